@@ -1,0 +1,264 @@
+package indexset
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"sort"
+)
+
+// A Builder collects indexes, in any order, into a [Set]. Adding one takes O(1)
+// if the indexes are dense enough for a bitmap, else O(log r).
+//
+// The zero value is an empty builder, ready to use. A Builder must not be
+// copied after first use, and is not safe for concurrent use.
+type Builder struct {
+	// Invariants:
+	//  1. one of words and blocks is nil;
+	//  2. no block is empty or has more than blockLen runs; all of them, one
+	//     after another, obey invariants 3 and 4 of Set;
+	//  3. runs is how many runs the blocks have;
+	//  4. n is the number of members.
+	words  []uint64 // may have zeros at the end
+	blocks [][]run
+	runs   int
+	wait   int // how many more runs to see before thinking of a bitmap again
+	n      uint32
+}
+
+// blockLen is how many runs a block has at most: moving half of them takes as
+// long as finding the block.
+const blockLen = 256
+
+// Add adds i and reports whether it was new. It panics if i is outside
+// 0..MaxIndex, as an index expression would.
+func (b *Builder) Add(i int) bool {
+	if w := uint(i) / 64; w < uint(len(b.words)) {
+		old := b.words[w]
+		b.words[w] = old | 1<<(uint(i)%64)
+		isNew := old>>(uint(i)%64)&1 == 0
+		if isNew {
+			b.n++
+		}
+		return isNew
+	}
+	return b.addRun(run{index(i), index(i)}) > 0
+}
+
+// AddRange adds the indexes first to last, both included; nothing if
+// last < first. It panics if one is outside 0..MaxIndex.
+func (b *Builder) AddRange(first, last int) {
+	if first <= last {
+		b.addRun(run{index(first), index(last)})
+	}
+}
+
+// addRun adds r and returns how many of its indexes were new.
+func (b *Builder) addRun(r run) (added uint32) {
+	if b.covers(r.last) {
+		added = fillRun(b.words, r)
+	} else {
+		added = b.insert(r)
+	}
+	b.n += added
+	return added
+}
+
+// covers reports whether the bitmap goes up to i, and sees to it that it does
+// if that is worth it. If not, there is no bitmap any more.
+func (b *Builder) covers(i uint32) bool {
+	k := wordsFor(i)
+	switch {
+	case k <= len(b.words):
+		return true
+	case b.words == nil:
+		return false
+	case hasRuns(b.words, k/keepWords):
+		longer := make([]uint64, max(k, min(len(b.words)*3/2, wordsFor(MaxIndex))))
+		copy(longer, b.words)
+		b.words = longer
+		return true
+	}
+	runs := runsOf(b.words)
+	b.words, b.runs, b.wait = nil, len(runs), len(runs)/4
+	for part := range slices.Chunk(runs, blockLen/2) {
+		b.blocks = append(b.blocks, slices.Clone(part))
+	}
+	return false
+}
+
+// insert adds r to the blocks and returns how many of its indexes were new.
+func (b *Builder) insert(r run) (added uint32) {
+	block, at := b.find(max(r.first, 1) - 1)
+	next, to := block, at // behind the runs that r touches, which it takes in
+	taken := uint32(0)
+	for next < len(b.blocks) && b.blocks[next][to].first <= r.last+1 {
+		q := b.blocks[next][to]
+		r = run{min(r.first, q.first), max(r.last, q.last)}
+		taken += q.len()
+		b.runs--
+		if to++; to == len(b.blocks[next]) {
+			next, to = next+1, 0
+		}
+	}
+	switch {
+	case next == block && block < len(b.blocks):
+		b.blocks[block] = slices.Replace(b.blocks[block], at, to, r)
+	case len(b.blocks) == 0:
+		b.blocks = [][]run{{r}}
+	default:
+		if block == len(b.blocks) {
+			block, at = block-1, len(b.blocks[block-1])
+		}
+		if to > 0 {
+			b.blocks[next] = slices.Delete(b.blocks[next], 0, to)
+		}
+		b.blocks[block] = append(b.blocks[block][:at], r)
+		b.blocks = slices.Delete(b.blocks, block+1, next)
+	}
+	b.runs++
+	b.settle(block)
+	b.densify()
+	return r.len() - taken
+}
+
+// find returns the place of the first run that ends at i or later: its block
+// and where it is in it. If there is none, that is behind the last block.
+func (b *Builder) find(i uint32) (block, at int) {
+	block = sort.Search(len(b.blocks), func(k int) bool { return b.blocks[k][len(b.blocks[k])-1].last >= i })
+	if block == len(b.blocks) {
+		return block, 0
+	}
+	runs := b.blocks[block]
+	return block, sort.Search(len(runs), func(k int) bool { return runs[k].last >= i })
+}
+
+// settle sees to invariant 2 after a block has changed by one run.
+func (b *Builder) settle(block int) {
+	switch runs := b.blocks[block]; {
+	case len(runs) == 0:
+		b.blocks = slices.Delete(b.blocks, block, block+1)
+	case len(runs) > blockLen:
+		b.blocks[block] = runs[:blockLen/2]
+		b.blocks = slices.Insert(b.blocks, block+1, slices.Clone(runs[blockLen/2:]))
+	}
+}
+
+// densify makes the blocks a bitmap if that is worth it, but not right after it
+// has been one.
+func (b *Builder) densify() {
+	if b.wait > 0 {
+		b.wait--
+		return
+	}
+	tail := b.blocks[len(b.blocks)-1]
+	k := wordsFor(tail[len(tail)-1].last)
+	if k > makeWords*b.runs {
+		return
+	}
+	b.words = make([]uint64, k)
+	for _, runs := range b.blocks {
+		fillRuns(b.words, runs)
+	}
+	b.blocks, b.runs = nil, 0
+}
+
+// Remove removes i and reports whether it was a member.
+func (b *Builder) Remove(i int) bool {
+	if w := uint(i) / 64; w < uint(len(b.words)) {
+		was := b.words[w]>>(uint(i)%64)&1 != 0
+		b.words[w] &^= 1 << (uint(i) % 64)
+		if was {
+			b.n--
+		}
+		return was
+	}
+	if i < 0 || i > MaxIndex {
+		return false
+	}
+	at := uint32(i)
+	block, k := b.find(at)
+	if block == len(b.blocks) || b.blocks[block][k].first > at {
+		return false
+	}
+	r := b.blocks[block][k]
+	left := make([]run, 0, 2)
+	if r.first < at {
+		left = append(left, run{r.first, at - 1})
+	}
+	if at < r.last {
+		left = append(left, run{at + 1, r.last})
+	}
+	b.blocks[block] = slices.Replace(b.blocks[block], k, k+1, left...)
+	b.runs += len(left) - 1
+	b.n--
+	b.settle(block)
+	return true
+}
+
+// AddSet adds the members of s.
+func (b *Builder) AddSet(s Set) {
+	switch {
+	case s.words != nil && b.n == 0:
+		*b = Builder{words: slices.Clone(s.words), n: s.count()}
+	case s.words != nil && b.words != nil && b.covers(s.max()):
+		for k, w := range s.words {
+			b.n += uint32(bits.OnesCount64(w &^ b.words[k]))
+			b.words[k] |= w
+		}
+	default:
+		s.eachRun(func(r run) bool {
+			b.addRun(r)
+			return true
+		})
+	}
+}
+
+// Len returns the number of indexes collected, in O(1). It saturates as
+// [Set.Len] does.
+func (b *Builder) Len() int { return saturate(uint64(b.n)) }
+
+// Set returns the set collected so far, in O(r+w). The builder stays usable,
+// and later changes to it do not reach the set.
+func (b *Builder) Set() Set {
+	if b.words != nil {
+		return ofWords(slices.Clone(trim(b.words)), b.n)
+	}
+	return ofRuns(slices.Concat(b.blocks...))
+}
+
+// Reset empties the builder and lets go of its memory.
+func (b *Builder) Reset() { *b = Builder{} }
+
+// valid reports the first invariant that does not hold. Tests call it.
+func (b *Builder) valid() error {
+	var n uint64
+	if b.words != nil && b.blocks != nil {
+		return fmt.Errorf("indexset: builder: invariant 1: %d words and %d blocks", len(b.words), len(b.blocks))
+	}
+	for _, w := range b.words {
+		n += uint64(bits.OnesCount64(w))
+	}
+	runs := 0
+	before := uint64(0) // the index that may come next
+	for _, block := range b.blocks {
+		if len(block) == 0 || len(block) > blockLen {
+			return fmt.Errorf("indexset: builder: invariant 2: %d runs in a block", len(block))
+		}
+		for _, r := range block {
+			if uint64(r.first) < before || r.last < r.first || r.last > MaxIndex {
+				return fmt.Errorf("indexset: builder: invariant 2: run %v before %d", r, before)
+			}
+			before = uint64(r.last) + 2
+			n += uint64(r.len())
+			runs++
+		}
+	}
+	if runs != b.runs {
+		return fmt.Errorf("indexset: builder: invariant 3: runs is %d, there are %d", b.runs, runs)
+	}
+	if n != uint64(b.n) {
+		return fmt.Errorf("indexset: builder: invariant 4: n is %d, members are %d", b.n, n)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package indexset_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/restartkit/restart/indexset"
+)
+
+func ExampleParse() {
+	completed, err := indexset.Parse("1,3-5,7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(completed.Len(), completed.Contains(4), completed.Contains(6))
+
+	_, err = indexset.Parse("1,5-3")
+	var bad *indexset.ParseError
+	if errors.As(err, &bad) {
+		fmt.Printf("%q at byte %d: %s\n", bad.Text, bad.Offset, bad.Reason)
+	}
+	// Output:
+	// 5 true false
+	// "5-3" at byte 2: range ends before it starts
+}
+
+func ExampleParseLenient() {
+	completed, report := indexset.ParseLenient("7,3, 5,9-12")
+	fmt.Println(completed.Clip(11))
+	fmt.Println(report.Skipped, "skipped,", report.Reordered, "out of order")
+	fmt.Println(report.First)
+	// Output:
+	// 3,7,9,10
+	// 1 skipped, 1 out of order
+	// indexset: parse "3" at byte 2: does not come after all items before it
+}
+
+// What a controller does in a pass: read the field, add what is new, write it
+// back, and start the next indexes.
+func ExampleSet_With() {
+	completed := indexset.MustParse("0,1,4")
+	completed = completed.With(2, 7)
+	running := indexset.Of(3)
+	next := completed.Union(running).AppendAbsent(nil, 3, 10)
+	fmt.Println(completed)
+	fmt.Println(next)
+	// Output:
+	// 0-2,4,7
+	// [5 6 8]
+}
+
+func ExampleSet_Minus() {
+	succeeded := indexset.MustParse("0-9")
+	failed := indexset.MustParse("3,5-7")
+	fmt.Println(succeeded.Minus(failed))
+	fmt.Println(succeeded.Union(failed).Complement(12))
+	// Output:
+	// 0-2,4,8,9
+	// 10,11
+}
+
+func ExampleBuilder() {
+	var b indexset.Builder
+	for _, i := range []int{7, 5, 6, 1} {
+		b.Add(i)
+	}
+	fmt.Println(b.Add(7), b.Len(), b.Set())
+	// Output: false 4 1,5-7
+}

@@ -1,0 +1,65 @@
+package indexset
+
+import "slices"
+
+// A set is made a bitmap if that takes at most twice the memory of its runs,
+// and stays one until it takes eight times as much: a bitmap answers and merges
+// many times faster, and a set that changes a little need not change its form
+// each time. A word takes as much as a run.
+const (
+	makeWords = 2
+	keepWords = 8
+)
+
+// ofRuns makes the set of runs, which obey invariants 3 and 4, and keeps them.
+func ofRuns(runs []run) Set {
+	if len(runs) == 0 {
+		return Set{}
+	}
+	if k := wordsFor(runs[len(runs)-1].last); k <= makeWords*len(runs) {
+		words := make([]uint64, k)
+		return Set{words, &runList{n: fillRuns(words, runs)}}
+	}
+	if cap(runs)-len(runs) > len(runs)/8 {
+		runs = slices.Clone(runs)
+	}
+	return Set{list: newRunList(runs)}
+}
+
+// ofWords makes the set of the n members of words, and keeps them.
+func ofWords(words []uint64, n uint32) Set {
+	words = trim(words)
+	switch {
+	case n == 0:
+		return Set{}
+	case !hasRuns(words, len(words)/keepWords):
+		return Set{list: newRunList(runsOf(words))}
+	case cap(words)-len(words) > len(words)/8:
+		words = slices.Clone(words)
+	}
+	return Set{words, &runList{n: n}}
+}
+
+// or makes the set of the n members of words, which are made from those of s.
+// If nothing has changed it returns s, so that both share their memory.
+func (s Set) or(words []uint64, n uint32) Set {
+	if n == s.count() {
+		return s
+	}
+	return ofWords(words, n)
+}
+
+// grown returns a copy of s, a bitmap, that goes up to index last or further;
+// ok is false if that is not worth its memory.
+func (s Set) grown(last uint32) (words []uint64, ok bool) {
+	k := wordsFor(last)
+	if k <= len(s.words) {
+		return slices.Clone(s.words), true
+	}
+	if !hasRuns(s.words, k/keepWords) {
+		return nil, false
+	}
+	words = make([]uint64, k)
+	copy(words, s.words)
+	return words, true
+}

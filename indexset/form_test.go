@@ -1,0 +1,90 @@
+package indexset
+
+import "testing"
+
+// TestUnchangedSetsAreShared: an operation that changes nothing returns its
+// operand, not a copy.
+func TestUnchangedSetsAreShared(t *testing.T) {
+	for name, s := range map[string]Set{"bitmap": fragmented(1000), "runs": farApart()} {
+		few := Of(2000, 4000000).Intersect(s)
+		for operation, got := range map[string]Set{
+			"Union with nothing":        s.Union(Set{}),
+			"Union of nothing":          Set{}.Union(s),
+			"With members":              s.With(0, 0),
+			"With nothing":              s.With(),
+			"Without strangers":         s.Without(999001, -1, MaxIndex),
+			"Minus nothing":             s.Minus(Set{}),
+			"Clip above":                s.Clip(MaxIndex),
+			"Clip right above the last": s.Clip(int(s.max()) + 1),
+		} {
+			if got.list != s.list {
+				t.Errorf("%s: %s is a copy", name, operation)
+			}
+		}
+		if s.words == nil {
+			continue
+		}
+		for operation, got := range map[string]Set{
+			"Union with a part":       s.Union(few),
+			"Union with a bitmap":     s.Union(s.Clip(500)),
+			"Intersect with all":      s.Intersect(all),
+			"Intersect with a bitmap": s.Intersect(s.With(999)),
+			"Minus strangers":         s.Minus(Of(1, 3, 5000)),
+			"Minus a bitmap":          s.Minus(s.Complement(900)),
+		} {
+			if got.list != s.list {
+				t.Errorf("%s: %s is a copy", name, operation)
+			}
+		}
+	}
+}
+
+// farApart is a set of runs that no bitmap is worth.
+func farApart() Set {
+	var b Builder
+	for i := range 1000 {
+		b.AddRange(i*1000000, i*1000000+6000)
+	}
+	return b.Set()
+}
+
+// TestFarIndexesAreCheap: an index far behind a bitmap does not stretch it.
+func TestFarIndexesAreCheap(t *testing.T) {
+	s, far := fragmented(10000), Of(MaxIndex)
+	for operation, do := range map[string]func() Set{
+		"With":              func() Set { return s.With(MaxIndex) },
+		"Union":             func() Set { return s.Union(far) },
+		"Union of the rest": func() Set { return far.Union(s) },
+		"Complement":        func() Set { return s.Complement(MaxIndex) },
+		"of all":            func() Set { return all.Minus(s) },
+		"Builder": func() Set {
+			var b Builder
+			b.AddSet(s)
+			b.Add(MaxIndex)
+			return b.Set()
+		},
+	} {
+		var got Set
+		if bytes := allocated(func() { got = do() }); bytes > 1<<18 || got.valid() != nil || got.settled() != nil {
+			t.Errorf("%s: allocated %d bytes for %d ranges: %v, %v", operation, bytes, got.NumRanges(), got.valid(), got.settled())
+		}
+	}
+}
+
+// TestResultsFit: results do not hold on to much more memory than they need.
+func TestResultsFit(t *testing.T) {
+	s, far := fragmented(100000), farApart()
+	for operation, got := range map[string]Set{
+		"Clip":                 s.Clip(1000),
+		"Intersect":            s.Intersect(FromRange(0, 1000)),
+		"Minus":                s.Minus(FromRange(1000, MaxIndex)),
+		"Without the last":     far.Minus(FromRange(6000000, MaxIndex)),
+		"Union of the same":    far.Union(far),
+		"Parse of pairs":       MustParse("1000000,1000001,3000000,3000001,5000000,5000001,7000000,7000001,9000000,9000001"),
+		"Parse of single ones": MustParse("1000000,1000001,1000002,1000003,1000004,1000005,1000006,1000007,1000008,1000009"),
+	} {
+		if n, room := len(got.words)+len(got.runs()), cap(got.words)+cap(got.runs()); room > n+n/4+1 {
+			t.Errorf("%s: room for %d words or runs, there are %d", operation, room, n)
+		}
+	}
+}

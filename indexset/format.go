@@ -1,0 +1,235 @@
+package indexset
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// String returns the canonical text of s: the empty string for the empty set.
+// [Parse] reads it back. It makes one allocation.
+func (s Set) String() string {
+	var b strings.Builder
+	b.Grow(s.EncodedLen())
+	var piece [2 * room]byte
+	for p := (printer{Set: s, base: end}); ; {
+		n := p.print(piece[:])
+		if n == 0 {
+			return b.String()
+		}
+		b.Write(piece[:n])
+	}
+}
+
+// AppendText appends the canonical text of s to b. It implements
+// [encoding.TextAppender]; the error is always nil.
+func (s Set) AppendText(b []byte) ([]byte, error) {
+	at, size := len(b), s.EncodedLen()
+	b = slices.Grow(b, size)[:at+size]
+	p := printer{Set: s, base: end}
+	at += p.print(b[at:])
+	// Near the end there is no room to print in place.
+	var piece [2 * room]byte
+	for at < len(b) {
+		at += copy(b[at:], piece[:p.print(piece[:])])
+	}
+	return b, nil
+}
+
+// MarshalText returns the canonical text of s. It implements
+// [encoding.TextMarshaler]; the error is always nil.
+func (s Set) MarshalText() ([]byte, error) { return s.AppendText(nil) }
+
+// UnmarshalText sets s to what [Parse] reads from b. It implements
+// [encoding.TextUnmarshaler]. If there is an error, s is left alone.
+func (s *Set) UnmarshalText(b []byte) error {
+	t, err := Parse(string(b))
+	if err != nil {
+		return err
+	}
+	*s = t
+	return nil
+}
+
+// EncodedLen returns len(s.String()) without building the text, for limits on
+// the size of an object. It takes O(r+w). On 32-bit platforms it saturates.
+func (s Set) EncodedLen() int {
+	n := uint64(0) // with a separator after every number
+	width, next := uint64(1), uint64(10)
+	add := func(i uint64) {
+		for i >= next {
+			width, next = width+1, 10*next
+		}
+		n += width + 1
+	}
+	for k := range s.words {
+		numbers, _ := printed(s.words, k)
+		if uint64(64*k+63) < next {
+			n += uint64(bits.OnesCount64(numbers)) * (width + 1)
+			continue
+		}
+		for ; numbers != 0; numbers &= numbers - 1 {
+			add(uint64(64*k + bits.TrailingZeros64(numbers)))
+		}
+	}
+	for _, r := range s.runs() {
+		add(uint64(r.first))
+		if r.first < r.last {
+			add(uint64(r.last))
+		}
+	}
+	return saturate(max(n, 1) - 1)
+}
+
+// printed returns which members in word k are printed: those at the ends of
+// runs, and which of them have a '-' behind them: those before a member that is
+// not printed.
+func printed(words []uint64, k int) (numbers, dashes uint64) {
+	w := words[k]
+	lower, upper := w<<1, w>>1
+	follows := false // the first two of the next word are members
+	if k > 0 {
+		lower |= words[k-1] >> 63
+	}
+	if k+1 < len(words) {
+		upper |= words[k+1] << 63
+		follows = words[k+1]&3 == 3
+	}
+	within := w & lower & upper
+	numbers = w &^ within
+	dashes = numbers & (within >> 1)
+	if follows {
+		dashes |= numbers & (1 << 63)
+	}
+	return numbers, dashes
+}
+
+// room is how much a printer wants to have for the numbers of a word, each with
+// a separator, and to scribble over behind them.
+const room = 64*len("2147483647,") + 24
+
+// A printer prints a set piece by piece. Numbers that differ in the last two
+// digits only share the work for those before.
+type printer struct {
+	Set
+	at int // the word or run to print next
+
+	base   uint32 // the first number of a century, a multiple of 100; or end
+	prefix uint64 // its digits but for the last two, first one lowest
+	width  int    // how many
+}
+
+// print prints as much as there is room for in b and returns how much it was:
+// 0 after the last piece.
+func (p *printer) print(b []byte) (n int) {
+	if p.words != nil {
+		return p.printWords(b)
+	}
+	for runs := p.runs(); p.at < len(runs) && n <= len(b)-room; {
+		r := runs[p.at]
+		p.at++
+		if r.first < r.last {
+			sep := byte(',')
+			if r.first+1 < r.last {
+				sep = '-'
+			}
+			n = p.put(b, n, r.first, sep)
+		}
+		n = p.put(b, n, r.last, ',')
+		if p.at == len(runs) {
+			n-- // nothing is behind the last number
+		}
+	}
+	return n
+}
+
+func (p *printer) printWords(b []byte) (n int) {
+	for ; p.at < len(p.words) && n <= len(b)-room; p.at++ {
+		first := uint32(64 * p.at)
+		for numbers, dashes := printed(p.words, p.at); numbers != 0; {
+			bit := bits.TrailingZeros64(numbers)
+			i := first + uint32(bit)
+			if i < 10 || i > maxShort {
+				n = p.put(b, n, i, ','+byte(dashes>>bit&1)) // '-' is ','+1
+				numbers &= numbers - 1
+				continue
+			}
+			if i-p.base >= 100 {
+				p.turn(i)
+			}
+			n, numbers = p.putShort(b, n, first-p.base, numbers, dashes)
+		}
+		if p.at == len(p.words)-1 {
+			n-- // nothing is behind the last number
+		}
+	}
+	return n
+}
+
+// maxShort is the largest number that fits a word together with a separator.
+const maxShort = 9999999
+
+// putShort prints numbers of the present century: bit k stands for the number
+// that ends with first+k. It stops at one of another century and returns what
+// is left of the numbers.
+func (p *printer) putShort(b []byte, n int, first uint32, numbers, dashes uint64) (int, uint64) {
+	prefix, shift, step := p.prefix, 8*uint(p.width), p.width+3
+	for ; numbers != 0; numbers &= numbers - 1 {
+		bit := bits.TrailingZeros64(numbers)
+		last := uint(first + uint32(bit))
+		if last >= 100 {
+			break
+		}
+		x := twoDigits(last) + dashes>>(bit&63)&1<<16
+		binary.LittleEndian.PutUint64(b[n:n+8:n+8], prefix|x<<(shift&63))
+		n += step
+	}
+	return n, numbers
+}
+
+// put prints any number and a separator at b[n:] and returns the offset behind
+// them.
+func (p *printer) put(b []byte, n int, i uint32, sep byte) int {
+	if i < 10 {
+		b[n], b[n+1] = '0'+byte(i), sep
+		return n + 2
+	}
+	if i-p.base >= 100 {
+		p.turn(i)
+	}
+	binary.LittleEndian.PutUint64(b[n:], p.prefix)
+	n += p.width
+	binary.LittleEndian.PutUint32(b[n:], uint32(twoDigits(uint(i-p.base))))
+	b[n+2] = sep
+	return n + 3
+}
+
+// turn goes to the century of i.
+func (p *printer) turn(i uint32) {
+	century := uint64(i / 100)
+	p.base = 100 * uint32(century)
+	// Cut the number into fours of digits, those into pairs, and those into
+	// digits, all side by side in a word.
+	x := century/10000 | century%10000<<32
+	hundreds := x * 10486 >> 20 & 0x0000007f0000007f
+	x = hundreds | (x-100*hundreds)<<16
+	tens := x * 103 >> 10 & 0x000f000f000f000f
+	x = tens | (x-10*tens)<<8
+	zeros := bits.TrailingZeros64(x) / 8 // 8 if there is nothing before the last two digits
+	p.width = 8 - zeros
+	p.prefix = (x | 0x3030303030303030) >> (8 * zeros)
+}
+
+// twoDigits returns the two digits of i, which is below 100, and a comma, first
+// one lowest; the fourth byte is of no use.
+func twoDigits(i uint) uint64 {
+	const digits = "" +
+		"00, 01, 02, 03, 04, 05, 06, 07, 08, 09, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, " +
+		"20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, " +
+		"40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, " +
+		"60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, " +
+		"80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, "
+	d := digits[4*i : 4*i+4]
+	return uint64(d[0]) | uint64(d[1])<<8 | uint64(d[2])<<16 | uint64(d[3])<<24
+}

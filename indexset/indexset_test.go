@@ -1,0 +1,202 @@
+package indexset
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// all is every index there is: 2^31 members.
+var all = FromRange(0, MaxIndex)
+
+func TestWholeRange(t *testing.T) {
+	if err := all.valid(); err != nil {
+		t.Fatal(err)
+	}
+	full := saturate(1 << 31) // 2^31-1 on 32-bit platforms
+	for what, got := range map[string]int{
+		"Len": all.Len(), "IntersectLen": all.IntersectLen(all), "Rank(MaxInt)": all.Rank(math.MaxInt),
+	} {
+		if got != full {
+			t.Errorf("%s = %d, want %d", what, got, full)
+		}
+	}
+	if got := all.String(); got != "0-2147483647" || all.EncodedLen() != len(got) {
+		t.Errorf("String %q, EncodedLen %d", got, all.EncodedLen())
+	}
+	if i, ok := all.Select(MaxIndex); !ok || i != MaxIndex {
+		t.Errorf("Select(MaxIndex) = %d, %v", i, ok)
+	}
+	if got := all.Minus(Of(7)).String(); got != "0-6,8-2147483647" {
+		t.Errorf("all but 7: %s", got)
+	}
+	if got := all.With(3, MaxIndex).Without(0, MaxIndex).String(); got != "1-2147483646" {
+		t.Errorf("all but the ends: %s", got)
+	}
+	if got := all.Clip(math.MaxInt).Len(); got != full {
+		t.Errorf("Clip(MaxInt) leaves %d", got)
+	}
+	if got := Of(MaxIndex).AppendAbsent(nil, 2, math.MaxInt); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("AppendAbsent = %v", got)
+	}
+	var b Builder
+	b.AddRange(0, MaxIndex)
+	if b.Len() != full || b.Add(5) || !b.Remove(5) || b.Len() != MaxIndex {
+		t.Errorf("builder of all: %d", b.Len())
+	}
+}
+
+func TestFromRange(t *testing.T) {
+	for _, c := range []struct {
+		first, last int
+		want        string
+	}{
+		{0, 0, "0"}, {3, 4, "3,4"}, {3, 5, "3-5"}, {0, -1, ""}, {5, 3, ""}, {-3, -4, ""}, {MaxIndex, MaxIndex, "2147483647"},
+	} {
+		if got := FromRange(c.first, c.last); got.String() != c.want || got.valid() != nil {
+			t.Errorf("FromRange(%d, %d) = %q, want %q", c.first, c.last, got, c.want)
+		}
+	}
+}
+
+// TestLongNumbersInBitmaps: bitmaps print numbers of eight digits and more in
+// another way.
+func TestLongNumbersInBitmaps(t *testing.T) {
+	for _, at := range []int{9_999_900, 99_999_900} {
+		var b Builder
+		for i := at; i < at+200; i += 3 {
+			b.Add(i)
+		}
+		b.AddRange(at+300, at+600)
+		runs := b.Set()
+		words := make([]uint64, wordsFor(runs.max()))
+		bitmap := Set{words, &runList{n: fillRuns(words, runs.runs())}}
+		if bitmap.String() != runs.String() || bitmap.EncodedLen() != len(runs.String()) || !bitmap.Equal(runs) {
+			t.Errorf("bitmap %s\nruns %s", bitmap, runs)
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	outside := []int{-1, math.MinInt}
+	if math.MaxInt > MaxIndex {
+		outside = append(outside, saturate(1<<31), math.MaxInt)
+	}
+	for _, i := range outside {
+		var b Builder
+		b.Add(4)
+		for name, call := range map[string]func(){
+			"Of":        func() { Of(1, i) },
+			"With":      func() { Of(1).With(2, i) },
+			"Collect":   func() { Collect(slices.Values([]int{i})) },
+			"FromRange": func() { FromRange(min(i, 0), max(i, 0)) },
+			"Add":       func() { b.Add(i) },
+			"AddRange":  func() { b.AddRange(min(i, 0), max(i, 0)) },
+			"MustParse": func() { MustParse("x") },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s(%d) did not panic", name, i)
+					}
+				}()
+				call()
+			}()
+		}
+		if got := b.Set().String(); got != "4" {
+			t.Errorf("builder afterwards: %s", got)
+		}
+		s := Of(1, 5)
+		if s.Contains(i) || b.Remove(i) || !s.Without(i).Equal(s) {
+			t.Errorf("%d is not absent", i)
+		}
+		if got, want := s.Rank(i), map[bool]int{true: 0, false: 2}[i < 0]; got != want {
+			t.Errorf("Rank(%d) = %d, want %d", i, got, want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	type status struct {
+		Completed Set `json:"completedIndexes,omitzero"`
+	}
+	for text, want := range map[string]string{
+		"":        `{}`,
+		"1,3-5,7": `{"completedIndexes":"1,3-5,7"}`,
+	} {
+		got, err := json.Marshal(status{MustParse(text)})
+		if err != nil || string(got) != want {
+			t.Errorf("Marshal(%q) = %s, %v", text, got, err)
+		}
+		var back status
+		if err := json.Unmarshal(got, &back); err != nil || back.Completed.String() != text {
+			t.Errorf("Unmarshal(%s) = %q, %v", got, back.Completed, err)
+		}
+	}
+	back := status{Of(1)}
+	if err := json.Unmarshal([]byte(`{"completedIndexes":"3,1"}`), &back); err == nil || back.Completed.String() != "1" {
+		t.Errorf("bad text: %q, %v", back.Completed, err)
+	}
+}
+
+// fragmented is every second index below n: as many ranges as there can be.
+func fragmented(n int) Set {
+	var text strings.Builder
+	for i := 0; i < n; i += 2 {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(Of(i).String())
+	}
+	return MustParse(text.String())
+}
+
+func TestAllocations(t *testing.T) {
+	dense, sparse := fragmented(10000), farApart()
+	text := make([]byte, 0, dense.EncodedLen())
+	absent := make([]int, 0, 1000)
+	sink := 0
+	for _, c := range []struct {
+		name string
+		want float64
+		call func(s Set)
+	}{
+		{"Contains", 0, func(s Set) { s.Contains(5001) }},
+		{"Len", 0, func(s Set) { sink += s.Len() }},
+		{"Rank", 0, func(s Set) { sink += s.Rank(5001) }},
+		{"EncodedLen", 0, func(s Set) { sink += s.EncodedLen() }},
+		{"AppendText", 0, func(s Set) { s.AppendText(text) }},
+		{"IntersectLen with many", 0, func(s Set) { sink += s.IntersectLen(dense) }},
+		{"IntersectLen with few", 0, func(s Set) { sink += s.IntersectLen(sparse) }},
+		{"Overlaps", 0, func(s Set) { s.Overlaps(sparse) }},
+		{"AppendAbsent", 0, func(s Set) { s.AppendAbsent(absent, 1000, 1e6) }},
+		{"String", 1, func(s Set) { sink += len(s.String()) }},
+	} {
+		for form, s := range map[string]Set{"dense": dense, "sparse": sparse} {
+			if got := testing.AllocsPerRun(20, func() { c.call(s) }); got != c.want {
+				t.Errorf("%s of a %s set: %v allocations, want %v", c.name, form, got, c.want)
+			}
+		}
+	}
+}
+
+// TestConcurrentUse lets goroutines ask the same sets at once; the race
+// detector watches.
+func TestConcurrentUse(t *testing.T) {
+	sparse, dense := farApart(), fragmented(1000)
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 1000 {
+				if !sparse.Contains(i*1000000) || sparse.Contains(i*1000000+6001+g) || dense.Contains(2*i+1) {
+					t.Errorf("wrong about %d", i)
+				}
+			}
+			sparse.Union(dense).Minus(sparse.With(g)).AppendText(nil)
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,277 @@
+package indexset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A ParseError says which item of a text is not as it should be, and why. Its
+// zero value says nothing. It does not change once it is returned, so that
+// goroutines may share it.
+type ParseError struct {
+	Offset int    // where the item starts, in bytes
+	Text   string // the item; its beginning if it is long
+	Reason string // what is wrong with it
+
+	cut bool // Text is only the beginning
+}
+
+func (e *ParseError) Error() string {
+	more := ""
+	if e.cut {
+		more = "..."
+	}
+	return fmt.Sprintf("indexset: parse %q%s at byte %d: %s", e.Text, more, e.Offset, e.Reason)
+}
+
+// newParseError returns the error about item, which is at offset. It does not
+// hold on to the text that item is part of.
+func newParseError(offset int, item, reason string) *ParseError {
+	if reason == reasonDigit {
+		at := strings.IndexFunc(item, func(c rune) bool { return c != '-' && (c < '0' || c > '9') })
+		c, _ := utf8.DecodeRuneInString(item[at:])
+		reason = fmt.Sprintf("%q %s", c, reason)
+	}
+	const longest = 48
+	e := &ParseError{Offset: offset, Text: item, Reason: reason}
+	if len(item) > longest {
+		e.Text, e.cut = item[:longest], true
+	}
+	e.Text = strings.Clone(e.Text)
+	return e
+}
+
+// Parse reads the text form: items separated by commas, each an index or a
+// range first-last, in increasing order and without overlap. The empty text is
+// the empty set. Text that is not minimal but clear, such as 0-1 or 1,2,3, is
+// read too; canonical text is what [Set.String] gives back unchanged.
+//
+// Everything else is a [*ParseError]: empty items, blanks, signs, leading
+// zeros, numbers above MaxIndex, ranges that hold fewer than two indexes, items
+// out of order. The API server is a little more forgiving (it takes +1 and 01).
+//
+// Work and memory are bounded by the length of the text, whatever it says: at
+// most 8 bytes for each byte of it.
+func Parse(text string) (Set, error) {
+	if text == "" {
+		return Set{}, nil
+	}
+	if s, ok := scan(text); ok {
+		return s, nil
+	}
+	return Set{}, firstError(text)
+}
+
+// firstError says what is wrong with a text that scan does not take, and where.
+func firstError(text string) *ParseError {
+	least := uint32(0)
+	for offset, item := range items(text) {
+		r, reason := readItem(item)
+		if reason == "" && r.first < least {
+			reason = reasonOrder
+		}
+		if reason != "" {
+			return newParseError(offset, item, reason)
+		}
+		least = r.last + 1
+	}
+	panic(fmt.Sprintf("indexset: nothing is wrong with %q", text))
+}
+
+// MustParse is [Parse] for tests and constants: it panics if there is an error.
+func MustParse(text string) Set {
+	s, err := Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// A Report says what [ParseLenient] passed over. The zero value says that there
+// was nothing to pass over. It is a plain value.
+type Report struct {
+	Skipped   int // items that could not be read
+	Reordered int // items that did not come after all items before them
+
+	// First is about the first item that was skipped, reordered, or read
+	// without what follows its second number (1-2-3); nil if there was none.
+	First *ParseError
+}
+
+// ParseLenient reads what can be read of a status field that something else
+// wrote badly. Items that are out of order, repeat or overlap are merged, items
+// that cannot be read are skipped, and the report says so. An item may have a
+// plus sign or leading zeros, be a range of one index, or go on after a second
+// '-', as the Job controller reads it. Unlike the Job controller it loses
+// nothing that can be read, whatever stands before it. Use [Set.Clip] to leave
+// out indexes that a Job does not have.
+//
+// Work and memory are bounded as for [Parse], but for the time to sort the
+// items if they are out of order.
+func ParseLenient(text string) (Set, Report) {
+	var report Report
+	if text == "" {
+		return Set{}, report
+	}
+	if s, ok := scan(text); ok {
+		return s, report
+	}
+	runs := make([]run, 0, maxItems(text))
+	highest := uint32(0)
+	for offset, item := range items(text) {
+		r, problem := readItemLenient(item)
+		read := problem == ""
+		switch {
+		case !read:
+			report.Skipped++
+		case len(runs) > 0 && r.first <= highest:
+			report.Reordered++
+			problem = reasonOrder
+		case strings.Count(item, "-") > 1:
+			problem = reasonParts
+		}
+		if problem != "" && report.First == nil {
+			report.First = newParseError(offset, item, problem)
+		}
+		if read {
+			highest = max(highest, r.last)
+			runs = append(runs, r)
+		}
+	}
+	if report.Reordered > 0 {
+		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.first, b.first) })
+	}
+	joined := runs[:0]
+	for _, r := range runs {
+		joined = appendRun(joined, r)
+	}
+	return ofRuns(joined), report
+}
+
+// maxItems returns how many items of text can be read at most: every one needs
+// a digit.
+func maxItems(text string) int {
+	return min(strings.Count(text, ",")+1, len(text)/2+1)
+}
+
+// items yields the parts of text between commas, each with its offset.
+func items(text string) func(yield func(int, string) bool) {
+	return func(yield func(int, string) bool) {
+		for offset := 0; ; {
+			item, _, more := strings.Cut(text[offset:], ",")
+			if !yield(offset, item) || !more {
+				return
+			}
+			offset += len(item) + 1
+		}
+	}
+}
+
+const (
+	reasonEmpty   = "item is empty"
+	reasonParts   = "more than one '-'"
+	reasonNoFirst = "range has no start"
+	reasonNoLast  = "range has no end"
+	reasonReverse = "range ends before it starts"
+	reasonOne     = "range holds one index only"
+	reasonZeros   = "leading zero"
+	reasonLarge   = "number above 2147483647"
+	reasonDigit   = "is not a digit"
+	reasonOrder   = "does not come after all items before it"
+)
+
+// readItem reads an item strictly; reason says why it cannot be read.
+func readItem(item string) (r run, reason string) {
+	if item == "" {
+		return run{}, reasonEmpty
+	}
+	first, last, isRange := strings.Cut(item, "-")
+	switch {
+	case !isRange:
+		r.first, reason = readNumber(first)
+		return run{r.first, r.first}, reason
+	case strings.Contains(last, "-"):
+		return run{}, reasonParts
+	case first == "":
+		return run{}, reasonNoFirst
+	case last == "":
+		return run{}, reasonNoLast
+	}
+	if r.first, reason = readNumber(first); reason != "" {
+		return run{}, reason
+	}
+	if r.last, reason = readNumber(last); reason != "" {
+		return run{}, reason
+	}
+	switch {
+	case r.last < r.first:
+		return run{}, reasonReverse
+	case r.last == r.first:
+		return run{}, reasonOne
+	}
+	return r, ""
+}
+
+// readNumber reads a number without sign or leading zeros.
+func readNumber(s string) (n uint32, reason string) {
+	n, reason = readDigits(s)
+	if reason == "" && len(s) > 1 && s[0] == '0' {
+		return 0, reasonZeros
+	}
+	return n, reason
+}
+
+// readDigits reads a number of one or more digits, which may have leading zeros.
+func readDigits(s string) (n uint32, reason string) {
+	value := uint64(0)
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, reasonDigit
+		}
+		value = min(10*value+uint64(c-'0'), MaxIndex+1)
+	}
+	if value > MaxIndex {
+		return 0, reasonLarge
+	}
+	return uint32(value), ""
+}
+
+// readItemLenient reads an item as the Job controller does, except that a
+// reversed range or a number above MaxIndex cannot be read.
+func readItemLenient(item string) (r run, reason string) {
+	if item == "" {
+		return run{}, reasonEmpty
+	}
+	first, last, isRange := strings.Cut(item, "-")
+	if first == "" {
+		return run{}, reasonNoFirst
+	}
+	if r.first, reason = readSigned(first); reason != "" {
+		return run{}, reason
+	}
+	if !isRange {
+		return run{r.first, r.first}, ""
+	}
+	last, _, _ = strings.Cut(last, "-")
+	if last == "" {
+		return run{}, reasonNoLast
+	}
+	if r.last, reason = readSigned(last); reason != "" {
+		return run{}, reason
+	}
+	if r.last < r.first {
+		return run{}, reasonReverse
+	}
+	return r, ""
+}
+
+// readSigned reads a number that may have a plus sign and leading zeros.
+func readSigned(s string) (n uint32, reason string) {
+	if digits, ok := strings.CutPrefix(s, "+"); ok && digits != "" {
+		s = digits
+	}
+	return readDigits(s)
+}

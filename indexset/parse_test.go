@@ -1,0 +1,315 @@
+package indexset
+
+import (
+	"errors"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var digits2MiB = strings.Repeat("9", 2<<20)
+
+// rejected has one row per way in which a text is not the text form: where the
+// bad item starts, the reason, and what a lenient reading makes of the text.
+var rejected = []struct {
+	text    string
+	offset  int
+	item    string
+	reason  string
+	lenient string
+	report  Report // without First
+	quiet   bool   // the lenient reading has nothing to say
+}{
+	{text: ",", offset: 0, item: "", reason: reasonEmpty, report: Report{Skipped: 2}},
+	{text: "1,", offset: 2, item: "", reason: reasonEmpty, lenient: "1", report: Report{Skipped: 1}},
+	{text: ",1", offset: 0, item: "", reason: reasonEmpty, lenient: "1", report: Report{Skipped: 1}},
+	{text: "1,,2", offset: 2, item: "", reason: reasonEmpty, lenient: "1,2", report: Report{Skipped: 1}},
+	{text: " 1", offset: 0, item: " 1", reason: `' ' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1 ", offset: 0, item: "1 ", reason: `' ' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1, 2", offset: 2, item: " 2", reason: `' ' is not a digit`, lenient: "1", report: Report{Skipped: 1}},
+	{text: "1 -3", offset: 0, item: "1 -3", reason: `' ' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1- 3", offset: 0, item: "1- 3", reason: `' ' is not a digit`, report: Report{Skipped: 1}},
+	{text: "0,1\n", offset: 2, item: "1\n", reason: `'\n' is not a digit`, lenient: "0", report: Report{Skipped: 1}},
+	{text: "\t", offset: 0, item: "\t", reason: `'\t' is not a digit`, report: Report{Skipped: 1}},
+	{text: "+1", offset: 0, item: "+1", reason: `'+' is not a digit`, lenient: "1", quiet: true},
+	{text: "1-+3", offset: 0, item: "1-+3", reason: `'+' is not a digit`, lenient: "1-3", quiet: true},
+	{text: "+", offset: 0, item: "+", reason: `'+' is not a digit`, report: Report{Skipped: 1}},
+	{text: "++1", offset: 0, item: "++1", reason: `'+' is not a digit`, report: Report{Skipped: 1}},
+	{text: "0x10", offset: 0, item: "0x10", reason: `'x' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1_0", offset: 0, item: "1_0", reason: `'_' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1e1", offset: 0, item: "1e1", reason: `'e' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1.0", offset: 0, item: "1.0", reason: `'.' is not a digit`, report: Report{Skipped: 1}},
+	{text: "a", offset: 0, item: "a", reason: `'a' is not a digit`, report: Report{Skipped: 1}},
+	{text: "2,١", offset: 2, item: "١", reason: `'١' is not a digit`, lenient: "2", report: Report{Skipped: 1}},
+	{text: "１", offset: 0, item: "１", reason: `'１' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1\xff", offset: 0, item: "1\xff", reason: `'�' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1;2", offset: 0, item: "1;2", reason: `';' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1:3", offset: 0, item: "1:3", reason: `':' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1/3", offset: 0, item: "1/3", reason: `'/' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1–3", offset: 0, item: "1–3", reason: `'–' is not a digit`, report: Report{Skipped: 1}},
+	{text: "1\x00", offset: 0, item: "1\x00", reason: `'\x00' is not a digit`, report: Report{Skipped: 1}},
+	{text: "007", offset: 0, item: "007", reason: reasonZeros, lenient: "7", quiet: true},
+	{text: "00", offset: 0, item: "00", reason: reasonZeros, lenient: "0", quiet: true},
+	{text: "0-01", offset: 0, item: "0-01", reason: reasonZeros, lenient: "0,1", quiet: true},
+	{text: "5-3", offset: 0, item: "5-3", reason: reasonReverse, report: Report{Skipped: 1}},
+	{text: "0,17-9", offset: 2, item: "17-9", reason: reasonReverse, lenient: "0", report: Report{Skipped: 1}},
+	{text: "3-3", offset: 0, item: "3-3", reason: reasonOne, lenient: "3", quiet: true},
+	{text: "0-0", offset: 0, item: "0-0", reason: reasonOne, lenient: "0", quiet: true},
+	{text: "1-2-3", offset: 0, item: "1-2-3", reason: reasonParts, lenient: "1,2"},
+	{text: "1-2-", offset: 0, item: "1-2-", reason: reasonParts, lenient: "1,2"},
+	{text: "4,7-9-x,12", offset: 2, item: "7-9-x", reason: reasonParts, lenient: "4,7-9,12"},
+	{text: "-1", offset: 0, item: "-1", reason: reasonNoFirst, report: Report{Skipped: 1}},
+	{text: "-", offset: 0, item: "-", reason: reasonNoFirst, report: Report{Skipped: 1}},
+	{text: "1-", offset: 0, item: "1-", reason: reasonNoLast, report: Report{Skipped: 1}},
+	{text: "1--3", offset: 0, item: "1--3", reason: reasonParts, report: Report{Skipped: 1}},
+	{text: "0,1--3", offset: 2, item: "1--3", reason: reasonParts, lenient: "0", report: Report{Skipped: 1}},
+	{text: "3,1", offset: 2, item: "1", reason: reasonOrder, lenient: "1,3", report: Report{Reordered: 1}},
+	{text: "7,3,8,1", offset: 2, item: "3", reason: reasonOrder, lenient: "1,3,7,8", report: Report{Reordered: 2}},
+	{text: "1,1", offset: 2, item: "1", reason: reasonOrder, lenient: "1", report: Report{Reordered: 1}},
+	{text: "0,0", offset: 2, item: "0", reason: reasonOrder, lenient: "0", report: Report{Reordered: 1}},
+	{text: "1-3,3-6", offset: 4, item: "3-6", reason: reasonOrder, lenient: "1-6", report: Report{Reordered: 1}},
+	{text: "1-5,2-3", offset: 4, item: "2-3", reason: reasonOrder, lenient: "1-5", report: Report{Reordered: 1}},
+	{text: "1-5,2,6", offset: 4, item: "2", reason: reasonOrder, lenient: "1-6", report: Report{Reordered: 1}},
+	{text: "1-5,6-2", offset: 4, item: "6-2", reason: reasonReverse, lenient: "1-5", report: Report{Skipped: 1}},
+	{text: "100,102,104,103,105", offset: 12, item: "103", reason: reasonOrder, lenient: "100,102-105", report: Report{Reordered: 1}},
+	{text: "100,102,104,104,105", offset: 12, item: "104", reason: reasonOrder, lenient: "100,102,104,105", report: Report{Reordered: 1}},
+	{text: "1000-1009,2000-2009,1500-1509,3000", offset: 20, item: "1500-1509", reason: reasonOrder, lenient: "1000-1009,1500-1509,2000-2009,3000", report: Report{Reordered: 1}},
+	{text: "1000-1009,2000-2009,2009-2019,3000", offset: 20, item: "2009-2019", reason: reasonOrder, lenient: "1000-1009,2000-2019,3000", report: Report{Reordered: 1}},
+	{text: "1000-1009,2000-2009,2400-2399,3000", offset: 20, item: "2400-2399", reason: reasonReverse, lenient: "1000-1009,2000-2009,3000", report: Report{Skipped: 1}},
+	{text: "1000-1009,2000-2009,2400-2400,3000", offset: 20, item: "2400-2400", reason: reasonOne, lenient: "1000-1009,2000-2009,2400,3000", quiet: true},
+	{text: "10,12,14,16,70,80,60", offset: 18, item: "60", reason: reasonOrder, lenient: "10,12,14,16,60,70,80", report: Report{Reordered: 1}},
+	{text: "100,102,104,130,140,195,200,120", offset: 28, item: "120", reason: reasonOrder, lenient: "100,102,104,120,130,140,195,200", report: Report{Reordered: 1}},
+	{text: "100,102,1:4,206", offset: 8, item: "1:4", reason: `':' is not a digit`, lenient: "100,102,206", report: Report{Skipped: 1}},
+	{text: "100,102,10:,106", offset: 8, item: "10:", reason: `':' is not a digit`, lenient: "100,102,106", report: Report{Skipped: 1}},
+	{text: "100,20:,300", offset: 4, item: "20:", reason: `':' is not a digit`, lenient: "100,300", report: Report{Skipped: 1}},
+	{text: "100-105,2:0-300,400", offset: 8, item: "2:0-300", reason: `':' is not a digit`, lenient: "100-105,400", report: Report{Skipped: 1}},
+	{text: "100-105,200-30:,400", offset: 8, item: "200-30:", reason: `':' is not a digit`, lenient: "100-105,400", report: Report{Skipped: 1}},
+	{text: "123456789,1x3456799,2x3456799", offset: 10, item: "1x3456799", reason: `'x' is not a digit`, lenient: "123456789", report: Report{Skipped: 2}},
+	{text: "10,12,70-80,60", offset: 12, item: "60", reason: reasonOrder, lenient: "10,12,60,70-80", report: Report{Reordered: 1}},
+	{text: "100,102,104,0106,108", offset: 12, item: "0106", reason: reasonZeros, lenient: "100,102,104,106,108", quiet: true},
+	{text: "100,102,104,006,108", offset: 12, item: "006", reason: reasonZeros, lenient: "6,100,102,104,108", report: Report{Reordered: 1}},
+	{text: "2147483648", offset: 0, item: "2147483648", reason: reasonLarge, report: Report{Skipped: 1}},
+	{text: "0-2147483648", offset: 0, item: "0-2147483648", reason: reasonLarge, report: Report{Skipped: 1}},
+	{text: "1,4294967298", offset: 2, item: "4294967298", reason: reasonLarge, lenient: "1", report: Report{Skipped: 1}},
+	{text: "1,18446744073709551618", offset: 2, item: "18446744073709551618", reason: reasonLarge, lenient: "1", report: Report{Skipped: 1}},
+	{text: "0," + digits2MiB, offset: 2, item: digits2MiB[:48], reason: reasonLarge, lenient: "0", report: Report{Skipped: 1}},
+}
+
+func TestRejected(t *testing.T) {
+	for _, c := range rejected {
+		name := c.text[:min(len(c.text), 40)]
+		s, err := Parse(c.text)
+		var e *ParseError
+		if !errors.As(err, &e) || !s.IsZero() {
+			t.Errorf("Parse(%q) = %q, %v", name, s, err)
+			continue
+		}
+		if e.Offset != c.offset || e.Text != c.item || e.Reason != c.reason {
+			t.Errorf("Parse(%q): %v\nwant %q at %d: %s", name, e, c.item, c.offset, c.reason)
+		}
+		if !strings.HasPrefix(c.text[e.Offset:], e.Text) {
+			t.Errorf("Parse(%q): %q is not at %d", name, e.Text, e.Offset)
+		}
+		s, report := ParseLenient(c.text)
+		first := report.First
+		report.First = nil
+		if s.String() != c.lenient || report != c.report {
+			t.Errorf("ParseLenient(%q) = %q, %+v, want %q, %+v", name, s, report, c.lenient, c.report)
+		}
+		if c.quiet != (first == nil) {
+			t.Errorf("ParseLenient(%q): first problem: %v", name, first)
+		}
+	}
+}
+
+func TestParseErrorMessage(t *testing.T) {
+	for text, want := range map[string]string{
+		"5-3":         `indexset: parse "5-3" at byte 0: range ends before it starts`,
+		"0,1-3, 5":    `indexset: parse " 5" at byte 6: ' ' is not a digit`,
+		digits2MiB:    `indexset: parse "` + digits2MiB[:48] + `"... at byte 0: number above 2147483647`,
+		"1,2,3-9,9":   `indexset: parse "9" at byte 8: does not come after all items before it`,
+		"12,,14":      `indexset: parse "" at byte 3: item is empty`,
+		"4,8-80-800 ": `indexset: parse "8-80-800 " at byte 2: more than one '-'`,
+	} {
+		if _, err := Parse(text); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "0": "0", "0-1": "0,1", "0,1,2": "0-2", "1-3,4": "1-4", "1-3,4-6": "1-6", "0-1,2-3,5": "0-3,5",
+		"2147483647": "2147483647", "0-2147483647": "0-2147483647", "2147483646,2147483647": "2147483646,2147483647",
+		"9,10,99,100,101,1000000": "9,10,99-101,1000000",
+	} {
+		s, err := Parse(text)
+		if err != nil || s.String() != want || s.valid() != nil {
+			t.Errorf("Parse(%q) = %q, %v, want %q", text, s, err, want)
+		}
+	}
+}
+
+// allocated returns the bytes that f allocates, live or not.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// roughlyAllocated is allocated a hundred times faster; it may count small
+// allocations too late.
+func roughlyAllocated(f func()) uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	f()
+	metrics.Read(sample)
+	return sample[0].Value.Uint64() - before
+}
+
+// bound is how many bytes reading text may allocate.
+func bound(text string) uint64 { return 8*uint64(len(text)) + 1<<20 }
+
+func TestHostileTextIsBounded(t *testing.T) {
+	repeat := func(s string) string { return strings.Repeat(s, 2<<20/len(s)) }
+	evens := fragmented(620000).String()
+	for _, c := range []struct {
+		name, text string
+		ok         bool
+	}{
+		{"commas", repeat(","), false},
+		{"digits", digits2MiB, false},
+		{"whole range again and again", repeat("0-2147483647,"), false},
+		{"zeros", repeat("0,"), false},
+		{"letters", repeat("a,"), false},
+		{"alternating numbers", evens, true},
+		{"alternating numbers, then a letter", evens + ",x", false},
+		{"alternating numbers, then the last index", evens + ",2147483647", true},
+		{"descending", descending(), false},
+		{"commas, then an index that asks for a bitmap", repeat(",") + "134000000", false},
+	} {
+		var s Set
+		var err error
+		strict := allocated(func() { s, err = Parse(c.text) })
+		if (err == nil) != c.ok || strict > bound(c.text) {
+			t.Errorf("%s: %v, allocated %d bytes for %d", c.name, err, strict, len(c.text))
+		}
+		var report Report
+		lenient := allocated(func() { s, report = ParseLenient(c.text) })
+		if (report.First == nil) != c.ok || lenient > bound(c.text) {
+			t.Errorf("%s, lenient: %+v, allocated %d bytes for %d", c.name, report, lenient, len(c.text))
+		}
+		t.Logf("%-45s %d bytes: strict allocates %.2f per byte, lenient %.2f; read %d, skipped %d, reordered %d",
+			c.name, len(c.text), float64(strict)/float64(len(c.text)), float64(lenient)/float64(len(c.text)),
+			s.Len(), report.Skipped, report.Reordered)
+	}
+}
+
+func descending() string {
+	var b strings.Builder
+	for i := 400000; b.Len() < 2<<20; i-- {
+		b.WriteString(Of(i).String())
+		b.WriteByte(',')
+	}
+	return b.String() + "0"
+}
+
+// checkParse checks what must hold for the two readings of any text.
+func checkParse(t tester, text string) {
+	t.Helper()
+	s, err := Parse(text)
+	if spans, ok := strictByRule(text); ok != (err == nil) || format(canonical(spans)) != s.String() {
+		t.Fatalf("%q reads %q, %v, by the rules %v, %v", text, s, err, spans, ok)
+	}
+	if _, ok := scan(text); ok != (err == nil) && text != "" {
+		t.Fatalf("%q: Parse says %v, scan %v", text, err, ok)
+	}
+	lenient, report := ParseLenient(text)
+	if spans, skipped, reordered := lenientByRule(text); format(canonical(spans)) != lenient.String() || skipped != report.Skipped || reordered != report.Reordered {
+		t.Fatalf("%q reads %q, %+v, by the rules %v, %d skipped, %d reordered", text, lenient, report, spans, skipped, reordered)
+	}
+	for _, set := range []Set{s, lenient} {
+		if err := set.valid(); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		printed := set.String()
+		again, err := Parse(printed)
+		if err != nil || !again.Equal(set) || again.String() != printed {
+			t.Fatalf("%q prints %q, which reads %q, %v", text, printed, again, err)
+		}
+		if set.EncodedLen() != len(printed) || len(printed) > len(text) {
+			t.Fatalf("%q prints %q, EncodedLen %d", text, printed, set.EncodedLen())
+		}
+	}
+	var e *ParseError
+	switch {
+	case err == nil && (!lenient.Equal(s) || report != Report{}):
+		t.Fatalf("%q reads %q, leniently %q with %+v", text, s, lenient, report)
+	case err != nil && (!s.IsZero() || !errors.As(err, &e) || !strings.HasPrefix(text[e.Offset:], e.Text)):
+		t.Fatalf("%q reads %q with %v", text, s, err)
+	case report.Skipped+report.Reordered > 0 && (report.First == nil || err == nil):
+		t.Fatalf("%q: %+v without a first problem, or Parse has none: %v", text, report, err)
+	}
+}
+
+func TestParseAnyText(t *testing.T) {
+	pieces := []string{",", ",", "-", "0", "1", "2", "7", "9", "10", "63", "64", "99", "100", "2147483647", "2147483648", " ", "+", "x", "00"}
+	rapid.Check(t, func(t *rapid.T) {
+		checkParse(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 30).Draw(t, "pieces"), ""))
+	})
+}
+
+// TestParseDamagedText changes a few bytes of good text, so that the reading
+// fails at any place that it has for good text.
+func TestParseDamagedText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.SampledFrom([]int{0, 5, 95, 990, 9990, 99990, 999990, 9999990, 99999990, 1999999990, MaxIndex - 2000}).Draw(t, "start")
+		var b Builder
+		i := start
+		for range rapid.IntRange(1, 40).Draw(t, "runs") {
+			i += rapid.SampledFrom([]int{1, 2, 2, 3, 10, 100}).Draw(t, "gap")
+			length := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 90}).Draw(t, "length")
+			b.AddRange(min(i, MaxIndex), min(i+length-1, MaxIndex))
+			i += min(length, MaxIndex-i)
+			i = min(i, MaxIndex-100)
+		}
+		text := []byte(b.Set().String())
+		checkParse(t, string(text))
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			at := rapid.IntRange(0, len(text)).Draw(t, "at")
+			with := rapid.SampledFrom([]string{"", "0", "1", "5", "9", ",", "-", ",0", "-9", "x", "/", ":", "\x00", "\xff"}).Draw(t, "with")
+			text = slices.Replace(text, at, min(at+rapid.IntRange(0, 2).Draw(t, "drop"), len(text)), []byte(with)...)
+		}
+		checkParse(t, string(text))
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	for _, c := range rejected {
+		if len(c.text) < 100 {
+			f.Add(c.text)
+		}
+	}
+	f.Add("1,3-5,7")
+	f.Add("0-2147483647")
+	f.Add(fragmented(200).String())
+	f.Add(fragmented(300).Complement(299).String())
+	f.Add("0-89,100-189,200-289,1000-1089,1100-1189,1200-1289,1301,99999-100001,1000000-1000007,1000100-1000200")
+	f.Add("8,9,10,11,98,99,100,102,104,998,1000,9998,10000,10002,99998,100000,9999998,10000000,10000002,2147483646")
+	f.Add("123456789-123456999,1234567890-1234567899,2147483640-2147483647")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, read := range []func(){func() { Parse(text) }, func() { ParseLenient(text) }} {
+			if roughlyAllocated(read) > bound(text) && allocated(read) > bound(text) {
+				t.Fatalf("%d bytes: allocated %d", len(text), allocated(read))
+			}
+		}
+		checkParse(t, text)
+	})
+}

@@ -1,0 +1,189 @@
+package indexset
+
+import "math/bits"
+
+// A bitmap has a word for every 64 indexes; index i is bit i%64 of word i/64.
+
+// wordsFor returns the number of words of a bitmap that ends with index last.
+func wordsFor(last uint32) int { return int(last/64) + 1 }
+
+// span returns where r lies in a bitmap: in the words lo to hi, with the bits
+// of head in the first one, those of tail in the last one, and both if it is
+// the same.
+func (r run) span() (lo, hi int, head, tail uint64) {
+	return int(r.first / 64), int(r.last / 64), ^uint64(0) << (r.first % 64), ^uint64(0) >> (63 - r.last%64)
+}
+
+// fillRun adds r and returns how many of its indexes were new.
+func fillRun(words []uint64, r run) (added uint32) {
+	k, hi, m, tail := r.span()
+	for ; k < hi; k++ {
+		added += uint32(bits.OnesCount64(m &^ words[k]))
+		words[k] |= m
+		m = ^uint64(0)
+	}
+	m &= tail
+	added += uint32(bits.OnesCount64(m &^ words[k]))
+	words[k] |= m
+	return added
+}
+
+// clearRun removes r and returns how many of its indexes were there.
+func clearRun(words []uint64, r run) (removed uint32) {
+	k, hi, m, tail := r.span()
+	for ; k < hi; k++ {
+		removed += uint32(bits.OnesCount64(m & words[k]))
+		words[k] &^= m
+		m = ^uint64(0)
+	}
+	m &= tail
+	removed += uint32(bits.OnesCount64(m & words[k]))
+	words[k] &^= m
+	return removed
+}
+
+// copyRun adds the indexes of src that are in r to dst, which has none of them,
+// and returns how many there are.
+func copyRun(dst, src []uint64, r run) (added uint32) {
+	k, hi, m, tail := r.span()
+	for ; k < hi; k++ {
+		added += uint32(bits.OnesCount64(m & src[k]))
+		dst[k] |= m & src[k]
+		m = ^uint64(0)
+	}
+	m &= tail
+	added += uint32(bits.OnesCount64(m & src[k]))
+	dst[k] |= m & src[k]
+	return added
+}
+
+// countRun returns how many indexes of r there are.
+func countRun(words []uint64, r run) (n uint64) {
+	k, hi, m, tail := r.span()
+	for ; k < hi; k++ {
+		n += uint64(bits.OnesCount64(m & words[k]))
+		m = ^uint64(0)
+	}
+	return n + uint64(bits.OnesCount64(m&tail&words[k]))
+}
+
+// fillRuns adds runs and returns how many of their indexes were new.
+func fillRuns(words []uint64, runs []run) (added uint32) {
+	for _, r := range runs {
+		added += fillRun(words, r)
+	}
+	return added
+}
+
+// orWords returns the union of a bitmap and one that is no longer, and how many
+// indexes are new to the first.
+func orWords(long, short []uint64) (out []uint64, added uint32) {
+	out = make([]uint64, len(long))
+	head, old := out[:len(short)], long[:len(short)]
+	for k, w := range short {
+		added += uint32(bits.OnesCount64(w &^ old[k]))
+		head[k] = w | old[k]
+	}
+	copy(out[len(short):], long[len(short):])
+	return out, added
+}
+
+// andWords returns what two bitmaps have in common, and how many indexes that
+// is; the second is no longer than the first.
+func andWords(long, short []uint64) (out []uint64, n uint32) {
+	out = make([]uint64, len(short))
+	out, long = out[:len(short)], long[:len(short)]
+	for k, w := range short {
+		w &= long[k]
+		n += uint32(bits.OnesCount64(w))
+		out[k] = w
+	}
+	return out, n
+}
+
+// andNotWords returns a bitmap without another, and how many indexes that
+// removes.
+func andNotWords(words, other []uint64) (out []uint64, removed uint32) {
+	out = make([]uint64, len(words))
+	k := min(len(words), len(other))
+	head, old := out[:k], words[:k]
+	for k, w := range other[:k] {
+		removed += uint32(bits.OnesCount64(w & old[k]))
+		head[k] = old[k] &^ w
+	}
+	copy(out[k:], words[k:])
+	return out, removed
+}
+
+// nextSet returns the first index from i on; ok is false if there is none.
+func nextSet(words []uint64, i uint32) (next uint32, ok bool) {
+	k := int(i / 64)
+	if k >= len(words) {
+		return 0, false
+	}
+	for w := words[k] >> (i % 64) << (i % 64); ; w = words[k] {
+		if w != 0 {
+			return uint32(64*k + bits.TrailingZeros64(w)), true
+		}
+		if k++; k == len(words) {
+			return 0, false
+		}
+	}
+}
+
+// nextClear returns the first index from i on that is missing; i must be in one
+// of the words.
+func nextClear(words []uint64, i uint32) uint32 {
+	k := int(i / 64)
+	for w := ^words[k] >> (i % 64) << (i % 64); ; w = ^words[k] {
+		if w != 0 {
+			return uint32(64*k + bits.TrailingZeros64(w))
+		}
+		if k++; k == len(words) {
+			return uint32(64 * k)
+		}
+	}
+}
+
+// countRuns returns the number of runs: of members that follow a non-member.
+func countRuns(words []uint64) int {
+	n, before := 0, uint64(0)
+	for _, w := range words {
+		n += bits.OnesCount64(w &^ (w<<1 | before))
+		before = w >> 63
+	}
+	return n
+}
+
+// hasRuns reports whether there are at least so many runs. It looks no further
+// than it must.
+func hasRuns(words []uint64, atLeast int) bool {
+	n, before := 0, uint64(0)
+	for _, w := range words {
+		if n >= atLeast {
+			return true
+		}
+		n += bits.OnesCount64(w &^ (w<<1 | before))
+		before = w >> 63
+	}
+	return n >= atLeast
+}
+
+// runsOf returns the runs of a bitmap.
+func runsOf(words []uint64) []run {
+	runs := make([]run, 0, countRuns(words))
+	for first, ok := nextSet(words, 0); ok; {
+		after := nextClear(words, first)
+		runs = append(runs, run{first, after - 1})
+		first, ok = nextSet(words, after)
+	}
+	return runs
+}
+
+// trim cuts off the words at the end that hold nothing.
+func trim(words []uint64) []uint64 {
+	for len(words) > 0 && words[len(words)-1] == 0 {
+		words = words[:len(words)-1]
+	}
+	return words
+}
