@@ -1,0 +1,213 @@
+package backoff_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// newClock returns a clock that only moves when it is told to.
+func newClock() *clocktesting.FakePassiveClock {
+	return clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+}
+
+func ExamplePolicy_Delay() {
+	p := backoff.CrashLoop()
+	for failures := range 8 {
+		fmt.Print(p.Delay(failures), " ")
+	}
+	// Output: 0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s
+}
+
+// What does the reduced curve do to a container that crashes at once, compared
+// with today's?
+func ExamplePolicy_Restarts() {
+	today, reduced := backoff.CrashLoop(), backoff.ReducedCrashLoop()
+	for from := time.Duration(0); from < 15*time.Minute; from += 5 * time.Minute {
+		to := from + 5*time.Minute
+		fmt.Printf("(%v, %v]: %d restarts, today %d\n", from, to, reduced.Restarts(0, from, to), today.Restarts(0, from, to))
+	}
+	// Output:
+	// (0s, 5m0s]: 9 restarts, today 4
+	// (5m0s, 10m0s]: 5 restarts, today 1
+	// (10m0s, 15m0s]: 5 restarts, today 1
+}
+
+// The kubelet restarts the first time at once (kubernetes#123602): that is a Free
+// restart.
+func ExamplePolicy_Timeline() {
+	p := backoff.CrashLoop()
+	p.Free = 1
+	for at := range p.Timeline(func(int) time.Duration { return 10 * time.Second }) {
+		if at > 5*time.Minute {
+			break
+		}
+		fmt.Print(at, " ")
+	}
+	// Output: 10s 30s 1m0s 1m50s 3m20s
+}
+
+func ExampleCrashLoopConfig_Resolve() {
+	limit := 2 * time.Second
+	r, err := backoff.CrashLoopConfig{AllowMax: true, Max: &limit}.Resolve()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Policy.Initial, r.Policy.Max, r.Policy.ResetAfter)
+	for _, note := range r.Notes {
+		fmt.Printf("%s=%s: %s\n", note.Field, note.Value, note.Reason)
+	}
+	// Output:
+	// 2s 2s 10m0s
+	// Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s
+}
+
+func ExampleContainerPolicy_Decide() {
+	const container = `{"name": "trainer", "restartPolicy": "Never", "restartPolicyRules": [
+		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]}`
+	var c backoff.ContainerPolicy
+	if err := json.Unmarshal([]byte(container), &c); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Decide(42))
+	fmt.Println(c.Decide(1))
+	// Output:
+	// Restart 0
+	// Stop -1
+}
+
+// A supervisor tells every exit and does what it is told.
+func ExampleRestarter() {
+	clock := newClock()
+	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
+	exit := backoff.Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Second), Finished: clock.Now()}
+	d := r.Exited("web", c, exit)
+	fmt.Println(d.Action, d.Delay)
+	fmt.Println(d.Why(c, exit))
+
+	clock.SetTime(clock.Now().Add(4 * time.Second))
+	fmt.Println("seen again:", r.Exited("web", c, exit) == d, "- sleep", r.Remaining("web"))
+
+	r.Wake("web") // what it waited for is back
+	fmt.Println("woken - sleep", r.Remaining("web"))
+
+	exit = backoff.Exit{Run: 2, Code: 0, Started: clock.Now(), Finished: clock.Now()}
+	fmt.Println(r.Exited("web", c, exit).Action)
+	// Output:
+	// Restart 10s
+	// exit code 1 under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
+	// seen again: true - sleep 6s
+	// woken - sleep 0s
+	// Stop
+}
+
+// Sidecars restart at a flat rate, and nothing restarts more often than the node
+// bears.
+func ExampleRestarter_policies() {
+	clock := newClock()
+	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{
+		Clock: clock,
+		PolicyFor: func(key string, e backoff.Exit) backoff.Policy {
+			if key == "proxy" || e.Reason == "OOMKilled" {
+				return backoff.Policy{Initial: time.Second, Max: time.Second}
+			}
+			return backoff.Policy{} // not valid: the Restarter's own
+		},
+		Rate: 0.5, // one restart every two seconds
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, key := range []string{"app", "proxy", "logs"} {
+		e := backoff.Exit{Run: 1, Code: 1, Finished: clock.Now()}
+		if key == "logs" {
+			e.Reason = "OOMKilled"
+		}
+		fmt.Println(key, r.Exited(key, backoff.ContainerPolicy{}, e).Delay)
+	}
+	// Output:
+	// app 10s
+	// proxy 1s
+	// logs 3s
+}
+
+// State survives the process: idempotence, backoff and limits go on.
+func ExampleRestarter_Restore() {
+	clock := newClock()
+	options := backoff.RestarterOptions[string]{Clock: clock, Limit: 2}
+	r, _ := backoff.NewRestarter(backoff.CrashLoop(), options)
+	exit := backoff.Exit{Run: 1, Code: 1, Finished: clock.Now()}
+	r.Exited("web", backoff.ContainerPolicy{}, exit)
+	text, _ := json.Marshal(maps.Collect(r.All()))
+
+	r, _ = backoff.NewRestarter(backoff.CrashLoop(), options) // a new process
+	var saved map[string]backoff.RestarterState
+	if err := json.Unmarshal(text, &saved); err != nil {
+		fmt.Println(err)
+	}
+	for key, s := range saved {
+		if err := r.Restore(key, s); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(r.Exited("web", backoff.ContainerPolicy{}, exit).Failures, r.Remaining("web"))
+	// Output: 1 10s
+}
+
+// The kubelet's loop: ask, and if nothing holds the container back, count and
+// start.
+func ExampleTracker() {
+	clock := newClock()
+	t, err := backoff.NewTracker[string](backoff.CrashLoop(), backoff.Options{Clock: clock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	begin := clock.Now()
+	for range 4 {
+		finished := clock.Now() // it crashes at once
+		for t.IsInBackOffSince("pod/app", finished) {
+			clock.SetTime(clock.Now().Add(t.Remaining("pod/app", finished)))
+		}
+		t.Next("pod/app", finished)
+		fmt.Println("start at", clock.Now().Sub(begin))
+	}
+	// Output:
+	// start at 0s
+	// start at 10s
+	// start at 30s
+	// start at 1m10s
+}
+
+// The shape of client-go's workqueue.TypedRateLimiter.
+func ExampleTracker_RateLimiter() {
+	t, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Second}, backoff.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var queue interface {
+		When(item string) time.Duration
+		Forget(item string)
+		NumRequeues(item string) int
+	} = t.RateLimiter()
+	fmt.Println(queue.When("a"), queue.When("a"), queue.When("a"), queue.NumRequeues("a"))
+	queue.Forget("a")
+	fmt.Println(queue.When("a"))
+	// Output:
+	// 5ms 10ms 20ms 3
+	// 5ms
+}

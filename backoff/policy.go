@@ -1,0 +1,161 @@
+package backoff
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Policy is a restart delay curve and the rule that starts it over.
+//
+// The delay after the n-th failure in a row is Initial * Factor^(n-1), at most
+// Max. A Policy is a plain value: compare it, copy it, store it. Its zero value
+// is not valid; start from a preset, or set Initial and Max and call Validate.
+// A Policy is safe for concurrent use by multiple goroutines while nobody writes
+// to it.
+type Policy struct {
+	Initial    time.Duration // delay after the first failure; > 0
+	Max        time.Duration // longest delay, jitter included; >= Initial
+	Factor     float64       // growth per failure; 0 means 2, otherwise >= 1 and finite
+	Jitter     float64       // 0..1: a delay d is drawn from (d*(1-Jitter), d]; never above Max, never compounding, still there at the cap
+	ResetAfter time.Duration // a run longer than this starts the curve over; 0 means 2*Max
+	Free       int           // failures restarted at once before the curve begins; >= 0
+}
+
+// Validate reports every field that is out of bounds, joined into one error, or
+// nil.
+func (p Policy) Validate() error {
+	if p.valid() {
+		return nil
+	}
+	var errs []error
+	check := func(ok bool, field string, value any, bounds string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("backoff: Policy.Validate(): %s is %v, must be %s", field, value, bounds))
+		}
+	}
+	ok := p.inBounds()
+	check(ok.initial, "Initial", p.Initial, "> 0")
+	check(ok.max, "Max", p.Max, fmt.Sprintf(">= Initial (%v)", p.Initial))
+	check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
+	check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
+	check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means 2*Max)")
+	check(ok.free, "Free", p.Free, ">= 0")
+	return errors.Join(errs...)
+}
+
+// fieldsOK says of each field whether it is in bounds.
+type fieldsOK struct{ initial, max, factor, jitter, resetAfter, free bool }
+
+func (p Policy) inBounds() fieldsOK {
+	return fieldsOK{
+		initial:    p.Initial > 0,
+		max:        p.Max >= p.Initial,
+		factor:     p.Factor == 0 || p.Factor >= 1 && !math.IsInf(p.Factor, 1),
+		jitter:     p.Jitter >= 0 && p.Jitter <= 1,
+		resetAfter: p.ResetAfter >= 0,
+		free:       p.Free >= 0,
+	}
+}
+
+// valid is Validate() == nil without allocating.
+func (p Policy) valid() bool {
+	return p.inBounds() == fieldsOK{true, true, true, true, true, true}
+}
+
+// exactSteps is how many growth steps Delay multiplies out one by one: enough for
+// a factor of 1.25 to grow a millionfold, and a bound on the work of a factor
+// close to 1.
+const exactSteps = 64
+
+// Delay returns the nominal delay, without jitter, after that many failures in
+// a row of a valid policy: 0 up to Free, then Initial, growing by Factor per
+// failure, and Max from there on for any count. It never decreases as failures
+// grow. A factor of 2 is exact; others are rounded to a nanosecond, and from the
+// 65th step on to one part in 10^9.
+func (p Policy) Delay(failures int) time.Duration {
+	return p.delay(failures)
+}
+
+// delay is Delay without a copy of the policy.
+func (p *Policy) delay(failures int) time.Duration {
+	if failures <= 0 || failures <= p.Free {
+		return 0
+	}
+	steps := failures - max(p.Free, 0) - 1
+	if p.Factor == 0 || p.Factor == 2 {
+		if steps >= bits.LeadingZeros64(uint64(p.Initial)) {
+			return p.Max
+		}
+		return saturate(uint64(p.Initial)<<steps, p.Max)
+	}
+	d := float64(p.Initial)
+	for range min(steps, exactSteps) {
+		if d *= p.Factor; d >= float64(p.Max) {
+			return p.Max
+		}
+	}
+	if steps > exactSteps {
+		// The exponent is cut to a multiple of 2^-32: coarser than the error of
+		// Exp2, so that this cannot decrease from one step to the next.
+		e := float64(steps) * (math.Log1p(p.Factor-1) / math.Ln2)
+		d = max(d, float64(p.Initial)*math.Exp2(math.Trunc(e*(1<<32))/(1<<32)))
+	}
+	if d = math.Round(d); d >= float64(p.Max) {
+		return p.Max
+	}
+	return max(time.Duration(d), p.Initial) // a float has fewer digits than Initial may have
+}
+
+// WithMax returns p under an operator's cap: Max is max, and Initial is pulled
+// down to it where it was higher (KEP-4603, Conflict resolution). The result is
+// valid if p is and max > 0.
+func (p Policy) WithMax(max time.Duration) Policy {
+	p.Max = max
+	p.Initial = min(p.Initial, max)
+	return p
+}
+
+// resetAfter is the run length in force: ResetAfter, or twice Max.
+func (p Policy) resetAfter() time.Duration {
+	if p.ResetAfter != 0 {
+		return p.ResetAfter
+	}
+	return addDuration(p.Max, p.Max)
+}
+
+// jittered draws a delay from (d*(1-Jitter), d]. A rand that leaves [0, 1) is
+// held to it.
+func (p Policy) jittered(d time.Duration, rand func() float64) time.Duration {
+	if p.Jitter == 0 || d <= 0 {
+		return d
+	}
+	r := rand()
+	if !(r > 0) { // NaN too
+		return d
+	}
+	span := p.Jitter * float64(d)
+	return d - time.Duration(min(r*span, math.Nextafter(span, 0)))
+}
+
+// drawn returns d if jittered can draw it after that many failures, otherwise the
+// nominal delay.
+func (p Policy) drawn(failures int, d time.Duration) time.Duration {
+	nominal := p.Delay(failures)
+	if d <= nominal && float64(nominal-d) < p.Jitter*float64(nominal) {
+		return d
+	}
+	return nominal
+}
+
+// saturate returns d as a duration of at most max.
+func saturate(d uint64, max time.Duration) time.Duration {
+	return time.Duration(min(d, uint64(max)))
+}
+
+// addDuration returns a+b for a, b >= 0, at most the largest duration.
+func addDuration(a, b time.Duration) time.Duration {
+	return saturate(uint64(a)+uint64(b), math.MaxInt64)
+}

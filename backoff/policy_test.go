@@ -1,0 +1,274 @@
+package backoff
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const maxDuration = time.Duration(math.MaxInt64)
+
+// durations draws positive durations of every magnitude, the largest included.
+func durations() *rapid.Generator[time.Duration] {
+	return rapid.Custom(func(t *rapid.T) time.Duration {
+		bits := rapid.IntRange(0, 63).Draw(t, "bits")
+		if bits == 63 {
+			return maxDuration - time.Duration(rapid.IntRange(0, 3).Draw(t, "below"))
+		}
+		low := int64(1) << bits
+		return time.Duration(rapid.Int64Range(low, 2*low-1).Draw(t, "duration"))
+	})
+}
+
+// counts draws counts of every magnitude, the largest included.
+func counts() *rapid.Generator[int] {
+	return rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, math.MaxInt), rapid.IntRange(math.MaxInt-3, math.MaxInt))
+}
+
+func factors() *rapid.Generator[float64] {
+	return rapid.OneOf(
+		rapid.SampledFrom([]float64{0, 1, 1 + 0x1p-52, 1 + 1e-12, 1 + 1e-6, 1.1, 1.5, 2, 3, math.MaxFloat64}),
+		rapid.Float64Range(1, 1.001), rapid.Float64Range(1, 4), rapid.Float64Range(1, math.MaxFloat64))
+}
+
+// policies draws valid policies.
+func policies() *rapid.Generator[Policy] {
+	return rapid.Custom(func(t *rapid.T) Policy {
+		p := Policy{
+			Initial: durations().Draw(t, "initial"),
+			Factor:  factors().Draw(t, "factor"),
+			Jitter:  rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1)).Draw(t, "jitter"),
+			Free:    rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 3), counts()).Draw(t, "free"),
+		}
+		p.Max = max(p.Initial, durations().Draw(t, "max"))
+		if rapid.Bool().Draw(t, "reset") {
+			p.ResetAfter = durations().Draw(t, "resetAfter")
+		}
+		if err := p.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	})
+}
+
+func TestDelay(t *testing.T) {
+	s := time.Second
+	for name, tt := range map[string]struct {
+		policy Policy
+		want   []time.Duration // after 0, 1, 2, … failures
+	}{
+		"CrashLoop":        {CrashLoop(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s, 300 * s}},
+		"ReducedCrashLoop": {ReducedCrashLoop(), []time.Duration{0, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}},
+		"ImagePull":        {ImagePull(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s}},
+		"JobPod":           {JobPod(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}},
+		"free":             {Policy{Initial: s, Max: 3 * s, Free: 2}, []time.Duration{0, 0, 0, s, 2 * s, 3 * s}},
+		"flat":             {Policy{Initial: s, Max: 3 * s, Factor: 1}, []time.Duration{0, s, s, s}},
+		"three":            {Policy{Initial: s, Max: 30 * s, Factor: 3}, []time.Duration{0, s, 3 * s, 9 * s, 27 * s, 30 * s}},
+		"half":             {Policy{Initial: 100, Max: 400, Factor: 1.5}, []time.Duration{0, 100, 150, 225, 338, 400}},
+		"cap":              {Policy{Initial: s, Max: s}, []time.Duration{0, s, s}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tt.policy.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			for failures, want := range tt.want {
+				if got := tt.policy.Delay(failures); got != want {
+					t.Errorf("Delay(%d) = %v, want %v", failures, got, want)
+				}
+			}
+			if got, want := tt.policy.Delay(math.MaxInt), tt.want[len(tt.want)-1]; got != want {
+				t.Errorf("Delay(MaxInt) = %v, want %v", got, want)
+			}
+			if got := tt.policy.Delay(-1); got != 0 {
+				t.Errorf("Delay(-1) = %v, want 0", got)
+			}
+		})
+	}
+}
+
+// A delay is 0 up to Free and then within [Initial, Max], never decreases, and
+// is what multiplying step by step gives.
+func TestDelayProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := policies().Draw(t, "policy")
+		n := counts().Draw(t, "failures")
+		d := p.Delay(n)
+		if n <= p.Free {
+			if d != 0 {
+				t.Fatalf("Delay(%d) = %v within Free", n, d)
+			}
+		} else if d < p.Initial || d > p.Max {
+			t.Fatalf("Delay(%d) = %d out of [%d, %d]", n, d, p.Initial, p.Max)
+		}
+		if n < math.MaxInt && p.Delay(n+1) < d {
+			t.Fatalf("Delay(%d) = %d falls to %d", n, d, p.Delay(n+1))
+		}
+		more := rapid.IntRange(n, math.MaxInt).Draw(t, "more")
+		if p.Delay(more) < d {
+			t.Fatalf("Delay(%d) = %d falls to Delay(%d) = %d", n, d, more, p.Delay(more))
+		}
+	})
+}
+
+func TestDelayStepByStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := policies().Draw(t, "policy")
+		p.Free = min(p.Free, 3)
+		factor := p.Factor
+		if factor == 0 {
+			factor = 2
+		}
+		slow := float64(p.Initial)
+		for n := p.Free + 1; n < 300; n++ {
+			want := min(slow, float64(p.Max))
+			if got := float64(p.Delay(n)); math.Abs(got-want) > 1+want*1e-9 {
+				t.Fatalf("Delay(%d) = %v, want about %v", n, got, want)
+			}
+			slow *= factor
+		}
+	})
+}
+
+// Doubling is exact up to the largest duration, by arithmetic that cannot overflow.
+func TestDelayDoubles(t *testing.T) {
+	for _, initial := range []time.Duration{1, 3, 10 * time.Second, 1 << 61, 1<<62 - 1, 1 << 62, maxDuration} {
+		for _, limit := range []time.Duration{maxDuration, maxDuration - 1, initial} {
+			p := Policy{Initial: initial, Max: max(limit, initial)}
+			want := big.NewInt(int64(initial))
+			for n := 1; n < 200; n++ {
+				if want.Cmp(big.NewInt(int64(p.Max))) > 0 {
+					want.SetInt64(int64(p.Max))
+				}
+				if got := p.Delay(n); int64(got) != want.Int64() {
+					t.Fatalf("%d up to %d: Delay(%d) = %d, want %d", initial, p.Max, n, got, want)
+				}
+				want.Lsh(want, 1)
+			}
+		}
+	}
+}
+
+// The tail beyond the steps that are multiplied out is as exact as promised and
+// joins without falling.
+func TestDelayTail(t *testing.T) {
+	p := Policy{Initial: time.Hour, Max: maxDuration, Factor: 1.001}
+	slow := float64(p.Initial)
+	for n := 1; n < 10_000; n++ {
+		if got := float64(p.Delay(n)); math.Abs(got-slow) > slow*1e-9 {
+			t.Fatalf("Delay(%d) = %v, want about %v", n, got, slow)
+		}
+		if p.Delay(n+1) <= p.Delay(n) {
+			t.Fatalf("Delay(%d) = %v does not exceed Delay(%d)", n+1, p.Delay(n+1), n)
+		}
+		slow *= p.Factor
+	}
+	tiny := Policy{Initial: 1 << 62, Max: maxDuration, Factor: 1 + 0x1p-52}
+	if got := tiny.Delay(math.MaxInt); got > maxDuration || got < tiny.Initial {
+		t.Errorf("Delay of a tiny factor = %v", got)
+	}
+}
+
+// WithMax never raises a delay when it lowers Max and never lowers one when it
+// raises Max.
+func TestWithMax(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := policies().Draw(t, "policy")
+		capped := p.WithMax(durations().Draw(t, "cap"))
+		if err := capped.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		n := counts().Draw(t, "failures")
+		was, is := p.Delay(n), capped.Delay(n)
+		if capped.Max <= p.Max && is > was || capped.Max >= p.Max && is < was {
+			t.Fatalf("cap %d: Delay(%d) goes from %d to %d", capped.Max, n, was, is)
+		}
+	})
+}
+
+func TestJitteredBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := policies().Draw(t, "policy")
+		d := rapid.OneOf(rapid.Just(time.Duration(0)), durations()).Draw(t, "delay")
+		r := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{
+			0, 1 - 0x1p-53, 1, 2, -1, math.NaN(), math.Inf(1), math.Inf(-1)})).Draw(t, "rand")
+		got := p.jittered(d, func() float64 { return r })
+		if got > d || got < 0 || d > 0 && got == 0 {
+			t.Fatalf("jittered(%d) = %d", d, got)
+		}
+		// Beyond 2^53 a float cannot tell the open lower end from its neighbours.
+		if p.Jitter > 0 && d > 0 && d < 1<<53 && float64(d-got) >= p.Jitter*float64(d) {
+			t.Fatalf("jittered(%d) = %d, not above d*(1-%v)", d, got, p.Jitter)
+		}
+	})
+}
+
+// A drawn delay spreads over its whole range.
+func TestJitterSpreads(t *testing.T) {
+	p := Policy{Initial: time.Second, Max: time.Second, Jitter: 0.5}
+	for _, tt := range []struct {
+		rand float64
+		want time.Duration
+	}{{0, time.Second}, {0.5, 750 * time.Millisecond}, {1 - 0x1p-53, 500*time.Millisecond + 1}} {
+		if got := p.jittered(time.Second, func() float64 { return tt.rand }); got != tt.want {
+			t.Errorf("rand %v: %v, want %v", tt.rand, got, tt.want)
+		}
+	}
+}
+
+func TestPolicyValidate(t *testing.T) {
+	good := Policy{Initial: 1, Max: 2, Factor: 1.5, Jitter: 1, ResetAfter: 1, Free: math.MaxInt}
+	if err := good.Validate(); err != nil {
+		t.Errorf("%+v: %v", good, err)
+	}
+	for _, preset := range []Policy{CrashLoop(), ReducedCrashLoop(), ImagePull(), JobPod()} {
+		if err := preset.Validate(); err != nil {
+			t.Errorf("%+v: %v", preset, err)
+		}
+	}
+	for want, change := range map[string]func(*Policy){
+		"Initial is 0s":     func(p *Policy) { p.Initial = 0 },
+		"Initial is -1ns":   func(p *Policy) { p.Initial = -1 },
+		"Max is 0s":         func(p *Policy) { p.Max = 0 },
+		"Factor is 0.9":     func(p *Policy) { p.Factor = 0.9 },
+		"Factor is -2":      func(p *Policy) { p.Factor = -2 },
+		"Factor is NaN":     func(p *Policy) { p.Factor = math.NaN() },
+		"Factor is +Inf":    func(p *Policy) { p.Factor = math.Inf(1) },
+		"Jitter is 1.5":     func(p *Policy) { p.Jitter = 1.5 },
+		"Jitter is -0.1":    func(p *Policy) { p.Jitter = -0.1 },
+		"Jitter is NaN":     func(p *Policy) { p.Jitter = math.NaN() },
+		"ResetAfter is -1s": func(p *Policy) { p.ResetAfter = -time.Second },
+		"Free is -1":        func(p *Policy) { p.Free = -1 },
+	} {
+		p := good
+		change(&p)
+		err := p.Validate()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ", must be ") {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if err := (Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, Free: -1}).Validate(); strings.Count(err.Error(), "\n") != 5 {
+		t.Errorf("not all six fields reported: %v", err)
+	}
+}
+
+func TestResetAfter(t *testing.T) {
+	for _, tt := range []struct {
+		policy Policy
+		want   time.Duration
+	}{
+		{CrashLoop(), 10 * time.Minute},
+		{ReducedCrashLoop(), 10 * time.Minute},
+		{CrashLoop().WithMax(time.Second), 10 * time.Minute},
+		{ImagePull(), 10 * time.Minute},
+		{JobPod(), 20 * time.Minute},
+		{Policy{Initial: 1, Max: maxDuration}, maxDuration},
+	} {
+		if got := tt.policy.resetAfter(); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.policy, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package backoff
+
+import (
+	"fmt"
+	"time"
+)
+
+// The bounds of an operator's maximum (KEP-4603, Conflict resolution).
+const (
+	minCrashLoopMax = time.Second
+	maxCrashLoopMax = 300 * time.Second
+)
+
+// CrashLoopConfig is everything that decides a node's crash-loop policy: two
+// feature gates and one field of the kubelet's configuration. The zero value is
+// a node as it comes, which resolves to CrashLoop(). A CrashLoopConfig is safe
+// for concurrent use by multiple goroutines while nobody writes to it.
+type CrashLoopConfig struct {
+	ReduceDefault bool           // feature gate ReduceDefaultCrashLoopBackOffDecay
+	AllowMax      bool           // feature gate KubeletCrashLoopBackOffMax (KEP: EnableKubeletCrashLoopBackoffMax)
+	Max           *time.Duration // crashLoopBackOff.maxContainerRestartPeriod (KEP: crashloopbackoff.maxSeconds); nil is unset
+}
+
+// Note says what one field of a CrashLoopConfig did. Its zero value says nothing.
+// A Note is a plain value, to be copied and shared.
+type Note struct {
+	Field   string // name of the field
+	Value   string // its value
+	Reason  string // what it decided, or why it was overruled
+	Warning bool   // the operator set something that has no effect
+}
+
+// Resolution is the policy a CrashLoopConfig comes to, and why. Its zero value is
+// none. A Resolution is safe for concurrent use by multiple goroutines while
+// nobody writes to it.
+type Resolution struct {
+	Policy Policy
+	Notes  []Note // one per field that decided something or was overruled
+}
+
+// Resolve returns the policy in force. A Max that is set and allowed wins over
+// the default in both directions and pulls Initial down to it; out of [1s, 300s]
+// it is an error. A Max that is not allowed is not looked at, and warned about.
+// ResetAfter is 10 minutes whatever the maximum. Source: KEP-4603, Conflict
+// resolution.
+func (c CrashLoopConfig) Resolve() (Resolution, error) {
+	honoured := c.AllowMax && c.Max != nil
+	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {
+		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve(): Max is %v, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)", *c.Max)
+	}
+	r := Resolution{Policy: CrashLoop()}
+	if c.ReduceDefault {
+		r.Policy = ReducedCrashLoop()
+		reason := "the curve starts at 1s and ends at 60s"
+		if honoured {
+			reason = "the curve starts at 1s; Max overrules its end at 60s"
+		}
+		r.Notes = append(r.Notes, Note{Field: "ReduceDefault", Value: "true", Reason: reason})
+	}
+	switch {
+	case honoured:
+		reason := fmt.Sprintf("the longest delay is %v; the default is %v", *c.Max, r.Policy.Max)
+		if *c.Max < r.Policy.Initial {
+			reason += fmt.Sprintf(", and the first delay is pulled down to it from %v", r.Policy.Initial)
+		}
+		r.Policy = r.Policy.WithMax(*c.Max)
+		r.Notes = append(r.Notes, Note{Field: "Max", Value: c.Max.String(), Reason: reason})
+	case c.Max != nil:
+		r.Notes = append(r.Notes, Note{Field: "Max", Value: c.Max.String(), Warning: true,
+			Reason: "ignored, the feature gate KubeletCrashLoopBackOffMax is off"})
+	}
+	return r, nil
+}

@@ -1,0 +1,80 @@
+package backoff
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Each of these is out of [1s, 300s], compared exactly; each error names the
+// field, the value and the range.
+func TestResolveBounds(t *testing.T) {
+	for _, d := range []time.Duration{0, 999 * time.Millisecond, second - 1, 300*second + 1, 301 * second, -5 * second, 1<<63 - 1, -1 << 63} {
+		for _, reduce := range []bool{false, true} {
+			r, err := CrashLoopConfig{ReduceDefault: reduce, AllowMax: true, Max: &d}.Resolve()
+			if err == nil || !strings.Contains(err.Error(), "Max is "+d.String()+", must be in [1s, 300s]") {
+				t.Errorf("%v: %v, %v", d, r, err)
+			}
+		}
+	}
+}
+
+// Resolve is total: an error exactly for a Max that is honoured and out of
+// bounds, otherwise a valid policy with Max in force and the reset at 10 minutes.
+func TestResolveProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := CrashLoopConfig{ReduceDefault: rapid.Bool().Draw(t, "reduce"), AllowMax: rapid.Bool().Draw(t, "allow")}
+		if rapid.Bool().Draw(t, "set") {
+			d := time.Duration(rapid.OneOf(rapid.Int64Range(0, 301e9), rapid.Int64(),
+				rapid.SampledFrom([]int64{1e9 - 1, 1e9, 300e9, 300e9 + 1})).Draw(t, "max"))
+			c.Max = &d
+		}
+		r, err := c.Resolve()
+		honoured := c.AllowMax && c.Max != nil
+		if bad := honoured && (*c.Max < second || *c.Max > 300*second); bad != (err != nil) {
+			t.Fatalf("error %v", err)
+		}
+		if err != nil {
+			return
+		}
+		if err := r.Policy.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if r.Policy.ResetAfter != 10*minute {
+			t.Fatalf("resets after %v", r.Policy.ResetAfter)
+		}
+		want := Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute}
+		if c.ReduceDefault {
+			want.Initial, want.Max = second, 60*second
+		}
+		if honoured {
+			want.Max = *c.Max
+			want.Initial = min(want.Initial, *c.Max)
+		}
+		if r.Policy != want {
+			t.Fatalf("got %+v, want %+v", r.Policy, want)
+		}
+		notes, warnings := 0, 0
+		for _, n := range r.Notes {
+			notes++
+			if n.Warning {
+				warnings++
+			}
+			if n.Field == "" || n.Value == "" || n.Reason == "" {
+				t.Fatalf("a note says too little: %+v", n)
+			}
+		}
+		set := 0
+		if c.ReduceDefault {
+			set++
+		}
+		if c.Max != nil {
+			set++
+		}
+		if notes != set || (warnings == 1) != (c.Max != nil && !c.AllowMax) {
+			t.Fatalf("%d notes, %d warnings: %+v", notes, warnings, r.Notes)
+		}
+	})
+}

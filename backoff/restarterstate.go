@@ -1,0 +1,145 @@
+package backoff
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// RestarterState is everything a Restarter knows about one key, for persistence
+// and display: with it idempotence, backoff and Limit survive the end of the
+// process. The zero value is not accepted by Restore. A RestarterState is safe for
+// concurrent use by multiple goroutines while nobody writes to it.
+type RestarterState struct {
+	Failures int         `json:"failures"`         // in a row; >= 0
+	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock
+	Decision Decision    `json:"decision"`         // about it
+	Recent   []time.Time `json:"recent,omitempty"` // when the restarts that Limit counts were decided, oldest first
+}
+
+// State returns the state of key, and whether there is one.
+func (r *Restarter[K]) State(key K) (RestarterState, bool) {
+	s := r.records.of(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec, ok := s.all[key]
+	if !ok {
+		return RestarterState{}, false
+	}
+	clockTime, now := r.clock.now()
+	clockTime = clockTime.Round(0)
+	state := RestarterState{Failures: rec.decision.Failures, Last: rec.last, Decision: rec.decision}
+	// What lies beyond the clock, because the clock was set back, is held to it.
+	state.Last.Started = earlier(rec.last.Started.Round(0), clockTime)
+	state.Last.Finished = earlier(rec.last.Finished.Round(0), clockTime)
+	if d := &state.Decision; d.NotBefore.After(clockTime.Add(d.Delay)) {
+		d.NotBefore = clockTime.Add(rec.remaining(now))
+	}
+	for _, at := range rec.recent {
+		state.Recent = append(state.Recent, clockTime.Add(at-now))
+	}
+	return state, true
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// All yields the state of every key, in no order. It is weakly consistent: a key
+// that changes meanwhile is yielded at most once, in a state it has had. The
+// Restarter may be used inside the loop.
+func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
+	return func(yield func(K, RestarterState) bool) {
+		for i := range r.records.parts {
+			for _, key := range r.records.parts[i].keys() {
+				if s, ok := r.State(key); ok && !yield(key, s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Restore sets the state of key to s, usually one that an earlier Restarter
+// returned. A Delay above the Max of the present policy is cut to it; a restart
+// that is still to come takes its turn under Rate anew, in a bucket that knows of
+// no restart before. The error names every field that is out of bounds; times
+// later than the clock are.
+func (r *Restarter[K]) Restore(key K, s RestarterState) error {
+	policy := r.policyFor(key, s.Last)
+	p := r.records.of(key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clockTime, now := r.clock.now()
+	if err := s.validate(clockTime); err != nil {
+		return fmt.Errorf("backoff: Restarter.Restore(): %w (key %v)", err, key)
+	}
+	if old, ok := p.all[key]; ok {
+		r.unbook(old, now)
+	}
+	rec := &record{last: s.Last, decision: s.Decision, due: now, told: now, keep: r.keepFor(policy)}
+	rec.decision.Failures = s.Failures
+	if rec.decision.Action.restarts() {
+		r.resume(rec, policy, clockTime, now)
+	}
+	if r.options.Limit > 0 {
+		recent := slices.SortedFunc(slices.Values(s.Recent), time.Time.Compare)
+		for _, at := range recent[max(0, len(recent)-r.options.Limit):] {
+			rec.recent = append(rec.recent, add(now, at.Sub(clockTime)))
+		}
+	}
+	p.all[key] = rec
+	return nil
+}
+
+// resume takes up the wait of a restored decision.
+func (r *Restarter[K]) resume(rec *record, policy Policy, clockTime time.Time, now time.Duration) {
+	d := &rec.decision
+	pending := d.NotBefore.After(clockTime)
+	if over := d.Delay - policy.Max; over > 0 {
+		d.Delay -= over
+		d.NotBefore = d.NotBefore.Add(-over)
+	}
+	rec.due = add(now, d.NotBefore.Sub(clockTime))
+	if r.bucket == nil || !pending {
+		return
+	}
+	free := max(rec.due, now)
+	rec.due, rec.booked = r.bucket.book(now, free), true
+	if later := rec.due - free; later > 0 {
+		d.Delay = add(d.Delay, later)
+	}
+	d.NotBefore = clockTime.Round(0).Add(rec.due - now)
+}
+
+// validate reports every field that is out of bounds at the clock's now.
+func (s RestarterState) validate(now time.Time) error {
+	var errs []error
+	check := func(ok bool, field string, value any, bounds string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is %v, must be %s", field, value, bounds))
+		}
+	}
+	notAfter := func(at time.Time, field string, limit time.Time) {
+		check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
+	}
+	d := s.Decision
+	check(s.Failures >= 0, "Failures", s.Failures, ">= 0")
+	notAfter(s.Last.Started, "Last.Started", now)
+	notAfter(s.Last.Finished, "Last.Finished", now)
+	check(d.Action == Stop || d.Action == GiveUp || d.Action.restarts(), "Decision.Action", fmt.Sprintf("%q", d.Action),
+		"Stop, Restart, RestartAllContainers or GiveUp")
+	check(d.Delay >= 0, "Decision.Delay", d.Delay, ">= 0")
+	notAfter(d.NotBefore, "Decision.NotBefore", now.Add(max(d.Delay, 0)))
+	check(d.Failures >= 0, "Decision.Failures", d.Failures, ">= 0")
+	check(d.Rule >= -1, "Decision.Rule", d.Rule, ">= -1")
+	for i, at := range s.Recent {
+		notAfter(at, fmt.Sprintf("Recent[%d]", i), now)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,212 @@
+package backoff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	second = time.Second
+	minute = time.Minute
+)
+
+// timelineUntil collects the restarts of constant runs up to and including end.
+func timelineUntil(p Policy, run, end time.Duration) []time.Duration {
+	var at []time.Duration
+	for t := range p.Timeline(func(int) time.Duration { return run }) {
+		if t > end {
+			break
+		}
+		at = append(at, t)
+	}
+	return at
+}
+
+func seconds(n ...int) []time.Duration {
+	var out []time.Duration
+	for _, s := range n {
+		out = append(out, time.Duration(s)*second)
+	}
+	return out
+}
+
+// KEP-4603, Front loaded decay curve: when containers that crash at once, after
+// 10 seconds and just before the reset are restarted.
+func TestTimeline(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		policy   Policy
+		run, end time.Duration
+		want     []time.Duration
+	}{
+		{"instant crashes today", CrashLoop(), 0, 910 * second, seconds(10, 30, 70, 150, 310, 610, 910)},
+		{"instant crashes reduced", ReducedCrashLoop(), 0, 303 * second, seconds(1, 3, 7, 15, 31, 63, 123, 183, 243, 303)},
+		{"10s runs", CrashLoop(), 10 * second, 30 * minute, seconds(20, 50, 100, 190, 360, 670, 980, 1290, 1600)},
+		{"9:59 runs", CrashLoop(), 599 * second, 30 * minute, seconds(609, 1228)},
+		{"at the reset threshold", CrashLoop(), 600 * second, 40 * minute, seconds(610, 1230, 1870)},
+		{"past the reset threshold", CrashLoop(), 601 * second, 40 * minute, seconds(611, 1222, 1833)},
+		{"kubernetes#123602", Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute, Free: 1}, 0, 200 * second, seconds(0, 10, 30, 70, 150)},
+	} {
+		if got := timelineUntil(tt.policy, tt.run, tt.end); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: restarts at %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The first run is run(1), and each run has its own length.
+func TestTimelineRuns(t *testing.T) {
+	var asked []int
+	var got []time.Duration
+	for at := range CrashLoop().Timeline(func(n int) time.Duration {
+		asked = append(asked, n)
+		return []time.Duration{0, -second, 11 * minute, 0}[n-1]
+	}) {
+		if got = append(got, at); len(got) == 4 {
+			break
+		}
+	}
+	if want := seconds(10, 30, 30+660+10, 700+20); !slices.Equal(got, want) {
+		t.Errorf("restarts at %v, want %v", got, want)
+	}
+	if !slices.Equal(asked, []int{1, 2, 3, 4}) {
+		t.Errorf("asked for runs %v", asked)
+	}
+}
+
+// A timeline ends where time does.
+func TestTimelineEnds(t *testing.T) {
+	p := Policy{Initial: 1 << 61, Max: math.MaxInt64}
+	if got := timelineUntil(p, 0, math.MaxInt64); !slices.Equal(got, []time.Duration{1 << 61, 3 << 61}) {
+		t.Errorf("restarts at %v", got)
+	}
+	if got := timelineUntil(CrashLoop(), math.MaxInt64, math.MaxInt64); len(got) != 0 {
+		t.Errorf("restarts at %v", got)
+	}
+}
+
+// The figures of KEP-4603's Risks and Mitigations and Design Details, each with
+// its window, where the KEP is right.
+func TestRestartsKEP(t *testing.T) {
+	today, reduced := CrashLoop(), ReducedCrashLoop()
+	excess := func(p Policy, from, to time.Duration) int {
+		return p.Restarts(0, from, to) - today.Restarts(0, from, to)
+	}
+	for _, tt := range []struct {
+		name      string
+		got, want int
+	}{
+		{"excess restarts in the first five minutes", excess(reduced, 0, 300*second), 5},
+		{"of which before 30s", excess(reduced, 0, 30*second-1), 3},
+		{"and between 150s and 300s", excess(reduced, 150*second, 300*second), 2},
+		{"a container that crashes every 10s, in 30 minutes", today.Restarts(10*second, 0, 30*minute), 9},
+		{"of which in the first 5", today.Restarts(10*second, 0, 5*minute), 4},
+		{"a container that runs 9:59, in 30 minutes", today.Restarts(599*second, 0, 30*minute), 2},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+// The figures the KEP got wrong, with the right values.
+func TestRestartsKEPErrata(t *testing.T) {
+	const pods, requests = 110, 5 // a full node; API requests per restart
+	today, reduced, second1 := CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)
+	excess := func(p Policy, from, to time.Duration) int {
+		return p.Restarts(0, from, to) - today.Restarts(0, from, to)
+	}
+	peak := 0 // restarts in the busiest 10 seconds
+	for from := -second; from < 5*minute; from += second / 2 {
+		peak = max(peak, reduced.Restarts(0, from, from+10*second))
+	}
+	later := excess(reduced, 10*minute, 15*minute)
+	fast := excess(second1, 10*minute, 15*minute)
+	for _, tt := range []struct {
+		name      string
+		got, want int
+	}{
+		{"excess per further 5 minutes (KEP: 5)", later, 4},
+		{"its requests per pod (KEP: 25)", later * requests, 20},
+		{"its requests per node (KEP: 2750)", later * requests * pods, 2200},
+		{"1s cap: excess in the first 5 minutes (KEP: 305)", excess(second1, 0, 300*second), 296},
+		{"1s cap: excess per further 5 minutes (KEP: 310)", fast, 299},
+		{"1s/60s: restarts in the busiest 10s", peak, 3},
+		{"its requests per node (KEP: 5500)", peak * requests * pods, 1650},
+		{"170,500 per 5 minutes, per second (KEP: per 10s)", 170_500 / 300, 568},
+		{"initial 1s: excess by 310s", excess(Policy{Initial: second, Max: 300 * second}, 0, 310*second), 3},
+		{"initial 250ms: excess by 310s", excess(Policy{Initial: second / 4, Max: 300 * second}, 0, 310*second), 5},
+		{"initial 25ms: excess by 310s (KEP: at most 7)", excess(Policy{Initial: second / 40, Max: 300 * second}, 0, 310*second), 8},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+// Restarts counts what Timeline yields, in any window.
+func TestRestartsProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := policies().Draw(t, "policy")
+		p.Free = rapid.IntRange(0, 4).Draw(t, "free")
+		run := rapid.OneOf(rapid.Just(-second), rapid.Just(time.Duration(0)), durations()).Draw(t, "run")
+		// A window around the first restarts, so that counting them one by one ends.
+		var at []time.Duration
+		for x := range p.Timeline(func(int) time.Duration { return run }) {
+			if at = append(at, x); len(at) == 200 {
+				break
+			}
+		}
+		last := time.Duration(math.MaxInt64)
+		if len(at) == 200 {
+			last = at[199] - 1
+			at = slices.DeleteFunc(at, func(x time.Duration) bool { return x > last })
+		}
+		near := rapid.OneOf(rapid.Int64Range(math.MinInt64, int64(last)), rapid.Int64Range(-2, min(int64(last), 1000)))
+		if len(at) > 0 {
+			near = rapid.OneOf(near, rapid.Custom(func(t *rapid.T) int64 {
+				return int64(rapid.SampledFrom(at).Draw(t, "near")) - rapid.Int64Range(0, 1).Draw(t, "off")
+			}))
+		}
+		from, to := time.Duration(near.Draw(t, "from")), time.Duration(near.Draw(t, "to"))
+		want := 0
+		for _, x := range at {
+			if x > from && x <= to {
+				want++
+			}
+		}
+		if got := p.Restarts(run, from, to); got != want {
+			t.Fatalf("Restarts(%d, %d, %d) = %d, want %d", run, from, to, got, want)
+		}
+	})
+}
+
+// Long windows and endless loops of free restarts are counted without looping.
+func TestRestartsSaturates(t *testing.T) {
+	tick := Policy{Initial: 1, Max: 1}
+	for _, tt := range []struct {
+		policy        Policy
+		run, from, to time.Duration
+		want          int
+	}{
+		{tick, 0, 0, math.MaxInt32 - 1, math.MaxInt32 - 1},
+		{tick, 0, math.MinInt64, math.MaxInt64, int(min(int64(math.MaxInt64-1), int64(math.MaxInt)))},
+		{Policy{Initial: second, Max: minute, Factor: 1}, 0, 0, 1000 * second, 1000},
+		{Policy{Initial: 1, Max: 1, Free: math.MaxInt}, 0, -1, math.MaxInt64, math.MaxInt},
+		{Policy{Initial: 1, Max: 1, Free: math.MaxInt}, 0, 0, math.MaxInt64, 0},
+		{Policy{Initial: 1, Max: 1, Free: math.MaxInt, ResetAfter: math.MaxInt64}, second, 0, 1000 * second, 1000},
+		{CrashLoop(), math.MaxInt64, 0, math.MaxInt64, 0},
+		{CrashLoop(), 0, 10 * second, 10 * second, 0},
+		{CrashLoop(), 0, 10 * second, 9 * second, 0},
+	} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			if got := tt.policy.Restarts(tt.run, tt.from, tt.to); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
