@@ -1,0 +1,181 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cluster is a simulated API server and kubelet for one Job: it carries out
+// plans and holds what the next one is made from.
+type cluster struct {
+	engine  Engine
+	job     *Job
+	pods    []*Pod
+	memory  Memory
+	now     time.Time
+	created []*Pod        // every pod that ever was, in order
+	counts  []Counts      // of plans whose Record was written
+	notes   []string      // of all plans
+	requeue time.Duration // of the last plan
+}
+
+// effects is the number of effects that carry out may perform, one by one.
+func effects(plan Plan) int {
+	n := len(plan.Delete) + len(plan.Create) + len(plan.Release)
+	for _, s := range []*JobStatus{plan.Record, plan.Status} {
+		if s != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *cluster) plan() (Plan, error) {
+	plan, err := c.engine.Plan(Input{Job: c.job, Pods: c.pods, Memory: c.memory, Now: c.now})
+	c.requeue = plan.RequeueAfter
+	c.notes = append(c.notes, plan.Notes...)
+	return plan, err
+}
+
+// carryOut performs the plan's first n effects. The pod that a deletion names
+// gets a deletion time stamp; one without a finalizer is gone when it has ended.
+func (c *cluster) carryOut(plan Plan, n int) {
+	step := func() bool { n--; return n >= 0 }
+	for _, d := range plan.Delete {
+		if !step() {
+			return
+		}
+		c.change(d.UID, func(p *Pod) {
+			if d.Untrack {
+				p.Finalizers = nil
+			}
+			if p.DeletionTimestamp.IsZero() {
+				p.DeletionTimestamp = c.now
+			}
+		})
+	}
+	for _, m := range plan.Create {
+		if !step() {
+			return
+		}
+		c.add(m)
+	}
+	if plan.Record != nil {
+		if !step() {
+			return
+		}
+		c.job.Status = *plan.Record
+	}
+	c.counts = append(c.counts, plan.Counts)
+	c.memory = plan.Memory
+	for _, r := range plan.Release {
+		if !step() {
+			return
+		}
+		c.change(r.UID, func(p *Pod) { p.Finalizers = nil })
+	}
+	if plan.Status != nil {
+		if !step() {
+			return
+		}
+		c.job.Status = *plan.Status
+	}
+}
+
+// add creates a pod, Pending.
+func (c *cluster) add(n NewPod) {
+	p := &Pod{ObjectMeta: n.ObjectMeta}
+	p.UID = fmt.Sprintf("u%04d", len(c.created))
+	p.Name = n.GenerateName + fmt.Sprintf("%05d", len(c.created))
+	p.CreationTimestamp = c.now
+	p.Spec = c.job.Spec.Template.Spec
+	p.Spec.NodeName = "node"
+	p.Status.Phase = PodPending
+	c.created = append(c.created, p)
+	c.pods = append(c.pods, p)
+}
+
+// change replaces a pod by a changed copy, since a plan may still look at the
+// old one, and drops it once it has ended and nothing holds it.
+func (c *cluster) change(uid string, f func(*Pod)) {
+	i := slices.IndexFunc(c.pods, func(p *Pod) bool { return p.UID == uid })
+	if i < 0 {
+		return
+	}
+	p := *c.pods[i]
+	p.Status.Conditions = slices.Clone(p.Status.Conditions)
+	p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)
+	f(&p)
+	c.pods[i] = &p
+	if len(p.Finalizers) == 0 && p.finished() {
+		c.pods = slices.Delete(c.pods, i, i+1)
+	}
+}
+
+// run makes a pending pod Running and Ready.
+func (c *cluster) run(uid string) {
+	c.change(uid, func(p *Pod) {
+		p.Status.Phase = PodRunning
+		p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: PodReady, Status: ConditionTrue, LastTransitionTime: c.now})
+	})
+}
+
+// setCondition sets a condition of the pod.
+func (p *Pod) setCondition(t PodConditionType, status ConditionStatus, reason string, now time.Time) {
+	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c PodCondition) bool { return c.Type == t })
+	p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: t, Status: status, Reason: reason, LastTransitionTime: now})
+}
+
+// end ends a pod with one container state for all its containers.
+func (c *cluster) end(uid string, phase PodPhase, code int32) {
+	c.change(uid, func(p *Pod) {
+		p.Status.Phase = phase
+		p.setCondition(PodReady, ConditionFalse, "", c.now)
+		p.Status.ContainerStatuses = nil
+		for _, k := range p.Spec.Containers {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{Name: k.Name, State: ContainerState{
+				Terminated: &ContainerStateTerminated{ExitCode: code, FinishedAt: c.now},
+			}})
+		}
+	})
+}
+
+// index is a created pod's completion index and attempt, as names begin.
+func podTitle(c *cluster, p *Pod) string {
+	i := completionIndex(p)
+	n := 0
+	for _, q := range c.created {
+		if q.UID == p.UID {
+			break
+		}
+		if completionIndex(q) == i {
+			n++
+		}
+	}
+	if i < 0 {
+		return fmt.Sprintf("pod %02d", n)
+	}
+	var title strings.Builder
+	title.WriteString(fmt.Sprintf("index %d attempt %d", i, n))
+	for _, a := range []string{JobIndexFailureCountAnnotation, JobIndexIgnoredFailureCountAnnotation} {
+		if text, ok := p.Annotations[a]; ok {
+			title.WriteString(" " + strings.TrimPrefix(a, "batch.kubernetes.io/") + "=" + text)
+		}
+	}
+	return title.String()
+}
+
+// completionIndex, failureCount and ignoredCount read a pod's annotations.
+func completionIndex(p *Pod) int { return viewOf(p).index }
+
+func failureCount(p *Pod) int { return viewOf(p).failures }
+
+func ignoredCount(p *Pod) int { return viewOf(p).ignored }
+
+func viewOf(p *Pod) podView {
+	v := podView{Pod: p}
+	v.readAnnotations()
+	return v
+}

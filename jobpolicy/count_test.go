@@ -1,0 +1,135 @@
+package jobpolicy
+
+import (
+	"testing"
+	"time"
+)
+
+// Of any two ends that are reached the earlier in the documented order decides.
+func TestVerdictPrecedence(t *testing.T) {
+	limits := Limits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
+	ends := []struct {
+		reason Reason
+		reach  func(*Tally)
+	}{
+		{JobReasonPodFailurePolicy, func(t *Tally) { t.FailJob = "a message" }},
+		{JobReasonBackoffLimitExceeded, func(t *Tally) { t.Failed = 2 }},
+		{JobReasonDeadlineExceeded, func(t *Tally) { t.Elapsed = time.Minute }},
+		{JobReasonMaxFailedIndexesExceeded, func(t *Tally) { t.FailedIndexes = 2 }},
+		{JobReasonFailedIndexes, func(t *Tally) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
+		{JobReasonSuccessPolicy, func(t *Tally) { t.SuccessPolicy = "Matched rules at index 0" }},
+		{JobReasonCompletionsReached, func(t *Tally) { t.Succeeded = 3; t.Active = 0 }},
+	}
+	for i, first := range ends {
+		for k := i; k < len(ends); k++ {
+			tally := Tally{Active: 1}
+			first.reach(&tally)
+			ends[k].reach(&tally)
+			reason, message := Verdict(limits, tally)
+			if reason != first.reason || message == "" {
+				t.Errorf("%s and %s: %s %q", first.reason, ends[k].reason, reason, message)
+			}
+		}
+		if reason, _ := Verdict(Limits{}, Tally{Active: 1}); reason != "" {
+			t.Errorf("a Job without limits that runs ends for %s", reason)
+		}
+	}
+}
+
+// The limits tolerate as many as they say, and one more ends the Job.
+func TestVerdictBounds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		l    Limits
+		t    Tally
+		want Reason
+	}{
+		{"failures at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 6, Active: 1}, ""},
+		{"failures above the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 7, Active: 1}, JobReasonBackoffLimitExceeded},
+		{"restarts below the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 5, Active: 1}, ""},
+		{"restarts at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 6, Active: 1}, JobReasonBackoffLimitExceeded},
+		{"no restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Active: 1}, ""},
+		{"a restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Restarts: 1, Active: 1}, JobReasonBackoffLimitExceeded},
+		{"before the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5*time.Second - 1, Active: 1}, ""},
+		{"at the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5 * time.Second, Active: 1}, JobReasonDeadlineExceeded},
+		{"a deadline longer than time", Limits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, Tally{Elapsed: 1<<62 - 1, Active: 1}, ""},
+		{"failed indexes at the limit", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 2, Active: 1}, ""},
+		{"failed indexes above it", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 3, Active: 1}, JobReasonMaxFailedIndexesExceeded},
+		{"all ended, one failed", Limits{Completions: pointerTo[int32](3)}, Tally{FailedIndexes: 1, Succeeded: 2}, JobReasonFailedIndexes},
+		{"succeeded, one still active", Limits{Completions: pointerTo[int32](3)}, Tally{Succeeded: 3, Active: 1}, ""},
+		{"work queue, one succeeded", Limits{}, Tally{Succeeded: 1}, JobReasonCompletionsReached},
+		{"work queue, none succeeded", Limits{}, Tally{}, ""},
+		{"nothing to complete", Limits{Completions: pointerTo[int32](0)}, Tally{}, JobReasonCompletionsReached},
+	} {
+		if got, _ := Verdict(c.l, c.t); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNextCountsSaturates(t *testing.T) {
+	counted, ignored := Match{Rule: -1}, Match{Action: PodFailurePolicyActionIgnore}
+	if f, i := NextCounts(maxCount, maxCount, counted); f != maxCount || i != maxCount {
+		t.Errorf("%d, %d", f, i)
+	}
+	if f, i := NextCounts(maxCount, maxCount, ignored); f != maxCount || i != maxCount {
+		t.Errorf("%d, %d", f, i)
+	}
+}
+
+func TestRemainingNeverOverflows(t *testing.T) {
+	const longest = time.Duration(1<<63 - 1)
+	for _, c := range []struct {
+		base, max time.Duration
+		failures  int
+		want      time.Duration
+	}{
+		{longest, longest, 1 << 30, longest},
+		{longest - 1, longest, 2, longest},
+		{time.Second, -longest, 2, 0},
+		{time.Second, -longest, 1, time.Second},
+		{-longest, longest, 1 << 30, 0},
+		{0, longest, 1 << 30, 0},
+		{time.Minute, time.Second, 1, time.Minute}, // the cap bounds the doubling only
+		{time.Minute, time.Second, 2, time.Second},
+		{time.Second, time.Hour, -7, time.Second},
+		{time.Second, time.Hour, 0, 0},
+	} {
+		if got := Remaining(c.base, c.max, c.failures, t0, t0); got != c.want {
+			t.Errorf("Remaining(%v, %v, %d) = %v, want %v", c.base, c.max, c.failures, got, c.want)
+		}
+	}
+	if got := Remaining(time.Second, time.Hour, 5, time.Time{}, t0); got != 0 {
+		t.Errorf("after a failure in year 1: %v", got)
+	}
+}
+
+func TestStaleDisruption(t *testing.T) {
+	at := func(reason string, status ConditionStatus) *Pod {
+		p := &Pod{}
+		p.Status.Phase = PodRunning
+		p.setCondition(DisruptionTarget, status, reason, t0)
+		return p
+	}
+	deleted, ended := at(PodReasonEvictionByEvictionAPI, ConditionTrue), at(PodReasonEvictionByEvictionAPI, ConditionTrue)
+	deleted.DeletionTimestamp, ended.Status.Phase = t0, PodFailed
+	for name, c := range map[string]struct {
+		pod   *Pod
+		now   time.Time
+		stale bool
+		after time.Duration
+	}{
+		"just before":      {at(PodReasonDeletionByTaintManager, ConditionTrue), t0.Add(2*time.Minute - 1), false, 1},
+		"two minutes":      {at(PodReasonDeletionByTaintManager, ConditionTrue), t0.Add(2 * time.Minute), true, 0},
+		"clock went back":  {at(PodReasonDeletionByTaintManager, ConditionTrue), t0.Add(-24 * time.Hour), false, 2 * time.Minute},
+		"by the kubelet":   {at(PodReasonTerminationByKubelet, ConditionTrue), t0.Add(time.Hour), false, 0},
+		"taken back":       {at(PodReasonDeletionByTaintManager, ConditionFalse), t0.Add(time.Hour), false, 0},
+		"being deleted":    {deleted, t0.Add(time.Hour), false, 0},
+		"ended":            {ended, t0.Add(time.Hour), false, 0},
+		"never was target": {&Pod{}, t0, false, 0},
+	} {
+		if stale, after := StaleDisruption(c.pod, c.now); stale != c.stale || after != c.after {
+			t.Errorf("%s: %v %v, want %v %v", name, stale, after, c.stale, c.after)
+		}
+	}
+}

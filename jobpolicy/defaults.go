@@ -1,0 +1,71 @@
+package jobpolicy
+
+import (
+	"math"
+	"slices"
+)
+
+// Default fills in what the API server does for absent fields:
+//
+//   - completions and parallelism: 1 if both are absent; parallelism alone: 1;
+//   - backoffLimit: 6, or with backoffLimitPerIndex the largest number, so that
+//     only the limit per index counts (KEP-3850, "Job API");
+//   - completionMode: NonIndexed;
+//   - podReplacementPolicy: Failed with a podFailurePolicy, TerminatingOrFailed
+//     without;
+//   - status of a condition pattern: True (KEP-3329, "JobSpec API").
+//
+// A second call changes nothing. What s points to is replaced, not written to,
+// so a copy of s and its original stay independent.
+func (s *JobSpec) Default() {
+	if s == nil {
+		return
+	}
+	if s.Parallelism == nil {
+		if s.Completions == nil {
+			s.Completions = pointerTo[int32](1)
+		}
+		s.Parallelism = pointerTo[int32](1)
+	}
+	if s.BackoffLimit == nil {
+		s.BackoffLimit = pointerTo[int32](6)
+		if s.BackoffLimitPerIndex != nil {
+			s.BackoffLimit = pointerTo[int32](math.MaxInt32)
+		}
+	}
+	if s.CompletionMode == "" {
+		s.CompletionMode = NonIndexedCompletion
+	}
+	if s.PodReplacementPolicy == "" {
+		s.PodReplacementPolicy = TerminatingOrFailed
+		if s.PodFailurePolicy != nil {
+			s.PodReplacementPolicy = Failed
+		}
+	}
+	s.PodFailurePolicy = s.PodFailurePolicy.withDefaults()
+}
+
+// withDefaults returns the policy, or a copy if anything has to be filled in.
+func (p *PodFailurePolicy) withDefaults() *PodFailurePolicy {
+	if p == nil {
+		return nil
+	}
+	open := func(o OnPodCondition) bool { return o.Status == "" }
+	copied := false
+	for i := range p.Rules {
+		if !slices.ContainsFunc(p.Rules[i].OnPodConditions, open) {
+			continue
+		}
+		if !copied {
+			p, copied = &PodFailurePolicy{Rules: slices.Clone(p.Rules)}, true
+		}
+		patterns := slices.Clone(p.Rules[i].OnPodConditions)
+		for k := range patterns {
+			patterns[k].Status = patterns[k].status()
+		}
+		p.Rules[i].OnPodConditions = patterns
+	}
+	return p
+}
+
+func pointerTo[T any](v T) *T { return &v }

@@ -1,0 +1,296 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each test here pins one entry of DEVIATIONS.md: what is decided otherwise than
+// Kubernetes decides it.
+
+// t0 is the noon of the stories.
+var t0 = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// indexedJob has n indexes, all at once, and a limit per index.
+func indexedJob(n, limit int32) *Job {
+	return &Job{ObjectMeta: ObjectMeta{Name: "j", Namespace: "ns"}, Spec: JobSpec{
+		CompletionMode: IndexedCompletion, Completions: &n, Parallelism: &n, BackoffLimitPerIndex: &limit,
+	}}
+}
+
+// pod is a tracked pod of an index that ended, or runs, as phase says, at an
+// instant.
+func pod(uid string, index int, phase PodPhase, code int32, at time.Time) *Pod {
+	p := &Pod{ObjectMeta: ObjectMeta{
+		Name: "j-" + uid, Namespace: "ns", UID: uid, Finalizers: []string{JobTrackingFinalizer},
+		Annotations: map[string]string{JobCompletionIndexAnnotation: fmt.Sprint(index)},
+	}}
+	p.Status.Phase = phase
+	if phase == PodFailed || phase == PodSucceeded {
+		p.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{
+			Terminated: &ContainerStateTerminated{ExitCode: code, FinishedAt: at},
+		}}}
+	}
+	return p
+}
+
+func mustPlan(t *testing.T, e Engine, in Input) Plan {
+	t.Helper()
+	plan, err := e.Plan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// last is the status after the plan.
+func last(in Input, plan Plan) *JobStatus {
+	switch {
+	case plan.Status != nil:
+		return plan.Status
+	case plan.Record != nil:
+		return plan.Record
+	}
+	return &in.Job.Status
+}
+
+// A failure that lies in the future, because a clock stepped back, waits its
+// delay from when it was noticed, and not until the clock has caught up.
+func TestDeviationFutureFailure(t *testing.T) {
+	if got := Remaining(10*time.Second, time.Minute, 1, t0.Add(24*time.Hour), t0); got != 10*time.Second {
+		t.Errorf("Remaining = %v, want 10s", got)
+	}
+	for name, job := range map[string]*Job{
+		"per index": indexedJob(1, 3),
+		"job-wide":  {ObjectMeta: ObjectMeta{Name: "j"}, Spec: JobSpec{Completions: pointerTo[int32](1)}},
+	} {
+		in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0.Add(24*time.Hour))}, Now: t0}
+		plan := mustPlan(t, Engine{}, in)
+		if len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
+			t.Errorf("%s: at t0: %d created, again after %v; want none, 10s", name, len(plan.Create), plan.RequeueAfter)
+		}
+		in.Memory, in.Now = plan.Memory, t0.Add(4*time.Second)
+		in.Job.Status = *last(in, plan)
+		if len(plan.Release) > 0 {
+			in.Pods = nil
+		}
+		if plan = mustPlan(t, Engine{}, in); plan.RequeueAfter != 6*time.Second {
+			t.Errorf("%s: after 4s: again after %v, want 6s", name, plan.RequeueAfter)
+		}
+		in.Memory, in.Now = plan.Memory, t0.Add(10*time.Second)
+		if plan = mustPlan(t, Engine{}, in); len(plan.Create) != 1 {
+			t.Errorf("%s: after 10s: %d created, want 1", name, len(plan.Create))
+		}
+	}
+}
+
+// A condition pattern without status means True, as the API documents, also when
+// no API server has filled it in.
+func TestDeviationOpenPattern(t *testing.T) {
+	policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionIgnore, OnPodConditions: []OnPodCondition{{Type: DisruptionTarget}},
+	}}}
+	p := pod("a", 0, PodFailed, 137, t0)
+	p.Status.Conditions = []PodCondition{{Type: DisruptionTarget, Status: ConditionTrue}}
+	if m := policy.Match(p); m.Rule != 0 {
+		t.Errorf("Match = %+v, want rule 0", m)
+	}
+}
+
+// An index text from a bug elsewhere loses no member that can be read.
+func TestDeviationCorruptIndexText(t *testing.T) {
+	for text, want := range map[string]string{
+		"7,3":         "3,7",   // Kubernetes: 7
+		"1-5,6-2,8":   "1-5,8", // Kubernetes: 1-6
+		"3,99,5":      "3,5",   // Kubernetes: 3
+		"x,+1,02":     "1,2",   // Kubernetes: the same
+		"2-4,3-6,5-5": "2-6",   // Kubernetes: the same
+	} {
+		job := indexedJob(10, 1)
+		job.Status.CompletedIndexes = text
+		in := Input{Job: job, Now: t0}
+		plan := mustPlan(t, Engine{}, in)
+		if got := last(in, plan).CompletedIndexes; got != want {
+			t.Errorf("%q is read as %q, want %q", text, got, want)
+		}
+		if len(plan.Notes) == 0 {
+			t.Errorf("%q is read without a note", text)
+		}
+	}
+}
+
+// An index ends once. In the status success wins, in one pass too, and a verdict
+// of an earlier pass stands.
+func TestDeviationIndexEndsOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		completed, failed string
+		pods              []*Pod
+		want              [2]string
+	}{
+		"status says both":      {"0,1", "1", nil, [2]string{"0,1", ""}},
+		"both in one pass":      {"", "", []*Pod{pod("a", 1, PodFailed, 1, t0), pod("b", 1, PodSucceeded, 0, t0)}, [2]string{"1", ""}},
+		"success after failure": {"", "1", []*Pod{pod("b", 1, PodSucceeded, 0, t0)}, [2]string{"", "1"}},
+		"failure after success": {"1", "", []*Pod{pod("a", 1, PodFailed, 1, t0)}, [2]string{"1", ""}},
+	} {
+		job := indexedJob(3, 0)
+		job.Status.CompletedIndexes, job.Status.FailedIndexes = c.completed, &c.failed
+		in := Input{Job: job, Pods: c.pods, Now: t0}
+		s := last(in, mustPlan(t, Engine{}, in))
+		if got := [2]string{s.CompletedIndexes, *s.FailedIndexes}; got != c.want {
+			t.Errorf("%s: completed and failed are %q, want %q", name, got, c.want)
+		}
+		if len(s.Conditions) != 0 {
+			t.Errorf("%s: the Job ends although an index never ran: %v", name, s.Conditions)
+		}
+	}
+}
+
+// The API server refuses a completionTime before startTime, and a finished Job
+// without startTime.
+func TestDeviationEndTimes(t *testing.T) {
+	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1)}, Status: JobStatus{StartTime: t0.Add(time.Hour)}}
+	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0)}, Now: t0}
+	if s := last(in, mustPlan(t, Engine{}, in)); !s.CompletionTime.Equal(s.StartTime) {
+		t.Errorf("completionTime %v, startTime %v", s.CompletionTime, s.StartTime)
+	}
+	job = &Job{Spec: JobSpec{Suspend: true, BackoffLimit: pointerTo[int32](0)}}
+	in = Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0)}, Now: t0}
+	s := last(in, mustPlan(t, Engine{}, in))
+	if _, finished := s.Finished(); !finished || s.StartTime.IsZero() {
+		t.Errorf("finished %v, startTime %v", finished, s.StartTime)
+	}
+}
+
+// Of several pods that match FailJob the message names the one with the smallest
+// index, then UID.
+func TestDeviationFailJobMessage(t *testing.T) {
+	job := indexedJob(4, 3)
+	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionFailJob, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+	}}}
+	in := Input{Job: job, Now: t0, Pods: []*Pod{
+		pod("d", 3, PodFailed, 42, t0), pod("c", 1, PodFailed, 42, t0), pod("b", 1, PodFailed, 42, t0), pod("a", 2, PodFailed, 42, t0),
+	}}
+	s := last(in, mustPlan(t, Engine{}, in))
+	if got := s.Conditions[0].Message; !strings.Contains(got, "ns/j-b ") {
+		t.Errorf("message %q, want pod j-b", got)
+	}
+}
+
+// Of several failed pods of an index the one with most failures is followed, the
+// later end decides between equals, and the order of the pods nothing.
+func TestDeviationKeptPod(t *testing.T) {
+	old := pod("a", 0, PodFailed, 1, t0)
+	old.Annotations[JobIndexFailureCountAnnotation] = "2"
+	late := pod("b", 0, PodFailed, 1, t0.Add(time.Second))
+	late.Annotations[JobIndexFailureCountAnnotation] = "1"
+	for _, pods := range [][]*Pod{{old, late}, {late, old}} {
+		plan := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 9), Pods: pods, Now: t0.Add(time.Hour)})
+		if got := plan.Create[0].Annotations[JobIndexFailureCountAnnotation]; got != "3" {
+			t.Errorf("replacement with failure count %s, want 3", got)
+		}
+	}
+}
+
+// A pod that is listed twice is one pod.
+func TestDeviationSamePodTwice(t *testing.T) {
+	p := pod("a", 0, PodFailed, 1, t0)
+	job := &Job{Spec: JobSpec{BackoffLimit: pointerTo[int32](1)}}
+	in := Input{Job: job, Pods: []*Pod{p, p}, Now: t0}
+	plan := mustPlan(t, Engine{}, in)
+	if s := last(in, plan); s.Failed != 1 || len(s.Conditions) != 0 || len(plan.Notes) != 1 {
+		t.Errorf("failed %d, conditions %v, notes %q", s.Failed, s.Conditions, plan.Notes)
+	}
+}
+
+// Counts saturate where Kubernetes' 32 bits wrap around to a short delay.
+func TestDeviationSaturation(t *testing.T) {
+	p := pod("a", 0, PodFailed, 1, t0)
+	p.Annotations[JobIndexFailureCountAnnotation] = "2147483647"
+	p.Annotations[JobIndexIgnoredFailureCountAnnotation] = "2147483647"
+	job := indexedJob(1, 3)
+	job.Spec.BackoffLimitPerIndex = pointerTo[int32](2147483647)
+	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}},
+	}}}
+	in := Input{Job: job, Pods: []*Pod{p}, Now: t0}
+	if plan := mustPlan(t, Engine{}, in); plan.RequeueAfter != 10*time.Minute {
+		t.Errorf("again after %v, want 10m", plan.RequeueAfter)
+	}
+	in.Now = t0.Add(time.Hour)
+	plan := mustPlan(t, Engine{}, in)
+	want := map[string]string{
+		JobCompletionIndexAnnotation: "0", JobIndexFailureCountAnnotation: "2147483647", JobIndexIgnoredFailureCountAnnotation: "2147483647",
+	}
+	if d := cmp.Diff(want, plan.Create[0].Annotations); d != "" {
+		t.Error(d)
+	}
+}
+
+// The streak of failures survives the caller, and a pod enters it once however
+// often it is seen.
+func TestDeviationMemory(t *testing.T) {
+	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1), PodFailurePolicy: &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0}},
+	}}}}}
+	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0)}, Now: t0}
+	var decisions int
+	for range 3 { // the pod's release fails: it is seen again
+		plan := mustPlan(t, Engine{}, in)
+		decisions += len(plan.Decisions)
+		text, err := json.Marshal(plan.Memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Memory = Memory{}
+		if err := json.Unmarshal(text, &in.Memory); err != nil {
+			t.Fatal(err)
+		}
+		if in.Memory.Failures != 1 || plan.RequeueAfter != 10*time.Second {
+			t.Errorf("%d failures, again after %v; want 1, 10s", in.Memory.Failures, plan.RequeueAfter)
+		}
+		in.Job.Status = *last(in, plan)
+	}
+	if decisions != 1 {
+		t.Errorf("%d decisions about one pod", decisions)
+	}
+}
+
+// Absent fields have their defaults, and numbers that no API server lets in end
+// in a plan or an error, not in a panic.
+func TestDeviationUnchecked(t *testing.T) {
+	in := Input{Job: &Job{}, Now: t0}
+	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 1 {
+		t.Errorf("an empty Job starts %d pods, want 1", len(plan.Create))
+	}
+	in.Job = &Job{Spec: JobSpec{Parallelism: pointerTo[int32](-5), Completions: pointerTo[int32](-1), BackoffLimit: pointerTo[int32](-2)}}
+	in.Pods = []*Pod{pod("a", 0, PodRunning, 0, t0), nil}
+	mustPlan(t, Engine{}, in)
+	in.Job = &Job{Spec: JobSpec{CompletionMode: IndexedCompletion, Parallelism: pointerTo[int32](1)}}
+	if _, err := (Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "spec.completions") {
+		t.Errorf("an Indexed Job without completions: %v", err)
+	}
+	in.Job = &Job{Status: JobStatus{Failed: -1, Active: -3}}
+	if _, err := (Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "status.failed") || !strings.Contains(err.Error(), "status.active") {
+		t.Errorf("negative counters: %v", err)
+	}
+}
+
+// A Job does not end while pods may be on their way: they would be left behind
+// with their finalizers.
+func TestDeviationUnsettledEnd(t *testing.T) {
+	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1)}}
+	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0)}, Now: t0, Unsettled: true}
+	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 0 {
+		t.Errorf("conditions %v while pods may be on their way", s.Conditions)
+	}
+	in.Unsettled = false
+	if _, finished := last(in, mustPlan(t, Engine{}, in)).Finished(); !finished {
+		t.Error("the Job does not end when everything is seen")
+	}
+}

@@ -1,0 +1,166 @@
+package jobpolicy
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A pod whose end was counted and that is still shown with its finalizer, from a
+// cache that lags behind, is not counted again.
+func TestStaleViewCountsOnce(t *testing.T) {
+	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1)}}
+	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0)}, Now: t0}
+	failed, decisions := 0, 0
+	for i := range 4 {
+		plan := mustPlan(t, Engine{}, in)
+		failed += plan.Counts.PodsFailed
+		decisions += len(plan.Decisions)
+		in.Memory, in.Job.Status = plan.Memory, *last(in, plan)
+		in.Unsettled = i%2 == 0
+		if s := in.Job.Status; s.Failed != 1 || in.Memory.Failures != 1 {
+			t.Fatalf("pass %d: %d failures counted, %d in a row; want 1", i, s.Failed, in.Memory.Failures)
+		}
+	}
+	if failed != 1 || decisions != 1 {
+		t.Errorf("%d failures, %d decisions", failed, decisions)
+	}
+	in.Pods = nil
+	if plan := mustPlan(t, Engine{}, in); plan.Memory.Released != nil {
+		t.Errorf("the pod is gone and still remembered: %v", plan.Memory.Released)
+	}
+}
+
+// Only what is tracked is untracked.
+func TestSurplusWithoutFinalizer(t *testing.T) {
+	untracked := pod("a", 0, PodRunning, 0, t0)
+	untracked.Finalizers = nil
+	in := Input{Job: &Job{Spec: JobSpec{Suspend: true}}, Pods: []*Pod{untracked, pod("b", 0, PodRunning, 0, t0)}, Now: t0}
+	for _, d := range mustPlan(t, Engine{}, in).Delete {
+		if d.Untrack != (d.UID == "b") {
+			t.Errorf("pod %s: untrack %v", d.UID, d.Untrack)
+		}
+	}
+}
+
+// No start and no deadline make a negative wait.
+func TestRequeueIsNeverNegative(t *testing.T) {
+	for _, start := range []time.Time{{}, t0, t0.Add(time.Second), t0.Add(-time.Second), time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)} {
+		for _, deadline := range []int64{1, 100, math.MaxInt64 / 1_000_000_000, math.MaxInt64} {
+			job := &Job{Spec: JobSpec{ActiveDeadlineSeconds: &deadline}, Status: JobStatus{StartTime: start}}
+			plan := mustPlan(t, Engine{}, Input{Job: job, Now: t0})
+			if plan.RequeueAfter < 0 {
+				t.Errorf("start %v, deadline %d: again after %v", start, deadline, plan.RequeueAfter)
+			}
+			if deadline == math.MaxInt64 && plan.Counts.Finished != "" {
+				t.Errorf("start %v: a deadline beyond time ends the Job", start)
+			}
+		}
+	}
+}
+
+// Counters at the top of their range stay there, on every platform alike.
+func TestCountersSaturate(t *testing.T) {
+	two := []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodFailed, 1, t0)}
+	job := &Job{Spec: JobSpec{BackoffLimit: pointerTo[int32](maxCount - 1)}, Status: JobStatus{Failed: maxCount - 1}}
+	in := Input{Job: job, Pods: two, Now: t0}
+	if s := last(in, mustPlan(t, Engine{}, in)); s.Failed != maxCount || s.Conditions[0].Reason != JobReasonBackoffLimitExceeded {
+		t.Errorf("failed %d, %v", s.Failed, s.Conditions)
+	}
+	two = []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 1, PodSucceeded, 0, t0)}
+	job = &Job{Spec: JobSpec{Completions: pointerTo[int32](maxCount)}, Status: JobStatus{Succeeded: maxCount - 1}}
+	in = Input{Job: job, Pods: two, Now: t0}
+	if _, finished := last(in, mustPlan(t, Engine{}, in)).Finished(); !finished {
+		t.Error("all completions are there and the Job goes on")
+	}
+	completions := int32(3)
+	if reason, _ := Verdict(Limits{Completions: &completions}, Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != JobReasonFailedIndexes {
+		t.Errorf("verdict %q", reason)
+	}
+}
+
+// What still runs when the Job fails is judged by the policy, and counted so.
+func TestRunningPodsFailWithTheJob(t *testing.T) {
+	running := pod("b", 0, PodRunning, 0, t0)
+	running.setCondition(DisruptionTarget, ConditionTrue, "", t0)
+	job := &Job{Spec: JobSpec{BackoffLimit: pointerTo[int32](0), PodFailurePolicy: &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionCount, OnPodConditions: []OnPodCondition{{Type: DisruptionTarget, Status: ConditionTrue}},
+	}}}}}
+	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0), running}, Now: t0})
+	if plan.Counts.PodsFailed != 2 || plan.Counts.Handled[PodFailurePolicyActionCount] != 1 {
+		t.Errorf("counts %+v", plan.Counts)
+	}
+}
+
+// Without UIDs pods are told apart by name, and without both they are all taken.
+func TestPodsWithoutUID(t *testing.T) {
+	p := pod("", 0, PodFailed, 1, t0)
+	in := Input{Job: &Job{}, Pods: []*Pod{p, p}, Now: t0}
+	if plan := mustPlan(t, Engine{}, in); plan.Counts.PodsFailed != 1 || len(plan.Notes) != 1 {
+		t.Errorf("one pod twice: %d failures, notes %q", plan.Counts.PodsFailed, plan.Notes)
+	}
+	in.Pods = nil
+	for range 3000 {
+		nameless := pod("", 0, PodFailed, 1, t0)
+		nameless.Name = ""
+		in.Pods = append(in.Pods, nameless)
+	}
+	began := time.Now()
+	mustPlan(t, Engine{}, in)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("3000 nameless pods take %v", took)
+	}
+}
+
+func TestRefusedStatuses(t *testing.T) {
+	for field, s := range map[string]JobStatus{
+		"status.ready":                          {Ready: pointerTo[int32](-1)},
+		"status.terminating":                    {Terminating: pointerTo[int32](-1)},
+		"status.uncountedTerminatedPods.failed": {UncountedTerminatedPods: &UncountedTerminatedPods{Succeeded: []string{"a"}, Failed: []string{"b", "a"}}},
+	} {
+		if plan, err := (Engine{}).Plan(Input{Job: &Job{Status: s}, Now: t0}); err == nil || !strings.Contains(err.Error(), field) || len(plan.Create) != 0 {
+			t.Errorf("%s: %v, %d created", field, err, len(plan.Create))
+		}
+	}
+}
+
+// Nil and odd arguments have plain answers.
+func TestNilArguments(t *testing.T) {
+	if got := FinishTime(nil); !got.IsZero() {
+		t.Error(got)
+	}
+	if stale, after := StaleDisruption(nil, t0); stale || after != 0 {
+		t.Error(stale, after)
+	}
+	if _, finished := (*JobStatus)(nil).Finished(); finished {
+		t.Error("a nil status has finished")
+	}
+	if f, i := NextCounts(-5, -7, Match{Rule: -1}); f != 1 || i != 0 {
+		t.Error(f, i)
+	}
+	m := Match{Action: PodFailurePolicyActionFailJob, Rule: 2}
+	if got, want := m.Message(&Pod{ObjectMeta: ObjectMeta{Name: "p", Namespace: "ns"}}), "Pod ns/p has condition  matching FailJob rule at index 2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := generateName(strings.Repeat("j", 63), -1); got != strings.Repeat("j", 63)+"-" {
+		t.Error(got)
+	}
+}
+
+// A target that was taken back is followed by a new one.
+func TestTargetTakenBack(t *testing.T) {
+	job := &Job{
+		Spec:   JobSpec{BackoffLimit: pointerTo[int32](0)},
+		Status: JobStatus{Conditions: []JobCondition{{Type: JobFailureTarget, Status: ConditionFalse}}},
+	}
+	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 0, PodRunning, 0, t0)}, Now: t0}
+	s := last(in, mustPlan(t, Engine{}, in))
+	if len(s.Conditions) != 2 || s.Conditions[1].Status != ConditionTrue {
+		t.Fatalf("conditions %v", s.Conditions)
+	}
+	in.Job.Status = *s
+	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 2 {
+		t.Errorf("the target is set again: %v", s.Conditions)
+	}
+}

@@ -1,0 +1,122 @@
+package jobpolicy
+
+import "time"
+
+// FinishTime returns when a pod finished, by the first of four look-ups that
+// has an answer:
+//
+//  1. the latest end of its containers, if all of them have ended; sidecars are
+//     waited for too;
+//  2. the last transition of a Ready condition that is False;
+//  3. when its deletion was asked for;
+//  4. its creation.
+//
+// A pod without any of these finished at the zero time. As in Kubernetes, if the
+// app containers have no common end but a sidecar has one, the sidecar's counts.
+func FinishTime(pod *Pod) time.Time {
+	if pod == nil {
+		return time.Time{}
+	}
+	if t, ok := containersEnd(pod); ok {
+		return t
+	}
+	if c := pod.condition(PodReady); c != nil && c.Status == ConditionFalse && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime
+	}
+	if !pod.DeletionTimestamp.IsZero() {
+		return deletionAsked(pod)
+	}
+	return pod.CreationTimestamp
+}
+
+// containersEnd is the latest end of the containers. A sidecar that has not
+// ended voids it; app containers that have not are then made up for by sidecars
+// that have.
+func containersEnd(pod *Pod) (end time.Time, ok bool) {
+	for i := range pod.Status.ContainerStatuses {
+		t := pod.Status.ContainerStatuses[i].endTime()
+		if t.IsZero() {
+			end = time.Time{}
+			break
+		}
+		end = later(end, t)
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		if !pod.Spec.isSidecar(c.Name) {
+			continue
+		}
+		t := c.endTime()
+		if t.IsZero() {
+			return time.Time{}, false
+		}
+		end = later(end, t)
+	}
+	return end, !end.IsZero()
+}
+
+// deletionAsked is when the deletion was asked for: the deletion time stamp lies
+// a grace period after that.
+func deletionAsked(pod *Pod) time.Time {
+	if pod.DeletionGracePeriodSeconds == nil {
+		return pod.DeletionTimestamp
+	}
+	return pod.DeletionTimestamp.Add(-seconds(*pod.DeletionGracePeriodSeconds))
+}
+
+// endTime is when the container ended, zero if it has not or nobody knows.
+func (c *ContainerStatus) endTime() time.Time {
+	if c.State.Terminated == nil {
+		return time.Time{}
+	}
+	return c.State.Terminated.FinishedAt
+}
+
+// isSidecar reports whether the init container of that name runs beside the app
+// containers.
+func (s *PodSpec) isSidecar(name string) bool {
+	for i := range s.InitContainers {
+		if c := &s.InitContainers[i]; c.Name == name && c.RestartPolicy == RestartPolicyAlways {
+			return true
+		}
+	}
+	return false
+}
+
+// condition returns the pod's first condition of that type, nil if it has none.
+func (p *Pod) condition(t PodConditionType) *PodCondition {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == t {
+			return c
+		}
+	}
+	return nil
+}
+
+// ready reports whether the pod's Ready condition is True.
+func (p *Pod) ready() bool {
+	c := p.condition(PodReady)
+	return c != nil && c.Status == ConditionTrue
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// mostSeconds is how many seconds a Duration holds.
+const mostSeconds = int64(1<<63-1) / int64(time.Second)
+
+// seconds is n seconds; a number that no Duration holds saturates.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, -mostSeconds), mostSeconds)) * time.Second
+}

@@ -1,0 +1,184 @@
+package jobpolicy
+
+import "slices"
+
+// ruleReach says on which pods a rule of a pod failure policy can decide, the
+// rules before it considered.
+//
+// A pod meets a rule by one of its containers or one of its conditions, and
+// whatever else it has can only help the rules before that one. So a rule can
+// decide on some pod exactly if it can on a pod that has nothing but one
+// container that ended, or one condition.
+type ruleReach struct {
+	decides bool  // on some pod
+	onLinux bool  // on some pod by a condition, or by an exit code that Linux has
+	killed  bool  // on a pod that was told to go: exit code 137 or 143
+	dead    []int // positions of listed codes or patterns on which earlier rules decide
+	twice   []int // positions of patterns that the rule has already
+	takers  []int // earlier rules that match some of what it matches
+	taker   int   // the first that alone matches all of it, -1 if there is none
+}
+
+// reachability works out the reach of one rule after the other.
+type reachability struct {
+	rules    []PodFailurePolicyRule
+	names    []string               // containers that stand for all there can be
+	wanted   []codeSpans            // by rule: the codes that meet it
+	left     []codeSpans            // by name: the codes on which no rule has decided so far
+	patterns map[OnPodCondition]int // the rule that decides on a pattern
+	reach    []ruleReach
+}
+
+// reach returns the reach of every rule. Of a policy with more rules than a
+// valid one may have it looks at no more than those.
+func (s *JobSpec) reach() []ruleReach {
+	if s.PodFailurePolicy == nil {
+		return nil
+	}
+	rules := s.PodFailurePolicy.Rules
+	rules = rules[:min(len(rules), maxPolicyRules)]
+	r := &reachability{
+		rules: rules, names: s.namesFor(rules), wanted: make([]codeSpans, len(rules)),
+		patterns: map[OnPodCondition]int{}, reach: make([]ruleReach, len(rules)),
+	}
+	for range r.names {
+		r.left = append(r.left, allCodes())
+	}
+	for i := range rules {
+		r.reach[i].taker = -1
+		if rules[i].OnExitCodes != nil {
+			r.wanted[i] = rules[i].OnExitCodes.codes()
+			r.byCodes(i)
+		} else {
+			r.byConditions(i)
+		}
+		r.findTakers(i)
+	}
+	return r.reach
+}
+
+// namesFor returns container names that stand for all of the template's: those
+// that a rule names, and one that none does. Without a template there may be any.
+func (s *JobSpec) namesFor(rules []PodFailurePolicyRule) (names []string) {
+	named := map[string]bool{}
+	for i := range rules {
+		if on := rules[i].OnExitCodes; on != nil && on.ContainerName != nil {
+			named[*on.ContainerName] = true
+		}
+	}
+	other := false
+	for _, containers := range [2][]Container{s.Template.Spec.Containers, s.Template.Spec.InitContainers} {
+		for i := range containers {
+			if name := containers[i].Name; named[name] {
+				names = append(names, name)
+				named[name] = false
+			} else if _, known := named[name]; !known && !other {
+				names, other = append(names, name), true
+			}
+		}
+	}
+	if len(names) > 0 {
+		return names
+	}
+	unnamed := ""
+	for name := range named {
+		names = append(names, name)
+		if len(name) >= len(unnamed) {
+			unnamed = name + "+"
+		}
+	}
+	return append(names, unnamed)
+}
+
+func (o *OnExitCodes) names(container string) bool {
+	return o.ContainerName == nil || *o.ContainerName == container
+}
+
+func (r *reachability) byCodes(i int) {
+	on, reach, known := r.rules[i].OnExitCodes, &r.reach[i], r.rules[i].Action.known()
+	var now []codeSpans // by name: the codes on which this rule decides
+	for n, name := range r.names {
+		if !on.names(name) {
+			continue
+		}
+		rest := r.wanted[i].and(r.left[n])
+		now = append(now, rest)
+		reach.onLinux = reach.onLinux || known && len(rest.and(codeSpans{{1, 255}})) > 0
+		reach.killed = reach.killed || known && (rest.has(137) || rest.has(143))
+		reach.decides = reach.decides || known && len(rest) > 0
+		if known {
+			r.left[n] = r.left[n].and(on.otherCodes())
+		}
+	}
+	if on.Operator != PodFailurePolicyOnExitCodesOpIn {
+		return
+	}
+	for k, v := range on.Values {
+		if v != 0 && !slices.ContainsFunc(now, func(rest codeSpans) bool { return rest.has(v) }) {
+			reach.dead = append(reach.dead, k)
+		}
+	}
+}
+
+func (r *reachability) byConditions(i int) {
+	reach, known := &r.reach[i], r.rules[i].Action.known()
+	for k, o := range r.rules[i].OnPodConditions {
+		o.Status = o.status()
+		switch rule, taken := r.patterns[o]; {
+		case taken && rule == i:
+			reach.twice = append(reach.twice, k)
+		case taken:
+			reach.dead = append(reach.dead, k)
+		case known:
+			r.patterns[o] = i
+			reach.decides, reach.onLinux = true, true
+		}
+	}
+}
+
+// findTakers looks for the earlier rules that match what rule i matches.
+func (r *reachability) findTakers(i int) {
+	reach := &r.reach[i]
+	for j := range i {
+		if !r.reach[j].decides {
+			continue
+		}
+		some, all := r.takes(j, i)
+		if some {
+			reach.takers = append(reach.takers, j)
+		}
+		if some && all && reach.taker < 0 {
+			reach.taker = j
+		}
+	}
+}
+
+// takes reports whether rule j matches some, and all, of what rule i matches.
+func (r *reachability) takes(j, i int) (some, all bool) {
+	a, b := &r.rules[j], &r.rules[i]
+	switch {
+	case a.OnExitCodes == nil && b.OnExitCodes == nil:
+		all = true
+		for _, o := range b.OnPodConditions {
+			has := a.hasPattern(o.Type, o.status())
+			some, all = some || has, all && has
+		}
+	case a.OnExitCodes != nil && b.OnExitCodes != nil:
+		both := r.wanted[i].and(r.wanted[j])
+		some, all = false, slices.Equal(both, r.wanted[i])
+		for _, name := range r.names {
+			if b.OnExitCodes.names(name) {
+				looks := a.OnExitCodes.names(name)
+				some, all = some || looks && len(both) > 0, all && looks
+			}
+		}
+	}
+	return some, all
+}
+
+// hasPattern reports whether a condition of that type and status meets the rule.
+func (r *PodFailurePolicyRule) hasPattern(t PodConditionType, status ConditionStatus) bool {
+	return r.OnExitCodes == nil && slices.ContainsFunc(r.OnPodConditions, func(o OnPodCondition) bool {
+		return o.Type == t && o.status() == status
+	})
+}

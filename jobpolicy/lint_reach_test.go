@@ -1,0 +1,219 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A small world: every pod of two containers and two conditions that can make a
+// difference to rules with the names a and b, the exit codes 1, 2 and 137, and
+// the conditions A and B. Code 9 stands for all other codes.
+
+// world is every pod of the small world with these containers.
+func world(containers ...string) (pods []*Pod) {
+	states := []ContainerState{
+		{},
+		{Running: &ContainerStateRunning{}},
+		{Terminated: &ContainerStateTerminated{ExitCode: 0}},
+	}
+	for _, code := range []int32{1, 2, 137, 9} {
+		states = append(states, ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}})
+	}
+	conditions := []PodCondition{{Type: "A", Status: ConditionTrue}, {Type: "A", Status: ConditionFalse}, {Type: "B", Status: ConditionTrue}}
+	total := 1
+	for range containers {
+		total *= len(states)
+	}
+	for n := range total {
+		var statuses []ContainerStatus
+		for _, name := range containers {
+			statuses = append(statuses, ContainerStatus{Name: name, State: states[n%len(states)]})
+			n /= len(states)
+		}
+		for set := range 1 << len(conditions) {
+			pod := &Pod{Status: PodStatus{ContainerStatuses: statuses}}
+			for k, c := range conditions {
+				if set>>k&1 == 1 {
+					pod.Status.Conditions = append(pod.Status.Conditions, c)
+				}
+			}
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// worldRules is every requirement of the small world.
+func worldRules() (rules []PodFailurePolicyRule) {
+	for _, name := range []*string{nil, pointerTo("a"), pointerTo("b"), pointerTo("x")} {
+		for _, op := range []Operator{PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn} {
+			for _, values := range [][]int32{nil, {0}, {1}, {2}, {1, 2}, {0, 137}, {1, 2, 137}} {
+				rules = append(rules, PodFailurePolicyRule{OnExitCodes: &OnExitCodes{ContainerName: name, Operator: op, Values: values}})
+			}
+		}
+	}
+	a, b := OnPodCondition{Type: "A"}, OnPodCondition{Type: "B", Status: ConditionTrue}
+	notA := OnPodCondition{Type: "A", Status: ConditionFalse}
+	for _, patterns := range [][]OnPodCondition{{}, {a}, {b}, {a, b}, {notA, a}, {a, a}, {a, notA, b}} {
+		rules = append(rules, PodFailurePolicyRule{OnPodConditions: patterns})
+	}
+	return append(rules, PodFailurePolicyRule{OnExitCodes: &OnExitCodes{Operator: "in", Values: []int32{1}}})
+}
+
+func specWith(containers []string, rules ...PodFailurePolicyRule) *JobSpec {
+	s := &JobSpec{PodFailurePolicy: &PodFailurePolicy{Rules: rules}}
+	for _, name := range containers {
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, Container{Name: name})
+	}
+	return s
+}
+
+// checkReach compares Lint with what happens to every pod of the world: a rule is
+// reported as unreachable exactly if it decides on none, a listed value as dead
+// or double exactly if without it the same rules decide.
+func checkReach(t interface{ Fatalf(string, ...any) }, s *JobSpec, pods []*Pod) (unreachable int) {
+	policy := s.PodFailurePolicy
+	decided := make([]int, len(pods))
+	decides := make([]bool, len(policy.Rules))
+	for n, pod := range pods {
+		if decided[n] = policy.Match(pod).Rule; decided[n] >= 0 {
+			decides[decided[n]] = true
+		}
+	}
+	reported := map[int]bool{}
+	for _, f := range s.Lint() {
+		if f.Check == CheckUnreachable {
+			reported[f.Rule] = true
+		}
+	}
+	for i, reach := range s.reach() {
+		if reported[i] == decides[i] || reach.decides != decides[i] {
+			t.Fatalf("rule %d of %s: decides on a pod: %v; reported: %v", i, jsonText(policy), decides[i], reported[i])
+		}
+		if !decides[i] {
+			unreachable++
+			continue
+		}
+		rule := policy.Rules[i]
+		values := len(rule.OnPodConditions)
+		if rule.OnExitCodes != nil {
+			if rule.OnExitCodes.Operator != PodFailurePolicyOnExitCodesOpIn {
+				continue
+			}
+			values = len(rule.OnExitCodes.Values)
+		}
+		for k := range values {
+			if hasTwin(rule.OnPodConditions, k) || rule.OnExitCodes != nil && rule.OnExitCodes.Values[k] == 0 {
+				continue // of twins the later one is reported; 0 is left to validation
+			}
+			void := slices.Contains(reach.dead, k) || slices.Contains(reach.twice, k)
+			without := &PodFailurePolicy{Rules: slices.Clone(policy.Rules)}
+			without.Rules[i] = withoutValue(rule, k)
+			same := true
+			for n, pod := range pods {
+				same = same && without.Match(pod).Rule == decided[n]
+			}
+			if void != same {
+				t.Fatalf("rule %d of %s: value %d is without effect: %v; reported: %v", i, jsonText(policy), k, same, void)
+			}
+		}
+	}
+	return unreachable
+}
+
+// hasTwin reports whether pattern k is there again further on.
+func hasTwin(patterns []OnPodCondition, k int) bool {
+	return k < len(patterns) && slices.ContainsFunc(patterns[k+1:], func(o OnPodCondition) bool {
+		return o.Type == patterns[k].Type && o.status() == patterns[k].status()
+	})
+}
+
+func withoutValue(r PodFailurePolicyRule, k int) PodFailurePolicyRule {
+	if on := r.OnExitCodes; on != nil {
+		r.OnExitCodes = &OnExitCodes{ContainerName: on.ContainerName, Operator: on.Operator, Values: slices.Delete(slices.Clone(on.Values), k, k+1)}
+	} else {
+		r.OnPodConditions = slices.Delete(slices.Clone(r.OnPodConditions), k, k+1)
+	}
+	return r
+}
+
+func TestReachIsExact(t *testing.T) {
+	rules := worldRules()
+	actions := []Action{PodFailurePolicyActionFailJob, PodFailurePolicyActionIgnore, PodFailurePolicyActionFailIndex, PodFailurePolicyActionCount, "Unknown"}
+	worlds := [][]string{{"a"}, {"a", "b"}, {"c", "a"}, {"c"}}
+	pods := make([][]*Pod, len(worlds))
+	for w, containers := range worlds {
+		pods[w] = world(containers...)
+	}
+	policies, unreachable := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 20 {
+			w := rapid.IntRange(0, len(worlds)-1).Draw(t, "world")
+			s := specWith(worlds[w])
+			for range rapid.IntRange(1, 4).Draw(t, "rules") {
+				rule := rapid.SampledFrom(rules).Draw(t, "rule")
+				rule.Action = rapid.SampledFrom(actions).Draw(t, "action")
+				s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, rule)
+			}
+			policies++
+			unreachable += checkReach(t, s, pods[w])
+		}
+	})
+	if t.Logf("%d policies, %d rules that no pod reaches", policies, unreachable); unreachable == 0 {
+		t.Error("no unreachable rule was tried")
+	}
+}
+
+// Every pair of rules of the small world.
+func TestReachOfPairs(t *testing.T) {
+	containers := []string{"a", "b"}
+	pods := world(containers...)
+	pairs, unreachable := 0, 0
+	for _, first := range worldRules() {
+		for _, second := range worldRules() {
+			first.Action, second.Action = PodFailurePolicyActionIgnore, PodFailurePolicyActionFailJob
+			pairs++
+			unreachable += checkReach(t, specWith(containers, first, second), pods)
+		}
+	}
+	t.Logf("%d pairs, %d rules that no pod reaches", pairs, unreachable)
+}
+
+func TestCodeSpans(t *testing.T) {
+	values := rapid.SliceOfN(rapid.OneOf(rapid.Int32Range(-4, 6), rapid.SampledFrom([]int32{math.MinInt32, math.MinInt32 + 1, math.MaxInt32, math.MaxInt32 - 1})), 0, 6)
+	probes := []int32{math.MinInt32, math.MinInt32 + 1, math.MinInt32 + 2, math.MaxInt32, math.MaxInt32 - 1, math.MaxInt32 - 2}
+	for v := int32(-6); v <= 8; v++ {
+		probes = append(probes, v)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := values.Draw(t, "a"), values.Draw(t, "b")
+		in, notIn := codesIn(a), codesNotIn(b)
+		both := in.and(notIn)
+		for name, s := range map[string]codeSpans{"in": in, "not in": notIn, "both": both, "neither": codesNotIn(a).and(notIn)} {
+			for i, r := range s {
+				if r.first > r.last || i > 0 && int64(s[i-1].last)+1 >= int64(r.first) || r.first <= 0 && r.last >= 0 {
+					t.Fatalf("%s: %v is not rising, or touches, or has 0", name, s)
+				}
+			}
+		}
+		for _, v := range probes {
+			inA, inB := v != 0 && slices.Contains(a, v), v == 0 || slices.Contains(b, v)
+			for name, got := range map[string][2]bool{
+				"in":     {in.has(v), inA},
+				"not in": {notIn.has(v), !inB},
+				"both":   {both.has(v), inA && !inB},
+			} {
+				if got[0] != got[1] {
+					t.Fatalf("%d %s: %v, want %v (a %v, b %v)", v, name, got[0], got[1], a, b)
+				}
+			}
+		}
+	})
+	if got := fmt.Sprint(allCodes()); got != "[{-2147483648 -1} {1 2147483647}]" {
+		t.Errorf("all codes are %s", got)
+	}
+}

@@ -1,0 +1,189 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/indexset"
+)
+
+// pass is the working state of one Plan. What a pass reads is worked out by
+// newPass; what it decides is gathered in plan and status.
+type pass struct {
+	engine   Engine
+	in       Input
+	spec     JobSpec // with defaults
+	indexed  bool
+	perIndex bool // Indexed, with a limit per index
+
+	pods      []*podView      // in the order of index and UID
+	uncounted uncounted       // as the status has them
+	lists     []codeList      // of the policy's rules; nil until a pod is matched
+	released  map[string]bool // pods whose end is counted for good, whatever they look like
+	kept      []*podView      // by index: the failed pods whose replacements follow them
+
+	succeeded, failed         indexset.Set // indexes, with those of this pass
+	wasSucceeded, wasFailed   indexset.Set // indexes, as the status has them
+	succeededPods, failedPods int          // counted, with those of this pass; for an Indexed Job succeededPods counts indexes
+
+	active, ready, terminating int // as they will be when the plan is carried out
+
+	now    time.Time
+	memory Memory    // for the next pass
+	status JobStatus // being rewritten
+	flush  bool      // the status differs from the one that came in
+	plan   Plan
+}
+
+// newPass reads the input.
+func newPass(e Engine, in Input) (*pass, error) {
+	p := &pass{engine: e, in: in, now: in.Now, status: in.Job.Status, memory: in.Memory}
+	p.spec = in.Job.Spec
+	p.spec.Default()
+	p.indexed = p.spec.CompletionMode == IndexedCompletion
+	p.perIndex = p.indexed && p.spec.BackoffLimitPerIndex != nil
+	if err := p.refuse(); err != nil {
+		return nil, err
+	}
+	p.status.Conditions = append([]JobCondition(nil), p.status.Conditions...)
+	p.status.UncountedTerminatedPods = p.status.UncountedTerminatedPods.clone()
+	p.uncounted = newUncounted(p.status.UncountedTerminatedPods)
+	p.released = setOf(in.Memory.Released)
+	p.memory.Released = nil
+
+	p.collect()
+	if p.status.StartTime.IsZero() && !p.spec.Suspend {
+		p.status.StartTime = p.now
+	}
+	if p.indexed {
+		p.readIndexes()
+	}
+	p.count()
+	if p.perIndex {
+		p.kept = p.keptPods()
+	}
+	return p, nil
+}
+
+// refuse reports what no Job can have and nothing sensible follows from.
+func (p *pass) refuse() error {
+	var errs FieldErrors
+	if p.indexed && p.spec.Completions == nil {
+		errs = append(errs, FieldError{Field: "spec.completions", Type: Required, Detail: "an Indexed Job needs it"})
+	}
+	p.status.validateNumbers(&errs)
+	if u := p.status.UncountedTerminatedPods; u != nil {
+		succeeded := setOf(u.Succeeded)
+		for i, uid := range u.Failed {
+			if succeeded[uid] {
+				errs = append(errs, FieldError{Field: fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), Type: Duplicate, Value: uid, Detail: "the pod has succeeded, too"})
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// completions is the number of indexes of an Indexed Job.
+func (p *pass) completions() int { return max(int(*p.spec.Completions), 0) }
+
+// note records what a lenient reading passed over.
+func (p *pass) note(format string, args ...any) {
+	p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, args...))
+}
+
+// requeue asks for another pass after d, unless an earlier one is asked for.
+func (p *pass) requeue(d time.Duration) {
+	if p.plan.RequeueAfter == 0 || d < p.plan.RequeueAfter {
+		p.plan.RequeueAfter = d
+	}
+}
+
+// count adds up the pods: those that are new in this pass, and those that
+// earlier passes wrote down.
+func (p *pass) count() {
+	succeeded, failed := 0, 0
+	for _, v := range p.pods {
+		switch {
+		case v.active:
+			p.active++
+			if v.ready() {
+				p.ready++
+			}
+		case v.terminating:
+			p.terminating++
+		}
+		switch {
+		case v.newlySucceeded():
+			succeeded++
+		case v.newlyFailed() && p.match(v).Counted():
+			failed++
+		}
+	}
+	p.succeededPods = addCounts(int(p.status.Succeeded), succeeded+len(p.uncounted.succeeded))
+	p.failedPods = addCounts(int(p.status.Failed), failed+len(p.uncounted.failed))
+	if p.indexed {
+		p.succeededPods = p.succeeded.Len()
+	}
+}
+
+// remember continues the streak of failures that delays the Job, and reports
+// every newly finished pod once.
+func (p *pass) remember() {
+	handled := setOf(p.in.Memory.Handled)
+	var succeeded, failed, ignored []time.Time
+	p.memory.Handled = nil
+	for _, v := range p.pods {
+		success, failure := v.newlySucceeded(), v.newlyFailed()
+		if !success && !failure {
+			continue
+		}
+		p.memory.Handled = append(p.memory.Handled, v.identity())
+		if handled[v.identity()] {
+			continue
+		}
+		d := PodDecision{PodRef: v.ref(), Match: noMatch}
+		switch {
+		case success:
+			succeeded = append(succeeded, v.finish())
+		default:
+			d.Match = p.match(v)
+			p.countAction(d.Match)
+			switch {
+			case d.Match.Counted() || p.engine.IgnoredDelay == IgnoredSame:
+				failed = append(failed, v.finish())
+			case p.engine.IgnoredDelay == IgnoredOwn:
+				ignored = append(ignored, v.finish())
+			}
+		}
+		p.plan.Decisions = append(p.plan.Decisions, d)
+	}
+	p.memory = p.memory.after(succeeded, failed)
+	p.memory.Ignored, p.memory.LastIgnored = streak(p.memory.Ignored, p.memory.LastIgnored, succeeded, ignored)
+
+	// What lies in the future counts as now, once: else it would be now for ever.
+	p.memory.LastFailure = earlier(p.memory.LastFailure, p.now)
+	p.memory.LastIgnored = earlier(p.memory.LastIgnored, p.now)
+	var ahead map[string]time.Time
+	for _, v := range p.kept {
+		if end := p.endOf(v); end.Before(v.finish()) {
+			if ahead == nil {
+				ahead = make(map[string]time.Time)
+			}
+			ahead[v.identity()] = end
+		}
+	}
+	p.memory.Ahead = ahead
+}
+
+func (p *pass) countAction(m Match) {
+	if m.Action == "" {
+		return
+	}
+	if p.plan.Counts.Handled == nil {
+		p.plan.Counts.Handled = make(map[Action]int)
+	}
+	p.plan.Counts.Handled[m.Action]++
+}

@@ -1,0 +1,144 @@
+package jobpolicy
+
+import (
+	"fmt"
+
+	"github.com/restartkit/restart/internal/exitcode"
+)
+
+// Match is what a pod failure policy says about one failed pod. Of its zero
+// value only Counted is meaningful; a pod that no rule matches has Rule -1.
+type Match struct {
+	Rule      int    // index of the rule that decided, -1 if none
+	Action    Action // "" if none
+	Container string // name of the container that matched, for a rule on exit codes
+	ExitCode  int32  // and its exit code
+	Condition string // type of the condition that matched, for a rule on conditions
+}
+
+// Counted reports whether the failure counts towards the backoff limits:
+// everything but Ignore does.
+func (m Match) Counted() bool { return m.Action != PodFailurePolicyActionIgnore }
+
+// Message returns the message of the Job's condition when a FailJob rule
+// decided, and "" otherwise. The text is Kubernetes' own, byte for byte, since
+// other controllers match it with regular expressions.
+func (m Match) Message(pod *Pod) string {
+	switch {
+	case m.Action != PodFailurePolicyActionFailJob || pod == nil:
+		return ""
+	case m.ExitCode == 0: // a container that matched ended with another
+		return fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
+			pod.Namespace, pod.Name, m.Condition, m.Action, m.Rule)
+	}
+	return fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d",
+		m.Container, pod.Namespace, pod.Name, m.ExitCode, m.Action, m.Rule)
+}
+
+// noMatch is the answer when no rule matches.
+var noMatch = Match{Rule: -1}
+
+// Match returns the first rule that matches the pod and has a known action
+// (KEP-3329, "Evaluation"). The pod's phase is not looked at: the caller knows
+// that it failed. A nil policy has no rules. Match does not allocate.
+func (p *PodFailurePolicy) Match(pod *Pod) Match {
+	if p == nil || pod == nil {
+		return noMatch
+	}
+	codes := codeTable{codeSet: exitCodes(pod)}
+	codes.mark()
+	return p.first(pod, func(i int) bool {
+		on := p.Rules[i].OnExitCodes
+		return codes.mayMeet(on, codes.among(on.Values))
+	})
+}
+
+// matchWith is Match with the rules' lists, for many pods.
+func (p *PodFailurePolicy) matchWith(lists []codeList, pod *Pod) Match {
+	codes := exitCodes(pod)
+	return p.first(pod, func(i int) bool {
+		return codes.mayMeet(p.Rules[i].OnExitCodes, lists[i].among(&codes))
+	})
+}
+
+// first returns the first rule that matches, of those with exit codes only where
+// it may.
+func (p *PodFailurePolicy) first(pod *Pod, may func(rule int) bool) Match {
+	for i := range p.Rules {
+		rule := &p.Rules[i]
+		if !rule.Action.known() || rule.OnExitCodes != nil && !may(i) {
+			continue
+		}
+		if m, ok := rule.match(pod); ok {
+			m.Rule, m.Action = i, rule.Action
+			return m
+		}
+	}
+	return noMatch
+}
+
+// match reports whether the rule's requirement is met, and by what.
+func (r *PodFailurePolicyRule) match(pod *Pod) (Match, bool) {
+	if on := r.OnExitCodes; on != nil {
+		if c := on.find(pod); c != nil {
+			return Match{Container: c.Name, ExitCode: c.State.Terminated.ExitCode}, true
+		}
+		return Match{}, false
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		for k := range r.OnPodConditions {
+			if r.OnPodConditions[k].matches(c) {
+				return Match{Condition: string(c.Type)}, true
+			}
+		}
+	}
+	return Match{}, false
+}
+
+// find returns the first container, in the order of the statuses and the app
+// containers first, that meets the requirement.
+func (o *OnExitCodes) find(pod *Pod) *ContainerStatus {
+	for _, statuses := range [2][]ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			c := &statuses[i]
+			if !o.looksAt(c) {
+				continue
+			}
+			if met, _ := exitcode.Matches(o.Operator, o.Values, c.State.Terminated.ExitCode); met {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// looksAt reports whether the container is one whose exit code is compared: it
+// ended with a non-zero code and has the wanted name. A name that is set but
+// empty only fits a status without a name.
+func (o *OnExitCodes) looksAt(c *ContainerStatus) bool {
+	return c.State.Terminated != nil && c.State.Terminated.ExitCode != 0 &&
+		(o.ContainerName == nil || *o.ContainerName == c.Name)
+}
+
+func (o OnPodCondition) matches(c *PodCondition) bool {
+	return o.Type == c.Type && o.status() == c.Status
+}
+
+// status is the wanted status; True is the API's default.
+func (o OnPodCondition) status() ConditionStatus {
+	if o.Status == "" {
+		return ConditionTrue
+	}
+	return o.Status
+}
+
+// known reports whether the action is one that this package carries out. Rules
+// with another action, of a later Kubernetes perhaps, are passed over.
+func (a Action) known() bool {
+	switch a {
+	case PodFailurePolicyActionFailJob, PodFailurePolicyActionFailIndex, PodFailurePolicyActionIgnore, PodFailurePolicyActionCount:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package jobpolicy
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slowMatch is the rules as they are written, without any hurry: for each rule
+// the containers in order, for each container the values in order.
+func slowMatch(p *PodFailurePolicy, pod *Pod) Match {
+	if p == nil {
+		return Match{Rule: -1}
+	}
+	for i, rule := range p.Rules {
+		if !slices.Contains([]Action{"FailJob", "FailIndex", "Ignore", "Count"}, rule.Action) {
+			continue
+		}
+		if on := rule.OnExitCodes; on != nil {
+			for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+				if c.State.Terminated == nil || c.State.Terminated.ExitCode == 0 || on.ContainerName != nil && *on.ContainerName != c.Name {
+					continue
+				}
+				listed := false
+				for _, v := range on.Values {
+					listed = listed || v == c.State.Terminated.ExitCode
+				}
+				if on.Operator == "In" && listed || on.Operator == "NotIn" && !listed {
+					return Match{Rule: i, Action: rule.Action, Container: c.Name, ExitCode: c.State.Terminated.ExitCode}
+				}
+			}
+			continue
+		}
+		for _, c := range pod.Status.Conditions {
+			for _, o := range rule.OnPodConditions {
+				wanted := o.Status
+				if wanted == "" {
+					wanted = "True"
+				}
+				if o.Type == c.Type && wanted == c.Status {
+					return Match{Rule: i, Action: rule.Action, Condition: string(c.Type)}
+				}
+			}
+		}
+	}
+	return Match{Rule: -1}
+}
+
+// genMatchCase draws a policy and a pod that have something to do with each
+// other: few codes, names and conditions.
+func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
+	code := rapid.OneOf(rapid.SampledFrom([]int32{0, 1, 2, 63, 64, 137, 255, 256, 257, -1, 1 << 30}), rapid.Int32Range(0, 40))
+	name := rapid.SampledFrom([]string{"a", "b", ""})
+	condition := rapid.SampledFrom([]PodConditionType{DisruptionTarget, "X"})
+	status := rapid.SampledFrom([]ConditionStatus{"True", "False", "Unknown", ""})
+	p := &PodFailurePolicy{}
+	for range rapid.IntRange(0, 4).Draw(t, "rules") {
+		rule := PodFailurePolicyRule{Action: rapid.SampledFrom([]Action{"FailJob", "FailIndex", "Ignore", "Count", "", "count"}).Draw(t, "action")}
+		if rapid.Bool().Draw(t, "codes") {
+			rule.OnExitCodes = &OnExitCodes{
+				Operator: rapid.SampledFrom([]Operator{"In", "NotIn", "", "in"}).Draw(t, "operator"),
+				Values:   rapid.SliceOfN(code, 0, 4).Draw(t, "values"),
+			}
+			if rapid.Bool().Draw(t, "named") {
+				rule.OnExitCodes.ContainerName = pointerTo(name.Draw(t, "container"))
+			}
+		}
+		if rapid.Bool().Draw(t, "conditions") {
+			for range rapid.IntRange(0, 2).Draw(t, "patterns") {
+				rule.OnPodConditions = append(rule.OnPodConditions, OnPodCondition{Type: condition.Draw(t, "type"), Status: status.Draw(t, "status")})
+			}
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	pod := &Pod{ObjectMeta: ObjectMeta{Name: "p", Namespace: "ns"}}
+	containers := func(label string) (all []ContainerStatus) {
+		for range rapid.SampledFrom([]int{0, 1, 2, 3, 9, 20}).Draw(t, label) {
+			c := ContainerStatus{Name: name.Draw(t, "name")}
+			if rapid.IntRange(0, 4).Draw(t, "ended") > 0 {
+				c.State.Terminated = &ContainerStateTerminated{ExitCode: code.Draw(t, "exit code")}
+			}
+			all = append(all, c)
+		}
+		return all
+	}
+	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = containers("containers"), containers("init containers")
+	for range rapid.IntRange(0, 2).Draw(t, "pod conditions") {
+		pod.Status.Conditions = append(pod.Status.Conditions, PodCondition{Type: condition.Draw(t, "type"), Status: status.Draw(t, "status")})
+	}
+	return p, pod
+}
+
+func TestMatchEqualsModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, pod := genMatchCase(t)
+		got, want := p.Match(pod), slowMatch(p, pod)
+		if got != want {
+			t.Fatalf("Match = %+v, model %+v", got, want)
+		}
+		if got := p.matchWith(codeLists(p), pod); got != want {
+			t.Fatalf("with lists: %+v, model %+v", got, want)
+		}
+		steps := p.Explain(pod)
+		if len(steps) != len(p.Rules) {
+			t.Fatalf("%d steps for %d rules", len(steps), len(p.Rules))
+		}
+		for i, s := range steps {
+			if s.Rule != i || s.Matched != (i == want.Rule) || s.Why == "" {
+				t.Fatalf("step %d is %+v, rule %d decided", i, s, want.Rule)
+			}
+		}
+	})
+}
+
+func TestMatchNil(t *testing.T) {
+	var p *PodFailurePolicy
+	if m := p.Match(&Pod{}); m.Rule != -1 || !m.Counted() || m.Message(&Pod{}) != "" {
+		t.Errorf("a nil policy: %+v", m)
+	}
+	if m := (&PodFailurePolicy{}).Match(nil); m.Rule != -1 {
+		t.Errorf("a nil pod: %+v", m)
+	}
+	if steps := p.Explain(&Pod{}); steps != nil {
+		t.Errorf("a nil policy explains itself: %v", steps)
+	}
+}
+
+// bigPolicy is the largest policy that validation lets through, and a pod that
+// it does not match.
+func bigPolicy() (*PodFailurePolicy, *Pod) {
+	p, pod := &PodFailurePolicy{}, &Pod{}
+	for range 20 {
+		on := &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn}
+		for v := range int32(255) {
+			on.Values = append(on.Values, 1+v)
+		}
+		p.Rules = append(p.Rules, PodFailurePolicyRule{Action: PodFailurePolicyActionFailJob, OnExitCodes: on})
+	}
+	for i := range int32(10) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ContainerStatus{
+			Name: "c", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: 256 + i*11}},
+		})
+	}
+	return p, pod
+}
+
+func TestMatchAllocates(t *testing.T) {
+	p, pod := bigPolicy()
+	if n := testing.AllocsPerRun(100, func() { p.Match(pod) }); n != 0 {
+		t.Errorf("Match without a hit: %v allocations", n)
+	}
+	p.Rules[19].OnExitCodes.Values[254] = 256
+	if n := testing.AllocsPerRun(100, func() { p.Match(pod) }); n != 0 {
+		t.Errorf("Match with a hit: %v allocations", n)
+	}
+}
+
+func BenchmarkMatch(b *testing.B) {
+	p, pod := bigPolicy()
+	b.Run("alone", func(b *testing.B) {
+		for b.Loop() {
+			p.Match(pod)
+		}
+	})
+	b.Run("in a pass", func(b *testing.B) {
+		lists := codeLists(p)
+		for b.Loop() {
+			p.matchWith(lists, pod)
+		}
+	})
+}

@@ -1,0 +1,636 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/indexset"
+	"pgregory.net/rapid"
+)
+
+// A simulated Job is a random specification whose pods start late, fail,
+// succeed, are evicted, vanish and get stuck, while the caller crashes between
+// effects, sees its own creations late and has a clock that jumps. After some
+// time the faults end, every further pod succeeds, and the Job must come to its
+// end. There are ten times -rapid.checks of them.
+
+// simTable counts the faults injected and the checks made over all Jobs of a test.
+type simTable map[string]int
+
+func (s simTable) String() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		fmt.Fprintf(&b, "\n  %-44s %9d", name, s[name])
+	}
+	return b.String()
+}
+
+func TestSimulatedJobs(t *testing.T) {
+	table := simTable{}
+	for _, name := range simNames {
+		table[name] = 0
+	}
+	for range 10 { // so many that nothing in the table stays zero
+		rapid.Check(t, func(t *rapid.T) {
+			s := newSim(t, table)
+			s.trouble()
+			s.settle()
+			s.checkEnd()
+		})
+	}
+	t.Log(table)
+	for name, n := range table {
+		if n == 0 {
+			t.Errorf("%s: not once", name)
+		}
+	}
+}
+
+// simNames are the rows of the table that must not be empty.
+var simNames = []string{
+	"fault: caller crashes between effects", "fault: creations seen late", "fault: clock steps", "fault: pod evicted",
+	"fault: pod vanishes", "fault: pod stuck terminating", "fault: pod ends without container statuses", "fault: sidecar never ends",
+	"fault: annotation overwritten", "fault: pod listed twice", "fault: job suspended", "fault: job resumed", "fault: job scaled",
+	"check: index in one of completed and failed", "check: same plan for another order", "check: input unchanged",
+	"check: active at most parallelism", "check: one active pod an index", "check: no pod for an ended index",
+	"check: no replacement while the pod terminates", "check: no replacement before its delay", "check: failure counts carried over",
+	"check: counters only rise", "check: failures at most what happened", "check: at most limit+1 failures an index",
+	"check: finished only when nothing runs", "check: Job ends", "check: counts sum up to the status", "check: every index ended once",
+	"end: Complete", "end: Failed", "reason: PodFailurePolicy", "reason: BackoffLimitExceeded", "reason: DeadlineExceeded",
+	"reason: MaxFailedIndexesExceeded", "reason: FailedIndexes", "reason: SuccessPolicy", "reason: CompletionsReached",
+}
+
+// truth is what really happened to a pod, whatever the controller saw of it.
+type truth struct {
+	index    int
+	failed   bool // ended, and not well
+	counted  bool
+	vanished bool
+	at       time.Time
+}
+
+type sim struct {
+	cluster
+	*rapid.T
+	table  simTable
+	truths map[string]*truth // by UID
+	hidden int               // the newest pods that the caller does not see yet
+
+	jumped, vanished, tampered, scaled bool
+	last                               JobStatus
+}
+
+func (s *sim) chance(label string, oneIn int) bool {
+	return rapid.IntRange(1, oneIn).Draw(s.T, label) == 1
+}
+
+func (s *sim) number(label string, first, last int) *int32 {
+	return pointerTo(int32(rapid.IntRange(first, last).Draw(s.T, label)))
+}
+
+func newSim(t *rapid.T, table simTable) *sim {
+	s := &sim{T: t, table: table, truths: map[string]*truth{}}
+	job := &Job{ObjectMeta: ObjectMeta{Name: "sim", Namespace: "ns", UID: "job"}}
+	spec := &job.Spec
+	spec.Parallelism = s.number("parallelism", 1, 4)
+	spec.Completions = s.number("completions", 1, 6)
+	spec.Template.Spec.Containers = []Container{{Name: "main"}}
+	spec.Template.Spec.RestartPolicy = RestartPolicyNever
+	if rapid.Bool().Draw(t, "limited") {
+		spec.BackoffLimit = s.number("backoffLimit", 0, 6)
+	}
+	if s.chance("nonindexed", 3) {
+		if s.chance("work queue", 2) {
+			spec.Completions = nil
+		}
+	} else {
+		spec.CompletionMode = IndexedCompletion
+		if !s.chance("global", 3) {
+			spec.BackoffLimitPerIndex = s.number("limit per index", 0, 3)
+			if s.chance("few failed", 2) {
+				spec.MaxFailedIndexes = s.number("maxFailedIndexes", 0, 1)
+			}
+		}
+		if s.chance("success policy", 4) {
+			spec.SuccessPolicy = &SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededCount: s.number("count", 1, int(*spec.Completions))}}}
+		}
+	}
+	if rapid.Bool().Draw(t, "policy") {
+		spec.PodFailurePolicy = s.policy(spec.BackoffLimitPerIndex != nil)
+	} else if s.chance("replace failed only", 2) {
+		spec.PodReplacementPolicy = Failed
+	}
+	if s.chance("deadline", 6) {
+		spec.ActiveDeadlineSeconds = pointerTo(int64(rapid.IntRange(1, 200).Draw(t, "seconds")))
+	}
+	if err := func() error { d := *spec; d.Default(); return d.Validate() }(); err != nil {
+		t.Fatalf("the simulated Job is invalid: %v", err)
+	}
+	spec.Default()
+	s.engine = Engine{
+		SkipWaiting:  s.chance("skip waiting", 3),
+		IgnoredDelay: IgnoredDelay(rapid.IntRange(0, 2).Draw(t, "ignored delay")),
+	}
+	s.job = job
+	s.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	return s
+}
+
+func (s *sim) policy(perIndex bool) *PodFailurePolicy {
+	p := &PodFailurePolicy{}
+	actions := []Action{PodFailurePolicyActionIgnore, PodFailurePolicyActionCount, PodFailurePolicyActionIgnore, PodFailurePolicyActionFailJob}
+	if perIndex {
+		actions = append(actions, PodFailurePolicyActionFailIndex)
+	}
+	for range rapid.IntRange(1, 3).Draw(s.T, "rules") {
+		rule := PodFailurePolicyRule{Action: rapid.SampledFrom(actions).Draw(s.T, "action")}
+		if s.chance("on condition", 3) {
+			rule.OnPodConditions = []OnPodCondition{{Type: DisruptionTarget, Status: ConditionTrue}}
+		} else {
+			rule.OnExitCodes = &OnExitCodes{
+				Operator: PodFailurePolicyOnExitCodesOpIn,
+				Values:   []int32{int32(rapid.IntRange(1, 4).Draw(s.T, "code"))},
+			}
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	return p
+}
+
+// trouble is the time of faults.
+func (s *sim) trouble() {
+	for range rapid.IntRange(3, 60).Draw(s.T, "steps") {
+		if _, finished := s.job.Status.Finished(); finished {
+			return
+		}
+		switch rapid.IntRange(0, 29).Draw(s.T, "what") {
+		case 0, 1, 2, 3, 4, 5, 6, 7:
+			s.sync(false)
+		case 8, 9:
+			s.sync(true)
+		case 10, 11, 12, 13, 14:
+			s.wait()
+		case 15, 16, 17:
+			s.start()
+		case 18, 19, 20, 21, 22, 23:
+			s.exit(int32(rapid.IntRange(0, 5).Draw(s.T, "exit code")))
+		case 24, 25:
+			s.evict()
+		case 26:
+			s.terminate()
+		case 27, 28:
+			s.oddities()
+		case 29:
+			s.steer()
+		}
+	}
+}
+
+// sync plans and carries the plan out, all of it or, if the caller crashes, a
+// part.
+func (s *sim) sync(crash bool) {
+	plan := s.check()
+	n := effects(plan)
+	if crash && n > 0 {
+		s.table["fault: caller crashes between effects"]++
+		n = rapid.IntRange(0, n-1).Draw(s.T, "effects")
+	}
+	before := len(s.created)
+	s.carryOut(plan, n)
+	for _, p := range s.created[before:] {
+		s.truths[p.UID] = &truth{index: completionIndex(p)}
+	}
+	s.hidden = 0
+	if made := len(s.created) - before; made > 0 && s.chance("seen late", 4) {
+		s.table["fault: creations seen late"]++
+		s.hidden = made
+	}
+	s.invariants()
+}
+
+// input is what the caller sees.
+func (s *sim) input() Input {
+	pods := s.pods[:len(s.pods)-min(s.hidden, len(s.pods))]
+	return Input{Job: s.job, Pods: pods, Memory: s.memory, Unsettled: s.hidden > 0, Now: s.now}
+}
+
+// check plans, and checks the plan against what really is.
+func (s *sim) check() Plan {
+	in := s.input()
+	before := jsonText(in)
+	plan, err := s.engine.Plan(in)
+	if err != nil {
+		s.Fatalf("Plan: %v", err)
+	}
+	s.requeue = plan.RequeueAfter
+	s.table["check: input unchanged"]++
+	if after := jsonText(in); after != before {
+		s.Fatalf("Plan changed its input:\n%s\n%s", before, after)
+	}
+	shuffled := in
+	shuffled.Pods = rapid.Permutation(in.Pods).Draw(s.T, "order")
+	again, err := s.engine.Plan(shuffled)
+	if err != nil {
+		s.Fatalf("Plan: %v", err)
+	}
+	s.table["check: same plan for another order"]++
+	if d := cmp.Diff(plan, again); d != "" {
+		s.Fatalf("the plan depends on the order of the pods:\n%s", d)
+	}
+	if len(plan.Delete) > 0 && len(plan.Create) > 0 {
+		s.Fatalf("a plan deletes and creates")
+	}
+	for _, n := range plan.Create {
+		s.checkCreation(n)
+	}
+	return plan
+}
+
+// checkCreation: the new pod is wanted, and it is time.
+func (s *sim) checkCreation(n NewPod) {
+	if !slices.Contains(n.Finalizers, JobTrackingFinalizer) {
+		s.Fatalf("pod of index %d without the tracking finalizer", n.Index)
+	}
+	if n.Index < 0 {
+		return
+	}
+	ended := s.completed().Union(s.failed())
+	s.table["check: no pod for an ended index"]++
+	if ended.Contains(n.Index) || n.Index >= int(*s.job.Spec.Completions) {
+		s.Fatalf("a new pod for index %d, which has ended (%s)", n.Index, ended)
+	}
+	var last *truth
+	for _, p := range s.pods {
+		if completionIndex(p) != n.Index {
+			continue
+		}
+		if p.finished() {
+			continue
+		}
+		if p.DeletionTimestamp.IsZero() {
+			s.Fatalf("a new pod for index %d, which has pod %s", n.Index, p.Name)
+		}
+		if s.job.Spec.replaceOnlyFailed() {
+			s.Fatalf("a new pod for index %d, whose pod %s has not ended", n.Index, p.Name)
+		}
+	}
+	s.table["check: no replacement while the pod terminates"]++
+	counted, ignored := 0, 0
+	for _, p := range s.created {
+		tr := s.truths[p.UID]
+		if tr.index != n.Index || !tr.failed {
+			continue
+		}
+		if tr.counted {
+			counted++
+		} else {
+			ignored++
+		}
+		if last == nil || !tr.at.Before(last.at) {
+			last = tr
+		}
+	}
+	if s.job.Spec.BackoffLimitPerIndex == nil || s.vanished || s.tampered {
+		return
+	}
+	if s.job.Spec.replaceOnlyFailed() && !s.scaled {
+		s.table["check: failure counts carried over"]++
+		if got := failureCount(&Pod{ObjectMeta: n.ObjectMeta}); got != counted {
+			s.Fatalf("a new pod for index %d says %d failures, there were %d", n.Index, got, counted)
+		}
+		if last != nil && !s.jumped && s.engine.IgnoredDelay == IgnoredSame {
+			s.table["check: no replacement before its delay"]++
+			delay := 10 * time.Second << (counted + ignored - 1)
+			if due := last.at.Add(min(delay, 10*time.Minute)); s.now.Before(due) {
+				s.Fatalf("a new pod for index %d at %s, due at %s", n.Index, s.now, due)
+			}
+		}
+	}
+}
+
+func (s *sim) completed() indexset.Set { return indexset.MustParse(s.job.Status.CompletedIndexes) }
+
+func (s *sim) failed() indexset.Set {
+	if s.job.Status.FailedIndexes == nil {
+		return indexset.Set{}
+	}
+	return indexset.MustParse(*s.job.Status.FailedIndexes)
+}
+
+// invariants hold after every step of the caller.
+func (s *sim) invariants() {
+	status := &s.job.Status
+	s.table["check: index in one of completed and failed"]++
+	if both := s.completed().Intersect(s.failed()); !both.IsZero() {
+		s.Fatalf("indexes %s are completed and failed", both)
+	}
+	active, perIndex := 0, map[int]int{}
+	for _, p := range s.pods {
+		if !p.finished() && p.DeletionTimestamp.IsZero() {
+			active++
+			perIndex[completionIndex(p)]++
+		}
+	}
+	s.table["check: active at most parallelism"]++
+	if active > int(*s.job.Spec.Parallelism) && !s.scaled {
+		s.Fatalf("%d active pods, parallelism is %d", active, *s.job.Spec.Parallelism)
+	}
+	for i, n := range perIndex {
+		s.table["check: one active pod an index"]++
+		if i >= 0 && n > 1 {
+			s.Fatalf("%d active pods of index %d", n, i)
+		}
+	}
+	s.table["check: counters only rise"]++
+	if status.Failed < s.last.Failed || status.Succeeded < s.last.Succeeded && !s.scaled {
+		s.Fatalf("counters fell from %d, %d to %d, %d", s.last.Succeeded, s.last.Failed, status.Succeeded, status.Failed)
+	}
+	s.last = *status
+	s.table["check: failures at most what happened"]++
+	ended := 0
+	for _, p := range s.created {
+		if tr := s.truths[p.UID]; tr.failed || tr.vanished {
+			ended++
+		}
+	}
+	for _, p := range s.pods {
+		if !p.DeletionTimestamp.IsZero() && !s.truths[p.UID].failed {
+			ended++ // on its way, and may count already
+		}
+	}
+	if int(status.Failed) > ended {
+		s.Fatalf("%d failures counted, %d pods failed or are being deleted", status.Failed, ended)
+	}
+	if _, finished := status.Finished(); finished {
+		s.table["check: finished only when nothing runs"]++
+		for _, p := range s.pods {
+			if !p.finished() && len(p.Finalizers) > 0 {
+				s.Fatalf("the Job has finished while pod %s has not", p.Name)
+			}
+		}
+		if u := status.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed) > 0 {
+			s.Fatalf("the Job has finished with uncounted pods")
+		}
+	}
+}
+
+// some returns a pod that has the property, if there is one.
+func (s *sim) some(label string, has func(*Pod) bool) *Pod {
+	var list []*Pod
+	for _, p := range s.pods {
+		if has(p) {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(list).Draw(s.T, label)
+}
+
+func isActive(p *Pod) bool      { return !p.finished() && p.DeletionTimestamp.IsZero() }
+func isTerminating(p *Pod) bool { return !p.finished() && !p.DeletionTimestamp.IsZero() }
+
+func (s *sim) start() {
+	if p := s.some("pod", func(p *Pod) bool { return isActive(p) && p.Status.Phase == PodPending }); p != nil {
+		s.run(p.UID)
+	}
+}
+
+func (s *sim) exit(code int32) {
+	if p := s.some("pod", isActive); p != nil {
+		s.finish(p.UID, code)
+	}
+}
+
+// finish ends a pod, and keeps what is true of it.
+func (s *sim) finish(uid string, code int32) {
+	phase := PodFailed
+	if code == 0 {
+		phase = PodSucceeded
+	}
+	tr := s.truths[uid]
+	tr.failed, tr.at = code != 0, s.now
+	s.change(uid, func(p *Pod) { // while it can still be seen
+		q := *p
+		q.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}}}}
+		tr.counted = tr.failed && s.job.Spec.PodFailurePolicy.Match(&q).Counted()
+	})
+	s.end(uid, phase, code)
+}
+
+func (s *sim) evict() {
+	if p := s.some("pod", isActive); p != nil {
+		s.table["fault: pod evicted"]++
+		s.change(p.UID, func(p *Pod) {
+			p.DeletionTimestamp = s.now
+			p.setCondition(DisruptionTarget, ConditionTrue, PodReasonEvictionByEvictionAPI, s.now)
+		})
+	}
+}
+
+// terminate ends a pod that is being deleted.
+func (s *sim) terminate() {
+	p := s.some("pod", isTerminating)
+	if p == nil {
+		return
+	}
+	if s.chance("without statuses", 4) {
+		s.table["fault: pod ends without container statuses"]++
+		tr := s.truths[p.UID]
+		tr.failed, tr.counted, tr.at = true, s.job.Spec.PodFailurePolicy.Match(p).Counted(), s.now
+		s.change(p.UID, func(p *Pod) {
+			p.Status.Phase = PodFailed
+			p.setCondition(PodReady, ConditionFalse, "", s.now)
+		})
+		return
+	}
+	s.finish(p.UID, 143)
+}
+
+// wait lets time pass: what the plan asked for, or a jump.
+func (s *sim) wait() {
+	if s.chance("jump", 12) {
+		s.table["fault: clock steps"]++
+		s.jumped = true
+		s.now = s.now.Add(time.Duration(rapid.IntRange(-24, 24).Draw(s.T, "hours")) * time.Hour)
+		return
+	}
+	s.now = s.now.Add(max(s.requeue, time.Duration(rapid.IntRange(1, 30).Draw(s.T, "seconds"))*time.Second))
+}
+
+// oddities are what should not happen and does.
+func (s *sim) oddities() {
+	p := s.some("pod", isActive)
+	if p == nil {
+		return
+	}
+	switch rapid.IntRange(0, 4).Draw(s.T, "oddity") {
+	case 0:
+		s.table["fault: pod vanishes"]++
+		s.vanished = true
+		s.truths[p.UID].vanished = true
+		s.pods = slices.DeleteFunc(s.pods, func(q *Pod) bool { return q.UID == p.UID })
+	case 1:
+		s.table["fault: annotation overwritten"]++
+		s.tampered = true
+		s.change(p.UID, func(p *Pod) {
+			p.Annotations = maps.Clone(p.Annotations)
+			if p.Annotations == nil {
+				p.Annotations = map[string]string{}
+			}
+			p.Annotations[JobIndexFailureCountAnnotation] = rapid.SampledFrom([]string{"", "-1", "x", "99999999999"}).Draw(s.T, "text")
+		})
+	case 2:
+		s.table["fault: pod listed twice"]++
+		in := s.input()
+		want, err := s.engine.Plan(in)
+		if err != nil {
+			s.Fatal(err)
+		}
+		in.Pods = append(slices.Clone(in.Pods), p)
+		got, err := s.engine.Plan(in)
+		if err != nil {
+			s.Fatal(err)
+		}
+		want.Notes, got.Notes = nil, nil
+		if slices.Contains(in.Pods[:len(in.Pods)-1], p) {
+			if d := cmp.Diff(want, got); d != "" {
+				s.Fatalf("a pod that is listed twice changes the plan:\n%s", d)
+			}
+		}
+	case 3:
+		s.table["fault: pod stuck terminating"]++ // until the faults are over
+		s.change(p.UID, func(p *Pod) { p.DeletionTimestamp = s.now })
+	case 4:
+		s.table["fault: sidecar never ends"]++
+		s.change(p.UID, func(p *Pod) {
+			p.Spec.InitContainers = []Container{{Name: "side", RestartPolicy: RestartPolicyAlways}}
+			p.Status.InitContainerStatuses = []ContainerStatus{{Name: "side", State: ContainerState{Running: &ContainerStateRunning{}}}}
+		})
+	}
+}
+
+// steer is the user: suspend, resume, scale.
+func (s *sim) steer() {
+	job := *s.job
+	s.job = &job
+	spec := &job.Spec
+	if s.chance("scale", 2) && spec.CompletionMode == IndexedCompletion && spec.SuccessPolicy == nil && spec.MaxFailedIndexes == nil {
+		s.table["fault: job scaled"]++
+		s.scaled = true
+		n := s.number("size", 1, 6)
+		spec.Completions, spec.Parallelism = n, n
+		return
+	}
+	spec.Suspend = !spec.Suspend
+	if spec.Suspend {
+		s.table["fault: job suspended"]++
+		s.scaled = true // pods that it stops are not counted
+	} else {
+		s.table["fault: job resumed"]++
+	}
+}
+
+// settle ends the faults and lets everything succeed until the Job ends.
+func (s *sim) settle() {
+	job := *s.job
+	job.Spec.Suspend = false
+	s.job = &job
+	for range 2000 {
+		if _, finished := s.job.Status.Finished(); finished {
+			s.table["check: Job ends"]++
+			return
+		}
+		s.hidden = 0
+		before, plan := len(s.created), s.check()
+		s.carryOut(plan, effects(plan))
+		if effects(plan) > 0 {
+			for _, p := range s.created[before:] {
+				s.truths[p.UID] = &truth{index: completionIndex(p)}
+			}
+			s.invariants()
+			continue
+		}
+		if p := s.some("pod", isTerminating); p != nil {
+			s.finish(p.UID, 143)
+			continue
+		}
+		if p := s.some("pod", isActive); p != nil {
+			s.finish(p.UID, 0)
+			continue
+		}
+		if s.requeue == 0 {
+			break
+		}
+		s.now = s.now.Add(s.requeue)
+	}
+	text, _ := json.MarshalIndent(s.job, "", " ")
+	s.Fatalf("the Job does not end, at %s with %d pods: %s", s.now, len(s.pods), text)
+}
+
+// checkEnd: every pod, index and Job was counted once.
+func (s *sim) checkEnd() {
+	status, spec := &s.job.Status, &s.job.Spec
+	c, _ := status.Finished()
+	s.table["end: "+string(c.Type)]++
+	s.table["reason: "+string(c.Reason)]++
+
+	var sum Counts
+	ends := 0
+	for _, c := range s.counts {
+		sum.PodsSucceeded += c.PodsSucceeded
+		sum.PodsFailed += c.PodsFailed
+		sum.IndexesSucceeded += c.IndexesSucceeded
+		sum.IndexesFailed += c.IndexesFailed
+		if c.Finished != "" {
+			ends++
+		}
+	}
+	s.table["check: counts sum up to the status"]++
+	if ends != 1 || sum.PodsFailed != int(status.Failed) {
+		s.Fatalf("counted %d ends and %d failed pods, the status has %d", ends, sum.PodsFailed, status.Failed)
+	}
+	if !s.scaled {
+		want := [3]int{int(status.Succeeded), 0, 0}
+		if spec.CompletionMode == IndexedCompletion {
+			want[1], want[2] = s.completed().Len(), s.failed().Len()
+		}
+		if got := [3]int{sum.PodsSucceeded, sum.IndexesSucceeded, sum.IndexesFailed}; got != want {
+			s.Fatalf("counted %v succeeded pods, succeeded and failed indexes, the status has %v", got, want)
+		}
+	}
+	if err := (&Job{Spec: *spec, Status: *status}).ValidateStatus(); err != nil {
+		s.Fatalf("the final status is invalid: %v", err)
+	}
+	if spec.CompletionMode != IndexedCompletion {
+		return
+	}
+	if c.Reason == JobReasonCompletionsReached || c.Reason == JobReasonFailedIndexes {
+		s.table["check: every index ended once"]++
+		all := indexset.FromRange(0, int(*spec.Completions)-1)
+		if ended := s.completed().Union(s.failed()); !ended.Equal(all) && !s.scaled {
+			s.Fatalf("%s, but of %s only %s have ended", c.Reason, all, ended)
+		}
+	}
+	if limit := spec.BackoffLimitPerIndex; limit != nil && spec.replaceOnlyFailed() && !s.vanished && !s.tampered && !s.scaled {
+		failures := map[int]int{}
+		for _, p := range s.created {
+			if tr := s.truths[p.UID]; tr.counted {
+				failures[tr.index]++
+			}
+		}
+		for i, n := range failures {
+			s.table["check: at most limit+1 failures an index"]++
+			if n > int(*limit)+1 {
+				s.Fatalf("index %d failed %d times, its limit is %d", i, n, *limit)
+			}
+		}
+	}
+}

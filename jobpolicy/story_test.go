@@ -1,0 +1,176 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/internal/scenario"
+)
+
+// kep3329Policies are the policies of KEP-3329's three stories.
+func kep3329Policies(t *testing.T) []*PodFailurePolicy {
+	var policies []*PodFailurePolicy
+	if err := json.Unmarshal([]byte(`[
+		{"rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [40, 41, 42]}}]},
+		{"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
+		{"rules": [{"action": "Count", "onPodConditions": [{"type": "DisruptionTarget"}]},
+		           {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}]}
+	]`), &policies); err != nil {
+		t.Fatal(err)
+	}
+	return policies
+}
+
+// endStory runs: end phase=PHASE [code=N] [deleting], the end state of a pod, and
+// prints what each policy says of it, without and with DisruptionTarget.
+func endStory(t *testing.T) func(scenario.Case) string {
+	policies := kep3329Policies(t)
+	return func(c scenario.Case) string {
+		args, err := c.Args()
+		if err != nil || c.Name() != "end" {
+			t.Fatalf("line %d: %q: %v", c.Line, c.Command, err)
+		}
+		var b strings.Builder
+		for i, policy := range policies {
+			for _, disrupted := range []bool{false, true} {
+				p := &Pod{ObjectMeta: ObjectMeta{Name: "p", Namespace: "ns", UID: "u", Finalizers: []string{JobTrackingFinalizer}}}
+				p.Status.Phase = PodPhase(args["phase"])
+				if text, ok := args["code"]; ok {
+					code, err := strconv.Atoi(text)
+					if err != nil {
+						t.Fatalf("line %d: %v", c.Line, err)
+					}
+					p.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{
+						Terminated: &ContainerStateTerminated{ExitCode: int32(code), FinishedAt: t0},
+					}}}
+				}
+				if _, ok := args["deleting"]; ok {
+					p.DeletionTimestamp = t0
+				}
+				label := "plain"
+				if disrupted {
+					label = "disrupted"
+					p.setCondition(DisruptionTarget, ConditionTrue, "", t0)
+				}
+				in := Input{Job: &Job{Spec: JobSpec{PodFailurePolicy: policy}}, Pods: []*Pod{p}, Now: t0}
+				fmt.Fprintf(&b, "story %d, %s: %s\n", i+1, label, judged(t, in))
+			}
+		}
+		return b.String()
+	}
+}
+
+// judged is what a pass says of the one pod of its input.
+func judged(t *testing.T, in Input) string {
+	plan := mustPlan(t, Engine{}, in)
+	switch {
+	case len(plan.Decisions) == 0:
+		return "not ended, not judged yet"
+	case in.Pods[0].Status.Phase == PodSucceeded:
+		return "succeeded"
+	}
+	m := plan.Decisions[0].Match
+	counted := "not counted"
+	if m.Counted() {
+		counted = "counted"
+	}
+	if m.Rule < 0 {
+		return "no rule, " + counted
+	}
+	return fmt.Sprintf("rule %d, %s, %s", m.Rule, m.Action, counted)
+}
+
+func TestEndStateStories(t *testing.T) {
+	scenario.Run(t, "testdata/ends-*.story", endStory)
+}
+
+// jobStory drives one Indexed Job through a cluster:
+//
+//	create completions=N limit=N   a Job, its pods start to run
+//	delete index=N                 delete the index' pod; it ends, and time passes until its replacement runs
+//	downgrade                      the feature goes: field and status field are dropped, annotations are not written
+//	upgrade limit=N                it comes back
+func jobStory(t *testing.T) func(scenario.Case) string {
+	c := &cluster{now: t0}
+	number := func(args map[string]string, name string) *int32 {
+		n, err := strconv.ParseInt(args[name], 10, 32)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return pointerTo(int32(n))
+	}
+	return func(step scenario.Case) string {
+		args, err := step.Args()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch step.Name() {
+		case "create":
+			c.job = indexedJob(*number(args, "completions"), *number(args, "limit"))
+			c.job.Spec.Default()
+		case "delete":
+			index := int(*number(args, "index"))
+			for _, p := range c.pods {
+				if completionIndex(p) == index && isActive(p) {
+					c.change(p.UID, func(p *Pod) { p.DeletionTimestamp = c.now })
+					c.carry(t)
+					c.end(p.UID, PodFailed, 143)
+					break
+				}
+			}
+		case "downgrade":
+			c.job.Spec.BackoffLimitPerIndex = nil
+			c.job.Spec.BackoffLimit = pointerTo[int32](6)
+			c.job.Status.FailedIndexes = nil
+		case "upgrade":
+			c.job.Spec.BackoffLimitPerIndex = number(args, "limit")
+		default:
+			t.Fatalf("line %d: %q", step.Line, step.Command)
+		}
+		c.carry(t)
+		s := c.job.Status
+		var text strings.Builder
+		text.WriteString(fmt.Sprintf("active %d, ready %d, failed %d", s.Active, *s.Ready, s.Failed))
+		if s.FailedIndexes != nil {
+			text.WriteString(fmt.Sprintf(", failedIndexes %q", *s.FailedIndexes))
+		}
+		for _, p := range c.pods {
+			if isActive(p) {
+				text.WriteString(fmt.Sprintf("\nindex %d, failure count %q", completionIndex(p), p.Annotations[JobIndexFailureCountAnnotation]))
+			}
+		}
+		return text.String()
+	}
+}
+
+// carry plans and carries out, starts what was created and lets delays pass,
+// until nothing is left to do.
+func (c *cluster) carry(t *testing.T) {
+	for range 100 {
+		plan, err := c.plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.carryOut(plan, effects(plan))
+		for _, p := range c.pods {
+			if p.Status.Phase == PodPending {
+				c.run(p.UID)
+			}
+		}
+		if effects(plan) == 0 {
+			if c.requeue == 0 {
+				return
+			}
+			c.now = c.now.Add(max(c.requeue, time.Second))
+		}
+	}
+	t.Fatal("the Job does not come to rest")
+}
+
+func TestJobStories(t *testing.T) {
+	scenario.Run(t, "testdata/job-*.story", jobStory)
+}

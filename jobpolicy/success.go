@@ -1,0 +1,43 @@
+package jobpolicy
+
+import (
+	"strconv"
+
+	"github.com/restartkit/restart/indexset"
+)
+
+// Match returns the index of the first rule that the succeeded indexes meet, or
+// -1. A rule with indexes is met when all of them have succeeded or, with a
+// count, that many of them have; a rule with a count alone when that many of all
+// indexes have. Indexes at or above completions are left out of a rule; a rule
+// whose indexes name none is never met. Without any success no rule is met, not
+// even one with count 0. A nil policy has no rules.
+func (p *SuccessPolicy) Match(succeeded indexset.Set, completions int) int {
+	if p == nil || succeeded.IsZero() {
+		return -1
+	}
+	for i := range p.Rules {
+		if p.Rules[i].met(succeeded, completions) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (r *SuccessPolicyRule) met(succeeded indexset.Set, completions int) bool {
+	if r.SucceededIndexes == nil {
+		return r.SucceededCount != nil && succeeded.Len() >= int(*r.SucceededCount)
+	}
+	set, _ := indexset.ParseLenient(*r.SucceededIndexes)
+	wanted := set.Clip(completions)
+	if wanted.IsZero() {
+		return false
+	}
+	have := succeeded.IntersectLen(wanted)
+	return have == wanted.Len() || r.SucceededCount != nil && have >= int(*r.SucceededCount)
+}
+
+// successMessage is the message of the condition when a rule is met.
+func successMessage(rule int) string {
+	return "Matched rules at index " + strconv.Itoa(rule)
+}

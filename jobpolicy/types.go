@@ -1,0 +1,351 @@
+package jobpolicy
+
+import (
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// TypeMeta names the kind of an API object.
+type TypeMeta struct {
+	Kind       string `json:"kind,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
+}
+
+// ObjectMeta is the part of an API object's metadata that restart decisions need.
+type ObjectMeta struct {
+	Name                       string            `json:"name,omitempty"`
+	GenerateName               string            `json:"generateName,omitempty"`
+	Namespace                  string            `json:"namespace,omitempty"`
+	UID                        string            `json:"uid,omitempty"`
+	CreationTimestamp          time.Time         `json:"creationTimestamp,omitzero"`
+	DeletionTimestamp          time.Time         `json:"deletionTimestamp,omitzero"` // zero: not being deleted
+	DeletionGracePeriodSeconds *int64            `json:"deletionGracePeriodSeconds,omitempty"`
+	Labels                     map[string]string `json:"labels,omitempty"`
+	Annotations                map[string]string `json:"annotations,omitempty"`
+	Finalizers                 []string          `json:"finalizers,omitempty"`
+}
+
+// Job is a batch/v1 Job: its specification and what is known of its progress.
+// It decodes from the JSON of a manifest or of kubectl get -o json.
+type Job struct {
+	TypeMeta   `json:",inline"`
+	ObjectMeta `json:"metadata,omitzero"`
+	Spec       JobSpec   `json:"spec,omitzero"`
+	Status     JobStatus `json:"status,omitzero"`
+}
+
+// JobSpec is the specification of a Job. Absent fields have the defaults that
+// Default fills in.
+type JobSpec struct {
+	Parallelism             *int32               `json:"parallelism,omitempty"` // pods at once
+	Completions             *int32               `json:"completions,omitempty"` // successes wanted; nil: one is enough, and no pod starts after it
+	ActiveDeadlineSeconds   *int64               `json:"activeDeadlineSeconds,omitempty"`
+	PodFailurePolicy        *PodFailurePolicy    `json:"podFailurePolicy,omitempty"`
+	SuccessPolicy           *SuccessPolicy       `json:"successPolicy,omitempty"`
+	BackoffLimit            *int32               `json:"backoffLimit,omitempty"`         // counted failures of the whole Job that are tolerated
+	BackoffLimitPerIndex    *int32               `json:"backoffLimitPerIndex,omitempty"` // the same for each index (KEP-3850)
+	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`     // failed indexes that are tolerated; nil: all
+	Template                PodTemplateSpec      `json:"template,omitzero"`
+	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
+	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
+	Suspend                 bool                 `json:"suspend,omitempty"`
+	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
+	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name; empty: ours
+}
+
+// PodTemplateSpec describes the pods that a Job creates.
+type PodTemplateSpec struct {
+	ObjectMeta `json:"metadata,omitzero"`
+	Spec       PodSpec `json:"spec,omitzero"`
+}
+
+// PodSpec is the part of a pod's specification that restart decisions, and the
+// programs that carry them out, need.
+type PodSpec struct {
+	InitContainers                []Container   `json:"initContainers,omitempty"`
+	Containers                    []Container   `json:"containers,omitempty"`
+	RestartPolicy                 RestartPolicy `json:"restartPolicy,omitempty"`
+	TerminationGracePeriodSeconds *int64        `json:"terminationGracePeriodSeconds,omitempty"`
+	NodeName                      string        `json:"nodeName,omitempty"`
+}
+
+// Container is one container of a pod.
+type Container struct {
+	Name          string        `json:"name,omitempty"`
+	Image         string        `json:"image,omitempty"`
+	Command       []string      `json:"command,omitempty"`
+	Args          []string      `json:"args,omitempty"`
+	WorkingDir    string        `json:"workingDir,omitempty"`
+	Env           []EnvVar      `json:"env,omitempty"`
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always on an init container makes it a sidecar
+}
+
+// EnvVar is one environment variable of a container.
+type EnvVar struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+}
+
+// PodFailurePolicy is an ordered list of rules about failed pods; the first
+// that matches decides (KEP-3329). A nil policy has no rules.
+type PodFailurePolicy struct {
+	Rules []PodFailurePolicyRule `json:"rules"`
+}
+
+// PodFailurePolicyRule is an action and exactly one of two requirements. If
+// both are there only OnExitCodes is looked at.
+type PodFailurePolicyRule struct {
+	Action          Action           `json:"action"`
+	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`
+	OnPodConditions []OnPodCondition `json:"onPodConditions,omitempty"`
+}
+
+// OnExitCodes is met by a pod with a container that ended with a non-zero exit
+// code in, or not in, Values.
+type OnExitCodes struct {
+	ContainerName *string  `json:"containerName,omitempty"` // nil: any container
+	Operator      Operator `json:"operator"`
+	Values        []int32  `json:"values"`
+}
+
+// OnPodCondition is met by a pod that has this condition.
+type OnPodCondition struct {
+	Type   PodConditionType `json:"type"`
+	Status ConditionStatus  `json:"status,omitempty"` // empty: True
+}
+
+// SuccessPolicy says when an Indexed Job has succeeded before all its indexes
+// have: as soon as one of its rules is met.
+type SuccessPolicy struct {
+	Rules []SuccessPolicyRule `json:"rules"`
+}
+
+// SuccessPolicyRule is met when the succeeded indexes hold all of
+// SucceededIndexes or, with SucceededCount, that many of them.
+type SuccessPolicyRule struct {
+	SucceededIndexes *string `json:"succeededIndexes,omitempty"` // as text, 1,3-5; nil: every index
+	SucceededCount   *int32  `json:"succeededCount,omitempty"`
+}
+
+// JobStatus is what is known of a Job's progress. Index sets are text, as on the
+// wire.
+type JobStatus struct {
+	Conditions              []JobCondition           `json:"conditions,omitempty"`
+	StartTime               time.Time                `json:"startTime,omitzero"`
+	CompletionTime          time.Time                `json:"completionTime,omitzero"`
+	Active                  int32                    `json:"active,omitempty"`
+	Ready                   *int32                   `json:"ready,omitempty"`
+	Terminating             *int32                   `json:"terminating,omitempty"`
+	Succeeded               int32                    `json:"succeeded,omitempty"`
+	Failed                  int32                    `json:"failed,omitempty"`
+	CompletedIndexes        string                   `json:"completedIndexes,omitempty"`
+	FailedIndexes           *string                  `json:"failedIndexes,omitempty"` // nil without a limit per index
+	UncountedTerminatedPods *UncountedTerminatedPods `json:"uncountedTerminatedPods,omitempty"`
+}
+
+// UncountedTerminatedPods holds the UIDs of finished pods that are recorded but
+// not yet in the counters: they become counted when their finalizer is gone.
+type UncountedTerminatedPods struct {
+	Succeeded []string `json:"succeeded,omitempty"`
+	Failed    []string `json:"failed,omitempty"`
+}
+
+// JobCondition is one condition of a Job.
+type JobCondition struct {
+	Type               JobConditionType `json:"type"`
+	Status             ConditionStatus  `json:"status"`
+	LastProbeTime      time.Time        `json:"lastProbeTime,omitzero"`
+	LastTransitionTime time.Time        `json:"lastTransitionTime,omitzero"`
+	Reason             Reason           `json:"reason,omitempty"`
+	Message            string           `json:"message,omitempty"`
+}
+
+// Pod is one attempt at a piece of a Job.
+type Pod struct {
+	TypeMeta   `json:",inline"`
+	ObjectMeta `json:"metadata,omitzero"`
+	Spec       PodSpec   `json:"spec,omitzero"`
+	Status     PodStatus `json:"status,omitzero"`
+}
+
+// PodStatus is what is known of a pod.
+type PodStatus struct {
+	Phase                 PodPhase          `json:"phase,omitempty"`
+	Conditions            []PodCondition    `json:"conditions,omitempty"`
+	Message               string            `json:"message,omitempty"`
+	Reason                string            `json:"reason,omitempty"`
+	StartTime             time.Time         `json:"startTime,omitzero"`
+	InitContainerStatuses []ContainerStatus `json:"initContainerStatuses,omitempty"`
+	ContainerStatuses     []ContainerStatus `json:"containerStatuses,omitempty"`
+}
+
+// PodCondition is one condition of a pod.
+type PodCondition struct {
+	Type               PodConditionType `json:"type"`
+	Status             ConditionStatus  `json:"status"`
+	LastTransitionTime time.Time        `json:"lastTransitionTime,omitzero"`
+	Reason             string           `json:"reason,omitempty"`
+	Message            string           `json:"message,omitempty"`
+}
+
+// ContainerStatus is what is known of one container of a pod.
+type ContainerStatus struct {
+	Name         string         `json:"name"`
+	State        ContainerState `json:"state,omitzero"`
+	Ready        bool           `json:"ready"`
+	RestartCount int32          `json:"restartCount"`
+}
+
+// ContainerState is one of three states; with none set the container waits.
+type ContainerState struct {
+	Waiting    *ContainerStateWaiting    `json:"waiting,omitempty"`
+	Running    *ContainerStateRunning    `json:"running,omitempty"`
+	Terminated *ContainerStateTerminated `json:"terminated,omitempty"`
+}
+
+// ContainerStateWaiting says why a container has not started.
+type ContainerStateWaiting struct {
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// ContainerStateRunning says since when a container runs.
+type ContainerStateRunning struct {
+	StartedAt time.Time `json:"startedAt,omitzero"`
+}
+
+// ContainerStateTerminated says how and when a container ended.
+type ContainerStateTerminated struct {
+	ExitCode   int32     `json:"exitCode"`
+	Signal     int32     `json:"signal,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// RestartPolicy is a container's restart policy. A Job's pods have OnFailure or Never.
+type RestartPolicy = backoff.RestartPolicy
+
+// The restart policies.
+const (
+	RestartPolicyAlways    = backoff.RestartPolicyAlways
+	RestartPolicyOnFailure = backoff.RestartPolicyOnFailure
+	RestartPolicyNever     = backoff.RestartPolicyNever
+)
+
+// Action is what a pod failure policy's rule does about a pod that it matches.
+type Action string
+
+// The actions of a pod failure policy.
+const (
+	PodFailurePolicyActionFailJob   Action = "FailJob"   // the Job fails at once
+	PodFailurePolicyActionFailIndex Action = "FailIndex" // the index fails at once
+	PodFailurePolicyActionIgnore    Action = "Ignore"    // replaced without counting
+	PodFailurePolicyActionCount     Action = "Count"     // counted, as if no rule matched
+)
+
+// Operator relates an exit code to a list of values.
+type Operator string
+
+// The operators of OnExitCodes.
+const (
+	PodFailurePolicyOnExitCodesOpIn    Operator = "In"
+	PodFailurePolicyOnExitCodesOpNotIn Operator = "NotIn"
+)
+
+// CompletionMode says how a Job counts its successes.
+type CompletionMode string
+
+// The completion modes.
+const (
+	NonIndexedCompletion CompletionMode = "NonIndexed" // any pod's success counts
+	IndexedCompletion    CompletionMode = "Indexed"    // one success for each index
+)
+
+// PodReplacementPolicy says when a replacement may be created.
+type PodReplacementPolicy string
+
+// The pod replacement policies.
+const (
+	TerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
+	Failed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
+)
+
+// PodPhase is how far a pod has come.
+type PodPhase string
+
+// The phases of a pod.
+const (
+	PodPending   PodPhase = "Pending"
+	PodRunning   PodPhase = "Running"
+	PodSucceeded PodPhase = "Succeeded"
+	PodFailed    PodPhase = "Failed"
+	PodUnknown   PodPhase = "Unknown"
+)
+
+// ConditionStatus is a condition's truth.
+type ConditionStatus string
+
+// The statuses of a condition.
+const (
+	ConditionTrue    ConditionStatus = "True"
+	ConditionFalse   ConditionStatus = "False"
+	ConditionUnknown ConditionStatus = "Unknown"
+)
+
+// PodConditionType names a condition of a pod.
+type PodConditionType string
+
+// Conditions of a pod that decide something here.
+const (
+	PodReady         PodConditionType = "Ready"
+	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for a reason outside it (KEP-3329)
+)
+
+// Reasons of the DisruptionTarget condition (KEP-3329, "New PodConditions"; the
+// KEP spells the first PreemptionByKubeScheduler).
+const (
+	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
+	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
+	PodReasonEvictionByEvictionAPI  = "EvictionByEvictionAPI"
+	PodReasonDeletionByPodGC        = "DeletionByPodGC"
+	PodReasonTerminationByKubelet   = "TerminationByKubelet"
+)
+
+// JobConditionType names a condition of a Job.
+type JobConditionType string
+
+// The conditions of a Job.
+const (
+	JobSuspended          JobConditionType = "Suspended"
+	JobComplete           JobConditionType = "Complete"
+	JobFailed             JobConditionType = "Failed"
+	JobFailureTarget      JobConditionType = "FailureTarget"      // will be Failed once every pod has ended
+	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // will be Complete once every pod has ended
+)
+
+// Reason says why a Job has a condition.
+type Reason string
+
+// The reasons of a Job's conditions.
+const (
+	JobReasonPodFailurePolicy         Reason = "PodFailurePolicy"
+	JobReasonBackoffLimitExceeded     Reason = "BackoffLimitExceeded"
+	JobReasonDeadlineExceeded         Reason = "DeadlineExceeded"
+	JobReasonMaxFailedIndexesExceeded Reason = "MaxFailedIndexesExceeded"
+	JobReasonFailedIndexes            Reason = "FailedIndexes"
+	JobReasonSuccessPolicy            Reason = "SuccessPolicy"
+	JobReasonCompletionsReached       Reason = "CompletionsReached"
+	JobReasonSuspended                Reason = "JobSuspended"
+	JobReasonResumed                  Reason = "JobResumed"
+)
+
+// The annotations and the finalizer that a Job's pods carry; the first is a label too.
+const (
+	JobCompletionIndexAnnotation          = "batch.kubernetes.io/job-completion-index"
+	JobIndexFailureCountAnnotation        = "batch.kubernetes.io/job-index-failure-count"
+	JobIndexIgnoredFailureCountAnnotation = "batch.kubernetes.io/job-index-ignored-failure-count"
+	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
+)

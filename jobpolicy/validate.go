@@ -1,0 +1,146 @@
+package jobpolicy
+
+import "fmt"
+
+// Limits of a specification (KEP-3329, "JobSpec API"; KEP-3850, "The Job object
+// too big").
+const (
+	maxPolicyRules       = 20
+	maxPolicyValues      = 255
+	maxPolicyConditions  = 20
+	maxSuccessRules      = 20
+	maxSuccessIndexBytes = 64 << 10
+
+	maxIndexedParallelism   = 100_000
+	maxFailedIndexesLimit   = 100_000
+	manyCompletions         = 100_000 // above this, and with a limit per index, the two limits below hold
+	maxParallelismWithMany  = 10_000
+	maxFailedIndexesForMany = 10_000
+)
+
+// Validate returns every mistake in the specification as FieldErrors, in the
+// order, with the paths and of the types that the API server reports on create;
+// nil if there is none. Like the API server it expects what [JobSpec.Default]
+// has filled in: a condition pattern without status, for one, is a mistake.
+// Fields that this package does not use are not looked at, nor is managedBy; of
+// the pod template it takes container names and the restart policy. Its work
+// grows with the size of the specification, not with the numbers in it.
+func (s *JobSpec) Validate() error {
+	var errs FieldErrors
+	s.validate(&errs)
+	return errs.orNil()
+}
+
+func (s *JobSpec) validate(errs *FieldErrors) {
+	if s == nil {
+		errs.add(Required, "spec", nil, "a Job needs a specification")
+		return
+	}
+	s.validateNumbers(errs)
+	s.validateMode(errs)
+	s.validatePodFailurePolicy(errs)
+	s.validateSuccessPolicy(errs)
+	s.validateReplacement(errs)
+	s.validateRestartPolicy(errs)
+}
+
+// validateNumbers: no count is negative, and a limit of failed indexes needs a
+// limit per index.
+func (s *JobSpec) validateNumbers(errs *FieldErrors) {
+	notNegative(errs, "spec.parallelism", s.Parallelism)
+	notNegative(errs, "spec.completions", s.Completions)
+	notNegative(errs, "spec.activeDeadlineSeconds", s.ActiveDeadlineSeconds)
+	notNegative(errs, "spec.backoffLimit", s.BackoffLimit)
+	notNegative(errs, "spec.ttlSecondsAfterFinished", s.TTLSecondsAfterFinished)
+	notNegative(errs, "spec.backoffLimitPerIndex", s.BackoffLimitPerIndex)
+	notNegative(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes)
+	if s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil {
+		errs.add(Required, "spec.backoffLimitPerIndex", nil, "maxFailedIndexes needs it")
+	}
+}
+
+func notNegative[T int32 | int64](errs *FieldErrors, field string, n *T) {
+	if n != nil && *n < 0 {
+		errs.add(Invalid, field, *n, "must be 0 or more")
+	}
+}
+
+// validateMode: what the completion mode asks for and rules out.
+func (s *JobSpec) validateMode(errs *FieldErrors) {
+	switch s.CompletionMode {
+	case IndexedCompletion:
+		s.validateIndexed(errs)
+	case NonIndexedCompletion, "":
+		if s.BackoffLimitPerIndex != nil {
+			errs.add(Invalid, "spec.backoffLimitPerIndex", *s.BackoffLimitPerIndex, "needs completionMode Indexed")
+		}
+		if s.MaxFailedIndexes != nil {
+			errs.add(Invalid, "spec.maxFailedIndexes", *s.MaxFailedIndexes, "needs completionMode Indexed")
+		}
+	default:
+		errs.add(NotSupported, "spec.completionMode", string(s.CompletionMode), "must be NonIndexed or Indexed")
+	}
+}
+
+// validateIndexed bounds what an Indexed Job's status can grow to.
+func (s *JobSpec) validateIndexed(errs *FieldErrors) {
+	if s.Completions == nil {
+		errs.add(Required, "spec.completions", nil, "completionMode Indexed needs it")
+	}
+	atMost(errs, "spec.parallelism", s.Parallelism, maxIndexedParallelism, "completionMode Indexed")
+	if s.Completions != nil {
+		atMost(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes, *s.Completions, "so many completions")
+	}
+	atMost(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes, maxFailedIndexesLimit, "completionMode Indexed")
+	if s.Completions == nil || *s.Completions <= manyCompletions || s.BackoffLimitPerIndex == nil {
+		return
+	}
+	const reason = "more than 100000 completions and backoffLimitPerIndex"
+	if s.MaxFailedIndexes == nil {
+		errs.add(Required, "spec.maxFailedIndexes", nil, reason+" need it")
+	}
+	atMost(errs, "spec.parallelism", s.Parallelism, maxParallelismWithMany, reason)
+	atMost(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes, maxFailedIndexesForMany, reason)
+}
+
+func atMost(errs *FieldErrors, field string, n *int32, limit int32, reason string) {
+	if n != nil && *n > limit {
+		errs.add(Invalid, field, *n, fmt.Sprintf("must be at most %d with %s", limit, reason))
+	}
+}
+
+// validateReplacement: with a pod failure policy a pod is replaced only once it
+// has failed.
+func (s *JobSpec) validateReplacement(errs *FieldErrors) {
+	const field = "spec.podReplacementPolicy"
+	switch s.PodReplacementPolicy {
+	case "", Failed:
+	case TerminatingOrFailed:
+		if s.PodFailurePolicy != nil {
+			errs.add(NotSupported, field, string(s.PodReplacementPolicy), "must be Failed with a podFailurePolicy")
+		}
+	default:
+		errs.add(NotSupported, field, string(s.PodReplacementPolicy), "must be Failed or TerminatingOrFailed")
+	}
+}
+
+// validateRestartPolicy reports a missing or unknown restart policy twice, as
+// the API server does: the first is its general check of pod templates.
+func (s *JobSpec) validateRestartPolicy(errs *FieldErrors) {
+	const field = "spec.template.spec.restartPolicy"
+	switch policy := s.Template.Spec.RestartPolicy; policy {
+	case RestartPolicyNever:
+	case RestartPolicyOnFailure:
+		if s.PodFailurePolicy != nil {
+			errs.add(Invalid, field, string(policy), "must be Never with a podFailurePolicy")
+		}
+	case RestartPolicyAlways:
+		errs.add(Required, field, string(policy), "a Job's pods need OnFailure or Never")
+	case "":
+		errs.add(Required, field, nil, "every pod template needs one")
+		errs.add(Required, field, nil, "a Job's pods need OnFailure or Never")
+	default:
+		errs.add(NotSupported, field, string(policy), "must be Always, OnFailure or Never")
+		errs.add(NotSupported, field, string(policy), "must be OnFailure or Never in a Job")
+	}
+}

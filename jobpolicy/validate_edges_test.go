@@ -1,0 +1,166 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every limit, on its edge and one beyond.
+func TestValidateEdges(t *testing.T) {
+	n := pointerTo[int32]
+	indexed := func(completions int32, change func(*JobSpec)) func(*JobSpec) {
+		return func(s *JobSpec) {
+			s.CompletionMode, s.Completions = IndexedCompletion, n(completions)
+			change(s)
+		}
+	}
+	policy := func(rules ...PodFailurePolicyRule) func(*JobSpec) {
+		return func(s *JobSpec) {
+			s.PodFailurePolicy, s.PodReplacementPolicy = &PodFailurePolicy{Rules: rules}, Failed
+		}
+	}
+	codes := func(values ...int32) PodFailurePolicyRule {
+		return PodFailurePolicyRule{Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: values}}
+	}
+	upTo := func(last int32) (values []int32) {
+		for v := range last {
+			values = append(values, v+1)
+		}
+		return values
+	}
+	condition := OnPodCondition{Type: "A", Status: ConditionTrue}
+	conditions := func(n int) PodFailurePolicyRule {
+		return PodFailurePolicyRule{Action: PodFailurePolicyActionCount, OnPodConditions: slices.Repeat([]OnPodCondition{condition}, n)}
+	}
+	success := func(rules ...SuccessPolicyRule) func(*JobSpec) {
+		return func(s *JobSpec) { s.SuccessPolicy = &SuccessPolicy{Rules: rules} }
+	}
+	count := func(c int32) SuccessPolicyRule { return SuccessPolicyRule{SucceededCount: n(c)} }
+	indexes := func(text string) SuccessPolicyRule { return SuccessPolicyRule{SucceededIndexes: &text} }
+	limits := func(perIndex, maxFailed, parallelism *int32) func(*JobSpec) {
+		return func(s *JobSpec) {
+			s.BackoffLimitPerIndex, s.MaxFailedIndexes, s.Parallelism = perIndex, maxFailed, parallelism
+		}
+	}
+	const (
+		rules = "spec.podFailurePolicy.rules"
+		met   = "spec.successPolicy.rules"
+	)
+	for _, tt := range []struct {
+		name   string
+		change func(*JobSpec)
+		want   string // "Type field" of every mistake
+	}{
+		{"parallelism 10^5", indexed(5, limits(nil, nil, n(100_000))), ""},
+		{"parallelism 10^5+1", indexed(5, limits(nil, nil, n(100_001))), "Invalid spec.parallelism"},
+		{"parallelism of a NonIndexed Job", limits(nil, nil, n(math.MaxInt32)), ""},
+		{"maxFailedIndexes = completions", indexed(5, limits(n(0), n(5), n(1))), ""},
+		{"maxFailedIndexes > completions", indexed(5, limits(n(0), n(6), n(1))), "Invalid spec.maxFailedIndexes"},
+		{"10^5 completions", indexed(100_000, limits(n(1), n(100_000), n(100_000))), ""},
+		{"10^5 completions, any number may fail", indexed(100_000, limits(n(1), nil, n(100_000))), ""},
+		{"10^5+1 completions", indexed(100_001, limits(n(1), n(10_000), n(10_000))), ""},
+		{"10^5+1 completions, parallelism", indexed(100_001, limits(n(1), n(10_000), n(10_001))), "Invalid spec.parallelism"},
+		{"10^5+1 completions, maxFailedIndexes", indexed(100_001, limits(n(1), n(10_001), n(10_000))), "Invalid spec.maxFailedIndexes"},
+		{"10^5+1 completions, any number may fail", indexed(100_001, limits(n(1), nil, n(1))), "Required spec.maxFailedIndexes"},
+		{"10^5+1 completions without a limit per index", indexed(100_001, limits(nil, nil, n(100_000))), ""},
+		{"maxFailedIndexes alone", indexed(5, limits(nil, n(1), n(1))), "Required spec.backoffLimitPerIndex"},
+		{"20 rules", policy(slices.Repeat([]PodFailurePolicyRule{codes(1)}, 20)...), ""},
+		{"21 rules", policy(slices.Repeat([]PodFailurePolicyRule{codes(1)}, 21)...), "TooMany " + rules},
+		{"255 codes", policy(codes(upTo(255)...)), ""},
+		{"256 codes", policy(codes(upTo(256)...)), "TooMany " + rules + "[0].onExitCodes.values"},
+		{"20 conditions", policy(conditions(20)), ""},
+		{"21 conditions", policy(conditions(20), conditions(21)), "TooMany " + rules + "[1].onPodConditions"},
+		{"a duplicate code", policy(codes(1, 2, 2)), "Duplicate " + rules + "[0].onExitCodes.values[2]"},
+		{"a duplicate code later", policy(codes(1, 2, 1)), "Duplicate " + rules + "[0].onExitCodes.values[2], Invalid " + rules + "[0].onExitCodes.values"},
+		{"20 success rules", indexed(5, success(slices.Repeat([]SuccessPolicyRule{count(1)}, 20)...)), ""},
+		{"21 success rules", indexed(5, success(slices.Repeat([]SuccessPolicyRule{count(1)}, 21)...)), "TooMany " + met},
+		{"indexes of 64 KiB", indexed(math.MaxInt32, success(indexes(strings.Repeat("0", 65_536)))), ""},
+		{"indexes above 64 KiB", indexed(math.MaxInt32, success(indexes(strings.Repeat("0", 65_537)))), "TooLong " + met + "[0].succeededIndexes"},
+		{"the last index", indexed(5, success(indexes("0-4"))), ""},
+		{"the index after", indexed(5, success(indexes("0-5"))), "Invalid " + met + "[0].succeededIndexes"},
+		{"every index there is", indexed(math.MaxInt32, success(indexes("0-2147483646"))), ""},
+		{"success policy without completions", func(s *JobSpec) {
+			s.CompletionMode, s.Completions = IndexedCompletion, nil
+			success(SuccessPolicyRule{SucceededIndexes: pointerTo("0-2"), SucceededCount: n(4)})(s)
+		}, "Required spec.completions, Invalid " + met + "[0].succeededCount"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := validSpec()
+			tt.change(s)
+			if got := typesAndFields(s.Validate()); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func typesAndFields(err error) string {
+	var all []string
+	if err != nil {
+		for _, e := range err.(FieldErrors) {
+			all = append(all, fmt.Sprintf("%s %s", e.Type, e.Field))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestValidateUpdate(t *testing.T) {
+	n := pointerTo[int32]
+	job := func(changes ...func(*JobSpec)) *JobSpec {
+		s := validSpec()
+		s.CompletionMode, s.Completions, s.Parallelism = IndexedCompletion, n(3), n(3)
+		for _, change := range changes {
+			change(s)
+		}
+		return s
+	}
+	size := func(completions, parallelism *int32) func(*JobSpec) {
+		return func(s *JobSpec) { s.Completions, s.Parallelism = completions, parallelism }
+	}
+	policy := func(p *PodFailurePolicy) func(*JobSpec) {
+		return func(s *JobSpec) { s.PodFailurePolicy, s.PodReplacementPolicy = p, Failed }
+	}
+	rule := func(container *string, values ...int32) *PodFailurePolicy {
+		return &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount,
+			OnExitCodes: &OnExitCodes{ContainerName: container, Operator: PodFailurePolicyOnExitCodesOpIn, Values: values}}}}
+	}
+	success := func(p *SuccessPolicy) func(*JobSpec) { return func(s *JobSpec) { s.SuccessPolicy = p } }
+	nonIndexed := func(s *JobSpec) { s.CompletionMode = NonIndexedCompletion }
+	for _, tt := range []struct {
+		name     string
+		old, new *JobSpec
+		want     string
+	}{
+		{"nothing", job(), job(), ""},
+		{"what may change", job(), job(func(s *JobSpec) {
+			s.Parallelism, s.BackoffLimit, s.ActiveDeadlineSeconds, s.Suspend, s.TTLSecondsAfterFinished = n(1), n(1), pointerTo[int64](1), true, n(1)
+		}), ""},
+		{"resize", job(), job(size(n(5), n(5))), ""},
+		{"resize with another parallelism", job(), job(size(n(5), n(3))), "Invalid spec.completions"},
+		{"resize to the default parallelism", job(), job(size(n(1), nil)), ""},
+		{"resize with the default parallelism", job(), job(size(n(2), nil)), "Invalid spec.completions"},
+		{"no completions any more", job(), job(size(nil, n(3))), "Required spec.completions"},
+		{"resize of a NonIndexed Job", job(nonIndexed), job(nonIndexed, size(n(5), n(5))), "Invalid spec.completions"},
+		{"no completions any more, NonIndexed", job(nonIndexed), job(nonIndexed, size(nil, n(3))), "Invalid spec.completions"},
+		{"mode", job(nonIndexed), job(), "Invalid spec.completionMode"},
+		{"policy added", job(), job(policy(rule(nil, 1))), "Invalid spec.podFailurePolicy"},
+		{"policy removed", job(policy(rule(nil, 1))), job(), "Invalid spec.podFailurePolicy"},
+		{"policy kept", job(policy(rule(pointerTo("a"), 1))), job(policy(rule(pointerTo("a"), 1))), ""},
+		{"policy: a code", job(policy(rule(nil, 1))), job(policy(rule(nil, 2))), "Invalid spec.podFailurePolicy"},
+		{"policy: a container", job(policy(rule(nil, 1))), job(policy(rule(pointerTo("a"), 1))), "Invalid spec.podFailurePolicy"},
+		{"policy: no list for an empty one", job(policy(&PodFailurePolicy{})), job(policy(&PodFailurePolicy{Rules: []PodFailurePolicyRule{}})), ""},
+		{"limit per index", job(func(s *JobSpec) { s.BackoffLimitPerIndex = n(1) }), job(func(s *JobSpec) { s.BackoffLimitPerIndex = n(2) }), "Invalid spec.backoffLimitPerIndex"},
+		{"success policy added", job(), job(success(&SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededCount: n(1)}}})), "Invalid spec.successPolicy"},
+		{"success policy: indexes", job(success(&SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededIndexes: pointerTo("1")}}})),
+			job(success(&SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededIndexes: pointerTo("2")}}})), "Invalid spec.successPolicy"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := typesAndFields(tt.new.ValidateUpdate(tt.old)); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,261 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The model of validation: every rule written down once, as plainly as it goes,
+// without a thought for speed. It gives types and fields, no details.
+
+type validationModel struct {
+	spec *JobSpec
+	errs FieldErrors
+}
+
+func (m *validationModel) check(ok bool, t ErrorType, field string) {
+	if !ok {
+		m.errs = append(m.errs, FieldError{Field: "spec." + field, Type: t})
+	}
+}
+
+func modelValidate(s *JobSpec) FieldErrors {
+	m := &validationModel{spec: s}
+	m.numbers()
+	m.completionMode()
+	if s.PodFailurePolicy != nil {
+		m.podFailurePolicy()
+	}
+	if s.SuccessPolicy != nil {
+		m.check(s.CompletionMode == "Indexed", Invalid, "successPolicy")
+		if s.CompletionMode == "Indexed" {
+			m.successPolicy()
+		}
+	}
+	allowed := []PodReplacementPolicy{"", "Failed", "TerminatingOrFailed"}
+	if s.PodFailurePolicy != nil {
+		allowed = allowed[:2]
+	}
+	m.check(slices.Contains(allowed, s.PodReplacementPolicy), NotSupported, "podReplacementPolicy")
+	m.restartPolicy()
+	return m.errs
+}
+
+func modelValidateUpdate(s, old *JobSpec) FieldErrors {
+	m := &validationModel{spec: s, errs: modelValidate(s)}
+	same := jsonText(s.Completions) == jsonText(old.Completions)
+	if s.CompletionMode != "Indexed" {
+		m.check(same, Invalid, "completions")
+	} else if s.Completions != nil && !same {
+		m.check(*s.Completions == numberOr(s.Parallelism, 1), Invalid, "completions")
+	}
+	m.check(s.CompletionMode == old.CompletionMode, Invalid, "completionMode")
+	m.check(jsonText(normalPolicy(s.PodFailurePolicy)) == jsonText(normalPolicy(old.PodFailurePolicy)), Invalid, "podFailurePolicy")
+	m.check(jsonText(s.BackoffLimitPerIndex) == jsonText(old.BackoffLimitPerIndex), Invalid, "backoffLimitPerIndex")
+	m.check(jsonText(normalSuccess(s.SuccessPolicy)) == jsonText(normalSuccess(old.SuccessPolicy)), Invalid, "successPolicy")
+	return m.errs
+}
+
+func (m *validationModel) numbers() {
+	s := m.spec
+	for _, n := range []struct {
+		field string
+		value int64
+	}{
+		{"parallelism", int64(numberOr(s.Parallelism, 0))},
+		{"completions", int64(numberOr(s.Completions, 0))},
+		{"activeDeadlineSeconds", numberOr(s.ActiveDeadlineSeconds, 0)},
+		{"backoffLimit", int64(numberOr(s.BackoffLimit, 0))},
+		{"ttlSecondsAfterFinished", int64(numberOr(s.TTLSecondsAfterFinished, 0))},
+		{"backoffLimitPerIndex", int64(numberOr(s.BackoffLimitPerIndex, 0))},
+		{"maxFailedIndexes", int64(numberOr(s.MaxFailedIndexes, 0))},
+	} {
+		m.check(n.value >= 0, Invalid, n.field)
+	}
+	m.check(s.MaxFailedIndexes == nil || s.BackoffLimitPerIndex != nil, Required, "backoffLimitPerIndex")
+}
+
+func (m *validationModel) completionMode() {
+	s := m.spec
+	parallelism, maxFailed := numberOr(s.Parallelism, 0), numberOr(s.MaxFailedIndexes, 0)
+	m.check(slices.Contains([]CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), NotSupported, "completionMode")
+	if s.CompletionMode == "Indexed" {
+		m.check(s.Completions != nil, Required, "completions")
+		m.check(parallelism <= 100000, Invalid, "parallelism")
+		m.check(s.MaxFailedIndexes == nil || maxFailed <= numberOr(s.Completions, math.MaxInt32), Invalid, "maxFailedIndexes")
+		m.check(maxFailed <= 100000, Invalid, "maxFailedIndexes")
+		if numberOr(s.Completions, 0) > 100000 && s.BackoffLimitPerIndex != nil {
+			m.check(s.MaxFailedIndexes != nil, Required, "maxFailedIndexes")
+			m.check(parallelism <= 10000, Invalid, "parallelism")
+			m.check(maxFailed <= 10000, Invalid, "maxFailedIndexes")
+		}
+	}
+	if s.CompletionMode == "" || s.CompletionMode == "NonIndexed" {
+		m.check(s.BackoffLimitPerIndex == nil, Invalid, "backoffLimitPerIndex")
+		m.check(s.MaxFailedIndexes == nil, Invalid, "maxFailedIndexes")
+	}
+}
+
+func (m *validationModel) podFailurePolicy() {
+	rules := m.spec.PodFailurePolicy.Rules
+	m.check(len(rules) <= 20, TooMany, "podFailurePolicy.rules")
+	for i, r := range rules {
+		path := fmt.Sprintf("podFailurePolicy.rules[%d]", i)
+		m.oneOf(string(r.Action), path+".action", "Count", "FailIndex", "FailJob", "Ignore")
+		m.check(r.Action != "FailIndex" || m.spec.BackoffLimitPerIndex != nil, Invalid, path+".action")
+		if r.OnExitCodes != nil {
+			m.exitCodes(path+".onExitCodes", r.OnExitCodes)
+		}
+		m.check(len(r.OnPodConditions) <= 20, TooMany, path+".onPodConditions")
+		for k, c := range r.OnPodConditions {
+			path := fmt.Sprintf("%s.onPodConditions[%d]", path, k)
+			for range modelNameMistakes(string(c.Type)) {
+				m.check(false, Invalid, path+".type")
+			}
+			m.oneOf(string(c.Status), path+".status", "False", "True", "Unknown")
+		}
+		m.check((r.OnExitCodes != nil) != (len(r.OnPodConditions) > 0), Invalid, path)
+	}
+}
+
+func (m *validationModel) exitCodes(path string, on *OnExitCodes) {
+	m.oneOf(string(on.Operator), path+".operator", "In", "NotIn")
+	if on.ContainerName != nil {
+		containers := slices.Concat(m.spec.Template.Spec.Containers, m.spec.Template.Spec.InitContainers)
+		known := slices.ContainsFunc(containers, func(c Container) bool { return c.Name == *on.ContainerName })
+		m.check(known, Invalid, path+".containerName")
+	}
+	m.check(len(on.Values) > 0, Invalid, path+".values")
+	m.check(len(on.Values) <= 255, TooMany, path+".values")
+	for k, v := range on.Values {
+		path := fmt.Sprintf("%s.values[%d]", path, k)
+		m.check(on.Operator != "In" || v != 0, Invalid, path)
+		m.check(!slices.Contains(on.Values[:k], v), Duplicate, path)
+	}
+	m.check(slices.IsSorted(on.Values), Invalid, path+".values")
+}
+
+func (m *validationModel) successPolicy() {
+	rules := m.spec.SuccessPolicy.Rules
+	m.check(len(rules) > 0, Required, "successPolicy.rules")
+	m.check(len(rules) <= 20, TooMany, "successPolicy.rules")
+	completions := numberOr(m.spec.Completions, math.MaxInt32)
+	for i, r := range rules {
+		path := fmt.Sprintf("successPolicy.rules[%d]", i)
+		m.check(r.SucceededIndexes != nil || r.SucceededCount != nil, Required, path)
+		total := math.MaxInt32
+		if r.SucceededIndexes != nil {
+			m.check(len(*r.SucceededIndexes) <= 65536, TooLong, path+".succeededIndexes")
+			var ok bool
+			total, ok = modelIndexes(*r.SucceededIndexes, int(completions))
+			m.check(ok, Invalid, path+".succeededIndexes")
+		}
+		if r.SucceededCount != nil {
+			count := *r.SucceededCount
+			m.check(count >= 0, Invalid, path+".succeededCount")
+			m.check(count <= completions, Invalid, path+".succeededCount")
+			m.check(int(count) <= total, Invalid, path+".succeededCount")
+		}
+	}
+}
+
+func (m *validationModel) restartPolicy() {
+	const path = "template.spec.restartPolicy"
+	policy := string(m.spec.Template.Spec.RestartPolicy)
+	m.oneOf(policy, path, "Always", "OnFailure", "Never") // as any pod template …
+	if policy == "Always" {
+		policy = ""
+	}
+	m.oneOf(policy, path, "OnFailure", "Never") // … and as a Job's
+	m.check(policy != "OnFailure" || m.spec.PodFailurePolicy == nil, Invalid, path)
+}
+
+// oneOf: a text is there and one of these.
+func (m *validationModel) oneOf(text, path string, known ...string) {
+	m.check(text != "", Required, path)
+	m.check(text == "" || slices.Contains(known, text), NotSupported, path)
+}
+
+// modelIndexes is the size of the set that a text names.
+func modelIndexes(text string, completions int) (total int, ok bool) {
+	if text == "" {
+		return 0, true
+	}
+	previous := -1
+	for part := range strings.SplitSeq(text, ",") {
+		var interval []int
+		for number := range strings.SplitSeq(part, "-") {
+			n, err := strconv.Atoi(number)
+			if err != nil || n >= completions {
+				return 0, false
+			}
+			interval = append(interval, n)
+		}
+		if len(interval) > 2 || interval[0] <= previous {
+			return 0, false
+		}
+		if len(interval) == 1 {
+			interval = append(interval, interval[0])
+		} else if interval[0] >= interval[1] {
+			return 0, false
+		}
+		previous = interval[1]
+		total += interval[1] - interval[0] + 1
+	}
+	return total, true
+}
+
+// modelNameMistakes counts what keeps a text from being a qualified name.
+func modelNameMistakes(text string) (mistakes int) {
+	count := func(mistake bool) {
+		if mistake {
+			mistakes++
+		}
+	}
+	parts := strings.Split(text, "/")
+	if len(parts) > 2 {
+		return 1
+	}
+	if len(parts) == 2 {
+		domain := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+		count(len(parts[0]) > 253)
+		count(!domain.MatchString(parts[0]))
+	}
+	name := parts[len(parts)-1]
+	count(name == "")
+	count(len(name) > 63)
+	count(!regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`).MatchString(name))
+	return mistakes
+}
+
+func numberOr[T int32 | int64](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// normalPolicy writes lists that are empty as lists that are absent.
+func normalPolicy(p *PodFailurePolicy) *PodFailurePolicy {
+	if p == nil {
+		return nil
+	}
+	q := &PodFailurePolicy{Rules: append([]PodFailurePolicyRule{}, p.Rules...)}
+	for i := range q.Rules {
+		if on := q.Rules[i].OnExitCodes; on != nil {
+			q.Rules[i].OnExitCodes = &OnExitCodes{on.ContainerName, on.Operator, append([]int32{}, on.Values...)}
+		}
+	}
+	return q
+}
+
+func normalSuccess(p *SuccessPolicy) *SuccessPolicy {
+	if p == nil {
+		return nil
+	}
+	return &SuccessPolicy{Rules: append([]SuccessPolicyRule{}, p.Rules...)}
+}

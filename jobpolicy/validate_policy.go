@@ -1,0 +1,206 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"strings"
+)
+
+func (s *JobSpec) validatePodFailurePolicy(errs *FieldErrors) {
+	if s.PodFailurePolicy == nil {
+		return
+	}
+	const field = "spec.podFailurePolicy.rules"
+	rules := s.PodFailurePolicy.Rules
+	if len(rules) > maxPolicyRules {
+		errs.add(TooMany, field, len(rules), fmt.Sprintf("must be at most %d", maxPolicyRules))
+	}
+	var names containerNames
+	for i := range rules {
+		rule := &rules[i]
+		s.validateAction(errs, i, rule.Action)
+		if rule.OnExitCodes != nil {
+			s.validateExitCodes(errs, i, rule.OnExitCodes, &names)
+		}
+		validateConditions(errs, i, rule.OnPodConditions)
+		switch exitCodes, conditions := rule.OnExitCodes != nil, len(rule.OnPodConditions) > 0; {
+		case exitCodes && conditions:
+			errs.add(Invalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions, not both")
+		case !exitCodes && !conditions:
+			errs.add(Invalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions")
+		}
+	}
+}
+
+func (s *JobSpec) validateAction(errs *FieldErrors, rule int, a Action) {
+	const actions = "must be Count, FailIndex, FailJob or Ignore"
+	field := func() string { return fmt.Sprintf("spec.podFailurePolicy.rules[%d].action", rule) }
+	switch {
+	case a == "":
+		errs.add(Required, field(), nil, actions)
+	case !a.known():
+		errs.add(NotSupported, field(), string(a), actions)
+	case a == PodFailurePolicyActionFailIndex && s.BackoffLimitPerIndex == nil:
+		errs.add(Invalid, field(), string(a), "needs backoffLimitPerIndex")
+	}
+}
+
+// containerNames is the set of a pod template's container names, filled at the
+// first question.
+type containerNames map[string]struct{}
+
+func (n *containerNames) have(name string, s *PodSpec) bool {
+	if *n == nil {
+		*n = containerNames{}
+		for _, containers := range [2][]Container{s.Containers, s.InitContainers} {
+			for i := range containers {
+				(*n)[containers[i].Name] = struct{}{}
+			}
+		}
+	}
+	_, ok := (*n)[name]
+	return ok
+}
+
+func (s *JobSpec) validateExitCodes(errs *FieldErrors, rule int, on *OnExitCodes, names *containerNames) {
+	field := func(name string) string {
+		return fmt.Sprintf("spec.podFailurePolicy.rules[%d].onExitCodes.%s", rule, name)
+	}
+	switch on.Operator {
+	case PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn:
+	case "":
+		errs.add(Required, field("operator"), nil, "must be In or NotIn")
+	default:
+		errs.add(NotSupported, field("operator"), string(on.Operator), "must be In or NotIn")
+	}
+	if name := on.ContainerName; name != nil && !names.have(*name, &s.Template.Spec) {
+		errs.add(Invalid, field("containerName"), *name, "no container or init container of the template has this name")
+	}
+	switch n := len(on.Values); {
+	case n == 0:
+		errs.add(Invalid, field("values"), nil, "must have at least one exit code")
+	case n > maxPolicyValues:
+		errs.add(TooMany, field("values"), n, fmt.Sprintf("must be at most %d", maxPolicyValues))
+	}
+	validateValues(errs, on, field)
+}
+
+// validateValues looks at each exit code. A list that rises all the way has
+// neither duplicates nor disorder; only any other is remembered code by code.
+func validateValues(errs *FieldErrors, on *OnExitCodes, field func(string) string) {
+	values := on.Values
+	rises, ordered, zero := true, true, false
+	for i, v := range values {
+		zero = zero || v == 0
+		if i > 0 && values[i-1] >= v {
+			rises = false
+			ordered = ordered && values[i-1] == v
+		}
+	}
+	noZero := on.Operator == PodFailurePolicyOnExitCodesOpIn
+	if rises && !(zero && noZero) {
+		return
+	}
+	seen := make(map[int32]struct{}, len(values))
+	for i, v := range values {
+		if v == 0 && noZero {
+			errs.add(Invalid, field(fmt.Sprintf("values[%d]", i)), v, "0 is success, In cannot match it")
+		}
+		if _, ok := seen[v]; ok {
+			errs.add(Duplicate, field(fmt.Sprintf("values[%d]", i)), v, "")
+		}
+		seen[v] = struct{}{}
+	}
+	if !ordered {
+		errs.add(Invalid, field("values"), nil, "must be in increasing order")
+	}
+}
+
+func validateConditions(errs *FieldErrors, rule int, patterns []OnPodCondition) {
+	const field = "spec.podFailurePolicy.rules[%d].onPodConditions"
+	if n := len(patterns); n > maxPolicyConditions {
+		errs.add(TooMany, fmt.Sprintf(field, rule), n, fmt.Sprintf("must be at most %d", maxPolicyConditions))
+	}
+	for i := range patterns {
+		p := &patterns[i]
+		for mistake := range qualifiedNameMistakes(string(p.Type)) {
+			errs.add(Invalid, fmt.Sprintf(field+"[%d].type", rule, i), string(p.Type), mistake)
+		}
+		switch p.Status {
+		case ConditionTrue, ConditionFalse, ConditionUnknown:
+		case "":
+			errs.add(Required, fmt.Sprintf(field+"[%d].status", rule, i), nil, "must be True, False or Unknown")
+		default:
+			errs.add(NotSupported, fmt.Sprintf(field+"[%d].status", rule, i), string(p.Status), "must be True, False or Unknown")
+		}
+	}
+}
+
+// qualifiedNameMistakes yields what keeps a text from being a name with an
+// optional DNS subdomain and a slash before it: example.com/Name.
+func qualifiedNameMistakes(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		prefix, name, slash := strings.Cut(text, "/")
+		switch {
+		case !slash:
+			name = text
+		case strings.Contains(name, "/"):
+			yield("must have at most one slash")
+			return
+		case prefix == "":
+			if !yield("must have a domain before the slash") {
+				return
+			}
+		default:
+			if len(prefix) > 253 && !yield("must have at most 253 bytes before the slash") {
+				return
+			}
+			if !isSubdomain(prefix) && !yield("must have a lower case domain name before the slash") {
+				return
+			}
+		}
+		if name == "" && !yield("must not be empty") {
+			return
+		}
+		if len(name) > 63 && !yield("must have at most 63 bytes in the name") {
+			return
+		}
+		if !isName(name) {
+			yield("must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
+		}
+	}
+}
+
+// isName: letters, digits, '-', '_' and '.', with a letter or digit at both ends.
+func isName(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case isDigit(c), isLower(c), 'A' <= c && c <= 'Z':
+		case i > 0 && i < len(s)-1 && (c == '-' || c == '_' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isSubdomain: parts between dots, each of lower case letters, digits and '-',
+// with a letter or digit at both ends.
+func isSubdomain(s string) bool {
+	for part := range strings.SplitSeq(s, ".") {
+		for i := range len(part) {
+			switch c := part[i]; {
+			case isDigit(c), isLower(c):
+			case c == '-' && i > 0 && i < len(part)-1:
+			default:
+				return false
+			}
+		}
+		if part == "" {
+			return false
+		}
+	}
+	return true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }

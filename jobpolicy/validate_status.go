@@ -1,0 +1,197 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ValidateStatus returns every mistake in the Job's status as FieldErrors, as
+// the API server would report them if all of the status were new; nil if there
+// is none. Some of them only say that the controller has not caught up with a
+// change of the specification, such as indexes above lowered completions.
+func (j *Job) ValidateStatus() error {
+	var errs FieldErrors
+	if j == nil {
+		errs.add(Required, "status", nil, "there is no Job")
+		return errs
+	}
+	s := &j.Status
+	s.validateNumbers(&errs)
+	s.validateUncounted(&errs)
+	j.validateEnd(&errs)
+	j.validateIndexes(&errs)
+	j.validateConditions(&errs)
+	return errs.orNil()
+}
+
+func (s *JobStatus) validateNumbers(errs *FieldErrors) {
+	notNegative(errs, "status.active", &s.Active)
+	notNegative(errs, "status.succeeded", &s.Succeeded)
+	notNegative(errs, "status.failed", &s.Failed)
+	notNegative(errs, "status.ready", s.Ready)
+	notNegative(errs, "status.terminating", s.Terminating)
+}
+
+// validateUncounted: every UID is there, once in both lists.
+func (s *JobStatus) validateUncounted(errs *FieldErrors) {
+	if s.UncountedTerminatedPods == nil {
+		return
+	}
+	seen := map[string]struct{}{}
+	check := func(name string, uids []string) {
+		for i, uid := range uids {
+			field := func() string { return fmt.Sprintf("status.uncountedTerminatedPods.%s[%d]", name, i) }
+			if _, ok := seen[uid]; uid == "" {
+				errs.add(Invalid, field(), nil, "must not be empty")
+			} else if ok {
+				errs.add(Duplicate, field(), uid, "")
+			}
+			seen[uid] = struct{}{}
+		}
+	}
+	check("succeeded", s.UncountedTerminatedPods.Succeeded)
+	check("failed", s.UncountedTerminatedPods.Failed)
+}
+
+// has reports whether the condition is there and True.
+func (s *JobStatus) has(t JobConditionType) bool {
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// validateEnd: what a finished Job must and must not have.
+func (j *Job) validateEnd(errs *FieldErrors) {
+	s := &j.Status
+	complete, failed := s.has(JobComplete), s.has(JobFailed)
+	finished := complete || failed
+	const conditions = "status.conditions"
+	if complete && failed {
+		errs.add(Invalid, conditions, nil, "Complete and Failed exclude each other")
+	}
+	if complete && s.has(JobFailureTarget) {
+		errs.add(Invalid, conditions, nil, "Complete and FailureTarget exclude each other")
+	}
+	if !s.CompletionTime.IsZero() && !complete {
+		errs.add(Invalid, "status.completionTime", s.CompletionTime, "only a Complete Job has one")
+	}
+	if s.CompletionTime.IsZero() && complete {
+		errs.add(Required, "status.completionTime", nil, "a Complete Job has one")
+	}
+	if !s.StartTime.IsZero() && !s.CompletionTime.IsZero() && s.CompletionTime.Before(s.StartTime) {
+		errs.add(Invalid, "status.completionTime", s.CompletionTime, "must not be before startTime")
+	}
+	if failed && !s.has(JobFailureTarget) {
+		errs.add(Invalid, conditions, nil, "Failed comes after FailureTarget")
+	}
+	if complete && !s.has(JobSuccessCriteriaMet) {
+		errs.add(Invalid, conditions, nil, "Complete comes after SuccessCriteriaMet")
+	}
+	if s.Active > 0 && finished {
+		errs.add(Invalid, "status.active", s.Active, "a finished Job has none")
+	}
+	neverStarts := j.Spec.Suspend && j.Spec.Completions != nil && *j.Spec.Completions == 0
+	if s.StartTime.IsZero() && finished && !neverStarts {
+		errs.add(Required, "status.startTime", nil, "a finished Job has one")
+	}
+	if u := s.UncountedTerminatedPods; finished && u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
+		errs.add(Invalid, "status.uncountedTerminatedPods", nil, "a finished Job has none")
+	}
+}
+
+// validateIndexes: the index texts are well formed, wanted, and name no index
+// twice.
+func (j *Job) validateIndexes(errs *FieldErrors) {
+	s, spec := &j.Status, &j.Spec
+	const completed, failed = "status.completedIndexes", "status.failedIndexes"
+	if spec.Completions != nil {
+		if _, mistake := checkIndexes(s.CompletedIndexes, *spec.Completions); mistake != "" {
+			errs.add(Invalid, completed, s.CompletedIndexes, mistake)
+		}
+	}
+	if spec.Completions != nil && spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
+		if _, mistake := checkIndexes(*s.FailedIndexes, *spec.Completions); mistake != "" {
+			errs.add(Invalid, failed, *s.FailedIndexes, mistake)
+		}
+	}
+	if s.CompletedIndexes != "" && spec.CompletionMode != IndexedCompletion {
+		errs.add(Invalid, completed, s.CompletedIndexes, "only an Indexed Job has any")
+	}
+	if s.FailedIndexes == nil {
+		return
+	}
+	if spec.BackoffLimitPerIndex == nil {
+		errs.add(Invalid, failed, *s.FailedIndexes, "only a Job with backoffLimitPerIndex has any")
+	}
+	if spec.Completions != nil {
+		if i, ok := overlapAt(s.CompletedIndexes, *s.FailedIndexes, *spec.Completions); ok {
+			errs.add(Invalid, failed, *s.FailedIndexes, fmt.Sprintf("index %d is in completedIndexes too", i))
+		}
+	}
+}
+
+// validateConditions: what the conditions and the pods' numbers say about each
+// other.
+func (j *Job) validateConditions(errs *FieldErrors) {
+	s := &j.Status
+	finished := s.has(JobComplete) || s.has(JobFailed)
+	if s.Terminating != nil && *s.Terminating > 0 && finished {
+		errs.add(Invalid, "status.terminating", *s.Terminating, "a finished Job has none")
+	}
+	if s.Ready != nil && *s.Ready > s.Active {
+		errs.add(Invalid, "status.ready", *s.Ready, "must not be above active")
+	}
+	const conditions = "status.conditions"
+	met := s.has(JobSuccessCriteriaMet)
+	if met && s.has(JobFailed) {
+		errs.add(Invalid, conditions, nil, "SuccessCriteriaMet and Failed exclude each other")
+	}
+	if met && s.has(JobFailureTarget) {
+		errs.add(Invalid, conditions, nil, "SuccessCriteriaMet and FailureTarget exclude each other")
+	}
+	if j.Spec.SuccessPolicy != nil && !met && s.has(JobComplete) {
+		errs.add(Invalid, conditions, nil, "with a successPolicy, Complete comes after SuccessCriteriaMet")
+	}
+}
+
+// overlapAt returns the first index that two rising lists of intervals share.
+// Intervals that cannot be read are passed over; in lists that do not rise it may
+// miss an index, as the API server does, which reports those lists anyway.
+func overlapAt(completed, failed string, completions int32) (index int32, ok bool) {
+	c, f := intervalCursor{rest: completed, completions: completions}, intervalCursor{rest: failed, completions: completions}
+	for more := c.next() && f.next(); more; {
+		if c.first <= f.last && f.first <= c.last {
+			return max(c.first, f.first), true
+		}
+		if c.first <= f.first {
+			more = c.next()
+		} else {
+			more = f.next()
+		}
+	}
+	return 0, false
+}
+
+// intervalCursor walks over the intervals of an index text that can be read.
+type intervalCursor struct {
+	rest        string
+	ended       bool
+	completions int32
+	first, last int32
+}
+
+// next moves on to the next interval, if there is one.
+func (c *intervalCursor) next() bool {
+	for !c.ended {
+		part, rest, more := strings.Cut(c.rest, ",")
+		c.rest, c.ended = rest, !more
+		var mistake string
+		if c.first, c.last, mistake = checkInterval(part, c.completions); mistake == "" {
+			return true
+		}
+	}
+	return false
+}

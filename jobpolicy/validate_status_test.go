@@ -1,0 +1,201 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// modelValidateStatus is the list of what the API server refuses in a status,
+// in its order.
+func modelValidateStatus(j *Job) FieldErrors {
+	var errs FieldErrors
+	s := j.Status
+	check := func(ok bool, t ErrorType, field string) {
+		if !ok {
+			errs = append(errs, FieldError{Field: "status." + field, Type: t})
+		}
+	}
+	is := func(t JobConditionType) bool {
+		return slices.ContainsFunc(s.Conditions, func(c JobCondition) bool { return c.Type == t && c.Status == "True" })
+	}
+	check(s.Active >= 0, Invalid, "active")
+	check(s.Succeeded >= 0, Invalid, "succeeded")
+	check(s.Failed >= 0, Invalid, "failed")
+	check(numberOr(s.Ready, 0) >= 0, Invalid, "ready")
+	check(numberOr(s.Terminating, 0) >= 0, Invalid, "terminating")
+	var uncounted UncountedTerminatedPods
+	if s.UncountedTerminatedPods != nil {
+		uncounted = *s.UncountedTerminatedPods
+	}
+	all := slices.Concat(uncounted.Succeeded, uncounted.Failed)
+	for i, uid := range all {
+		path := fmt.Sprintf("uncountedTerminatedPods.succeeded[%d]", i)
+		if k := i - len(uncounted.Succeeded); k >= 0 {
+			path = fmt.Sprintf("uncountedTerminatedPods.failed[%d]", k)
+		}
+		check(uid != "", Invalid, path)
+		check(uid == "" || !slices.Contains(all[:i], uid), Duplicate, path)
+	}
+	complete, failed, met, target := is("Complete"), is("Failed"), is("SuccessCriteriaMet"), is("FailureTarget")
+	finished := complete || failed
+	check(!complete || !failed, Invalid, "conditions")
+	check(!complete || !target, Invalid, "conditions")
+	check(s.CompletionTime.IsZero() || complete, Invalid, "completionTime")
+	check(!s.CompletionTime.IsZero() || !complete, Required, "completionTime")
+	check(s.StartTime.IsZero() || s.CompletionTime.IsZero() || !s.CompletionTime.Before(s.StartTime), Invalid, "completionTime")
+	check(!failed || target, Invalid, "conditions")
+	check(!complete || met, Invalid, "conditions")
+	check(s.Active <= 0 || !finished, Invalid, "active")
+	check(!s.StartTime.IsZero() || !finished || j.Spec.Suspend && numberOr(j.Spec.Completions, 1) == 0, Required, "startTime")
+	check(!finished || len(all) == 0, Invalid, "uncountedTerminatedPods")
+	completions := j.Spec.Completions
+	if completions != nil {
+		_, ok := modelIndexes(s.CompletedIndexes, int(*completions))
+		check(ok, Invalid, "completedIndexes")
+	}
+	if completions != nil && j.Spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
+		_, ok := modelIndexes(*s.FailedIndexes, int(*completions))
+		check(ok, Invalid, "failedIndexes")
+	}
+	check(s.CompletedIndexes == "" || j.Spec.CompletionMode == "Indexed", Invalid, "completedIndexes")
+	check(s.FailedIndexes == nil || j.Spec.BackoffLimitPerIndex != nil, Invalid, "failedIndexes")
+	if completions != nil && s.FailedIndexes != nil {
+		check(!modelOverlap(s.CompletedIndexes, *s.FailedIndexes, int(*completions)), Invalid, "failedIndexes")
+	}
+	check(numberOr(s.Terminating, 0) <= 0 || !finished, Invalid, "terminating")
+	check(s.Ready == nil || *s.Ready <= s.Active, Invalid, "ready")
+	check(!met || !failed, Invalid, "conditions")
+	check(!met || !target, Invalid, "conditions")
+	check(j.Spec.SuccessPolicy == nil || met || !complete, Invalid, "conditions")
+	return errs
+}
+
+// modelOverlap walks two lists of intervals side by side and drops the one that
+// begins first.
+func modelOverlap(completed, failed string, completions int) bool {
+	read := func(text string) (intervals []vectorInterval) {
+		for part := range strings.SplitSeq(text, ",") {
+			if total, ok := modelIndexes(part, completions); ok && total > 0 {
+				first, last, _ := readInterval(part)
+				intervals = append(intervals, vectorInterval{first, last})
+			}
+		}
+		return intervals
+	}
+	for c, f := read(completed), read(failed); len(c) > 0 && len(f) > 0; {
+		if c[0][0] <= f[0][1] && f[0][0] <= c[0][1] {
+			return true
+		}
+		if c[0][0] <= f[0][0] {
+			c = c[1:]
+		} else {
+			f = f[1:]
+		}
+	}
+	return false
+}
+
+func TestValidateStatusIsTheModel(t *testing.T) {
+	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	valid, invalid := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 5 {
+			j := genStatus(t, base)
+			err := j.ValidateStatus()
+			if err == nil {
+				valid++
+			} else {
+				invalid++
+			}
+			compareMistakes(t, err, modelValidateStatus(j))
+		}
+	})
+	if t.Logf("%d valid, %d not", valid, invalid); valid == 0 || invalid == 0 {
+		t.Error("only one of both was tried")
+	}
+}
+
+func genStatus(t *rapid.T, base time.Time) *Job {
+	g := specGen{t, rapid.Bool().Draw(t, "tame")}
+	j := &Job{Spec: *g.spec()}
+	if rapid.Bool().Draw(t, "indexed") {
+		j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = IndexedCompletion, pointerTo[int32](12), pointerTo[int32](1)
+	}
+	counts := func(label string) int32 { return pick(g, label, []int32{0, 1, 2}, []int32{-1}) }
+	s := &j.Status
+	s.Active, s.Succeeded, s.Failed = counts("active"), counts("succeeded"), counts("failed")
+	for _, p := range []**int32{&s.Ready, &s.Terminating} {
+		if g.chance("count", 3) {
+			*p = pointerTo(counts("count"))
+		}
+	}
+	for _, at := range []*time.Time{&s.StartTime, &s.CompletionTime} {
+		if g.chance("time", 2) {
+			*at = base.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "time")) * time.Second)
+		}
+	}
+	for _, c := range []JobConditionType{JobComplete, JobFailed, JobSuccessCriteriaMet, JobFailureTarget, JobSuspended} {
+		if g.chance(string(c), 3) {
+			s.Conditions = append(s.Conditions, JobCondition{Type: c, Status: pick(g, "status", []ConditionStatus{ConditionTrue}, []ConditionStatus{ConditionFalse, ""})})
+		}
+	}
+	if g.chance("uncounted", 3) {
+		uid := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e"})
+		s.UncountedTerminatedPods = &UncountedTerminatedPods{
+			Succeeded: rapid.SliceOfN(uid, 0, 2).Draw(t, "succeeded"),
+			Failed:    rapid.SliceOfN(uid, 0, 2).Draw(t, "failed"),
+		}
+	}
+	if g.chance("completed", 2) {
+		s.CompletedIndexes = g.indexText()
+	}
+	if g.chance("failed", 2) {
+		s.FailedIndexes = pointerTo(g.indexText())
+	}
+	return j
+}
+
+// The status that a Job controller writes is valid at every step.
+func TestValidateStatusOfARun(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	j := &Job{Spec: *validSpec()}
+	j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = IndexedCompletion, pointerTo[int32](4), pointerTo[int32](0)
+	steps := []func(s *JobStatus){
+		func(*JobStatus) {},
+		func(s *JobStatus) {
+			s.StartTime, s.Active, s.Ready, s.Terminating = start, 4, pointerTo[int32](4), pointerTo[int32](0)
+		},
+		func(s *JobStatus) {
+			s.Active, s.Ready = 2, pointerTo[int32](2)
+			s.CompletedIndexes, s.FailedIndexes = "0", pointerTo("2")
+			s.UncountedTerminatedPods = &UncountedTerminatedPods{Succeeded: []string{"a"}, Failed: []string{"b"}}
+		},
+		func(s *JobStatus) { s.Succeeded, s.Failed, s.UncountedTerminatedPods = 1, 1, nil },
+		func(s *JobStatus) {
+			s.Conditions = []JobCondition{{Type: JobFailureTarget, Status: ConditionTrue}}
+			s.Active, s.Ready, s.Terminating = 0, pointerTo[int32](0), pointerTo[int32](2)
+		},
+		func(s *JobStatus) {
+			s.Conditions = append(s.Conditions, JobCondition{Type: JobFailed, Status: ConditionTrue})
+			s.Terminating, s.Failed = pointerTo[int32](0), 3
+		},
+	}
+	for i, step := range steps {
+		step(&j.Status)
+		if err := j.ValidateStatus(); err != nil {
+			t.Errorf("step %d: %v", i, err)
+		}
+	}
+	j.Status.FailedIndexes = pointerTo("0,2")
+	err := j.ValidateStatus()
+	want := FieldErrors{{Field: "status.failedIndexes", Type: Invalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("an index that succeeded and failed (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,293 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// withoutText leaves types and fields, which is what the model says.
+var withoutText = cmpopts.IgnoreFields(FieldError{}, "Value", "Detail")
+
+func TestValidateIsTheModel(t *testing.T) {
+	valid, invalid := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := genSpec(t)
+		err := s.Validate()
+		if err == nil {
+			valid++
+		} else {
+			invalid++
+		}
+		compareMistakes(t, err, modelValidate(s))
+		old := genChange(t, s)
+		compareMistakes(t, s.ValidateUpdate(old), modelValidateUpdate(s, old))
+	})
+	t.Logf("%d valid, %d not", valid, invalid)
+	if valid == 0 || invalid == 0 {
+		t.Error("only one of both was tried")
+	}
+}
+
+func compareMistakes(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, err error, want FieldErrors) {
+	t.Helper()
+	var got FieldErrors
+	if err != nil && (!errors.As(err, &got) || len(got) == 0) {
+		t.Errorf("%T is no list of mistakes: %v", err, err)
+	}
+	if diff := cmp.Diff(want, got, withoutText, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("mistakes (-model +ours):\n%s", diff)
+	}
+}
+
+// genChange draws an earlier specification: another one, or s with some fields
+// changed.
+func genChange(t *rapid.T, s *JobSpec) *JobSpec {
+	old := *s
+	other := genSpec(t)
+	for _, change := range []func(){
+		func() { old.Completions, old.Parallelism = other.Completions, other.Parallelism },
+		func() { old.CompletionMode = other.CompletionMode },
+		func() { old.PodFailurePolicy = other.PodFailurePolicy },
+		func() { old.BackoffLimitPerIndex = other.BackoffLimitPerIndex },
+		func() { old.SuccessPolicy = other.SuccessPolicy },
+		func() { old.MaxFailedIndexes, old.BackoffLimit = other.MaxFailedIndexes, other.BackoffLimit },
+	} {
+		if rapid.Bool().Draw(t, "change") {
+			change()
+		}
+	}
+	return &old
+}
+
+func TestDefault(t *testing.T) {
+	for _, tt := range []struct{ name, spec, want string }{
+		{"nothing set", `{}`,
+			`{"parallelism":1,"completions":1,"backoffLimit":6,"completionMode":"NonIndexed","podReplacementPolicy":"TerminatingOrFailed"}`},
+		{"a work queue has no completions", `{"parallelism":3}`,
+			`{"parallelism":3,"backoffLimit":6,"completionMode":"NonIndexed","podReplacementPolicy":"TerminatingOrFailed"}`},
+		{"one pod at a time", `{"completions":3}`,
+			`{"parallelism":1,"completions":3,"backoffLimit":6,"completionMode":"NonIndexed","podReplacementPolicy":"TerminatingOrFailed"}`},
+		{"a limit per index lifts the global one", `{"completions":3,"completionMode":"Indexed","backoffLimitPerIndex":0}`,
+			`{"parallelism":1,"completions":3,"backoffLimit":2147483647,"backoffLimitPerIndex":0,"completionMode":"Indexed","podReplacementPolicy":"TerminatingOrFailed"}`},
+		{"a policy waits for the end of a pod",
+			`{"podFailurePolicy":{"rules":[{"action":"Ignore","onPodConditions":[{"type":"A"},{"type":"B","status":"False"}]},{"action":"Count","onPodConditions":[{"type":"C"}]}]}}`,
+			`{"parallelism":1,"completions":1,"podFailurePolicy":{"rules":[{"action":"Ignore","onPodConditions":[{"type":"A","status":"True"},{"type":"B","status":"False"}]},{"action":"Count","onPodConditions":[{"type":"C","status":"True"}]}]},"backoffLimit":6,"completionMode":"NonIndexed","podReplacementPolicy":"Failed"}`},
+		{"what is set stays", `{"parallelism":0,"completions":0,"backoffLimit":0,"backoffLimitPerIndex":1,"completionMode":"Indexed","podReplacementPolicy":"Failed"}`,
+			`{"parallelism":0,"completions":0,"backoffLimit":0,"backoffLimitPerIndex":1,"completionMode":"Indexed","podReplacementPolicy":"Failed"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, want := specFromJSON(t, tt.spec), specFromJSON(t, tt.want)
+			got.Default()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func specFromJSON(t *testing.T, text string) *JobSpec {
+	t.Helper()
+	s := &JobSpec{}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A defaulted specification has everything, a second call changes nothing, and a
+// copy made before is untouched.
+func TestDefaultTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := genSpec(t)
+		before := jsonText(s)
+		once := *s
+		once.Default()
+		if after := jsonText(s); after != before {
+			t.Fatalf("the original of a copy changed from %s to %s", before, after)
+		}
+		twice := once
+		twice.Default()
+		if diff := cmp.Diff(once, twice); diff != "" {
+			t.Fatalf("a second call changed (-once +twice):\n%s", diff)
+		}
+		if once.Parallelism == nil || once.BackoffLimit == nil || once.CompletionMode == "" || once.PodReplacementPolicy == "" {
+			t.Fatalf("something is still absent: %s", jsonText(once))
+		}
+	})
+}
+
+func TestValidateOfNil(t *testing.T) {
+	var s *JobSpec
+	s.Default()
+	var j *Job
+	for _, err := range []error{s.Validate(), s.ValidateUpdate(nil), s.ValidateUpdate(&JobSpec{}), j.ValidateStatus()} {
+		var list FieldErrors
+		if !errors.As(err, &list) || len(list) != 1 || list[0].Type != Required {
+			t.Errorf("got %v, want one Required", err)
+		}
+	}
+	spec := validSpec()
+	if err := spec.ValidateUpdate(nil); err != nil {
+		t.Errorf("an update of nothing: %v", err)
+	}
+}
+
+func validSpec() *JobSpec {
+	s := &JobSpec{Template: PodTemplateSpec{Spec: PodSpec{RestartPolicy: RestartPolicyNever, Containers: []Container{{Name: "a"}}}}}
+	s.Default()
+	return s
+}
+
+func TestFieldErrors(t *testing.T) {
+	s := validSpec()
+	s.Parallelism, s.BackoffLimit = pointerTo[int32](-1), pointerTo[int32](-2)
+	err := s.Validate()
+	const want = "jobpolicy: spec.parallelism: invalid value -1: must be 0 or more; spec.backoffLimit: invalid value -2: must be 0 or more"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+	var first *FieldError
+	if !errors.As(err, &first) || first.Field != "spec.parallelism" || first.Value != int32(-1) {
+		t.Errorf("errors.As finds %v", first)
+	}
+	if n := len(err.(interface{ Unwrap() []error }).Unwrap()); n != 2 {
+		t.Errorf("unwraps to %d errors", n)
+	}
+}
+
+// A message stays short whatever was written.
+func TestFieldErrorsAreShort(t *testing.T) {
+	s := validSpec()
+	s.CompletionMode, s.Completions = IndexedCompletion, pointerTo[int32](10)
+	s.SuccessPolicy = &SuccessPolicy{}
+	for range 1000 {
+		s.SuccessPolicy.Rules = append(s.SuccessPolicy.Rules, SuccessPolicyRule{SucceededIndexes: pointerTo(strings.Repeat("x", 100_000))})
+	}
+	err := s.Validate()
+	if n := len(err.(FieldErrors)); n != 2001 {
+		t.Errorf("%d mistakes, want TooMany and 1000 times TooLong and Invalid", n)
+	}
+	if text := err.Error(); len(text) > 2000 || !strings.HasSuffix(text, "and 1993 more") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+// Every kind of mistake has a phrase of its own.
+func TestErrorTypePhrases(t *testing.T) {
+	for _, typ := range []ErrorType{Required, Invalid, NotSupported, Duplicate, TooMany, TooLong, "Other"} {
+		e := FieldError{Field: "f", Type: typ, Value: []int{1}, Detail: "d"}
+		text := e.Error()
+		if phrase := typ.phrase(); phrase == "" || !strings.HasPrefix(text, "f: "+phrase+" [1]: d") {
+			t.Errorf("%s: %q", typ, text)
+		}
+	}
+}
+
+func TestQualifiedName(t *testing.T) {
+	for text, want := range map[string]int{
+		"DisruptionTarget": 0, "a": 0, "A.b-c_9": 0, "example.com/Thing": 0, "x/y": 0,
+		strings.Repeat("a", 63): 0, strings.Repeat("d", 253) + "/a": 0,
+		"": 2, "/": 3, "/a": 1, "a/": 2, "a/b/c": 1, ".": 1, "-a": 1, "a-": 1, "ä": 1,
+		"a_b/c": 1, "A/c": 1, "a..b/c": 1, "a-.b/c": 1, strings.Repeat("a", 64): 1,
+		strings.Repeat("d", 254) + "/a": 1, strings.Repeat("D", 254) + "/" + strings.Repeat("-", 64): 4,
+	} {
+		got := 0
+		for range qualifiedNameMistakes(text) {
+			got++
+		}
+		if got != want || got != modelNameMistakes(text) {
+			t.Errorf("%q: %d mistakes, want %d, the model says %d", text, got, want, modelNameMistakes(text))
+		}
+	}
+	for range qualifiedNameMistakes("/") { // a caller may stop
+		break
+	}
+}
+
+func FuzzCheckIndexes(f *testing.F) {
+	for _, text := range []string{"", "0", "1,3-5", "+1,02", "007-010", "1-2-3", "3,1", "1-1", ",", "-1", "9223372036854775808", "0-2147483646"} {
+		f.Add(text, int32(12))
+		f.Add(text, int32(math.MaxInt32))
+	}
+	f.Fuzz(func(t *testing.T, text string, completions int32) {
+		total, mistake := checkIndexes(text, completions)
+		want, ok := modelIndexes(text, int(completions))
+		if int(total) != want || (mistake == "") != ok {
+			t.Errorf("checkIndexes(%q, %d) = %d, %q; the model says %d, %v", text, completions, total, mistake, want, ok)
+		}
+	})
+}
+
+// Whatever a manifest says, nothing panics and validation is the model's.
+func FuzzJobSpec(f *testing.F) {
+	f.Add([]byte(`{"completionMode":"Indexed","completions":3,"backoffLimitPerIndex":1,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[1,2]}}]}}`))
+	f.Add([]byte(`{"successPolicy":{"rules":[{"succeededIndexes":"0-2","succeededCount":2},{}]},"completionMode":"Indexed"}`))
+	f.Add([]byte(`{"podFailurePolicy":{"rules":[{"onPodConditions":[{}]},{"onExitCodes":{"containerName":"","values":[0,0]}}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s JobSpec
+		if json.Unmarshal(data, &s) != nil {
+			t.Skip()
+		}
+		compareMistakes(t, s.Validate(), modelValidate(&s))
+		s.Default()
+		compareMistakes(t, s.Validate(), modelValidate(&s))
+		compareMistakes(t, s.ValidateUpdate(&s), modelValidate(&s))
+		_ = fmt.Sprint(s.Validate(), s.Lint())
+		if _, err := (Engine{}).WorstCase(&s); err == nil != (numbersAndMode(&s) == nil) {
+			t.Errorf("WorstCase: %v; Validate: %v", err, s.Validate())
+		}
+	})
+}
+
+// numbersAndMode is what WorstCase needs of a specification, by the model.
+func numbersAndMode(s *JobSpec) FieldErrors {
+	m := &validationModel{spec: s}
+	m.numbers()
+	m.completionMode()
+	return m.errs
+}
+
+// Twenty rules of 255 codes: nothing is allocated but what the Job has not.
+func TestValidateAllocates(t *testing.T) {
+	s := largestPolicy()
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(10, func() { _ = s.Validate() }); n > 3 {
+		t.Errorf("%v allocations for a valid specification, want at most the set of container names", n)
+	}
+}
+
+func BenchmarkValidate(b *testing.B) {
+	s := largestPolicy()
+	for b.Loop() {
+		if err := s.Validate(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func largestPolicy() *JobSpec {
+	s := validSpec()
+	s.PodFailurePolicy = &PodFailurePolicy{}
+	s.PodReplacementPolicy = Failed
+	for range maxPolicyRules {
+		on := &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, ContainerName: pointerTo("a")}
+		for v := range int32(maxPolicyValues) {
+			on.Values = append(on.Values, v+1)
+		}
+		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, PodFailurePolicyRule{Action: PodFailurePolicyActionFailJob, OnExitCodes: on})
+	}
+	return s
+}

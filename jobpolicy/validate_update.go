@@ -1,0 +1,83 @@
+package jobpolicy
+
+import "slices"
+
+// ValidateUpdate returns every mistake in the specification, as [JobSpec.Validate]
+// does, and after those every change from old that a Job may not see in its life:
+// of the completion mode, the pod failure policy, the limit per index and the
+// success policy; of completions too, except that an Indexed Job is resized by
+// setting completions and parallelism to the same number. A nil old is no
+// change. Changes of the pod template are not looked at.
+func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
+	var errs FieldErrors
+	s.validate(&errs)
+	if s == nil || old == nil {
+		return errs.orNil()
+	}
+	s.validateResize(&errs, old)
+	const fixed = "must not change"
+	if s.CompletionMode != old.CompletionMode {
+		errs.add(Invalid, "spec.completionMode", string(s.CompletionMode), fixed)
+	}
+	if !s.PodFailurePolicy.equal(old.PodFailurePolicy) {
+		errs.add(Invalid, "spec.podFailurePolicy", nil, fixed)
+	}
+	if !equalPtr(s.BackoffLimitPerIndex, old.BackoffLimitPerIndex) {
+		errs.add(Invalid, "spec.backoffLimitPerIndex", pointee(s.BackoffLimitPerIndex), fixed)
+	}
+	if !s.SuccessPolicy.equal(old.SuccessPolicy) {
+		errs.add(Invalid, "spec.successPolicy", nil, fixed)
+	}
+	return errs.orNil()
+}
+
+// validateResize: completions change only together with parallelism, and only in
+// an Indexed Job. Missing completions of an Indexed Job are a mistake already.
+func (s *JobSpec) validateResize(errs *FieldErrors, old *JobSpec) {
+	parallelism := int32(1)
+	if s.Parallelism != nil {
+		parallelism = *s.Parallelism
+	}
+	switch {
+	case equalPtr(s.Completions, old.Completions):
+	case s.CompletionMode != IndexedCompletion:
+		errs.add(Invalid, "spec.completions", pointee(s.Completions), "must not change, except in an Indexed Job")
+	case s.Completions != nil && *s.Completions != parallelism:
+		errs.add(Invalid, "spec.completions", *s.Completions, "must only change together with parallelism, to the same number")
+	}
+}
+
+// pointee is what p points to, for a FieldError's Value.
+func pointee[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+func (p *PodFailurePolicy) equal(q *PodFailurePolicy) bool {
+	if p == nil || q == nil {
+		return p == q
+	}
+	return slices.EqualFunc(p.Rules, q.Rules, PodFailurePolicyRule.equal)
+}
+
+func (r PodFailurePolicyRule) equal(q PodFailurePolicyRule) bool {
+	return r.Action == q.Action && r.OnExitCodes.equal(q.OnExitCodes) && slices.Equal(r.OnPodConditions, q.OnPodConditions)
+}
+
+func (o *OnExitCodes) equal(q *OnExitCodes) bool {
+	if o == nil || q == nil {
+		return o == q
+	}
+	return o.Operator == q.Operator && equalPtr(o.ContainerName, q.ContainerName) && slices.Equal(o.Values, q.Values)
+}
+
+func (p *SuccessPolicy) equal(q *SuccessPolicy) bool {
+	if p == nil || q == nil {
+		return p == q
+	}
+	return slices.EqualFunc(p.Rules, q.Rules, func(a, b SuccessPolicyRule) bool {
+		return equalPtr(a.SucceededIndexes, b.SucceededIndexes) && equalPtr(a.SucceededCount, b.SucceededCount)
+	})
+}

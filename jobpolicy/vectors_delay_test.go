@@ -1,0 +1,209 @@
+package jobpolicy
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// finishTimeVector: when a pod is taken to have finished.
+func finishTimeVector(c *vectorCase) (any, error) {
+	var in struct {
+		Pod *vectorPod `json:"pod"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if in.Pod.Deleting && in.Pod.DeletedAt == nil {
+		return nil, errors.New("a deletion without a time cannot be told from none")
+	}
+	pod, err := in.Pod.pod(time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	return FinishTime(pod).UTC().Format(time.RFC3339Nano), nil
+}
+
+// vectorRecord is the Job-wide streak of failures.
+type vectorRecord struct {
+	Failures    int         `json:"failures"`
+	LastFailure *vectorTime `json:"last_failure"`
+}
+
+// backoffRecordVector: the Job-wide streak after newly finished pods.
+func backoffRecordVector(c *vectorCase) (any, error) {
+	var in struct {
+		Prior       *vectorRecord `json:"prior"`
+		SucceededAt []*vectorTime `json:"succeeded_at"`
+		FailedAt    []*vectorTime `json:"failed_at"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	var m Memory
+	if in.Prior != nil {
+		m.Failures, m.LastFailure = in.Prior.Failures, in.Prior.LastFailure.time(time.Time{})
+	}
+	if m.Failures > maxCount-len(in.FailedAt) {
+		c.exclude("a streak that 32 bits do not hold, which saturates")
+	}
+	m = m.after(vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
+	return map[string]any{"failures": m.Failures, "last_failure": vectorTimeText(m.LastFailure)}, nil
+}
+
+func vectorTimes(vs []*vectorTime) []time.Time {
+	var times []time.Time
+	for _, v := range vs {
+		times = append(times, v.time(time.Time{}))
+	}
+	return times
+}
+
+// vectorDelay is what all kinds of waits have in common.
+type vectorDelay struct {
+	Now    *vectorTime `json:"now"`
+	BaseMS int64       `json:"base_ms"`
+	MaxMS  int64       `json:"max_ms"`
+}
+
+func (v vectorDelay) base() time.Duration { return time.Duration(v.BaseMS) * time.Millisecond }
+func (v vectorDelay) max() time.Duration  { return time.Duration(v.MaxMS) * time.Millisecond }
+func (v vectorDelay) now() time.Time      { return v.Now.time(time.Time{}) }
+
+// exact reports whether an Engine can have these delays: it takes 0 for its
+// defaults.
+func (v vectorDelay) exact() bool { return v.BaseMS != 0 && v.MaxMS != 0 }
+
+const (
+	futureFailure = "a failure in the future counts as one that happens now"
+	noSuchEngine  = "delays of 0, which an Engine takes for its defaults"
+)
+
+// delay is the whole delay after so many failures, worked out the long way.
+func (v vectorDelay) delay(failures int) time.Duration {
+	d := v.base()
+	for n := 1; n < failures && d > 0; n++ {
+		if d = 2 * d; d >= v.max() {
+			return v.max()
+		}
+	}
+	return d
+}
+
+// waits is how long one failed pod makes its index wait, by three accounts.
+type waits struct {
+	got        time.Duration // by the code under test
+	ours       time.Duration // what it has to be: a failure in the future happens now
+	kubernetes time.Duration // what it is there: the wait is longer by the time until the failure
+}
+
+func (v vectorDelay) waits(pod *vectorPod) (w waits, err error) {
+	p, err := pod.pod(v.now())
+	if err != nil {
+		return w, err
+	}
+	e := Engine{BaseDelay: v.base(), MaxDelay: v.max()}
+	w.got = e.indexWait(failureCount(p), ignoredCount(p), Match{Rule: -1}, FinishTime(p), v.now())
+	w.ours, w.kubernetes = w.got, w.got
+	if ahead := FinishTime(p).Sub(v.now()); ahead > 0 {
+		failures := 1
+		for _, text := range []*string{pod.IndexFailures, pod.IndexIgnoredFailures} {
+			if n, err := strconv.ParseInt(vectorValue(text), 10, 32); err == nil && n > 0 {
+				failures += int(n)
+			}
+		}
+		w.ours = v.delay(failures)
+		w.kubernetes = w.ours + ahead
+	} else if failureCount(p) > maxCount-1-ignoredCount(p) { // its 32 bits wrap around to a negative count
+		w.ours = max(v.delay(maxCount)+ahead, 0)
+		w.kubernetes = max(v.base()+ahead, 0)
+	}
+	return w, nil
+}
+
+// remainingVector: the wait for the whole Job.
+func remainingVector(c *vectorCase) (any, error) {
+	var in struct {
+		vectorDelay
+		vectorRecord
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	last := in.LastFailure.time(time.Time{})
+	if in.Failures != 0 && last.After(in.now()) {
+		c.deviate(futureFailure, wantMS(in.delay(in.Failures)))
+	}
+	return wantMS(Remaining(in.base(), in.max(), in.Failures, last, in.now())), nil
+}
+
+// remainingPerIndexVector: the wait of one index, by its last failed pod.
+func remainingPerIndexVector(c *vectorCase) (any, error) {
+	var in struct {
+		vectorDelay
+		Pod *vectorPod `json:"pod"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if !in.exact() {
+		c.exclude(noSuchEngine)
+	}
+	w, err := in.waits(in.Pod)
+	if w.ours != w.kubernetes {
+		c.deviate(futureFailure, wantMS(w.ours))
+	}
+	return wantMS(w.got), err
+}
+
+// readyIndexesVector: which indexes need not wait, and how long the others must.
+func readyIndexesVector(c *vectorCase) (any, error) {
+	var in struct {
+		vectorDelay
+		Indexes    []int              `json:"indexes"`
+		LastFailed map[int]*vectorPod `json:"last_failed"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if !in.exact() {
+		c.exclude(noSuchEngine)
+	}
+	got, ours, kubernetes := map[int]time.Duration{}, map[int]time.Duration{}, map[int]time.Duration{}
+	for i, pod := range in.LastFailed {
+		w, err := in.waits(pod)
+		if err != nil {
+			return nil, err
+		}
+		got[i], ours[i], kubernetes[i] = w.got, w.ours, w.kubernetes
+	}
+	if want := shortestWait(in.Indexes, ours); jsonText(want) != jsonText(shortestWait(in.Indexes, kubernetes)) {
+		c.deviate(futureFailure, want)
+	}
+	ready, wait := readyIndexes(in.Indexes, func(i int) time.Duration { return got[i] })
+	return readyAndWait(ready, wait), nil
+}
+
+// shortestWait is which indexes are ready, and how long to wait if none is.
+func shortestWait(indexes []int, waits map[int]time.Duration) any {
+	var ready []int
+	var shortest time.Duration
+	for n, i := range indexes {
+		if waits[i] == 0 {
+			ready = append(ready, i)
+		}
+		if n == 0 || waits[i] < shortest {
+			shortest = waits[i]
+		}
+	}
+	return readyAndWait(ready, shortest)
+}
+
+func readyAndWait(ready []int, wait time.Duration) any {
+	if ready == nil {
+		ready = []int{}
+	}
+	return map[string]any{"ready": ready, "wait_ms": wait.Milliseconds()}
+}
+
+func wantMS(d time.Duration) any { return map[string]any{"want_ms": d.Milliseconds()} }

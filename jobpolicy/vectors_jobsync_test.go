@@ -1,0 +1,353 @@
+package jobpolicy
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// jobSyncNow is what the times of one pass are relative to.
+var jobSyncNow = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+type vectorJobStatus struct {
+	Active           int32       `json:"active"`
+	Ready            *int32      `json:"ready"`
+	Terminating      *int32      `json:"terminating"`
+	Succeeded        int32       `json:"succeeded"`
+	Failed           int32       `json:"failed"`
+	CompletedIndexes string      `json:"completed_indexes"`
+	FailedIndexes    *string     `json:"failed_indexes"`
+	StartAt          *vectorTime `json:"start_at"`
+	CompletionAt     *vectorTime `json:"completion_at"`
+	Conditions       []struct {
+		Type    JobConditionType `json:"type"`
+		Status  ConditionStatus  `json:"status"`
+		Reason  Reason           `json:"reason"`
+		Message string           `json:"message"`
+	} `json:"conditions"`
+	Uncounted *struct {
+		Succeeded []string `json:"succeeded"`
+		Failed    []string `json:"failed"`
+	} `json:"uncounted"`
+}
+
+func (v *vectorJobStatus) UnmarshalJSON(data []byte) error {
+	type plain vectorJobStatus
+	return strictJSON(data, (*plain)(v))
+}
+
+func (v *vectorJobStatus) status(now time.Time) JobStatus {
+	s := JobStatus{
+		Active: v.Active, Ready: v.Ready, Terminating: v.Terminating, Succeeded: v.Succeeded, Failed: v.Failed,
+		CompletedIndexes: v.CompletedIndexes, FailedIndexes: v.FailedIndexes,
+		StartTime: v.StartAt.time(now), CompletionTime: v.CompletionAt.time(now),
+	}
+	for _, c := range v.Conditions {
+		s.Conditions = append(s.Conditions, JobCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+	}
+	if v.Uncounted != nil {
+		s.UncountedTerminatedPods = &UncountedTerminatedPods{Succeeded: v.Uncounted.Succeeded, Failed: v.Uncounted.Failed}
+	}
+	return s
+}
+
+// vectorStatus is a status in the shape of the vectors.
+func vectorStatus(s *JobStatus, now time.Time) map[string]any {
+	ms := func(t time.Time) any {
+		if t.IsZero() {
+			return nil
+		}
+		return t.Sub(now).Milliseconds()
+	}
+	conditions := []map[string]any{}
+	for _, c := range s.Conditions {
+		conditions = append(conditions, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
+	}
+	u := s.UncountedTerminatedPods.clone()
+	return map[string]any{
+		"active": s.Active, "ready": s.Ready, "terminating": s.Terminating, "succeeded": s.Succeeded, "failed": s.Failed,
+		"completed_indexes": s.CompletedIndexes, "failed_indexes": s.FailedIndexes,
+		"start_at": ms(s.StartTime), "completion_at": ms(s.CompletionTime), "conditions": conditions,
+		"uncounted": map[string]any{"succeeded": append([]string{}, u.Succeeded...), "failed": append([]string{}, u.Failed...)},
+	}
+}
+
+type jobSyncInput struct {
+	Name    string          `json:"name"`
+	Spec    vectorSpec      `json:"spec"`
+	Status  vectorJobStatus `json:"status"`
+	Pods    []*vectorPod    `json:"pods"`
+	Backoff *struct {
+		Failures    int         `json:"failures"`
+		LastFailure *vectorTime `json:"last_failure"`
+	} `json:"backoff"`
+	Expectations *struct {
+		Creates int `json:"creates"`
+		Deletes int `json:"deletes"`
+	} `json:"expectations"`
+	Deleting        bool `json:"deleting"`
+	PodControlError bool `json:"pod_control_error"`
+	CreateLimit     *int `json:"create_limit"`
+	SharedEmptyUID  bool `json:"shared_empty_uid"`
+}
+
+func (v *jobSyncInput) UnmarshalJSON(data []byte) error {
+	type plain jobSyncInput
+	return strictJSON(data, (*plain)(v))
+}
+
+func (v *jobSyncInput) pods(now time.Time) ([]*Pod, error) {
+	pods, err := vectorPods(v.Pods, now)
+	for _, pod := range pods {
+		if pod.Namespace == "" {
+			pod.Namespace = "default"
+		}
+	}
+	return pods, err
+}
+
+// excluded says why a pass is not compared: what ours decides otherwise has no
+// recorded outcome.
+func (v *jobSyncInput) excluded(pods []*Pod) string {
+	if v.PodControlError || v.CreateLimit != nil {
+		return "effects that fail are the caller's"
+	}
+	policy := v.Spec.PodFailurePolicy.policy()
+	for _, pod := range pods {
+		if openPatternDecides(policy, pod) {
+			return "a condition pattern without status, which the API server would have set to True"
+		}
+	}
+	n := vectorValue(v.Spec.Completions)
+	completed, failed := v.Status.CompletedIndexes, vectorValue(v.Status.FailedIndexes)
+	if kubernetesReads(completed, n) != setReads(completed, n) || kubernetesReads(failed, n) != setReads(failed, n) {
+		return misread
+	}
+	if _, both := overlapAt(completed, failed, n); both {
+		return "a status with an index both completed and failed, which the API server refuses"
+	}
+	if reason := v.endsTwice(pods); reason != "" {
+		return reason
+	}
+	spec := v.Spec.spec()
+	for _, p := range pods {
+		if !isActive(p) && FinishTime(p).After(jobSyncNow) {
+			return "an end in the future, which counts as now"
+		}
+		if failureCount(p) > maxCount-2-ignoredCount(p) {
+			return "failure counts that 32 bits do not hold, which saturate"
+		}
+		for _, q := range pods {
+			if completionIndex(p) == completionIndex(q) && keptByOrder(p, q) {
+				return keptEither
+			}
+		}
+	}
+	if spec.ActiveDeadlineSeconds != nil && *spec.ActiveDeadlineSeconds > mostSeconds {
+		return "a deadline that a Duration does not hold, which is never reached"
+	}
+	if e := v.Expectations; e != nil && e.Creates+e.Deletes > 0 {
+		settled, err := Engine{}.Plan(Input{Job: &Job{Spec: spec, Status: v.Status.status(jobSyncNow)}, Pods: pods, Now: jobSyncNow})
+		if err == nil && settled.Counts.Finished == JobReasonCompletionsReached {
+			return "completions that are reached while pods may be on their way, which do not end the Job yet"
+		}
+	}
+	return ""
+}
+
+const keptEither = "failed pods of one index of which one has more failures and the other the later end: Kubernetes keeps the one it lists first"
+
+// keptByOrder reports whether of two failed pods Kubernetes keeps the one that
+// it comes upon first.
+func keptByOrder(p, q *Pod) bool {
+	return p.Status.Phase == PodFailed && q.Status.Phase == PodFailed &&
+		addCounts(failureCount(p), ignoredCount(p)) > addCounts(failureCount(q), ignoredCount(q)) && FinishTime(p).Before(FinishTime(q))
+}
+
+// endsTwice says whether an index would both succeed and fail.
+func (v *jobSyncInput) endsTwice(pods []*Pod) string {
+	if v.Spec.BackoffLimitPerIndex == nil || vectorValue(v.Spec.Mode) != IndexedCompletion {
+		return ""
+	}
+	spec := v.Spec.spec()
+	n := int(vectorValue(v.Spec.Completions))
+	has := func(text string, i int) bool {
+		return slices.ContainsFunc(readIndexesAsSet(text, n), func(r vectorInterval) bool { return r[0] <= i && i <= r[1] })
+	}
+	succeeds, fails := map[int]bool{}, map[int]bool{}
+	for _, p := range pods {
+		i := completionIndex(p)
+		if i < 0 || i >= n || len(p.Finalizers) == 0 {
+			continue
+		}
+		failed := p.Status.Phase == PodFailed || isTerminating(p) && !spec.replaceOnlyFailed()
+		succeeds[i] = succeeds[i] || p.Status.Phase == PodSucceeded
+		fails[i] = fails[i] || failed && IndexFailed(spec.PodFailurePolicy.Match(p), failureCount(p), spec.BackoffLimitPerIndex)
+	}
+	for i := range n {
+		s, f := succeeds[i] || has(v.Status.CompletedIndexes, i), fails[i] || has(vectorValue(v.Status.FailedIndexes), i)
+		if s && f && (succeeds[i] || fails[i]) {
+			return "an index that would both succeed and fail, of which ours ends once"
+		}
+		if len(succeeds)+len(fails) == 0 {
+			break
+		}
+	}
+	return ""
+}
+
+// jobSyncVector: one whole pass over a Job.
+func jobSyncVector(c *vectorCase) (any, error) {
+	var in struct {
+		Input jobSyncInput `json:"input"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	v := in.Input
+	now := jobSyncNow
+	pods, err := v.pods(now)
+	if err != nil {
+		return nil, err
+	}
+	if reason := v.excluded(pods); reason != "" {
+		c.exclude(reason)
+	}
+	job := &Job{ObjectMeta: ObjectMeta{Name: v.Name, Namespace: "default"}, Spec: v.Spec.spec(), Status: v.Status.status(now)}
+	if v.Deleting {
+		job.DeletionTimestamp = now
+	}
+	input := Input{Job: job, Pods: pods, Now: now}
+	if e := v.Expectations; e != nil {
+		input.Unsettled = e.Creates > 0 || e.Deletes > 0
+	}
+	if v.Backoff != nil {
+		input.Memory = Memory{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.time(now)}
+	}
+	plan, err := Engine{}.Plan(input)
+	got := map[string]any{"error": nil}
+	if err != nil {
+		got["error"] = err.Error()
+		return got, nil
+	}
+
+	created := []map[string]any{}
+	for _, n := range plan.Create {
+		pod := map[string]any{}
+		for name, annotation := range map[string]string{
+			"index":                  JobCompletionIndexAnnotation,
+			"index_failures":         JobIndexFailureCountAnnotation,
+			"index_ignored_failures": JobIndexIgnoredFailureCountAnnotation,
+		} {
+			if text, ok := n.Annotations[annotation]; ok {
+				pod[name] = text
+			}
+		}
+		created = append(created, pod)
+	}
+	patches, writes := len(plan.Release), 0
+	for _, d := range plan.Delete {
+		if d.Untrack {
+			patches++
+		}
+	}
+	status := &job.Status
+	for _, s := range []*JobStatus{plan.Record, plan.Status} {
+		if s != nil {
+			status = s
+			writes++
+		}
+	}
+	got["creates"], got["deletes"], got["patches"] = len(plan.Create), len(plan.Delete), patches
+	got["created_indexes"] = created
+	got["requeue_after_ms"] = plan.RequeueAfter.Milliseconds()
+	got["status_updates"] = writes
+	got["status"] = vectorStatus(status, now)
+	return got, nil
+}
+
+// passOutcome rewrites what a recorded pass says more of than a plan can: of the
+// moments at which Kubernetes looks again a plan names the first, and of several
+// pods that match FailJob it names the one with the smallest index.
+func passOutcome(c *vectorCase, want any) (any, error) {
+	var in struct {
+		Input jobSyncInput `json:"input"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	own, err := jsonTree([]byte(jsonText(want))) // what is rewritten is a copy
+	fields, ok := own.(map[string]any)
+	if err != nil || !ok {
+		return want, err
+	}
+	if list, ok := fields["requeue_after_ms"].([]any); ok {
+		first, err := soonest(list)
+		if err != nil {
+			return nil, err
+		}
+		fields["requeue_after_ms"] = first
+	}
+	pods, err := in.Input.pods(jobSyncNow)
+	if err != nil {
+		return nil, err
+	}
+	spec := in.Input.Spec.spec()
+	nameFirst(fields["status"], failJobMessages(&spec, pods))
+	return fields, nil
+}
+
+func soonest(list []any) (int64, error) {
+	first := int64(0)
+	for i, n := range list {
+		number, ok := n.(json.Number)
+		ms, err := number.Int64()
+		switch {
+		case !ok || err != nil:
+			return 0, fmt.Errorf("requeue_after_ms: %v: %w", n, err)
+		case slices.Contains(list[:i], n):
+			return 0, fmt.Errorf("requeue_after_ms: %v twice", n)
+		}
+		if i == 0 || ms < first {
+			first = ms
+		}
+	}
+	return first, nil
+}
+
+// failJobMessages are the messages for ended pods that match FailJob, the one
+// with the smallest index first, then the smallest UID.
+func failJobMessages(spec *JobSpec, pods []*Pod) (messages []string) {
+	index := func(p *Pod) int {
+		if spec.CompletionMode != IndexedCompletion {
+			return -1
+		}
+		return completionIndex(p)
+	}
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(a.UID, b.UID))
+	})
+	for _, p := range pods {
+		if text := spec.PodFailurePolicy.Match(p).Message(p); p.Status.Phase == PodFailed && text != "" {
+			messages = append(messages, text)
+		}
+	}
+	return messages
+}
+
+// nameFirst puts the first of these messages where a wanted status has another of
+// them.
+func nameFirst(status any, messages []string) {
+	fields, _ := status.(map[string]any)
+	conditions, _ := fields["conditions"].([]any)
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		text, _ := condition["message"].(string)
+		if condition["reason"] == string(JobReasonPodFailurePolicy) && slices.Contains(messages, text) {
+			condition["message"] = messages[0]
+		}
+	}
+}

@@ -1,0 +1,451 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// opsKinds are the kinds of index bookkeeping. The index set's own are the
+// business of its package's runner.
+func opsKinds() map[string]vectorKind {
+	elsewhere := vectorKind{run: func(c *vectorCase) (any, error) {
+		c.exclude("read by the index set's own runner")
+		return nil, nil
+	}}
+	return map[string]vectorKind{
+		"has":             elsewhere,
+		"union":           elsewhere,
+		"succeeded":       {run: succeededVector},
+		"failed":          {run: failedVector},
+		"index_failed":    {run: indexFailedVector},
+		"kept_pods":       {run: keptPodsVector},
+		"next_counts":     {run: nextCountsVector},
+		"pending":         {run: pendingVector},
+		"duplicates":      {run: duplicatesVector, normal: podContents},
+		"generate_name":   {run: generateNameVector},
+		"failure_count":   {run: failureCountVector},
+		"overlap":         {run: overlapVector, normal: isError},
+		"finished_counts": {run: finishedCountsVector},
+	}
+}
+
+// opsInput is the union of the kinds' inputs.
+type opsInput struct {
+	Completions        int32                `json:"completions"`
+	Limit              *int32               `json:"limit"`
+	Policy             *vectorPolicy        `json:"policy"`
+	Replacement        PodReplacementPolicy `json:"replacement"`
+	Pods               []*vectorPod         `json:"pods"`
+	Pod                *vectorPod           `json:"pod"`
+	Replaced           *vectorPod           `json:"replaced"`
+	Untracking         []string             `json:"untracking"`
+	Previous           *string              `json:"previous"`
+	Count              int                  `json:"count"`
+	Active             []*string            `json:"active"`
+	Terminating        []*string            `json:"terminating"`
+	Succeeded          string               `json:"succeeded"`
+	Failed             *string              `json:"failed"`
+	Name               string               `json:"name"`
+	Index              int                  `json:"index"`
+	Raw                *string              `json:"raw"`
+	Completed          string               `json:"completed"`
+	StatusSucceeded    int32                `json:"status_succeeded"`
+	StatusFailed       int32                `json:"status_failed"`
+	UncountedSucceeded []string             `json:"uncounted_succeeded"`
+	UncountedFailed    []string             `json:"uncounted_failed"`
+}
+
+// job is an Indexed Job with the input's limits.
+func (in *opsInput) job() *Job {
+	return &Job{Spec: JobSpec{
+		CompletionMode: IndexedCompletion, Completions: &in.Completions, BackoffLimitPerIndex: in.Limit,
+		PodFailurePolicy: in.Policy.policy(), PodReplacementPolicy: in.Replacement,
+	}}
+}
+
+// pass reads a Job and its pods, those whose finalizer is on its way out as
+// without one.
+func (in *opsInput) pass(job *Job) (*pass, error) {
+	pods, err := vectorPods(in.Pods, time.Unix(0, 0))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pods {
+		if slices.Contains(in.Untracking, p.UID) {
+			p.Finalizers = nil
+		}
+	}
+	return newPass(Engine{}, Input{Job: job, Pods: pods})
+}
+
+const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"
+
+// kubernetesReads is the text that Kubernetes prints after it has read one and
+// merged these indexes into it.
+func kubernetesReads(text string, completions int32, more ...int) string {
+	intervals := readIndexesAsWritten(text, int(completions))
+	slices.Sort(more)
+	var added []vectorInterval
+	for _, i := range slices.Compact(more) {
+		added = append(added, vectorInterval{i, i})
+	}
+	var merged []vectorInterval
+	for len(intervals)+len(added) > 0 {
+		from := &added
+		if len(added) == 0 || len(intervals) > 0 && intervals[0][0] < added[0][0] {
+			from = &intervals
+		}
+		next := (*from)[0]
+		*from = (*from)[1:]
+		if n := len(merged); n == 0 || next[0] > merged[n-1][1]+1 {
+			merged = append(merged, next)
+		} else {
+			merged[n-1][1] = max(merged[n-1][1], next[1])
+		}
+	}
+	return printIntervals(merged)
+}
+
+// setReads is the text of the set that a text names, with these indexes.
+func setReads(text string, completions int32, more ...int) string {
+	intervals := readIndexesAsSet(text, int(completions))
+	for _, i := range more {
+		intervals = append(intervals, vectorInterval{i, i})
+	}
+	return printIntervals(mergeIntervals(intervals))
+}
+
+func printIntervals(intervals []vectorInterval) string {
+	var parts []string
+	for _, r := range intervals {
+		switch {
+		case r[1] <= r[0]:
+			parts = append(parts, strconv.Itoa(r[0]))
+		case r[1] == r[0]+1:
+			parts = append(parts, fmt.Sprintf("%d,%d", r[0], r[1]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", r[0], r[1]))
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+func succeededVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	job := in.job()
+	if in.Previous != nil {
+		job.Status.CompletedIndexes = *in.Previous
+	}
+	p, err := in.pass(job)
+	if err != nil {
+		return nil, err
+	}
+	var ended []int
+	for _, pod := range p.in.Pods {
+		if i := completionIndex(pod); pod.Status.Phase == PodSucceeded && len(pod.Finalizers) > 0 && i >= 0 && i < int(in.Completions) {
+			ended = append(ended, i)
+		}
+	}
+	read := func(reader func(string, int32, ...int) string) any {
+		return map[string]any{
+			"previous": reader(job.Status.CompletedIndexes, in.Completions),
+			"now":      reader(job.Status.CompletedIndexes, in.Completions, ended...),
+		}
+	}
+	if theirs, ours := read(kubernetesReads), read(setReads); jsonText(theirs) != jsonText(ours) {
+		c.deviate(misread, ours)
+	}
+	return map[string]any{"previous": p.wasSucceeded.String(), "now": p.succeeded.String()}, nil
+}
+
+func failedVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	job := in.job()
+	job.Status.FailedIndexes = in.Previous
+	p, err := in.pass(job)
+	if err != nil {
+		return nil, err
+	}
+	if in.Limit == nil {
+		return nil, nil
+	}
+	previous := vectorValue(in.Previous)
+	var failed, ended []int
+	for _, v := range p.pods {
+		switch {
+		case !v.tracked || !v.inRange:
+		case v.Status.Phase == PodSucceeded:
+			ended = append(ended, v.index)
+		case v.failed && IndexFailed(p.match(v), failureCount(v.Pod), in.Limit):
+			failed = append(failed, v.index)
+		}
+	}
+	theirs, ours := kubernetesReads(previous, in.Completions, failed...), setReads(previous, in.Completions, failed...)
+	if theirs != ours {
+		c.deviate(misread, ours)
+	}
+	// An index that is in previous has failed for good; one that succeeds in this
+	// pass has not.
+	was := setReads(previous, in.Completions)
+	rest := slices.DeleteFunc(slices.Clone(failed), func(i int) bool { return slices.Contains(ended, i) })
+	if once := setReads(was, in.Completions, rest...); once != ours {
+		c.deviate("an index with a failed and a succeeded pod in one pass: it succeeds and does not fail too", once)
+	}
+	return p.failed.String(), nil
+}
+
+func indexFailedVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	pod, err := in.Pod.pod(time.Unix(0, 0))
+	if err != nil {
+		return nil, err
+	}
+	policy := in.Policy.policy()
+	if openPatternDecides(policy, pod) {
+		c.exclude("a condition pattern without status, which the API server would have set to True")
+	}
+	in.Completions = 1 << 20
+	p, err := newPass(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
+	if err != nil {
+		return nil, err
+	}
+	v := p.pods[0]
+	return map[string]any{
+		"pod_failed":   v.failed,
+		"index_failed": v.failed && IndexFailed(p.match(v), failureCount(pod), in.Limit),
+	}, nil
+}
+
+func keptPodsVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	p, err := in.pass(in.job())
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range p.pods {
+		for _, b := range p.pods {
+			if a.index == b.index && keptByOrder(a.Pod, b.Pod) {
+				c.exclude(keptEither)
+			}
+		}
+	}
+	uids := []string{}
+	for _, v := range p.kept {
+		uids = append(uids, v.UID)
+	}
+	slices.Sort(uids)
+	return uids, nil
+}
+
+func nextCountsVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	failures, ignored := 0, 0
+	if in.Replaced != nil {
+		pod, err := in.Replaced.pod(time.Unix(0, 0))
+		if err != nil {
+			return nil, err
+		}
+		m := in.Policy.policy().Match(pod)
+		failures, ignored = NextCounts(failureCount(pod), ignoredCount(pod), m)
+		if m.Counted() && failureCount(pod) == maxCount || !m.Counted() && ignoredCount(pod) == maxCount {
+			c.deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
+		}
+	}
+	return map[string]any{"failures": failures, "ignored": ignored}, nil
+}
+
+func pendingVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if in.Failed != nil {
+		in.Limit = pointerTo[int32](1)
+	}
+	job := in.job()
+	job.Status.CompletedIndexes, job.Status.FailedIndexes = in.Succeeded, in.Failed
+	for i, list := range [][]*string{in.Active, in.Terminating} {
+		for n, text := range list {
+			pod := &vectorPod{UID: fmt.Sprintf("%d-%d", i, n), Phase: PodRunning, Index: text, Tracked: true}
+			if i == 1 {
+				pod.DeletedAt = &vectorTime{abs: time.Unix(0, 0)}
+			}
+			in.Pods = append(in.Pods, pod)
+		}
+	}
+	p, err := in.pass(job)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range []string{in.Succeeded, vectorValue(in.Failed)} {
+		if kubernetesReads(text, in.Completions) != setReads(text, in.Completions) {
+			c.exclude(misread)
+		}
+	}
+	return append([]int{}, p.pending(in.Count, nil)...), nil
+}
+
+func duplicatesVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	p, err := in.pass(in.job())
+	if err != nil {
+		return nil, err
+	}
+	raw, err := rawPods(c)
+	if err != nil {
+		return nil, err
+	}
+	remove, keep := duplicates(p.pods)
+	contents := func(views []*podView) any {
+		all := []string{}
+		for _, v := range views {
+			i := slices.Index(p.in.Pods, v.Pod)
+			all = append(all, podContent(raw[i]))
+		}
+		slices.Sort(all)
+		return all
+	}
+	return map[string]any{"remove": contents(remove), "keep": contents(keep)}, nil
+}
+
+func rawPods(c *vectorCase) ([]map[string]any, error) {
+	var in struct {
+		Pods []map[string]any `json:"pods"`
+	}
+	err := c.decode(&in)
+	return in.Pods, err
+}
+
+// podContent is what tells a pod from others but for its name: of two alike
+// either may go.
+func podContent(pod map[string]any) string {
+	content := map[string]any{}
+	for name, value := range pod {
+		if name != "uid" && name != "id" && name != "name" {
+			content[name] = value
+		}
+	}
+	return jsonText(content)
+}
+
+// podContents makes sorted lists of contents of a wanted outcome whose lists name
+// pods: by UID, by position, or as they are.
+func podContents(c *vectorCase, want any) (any, error) {
+	raw, err := rawPods(c)
+	if err != nil {
+		return nil, err
+	}
+	lists, ok := want.(map[string]any)
+	if !ok {
+		return nil, errors.New("want is no object")
+	}
+	out := map[string]any{}
+	for name, list := range lists {
+		items, ok := list.([]any)
+		if !ok {
+			return nil, fmt.Errorf("want.%s is no list", name)
+		}
+		all := []string{}
+		for _, item := range items {
+			switch item := item.(type) {
+			case map[string]any:
+				all = append(all, podContent(item))
+				continue
+			case json.Number:
+				i, err := strconv.Atoi(item.String())
+				if err != nil || i < 0 || i >= len(raw) {
+					return nil, fmt.Errorf("want.%s: no pod %s", name, item)
+				}
+				all = append(all, podContent(raw[i]))
+				continue
+			}
+			i := slices.IndexFunc(raw, func(p map[string]any) bool { return p["uid"] == item || p["id"] == item || p["name"] == item })
+			if text, ok := item.(string); i < 0 && ok {
+				if n, err := strconv.Atoi(strings.TrimLeft(text, "#pod-")); err == nil && n < len(raw) {
+					i = n
+				}
+			}
+			if i < 0 {
+				return nil, fmt.Errorf("want.%s: no pod %v", name, item)
+			}
+			all = append(all, podContent(raw[i]))
+		}
+		slices.Sort(all)
+		out[name] = all
+	}
+	return out, nil
+}
+
+func generateNameVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	return generateName(in.Name, in.Index), nil
+}
+
+func failureCountVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	pod := &Pod{}
+	if in.Raw != nil {
+		pod.Annotations = map[string]string{JobIndexFailureCountAnnotation: *in.Raw}
+	}
+	return failureCount(pod), nil
+}
+
+func overlapVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	_, overlaps := overlapAt(in.Completed, vectorValue(in.Failed), in.Completions)
+	return overlaps, nil
+}
+
+// isError compares errors only as there or not.
+func isError(_ *vectorCase, want any) (any, error) { return want != nil, nil }
+
+func finishedCountsVector(c *vectorCase) (any, error) {
+	var in opsInput
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	job := &Job{
+		Spec: JobSpec{PodFailurePolicy: in.Policy.policy(), PodReplacementPolicy: in.Replacement},
+		Status: JobStatus{
+			Succeeded: in.StatusSucceeded, Failed: in.StatusFailed,
+			UncountedTerminatedPods: &UncountedTerminatedPods{Succeeded: in.UncountedSucceeded, Failed: in.UncountedFailed},
+		},
+	}
+	p, err := in.pass(job)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"succeeded": p.succeededPods, "failed": p.failedPods}, nil
+}

@@ -1,0 +1,206 @@
+package jobpolicy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/restartkit/restart/indexset"
+)
+
+const refusedIndexes = "indexes of a rule that are unordered or overlap name a set all the same, where Kubernetes reads them otherwise"
+
+// successPolicyVector: whether a success policy is met.
+func successPolicyVector(c *vectorCase) (any, error) {
+	var in struct {
+		Enabled     *bool                `json:"enabled"`
+		Policy      *vectorSuccessPolicy `json:"policy"`
+		Completions int                  `json:"completions"`
+		Succeeded   []vectorInterval     `json:"succeeded"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if in.Enabled != nil && !*in.Enabled {
+		c.exclude("the feature switched off: there is no such switch")
+		return nil, nil
+	}
+	succeeded, ok := vectorSet(in.Succeeded)
+	if !ok {
+		c.exclude(notASet)
+		return nil, nil
+	}
+	policy := in.Policy.policy()
+	if set, walk := successModel(policy, in.Succeeded, in.Completions); set != walk {
+		c.deviate(refusedIndexes, metAndMessage(set))
+	}
+	return metAndMessage(policy.Match(succeeded, in.Completions)), nil
+}
+
+func metAndMessage(rule int) any {
+	if rule < 0 {
+		return map[string]any{"met": false, "message": ""}
+	}
+	return map[string]any{"met": true, "message": fmt.Sprintf("Matched rules at index %d", rule)}
+}
+
+// successRuleVector: whether one rule with indexes is met. A policy asks its
+// rules only if an index has succeeded and the rule's indexes name any.
+func successRuleVector(c *vectorCase) (any, error) {
+	var in struct {
+		RuleIndexes *string          `json:"rule_indexes"`
+		Succeeded   []vectorInterval `json:"succeeded"`
+		Count       *int32           `json:"count"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if in.RuleIndexes == nil {
+		return nil, errors.New("a rule without indexes")
+	}
+	succeeded, ok := vectorSet(in.Succeeded)
+	if !ok {
+		c.exclude(notASet)
+		return nil, nil
+	}
+	rule := SuccessPolicyRule{SucceededIndexes: in.RuleIndexes, SucceededCount: in.Count}
+	asWritten := readIndexesAsWritten(*in.RuleIndexes, indexset.MaxIndex)
+	if len(asWritten) == 0 {
+		c.exclude("a rule whose indexes name none, which a policy never asks")
+	}
+	set := metByRule(mergeIntervals(readIndexesAsSet(*in.RuleIndexes, indexset.MaxIndex)), in.Succeeded, in.Count)
+	if set != metByRule(asWritten, in.Succeeded, in.Count) {
+		c.deviate(refusedIndexes, set)
+	}
+	return rule.met(succeeded, indexset.MaxIndex), nil
+}
+
+const notASet = "intervals that are reversed, unordered or overlap, which no set has"
+
+type vectorInterval [2]int
+
+// vectorSet is the set of these intervals, if they can be those of a set.
+func vectorSet(intervals []vectorInterval) (s indexset.Set, ok bool) {
+	var b indexset.Builder
+	for i, r := range intervals {
+		if r[0] > r[1] || i > 0 && r[0] <= intervals[i-1][1] {
+			return s, false
+		}
+		b.AddRange(r[0], r[1])
+	}
+	return b.Set(), true
+}
+
+// successModel is the rule met by two readings of the indexes: as the set that
+// they name, and as the intervals that are written, walked along with the
+// succeeded ones.
+func successModel(p *SuccessPolicy, succeeded []vectorInterval, completions int) (set, walk int) {
+	met := func(read func(string, int) []vectorInterval) int {
+		if p == nil || len(succeeded) == 0 {
+			return -1
+		}
+		for i, r := range p.Rules {
+			if r.SucceededIndexes == nil {
+				if r.SucceededCount != nil && totalOf(succeeded) >= int(*r.SucceededCount) {
+					return i
+				}
+				continue
+			}
+			if wanted := read(*r.SucceededIndexes, completions); len(wanted) > 0 && metByRule(wanted, succeeded, r.SucceededCount) {
+				return i
+			}
+		}
+		return -1
+	}
+	asSet := func(text string, completions int) []vectorInterval {
+		return mergeIntervals(readIndexesAsSet(text, completions))
+	}
+	return met(asSet), met(readIndexesAsWritten)
+}
+
+// metByRule walks both lists and sums their overlaps.
+func metByRule(wanted, succeeded []vectorInterval, count *int32) bool {
+	have := 0
+	for w, s := 0, 0; w < len(wanted) && s < len(succeeded); {
+		if n := min(wanted[w][1], succeeded[s][1]) - max(wanted[w][0], succeeded[s][0]) + 1; n > 0 {
+			have += n
+		}
+		wantedEnd, succeededEnd := wanted[w][1], succeeded[s][1]
+		if succeededEnd <= wantedEnd {
+			s++
+		}
+		if wantedEnd <= succeededEnd {
+			w++
+		}
+	}
+	return have == totalOf(wanted) || count != nil && have >= int(*count)
+}
+
+func totalOf(intervals []vectorInterval) (n int) {
+	for _, r := range intervals {
+		n += r[1] - r[0] + 1
+	}
+	return n
+}
+
+// readIndexesAsWritten keeps the intervals as they stand: it stops at the first
+// that begins at completions or above and joins those that touch.
+func readIndexesAsWritten(text string, completions int) (intervals []vectorInterval) {
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, ok := readInterval(part)
+		if !ok {
+			continue
+		}
+		if first >= completions {
+			break
+		}
+		last = min(last, completions-1)
+		if n := len(intervals); n > 0 && intervals[n-1][1] == first-1 {
+			intervals[n-1][1] = last
+		} else {
+			intervals = append(intervals, vectorInterval{first, last})
+		}
+	}
+	return intervals
+}
+
+// readIndexesAsSet takes every readable interval that can be one.
+func readIndexesAsSet(text string, completions int) (intervals []vectorInterval) {
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, ok := readInterval(part)
+		if ok && first <= last && last <= indexset.MaxIndex && first < completions {
+			intervals = append(intervals, vectorInterval{first, min(last, completions-1)})
+		}
+	}
+	return intervals
+}
+
+// readInterval reads "a" or "a-b"; what follows a second dash is passed over.
+func readInterval(part string) (first, last int, ok bool) {
+	fields := strings.Split(part, "-")
+	first, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return 0, 0, false
+	}
+	if len(fields) == 1 {
+		return first, first, true
+	}
+	last, err = strconv.Atoi(fields[1])
+	return first, last, err == nil
+}
+
+// mergeIntervals sorts intervals and joins those that overlap or touch.
+func mergeIntervals(intervals []vectorInterval) (merged []vectorInterval) {
+	slices.SortFunc(intervals, func(a, b vectorInterval) int { return cmp.Compare(a[0], b[0]) })
+	for _, r := range intervals {
+		if n := len(merged); n > 0 && r[0] <= merged[n-1][1]+1 {
+			merged[n-1][1] = max(merged[n-1][1], r[1])
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged
+}

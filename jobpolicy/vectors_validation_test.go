@@ -1,0 +1,56 @@
+package jobpolicy
+
+import "errors"
+
+// createVector: the mistakes in a specification.
+func createVector(c *vectorCase) (any, error) {
+	var in struct {
+		Spec vectorSpec `json:"spec"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	spec := in.Spec.spec()
+	if in.Spec.emptyText() {
+		c.deviate(emptyTextIsAbsent, mistakesText(modelValidate(&spec)))
+	}
+	return mistakes(spec.Validate())
+}
+
+// updateVector: the mistakes in a specification that replaces another.
+func updateVector(c *vectorCase) (any, error) {
+	var in struct {
+		Old vectorSpec `json:"old"`
+		New vectorSpec `json:"new"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	old, spec := in.Old.spec(), in.New.spec()
+	if in.New.emptyText() || in.Old.emptyMode() && in.New.Mode == nil {
+		c.deviate(emptyTextIsAbsent, mistakesText(modelValidateUpdate(&spec, &old)))
+	}
+	return mistakes(spec.ValidateUpdate(&old))
+}
+
+const emptyTextIsAbsent = "completionMode or podReplacementPolicy that is there but empty is taken as absent"
+
+// mistakes is an error of Validate in the shape of a wanted outcome.
+func mistakes(err error) (any, error) {
+	var list FieldErrors
+	if err != nil && !errors.As(err, &list) {
+		return nil, err
+	}
+	return mistakesText(list), nil
+}
+
+func mistakesText(list FieldErrors) []map[string]string {
+	all := []map[string]string{}
+	for _, e := range list {
+		all = append(all, map[string]string{"type": longErrorType(e.Type), "field": e.Field})
+	}
+	return all
+}
+
+// longErrorType is the API server's name for a kind of mistake.
+func longErrorType(t ErrorType) string { return "FieldValue" + string(t) }

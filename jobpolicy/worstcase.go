@@ -1,0 +1,196 @@
+package jobpolicy
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// Bound is the most that a Job can come to by failures of its own pods; changes
+// of the Job and deletions by hand come on top. A number that an int or a
+// Duration cannot hold is the largest that it can.
+type Bound struct {
+	Runs       int           // pods created; restarts of containers in place are not among them
+	Unbounded  bool          // there is no most: an Ignore rule can decide on pods, which are replaced forever; Runs is the largest int
+	Wait       time.Duration // for which delays can hold back replacements in total; if Unbounded, only activeDeadlineSeconds bounds it
+	IndexBytes int           // length of completedIndexes and failedIndexes together (KEP-3850, "The Job object too big")
+}
+
+// WorstCase returns what a Job with this specification can come to under the
+// engine, with defaults filled in and not suspended. Some run of the Job reaches
+// Runs and IndexBytes, unless something else ends it before, such as a success
+// policy. The error is for an Engine that cannot be, and, as FieldErrors, for
+// numbers or a completion mode that [JobSpec.Validate] refuses.
+func (e Engine) WorstCase(s *JobSpec) (Bound, error) {
+	if err := e.valid(); err != nil {
+		return Bound{}, err
+	}
+	if s == nil {
+		return Bound{}, errors.New("jobpolicy: WorstCase(nil): a specification is needed")
+	}
+	spec := *s
+	spec.Default()
+	var errs FieldErrors
+	spec.validateNumbers(&errs)
+	spec.validateMode(&errs)
+	if err := errs.orNil(); err != nil {
+		return Bound{}, err
+	}
+	w := newWorstCase(e, &spec)
+	if w.nothingRuns() {
+		return Bound{}, nil
+	}
+	b := Bound{Runs: w.runs(), Wait: w.wait(), IndexBytes: w.indexBytes()}
+	for i, reach := range spec.reach() {
+		if reach.decides && spec.PodFailurePolicy.Rules[i].Action == PodFailurePolicyActionIgnore {
+			b.Unbounded, b.Runs, b.Wait = true, math.MaxInt, math.MaxInt64
+		}
+	}
+	if spec.ActiveDeadlineSeconds != nil {
+		b.Wait = min(b.Wait, seconds(*spec.ActiveDeadlineSeconds))
+	}
+	return b, nil
+}
+
+type worstCase struct {
+	engine      Engine
+	spec        *JobSpec // with defaults
+	parallelism int64
+	completions int64 // 0 for a Job without
+	perIndex    bool
+}
+
+func newWorstCase(e Engine, s *JobSpec) worstCase {
+	w := worstCase{engine: e, spec: s, parallelism: int64(*s.Parallelism)}
+	if s.Completions != nil {
+		w.completions = int64(*s.Completions)
+	}
+	w.perIndex = s.CompletionMode == IndexedCompletion && s.BackoffLimitPerIndex != nil
+	return w
+}
+
+// nothingRuns reports whether the Job wants no pod, or ends before its first.
+func (w worstCase) nothingRuns() bool {
+	s := w.spec
+	return w.parallelism == 0 || s.Completions != nil && w.completions == 0 ||
+		s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds == 0
+}
+
+// failures is how many failures are followed by a replacement. One more ends the
+// Job, or its index.
+func (w worstCase) failures() int64 {
+	limit := int64(*w.spec.BackoffLimit)
+	if w.perIndex {
+		limit = min(limit, w.completions*int64(*w.spec.BackoffLimitPerIndex))
+	}
+	return limit
+}
+
+// runs: apart from the failures that are replaced, a pod has succeeded or is
+// active, and of these there are no more than completions at a time; without
+// completions no pod is created after a success.
+func (w worstCase) runs() int {
+	others := w.completions
+	if w.spec.Completions == nil {
+		others = w.parallelism
+	}
+	return saturated(others + w.failures())
+}
+
+// wait: delays are longest when failures follow one another without success,
+// since they only rise; or, if the first delay is the longest, when every streak
+// of failures is short.
+func (w worstCase) wait() time.Duration {
+	failures, streaks, longest := w.failures(), max(w.completions, 1), w.failures()
+	if w.perIndex {
+		longest = int64(*w.spec.BackoffLimitPerIndex)
+	}
+	if failures == 0 {
+		return 0
+	}
+	if base, most := int64(w.engine.baseDelay()), int64(w.engine.maxDelay()); base > most {
+		first := min(failures, streaks)
+		return time.Duration(addSaturating(mulSaturating(first, base), mulSaturating(failures-first, most)))
+	}
+	all := mulSaturating(failures/longest, w.streak(longest))
+	return time.Duration(addSaturating(all, w.streak(failures%longest)))
+}
+
+// streak is the sum of the delays after n failures in a row.
+func (w worstCase) streak(n int64) (sum int64) {
+	now := time.Time{}
+	for k := int64(1); k <= n; k++ {
+		delay := Remaining(w.engine.baseDelay(), w.engine.maxDelay(), int(k), now, now)
+		if delay == w.engine.maxDelay() {
+			return addSaturating(sum, mulSaturating(n-k+1, int64(delay)))
+		}
+		sum = addSaturating(sum, int64(delay))
+	}
+	return sum
+}
+
+// indexBytes: a field is longest when it names as many indexes as possible one
+// by one, and high ones, which have most digits. A run of completed indexes names
+// two, whatever its length. So at the top of the range, where pods ran last, every
+// third index is missing from completedIndexes: failed, and then named in
+// failedIndexes, or not ended yet. What is below is one run.
+func (w worstCase) indexBytes() int {
+	if w.spec.CompletionMode != IndexedCompletion {
+		return 0
+	}
+	n := w.completions
+	failed, open := int64(0), w.parallelism
+	if w.perIndex {
+		failed, open = n, 0
+		if w.spec.MaxFailedIndexes != nil {
+			failed = min(n, int64(*w.spec.MaxFailedIndexes)+w.parallelism) // the last ones fail together
+		}
+		if w.engine.SkipWaiting {
+			open = n // any number waits
+		}
+	}
+	below := n - min(3*failed, n)
+	bytes := namedBytes(below, n, 1)
+	top := below
+	below -= 3 * min(open, below/3)
+	bytes += namedBytes(below, top, 1) - namedBytes(below, top, 3)
+	if below > 0 {
+		bytes += namedBytes(below-1, below, 1)
+	}
+	if below > 1 {
+		bytes += namedBytes(0, 1, 1)
+	}
+	bytes-- // no separator at the end of a field
+	if failed > 0 && n > 2 {
+		bytes--
+	}
+	return saturated(bytes)
+}
+
+// namedBytes is the length of first, first+step, … below end as text, each with a
+// separator.
+func namedBytes(first, end, step int64) (bytes int64) {
+	low, high := int64(0), int64(10)
+	for digits := int64(1); low < end; digits++ {
+		if from, to := max(first, low), min(end, high); from < to {
+			below := func(i int64) int64 { return (i - first + step - 1) / step }
+			bytes += (digits + 1) * (below(to) - below(from))
+		}
+		low, high = high, 10*high
+	}
+	return bytes
+}
+
+// saturated is n as an int.
+func saturated(n int64) int { return int(min(n, math.MaxInt)) }
+
+// addSaturating adds numbers that are not negative.
+func addSaturating(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
+
+// mulSaturating multiplies numbers that are not negative.
+func mulSaturating(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
+}
