@@ -1,0 +1,308 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// Here stand the defects that event generators of this kind are known for, one
+// test each; each fails on an implementation that has the defect.
+
+// script is a Streamer whose events the test sends by hand, over the truth of a
+// fake runtime whose own events are lost.
+type script struct {
+	*plegtest.Runtime[string]
+	handle func(pleg.RuntimeEvent[string, *plegtest.Status])
+}
+
+func (s *script) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *plegtest.Status])) error {
+	s.handle = handle
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// scripted runs body over a generator that trusts the events of a script.
+func scripted(t *testing.T, body func(w *world, s *script)) {
+	t.Helper()
+	setup{}.scripted(t, body)
+}
+
+func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
+	t.Helper()
+	s.run(t, func(w *world) {
+		s := &script{Runtime: w.rt}
+		gen, err := pleg.NewGenerator(w.rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.all.Go(func() { w.rt.Watch(w.ctx, "watcher", w.cache, 0) })
+		w.start()
+		w.read("listener", 0)
+		w.pass(10 * time.Second)
+		body(w, s)
+	})
+}
+
+// event makes an event of pod p that shows containers in states.
+func event(container string, kind pleg.RuntimeEventType, at time.Time, shows *plegtest.Status) pleg.RuntimeEvent[string, *plegtest.Status] {
+	e := pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "p", Container: container, Type: kind, At: at}
+	if shows != nil {
+		e.Seen = &pleg.Observation[string, *plegtest.Status]{Pod: pleg.Pod[string]{ID: "p", Containers: shows.Listed}, Status: shows}
+	}
+	return e
+}
+
+// A key that nobody has looked at is not one without containers: a wait for it
+// waits, and Get says that nothing is known. (kubernetes#120941: a miss answered
+// as "no containers", so that static pods failed to start)
+func TestMissIsNotAbsence(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		if e := w.cache.Get("p"); e.Present || !e.Modified.IsZero() {
+			t.Errorf("before any list: %+v", e)
+		}
+		begin := time.Now()
+		done := make(chan pleg.Entry[*plegtest.Status], 1)
+		w.all.Go(func() {
+			e, _ := w.cache.GetNewerThan(w.ctx, "p", begin)
+			done <- e
+		})
+		w.pass(time.Second)
+		w.up("a")
+		w.start()
+		if e := <-done; !e.Present || e.Status.Version != 2 {
+			t.Errorf("the wait returned %+v", e)
+		}
+	})
+}
+
+// A wait on a pod whose event never comes ends all the same, soon.
+// (kubernetes#124704: pod workers stuck at GetNewerThan)
+func TestLostEventEndsNoWait(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		w.rt.Exit("p", "a")
+		begin := time.Now()
+		e, err := w.rt.Wait(w.ctx, w.cache, "p", 2*time.Second)
+		if err != nil || e.Status.Version != 3 || time.Since(begin) > 3*time.Second {
+			t.Errorf("after %v: %+v, %v", time.Since(begin), e, err)
+		}
+	})
+}
+
+// Stamps in seconds where nanoseconds are due make no status stale.
+// (kubernetes#127814: nanoseconds read as seconds)
+func TestSecondsForNanoseconds(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		setup{stream: true, faults: plegtest.Faults{Seconds: 1}, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
+			w.start()
+			w.pass(10 * time.Second)
+			w.up("a")
+			w.shows("a:running")
+			w.pass(time.Second)
+			w.rt.Exit("p", "a")
+			w.shows("a:exited")
+			if n := w.gen.Stats().EventLatency.Count(); n != 0 {
+				t.Errorf("%d latencies of stamps of 1970", n)
+			}
+		})
+	}
+}
+
+// A clock that was stepped back, by an hour or a day, blocks no pod: neither the
+// stamps before the step, which are in the future now, nor those after it.
+// (kubernetes#134153)
+func TestClockSteppedBack(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, 24 * time.Hour, time.Minute} {
+		scripted(t, func(w *world, s *script) {
+			w.up("a")
+			truth := w.rt.Truth()["p"]
+			s.handle(event("a", pleg.RuntimeStarted, time.Now().Add(step), truth)) // stamped before the step
+			w.shows("a:running")
+			w.pass(time.Second)
+			w.rt.Exit("p", "a")
+			s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+			w.shows("a:exited")
+			w.rt.Create("p", "b")
+			s.handle(event("b", pleg.RuntimeCreated, time.Now().Add(-step), w.rt.Truth()["p"])) // by a clock that is behind
+			w.shows("a:exited b:created")
+		})
+	}
+	setup{stream: true, faults: plegtest.Faults{Step: 1}}.run(t, func(w *world) {
+		w.start()
+		w.pass(10 * time.Second)
+		w.up("a")
+		w.shows("a:running")
+		w.rt.Exit("p", "a")
+		w.shows("a:exited")
+	})
+}
+
+// A reader that does not keep up loses no exit, however many events there are.
+// (kubernetes#72482: a full channel loses an exit for ever)
+func TestFullChannelLosesNoExit(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.start()
+		w.pass(2 * time.Second)
+		gate := make(chan struct{})
+		heard := map[string]bool{}
+		w.all.Go(func() {
+			for e := range w.gen.Events(w.ctx) {
+				heard[e.Pod] = heard[e.Pod] || e.Type == pleg.PodSync || e.Type == pleg.ContainerDied
+				<-gate
+			}
+		})
+		for i := range 3000 {
+			id := fmt.Sprint("p", i)
+			w.rt.Create(id, "c")
+			w.rt.Start(id, "c")
+			if i%100 == 0 {
+				w.pass(100 * time.Millisecond)
+			}
+		}
+		w.pass(time.Second)
+		for i := range 3000 {
+			w.rt.Exit(fmt.Sprint("p", i), "c")
+		}
+		w.pass(time.Second)
+		close(gate)
+		w.pass(time.Second)
+		for i := range 3000 {
+			if !heard[fmt.Sprint("p", i)] {
+				t.Fatalf("the exit in p%d was never heard of", i)
+			}
+		}
+	})
+}
+
+// An event may carry older contents under its newer stamp, and even list a
+// container that is gone. (containerd: 6 of 1440 events)
+func TestNewerStampOlderContents(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		read := w.read("reader", 0)
+		w.up("a")
+		old := w.rt.Truth()["p"]
+		s.handle(event("a", pleg.RuntimeStarted, time.Now(), old))
+		w.pass(time.Second)
+		w.up("b")
+		w.rt.Exit("p", "a")
+		w.gen.Relist(w.ctx)
+		w.shows("a:exited b:running")
+		w.pass(time.Second)
+		for _, stale := range []pleg.RuntimeEvent[string, *plegtest.Status]{
+			event("a", pleg.RuntimeStopped, time.Now(), old),                                                    // shows a running, and no b
+			event("b", pleg.RuntimeStarted, time.Now(), old),                                                    // shows no b at all
+			event("z", pleg.RuntimeDeleted, time.Now(), &plegtest.Status{Listed: w.rt.Truth()["p"].Listed[1:]}), // shows no a
+		} {
+			s.handle(stale)
+			w.shows("a:exited b:running")
+			w.pass(time.Second)
+		}
+		w.rt.Remove("p", "a")
+		w.gen.Relist(w.ctx)
+		w.shows("b:running")
+		w.pass(time.Second)
+		s.handle(event("b", pleg.RuntimeStarted, time.Now(), &plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateExited}, {ID: "b", State: pleg.StateRunning}}}))
+		w.shows("b:running")
+		equal(t, "events", without(read(), "p:sync"), "p:started a p:died a p:started b p:removed a")
+	})
+}
+
+// without drops a word: a spurious PodSync is harmless.
+func without(words, word string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(words, word, "")), " ")
+}
+
+// Events of before a subscription are replayed to it. They bring nothing back
+// and are told to nobody. (containerd)
+func TestReplay(t *testing.T) {
+	for _, listless := range []bool{false, true} {
+		setup{stream: true, listless: listless, faults: plegtest.Faults{Replay: 1}, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
+			w.start()
+			w.all.Go(func() { w.rt.Watch(w.ctx, "watcher", w.cache, 0) })
+			read := w.read("reader", 0)
+			w.pass(5 * time.Second)
+			w.up("a")
+			w.pass(time.Second)
+			w.rt.Exit("p", "a")
+			w.pass(time.Second)
+			w.rt.Remove("p", "a")
+			w.pass(5 * time.Second)
+			w.rt.Disconnect()
+			w.pass(5 * time.Second)
+			w.shows("gone")
+			if got := without(read(), "p:sync"); got != "p:changed a p:started a p:died a p:removed a" && got != "p:started a p:died a p:removed a" {
+				t.Errorf("events: %s", got)
+			}
+			if w.gen.Stats().EventsReceived <= 4 {
+				t.Error("nothing was replayed")
+			}
+		})
+	}
+}
+
+// What a runtime loses right after a reconnect is found a relist period later,
+// not an evented period. (containerd)
+func TestLossAfterReconnect(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{Lose: 1}}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		w.rt.Disconnect()
+		synctest.Wait() // it is back at once, and deaf
+		w.rt.Exit("p", "a")
+		w.pass(2500 * time.Millisecond)
+		w.shows("a:exited")
+		equal(t, "streaming", w.gen.Stats().Streaming, true)
+	})
+}
+
+// What exits while the runtime is down sends no event, and is found when it is
+// back.
+func TestExitWhileDown(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		read := w.read("reader", 0)
+		w.pass(10 * time.Second)
+		w.all.Go(func() { w.rt.Restart(5 * time.Second) })
+		w.pass(time.Second)
+		w.rt.Exit("p", "a")
+		w.pass(5 * time.Second)
+		w.shows("a:exited")
+		equal(t, "events", read(), "p:sync p:died a")
+		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 1)
+	})
+}
+
+// A write that was stamped before a deletion brings nothing back; the kubelet's
+// cache accepts it.
+func TestStaleWriteAfterDeletion(t *testing.T) {
+	// Calls are slow, so that what is written in error can be seen.
+	setup{faults: plegtest.Faults{Slow: 1}}.scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.gen.Relist(w.ctx)
+		w.pass(time.Second)
+		stale := event("a", pleg.RuntimeStarted, time.Now(), w.rt.Truth()["p"])
+		w.pass(time.Second)
+		w.rt.Remove("p", "a")
+		s.handle(event("a", pleg.RuntimeDeleted, time.Now(), nil))
+		w.pass(10 * time.Second)
+		w.shows("gone")
+		s.handle(stale)
+		w.shows("gone")
+		w.gen.Relist(w.ctx)
+		w.pass(time.Second)
+		s.handle(stale)
+		w.shows("gone")
+	})
+}

@@ -1,0 +1,163 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// A world is a generator over a fake runtime, in a bubble.
+type world struct {
+	*testing.T
+	rt    *plegtest.Runtime[string]
+	cache *pleg.Cache[string, *plegtest.Status]
+	gen   *pleg.Generator[string, *plegtest.Status]
+	ctx   context.Context
+	stop  context.CancelFunc
+	all   sync.WaitGroup
+}
+
+// A setup says how to make one. The zero value: no faults, no stream.
+type setup struct {
+	faults   plegtest.Faults
+	stream   bool
+	listless bool // single pods cannot be listed
+	cache    pleg.CacheOptions[*plegtest.Status]
+	options  pleg.GeneratorOptions
+}
+
+// run runs body in a bubble, and ends the world.
+func (s setup) run(t *testing.T, body func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := s.world(t)
+		defer w.end()
+		body(w)
+	})
+}
+
+func (s setup) world(t *testing.T) *world {
+	w := &world{T: t, rt: plegtest.New[string](1, s.faults), cache: pleg.NewCache[string](s.cache)}
+	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
+	if s.listless {
+		rt = plegtest.Listless[string]{R: w.rt}
+	}
+	var stream pleg.Streamer[string, *plegtest.Status]
+	if s.stream {
+		stream = w.rt
+	}
+	gen, err := pleg.NewGenerator(rt, stream, w.cache, s.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.gen = gen
+	w.ctx, w.stop = context.WithCancel(t.Context())
+	return w
+}
+
+// start runs the generator.
+func (w *world) start() {
+	w.all.Go(func() { w.gen.Run(w.ctx) })
+	synctest.Wait()
+}
+
+// end stops everything and holds the history against the guarantees.
+func (w *world) end() {
+	w.stop()
+	w.cache.Close()
+	w.all.Wait()
+	if n := w.rt.Busy(); n != 0 {
+		w.Errorf("%d calls and streams outlive Run", n)
+	}
+	h := w.rt.History()
+	for _, v := range plegtest.Check(h) {
+		w.Error(v)
+	}
+	if w.Failed() {
+		w.Logf("history:\n%v", h)
+	}
+}
+
+// up creates and starts a container of pod p.
+func (w *world) up(container string) {
+	w.rt.Create("p", container)
+	w.rt.Start("p", container)
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// read starts a reader of Events; it sleeps for pace after every event. The
+// function that it returns says what was read so far.
+func (w *world) read(name string, pace time.Duration) func() string {
+	w.all.Go(func() { w.rt.Read(w.ctx, name, w.gen, pace) })
+	synctest.Wait()
+	return func() string {
+		synctest.Wait()
+		var b strings.Builder
+		for _, t := range w.rt.History().Told {
+			if t.Reader == name {
+				fmt.Fprintf(&b, " %s:%s%s", t.Event.Pod, short[t.Event.Type], t.Event.Container)
+			}
+		}
+		return strings.TrimSpace(b.String())
+	}
+}
+
+var short = map[pleg.EventType]string{
+	pleg.ContainerStarted: "started ", pleg.ContainerDied: "died ", pleg.ContainerRemoved: "removed ",
+	pleg.ContainerChanged: "changed ", pleg.PodSync: "sync",
+}
+
+// count is the number of calls of one kind that have begun.
+func (w *world) count(kind string) (n int) {
+	for _, c := range w.rt.History().Calls {
+		if c.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// calls is the number of lists, and of all other calls.
+func (w *world) calls() (lists, others int) {
+	return w.count("Pods"), w.count("Pod") + w.count("Status")
+}
+
+// shows checks what the cache says of pod p: its containers, or "gone".
+func (w *world) shows(want string) {
+	w.Helper()
+	synctest.Wait()
+	e := w.cache.Get("p")
+	got := "gone"
+	switch {
+	case e.Present && e.Status == nil:
+		got = "nothing"
+	case e.Present:
+		_, got, _ = strings.Cut(e.Status.String(), " ")
+	}
+	if e.Err != nil {
+		got += " " + e.Err.Error()
+	}
+	if got != want {
+		w.Errorf("at %v the cache shows %q, want %q", time.Now().Format("15:04:05.000"), got, want)
+	}
+}
+
+// equal checks that got is want.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}

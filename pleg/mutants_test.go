@@ -1,0 +1,178 @@
+package pleg_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A mutant is a way to be wrong: one change of the source, and the test that
+// has to fail because of it.
+type mutant struct {
+	name     string
+	file     string
+	old, new string // old is there once
+	test     string // a pattern for go test -run
+	in       string // the package of the test; "" is plegtest
+	want     string // a pattern that its output matches
+}
+
+const (
+	histories = "^TestHistories$"
+	cacheOnly = "^TestCacheHistories$"
+)
+
+// mutants are, first, one per guarantee that its checker catches in the
+// simulated histories, and then the known defects with their directed tests.
+var mutants = []mutant{
+	{"G1: a write is accepted whatever its time", "cache.go",
+		"if bar := c.bar(old); r.at < bar || r.at == bar && (bar == never || !inOrder && !(c.equal && old.is())) {", "if bar := c.bar(old); bar > r.at && false {",
+		cacheOnly, "", `G1: `},
+	{"G1: an event is believed whatever it shows", "evented.go",
+		"!p.containers.follows(seen, e.Container, rankTold(e.Type))", "false",
+		histories, "", `G1: `},
+	{"G2: a relist is dated by its end", "run.go",
+		"		g.cache.UpdateTime(start)", "		g.cache.UpdateTime(now)",
+		histories, "", `G2: `},
+	{"G3: deletions are not remembered", "cache.go",
+		"	case r.at <= c.floor():", "	case true:\n		c.nodes.remove(key)\n	case r.at <= c.floor():",
+		cacheOnly, "", `G3: `},
+	{"G4: a failed inspection counts", "answer.go",
+		"		r.fail(p, now)\n		p.wanted = r.next()\n		r.settle(p, o)", "		r.apply(p, o, p.containers.diff(o.seen))\n		r.recorded(p, o)\n		r.settle(p, o)",
+		histories, "", `G4: `},
+	{"G5: nobody looks after those who wait", "wait.go",
+		"			keys = append(keys, w.key)", "			keys = keys[:0]",
+		histories, "", `G5: `},
+	{"G5: a deletion wakes nobody", "cache.go",
+		"	freed := c.put(key, &record[S]{entry: Entry[S]{Modified: at}, at: i})", "	c.put(key, &record[S]{entry: Entry[S]{Modified: at}, at: i})\n	var freed *waiter[K]",
+		"^TestCacheProperties$", "pleg", `is left`},
+	{"G6: what a slow reader has no room for is dropped", "feed.go",
+		"			*slot = []Event[K]{{Pod: key, Type: PodSync}}", "			continue",
+		histories, "", `G6: .* never heard`},
+	{"G6: a watcher is not told of deletions", "watch.go",
+		"	if _, shown := w.shown[key]; !present && !shown {", "	if !present {",
+		histories, "", `G6: .* ended with`},
+	{"G7: readers remember every pod that ever was", "feed.go",
+		"		if rd.due.len() > strangers+2*r.present {", "		if rd.due.len() < 0 {",
+		"^TestChurn$", "pleg", `G7: `},
+	{"G8: events are inspected where they arrive", "run.go",
+		"func(e RuntimeEvent[K, S]) { d.g.intake", "func(e RuntimeEvent[K, S]) { d.g.runtime.Status(ctx, e.Pod); d.g.intake",
+		histories, "", `G8: `},
+	{"G9: the runtime's stamp is taken as it is", "answer.go",
+		"clean && !o.blind && stamped.Before(at) {\n		at = stamped\n	}", "clean || !o.blind && !stamped.IsZero() && !a.stamp.IsZero() {\n		at, o.start = a.stamp, a.stamp\n	}",
+		histories, "", `G9: `},
+	{"G10: a state that is there still is told again", "diff.go",
+		"		if to > from {\n			list = steps", "		if to >= from {\n			list = steps",
+		histories, "", `G10: `},
+	{"G11: a missed step is not counted", "record.go",
+		"	default:\n		r.stats.MissedEvents++", "	default:",
+		histories, "", `G11: `},
+	{"G12: Run does not wait for its calls", "run.go",
+		"		d.working.Wait()\n", "",
+		histories, "", `G12: `},
+	{"G13: the period stays short", "run.go",
+		"		return g.core.o.EventedPeriod", "		return g.core.o.RelistPeriod",
+		histories, "", `G13: `},
+
+	{"kubernetes#120941: a miss is answered", "wait.go",
+		"		case max(r.when(), floor) > i:", "		case r == nil, max(r.when(), floor) > i:",
+		"^TestMissIsNotAbsence$|^TestGetNewerThanBeforeAnything$", "pleg", `FAIL: TestMissIsNotAbsence`},
+	{"kubernetes#124704: only an event ends a wait", "wait.go",
+		"			keys = append(keys, w.key)", "			keys = keys[:0]",
+		"^TestLostEventEndsNoWait$", "pleg", `FAIL: TestLostEventEndsNoWait`},
+	{"kubernetes#127814: stamps of 1970 are believed", "answer.go",
+		"clean && !o.blind && stamped.Before(at) {\n		at = stamped\n	}", "clean || !o.blind && !stamped.IsZero() && !a.stamp.IsZero() {\n		at, o.start = a.stamp, a.stamp\n	}",
+		"^TestSecondsForNanoseconds$", "pleg", `FAIL: TestSecondsForNanoseconds`},
+	{"kubernetes#129827: five attempts to connect, ever", "evented.go",
+		"		s.retryAt = now.Add(policy.Delay(s.failures))", "		s.retryAt = now\n		if s.failures >= 5 {\n			s.retryAt = now.AddDate(100, 0, 0)\n		}",
+		"^TestReconnect$", "pleg", `FAIL: TestReconnect`},
+	{"a stream that ends at once spins", "evented.go",
+		"		s.retryAt = now.Add(policy.Delay(s.failures))", "		s.retryAt = now.Add(time.Millisecond)",
+		"^TestReconnect$", "pleg", `FAIL: TestReconnect`},
+	{"kubernetes#134153: a stamp from before a step of the clock is believed", "answer.go",
+		"	at = now.Add(-min(max(age, 0), oldest))\n	return at, age >= 0 && age <= oldest", "	return stamp, age != 1",
+		"^TestClockSteppedBack$", "pleg", `FAIL: TestClockSteppedBack`},
+	{"kubernetes#72482: a full channel loses an exit", "feed.go",
+		"			*slot = append(*slot, events...)", "			if rd.due.len() < 1000 {\n				*slot = append(*slot, events...)\n			} else {\n				rd.due.drop(key)\n			}",
+		"^TestFullChannelLosesNoExit$", "pleg", `FAIL: TestFullChannelLosesNoExit`},
+	{"containerd: older contents under a newer stamp", "evented.go",
+		"!p.containers.follows(seen, e.Container, rankTold(e.Type))", "false",
+		"^TestNewerStampOlderContents$", "pleg", `FAIL: TestNewerStampOlderContents`},
+	{"containerd: replayed events are news", "evented.go",
+		"	if at.Before(p.at) || !at.After(p.until) || !p.containers.follows(seen, e.Container, rankTold(e.Type)) {", "	if at = now; false {",
+		"^TestReplay$|^TestStaleWriteAfterDeletion$", "pleg", `FAIL: TestStaleWriteAfterDeletion`},
+	{"containerd: the first connection after a loss is relied upon at once", "evented.go",
+		"	if s.again {", "	if false {",
+		"^TestLossAfterReconnect$", "pleg", `FAIL: TestLossAfterReconnect`},
+	{"a lost stream waits for the long period", "run.go",
+		"		g.core.listNow = true\n", "",
+		"^TestStreamLost$", "pleg", `FAIL: TestStreamLost`},
+	{"a lost stream is an illness", "generator.go",
+		"	if g.changed.After(last) {", "	if false {",
+		"^TestHealthy$", "pleg", `FAIL: TestHealthy`},
+}
+
+// TestMutants checks that every mutant still is one. With PLEG_MUTANTS=1 it
+// also builds each and runs the test that has to fail; that takes minutes.
+func TestMutants(t *testing.T) {
+	full := os.Getenv("PLEG_MUTANTS") != ""
+	caught := map[string]bool{}
+	for _, m := range mutants {
+		source, err := os.ReadFile(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), m.old); n != 1 {
+			t.Errorf("%s: %s has %q %d times", m.name, m.file, m.old, n)
+			continue
+		}
+		guarantee, _, _ := strings.Cut(m.name, ":")
+		caught[guarantee] = true
+		if full {
+			t.Run(m.name, func(t *testing.T) { m.kill(t, strings.Replace(string(source), m.old, m.new, 1)) })
+		}
+	}
+	for i := range 13 {
+		if g := fmt.Sprintf("G%d", i+1); !caught[g] {
+			t.Errorf("no mutant of %s", g)
+		}
+	}
+}
+
+// kill runs the mutant's test over the changed source.
+func (m mutant) kill(t *testing.T, source string) {
+	dir := t.TempDir()
+	changed, overlay := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json")
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{changed: []byte(source), overlay: replace} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"test", "-overlay", overlay, "-count=1", "-timeout=60s", "-run", m.test}
+	if m.in == "" {
+		args = append(args, "./plegtest", "-rapid.checks=2000")
+	} else {
+		args = append(args, ".", "-rapid.checks=200")
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "-rapid.nofailfile", "-rapid.shrinktime=1s")...)
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		t.Error("it survives")
+	case !regexp.MustCompile(m.want).Match(out):
+		t.Errorf("it dies without %q:\n%.3000s", m.want, out)
+	}
+}

@@ -1,0 +1,145 @@
+// Package pleg knows what the pods of a node are doing: a status cache whose
+// writes are ordered by the time of their observation, and the generator of pod
+// lifecycle events that fills it, by relisting and from a runtime's event stream
+// (KEP-3386, "Kubelet Evented PLEG").
+//
+// Implement Runtime over whatever runs the containers, and Streamer too if it
+// can tell of changes; make a Cache and a Generator over them; call Run; then
+// range over Events, and ask the Cache.
+//
+//	cache := pleg.NewCache[string](pleg.CacheOptions[*Status]{})
+//	gen, err := pleg.NewGenerator(runtime, stream, cache, pleg.GeneratorOptions{})
+//	go gen.Run(ctx)
+//	for e := range gen.Events(ctx) {
+//		status := cache.Get(e.Pod)
+//		...
+//	}
+//
+// It knows no Kubernetes types: a pod is any comparable key, a status any type.
+package pleg
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors of this package, and two that a Runtime and a Streamer answer with.
+var (
+	ErrClosed      = errors.New("pleg: the cache is closed")
+	ErrNotFound    = errors.New("pleg: no such pod")
+	ErrUnsupported = errors.New("pleg: the runtime has no event stream")
+)
+
+// State is what a container does. Containers go through the states in order and
+// never back; their ids are never used again. The zero value is StateUnknown.
+type State int
+
+// The states in order. StateUnknown says nothing and takes nothing back; so does
+// any other number.
+const (
+	StateUnknown State = iota
+	StateCreated
+	StateRunning
+	StateExited
+)
+
+// String returns the state in lower case.
+func (s State) String() string { return rankOf(s).String() }
+
+// Container is a container as a runtime lists it.
+type Container struct {
+	ID    string
+	State State
+}
+
+// Pod is a pod as a runtime lists it. A sandbox is listed as one of its
+// containers, as the kubelet does.
+type Pod[K comparable] struct {
+	ID         K
+	Containers []Container
+}
+
+// EventType is the kind of an Event; the strings are the kubelet's.
+type EventType string
+
+// The kinds of events. PodSync says that something about the pod may have
+// changed and that its status is worth a look.
+const (
+	ContainerStarted EventType = "ContainerStarted" // it runs
+	ContainerDied    EventType = "ContainerDied"    // it has exited, or is gone without having been seen so
+	ContainerRemoved EventType = "ContainerRemoved" // it is gone
+	ContainerChanged EventType = "ContainerChanged" // it was created, or its state is unknown
+	PodSync          EventType = "PodSync"
+)
+
+// Event is one step in the life of a pod. Container is empty in a PodSync.
+type Event[K comparable] struct {
+	Pod       K
+	Type      EventType
+	Container string
+}
+
+// Runtime is what the caller implements: a view of what runs the pods. Its
+// methods are called from several goroutines at once and should end when their
+// context does: a call that does not holds its place, and Run back.
+type Runtime[K comparable, S any] interface {
+	// Pods lists every pod and container the runtime knows. The Generator keeps
+	// nothing of the slices.
+	Pods(ctx context.Context) ([]Pod[K], error)
+	// Status returns the details of a pod and the runtime's own stamp of them,
+	// zero if it has none; ErrNotFound when the pod is gone.
+	Status(ctx context.Context, pod K) (S, time.Time, error)
+}
+
+// PodLister is implemented by a Runtime that can list one pod for less than all
+// of them. Without it every event costs a full list.
+type PodLister[K comparable] interface {
+	// Pod lists one pod, as Pods would; ErrNotFound when it is gone.
+	Pod(ctx context.Context, pod K) (Pod[K], error)
+}
+
+// ContainerLister is implemented by a status type that shows the containers of
+// its pod: all that Pods lists, in their states. Without it the Generator takes
+// the list made before the status for what the status shows, so a container that
+// comes and goes in between may stay in the status until the pod changes again.
+type ContainerLister interface {
+	Containers() []Container
+}
+
+// Streamer is implemented by a Runtime that can also tell of changes (KEP-3386,
+// "GetContainerEvents").
+type Streamer[K comparable, S any] interface {
+	// Events calls handle for every event until the stream ends or ctx does, and
+	// says why; ErrUnsupported: the runtime has no stream. handle never blocks
+	// and may be called by several goroutines. Who learns when the subscription
+	// has come to life may say so by handling an event that names no pod.
+	Events(ctx context.Context, handle func(RuntimeEvent[K, S])) error
+}
+
+// RuntimeEventType is what happened to a container; the numbers are the CRI's.
+type RuntimeEventType int
+
+// The kinds of runtime events. Any other number still asks for a relist.
+const (
+	RuntimeCreated RuntimeEventType = iota
+	RuntimeStarted
+	RuntimeStopped
+	RuntimeDeleted
+)
+
+// RuntimeEvent is what a runtime tells. One that names no pod (the zero key)
+// asks for a full relist.
+type RuntimeEvent[K comparable, S any] struct {
+	Pod       K
+	Container string
+	Type      RuntimeEventType
+	At        time.Time          // the runtime's own stamp; zero if it has none
+	Seen      *Observation[K, S] // the pod as of At, if the runtime sends it
+}
+
+// Observation is a pod as a runtime event carries it.
+type Observation[K comparable, S any] struct {
+	Pod    Pod[K]
+	Status S
+}

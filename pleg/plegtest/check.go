@@ -1,0 +1,324 @@
+package plegtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// Guarantees is the number of guarantees of pleg.Generator; they count from 1.
+const Guarantees = 13
+
+// Violation is a place where a history breaks a guarantee.
+type Violation struct {
+	Guarantee int // 1 to Guarantees
+	Text      string
+}
+
+func (v Violation) String() string { return fmt.Sprintf("G%d: %s", v.Guarantee, v.Text) }
+
+// Report is the outcome of all checkers over one history.
+type Report struct {
+	Violations []Violation
+	Checks     [Guarantees + 1]int // evaluated, by guarantee
+}
+
+// Check holds a history against the guarantees of pleg.Generator and returns
+// where it breaks them.
+func Check[K comparable](h History[K]) []Violation { return Inspect(h).Violations }
+
+// Inspect is Check, and counts what was checked.
+func Inspect[K comparable](h History[K]) Report {
+	x := &inspection[K]{History: h, truth: map[K][]Change[K]{}}
+	for _, c := range h.Changes {
+		x.truth[c.Pod] = append(x.truth[c.Pod], c)
+	}
+	for _, check := range []func(){
+		x.states, x.freshness, x.absence, x.equality, x.waits, x.readers, x.memory,
+		x.intake, x.once, x.accounts, x.leftovers, x.idleness,
+	} {
+		check()
+	}
+	return x.report
+}
+
+// An inspection is the run of the checkers over one history.
+type inspection[K comparable] struct {
+	History[K]
+	truth  map[K][]Change[K] // by pod; place i has version i+1
+	report Report
+}
+
+// check counts one evaluation of a guarantee and notes a violation.
+func (x *inspection[K]) check(guarantee int, ok bool, format string, args ...any) {
+	x.report.Checks[guarantee]++
+	if !ok {
+		x.report.Violations = append(x.report.Violations, Violation{guarantee, fmt.Sprintf(format, args...)})
+	}
+}
+
+// version returns the first version from min on in which pod was as s shows it,
+// nil: not there; -1 if there is none. Version 0 is before the pod was created.
+func (x *inspection[K]) version(pod K, s *Status, min int) int {
+	for v := min; v <= len(x.truth[pod]); v++ {
+		var was *Status
+		if v > 0 {
+			was = x.truth[pod][v-1].Status
+		}
+		if was == nil && s == nil || was != nil && s != nil && slices.Equal(was.Listed, s.Listed) {
+			return v
+		}
+	}
+	return -1
+}
+
+// ended is when a version was replaced by the next, zero if it was not.
+func (x *inspection[K]) ended(pod K, version int) time.Time {
+	if t := x.truth[pod]; version < len(t) {
+		return t[version].At
+	}
+	return time.Time{}
+}
+
+// G1: the states that a reader sees of a pod are a subsequence of the truth.
+func (x *inspection[K]) states() {
+	type place struct {
+		reader string
+		pod    K
+	}
+	at := map[place]int{}
+	for _, v := range x.Views {
+		p, s := place{v.Reader, v.Pod}, v.Entry.Status
+		if !v.Entry.Present {
+			s = nil
+		} else if s == nil {
+			x.check(1, v.Entry.Err != nil, "%s saw pod %v without a status", v.Reader, v.Pod)
+			continue
+		}
+		version := x.version(v.Pod, s, at[p])
+		x.check(1, version >= 0, "%s saw pod %v at %v as %v, after version %d", v.Reader, v.Pod, v.At, s, at[p])
+		at[p] = max(at[p], version)
+	}
+}
+
+// G2: what a wait returned was the truth at some moment after its min. An entry
+// with an error says itself that it may not be.
+func (x *inspection[K]) freshness() {
+	for _, w := range x.Waits {
+		if w.End.IsZero() || w.Err != nil || w.Entry.Err != nil {
+			continue
+		}
+		x.check(2, w.Entry.Modified.After(w.Min), "a wait for pod %v newer than %v returned what is known as of %v", w.Pod, w.Min, w.Entry.Modified)
+		x.check(2, x.held(w.Pod, w.Entry, w.Min), "a wait for pod %v newer than %v returned %+v, which was over", w.Pod, w.Min, w.Entry)
+	}
+}
+
+// held reports whether what e shows of pod was the truth at some moment after t.
+func (x *inspection[K]) held(pod K, e pleg.Entry[*Status], t time.Time) bool {
+	s := e.Status
+	if !e.Present {
+		s = nil
+	}
+	for v := x.version(pod, s, 0); v >= 0; v = x.version(pod, s, v+1) {
+		if end := x.ended(pod, v); end.IsZero() || end.After(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// G3: what a reader saw gone stays gone.
+func (x *inspection[K]) absence() {
+	type place struct {
+		reader string
+		ref    Ref[K]
+	}
+	there := map[string]map[K]*Status{}
+	gone := map[place]bool{}
+	for _, v := range x.Views {
+		if there[v.Reader] == nil {
+			there[v.Reader] = map[K]*Status{}
+		}
+		var now []pleg.Container
+		if v.Entry.Present && v.Entry.Status != nil {
+			now = v.Entry.Status.Listed
+		}
+		for _, c := range now {
+			x.check(3, !gone[place{v.Reader, Ref[K]{v.Pod, c.ID}}], "%s saw container %s of pod %v come back at %v", v.Reader, c.ID, v.Pod, v.At)
+		}
+		if before := there[v.Reader][v.Pod]; before != nil {
+			for _, c := range before.Listed {
+				if !slices.ContainsFunc(now, func(d pleg.Container) bool { return d.ID == c.ID }) {
+					gone[place{v.Reader, Ref[K]{v.Pod, c.ID}}] = true
+				}
+			}
+		}
+		there[v.Reader][v.Pod] = v.Entry.Status
+		if !v.Entry.Present {
+			there[v.Reader][v.Pod] = nil
+		}
+	}
+}
+
+// G4 and G9: the cache equals the truth where that was due.
+func (x *inspection[K]) equality() {
+	for _, f := range x.Finals {
+		if f.Guarantee == 0 {
+			continue
+		}
+		for pod, s := range f.Truth {
+			e := f.Cache[pod]
+			x.check(f.Guarantee, e.Present && e.Err == nil && e.Status != nil && slices.Equal(e.Status.Listed, s.Listed),
+				"at %v pod %v is at version %d, in the cache: %+v", f.At, pod, s.Version, e)
+		}
+		for pod := range f.Cache {
+			x.check(f.Guarantee, f.Truth[pod] != nil, "at %v pod %v is gone, in the cache it is not", f.At, pod)
+		}
+	}
+}
+
+// G5: every wait has ended, and within its limit from its start or the last
+// trouble in it.
+func (x *inspection[K]) waits() {
+	for _, w := range x.Waits {
+		if w.End.IsZero() {
+			x.check(5, false, "a wait for pod %v since %v has not ended", w.Pod, w.Start)
+			continue
+		}
+		x.check(5, w.Err == nil || errors.Is(w.Err, pleg.ErrClosed) || w.Entry == pleg.Entry[*Status]{}, "a wait for pod %v returned data and %v", w.Pod, w.Err)
+		if w.Limit == 0 || w.Err != nil {
+			continue
+		}
+		since := w.Start
+		for _, t := range x.Trouble {
+			if t.After(since) && !t.After(w.End) {
+				since = t
+			}
+		}
+		x.check(5, w.End.Sub(since) <= w.Limit, "a wait for pod %v lasted from %v to %v, %v after the last trouble; the limit is %v", w.Pod, w.Start, w.End, w.End.Sub(since), w.Limit)
+	}
+}
+
+// G6: every reader ends with the cache's state, and hears of every exit of a
+// container that the runtime has shown.
+func (x *inspection[K]) readers() {
+	heard := map[string]map[Ref[K]]time.Time{} // the last word, by reader; container "" for PodSync
+	for _, t := range x.Told {
+		if heard[t.Reader] == nil {
+			heard[t.Reader] = map[Ref[K]]time.Time{}
+		}
+		switch t.Event.Type {
+		case pleg.PodSync, pleg.ContainerDied:
+			heard[t.Reader][Ref[K]{t.Event.Pod, t.Event.Container}] = t.At
+		}
+	}
+	var none K
+	for _, f := range x.Finals {
+		for reader, view := range f.Readers {
+			x.check(6, len(view) == len(f.Cache), "%s ended with %d pods, the cache with %d", reader, len(view), len(f.Cache))
+			for pod, e := range f.Cache {
+				x.check(6, view[pod].Status == e.Status && view[pod].Err == e.Err, "%s ended with %+v for pod %v, the cache has %+v", reader, view[pod], pod, e)
+			}
+		}
+		for _, reader := range f.EventsRead {
+			for _, c := range x.exits() {
+				if c.At.After(f.At) || !c.At.After(x.Readers[reader]) {
+					continue
+				}
+				told := slices.ContainsFunc([]Ref[K]{{c.Pod, c.Container}, {c.Pod, ""}, {none, ""}}, func(ref Ref[K]) bool {
+					at, ok := heard[reader][ref]
+					return ok && !at.Before(c.At)
+				})
+				x.check(6, told, "%s never heard of the exit of container %s of pod %v at %v", reader, c.Container, c.Pod, c.At)
+			}
+		}
+	}
+}
+
+// exits are the changes by which containers ended that were shown to be there.
+func (x *inspection[K]) exits() (list []Change[K]) {
+	over := map[Ref[K]]bool{}
+	for _, c := range x.Changes {
+		ref := Ref[K]{c.Pod, c.Container}
+		if _, shown := x.Shown[ref]; shown && !over[ref] && (c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted) {
+			over[ref] = true
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// G7: what is held for late things and slow readers is bounded by the pods.
+func (x *inspection[K]) memory() {
+	for _, s := range x.Samples {
+		bound := (1 + s.Readers) * (2*1024 + 4*(s.Stats.Pods+s.Stats.Containers))
+		x.check(7, s.Stats.Backlog <= bound, "at %v %d things are held for %d pods and %d containers", s.At, s.Stats.Backlog, s.Stats.Pods, s.Stats.Containers)
+	}
+}
+
+// G8: no time passes while an event is handed over.
+func (x *inspection[K]) intake() {
+	for _, d := range x.Deliveries {
+		x.check(8, d.Took < time.Millisecond, "the event of container %s of pod %v took %v to hand over", d.Event.Container, d.Event.Pod, d.Took)
+	}
+}
+
+// G10: a reader hears of a container at most one start and one death, and of
+// nothing after its removal.
+func (x *inspection[K]) once() {
+	type place struct {
+		reader string
+		event  pleg.Event[K]
+	}
+	count := map[place]int{}
+	for _, t := range x.Told {
+		e := t.Event
+		removed := place{t.Reader, pleg.Event[K]{Pod: e.Pod, Type: pleg.ContainerRemoved, Container: e.Container}}
+		switch e.Type {
+		case pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved:
+			count[place{t.Reader, e}]++
+			x.check(10, count[place{t.Reader, e}] == 1, "%s heard %s of container %s of pod %v %d times", t.Reader, e.Type, e.Container, e.Pod, count[place{t.Reader, e}])
+			x.check(10, e.Type == pleg.ContainerRemoved || count[removed] == 0, "%s heard %s of container %s of pod %v after its removal", t.Reader, e.Type, e.Container, e.Pod)
+		}
+	}
+}
+
+// G11: every step that a relist found is accounted for.
+func (x *inspection[K]) accounts() {
+	for _, s := range x.Samples {
+		found, told := s.Stats.Transitions, s.Stats.ReportedEvents+s.Stats.MissedEvents
+		x.check(11, found >= told && (found == told || !s.Settled), "at %v relists have found %d steps, told and missed are %d", s.At, found, told)
+	}
+}
+
+// G12: no call outlives Run.
+func (x *inspection[K]) leftovers() {
+	if x.RunEnded.IsZero() {
+		return
+	}
+	for _, c := range x.Calls {
+		x.check(12, !c.End.IsZero() && !c.End.After(x.RunEnded), "a call of %s, begun at %v, had not returned when Run had", c.Kind, c.Start)
+	}
+}
+
+// G13: an idle time costs one list per period and no status.
+func (x *inspection[K]) idleness() {
+	for _, idle := range x.Idles {
+		lists, others := 0, 0
+		for _, c := range x.Calls {
+			switch {
+			case c.Start.Before(idle.From) || !c.Start.Before(idle.To):
+			case c.Kind == "Pods":
+				lists++
+			default:
+				others++
+			}
+		}
+		limit := int(idle.To.Sub(idle.From)/idle.Period) + 1
+		x.check(13, lists <= limit, "%d lists from %v to %v, the limit is %d", lists, idle.From, idle.To, limit)
+		x.check(13, others == 0, "%d calls of Pod and Status from %v to %v", others, idle.From, idle.To)
+	}
+}

@@ -1,0 +1,415 @@
+package plegtest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+	"pgregory.net/rapid"
+)
+
+// A mode is what is under test.
+type mode struct {
+	name   string
+	stream bool // events are listened to
+	trust  bool
+	single bool // one pod can be listed
+	short  bool // periods that make lists and events meet often
+	pace   time.Duration
+}
+
+var modes = []mode{
+	{name: "generic"},
+	{name: "generic, single pods", single: true},
+	{name: "hints", stream: true, single: true},
+	{name: "hints without single pods", stream: true},
+	{name: "trusted events", stream: true, single: true, trust: true},
+	{name: "both", stream: true, single: true, trust: true, short: true},
+	{name: "slow readers", stream: true, single: true, short: true, pace: 7 * time.Second},
+}
+
+// totals add up what was injected and checked.
+type totals struct {
+	mu        sync.Mutex
+	histories int
+	changes   int
+	injected  map[string]int
+	checks    [plegtest.Guarantees + 1]int
+	failures  map[string]string // the first failure of each mode: the scheduler may not show it again
+}
+
+func (s *totals) add(h plegtest.History[string], r plegtest.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.histories++
+	s.changes += len(h.Changes)
+	for name, n := range h.Injected {
+		s.injected[name] += n
+	}
+	for i, n := range r.Checks {
+		s.checks[i] += n
+	}
+}
+
+// TestHistories runs random scripts under random faults and holds each history
+// against the guarantees. It is a hundred histories per mode; for 21,000 in all
+// run it with -rapid.checks=3000.
+func TestHistories(t *testing.T) {
+	sum := &totals{injected: map[string]int{}, failures: map[string]string{}}
+	t.Run("modes", func(t *testing.T) {
+		for _, m := range modes {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, func(t *rapid.T) {
+					var h plegtest.History[string]
+					rapid.SyncTest(t, func(t *rapid.T) { h = simulate(t, m) })
+					report := plegtest.Inspect(h)
+					sum.add(h, report)
+					for _, v := range report.Violations {
+						t.Errorf("%v", v)
+					}
+					if len(report.Violations) > 0 {
+						sum.fail(m.name, fmt.Sprintf("%v\nhistory:\n%v", report.Violations, h))
+					}
+				})
+			})
+		}
+	})
+	for name, failure := range sum.failures {
+		t.Logf("%s: %s", name, failure)
+	}
+	if !t.Failed() {
+		sum.print(t)
+	}
+}
+
+func (s *totals) fail(name, failure string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failures[name] == "" {
+		s.failures[name] = failure
+	}
+}
+
+// print prints the table, in which a zero fails.
+func (s *totals) print(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d histories with %d changes\n", s.histories, s.changes)
+	for _, name := range plegtest.FaultNames() {
+		fmt.Fprintf(&b, "%12d  %s\n", s.injected[name], name)
+		if s.injected[name] == 0 {
+			t.Errorf("fault %q was never injected", name)
+		}
+	}
+	for i := 1; i <= plegtest.Guarantees; i++ {
+		fmt.Fprintf(&b, "%12d  checks of G%d\n", s.checks[i], i)
+		if s.checks[i] == 0 {
+			t.Errorf("G%d was never checked", i)
+		}
+	}
+	t.Log(b.String())
+	for name := range s.injected {
+		if !slices.Contains(plegtest.FaultNames(), name) {
+			t.Errorf("fault %q has no name", name)
+		}
+	}
+}
+
+// drawFaults draws each fault to be off, rare or frequent.
+func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
+	rate := rapid.SampledFrom([]float64{0, 0, 0.05, 0.3})
+	f.Error, f.Slow = rate.Draw(t, "error"), rate.Draw(t, "slow")
+	f.Hang, f.Deaf = rate.Draw(t, "hang")/5, rate.Draw(t, "deaf")
+	f.Unstamped, f.Seconds = rate.Draw(t, "unstamped"), rate.Draw(t, "seconds")
+	f.Future, f.Step = rate.Draw(t, "future"), rate.Draw(t, "step")
+	if m.stream {
+		f.Drop, f.Duplicate = rate.Draw(t, "drop"), rate.Draw(t, "duplicate")
+		f.Late, f.Reorder = rate.Draw(t, "late"), rate.Draw(t, "reorder")
+		f.Stale, f.Bare = rate.Draw(t, "stale"), rate.Draw(t, "bare")
+		f.Nameless, f.Strange = rate.Draw(t, "nameless"), rate.Draw(t, "strange")
+		f.Disconnect, f.EndAtOnce = rate.Draw(t, "disconnect")/2, rate.Draw(t, "endAtOnce")
+		f.Replay, f.Lose = rate.Draw(t, "replay"), rate.Draw(t, "lose")
+	}
+	return f
+}
+
+// A world is one simulation.
+type world struct {
+	m      mode
+	rt     *plegtest.Runtime[string]
+	cache  *pleg.Cache[string, *plegtest.Status]
+	gen    *pleg.Generator[string, *plegtest.Status]
+	ctx    context.Context
+	all    sync.WaitGroup
+	limit  time.Duration // of waits
+	ids    int
+	live   map[string][]string // containers by pod, as driven
+	names  []string            // of readers
+	period time.Duration
+}
+
+const waitLimit = 2 * time.Second
+
+func simulate(t *rapid.T, m mode) plegtest.History[string] {
+	f := drawFaults(t, m)
+	w := &world{m: m, rt: plegtest.New[string](rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, limit: 2*waitLimit + time.Second}
+	if f.Slow > 0 || f.Hang > 0 || f.Error > 0 {
+		w.limit = 45 * time.Second
+	}
+	w.cache = pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{AcceptEqual: rapid.Bool().Draw(t, "equal")})
+	o := pleg.GeneratorOptions{TrustEvents: m.trust, WaitLimit: waitLimit, RelistThreshold: 20 * time.Second, EventedPeriod: 60 * time.Second}
+	if m.short {
+		o.EventedPeriod = 3 * time.Second
+	}
+	w.period = time.Second
+	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
+	if !m.single {
+		rt = plegtest.Listless[string]{R: w.rt}
+	}
+	var stream pleg.Streamer[string, *plegtest.Status]
+	if m.stream {
+		stream = w.rt
+		w.period = o.EventedPeriod
+	}
+	gen, err := pleg.NewGenerator(rt, stream, w.cache, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.gen = gen
+	ctx, cancel := context.WithCancel(t.Context())
+	w.ctx = ctx
+	defer w.all.Wait()
+	defer w.cache.Close()
+	defer cancel()
+	for range rapid.IntRange(0, 3).Draw(t, "before") {
+		w.change(t)
+	}
+	w.all.Go(func() {
+		w.gen.Run(ctx)
+		w.rt.Note(func(h *plegtest.History[string]) { h.RunEnded = time.Now() })
+	})
+	w.reader(m.pace)
+	w.script(t)
+	if rapid.IntRange(0, 4).Draw(t, "abruptly") > 0 {
+		w.settle(t)
+	}
+	cancel()
+	w.cache.Close()
+	w.all.Wait()
+	return w.rt.History()
+}
+
+// script draws what happens.
+func (w *world) script(t *rapid.T) {
+	actions := []string{"change", "change", "change", "change", "sleep", "sleep", "wait", "request", "relist", "restart", "reader"}
+	if w.m.stream {
+		actions = append(actions, "disconnect", "unsupported", "burst")
+	}
+	for range rapid.IntRange(10, 60).Draw(t, "steps") {
+		switch rapid.SampledFrom(actions).Draw(t, "action") {
+		case "change":
+			w.change(t)
+		case "burst":
+			for range 5 {
+				w.change(t)
+			}
+		case "sleep":
+			time.Sleep(time.Duration(rapid.IntRange(1, 5000).Draw(t, "ms")) * time.Millisecond)
+		case "wait":
+			w.wait(t)
+		case "request":
+			w.gen.RequestRelist(w.pod(t))
+		case "relist":
+			ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+			w.gen.Relist(ctx)
+			cancel()
+		case "restart":
+			if rapid.IntRange(0, 4).Draw(t, "rarely") == 0 {
+				w.all.Go(func() { w.rt.Restart(4 * time.Second) })
+			}
+		case "disconnect":
+			w.rt.Disconnect()
+		case "unsupported":
+			if rapid.IntRange(0, 4).Draw(t, "rarely") == 0 {
+				w.rt.SetUnsupported(true)
+				w.all.Go(func() {
+					time.Sleep(5 * time.Second)
+					w.rt.SetUnsupported(false)
+				})
+			}
+		case "reader":
+			if len(w.names) < 4 {
+				w.reader(w.m.pace / 2)
+			}
+		}
+		w.sample(false)
+	}
+}
+
+func (w *world) pod(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"p", "q", "r", "s"}).Draw(t, "pod")
+}
+
+// change makes one change of the truth.
+func (w *world) change(t *rapid.T) {
+	id := w.pod(t)
+	if len(w.live[id]) == 0 || rapid.IntRange(0, 3).Draw(t, "create") == 0 {
+		w.ids++
+		c := fmt.Sprintf("%s%d", id, w.ids)
+		w.live[id] = append(w.live[id], c)
+		w.rt.Create(id, c)
+		return
+	}
+	c := rapid.SampledFrom(w.live[id]).Draw(t, "container")
+	switch rapid.IntRange(0, 3).Draw(t, "do") {
+	case 0, 1:
+		w.rt.Start(id, c)
+	case 2:
+		w.rt.Exit(id, c)
+	case 3:
+		w.rt.Remove(id, c)
+		w.live[id] = slices.DeleteFunc(w.live[id], func(x string) bool { return x == c })
+	}
+}
+
+func (w *world) wait(t *rapid.T) {
+	id := w.pod(t)
+	ctx, cancel := w.ctx, context.CancelFunc(func() {})
+	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Second)
+	}
+	w.all.Go(func() {
+		defer cancel()
+		w.rt.Wait(ctx, w.cache, id, w.limit)
+	})
+	synctest.Wait()
+}
+
+// reader starts a Watch and an Events loop.
+func (w *world) reader(pace time.Duration) {
+	watch, read := fmt.Sprintf("watcher %d", len(w.names)), fmt.Sprintf("reader %d", len(w.names)+1)
+	w.names = append(w.names, watch, read)
+	w.all.Go(func() { w.rt.Watch(w.ctx, watch, w.cache, pace) })
+	w.all.Go(func() { w.rt.Read(w.ctx, read, w.gen, pace) })
+	synctest.Wait()
+}
+
+func (w *world) sample(settled bool) {
+	stats := w.gen.Stats()
+	w.rt.Note(func(h *plegtest.History[string]) {
+		h.Samples = append(h.Samples, plegtest.Sample{At: time.Now(), Stats: stats, Readers: len(w.names), Settled: settled})
+	})
+}
+
+// settle ends the faults, in two steps, and compares.
+func (w *world) settle(t *rapid.T) {
+	w.rt.Calm(false)
+	time.Sleep(45 * time.Second) // what hangs is cancelled, backoffs are over
+	if rapid.Bool().Draw(t, "once more") {
+		w.change(t)
+	}
+	if err := w.gen.Relist(w.ctx); err != nil {
+		t.Errorf("a relist of a live runtime: %v", err)
+	}
+	w.rt.Compare(w.cache, 9)
+	w.rt.Calm(true)
+	w.change(t)
+	time.Sleep(2*w.period + 75*time.Second) // streams are back
+	w.change(t)
+	time.Sleep(w.period + time.Second)
+	w.rt.Compare(w.cache, 4)
+	w.gen.Relist(w.ctx)
+	time.Sleep(w.period + 2*time.Second)
+	w.gen.Relist(w.ctx)
+	w.sample(true)
+	from := time.Now()
+	time.Sleep(5 * w.period)
+	w.rt.Note(func(h *plegtest.History[string]) {
+		h.Idles = append(h.Idles, plegtest.Idle{From: from, To: time.Now(), Period: w.period})
+	})
+	time.Sleep(40 * w.m.pace)
+	w.rt.Compare(w.cache, 4, w.names...)
+	if err := w.gen.Healthy(); err != nil {
+		t.Errorf("after all: %v", err)
+	}
+}
+
+// TestCacheHistories feeds a cache alone: several writers with observations of
+// the truth, late and in any order, and what Watch and GetNewerThan make of it.
+func TestCacheHistories(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var h plegtest.History[string]
+		rapid.SyncTest(t, func(t *rapid.T) { h = simulateCache(t) })
+		for _, v := range plegtest.Check(h) {
+			t.Errorf("%v", v)
+		}
+	})
+}
+
+func simulateCache(t *rapid.T) plegtest.History[string] {
+	w := &world{
+		rt:    plegtest.New[string](1, plegtest.Faults{}),
+		cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{}),
+		live:  map[string][]string{},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.ctx = ctx
+	defer w.all.Wait()
+	defer w.cache.Close()
+	defer cancel()
+	for i := range 3 {
+		name := fmt.Sprintf("watcher %d", i)
+		w.names = append(w.names, name)
+		w.all.Go(func() { w.rt.Watch(ctx, name, w.cache, time.Duration(i)*time.Second) })
+	}
+	var writes sync.WaitGroup
+	for range rapid.IntRange(1, 50).Draw(t, "steps") {
+		time.Sleep(time.Duration(rapid.IntRange(1, 1000).Draw(t, "ms")) * time.Millisecond)
+		switch rapid.SampledFrom([]string{"change", "observe", "observe", "list", "wait"}).Draw(t, "action") {
+		case "change":
+			w.change(t)
+		case "observe":
+			id, late := w.pod(t), time.Duration(rapid.IntRange(0, 4000).Draw(t, "late"))*time.Millisecond
+			writes.Go(func() { w.observe(id, late) })
+		case "list":
+			// A relist that begins now ends when everything was written.
+			start := time.Now()
+			time.Sleep(time.Millisecond)
+			for _, id := range []string{"p", "q", "r", "s"} {
+				w.observe(id, 0)
+			}
+			w.cache.UpdateTime(start)
+		case "wait":
+			w.wait(t)
+		}
+	}
+	writes.Wait()
+	time.Sleep(time.Second)
+	for _, id := range []string{"p", "q", "r", "s"} {
+		w.observe(id, 0)
+	}
+	time.Sleep(time.Minute)
+	w.rt.Compare(w.cache, 4, w.names...)
+	cancel()
+	w.cache.Close()
+	w.all.Wait()
+	return w.rt.History()
+}
+
+// observe writes what is true of a pod now, later.
+func (w *world) observe(id string, late time.Duration) {
+	now, s := time.Now(), w.rt.Truth()[id]
+	time.Sleep(late)
+	if s == nil {
+		w.cache.Delete(id, now)
+	} else {
+		w.cache.Set(id, s, nil, now)
+	}
+}

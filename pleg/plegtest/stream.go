@@ -1,0 +1,201 @@
+package plegtest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// A delivery is an event on its way.
+type delivery[K comparable] struct {
+	event pleg.RuntimeEvent[K, *Status]
+	due   time.Time
+	order float64 // among those due at the same time
+}
+
+// A stream is one connection of Events.
+type stream[K comparable] struct {
+	queue []delivery[K]
+	lose  int           // events yet to be lost
+	err   error         // why it was cut
+	wake  chan struct{} // holds one token while there is something to look at
+}
+
+func (s *stream[K]) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// cut ends the streams.
+func (r *Runtime[K]) cut(err error) {
+	for _, s := range r.streams {
+		s.err = err
+		s.poke()
+	}
+	r.streams = nil
+	r.history.troubled()
+}
+
+// replayed is how many events a stream replays, or loses, at its begin.
+const replayed = 5
+
+// send sends the event of the last change of a pod, as well as the faults let
+// it.
+func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEventType) {
+	n := len(r.history.Changes)
+	roll := func(fault string, rate float64) bool {
+		return !r.quiet && r.dice.roll(rate, fault, n) && r.inject(fault)
+	}
+	if r.down || roll("drop", r.faults.Drop) {
+		return
+	}
+	e := pleg.RuntimeEvent[K, *Status]{Pod: id, Container: container, Type: kind, At: r.stamp("event", n)}
+	version := len(p.versions) - 1
+	if roll("stale", r.faults.Stale) {
+		version = max(0, version-1-int(3*r.dice.float("how", n)))
+	}
+	if s := p.versions[version]; s != nil && !roll("bare", r.faults.Bare) {
+		e.Seen = &pleg.Observation[K, *Status]{Pod: pleg.Pod[K]{ID: id, Containers: slices.Clone(s.Listed)}, Status: s}
+	}
+	switch {
+	case roll("nameless", r.faults.Nameless):
+		var none K
+		e.Pod = none
+	case roll("strange", r.faults.Strange):
+		e.Type = 99
+	}
+	delay := r.faults.Delay
+	d := delivery[K]{event: e, due: time.Now(), order: float64(n)}
+	switch {
+	case roll("late", r.faults.Late):
+		d.due = d.due.Add(time.Duration(r.dice.float("lateness", n) * float64(delay)))
+	case roll("reorder", r.faults.Reorder):
+		d.order = -d.order
+		d.due = d.due.Add(time.Duration(r.dice.float("reordering", n) * float64(delay)))
+	}
+	deliveries := []delivery[K]{d}
+	if roll("duplicate", r.faults.Duplicate) {
+		d.due = d.due.Add(time.Duration(r.dice.float("again", n) * float64(delay)))
+		deliveries = append(deliveries, d)
+	}
+	if r.log = append(r.log, d); len(r.log) > 2*replayed {
+		r.log = slices.Clone(r.log[replayed:])
+	}
+	for _, s := range r.streams {
+		if s.lose > 0 {
+			s.lose--
+			r.inject("lose")
+			continue
+		}
+		s.queue = append(s.queue, deliveries...)
+		s.poke()
+	}
+	if roll("disconnect", r.faults.Disconnect) {
+		r.cut(ErrInjected)
+	}
+}
+
+// Events streams the events of changes.
+func (r *Runtime[K]) Events(ctx context.Context, handle func(pleg.RuntimeEvent[K, *Status])) error {
+	s, err := r.connect()
+	if s == nil {
+		return err
+	}
+	defer r.disconnect(s)
+	for {
+		d, wait, err := r.next(s)
+		switch {
+		case err != nil:
+			return err
+		case wait == 0:
+			r.deliver(d, handle)
+			continue
+		}
+		select {
+		case <-s.wake:
+		case <-after(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (r *Runtime[K]) connect() (*stream[K], error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.connections++
+	r.history.Connections = append(r.history.Connections, time.Now())
+	roll := func(fault string, rate float64) bool {
+		return !r.quiet && r.dice.roll(rate, fault, r.connections) && r.inject(fault)
+	}
+	switch {
+	case r.unsupported:
+		return nil, pleg.ErrUnsupported
+	case r.down:
+		return nil, ErrDown
+	case roll("end at once", r.faults.EndAtOnce):
+		return nil, nil
+	}
+	s := &stream[K]{wake: make(chan struct{}, 1)}
+	if len(r.log) > 0 && roll("replay", r.faults.Replay) {
+		for _, d := range r.log[max(0, len(r.log)-replayed):] {
+			d.due = time.Now()
+			s.queue = append(s.queue, d)
+		}
+	}
+	if r.connections > 1 && !r.quiet && r.dice.roll(r.faults.Lose, "lose", r.connections) {
+		s.lose = replayed
+	}
+	r.streams = append(r.streams, s)
+	r.busy++
+	return s, nil
+}
+
+func (r *Runtime[K]) disconnect(s *stream[K]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy--
+	r.streams = slices.DeleteFunc(r.streams, func(x *stream[K]) bool { return x == s })
+}
+
+// next takes what is due, or tells how long to wait for it.
+func (r *Runtime[K]) next(s *stream[K]) (d delivery[K], wait time.Duration, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.err != nil {
+		return d, 0, s.err
+	}
+	if len(s.queue) == 0 {
+		return d, forever, nil
+	}
+	slices.SortStableFunc(s.queue, func(a, b delivery[K]) int {
+		if c := a.due.Compare(b.due); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.order, b.order)
+	})
+	if wait = time.Until(s.queue[0].due); wait > 0 {
+		return d, wait, nil
+	}
+	d = s.queue[0]
+	s.queue = s.queue[1:]
+	return d, 0, nil
+}
+
+// deliver hands an event over and notes how long that took.
+func (r *Runtime[K]) deliver(d delivery[K], handle func(pleg.RuntimeEvent[K, *Status])) {
+	start := time.Now()
+	handle(d.event)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Deliveries = append(r.history.Deliveries, Delivery[K]{At: start, Took: time.Since(start), Event: d.event})
+	var none K
+	if d.event.Pod != none && d.event.Type <= pleg.RuntimeDeleted {
+		r.history.shown(Ref[K]{d.event.Pod, d.event.Container})
+	}
+}

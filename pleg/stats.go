@@ -1,0 +1,64 @@
+package pleg
+
+import (
+	"slices"
+	"time"
+)
+
+// Stats counts what a Generator did since it was made. The comments name the
+// metric of KEP-3386 or of the kubelet that a field stands for. It is a plain
+// value; the zero value counts nothing.
+type Stats struct {
+	Relists        uint64    // full relists that ended well
+	RelistDuration Histogram // pleg_relist_duration_seconds
+	RelistInterval Histogram // pleg_relist_interval_seconds, from start to start
+	LastSeen       time.Time // pleg_last_seen_seconds: local start of the last relist
+
+	Streaming        bool      // the event stream is up and the long period in force
+	Connections      uint64    // evented_pleg_connection_success_count
+	ConnectionErrors uint64    // evented_pleg_connection_error_count: streams that ended, an unsupported one included
+	EventsReceived   uint64    // evented_pleg_notifications_received
+	EventLatency     Histogram // evented_pleg_connection_latency_seconds, of the believable stamps
+
+	Transitions    uint64 // steps of containers that relists found while a stream should have told of them
+	ReportedEvents uint64 // of these, told by an event
+	MissedEvents   uint64 // kube_pod_missed_events: of these, told by none; a step that a single pod's relist found counts only after the next full one
+
+	StaleWrites   uint64 // observations that lost against newer knowledge
+	SkewedWrites  uint64 // refused for a time ahead of the clock
+	Resurrections uint64 // refused because they would have brought back what is gone
+	MergedEvents  uint64 // events that became part of another because a reader, or the Generator, was behind
+
+	Pods       int // that are there, as last seen
+	Containers int // of these
+	Backlog    int // what is remembered besides: for slow readers, against late events
+}
+
+// Histogram counts durations by upper bound, in seconds: those of
+// HistogramBounds, and the rest.
+type Histogram struct {
+	Counts [15]uint64 // Counts[i]: above bound i-1, up to bound i
+	Sum    float64
+}
+
+// HistogramBounds returns the upper bounds of a Histogram's counts but the last,
+// in seconds.
+func HistogramBounds() [14]float64 {
+	return [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+}
+
+// Count returns the number of observations.
+func (h Histogram) Count() (n uint64) {
+	for _, c := range h.Counts {
+		n += c
+	}
+	return n
+}
+
+func (h *Histogram) observe(d time.Duration) {
+	bounds := HistogramBounds()
+	s := max(d, 0).Seconds()
+	i, _ := slices.BinarySearch(bounds[:], s)
+	h.Counts[i]++
+	h.Sum += s
+}
