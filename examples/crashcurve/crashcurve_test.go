@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"image/png"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden tables")
+
+// The tables of whole runs, as in testdata.
+func TestTables(t *testing.T) {
+	for _, tt := range []struct {
+		golden string
+		args   []string
+	}{
+		{"kep4603", nil},
+		{"half-node", []string{"-figure", "summary", "-pods", "55", "-requests", "4"}},
+		{"defaults", []string{"-run", "0s"}},
+		{"mix", []string{"-pods", "110", "-run", "10s", "-mix", "0.3"}},
+		{"own", []string{"-policy", "today", "-policy", "mine=1s/30s,free=1,run=1m", "-policy", "today,max=4s",
+			"-policy", "slow=10s/5m,factor=1.5,reset=1h", "-baseline", "mine", "-windows", "1s, 30s,5m,1h"}},
+		{"runs-beyond-the-reset", []string{"-policy", "today", "-policy", "pull=imagepull,reset=20m", "-run", "601s", "-until", "1h"}},
+		{"all-of-a-mix", []string{"-policy", "1s/1s,factor=1", "-mix", "1", "-pods", "3", "-until", "90s"}},
+	} {
+		t.Run(tt.golden, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if code := crashcurve(tt.args, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+				t.Fatalf("exit code %d: %s", code, &stderr)
+			}
+			file := filepath.Join("testdata", tt.golden+".txt")
+			if *update {
+				if err := os.WriteFile(file, stdout.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stdout.String(); got != string(want) {
+				t.Errorf("%s differs; if that is right, run with -update. Got:\n%s", file, got)
+			}
+		})
+	}
+}
+
+// A wrong flag is told in one line that names it.
+func TestBadFlags(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (today, reduced, imagepull, jobpod) nor INITIAL/MAX such as 1s/60s`},
+		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s`},
+		{"-policy 1s/", `invalid value "1s/" for flag -policy: "" is not a duration such as 10s`},
+		{"-policy 0s/1s", `invalid value "0s/1s" for flag -policy: 0s is below the shortest delay, 1ms`},
+		{"-policy 10s/1s", `invalid value "10s/1s" for flag -policy: Max is 1s, must be >= Initial (10s)`},
+		{"-policy 1s/99999999h", `invalid value "1s/99999999h" for flag -policy: "99999999h" is not a duration such as 10s`},
+		{"-policy 1s/999999h", `invalid value "1s/999999h" for flag -policy: 999999h is not in 0s..87600h`},
+		{"-policy =today", `invalid value "=today" for flag -policy: the name is empty`},
+		{"-policy " + strings.Repeat("n", 41) + "=today", `invalid value "` + strings.Repeat("n", 41) + `=today" for flag -policy: the name is longer than 40 letters`},
+		{"-policy today,free", `invalid value "today,free" for flag -policy: option "free" is not NAME=VALUE`},
+		{"-policy today,free=-1", `invalid value "today,free=-1" for flag -policy: option free: "-1" is not a whole number in 0..1000`},
+		{"-policy today,factor=1.001", `invalid value "today,factor=1.001" for flag -policy: option factor: "1.001" is not 1 or a number from 1.01 on`},
+		{"-policy today,factor=NaN", `invalid value "today,factor=NaN" for flag -policy: option factor: "NaN" is not 1 or a number from 1.01 on`},
+		{"-policy today,factor=Inf", `invalid value "today,factor=Inf" for flag -policy: Factor is +Inf, must be 0 (means 2) or >= 1 and finite`},
+		{"-policy today,reset=-1s", `invalid value "today,reset=-1s" for flag -policy: option reset: -1s is not in 0s..87600h`},
+		{"-policy today,jitter=1", `invalid value "today,jitter=1" for flag -policy: option jitter: there is none of that name, only max, factor, free, reset and run`},
+		{"-policy today -policy today", `-policy today: there is another one of that name, write NAME=today`},
+		{"-policy today -policy today=1s/1s", `-policy today: there is another one of that name, write NAME=1s/1s`},
+		{strings.Repeat("-policy 1s/1s ", 9), `9 policies: at most 8 can be told apart`},
+		{"-baseline mine", `-baseline mine: no policy has that name`},
+		{"-mix 1.1", `-mix 1.1: must be in 0..1`},
+		{"-mix NaN", `-mix NaN: must be in 0..1`},
+		{"-mix x", `invalid value "x" for flag -mix: parse error`},
+		{"-run -1s", `-run -1s: must be in 0s..87600h`},
+		{"-until 0s", `-until 0s: must be in 1s..87600h`},
+		{"-log z", `-log z: must be x, y, xy or none`},
+		{"-windows 1s,1s", `-windows 1s,1s: each end must be later than the one before, and above 0`},
+		{"-windows 0s", `-windows 0s: each end must be later than the one before, and above 0`},
+		{"-windows 1", `-windows 1: "1" is not a duration such as 10s`},
+		{"-pods 0", `-pods 0: must be in 1..1000000`},
+		{"-requests -1", `-requests -1: must be in 0..1000000`},
+		{"-figure x", `-figure x: must be one of summary, default, node, decay, initial, maximum, rapid, success, crossing`},
+		{"-figure node -mix 1 -run 1s", `-figure shows the KEP's policies, it cannot go with -run, -mix`},
+		{"-o curves.pdf", `-o curves.pdf: must end in .svg or .png`},
+		{"-o curves", `-o curves: must end in .svg or .png`},
+		{"-x", `flag provided but not defined: -x`},
+		{"-o x.svg y", `"y" is not a flag`},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := crashcurve(strings.Fields(tt.args), &stdout, &stderr)
+		want := "crashcurve: " + tt.want + "\nTry crashcurve -h.\n"
+		if code != exitUsage || stdout.Len() > 0 || stderr.String() != want {
+			t.Errorf("crashcurve %s: exit code %d, printed %q and\n%swant\n%s", tt.args, code, &stdout, &stderr, want)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	code := crashcurve([]string{"-h"}, &stdout, &stderr)
+	if code != exitOK || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "Usage: crashcurve") || !strings.Contains(stdout.String(), "-mix share") {
+		t.Errorf("exit code %d: %s%s", code, &stdout, &stderr)
+	}
+}
+
+// A picture that cannot be written is no success.
+func TestUnwritable(t *testing.T) {
+	var stderr bytes.Buffer
+	file := filepath.Join(t.TempDir(), "missing", "x.svg")
+	if code := crashcurve([]string{"-figure", "node", "-o", file}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), file) {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+}
+
+// The program as a user starts it, and the files it writes.
+func TestPictures(t *testing.T) {
+	folder := t.TempDir()
+	program := filepath.Join(folder, "crashcurve")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	draw := func(name string, args ...string) []byte {
+		t.Helper()
+		file := filepath.Join(folder, name)
+		if out, err := exec.Command(program, append(args, "-o", file)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		picture, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return picture
+	}
+
+	all := draw("curves.svg")
+	wellFormed(t, all)
+	for _, f := range kepFigures(1, 1) {
+		if !bytes.Contains(all, []byte(">"+f.title+"<")) {
+			t.Errorf("the picture lacks %q", f.title)
+		}
+		for _, l := range f.lines() {
+			if !bytes.Contains(all, []byte(">"+l.label+"<")) {
+				t.Errorf("the picture lacks the legend %q", l.label)
+			}
+		}
+	}
+	if again := draw("again.svg"); !bytes.Equal(all, again) {
+		t.Error("the same picture comes out differently")
+	}
+
+	one := draw("one.PNG", "-figure", "summary")
+	config, err := png.DecodeConfig(bytes.NewReader(one))
+	if err != nil || config.Width < 900 || config.Height < 500 {
+		t.Errorf("a picture of %d x %d: %v", config.Width, config.Height, err)
+	}
+
+	// What could have no place on an axis.
+	wellFormed(t, draw("odd.svg", "-policy", "<&>=1ms/1ms", "-policy", "1ms/5m,free=1000", "-policy", "1m/1m", "-until", "87600h", "-log", "xy"))
+	wellFormed(t, draw("flat.svg", "-policy", "5m/5m", "-until", "1s"))
+	wellFormed(t, draw("none.svg", "-policy", "1s/1s", "-mix", "0", "-pods", "1", "-run", "87600h", "-log", "xy"))
+}
+
+func wellFormed(t *testing.T, svg []byte) {
+	t.Helper()
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("no XML: %v", err)
+		}
+		if e, ok := token.(xml.StartElement); ok {
+			for _, a := range e.Attr {
+				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
+					t.Fatalf("element %s has %s=%q", e.Name.Local, a.Name.Local, a.Value)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+const (
+	second = time.Second
+	minute = time.Minute
+	hour   = time.Hour
+)
+
+// figure is a set of curves that are compared with each other.
+type figure struct {
+	name              string
+	title             string
+	curves            []curve
+	baseline          int             // index of the curve that the others are compared with
+	windows           []time.Duration // ends of the tables' rows
+	end               time.Duration   // of the time axis
+	logTime, logCount bool
+	mixed             bool // count the restarts of all pods instead of those of one
+	pods, requests    int  // of the node; API requests per restart
+	api               bool // print the table of API requests
+}
+
+// curve is a policy and what it is applied to.
+type curve struct {
+	name   string
+	policy backoff.Policy
+	groups []group
+}
+
+// group is a number of pods whose runs last equally long.
+type group struct {
+	pods int
+	run  time.Duration
+}
+
+// perPod is the curve of a single pod of the first group.
+func (c curve) perPod() curve {
+	c.groups = []group{{pods: 1, run: c.groups[0].run}}
+	return c
+}
+
+// shown is what of the curve is counted: one pod, or all of them.
+func (f *figure) shown(c curve) curve {
+	if f.mixed {
+		return c
+	}
+	return c.perPod()
+}
+
+// restarts counts the restarts in (from, to]. It is exact up to 2^53.
+func (c curve) restarts(from, to time.Duration) float64 {
+	total := 0.0
+	for _, g := range c.groups {
+		total += float64(g.pods) * float64(c.policy.Restarts(g.run, from, to))
+	}
+	return total
+}
+
+// busiest is the highest number of restarts within a window of that length, if
+// pods of different groups happen to be at their busiest together. Delays never
+// shrink, so each pod is busiest from its first restart on.
+func (c curve) busiest(window time.Duration) float64 {
+	total := 0.0
+	for _, g := range c.groups {
+		first := g.run + c.policy.Delay(1)
+		total += float64(g.pods) * float64(c.policy.Restarts(g.run, first-1, first-1+window))
+	}
+	return total
+}
+
+// steady is the time from one restart of a group's pods to the next in the long
+// run.
+func (c curve) steady(g group) time.Duration {
+	if g.run > resetAfter(c.policy) {
+		return g.run + c.policy.Delay(1)
+	}
+	return g.run + c.policy.Delay(math.MaxInt)
+}
+
+// steadyRate is the number of restarts per second in the long run.
+func (c curve) steadyRate() float64 {
+	rate := 0.0
+	for _, g := range c.groups {
+		rate += float64(g.pods) / c.steady(g).Seconds()
+	}
+	return rate
+}
+
+// resetAfter is the length above which a run starts the curve over.
+func resetAfter(p backoff.Policy) time.Duration {
+	if p.ResetAfter != 0 {
+		return p.ResetAfter
+	}
+	return 2 * p.Max
+}
+
+// point is a number of restarts up to and including an instant.
+type point struct {
+	at    time.Duration
+	count float64
+}
+
+// The picture shows every restart of a curve as a step up to mostSteps of a
+// group's pods; of more it shows the count at so many instants.
+const (
+	mostSteps = 500
+	samples   = 1000
+)
+
+// points returns the curve from the first restart up to end, and whether it is
+// made of steps. With logTime the samples lie denser at the beginning.
+func (c curve) points(end time.Duration, logTime bool) (points []point, steps bool) {
+	for _, g := range c.groups {
+		if c.policy.Restarts(g.run, -1, end) > mostSteps {
+			return c.sampled(end, logTime), false
+		}
+	}
+	for _, g := range c.groups {
+		for at := range c.policy.Timeline(func(int) time.Duration { return g.run }) {
+			if at > end || g.pods == 0 {
+				break
+			}
+			points = append(points, point{at, float64(g.pods)})
+		}
+	}
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+	count := 0.0
+	for i := range points {
+		count += points[i].count
+		points[i].count = count
+	}
+	return points, true
+}
+
+func (c curve) sampled(end time.Duration, logTime bool) []point {
+	var points []point
+	for i := range samples + 1 {
+		part := float64(i) / samples
+		at := time.Duration(part * float64(end))
+		if logTime {
+			at = time.Duration(math.Pow(float64(end), part))
+		}
+		if count := c.restarts(-1, min(at, end)); count > 0 {
+			points = append(points, point{min(at, end), count})
+		}
+	}
+	return points
+}
+
+// autoLog is the ratio of the highest to the lowest curve above which the lowest
+// one would lie flat on the axis of a linear scale.
+const autoLog = 20
+
+// spread is the ratio of the highest curve's count at the end to the lowest's.
+func (f *figure) spread() float64 {
+	low, high := math.Inf(1), 0.0
+	for _, c := range f.curves {
+		n := f.shown(c).restarts(-1, f.end)
+		low, high = min(low, n), max(high, n)
+	}
+	return high / max(low, 1)
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// printFigure prints the tables of a figure.
+func printFigure(w io.Writer, f *figure) {
+	title := f.title
+	if f.name != "" {
+		title = fmt.Sprintf("KEP-4603, %s: %s", f.name, f.title)
+	}
+	fmt.Fprintln(w, title)
+	t := &table{columns: len(f.curves)}
+	t.row("", func(i int) string { return f.curves[i].name })
+	t.row("delays", func(i int) string { return describe(f.curves[i].policy) })
+	f.runRows(t)
+	t.print(w)
+
+	fmt.Fprintf(w, "\n%s%s\n", f.counted(), f.excessTitle())
+	t = &table{columns: len(f.curves)}
+	f.windowRows(t, 1, f.shown)
+	t.row("in the long run", func(i int) string { return f.steadyText(f.curves[i]) })
+	t.print(w)
+	if !f.api {
+		return
+	}
+
+	fmt.Fprintf(w, "\nAPI requests of %d pods, %d per restart%s\n", f.pods, f.requests, f.excessTitle())
+	t = &table{columns: len(f.curves)}
+	all := func(c curve) curve { return c }
+	f.windowRows(t, float64(f.requests), all)
+	t.row("busiest 10s", func(i int) string {
+		return f.cell(i, float64(f.requests), func(c curve) float64 { return c.busiest(10 * second) })
+	})
+	t.row("in the long run, per second", func(i int) string {
+		return number(float64(f.requests) * f.curves[i].steadyRate())
+	})
+	t.print(w)
+}
+
+// counted says what is counted.
+func (f *figure) counted() string {
+	if f.mixed {
+		return fmt.Sprintf("Restarts of all %d pods", f.pods)
+	}
+	return "Restarts of one pod"
+}
+
+func (f *figure) excessTitle() string {
+	if len(f.curves) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("; in brackets the excess over %q", f.curves[f.baseline].name)
+}
+
+// runRows says how long the runs of each curve last, if that is not 0 for all.
+func (f *figure) runRows(t *table) {
+	if f.mixed {
+		for g, what := range []string{"crash at once", "end with success"} {
+			t.row(what, func(i int) string {
+				group := f.curves[i].groups[g]
+				return fmt.Sprintf("%d pods, runs of %s", group.pods, short(group.run))
+			})
+		}
+		return
+	}
+	for _, c := range f.curves {
+		if c.groups[0].run != 0 {
+			t.row("runs of", func(i int) string { return short(f.curves[i].groups[0].run) })
+			return
+		}
+	}
+}
+
+// windowRows counts, per window, each restart as weight.
+func (f *figure) windowRows(t *table, weight float64, of func(curve) curve) {
+	from := time.Duration(-1) // the first window includes its start
+	row := func(name string, from, to time.Duration) {
+		t.row(name, func(i int) string {
+			return f.cell(i, weight, func(c curve) float64 { return of(c).restarts(from, to) })
+		})
+	}
+	for _, to := range f.windows {
+		row(fmt.Sprintf("%s to %s", short(max(from, 0)), short(to)), from, to)
+		from = to
+	}
+	if len(f.windows) > 1 {
+		row("0s to "+short(from), -1, from)
+	}
+}
+
+// cell is a count of a curve, with its excess over the baseline.
+func (f *figure) cell(i int, weight float64, count func(curve) float64) string {
+	n := weight * count(f.curves[i])
+	if i == f.baseline {
+		return number(n)
+	}
+	return fmt.Sprintf("%s (%s)", number(n), signed(n-weight*count(f.curves[f.baseline])))
+}
+
+// steadyText says how often a curve's pods are restarted in the long run.
+func (f *figure) steadyText(c curve) string {
+	if !f.mixed {
+		return "every " + short(c.steady(c.groups[0]))
+	}
+	return fmt.Sprintf("%s per second", number(c.steadyRate()))
+}
+
+// describe is a policy in a few words.
+func describe(p backoff.Policy) string {
+	text := short(p.Initial) + " to " + short(p.Max)
+	if p.Initial == p.Max {
+		text = "always " + short(p.Max)
+	}
+	if p.Factor != 0 && p.Factor != 2 {
+		text += fmt.Sprintf(", factor %v", p.Factor)
+	}
+	if p.Free > 0 {
+		text += fmt.Sprintf(", %d free", p.Free)
+	}
+	if reset := resetAfter(p); reset != backoff.CrashLoop().ResetAfter {
+		text += ", reset after " + short(reset)
+	}
+	return text
+}
+
+// short is a duration without parts that are 0: 5m instead of 5m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// number is a count or a rate, with decimals where it is small and not whole.
+func number(n float64) string {
+	switch {
+	case n == float64(int64(n)):
+		return fmt.Sprint(int64(n))
+	case n < 0.1:
+		return fmt.Sprintf("%.2g", n)
+	case n < 100:
+		return fmt.Sprintf("%.2f", n)
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+func signed(n float64) string {
+	if n < 0 {
+		return "-" + number(-n)
+	}
+	return "+" + number(n)
+}
+
+// table gathers rows of a name and a cell per column, and aligns them.
+type table struct {
+	columns int
+	lines   []string
+}
+
+func (t *table) row(name string, cell func(i int) string) {
+	cells := []string{"  " + name}
+	for i := range t.columns {
+		cells = append(cells, cell(i))
+	}
+	t.lines = append(t.lines, strings.Join(cells, "\t"))
+}
+
+func (t *table) print(w io.Writer) {
+	aligned := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, line := range t.lines {
+		fmt.Fprintln(aligned, line)
+	}
+	aligned.Flush()
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// Events follows the runtime's container events until the stream ends. The
+// stream is read at once, always: containerd stands still for a reader that
+// does not.
+func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+	err := n.follow(ctx, handle)
+	switch {
+	case grpcstatus.Code(err) == codes.Unimplemented:
+		err = fmt.Errorf("GetContainerEvents: %w: %s", pleg.ErrUnsupported, grpcstatus.Convert(err).Message())
+	case errors.Is(err, io.EOF):
+		err = errors.New("GetContainerEvents: the runtime has ended the stream")
+	default:
+		err = fmt.Errorf("GetContainerEvents: %w", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.streamErr = err
+	return err
+}
+
+func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+	stream, err := n.client.GetContainerEvents(ctx, &cri.GetEventsRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		e, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		handle(n.event(e))
+	}
+}
+
+// event translates one event. Without the status of the sandbox it is not known
+// whose it is, and pleg lists everything.
+func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *status] {
+	out := pleg.RuntimeEvent[string, *status]{
+		Container: e.ContainerId,
+		Type:      pleg.RuntimeEventType(e.ContainerEventType),
+		At:        stamp(e.CreatedAt),
+	}
+	sandbox := e.PodSandboxStatus
+	if sandbox.GetId() == "" {
+		return out
+	}
+	out.Pod = sandbox.Id
+	n.exits.record(sandbox.Id, e.ContainersStatuses, out.At)
+	deleted := out.Type == pleg.RuntimeDeleted
+	if deleted || out.Type == pleg.RuntimeStopped {
+		n.exits.ended(sandbox.Id, e.ContainerId, deleted)
+	}
+	if deleted && e.ContainerId == sandbox.Id {
+		n.setLeaving(sandbox.Id)
+	}
+	pod := pleg.Pod[string]{ID: sandbox.Id, Containers: []pleg.Container{{ID: sandbox.Id, State: sandboxState(sandbox.State)}}}
+	for _, c := range e.ContainersStatuses {
+		pod.Containers = append(pod.Containers, pleg.Container{ID: c.Id, State: containerState(c.State)})
+	}
+	out.Seen = &pleg.Observation[string, *status]{Pod: pod, Status: &status{Sandbox: sandbox, Containers: e.ContainersStatuses}}
+	return out
+}
+
+// stamp is the time of a runtime's stamp, which is in nanoseconds, or in some
+// runtimes in seconds; 0 if it has none. Nanoseconds of this century exceed
+// 1e17, seconds of it stay below 1e11.
+func stamp(n int64) time.Time {
+	switch {
+	case n <= 0:
+		return time.Time{}
+	case n < 1e11:
+		return time.Unix(n, 0)
+	}
+	return time.Unix(0, n)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// An exit is how a container ended.
+type exit struct {
+	pod, container, name string
+	attempt              uint32
+	coded                bool // the runtime has told what follows
+	code                 int32
+	reason               string
+	finished             time.Time // zero if the runtime does not say
+	known                time.Time // the stamp of the event that told; zero: an answer did
+	deleted              bool      // an event has told that the container is gone
+}
+
+// exits remembers how the last rememberedExits containers ended that the runtime
+// told of, in an answer or an event: a container may be gone before anybody has
+// asked for its status. The zero value is empty. exits is safe for concurrent
+// use by multiple goroutines.
+type exits struct {
+	mu   sync.Mutex
+	last recent[exit]
+}
+
+// record notes those of the containers of a pod that have exited, from an event
+// of that stamp or, if it is zero, an answer.
+func (x *exits) record(pod string, list []*cri.ContainerStatus, event time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range list {
+		if old := x.last.values[c.GetId()]; c.GetState() == cri.ContainerState_CONTAINER_EXITED && !old.coded {
+			x.last.put(c.Id, exit{
+				pod: pod, container: c.Id, name: c.GetMetadata().GetName(), attempt: c.GetMetadata().GetAttempt(),
+				coded: true, code: c.ExitCode, reason: c.Reason, finished: stamp(c.FinishedAt), known: event,
+				deleted: old.deleted,
+			})
+		}
+	}
+}
+
+// ended notes an event that a container has exited, or is gone, too. The event
+// may show no status of it, being late.
+func (x *exits) ended(pod, container string, deleted bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.last.values[container]
+	e.pod, e.container, e.deleted = pod, container, e.deleted || deleted
+	x.last.put(container, e)
+}
+
+// of returns what is remembered of a container's end.
+func (x *exits) of(container string) (exit, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, ok := x.last.values[container]
+	return e, ok
+}
+
+// in returns the exits of a pod, or of all, oldest first.
+func (x *exits) in(pod string) []exit {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var list []exit
+	for _, id := range x.last.inOrder() {
+		if e := x.last.values[id]; pod == "" || e.pod == pod {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// rememberedExits is how many exits are remembered.
+const rememberedExits = 4096
+
+// recent is a map that forgets what was put first when it is full. The zero
+// value is empty and has room for rememberedExits.
+type recent[V any] struct {
+	limit  int // 0 means rememberedExits
+	values map[string]V
+	keys   []string // a ring once it is full
+	next   int      // in keys, the oldest then
+}
+
+// put sets the value of a key, which keeps its place if it has one.
+func (r *recent[V]) put(key string, v V) {
+	if _, ok := r.values[key]; ok {
+		r.values[key] = v
+		return
+	}
+	if r.values == nil {
+		r.values = map[string]V{}
+	}
+	if len(r.keys) < cmp.Or(r.limit, rememberedExits) {
+		r.keys = append(r.keys, key)
+	} else {
+		delete(r.values, r.keys[r.next])
+		r.keys[r.next] = key
+		r.next = (r.next + 1) % len(r.keys)
+	}
+	r.values[key] = v
+}
+
+// inOrder returns the keys, oldest first.
+func (r *recent[V]) inOrder() []string {
+	return append(append([]string(nil), r.keys[r.next:]...), r.keys[:r.next]...)
+}

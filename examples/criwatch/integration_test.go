@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// fates is what the test has done so far.
+type fates struct {
+	mu  sync.Mutex
+	all map[string]fate
+}
+
+func (f *fates) set(id string, v fate) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[string]fate{}
+	}
+	f.all[id] = v
+}
+
+// settle waits until the cache has what the runtime lists and everything done
+// has been told, then checks it.
+func settle(t *testing.T, d *driver, w *watch, r *recorder, f *fates) {
+	t.Helper()
+	d.eventually("every exit and removal is told", func() bool {
+		for id, v := range f.all {
+			if v.exited && !r.has(id, pleg.ContainerDied) || v.removed && !r.has(id, pleg.ContainerRemoved) {
+				return false
+			}
+		}
+		return same(t, w, d.client)
+	})
+	if diff := cmp.Diff(inRuntime(t, d.client), inCache(w)); diff != "" {
+		t.Errorf("the cache differs from the runtime's list (-list +cache):\n%s", diff)
+	}
+}
+
+// Containers are created, crash and are removed while events stream: quick ones
+// and killed ones, removed as they exit and later, four pods at a time.
+func TestIntegrationCrashes(t *testing.T) {
+	d := newDriver(t)
+	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
+	const pods, perPod, workers = 12, 18, 4
+	var f fates
+	var running sync.WaitGroup
+	next := make(chan int)
+	for range workers {
+		running.Go(func() {
+			for i := range next {
+				crashPod(d, r, &f, i, perPod)
+			}
+		})
+	}
+	for i := range pods {
+		next <- i
+	}
+	close(next)
+	running.Wait()
+	if t.Failed() {
+		return
+	}
+	settle(t, d, w, r, &f)
+	stop()
+	r.check(t, f.all)
+	s := r.last.stats
+	t.Logf("%d containers and sandboxes, %d events received, %d missed, %d stale, %d merged; exit to event p50 %v, p99 %v of %d",
+		len(f.all), s.EventsReceived, s.MissedEvents, s.StaleWrites, s.MergedEvents, r.last.late.at(.5), r.last.late.at(.99), r.last.late.all)
+	if want := uint64(4 * pods * perPod); s.EventsReceived < want {
+		t.Errorf("%d events received, want at least %d", s.EventsReceived, want)
+	}
+}
+
+// crashPod runs a pod through its life; every third stays.
+func crashPod(d *driver, r *recorder, f *fates, i, containers int) {
+	random := rand.New(rand.NewPCG(1, uint64(i)))
+	p := d.runPod()
+	stays := i%3 == 0
+	for c := range containers {
+		code := int32(random.IntN(4))
+		switch id := d.start(p, fmt.Sprintf("sleep %s; exit %d", []string{"0", "60", "0.1", "0.01"}[c%4], code)); c % 4 {
+		case 0: // removed when it is known to have exited, as a kubelet does
+			d.eventually("the exit is told", func() bool { return r.has(id, pleg.ContainerDied) })
+			d.remove(id)
+			f.set(id, fate{exited: true, code: code, removed: true})
+		case 1: // removed while it runs
+			d.remove(id)
+			f.set(id, fate{exited: true, code: 137, removed: true, hasty: true})
+		case 2: // removed at once
+			d.eventually("the container exits", func() bool { return d.exited(id) })
+			d.remove(id)
+			f.set(id, fate{exited: true, code: code, removed: true, hasty: true})
+		default: // left there
+			d.eventually("the container exits", func() bool { return d.exited(id) })
+			f.set(id, fate{exited: true, code: code, removed: !stays})
+		}
+	}
+	if !stays {
+		d.removePod(p.id)
+	}
+	f.set(p.id, fate{exited: !stays, removed: !stays})
+}
+
+// A second client opens the stream and does not read it. containerd stands still
+// then, for everything that makes an event; what is over can still be listed.
+func TestIntegrationStalledClient(t *testing.T) {
+	d := newDriver(t)
+	w, r, stop := startWatch(t, d.endpoint, &options{relist: 500 * time.Millisecond, evented: time.Second})
+	var f fates
+	p := d.runPod()
+	f.set(p.id, fate{})
+	var early []string
+	for i := range 5 {
+		id := d.start(p, fmt.Sprintf("sleep 3600; exit %d", i))
+		early = append(early, id)
+		f.set(id, fate{exited: true, code: 137})
+	}
+	unstall := stallStream(t, d)
+	blocked := make(chan struct{})
+	made := make(chan string, 2000)
+	go func() { // creating containers until that gets stuck
+		defer close(blocked)
+		defer close(made)
+		for i := range cap(made) {
+			begun := time.Now()
+			id, err := d.create(p, fmt.Sprint("exit ", i))
+			if err != nil {
+				t.Errorf("CreateContainer: %v", err)
+				return
+			}
+			made <- id
+			if time.Since(begun) > 2*time.Second {
+				return
+			}
+		}
+		t.Error("a client that does not read stalled nothing")
+	}()
+	// Once containers are no longer made, those that run are killed.
+	for n := -1; n != len(made); time.Sleep(2 * time.Second) {
+		n = len(made)
+	}
+	select {
+	case <-blocked:
+		t.Fatal("the runtime is not blocked")
+	default:
+	}
+	for _, id := range early {
+		kill(t, d.containerPid(id))
+	}
+	d.eventually("exits are told while the stream stands still", func() bool {
+		for _, id := range early {
+			if !r.has(id, pleg.ContainerDied) {
+				return false
+			}
+		}
+		return true
+	})
+	unstall()
+	<-blocked
+	for id := range made {
+		f.set(id, fate{})
+	}
+	settle(t, d, w, r, &f)
+	stop()
+	r.check(t, f.all)
+	t.Logf("%d containers made until the runtime stood still; %+v", len(f.all)-6, r.last.stats)
+}
+
+// stallStream opens an event stream with the smallest window and reads nothing
+// of it until unstall.
+func stallStream(t *testing.T, d *driver) (unstall func()) {
+	t.Helper()
+	conn, err := dial(d.endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cri.NewRuntimeServiceClient(conn).GetContainerEvents(t.Context(), &cri.GetEventsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	unstall = sync.OnceFunc(func() { conn.Close() })
+	t.Cleanup(unstall)
+	return unstall
+}

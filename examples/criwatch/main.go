@@ -1,0 +1,152 @@
+// Command criwatch prints the lifecycle events of a node's containers, from any
+// CRI runtime.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+const usage = `Usage: criwatch [flags]
+
+Watches a CRI runtime (containerd, CRI-O) and prints what happens to its
+containers: started, died with its exit code, removed. A pod's sandbox is one of
+its containers. Events come from the runtime's event stream and are checked by a
+full list every -evented-period; without a stream, or with -poll, everything is
+listed every -relist-period. It comes back by itself when the runtime was
+restarted.
+
+Events and, at the end, the counters go to standard output; troubles with the
+runtime to standard error. SIGINT or SIGTERM ends it.
+
+Exit codes: 0 ended by a signal or by -for, 1 no runtime answers at the start or
+the output cannot be written, 2 a flag is wrong.
+
+Flags:
+`
+
+// The exit codes of this program.
+const (
+	exitEnded  = 0
+	exitFailed = 1
+	exitBad    = 2
+)
+
+// defaultEndpoint is containerd's.
+const defaultEndpoint = "unix:///run/containerd/containerd.sock"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	colour := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, colour))
+}
+
+// options are the flags.
+type options struct {
+	endpoint string
+	format   string
+	poll     bool
+	trust    bool
+	relist   time.Duration
+	evented  time.Duration
+	stats    time.Duration
+	limit    time.Duration
+}
+
+// parseOptions reads the flags. Their description goes to stdout if it is asked
+// for, as flag.ErrHelp.
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var o options
+	flags := flag.NewFlagSet("criwatch", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), defaultEndpoint)
+	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; CONTAINER_RUNTIME_ENDPOINT sets the default")
+	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line")
+	flags.BoolVar(&o.poll, "poll", false, "use no event stream")
+	flags.BoolVar(&o.trust, "trust-events", false, "believe what an event says of its pod, instead of asking the runtime")
+	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
+	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with one")
+	flags.DurationVar(&o.stats, "stats", 0, "print the counters every so often; 0 means only at the end")
+	flags.DurationVar(&o.limit, "for", 0, "end after this `time`; 0 means never")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return nil, err
+	case err != nil:
+		return nil, err
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
+	case o.format != "text" && o.format != "json":
+		return nil, fmt.Errorf("-o %q: must be text or json", o.format)
+	case o.relist <= 0:
+		return nil, fmt.Errorf("-relist-period %v: must be above 0", o.relist)
+	case o.evented <= 0:
+		return nil, fmt.Errorf("-evented-period %v: must be above 0", o.evented)
+	case o.stats < 0:
+		return nil, fmt.Errorf("-stats %v: must not be below 0", o.stats)
+	case o.limit < 0:
+		return nil, fmt.Errorf("-for %v: must not be below 0", o.limit)
+	}
+	o.endpoint, err = parseEndpoint(o.endpoint)
+	return &o, err
+}
+
+// criwatch is the program, until ctx ends; it returns the exit code.
+func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
+	o, err := parseOptions(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitEnded
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "criwatch: %v\nTry criwatch -h.\n", err)
+		return exitBad
+	}
+	if err := watchRuntime(ctx, o, newWriter(o.format, stdout, colour), slog.New(slog.NewTextHandler(stderr, nil))); err != nil {
+		fmt.Fprintf(stderr, "criwatch: %v\n", err)
+		return exitFailed
+	}
+	return exitEnded
+}
+
+// watchRuntime connects and watches until ctx ends.
+func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger) error {
+	conn, err := dial(o.endpoint)
+	if err != nil {
+		return fmt.Errorf("endpoint %q: %w", o.endpoint, err)
+	}
+	defer conn.Close()
+	n := newNode(conn)
+	name, err := n.greet(ctx, o.endpoint)
+	if ctx.Err() != nil {
+		return nil // interrupted
+	}
+	if err != nil {
+		return err
+	}
+	if o.limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, o.limit)
+		defer cancel()
+		ctx = limited
+	}
+	log.Info("watching", "runtime", name, "endpoint", o.endpoint)
+	w, err := newWatch(n, o, out, log)
+	if err != nil {
+		return err
+	}
+	return w.run(ctx)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+func TestBadFlags(t *testing.T) {
+	for _, x := range []struct{ args, want string }{
+		{"-nope", "not defined: -nope"},
+		{"pods", `only flags are taken; got ["pods"]`},
+		{"-o yaml", `-o "yaml": must be text or json`},
+		{"-relist-period 0s", "-relist-period 0s: must be above 0"},
+		{"-evented-period -1s", "-evented-period -1s: must be above 0"},
+		{"-stats -1s", "-stats -1s: must not be below 0"},
+		{"-for -1s", "-for -1s: must not be below 0"},
+		{"-stats x", `invalid value "x" for flag -stats`},
+		{"-endpoint tcp://1.2.3.4:5", `endpoint "tcp://1.2.3.4:5": only unix sockets`},
+		{"-endpoint run/x.sock", `endpoint "run/x.sock": must be unix:// and an absolute path`},
+		{"-endpoint unix://", `endpoint "unix://": must be unix:// and an absolute path`},
+	} {
+		var out, errs bytes.Buffer
+		code := criwatch(t.Context(), strings.Fields(x.args), &out, &errs, false)
+		if code != exitBad || out.Len() > 0 || !strings.Contains(errs.String(), x.want) || !strings.Contains(errs.String(), "Try criwatch -h.") {
+			t.Errorf("%s: exit code %d\n%s%s", x.args, code, &out, &errs)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
+		t.Errorf("exit code %d, %s", code, &errs)
+	}
+	for _, want := range []string{"Usage: criwatch", "Exit codes: 0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	t.Setenv("CONTAINER_RUNTIME_ENDPOINT", "/run/other.sock")
+	if o, err := parseOptions(nil, nil); err != nil || o.endpoint != "unix:///run/other.sock" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	t.Setenv("CONTAINER_RUNTIME_ENDPOINT", "")
+	if o, err := parseOptions(nil, nil); err != nil || o.endpoint != defaultEndpoint {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestNoRuntime(t *testing.T) {
+	socket := t.TempDir() + "/none.sock"
+	var out, errs bytes.Buffer
+	code := criwatch(t.Context(), []string{"-endpoint", socket}, &out, &errs, false)
+	if code != exitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "criwatch: no CRI runtime answers at unix://"+socket+": ") || !strings.Contains(errs.String(), "no such file") {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+	}
+	f := newFake(t)
+	f.failing["Version"] = grpcstatus.Error(codes.Unimplemented, "unknown service runtime.v1.RuntimeService")
+	errs.Reset()
+	if code := criwatch(t.Context(), []string{"-endpoint", f.socket}, &out, &errs, false); code != exitFailed || !strings.Contains(errs.String(), "unknown service") {
+		t.Errorf("exit code %d\n%s", code, &errs)
+	}
+}
+
+// The whole program, its text and its end after -for.
+func TestProgram(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	f.start("a", "a1")
+	f.exit("a1", 137)
+	var out, errs bytes.Buffer
+	if code := criwatch(t.Context(), []string{"-endpoint", f.socket, "-for", "700ms", "-stats", "400ms", "-poll"}, &out, &errs, false); code != exitEnded {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "  at the end\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale writes refused"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	for _, want := range []string{"level=INFO msg=watching", "fake 1"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("no %q in\n%s", want, &errs)
+		}
+	}
+}
+
+// As a process: JSON lines, and a clean end on SIGINT and SIGTERM.
+func TestProcess(t *testing.T) {
+	f := newFake(t)
+	for i, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		c := startChild(t, "-endpoint", f.endpoint())
+		subscribed(t, f, i+1)
+		id := signal.String()
+		f.runPod("pod " + id)
+		f.start("pod "+id, id)
+		f.exit(id, 3)
+		soon(t, "the exit is told", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
+		if got := c.end(signal); got != "exit status 0" {
+			t.Errorf("%v: %s", signal, got)
+		}
+		died := c.of(id, pleg.ContainerDied)[0]
+		if died.Exit == nil || died.Exit.Code != 3 {
+			t.Fatalf("%v: the exit is told as %+v", signal, died)
+		}
+		// A relist that was quicker than the event knows no latency.
+		if died.Latency != nil && *died.Latency <= 0 || died.Since != nil && *died.Since <= 0 || died.Pod.Name != "name-pod "+id || died.Container.Attempt != 2 {
+			t.Errorf("%+v", died)
+		}
+		if last := c.lines[len(c.lines)-1]; last.Type != "Stats" {
+			t.Errorf("%v: the last line is a %s", signal, last.Type)
+		}
+	}
+}
+
+// A failingWriter is a full disk.
+type failingWriter struct{ left int }
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, errors.New("no space left")
+	}
+	return len(p), nil
+}
+
+// An output that cannot be written ends the program with an error, at an event
+// or at the counters.
+func TestOutputFails(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	for _, args := range [][]string{{"-o", "text"}, {"-o", "json"}, {"-stats", "1ms"}} {
+		for left := range 3 {
+			limit := 20 * time.Second
+			if left > 0 { // what can be written may be all that there is until the end
+				limit = 200 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			var errs bytes.Buffer
+			code := criwatch(ctx, append(args, "-endpoint", f.socket), &failingWriter{left}, &errs, false)
+			if code != exitFailed && left == 0 || code == exitFailed && !strings.Contains(errs.String(), "criwatch: no space left") {
+				t.Errorf("%v, after %d lines: exit code %d\n%s", args, left, code, &errs)
+			}
+			if ctx.Err() != nil && left == 0 {
+				t.Errorf("%v: it went on", args)
+			}
+			cancel()
+		}
+	}
+}

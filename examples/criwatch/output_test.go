@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// someLines are one of each kind.
+func someLines() []line {
+	t0 := time.Date(2026, 5, 4, 13, 2, 1, 500_000_000, time.UTC)
+	meta := &cri.PodSandboxMetadata{Namespace: "default", Name: "web-0", Uid: "u0", Attempt: 1}
+	pod, app := "0123456789abcdef", "fedcba9876543210"
+	died := func(code int32, reason string, known time.Time) line {
+		return line{
+			at: t0, event: pleg.ContainerDied, pod: pod, meta: meta, container: app, name: "app", attempt: 3,
+			happened: t0.Add(-20 * time.Millisecond), exit: &exit{code: code, reason: reason, known: known},
+		}
+	}
+	before := died(0, "Completed", time.Time{})
+	before.before, before.happened = true, t0.Add(-48*time.Hour)
+	unknown := died(0, "", time.Time{})
+	unknown.exit, unknown.happened, unknown.name = nil, time.Time{}, ""
+	return []line{
+		{at: t0, event: pleg.ContainerStarted, pod: pod, meta: meta, container: pod, happened: t0.Add(-time.Millisecond)},
+		{at: t0, event: pleg.ContainerStarted, pod: pod, meta: meta, container: app, name: "app", attempt: 3},
+		died(137, "OOMKilled", t0.Add(-1500*time.Microsecond)),
+		died(0, "Completed", time.Time{}),
+		died(1, "", time.Time{}),
+		before,
+		unknown,
+		{at: t0, event: pleg.ContainerRemoved, pod: pod, container: app},
+		{at: t0, event: pleg.PodSync, pod: pod, meta: meta},
+		{at: t0, event: pleg.PodSync},
+	}
+}
+
+func TestTextLines(t *testing.T) {
+	want := strings.TrimLeft(`
+13:02:01.500  ContainerStarted  default/web-0                 sandbox         at 13:02:01.499 (1.0 ms ago)
+13:02:01.500  ContainerStarted  default/web-0                 app/3
+13:02:01.500  ContainerDied     default/web-0                 app/3           exit 137 OOMKilled at 13:02:01.480 (20.0 ms ago, its event 1.5 ms)
+13:02:01.500  ContainerDied     default/web-0                 app/3           exit 0 at 13:02:01.480 (20.0 ms ago)
+13:02:01.500  ContainerDied     default/web-0                 app/3           exit 1 at 13:02:01.480 (20.0 ms ago)
+13:02:01.500  ContainerDied     default/web-0                 app/3           exit 0 at 2026-05-02 13:02:01
+13:02:01.500  ContainerDied     default/web-0                 fedcba9876543   exit code not known
+13:02:01.500  ContainerRemoved  0123456789abc                 fedcba9876543
+13:02:01.500  PodSync           default/web-0
+13:02:01.500  PodSync
+`, "\n")
+	var out bytes.Buffer
+	for _, l := range someLines() {
+		if err := newWriter("text", &out, false).line(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestColours(t *testing.T) {
+	colours := map[int]string{2: "\x1b[31m", 3: "\x1b[32m", 4: "\x1b[31m", 5: "\x1b[32m", 6: "\x1b[31m"}
+	for i, l := range someLines() {
+		var out bytes.Buffer
+		_ = newWriter("text", &out, true).line(l)
+		if got := out.String(); !strings.HasPrefix(got, colours[i]) || strings.Contains(got, "\x1b") != (colours[i] != "") || colours[i] != "" && !strings.HasSuffix(got, "\x1b[0m\n") {
+			t.Errorf("line %d: %q", i, got)
+		}
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	const pod = `"pod":{"id":"0123456789abcdef","namespace":"default","name":"web-0","uid":"u0","attempt":1}`
+	const app = `"container":{"id":"fedcba9876543210","name":"app","attempt":3}`
+	const head = `{"time":"2026-05-04T13:02:01.5Z","type":`
+	want := head + strings.Join([]string{
+		`"ContainerStarted",` + pod + `,"container":{"id":"0123456789abcdef","sandbox":true,"attempt":0},"at":"2026-05-04T13:02:01.499Z","latency":0.001}`,
+		`"ContainerStarted",` + pod + `,` + app + `}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":137,"reason":"OOMKilled"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"sinceEvent":0.0015}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-04T13:02:01.48Z","latency":0.02}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":1},"at":"2026-05-04T13:02:01.48Z","latency":0.02}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-02T13:02:01.5Z","before":true}`,
+		`"ContainerDied",` + pod + `,"container":{"id":"fedcba9876543210","attempt":3}}`,
+		`"ContainerRemoved","pod":{"id":"0123456789abcdef","attempt":0},"container":{"id":"fedcba9876543210","attempt":0}}`,
+		`"PodSync",` + pod + `}`,
+		`"PodSync"}`,
+	}, "\n"+head) + "\n"
+	var out bytes.Buffer
+	for _, l := range someLines() {
+		if err := newWriter("json", &out, true).line(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStatsText(t *testing.T) {
+	c := counters{at: time.Date(2026, 5, 4, 13, 2, 1, 0, time.UTC), healthy: errors.New("sick")}
+	c.stats = pleg.Stats{
+		Streaming: true, Connections: 1, ConnectionErrors: 2, EventsReceived: 3, MissedEvents: 4,
+		StaleWrites: 5, SkewedWrites: 6, Resurrections: 7, MergedEvents: 8,
+		EventLatency: pleg.Histogram{Counts: [15]uint64{1: 98, 5: 2}, Sum: .125},
+	}
+	for i := range 200 {
+		c.late.add(time.Duration(i+1) * time.Millisecond)
+	}
+	want := strings.TrimLeft(`
+13:02:01.000  streaming, unhealthy: sick
+    evented_pleg_connection_success_count    1
+    evented_pleg_connection_error_count      2
+    evented_pleg_connection_latency_seconds  100, mean 0.0013 s, p50 ≤ 0.001 s, p99 ≤ 0.025 s
+    evented_pleg_notifications_received      3
+    kube_pod_missed_events                   4
+    pleg_relist_duration_seconds             0
+    pleg_relist_interval_seconds             0
+    stale writes refused                     5
+    skewed writes refused                    6
+    resurrections refused                    7
+    events merged                            8
+    exit to printed line                     200, p50 100.0 ms, p99 198.0 ms
+    exit's event to printed line             0
+`, "\n")
+	var out bytes.Buffer
+	if err := newWriter("text", &out, false).stats(c); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := newWriter("json", &out, false).stats(c); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"type":"Stats"`, `"unhealthy":"sick"`, `"MissedEvents":4`, `"exitLatency":{"count":200,"p50":0.1,"p99":0.198}`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, &out)
+		}
+	}
+}
+
+func TestBound(t *testing.T) {
+	for _, x := range []struct {
+		counts [15]uint64
+		q      float64
+		want   string
+	}{
+		{[15]uint64{0: 1}, .5, "≤ 0.0005 s"},
+		{[15]uint64{0: 1, 13: 1}, .5, "≤ 0.0005 s"},
+		{[15]uint64{0: 1, 13: 1}, .51, "≤ 10 s"},
+		{[15]uint64{14: 1}, .5, "> 10 s"},
+	} {
+		if got := bound(pleg.Histogram{Counts: x.counts}, x.q); got != x.want {
+			t.Errorf("bound(%v, %g) = %s, want %s", x.counts, x.q, got, x.want)
+		}
+	}
+}
+
+// The quantiles are those of the last keptLatencies.
+func TestLatencies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(0, 1e9), 0, 3*keptLatencies).Draw(t, "latencies")
+		var l latencies
+		for _, n := range all {
+			l.add(time.Duration(n))
+		}
+		last := slices.Sorted(slices.Values(all[max(0, len(all)-keptLatencies):]))
+		for _, q := range []float64{.01, .5, .99, 1} {
+			want := time.Duration(0)
+			if n := len(last); n > 0 {
+				want = time.Duration(last[min(n-1, max(0, ceil(q, n)-1))])
+			}
+			if got := l.at(q); got != want {
+				t.Fatalf("at(%g) = %v, want %v of %d", q, got, want, len(last))
+			}
+		}
+		if l.all != len(all) {
+			t.Fatalf("%d counted, want %d", l.all, len(all))
+		}
+	})
+}
+
+// ceil is the smallest number of n things that is at least the fraction q.
+func ceil(q float64, n int) int {
+	k := 0
+	for float64(k) < q*float64(n) {
+		k++
+	}
+	return k
+}
+
+// recent keeps the keys that were put last for the first time.
+func TestRecent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(1, 5).Draw(t, "limit")
+		r := recent[int]{limit: limit}
+		var keys []string
+		values := map[string]int{}
+		for i, key := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(t, "keys") {
+			k := fmt.Sprint(key)
+			r.put(k, i)
+			if _, ok := values[k]; !ok {
+				keys = append(keys, k)
+			}
+			values[k] = i
+			if len(keys) > limit {
+				delete(values, keys[0])
+				keys = keys[1:]
+			}
+			if !slices.Equal(r.inOrder(), keys) || !maps.Equal(r.values, values) {
+				t.Fatalf("%v %v, want %v %v", r.inOrder(), r.values, keys, values)
+			}
+		}
+	})
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// A line is one lifecycle event with what is known about it.
+type line struct {
+	at        time.Time // when it is told
+	event     pleg.EventType
+	pod       string // id of the sandbox
+	meta      *cri.PodSandboxMetadata
+	container string // id; empty in a PodSync
+	name      string // of the container, if known
+	attempt   uint32
+	happened  time.Time // the runtime's stamp of what the event tells; zero: not known
+	exit      *exit     // of a ContainerDied, if known
+	before    bool      // it happened before this program began
+}
+
+// sandbox reports whether the line is about a pod's sandbox.
+func (l line) sandbox() bool { return l.container == l.pod }
+
+// late returns how long after it happened an event is told, if that is known
+// and says something: not of what was there before.
+func (l line) late() (time.Duration, bool) {
+	if l.happened.IsZero() || l.before {
+		return 0, false
+	}
+	return l.at.Sub(l.happened), true
+}
+
+// lateSinceEvent returns how long after the runtime's event of it an exit is told, if
+// there was one: what an exit's lateness is beside the runtime's own share.
+func (l line) lateSinceEvent() (time.Duration, bool) {
+	if l.exit == nil || l.exit.known.IsZero() || l.before {
+		return 0, false
+	}
+	return l.at.Sub(l.exit.known), true
+}
+
+// A reporter makes lines of events. The generator tells everything, but a reader
+// that is slow gets one PodSync for many events of a pod; the reporter then
+// compares what it has told with the cache, so that every start, exit and
+// removal of a container is told once whatever the output waits for.
+//
+// A reporter is not safe for concurrent use.
+type reporter struct {
+	cache *pleg.Cache[string, *status]
+	exits *exits
+	now   func() time.Time
+	begun time.Time
+	tell  func(line)
+
+	pods  map[string]*podView
+	ended recent[told] // containers told as dead or removed
+}
+
+func newReporter(cache *pleg.Cache[string, *status], exits *exits, now func() time.Time, tell func(line)) *reporter {
+	return &reporter{
+		cache: cache, exits: exits, now: now, begun: now(), tell: tell,
+		pods:  map[string]*podView{},
+		ended: recent[told]{limit: 4 * rememberedExits}, // sandboxes too: it has to remember longer
+	}
+}
+
+// podView is what was told of a pod.
+type podView struct {
+	meta       *cri.PodSandboxMetadata
+	containers map[string]*containerView
+}
+
+type containerView struct {
+	name     string
+	attempt  uint32
+	created  time.Time
+	started  time.Time
+	told     told
+	existing bool // it was in the cache, or the generator told of it
+}
+
+// told is how much of a container's life was.
+type told int
+
+const (
+	toldNothing told = iota
+	toldCreated
+	toldStarted
+	toldDied
+	toldRemoved
+)
+
+// handle takes the next event.
+func (r *reporter) handle(e pleg.Event[string]) {
+	switch {
+	case e.Type == pleg.PodSync && e.Pod == "":
+		r.lookAtAll()
+		r.tell(line{at: r.now(), event: e.Type})
+	case e.Type == pleg.PodSync:
+		p := r.look(e.Pod)
+		r.catchUp(e.Pod, p)
+		r.tell(line{at: r.now(), event: e.Type, pod: e.Pod, meta: p.meta})
+		r.forget(e.Pod)
+	default:
+		p := r.look(e.Pod)
+		c := p.container(e.Container)
+		c.existing = true
+		r.step(e.Pod, e.Container, e.Type)
+		r.forget(e.Pod)
+	}
+}
+
+// look returns the view of a pod with the names that the cache knows by now.
+func (r *reporter) look(pod string) *podView {
+	p := r.pods[pod]
+	if p == nil {
+		p = &podView{containers: map[string]*containerView{}}
+		r.pods[pod] = p
+	}
+	st := r.cache.Get(pod).Status
+	if st == nil {
+		return p
+	}
+	if m := st.Sandbox.GetMetadata(); m != nil {
+		p.meta = m
+		p.container(pod).created = stamp(st.Sandbox.CreatedAt)
+	}
+	for _, s := range st.Containers {
+		c := p.container(s.Id)
+		c.name, c.attempt = s.GetMetadata().GetName(), s.GetMetadata().GetAttempt()
+		c.created, c.started = stamp(s.CreatedAt), stamp(s.StartedAt)
+	}
+	return p
+}
+
+func (p *podView) container(id string) *containerView {
+	c := p.containers[id]
+	if c == nil {
+		c = &containerView{}
+		p.containers[id] = c
+	}
+	return c
+}
+
+// step tells an event of a container, unless it was told.
+func (r *reporter) step(pod, container string, event pleg.EventType) {
+	p := r.pods[pod]
+	c := p.container(container)
+	c.told = max(c.told, r.ended.values[container])
+	to := map[pleg.EventType]told{
+		pleg.ContainerChanged: toldCreated,
+		pleg.ContainerStarted: toldStarted,
+		pleg.ContainerDied:    toldDied,
+		pleg.ContainerRemoved: toldRemoved,
+	}[event]
+	if to < c.told || to == c.told && to != toldCreated {
+		return
+	}
+	c.told = to
+	l := line{at: r.now(), event: event, pod: pod, meta: p.meta, container: container, name: c.name, attempt: c.attempt}
+	switch event {
+	case pleg.ContainerChanged:
+		l.happened = c.created
+	case pleg.ContainerStarted:
+		l.happened = c.started
+		if l.sandbox() {
+			l.happened = c.created
+		}
+	case pleg.ContainerDied:
+		if x, ok := r.exits.of(container); ok && x.coded {
+			l.exit, l.happened = &x, x.finished
+			l.name, l.attempt = x.name, x.attempt
+		}
+	}
+	if to >= toldDied {
+		r.ended.put(container, to)
+	}
+	l.before = !l.happened.IsZero() && l.happened.Before(r.begun)
+	r.tell(l)
+}
+
+// catchUp tells what the cache shows of a pod and was not told. A container that
+// has come and gone without ever being in the cache is told by its exit.
+func (r *reporter) catchUp(pod string, p *podView) {
+	entry := r.cache.Get(pod)
+	states := map[string]pleg.State{}
+	if entry.Present && entry.Status != nil {
+		if s := entry.Status.Sandbox; s != nil {
+			states[pod] = sandboxState(s.State)
+		}
+		for _, s := range entry.Status.Containers {
+			states[s.Id] = containerState(s.State)
+		}
+	}
+	for _, x := range r.exits.in(pod) {
+		if c := p.containers[x.container]; x.deleted || c == nil {
+			r.step(pod, x.container, pleg.ContainerDied)
+		}
+		if x.deleted {
+			r.step(pod, x.container, pleg.ContainerRemoved)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.containers)) {
+		c := p.containers[id]
+		state, there := states[id]
+		c.existing = c.existing || there
+		switch {
+		case there && state == pleg.StateRunning:
+			r.step(pod, id, pleg.ContainerStarted)
+		case there && state == pleg.StateExited:
+			r.step(pod, id, pleg.ContainerDied)
+		case !there && c.existing:
+			r.step(pod, id, pleg.ContainerDied)
+			r.step(pod, id, pleg.ContainerRemoved)
+		}
+	}
+}
+
+// lookAtAll catches up with every pod that is known.
+func (r *reporter) lookAtAll() {
+	all := map[string]bool{}
+	for pod := range r.pods {
+		all[pod] = true
+	}
+	for pod := range r.cache.All() {
+		all[pod] = true
+	}
+	for _, x := range r.exits.in("") {
+		all[x.pod] = true
+	}
+	for _, pod := range slices.SortedFunc(maps.Keys(all), strings.Compare) {
+		r.catchUp(pod, r.look(pod))
+		r.forget(pod)
+	}
+}
+
+// forget drops what is over.
+func (r *reporter) forget(pod string) {
+	p := r.pods[pod]
+	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
+		return c.told == toldRemoved || !c.existing
+	})
+	if len(p.containers) == 0 {
+		delete(r.pods, pod)
+	}
+}

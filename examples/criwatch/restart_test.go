@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// TestMain runs the program itself where a test starts it as a process.
+func TestMain(m *testing.M) {
+	if os.Getenv("CRIWATCH_MAIN") != "" {
+		os.Args[0] = "criwatch"
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+}
+
+// control runs containerd.sh, the only runtime that the tests may kill.
+func control(t testing.TB, command string) {
+	t.Helper()
+	script := os.Getenv("CRI_CONTROL")
+	if script == "" {
+		t.Skip("kills the runtime, which has to be containerd.sh's: run containerd.sh all")
+	}
+	if out, err := exec.Command(script, command).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", script, command, err, out)
+	}
+}
+
+// containerd is killed with -9 and started again three times. While it is down
+// containers and a sandbox exit; afterwards all that is told, and what exits
+// then is too.
+func TestIntegrationRuntimeRestarts(t *testing.T) {
+	d := newDriver(t)
+	control(t, "up") // is there one?
+	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
+	var f fates
+	var pods []testPod
+	for range 4 {
+		p := d.runPod()
+		pods = append(pods, p)
+		f.set(p.id, fate{})
+	}
+	for round := range 3 {
+		down, after := map[string]int{}, map[string]int{}
+		for _, p := range pods[round:] { // before it, pods have lost their sandbox
+			for range 3 {
+				id := d.start(p, "sleep 3600")
+				down[id] = d.containerPid(id)
+				id = d.start(p, "sleep 3600")
+				after[id] = d.containerPid(id)
+			}
+		}
+		lost := pods[round]
+		pause := d.sandboxPid(lost.id)
+		for id := range after {
+			d.eventually("starts are told", func() bool { return r.has(id, pleg.ContainerStarted) })
+		}
+
+		control(t, "kill")
+		for id, pid := range down {
+			kill(t, pid)
+			f.set(id, fate{exited: true, code: 137})
+		}
+		kill(t, pause)
+		f.set(lost.id, fate{exited: true})
+		time.Sleep(time.Duration(round) * time.Second) // through one, two, three attempts to reconnect
+		control(t, "up")
+		d.eventually("exits while the runtime was down are told", func() bool {
+			for id := range down {
+				if !r.has(id, pleg.ContainerDied) {
+					return false
+				}
+			}
+			return r.has(lost.id, pleg.ContainerDied)
+		})
+		d.eventually("the stream is back", func() bool { return w.gen.Stats().Streaming })
+		for id, pid := range after {
+			kill(t, pid)
+			f.set(id, fate{exited: true, code: 137})
+		}
+		settle(t, d, w, r, &f)
+		for id := range down { // containerd itself may lose the code then
+			f.set(id, fate{exited: true, code: d.exitCode(id)})
+		}
+	}
+	for _, p := range pods {
+		d.removePod(p.id)
+	}
+	for id, v := range f.all {
+		v.exited, v.removed = true, true
+		f.set(id, v)
+	}
+	settle(t, d, w, r, &f)
+	stop()
+	r.check(t, f.all)
+	t.Logf("%+v", r.last.stats)
+}
+
+// A child is the program as a process of its own, its output parsed.
+type child struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the output has ended
+
+	mu    sync.Mutex
+	lines []jsonLine
+}
+
+func startChild(t testing.TB, args ...string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command(os.Args[0], append([]string{"-o", "json"}, args...)...), done: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), "CRIWATCH_MAIN=1")
+	c.cmd.Stderr = testLog{t}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
+	go func() {
+		defer close(c.done)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var l jsonLine
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				t.Errorf("%q: %v", lines.Text(), err)
+			}
+			c.mu.Lock()
+			c.lines = append(c.lines, l)
+			c.mu.Unlock()
+		}
+	}()
+	return c
+}
+
+// of returns the lines of an event of a container.
+func (c *child) of(container string, event pleg.EventType) (list []jsonLine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.lines {
+		if l.Type == event && l.Container != nil && l.Container.ID == container {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// end sends a signal and returns how the process ended, in words.
+func (c *child) end(s syscall.Signal) string {
+	_ = c.cmd.Process.Signal(s)
+	<-c.done
+	if err := c.cmd.Wait(); err != nil {
+		return err.Error()
+	}
+	return "exit status 0"
+}
+
+// Our own process is killed while a container runs; the container exits; we
+// start again (KEP-3386, "ability of the Kubelet to recover the latest state of a
+// container after a restart").
+func TestIntegrationOwnRestart(t *testing.T) {
+	d := newDriver(t)
+	p := d.runPod()
+	first := startChild(t, "-endpoint", d.endpoint)
+	id := d.start(p, "sleep 3600; exit 1")
+	other := d.start(p, "sleep 3600; exit 1")
+	d.eventually("the start is told", func() bool { return len(first.of(id, pleg.ContainerStarted)) == 1 })
+	if got := first.end(syscall.SIGKILL); !strings.Contains(got, "killed") {
+		t.Fatalf("killed, ended by %s", got)
+	}
+	kill(t, d.containerPid(id))
+	d.eventually("the container exits", func() bool { return d.exited(id) })
+
+	second := startChild(t, "-endpoint", d.endpoint)
+	d.eventually("the exit is told", func() bool { return len(second.of(id, pleg.ContainerDied)) > 0 })
+	kill(t, d.containerPid(other))
+	d.eventually("the next exit is told", func() bool { return len(second.of(other, pleg.ContainerDied)) > 0 })
+	if got := second.end(syscall.SIGINT); got != "exit status 0" {
+		t.Errorf("interrupted: %s", got)
+	}
+	died := second.of(id, pleg.ContainerDied)
+	if len(died) != 1 || died[0].Exit == nil || died[0].Exit.Code != 137 || !died[0].Before {
+		t.Errorf("the exit of before: %+v", died)
+	}
+	if died := second.of(other, pleg.ContainerDied); len(died) != 1 || died[0].Before || died[0].Latency == nil {
+		t.Errorf("the exit of afterwards: %+v", died)
+	}
+	if n := len(first.of(id, pleg.ContainerDied)); n != 0 {
+		t.Errorf("the first process told %d exits", n)
+	}
+	if last := second.lines[len(second.lines)-1]; last.Type != "Stats" {
+		t.Errorf("the last line is a %s", last.Type)
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// A watch is one run of the program against a runtime.
+type watch struct {
+	node  *node
+	cache *pleg.Cache[string, *status]
+	gen   *pleg.Generator[string, *status]
+	log   *slog.Logger
+	opts  *options
+
+	mu          sync.Mutex // the output, and what is below
+	out         writer
+	late, since latencies
+	fail        error // of the output
+}
+
+func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error) {
+	w := &watch{node: n, cache: pleg.NewCache[string](pleg.CacheOptions[*status]{}), log: log, opts: o, out: out}
+	var stream pleg.Streamer[string, *status]
+	if !o.poll {
+		stream = n
+	}
+	var err error
+	w.gen, err = pleg.NewGenerator(n, stream, w.cache, pleg.GeneratorOptions{
+		RelistPeriod:  o.relist,
+		EventedPeriod: o.evented,
+		TrustEvents:   o.trust,
+	})
+	return w, err
+}
+
+// run prints what happens until ctx ends or the output fails, and the counters
+// at the end. No goroutine outlives it.
+func (w *watch) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r := newReporter(w.cache, &w.node.exits, time.Now, func(l line) {
+		if w.print(l) != nil {
+			stop()
+		}
+	})
+	var workers sync.WaitGroup
+	workers.Go(func() { _ = w.gen.Run(ctx) }) // ends with ctx only
+	workers.Go(func() { w.narrate(ctx) })
+	if w.opts.stats > 0 {
+		workers.Go(func() { w.count(ctx, stop) })
+	}
+	for e := range w.gen.Events(ctx) {
+		r.handle(e)
+	}
+	stop()
+	workers.Wait()
+	w.cache.Close()
+	return w.printStats(true)
+}
+
+// print writes one line.
+func (w *watch) print(l line) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if late, ok := l.late(); ok && l.exit != nil {
+		w.late.add(late)
+	}
+	if since, ok := l.lateSinceEvent(); ok {
+		w.since.add(since)
+	}
+	if w.fail == nil {
+		w.fail = w.out.line(l)
+	}
+	return w.fail
+}
+
+// printStats writes the counters.
+func (w *watch) printStats(ended bool) error {
+	c := counters{at: time.Now(), ended: ended, stats: w.gen.Stats(), healthy: w.gen.Healthy()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.late, c.since = w.late.copy(), w.since.copy()
+	if w.fail == nil {
+		w.fail = w.out.stats(c)
+	}
+	return w.fail
+}
+
+// count prints the counters every now and then.
+func (w *watch) count(ctx context.Context, stop func()) {
+	ticker := time.NewTicker(w.opts.stats)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if w.printStats(false) != nil {
+				stop()
+			}
+		}
+	}
+}
+
+// narrate logs when the stream or the runtime goes and comes back.
+func (w *watch) narrate(ctx context.Context) {
+	ticker := time.NewTicker(min(time.Second, w.opts.relist))
+	defer ticker.Stop()
+	var streaming, silent, polling bool
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		listErr, streamErr := w.node.troubles()
+		if ctx.Err() != nil { // it may be their reason
+			return
+		}
+		if s := w.gen.Stats().Streaming; s != streaming || !s && !polling && streamErr != nil {
+			streaming, polling = s, !s
+			if s {
+				w.log.Info("streaming events", "relisting", w.opts.evented)
+			} else {
+				w.log.Warn("no event stream", "relisting", w.opts.relist, "reason", streamErr)
+			}
+		}
+		if s := listErr != nil; s != silent {
+			silent = s
+			if s {
+				w.log.Warn("the runtime does not answer", "error", listErr)
+			} else {
+				w.log.Info("the runtime answers again")
+			}
+		}
+	}
+}

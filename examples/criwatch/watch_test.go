@@ -1,0 +1,309 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// quick has short periods, so that what depends on them is soon there.
+func quick() *options { return &options{relist: 20 * time.Millisecond, evented: time.Hour} }
+
+// story is what was told of a container, in words.
+func story(r *recorder, container string) (words []string) {
+	for _, l := range r.of(container) {
+		word := string(l.event)
+		if l.exit != nil {
+			word += fmt.Sprint(" ", l.exit.code)
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// A pod's life is told alike whether the runtime streams, streams with stamps in
+// seconds or none, answers like CRI-O, or cannot stream.
+func TestWatch(t *testing.T) {
+	for name, setup := range map[string]func(*fakeRuntime, *options){
+		"evented":       func(*fakeRuntime, *options) {},
+		"like CRI-O":    func(f *fakeRuntime, _ *options) { f.full = true },
+		"in seconds":    func(f *fakeRuntime, _ *options) { f.full, f.unit = true, time.Second },
+		"no stamps":     func(f *fakeRuntime, _ *options) { f.unit = 0 },
+		"trusted":       func(_ *fakeRuntime, o *options) { o.trust = true },
+		"polled":        func(_ *fakeRuntime, o *options) { o.poll = true },
+		"not supported": func(f *fakeRuntime, _ *options) { f.noStream = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, o := newFake(t), quick()
+			setup(f, o)
+			f.runPod("old")
+			f.start("old", "o1")
+			f.exit("o1", 9)
+			time.Sleep(2 * time.Millisecond) // o1's exit is before the watch
+			w, r, stop := startWatch(t, f.endpoint(), o)
+			soon(t, "what was there is told", func() bool { return r.has("o1", pleg.ContainerDied) })
+			streams := !o.poll && !f.noStream
+			soon(t, "the stream is in use", func() bool { return w.gen.Stats().Streaming == streams })
+			f.runPod("a")
+			f.start("a", "a1")
+			soon(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
+			f.exit("a1", 3)
+			soon(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+			f.removePod("a")
+			soon(t, "the removal is told", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
+			if stats := w.gen.Stats(); stats.Streaming != streams {
+				t.Errorf("streaming %v", stats.Streaming)
+			}
+			stop()
+
+			for container, want := range map[string][]string{
+				"old": {"ContainerStarted"},
+				"o1":  {"ContainerDied 9"},
+				"a":   {"ContainerStarted", "ContainerDied", "ContainerRemoved"},
+				"a1":  {"ContainerStarted", "ContainerDied 3", "ContainerRemoved"},
+			} {
+				got := slices.DeleteFunc(story(r, container), func(s string) bool { return s == "ContainerChanged" })
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", container, diff)
+				}
+			}
+			died := r.of("a1")
+			l := died[slices.IndexFunc(died, func(l line) bool { return l.event == pleg.ContainerDied })]
+			if late, ok := l.late(); !ok || late < 0 || l.meta.Name != "name-a" || l.name != "name-a1" || l.attempt != 2 || l.before {
+				t.Errorf("the exit: %+v", l)
+			}
+			if l := r.of("o1")[0]; !l.before {
+				t.Errorf("the exit of before: %+v", l)
+			}
+			if o.poll && f.count("GetContainerEvents") > 0 {
+				t.Error("polling, it opened a stream")
+			}
+			if r.last.late.all != 1 || !r.last.ended {
+				t.Errorf("the counters at the end: %+v", r.last)
+			}
+		})
+	}
+}
+
+// A logBuffer can be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// count returns how many lines have the words.
+func (b *logBuffer) count(words string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Count(b.text.String(), words)
+}
+
+// The log tells of every change once: of the stream, and of the runtime.
+func TestNarration(t *testing.T) {
+	f := newFake(t)
+	conn, err := dial(f.endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var log logBuffer
+	_, stop := startWatchTo(t, conn, quick(), &recorder{}, &log)
+	soon(t, "the stream is told", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
+	f.down()
+	soon(t, "its end is told", func() bool {
+		return log.count(`msg="no event stream" relisting=20ms reason="GetContainerEvents: `) == 1
+	})
+	soon(t, "the silence is told", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
+	f.with(func() { f.noStream = true })
+	f.up()
+	soon(t, "the answer is told", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
+	time.Sleep(100 * time.Millisecond)
+	stop()
+	if n := log.count("msg="); n != 4 {
+		t.Errorf("%d lines:\n%s", n, log.text.String())
+	}
+
+	var without logBuffer
+	_, stop = startWatchTo(t, conn, quick(), &recorder{}, &without)
+	soon(t, "the lack of a stream is told", func() bool { return without.count(`msg="no event stream"`) == 1 })
+	time.Sleep(100 * time.Millisecond)
+	stop()
+	if n := without.count("msg="); n != 1 || without.count("the runtime has no event stream") != 1 {
+		t.Errorf("%d lines:\n%s", n, without.text.String())
+	}
+}
+
+// With a stream and nothing happening, nothing is asked of the runtime.
+func TestWatchIdle(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	f.start("a", "a1")
+	w, _, _ := startWatch(t, f.endpoint(), quick())
+	soon(t, "the stream is in use", func() bool { return w.gen.Stats().Streaming })
+	before := f.count("ListContainers")
+	time.Sleep(200 * time.Millisecond)
+	if n := f.count("ListContainers") - before; n != 0 {
+		t.Errorf("%d lists in ten short periods", n)
+	}
+}
+
+// With -trust-events an event is enough, even if the runtime answers nothing.
+func TestWatchTrusts(t *testing.T) {
+	f, o := newFake(t), quick()
+	o.trust = true
+	w, r, _ := startWatch(t, f.endpoint(), o)
+	f.runPod("a")
+	f.start("a", "a1")
+	soon(t, "the start is told", func() bool { return w.gen.Stats().Streaming && r.has("a1", pleg.ContainerStarted) })
+	f.with(func() {
+		f.failing["PodSandboxStatus"] = grpcstatus.Error(codes.Internal, "out of order")
+		f.failing["ListContainers"] = grpcstatus.Error(codes.Internal, "out of order")
+	})
+	f.exit("a1", 3)
+	soon(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+}
+
+// The runtime goes down, containers exit meanwhile, it comes back, with the
+// stream or without it.
+func TestWatchRuntimeRestart(t *testing.T) {
+	f := newFake(t)
+	w, r, stop := startWatch(t, f.endpoint(), quick())
+	f.runPod("a")
+	for _, id := range []string{"a1", "a2", "a3"} {
+		f.start("a", id)
+		soon(t, "the start is told", func() bool { return r.has(id, pleg.ContainerStarted) })
+	}
+	f.down()
+	f.exitQuietly("a1", 1)
+	soon(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
+	soon(t, "the failure is noted", func() bool { err, _ := w.node.troubles(); return err != nil })
+	f.up()
+	soon(t, "the exit while it was down is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+	soon(t, "the stream is back", func() bool { return w.gen.Stats().Streaming })
+	f.exit("a2", 2)
+	soon(t, "the exit is told", func() bool { return r.has("a2", pleg.ContainerDied) })
+
+	f.down()
+	f.with(func() { f.noStream = true })
+	f.exitQuietly("a3", 3)
+	f.up()
+	soon(t, "the exit while it was down is told", func() bool { return r.has("a3", pleg.ContainerDied) })
+	stop()
+	for id, want := range map[string][]string{
+		"a1": {"ContainerStarted", "ContainerDied 1"},
+		"a2": {"ContainerStarted", "ContainerDied 2"},
+		"a3": {"ContainerStarted", "ContainerDied 3"},
+	} {
+		got := slices.DeleteFunc(story(r, id), func(s string) bool { return s == "ContainerChanged" })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
+// A stuckWriter records, but waits before the first line for a token.
+type stuckWriter struct {
+	recorder
+	free chan struct{}
+	once sync.Once
+}
+
+func (w *stuckWriter) line(l line) error {
+	w.once.Do(func() { <-w.free })
+	return w.recorder.line(l)
+}
+
+// The output is stuck while hundreds of containers come, exit and go. Every exit
+// is told once all the same, with its code.
+func TestWatchStuckOutput(t *testing.T) {
+	f := newFake(t)
+	conn, err := dial(f.endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	out := &stuckWriter{free: make(chan struct{})}
+	w, stop := startWatchTo(t, conn, quick(), out, testLog{t})
+	soon(t, "the stream is in use", func() bool { return w.gen.Stats().Streaming })
+	done := map[string]fate{"a": {}, "b": {exited: true, removed: true}}
+	f.runPod("a")
+	f.runPod("b")
+	for i := range 300 {
+		id := fmt.Sprint("c", i)
+		f.start([]string{"a", "b"}[i%2], id)
+		v := fate{}
+		if i%3 > 0 {
+			v.exited, v.code = true, int32(i)
+			f.exit(id, v.code)
+		}
+		if i%3 > 1 {
+			v.removed = true
+			f.remove(id)
+		}
+		done[id] = v
+	}
+	soon(t, "the cache has it all", func() bool { return same(t, w, w.node.client) })
+	f.removePod("b")
+	for id, v := range done {
+		if f.containers[id] == nil && !v.removed && id != "a" {
+			v.hasty, v.exited, v.removed = !v.exited, true, true // gone with its pod, perhaps while it ran
+			done[id] = v
+		}
+	}
+	soon(t, "the cache has it all, and every event came in", func() bool {
+		return same(t, w, w.node.client) && w.gen.Stats().EventsReceived == uint64(f.count("event"))
+	})
+	close(out.free)
+	missing := func() (ids []string) {
+		for id, v := range done {
+			if v.exited && !out.has(id, pleg.ContainerDied) {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	t.Cleanup(func() {
+		for _, id := range missing() {
+			t.Errorf("%s: not told that it exited: %+v, %v", id, done[id], story(&out.recorder, id))
+		}
+	})
+	soon(t, "every exit is told", func() bool { return len(missing()) == 0 })
+	stop()
+	for id, v := range done { // removals need not be told
+		v.removed = v.removed && out.has(id, pleg.ContainerRemoved)
+		done[id] = v
+	}
+	out.check(t, done)
+	if out.last.stats.MergedEvents == 0 {
+		t.Error("no events were merged: the output was not stuck")
+	}
+}
+
+// Nothing outlives a watch.
+func TestWatchLeavesNothing(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	before := runtime.NumGoroutine()
+	for _, o := range []*options{quick(), {relist: time.Millisecond, evented: time.Hour, poll: true, stats: time.Millisecond}} {
+		_, r, stop := startWatch(t, f.endpoint(), o)
+		soon(t, "the pod is told", func() bool { return r.has("a", pleg.ContainerStarted) })
+		stop()
+	}
+	soon(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
+}

@@ -1,0 +1,110 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// The exit codes of a shell for a command that it cannot run.
+const (
+	cannotRun = 126
+	notFound  = 127
+)
+
+// StartError is a command that cannot be run, whenever it is tried.
+type StartError struct {
+	Code int // what a shell would exit with: 126, or 127 if there is no such program
+	text string
+}
+
+func (e *StartError) Error() string { return e.text }
+
+// classify tells a command that cannot run from a machine that is short of
+// something just now: memory, processes, files, or whoever still writes the
+// program.
+func classify(path string, err error) error {
+	switch err {
+	case syscall.ENOENT: // the interpreter that its first line names
+		return &StartError{Code: notFound, text: path + ": " + err.Error()}
+	case syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ELOOP,
+		syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.EIO:
+		return &StartError{Code: cannotRun, text: path + ": " + err.Error()}
+	}
+	return err
+}
+
+// lookPath finds the program that a command names, as a shell would in that
+// directory and environment.
+func lookPath(name, dir string, env []string) (string, error) {
+	switch {
+	case name == "":
+		return "", &StartError{Code: notFound, text: `"": command not found`}
+	case strings.Contains(name, "/"):
+		return name, executable(name, dir)
+	}
+	var failure error
+	for _, folder := range filepath.SplitList(lookupEnv(env, "PATH")) {
+		path := filepath.Join(folder, name)
+		if folder == "" {
+			path = "./" + name
+		}
+		err := executable(path, dir)
+		if err == nil {
+			return path, nil
+		}
+		if start, ok := err.(*StartError); ok && start.Code == cannotRun && failure == nil {
+			failure = err
+		}
+	}
+	if failure != nil {
+		return "", failure
+	}
+	return "", &StartError{Code: notFound, text: name + ": command not found"}
+}
+
+// executable reports why path, seen from dir, is no program.
+func executable(path, dir string) error {
+	seen := path
+	if dir != "" && !filepath.IsAbs(path) {
+		seen = filepath.Join(dir, path)
+	}
+	info, err := os.Stat(seen)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return &StartError{Code: notFound, text: path + ": " + reason(err, nil)}
+	case err != nil:
+		return &StartError{Code: cannotRun, text: path + ": " + reason(err, nil)}
+	case info.IsDir():
+		return &StartError{Code: cannotRun, text: path + ": " + syscall.EISDIR.Error()}
+	case info.Mode()&0o111 == 0:
+		return &StartError{Code: cannotRun, text: path + ": " + syscall.EACCES.Error()}
+	}
+	return nil
+}
+
+// reason is the innermost text of a file error, without the path that the caller
+// names.
+func reason(err, otherwise error) string {
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &file):
+		return file.Err.Error()
+	case err != nil:
+		return err.Error()
+	}
+	return otherwise.Error()
+}
+
+// lookupEnv is the last value of a variable in an environment.
+func lookupEnv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

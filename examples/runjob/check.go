@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// checker gathers everything that keeps a Job from being run: what an API server
+// would refuse, and what cannot be done with processes.
+type checker struct{ errs jobpolicy.FieldErrors }
+
+func (c *checker) add(kind jobpolicy.ErrorType, field string, value any, detail string) {
+	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
+}
+
+// check returns every mistake of a Job that has its defaults, together with
+// those that were found before: values of wrong types. Where there is one the
+// part that it belongs to is not looked at any further, since what that part
+// lacks without the value is no mistake of its own.
+func (m *manifest) check(found jobpolicy.FieldErrors) jobpolicy.FieldErrors {
+	sound := func(part string) bool {
+		return !slices.ContainsFunc(found, func(e jobpolicy.FieldError) bool {
+			return e.Field == part || strings.HasPrefix(e.Field, part+".")
+		})
+	}
+	var c checker
+	if sound("apiVersion") {
+		c.version(m.job.APIVersion)
+	}
+	if sound("metadata") {
+		c.name(m.job.Name)
+	}
+	c.errs = append(c.errs, found...)
+	if sound("spec") {
+		c.spec(&m.job.Spec, m.fields)
+	}
+	return c.errs
+}
+
+func (c *checker) version(v string) {
+	const want = "batch/v1"
+	switch {
+	case v == "":
+		c.add(jobpolicy.Required, "apiVersion", nil, "must be "+want)
+	case v != want:
+		c.add(jobpolicy.NotSupported, "apiVersion", v, "must be "+want)
+	}
+}
+
+func (c *checker) name(name string) {
+	switch {
+	case name == "":
+		c.add(jobpolicy.Required, "metadata.name", nil, "a Job needs a name")
+	case !jobName.MatchString(name):
+		c.add(jobpolicy.Invalid, "metadata.name", name, nameRule)
+	}
+}
+
+func (c *checker) spec(spec *jobpolicy.JobSpec, fields fieldRefs) {
+	var invalid jobpolicy.FieldErrors
+	if errors.As(spec.Validate(), &invalid) {
+		c.errs = append(c.errs, invalid...)
+	}
+	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
+		c.add(jobpolicy.NotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
+	}
+	const idle = "nothing would ever run"
+	if spec.Suspend {
+		c.add(jobpolicy.NotSupported, "spec.suspend", true, idle)
+	}
+	if *spec.Parallelism == 0 {
+		c.add(jobpolicy.NotSupported, "spec.parallelism", 0, idle)
+	}
+	c.pod(&spec.Template.Spec, fields)
+}
+
+// What names look like: DNS labels, and for a Job dots too.
+var (
+	jobName       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
+	containerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+)
+
+const nameRule = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
+
+// pod checks what the pod template says of processes.
+func (c *checker) pod(pod *jobpolicy.PodSpec, fields fieldRefs) {
+	const path = "spec.template.spec."
+	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
+		c.add(jobpolicy.Invalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
+	}
+	names := make(map[string]bool)
+	for i, container := range pod.InitContainers {
+		at := fmt.Sprintf("%sinitContainers[%d]", path, i)
+		c.container(at, container, names, fields)
+		if p := container.RestartPolicy; p != "" && p != jobpolicy.RestartPolicyAlways {
+			c.add(jobpolicy.NotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
+		}
+	}
+	if len(pod.Containers) == 0 {
+		c.add(jobpolicy.Required, path+"containers", nil, "a pod needs a container")
+	}
+	for i, container := range pod.Containers {
+		at := fmt.Sprintf("%scontainers[%d]", path, i)
+		c.container(at, container, names, fields)
+		if p := container.RestartPolicy; p != "" {
+			c.add(jobpolicy.NotSupported, at+".restartPolicy", string(p), "only the pod's is looked at")
+		}
+	}
+}
+
+func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, fields fieldRefs) {
+	switch {
+	case container.Name == "":
+		c.add(jobpolicy.Required, at+".name", nil, "a container needs a name")
+	case !containerName.MatchString(container.Name):
+		c.add(jobpolicy.Invalid, at+".name", container.Name, nameRule)
+	case names[container.Name]:
+		c.add(jobpolicy.Duplicate, at+".name", container.Name, "")
+	}
+	names[container.Name] = true
+	switch {
+	case len(container.Command) == 0:
+		c.add(jobpolicy.Required, at+".command", nil, "there is no image here that could name one")
+	case container.Command[0] == "":
+		c.add(jobpolicy.Invalid, at+".command[0]", "", "must name a program")
+	}
+	for i, v := range container.Env {
+		at := fmt.Sprintf("%s.env[%d]", at, i)
+		switch {
+		case v.Name == "":
+			c.add(jobpolicy.Required, at+".name", nil, "a variable needs a name")
+		case strings.ContainsAny(v.Name, "=\x00"):
+			c.add(jobpolicy.Invalid, at+".name", v.Name, "must not contain =")
+		}
+		if path, ok := fields[container.Name][v.Name]; ok && !supported(path) {
+			c.add(jobpolicy.NotSupported, at+".valueFrom.fieldRef.fieldPath", path, supportedFields)
+		}
+	}
+}

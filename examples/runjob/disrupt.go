@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// disruption ends the pod of an index from outside, as the drain of its node
+// would, to see what the failure policy makes of it.
+type disruption struct {
+	index int // for a NonIndexed Job any pod will do
+	after time.Duration
+}
+
+// disruptions are a flag that can be given more than once.
+type disruptions []disruption
+
+func (d *disruptions) String() string { return "" }
+
+// Set takes INDEX@DELAY.
+func (d *disruptions) Set(text string) error {
+	index, after, ok := strings.Cut(text, "@")
+	i, errIndex := strconv.Atoi(index)
+	delay, errDelay := time.ParseDuration(after)
+	if !ok || errIndex != nil || errDelay != nil || i < 0 || delay < 0 {
+		return errors.New("must be INDEX@DELAY, as in 3@500ms")
+	}
+	*d = append(*d, disruption{i, delay})
+	return nil
+}
+
+// check reports disruptions of indexes that the Job does not have.
+func (d disruptions) check(spec *jobpolicy.JobSpec) error {
+	count := 1
+	if spec.CompletionMode == jobpolicy.IndexedCompletion {
+		count = int(*spec.Completions)
+	}
+	for _, one := range d {
+		if one.index >= count {
+			return errors.New("-disrupt " + strconv.Itoa(one.index) + ": the Job has only " + strconv.Itoa(count) + " of these, from 0")
+		}
+	}
+	return nil
+}
+
+// disrupt marks the pods of disruptions that are due, each as soon as there is a
+// pod that runs, and returns them and how long until the next one, 0 if there is
+// none.
+func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
+	r.disruptions = slices.DeleteFunc(r.disruptions, func(d disruption) bool {
+		if wait := d.after - now.Sub(r.begun); wait > 0 {
+			if next == 0 || wait < next {
+				next = wait
+			}
+			return false
+		}
+		p := r.runningPod(d.index)
+		if p == nil {
+			return false // the next change of a pod asks again
+		}
+		p.Status.Conditions = setCondition(p.Status.Conditions, drained(now))
+		disrupted = append(disrupted, r.delete(jobpolicy.Deletion{PodRef: jobpolicy.PodRef{Name: p.Name, UID: p.UID}}, now))
+		return true
+	})
+	return disrupted, next
+}
+
+// drained is the condition of a pod whose node is drained.
+func drained(now time.Time) jobpolicy.PodCondition {
+	return jobpolicy.PodCondition{
+		Type: jobpolicy.DisruptionTarget, Status: jobpolicy.ConditionTrue, LastTransitionTime: now,
+		Reason: jobpolicy.PodReasonEvictionByEvictionAPI, Message: "disrupted on demand",
+	}
+}
+
+// runningPod is a pod of that index that runs and is not being deleted.
+func (r *runner) runningPod(index int) *pod {
+	var found *pod
+	for _, p := range r.pods {
+		if (p.index == index || p.index < 0) && p.Status.Phase == jobpolicy.PodRunning && p.DeletionTimestamp.IsZero() {
+			if found == nil || p.attempt < found.attempt {
+				found = p
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSet: overrides change the Job before it is validated.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	const story = "../testdata/kep3850-story3.yaml"
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string // in the output
+	}{
+		"a limit":            {[]string{"-set", "maxFailedIndexes=4"}, exitFailed, "MaxFailedIndexesExceeded"},
+		"an index of a list": {[]string{"-set", `template.spec.containers[0].command=["true"]`}, exitComplete, "completedIndexes: 0-9"},
+		"an element":         {[]string{"-set", `template.spec.containers[0]={name: job-container, command: ["true"]}`}, exitComplete, "completedIndexes: 0-9"},
+		"twice":              {[]string{"-set", `spec.template.spec.containers[0].command=["true"]`, "-set", "completions=5", "-set", "parallelism=2"}, exitComplete, "completedIndexes: 0-4"},
+		"objects in between": {[]string{"-set", "successPolicy.rules=[{succeededCount: 11}]"}, exitBad, "spec.successPolicy.rules[0].succeededCount: "},
+		"nothing":            {[]string{"-set", "backoffLimitPerIndex="}, exitBad, "spec.backoffLimitPerIndex: required"},
+		"a wrong type":       {[]string{"-set", "parallelism=many"}, exitBad, `spec.parallelism: invalid value "many": must be an integer`},
+		"an unknown field":   {[]string{"-set", "maxFailedIndex=5"}, exitBad, "spec.maxFailedIndex: "},
+		"no such element":    {[]string{"-set", "template.spec.containers[1].image=x"}, exitBad, "there is no element 1"},
+		"not a list":         {[]string{"-set", "template[0]=x"}, exitBad, "there is no element 0"},
+		"not an object":      {[]string{"-set", "completions.x=1"}, exitBad, "x is not in an object"},
+		"not a path":         {[]string{"-set", "template..spec=1"}, exitBad, "not a path"},
+		"no path":            {[]string{"-set", "=1"}, exitBad, "must be field=value"},
+		"no value":           {[]string{"-set", "completions"}, exitBad, "must be field=value"},
+		"not YAML":           {[]string{"-set", "completions=["}, exitBad, "not YAML"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "", append(test.args, "-backoff", "1ms", story)...)
+			p.done(test.code)
+			if out := p.stdout.String() + p.stderr.String(); !strings.Contains(out, test.want) {
+				t.Errorf("want %q:\n%s", test.want, out)
+			}
+		})
+	}
+}
+
+// TestDisrupt: Story 2 ignores disruptions, Story 3 counts them.
+func TestDisrupt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		manifest string
+		at       []string
+		ended    string
+		failed   string
+	}{
+		"ignored": {"../testdata/kep3329-story2.yaml", []string{"0@20ms", "0@300ms"}, "rule 0 (Ignore): not counted", "\n  failed: 4\n"},
+		"counted": {"../testdata/kep3329-story3.yaml", []string{"0@20ms"}, "rule 0 (Count): counted", "\n  failed: 2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"-backoff", "1ms"}
+			for _, at := range test.at {
+				args = append(args, "-disrupt", at)
+			}
+			p := start(t, "", append(args, test.manifest)...)
+			p.done(exitFailed)
+			if n := strings.Count(p.stderr.String(), test.ended); n != len(test.at) {
+				t.Errorf("%d times %q:\n%s", n, test.ended, p.stderr.String())
+			}
+			if out := p.stdout.String(); !strings.Contains(out, test.failed) {
+				t.Errorf("want %q:\n%s", test.failed, out)
+			}
+		})
+	}
+}
+
+// TestDisruptIndex: only that index is disrupted, as soon as it runs.
+func TestDisruptIndex(t *testing.T) {
+	t.Parallel()
+	manifest := perIndex(3, 1, "test $JOB_COMPLETION_INDEX$FAILURES = 10 && exec sleep 1000\nexit 0")
+	p := start(t, manifest, "-backoff", "1ms", "-disrupt", "1@0s", "-")
+	p.done(exitComplete)
+	if text := p.stderr.String(); strings.Count(text, "is disrupted") != 1 || !strings.Contains(text, "pod test-1-1: is disrupted") {
+		t.Error(text)
+	}
+	for _, wrong := range []string{"3@0s", "-1@0s", "1", "1@", "@1s", "x@1s", "1@-1s"} {
+		start(t, manifest, "-disrupt", wrong, "-").done(exitBad)
+	}
+}
+
+// TestDisruptedOverKill: a disruption is known to the run that goes on.
+func TestDisruptedOverKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: disrupted}
+spec:
+  backoffLimit: 0
+  podFailurePolicy:
+    rules:
+    - action: Ignore
+      onPodConditions: [{type: DisruptionTarget}]
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        command: [sh, -c, "trap '' TERM; test -e ` + dir + `/second && exit; touch ` + dir + `/second; while :; do sleep 0.01; done"]
+`
+	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-disrupt", "0@100ms", "-")
+	p.says("terminating", 1)
+	time.Sleep(20 * time.Millisecond)
+	_ = p.Process.Kill()
+	<-p.ended
+	p = start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+	p.done(exitComplete)
+	if text := p.stderr.String(); !strings.Contains(text, "killed by signal 9 (exit code 137); rule 0 (Ignore): not counted") {
+		t.Error(text)
+	}
+}
+
+// TestDryRun tells what is valid, what is surely not meant, and the worst case.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	for manifest, want := range map[string][]string{
+		"kep3329-story1": {"is valid\n", "spec.podFailurePolicy.rules[0]", "drain", "at most 7 pods", "at most 10m30s"},
+		"kep3329-story2": {"is valid\n", "any number of pods", "any time"},
+		"kep3850-story1": {"is valid\n", "at most 20 pods", "completedIndexes"},
+	} {
+		p := start(t, "", "-dry-run", "../testdata/"+manifest+".yaml")
+		p.done(0)
+		for _, want := range want {
+			if !strings.Contains(p.stdout.String(), want) {
+				t.Errorf("%s: want %q:\n%s", manifest, want, p.stdout.String())
+			}
+		}
+		if p.stderr.String() != "" {
+			t.Errorf("%s: %s", manifest, p.stderr.String())
+		}
+	}
+	start(t, "", "-dry-run", "../testdata/bad/every-limit.yaml").done(exitBad)
+	p := start(t, "", "-backoff", "1ms", "../testdata/kep3329-story1.yaml")
+	p.done(exitFailed)
+	if !strings.Contains(p.stderr.String(), "drain") {
+		t.Errorf("no finding at the start:\n%s", p.stderr.String())
+	}
+}

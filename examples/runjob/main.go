@@ -1,0 +1,191 @@
+// Command runjob runs a Kubernetes Job manifest on this machine, with processes
+// in place of pods.
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// The exit codes of this program.
+const (
+	exitComplete    = 0
+	exitFailed      = 1
+	exitBad         = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	switch os.Args[0] {
+	case guardName:
+		guard(os.Args[1:])
+	case shimName:
+		os.Exit(shim(os.Args[1:]))
+	default:
+		os.Exit(runjob(os.Args[1:], os.Stdout, os.Stderr))
+	}
+}
+
+// runjob is the program; it returns the exit code.
+func runjob(args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitComplete
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "runjob: %v\nTry runjob -h.\n", err)
+		return exitBad
+	}
+	m, err := readManifest(o.manifest, o.set)
+	if err == nil {
+		err = o.disruptions.check(&m.job.Spec)
+	}
+	if err == nil && o.dryRun {
+		err = dryRun(stdout, o.engine(), m)
+		if err == nil {
+			return exitComplete
+		}
+	}
+	if err != nil {
+		complain(stderr, o.manifest, err)
+		return exitBad
+	}
+	store, old, err := openState(o.state, m)
+	if err != nil {
+		complain(stderr, o.manifest, err)
+		return exitBad
+	}
+	if old != nil {
+		if _, finished := old.Job.Status.Finished(); finished {
+			return conclude(stdout, stderr, old.Job, nil)
+		}
+	}
+	signals := interrupts()
+	report := newReport(m.job, o.explain)
+	report.manifest(m)
+	r, err := prepare(o, m, store, report)
+	if err != nil {
+		fmt.Fprintf(stderr, "runjob: %v\n", err)
+		return exitBad
+	}
+	err = r.run(old, signals)
+	report.finish()
+	return conclude(stdout, stderr, r.job, err)
+}
+
+// openState opens the folder of -state, if it is given, and returns what an
+// earlier run of the same Job left there.
+func openState(dir string, m *manifest) (*store, *state, error) {
+	if dir == "" {
+		return nil, nil, nil
+	}
+	s, err := openStore(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	old, err := s.load()
+	if err != nil || old == nil {
+		return s, nil, err
+	}
+	if errs := old.check(m); len(errs) > 0 {
+		return nil, nil, errs
+	}
+	return s, old, nil
+}
+
+// interrupts returns the signals that end a run.
+func interrupts() <-chan os.Signal {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// prepare makes what runs the Job's pods on this machine.
+func prepare(o *options, m *manifest, store *store, report *report) (*runner, error) {
+	processes, err := newProcesses()
+	if err != nil {
+		return nil, err
+	}
+	restarts, err := backoff.NewRestarter(o.restartPolicy(), backoff.RestarterOptions[string]{})
+	if err != nil {
+		return nil, err
+	}
+	h := &host{
+		processes: processes,
+		output:    &output{print: report.output},
+		store:     store,
+		machine:   os.Environ(),
+		run:       rand.Text(),
+		fields:    m.fields,
+		restarts:  restarts,
+		event:     report.event,
+	}
+	m.job.UID = newUID()
+	r := newRunner(o.engine(), m, h, report)
+	r.disruptions = o.disruptions
+	if store == nil {
+		r.guard, err = startGuard(processes, h.run)
+	}
+	return r, err
+}
+
+// conclude prints how the run ended and returns its exit code.
+func conclude(stdout, stderr io.Writer, job *jobpolicy.Job, err error) int {
+	if err == nil {
+		err = writeStatus(stdout, job)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "runjob: %v\n", err)
+	}
+	switch c, finished := job.Status.Finished(); {
+	case !finished && (err != nil || job.Spec.Suspend):
+		return exitInterrupted
+	case finished && c.Type == jobpolicy.JobComplete:
+		return exitComplete
+	}
+	return exitFailed
+}
+
+// complain says what is wrong with a manifest, one mistake a line.
+func complain(w io.Writer, manifest string, err error) {
+	mistakes, ok := err.(jobpolicy.FieldErrors)
+	if !ok {
+		fmt.Fprintf(w, "runjob: %s: %v\n", manifest, err)
+		return
+	}
+	fmt.Fprintf(w, "runjob: %s: nothing was started:\n", manifest)
+	for i := range mistakes {
+		fmt.Fprintf(w, "  %v\n", &mistakes[i])
+	}
+}
+
+// summary lists the first few of many.
+func summary(list []string) string {
+	const most = 8
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// newUID returns a random UID of the form that Kubernetes gives.
+func newUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+const usage = `Usage: runjob [flags] MANIFEST
+
+Runs the batch/v1 Job of a YAML or JSON file (- for standard input) on this
+machine. Every container of a pod is a process: its command, args, env and
+workingDir are used, its image is not. Init containers run first, sidecars
+beside the others. Retries, delays, the pod failure policy and the limits are
+those of Kubernetes.
+
+What happens is told on standard error, with a progress bar on a terminal. At
+the end the Job's status is printed on standard output, as kubectl does, with
+the decision that ended it.
+
+The first SIGINT or SIGTERM suspends the Job: its processes get SIGTERM and, at
+the end of terminationGracePeriodSeconds, SIGKILL. The second kills them at once.
+
+With -state the run can be ended at any moment, by SIGKILL too, and be gone on
+with: the same command again counts every failure once. Processes then outlive a
+run that was killed. The next one takes over those that have ended meanwhile, and
+kills those that have not, whose pods run again uncounted. What a process writes
+is shown when it has ended. A Job that has finished is not run again.
+
+Exit codes: 0 the Job is Complete, 1 it has Failed, 2 nothing was started since
+the manifest or a flag is wrong, 130 interrupted, or the state cannot be written.
+
+Flags:
+`
+
+// options are the flags.
+type options struct {
+	manifest            string
+	backoff, maxBackoff time.Duration
+	explain, dryRun     bool
+	state               string
+	set                 overrides
+	disruptions         disruptions
+}
+
+// parseOptions reads the flags. Their description goes to stdout if it is asked
+// for, as flag.ErrHelp.
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var o options
+	flags := flag.NewFlagSet("runjob", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.DurationVar(&o.backoff, "backoff", 10*time.Second, "`delay` before the first replacement of a failed pod; doubles with every further failure")
+	flags.DurationVar(&o.maxBackoff, "max-backoff", 10*time.Minute, "longest `delay`")
+	flags.BoolVar(&o.explain, "explain", false, "tell for each failed pod which rule matched, and why the others did not")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "run nothing, but tell what is valid and surely not meant, and the worst that can happen")
+	flags.StringVar(&o.state, "state", "", "`folder` that keeps all that is needed to go on after this program was ended")
+	flags.Var(&o.set, "set", "override a field of the Job's spec, as maxFailedIndexes=5; can be given again")
+	flags.Var(&o.disruptions, "disrupt", "disrupt the pod of an index after a delay, as a drained node would, as 3@500ms; can be given again")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return nil, err
+	case err != nil:
+		return nil, err
+	case flags.NArg() == 0:
+		return nil, errors.New("a manifest is needed")
+	case flags.NArg() > 1:
+		return nil, fmt.Errorf("one manifest is needed, behind the flags; got %q", flags.Args())
+	case o.backoff <= 0:
+		return nil, fmt.Errorf("-backoff %v: must be above 0", o.backoff)
+	case o.maxBackoff < o.backoff:
+		return nil, fmt.Errorf("-max-backoff %v: must not be below -backoff %v", o.maxBackoff, o.backoff)
+	}
+	o.manifest = flags.Arg(0)
+	return &o, nil
+}
+
+// engine decides as Kubernetes does, but for the delays.
+func (o *options) engine() jobpolicy.Engine {
+	return jobpolicy.Engine{BaseDelay: o.backoff, MaxDelay: o.maxBackoff, MinRequeue: min(o.backoff, time.Second)}
+}
+
+// restartPolicy is the curve of restarts inside a pod: a kubelet's, unless the
+// flags say otherwise.
+func (o *options) restartPolicy() backoff.Policy {
+	p := backoff.CrashLoop()
+	p.Initial = o.backoff
+	p.Max = max(o.backoff, min(o.maxBackoff, p.Max))
+	return p
+}

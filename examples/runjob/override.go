@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"sigs.k8s.io/yaml"
+)
+
+// override is a value that a flag gives to a field of the Job.
+type override struct {
+	path  string // from the top, as spec.maxFailedIndexes
+	value any    // nil takes the field away
+}
+
+// overrides are a flag that can be given more than once.
+type overrides []override
+
+func (o *overrides) String() string { return "" }
+
+// Set takes field=value. The field is one of spec, or a path from there; the
+// value is YAML.
+func (o *overrides) Set(text string) error {
+	path, value, ok := strings.Cut(text, "=")
+	if !ok || path == "" {
+		return errors.New("must be field=value")
+	}
+	if !strings.HasPrefix(path, "spec.") {
+		path = "spec." + path
+	}
+	converted, err := yaml.YAMLToJSONStrict([]byte(value))
+	if err != nil {
+		return fmt.Errorf("the value is not YAML: %w", err)
+	}
+	documents, err := jsonDocuments(converted)
+	if err != nil {
+		return err
+	}
+	*o = append(*o, override{path, documents[0]})
+	return nil
+}
+
+// apply changes the document of a Job. Objects on the way to a field that it
+// lacks are added.
+func (o overrides) apply(document map[string]any) error {
+	for _, one := range o {
+		steps, err := parsePath(one.path)
+		var at any = document
+		for _, step := range steps[:max(len(steps)-1, 0)] {
+			if err == nil {
+				at, err = step.into(at)
+			}
+		}
+		if err == nil {
+			err = steps[len(steps)-1].set(at, one.value)
+		}
+		if err != nil {
+			return fmt.Errorf("-set %s: %w", one.path, err)
+		}
+	}
+	return nil
+}
+
+// unused returns the overrides of fields that a Job does not have.
+func (o overrides) unused(ignored []string) (errs jobpolicy.FieldErrors) {
+	for _, one := range o {
+		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
+			errs = append(errs, jobpolicy.FieldError{Field: one.path, Type: jobpolicy.NotSupported, Value: one.value, Detail: "set by a flag, but not used here"})
+		}
+	}
+	return errs
+}
+
+// step is one step down a document: the field of an object or, with an empty
+// name, the element of a list.
+type step struct {
+	name  string
+	index int
+}
+
+var stepPattern = regexp.MustCompile(`^([^.\[\]]+)|^\[(\d+)\]`)
+
+// parsePath reads a path such as spec.template.spec.containers[0].image.
+func parsePath(path string) ([]step, error) {
+	var steps []step
+	for rest := path; rest != ""; {
+		if len(steps) > 0 && rest[0] == '.' {
+			rest = rest[1:]
+		}
+		found := stepPattern.FindStringSubmatch(rest)
+		if found == nil {
+			return nil, fmt.Errorf("not a path at %q", rest)
+		}
+		rest = rest[len(found[0]):]
+		index, _ := strconv.Atoi(found[2]) // a number too large is behind every list
+		steps = append(steps, step{found[1], index})
+	}
+	return steps, nil
+}
+
+// into returns what is found one step down; an object that is missing is made.
+func (s step) into(v any) (any, error) {
+	if s.name == "" {
+		list, ok := v.([]any)
+		if !ok || s.index >= len(list) {
+			return nil, fmt.Errorf("there is no element %d", s.index)
+		}
+		return list[s.index], nil
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not in an object", s.name)
+	}
+	if object[s.name] == nil {
+		object[s.name] = make(map[string]any)
+	}
+	return object[s.name], nil
+}
+
+func (s step) set(v, value any) error {
+	if s.name == "" {
+		if _, err := s.into(v); err != nil {
+			return err
+		}
+		v.([]any)[s.index] = value
+		return nil
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s is not in an object", s.name)
+	}
+	if value == nil {
+		delete(object, s.name)
+	} else {
+		object[s.name] = value
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// save writes down all that a later run needs to go on.
+func (r *runner) save() error {
+	if r.host.store == nil {
+		return nil
+	}
+	s := state{Run: r.host.run, Job: r.job, Fields: r.host.fields, Memory: r.memory}
+	for _, p := range r.pods {
+		s.Pods = append(s.Pods, p.saved())
+	}
+	for _, p := range r.suspended {
+		s.Suspended = append(s.Suspended, p.saved())
+	}
+	return r.host.store.save(&s)
+}
+
+func (p *pod) saved() savedPod {
+	return savedPod{Metadata: p.ObjectMeta, Index: p.index, Attempt: p.attempt, Status: p.Status}
+}
+
+func (s *savedPod) pod() *pod {
+	return &pod{Pod: jobpolicy.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
+}
+
+// resume goes on from what another run left. Processes of it that are still
+// there are killed, and their pods run again, as if nothing had happened to
+// them; pods that had ended have ended.
+func (r *runner) resume(old *state) error {
+	killMarked(old.Run, func(string) bool { return true })
+	r.job.UID, r.job.Status, r.memory = old.Job.UID, old.Job.Status, old.Memory
+	past, err := r.host.store.histories()
+	if err != nil {
+		return err
+	}
+	var live []*pod
+	for _, s := range old.Pods {
+		p := s.pod()
+		switch {
+		case p.ended():
+			r.restore(p)
+		case p.DeletionTimestamp.IsZero():
+			live = append(live, r.rerun(p, past[p.UID].unasked()))
+		case p.tracked():
+			r.add(p, past[p.UID])
+			p.run.lose()
+			p.run.terminate()
+			live = append(live, p)
+		}
+	}
+	for _, s := range old.Suspended {
+		p := s.pod()
+		live = append(live, r.rerun(p, past[p.UID].unasked()))
+	}
+	if err := r.host.store.clean(func(uid string) bool { return r.pods[uid] != nil }); err != nil {
+		return err
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	for _, p := range live {
+		r.live.Go(p.run.run)
+	}
+	return nil
+}
+
+// restore takes over a pod that had ended, with its status.
+func (r *runner) restore(p *pod) {
+	status := p.Status
+	r.add(p, nil)
+	p.run.update(func(s *jobpolicy.PodStatus) { *s = status })
+}
+
+// rerun runs a pod again that was running, or takes it over if it has ended
+// meanwhile. Containers that are restarted in their pod go on counting.
+func (r *runner) rerun(p *pod, past history) *pod {
+	spec := &r.job.Spec.Template.Spec
+	over, _ := past.over(spec)
+	if !over && spec.RestartPolicy == jobpolicy.RestartPolicyNever {
+		past = nil
+		r.host.store.forget(p.UID, spec)
+	}
+	r.add(p, past)
+	if over {
+		r.report.event(p.Name, "had ended meanwhile")
+	} else {
+		r.report.event(p.Name, "was running: runs again")
+	}
+	return p
+}
+
+// check reports what keeps the Job of m from going on with the state: it is
+// another's, or an API server would refuse what has changed.
+func (s *state) check(m *manifest) jobpolicy.FieldErrors {
+	job, old := m.job, s.Job
+	if job.Name != old.Name || job.Namespace != old.Namespace {
+		return jobpolicy.FieldErrors{{Field: "metadata.name", Type: jobpolicy.Invalid, Value: job.Namespace + "/" + job.Name,
+			Detail: "the state is that of " + old.Namespace + "/" + old.Name}}
+	}
+	var errs jobpolicy.FieldErrors
+	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
+	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.fields, s.Fields) {
+		errs = append(errs, jobpolicy.FieldError{Field: "spec.template", Type: jobpolicy.Invalid, Detail: "must not change"})
+	}
+	return errs
+}
+
+func sameJSON(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// shimName is the program name under which this program stands between a run
+// with a state folder and one process of it. It starts the process, passes on
+// what the run tells it, and records how the process ended, whether or not the
+// run is still there.
+const shimName = "runjob-shim"
+
+// killSignal tells a shim to kill its process.
+const killSignal = syscall.SIGUSR1
+
+// shimArgs are the arguments of a shim.
+func shimArgs(record, path string, argv []string) []string {
+	return append([]string{shimName, strconv.Itoa(os.Getpid()), record, path}, argv...)
+}
+
+// shim is the program; it returns the exit code of the process.
+func shim(args []string) int {
+	runtime.LockOSThread() // the process gets SIGKILL when the thread that started it ends
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, killSignal)
+	if len(args) < 4 || args[0] != strconv.Itoa(os.Getppid()) {
+		return exitCannotRun // the run ended before this began: nobody would know of the process
+	}
+	record, path, argv := args[1], args[2], args[3:]
+	began := time.Now()
+	var e exit
+	pid, err := startShimmed(path, argv, signals)
+	if failure, ok := err.(*startError); ok {
+		e = exit{Code: failure.code, Message: failure.text}
+	} else if err != nil {
+		e = exit{Code: 128 + int(syscall.SIGTERM), Message: err.Error(), Stopped: true}
+	} else {
+		e = attend(pid, signals)
+	}
+	e.Began, e.At = began, time.Now()
+	_ = writeFile(record, e) // without it the run, if it is there, sees the exit code
+	return e.Code
+}
+
+var errStopped = errors.New("stopped before it was started")
+
+// startShimmed starts the process in a group of its own, as soon as the machine
+// can.
+func startShimmed(path string, argv []string, signals <-chan os.Signal) (int, error) {
+	for failures := 1; ; failures++ {
+		pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+			Env:   os.Environ(),
+			Files: []uintptr{0, 1, 2},
+			Sys:   dieWithParent(&syscall.SysProcAttr{Setpgid: true}),
+		})
+		if err == nil {
+			return pid, nil
+		}
+		if err = classify(path, err); errors.As(err, new(*startError)) {
+			return 0, err
+		}
+		select {
+		case <-time.After(shortage.Delay(failures)):
+		case <-signals:
+			return 0, errStopped
+		}
+	}
+}
+
+// attend passes signals on until the process has ended, and kills what is left
+// of its group.
+func attend(pid int, signals <-chan os.Signal) (e exit) {
+	ended := make(chan syscall.WaitStatus)
+	go func() {
+		var status syscall.WaitStatus
+		for {
+			if _, err := syscall.Wait4(pid, &status, 0, nil); !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+		ended <- status
+	}()
+	stopped := false
+	for {
+		select {
+		case status := <-ended:
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+			e = exitOf(status)
+			e.Stopped = stopped
+			return e
+		case sig := <-signals:
+			stopped = true
+			if sig == killSignal {
+				sig = syscall.SIGKILL
+			}
+			_ = syscall.Kill(-pid, sig.(syscall.Signal))
+		}
+	}
+}

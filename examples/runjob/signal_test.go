@@ -1,0 +1,171 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// job is a manifest of n indexes at once that all run the same sh program.
+func job(n int, grace int, script string) string {
+	return fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: test
+spec:
+  parallelism: %d
+  completions: %d
+  completionMode: Indexed
+  template:
+    spec:
+      terminationGracePeriodSeconds: %d
+      restartPolicy: Never
+      containers:
+      - name: main
+        command: [sh, -c]
+        args:
+        - |
+%s`, n, n, grace, indent(script))
+}
+
+func indent(script string) string {
+	return "          " + strings.ReplaceAll(strings.TrimSpace(script), "\n", "\n          ") + "\n"
+}
+
+// Every index has grandchildren, one in its process group, one that has left it,
+// and one that has no parent any more.
+const family = `
+sleep 1000 &
+setsid sleep 1000 &
+(setsid sleep 1000 &)
+wait
+`
+
+// TestInterrupted: whatever ends it, no process is left, and pods that were
+// ended do not count as failed.
+func TestInterrupted(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			p := start(t, job(50, 30, family), "-")
+			p.running(1 + 50*4)
+			p.signal(signal)
+			p.done(exitInterrupted)
+			if out := p.stdout.String(); strings.Contains(out, "\n  failed:") || !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "# not finished") {
+				t.Errorf("status:\n%s", out)
+			}
+		})
+	}
+}
+
+// TestKilled: even after SIGKILL no process is left for long.
+func TestKilled(t *testing.T) {
+	p := start(t, job(10, 30, family), "-")
+	p.running(1 + 10*4)
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	p.eventually("no process left", func() bool { return len(marked(p.mark)) == 0 })
+}
+
+const stubborn = `
+trap "" TERM
+echo ready
+while :; do sleep 0.05; done
+`
+
+// TestGracePeriod: who does not listen to SIGTERM gets SIGKILL in the end.
+func TestGracePeriod(t *testing.T) {
+	t.Parallel()
+	p := start(t, job(3, 1, stubborn), "-")
+	p.says("ready", 3)
+	interrupted := time.Now()
+	p.signal(syscall.SIGINT)
+	p.done(exitInterrupted)
+	if took := time.Since(interrupted); took < time.Second || took > 10*time.Second {
+		t.Errorf("took %v, with a grace period of 1s", took)
+	}
+}
+
+// TestSecondSignal: the second signal does not wait for the grace period.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	p := start(t, job(3, 3600, stubborn), "-")
+	p.says("ready", 3)
+	p.signal(syscall.SIGINT)
+	p.signal(syscall.SIGTERM) // so close to the first it is the same
+	p.says("suspending", 1)
+	time.Sleep(4 * sameSignal)
+	select {
+	case <-p.ended:
+		t.Fatal("did not wait for the grace period")
+	default:
+	}
+	p.signal(syscall.SIGINT)
+	p.done(exitInterrupted)
+}
+
+// TestGraceIsUsed: a process that ends itself on SIGTERM is not killed.
+func TestGraceIsUsed(t *testing.T) {
+	t.Parallel()
+	p := start(t, job(1, 30, `
+trap 'sleep 0.2; echo cleaned up; exit 3' TERM
+echo ready
+while :; do sleep 0.05; done
+`), "-")
+	p.says("ready", 1)
+	p.signal(syscall.SIGTERM)
+	p.done(exitInterrupted)
+	if !strings.Contains(p.stderr.String(), "cleaned up") {
+		t.Errorf("not cleaned up:\n%s", p.stderr.String())
+	}
+}
+
+// TestStrays: what a process leaves behind ends with its pod, while the Job goes
+// on.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	p := start(t, job(2, 30, `
+test $JOB_COMPLETION_INDEX = 0 && exec sleep 1000
+(setsid sleep 1000 &)
+sleep 1000 &
+`), "-")
+	p.says("succeeded", 1)
+	p.eventually("the strays are gone", func() bool { return len(marked(p.mark)) == 2 })
+	p.signal(syscall.SIGINT)
+	p.done(exitInterrupted)
+}
+
+// TestNobodyReads: when what it tells has no reader any more the run is over.
+func TestNobodyReads(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "-")
+	mark := "TEST" + rand.Text()
+	cmd.Env = append(os.Environ(), marker(mark)+"=test")
+	cmd.Stdin = strings.NewReader(job(3, 30, "while :; do echo line; sleep 0.01; done"))
+	cmd.Stderr = write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if _, err := io.ReadAtLeast(read, make([]byte, 4096), 1000); err != nil {
+		t.Error(err)
+	}
+	read.Close()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if left := marked(mark); len(left) > 0 {
+		t.Errorf("processes left behind: %v", left)
+	}
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// perIndex is a Job whose program knows how often its index has failed.
+func perIndex(completions, parallelism int, script string) string {
+	return fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: test
+spec:
+  completions: %d
+  parallelism: %d
+  completionMode: Indexed
+  backoffLimitPerIndex: 2
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 5
+      containers:
+      - name: main
+        env:
+        - {name: FAILURES, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"}}}
+        command: [sh, -c]
+        args:
+        - |
+%s`, completions, parallelism, indent(script))
+}
+
+// TestStateSurvivesKill kills a run again and again, at any moment. The Job comes
+// to the same end as one that was left alone.
+func TestStateSurvivesKill(t *testing.T) {
+	const kills = 50
+	completions, longest := 450, 80*time.Millisecond
+	if raceEnabled { // all is slower, shims most of all
+		completions, longest = 150, 200*time.Millisecond
+	}
+	// Of ten indexes one fails for good, and one the first time. Index 7 waits for
+	// the gate: however fast the machine is, no run ends before it is killed.
+	gate := filepath.Join(t.TempDir(), "open")
+	manifest := perIndex(completions, 8, `
+sleep 0.03
+echo from $JOB_COMPLETION_INDEX
+case $JOB_COMPLETION_INDEX in
+  7) until test -e `+gate+`; do sleep 0.03; done;;
+  *0) exit 1;;
+  *1) test $FAILURES -gt 0;;
+esac
+`)
+	open := func() {
+		if err := os.WriteFile(gate, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	calm := start(t, manifest, "-backoff", "1ms", "-")
+	calm.done(exitFailed)
+	want := times.ReplaceAllString(calm.stdout.String(), "TIME")
+	if err := os.Remove(gate); err != nil {
+		t.Fatal(err)
+	}
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	run := func() *program { return start(t, manifest, "-backoff", "1ms", "-state", dir, "-") }
+	takenOver, again, told := 0, 0, make(map[string]int)
+	hear := func(p *program) { // how pods ended
+		for line := range strings.Lines(p.stderr.String()) {
+			if _, event, ok := strings.Cut(line, "  pod "); ok && (strings.Contains(event, ": failed") || strings.Contains(event, ": succeeded")) {
+				told[event]++
+			}
+		}
+	}
+	for range kills {
+		p := run()
+		time.Sleep(time.Duration(random.Int64N(int64(longest))))
+		p.signal(syscall.SIGKILL)
+		<-p.ended
+		if p.ProcessState.Exited() {
+			t.Fatalf("ended by itself:\n%s", p.stderr.String())
+		}
+		takenOver += strings.Count(p.stderr.String(), "had ended meanwhile")
+		again += strings.Count(p.stderr.String(), "was running")
+		hear(p)
+		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
+	}
+	t.Logf("after %d kills: %d attempts taken over, %d run again", kills, takenOver, again)
+	if takenOver == 0 || again == 0 {
+		t.Error("not all that can happen has happened")
+	}
+	open()
+	p := run()
+	p.done(exitFailed)
+	if got := times.ReplaceAllString(p.stdout.String(), "TIME"); got != want {
+		t.Errorf("got:\n%s\nundisturbed:\n%s", got, want)
+	}
+	hear(p)
+	if len(told) < completions {
+		t.Errorf("only %d pods are told to have ended", len(told))
+	}
+	for event, n := range told {
+		if n > 1 { // a run was over before it had been saved
+			t.Errorf("decided %d times: %s", n, event)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "processes", "*")); len(left) > 0 {
+		t.Errorf("left in the folder: %v", left)
+	}
+	// A finished Job is not run again.
+	p = run()
+	p.done(exitFailed)
+	if got := times.ReplaceAllString(p.stdout.String(), "TIME"); got != want || strings.Contains(p.stderr.String(), "created") {
+		t.Errorf("run again:\n%s%s", got, p.stderr.String())
+	}
+}
+
+// TestStateTakesOver: an attempt that ends while no run is there is not lost, and
+// not made again.
+func TestStateTakesOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := perIndex(1, 1, `
+echo attempt $FAILURES
+echo $FAILURES >> `+dir+`/log
+test $FAILURES -gt 0 && exit
+sleep 0.3
+exit 1
+`)
+	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+	p.eventually("the attempt is running", func() bool { return lines(dir+"/log") == 1 })
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	p.eventually("the attempt ends by itself", func() bool { return len(marked(p.mark)) == 0 })
+	p = start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+	p.done(exitComplete)
+	for _, want := range []string{"had ended meanwhile", "main | attempt 0", "main | attempt 1", "failure 1 of index 0"} {
+		if !strings.Contains(p.stderr.String(), want) {
+			t.Errorf("want %q:\n%s", want, p.stderr.String())
+		}
+	}
+	if n := lines(dir + "/log"); n != 2 || !strings.Contains(p.stdout.String(), "\n  failed: 1\n") {
+		t.Errorf("%d attempts:\n%s", n, p.stdout.String())
+	}
+}
+
+// TestStateRunsAgain: an attempt that is still running is killed, with all that
+// it has started, and made again with the same failure count.
+func TestStateRunsAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := perIndex(1, 1, `
+echo $FAILURES >> `+dir+`/log
+test $FAILURES -eq 0 && exit 1
+test $(wc -l < `+dir+`/log) -gt 2 && exit
+setsid sleep 1000 &
+setsid sleep 1000
+`)
+	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+	p.eventually("the second attempt is running", func() bool { return lines(dir+"/log") == 2 })
+	p.running(5)
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	if len(marked(p.mark)) < 4 {
+		t.Error("the attempt ended with the run")
+	}
+	next := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+	next.done(exitComplete)
+	if left := marked(p.mark); len(left) > 0 {
+		t.Errorf("processes left behind: %v", left)
+	}
+	log, _ := os.ReadFile(dir + "/log")
+	if string(log) != "0\n1\n1\n" || !strings.Contains(next.stdout.String(), "\n  failed: 1\n") {
+		t.Errorf("attempts with %q failures:\n%s%s", log, next.stderr.String(), next.stdout.String())
+	}
+}
+
+// TestStateInterrupted: an interruption counts nothing and forgets nothing.
+func TestStateInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := perIndex(3, 3, `
+test $FAILURES -lt 2 && exit 1
+trap 'exit 0' TERM # that it was told to end must not count as success
+echo $JOB_COMPLETION_INDEX >> `+dir+`/log
+test $(grep -c $JOB_COMPLETION_INDEX `+dir+`/log) -gt 2 && exit 1
+while :; do sleep 0.01; done
+`)
+	for range 2 {
+		before := lines(dir + "/log")
+		p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+		p.eventually("all run", func() bool { return lines(dir+"/log") == before+3 })
+		p.signal(syscall.SIGTERM)
+		p.done(exitInterrupted)
+		if out := p.stdout.String(); !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "\n  failed: 6\n") || strings.Contains(out, "active") {
+			t.Errorf("status:\n%s", out)
+		}
+	}
+	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
+	p.done(exitFailed)
+	if out := p.stdout.String(); !strings.Contains(out, "failedIndexes: 0-2") || !strings.Contains(out, "\n  failed: 9\n") {
+		t.Errorf("status:\n%s", out)
+	}
+}
+
+// TestStateRestartCount: restarts inside a pod are counted over kills.
+func TestStateRestartCount(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: on-failure
+spec:
+  backoffLimit: 20
+  template:
+    spec:
+      restartPolicy: OnFailure
+      containers:
+      - name: main
+        command: [sh, -c, "sleep 0.02; echo run >> %s/log; exit 1"]
+`, dir)
+	const kills = 5
+	for i := range kills { // the last one at 13 restarts or more
+		p := start(t, manifest, "-backoff", "1ms", "-max-backoff", "1ms", "-state", dir, "-")
+		p.eventually("it is restarted", func() bool { return lines(dir+"/log") > 3*i })
+		p.signal(syscall.SIGKILL)
+		<-p.ended
+	}
+	p := start(t, manifest, "-backoff", "1ms", "-max-backoff", "1ms", "-state", dir, "-")
+	p.done(exitFailed)
+	if n := lines(dir + "/log"); n < 20 || n > 20+kills || !strings.Contains(p.stdout.String(), "BackoffLimitExceeded") {
+		t.Errorf("%d restarts:\n%s", n, p.stdout.String())
+	}
+}
+
+// TestStateRefused: a folder that cannot be gone on with starts nothing.
+func TestStateRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := perIndex(2, 2, "sleep 1000")
+	p := start(t, manifest, "-state", dir, "-")
+	p.running(1 + 2*2)
+	other := start(t, manifest, "-state", dir, "-")
+	other.done(exitBad)
+	if !strings.Contains(other.stderr.String(), "in use by another run") {
+		t.Error(other.stderr.String())
+	}
+	p.signal(syscall.SIGINT)
+	p.done(exitInterrupted)
+	for name, test := range map[string]struct{ manifest, want string }{
+		"another Job":      {strings.Replace(manifest, "name: test", "name: other", 1), "metadata.name: "},
+		"another template": {strings.Replace(manifest, "sleep 1000", "sleep 1001", 1), "spec.template: "},
+		"another field":    {strings.Replace(manifest, "job-index-failure-count", "job-completion-index", 1), "spec.template: "},
+		"another limit":    {strings.Replace(manifest, "backoffLimitPerIndex: 2", "backoffLimitPerIndex: 3", 1), "spec.backoffLimitPerIndex: "},
+	} {
+		other := start(t, test.manifest, "-state", dir, "-")
+		other.done(exitBad)
+		if !strings.Contains(other.stderr.String(), test.want) {
+			t.Errorf("%s:\n%s", name, other.stderr.String())
+		}
+	}
+	for name, text := range map[string]string{"empty": "", "cut": `{"run":"x","job":{"meta`, "not ours": "{}", "odd": `{"run":"x","job":{"status":{"failed":-1}}}`} {
+		if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := start(t, manifest, "-state", dir, "-")
+		other.done(exitBad)
+		if !strings.Contains(other.stderr.String(), "state.json: ") {
+			t.Errorf("%s:\n%s", name, other.stderr.String())
+		}
+	}
+	start(t, manifest, "-state", "/dev/null/x", "-").done(exitBad)
+}
+
+// TestStateCannotBeWritten: what is not saved is not done.
+func TestStateCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	p := start(t, perIndex(100, 2, "sleep 0.05"), "-state", dir, "-")
+	p.says("succeeded", 1)
+	if err := os.RemoveAll(dir); err != nil {
+		_ = os.RemoveAll(dir) // it may just have written there
+	}
+	p.done(exitInterrupted)
+}
+
+// lines counts the lines of a file.
+func lines(file string) int {
+	text, _ := os.ReadFile(file)
+	return strings.Count(string(text), "\n")
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+)
+
+// writeStatus writes the Job's status as kubectl does, in YAML with times in
+// seconds, and the decision that ended it as a comment: green, red or, if there
+// is none yet, yellow on a terminal.
+func writeStatus(w io.Writer, job *jobpolicy.Job) error {
+	status := job.Status
+	status.StartTime = seconds(status.StartTime)
+	status.CompletionTime = seconds(status.CompletionTime)
+	status.Conditions = slices.Clone(status.Conditions)
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		c.LastProbeTime, c.LastTransitionTime = seconds(c.LastProbeTime), seconds(c.LastTransitionTime)
+	}
+	text, err := json.Marshal(struct {
+		Status jobpolicy.JobStatus `json:"status"`
+	}{status})
+	if err == nil {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return err
+	}
+	decision, color := "# not finished", "33"
+	if c, ok := job.Status.Finished(); ok {
+		decision, color = "# "+describe(c), "31"
+		if c.Type == jobpolicy.JobComplete {
+			color = "32"
+		}
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		decision = "\x1b[" + color + "m" + decision + "\x1b[0m"
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", text, decision)
+	return err
+}
+
+func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// describe is a condition in a line.
+func describe(c jobpolicy.JobCondition) string {
+	text := string(c.Type)
+	if c.Status != jobpolicy.ConditionTrue {
+		text += "=" + string(c.Status)
+	}
+	return fmt.Sprintf("%s (%s): %s", text, c.Reason, c.Message)
+}

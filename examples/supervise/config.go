@@ -1,0 +1,53 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// config is what to keep running, and how.
+type config struct {
+	commands []command
+	node     backoff.CrashLoopConfig // decides the curve of commands without one
+	rate     float64                 // restarts per second over all commands; 0: no ceiling
+	burst    int                     // of them at once; 0: 1
+	grace    time.Duration           // between SIGTERM and SIGKILL
+}
+
+// command is one command to keep running.
+type command struct {
+	name   string
+	args   []string // the program and its arguments
+	env    []string // NAME=VALUE, beside what this program has
+	dir    string
+	policy backoff.ContainerPolicy
+	curve  *backoff.Policy // nil: the node's
+}
+
+const defaultGrace = 30 * time.Second
+
+// longestName keeps the table narrow; it is that of a container's name.
+const longestName = 63
+
+// validName reports whether a name fits into a table and a prefix.
+func validName(name string) bool {
+	return name != "" && len(name) <= longestName && strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) < 0
+}
+
+func nameRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
+}
+
+// nameOf makes a name of a command's program.
+func nameOf(args []string) string {
+	name := strings.Map(func(r rune) rune {
+		if nameRune(r) {
+			return r
+		}
+		return '-'
+	}, filepath.Base(args[0]))
+	return name[:min(len(name), longestName)]
+}

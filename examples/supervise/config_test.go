@@ -1,0 +1,214 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// What is wrong with a file is told all at once, each with its path, and nothing is
+// started.
+func TestBadFiles(t *testing.T) {
+	files, _ := filepath.Glob("testdata/bad/*.[yj]*")
+	if len(files) < 10 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, f := range append(files, "testdata/bad/missing.yaml") {
+		got := refused(t, ".", "-f", f)
+		golden := strings.TrimSuffix(f, filepath.Ext(f)) + ".txt"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, _ := os.ReadFile(golden); got != string(want) {
+			t.Errorf("%s: differs from %s; if that is right, run with -update:\n%s", f, golden, got)
+		}
+	}
+}
+
+// A wrong flag is told in one line that names it.
+func TestBadFlags(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"", "no command: write it after --, or commands into the file of -f"},
+		{"-x -- true", "flag provided but not defined: -x"},
+		{"-max-period 500s -- true", "-max-period 8m20s: must be in [1s, 300s]"},
+		{"-max-period 999ms -- true", "-max-period 999ms: must be in [1s, 300s]"},
+		{"-max-period 0s -- true", "-max-period 0s: must be in [1s, 300s]"},
+		{"-max-period 4 -- true", `invalid value "4" for flag -max-period: parse error`},
+		{"-rate 0 -- true", "-rate 0: must be above 0"},
+		{"-rate NaN -- true", "-rate NaN: must be above 0"},
+		{"-rate Inf -- true", "-rate +Inf: must be above 0"},
+		{"-burst 0 -- true", "-burst 0: must be at least 1"},
+		{"-grace -1s -- true", "-grace -1s: must not be below 0"},
+		{"-for 0s -- true", "-for 0s: must be above 0"},
+		{"-restart-policy always -- true", "-restart-policy always: must be Always, OnFailure or Never"},
+		{"-name a/b -- true", "-name a/b: must be 1 to 63 letters, digits, hyphens, dots and underscores"},
+		{"-name a", "-name and -restart-policy are for the command after --, there is none"},
+		{"-f testdata/two.yaml -- two", "two commands are named two: give the one after -- another -name"},
+	} {
+		want := "supervise: " + tt.want + "\nTry supervise -h.\n"
+		if got := refused(t, ".", strings.Fields(tt.args)...); got != want {
+			t.Errorf("supervise %s: told\n%swant\n%s", tt.args, got, want)
+		}
+	}
+	for _, args := range [][]string{{"-state", "", "--", "true"}, {"--", ""}} {
+		if got := refused(t, ".", args...); !strings.HasSuffix(got, "Try supervise -h.\n") {
+			t.Errorf("supervise %q: told\n%s", args, got)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	p := start(t, ".", "-h")
+	p.done(exitOK)
+	if out := p.stdout.String(); !strings.HasPrefix(out, "Usage: supervise") || !strings.Contains(out, "-max-period delay") || p.stderr.String() != "" {
+		t.Errorf("printed\n%s%s", out, p.stderr.String())
+	}
+}
+
+// The file of the help text, in full.
+func TestFile(t *testing.T) {
+	_, text, _ := strings.Cut(usage, "FILE is YAML or JSON:")
+	text, _, _ = strings.Cut(text, "Exit codes:")
+	document, err := parseDocument([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c config
+	found := c.read(document)
+	if len(found.errs)+len(found.warnings) > 0 {
+		t.Fatalf("%+v", found)
+	}
+	four := 4 * time.Second
+	want := config{
+		commands: []command{{
+			name: "web",
+			args: []string{"sh", "testdata/flaky.sh"},
+			env:  []string{"A=b"},
+			dir:  "/tmp",
+			policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
+				{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.In, Values: []int32{42}}},
+			}},
+			curve: &backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.1, ResetAfter: 10 * time.Minute, Free: 1},
+		}},
+		node:  backoff.CrashLoopConfig{ReduceDefault: true, AllowMax: true, Max: &four},
+		rate:  2,
+		burst: 1,
+		grace: 30 * time.Second,
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("read %+v\nwant %+v", c, want)
+	}
+}
+
+// The node's curve, by flags and by files in the kubelet's and the KEP's spelling,
+// and what is told about it.
+func TestNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const kep = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncrashloopbackoff:\n  maxSeconds: 4\n"
+	for _, tt := range []struct {
+		name, file string
+		args       []string
+		delay      string
+		told       string
+	}{
+		{"today", "", nil, "10s", ""},
+		{"reduced", "", []string{"-reduced"}, "1s", "note: ReduceDefault=true: the curve starts at 1s and ends at 60s"},
+		{"maximum", "", []string{"-max-period", "4s"}, "4s", "note: Max=4s: the longest delay is 4s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"both", "", []string{"-reduced", "-max-period", "4s"}, "1s", "note: ReduceDefault=true: the curve starts at 1s; Max overrules its end at 60s\nnote: Max=4s: the longest delay is 4s; the default is 1m0s"},
+		{"the KEP's file", kep, nil, "4s", "note: Max=4s: the longest delay is 4s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"the kubelet's file", "crashLoopBackOff: {maxContainerRestartPeriod: 1.5s}", nil, "1.5s", "note: Max=1.5s: the longest delay is 1.5s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"a flag over a file", kep, []string{"-max-period", "2s"}, "2s", "note: Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"the gate is off", kep + "featureGates: {EnableKubeletCrashLoopBackoffMax: false, ReduceDefaultCrashLoopBackoffDecay: true}", nil, "1s",
+			"note: ReduceDefault=true: the curve starts at 1s and ends at 60s\nwarning: Max=4s: ignored, the feature gate KubeletCrashLoopBackOffMax is off"},
+		{"the gate is off, and the maximum out of range", "crashloopbackoff: {maxSeconds: 301}\nfeatureGates: {KubeletCrashLoopBackOffMax: false}", nil, "10s",
+			"warning: Max=5m1s: ignored, the feature gate KubeletCrashLoopBackOffMax is off"},
+		{"unknown fields", "podsPerCore: 10\nfeatureGates: {DynamicResourceAllocation: true}\n" + `crashLoopBackOff: {maxContainerRestartPeriod: null, other: 1}`, nil, "10s",
+			"warning: FILE: crashLoopBackOff.other: unknown, dropped\nwarning: FILE: featureGates.DynamicResourceAllocation: unknown, dropped\nwarning: FILE: podsPerCore: unknown, dropped"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := tt.args
+			path := file(t, dir, "c.yaml", tt.file)
+			if tt.file != "" {
+				args = append([]string{"-f", path}, args...)
+			}
+			p := start(t, dir, append(append(args, "-explain"), "--", "false")...)
+			p.eventually("a decision", func() bool { return strings.Contains(p.stderr.String(), "in a row") })
+			want := "supervise: false: exit code 1 under restartPolicy Always: restarted after " + tt.delay + " (failure 1 in a row)\n"
+			if tt.told != "" {
+				want = "supervise: " + strings.ReplaceAll(strings.ReplaceAll(tt.told, "FILE", path), "\n", "\nsupervise: ") + "\n" + want
+			}
+			if got := p.stderr.String(); got != want {
+				t.Errorf("told\n%swant\n%s", got, want)
+			}
+			p.signal(15)
+			p.done(143)
+		})
+	}
+}
+
+// The example of testdata runs as it says.
+func TestExampleFile(t *testing.T) {
+	t.Parallel()
+	p := start(t, "..", "-for", "5s", "-f", "testdata/supervise/supervise.yaml")
+	p.done(exitOK)
+	out := strings.Join(strings.Fields(p.stdout.String()), " ")
+	for _, want := range []string{"web | working", "proxy | serving", "proxy Running 1 (", "migration Error", "typo CrashLoopBackOff 0", "steady Stopped 0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	for program, want := range map[string]string{"sh": "sh", "testdata/flaky.sh": "flaky.sh", "/": "-", "a b%": "a-b-", strings.Repeat("x", 80): strings.Repeat("x", 63), "ä": "-"} {
+		if got := nameOf([]string{program}); got != want || !validName(got) {
+			t.Errorf("nameOf(%q) = %q, want %q", program, got, want)
+		}
+	}
+}
+
+// A file is refused, or its commands can be run.
+func FuzzFile(f *testing.F) {
+	files, _ := filepath.Glob("testdata/bad/*.[yj]*")
+	for _, file := range append(files, "../testdata/supervise/supervise.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		document, err := parseDocument(text)
+		if err != nil {
+			return
+		}
+		var c config
+		found := c.read(document)
+		for _, e := range found.errs {
+			if e.text == "" || e.path == "" && !strings.HasPrefix(e.text, "must be an object") {
+				t.Errorf("error %q", e)
+			}
+		}
+		if len(found.errs) > 0 {
+			return
+		}
+		if _, err := c.node.Resolve(); err != nil || c.rate < 0 || c.burst < 0 || c.grace < 0 {
+			t.Errorf("accepted: %+v: %v", c, err)
+		}
+		names := make(map[string]bool)
+		for _, cmd := range c.commands {
+			if !validName(cmd.name) || names[cmd.name] || len(cmd.args) == 0 || cmd.args[0] == "" || cmd.policy.Validate() != nil || cmd.curve != nil && cmd.curve.Validate() != nil {
+				t.Errorf("accepted: %+v", cmd)
+			}
+			names[cmd.name] = true
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// family is a command with a process in its group, one that has left it, and one
+// that has no parent any more; on SIGTERM it ends.
+const family = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &); echo ready; wait"
+
+// Whatever ends supervise, no process is left.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}} {
+		p := start(t, t.TempDir(), "--", "sh", "-c", family)
+		p.says("| ready", 1)
+		p.eventually("four processes", func() bool { return len(p.processes()) >= 6 }) // and supervise, and its guard
+		p.signal(tt.signal)
+		p.done(tt.code)
+		if out := p.stdout.String(); !strings.Contains(out, "Terminating") || !strings.Contains(out, "143 (terminated)") {
+			t.Errorf("%v: printed\n%s", tt.signal, out)
+		}
+	}
+}
+
+// Who does not listen to SIGTERM gets SIGKILL after the grace period, or at once
+// with the second signal.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	const stubborn = `trap "" TERM; echo ready; while :; do sleep 0.05; done`
+	p := start(t, t.TempDir(), "-grace", "700ms", "--", "sh", "-c", stubborn)
+	q := start(t, t.TempDir(), "--", "sh", "-c", stubborn)
+	p.says("| ready", 1)
+	began := time.Now()
+	p.signal(syscall.SIGINT)
+	p.done(130)
+	if took := time.Since(began); took < 700*time.Millisecond || took > 700*time.Millisecond+4*slack() {
+		t.Errorf("took %v", took)
+	}
+
+	q.says("| ready", 1)
+	q.signal(syscall.SIGTERM)
+	q.says("Terminating", 1)
+	q.signal(syscall.SIGINT)
+	q.done(143)
+	if out := q.stdout.String(); !strings.Contains(out, "137 (killed)") {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+// -for ends it, and that is no failure.
+func TestFor(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	p := start(t, t.TempDir(), "-for", "500ms", "--", "sleep", "1000")
+	p.done(exitOK)
+	if took := time.Since(began); took < 500*time.Millisecond || took > 500*time.Millisecond+4*slack() {
+		t.Errorf("took %v", took)
+	}
+}
+
+// When nobody reads any more, it ends.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	const script = "%s -- sh -c 'while :; do echo x; sleep 0.01; done' | head -n 3"
+	p := start(t, t.TempDir(), "-restart-policy", "Never", "--", "sh", "-c", fmt.Sprintf(script, binary))
+	p.done(exitOK)
+}
+
+// What ends for good, with which state, and the exit codes that follow.
+func TestForGood(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		code  int
+		state string // of the last line
+		exit  string
+	}{
+		{"success under OnFailure", []string{"-restart-policy", "OnFailure", "--", "true"}, exitOK, "Completed", "0"},
+		{"success under Never", []string{"-restart-policy", "Never", "--", "true"}, exitOK, "Completed", "0"},
+		{"failure under Never", []string{"-restart-policy", "Never", "--", "sh", "-c", "exit 7"}, exitFailed, "Error", "7"},
+		{"killed under Never", []string{"-restart-policy", "Never", "--", "sh", "-c", "kill -9 $$"}, exitFailed, "Error", "137 (killed)"},
+		{"no such command", []string{"-restart-policy", "Never", "--", "no-such-command"}, exitFailed, "Error", "127"},
+		{"no program", []string{"-restart-policy", "Never", "--", "/dev/null"}, exitFailed, "Error", "126"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := start(t, t.TempDir(), tt.args...)
+			p.done(tt.code)
+			lines := strings.Split(strings.TrimSpace(p.stdout.String()), "\n")
+			last := strings.Fields(lines[len(lines)-1])
+			if last[1] != tt.state || last[2] != "0" || last[3] != "-" || strings.Join(last[4:], " ") != tt.exit {
+				t.Errorf("ended with %q", last)
+			}
+			if header := strings.Fields(lines[0]); strings.Join(header, " ") != "NAME STATE RESTARTS NEXT EXIT" {
+				t.Errorf("header %q", header)
+			}
+		})
+	}
+}
+
+// What cannot be started is tried again, and told about.
+func TestCannotStart(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "-reduced", "--", "no-such-command")
+	p.eventually("two attempts", func() bool {
+		return strings.Count(p.stderr.String(), "no-such-command cannot be started: no-such-command: command not found") >= 2
+	})
+	p.signal(syscall.SIGINT)
+	p.done(130)
+}
+
+// Rules decide before the restart policy does.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "-f", file(t, dir, "c.yaml", `
+commands:
+- name: c
+  command: [sh, -c]
+  args: ['echo >> runs; exit $((39 + $(wc -l < runs)))']
+  workingDir: .
+  restartPolicy: Never
+  restartPolicyRules: [{action: Restart, exitCodes: {operator: NotIn, values: [43]}}]
+  curve: {initial: 10ms, max: 10ms}
+`))
+	p.done(exitFailed)
+	words := strings.Fields(p.stdout.String())
+	if last := words[len(words)-6:]; last[0] != "Error" || last[1] != "3" || last[5] != "43" {
+		t.Errorf("ended with %q", last)
+	}
+}
+
+// RestartAllContainers ends the others and starts all anew, when the delay of the
+// one is over, even what had ended for good; then each goes on as before.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", `
+commands:
+- name: leader
+  command: [sh, -c, "echo leader $(date +%s%N) >> log; sleep 0.3; test $(grep -c leader log) -ne 1 || exit 9; sleep 1000"]
+  restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [9]}}]
+  curve: {initial: 500ms, max: 500ms}
+- name: runs
+  command: [sh, -c, "echo runs $(date +%s%N) >> log; exec sleep 1000"]
+  restartPolicy: Never
+- name: over
+  command: [sh, -c, "echo over $(date +%s%N) >> log"]
+  restartPolicy: OnFailure
+- name: waits
+  command: [sh, -c, "echo waits $(date +%s%N) >> log; exit 1"]
+- name: failed
+  command: [sh, -c, "echo >> runs; test $(wc -l < runs) -gt 1 || exit 1; echo failed $(date +%s%N) >> log; exec sleep 1000"]
+  curve: {initial: 10ms, max: 10ms, resetAfter: 1h}
+- name: slow
+  command: [sh, -c, "trap 'sleep 1; echo ended $(date +%s%N) >> log; exit' TERM; echo slow $(date +%s%N) >> log; while :; do sleep 0.05; done"]
+`))
+	p.eventually("two starts of each", func() bool {
+		log := readLog(t, dir+"/log")
+		for _, name := range []string{"leader", "runs", "over", "waits", "failed", "slow"} {
+			if len(log[name]) < 2 {
+				return false
+			}
+		}
+		return true
+	})
+	log := readLog(t, dir+"/log")
+	if log["leader"][1] < log["ended"][0] {
+		t.Errorf("the leader was started again before all had ended")
+	}
+	delete(log, "ended")
+	for name, at := range log {
+		if len(at) != 2 || at[1] < log["leader"][1]-slack()/4 || at[1] > log["leader"][1]+slack() {
+			t.Errorf("%s was started again %v after the leader", name, at[1]-log["leader"][1])
+		}
+	}
+	if gap := log["leader"][1] - log["leader"][0]; gap < 800*time.Millisecond {
+		t.Errorf("the leader was started again after %v", gap)
+	}
+	p.says("over     Completed", 2)
+	p.says("waits    CrashLoopBackOff", 2)
+	p.eventually("failures go on", func() bool {
+		told := p.stderr.String()
+		return strings.Contains(told, "waits: exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)") &&
+			strings.Contains(told, "failed: restarted with another command (failure 2 in a row)")
+	})
+	p.signal(syscall.SIGINT)
+	p.done(130)
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// savedState reads the state that a supervise has written.
+func savedState(t *testing.T, dir string) state {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "supervise.json"))
+	if os.IsNotExist(err) {
+		return state{}
+	}
+	var st state
+	if err == nil {
+		err = json.Unmarshal(text, &st)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func failures(t *testing.T, dir, name string) int {
+	b := savedState(t, dir).Commands[name].Backoff
+	if b == nil {
+		return 0
+	}
+	return b.Failures
+}
+
+// Killed and started again, supervise goes on with the failures, the wait and the
+// restarts of each command; none of its processes outlives it.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := file(t, dir, "c.yaml", `
+commands:
+- name: crashes
+  command: [sh, -c, "echo crashes $(date +%s%N) >> log; exit 1"]
+  curve: {initial: 400ms, max: 60s}
+- name: over
+  command: [sh, -c, "echo over $(date +%s%N) >> log; exit 4"]
+  restartPolicy: Never
+- name: family
+  command: [sh, -c, "echo family $(date +%s%N) >> log; env -i sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &); wait"]
+`)
+	state := filepath.Join(dir, "state")
+	p := start(t, dir, "-state", state, "-f", config)
+	p.eventually("four failures", func() bool { return failures(t, state, "crashes") == 4 }) // and 3.2 s to wait
+	if second := refused(t, dir, "-state", state, "-f", config); second != "supervise: -state "+state+": another supervise uses it\n" {
+		t.Errorf("a second supervise says %q", second)
+	}
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	p.eventually("no process left", func() bool { return len(p.processes()) == 0 })
+	if left := sleepers(t); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+
+	q := start(t, dir, "-state", state, "-f", config, "-explain")
+	log := func() map[string][]time.Duration { return readLog(t, filepath.Join(dir, "log")) }
+	q.eventually("failure 5", func() bool { return failures(t, state, "crashes") == 5 })
+	q.says("crashes   CrashLoopBackOff   4 (", 1)
+	times := log()
+	const wait = 3200 * time.Millisecond
+	if at := times["crashes"]; len(at) != 5 || at[4]-at[3] < wait || at[4]-at[3] > wait+2*slack() {
+		t.Errorf("starts at %v", at)
+	}
+	if len(times["over"]) != 1 || len(times["family"]) != 2 {
+		t.Errorf("starts: over %d, family %d, want 1 and 2", len(times["over"]), len(times["family"]))
+	}
+	out := q.stderr.String()
+	for _, want := range []string{
+		"note: crashes: goes on after 4 failures in a row",
+		"note: over: has ended; remove the state to begin anew\n",
+		"crashes: exit code 1 under restartPolicy Always: restarted after 6.4s (failure 5 in a row)\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("told, without %q:\n%s", want, out)
+		}
+	}
+	// Ended by a signal and started again, it goes on as well.
+	q.signal(syscall.SIGTERM)
+	q.done(143)
+	r := start(t, dir, "-state", state, "-f", config)
+	r.says("family    Running            2", 1)
+	r.signal(syscall.SIGINT)
+	r.done(130)
+	if n := failures(t, state, "family"); n != 0 {
+		t.Errorf("family has %d failures, but it was ended", n)
+	}
+}
+
+// What is left of a run whose guard was killed as well is gone before the next
+// run starts anything.
+func TestKilledWithGuard(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"-state", dir, "--", "sh", "-c", "echo ready; setsid sleep 1000 & exec sleep 1000"}
+	p := start(t, dir, args...)
+	p.says("| ready", 1)
+	p.eventually("all run", func() bool { return len(p.processes()) == 4 })
+	for pid, line := range p.processes() {
+		if strings.HasPrefix(line, "process-guard") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	p.eventually("both processes of the command are left", func() bool { return len(p.processes()) == 2 })
+	q := start(t, dir, args...)
+	q.says("| ready", 1)
+	if left := p.processes(); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+	q.signal(syscall.SIGINT)
+	q.done(130)
+}
+
+// sleepers returns the processes that sleep for long without an environment.
+func sleepers(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		line, _ := os.ReadFile(f)
+		environ, err := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
+		if string(line) == "sleep\x001000\x00" && err == nil && len(environ) == 0 {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// A command that runs something else now begins anew; one that is gone is
+// forgotten.
+func TestChangedDefinition(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
+	p.done(exitFailed)
+	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
+	p.done(exitFailed)
+	if out := p.stdout.String(); strings.Contains(out, "Running") || !strings.Contains(out, "Error              0              -                          3") {
+		t.Errorf("printed\n%s", out)
+	}
+	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 0")
+	p.done(exitOK)
+	if out := p.stderr.String(); out != "supervise: note: c: begins anew, for it runs sh -c \"exit 0\" now\n" {
+		t.Errorf("told\n%s", out)
+	}
+	p = start(t, dir, "-state", dir, "-name", "d", "-restart-policy", "Never", "--", "true")
+	p.done(exitOK)
+	if st := savedState(t, dir); len(st.Commands) != 1 || st.Commands["d"].Starts != 1 {
+		t.Errorf("state %+v", st)
+	}
+}
+
+// A state that cannot be used is no reason to begin anew unasked.
+func TestBadState(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, want string }{
+		{"", "unexpected end of JSON input"},
+		{"{", "unexpected end of JSON input"},
+		{`{"version": 2}`, "version is 2, must be 1"},
+		{`{"version": 1, "commands": {"true": {"run": -1}}}`, "commands.true: run is -1, starts is 0, must not be below 0"},
+		{`{"version": 1, "commands": {"true": {"definition": "` + (&command{args: []string{"true"}}).definition() + `", "run": 1, "backoff": {"failures": -1, "decision": {"action": "x"}}}}}`,
+			"Failures is -1, must be >= 0\n" + `Decision.Action is "x", must be Stop, Restart, RestartAllContainers or GiveUp (key true)`},
+	} {
+		dir := t.TempDir()
+		path := file(t, dir, "supervise.json", tt.text)
+		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to begin anew\n"; got != want {
+			t.Errorf("state %q: told\n%swant\n%s", tt.text, got, want)
+		}
+	}
+	dir := t.TempDir()
+	path := file(t, dir, "f", "")
+	if got := refused(t, dir, "-state", path, "--", "true"); !strings.HasPrefix(got, "supervise: -state: mkdir "+path) {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A clock that was set back between two runs loses no failure and lengthens no
+// wait.
+func TestClockSetBack(t *testing.T) {
+	now := time.Now().Round(0)
+	later := now.Add(24 * time.Hour)
+	r, err := backoff.NewRestarter[string](backoff.CrashLoop(), backoff.RestarterOptions[string]{Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := toClock(backoff.RestarterState{
+		Failures: 3,
+		Last:     backoff.Exit{Run: 3, Code: 1, Started: later.Add(-time.Minute), Finished: later},
+		Decision: backoff.Decision{Action: backoff.Restart, Delay: 40 * time.Second, NotBefore: later.Add(40 * time.Second), Failures: 3, Rule: -1},
+		Recent:   []time.Time{now.Add(-time.Hour), later},
+	}, now)
+	if err := r.Restore("c", b); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Remaining("c"); got <= 39*time.Second || got > 40*time.Second {
+		t.Errorf("remaining %v", got)
+	}
+	if s, _ := r.State("c"); s.Failures != 3 {
+		t.Errorf("%d failures", s.Failures)
+	}
+}

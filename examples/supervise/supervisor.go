@@ -1,0 +1,207 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/process"
+)
+
+// supervisor keeps the commands running. It starts, ends and reports; whether and
+// when something is started again is the Restarter's decision. Only run's goroutine
+// touches the tasks. It hears of ends from its own children, each once, by the
+// kernel; a pleg.Generator, which finds out by lists and events what a runtime of
+// its own did, would ask a second source for what the first one cannot miss.
+type supervisor struct {
+	*options
+	restarter *backoff.Restarter[string] // by the command's name
+	children  *process.Children
+	store     *store // nil: nothing is remembered
+	screen    *screen
+	tasks     []*task
+	together  bool // a rule may restart all of them
+	ended     chan ending
+	stopping  bool
+	code      int // to exit with when it has stopped
+}
+
+// newSupervisor takes up what the state says, if there is one. Nothing runs
+// yet; run needs its children.
+func newSupervisor(o *options, tell func(string, ...any)) (*supervisor, error) {
+	s := &supervisor{options: o, together: o.restartsAll(), ended: make(chan ending, len(o.commands))}
+	curves := make(map[string]backoff.Policy)
+	for _, c := range o.commands {
+		s.tasks = append(s.tasks, &task{command: c})
+		curves[c.name] = o.resolution.Policy
+		if c.curve != nil {
+			curves[c.name] = *c.curve
+		}
+	}
+	var err error
+	s.restarter, err = backoff.NewRestarter(o.resolution.Policy, backoff.RestarterOptions[string]{
+		Rate:  o.rate,
+		Burst: o.burst,
+		PolicyFor: func(name string, e backoff.Exit) backoff.Policy {
+			if e.Reason == reasonTogether {
+				return atOnce(curves[name])
+			}
+			return curves[name]
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.state != "" {
+		if s.store, err = openStore(o.state); err != nil {
+			return nil, err
+		}
+		if err := s.resume(tell); err != nil {
+			return nil, err
+		}
+	}
+	s.screen = newScreen(os.Stdout, os.Stderr, o.commands)
+	return s, nil
+}
+
+// run returns the exit code when all commands have ended for good, or when it has
+// been told to stop and none runs any more.
+func (s *supervisor) run(signals <-chan os.Signal) int {
+	var over <-chan time.Time
+	if s.limit > 0 {
+		over = time.After(s.limit)
+	}
+	refresh, broken := s.screen.refresh(), s.screen.broken
+	for {
+		s.startDue()
+		s.save()
+		s.show()
+		if s.done() {
+			return s.code
+		}
+		select {
+		case e := <-s.ended:
+			s.handle(e)
+			for len(s.ended) > 0 { // what ends together is saved and shown together
+				s.handle(<-s.ended)
+			}
+		case signal := <-signals:
+			s.interrupt(signal.(syscall.Signal))
+		case <-broken:
+			broken = nil // it stays so
+			s.stop(128 + int(syscall.SIGPIPE))
+		case <-over:
+			s.stop(exitOK)
+		case <-time.After(s.untilDue()):
+		case <-refresh:
+		}
+	}
+}
+
+// done reports whether there is nothing left to do, and sets the exit code.
+func (s *supervisor) done() bool {
+	if slices.ContainsFunc(s.tasks, func(t *task) bool { return t.process != nil || !s.stopping && !t.over() }) {
+		return false
+	}
+	if !s.stopping && slices.ContainsFunc(s.tasks, func(t *task) bool { return t.code != 0 }) {
+		s.code = exitFailed
+	}
+	return true
+}
+
+// startDue starts what has waited long enough. That it does is saved before.
+func (s *supervisor) startDue() {
+	var due []*task
+	for _, t := range s.tasks {
+		if s.startable(t) && s.restarter.Remaining(t.name) == 0 {
+			due = append(due, t)
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	for _, t := range due {
+		t.run++
+		t.starts++
+	}
+	s.save()
+	for _, t := range due {
+		s.launch(t)
+	}
+}
+
+// startable reports whether t waits for nothing but its delay.
+func (s *supervisor) startable(t *task) bool {
+	return !s.stopping && t.process == nil && !t.over() && s.waitsFor(t) == nil
+}
+
+// untilDue is how long to sleep before something is to be started.
+func (s *supervisor) untilDue() time.Duration {
+	const long = time.Hour
+	wait := long
+	for _, t := range s.tasks {
+		if s.startable(t) {
+			wait = min(wait, s.restarter.Remaining(t.name))
+		}
+	}
+	return wait
+}
+
+// interrupt does what a signal asks for.
+func (s *supervisor) interrupt(signal syscall.Signal) {
+	switch {
+	case signal == syscall.SIGHUP:
+		s.wake()
+	case !s.stopping:
+		s.stop(128 + int(signal))
+	default:
+		for _, t := range s.tasks {
+			t.signal(syscall.SIGKILL)
+		}
+	}
+}
+
+// wake ends every wait.
+func (s *supervisor) wake() {
+	for _, t := range s.tasks {
+		if t.waiting() {
+			s.wakeOne(t)
+		}
+	}
+}
+
+func (s *supervisor) wakeOne(t *task) {
+	if d, ok := s.restarter.Wake(t.name); ok {
+		t.decision = d
+	}
+}
+
+// stop ends all that runs; then run returns that code.
+func (s *supervisor) stop(code int) {
+	if s.stopping {
+		return
+	}
+	s.stopping, s.code = true, code
+	for _, t := range s.tasks {
+		t.terminate(s.grace)
+	}
+}
+
+// show brings the screen up to date.
+func (s *supervisor) show() {
+	now := time.Now()
+	rows := make([]row, len(s.tasks))
+	for i, t := range s.tasks {
+		rows[i] = t.row(now)
+		if t.waiting() {
+			until := t
+			if other := s.waitsFor(t); other != nil && other.waiting() {
+				until = other
+			}
+			rows[i].next, rows[i].in = until.decision.NotBefore, s.restarter.Remaining(until.name)
+		}
+	}
+	s.screen.show(rows)
+}

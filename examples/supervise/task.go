@@ -1,0 +1,184 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/process"
+)
+
+// task is a command and how it fares: it runs, or it waits to be started, or it is
+// over.
+type task struct {
+	command
+	run      int64            // counts its runs for the Restarter
+	starts   int64            // how often it was started
+	process  *process.Process // nil: it does not run
+	began    time.Time        // its last start
+	code     int32            // of its last exit
+	killedBy syscall.Signal   // what brought it about, or 0
+	decision backoff.Decision // about its last exit; zero: there was none
+	ending   bool             // it was sent SIGTERM
+	together bool             // to be started again with the others
+	stopped  bool             // ended since this program does
+}
+
+// over reports whether the task has ended for good.
+func (t *task) over() bool {
+	return t.decision.Action == backoff.Stop || t.decision.Action == backoff.GiveUp
+}
+
+// waiting reports whether the task waits to be started again.
+func (t *task) waiting() bool {
+	return t.process == nil && !t.stopped && t.decision.Action != "" && !t.over()
+}
+
+// ending is the end of a task's run.
+type ending struct {
+	task  *task
+	began time.Time // zero: it could not be started
+	exit  process.Exit
+}
+
+// launch starts a task's process.
+func (s *supervisor) launch(t *task) {
+	t.began = time.Now()
+	p, out, err := s.start(t)
+	if err != nil {
+		s.screen.note("%s cannot be started: %v", t.name, err)
+		e := process.Exit{Code: 126, At: t.began}
+		var failure *process.StartError
+		if errors.As(err, &failure) {
+			e.Code = failure.Code
+		}
+		s.handle(ending{task: t, exit: e})
+		return
+	}
+	t.process = p
+	began := t.began
+	go func() {
+		e := p.Wait()
+		out.Finish()
+		s.ended <- ending{t, began, e}
+	}()
+}
+
+// start returns the process, and its output, which is passed on line by line.
+func (s *supervisor) start(t *task) (*process.Process, *process.Output, error) {
+	out, err := process.OpenOutput(func(line []byte) { s.screen.output(t.name, line) })
+	if err != nil {
+		return nil, nil, err
+	}
+	defer out.Child.Close()
+	p, err := s.children.Start(process.Command{
+		Args:   t.args,
+		Env:    slices.Concat(os.Environ(), t.env),
+		Dir:    t.dir,
+		Output: out.Child,
+	})
+	if err != nil {
+		out.Child.Close()
+		out.Finish()
+	}
+	return p, out, err
+}
+
+// handle asks what follows from the end of a run. One that this program's own end
+// brought about is not told: the next supervise runs it again, uncounted.
+func (s *supervisor) handle(e ending) {
+	t := e.task
+	t.process, t.ending = nil, false
+	t.code, t.killedBy = int32(e.exit.Code), e.exit.Signal
+	if t.stopped = s.stopping; t.stopped {
+		return
+	}
+	exit := backoff.Exit{Run: t.run, Code: t.code, Started: e.began, Finished: e.exit.At}
+	switch {
+	case t.together:
+		exit.Reason = reasonTogether
+	case e.began.IsZero():
+		exit.Reason = "StartError"
+	case e.exit.Signal != 0:
+		exit.Reason = e.exit.Signal.String()
+	}
+	s.decide(t, exit)
+}
+
+// decide has the Restarter decide about an exit, and does what can be done now.
+func (s *supervisor) decide(t *task, e backoff.Exit) {
+	policy := t.policy
+	if t.together {
+		policy, t.together = backoff.ContainerPolicy{}, false // whatever its own says
+	}
+	t.decision = s.restarter.Exited(t.name, policy, e)
+	if s.explain {
+		why := t.decision.Why(policy, e)
+		if e.Reason == reasonTogether {
+			why = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
+		}
+		s.screen.note("%s: %s", t.name, why)
+	}
+	if t.decision.Action == backoff.RestartAll {
+		s.restartOthers(t)
+	}
+}
+
+// signal sends a signal to the task's processes, if there are any.
+func (t *task) signal(sig syscall.Signal) {
+	if t.process != nil {
+		t.process.Signal(sig)
+	}
+}
+
+// terminate ends the task's process: with SIGTERM, and SIGKILL after the grace
+// period.
+func (t *task) terminate(grace time.Duration) {
+	if t.process == nil || t.ending {
+		return
+	}
+	t.ending = true
+	p := t.process
+	p.Signal(syscall.SIGTERM)
+	time.AfterFunc(grace, func() { p.Signal(syscall.SIGKILL) })
+}
+
+// row is the task's line of the table, without what is next.
+func (t *task) row(now time.Time) row {
+	r := row{name: t.name, state: t.state(), restarts: max(t.starts-1, 0), exit: "-"}
+	if !t.began.IsZero() {
+		r.ago = now.Sub(t.began)
+	}
+	if t.decision.Action != "" || t.stopped {
+		r.exit = fmt.Sprint(t.code)
+		if t.killedBy != 0 {
+			r.exit += fmt.Sprintf(" (%v)", t.killedBy)
+		}
+	}
+	return r
+}
+
+// state is the word for how the task fares, as kubectl has it.
+func (t *task) state() string {
+	switch {
+	case t.process != nil && t.ending:
+		return "Terminating"
+	case t.process != nil:
+		return "Running"
+	case t.stopped:
+		return "Stopped"
+	case t.decision.Action == backoff.GiveUp:
+		return "GivenUp"
+	case t.decision.Action == backoff.Stop && t.code == 0:
+		return "Completed"
+	case t.decision.Action == backoff.Stop:
+		return "Error"
+	case t.decision.Action == "":
+		return "Pending"
+	}
+	return "CrashLoopBackOff"
+}
