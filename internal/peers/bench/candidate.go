@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Candidate is one contender of a row: a name and a way to sample it.
+type Candidate struct {
+	name  string
+	unit  Unit
+	start func(o Options) func() sample // once per measurement; then once per round
+}
+
+// sample is what one round of one candidate yields.
+type sample struct{ value, allocs float64 }
+
+// Time is a candidate measured in nanoseconds and allocations per operation. The
+// function that setup returns performs n operations; setup runs once per
+// measurement.
+func Time(name string, setup func(short bool) func(n int)) Candidate {
+	return Parallel(name, 1, func(short bool) func(g, n int) {
+		run := setup(short)
+		return func(_, n int) { run(n) }
+	})
+}
+
+// Parallel is Time with the operations split over goroutines: g counts them from
+// 0, n is the share of each. Nanoseconds are those of the wall clock divided by
+// the operations of all.
+func Parallel(name string, goroutines int, setup func(short bool) func(g, n int)) Candidate {
+	return Candidate{name, timePerOp, func(o Options) func() sample {
+		run := setup(o.Short)
+		n := calibrate(goroutines, run, o.sampleTime())
+		return func() sample { return timed(goroutines, n, run) }
+	}}
+}
+
+// Fresh is Time for operations that use up what they work on: setup runs before
+// every sample, which is of exactly n operations.
+func Fresh(name string, n int, setup func(short bool) func(n int)) Candidate {
+	return Candidate{name, timePerOp, func(o Options) func() sample {
+		return func() sample {
+			run := setup(o.Short)
+			return timed(1, n, func(_, n int) { run(n) })
+		}
+	}}
+}
+
+// Heap is a candidate measured in the bytes that stay on the heap after garbage
+// collection for what build, the function that setup returns, has built, per unit.
+// What setup makes, and build only refers to, does not count.
+func Heap(name string, setup func(short bool) (build func() (keep any, units int))) Candidate {
+	return Candidate{name, heapBytes, func(o Options) func() sample {
+		build := setup(o.Short)
+		return func() sample {
+			before := heap()
+			keep, units := build()
+			after := heap()
+			runtime.KeepAlive(keep)
+			runtime.KeepAlive(build)
+			return sample{value: (float64(after) - float64(before)) / float64(units)}
+		}
+	}}
+}
+
+// Stall is a candidate measured by the longest single call that a goroutine sees
+// which calls without pause while another runs during. Setup runs before every
+// sample.
+func Stall(name string, setup func(short bool) (call, during func())) Candidate {
+	return Candidate{name, stall, func(o Options) func() sample {
+		return func() sample {
+			call, during := setup(o.Short)
+			runtime.GC()
+			return sample{value: float64(longestStall(call, during))}
+		}
+	}}
+}
+
+// Value is a candidate measured by any other number, in a unit of its own choice.
+func Value(name string, u Unit, setup func(short bool) func() float64) Candidate {
+	return Candidate{name, u, func(o Options) func() sample {
+		run := setup(o.Short)
+		return func() sample { return sample{value: run()} }
+	}}
+}
+
+// calibrate is the number of operations that take about as long as d.
+func calibrate(goroutines int, run func(g, n int), d time.Duration) int {
+	for n := goroutines; ; {
+		took := elapsed(goroutines, n, run)
+		if took >= d/2 || n >= 1e9 {
+			return max(goroutines, int(float64(n)*float64(d)/float64(max(took, 1))))
+		}
+		grow := 100.0
+		if took > 0 {
+			grow = min(grow, max(1.5, 1.2*float64(d)/float64(took)))
+		}
+		n = int(float64(n)*grow) + 1
+	}
+}
+
+// timed samples n operations split over goroutines, from a collected heap.
+func timed(goroutines, n int, run func(g, n int)) sample {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	took := elapsed(goroutines, n, run)
+	runtime.ReadMemStats(&after)
+	done := n / goroutines * goroutines
+	return sample{
+		value:  float64(took) / float64(done),
+		allocs: float64(after.Mallocs-before.Mallocs) / float64(done),
+	}
+}
+
+// elapsed is the wall time of n operations split evenly over goroutines.
+func elapsed(goroutines, n int, run func(g, n int)) time.Duration {
+	if goroutines == 1 {
+		start := time.Now()
+		run(0, n)
+		return time.Since(start)
+	}
+	var ready, done sync.WaitGroup
+	gate := make(chan struct{})
+	for g := range goroutines {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-gate
+			run(g, n/goroutines)
+		})
+	}
+	ready.Wait()
+	start := time.Now()
+	close(gate)
+	done.Wait()
+	return time.Since(start)
+}
+
+// heap is the size of the live heap.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // the second empties what pools kept over the first
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// longestStall calls without pause while during runs, and is the longest call.
+func longestStall(call, during func()) time.Duration {
+	const warmUp = 1000
+	var stop atomic.Bool
+	warm := make(chan struct{})
+	longest := make(chan time.Duration)
+	go func() {
+		var worst time.Duration
+		for i := 0; !stop.Load(); i++ {
+			if i == warmUp {
+				worst = 0
+				close(warm)
+			}
+			start := time.Now()
+			call()
+			worst = max(worst, time.Since(start))
+		}
+		longest <- worst
+	}()
+	<-warm
+	during()
+	stop.Store(true)
+	return <-longest
+}

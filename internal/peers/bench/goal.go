@@ -1,0 +1,119 @@
+package bench
+
+import "math"
+
+// Goal is one demand on a row's figures.
+type Goal struct {
+	kind    goalKind
+	of      string // the candidate judged; empty: the first
+	against string // the candidate compared with
+	low     float64
+	limit   float64
+}
+
+type goalKind int
+
+const (
+	ratioAtMost goalKind = iota
+	timesAtLeast
+	ratioWithin
+	valueAtMost
+	valueAtLeast
+	allocsAtMost
+)
+
+// Ratio demands ours/theirs ≤ limit.
+func Ratio(theirs string, limit float64) Goal {
+	return Goal{kind: ratioAtMost, against: theirs, limit: limit}
+}
+
+// Times demands theirs/ours ≥ limit: so many times faster or smaller than theirs.
+func Times(theirs string, limit float64) Goal {
+	return Goal{kind: timesAtLeast, against: theirs, limit: limit}
+}
+
+// Within demands low ≤ ours/theirs ≤ high.
+func Within(theirs string, low, high float64) Goal {
+	return Goal{kind: ratioWithin, against: theirs, low: low, limit: high}
+}
+
+// AtMost demands ours ≤ limit, in the row's unit.
+func AtMost(limit float64) Goal { return Goal{kind: valueAtMost, limit: limit} }
+
+// AtLeast demands ours ≥ limit, in the row's unit.
+func AtLeast(limit float64) Goal { return Goal{kind: valueAtLeast, limit: limit} }
+
+// Allocs demands at most that many allocations per operation of ours.
+func Allocs(limit int) Goal { return Goal{kind: allocsAtMost, limit: float64(limit)} }
+
+// For is the same goal for another candidate than the first.
+func (g Goal) For(candidate string) Goal {
+	g.of = candidate
+	return g
+}
+
+// relative reports whether the goal compares two candidates.
+func (g Goal) relative() bool {
+	return g.kind == ratioAtMost || g.kind == timesAtLeast || g.kind == ratioWithin
+}
+
+// figure is what the goal looks at in one measurement of its row.
+func (g Goal) figure(r Row, m measurement) float64 {
+	ours := r.index(g.of)
+	switch g.kind {
+	case ratioAtMost, ratioWithin:
+		return m.ratio(ours, r.index(g.against))
+	case timesAtLeast:
+		return m.ratio(r.index(g.against), ours)
+	case allocsAtMost:
+		return m.allocs(ours)
+	}
+	return m.value(ours)
+}
+
+// met reports whether a figure meets the goal. One that is not a number does not.
+func (g Goal) met(figure float64) bool {
+	switch g.kind {
+	case timesAtLeast, valueAtLeast:
+		return figure >= g.limit
+	case ratioWithin:
+		return g.low <= figure && figure <= g.limit
+	}
+	return figure <= g.limit
+}
+
+// miss is how far a figure is from the goal's best, to order figures by: more is
+// worse.
+func (g Goal) miss(figure float64) float64 {
+	switch g.kind {
+	case timesAtLeast, valueAtLeast:
+		return -figure
+	case ratioWithin:
+		return math.Abs(figure - (g.low+g.limit)/2)
+	}
+	return figure
+}
+
+// text is the goal as the report prints it.
+func (g Goal) text(u Unit) string {
+	switch g.kind {
+	case timesAtLeast, valueAtLeast:
+		return "≥ " + g.format(g.limit, u)
+	case ratioWithin:
+		return g.format(g.low, u) + " to " + g.format(g.limit, u)
+	}
+	return "≤ " + g.format(g.limit, u)
+}
+
+// format prints a figure of the goal's kind.
+func (g Goal) format(figure float64, u Unit) string {
+	switch g.kind {
+	case timesAtLeast:
+		return formatFactor(figure) + "x"
+	case valueAtMost, valueAtLeast:
+		return u.format(figure)
+	case allocsAtMost:
+		return formatAllocs(figure)
+	}
+	return formatFactor(figure)
+}

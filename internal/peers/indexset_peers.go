@@ -1,0 +1,311 @@
+package peers
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/restartkit/restart/indexset"
+)
+
+// An upstreamSet has the shape of the Job controller's own index lists, pinned
+// here so that nobody tunes it: sorted intervals of two ints, read with
+// strings.Split and strconv.Atoi, changed by merging a sorted batch into a new
+// slice, printed with strings.Builder and strconv.Itoa.
+type upstreamSet []upstreamInterval
+
+type upstreamInterval struct{ first, last int }
+
+func upstreamParse(text string) upstreamSet {
+	var out upstreamSet
+	if text == "" {
+		return out
+	}
+	add := out.adder()
+	items := strings.Split(text, ",") // a slice of them all, as upstream makes it
+	for i := range items {
+		item := items[i]
+		limits := strings.Split(item, "-")
+		first, err := strconv.Atoi(limits[0])
+		if err != nil {
+			continue
+		}
+		last := first
+		if len(limits) > 1 {
+			if last, err = strconv.Atoi(limits[1]); err != nil {
+				continue
+			}
+		}
+		add(upstreamInterval{first, last})
+	}
+	return out
+}
+
+// adder returns a function that appends to s, or joins with its last interval,
+// intervals that start no earlier than those before.
+func (s *upstreamSet) adder() func(i upstreamInterval) {
+	var last *upstreamInterval
+	return func(i upstreamInterval) {
+		switch {
+		case last == nil || i.first > last.last+1:
+			*s = append(*s, i)
+			last = &(*s)[len(*s)-1]
+		case i.last > last.last:
+			last.last = i.last
+		}
+	}
+}
+
+func (s upstreamSet) text() string {
+	var b strings.Builder
+	for _, i := range s {
+		if b.Len() > 0 {
+			b.WriteRune(',')
+		}
+		b.WriteString(strconv.Itoa(i.first))
+		if i.last > i.first {
+			if i.last == i.first+1 {
+				b.WriteRune(',')
+			} else {
+				b.WriteRune('-')
+			}
+			b.WriteString(strconv.Itoa(i.last))
+		}
+	}
+	return b.String()
+}
+
+func (s upstreamSet) contains(index int) bool {
+	lo, hi := 0, len(s)
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		if s[mid].last >= index {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo < len(s) && s[lo].first <= index
+}
+
+func (s upstreamSet) union(o upstreamSet) upstreamSet {
+	var out upstreamSet
+	add := out.adder()
+	i, k := 0, 0
+	for i < len(s) && k < len(o) {
+		if s[i].first < o[k].first {
+			add(s[i])
+			i++
+		} else {
+			add(o[k])
+			k++
+		}
+	}
+	for ; i < len(s); i++ {
+		add(s[i])
+	}
+	for ; k < len(o); k++ {
+		add(o[k])
+	}
+	return out
+}
+
+func (s upstreamSet) intersect(o upstreamSet) upstreamSet {
+	var out upstreamSet
+	for i, k := 0, 0; i < len(s) && k < len(o); {
+		if both := (upstreamInterval{max(s[i].first, o[k].first), min(s[i].last, o[k].last)}); both.first <= both.last {
+			out = append(out, both)
+		}
+		if s[i].last < o[k].last {
+			i++
+		} else {
+			k++
+		}
+	}
+	return out
+}
+
+func (s upstreamSet) minus(o upstreamSet) upstreamSet {
+	var out upstreamSet
+	k := 0
+	for _, i := range s {
+		for k < len(o) && o[k].last < i.first {
+			k++
+		}
+		for m := k; m < len(o) && o[m].first <= i.last; m++ {
+			if o[m].first > i.first {
+				out = append(out, upstreamInterval{i.first, o[m].first - 1})
+			}
+			i.first = o[m].last + 1
+		}
+		if i.first <= i.last {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// with merges a batch in any order.
+func (s upstreamSet) with(batch ...int) upstreamSet {
+	batch = slices.Sorted(slices.Values(batch))
+	added := make(upstreamSet, len(batch))
+	for k, index := range batch {
+		added[k] = upstreamInterval{index, index}
+	}
+	return s.union(added)
+}
+
+// absent is the first n indexes below limit that are missing.
+func (s upstreamSet) absent(n, limit int) []int {
+	out := make([]int, 0, n)
+	next := 0
+	for _, i := range s {
+		for ; next < limit && len(out) < n && next < i.first; next++ {
+			out = append(out, next)
+		}
+		next = max(next, i.last+1)
+	}
+	for ; next < limit && len(out) < n; next++ {
+		out = append(out, next)
+	}
+	return out
+}
+
+// nextItem cuts an item off an index text. The peers have no text form of
+// their own; this reads it for them as most would, with the standard library
+// and with its errors. more is false after the last item.
+func nextItem(text string) (first, last uint64, rest string, more bool) {
+	item, rest, more := strings.Cut(text, ",")
+	from, to, isRange := strings.Cut(item, "-")
+	first = must(strconv.ParseUint(from, 10, 31))
+	last = first
+	if isRange {
+		last = must(strconv.ParseUint(to, 10, 31))
+	}
+	return first, last, rest, more
+}
+
+func roaringParse(text string) *roaring.Bitmap {
+	set := roaring.New()
+	for more := true; more; {
+		var first, last uint64
+		if first, last, text, more = nextItem(text); first == last {
+			set.Add(uint32(first))
+		} else {
+			set.AddRange(first, last+1)
+		}
+	}
+	return set
+}
+
+func bitsetParse(text string, completions uint) *bitset.BitSet {
+	set := bitset.New(completions)
+	for more := true; more; {
+		var first, last uint64
+		if first, last, text, more = nextItem(text); first == last {
+			set.Set(uint(first))
+		} else {
+			set.SetRange(uint(first), uint(last)+1)
+		}
+	}
+	return set
+}
+
+// bitsetParseBytes reads digit by digit and checks nothing: as fast as a plain
+// loop over the bytes gets.
+func bitsetParseBytes(text string, completions uint) *bitset.BitSet {
+	set := bitset.New(completions)
+	for at := 0; at < len(text); at++ {
+		number := func() (n uint) {
+			for ; at < len(text) && text[at]-'0' <= 9; at++ {
+				n = n*10 + uint(text[at]-'0')
+			}
+			return n
+		}
+		first := number()
+		if at == len(text) || text[at] != '-' {
+			set.Set(first)
+			continue
+		}
+		at++
+		set.SetRange(first, number()+1)
+	}
+	return set
+}
+
+// appendInterval prints a run for the peers, whose runs come one by one.
+func appendInterval(b []byte, first, last uint64) []byte {
+	if len(b) > 0 {
+		b = append(b, ',')
+	}
+	b = strconv.AppendUint(b, first, 10)
+	if last > first {
+		if last == first+1 {
+			b = append(b, ',')
+		} else {
+			b = append(b, '-')
+		}
+		b = strconv.AppendUint(b, last, 10)
+	}
+	return b
+}
+
+func roaringText(set *roaring.Bitmap, b []byte) []byte {
+	var first, last uint32
+	open := false
+	var buffer [256]uint32
+	for members := set.ManyIterator(); ; {
+		n := members.NextMany(buffer[:])
+		if n == 0 {
+			break
+		}
+		for _, index := range buffer[:n] {
+			switch {
+			case !open:
+				first, last, open = index, index, true
+			case index == last+1:
+				last = index
+			default:
+				b = appendInterval(b, uint64(first), uint64(last))
+				first, last = index, index
+			}
+		}
+	}
+	if open {
+		b = appendInterval(b, uint64(first), uint64(last))
+	}
+	return b
+}
+
+func bitsetText(set *bitset.BitSet, b []byte) []byte {
+	for first, ok := set.NextSet(0); ok; {
+		end, found := set.NextClear(first)
+		if !found {
+			end = set.Len()
+		}
+		b = appendInterval(b, uint64(first), uint64(end-1))
+		first, ok = set.NextSet(end)
+	}
+	return b
+}
+
+// roaringOf and bitsetOf hold what s holds. Every member is added on its own:
+// roaring then uses bitmaps and arrays, as it does without RunOptimize.
+func roaringOf(s indexset.Set) *roaring.Bitmap {
+	set := roaring.New()
+	for index := range s.All() {
+		set.Add(uint32(index))
+	}
+	return set
+}
+
+func bitsetOf(s indexset.Set, completions uint) *bitset.BitSet {
+	set := bitset.New(completions)
+	for index := range s.All() {
+		set.Set(uint(index))
+	}
+	return set
+}

@@ -1,0 +1,416 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	kubeletpleg "k8s.io/kubernetes/pkg/kubelet/pleg"
+	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/internal/peers/bench"
+	"github.com/restartkit/restart/pleg"
+)
+
+const (
+	kubelet = "kubelet"
+
+	nodePods    = 1000
+	manyWaiters = 10_000
+)
+
+// plegRows are the rows of package pleg, measured against the kubelet's own cache
+// and generic relisting. The kubelet's guard of writes by their time is off, as is
+// its default, which saves it a look-up per Set.
+func plegRows() []bench.Row {
+	rows := cacheRows()
+	rows = append(rows, updateTimeRows()...)
+	return append(rows, wakeRow(), relistRow(),
+		intakeRow("event intake, 1000 pods, one slot each", false),
+		intakeRow("event intake, 1000 pods, a runtime that does not answer", true))
+}
+
+type (
+	podCache  = *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+	podStatus = kubecontainer.PodStatus
+)
+
+// cacheAPI is what both caches have in common.
+type cacheAPI interface {
+	Set(key types.UID, status *podStatus, err error, at time.Time) bool
+	UpdateTime(at time.Time)
+}
+
+func newPodCache() podCache { return pleg.NewCache[types.UID](pleg.CacheOptions[*podStatus]{}) }
+
+// written is a cache after a write of every pod at base.
+func written[C cacheAPI](c C, pods []string, base time.Time) C {
+	for _, pod := range pods {
+		c.Set(types.UID(pod), &podStatus{ID: types.UID(pod)}, nil, base)
+	}
+	return c
+}
+
+// cacheCandidate measures op on a cache of 1000 pods written at base; i never
+// repeats.
+func cacheCandidate[C cacheAPI](name string, goroutines int, create func() C, op func(c C, pod types.UID, status *podStatus, base time.Time, i int)) bench.Candidate {
+	return bench.Parallel(name, goroutines, func(bool) func(g, n int) {
+		pods := podKeys(nodePods)
+		walk := cursors(pods)
+		base := time.Now()
+		c := written(create(), pods, base)
+		status := &podStatus{}
+		var done [2]int
+		return func(g, n int) {
+			cursor, first := walk[g], done[g] // copies: the goroutines' share a cache line
+			for i := range n {
+				op(c, types.UID(cursor.next()), status, base, first+i)
+			}
+			walk[g], done[g] = cursor, first+n
+		}
+	})
+}
+
+// cacheRows measure single operations. Every write is a nanosecond newer than the
+// last one.
+func cacheRows() []bench.Row {
+	const missing = "ffffffff-d9cb-469f-a165-000000000000"
+	row := func(name string, goroutines int,
+		our func(podCache, types.UID, *podStatus, time.Time, int),
+		theirs func(kubecontainer.Cache, types.UID, *podStatus, time.Time, int),
+		goals ...bench.Goal) bench.Row {
+		return bench.Row{
+			Package: "pleg",
+			Name:    name,
+			Candidates: []bench.Candidate{
+				cacheCandidate(ours, goroutines, newPodCache, our),
+				cacheCandidate(kubelet, goroutines, kubecontainer.NewCache, theirs),
+			},
+			Goals: goals,
+		}
+	}
+	get := func(c podCache, pod types.UID, _ *podStatus, _ time.Time, _ int) { c.Get(pod) }
+	theirGet := func(c kubecontainer.Cache, pod types.UID, _ *podStatus, _ time.Time, _ int) { _, _ = c.Get(pod) }
+	return []bench.Row{
+		row("Cache.Get", 1, get, theirGet, bench.Ratio(kubelet, 1), bench.Allocs(0)),
+		row("Cache.Get, 2 goroutines", 2, get, theirGet, bench.Ratio(kubelet, 0.5)),
+		row("Cache.Get, a miss", 1,
+			func(c podCache, _ types.UID, _ *podStatus, _ time.Time, _ int) { c.Get(missing) },
+			func(c kubecontainer.Cache, _ types.UID, _ *podStatus, _ time.Time, _ int) { _, _ = c.Get(missing) },
+			bench.Ratio(kubelet, 1), bench.Allocs(0)),
+		row("Cache.Set", 1,
+			func(c podCache, pod types.UID, status *podStatus, base time.Time, i int) {
+				c.Set(pod, status, nil, base.Add(time.Duration(i+1)))
+			},
+			func(c kubecontainer.Cache, pod types.UID, status *podStatus, base time.Time, i int) {
+				c.Set(pod, status, nil, base.Add(time.Duration(i+1)))
+			},
+			bench.Ratio(kubelet, 1), bench.Allocs(1)),
+		row("Cache.GetNewerThan, a hit", 1,
+			func(c podCache, pod types.UID, _ *podStatus, base time.Time, _ int) {
+				must(c.GetNewerThan(context.Background(), pod, base.Add(-1)))
+			},
+			func(c kubecontainer.Cache, pod types.UID, _ *podStatus, base time.Time, _ int) {
+				must(c.GetNewerThan(pod, base.Add(-1)))
+			},
+			bench.Ratio(kubelet, 0.25), bench.Allocs(0)),
+	}
+}
+
+// A crowd is a cache that many goroutines wait for, each for a pod of its own.
+type crowd struct {
+	cache cacheAPI
+	base  time.Time // of the writes
+	gone  sync.WaitGroup
+}
+
+// newCrowd makes 10k goroutines wait for what is newer than after behind the
+// writes, and returns when they do.
+func newCrowd[C cacheAPI](cache C, after time.Duration, wait func(c C, pod types.UID, min time.Time)) *crowd {
+	pods := podKeys(manyWaiters)
+	w := &crowd{cache: cache, base: time.Now()}
+	written(cache, pods, w.base)
+	blocked := goroutinesWaiting()
+	for _, pod := range pods {
+		w.gone.Go(func() { wait(cache, types.UID(pod), w.base.Add(after)) })
+	}
+	// What waited before may go meanwhile, so the count alone could wait for ever.
+	for end := time.Now().Add(time.Second); goroutinesWaiting() < blocked+manyWaiters && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	return w
+}
+
+// goroutinesWaiting is how many goroutines wait for something, of the whole process.
+func goroutinesWaiting() uint64 {
+	s := []metrics.Sample{{Name: "/sched/goroutines/waiting:goroutines"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func ourCrowd(after time.Duration) (podCache, *crowd) {
+	c := newPodCache()
+	return c, newCrowd(c, after, func(c podCache, pod types.UID, min time.Time) {
+		must(c.GetNewerThan(context.Background(), pod, min))
+	})
+}
+
+func theirCrowd(after time.Duration) (kubecontainer.Cache, *crowd) {
+	c := kubecontainer.NewCache()
+	return c, newCrowd(c, after, func(c kubecontainer.Cache, pod types.UID, min time.Time) { must(c.GetNewerThan(pod, min)) })
+}
+
+// updateTimeRows measure a global time that answers none of the waiters, its time
+// and its allocations.
+func updateTimeRows() []bench.Row {
+	const (
+		later    = 30 * time.Second // than the calls, and within what a clock may be ahead
+		allocs   = bench.Unit("allocs/op")
+		ourCalls = 10_000
+		theirs   = 10
+	)
+	ns := func(took time.Duration, _ uint64, n int) float64 { return float64(took) / float64(n) }
+	mallocs := func(_ time.Duration, count uint64, n int) float64 { return float64(count / uint64(n)) }
+	row := func(name string, unit bench.Unit, figure func(time.Duration, uint64, int) float64, goal bench.Goal) bench.Row {
+		measured := func(create func() *crowd, n int) func(bool) func() float64 {
+			return func(bool) func() float64 {
+				return func() float64 {
+					c := create()
+					took, count := c.update(n)
+					c.cache.UpdateTime(c.base.Add(later + 1))
+					c.gone.Wait()
+					return figure(took, count, n)
+				}
+			}
+		}
+		return bench.Row{
+			Package: "pleg",
+			Name:    name,
+			Candidates: []bench.Candidate{
+				bench.Value(ours, unit, measured(func() *crowd { _, c := ourCrowd(later); return c }, ourCalls)),
+				bench.Value(kubelet, unit, measured(func() *crowd { _, c := theirCrowd(later); return c }, theirs)),
+			},
+			Goals:  []bench.Goal{goal},
+			Rounds: 7,
+		}
+	}
+	return []bench.Row{
+		row("Cache.UpdateTime, 10k waiters, none ready", bench.Nanoseconds, ns, bench.Ratio(kubelet, 0.01)),
+		row("Cache.UpdateTime, 10k waiters, none ready, allocations", allocs, mallocs, bench.AtMost(0)),
+	}
+}
+
+// update sets the global time n times, always later, and counts time and
+// allocations.
+func (w *crowd) update(n int) (took time.Duration, mallocs uint64) {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	for i := range n {
+		w.cache.UpdateTime(w.base.Add(time.Duration(i)))
+	}
+	took = time.Since(start)
+	runtime.ReadMemStats(&after)
+	return took, after.Mallocs - before.Mallocs
+}
+
+// wakeRow measures how long a global time that answers all waiters holds up a
+// concurrent Get until it returns. The idle candidate shows what the scheduler
+// itself does to a caller when as many goroutines become ready.
+func wakeRow() bench.Row {
+	const idle = "no cache, 10k goroutines readied"
+	reader := func(get func(pod types.UID)) func() {
+		walk := cursors(podKeys(manyWaiters))[0]
+		return func() { get(types.UID(walk.next())) }
+	}
+	wake := func(c *crowd) func() { return func() { c.cache.UpdateTime(time.Now()) } }
+	return bench.Row{
+		Package: "pleg",
+		Name:    "longest stall of a Get while UpdateTime wakes 10k waiters",
+		Candidates: []bench.Candidate{
+			bench.Stall(ours, func(bool) (call, during func()) {
+				cache, c := ourCrowd(0)
+				return reader(func(pod types.UID) { cache.Get(pod) }), wake(c)
+			}),
+			bench.Stall(kubelet, func(bool) (call, during func()) {
+				cache, c := theirCrowd(0)
+				return reader(func(pod types.UID) { _, _ = cache.Get(pod) }), wake(c)
+			}),
+			bench.Stall(idle, func(bool) (call, during func()) {
+				doors := make([]chan struct{}, manyWaiters)
+				for i := range doors {
+					doors[i] = make(chan struct{})
+					go func() { <-doors[i] }()
+				}
+				cache := written(newPodCache(), podKeys(manyWaiters), time.Now())
+				return reader(func(pod types.UID) { cache.Get(pod) }), func() {
+					for _, door := range doors {
+						close(door)
+					}
+				}
+			}),
+		},
+		Goals:  []bench.Goal{bench.AtMost(200e3)},
+		Rounds: 7,
+	}
+}
+
+// A quietRuntime lists the same 1000 pods of two running containers each, for ours.
+type quietRuntime struct {
+	pods  []pleg.Pod[types.UID]
+	stuck bool // Status does not answer
+}
+
+func newQuietRuntime() *quietRuntime {
+	r := &quietRuntime{}
+	for i, key := range podKeys(nodePods) {
+		r.pods = append(r.pods, pleg.Pod[types.UID]{ID: types.UID(key), Containers: []pleg.Container{
+			{ID: containerID(i, 0), State: pleg.StateRunning},
+			{ID: containerID(i, 1), State: pleg.StateRunning},
+		}})
+	}
+	return r
+}
+
+// containerID has the length of a real one.
+func containerID(pod, k int) string { return fmt.Sprintf("%064x", pod*7919+k) }
+
+func (r *quietRuntime) Pods(context.Context) ([]pleg.Pod[types.UID], error) { return r.pods, nil }
+
+func (r *quietRuntime) Status(ctx context.Context, pod types.UID) (*podStatus, time.Time, error) {
+	if r.stuck {
+		<-ctx.Done()
+		return nil, time.Time{}, ctx.Err()
+	}
+	return &podStatus{ID: pod}, time.Time{}, nil
+}
+
+// quietKubeletRuntime is the same for the kubelet's; what relisting does not call
+// is missing.
+type quietKubeletRuntime struct {
+	kubecontainer.Runtime
+	pods []*kubecontainer.Pod
+}
+
+func newQuietKubeletRuntime() *quietKubeletRuntime {
+	r := &quietKubeletRuntime{}
+	for i, key := range podKeys(nodePods) {
+		pod := &kubecontainer.Pod{ID: types.UID(key), Name: "pod-" + strconv.Itoa(i), Namespace: "default"}
+		for k := range 2 {
+			pod.Containers = append(pod.Containers, &kubecontainer.Container{
+				ID:    kubecontainer.ContainerID{Type: "containerd", ID: containerID(i, k)},
+				State: kubecontainer.ContainerStateRunning,
+			})
+		}
+		r.pods = append(r.pods, pod)
+	}
+	return r
+}
+
+func (r *quietKubeletRuntime) GetPods(context.Context, bool) ([]*kubecontainer.Pod, error) {
+	return r.pods, nil
+}
+
+func (r *quietKubeletRuntime) GetPodStatus(_ context.Context, pod *kubecontainer.Pod) (*podStatus, error) {
+	return &podStatus{ID: pod.ID}, nil
+}
+
+// relistRow measures a full relist that finds nothing new.
+func relistRow() bench.Row {
+	return bench.Row{
+		Package: "pleg",
+		Name:    "idle relist of 1000 pods of 2 containers",
+		Candidates: []bench.Candidate{
+			bench.Time(ours, func(bool) func(n int) {
+				g := must(pleg.NewGenerator(newQuietRuntime(), nil, newPodCache(), pleg.GeneratorOptions{}))
+				relist := func(n int) {
+					for range n {
+						if err := g.Relist(context.Background()); err != nil {
+							panic(err)
+						}
+					}
+				}
+				relist(1)
+				return relist
+			}),
+			bench.Time(kubelet, func(bool) func(n int) {
+				g := kubeletpleg.NewGenericPLEG(klog.Background(), newQuietKubeletRuntime(),
+					make(chan *kubeletpleg.PodLifecycleEvent, 2*nodePods),
+					&kubeletpleg.RelistDuration{RelistPeriod: time.Second, RelistThreshold: 3 * time.Minute},
+					kubecontainer.NewCache(), clock.RealClock{}).(interface{ Relist() })
+				g.Relist()
+				return func(n int) {
+					for range n {
+						g.Relist()
+					}
+				}
+			}),
+		},
+		Goals: []bench.Goal{bench.Ratio(kubelet, 0.5), bench.Allocs(50)},
+	}
+}
+
+// A torrent is a stream that tells as fast as it can, once.
+type torrent struct {
+	events []pleg.RuntimeEvent[types.UID, *podStatus]
+	n      int
+	took   chan time.Duration
+}
+
+func (s torrent) Events(ctx context.Context, handle func(pleg.RuntimeEvent[types.UID, *podStatus])) error {
+	begin := time.Now()
+	for i := range s.n {
+		handle(s.events[i%len(s.events)])
+	}
+	s.took <- time.Since(begin)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// intakeRow measures how many events per second a generator takes, while it also
+// relists what they tell of, or would if the runtime answered. The kubelet has a
+// channel for them, which blocks the runtime when it is full.
+func intakeRow(name string, stuck bool) bench.Row {
+	return bench.Row{
+		Package: "pleg",
+		Name:    name,
+		Candidates: []bench.Candidate{
+			bench.Value(ours, bench.PerSecond, func(short bool) func() float64 {
+				rt := newQuietRuntime()
+				rt.stuck = stuck
+				n := 1_000_000
+				if short {
+					n /= 10
+				}
+				return func() float64 { return float64(n) / takeIn(rt, n).Seconds() }
+			}),
+		},
+		Goals: []bench.Goal{bench.AtLeast(1e6)},
+	}
+}
+
+// takeIn is how long a generator takes to take in n events.
+func takeIn(rt *quietRuntime, n int) time.Duration {
+	s := torrent{n: n, took: make(chan time.Duration, 1)}
+	now := time.Now()
+	for _, pod := range rt.pods {
+		s.events = append(s.events, pleg.RuntimeEvent[types.UID, *podStatus]{
+			Pod: pod.ID, Container: pod.Containers[0].ID, Type: pleg.RuntimeStarted, At: now,
+		})
+	}
+	g := must(pleg.NewGenerator(rt, s, newPodCache(), pleg.GeneratorOptions{}))
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = g.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	return <-s.took
+}
