@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,24 @@ import (
 
 // status is what the cache keeps of a pod. It is not changed once it is there.
 type status struct {
-	Sandbox    *cri.PodSandboxStatus // nil: its containers have outlived it
-	Containers []*cri.ContainerStatus
+	sandbox    *cri.PodSandboxStatus // nil: its containers have outlived it
+	containers []*cri.ContainerStatus
+}
+
+// Containers makes a status a pleg.ContainerLister: it may show more, or less,
+// than the list that was made before it.
+func (s *status) Containers() []pleg.Container {
+	if s == nil {
+		return nil
+	}
+	list := make([]pleg.Container, 0, 1+len(s.containers))
+	if s.sandbox != nil {
+		list = append(list, pleg.Container{ID: s.sandbox.Id, State: sandboxState(s.sandbox.State)})
+	}
+	for _, c := range s.containers {
+		list = append(list, pleg.Container{ID: c.Id, State: containerState(c.State)})
+	}
+	return list
 }
 
 // A node is a CRI runtime as package pleg wants it: a pleg.Runtime, PodLister
@@ -152,16 +169,16 @@ func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error
 	if err != nil && grpcstatus.Code(err) != codes.NotFound {
 		return nil, time.Time{}, fmt.Errorf("PodSandboxStatus(%s): %w", id, err)
 	}
-	st := &status{Sandbox: answer.GetStatus(), Containers: answer.GetContainersStatuses()}
+	st := &status{sandbox: answer.GetStatus(), containers: answer.GetContainersStatuses()}
 	if answer.GetTimestamp() == 0 {
-		if st.Containers, err = n.containers(ctx, id); err != nil {
+		if st.containers, err = n.containers(ctx, id); err != nil {
 			return nil, time.Time{}, err
 		}
 	}
-	if st.Sandbox == nil && len(st.Containers) == 0 {
+	if st.sandbox == nil && len(st.containers) == 0 {
 		return nil, time.Time{}, pleg.ErrNotFound
 	}
-	n.exits.record(id, st.Containers, time.Time{})
+	n.exits.record(id, st.containers, time.Time{})
 	return st, stamp(answer.GetTimestamp()), nil
 }
 
@@ -212,10 +229,19 @@ func (n *node) troubles() (list, stream error) {
 // errNotAnswering is part of the error of a runtime that is not there.
 var errNotAnswering = errors.New("no CRI runtime answers")
 
-// greet asks the runtime for its name and version.
+// greet asks the runtime for its name and version. It opens the socket itself
+// first, as the system's error says in a few words what grpc wraps in many.
 func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	socket, err := new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(endpoint, "unix://"))
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w at %s: %w", errNotAnswering, endpoint, err)
+	}
+	socket.Close()
 	v, err := n.client.Version(ctx, &cri.VersionRequest{})
 	if err != nil {
 		return "", fmt.Errorf("%w at %s: %s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message())

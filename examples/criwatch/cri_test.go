@@ -120,7 +120,7 @@ func TestStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st.Sandbox.GetMetadata().GetName() != "name-a" || len(st.Containers) != 2 || st.Containers[1].ExitCode != 7 {
+		if st.sandbox.GetMetadata().GetName() != "name-a" || len(st.containers) != 2 || st.containers[1].ExitCode != 7 {
 			t.Errorf("full %v: %+v", full, st)
 		}
 		if full && (at.Before(before) || at.After(time.Now())) || !full && !at.IsZero() {
@@ -146,11 +146,11 @@ func TestStatusOfWhatGoes(t *testing.T) {
 		f.remove("a1")
 	}
 	st, _, err := n.Status(t.Context(), "a")
-	if err != nil || len(st.Containers) != 1 || st.Containers[0].Id != "a2" {
+	if err != nil || len(st.containers) != 1 || st.containers[0].Id != "a2" {
 		t.Errorf("%+v, %v", st, err)
 	}
 	f.with(func() { delete(f.sandboxes, "a") })
-	if st, _, err := n.Status(t.Context(), "a"); err != nil || st.Sandbox != nil || len(st.Containers) != 1 {
+	if st, _, err := n.Status(t.Context(), "a"); err != nil || st.sandbox != nil || len(st.containers) != 1 {
 		t.Errorf("containers that outlived their sandbox: %+v, %v", st, err)
 	}
 	f.remove("a2")
@@ -253,7 +253,7 @@ func TestEvents(t *testing.T) {
 		if e.Pod != "a" || e.Container != w.container || e.Type != w.kind || e.At.Before(begun) || e.At.After(time.Now()) {
 			t.Errorf("event %d: %+v, want %+v", i, e, w)
 		}
-		if diff := cmp.Diff(w.seen, states(e.Seen.Pod)); diff != "" || e.Seen.Pod.ID != "a" || e.Seen.Status.Sandbox.Id != "a" {
+		if diff := cmp.Diff(w.seen, states(e.Seen.Pod)); diff != "" || e.Seen.Pod.ID != "a" || e.Seen.Status.sandbox.Id != "a" {
 			t.Errorf("event %d saw (-want +got):\n%s", i, diff)
 		}
 	}

@@ -63,16 +63,13 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 	n.exits.record(sandbox.Id, e.ContainersStatuses, out.At)
 	deleted := out.Type == pleg.RuntimeDeleted
 	if deleted || out.Type == pleg.RuntimeStopped {
-		n.exits.ended(sandbox.Id, e.ContainerId, deleted)
+		n.exits.ended(sandbox.Id, e.ContainerId, out.At, deleted)
 	}
 	if deleted && e.ContainerId == sandbox.Id {
 		n.setLeaving(sandbox.Id)
 	}
-	pod := pleg.Pod[string]{ID: sandbox.Id, Containers: []pleg.Container{{ID: sandbox.Id, State: sandboxState(sandbox.State)}}}
-	for _, c := range e.ContainersStatuses {
-		pod.Containers = append(pod.Containers, pleg.Container{ID: c.Id, State: containerState(c.State)})
-	}
-	out.Seen = &pleg.Observation[string, *status]{Pod: pod, Status: &status{Sandbox: sandbox, Containers: e.ContainersStatuses}}
+	st := &status{sandbox: sandbox, containers: e.ContainersStatuses}
+	out.Seen = &pleg.Observation[string, *status]{Pod: pleg.Pod[string]{ID: sandbox.Id, Containers: st.Containers()}, Status: st}
 	return out
 }
 

@@ -16,7 +16,7 @@ type exit struct {
 	code                 int32
 	reason               string
 	finished             time.Time // zero if the runtime does not say
-	known                time.Time // the stamp of the event that told; zero: an answer did
+	known                time.Time // the stamp of the event that told; zero: an answer did, or it has none
 	deleted              bool      // an event has told that the container is gone
 }
 
@@ -45,13 +45,16 @@ func (x *exits) record(pod string, list []*cri.ContainerStatus, event time.Time)
 	}
 }
 
-// ended notes an event that a container has exited, or is gone, too. The event
-// may show no status of it, being late.
-func (x *exits) ended(pod, container string, deleted bool) {
+// ended notes an event, of that stamp, that a container has exited, or is gone,
+// too. The event may show no status of it, being late.
+func (x *exits) ended(pod, container string, event time.Time, deleted bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e := x.last.values[container]
-	e.pod, e.container, e.deleted = pod, container, e.deleted || deleted
+	e, old := x.last.values[container]
+	if !old {
+		e = exit{pod: pod, container: container, known: event}
+	}
+	e.deleted = e.deleted || deleted
 	x.last.put(container, e)
 }
 

@@ -160,8 +160,12 @@ func (f *fakeRuntime) exitQuietly(id string, code int32) {
 
 func (f *fakeRuntime) remove(id string) {
 	pod := f.containers[id].sandbox
-	f.with(func() { delete(f.containers, id) })
+	f.removeQuietly(id)
 	f.send(pod, id, cri.ContainerEventType_CONTAINER_DELETED_EVENT)
+}
+
+func (f *fakeRuntime) removeQuietly(id string) {
+	f.with(func() { delete(f.containers, id) })
 }
 
 // removePod tells that the sandbox is deleted before it is, as containerd does.

@@ -78,7 +78,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.BoolVar(&o.trust, "trust-events", false, "believe what an event says of its pod, instead of asking the runtime")
 	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
 	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with one")
-	flags.DurationVar(&o.stats, "stats", 0, "print the counters every so often; 0 means only at the end")
+	flags.DurationVar(&o.stats, "stats", 0, "print the counters every so often, as well as at the end; 0 `time` means only at the end")
 	flags.DurationVar(&o.limit, "for", 0, "end after this `time`; 0 means never")
 	err := flags.Parse(args)
 	switch {

@@ -169,10 +169,10 @@ func inCache(w *watch) map[string]string {
 			all[id] = e.Err.Error()
 			continue
 		}
-		if s := e.Status.Sandbox; s != nil {
+		if s := e.Status.sandbox; s != nil {
 			all[s.Id] = s.State.String()
 		}
-		for _, c := range e.Status.Containers {
+		for _, c := range e.Status.containers {
 			all[c.Id] = describe(id, c.State)
 		}
 	}

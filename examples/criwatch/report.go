@@ -128,11 +128,11 @@ func (r *reporter) look(pod string) *podView {
 	if st == nil {
 		return p
 	}
-	if m := st.Sandbox.GetMetadata(); m != nil {
+	if m := st.sandbox.GetMetadata(); m != nil {
 		p.meta = m
-		p.container(pod).created = stamp(st.Sandbox.CreatedAt)
+		p.container(pod).created = stamp(st.sandbox.CreatedAt)
 	}
-	for _, s := range st.Containers {
+	for _, s := range st.containers {
 		c := p.container(s.Id)
 		c.name, c.attempt = s.GetMetadata().GetName(), s.GetMetadata().GetAttempt()
 		c.created, c.started = stamp(s.CreatedAt), stamp(s.StartedAt)
@@ -177,6 +177,8 @@ func (r *reporter) step(pod, container string, event pleg.EventType) {
 		if x, ok := r.exits.of(container); ok && x.coded {
 			l.exit, l.happened = &x, x.finished
 			l.name, l.attempt = x.name, x.attempt
+		} else if ok {
+			l.happened = x.known
 		}
 	}
 	if to >= toldDied {
@@ -191,12 +193,9 @@ func (r *reporter) step(pod, container string, event pleg.EventType) {
 func (r *reporter) catchUp(pod string, p *podView) {
 	entry := r.cache.Get(pod)
 	states := map[string]pleg.State{}
-	if entry.Present && entry.Status != nil {
-		if s := entry.Status.Sandbox; s != nil {
-			states[pod] = sandboxState(s.State)
-		}
-		for _, s := range entry.Status.Containers {
-			states[s.Id] = containerState(s.State)
+	if entry.Present {
+		for _, c := range entry.Status.Containers() {
+			states[c.ID] = c.State
 		}
 	}
 	for _, x := range r.exits.in(pod) {

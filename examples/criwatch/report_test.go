@@ -61,10 +61,10 @@ func (m *reportModel) containers() (pods []string, all map[string]string) {
 
 // status is what the runtime tells of a pod.
 func (m *reportModel) status(pod string) *status {
-	st := &status{Sandbox: &cri.PodSandboxStatus{Id: pod}}
+	st := &status{sandbox: &cri.PodSandboxStatus{Id: pod}}
 	for _, id := range slices.Sorted(maps.Keys(m.truth[pod])) {
 		c := m.truth[pod][id]
-		st.Containers = append(st.Containers, &cri.ContainerStatus{Id: id, State: cri.ContainerState(c.state - 1), ExitCode: c.code})
+		st.containers = append(st.containers, &cri.ContainerStatus{Id: id, State: cri.ContainerState(c.state - 1), ExitCode: c.code})
 	}
 	return st
 }
@@ -77,7 +77,7 @@ func (m *reportModel) look(pod string) {
 		m.cache.Delete(pod, m.now)
 	} else {
 		st := m.status(pod)
-		m.exits.record(pod, st.Containers, time.Time{})
+		m.exits.record(pod, st.containers, time.Time{})
 		m.cache.Set(pod, st, nil, m.now)
 		now[pod] = pleg.StateRunning
 		for id, c := range m.truth[pod] {
@@ -131,7 +131,7 @@ func (m *reportModel) exit(t *rapid.T, pod, id string) {
 	c.state, c.code = pleg.StateExited, int32(m.serial)
 	m.codes[id] = c.code
 	if rapid.Bool().Draw(t, "told") {
-		m.exits.record(pod, m.status(pod).Containers, m.now)
+		m.exits.record(pod, m.status(pod).containers, m.now)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestReporter(t *testing.T) {
 				pod, id := draw(false)
 				delete(m.truth[pod], id)
 				if rapid.Bool().Draw(t, "told") {
-					m.exits.ended(pod, id, true)
+					m.exits.ended(pod, id, m.now, true)
 				}
 			},
 			"remove pod": func(t *rapid.T) {
@@ -269,14 +269,15 @@ func TestReporterOfEventsAlone(t *testing.T) {
 	for _, sync := range []string{"p", ""} {
 		m := newReportModel()
 		m.exits.record("p", []*cri.ContainerStatus{{Id: "coded", State: cri.ContainerState_CONTAINER_EXITED, ExitCode: 3}}, m.now)
-		m.exits.ended("p", "stopped", false)
-		m.exits.ended("p", "deleted", true)
-		m.exits.ended("p", "both", false)
-		m.exits.ended("p", "both", true)
-		m.exits.ended("p", "p", true)
-		m.exits.ended("p", "late", true) // its status comes after it
+		m.exits.ended("p", "stopped", m.now, false)
+		m.exits.ended("p", "deleted", m.now, true)
+		m.exits.ended("p", "both", m.now, false)
+		m.exits.ended("p", "both", m.now, true)
+		m.exits.ended("p", "p", m.now, true)
+		m.exits.ended("p", "late", m.now, true) // its status comes after it
 		m.exits.record("p", []*cri.ContainerStatus{{Id: "late", State: cri.ContainerState_CONTAINER_EXITED, ExitCode: 4}}, m.now)
-		m.exits.ended("q", "other", true)
+		m.exits.ended("q", "other", m.now, true)
+		m.exits.ended("p", "earlier", m.now.Add(-time.Second), true) // replayed
 		for range 2 {
 			m.reporter.handle(pleg.Event[string]{Pod: sync, Type: pleg.PodSync})
 		}
@@ -287,10 +288,16 @@ func TestReporterOfEventsAlone(t *testing.T) {
 			"both":    {"ContainerDied", "ContainerRemoved"},
 			"p":       {"ContainerDied", "ContainerRemoved"},
 			"late":    {"ContainerDied 4", "ContainerRemoved"},
+			"earlier": {"ContainerDied", "ContainerRemoved"},
 			"other":   map[string][]string{"": {"ContainerDied", "ContainerRemoved"}}[sync],
 		} {
 			if diff := cmp.Diff(want, story(m.recorder, id)); diff != "" {
 				t.Errorf("%q, %s (-want +got):\n%s", sync, id, diff)
+			}
+		}
+		for id, want := range map[string]bool{"deleted": false, "earlier": true} {
+			if l := m.recorder.of(id)[0]; l.before != want || l.happened.IsZero() {
+				t.Errorf("%q, %s: before %v, happened %v", sync, id, l.before, l.happened)
 			}
 		}
 		if len(m.reporter.pods) > 0 {

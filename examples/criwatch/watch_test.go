@@ -179,6 +179,34 @@ func TestWatchTrusts(t *testing.T) {
 	soon(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
 }
 
+// A container that comes after a list, and is gone before the next, but was in
+// the status between them, does not stay in the cache.
+func TestWatchBetweenLists(t *testing.T) {
+	f, o := newFake(t), quick()
+	o.poll = true
+	f.full = true // a status in one call
+	f.runPod("a")
+	came := make(chan struct{})
+	f.hooks["PodSandboxStatus"] = func() {
+		f.start("a", "a1")
+		f.with(func() {
+			f.hooks = map[string]func(){"ListContainers": func() {
+				f.with(func() { f.hooks = nil })
+				f.removeQuietly("a1")
+				close(came)
+			}}
+		})
+	}
+	w, r, _ := startWatch(t, f.endpoint(), o)
+	<-came
+	soon(t, "the removal is told", func() bool { return r.has("a1", pleg.ContainerRemoved) })
+	soon(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client) })
+	got := slices.DeleteFunc(story(r, "a1"), func(s string) bool { return s == "ContainerChanged" })
+	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied", "ContainerRemoved"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // The runtime goes down, containers exit meanwhile, it comes back, with the
 // stream or without it.
 func TestWatchRuntimeRestart(t *testing.T) {
