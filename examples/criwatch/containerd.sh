@@ -41,6 +41,7 @@ build() {
 	command -v go >/dev/null || fail "go is not in PATH: it builds containerd"
 	say "building containerd $version; it takes minutes, once"
 	mkdir -p "$(dirname "$bin")"
+	rm -rf "$bin".* # of builds that were killed
 	local made
 	made=$(mktemp -d "$bin.XXXXXX")
 	GOWORK=off GOFLAGS=-buildvcs=false CGO_ENABLED=0 nice -n 19 go -C "$here/containerd" build -p "${BUILD_JOBS:-1}" -trimpath -ldflags '-s -w' \
@@ -53,6 +54,7 @@ build() {
 # snapshotter prints overlayfs where the kernel can stack one on $home, else native.
 snapshotter() {
 	local try=$home/try kind=native
+	umount "$try/merged" 2>/dev/null || true # of an up that was killed here
 	mkdir -p "$try"/{lower,upper,work,merged}
 	if mount -t overlay -o "lowerdir=$try/lower,upperdir=$try/upper,workdir=$try/work" overlay "$try/merged" 2>/dev/null; then
 		umount "$try/merged"
@@ -115,29 +117,35 @@ archive() { # FILE
 
 ctr() { "$bin/ctr" --address "$socket" --namespace k8s.io "$@"; }
 
-daemon() { # prints the id of our containerd, if it runs
-	local pid
-	pid=$(cat "$home/pid" 2>/dev/null) && [ "$(readlink "/proc/$pid/exe")" = "$bin/containerd" ] && echo "$pid"
+processes() { # PROGRAM ARGUMENT: prints the ids of those that run it with that argument
+	local exe
+	for exe in $(find /proc/[0-9]*/exe -lname "$1" 2>/dev/null); do
+		if tr '\0' '\n' <"${exe%/exe}/cmdline" | grep -qxF -e "$2"; then exe=${exe%/exe} && echo "${exe#/proc/}"; fi
+	done 2>/dev/null
 }
+
+daemon() { processes "$bin/containerd" "$home/config.toml"; }
+shims() { processes "$bin/containerd-shim-runc-v2" "$socket"; }
 
 up() {
 	install_missing
 	build
 	mkdir -p "$home"/tmp
-	if ! daemon >/dev/null; then
+	local pid tries=300
+	pid=$(daemon)
+	if [ -z "$pid" ]; then
 		configure
 		rm -f "$socket"
 		PATH=$bin:$PATH setsid "$bin/containerd" --config "$home/config.toml" </dev/null >>"$home/log" 2>&1 &
-		echo $! >"$home/pid"
+		pid=$!
 	fi
-	local tries=300
 	until ctr version >/dev/null 2>&1; do
-		[ $((tries -= 1)) -gt 0 ] && daemon >/dev/null || { tail -5 "$home/log" >&2; fail "containerd does not come up: see $home/log"; }
+		[ $((tries -= 1)) -gt 0 ] && kill -0 "$pid" || { tail -5 "$home/log" >&2; fail "containerd does not come up: see $home/log"; }
 		sleep 0.1
 	done
 	if [ -z "$(ctr images ls -q "name==$image")" ]; then
 		archive "$home/image.tar"
-		ctr images import "$home/image.tar" >&2
+		ctr images import "$home/image.tar" >/dev/null
 		rm "$home/image.tar"
 	fi
 	echo "unix://$socket"
@@ -145,18 +153,10 @@ up() {
 
 kill_daemon() {
 	local pid
-	pid=$(daemon) || return 0
+	pid=$(daemon)
+	[ -n "$pid" ] || return 0
 	kill -9 "$pid"
-	while [ -e "/proc/$pid/exe" ] && [ -n "$(readlink "/proc/$pid/exe")" ]; do sleep 0.01; done
-}
-
-shims() { # prints the ids of our containers' shims
-	local proc
-	for proc in /proc/[0-9]*; do
-		if [ "$(readlink "$proc/exe")" = "$bin/containerd-shim-runc-v2" ] && tr '\0' '\n' <"$proc/cmdline" | grep -qxF "$socket"; then
-			echo "${proc#/proc/}"
-		fi
-	done 2>/dev/null
+	while [ -n "$(daemon)" ]; do sleep 0.01; done
 }
 
 mounts() { # prints those below $home, innermost first
@@ -171,17 +171,24 @@ cgroups() { # prints those of our parent, innermost first
 }
 
 down() {
-	local id path left
+	local id path left tries=100
 	kill_daemon
 	for id in $(runc --root "$home/runc/k8s.io" list -q 2>/dev/null); do
 		runc --root "$home/runc/k8s.io" delete --force "$id" || true
 	done
 	for id in $(shims); do kill -9 "$id" 2>/dev/null || true; done
-	{ cat "$home"/state/io.containerd.runtime.v2.task/*/*/bootstrap.json | grep -o "$shim_sockets/[0-9a-f]*" | xargs -r rm -f; } 2>/dev/null || true
 	for path in $(mounts); do umount -l "$path"; done
-	for path in $(cgroups); do rmdir "$path" 2>/dev/null || true; done
-	left="$(daemon || true)$(shims)$(mounts)$(cgroups)"
-	[ -z "$left" ] || fail "left behind: $left"
+	while [ -n "$(cgroups)" ] && [ $((tries -= 1)) -gt 0 ]; do # what is killed leaves its cgroup a moment later
+		for path in $(cgroups); do
+			for id in $(cat "$path/cgroup.procs"); do kill -9 "$id" 2>/dev/null || true; done
+			rmdir "$path" 2>/dev/null || true
+		done
+		[ -z "$(cgroups)" ] || sleep 0.1
+	done
+	left=$(daemon; shims; mounts; cgroups)
+	[ -z "$left" ] || fail "left behind:" $left
+	grep -ohs "$shim_sockets/[0-9a-f]*" "$home/log" "$home"/state/io.containerd.runtime.v2.task/*/*/bootstrap.json | sort -u | xargs -r rm -f || true
+	rmdir "$shim_sockets" "${shim_sockets%/s}" 2>/dev/null || true # another containerd's, unless they are empty
 	rm -rf "$home"
 }
 
