@@ -103,6 +103,9 @@ type fate struct {
 	hasty   bool // removed at once: the runtime may tell the exit without its code
 }
 
+// lifeOrder is the order in which a container's events come, each once at most.
+var lifeOrder = []pleg.EventType{pleg.ContainerChanged, pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved}
+
 // A checker is what check needs of a test.
 type checker interface {
 	Helper()
@@ -128,13 +131,12 @@ func (r *recorder) check(t checker, done map[string]fate) {
 		}
 	}
 	unknown := 0
-	order := []pleg.EventType{pleg.ContainerChanged, pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved}
 	for id, f := range done {
 		var events []string
 		at := -1
 		for _, l := range told[id] {
 			events = append(events, string(l.event))
-			step := slices.Index(order, l.event)
+			step := slices.Index(lifeOrder, l.event)
 			if step <= at {
 				t.Errorf("%s: %v told twice or too late: %v", id, l.event, events)
 			}
@@ -159,6 +161,59 @@ func (r *recorder) check(t checker, done map[string]fate) {
 		}
 	}
 	t.Logf("%d fates checked, %d exit codes lost by the runtime", len(done), unknown)
+}
+
+// A tally is a second reader of the generator's events, as they come: a reporter
+// would drop what is told twice.
+type tally struct {
+	events map[string][]pleg.EventType // by container
+	merged map[string]bool             // pods of which a PodSync told
+	done   chan struct{}               // closed when all of it is there
+}
+
+// startTally reads until the watch has ended.
+func startTally(w *watch) *tally {
+	y := &tally{events: map[string][]pleg.EventType{}, merged: map[string]bool{}, done: make(chan struct{})}
+	go func() {
+		defer close(y.done)
+		for e := range w.gen.Events(context.Background()) {
+			if e.Type == pleg.PodSync {
+				y.merged[e.Pod] = true
+			} else {
+				y.events[e.Container] = append(y.events[e.Container], e.Type)
+			}
+		}
+	}()
+	return y
+}
+
+// check compares what the generator told with what was done: no start, exit or
+// removal twice, nothing after a removal, and, but for pods that a PodSync told
+// of, every exit and removal.
+func (y *tally) check(t checker, r *recorder, done map[string]fate) {
+	t.Helper()
+	<-y.done
+	for id, events := range y.events {
+		for i, e := range events[1:] {
+			if slices.Index(lifeOrder, e) <= slices.Index(lifeOrder, events[i]) {
+				t.Errorf("%s: the generator told %v", id, events)
+			}
+		}
+	}
+	whole := 0
+	for id, f := range done {
+		if lines := r.of(id); len(lines) == 0 || y.merged[lines[0].pod] || y.merged[""] {
+			continue
+		}
+		whole++
+		if got := slices.Contains(y.events[id], pleg.ContainerDied); got != (f.exited || f.removed) {
+			t.Errorf("%s: exited %v, but the generator told %v", id, f.exited || f.removed, y.events[id])
+		}
+		if got := slices.Contains(y.events[id], pleg.ContainerRemoved); got != f.removed {
+			t.Errorf("%s: removed %v, but the generator told %v", id, f.removed, y.events[id])
+		}
+	}
+	t.Logf("%d of %d fates told by the generator without a PodSync", whole, len(done))
 }
 
 // inCache is what a watch's cache has, as the runtime would list it.

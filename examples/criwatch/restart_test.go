@@ -49,6 +49,7 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 	d := newDriver(t)
 	control(t, "up") // is there one?
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
+	raw := startTally(w)
 	var f fates
 	var pods []testPod
 	for range 4 {
@@ -109,6 +110,7 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 	settle(t, d, w, r, &f)
 	stop()
 	r.check(t, f.all)
+	raw.check(t, r, f.all)
 	t.Logf("%+v", r.last.stats)
 }
 
