@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // BenchmarkTrue runs 10,000 processes that do nothing, 50 at a time: as a Job,
@@ -40,12 +42,12 @@ spec:
 		loop += time.Since(began)
 
 		began = time.Now()
-		cmd := exec.Command(binary, "-backoff", "10ms", "-")
-		cmd.Stdin = strings.NewReader(manifest)
-		cmd.Stderr = io.Discard
-		out, err := cmd.Output()
-		if err != nil || !strings.Contains(string(out), "succeeded: 10000") {
-			b.Fatalf("%v\n%s", err, out)
+		p := programtest.New(b, "-backoff", "10ms", "-")
+		p.Stdin, p.Stderr = strings.NewReader(manifest), io.Discard
+		p.Start()
+		p.Done(exitComplete)
+		if out := p.Out.String(); !strings.Contains(out, "succeeded: 10000") {
+			b.Fatal(out)
 		}
 		job += time.Since(began)
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -72,10 +74,10 @@ func (c *container) attempt(run int, stop <-chan struct{}) (exit, bool) {
 // once runs a process to its end.
 func (c *container) once(prefix, record string, stop <-chan struct{}) (e exit, ran bool) {
 	p, out, err := c.start(prefix, record, stop)
-	if failure, ok := err.(*startError); ok {
-		c.pod.host.event(c.pod.pod.Name, "container %s cannot start: %s", c.spec.Name, failure.text)
+	if failure, ok := err.(*process.StartError); ok {
+		c.pod.host.event(c.pod.pod.Name, "container %s cannot start: %v", c.spec.Name, failure)
 		now := time.Now()
-		e = exit{Code: failure.code, Message: failure.text, Began: now, At: now}
+		e = exit{Code: failure.Code, Message: failure.Error(), Began: now, At: now}
 		if record != "" {
 			_ = writeFile(record, e)
 		}
@@ -85,25 +87,35 @@ func (c *container) once(prefix, record string, stop <-chan struct{}) (e exit, r
 		return exit{}, false
 	}
 	c.beginOnce.Do(func() { close(c.begun) })
-	c.running(p.began)
+	c.running(p.Began)
 	select {
-	case <-p.done:
+	case <-p.Done():
 	case <-stop:
-		p.terminate()
+		p.Signal(syscall.SIGTERM)
 		select {
-		case <-p.done:
+		case <-p.Done():
 		case <-c.pod.kill:
-			p.kill()
-			<-p.done
+			kill(p, record)
 		}
 	}
+	e = exitOf(p.Wait())
+	e.Began = p.Began
 	out.finish()
 	if record != "" {
 		if recorded, ok := readRecord(record); ok {
 			return recorded, true
 		}
 	}
-	return p.exit, true
+	return e, true
+}
+
+// kill ends a process at once, one under a shim by way of that.
+func kill(p *process.Process, record string) {
+	if record != "" {
+		p.Signal(killSignal)
+	} else {
+		p.Signal(syscall.SIGKILL)
+	}
 }
 
 // shortage is how often a process is tried to be started while this machine is
@@ -111,25 +123,29 @@ func (c *container) once(prefix, record string, stop <-chan struct{}) (e exit, r
 var shortage = backoff.Policy{Initial: 10 * time.Millisecond, Max: time.Second}
 
 // start starts the container's process. While the machine cannot start one it
-// tries again: that is no failure of the pod. The error is a startError, or says
+// tries again: that is no failure of the pod. The error is a StartError, or says
 // that stop came first.
-func (c *container) start(prefix, record string, stop <-chan struct{}) (*process, *stream, error) {
+func (c *container) start(prefix, record string, stop <-chan struct{}) (*process.Process, *stream, error) {
 	h, pod := c.pod.host, &c.pod.pod
-	argv, env := resolve(h.machine, h.variables(pod), h.fields.values(pod, c.spec.Name), c.spec)
+	argv, env := resolve(h.machine, variables(pod), h.fields.values(pod, c.spec.Name), c.spec)
 	for failures := 1; ; failures++ {
 		if isClosed(stop) {
 			return nil, nil, os.ErrClosed
 		}
 		out, err := h.output.open(prefix, logOf(record))
 		if err == nil {
-			var p *process
-			p, err = h.processes.start(command{argv: argv, env: env, dir: c.spec.WorkingDir, output: out.child, record: record})
+			cmd := process.Command{Args: argv, Env: env, Dir: c.spec.WorkingDir, Output: out.child}
+			if record != "" {
+				cmd = viaShim(cmd, record)
+			}
+			var p *process.Process
+			p, err = h.children.Start(cmd)
 			out.child.Close()
 			if err == nil {
 				return p, out, nil
 			}
 			out.finish()
-			if _, ok := err.(*startError); ok {
+			if _, ok := err.(*process.StartError); ok {
 				return nil, nil, err
 			}
 		}
@@ -166,10 +182,9 @@ func (c *container) ended(e exit) {
 	})
 }
 
-// variables are set for every container of the pod. The one that names this run
-// is how its processes are found, whatever group they have moved to.
-func (h *host) variables(pod *jobpolicy.Pod) map[string]string {
-	variables := map[string]string{marker(h.run): pod.UID}
+// variables are set for every container of the pod.
+func variables(pod *jobpolicy.Pod) map[string]string {
+	variables := make(map[string]string)
 	if index, ok := pod.Annotations[jobpolicy.JobCompletionIndexAnnotation]; ok {
 		variables["JOB_COMPLETION_INDEX"] = index
 	}

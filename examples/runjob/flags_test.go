@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // TestSet: overrides change the Job before it is validated.
@@ -34,8 +38,8 @@ func TestSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, "", append(test.args, "-backoff", "1ms", story)...)
-			p.done(test.code)
-			if out := p.stdout.String() + p.stderr.String(); !strings.Contains(out, test.want) {
+			p.Done(test.code)
+			if out := p.Out.String() + p.Err.String(); !strings.Contains(out, test.want) {
 				t.Errorf("want %q:\n%s", test.want, out)
 			}
 		})
@@ -47,25 +51,29 @@ func TestDisrupt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		manifest string
+		waiting  string // pods that can be disrupted; the others fail
 		at       []string
 		ended    string
 		failed   string
 	}{
-		"ignored": {"../testdata/kep3329-story2.yaml", []string{"0@20ms", "0@300ms"}, "rule 0 (Ignore): not counted", "\n  failed: 4\n"},
-		"counted": {"../testdata/kep3329-story3.yaml", []string{"0@20ms"}, "rule 0 (Count): counted", "\n  failed: 2\n"},
+		"ignored": {"../testdata/kep3329-story2.yaml", "*-1|*-2", []string{"0@20ms", "0@300ms"}, "rule 0 (Ignore): not counted", "\n  failed: 4\n"},
+		"counted": {"../testdata/kep3329-story3.yaml", "*-1", []string{"0@20ms"}, "rule 0 (Count): counted", "\n  failed: 2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := []string{"-backoff", "1ms"}
+			args := []string{"-backoff", "1ms", "-set", `template.spec.containers[0]={
+				name: main-job-container,
+				env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}],
+				command: [sh, -c, "case $POD in ` + test.waiting + `) exec sleep 1000;; esac; exit 7"]}`}
 			for _, at := range test.at {
 				args = append(args, "-disrupt", at)
 			}
 			p := start(t, "", append(args, test.manifest)...)
-			p.done(exitFailed)
-			if n := strings.Count(p.stderr.String(), test.ended); n != len(test.at) {
-				t.Errorf("%d times %q:\n%s", n, test.ended, p.stderr.String())
+			p.Done(exitFailed)
+			if n := strings.Count(p.Err.String(), test.ended); n != len(test.at) {
+				t.Errorf("%d times %q:\n%s", n, test.ended, p.Err.String())
 			}
-			if out := p.stdout.String(); !strings.Contains(out, test.failed) {
+			if out := p.Out.String(); !strings.Contains(out, test.failed) {
 				t.Errorf("want %q:\n%s", test.failed, out)
 			}
 		})
@@ -77,20 +85,19 @@ func TestDisruptIndex(t *testing.T) {
 	t.Parallel()
 	manifest := perIndex(3, 1, "test $JOB_COMPLETION_INDEX$FAILURES = 10 && exec sleep 1000\nexit 0")
 	p := start(t, manifest, "-backoff", "1ms", "-disrupt", "1@0s", "-")
-	p.done(exitComplete)
-	if text := p.stderr.String(); strings.Count(text, "is disrupted") != 1 || !strings.Contains(text, "pod test-1-1: is disrupted") {
+	p.Done(exitComplete)
+	if text := p.Err.String(); strings.Count(text, "is disrupted") != 1 || !strings.Contains(text, "pod test-1-1: is disrupted") {
 		t.Error(text)
 	}
 	for _, wrong := range []string{"3@0s", "-1@0s", "1", "1@", "@1s", "x@1s", "1@-1s"} {
-		start(t, manifest, "-disrupt", wrong, "-").done(exitBad)
+		start(t, manifest, "-disrupt", wrong, "-").Done(exitBad)
 	}
 }
 
 // TestDisruptedOverKill: a disruption is known to the run that goes on.
 func TestDisruptedOverKill(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	manifest := `
+	const manifest = `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: disrupted}
@@ -105,16 +112,24 @@ spec:
       restartPolicy: Never
       containers:
       - name: main
-        command: [sh, -c, "trap '' TERM; test -e ` + dir + `/second && exit; touch ` + dir + `/second; while :; do sleep 0.01; done"]
+        command: [sh, -c, "trap '' TERM; test -e $DIR/second && exit; touch $DIR/second; while :; do sleep 0.01; done"]
+        env: [{name: DIR, value: %s}]
 `
-	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-disrupt", "0@100ms", "-")
-	p.says("terminating", 1)
-	time.Sleep(20 * time.Millisecond)
-	_ = p.Process.Kill()
-	<-p.ended
-	p = start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.done(exitComplete)
-	if text := p.stderr.String(); !strings.Contains(text, "killed by signal 9 (exit code 137); rule 0 (Ignore): not counted") {
+	run := func(dir string, args ...string) *programtest.Program {
+		return start(t, fmt.Sprintf(manifest, dir), append(args, "-backoff", "1ms", "-state", dir, "-")...)
+	}
+	var dir string
+	for delay, deaf := 100*time.Millisecond, false; !deaf; delay *= 2 {
+		dir = t.TempDir()
+		p := run(dir, "-disrupt", fmt.Sprintf("0@%v", delay))
+		p.Err.Says("terminating", 1)
+		p.Kill()
+		_, err := os.Stat(dir + "/second")
+		deaf = err == nil // else it was disrupted before it had set its trap
+	}
+	p := run(dir)
+	p.Done(exitComplete)
+	if text := p.Err.String(); !strings.Contains(text, "killed by signal 9 (exit code 137); rule 0 (Ignore): not counted") {
 		t.Error(text)
 	}
 }
@@ -128,20 +143,20 @@ func TestDryRun(t *testing.T) {
 		"kep3850-story1": {"is valid\n", "at most 20 pods", "completedIndexes"},
 	} {
 		p := start(t, "", "-dry-run", "../testdata/"+manifest+".yaml")
-		p.done(0)
+		p.Done(0)
 		for _, want := range want {
-			if !strings.Contains(p.stdout.String(), want) {
-				t.Errorf("%s: want %q:\n%s", manifest, want, p.stdout.String())
+			if !strings.Contains(p.Out.String(), want) {
+				t.Errorf("%s: want %q:\n%s", manifest, want, p.Out.String())
 			}
 		}
-		if p.stderr.String() != "" {
-			t.Errorf("%s: %s", manifest, p.stderr.String())
+		if p.Err.String() != "" {
+			t.Errorf("%s: %s", manifest, p.Err.String())
 		}
 	}
-	start(t, "", "-dry-run", "../testdata/bad/every-limit.yaml").done(exitBad)
+	start(t, "", "-dry-run", "../testdata/bad/every-limit.yaml").Done(exitBad)
 	p := start(t, "", "-backoff", "1ms", "../testdata/kep3329-story1.yaml")
-	p.done(exitFailed)
-	if !strings.Contains(p.stderr.String(), "drain") {
-		t.Errorf("no finding at the start:\n%s", p.stderr.String())
+	p.Done(exitFailed)
+	if !strings.Contains(p.Err.String(), "drain") {
+		t.Errorf("no finding at the start:\n%s", p.Err.String())
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // times is what the golden files do not hold.
@@ -27,12 +29,9 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, "", "-backoff", "1ms", manifest)
-			code := p.wait()
-			if left := marked(p.mark); len(left) > 0 {
-				t.Errorf("processes left behind: %v", left)
-			}
-			status := times.ReplaceAllString(p.stdout.String(), "TIME")
-			golden(t, "../testdata/golden/"+name+".txt", fmt.Sprintf("%s# exit code %d\n", status, code))
+			code := p.Wait()
+			status := times.ReplaceAllString(p.Out.String(), "TIME")
+			programtest.Golden(t, "../testdata/golden/"+name+".txt", fmt.Sprintf("%s# exit code %d\n", status, code))
 		})
 	}
 }
@@ -47,11 +46,11 @@ func TestBad(t *testing.T) {
 	for _, input := range inputs {
 		t.Run(filepath.Base(input), func(t *testing.T) {
 			p := start(t, "", input)
-			p.done(exitBad)
-			if out := p.stdout.String(); out != "" {
+			p.Done(exitBad)
+			if out := p.Out.String(); out != "" {
 				t.Errorf("standard output: %s", out)
 			}
-			golden(t, "../testdata/golden/bad/"+filepath.Base(input)+".txt", p.stderr.String())
+			programtest.Golden(t, "../testdata/golden/bad/"+filepath.Base(input)+".txt", p.Err.String())
 		})
 	}
 }

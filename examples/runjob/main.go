@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -26,14 +27,9 @@ const (
 )
 
 func main() {
-	switch os.Args[0] {
-	case guardName:
-		guard(os.Args[1:])
-	case shimName:
-		os.Exit(shim(os.Args[1:]))
-	default:
-		os.Exit(runjob(os.Args[1:], os.Stdout, os.Stderr))
-	}
+	process.Guard()
+	shim()
+	os.Exit(runjob(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // runjob is the program; it returns the exit code.
@@ -70,7 +66,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 			return conclude(stdout, stderr, old.Job, nil)
 		}
 	}
-	signals := interrupts()
+	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	report := newReport(m.job, o.explain)
 	report.manifest(m)
 	r, err := prepare(o, m, store, report)
@@ -103,43 +99,33 @@ func openState(dir string, m *manifest) (*store, *state, error) {
 	return s, old, nil
 }
 
-// interrupts returns the signals that end a run.
-func interrupts() <-chan os.Signal {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	return signals
-}
-
 // prepare makes what runs the Job's pods on this machine.
 func prepare(o *options, m *manifest, store *store, report *report) (*runner, error) {
-	processes, err := newProcesses()
-	if err != nil {
-		return nil, err
-	}
 	restarts, err := backoff.NewRestarter(o.restartPolicy(), backoff.RestarterOptions[string]{})
 	if err != nil {
 		return nil, err
 	}
+	newChildren := process.New
+	if store != nil {
+		newChildren = process.NewOutliving
+	}
+	children, err := newChildren()
+	if err != nil {
+		return nil, err
+	}
 	h := &host{
-		processes: processes,
-		output:    &output{print: report.output},
-		store:     store,
-		machine:   os.Environ(),
-		run:       rand.Text(),
-		fields:    m.fields,
-		restarts:  restarts,
-		event:     report.event,
+		children: children,
+		output:   &output{print: report.output},
+		store:    store,
+		machine:  os.Environ(),
+		fields:   m.fields,
+		restarts: restarts,
+		event:    report.event,
 	}
 	m.job.UID = newUID()
 	r := newRunner(o.engine(), m, h, report)
 	r.disruptions = o.disruptions
-	if store == nil {
-		r.guard, err = startGuard(processes, h.run)
-	}
-	return r, err
+	return r, nil
 }
 
 // conclude prints how the run ended and returns its exit code.

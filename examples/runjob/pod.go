@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
 // host is what the pods of this machine share.
 type host struct {
-	processes *processes
-	output    *output
-	store     *store   // nil: nothing outlives this program
-	machine   []string // environment of every process
-	run       string   // names this run in the environment of its processes
-	fields    fieldRefs
-	restarts  *backoff.Restarter[string] // of containers inside a pod
-	publish   func(uid string, status *jobpolicy.PodStatus)
-	event     func(pod, format string, args ...any) // something a person may want to know
-	shortage  sync.Once                             // the first time that a process has to wait is told
+	children *process.Children
+	output   *output
+	store    *store   // nil: nothing outlives this program
+	machine  []string // environment of every process
+	fields   fieldRefs
+	restarts *backoff.Restarter[string] // of containers inside a pod
+	publish  func(uid string, status *jobpolicy.PodStatus)
+	event    func(pod, format string, args ...any) // something a person may want to know
+	shortage sync.Once                             // the first time that a process has to wait is told
 }
 
 // podRun runs the containers of one pod as processes, as a kubelet would: first

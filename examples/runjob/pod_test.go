@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -58,7 +59,7 @@ spec:
       - name: other
         command: [sleep, "0.05"]
 `, dir), "-")
-	p.done(exitComplete)
+	p.Done(exitComplete)
 	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +82,7 @@ end one
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return programtest.WriteFile(t, dir, name, text, mode)
 	}
 	plain := file("plain", "#!/bin/sh\n", 0o644)
 	for name, test := range map[string]struct{ container, want string }{
@@ -121,8 +118,8 @@ spec:
       containers:
       - name: main
         `+test.container, "-")
-			p.done(exitFailed)
-			if text := p.stderr.String(); !strings.Contains(text, test.want) {
+			p.Done(exitFailed)
+			if text := p.Err.String(); !strings.Contains(text, test.want) {
 				t.Errorf("want %q:\n%s", test.want, text)
 			}
 		})
@@ -150,18 +147,21 @@ spec:
         - sh
         - -c
         - |
-          sleep 0.05
-          test -e pid && grep sleep /proc/$(cat pid)/cmdline && echo still there >> log
+          for i in 1 2 3 4 5 6 7 8; do # what is killed ends soon
+            test -e pid && grep sleep /proc/$(cat pid)/cmdline || break
+            test $i -lt 8 || echo still there >> log
+            sleep 0.05
+          done
           echo run >> log
           sleep 1000 &
           echo $! > pid
           test $(grep -c run log) -eq 3
 `, dir), "-backoff", "1ms", "-")
-	p.done(exitComplete)
+	p.Done(exitComplete)
 	if log, _ := os.ReadFile(filepath.Join(dir, "log")); string(log) != "run\nrun\nrun\n" {
 		t.Errorf("log:\n%s", log)
 	}
-	if out := p.stdout.String(); strings.Contains(out, "\n  failed:") {
+	if out := p.Out.String(); strings.Contains(out, "\n  failed:") {
 		t.Errorf("status:\n%s", out)
 	}
 }
@@ -195,8 +195,8 @@ printf 'no line break'
 echo; echo error >&2
 head -c 100000 /dev/zero | tr '\0' x
 `), "-")
-	p.done(exitComplete)
-	text := p.stderr.String()
+	p.Done(exitComplete)
+	text := p.Err.String()
 	for _, want := range []string{"test-0-1 main | no line break\n", "test-0-1 main | error\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q:\n%.2000s", want, text)
@@ -214,14 +214,14 @@ head -c 100000 /dev/zero | tr '\0' x
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	p := start(t, "", "-explain", "../testdata/kep3329-two-containers.yaml")
-	p.done(exitFailed)
+	p.Done(exitFailed)
 	for _, want := range []string{
 		"rule 0 (FailJob): matched: container main-job-container ended with exit code 2",
 		"rule 1 (Ignore): no match: not reached",
 		"not used here: spec.template.spec.containers[0].resources",
 	} {
-		if !strings.Contains(p.stderr.String(), want) {
-			t.Errorf("want %q:\n%s", want, p.stderr.String())
+		if !strings.Contains(p.Err.String(), want) {
+			t.Errorf("want %q:\n%s", want, p.Err.String())
 		}
 	}
 }
@@ -230,15 +230,15 @@ func TestExplain(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	p := start(t, "", "-h")
-	p.done(0)
-	if out := p.stdout.String(); !strings.HasPrefix(out, "Usage: runjob") || !strings.Contains(out, "-max-backoff") {
+	p.Done(0)
+	if out := p.Out.String(); !strings.HasPrefix(out, "Usage: runjob") || !strings.Contains(out, "-max-backoff") {
 		t.Errorf("-h prints:\n%s", out)
 	}
 	for _, args := range [][]string{{}, {"a", "b"}, {"-bogus"}, {"-backoff", "0s", "a"}, {"-backoff", "2s", "-max-backoff", "1s", "a"}, {"-backoff", "soon", "a"}, {"/no/such/file"}, {"/"}} {
 		p := start(t, "", args...)
-		p.done(exitBad)
-		if p.stdout.String() != "" || !strings.HasPrefix(p.stderr.String(), "runjob: ") {
-			t.Errorf("runjob %q:\n%s%s", args, p.stdout.String(), p.stderr.String())
+		p.Done(exitBad)
+		if p.Out.String() != "" || !strings.HasPrefix(p.Err.String(), "runjob: ") {
+			t.Errorf("runjob %q:\n%s%s", args, p.Out.String(), p.Err.String())
 		}
 	}
 }

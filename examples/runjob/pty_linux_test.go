@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // TestTerminal: on a terminal there is a progress bar, and a line only for what
@@ -16,20 +17,22 @@ import (
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	screen, terminal := openTerminal(t)
-	cmd := exec.Command(binary, "-backoff", "1ms", "-")
-	cmd.Stdin = strings.NewReader(perIndex(10, 10, "sleep 0.2; test $JOB_COMPLETION_INDEX -ne 3"))
-	cmd.Stderr = terminal
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	gate := newGate(t)
+	p := programtest.New(t, "-backoff", "1ms", "-")
+	p.Stdin, p.Stderr = strings.NewReader(perIndex(10, 10, gate.wait+"test $JOB_COMPLETION_INDEX -ne 3")), terminal
+	p.Start()
 	terminal.Close()
-	text, _ := io.ReadAll(screen) // ends with an error, as terminals do
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
-	out := string(text)
-	if !strings.Contains(out, "10 active, 0 succeeded") || !strings.Contains(out, "/10") {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&p.Err, screen) // ends with an error, as terminals do
+	}()
+	p.Err.Says("10 active, 0 succeeded", 1)
+	gate.open(t)
+	p.Done(exitFailed)
+	<-read
+	out := p.Err.String()
+	if !strings.Contains(out, "/10") {
 		t.Errorf("no progress:\n%q", out)
 	}
 	if strings.Contains(out, "created") || !strings.Contains(out, "failure 3 of index 3") {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/process"
 )
 
 // exit is how a process ended, and in a state folder the record of it.
@@ -15,6 +17,10 @@ type exit struct {
 	Began   time.Time `json:"began"`
 	At      time.Time `json:"at"`
 	Stopped bool      `json:"stopped,omitempty"` // it was told to end before it did
+}
+
+func exitOf(e process.Exit) exit {
+	return exit{Code: e.Code, Signal: int(e.Signal), At: e.At}
 }
 
 // writeFile replaces a file as a whole: after the end of this process at any

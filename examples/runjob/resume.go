@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -13,7 +14,7 @@ func (r *runner) save() error {
 	if r.host.store == nil {
 		return nil
 	}
-	s := state{Run: r.host.run, Job: r.job, Fields: r.host.fields, Memory: r.memory}
+	s := state{Run: r.host.children.Run(), Job: r.job, Fields: r.host.fields, Memory: r.memory}
 	for _, p := range r.pods {
 		s.Pods = append(s.Pods, p.saved())
 	}
@@ -35,7 +36,7 @@ func (s *savedPod) pod() *pod {
 // there are killed, and their pods run again, as if nothing had happened to
 // them; pods that had ended have ended.
 func (r *runner) resume(old *state) error {
-	killMarked(old.Run, func(string) bool { return true })
+	process.KillRun(old.Run)
 	r.job.UID, r.job.Status, r.memory = old.Job.UID, old.Job.Status, old.Memory
 	past, err := r.host.store.histories()
 	if err != nil {

@@ -22,16 +22,14 @@ type runner struct {
 	pods   map[string]*pod // by UID
 	host   *host
 	cache  *pleg.Cache[string, *jobpolicy.PodStatus]
-	guard  *guardian // nil if processes are to outlive this program
 	report *report
 
 	begun       time.Time
 	attempts    map[int]int    // begun, by index
 	live        sync.WaitGroup // pods that run
-	strays      *sweeper
-	disruptions disruptions // to come
-	interrupted time.Time   // zero: not yet
-	suspended   []*pod      // ended by the interruption
+	disruptions disruptions    // to come
+	interrupted bool
+	suspended   []*pod // ended by the interruption
 }
 
 func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *runner {
@@ -45,7 +43,6 @@ func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *r
 		report:   report,
 		begun:    time.Now(),
 		attempts: make(map[int]int),
-		strays:   &sweeper{run: h.run},
 	}
 	h.publish = func(uid string, status *jobpolicy.PodStatus) { r.cache.Set(uid, status, nil, time.Now()) }
 	return r
@@ -61,8 +58,9 @@ const (
 )
 
 // run runs the Job to its end, from what an earlier run left if old is not nil,
-// or until it is interrupted; no process is left then. The first interruption suspends the Job, which ends its pods with their
-// grace period; a second one ends them at once.
+// or until it is interrupted; no process is left then. The first interruption
+// suspends the Job, which ends its pods with their grace period; a second one ends
+// them at once.
 func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -136,21 +134,16 @@ func (r *runner) running() bool {
 	return false
 }
 
-// sameSignal is how close together two signals are one: whoever signals this
-// process and then its group, as timeout(1) does, means it once.
-const sameSignal = 50 * time.Millisecond
-
 // interrupt suspends the Job and, the second time, kills its pods.
 func (r *runner) interrupt(signal os.Signal) {
-	switch {
-	case r.interrupted.IsZero():
-		r.report.event("", "%v: suspending the Job; a second signal kills its pods", signal)
-		r.interrupted = time.Now()
-		r.job.Spec.Suspend = true
-	case time.Since(r.interrupted) > sameSignal:
+	if r.interrupted {
 		r.report.event("", "%v: killing the pods", signal)
 		r.kill()
+		return
 	}
+	r.report.event("", "%v: suspending the Job; a second signal kills its pods", signal)
+	r.interrupted = true
+	r.job.Spec.Suspend = true
 }
 
 func (r *runner) kill() {
@@ -163,6 +156,5 @@ func (r *runner) kill() {
 func (r *runner) killAll() {
 	r.kill()
 	r.live.Wait()
-	killMarked(r.host.run, func(string) bool { return true })
-	r.guard.dismiss()
+	r.host.children.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/process"
 )
 
 // shimName is the program name under which this program stands between a run
@@ -19,25 +21,35 @@ const shimName = "runjob-shim"
 // killSignal tells a shim to kill its process.
 const killSignal = syscall.SIGUSR1
 
-// shimArgs are the arguments of a shim.
-func shimArgs(record, path string, argv []string) []string {
-	return append([]string{shimName, strconv.Itoa(os.Getpid()), record, path}, argv...)
+// viaShim has a command run under a shim that writes to record how it ended.
+func viaShim(cmd process.Command, record string) process.Command {
+	cmd.Shim = func(path string) []string {
+		return append([]string{shimName, strconv.Itoa(os.Getpid()), record, path}, cmd.Args...)
+	}
+	return cmd
 }
 
-// shim is the program; it returns the exit code of the process.
-func shim(args []string) int {
+// shim is the whole program if it was started as one; else it returns at once.
+func shim() {
+	if os.Args[0] == shimName {
+		os.Exit(runShimmed(os.Args[1:]))
+	}
+}
+
+// runShimmed returns the exit code of the process.
+func runShimmed(args []string) int {
 	runtime.LockOSThread() // the process gets SIGKILL when the thread that started it ends
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, killSignal)
 	if len(args) < 4 || args[0] != strconv.Itoa(os.Getppid()) {
-		return exitCannotRun // the run ended before this began: nobody would know of the process
+		return exitBad // the run ended before this began: nobody would know of the process
 	}
 	record, path, argv := args[1], args[2], args[3:]
 	began := time.Now()
 	var e exit
 	pid, err := startShimmed(path, argv, signals)
-	if failure, ok := err.(*startError); ok {
-		e = exit{Code: failure.code, Message: failure.text}
+	if failure, ok := err.(*process.StartError); ok {
+		e = exit{Code: failure.Code, Message: failure.Error()}
 	} else if err != nil {
 		e = exit{Code: 128 + int(syscall.SIGTERM), Message: err.Error(), Stopped: true}
 	} else {
@@ -54,16 +66,13 @@ var errStopped = errors.New("stopped before it was started")
 // can.
 func startShimmed(path string, argv []string, signals <-chan os.Signal) (int, error) {
 	for failures := 1; ; failures++ {
-		pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		pid, err := process.Fork(path, argv, &syscall.ProcAttr{
 			Env:   os.Environ(),
 			Files: []uintptr{0, 1, 2},
-			Sys:   dieWithParent(&syscall.SysProcAttr{Setpgid: true}),
+			Sys:   process.DieWithParent(&syscall.SysProcAttr{Setpgid: true}),
 		})
-		if err == nil {
-			return pid, nil
-		}
-		if err = classify(path, err); errors.As(err, new(*startError)) {
-			return 0, err
+		if err == nil || errors.As(err, new(*process.StartError)) {
+			return pid, err
 		}
 		select {
 		case <-time.After(shortage.Delay(failures)):
@@ -91,7 +100,7 @@ func attend(pid int, signals <-chan os.Signal) (e exit) {
 		select {
 		case status := <-ended:
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
-			e = exitOf(status)
+			e = exitOf(process.ExitOf(status, time.Now()))
 			e.Stopped = stopped
 			return e
 		case sig := <-signals:

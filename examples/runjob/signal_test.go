@@ -1,15 +1,16 @@
 package main
 
 import (
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // job is a manifest of n indexes at once that all run the same sh program.
@@ -54,10 +55,10 @@ func TestInterrupted(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			p := start(t, job(50, 30, family), "-")
-			p.running(1 + 50*4)
-			p.signal(signal)
-			p.done(exitInterrupted)
-			if out := p.stdout.String(); strings.Contains(out, "\n  failed:") || !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "# not finished") {
+			p.Running(2 + 50*4) // with its guard
+			p.Signal(signal)
+			p.Done(exitInterrupted)
+			if out := p.Out.String(); strings.Contains(out, "\n  failed:") || !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "# not finished") {
 				t.Errorf("status:\n%s", out)
 			}
 		})
@@ -67,10 +68,9 @@ func TestInterrupted(t *testing.T) {
 // TestKilled: even after SIGKILL no process is left for long.
 func TestKilled(t *testing.T) {
 	p := start(t, job(10, 30, family), "-")
-	p.running(1 + 10*4)
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-	p.eventually("no process left", func() bool { return len(marked(p.mark)) == 0 })
+	p.Running(2 + 10*4)
+	p.Kill()
+	p.Eventually("no process left", func() bool { return len(p.Processes()) == 0 })
 }
 
 const stubborn = `
@@ -83,12 +83,12 @@ while :; do sleep 0.05; done
 func TestGracePeriod(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(3, 1, stubborn), "-")
-	p.says("ready", 3)
+	p.Err.Says("ready", 3)
 	interrupted := time.Now()
-	p.signal(syscall.SIGINT)
-	p.done(exitInterrupted)
-	if took := time.Since(interrupted); took < time.Second || took > 10*time.Second {
-		t.Errorf("took %v, with a grace period of 1s", took)
+	p.Signal(syscall.SIGINT)
+	p.Done(exitInterrupted)
+	if took := time.Since(interrupted); took < time.Second || took >= defaultGrace {
+		t.Errorf("took %v, with a grace period of 1s instead of %v", took, defaultGrace)
 	}
 }
 
@@ -96,18 +96,18 @@ func TestGracePeriod(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(3, 3600, stubborn), "-")
-	p.says("ready", 3)
-	p.signal(syscall.SIGINT)
-	p.signal(syscall.SIGTERM) // so close to the first it is the same
-	p.says("suspending", 1)
-	time.Sleep(4 * sameSignal)
-	select {
-	case <-p.ended:
+	p.Err.Says("ready", 3)
+	p.Signal(syscall.SIGSTOP)
+	p.Signal(syscall.SIGINT)
+	p.Signal(syscall.SIGTERM) // they come together: the second is the same
+	p.Signal(syscall.SIGCONT)
+	p.Err.Says("suspending", 1)
+	time.Sleep(4 * interrupt.Same)
+	if p.Ended() || strings.Contains(p.Err.String(), "killing") {
 		t.Fatal("did not wait for the grace period")
-	default:
 	}
-	p.signal(syscall.SIGINT)
-	p.done(exitInterrupted)
+	p.Signal(syscall.SIGINT)
+	p.Done(exitInterrupted)
 }
 
 // TestGraceIsUsed: a process that ends itself on SIGTERM is not killed.
@@ -118,11 +118,11 @@ trap 'sleep 0.2; echo cleaned up; exit 3' TERM
 echo ready
 while :; do sleep 0.05; done
 `), "-")
-	p.says("ready", 1)
-	p.signal(syscall.SIGTERM)
-	p.done(exitInterrupted)
-	if !strings.Contains(p.stderr.String(), "cleaned up") {
-		t.Errorf("not cleaned up:\n%s", p.stderr.String())
+	p.Err.Says("ready", 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitInterrupted)
+	if !strings.Contains(p.Err.String(), "cleaned up") {
+		t.Errorf("not cleaned up:\n%s", p.Err.String())
 	}
 }
 
@@ -135,10 +135,10 @@ test $JOB_COMPLETION_INDEX = 0 && exec sleep 1000
 (setsid sleep 1000 &)
 sleep 1000 &
 `), "-")
-	p.says("succeeded", 1)
-	p.eventually("the strays are gone", func() bool { return len(marked(p.mark)) == 2 })
-	p.signal(syscall.SIGINT)
-	p.done(exitInterrupted)
+	p.Err.Says("succeeded", 1)
+	p.Eventually("the strays are gone", func() bool { return len(p.Processes()) == 3 }) // runjob, its guard, index 0
+	p.Signal(syscall.SIGINT)
+	p.Done(exitInterrupted)
 }
 
 // TestNobodyReads: when what it tells has no reader any more the run is over.
@@ -148,24 +148,13 @@ func TestNobodyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "-")
-	mark := "TEST" + rand.Text()
-	cmd.Env = append(os.Environ(), marker(mark)+"=test")
-	cmd.Stdin = strings.NewReader(job(3, 30, "while :; do echo line; sleep 0.01; done"))
-	cmd.Stderr = write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := programtest.New(t, "-")
+	p.Stdin, p.Stderr = strings.NewReader(job(3, 30, "while :; do echo line; sleep 0.01; done")), write
+	p.Start()
 	write.Close()
 	if _, err := io.ReadAtLeast(read, make([]byte, 4096), 1000); err != nil {
 		t.Error(err)
 	}
 	read.Close()
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exit code %d", code)
-	}
-	if left := marked(mark); len(left) > 0 {
-		t.Errorf("processes left behind: %v", left)
-	}
+	p.Done(exitInterrupted)
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // perIndex is a Job whose program knows how often its index has failed.
@@ -42,68 +44,64 @@ spec:
 func TestStateSurvivesKill(t *testing.T) {
 	const kills = 50
 	completions, longest := 450, 80*time.Millisecond
-	if raceEnabled { // all is slower, shims most of all
+	if programtest.Race { // all is slower, shims most of all
 		completions, longest = 150, 200*time.Millisecond
 	}
 	// Of ten indexes one fails for good, and one the first time. Index 7 waits for
 	// the gate: however fast the machine is, no run ends before it is killed.
-	gate := filepath.Join(t.TempDir(), "open")
+	gate := newGate(t)
 	manifest := perIndex(completions, 8, `
 sleep 0.03
 echo from $JOB_COMPLETION_INDEX
 case $JOB_COMPLETION_INDEX in
-  7) until test -e `+gate+`; do sleep 0.03; done;;
+  7) `+strings.TrimSpace(gate.wait)+`;;
   *0) exit 1;;
   *1) test $FAILURES -gt 0;;
 esac
 `)
-	open := func() {
-		if err := os.WriteFile(gate, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open()
+	gate.open(t)
 	calm := start(t, manifest, "-backoff", "1ms", "-")
-	calm.done(exitFailed)
-	want := times.ReplaceAllString(calm.stdout.String(), "TIME")
-	if err := os.Remove(gate); err != nil {
-		t.Fatal(err)
-	}
+	calm.Done(exitFailed)
+	want := times.ReplaceAllString(calm.Out.String(), "TIME")
+	gate.close(t)
 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	run := func() *program { return start(t, manifest, "-backoff", "1ms", "-state", dir, "-") }
+	run := func() *programtest.Program { return start(t, manifest, "-backoff", "1ms", "-state", dir, "-") }
 	takenOver, again, told := 0, 0, make(map[string]int)
-	hear := func(p *program) { // how pods ended
-		for line := range strings.Lines(p.stderr.String()) {
+	hear := func(p *programtest.Program) { // how pods ended
+		for line := range strings.Lines(p.Err.String()) {
 			if _, event, ok := strings.Cut(line, "  pod "); ok && (strings.Contains(event, ": failed") || strings.Contains(event, ": succeeded")) {
 				told[event]++
 			}
 		}
 	}
-	for range kills {
+	killed := 0
+	for ; killed < kills || takenOver == 0 || again == 0; killed++ {
+		if killed >= kills { // so slow is the machine that little happens in that time
+			longest *= 2
+		}
+		if longest > programtest.Patience {
+			t.Fatalf("after %d kills: %d attempts taken over, %d run again", killed, takenOver, again)
+		}
 		p := run()
 		time.Sleep(time.Duration(random.Int64N(int64(longest))))
-		p.signal(syscall.SIGKILL)
-		<-p.ended
+		p.Kill()
 		if p.ProcessState.Exited() {
-			t.Fatalf("ended by itself:\n%s", p.stderr.String())
+			t.Fatalf("ended by itself:\n%s", p.Err.String())
 		}
-		takenOver += strings.Count(p.stderr.String(), "had ended meanwhile")
-		again += strings.Count(p.stderr.String(), "was running")
+		takenOver += strings.Count(p.Err.String(), "had ended meanwhile")
+		again += strings.Count(p.Err.String(), "was running")
 		hear(p)
 		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
 	}
-	t.Logf("after %d kills: %d attempts taken over, %d run again", kills, takenOver, again)
-	if takenOver == 0 || again == 0 {
-		t.Error("not all that can happen has happened")
-	}
-	open()
+	t.Logf("after %d kills: %d attempts taken over, %d run again", killed, takenOver, again)
+	gate.open(t)
 	p := run()
-	p.done(exitFailed)
-	if got := times.ReplaceAllString(p.stdout.String(), "TIME"); got != want {
+	p.Done(exitFailed)
+	if got := times.ReplaceAllString(p.Out.String(), "TIME"); got != want {
 		t.Errorf("got:\n%s\nundisturbed:\n%s", got, want)
 	}
 	hear(p)
@@ -120,9 +118,9 @@ esac
 	}
 	// A finished Job is not run again.
 	p = run()
-	p.done(exitFailed)
-	if got := times.ReplaceAllString(p.stdout.String(), "TIME"); got != want || strings.Contains(p.stderr.String(), "created") {
-		t.Errorf("run again:\n%s%s", got, p.stderr.String())
+	p.Done(exitFailed)
+	if got := times.ReplaceAllString(p.Out.String(), "TIME"); got != want || strings.Contains(p.Err.String(), "created") {
+		t.Errorf("run again:\n%s%s", got, p.Err.String())
 	}
 }
 
@@ -130,28 +128,28 @@ esac
 // not made again.
 func TestStateTakesOver(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir, gate := t.TempDir(), newGate(t)
 	manifest := perIndex(1, 1, `
 echo attempt $FAILURES
 echo $FAILURES >> `+dir+`/log
 test $FAILURES -gt 0 && exit
-sleep 0.3
+`+gate.wait+`
 exit 1
 `)
 	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.eventually("the attempt is running", func() bool { return lines(dir+"/log") == 1 })
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-	p.eventually("the attempt ends by itself", func() bool { return len(marked(p.mark)) == 0 })
+	p.Eventually("the attempt is running", func() bool { return lines(dir+"/log") == 1 })
+	p.Kill()
+	gate.open(t)
+	p.Eventually("the attempt ends by itself", func() bool { return len(p.Processes()) == 0 })
 	p = start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.done(exitComplete)
+	p.Done(exitComplete)
 	for _, want := range []string{"had ended meanwhile", "main | attempt 0", "main | attempt 1", "failure 1 of index 0"} {
-		if !strings.Contains(p.stderr.String(), want) {
-			t.Errorf("want %q:\n%s", want, p.stderr.String())
+		if !strings.Contains(p.Err.String(), want) {
+			t.Errorf("want %q:\n%s", want, p.Err.String())
 		}
 	}
-	if n := lines(dir + "/log"); n != 2 || !strings.Contains(p.stdout.String(), "\n  failed: 1\n") {
-		t.Errorf("%d attempts:\n%s", n, p.stdout.String())
+	if n := lines(dir + "/log"); n != 2 || !strings.Contains(p.Out.String(), "\n  failed: 1\n") {
+		t.Errorf("%d attempts:\n%s", n, p.Out.String())
 	}
 }
 
@@ -168,21 +166,27 @@ setsid sleep 1000 &
 setsid sleep 1000
 `)
 	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.eventually("the second attempt is running", func() bool { return lines(dir+"/log") == 2 })
-	p.running(5)
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-	if len(marked(p.mark)) < 4 {
+	p.Eventually("all of the second attempt is running", func() bool {
+		sleeping := 0
+		for _, command := range p.Processes() {
+			if command == "sleep 1000 " {
+				sleeping++
+			}
+		}
+		return lines(dir+"/log") == 2 && sleeping == 2
+	})
+	p.Kill()
+	if len(p.Processes()) < 4 {
 		t.Error("the attempt ended with the run")
 	}
 	next := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	next.done(exitComplete)
-	if left := marked(p.mark); len(left) > 0 {
+	next.Done(exitComplete)
+	if left := p.Processes(); len(left) > 0 {
 		t.Errorf("processes left behind: %v", left)
 	}
 	log, _ := os.ReadFile(dir + "/log")
-	if string(log) != "0\n1\n1\n" || !strings.Contains(next.stdout.String(), "\n  failed: 1\n") {
-		t.Errorf("attempts with %q failures:\n%s%s", log, next.stderr.String(), next.stdout.String())
+	if string(log) != "0\n1\n1\n" || !strings.Contains(next.Out.String(), "\n  failed: 1\n") {
+		t.Errorf("attempts with %q failures:\n%s%s", log, next.Err.String(), next.Out.String())
 	}
 }
 
@@ -200,16 +204,16 @@ while :; do sleep 0.01; done
 	for range 2 {
 		before := lines(dir + "/log")
 		p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-		p.eventually("all run", func() bool { return lines(dir+"/log") == before+3 })
-		p.signal(syscall.SIGTERM)
-		p.done(exitInterrupted)
-		if out := p.stdout.String(); !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "\n  failed: 6\n") || strings.Contains(out, "active") {
+		p.Eventually("all run", func() bool { return lines(dir+"/log") == before+3 })
+		p.Signal(syscall.SIGTERM)
+		p.Done(exitInterrupted)
+		if out := p.Out.String(); !strings.Contains(out, "type: Suspended") || !strings.Contains(out, "\n  failed: 6\n") || strings.Contains(out, "active") {
 			t.Errorf("status:\n%s", out)
 		}
 	}
 	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.done(exitFailed)
-	if out := p.stdout.String(); !strings.Contains(out, "failedIndexes: 0-2") || !strings.Contains(out, "\n  failed: 9\n") {
+	p.Done(exitFailed)
+	if out := p.Out.String(); !strings.Contains(out, "failedIndexes: 0-2") || !strings.Contains(out, "\n  failed: 9\n") {
 		t.Errorf("status:\n%s", out)
 	}
 }
@@ -235,14 +239,13 @@ spec:
 	const kills = 5
 	for i := range kills { // the last one at 13 restarts or more
 		p := start(t, manifest, "-backoff", "1ms", "-max-backoff", "1ms", "-state", dir, "-")
-		p.eventually("it is restarted", func() bool { return lines(dir+"/log") > 3*i })
-		p.signal(syscall.SIGKILL)
-		<-p.ended
+		p.Eventually("it is restarted", func() bool { return lines(dir+"/log") > 3*i })
+		p.Kill()
 	}
 	p := start(t, manifest, "-backoff", "1ms", "-max-backoff", "1ms", "-state", dir, "-")
-	p.done(exitFailed)
-	if n := lines(dir + "/log"); n < 20 || n > 20+kills || !strings.Contains(p.stdout.String(), "BackoffLimitExceeded") {
-		t.Errorf("%d restarts:\n%s", n, p.stdout.String())
+	p.Done(exitFailed)
+	if n := lines(dir + "/log"); n < 20 || n > 20+kills || !strings.Contains(p.Out.String(), "BackoffLimitExceeded") {
+		t.Errorf("%d restarts:\n%s", n, p.Out.String())
 	}
 }
 
@@ -252,14 +255,14 @@ func TestStateRefused(t *testing.T) {
 	dir := t.TempDir()
 	manifest := perIndex(2, 2, "sleep 1000")
 	p := start(t, manifest, "-state", dir, "-")
-	p.running(1 + 2*2)
+	p.Running(1 + 2*2)
 	other := start(t, manifest, "-state", dir, "-")
-	other.done(exitBad)
-	if !strings.Contains(other.stderr.String(), "in use by another run") {
-		t.Error(other.stderr.String())
+	other.Done(exitBad)
+	if !strings.Contains(other.Err.String(), "in use by another run") {
+		t.Error(other.Err.String())
 	}
-	p.signal(syscall.SIGINT)
-	p.done(exitInterrupted)
+	p.Signal(syscall.SIGINT)
+	p.Done(exitInterrupted)
 	for name, test := range map[string]struct{ manifest, want string }{
 		"another Job":      {strings.Replace(manifest, "name: test", "name: other", 1), "metadata.name: "},
 		"another template": {strings.Replace(manifest, "sleep 1000", "sleep 1001", 1), "spec.template: "},
@@ -267,9 +270,9 @@ func TestStateRefused(t *testing.T) {
 		"another limit":    {strings.Replace(manifest, "backoffLimitPerIndex: 2", "backoffLimitPerIndex: 3", 1), "spec.backoffLimitPerIndex: "},
 	} {
 		other := start(t, test.manifest, "-state", dir, "-")
-		other.done(exitBad)
-		if !strings.Contains(other.stderr.String(), test.want) {
-			t.Errorf("%s:\n%s", name, other.stderr.String())
+		other.Done(exitBad)
+		if !strings.Contains(other.Err.String(), test.want) {
+			t.Errorf("%s:\n%s", name, other.Err.String())
 		}
 	}
 	for name, text := range map[string]string{"empty": "", "cut": `{"run":"x","job":{"meta`, "not ours": "{}", "odd": `{"run":"x","job":{"status":{"failed":-1}}}`} {
@@ -277,24 +280,42 @@ func TestStateRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := start(t, manifest, "-state", dir, "-")
-		other.done(exitBad)
-		if !strings.Contains(other.stderr.String(), "state.json: ") {
-			t.Errorf("%s:\n%s", name, other.stderr.String())
+		other.Done(exitBad)
+		if !strings.Contains(other.Err.String(), "state.json: ") {
+			t.Errorf("%s:\n%s", name, other.Err.String())
 		}
 	}
-	start(t, manifest, "-state", "/dev/null/x", "-").done(exitBad)
+	start(t, manifest, "-state", "/dev/null/x", "-").Done(exitBad)
 }
 
 // TestStateCannotBeWritten: what is not saved is not done.
 func TestStateCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "state")
-	p := start(t, perIndex(100, 2, "sleep 0.05"), "-state", dir, "-")
-	p.says("succeeded", 1)
-	if err := os.RemoveAll(dir); err != nil {
-		_ = os.RemoveAll(dir) // it may just have written there
+	dir, gate := filepath.Join(t.TempDir(), "state"), newGate(t)
+	p := start(t, perIndex(100, 2, "test $JOB_COMPLETION_INDEX = 0 && exit\n"+gate.wait), "-state", dir, "-")
+	p.Err.Says("succeeded", 1)
+	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir) == nil }) // it may just write there
+	gate.open(t)
+	p.Done(exitInterrupted)
+}
+
+// gate holds the processes of a Job up until the test opens it.
+type gate struct {
+	file string
+	wait string // a line for their sh program
+}
+
+func newGate(t *testing.T) gate {
+	file := filepath.Join(t.TempDir(), "open")
+	return gate{file, "until test -e " + file + "; do sleep 0.03; done\n"}
+}
+
+func (g gate) open(t *testing.T) { programtest.WriteFile(t, "", g.file, "", 0o600) }
+
+func (g gate) close(t *testing.T) {
+	if err := os.Remove(g.file); err != nil {
+		t.Fatal(err)
 	}
-	p.done(exitInterrupted)
 }
 
 // lines counts the lines of a file.

@@ -182,7 +182,6 @@ func (r *runner) forget() (gone []*pod) {
 		if p.ended() && !p.tracked() {
 			delete(r.pods, uid)
 			r.cache.Delete(uid, now)
-			r.strays.add(uid)
 			if !slices.ContainsFunc(r.suspended, func(s *pod) bool { return s.UID == uid }) {
 				gone = append(gone, p)
 			}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/interrupt"
 )
 
 // family is a command with a process in its group, one that has left it, and one
@@ -20,11 +23,11 @@ func TestEnded(t *testing.T) {
 		code   int
 	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}} {
 		p := start(t, t.TempDir(), "--", "sh", "-c", family)
-		p.says("| ready", 1)
-		p.eventually("four processes", func() bool { return len(p.processes()) >= 6 }) // and supervise, and its guard
-		p.signal(tt.signal)
-		p.done(tt.code)
-		if out := p.stdout.String(); !strings.Contains(out, "Terminating") || !strings.Contains(out, "143 (terminated)") {
+		p.Out.Says("| ready", 1)
+		p.Eventually("four processes", func() bool { return len(p.Processes()) >= 6 }) // and supervise, and its guard
+		p.Signal(tt.signal)
+		p.Done(tt.code)
+		if out := p.Out.String(); !strings.Contains(out, "Terminating") || !strings.Contains(out, "143 (terminated)") {
 			t.Errorf("%v: printed\n%s", tt.signal, out)
 		}
 	}
@@ -36,21 +39,30 @@ func TestGrace(t *testing.T) {
 	t.Parallel()
 	const stubborn = `trap "" TERM; echo ready; while :; do sleep 0.05; done`
 	p := start(t, t.TempDir(), "-grace", "700ms", "--", "sh", "-c", stubborn)
-	q := start(t, t.TempDir(), "--", "sh", "-c", stubborn)
-	p.says("| ready", 1)
+	q := start(t, t.TempDir(), "-grace", "1h", "--", "sh", "-c", stubborn)
+	p.Out.Says("| ready", 1)
 	began := time.Now()
-	p.signal(syscall.SIGINT)
-	p.done(130)
-	if took := time.Since(began); took < 700*time.Millisecond || took > 700*time.Millisecond+4*slack() {
-		t.Errorf("took %v", took)
+	p.Signal(syscall.SIGINT)
+	p.Done(130)
+	if took := time.Since(began); took < 700*time.Millisecond || took >= defaultGrace {
+		t.Errorf("took %v, with a grace period of 700ms instead of %v", took, defaultGrace)
 	}
 
-	q.says("| ready", 1)
-	q.signal(syscall.SIGTERM)
-	q.says("Terminating", 1)
-	q.signal(syscall.SIGINT)
-	q.done(143)
-	if out := q.stdout.String(); !strings.Contains(out, "137 (killed)") {
+	q.Out.Says("| ready", 1)
+	q.Signal(syscall.SIGSTOP)
+	q.Signal(syscall.SIGTERM)
+	q.Signal(syscall.SIGINT) // they come together, and are the same
+	q.Signal(syscall.SIGCONT)
+	q.Out.Says("Terminating", 1)
+	time.Sleep(4 * interrupt.Same)
+	if q.Ended() || strings.Contains(q.Out.String(), "killed") {
+		t.Fatal("did not wait for the grace period")
+	}
+	q.Signal(syscall.SIGINT)
+	if code := q.Wait(); code != 143 && code != 130 { // whichever of the two was seen first
+		t.Errorf("exit code %d", code)
+	}
+	if out := q.Out.String(); !strings.Contains(out, "137 (killed)") {
 		t.Errorf("printed\n%s", out)
 	}
 }
@@ -60,7 +72,7 @@ func TestFor(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	p := start(t, t.TempDir(), "-for", "500ms", "--", "sleep", "1000")
-	p.done(exitOK)
+	p.Done(exitOK)
 	if took := time.Since(began); took < 500*time.Millisecond || took > 500*time.Millisecond+4*slack() {
 		t.Errorf("took %v", took)
 	}
@@ -69,9 +81,13 @@ func TestFor(t *testing.T) {
 // When nobody reads any more, it ends.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	const script = "%s -- sh -c 'while :; do echo x; sleep 0.01; done' | head -n 3"
-	p := start(t, t.TempDir(), "-restart-policy", "Never", "--", "sh", "-c", fmt.Sprintf(script, binary))
-	p.done(exitOK)
+	p := start(t, t.TempDir(), "-restart-policy", "Never", "--", "sh", "-c", fmt.Sprintf(script, self))
+	p.Done(exitOK)
 }
 
 // What ends for good, with which state, and the exit codes that follow.
@@ -93,8 +109,8 @@ func TestForGood(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := start(t, t.TempDir(), tt.args...)
-			p.done(tt.code)
-			lines := strings.Split(strings.TrimSpace(p.stdout.String()), "\n")
+			p.Done(tt.code)
+			lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
 			last := strings.Fields(lines[len(lines)-1])
 			if last[1] != tt.state || last[2] != "0" || last[3] != "-" || strings.Join(last[4:], " ") != tt.exit {
 				t.Errorf("ended with %q", last)
@@ -110,11 +126,11 @@ func TestForGood(t *testing.T) {
 func TestCannotStart(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "-reduced", "--", "no-such-command")
-	p.eventually("two attempts", func() bool {
-		return strings.Count(p.stderr.String(), "no-such-command cannot be started: no-such-command: command not found") >= 2
+	p.Eventually("two attempts", func() bool {
+		return strings.Count(p.Err.String(), "no-such-command cannot be started: no-such-command: command not found") >= 2
 	})
-	p.signal(syscall.SIGINT)
-	p.done(130)
+	p.Signal(syscall.SIGINT)
+	p.Done(130)
 }
 
 // Rules decide before the restart policy does.
@@ -131,8 +147,8 @@ commands:
   restartPolicyRules: [{action: Restart, exitCodes: {operator: NotIn, values: [43]}}]
   curve: {initial: 10ms, max: 10ms}
 `))
-	p.done(exitFailed)
-	words := strings.Fields(p.stdout.String())
+	p.Done(exitFailed)
+	words := strings.Fields(p.Out.String())
 	if last := words[len(words)-6:]; last[0] != "Error" || last[1] != "3" || last[5] != "43" {
 		t.Errorf("ended with %q", last)
 	}
@@ -146,7 +162,7 @@ func TestTogether(t *testing.T) {
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", `
 commands:
 - name: leader
-  command: [sh, -c, "echo leader $(date +%s%N) >> log; sleep 0.3; test $(grep -c leader log) -ne 1 || exit 9; sleep 1000"]
+  command: [sh, -c, "echo leader $(date +%s%N) >> log; until test -e go; do sleep 0.05; done; test $(grep -c leader log) -gt 1 && sleep 1000; echo exits $(date +%s%N) >> log; exit 9"]
   restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [9]}}]
   curve: {initial: 500ms, max: 500ms}
 - name: runs
@@ -157,41 +173,45 @@ commands:
   restartPolicy: OnFailure
 - name: waits
   command: [sh, -c, "echo waits $(date +%s%N) >> log; exit 1"]
+  curve: {initial: 100s, max: 300s}
 - name: failed
   command: [sh, -c, "echo >> runs; test $(wc -l < runs) -gt 1 || exit 1; echo failed $(date +%s%N) >> log; exec sleep 1000"]
   curve: {initial: 10ms, max: 10ms, resetAfter: 1h}
 - name: slow
   command: [sh, -c, "trap 'sleep 1; echo ended $(date +%s%N) >> log; exit' TERM; echo slow $(date +%s%N) >> log; while :; do sleep 0.05; done"]
 `))
-	p.eventually("two starts of each", func() bool {
-		log := readLog(t, dir+"/log")
-		for _, name := range []string{"leader", "runs", "over", "waits", "failed", "slow"} {
-			if len(log[name]) < 2 {
-				return false
+	var log map[string][]time.Duration
+	started := func(times int) func() bool {
+		return func() bool {
+			log = readLog(t, dir+"/log")
+			for _, name := range []string{"leader", "runs", "over", "waits", "failed", "slow"} {
+				if len(log[name]) < times {
+					return false
+				}
 			}
+			return true
 		}
-		return true
-	})
-	log := readLog(t, dir+"/log")
-	if log["leader"][1] < log["ended"][0] {
-		t.Errorf("the leader was started again before all had ended")
 	}
+	p.Eventually("a start of each", started(1))
+	p.Out.Says("over     Completed", 1)
+	p.Out.Says("waits    CrashLoopBackOff", 1)
+	file(t, dir, "go", "")
+	p.Eventually("two starts of each", started(2))
+	exits, ended := log["exits"][0], log["ended"][0]
+	delete(log, "exits")
 	delete(log, "ended")
 	for name, at := range log {
-		if len(at) != 2 || at[1] < log["leader"][1]-slack()/4 || at[1] > log["leader"][1]+slack() {
-			t.Errorf("%s was started again %v after the leader", name, at[1]-log["leader"][1])
+		if len(at) != 2 || at[1] < exits+500*time.Millisecond || at[1] < ended || at[1] > log["leader"][1]+slack() {
+			t.Errorf("%s was started again at %v, the leader at %v; that had exited at %v, and the last of the others at %v", name, at[1:], log["leader"][1], exits, ended)
 		}
 	}
-	if gap := log["leader"][1] - log["leader"][0]; gap < 800*time.Millisecond {
-		t.Errorf("the leader was started again after %v", gap)
-	}
-	p.says("over     Completed", 2)
-	p.says("waits    CrashLoopBackOff", 2)
-	p.eventually("failures go on", func() bool {
-		told := p.stderr.String()
-		return strings.Contains(told, "waits: exit code 1 under restartPolicy Always: restarted after 20s (failure 2 in a row)") &&
+	p.Out.Says("over     Completed", 2)
+	p.Out.Says("waits    CrashLoopBackOff", 2)
+	p.Eventually("failures go on", func() bool {
+		told := p.Err.String()
+		return strings.Contains(told, "waits: exit code 1 under restartPolicy Always: restarted after 3m20s (failure 2 in a row)") &&
 			strings.Contains(told, "failed: restarted with another command (failure 2 in a row)")
 	})
-	p.signal(syscall.SIGINT)
-	p.done(130)
+	p.Signal(syscall.SIGINT)
+	p.Done(130)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/process"
 )
 
@@ -107,16 +108,15 @@ func supervise(args []string) int {
 		tell("%v", err)
 		return exitFailed
 	}
-	defer s.children.Close() // leaves no process behind
-	return s.run(watchSignals())
+	defer s.children.Close()                                // leaves no process behind
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the failed write says it too
+	return s.run(interrupt.Notify(syscall.SIGINT, syscall.SIGTERM), wakes())
 }
 
-// watchSignals returns what asks this program to end, or to wake what waits.
-func watchSignals() <-chan os.Signal {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the failed write says it too
-	if !signal.Ignored(syscall.SIGHUP) {                    // as under nohup
+// wakes returns the signals that end every wait.
+func wakes() <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	return signals

@@ -51,34 +51,39 @@ commands:
   command: [sh, -c, "echo over $(date +%s%N) >> log; exit 4"]
   restartPolicy: Never
 - name: family
-  command: [sh, -c, "echo family $(date +%s%N) >> log; env -i sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &); wait"]
+  command: [sh, -c, "echo family $(date +%s%N) >> log; env -i sleep 1000 & echo $! > hidden; setsid sleep 1000 & (setsid sleep 1000 &); wait"]
 `)
 	state := filepath.Join(dir, "state")
 	p := start(t, dir, "-state", state, "-f", config)
-	p.eventually("four failures", func() bool { return failures(t, state, "crashes") == 4 }) // and 3.2 s to wait
+	p.Eventually("a state", func() bool { return savedState(t, state).Run != "" })
 	if second := refused(t, dir, "-state", state, "-f", config); second != "supervise: -state "+state+": another supervise uses it\n" {
 		t.Errorf("a second supervise says %q", second)
 	}
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-	p.eventually("no process left", func() bool { return len(p.processes()) == 0 })
-	if left := sleepers(t); len(left) > 0 {
-		t.Errorf("processes left: %v", left)
+	p.Eventually("four failures", func() bool { return failures(t, state, "crashes") == 4 }) // and 3.2 s to wait
+	hidden, err := os.ReadFile(filepath.Join(dir, "hidden"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	p.Kill()
+	p.Eventually("no process left", func() bool {
+		_, err := os.Stat("/proc/" + strings.TrimSpace(string(hidden)))
+		return len(p.Processes()) == 0 && err != nil
+	})
 
 	q := start(t, dir, "-state", state, "-f", config, "-explain")
 	log := func() map[string][]time.Duration { return readLog(t, filepath.Join(dir, "log")) }
-	q.eventually("failure 5", func() bool { return failures(t, state, "crashes") == 5 })
-	q.says("crashes   CrashLoopBackOff   4 (", 1)
+	q.Eventually("failure 5", func() bool { return failures(t, state, "crashes") == 5 })
+	q.Out.Says("crashes   CrashLoopBackOff   4 (", 1)
+	q.Eventually("a restart of the family", func() bool { return len(log()["family"]) == 2 })
 	times := log()
 	const wait = 3200 * time.Millisecond
 	if at := times["crashes"]; len(at) != 5 || at[4]-at[3] < wait || at[4]-at[3] > wait+2*slack() {
 		t.Errorf("starts at %v", at)
 	}
-	if len(times["over"]) != 1 || len(times["family"]) != 2 {
-		t.Errorf("starts: over %d, family %d, want 1 and 2", len(times["over"]), len(times["family"]))
+	if len(times["over"]) != 1 {
+		t.Errorf("%d starts of over, want 1", len(times["over"]))
 	}
-	out := q.stderr.String()
+	out := q.Err.String()
 	for _, want := range []string{
 		"note: crashes: goes on after 4 failures in a row",
 		"note: over: has ended; remove the state to begin anew\n",
@@ -89,12 +94,12 @@ commands:
 		}
 	}
 	// Ended by a signal and started again, it goes on as well.
-	q.signal(syscall.SIGTERM)
-	q.done(143)
+	q.Signal(syscall.SIGTERM)
+	q.Done(143)
 	r := start(t, dir, "-state", state, "-f", config)
-	r.says("family    Running            2", 1)
-	r.signal(syscall.SIGINT)
-	r.done(130)
+	r.Out.Says("family    Running            2", 1)
+	r.Signal(syscall.SIGINT)
+	r.Done(130)
 	if n := failures(t, state, "family"); n != 0 {
 		t.Errorf("family has %d failures, but it was ended", n)
 	}
@@ -107,38 +112,22 @@ func TestKilledWithGuard(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"-state", dir, "--", "sh", "-c", "echo ready; setsid sleep 1000 & exec sleep 1000"}
 	p := start(t, dir, args...)
-	p.says("| ready", 1)
-	p.eventually("all run", func() bool { return len(p.processes()) == 4 })
-	for pid, line := range p.processes() {
+	p.Out.Says("| ready", 1)
+	p.Eventually("all run", func() bool { return len(p.Processes()) == 4 })
+	for pid, line := range p.Processes() {
 		if strings.HasPrefix(line, "process-guard") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	p.signal(syscall.SIGKILL)
-	<-p.ended
-	p.eventually("both processes of the command are left", func() bool { return len(p.processes()) == 2 })
+	p.Kill()
+	p.Eventually("both processes of the command are left", func() bool { return len(p.Processes()) == 2 })
 	q := start(t, dir, args...)
-	q.says("| ready", 1)
-	if left := p.processes(); len(left) > 0 {
+	q.Out.Says("| ready", 1)
+	if left := p.Processes(); len(left) > 0 {
 		t.Errorf("processes left: %v", left)
 	}
-	q.signal(syscall.SIGINT)
-	q.done(130)
-}
-
-// sleepers returns the processes that sleep for long without an environment.
-func sleepers(t *testing.T) []string {
-	t.Helper()
-	var found []string
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range files {
-		line, _ := os.ReadFile(f)
-		environ, err := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
-		if string(line) == "sleep\x001000\x00" && err == nil && len(environ) == 0 {
-			found = append(found, f)
-		}
-	}
-	return found
+	q.Signal(syscall.SIGINT)
+	q.Done(130)
 }
 
 // A command that runs something else now begins anew; one that is gone is
@@ -147,19 +136,19 @@ func TestChangedDefinition(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
-	p.done(exitFailed)
+	p.Done(exitFailed)
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
-	p.done(exitFailed)
-	if out := p.stdout.String(); strings.Contains(out, "Running") || !strings.Contains(out, "Error              0              -                          3") {
+	p.Done(exitFailed)
+	if out := p.Out.String(); strings.Contains(out, "Running") || !strings.Contains(out, "Error              0              -                          3") {
 		t.Errorf("printed\n%s", out)
 	}
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 0")
-	p.done(exitOK)
-	if out := p.stderr.String(); out != "supervise: note: c: begins anew, for it runs sh -c \"exit 0\" now\n" {
+	p.Done(exitOK)
+	if out := p.Err.String(); out != "supervise: note: c: begins anew, for it runs sh -c \"exit 0\" now\n" {
 		t.Errorf("told\n%s", out)
 	}
 	p = start(t, dir, "-state", dir, "-name", "d", "-restart-policy", "Never", "--", "true")
-	p.done(exitOK)
+	p.Done(exitOK)
 	if st := savedState(t, dir); len(st.Commands) != 1 || st.Commands["d"].Starts != 1 {
 		t.Errorf("state %+v", st)
 	}

@@ -68,7 +68,7 @@ func newSupervisor(o *options, tell func(string, ...any)) (*supervisor, error) {
 
 // run returns the exit code when all commands have ended for good, or when it has
 // been told to stop and none runs any more.
-func (s *supervisor) run(signals <-chan os.Signal) int {
+func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 	var over <-chan time.Time
 	if s.limit > 0 {
 		over = time.After(s.limit)
@@ -87,8 +87,10 @@ func (s *supervisor) run(signals <-chan os.Signal) int {
 			for len(s.ended) > 0 { // what ends together is saved and shown together
 				s.handle(<-s.ended)
 			}
-		case signal := <-signals:
+		case signal := <-ends:
 			s.interrupt(signal.(syscall.Signal))
+		case <-wakes:
+			s.wake()
 		case <-broken:
 			broken = nil // it stays so
 			s.stop(128 + int(syscall.SIGPIPE))
@@ -149,17 +151,14 @@ func (s *supervisor) untilDue() time.Duration {
 	return wait
 }
 
-// interrupt does what a signal asks for.
+// interrupt ends all that runs, the second time at once.
 func (s *supervisor) interrupt(signal syscall.Signal) {
-	switch {
-	case signal == syscall.SIGHUP:
-		s.wake()
-	case !s.stopping:
+	if !s.stopping {
 		s.stop(128 + int(signal))
-	default:
-		for _, t := range s.tasks {
-			t.signal(syscall.SIGKILL)
-		}
+		return
+	}
+	for _, t := range s.tasks {
+		t.signal(syscall.SIGKILL)
 	}
 }
 

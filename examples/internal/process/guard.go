@@ -26,7 +26,8 @@ func Guard() {
 }
 
 // guardian is the process that guards this one. Its standard input says which
-// process groups there are, and ends when this process does.
+// process groups there are, and ends when this process does. A nil guardian does
+// nothing.
 type guardian struct {
 	pid   int
 	input *os.File
@@ -34,11 +35,7 @@ type guardian struct {
 }
 
 // startGuard returns when the guard is ready.
-func startGuard(run string) (*guardian, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func startGuard(self, run string) (*guardian, error) {
 	stdin, input, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -70,11 +67,23 @@ func startGuard(run string) (*guardian, error) {
 
 // tell names a group that has begun, or one that has ended by its negative number.
 func (g *guardian) tell(group int) {
-	fmt.Fprintln(g.input, group)
+	if g != nil {
+		fmt.Fprintln(g.input, group)
+	}
+}
+
+// reaped is told of every child that has been waited for.
+func (g *guardian) reaped(pid int) {
+	if g != nil && pid == g.pid {
+		close(g.gone)
+	}
 }
 
 // dismiss ends the guard: nothing is left to kill.
 func (g *guardian) dismiss() {
+	if g == nil {
+		return
+	}
 	_ = syscall.Kill(g.pid, syscall.SIGKILL)
 	<-g.gone
 	g.input.Close()
@@ -89,9 +98,10 @@ func guard(run string) {
 	for group := range groupsLeft(os.Stdin) {
 		_ = syscall.Kill(-group, syscall.SIGKILL)
 	}
-	KillRun(run)
-	time.Sleep(lastChild)
-	KillRun(run)
+	for range 10 {
+		KillRun(run)
+		time.Sleep(lastChild / 10)
+	}
 }
 
 // groupsLeft reads what the guarded program tells, to its end, and returns the
@@ -111,5 +121,5 @@ func groupsLeft(told io.Reader) map[int]bool {
 }
 
 // lastChild is how long a process may take to show its environment that was being
-// started when the guarded program ended.
-const lastChild = 100 * time.Millisecond
+// started when the guarded program ended: long on a machine that is busy.
+const lastChild = time.Second

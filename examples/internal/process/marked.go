@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -42,18 +43,19 @@ func KillRun(run string) {
 }
 
 // killMarked kills the processes of a run whose tags are to be gone, and what they
-// may have started meanwhile.
+// may have started meanwhile. They are stopped first, so that none of them sees
+// another one's end and acts upon it.
 func killMarked(run string, gone func(tag string) bool) {
 	for range 100 {
-		left := 0
-		for pid, tag := range marked(run) {
-			if gone(tag) {
-				left++
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-		}
-		if left == 0 {
+		found := marked(run)
+		maps.DeleteFunc(found, func(_ int, tag string) bool { return !gone(tag) })
+		if len(found) == 0 {
 			return
+		}
+		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+			for pid := range found {
+				_ = syscall.Kill(pid, sig)
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"errors"
+	"io"
 	"os"
 	"sync/atomic"
 	"time"
@@ -29,18 +30,29 @@ func OpenOutput(print func(line []byte)) (*Output, error) {
 	o := &Output{Child: child, read: read, done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
-		lines := bufio.NewReaderSize(o, longestLine)
-		for {
-			line, err := lines.ReadSlice('\n')
-			if len(line) > 0 {
-				print(line)
-			}
-			if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-				return
-			}
-		}
+		EachLine(o, print)
 	}()
 	return o, nil
+}
+
+// EachLine gives the lines of r to print, one after the other, to its end.
+func EachLine(r io.Reader, print func(line []byte)) {
+	input := bufio.NewReader(r)
+	var line []byte
+	for {
+		part, err := input.ReadSlice('\n')
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) && len(line) < longestLine {
+			continue
+		}
+		if len(line) > 0 {
+			print(line)
+			line = line[:0]
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
 }
 
 // When a process has ended the end of its output comes at once, unless something

@@ -23,18 +23,19 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.text }
 
-// classify tells a command that cannot run from a machine that is short of
-// something just now: memory, processes, files, or whoever still writes the
-// program.
-func classify(path string, err error) error {
+// Fork starts a program, like syscall.ForkExec. A StartError says that it cannot
+// be run; any other error that this machine is short of something just now: memory,
+// processes, files (which can show as EBADF), or whoever still writes the program.
+func Fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
+	pid, err := syscall.ForkExec(path, args, attr)
 	switch err {
 	case syscall.ENOENT: // the interpreter that its first line names
-		return &StartError{Code: notFound, text: path + ": " + err.Error()}
+		err = &StartError{Code: notFound, text: path + ": " + err.Error()}
 	case syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ELOOP,
 		syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.EIO:
-		return &StartError{Code: cannotRun, text: path + ": " + err.Error()}
+		err = &StartError{Code: cannotRun, text: path + ": " + err.Error()}
 	}
-	return err
+	return pid, err
 }
 
 // lookPath finds the program that a command names, as a shell would in that

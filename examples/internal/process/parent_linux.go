@@ -1,9 +1,9 @@
-package main
+package process
 
 import "syscall"
 
-// dieWithParent has the kernel kill the process when its parent ends.
-func dieWithParent(a *syscall.SysProcAttr) *syscall.SysProcAttr {
+// DieWithParent has the kernel kill the process when its parent ends.
+func DieWithParent(a *syscall.SysProcAttr) *syscall.SysProcAttr {
 	a.Pdeathsig = syscall.SIGKILL
 	return a
 }

@@ -1,0 +1,218 @@
+// Package programtest tests a program as a process: signals, exit codes and what is
+// left behind can only be seen on one. The process is the test program itself, so
+// the results that go test keeps are always those of the program as it is:
+//
+//	func TestMain(m *testing.M) { programtest.Main(m, main) }
+package programtest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// marker is the variable in the environment of a program under test and of all that
+// it has brought forth.
+const marker = "RESTART_PROGRAM_TEST"
+
+// Main runs the tests or, in a process that a test has started, the program.
+func Main(m *testing.M, main func()) {
+	if os.Getenv(marker) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Patience is how long a test waits for what must happen. It is no measure of
+// anything: a machine that is busy with other things may need most of it.
+const Patience = 2 * time.Minute
+
+// Program is a program under test.
+type Program struct {
+	*exec.Cmd
+	Out, Err Buffer // what it has written so far, unless Stdout and Stderr are set
+	t        testing.TB
+	mark     string
+	ended    chan struct{}
+}
+
+// New returns the program with these arguments, to be started.
+func New(t testing.TB, args ...string) *Program {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Program{Cmd: exec.Command(self, args...), t: t, mark: marker + "=" + rand.Text(), ended: make(chan struct{})}
+	p.Env = append(os.Environ(), p.mark)
+	p.Out.program, p.Err.program = p, p
+	p.Stdout, p.Stderr = &p.Out, &p.Err
+	p.WaitDelay = Patience / 4 // for what is left behind and holds its output open
+	return p
+}
+
+// Start starts the program. At the end of the test nothing of it is left.
+func (p *Program) Start() {
+	p.t.Helper()
+	if err := p.Cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	go func() {
+		_ = p.Cmd.Wait()
+		close(p.ended)
+	}()
+	p.t.Cleanup(func() {
+		p.Kill()
+		for pid := range p.Processes() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if p.t.Failed() {
+			p.t.Logf("%q wrote\n%.20000s%.20000s", p.Args[1:], p.Out.String(), p.Err.String())
+		}
+	})
+}
+
+// Signal sends a signal to the program, if it is still there.
+func (p *Program) Signal(sig syscall.Signal) {
+	p.t.Helper()
+	if err := p.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Fatal(err)
+	}
+}
+
+// Kill ends the program with SIGKILL, and returns when it has been reaped.
+func (p *Program) Kill() {
+	p.t.Helper()
+	p.Signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// Ended reports whether the program has ended.
+func (p *Program) Ended() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits for the program's end, and returns its exit code. No process may be
+// left then.
+func (p *Program) Wait() int {
+	p.t.Helper()
+	p.Eventually("its end", p.Ended)
+	if left := p.Processes(); len(left) > 0 {
+		p.t.Errorf("processes left behind: %v", left)
+	}
+	return p.ProcessState.ExitCode()
+}
+
+// Done waits for the program's end, which must come with that exit code.
+func (p *Program) Done(code int) {
+	p.t.Helper()
+	if got := p.Wait(); got != code {
+		p.t.Errorf("%q: exit code %d, want %d", p.Args[1:], got, code)
+	}
+}
+
+// Eventually waits until something is so.
+func (p *Program) Eventually(what string, ok func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do
+			<-p.ended
+			p.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// Processes returns all that the program has brought forth and that is still
+// there, itself and its guard included, with their command lines.
+func (p *Program) Processes() map[int]string {
+	found := make(map[int]string)
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		environ, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(environ, []byte(p.mark)) {
+			continue // gone, or another's
+		}
+		var pid int
+		_, _ = fmt.Sscanf(file, "/proc/%d/", &pid)
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+	}
+	return found
+}
+
+// Running waits until at least n processes of the program are there.
+func (p *Program) Running(n int) {
+	p.t.Helper()
+	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
+}
+
+// Buffer is what a program has written. It can be read while it is written.
+type Buffer struct {
+	program *Program
+	mu      sync.Mutex
+	text    bytes.Buffer
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Says waits until the program has written text, that often or more often.
+func (b *Buffer) Says(text string, times int) {
+	b.program.t.Helper()
+	b.program.Eventually(fmt.Sprintf("%d times %q", times, text), func() bool { return strings.Count(b.String(), text) >= times })
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Golden compares text with a file, or writes the file under -update.
+func Golden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("differs from %s; if that is right, run with -update. Got:\n%s\nwant:\n%s", file, text, want)
+	}
+}
+
+// WriteFile writes a file for a test, and returns its path.
+func WriteFile(t *testing.T, dir, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
