@@ -33,7 +33,7 @@ func TestSet(t *testing.T) {
 		"not a path":         {[]string{"-set", "template..spec=1"}, exitBad, "not a path"},
 		"no path":            {[]string{"-set", "=1"}, exitBad, "must be field=value"},
 		"no value":           {[]string{"-set", "completions"}, exitBad, "must be field=value"},
-		"not YAML":           {[]string{"-set", "completions=["}, exitBad, "not YAML"},
+		"not YAML":           {[]string{"-set", "completions=["}, exitBad, "not a YAML or JSON document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

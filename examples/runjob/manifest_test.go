@@ -4,57 +4,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-const small = `apiVersion: batch/v1
-kind: Job
-metadata: {name: small}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, command: ["true"]}]}}}
-`
-
-// TestDocuments: what counts as one document.
-func TestDocuments(t *testing.T) {
-	for name, test := range map[string]struct{ text, err string }{
-		"plain":             {small, ""},
-		"byte order mark":   {"\ufeff" + small, ""},
-		"line ends of DOS":  {strings.ReplaceAll(small, "\n", "\r\n"), ""},
-		"markers":           {"# comment\n---\n" + small + "---\n# nothing\n---\n", ""},
-		"marker with text":  {"--- # the Job\n" + small, ""},
-		"end marker":        {small + "...\n", ""},
-		"JSON":              {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"m","command":["true"]}]}}}}`, ""},
-		"flow with comment": {"{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, command: [x]}]}}}} # YAML", ""},
-		"two":               {small + "---\n" + small, "2 documents"},
-		"dashes in a value": {strings.Replace(small, `"true"`, `"--- no marker"`, 1), ""},
-		"line numbers":      {"# a\n---\n# b\n---\na: 1\n b: 2\n", "line 6"},
-		"nothing":           {" \n\n", "empty"},
-		"null":              {"null", "not a Job"},
-		"two JSON values":   {`{} {}`, "2 documents"},
-		"text behind":       {small + "...\nmore", "2 documents"},
-		"many aliases":      {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n", "aliasing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			document, err := parseDocument([]byte(test.text))
-			if err == nil {
-				_, err = decodeManifest(document, nil)
-			}
-			switch {
-			case test.err == "" && err != nil:
-				t.Error(err)
-			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
-				t.Errorf("error %v, want %s", err, test.err)
-			}
-		})
-	}
-}
-
 // TestDecode: what of a manifest is kept, and what is told to be unused.
 func TestDecode(t *testing.T) {
-	document, err := parseDocument([]byte(`
+	found, err := document.Parse([]byte(`
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -83,7 +42,7 @@ status: {failed: 3}
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := decodeManifest(document, nil)
+	m, err := decodeManifest(found, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +96,11 @@ func FuzzManifest(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		document, err := parseDocument(text)
+		found, err := document.Parse(text)
 		if err != nil {
 			return
 		}
-		m, err := decodeManifest(document, nil)
+		m, err := decodeManifest(found, nil)
 		if err != nil {
 			var mistakes jobpolicy.FieldErrors
 			if errors.As(err, &mistakes) {

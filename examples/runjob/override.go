@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
-	"sigs.k8s.io/yaml"
 )
 
 // override is a value that a flag gives to a field of the Job.
@@ -33,24 +33,20 @@ func (o *overrides) Set(text string) error {
 	if !strings.HasPrefix(path, "spec.") {
 		path = "spec." + path
 	}
-	converted, err := yaml.YAMLToJSONStrict([]byte(value))
-	if err != nil {
-		return fmt.Errorf("the value is not YAML: %w", err)
-	}
-	documents, err := jsonDocuments(converted)
-	if err != nil {
+	found, err := document.Parse([]byte(value))
+	if err != nil && !errors.Is(err, document.ErrEmpty) {
 		return err
 	}
-	*o = append(*o, override{path, documents[0]})
+	*o = append(*o, override{path, found})
 	return nil
 }
 
 // apply changes the document of a Job. Objects on the way to a field that it
 // lacks are added.
-func (o overrides) apply(document map[string]any) error {
+func (o overrides) apply(job map[string]any) error {
 	for _, one := range o {
 		steps, err := parsePath(one.path)
-		var at any = document
+		var at any = job
 		for _, step := range steps[:max(len(steps)-1, 0)] {
 			if err == nil {
 				at, err = step.into(at)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
@@ -70,14 +71,14 @@ func TestHelp(t *testing.T) {
 func TestFile(t *testing.T) {
 	_, text, _ := strings.Cut(usage, "FILE is YAML or JSON:")
 	text, _, _ = strings.Cut(text, "Exit codes:")
-	document, err := parseDocument([]byte(text))
+	found, err := document.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c config
-	found := c.read(document)
-	if len(found.errs)+len(found.warnings) > 0 {
-		t.Fatalf("%+v", found)
+	told := c.read(found)
+	if len(told.errs)+len(told.warnings) > 0 {
+		t.Fatalf("%+v", told)
 	}
 	four := 4 * time.Second
 	want := config{
@@ -184,18 +185,18 @@ func FuzzFile(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		document, err := parseDocument(text)
+		found, err := document.Parse(text)
 		if err != nil {
 			return
 		}
 		var c config
-		found := c.read(document)
-		for _, e := range found.errs {
+		told := c.read(found)
+		for _, e := range told.errs {
 			if e.text == "" || e.path == "" && !strings.HasPrefix(e.text, "must be an object") {
 				t.Errorf("error %q", e)
 			}
 		}
-		if len(found.errs) > 0 {
+		if len(told.errs) > 0 {
 			return
 		}
 		if _, err := c.node.Resolve(); err != nil || c.rate < 0 || c.burst < 0 || c.grace < 0 {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/document"
 )
 
 // read adds what a document says. The kubelet's fields and feature gates are read
 // as the kubelet spells them and as KEP-4603 does.
-func (c *config) read(document any) *findings {
+func (c *config) read(whole any) *findings {
 	found := new(findings)
-	if _, ok := document.(map[string]any); !ok {
+	if _, ok := whole.(map[string]any); !ok {
 		value{found: found}.wrong("must be an object, with commands for example")
 		return found
 	}
@@ -28,7 +29,7 @@ func (c *config) read(document any) *findings {
 		maximum, c.node.Max = &v, &d
 	}
 	c.node.AllowMax = true // as in kubelets from 1.35 on
-	value{v: document, found: found}.object(map[string]func(value){
+	value{v: whole, found: found}.object(map[string]func(value){
 		"apiVersion":   func(v value) { v.text() },
 		"kind":         func(v value) { v.text() },
 		"featureGates": c.readGates,
@@ -185,14 +186,14 @@ func (v value) notNegative() time.Duration {
 // readFile adds what a file says. It returns warnings, or an error that names
 // everything that is wrong.
 func (c *config) readFile(file string) ([]string, error) {
-	document, err := readDocument(file)
+	whole, err := document.Read(file)
 	if err != nil {
 		if errors.As(err, new(*fs.PathError)) {
 			return nil, err // it names the file
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	found := c.read(document)
+	found := c.read(whole)
 	for i := range found.warnings {
 		found.warnings[i] = file + ": " + found.warnings[i]
 	}

@@ -1,19 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 // findings is everything that is to say about a document.
@@ -176,61 +170,4 @@ func (v value) duration() (time.Duration, bool) {
 	}
 	v.mustBe(`a duration such as "4s"`)
 	return 0, false
-}
-
-// largestDocument is far more than anyone writes.
-const largestDocument = 3 << 20
-
-// readDocument reads the one document of a YAML or JSON file.
-func readDocument(file string) (any, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, largestDocument+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > largestDocument {
-		return nil, fmt.Errorf("larger than %d bytes", largestDocument)
-	}
-	return parseDocument(text)
-}
-
-// parseDocument returns the one document of a YAML or JSON text.
-func parseDocument(text []byte) (any, error) {
-	if !json.Valid(text) {
-		if hasSecondDocument(text) {
-			return nil, errors.New("more than one document: put all commands into one")
-		}
-		var err error
-		if text, err = yaml.YAMLToJSONStrict(text); err != nil {
-			return nil, fmt.Errorf("neither YAML nor JSON: %w", err)
-		}
-	}
-	var document any
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	err := decoder.Decode(&document)
-	return document, err
-}
-
-// hasSecondDocument reports whether anything stands after a --- line that ends a
-// document.
-func hasSecondDocument(text []byte) bool {
-	begun, ended := false, false
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(line)
-		switch {
-		case bytes.HasPrefix(line, []byte("---")):
-			ended = begun
-		case len(line) > 0 && line[0] != '#':
-			if ended {
-				return true
-			}
-			begun = true
-		}
-	}
-	return false
 }
