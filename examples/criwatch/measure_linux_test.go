@@ -3,7 +3,9 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,46 +19,45 @@ import (
 )
 
 var (
-	measured   = flag.String("measure", "", "numbers of `pods` to measure latency and CPU time at, for example 10,100")
-	measureFor = flag.Duration("measure-for", time.Minute, "how long to count CPU time, for each row")
+	measured   = flag.String("measure", "", "numbers of `pods` to measure CPU time and latency at, for example 10,100")
+	measureFor = flag.Duration("measure-for", 20*time.Second, "how long to count CPU time, for each row")
 )
 
-const measuredExits = 40
+const measuredExits = 100
 
-// TestMeasure prints, for each number of pods, what a second of watching them
-// idle costs, in CPU time of the client and of the runtime, and how late an exit
-// is told: evented and polling.
+// TestMeasure prints, for each number of pods, the CPU time that watching them
+// takes while nothing happens, and how late exits are told: evented and polling.
 func TestMeasure(t *testing.T) {
 	if *measured == "" {
 		t.Skip("measures for minutes: -measure 10,100")
 	}
 	d := newDriver(t)
-	runtimePid := peer(t, d.endpoint)
-	rows := [][]string{strings.Split("pods|mode|client CPU ms/s|runtime CPU ms/s|both|event to line p50 ms|exit to line p50 ms|p99 ms", "|")}
-	row := func(cells ...string) { rows = append(rows, cells) }
-	made := 0
+	table := [][]string{{"pods", "criwatch", "its CPU, ms/min", "containerd's", "shims'", "together", "exit to line, ms: p50", "p99", "event to line: p50", "p99"}}
+	var pods []testPod
 	for text := range strings.SplitSeq(*measured, ",") {
-		pods, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("-measure: %v", err)
+		n, err := strconv.Atoi(text)
+		if err != nil || n < len(pods) {
+			t.Fatalf("-measure %s: must be numbers that grow", *measured)
 		}
-		for ; made < pods; made++ {
-			d.start(d.runPod(), "sleep 1000000")
+		for len(pods) < n {
+			p := d.runPod()
+			d.start(p, "sleep 1000000")
+			pods = append(pods, p)
 		}
 		time.Sleep(5 * time.Second) // what starting left to do
-		none := cpuPerSecond(t, runtimePid)
-		row(text, "nobody watches", "", ms(none[0]), ms(none[0]), "", "", "")
-		for _, mode := range [][]string{{"evented"}, {"polling 1 s", "-poll"}} {
+		table = append(table, slices.Concat([]string{text, "does not run"}, cpuRow(idleCPU(t, d, 0)), make([]string, 4)))
+		for _, mode := range [][]string{{"evented"}, {"evented, `-trust-events`", "-trust-events"}, {"`-poll`, every second", "-poll"}} {
 			c := startChild(t, append([]string{"-endpoint", d.endpoint}, mode[1:]...)...)
-			time.Sleep(5 * time.Second)
-			used := cpuPerSecond(t, c.cmd.Process.Pid, runtimePid)
-			late, after := exitLatencies(d, c)
-			row(text, mode[0], ms(used[0]), ms(used[1]), ms(used[0]+used[1]), ms(quantile(after, .5)), ms(quantile(late, .5)), ms(quantile(late, .99)))
+			time.Sleep(5 * time.Second) // its first lists
+			used := idleCPU(t, d, c.cmd.Process.Pid)
+			whole, own := exitLatencies(d, c, pods)
+			table = append(table, slices.Concat([]string{text, mode[0]}, cpuRow(used),
+				[]string{ms(whole.at(.5)), ms(whole.at(.99)), ms(own.at(.5)), ms(own.at(.99))}))
 			c.end(syscall.SIGINT)
 		}
 	}
-	fmt.Printf("\n%s; load average %s\n\n", time.Now().UTC().Format(time.DateTime), loadAverage(t))
-	for i, cells := range rows {
+	fmt.Printf("\n%s, %d exits and %v of idleness a row, load average %s\n\n", time.Now().UTC().Format(time.DateTime), measuredExits, *measureFor, loadAverage(t))
+	for i, cells := range table {
 		fmt.Println("| " + strings.Join(cells, " | ") + " |")
 		if i == 0 {
 			fmt.Println(strings.Repeat("|---", len(cells)) + "|")
@@ -69,61 +70,80 @@ func ms(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", milliseconds(d))
+	return fmt.Sprintf("%.1f", milliseconds(d))
 }
 
-// peer returns the process that serves a unix socket.
-func peer(t *testing.T, endpoint string) int {
+// A cpuTime is what the client, containerd and its shims have used.
+type cpuTime [3]time.Duration
+
+// idleCPU returns the CPU time that the client, of which 0 is none, and the
+// runtime use in a minute.
+func idleCPU(t *testing.T, d *driver, client int) (perMinute cpuTime) {
 	t.Helper()
+	daemon, shims := runtimeProcesses(t, d.endpoint)
+	now := func() (c cpuTime) {
+		if client != 0 {
+			c[0] = cpu(t, client)
+		}
+		c[1] = cpu(t, daemon)
+		for _, pid := range shims {
+			c[2] += cpu(t, pid)
+		}
+		return c
+	}
+	begun, before := time.Now(), now()
+	time.Sleep(*measureFor)
+	after, minutes := now(), time.Since(begun).Minutes()
+	for i := range perMinute {
+		perMinute[i] = time.Duration(float64(after[i]-before[i]) / minutes)
+	}
+	return perMinute
+}
+
+func cpuRow(c cpuTime) []string {
+	return []string{ms(c[0]), ms(c[1]), ms(c[2]), ms(c[0] + c[1] + c[2])}
+}
+
+// cpu returns the CPU time that a process has used so far, by the kernel's clock
+// of it (clock_getcpuclockid(3)).
+func cpu(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	const allThreads = 2 // CPUCLOCK_SCHED
+	var used unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|allThreads), &used); err != nil {
+		t.Fatalf("CPU time of process %d: %v", pid, err)
+	}
+	return time.Duration(used.Nano())
+}
+
+// runtimeProcesses returns the process that serves a unix socket, and those that
+// have the socket as an argument: containerd's shims.
+func runtimeProcesses(t *testing.T, endpoint string) (daemon int, shims []int) {
+	t.Helper()
+	socket := strings.TrimPrefix(endpoint, "unix://")
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: strings.TrimPrefix(endpoint, "unix://")}); err != nil {
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: socket}); err != nil {
 		t.Fatal(err)
 	}
 	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int(who.Pid)
-}
-
-// cpuPerSecond returns the CPU time that each process uses in a second.
-func cpuPerSecond(t *testing.T, pids ...int) []time.Duration {
-	t.Helper()
-	begun := time.Now()
-	used := make([]time.Duration, len(pids))
-	for i, pid := range pids {
-		used[i] = -cpu(t, pid)
-	}
-	time.Sleep(*measureFor)
-	for i, pid := range pids {
-		used[i] = time.Duration(float64(used[i]+cpu(t, pid)) / time.Since(begun).Seconds())
-	}
-	return used
-}
-
-// cpu returns the CPU time that the threads of a process have used so far.
-func cpu(t *testing.T, pid int) (sum time.Duration) {
-	t.Helper()
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, thread := range threads {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, thread.Name()))
-		if err != nil {
-			t.Fatal(err)
+	for _, path := range all {
+		line, _ := os.ReadFile(path) // it may have ended
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && slices.Contains(strings.Split(string(line), "\x00"), socket) {
+			shims = append(shims, pid)
 		}
-		n, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += time.Duration(n)
 	}
-	return sum
+	return int(who.Pid), shims
 }
 
 func loadAverage(t *testing.T) string {
@@ -134,28 +154,35 @@ func loadAverage(t *testing.T) string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// exitLatencies lets containers exit one after the other and returns how long
-// after the exit, and how long after the runtime knew of it, each was told.
-func exitLatencies(d *driver, c *child) (late, after []time.Duration) {
-	p := d.runPod()
-	defer d.removePod(p.id)
-	for i := range measuredExits {
-		id := d.start(p, fmt.Sprintf("sleep 1.%d", i%10)) // at any point of the poll period
-		d.eventually("the exit is told", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
-		l := c.of(id, pleg.ContainerDied)[0]
-		late = append(late, time.Duration(*l.Latency*float64(time.Second)))
-		if l.Since != nil {
-			after = append(after, time.Duration(*l.Since*float64(time.Second)))
+// exitLatencies kills containers one after the other, at any point of the poll
+// period, one in each pod at a time. It returns how long after that the line
+// about each was read, and how long after the runtime's event of it, if there is
+// one, the line was made.
+func exitLatencies(d *driver, c *child, pods []testPod) (whole, own latencies) {
+	for done := 0; done < measuredExits; {
+		var ids []string
+		var pids []int
+		for _, p := range pods[:min(len(pods), measuredExits-done)] {
+			id := d.start(p, "sleep 1000000")
+			ids, pids = append(ids, id), append(pids, d.containerPid(id))
 		}
-		d.remove(id)
+		done += len(ids)
+		d.eventually("the starts are told", func() bool { return c.told(pleg.ContainerStarted, ids) })
+		killed := make([]time.Time, len(ids))
+		for i, pid := range pids {
+			time.Sleep(rand.N(150 * time.Millisecond))
+			killed[i] = time.Now()
+			kill(d.t, pid)
+		}
+		d.eventually("the exits are told", func() bool { return c.told(pleg.ContainerDied, ids) })
+		for i, id := range ids {
+			l := c.of(id, pleg.ContainerDied)[0]
+			whole.add(l.read.Sub(killed[i]))
+			if l.Since != nil {
+				own.add(time.Duration(*l.Since * float64(time.Second)))
+			}
+			d.remove(id)
+		}
 	}
-	return late, after
-}
-
-func quantile(list []time.Duration, q float64) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
-	slices.Sort(list)
-	return list[int(q*float64(len(list)-1))]
+	return whole, own
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -120,7 +121,13 @@ type child struct {
 	done chan struct{} // closed when the output has ended
 
 	mu    sync.Mutex
-	lines []jsonLine
+	lines []childLine
+}
+
+// A childLine is a line and when it was read.
+type childLine struct {
+	jsonLine
+	read time.Time
 }
 
 func startChild(t testing.TB, args ...string) *child {
@@ -139,8 +146,8 @@ func startChild(t testing.TB, args ...string) *child {
 	go func() {
 		defer close(c.done)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			var l jsonLine
-			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			l := childLine{read: time.Now()}
+			if err := json.Unmarshal(lines.Bytes(), &l.jsonLine); err != nil {
 				t.Errorf("%q: %v", lines.Text(), err)
 			}
 			c.mu.Lock()
@@ -152,7 +159,7 @@ func startChild(t testing.TB, args ...string) *child {
 }
 
 // of returns the lines of an event of a container.
-func (c *child) of(container string, event pleg.EventType) (list []jsonLine) {
+func (c *child) of(container string, event pleg.EventType) (list []childLine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.lines {
@@ -161,6 +168,11 @@ func (c *child) of(container string, event pleg.EventType) (list []jsonLine) {
 		}
 	}
 	return list
+}
+
+// told reports whether an event of each of the containers was.
+func (c *child) told(event pleg.EventType, containers []string) bool {
+	return !slices.ContainsFunc(containers, func(id string) bool { return len(c.of(id, event)) == 0 })
 }
 
 // end sends a signal and returns how the process ended, in words.
