@@ -75,25 +75,42 @@ func TestNoRuntime(t *testing.T) {
 	}
 }
 
-// The whole program, its text and its end after -for.
+// The whole program and its text, until it is interrupted.
 func TestProgram(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	f.start("a", "a1")
 	f.exit("a1", 137)
-	var out, errs bytes.Buffer
-	if code := criwatch(t.Context(), []string{"-endpoint", f.socket, "-for", "700ms", "-stats", "400ms", "-poll"}, &out, &errs, false); code != exitEnded {
+	var out, errs logBuffer
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-stats", "10ms", "-poll"}, &out, &errs, false)
+	}()
+	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale writes refused"} {
+		soon(t, "it prints "+want, func() bool { return out.count(want) > 0 })
+	}
+	interrupt()
+	if code := <-ended; code != exitEnded {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "  at the end\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale writes refused"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
+	if out.count("  at the end\n") != 1 {
+		t.Errorf("the counters at the end are not once in\n%s", &out)
 	}
 	for _, want := range []string{"level=INFO msg=watching", "fake 1"} {
-		if !strings.Contains(errs.String(), want) {
+		if errs.count(want) == 0 {
 			t.Errorf("no %q in\n%s", want, &errs)
 		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	f := newFake(t)
+	var out, errs bytes.Buffer
+	begun := time.Now()
+	code := criwatch(t.Context(), []string{"-endpoint", f.socket, "-for", "50ms"}, &out, &errs, false)
+	if took := time.Since(begun); code != exitEnded || took < 50*time.Millisecond || !strings.Contains(out.String(), "  at the end\n") {
+		t.Errorf("exit code %d after %v\n%s%s", code, took, &out, &errs)
 	}
 }
 
