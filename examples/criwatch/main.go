@@ -28,7 +28,7 @@ listed every -relist-period. It comes back by itself when the runtime was
 restarted.
 
 Events and, at the end, the counters go to standard output; troubles with the
-runtime to standard error. SIGINT or SIGTERM ends it.
+runtime to standard error. SIGINT or SIGTERM ends it; a second one, at once.
 
 Exit codes: 0 ended by a signal or by -for, 1 no runtime answers at the start or
 the output cannot be written, 2 a flag is wrong.
@@ -48,7 +48,7 @@ const defaultEndpoint = "unix:///run/containerd/containerd.sock"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it where it stands, its output stuck
 	colour := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, colour))
 }

@@ -109,7 +109,7 @@ func TestLimit(t *testing.T) {
 	var out, errs bytes.Buffer
 	begun := time.Now()
 	code := criwatch(t.Context(), []string{"-endpoint", f.socket, "-for", "50ms"}, &out, &errs, false)
-	if took := time.Since(begun); code != exitEnded || took < 50*time.Millisecond || !strings.Contains(out.String(), "  at the end\n") {
+	if took := time.Since(begun); code != exitEnded || took < 50*time.Millisecond || !strings.Contains(out.String(), "  at the end") {
 		t.Errorf("exit code %d after %v\n%s%s", code, took, &out, &errs)
 	}
 }
