@@ -103,7 +103,7 @@ func (s Set) Union(t Set) Set {
 // unionRuns returns the union of s, a bitmap, with runs, which may end far
 // behind it.
 func (s Set) unionRuns(runs []run) Set {
-	words, ok := s.grown(runs[len(runs)-1].last)
+	words, ok := grown(s.words, runs[len(runs)-1].last)
 	if !ok {
 		return ofRuns(unionRuns(runsOf(s.words), runs))
 	}
@@ -211,15 +211,20 @@ func (s Set) With(indexes ...int) Set {
 	if s.words == nil {
 		return s.Union(Of(indexes...))
 	}
-	words, ok := s.grown(index(slices.Max(indexes)))
-	if !ok {
-		return s.Union(Of(indexes...))
-	}
-	n := s.count()
-	for _, i := range indexes {
-		w := &words[index(i)/64]
-		n += uint32(^*w >> (uint(i) % 64) & 1)
-		*w |= 1 << (uint(i) % 64)
+	words, n := slices.Clone(s.words), s.count()
+	for k, i := range indexes {
+		w := uint(i) / 64
+		if w >= uint(len(words)) {
+			index(i) // panics if it is none
+			longer, ok := grown(words, index(slices.Max(indexes[k:])))
+			if !ok {
+				return ofWords(words, n).Union(Of(indexes[k:]...))
+			}
+			words = longer
+		}
+		old := words[w]
+		words[w] = old | 1<<(uint(i)%64)
+		n += uint32(^old >> (uint(i) % 64) & 1)
 	}
 	return ofWords(words, n)
 }

@@ -32,18 +32,24 @@ const blockLen = 256
 
 // Add adds i and reports whether it was new. It panics if i is outside
 // 0..MaxIndex, as an index expression would.
-func (b *Builder) Add(i int) bool {
-	if w := uint(i) / 64; w < uint(len(b.words)) {
-		old := b.words[w]
-		b.words[w] = old | 1<<(uint(i)%64)
-		isNew := old>>(uint(i)%64)&1 == 0
-		if isNew {
-			b.n++
-		}
-		return isNew
+func (b *Builder) Add(i int) bool { return add(b, i, (*Builder).addOne) }
+
+// add adds i to the bitmap or else calls other. The call through a parameter is
+// what lets the compiler inline Add, which nearly halves its time.
+func add(b *Builder, i int, other func(*Builder, int) bool) bool {
+	w, bit := uint(i)/64, uint64(1)<<(uint(i)%64)
+	if w >= uint(len(b.words)) {
+		return other(b, i)
 	}
-	return b.addRun(run{index(i), index(i)}) > 0
+	isNew := b.words[w]&bit == 0
+	if isNew {
+		b.words[w] |= bit
+		b.n++
+	}
+	return isNew
 }
+
+func (b *Builder) addOne(i int) bool { return b.addRun(run{index(i), index(i)}) > 0 }
 
 // AddRange adds the indexes first to last, both included; nothing if
 // last < first. It panics if one is outside 0..MaxIndex.

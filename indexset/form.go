@@ -49,17 +49,17 @@ func (s Set) or(words []uint64, n uint32) Set {
 	return ofWords(words, n)
 }
 
-// grown returns a copy of s, a bitmap, that goes up to index last or further;
-// ok is false if that is not worth its memory.
-func (s Set) grown(last uint32) (words []uint64, ok bool) {
+// grown returns a copy of words that goes up to index last or further; ok is
+// false if that is not worth its memory.
+func grown(words []uint64, last uint32) (longer []uint64, ok bool) {
 	k := wordsFor(last)
-	if k <= len(s.words) {
-		return slices.Clone(s.words), true
+	if k <= len(words) {
+		return slices.Clone(words), true
 	}
-	if !hasRuns(s.words, k/keepWords) {
+	if !hasRuns(words, k/keepWords) {
 		return nil, false
 	}
-	words = make([]uint64, k)
-	copy(words, s.words)
-	return words, true
+	longer = make([]uint64, k)
+	copy(longer, words)
+	return longer, true
 }

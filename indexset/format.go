@@ -205,8 +205,13 @@ func (p *printer) put(b []byte, n int, i uint32, sep byte) int {
 	return n + 3
 }
 
-// turn goes to the century of i.
+// turn goes to the century of i, which is most often the next one.
 func (p *printer) turn(i uint32) {
+	if shift := 8 * uint(p.width-1); p.width > 0 && i-p.base < 200 && p.prefix>>shift != '9' {
+		p.base += 100
+		p.prefix += 1 << shift
+		return
+	}
 	century := uint64(i / 100)
 	p.base = 100 * uint32(century)
 	// Cut the number into fours of digits, those into pairs, and those into

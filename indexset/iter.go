@@ -82,11 +82,15 @@ func (s Set) AppendAbsent(dst []int, n, limit int) []int {
 		if left := top - uint32(64*k); left < 64 {
 			absent &= 1<<left - 1
 		}
-		dst = slices.Grow(dst, min(n, bits.OnesCount64(absent)))
-		for ; absent != 0 && n > 0; absent &= absent - 1 {
-			dst = append(dst, 64*k+bits.TrailingZeros64(absent))
-			n--
+		found := min(n, bits.OnesCount64(absent))
+		dst = slices.Grow(dst, found)
+		part := dst[len(dst) : len(dst)+found]
+		for j := range part {
+			part[j] = 64*k + bits.TrailingZeros64(absent)
+			absent &= absent - 1
 		}
+		dst = dst[:len(dst)+found]
+		n -= found
 	}
 	if n <= 0 {
 		return dst

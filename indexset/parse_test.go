@@ -89,6 +89,9 @@ var rejected = []struct {
 	{text: "100-105,2:0-300,400", offset: 8, item: "2:0-300", reason: `':' is not a digit`, lenient: "100-105,400", report: Report{Skipped: 1}},
 	{text: "100-105,200-30:,400", offset: 8, item: "200-30:", reason: `':' is not a digit`, lenient: "100-105,400", report: Report{Skipped: 1}},
 	{text: "123456789,1x3456799,2x3456799", offset: 10, item: "1x3456799", reason: `'x' is not a digit`, lenient: "123456789", report: Report{Skipped: 2}},
+	{text: "123456000-123456789,123456800-12x456810,3", offset: 20, item: "123456800-12x456810", reason: `'x' is not a digit`, lenient: "3,123456000-123456789", report: Report{Skipped: 1, Reordered: 1}},
+	{text: "2147483600-2147483610,2147483640-2147483648,x", offset: 22, item: "2147483640-2147483648", reason: reasonLarge, lenient: "2147483600-2147483610", report: Report{Skipped: 2}},
+	{text: "2147483600-2147483610,2147483650-2147483660,x", offset: 22, item: "2147483650-2147483660", reason: reasonLarge, lenient: "2147483600-2147483610", report: Report{Skipped: 2}},
 	{text: "10,12,70-80,60", offset: 12, item: "60", reason: reasonOrder, lenient: "10,12,60,70-80", report: Report{Reordered: 1}},
 	{text: "100,102,104,0106,108", offset: 12, item: "0106", reason: reasonZeros, lenient: "100,102,104,106,108", quiet: true},
 	{text: "100,102,104,006,108", offset: 12, item: "006", reason: reasonZeros, lenient: "6,100,102,104,108", report: Report{Reordered: 1}},
@@ -145,7 +148,9 @@ func TestAccepted(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "0": "0", "0-1": "0,1", "0,1,2": "0-2", "1-3,4": "1-4", "1-3,4-6": "1-6", "0-1,2-3,5": "0-3,5",
 		"2147483647": "2147483647", "0-2147483647": "0-2147483647", "2147483646,2147483647": "2147483646,2147483647",
-		"9,10,99,100,101,1000000": "9,10,99-101,1000000",
+		"9,10,99,100,101,1000000":                           "9,10,99-101,1000000",
+		"123456000-123456789,223456800-223456900,323456789": "123456000-123456789,223456800-223456900,323456789",
+		"123456000-123456789,123456800-223456900,323456789": "123456000-123456789,123456800-223456900,323456789",
 	} {
 		s, err := Parse(text)
 		if err != nil || s.String() != want || s.valid() != nil {
@@ -271,10 +276,11 @@ func TestParseAnyText(t *testing.T) {
 func TestParseDamagedText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.SampledFrom([]int{0, 5, 95, 990, 9990, 99990, 999990, 9999990, 99999990, 1999999990, MaxIndex - 2000}).Draw(t, "start")
+		gaps := rapid.SampledFrom([][]int{{1, 2, 2, 3, 10, 100}, {2, 3000, 4000000}}).Draw(t, "gaps")
 		var b Builder
 		i := start
 		for range rapid.IntRange(1, 40).Draw(t, "runs") {
-			i += rapid.SampledFrom([]int{1, 2, 2, 3, 10, 100}).Draw(t, "gap")
+			i += rapid.SampledFrom(gaps).Draw(t, "gap")
 			length := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 90}).Draw(t, "length")
 			b.AddRange(min(i, MaxIndex), min(i+length-1, MaxIndex))
 			i += min(length, MaxIndex-i)
@@ -304,6 +310,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("0-89,100-189,200-289,1000-1089,1100-1189,1200-1289,1301,99999-100001,1000000-1000007,1000100-1000200")
 	f.Add("8,9,10,11,98,99,100,102,104,998,1000,9998,10000,10002,99998,100000,9999998,10000000,10000002,2147483646")
 	f.Add("123456789-123456999,1234567890-1234567899,2147483640-2147483647")
+	f.Add("99999000-99999100,99999900-99999999,100000000-100000009,109999990-110000009,110000100-110000200")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, read := range []func(){func() { Parse(text) }, func() { ParseLenient(text) }} {
 			if roughlyAllocated(read) > bound(text) && allocated(read) > bound(text) {

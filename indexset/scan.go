@@ -75,10 +75,9 @@ func (s *scanner) scan() bool {
 			return false
 		}
 		switch {
-		case width > longNumber:
 		case first < i:
-			at, least = s.ranges(at, width, least)
-		case s.words != nil && width >= 2:
+			at, least = s.ranges(at, width, i)
+		case s.words != nil && width >= 2 && width <= longNumber:
 			at, least = s.century(at, width, i)
 		}
 	}
@@ -163,22 +162,37 @@ func value(x uint64) uint32 {
 }
 
 // ranges reads on from at while there are ranges of numbers that have as many
-// digits as the one before, with a comma behind. It returns where it stops and
+// digits as i, which stands before, with a comma behind; of long numbers, all
+// but the last digits must be those of i, too. It returns where it stops and
 // what the next number must be at least.
-func (s *scanner) ranges(at, width int, least uint32) (int, uint32) {
-	mine := lastBytes(width)
+func (s *scanner) ranges(at, width int, i uint32) (next int, least uint32) {
+	least = i + 1
+	if at < 16 {
+		return at, least
+	}
+	mine := lastBytes(min(width, longNumber))
+	same, base := uint64(0), uint32(0)
+	if width > longNumber {
+		same, base = ^uint64(0)<<(64-8*(width-longNumber)), i-i%10000000
+	}
+	like := load(s.text, at-8)
 	for {
 		mid := at + width + 1
 		e := mid + width + 1
-		if e > len(s.text) || mid < 8 {
+		if e > len(s.text) {
 			return at, least
 		}
 		x := (load(s.text, mid) ^ likeNumber ^ 1<<56) & mine // '-' is ','^1
 		y := (load(s.text, e) ^ likeNumber) & mine
-		if (x+overflow|x|(y+overflow)|y)&(noNumber|1<<56) != 0 {
+		wrong := (x + overflow | x | (y + overflow) | y) & (noNumber | 1<<56)
+		if same != 0 {
+			wrong |= (load(s.text, mid-8) ^ like | load(s.text, e-8) ^ like) & same
+		}
+		if wrong != 0 {
 			return at, least
 		}
-		r := run{value(x), value(y)}
+		// If r ends above MaxIndex, no number behind the comma is large enough.
+		r := run{base + value(x), base + value(y)}
 		if r.first < least || r.last <= r.first || !s.add(r) {
 			return at, least
 		}
