@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"image/png"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden tables")
+func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 // The tables of whole runs, as in testdata.
 func TestTables(t *testing.T) {
@@ -36,19 +36,7 @@ func TestTables(t *testing.T) {
 			if code := crashcurve(tt.args, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
 				t.Fatalf("exit code %d: %s", code, &stderr)
 			}
-			file := filepath.Join("testdata", tt.golden+".txt")
-			if *update {
-				if err := os.WriteFile(file, stdout.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := stdout.String(); got != string(want) {
-				t.Errorf("%s differs; if that is right, run with -update. Got:\n%s", file, got)
-			}
+			programtest.Golden(t, filepath.Join("testdata", tt.golden+".txt"), stdout.String())
 		})
 	}
 }
@@ -123,16 +111,12 @@ func TestUnwritable(t *testing.T) {
 // The program as a user starts it, and the files it writes.
 func TestPictures(t *testing.T) {
 	folder := t.TempDir()
-	program := filepath.Join(folder, "crashcurve")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	draw := func(name string, args ...string) []byte {
 		t.Helper()
 		file := filepath.Join(folder, name)
-		if out, err := exec.Command(program, append(args, "-o", file)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		p := programtest.New(t, append(args, "-o", file)...)
+		p.Start()
+		p.Done(exitOK)
 		picture, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

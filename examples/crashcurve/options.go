@@ -53,7 +53,7 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	flags.IntVar(&raw.requests, "requests", 5, "API requests per restart, a `number`")
 	flags.DurationVar(&raw.until, "until", 30*minute, "`length` of time to look at")
 	flags.StringVar(&raw.windows, "windows", "", "`ends` of the tables' rows, such as 10s,30s,5m (default: some up to -until)")
-	flags.StringVar(&raw.log, "log", "", "axes with a logarithmic scale: x, y, xy or none (default: as the counts need)")
+	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none (default: as the counts need)")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(help, usage, presetNames())

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -41,22 +39,24 @@ func decodeManifest(found any, set overrides) (*manifest, error) {
 	if err := set.apply(object); err != nil {
 		return nil, err
 	}
-	var f fitter
+	var unused []string
 	if object["status"] != nil {
-		f.ignored = append(f.ignored, "status")
+		unused = append(unused, "status")
 		delete(object, "status")
 	}
-	fitted, err := json.Marshal(f.fit(object, reflect.TypeFor[jobpolicy.Job](), ""))
+	m := &manifest{job: new(jobpolicy.Job)}
+	mistakes, unknown, err := document.Fit(object, m.job)
 	if err != nil {
 		return nil, err
 	}
-	m := &manifest{job: new(jobpolicy.Job)}
-	if err := json.Unmarshal(fitted, m.job); err != nil {
-		return nil, err
+	var errs jobpolicy.FieldErrors
+	for _, e := range mistakes {
+		errs = append(errs, jobpolicy.FieldError{Field: e.Path, Type: jobpolicy.Invalid, Value: e.Value, Detail: e.Detail})
 	}
-	m.fields, m.ignored = readFieldRefs(object, f.ignored)
+	unused = append(unused, unknown...)
+	m.fields, m.ignored = readFieldRefs(object, unused)
 	m.job.Spec.Default()
-	if errs := m.check(slices.Concat(f.errs, set.unused(f.ignored))); len(errs) > 0 {
+	if errs := m.check(slices.Concat(errs, set.unused(unused))); len(errs) > 0 {
 		return nil, errs
 	}
 	m.adopt()

@@ -59,8 +59,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.BoolVar(&o.explain, "explain", false, "tell for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "run nothing, but tell what is valid and surely not meant, and the worst that can happen")
 	flags.StringVar(&o.state, "state", "", "`folder` that keeps all that is needed to go on after this program was ended")
-	flags.Var(&o.set, "set", "override a field of the Job's spec, as maxFailedIndexes=5; can be given again")
-	flags.Var(&o.disruptions, "disrupt", "disrupt the pod of an index after a delay, as a drained node would, as 3@500ms; can be given again")
+	flags.Var(&o.set, "set", "`field=value` that overrides a field of the Job's spec, as maxFailedIndexes=5; can be given again")
+	flags.Var(&o.disruptions, "disrupt", "`index@delay` after which the pod of the index is disrupted, as by a drained node: 3@500ms; can be given again")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

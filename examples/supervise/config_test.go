@@ -69,15 +69,15 @@ func TestHelp(t *testing.T) {
 
 // The file of the help text, in full.
 func TestFile(t *testing.T) {
-	_, text, _ := strings.Cut(usage, "FILE is YAML or JSON:")
+	_, text, _ := strings.Cut(usage, "is YAML or JSON:")
 	text, _, _ = strings.Cut(text, "Exit codes:")
 	found, err := document.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c config
-	told := c.read(found)
-	if len(told.errs)+len(told.warnings) > 0 {
+	told, err := c.read(found)
+	if err != nil || len(told.mistakes)+len(told.unknown) > 0 {
 		t.Fatalf("%+v", told)
 	}
 	four := 4 * time.Second
@@ -190,13 +190,16 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		var c config
-		told := c.read(found)
-		for _, e := range told.errs {
-			if e.text == "" || e.path == "" && !strings.HasPrefix(e.text, "must be an object") {
-				t.Errorf("error %q", e)
+		told, err := c.read(found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range told.mistakes {
+			if m.Detail == "" || m.Path == "" && !strings.HasPrefix(m.Detail, "must be an object") {
+				t.Errorf("mistake %q", m)
 			}
 		}
-		if len(told.errs) > 0 {
+		if len(told.mistakes) > 0 {
 			return
 		}
 		if _, err := c.node.Resolve(); err != nil || c.rate < 0 || c.burst < 0 || c.grace < 0 {

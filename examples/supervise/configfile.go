@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -13,196 +12,195 @@ import (
 	"github.com/restartkit/restart/examples/internal/document"
 )
 
-// read adds what a document says. The kubelet's fields and feature gates are read
-// as the kubelet spells them and as KEP-4603 does.
-func (c *config) read(whole any) *findings {
-	found := new(findings)
-	if _, ok := whole.(map[string]any); !ok {
-		value{found: found}.wrong("must be an object, with commands for example")
-		return found
-	}
-	var maximum *value // where the node's is given
-	setMax := func(v value, d time.Duration) {
-		if maximum != nil {
-			v.wrong("the maximum is given as %s too", maximum.path)
-		}
-		maximum, c.node.Max = &v, &d
-	}
-	c.node.AllowMax = true // as in kubelets from 1.35 on
-	value{v: whole, found: found}.object(map[string]func(value){
-		"apiVersion":   func(v value) { v.text() },
-		"kind":         func(v value) { v.text() },
-		"featureGates": c.readGates,
-		"crashLoopBackOff": func(v value) {
-			v.object(map[string]func(value){"maxContainerRestartPeriod": func(v value) {
-				if d, ok := v.duration(); ok {
-					setMax(v, d)
-				}
-			}})
-		},
-		"crashloopbackoff": func(v value) {
-			v.object(map[string]func(value){"maxSeconds": func(v value) {
-				if n, ok := v.integer(); ok {
-					setMax(v, time.Duration(n)*time.Second)
-				}
-			}})
-		},
-		"rate":     func(v value) { c.rate = v.positive() },
-		"burst":    func(v value) { c.burst = v.atLeast(1) },
-		"grace":    func(v value) { c.grace = v.notNegative() },
-		"commands": func(v value) { v.each(c.readCommand) },
-	})
-	if maximum != nil && c.node.AllowMax && !inRange(*c.node.Max) {
-		maximum.wrong("is %v, must be in [1s, 300s]", *c.node.Max)
-	}
-	return found
+// configFile is the file of -f. The kubelet's fields and feature gates are read as
+// the kubelet spells them and as KEP-4603 does.
+type configFile struct {
+	APIVersion   string `json:"apiVersion"`
+	Kind         string `json:"kind"`
+	FeatureGates struct {
+		Reduce    *bool `json:"ReduceDefaultCrashLoopBackOffDecay"`
+		ReduceKEP *bool `json:"ReduceDefaultCrashLoopBackoffDecay"`
+		Max       *bool `json:"KubeletCrashLoopBackOffMax"`
+		MaxKEP    *bool `json:"EnableKubeletCrashLoopBackoffMax"`
+	} `json:"featureGates"`
+	CrashLoopBackOff struct {
+		Max *document.Duration `json:"maxContainerRestartPeriod"`
+	} `json:"crashLoopBackOff"`
+	CrashLoopBackOffKEP struct {
+		MaxSeconds *int32 `json:"maxSeconds"`
+	} `json:"crashloopbackoff"`
+	Rate     *float64           `json:"rate"`
+	Burst    *int32             `json:"burst"`
+	Grace    *document.Duration `json:"grace"`
+	Commands []commandFields    `json:"commands"`
 }
 
-func (c *config) readGates(v value) {
-	reduce := func(v value) { c.node.ReduceDefault, _ = v.boolean() }
-	allow := func(v value) { c.node.AllowMax, _ = v.boolean() }
-	v.object(map[string]func(value){
-		"ReduceDefaultCrashLoopBackOffDecay": reduce,
-		"ReduceDefaultCrashLoopBackoffDecay": reduce,
-		"KubeletCrashLoopBackOffMax":         allow,
-		"EnableKubeletCrashLoopBackoffMax":   allow,
-	})
+// commandFields are those of a container, and a curve.
+type commandFields struct {
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	Args    []string `json:"args"`
+	Env     []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
+	WorkingDir string `json:"workingDir"`
+	backoff.ContainerPolicy
+	Curve *struct {
+		Initial    document.Duration  `json:"initial"`
+		Max        document.Duration  `json:"max"`
+		ResetAfter *document.Duration `json:"resetAfter"`
+		Factor     float64            `json:"factor"`
+		Jitter     float64            `json:"jitter"`
+		Free       int32              `json:"free"`
+	} `json:"curve"`
 }
 
-// readCommand reads an element of commands; its fields are those of a container.
-func (c *config) readCommand(v value) {
-	var cmd command
-	var program, args []string
-	v.object(map[string]func(value){
-		"name":               func(v value) { cmd.name, _ = v.text() },
-		"command":            func(v value) { program = v.texts() },
-		"args":               func(v value) { args = v.texts() },
-		"env":                func(v value) { v.each(cmd.readVariable) },
-		"workingDir":         func(v value) { cmd.dir, _ = v.text() },
-		"restartPolicy":      func(v value) { s, _ := v.text(); cmd.policy.RestartPolicy = backoff.RestartPolicy(s) },
-		"restartPolicyRules": func(v value) { v.each(cmd.readRule) },
-		"curve":              cmd.readCurve,
-	})
-	switch name := v.field("name"); {
-	case !validName(cmd.name):
-		name.invalid("is %q, must be 1 to %d letters, digits, hyphens, dots and underscores", cmd.name, longestName)
-	case slices.ContainsFunc(c.commands, func(other command) bool { return other.name == cmd.name }):
-		name.wrong("is %q, which another command has too", cmd.name)
+// findings is everything that is to say about a document.
+type findings struct {
+	mistakes []document.Mistake
+	unknown  []string // fields
+}
+
+// add adds a mistake, unless the value could not even be read.
+func (f *findings) add(path string, value any, detail string) {
+	if !slices.ContainsFunc(f.mistakes, func(m document.Mistake) bool { return m.Covers(path) }) {
+		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Value: value, Detail: detail})
 	}
-	if len(program) == 0 || program[0] == "" {
-		v.field("command").invalid("must name a program")
-	}
-	v.invalidFields(cmd.policy.Validate())
-	cmd.args = slices.Concat(program, args)
-	c.commands = append(c.commands, cmd)
 }
 
-func (c *command) readVariable(v value) {
-	var name, text string
-	v.object(map[string]func(value){
-		"name":  func(v value) { name, _ = v.text() },
-		"value": func(v value) { text, _ = v.text() },
-	})
-	if name == "" || strings.Contains(name, "=") {
-		v.field("name").invalid("is %q, must be the name of a variable", name)
-	}
-	c.env = append(c.env, name+"="+text)
-}
-
-func (c *command) readRule(v value) {
-	var r backoff.Rule
-	v.object(map[string]func(value){
-		"action": func(v value) { s, _ := v.text(); r.Action = backoff.Action(s) },
-		"exitCodes": func(v value) {
-			r.ExitCodes = new(backoff.ExitCodes)
-			v.object(map[string]func(value){
-				"operator": func(v value) { s, _ := v.text(); r.ExitCodes.Operator = backoff.Operator(s) },
-				"values": func(v value) {
-					v.each(func(v value) {
-						n, _ := v.integer()
-						r.ExitCodes.Values = append(r.ExitCodes.Values, n)
-					})
-				},
-			})
-		},
-	})
-	c.policy.Rules = append(c.policy.Rules, r)
-}
-
-// readCurve reads a curve of the command's own. A run of ten minutes starts it
-// over unless it says otherwise, as everywhere in a kubelet.
-func (c *command) readCurve(v value) {
-	p := backoff.Policy{ResetAfter: backoff.CrashLoop().ResetAfter}
-	v.object(map[string]func(value){
-		"initial":    func(v value) { p.Initial, _ = v.duration() },
-		"max":        func(v value) { p.Max, _ = v.duration() },
-		"resetAfter": func(v value) { p.ResetAfter, _ = v.duration() },
-		"factor":     func(v value) { p.Factor, _ = v.number() },
-		"jitter":     func(v value) { p.Jitter, _ = v.number() },
-		"free":       func(v value) { n, _ := v.integer(); p.Free = int(n) },
-	})
-	v.invalidFields(p.Validate())
-	c.curve = &p
-}
-
-// invalidFields reports the parts of a validation's error, each of which begins,
-// after the name of the function that found it, with the path of a field.
-func (v value) invalidFields(err error) {
+// addAll adds the parts of a validation's error, each of which begins, after the
+// name of the function that found it, with the path of a field of what is at path.
+func (f *findings) addAll(path string, err error) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return
 	}
 	for _, err := range joined.Unwrap() {
 		_, text, _ := strings.Cut(err.Error(), "(): ")
-		path, reason, _ := strings.Cut(text, " ")
-		v.field(strings.ToLower(path[:1])+path[1:]).invalid("%s", reason)
+		field, reason, _ := strings.Cut(text, " ")
+		f.add(path+"."+strings.ToLower(field[:1])+field[1:], nil, reason)
 	}
-}
-
-func (v value) positive() float64 {
-	n, ok := v.number()
-	if ok && !(n > 0 && n <= math.MaxFloat64) {
-		v.wrong("is %v, must be above 0", v.v)
-	}
-	return n
-}
-
-func (v value) atLeast(least int) int {
-	n, ok := v.integer()
-	if ok && int(n) < least {
-		v.wrong("is %d, must be at least %d", n, least)
-	}
-	return int(n)
-}
-
-func (v value) notNegative() time.Duration {
-	d, ok := v.duration()
-	if ok && d < 0 {
-		v.wrong("is %v, must not be below 0", d)
-	}
-	return d
 }
 
 // readFile adds what a file says. It returns warnings, or an error that names
 // everything that is wrong.
-func (c *config) readFile(file string) ([]string, error) {
-	whole, err := document.Read(file)
+func (c *config) readFile(name string) (warnings []string, err error) {
+	var found findings
+	whole, err := document.Read(name)
+	if err == nil {
+		found, err = c.read(whole)
+	}
 	if err != nil {
-		if errors.As(err, new(*fs.PathError)) {
-			return nil, err // it names the file
-		}
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	found := c.read(whole)
-	for i := range found.warnings {
-		found.warnings[i] = file + ": " + found.warnings[i]
+	for _, path := range found.unknown {
+		warnings = append(warnings, name+": "+path+": unknown, dropped")
 	}
-	if len(found.errs) > 0 {
-		lines := []string{file + ": nothing was started:"}
-		for _, m := range found.errs {
+	if len(found.mistakes) > 0 {
+		lines := []string{name + ": nothing was started:"}
+		for _, m := range found.mistakes {
 			lines = append(lines, m.String())
 		}
-		return found.warnings, errors.New(strings.Join(lines, "\n  "))
+		err = errors.New(strings.Join(lines, "\n  "))
 	}
-	return found.warnings, nil
+	return warnings, err
+}
+
+// read adds what a document says.
+func (c *config) read(whole any) (found findings, err error) {
+	var file configFile
+	found.mistakes, found.unknown, err = document.Fit(whole, &file)
+	if err != nil {
+		return found, err
+	}
+	c.readNode(&file, &found)
+	if rate := file.Rate; rate != nil {
+		c.rate = *rate
+		if !(c.rate > 0 && c.rate <= math.MaxFloat64) {
+			found.add("rate", c.rate, "must be above 0")
+		}
+	}
+	if burst := file.Burst; burst != nil {
+		c.burst = int(*burst)
+		if c.burst < 1 {
+			found.add("burst", c.burst, "must be at least 1")
+		}
+	}
+	if grace := file.Grace; grace != nil {
+		c.grace = time.Duration(*grace)
+		if c.grace < 0 {
+			found.add("grace", c.grace, "must not be below 0")
+		}
+	}
+	for i := range file.Commands {
+		c.readCommand(&file.Commands[i], fmt.Sprintf("commands[%d]", i), &found)
+	}
+	return found, nil
+}
+
+// readNode reads what decides the node's curve.
+func (c *config) readNode(file *configFile, found *findings) {
+	c.node.AllowMax = true // as in kubelets from 1.35 on
+	for _, gate := range []struct{ given, to *bool }{
+		{file.FeatureGates.Reduce, &c.node.ReduceDefault},
+		{file.FeatureGates.ReduceKEP, &c.node.ReduceDefault},
+		{file.FeatureGates.MaxKEP, &c.node.AllowMax},
+		{file.FeatureGates.Max, &c.node.AllowMax},
+	} {
+		if gate.given != nil {
+			*gate.to = *gate.given
+		}
+	}
+	const path, pathKEP = "crashLoopBackOff.maxContainerRestartPeriod", "crashloopbackoff.maxSeconds"
+	limit, seconds, at := (*time.Duration)(file.CrashLoopBackOff.Max), file.CrashLoopBackOffKEP.MaxSeconds, path
+	if seconds != nil {
+		if limit != nil {
+			found.add(pathKEP, nil, "the maximum is given as "+path+" too")
+		}
+		d := time.Duration(*seconds) * time.Second
+		limit, at = &d, pathKEP
+	}
+	c.node.Max = limit
+	if limit != nil && c.node.AllowMax && !inRange(*limit) {
+		found.add(at, *limit, "must be in [1s, 300s]")
+	}
+}
+
+// readCommand reads an element of commands.
+func (c *config) readCommand(from *commandFields, path string, found *findings) {
+	cmd := command{name: from.Name, args: slices.Concat(from.Command, from.Args), dir: from.WorkingDir, policy: from.ContainerPolicy}
+	switch {
+	case !validName(cmd.name):
+		found.add(path+".name", cmd.name, fmt.Sprintf("must be 1 to %d letters, digits, hyphens, dots and underscores", longestName))
+	case slices.ContainsFunc(c.commands, func(other command) bool { return other.name == cmd.name }):
+		found.add(path+".name", cmd.name, "which another command has too")
+	}
+	if len(from.Command) == 0 {
+		found.add(path+".command", nil, "must name a program")
+	} else if from.Command[0] == "" {
+		found.add(path+".command[0]", nil, "must name a program")
+	}
+	for i, v := range from.Env {
+		if v.Name == "" || strings.Contains(v.Name, "=") {
+			found.add(fmt.Sprintf("%s.env[%d].name", path, i), v.Name, "must be the name of a variable")
+		}
+		cmd.env = append(cmd.env, v.Name+"="+v.Value)
+	}
+	found.addAll(path, cmd.policy.Validate())
+	if curve := from.Curve; curve != nil {
+		cmd.curve = &backoff.Policy{
+			Initial:    time.Duration(curve.Initial),
+			Max:        time.Duration(curve.Max),
+			ResetAfter: backoff.CrashLoop().ResetAfter, // unless it says otherwise, as everywhere in a kubelet
+			Factor:     curve.Factor,
+			Jitter:     curve.Jitter,
+			Free:       int(curve.Free),
+		}
+		if curve.ResetAfter != nil {
+			cmd.curve.ResetAfter = time.Duration(*curve.ResetAfter)
+		}
+		found.addAll(path+".curve", cmd.curve.Validate())
+	}
+	c.commands = append(c.commands, cmd)
 }

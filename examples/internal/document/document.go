@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -20,8 +21,23 @@ const largest = 3 << 20
 // ErrEmpty says that there is no document.
 var ErrEmpty = errors.New("empty: there is no document")
 
-// Read returns the document of a file, or of standard input if the name is -.
+// Read returns the document of a file, or of standard input if the name is -. The
+// errors do not name the file.
 func Read(name string) (any, error) {
+	text, err := readText(name)
+	var failure *fs.PathError
+	switch {
+	case errors.As(err, &failure):
+		return nil, failure.Err
+	case err != nil:
+		return nil, err
+	case len(text) > largest:
+		return nil, fmt.Errorf("larger than %d bytes", largest)
+	}
+	return Parse(text)
+}
+
+func readText(name string) ([]byte, error) {
 	file := os.Stdin
 	if name != "-" {
 		var err error
@@ -30,14 +46,7 @@ func Read(name string) (any, error) {
 		}
 		defer file.Close()
 	}
-	text, err := io.ReadAll(io.LimitReader(file, largest+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > largest:
-		return nil, fmt.Errorf("larger than %d bytes", largest)
-	}
-	return Parse(text)
+	return io.ReadAll(io.LimitReader(file, largest+1))
 }
 
 // Parse returns the document of a YAML or JSON text as encoding/json has it, with

@@ -1,7 +1,9 @@
-package main
+package document
 
 import (
+	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,20 +11,68 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/restartkit/restart/jobpolicy"
 )
 
-// fitter fits a decoded document to the Go type it is meant for. Unlike
-// encoding/json it finds every value of a wrong type, not only the first, with
-// its path down to the element of a list, and matches names to the letter, as
-// Kubernetes does.
-type fitter struct {
-	errs    jobpolicy.FieldErrors
-	ignored []string // paths of the fields that the type does not know, which are left out
+// Mistake is what is wrong with the value at a path.
+type Mistake struct {
+	Path   string // as commands[0].name; "": the whole document
+	Value  any    // nil where it says nothing
+	Detail string
 }
 
-var timeType = reflect.TypeFor[time.Time]()
+func (m Mistake) String() string {
+	text := m.Detail
+	if s, ok := m.Value.(string); ok {
+		text = fmt.Sprintf("is %q, %s", s, text)
+	} else if m.Value != nil {
+		text = fmt.Sprintf("is %v, %s", m.Value, text)
+	}
+	if m.Path != "" {
+		text = m.Path + ": " + text
+	}
+	return text
+}
+
+// Covers reports whether a mistake at that path can be but another word for m: m
+// is about the same value, or one that has it inside.
+func (m Mistake) Covers(path string) bool {
+	rest, ok := strings.CutPrefix(path, m.Path)
+	return ok && (rest == "" || m.Path == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Duration is a duration that is written as 4s.
+type Duration time.Duration
+
+// UnmarshalText reads what time.ParseDuration does.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// Fit stores a document of Parse in the struct that into points to, as far as it
+// fits. Unlike encoding/json it finds every value of a wrong type, not only the
+// first, with its path down to the element of a list, and matches names to the
+// letter, as Kubernetes does. It returns those mistakes and the paths of the fields
+// that the struct does not have, which are left out. null is like an absent field.
+func Fit(document, into any) (mistakes []Mistake, unknown []string, err error) {
+	var f fitter
+	fitted, err := json.Marshal(f.fit(document, reflect.TypeOf(into).Elem(), ""))
+	if err == nil {
+		err = json.Unmarshal(fitted, into)
+	}
+	return f.mistakes, f.unknown, err
+}
+
+type fitter struct {
+	mistakes []Mistake
+	unknown  []string
+}
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[Duration]()
+)
 
 // fit returns the part of v that a t can hold.
 func (f *fitter) fit(v any, t reflect.Type, path string) any {
@@ -31,7 +81,9 @@ func (f *fitter) fit(v any, t reflect.Type, path string) any {
 	}
 	switch {
 	case t == timeType:
-		return f.fitTime(v, path)
+		return f.fitText(v, new(time.Time), "a time such as 2006-01-02T15:04:05Z", path)
+	case t == durationType:
+		return f.fitText(v, new(Duration), "a duration such as 4s", path)
 	case t.Kind() == reflect.Pointer:
 		return f.fit(v, t.Elem(), path)
 	}
@@ -43,8 +95,13 @@ func (f *fitter) fit(v any, t reflect.Type, path string) any {
 	case reflect.Map:
 		return f.fitMap(v, t, path)
 	case reflect.String:
-		if _, ok := v.(string); !ok {
+		s, ok := v.(string)
+		if !ok {
 			return f.wrong(v, "a string", path)
+		}
+		if strings.ContainsRune(s, 0) { // no program can be given one
+			f.mistakes = append(f.mistakes, Mistake{Path: path, Detail: "must not have a NUL character"})
+			return nil
 		}
 	case reflect.Bool:
 		if _, ok := v.(bool); !ok {
@@ -55,22 +112,30 @@ func (f *fitter) fit(v any, t reflect.Type, path string) any {
 		if !ok {
 			return f.wrong(v, "an integer", path)
 		}
-		if _, err := strconv.ParseInt(n.String(), 10, t.Bits()); err != nil {
+		if _, err := strconv.ParseInt(n.String(), 10, t.Bits()); errors.Is(err, strconv.ErrRange) {
 			return f.wrong(v, fmt.Sprintf("an integer of %d bits", t.Bits()), path)
+		} else if err != nil {
+			return f.wrong(v, "an integer", path)
+		}
+	case reflect.Float64:
+		n, ok := v.(json.Number)
+		if !ok {
+			return f.wrong(v, "a number", path)
+		}
+		if _, err := n.Float64(); err != nil {
+			return f.wrong(v, "a number of 64 bits", path)
 		}
 	default:
-		panic("runjob: a manifest cannot hold a " + t.String())
+		panic("document: a document cannot hold a " + t.String())
 	}
 	return v
 }
 
-func (f *fitter) fitTime(v any, path string) any {
-	if s, ok := v.(string); ok {
-		if _, err := time.Parse(time.RFC3339, s); err == nil {
-			return v
-		}
+func (f *fitter) fitText(v any, into encoding.TextUnmarshaler, want, path string) any {
+	if s, ok := v.(string); ok && into.UnmarshalText([]byte(s)) == nil {
+		return v
 	}
-	return f.wrong(v, "a time such as 2006-01-02T15:04:05Z", path)
+	return f.wrong(v, want, path)
 }
 
 func (f *fitter) fitStruct(v any, t reflect.Type, path string) any {
@@ -85,7 +150,7 @@ func (f *fitter) fitStruct(v any, t reflect.Type, path string) any {
 		if field, ok := known[name]; ok {
 			fitted[name] = f.fit(object[name], field, at)
 		} else {
-			f.ignored = append(f.ignored, at)
+			f.unknown = append(f.unknown, at)
 		}
 	}
 	return fitted
@@ -137,7 +202,7 @@ func (f *fitter) wrong(v any, want, path string) any {
 			detail += ": put it in quotes"
 		}
 	}
-	f.errs = append(f.errs, jobpolicy.FieldError{Field: path, Type: jobpolicy.Invalid, Value: value, Detail: detail})
+	f.mistakes = append(f.mistakes, Mistake{path, value, detail})
 	return nil
 }
 
