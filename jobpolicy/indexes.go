@@ -13,32 +13,75 @@ import (
 //
 // An index ends once: where the status says both, or an index succeeds that had
 // failed, the first verdict stands; in one pass success comes first.
+//
+// For an index that is to run again the last failed pod is kept: it keeps its
+// finalizer until the replacement exists, because its annotations are the only
+// record of the failures (KEP-3850, "Tracking the number of failures per index").
 func (p *pass) readIndexes() {
 	p.wasSucceeded = p.readField("completedIndexes", p.status.CompletedIndexes)
-	var succeeded, failed []int
-	for _, v := range p.pods {
-		if v.tracked && v.inRange && v.Status.Phase == PodSucceeded {
-			succeeded = append(succeeded, v.index)
-		}
-	}
-	if !p.perIndex {
-		p.succeeded = p.wasSucceeded.With(succeeded...)
-		return
-	}
-	if p.status.FailedIndexes != nil {
+	if p.perIndex && p.status.FailedIndexes != nil {
 		p.wasFailed = p.readField("failedIndexes", *p.status.FailedIndexes)
 	}
 	if both := p.wasFailed.Intersect(p.wasSucceeded); !both.IsZero() {
 		p.note("status.failedIndexes: %s are in completedIndexes too and taken as completed", both)
 		p.wasFailed = p.wasFailed.Minus(both)
 	}
-	for _, v := range p.pods {
-		if v.tracked && v.inRange && v.failed && IndexFailed(p.match(v), v.failures, p.spec.BackoffLimitPerIndex) {
-			failed = append(failed, v.index)
+	var succeeded, failed []int
+	for rest := p.pods; len(rest) > 0; {
+		var same []*podView
+		same, rest = cutIndex(rest)
+		index := same[0].index
+		if !same[0].inRange || p.wasFailed.Contains(index) {
+			continue
+		}
+		now := p.readIndex(same)
+		switch {
+		case now.succeeded:
+			succeeded = append(succeeded, index)
+		case now.lastFailed == nil || p.wasSucceeded.Contains(index):
+		case now.failed:
+			failed = append(failed, index)
+		case !now.active:
+			now.lastFailed.kept = true
+			p.kept = append(p.kept, now.lastFailed)
 		}
 	}
-	p.succeeded = p.wasSucceeded.With(succeeded...).Minus(p.wasFailed)
-	p.failed = p.wasFailed.Union(indexset.Of(failed...).Minus(p.succeeded))
+	p.succeeded = p.wasSucceeded.With(succeeded...)
+	p.failed = p.wasFailed.With(failed...)
+}
+
+// cutIndex splits off the pods that have the index of the first one.
+func cutIndex(pods []*podView) (same, rest []*podView) {
+	n := 1
+	for n < len(pods) && pods[n].index == pods[0].index {
+		n++
+	}
+	return pods[:n], pods[n:]
+}
+
+// indexNow is what the pods of one index show.
+type indexNow struct {
+	active            bool     // one is active
+	succeeded, failed bool     // by a pod that is not counted yet
+	lastFailed        *podView // of those with most failures, the one that ended last; nil without a limit per index
+}
+
+func (p *pass) readIndex(pods []*podView) (now indexNow) {
+	for _, v := range pods {
+		switch {
+		case v.active:
+			now.active = true
+		case !v.tracked:
+		case v.Status.Phase == PodSucceeded:
+			now.succeeded = true
+		case v.failed && p.perIndex:
+			now.failed = now.failed || IndexFailed(p.match(v), v.failures, p.spec.BackoffLimitPerIndex)
+			if now.lastFailed == nil || v.follows(now.lastFailed) {
+				now.lastFailed = v
+			}
+		}
+	}
+	return now
 }
 
 func (p *pass) readField(field, text string) indexset.Set {
@@ -64,30 +107,6 @@ func (p *pass) pending(n int, waiting []int) []int {
 		}
 	}
 	return p.succeeded.Union(p.failed).With(busy...).AppendAbsent(nil, n, p.completions())
-}
-
-// keptPods returns, for every index that is to run again, the failed pod that
-// its replacement follows: the one with most failures, then the latest end. It
-// keeps its finalizer until the replacement exists, because its annotations are
-// the only record of the failures (KEP-3850, "Tracking the number of failures
-// per index").
-func (p *pass) keptPods() (kept []*podView) {
-	for first := 0; first < len(p.pods); {
-		index := p.pods[first].index
-		var last *podView
-		active := false
-		for ; first < len(p.pods) && p.pods[first].index == index; first++ {
-			v := p.pods[first]
-			active = active || v.active
-			if v.tracked && v.inRange && v.failed && (last == nil || v.follows(last)) {
-				last = v
-			}
-		}
-		if last != nil && !active && !p.succeeded.Contains(index) && !p.failed.Contains(index) {
-			kept = append(kept, last)
-		}
-	}
-	return kept
 }
 
 // keptPod returns the kept pod of the index, nil if there is none.

@@ -162,7 +162,7 @@ func (p *pass) releasable(v *podView, e *end) bool {
 	if e != nil || !p.in.Job.DeletionTimestamp.IsZero() || v.Status.Phase == PodSucceeded {
 		return true
 	}
-	return v.failed && (!p.perIndex || p.keptPod(v.index) != v)
+	return v.failed && !v.kept
 }
 
 // writeIndexes rewrites the index fields from the sets.

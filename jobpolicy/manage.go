@@ -71,9 +71,13 @@ func (p *pass) startable(n int) ([]int, time.Duration) {
 	if !p.perIndex {
 		return p.pending(n, nil), 0
 	}
-	waitOf := func(i int) time.Duration {
-		if last := p.keptPod(i); last != nil {
-			return p.engine.indexWait(last.failures, last.ignored, p.match(last), p.endOf(last), p.now)
+	kept := p.kept
+	waitOf := func(i int) time.Duration { // of rising indexes
+		for len(kept) > 0 && kept[0].index < i {
+			kept = kept[1:]
+		}
+		if len(kept) > 0 && kept[0].index == i {
+			return p.waitAfter(kept[0])
 		}
 		return 0
 	}
@@ -83,7 +87,7 @@ func (p *pass) startable(n int) ([]int, time.Duration) {
 	var waiting []int
 	var shortest time.Duration
 	for _, v := range p.kept {
-		if wait := waitOf(v.index); wait > 0 {
+		if wait := p.waitAfter(v); wait > 0 {
 			waiting = append(waiting, v.index)
 			if shortest == 0 || wait < shortest {
 				shortest = wait
@@ -97,10 +101,18 @@ func (p *pass) startable(n int) ([]int, time.Duration) {
 	return ready, shortest
 }
 
+// waitAfter is how long the index of the kept pod waits.
+func (p *pass) waitAfter(v *podView) time.Duration {
+	return p.engine.indexWait(v.failures, v.ignored, p.match(v), p.endOf(v), p.now)
+}
+
 // endOf is when the kept pod ended, or if that lies ahead, when this was first
 // noticed.
 func (p *pass) endOf(v *podView) time.Time {
 	end := v.finish()
+	if !end.After(p.now) && len(p.memory.Ahead) == 0 {
+		return end
+	}
 	if seen, ok := p.memory.Ahead[v.identity()]; ok {
 		end = earlier(end, seen)
 	}
@@ -196,19 +208,15 @@ func (p *pass) removable(atLeast int) []*podView {
 // those without a place in the Job or behind another of their index, and the
 // rest.
 func duplicates(active []*podView) (remove, keep []*podView) {
-	for first := 0; first < len(active); {
-		last := first + 1
-		for last < len(active) && active[last].index == active[first].index {
-			last++
-		}
-		same := active[first:last]
-		if active[first].inRange {
+	for len(active) > 0 {
+		var same []*podView
+		same, active = cutIndex(active)
+		if same[0].inRange {
 			slices.SortStableFunc(same, compareProgress)
 			keep = append(keep, same[len(same)-1])
 			same = same[:len(same)-1]
 		}
 		remove = append(remove, same...)
-		first = last
 	}
 	return remove, keep
 }

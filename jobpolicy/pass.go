@@ -18,7 +18,7 @@ type pass struct {
 
 	pods      []*podView      // in the order of index and UID
 	uncounted uncounted       // as the status has them
-	lists     []codeList      // of the policy's rules; nil until a pod is matched
+	rules     *ruleTable      // the policy's; nil until a pod is matched
 	released  map[string]bool // pods whose end is counted for good, whatever they look like
 	kept      []*podView      // by index: the failed pods whose replacements follow them
 
@@ -26,6 +26,7 @@ type pass struct {
 	wasSucceeded, wasFailed   indexset.Set // indexes, as the status has them
 	succeededPods, failedPods int          // counted, with those of this pass; for an Indexed Job succeededPods counts indexes
 
+	ended                      int // pods whose end is new in this pass
 	active, ready, terminating int // as they will be when the plan is carried out
 
 	now    time.Time
@@ -59,9 +60,6 @@ func newPass(e Engine, in Input) (*pass, error) {
 		p.readIndexes()
 	}
 	p.count()
-	if p.perIndex {
-		p.kept = p.keptPods()
-	}
 	return p, nil
 }
 
@@ -117,9 +115,13 @@ func (p *pass) count() {
 		}
 		switch {
 		case v.newlySucceeded():
+			p.ended++
 			succeeded++
-		case v.newlyFailed() && p.match(v).Counted():
-			failed++
+		case v.newlyFailed():
+			p.ended++
+			if p.match(v).Counted() {
+				failed++
+			}
 		}
 	}
 	p.succeededPods = addCounts(int(p.status.Succeeded), succeeded+len(p.uncounted.succeeded))
@@ -135,13 +137,18 @@ func (p *pass) remember() {
 	handled := setOf(p.in.Memory.Handled)
 	var succeeded, failed, ignored []time.Time
 	p.memory.Handled = nil
+	if p.ended > 0 {
+		p.memory.Handled = make([]string, 0, p.ended)
+		p.plan.Decisions = make([]PodDecision, 0, p.ended)
+	}
 	for _, v := range p.pods {
 		success, failure := v.newlySucceeded(), v.newlyFailed()
 		if !success && !failure {
 			continue
 		}
-		p.memory.Handled = append(p.memory.Handled, v.identity())
-		if handled[v.identity()] {
+		id := v.identity()
+		p.memory.Handled = append(p.memory.Handled, id)
+		if handled[id] {
 			continue
 		}
 		d := PodDecision{PodRef: v.ref(), Match: noMatch}

@@ -20,6 +20,7 @@ type podView struct {
 	failed      bool   // counts as failed; while it terminates only if it may be replaced at once
 	stale       bool   // its end was counted and its finalizer taken off; this view of it is old
 	misread     bool   // an annotation says something else than it is read as
+	kept        bool   // it stays until the replacement exists that follows it
 	recorded    record // its end is among the uncounted already
 
 	failures, ignored int // of its index, before it
@@ -155,15 +156,15 @@ func (p *pass) noteAnnotations(pod *Pod) {
 
 // match is what the policy says of the pod.
 func (p *pass) match(v *podView) Match {
-	switch policy := p.spec.PodFailurePolicy; {
-	case v.matched:
-	case policy == nil:
-		v.match, v.matched = noMatch, true
-	default:
-		if p.lists == nil {
-			p.lists = codeLists(policy)
+	policy := p.spec.PodFailurePolicy
+	if policy == nil {
+		return noMatch
+	}
+	if !v.matched {
+		if p.rules == nil {
+			p.rules = newRuleTable(policy)
 		}
-		v.match, v.matched = policy.matchWith(p.lists, v.Pod), true
+		v.match, v.matched = p.rules.match(v.Pod), true
 	}
 	return v.match
 }

@@ -45,31 +45,15 @@ func (p *PodFailurePolicy) Match(pod *Pod) Match {
 	if p == nil || pod == nil {
 		return noMatch
 	}
-	codes := codeTable{codeSet: exitCodes(pod)}
-	codes.mark()
-	return p.first(pod, func(i int) bool {
-		on := p.Rules[i].OnExitCodes
-		return codes.mayMeet(on, codes.among(on.Values))
-	})
-}
-
-// matchWith is Match with the rules' lists, for many pods.
-func (p *PodFailurePolicy) matchWith(lists []codeList, pod *Pod) Match {
-	codes := exitCodes(pod)
-	return p.first(pod, func(i int) bool {
-		return codes.mayMeet(p.Rules[i].OnExitCodes, lists[i].among(&codes))
-	})
-}
-
-// first returns the first rule that matches, of those with exit codes only where
-// it may.
-func (p *PodFailurePolicy) first(pod *Pod, may func(rule int) bool) Match {
+	var codes codeTable
+	codes.read(pod)
 	for i := range p.Rules {
 		rule := &p.Rules[i]
-		if !rule.Action.known() || rule.OnExitCodes != nil && !may(i) {
+		on := rule.OnExitCodes
+		if !rule.Action.known() || on != nil && !codes.mayMeet(on) {
 			continue
 		}
-		if m, ok := rule.match(pod); ok {
+		if m, ok := rule.match(pod, on.meets); ok {
 			m.Rule, m.Action = i, rule.Action
 			return m
 		}
@@ -77,10 +61,11 @@ func (p *PodFailurePolicy) first(pod *Pod, may func(rule int) bool) Match {
 	return noMatch
 }
 
-// match reports whether the rule's requirement is met, and by what.
-func (r *PodFailurePolicyRule) match(pod *Pod) (Match, bool) {
+// match reports whether the rule's requirement is met, and by what. meets says
+// which exit codes do.
+func (r *PodFailurePolicyRule) match(pod *Pod, meets func(code int32) bool) (Match, bool) {
 	if on := r.OnExitCodes; on != nil {
-		if c := on.find(pod); c != nil {
+		if c := on.find(pod, meets); c != nil {
 			return Match{Container: c.Name, ExitCode: c.State.Terminated.ExitCode}, true
 		}
 		return Match{}, false
@@ -97,20 +82,22 @@ func (r *PodFailurePolicyRule) match(pod *Pod) (Match, bool) {
 }
 
 // find returns the first container, in the order of the statuses and the app
-// containers first, that meets the requirement.
-func (o *OnExitCodes) find(pod *Pod) *ContainerStatus {
+// containers first, that is looked at and whose exit code meets the requirement.
+func (o *OnExitCodes) find(pod *Pod, meets func(code int32) bool) *ContainerStatus {
 	for _, statuses := range [2][]ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
-			c := &statuses[i]
-			if !o.looksAt(c) {
-				continue
-			}
-			if met, _ := exitcode.Matches(o.Operator, o.Values, c.State.Terminated.ExitCode); met {
+			if c := &statuses[i]; o.looksAt(c) && meets(c.State.Terminated.ExitCode) {
 				return c
 			}
 		}
 	}
 	return nil
+}
+
+// meets reports whether the exit code meets the requirement.
+func (o *OnExitCodes) meets(code int32) bool {
+	met, _ := exitcode.Matches(o.Operator, o.Values, code)
+	return met
 }
 
 // looksAt reports whether the container is one whose exit code is compared: it

@@ -50,7 +50,11 @@ func slowMatch(p *PodFailurePolicy, pod *Pod) Match {
 // genMatchCase draws a policy and a pod that have something to do with each
 // other: few codes, names and conditions.
 func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
-	code := rapid.OneOf(rapid.SampledFrom([]int32{0, 1, 2, 63, 64, 137, 255, 256, 257, -1, 1 << 30}), rapid.Int32Range(0, 40))
+	code := rapid.OneOf(
+		rapid.SampledFrom([]int32{0, 1, 2, 63, 64, 137, 255, 256, 257, 1024, 1025, 2049, -1, -1023, 1 << 30}), // some alike by 256 or 1024
+		rapid.Int32Range(0, 40),
+	)
+	values := rapid.OneOf(rapid.SliceOfN(code, 0, 4), rapid.SliceOfN(code, 7, 26)) // long lists are read by eights
 	name := rapid.SampledFrom([]string{"a", "b", ""})
 	condition := rapid.SampledFrom([]PodConditionType{DisruptionTarget, "X"})
 	status := rapid.SampledFrom([]ConditionStatus{"True", "False", "Unknown", ""})
@@ -60,7 +64,7 @@ func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
 		if rapid.Bool().Draw(t, "codes") {
 			rule.OnExitCodes = &OnExitCodes{
 				Operator: rapid.SampledFrom([]Operator{"In", "NotIn", "", "in"}).Draw(t, "operator"),
-				Values:   rapid.SliceOfN(code, 0, 4).Draw(t, "values"),
+				Values:   values.Draw(t, "values"),
 			}
 			if rapid.Bool().Draw(t, "named") {
 				rule.OnExitCodes.ContainerName = pointerTo(name.Draw(t, "container"))
@@ -98,8 +102,18 @@ func TestMatchEqualsModel(t *testing.T) {
 		if got != want {
 			t.Fatalf("Match = %+v, model %+v", got, want)
 		}
-		if got := p.matchWith(codeLists(p), pod); got != want {
-			t.Fatalf("with lists: %+v, model %+v", got, want)
+		if got := newRuleTable(p).match(pod); got != want {
+			t.Fatalf("with a table: %+v, model %+v", got, want)
+		}
+		for _, pad := range []int{mostTabled - len(p.Rules), mostTabled} { // as many rules as a table holds, and more
+			shifted := want
+			if want.Rule >= 0 {
+				shifted.Rule += pad
+			}
+			padded := &PodFailurePolicy{Rules: append(make([]PodFailurePolicyRule, pad), p.Rules...)}
+			if got := newRuleTable(padded).match(pod); got != shifted {
+				t.Fatalf("behind %d rules that do nothing: %+v, model %+v", pad, got, shifted)
+			}
 		}
 		steps := p.Explain(pod)
 		if len(steps) != len(p.Rules) {
@@ -111,6 +125,47 @@ func TestMatchEqualsModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMatchLongLists puts a code at every place of a long list, and codes of the
+// same remainder beside it.
+func TestMatchLongLists(t *testing.T) {
+	const alike = 1 << 10
+	for place := range 26 {
+		values := make([]int32, 26)
+		for i := range values {
+			values[i] = int32(100 + i)
+		}
+		values[place] = 7
+		for _, tt := range []struct {
+			op      Operator
+			codes   []int32
+			matched bool
+		}{
+			{PodFailurePolicyOnExitCodesOpIn, []int32{7}, true},
+			{PodFailurePolicyOnExitCodesOpIn, []int32{7 + alike}, false},
+			{PodFailurePolicyOnExitCodesOpIn, []int32{7 + alike, 7}, true},
+			{PodFailurePolicyOnExitCodesOpNotIn, []int32{7}, false},
+			{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + alike}, true},
+			{PodFailurePolicyOnExitCodesOpNotIn, []int32{7, 7 - alike}, true},
+		} {
+			p := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+				Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: tt.op, Values: values},
+			}}}
+			pod := &Pod{}
+			for _, code := range tt.codes {
+				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ContainerStatus{
+					State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}},
+				})
+			}
+			if m := p.Match(pod); (m.Rule == 0) != tt.matched {
+				t.Errorf("%v %s %v: matched %v", tt.codes, tt.op, values, !tt.matched)
+			}
+			if m := newRuleTable(p).match(pod); (m.Rule == 0) != tt.matched {
+				t.Errorf("%v %s %v: matched by the table %v", tt.codes, tt.op, values, !tt.matched)
+			}
+		}
+	}
 }
 
 func TestMatchNil(t *testing.T) {
@@ -164,9 +219,9 @@ func BenchmarkMatch(b *testing.B) {
 		}
 	})
 	b.Run("in a pass", func(b *testing.B) {
-		lists := codeLists(p)
+		rules := newRuleTable(p)
 		for b.Loop() {
-			p.matchWith(lists, pod)
+			rules.match(pod)
 		}
 	})
 }
