@@ -86,12 +86,15 @@ func openState(dir string, m *manifest) (*store, *state, error) {
 		return nil, nil, nil
 	}
 	s, err := openStore(dir)
-	if err != nil {
-		return nil, nil, err
+	var old *state
+	if err == nil {
+		old, err = s.load()
 	}
-	old, err := s.load()
-	if err != nil || old == nil {
-		return s, nil, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("-state: %w", err)
+	}
+	if old == nil {
+		return s, nil, nil
 	}
 	if errs := old.check(m); len(errs) > 0 {
 		return nil, nil, errs

@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
 
+	"github.com/restartkit/restart/examples/internal/statefolder"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -49,27 +48,11 @@ func openStore(dir string) (*store, error) {
 		return nil, err
 	}
 	s := &store{dir: dir}
-	if err := os.MkdirAll(s.processes(), 0o700); err != nil {
+	if s.lock, err = statefolder.Open(dir); err != nil {
 		return nil, err
 	}
-	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return nil, err
-	}
-	for until := time.Now().Add(lockWait); ; time.Sleep(lockWait / 100) {
-		err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return s, nil
-		}
-		if time.Now().After(until) {
-			return nil, fmt.Errorf("%s is in use by another run: %w", dir, err)
-		}
-	}
+	return s, os.MkdirAll(s.processes(), 0o700)
 }
-
-// lockWait is how long a run that was killed may still seem to be there: a
-// process that it was about to start has its files until it becomes another
-// program.
-const lockWait = time.Second
 
 func (s *store) processes() string { return filepath.Join(s.dir, "processes") }
 func (s *store) file() string      { return filepath.Join(s.dir, "state.json") }

@@ -56,7 +56,7 @@ commands:
 	state := filepath.Join(dir, "state")
 	p := start(t, dir, "-state", state, "-f", config)
 	p.Eventually("a state", func() bool { return savedState(t, state).Run != "" })
-	if second := refused(t, dir, "-state", state, "-f", config); second != "supervise: -state "+state+": another supervise uses it\n" {
+	if second := refused(t, dir, "-state", state, "-f", config); second != "supervise: -state: "+state+" is in use by another run\n" {
 		t.Errorf("a second supervise says %q", second)
 	}
 	p.Eventually("four failures", func() bool { return failures(t, state, "crashes") == 4 }) // and 3.2 s to wait

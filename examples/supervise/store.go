@@ -11,11 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/statefolder"
 )
 
 // store is the folder of -state. It is written whole, so that whoever is killed
@@ -46,16 +46,9 @@ type commandState struct {
 
 // openStore makes sure that nobody else uses the folder.
 func openStore(dir string) (*store, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("-state: %w", err)
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	lock, err := statefolder.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("-state: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("-state %s: another supervise uses it", dir)
 	}
 	return &store{dir: dir, lock: lock}, nil
 }
