@@ -54,7 +54,11 @@ func TestIntegrationCrashes(t *testing.T) {
 	const pods, perPod, workers = 12, 18, 4
 	var f fates
 	var running sync.WaitGroup
-	next := make(chan int)
+	next := make(chan int, pods)
+	for i := range pods {
+		next <- i
+	}
+	close(next)
 	for range workers {
 		running.Go(func() {
 			for i := range next {
@@ -62,10 +66,6 @@ func TestIntegrationCrashes(t *testing.T) {
 			}
 		})
 	}
-	for i := range pods {
-		next <- i
-	}
-	close(next)
 	running.Wait()
 	if t.Failed() {
 		return
