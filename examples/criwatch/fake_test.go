@@ -109,6 +109,18 @@ func (f *fakeRuntime) enter(call string) error {
 	return f.failing[call]
 }
 
+// listening reports whether somebody has the stream open.
+func (f *fakeRuntime) listening() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, open := range f.streams {
+		if open {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *fakeRuntime) stamp(t time.Time) int64 {
 	if f.unit == 0 {
 		return 0

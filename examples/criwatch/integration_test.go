@@ -51,6 +51,7 @@ func TestIntegrationCrashes(t *testing.T) {
 	d := newDriver(t)
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
 	raw := startTally(w)
+	d.eventually("the stream is in use", func() bool { return w.gen.Stats().Streaming })
 	const pods, perPod, workers = 12, 18, 4
 	var f fates
 	var running sync.WaitGroup
@@ -118,6 +119,7 @@ func TestIntegrationStalledClient(t *testing.T) {
 	d := newDriver(t)
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: 500 * time.Millisecond, evented: time.Second})
 	raw := startTally(w)
+	d.eventually("the stream is in use", func() bool { return w.gen.Stats().Streaming })
 	var f fates
 	p := d.runPod()
 	f.set(p.id, fate{})

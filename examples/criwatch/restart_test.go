@@ -51,6 +51,7 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 	control(t, "up") // is there one?
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
 	raw := startTally(w)
+	d.eventually("the stream is in use", func() bool { return w.gen.Stats().Streaming })
 	var f fates
 	var pods []testPod
 	for range 4 {
