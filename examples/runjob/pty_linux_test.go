@@ -20,6 +20,7 @@ func TestTerminal(t *testing.T) {
 	gate := newGate(t)
 	p := programtest.New(t, "-backoff", "1ms", "-")
 	p.Stdin, p.Stderr = strings.NewReader(perIndex(10, 10, gate.wait+"test $JOB_COMPLETION_INDEX -ne 3")), terminal
+	p.Env = append(p.Env, "TERM=xterm")
 	p.Start()
 	terminal.Close()
 	read := make(chan struct{})
@@ -37,6 +38,29 @@ func TestTerminal(t *testing.T) {
 	}
 	if strings.Contains(out, "created") || !strings.Contains(out, "failure 3 of index 3") {
 		t.Errorf("other lines:\n%q", out)
+	}
+}
+
+// TestColours: the decision has a colour on a terminal, unless the user or the
+// terminal has none.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	for env, want := range map[string]string{
+		"TERM=xterm NO_COLOR=":  "\x1b[32m# Complete",
+		"TERM=xterm NO_COLOR=1": "\n# Complete",
+		"TERM=dumb NO_COLOR=":   "\n# Complete",
+	} {
+		screen, terminal := openTerminal(t)
+		p := programtest.New(t, "../testdata/sidecar.yaml")
+		p.Env = append(p.Env, strings.Fields(env)...)
+		p.Stdout = terminal
+		p.Start()
+		terminal.Close()
+		text, _ := io.ReadAll(screen) // ends with an error, as terminals do
+		p.Done(exitComplete)
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s: want %q:\n%q", env, want, text)
+		}
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // report tells a person what happens: a line for every event or, on a terminal,
@@ -30,7 +30,7 @@ type report struct {
 
 func newReport(job *jobpolicy.Job, explain bool) *report {
 	r := &report{begun: time.Now(), explain: explain, out: os.Stderr}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
+	if terminal.Live(os.Stderr) {
 		total := -1 // one success is enough, nobody knows when
 		if job.Spec.Completions != nil {
 			total = int(*job.Spec.Completions)

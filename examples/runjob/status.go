@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
-	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,7 +40,7 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 			color = "32"
 		}
 	}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if terminal.Colours(w) {
 		decision = "\x1b[" + color + "m" + decision + "\x1b[0m"
 	}
 	_, err = fmt.Fprintf(w, "%s%s\n", text, decision)

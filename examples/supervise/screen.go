@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"golang.org/x/term"
 )
 
@@ -29,8 +30,7 @@ type screen struct {
 
 func newScreen(out, err *os.File, commands []command) *screen {
 	s := &screen{out: out, err: err, nameWidth: len("NAME"), broken: make(chan struct{})}
-	s.live = term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb"
-	s.colours = s.live && os.Getenv("NO_COLOR") == ""
+	s.live, s.colours = terminal.Live(out), terminal.Colours(out)
 	for _, c := range commands {
 		s.nameWidth = max(s.nameWidth, len(c.name))
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// terminal shows what a terminal would after that output.
-func terminal(t *testing.T, text string) []string {
+// onTerminal shows what a terminal would after that output.
+func onTerminal(t *testing.T, text string) []string {
 	t.Helper()
 	up := regexp.MustCompile(`^\x1b\[(\d+)A\r\x1b\[J`)
 	colour := regexp.MustCompile(`^\x1b\[\d+m`)
@@ -70,7 +70,7 @@ func TestLiveScreen(t *testing.T) {
 		"a           CrashLoopBackOff   2 (7s ago)     03:04:05 in 9.5s           1",
 		"long-name   Running            0              -                          -",
 	}
-	if got := terminal(t, string(text)); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := onTerminal(t, string(text)); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("on the terminal:\n%s", strings.Join(got, "\n"))
 	}
 }
@@ -94,7 +94,7 @@ func TestLongTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := terminal(t, string(text)) // 80 x 24, since a pipe has no size
+	got := onTerminal(t, string(text)) // 80 x 24, since a pipe has no size
 	if len(got) != 22 || got[21] != "… and 30 more" || len(got[1]) != 79 {
 		t.Errorf("on the terminal:\n%s", strings.Join(got, "\n"))
 	}
