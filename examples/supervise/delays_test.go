@@ -29,7 +29,9 @@ func watchMachine() {
 	}
 }
 
-// slack is how late this machine may start a process.
+// slack is how late this machine may start a process: a second, since what else it
+// does changes while the tests run, and twice the longest that a start has taken,
+// since between two starts of a command there is the end of one, too.
 func slack() time.Duration {
 	return time.Second + 2*time.Duration(worstSpawn.Load())
 }
