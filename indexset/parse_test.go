@@ -280,9 +280,9 @@ func TestParseDamagedText(t *testing.T) {
 		var b Builder
 		i := start
 		for range rapid.IntRange(1, 40).Draw(t, "runs") {
-			i += rapid.SampledFrom(gaps).Draw(t, "gap")
+			i += min(rapid.SampledFrom(gaps).Draw(t, "gap"), MaxIndex-i)
 			length := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 90}).Draw(t, "length")
-			b.AddRange(min(i, MaxIndex), min(i+length-1, MaxIndex))
+			b.AddRange(i, i+min(length-1, MaxIndex-i))
 			i += min(length, MaxIndex-i)
 			i = min(i, MaxIndex-100)
 		}
