@@ -212,7 +212,7 @@ func TestJitterSpreads(t *testing.T) {
 	for _, tt := range []struct {
 		rand float64
 		want time.Duration
-	}{{0, time.Second}, {0.5, 750 * time.Millisecond}, {1 - 0x1p-53, 500*time.Millisecond + 1}} {
+	}{{0, time.Second}, {0.5, 750 * time.Millisecond}, {1 - 0x1p-53, 500*time.Millisecond + 1}, {1, 500*time.Millisecond + 1}, {math.Inf(1), 500*time.Millisecond + 1}} {
 		if got := p.jittered(time.Second, func() float64 { return tt.rand }); got != tt.want {
 			t.Errorf("rand %v: %v, want %v", tt.rand, got, tt.want)
 		}

@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -48,7 +47,7 @@ const partCount = 256
 
 // records is a map from K to record in parts with a lock each.
 type records[K comparable] struct {
-	seed  maphash.Seed
+	hasher[K]
 	parts []recordPart[K]
 }
 
@@ -59,7 +58,7 @@ type recordPart[K comparable] struct {
 }
 
 func newRecords[K comparable]() records[K] {
-	r := records[K]{seed: maphash.MakeSeed(), parts: make([]recordPart[K], partCount)}
+	r := records[K]{newHasher[K](), make([]recordPart[K], partCount)}
 	for i := range r.parts {
 		r.parts[i].all = map[K]*record{}
 	}
@@ -67,7 +66,7 @@ func newRecords[K comparable]() records[K] {
 }
 
 func (r *records[K]) of(key K) *recordPart[K] {
-	return &r.parts[maphash.Comparable(r.seed, key)%partCount]
+	return &r.parts[r.hash(key)%partCount]
 }
 
 func (r *records[K]) len() int {

@@ -15,37 +15,45 @@ import (
 func (s *shards[K]) valid() error {
 	for i := range s.all {
 		sh := &s.all[i]
-		used, live := 0, 0
-		if slots := sh.slots.Load(); slots != nil {
-			for j := range *slots {
-				slot := &(*slots)[j]
-				hash := slot.hash.Load()
-				if hash == 0 {
-					continue
-				}
+		used, live, room := 0, 0, 0
+		if t := sh.table.Load(); t != nil {
+			room = len(t.slots) / groupSize * (groupSize - 1)
+			if len(t.slots) != groupSize*len(t.tags) {
+				return fmt.Errorf("%d slots in %d groups", len(t.slots), len(t.tags))
+			}
+			for slot := range t.all() {
 				used++
-				if slot.entry().failures > 0 {
+				switch failures := slot.failures.Load(); {
+				case failures > 0:
 					live++
+				case failures < 0:
+					return fmt.Errorf("(3) key %v is frozen or busy: %d", slot.key, failures)
 				}
-				if hash != s.hash(slot.key) || s.of(hash) != sh {
-					return fmt.Errorf("key %v has hash %x in shard %d", slot.key, hash, i)
-				}
-				if sh.find(hash, slot.key) != slot {
+				if hash := s.hash(slot.key); s.of(hash) != sh || sh.find(hash, slot.key) != slot {
 					return fmt.Errorf("(1) key %v is not found in its slot", slot.key)
 				}
 			}
-			if used >= len(*slots) {
-				return fmt.Errorf("(2) %d of %d slots used", used, len(*slots))
-			}
 		}
-		if used != sh.used || live != sh.live || live > used {
-			return fmt.Errorf("(2) %d used, %d live; counted %d, %d", used, live, sh.used, sh.live)
-		}
-		if sh.version.Load()%2 != 0 {
-			return fmt.Errorf("(3) version %d", sh.version.Load())
+		if used != sh.used || live != sh.live || live > used || used > room {
+			return fmt.Errorf("(2) %d used, %d live; counted %d, %d; room for %d", used, live, sh.used, sh.live, room)
 		}
 	}
 	return nil
+}
+
+// put makes e the entry of key.
+func (s *shards[K]) put(key K, e entry) { s.update(key, func(entry) entry { return e }) }
+
+func (s *shards[K]) remove(key K) {
+	hash := s.hash(key)
+	s.of(hash).drop(hash, key)
+}
+
+func (s *shards[K]) sweep(expired func(entry) bool) (dropped int) {
+	for i := range s.all {
+		dropped += s.all[i].sweep(&s.hasher, expired)
+	}
+	return dropped
 }
 
 // The hash table does what a map does, through growing, deleting, taking up slots
@@ -58,50 +66,51 @@ func TestShardsModel(t *testing.T) {
 		// Few shards' worth of keys, so that they meet.
 		var keys []int
 		for k := 0; len(keys) < 60; k++ {
-			if s.hash(k)>>1%shardCount < 2 {
+			if s.hash(k)%shardCount < 2 {
 				keys = append(keys, k)
 			}
 		}
 		key := rapid.SampledFrom(keys)
 		t.Repeat(map[string]func(*rapid.T){
-			"set": func(t *rapid.T) {
+			"put": func(t *rapid.T) {
 				for range rapid.IntRange(1, 10).Draw(t, "times") {
 					k := key.Draw(t, "key")
-					e := entry{failures: rapid.IntRange(1, 9).Draw(t, "failures"), delay: 5, updated: 7}
-					hash := s.hash(k)
-					sh := s.of(hash)
-					before := sh.slots.Load()
-					sh.set(sh.find(hash, k), hash, k, e)
-					if sh.slots.Load() != before {
+					e := entry{
+						failures: rapid.IntRange(1, 9).Draw(t, "failures"),
+						delay:    time.Duration(rapid.IntRange(0, 1).Draw(t, "delay")),
+						updated:  time.Duration(rapid.IntRange(-1, 1).Draw(t, "updated")),
+					}
+					sh := s.of(s.hash(k))
+					before := sh.table.Load()
+					s.update(k, func(was entry) entry {
+						if was != model[k] {
+							t.Fatalf("key %d was %+v, want %+v", k, was, model[k])
+						}
+						return e
+					})
+					if sh.table.Load() != before {
 						rebuilt++
 					}
 					model[k] = e
 				}
 			},
-			"drop": func(t *rapid.T) {
+			"remove": func(t *rapid.T) {
 				for range rapid.IntRange(1, 10).Draw(t, "times") {
 					k := key.Draw(t, "key")
-					hash := s.hash(k)
-					sh := s.of(hash)
-					if slot := sh.find(hash, k); slot.entry().failures > 0 {
-						sh.drop(slot)
-					}
+					s.remove(k)
 					delete(model, k)
 				}
 			},
 			"sweep": func(t *rapid.T) {
 				limit := rapid.IntRange(1, 9).Draw(t, "limit")
-				want, got := 0, 0
+				want := 0
 				for k, e := range model {
 					if e.failures >= limit {
 						delete(model, k)
 						want++
 					}
 				}
-				for i := range s.all {
-					got += s.all[i].sweep(func(e entry) bool { return e.failures >= limit })
-				}
-				if got != want {
+				if got := s.sweep(func(e entry) bool { return e.failures >= limit }); got != want {
 					t.Fatalf("swept %d, want %d", got, want)
 				}
 			},
@@ -143,99 +152,139 @@ func TestShardsMemory(t *testing.T) {
 	s := newShards[int]()
 	slots := func() (n int) {
 		for i := range s.all {
-			if t := s.all[i].slots.Load(); t != nil {
-				n += len(*t)
+			if t := s.all[i].table.Load(); t != nil {
+				n += len(t.slots)
 			}
 		}
 		return n
 	}
 	const keys = 20_000
 	for k := range keys {
-		hash := s.hash(k)
-		sh := s.of(hash)
-		sh.set(nil, hash, k, entry{failures: 1 + k%10})
+		s.put(k, entry{failures: 1 + k%10})
+		if n := slots(); k > keys/2 && (n < k*8/7 || n > k*3/2+groupSize*shardCount) {
+			t.Fatalf("%d slots for %d keys", n, k)
+		}
 	}
-	if n := slots(); n < keys*5/4 || n > keys*8/5+4*shardCount {
-		t.Errorf("%d slots for %d keys", n, keys)
-	}
-	for i := range s.all {
-		s.all[i].sweep(func(e entry) bool { return e.failures > 1 })
-	}
-	if n := slots(); n > keys/10*5/2+4*shardCount {
+	s.sweep(func(e entry) bool { return e.failures > 1 })
+	if n := slots(); n > keys/10*5/2+groupSize*shardCount {
 		t.Errorf("%d slots for %d keys", n, keys/10)
 	}
-	for i := range s.all {
-		s.all[i].sweep(func(entry) bool { return true })
-	}
+	s.sweep(func(entry) bool { return true })
 	if n := slots(); n != 0 {
 		t.Errorf("%d slots for no keys", n)
 	}
 	// Keys that come and go leave nothing behind.
 	for k := range keys {
-		hash := s.hash(k)
-		sh := s.of(hash)
-		sh.set(nil, hash, k, entry{failures: 1})
-		sh.drop(sh.find(hash, k))
+		s.put(k, entry{failures: 1})
+		s.remove(k)
 	}
-	if n := slots(); n > 20*shardCount {
+	if n := slots(); n > 2*groupSize*shardCount {
 		t.Errorf("%d slots for keys that were dropped", n)
 	}
 }
 
-// A reader that meets a writer waits for it.
-func TestShardsReaderWaits(t *testing.T) {
+// A reader and a writer that meet a writer wait for it.
+func TestSlotWaits(t *testing.T) {
 	s := newShards[string]()
+	was := entry{failures: 1, delay: 2, updated: 3}
+	s.put("a", was)
 	hash := s.hash("a")
-	sh := s.of(hash)
-	want := entry{failures: 1, delay: 2, updated: 3}
-	sh.set(nil, hash, "a", want)
-	sh.mu.Lock()
-	sh.version.Add(1) // a writer is halfway through
-	slot := sh.find(hash, "a")
-	slot.failures.Store(99)
-	got := make(chan entry, 1)
-	go func() { got <- s.load("a") }()
-	for range 1000 { // time enough to read, were it not to wait
+	slot := s.of(hash).find(hash, "a")
+	slot.failures.Store(busy) // a writer is halfway through
+	slot.updated.Store(99)
+	read, delay, wrote := make(chan entry, 1), make(chan time.Duration, 1), make(chan entry, 1)
+	go func() { read <- s.load("a") }()
+	go func() { delay <- s.delay("a") }()
+	go func() { s.update("a", func(was entry) entry { wrote <- was; return was }) }()
+	for range 1000 { // time enough, were they not to wait
 		runtime.Gosched()
 	}
-	if len(got) > 0 {
-		t.Error("read meanwhile")
+	if len(read)+len(delay)+len(wrote) > 0 {
+		t.Error("somebody did not wait")
 	}
-	slot.put(want)
-	sh.version.Add(1)
-	sh.mu.Unlock()
-	if e := <-got; e != want {
-		t.Errorf("read %+v", e)
+	slot.updated.Store(3)
+	slot.failures.Store(1)
+	if e, d, w := <-read, <-delay, <-wrote; e != was || d != was.delay || w != was {
+		t.Errorf("read %+v, delay %d, wrote after %+v", e, d, w)
 	}
 }
 
-// Readers never see parts of two entries: the words of an entry belong together,
-// and time does not go back.
-func TestShardsReadersSeeWholeEntries(t *testing.T) {
-	s := newShards[string]()
-	hash := s.hash("a")
-	sh := s.of(hash)
-	const last = 20_000
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
+// What was read is only replaced while all of it still holds.
+func TestSlotReplace(t *testing.T) {
+	was := entry{failures: 1, delay: 2, updated: 3}
+	next := entry{failures: 2, delay: 4, updated: 6}
+	for _, now := range []entry{{2, 2, 3}, {1, 5, 3}, {1, 2, 5}, {}} {
+		var s slot[string]
+		s.put(was)
+		s.put(now)
+		if s.replace(was, next) {
+			t.Errorf("%+v was taken for %+v", now, was)
+		}
+		if e, _ := s.load(); e != now {
+			t.Errorf("%+v has become %+v", now, e)
+		}
+	}
+	var s slot[string]
+	s.put(was)
+	if e := s.freeze(); e != was || s.replace(was, next) {
+		t.Errorf("frozen %+v was replaced", e)
+	}
+	if e, open := s.load(); e != was || open {
+		t.Errorf("frozen: %+v, %t", e, open)
+	}
+}
+
+// Every update counts, and readers never see parts of two entries, whatever moves
+// and empties the table meanwhile: time and count of a key go up together.
+func TestShardsConcurrent(t *testing.T) {
+	s := newShards[int]()
+	const writers, each = 3, 10_000
+	var all, readers sync.WaitGroup
+	done := make(chan struct{})
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				s.update(0, follow)
+				s.put(1+w*each+i, entry{failures: 1}) // the tables grow
+				if i%100 == 0 {
+					s.sweep(func(e entry) bool { return e.failures == 1 })
+				}
+				s.remove(1 + w*each + i)
+			}
+		})
+		readers.Go(func() {
 			var before entry
-			for before.failures < last {
-				e := s.load("a")
-				if e.failures < before.failures || int(e.delay) != 3*e.failures || int(e.updated) != 5*e.failures {
+			for {
+				e := s.load(0)
+				if e.failures < before.failures || e != follow(entry{failures: e.failures - 1}) && e != (entry{}) {
 					t.Errorf("%+v after %+v", e, before)
 					return
 				}
 				before = e
+				select {
+				case <-done:
+					return
+				default:
+				}
 			}
 		})
 	}
-	for n := 1; n <= last; n++ {
-		sh.mu.Lock()
-		sh.set(sh.find(hash, "a"), hash, "a", entry{failures: n, delay: time.Duration(3 * n), updated: time.Duration(5 * n)})
-		sh.mu.Unlock()
+	all.Wait()
+	close(done)
+	readers.Wait()
+	if e := s.load(0); e.failures != writers*each+1 {
+		t.Errorf("%d updates of %d counted", e.failures-1, writers*each)
 	}
-	wg.Wait()
+	if err := s.valid(); err != nil {
+		t.Error(err)
+	}
+}
+
+// follow counts one more, from 2 on, which no sweep drops; the words of its
+// entries belong together.
+func follow(was entry) entry {
+	n := max(was.failures, 1) + 1
+	return entry{failures: n, delay: time.Duration(3 * n), updated: time.Duration(5 * n)}
 }
 
 // Keys that are not equal to themselves are lost to everybody but GC, as in a map.
@@ -245,13 +294,14 @@ func TestShardsNaN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.Next(math.NaN(), t0)
-	tr.Next(math.NaN(), t0)
-	if n := tr.Len(); n != 2 {
+	for range 100 {
+		tr.Next(math.NaN(), t0)
+	}
+	if n := tr.Len(); n != 100 {
 		t.Errorf("%d keys", n)
 	}
 	step(c, time.Hour)
-	if n := tr.GC(); n != 2 || tr.Len() != 0 {
+	if n := tr.GC(); n != 100 || tr.Len() != 0 {
 		t.Errorf("%d dropped, %d left", n, tr.Len())
 	}
 }

@@ -76,14 +76,24 @@ func (t *Tracker[K]) Next(key K, event time.Time) {
 
 // next is Next; it returns the new delay. A nil event is the clock's time.
 func (t *Tracker[K]) next(key K, event *time.Time) time.Duration {
-	hash := t.shards.hash(key)
-	s := t.shards.of(hash)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	now := t.scale.now()
+	hash := t.shards.hash(key)
+	shard := t.shards.of(hash)
+	for {
+		slot := shard.find(hash, key)
+		was, open := slot.load()
+		e := t.after(was, now, event)
+		if open && slot.replace(was, e) || !open && shard.set(&t.shards.hasher, hash, key, was, e) {
+			return e.delay
+		}
+	}
+}
+
+// after is the entry that follows on one, or on none, when one more failure is
+// told at now.
+func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry {
 	e := entry{failures: 1, updated: now}
-	slot := s.find(hash, key)
-	if was := slot.entry(); was.failures > 0 {
+	if was.failures > 0 {
 		at := now
 		if event != nil {
 			if at = t.scale.instant(*event); at > now {
@@ -95,8 +105,7 @@ func (t *Tracker[K]) next(key K, event *time.Time) time.Duration {
 		}
 	}
 	e.delay = t.policy.jittered(t.policy.delay(e.failures), t.rand)
-	s.set(slot, hash, key, e)
-	return e.delay
+	return e
 }
 
 // Get returns the delay in force for key, 0 if there is none.
@@ -162,12 +171,7 @@ func (t *Tracker[K]) isExpired(at, updated time.Duration, event *time.Time) bool
 // Reset forgets key.
 func (t *Tracker[K]) Reset(key K) {
 	hash := t.shards.hash(key)
-	s := t.shards.of(hash)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slot := s.find(hash, key); slot.entry().failures > 0 {
-		s.drop(slot)
-	}
+	t.shards.of(hash).drop(hash, key)
 }
 
 // GC drops the entries that can no longer matter, those that would have expired
@@ -179,7 +183,7 @@ func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.shards.all {
 		now := t.scale.now()
-		dropped += t.shards.all[i].sweep(func(e entry) bool {
+		dropped += t.shards.all[i].sweep(&t.shards.hasher, func(e entry) bool {
 			return t.isExpired(subtract(subtract(now, e.delay), t.reset), e.updated, nil)
 		})
 	}
@@ -242,11 +246,7 @@ func (t *Tracker[K]) Restore(key K, s State) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	hash := t.shards.hash(key)
-	sh := t.shards.of(hash)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
 	e := entry{failures: s.Failures, delay: t.policy.drawn(s.Failures, s.Delay), updated: updated}
-	sh.set(sh.find(hash, key), hash, key, e)
+	t.shards.update(key, func(entry) entry { return e })
 	return nil
 }
