@@ -84,6 +84,7 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 		f.set(lost.id, fate{exited: true})
 		time.Sleep(time.Duration(round) * time.Second) // through one, two, three attempts to reconnect
 		control(t, "up")
+		up := time.Now()
 		d.eventually("exits while the runtime was down are told", func() bool {
 			for id := range down {
 				if !r.has(id, pleg.ContainerDied) {
@@ -93,6 +94,9 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 			return r.has(lost.id, pleg.ContainerDied)
 		})
 		d.eventually("the stream is back", func() bool { return w.gen.Stats().Streaming })
+		if took := time.Since(up); took > 45*time.Second { // one that is not supported is asked for after 60 s
+			t.Fatalf("the stream was back after %v", took)
+		}
 		for id, pid := range after {
 			kill(t, pid)
 			f.set(id, fate{exited: true, code: 137})
