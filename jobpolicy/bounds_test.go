@@ -1,0 +1,116 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// plainJob wants n successes of any pods, all at once.
+func plainJob(n int32) *Job {
+	return &Job{ObjectMeta: ObjectMeta{Name: "j", Namespace: "ns"}, Spec: JobSpec{
+		Completions: &n, Parallelism: &n, BackoffLimit: pointerTo[int32](1 << 20),
+	}}
+}
+
+func plainPods(n int, phase PodPhase) (pods []*Pod) {
+	for i := range n {
+		p := pod(fmt.Sprintf("%04d", i), 0, phase, 1, t0)
+		p.Annotations = nil
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// TestBoundsOfAPass holds the numbers that one pass does not exceed.
+func TestBoundsOfAPass(t *testing.T) {
+	const many = 600
+	unwanted := plainJob(many)
+	unwanted.Spec.Parallelism = pointerTo[int32](0)
+	suspended := plainJob(many)
+	suspended.Spec.Suspend = true
+	for _, tt := range []struct {
+		name                      string
+		engine                    Engine
+		job                       *Job
+		pods                      []*Pod
+		create, deleted, released int
+	}{
+		{"creations", Engine{}, plainJob(many), nil, 500, 0, 0},
+		{"creations, bounded", Engine{MaxPerPass: 7}, plainJob(many), nil, 7, 0, 0},
+		{"surplus pods", Engine{}, unwanted, plainPods(many, PodRunning), 0, 500, 0},
+		{"surplus pods, bounded", Engine{MaxPerPass: 7}, unwanted, plainPods(many, PodRunning), 0, 7, 0},
+		{"pods of a suspended Job are not bounded", Engine{}, suspended, plainPods(many, PodRunning), 0, many, 0},
+		{"failed pods in the status", Engine{}, unwanted, plainPods(many, PodFailed), 0, 0, 500},
+		{"succeeded pods in the status", Engine{}, unwanted, plainPods(501, PodSucceeded), 0, 0, 500},
+	} {
+		plan := mustPlan(t, tt.engine, Input{Job: tt.job, Pods: tt.pods, Now: t0.Add(time.Hour)})
+		if len(plan.Create) != tt.create || len(plan.Delete) != tt.deleted || len(plan.Release) != tt.released {
+			t.Errorf("%s: %d created, %d deleted, %d released; want %d, %d, %d",
+				tt.name, len(plan.Create), len(plan.Delete), len(plan.Release), tt.create, tt.deleted, tt.released)
+		}
+	}
+}
+
+// TestShortDelaysAreBatched checks that what is left of a delay is rounded up.
+func TestShortDelaysAreBatched(t *testing.T) {
+	in := Input{Job: plainJob(2), Pods: plainPods(1, PodFailed), Now: t0.Add(9700 * time.Millisecond)}
+	for _, tt := range []struct {
+		engine Engine
+		want   time.Duration
+	}{
+		{Engine{}, time.Second},
+		{Engine{MinRequeue: time.Millisecond}, 300 * time.Millisecond},
+	} {
+		if plan := mustPlan(t, tt.engine, in); plan.RequeueAfter != tt.want || len(plan.Create) != 0 {
+			t.Errorf("%+v: again after %v with %d created, want %v and none", tt.engine, plan.RequeueAfter, len(plan.Create), tt.want)
+		}
+	}
+}
+
+// TestRecordedFailureStands: a pod whose failure is written down counts as
+// failed, whatever its phase says later.
+func TestRecordedFailureStands(t *testing.T) {
+	job := plainJob(2)
+	job.Status.UncountedTerminatedPods = &UncountedTerminatedPods{Failed: []string{"0000"}}
+	in := Input{Job: job, Pods: plainPods(1, PodSucceeded), Now: t0.Add(time.Hour)}
+	if s := last(in, mustPlan(t, Engine{}, in)); s.Failed != 1 || s.Succeeded != 0 {
+		t.Errorf("%d failed, %d succeeded, want 1 and 0", s.Failed, s.Succeeded)
+	}
+}
+
+// TestLeastProgressGoesFirst has two active pods where one is wanted; the first
+// is to go.
+func TestLeastProgressGoesFirst(t *testing.T) {
+	ready := func(since time.Time) func(p *Pod) {
+		return func(p *Pod) {
+			p.Status.Conditions = []PodCondition{{Type: PodReady, Status: ConditionTrue, LastTransitionTime: since}}
+		}
+	}
+	restarts := func(n int32) func(p *Pod) {
+		return func(p *Pod) { p.Status.ContainerStatuses = []ContainerStatus{{Name: "main", RestartCount: n}} }
+	}
+	phase := func(phase PodPhase) func(p *Pod) { return func(p *Pod) { p.Status.Phase = phase } }
+	created := func(at time.Time) func(p *Pod) { return func(p *Pod) { p.CreationTimestamp = at } }
+	for name, pair := range map[string][2]func(p *Pod){
+		"no node, although it runs":  {func(p *Pod) {}, func(p *Pod) { p.Spec.NodeName, p.Status.Phase = "n", PodPending }},
+		"pending before unknown":     {phase(PodPending), phase(PodUnknown)},
+		"unknown before running":     {phase(PodUnknown), phase(PodRunning)},
+		"not ready before ready":     {restarts(0), ready(t0)},
+		"ready for a shorter time":   {ready(t0.Add(time.Second)), ready(t0)},
+		"ready since nobody knows":   {ready(time.Time{}), ready(t0)},
+		"more restarts":              {restarts(3), restarts(2)},
+		"newer":                      {created(t0.Add(time.Second)), created(t0)},
+		"created at an unknown time": {created(time.Time{}), created(t0)},
+	} {
+		for turn := range 2 { // the order of the UIDs does not decide
+			pods := plainPods(2, PodRunning)
+			pair[0](pods[turn])
+			pair[1](pods[1-turn])
+			plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: pods, Now: t0.Add(time.Hour)})
+			if len(plan.Delete) != 1 || plan.Delete[0].UID != pods[turn].UID {
+				t.Errorf("%s: deleted %v, want %s", name, plan.Delete, pods[turn].UID)
+			}
+		}
+	}
+}
