@@ -190,10 +190,14 @@ func planRows() []bench.Row {
 			Package: "jobpolicy",
 			Name:    "Plan, 10^5 completions, 10^4 pods, " + perIndex,
 			Candidates: []bench.Candidate{
-				plan(ours, planShape{pods: pods, kinds: 3, perIndex: true}),
-				plan("without", planShape{pods: pods, kinds: 3}),
+				// All delays are over, so that both come to choosing indexes.
+				plan(ours, planShape{pods: pods, kinds: 3, ago: time.Hour, perIndex: true}),
+				plan("without", planShape{pods: pods, kinds: 3, ago: time.Hour}),
 			},
 			Goals: []bench.Goal{bench.AtMost(15e6), bench.Ratio("without", 1.05)},
+			Note: "With a limit per index a pass finds the last failed pod of each index and keeps it for the replacement. " +
+				"Reading the ends of an index in one pass over its pods, and marking what is kept, instead of searches in the index sets, brought the ratio from about 1.15 to 1.01–1.13; " +
+				"what is left is visiting a third of the pods once more.",
 		},
 		{
 			Package: "jobpolicy",
@@ -217,8 +221,9 @@ func planRows() []bench.Row {
 // planShape is a Job of 100,000 completions with a fragmented past.
 type planShape struct {
 	pods       int
-	kinds      int // 1: all failed; 3: a third each running, failed, succeeded
-	containers int // 0 means 1
+	kinds      int           // 1: all failed; 3: a third each running, failed, succeeded
+	containers int           // 0 means 1
+	ago        time.Duration // since the pods finished
 	perIndex   bool
 	policy     bool // the largest; otherwise none
 }
@@ -255,7 +260,7 @@ func (s planShape) run() func(n int) {
 
 	input := jobpolicy.Input{Job: JobFrom(job), Now: now}
 	for i := range s.pods {
-		pod := failedPod(i, max(1, s.containers), 1, now.Add(-time.Duration(i)*time.Millisecond))
+		pod := failedPod(i, max(1, s.containers), 1, now.Add(-s.ago-time.Duration(i)*time.Millisecond))
 		switch i % s.kinds {
 		case 1:
 			pod.Status.Phase = jobpolicy.PodSucceeded
