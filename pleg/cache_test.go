@@ -256,6 +256,64 @@ func TestGetNewerThan(t *testing.T) {
 	}
 }
 
+// TestGetNewerThanTogether: a global time, a write and Close end all the waits they
+// answer, however many there are.
+func TestGetNewerThanTogether(t *testing.T) {
+	const waiters = 1050
+	for name, end := range map[string]func(c *Cache[string, string]){
+		"a global time": func(c *Cache[string, string]) { c.UpdateTime(t4) },
+		"a write":       func(c *Cache[string, string]) { c.Set("a", "new", nil, t4) },
+		"Close":         func(c *Cache[string, string]) { c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := free(CacheOptions[string]{})
+				out := make(chan answered, waiters)
+				for range waiters {
+					go func() {
+						e, err := c.GetNewerThan(t.Context(), "a", t3)
+						out <- answered{e, err}
+					}()
+				}
+				synctest.Wait()
+				end(c)
+				synctest.Wait()
+				if len(out) != waiters {
+					t.Errorf("%d of %d waits have ended", len(out), waiters)
+				}
+				c.Close()
+			})
+		})
+	}
+}
+
+// TestGetMeanwhile: what Get says of a key is never older than what it said
+// before, while its deletion is forgotten for a global time.
+func TestGetMeanwhile(t *testing.T) {
+	c := free(CacheOptions[string]{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 30_000 {
+			c.Set("a", "", nil, t0.Add(time.Duration(3*i+1)))
+			c.Delete("a", t0.Add(time.Duration(3*i+2)))
+			c.UpdateTime(t0.Add(time.Duration(3*i + 3)))
+		}
+	}()
+	for last := c.Get("a"); ; {
+		e := c.Get("a")
+		if e.Modified.Before(last.Modified) {
+			t.Fatalf("%v after %v", e, last)
+		}
+		last = e
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
+
 // TestGetNewerThanHit answers at once, even under a context that is over, and
 // after Close.
 func TestGetNewerThanHit(t *testing.T) {

@@ -270,6 +270,25 @@ func TestIntake(t *testing.T) {
 	}
 }
 
+// TestAbandon: a full relist that was under way when nobody drives any longer is
+// made anew, though the next periodic one is far off.
+func TestAbandon(t *testing.T) {
+	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
+	r.answered(answer[int, int]{call: list(t0)[0]}, t0)
+	r.finish(t0)
+	if calls := list(t1); len(calls) != 0 {
+		t.Fatalf("calls %v between relists", calls)
+	}
+	r.listNow = true
+	for range 3 {
+		if calls := list(t1); len(calls) != 1 || calls[0].kind != callPods {
+			t.Fatalf("calls %v", calls)
+		}
+		r.abandon()
+	}
+}
+
 // TestShed: a reader that sleeps through pods by the thousand is told that it
 // did, and holds no more than what is there.
 func TestShed(t *testing.T) {
