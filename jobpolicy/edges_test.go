@@ -163,4 +163,17 @@ func TestTargetTakenBack(t *testing.T) {
 	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 2 {
 		t.Errorf("the target is set again: %v", s.Conditions)
 	}
+	in.Job = &Job{
+		Spec: JobSpec{CompletionMode: IndexedCompletion, Completions: pointerTo[int32](2), Parallelism: pointerTo[int32](2),
+			SuccessPolicy: &SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededIndexes: pointerTo("0")}}}},
+		Status: JobStatus{Conditions: []JobCondition{{Type: JobSuccessCriteriaMet, Status: ConditionFalse}}},
+	}
+	in.Pods = []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 1, PodRunning, 0, t0)}
+	for range 2 {
+		s := last(in, mustPlan(t, Engine{}, in))
+		if len(s.Conditions) != 2 || s.Conditions[1].Type != JobSuccessCriteriaMet || s.Conditions[1].Status != ConditionTrue {
+			t.Fatalf("conditions %v", s.Conditions)
+		}
+		in.Job.Status = *s
+	}
 }

@@ -23,8 +23,8 @@ func JobFrom(j *batchv1.Job) *jobpolicy.Job {
 }
 
 // PodFrom copies the fields of a pod that jobpolicy knows, sharing like JobFrom.
-// It is what a controller calls for every pod in its informer's cache, some
-// hundred times faster than a way through JSON.
+// It is what a controller calls for every pod in its informer's cache, far faster
+// than a way through JSON.
 func PodFrom(p *corev1.Pod) *jobpolicy.Pod {
 	return &jobpolicy.Pod{
 		TypeMeta:   typeMetaFrom(p.TypeMeta),
