@@ -125,8 +125,8 @@ func (e Engine) indexWait(failures, ignored int, m Match, last, now time.Time) t
 	return Remaining(e.baseDelay(), e.maxDelay(), addCounts(failures, 1), last, now)
 }
 
-// readyIndexes splits off the candidates that need not wait. If all of them
-// must, wait is the shortest.
+// readyIndexes splits off the candidates, which rise, that need not wait. If all
+// of them must, wait is the shortest.
 func readyIndexes(candidates []int, waitOf func(index int) time.Duration) (ready []int, wait time.Duration) {
 	for _, i := range candidates {
 		switch w := waitOf(i); {

@@ -1,8 +1,6 @@
 package jobpolicy
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/restartkit/restart/indexset"
@@ -109,13 +107,19 @@ func (p *pass) pending(n int, waiting []int) []int {
 	return p.succeeded.Union(p.failed).With(busy...).AppendAbsent(nil, n, p.completions())
 }
 
-// keptPod returns the kept pod of the index, nil if there is none.
-func (p *pass) keptPod(index int) *podView {
-	i, ok := slices.BinarySearchFunc(p.kept, index, func(v *podView, index int) int { return cmp.Compare(v.index, index) })
-	if !ok {
+// keptPods returns a function that returns the kept pod of an index, nil if there
+// is none, for indexes that rise from call to call.
+func (p *pass) keptPods() func(index int) *podView {
+	rest := p.kept
+	return func(index int) *podView {
+		for len(rest) > 0 && rest[0].index < index {
+			rest = rest[1:]
+		}
+		if len(rest) > 0 && rest[0].index == index {
+			return rest[0]
+		}
 		return nil
 	}
-	return p.kept[i]
 }
 
 // follows reports whether v rather than w is the last failed pod of their index.

@@ -50,7 +50,7 @@ func (p *pass) create(n int) {
 	}
 	if !p.indexed {
 		for range n {
-			p.plan.Create = append(p.plan.Create, p.newPod(-1))
+			p.plan.Create = append(p.plan.Create, p.newPod(-1, nil))
 		}
 		p.active += n
 		return
@@ -59,8 +59,9 @@ func (p *pass) create(n int) {
 	if wait > 0 {
 		p.requeueDelay(wait)
 	}
+	keptPod := p.keptPods()
 	for _, i := range ready {
-		p.plan.Create = append(p.plan.Create, p.newPod(i))
+		p.plan.Create = append(p.plan.Create, p.newPod(i, keptPod(i)))
 	}
 	p.active += len(ready)
 }
@@ -71,13 +72,10 @@ func (p *pass) startable(n int) ([]int, time.Duration) {
 	if !p.perIndex {
 		return p.pending(n, nil), 0
 	}
-	kept := p.kept
-	waitOf := func(i int) time.Duration { // of rising indexes
-		for len(kept) > 0 && kept[0].index < i {
-			kept = kept[1:]
-		}
-		if len(kept) > 0 && kept[0].index == i {
-			return p.waitAfter(kept[0])
+	keptPod := p.keptPods()
+	waitOf := func(i int) time.Duration {
+		if last := keptPod(i); last != nil {
+			return p.waitAfter(last)
 		}
 		return 0
 	}
@@ -122,8 +120,9 @@ func (p *pass) endOf(v *podView) time.Time {
 // requeueDelay asks for a pass after a delay; short delays are batched.
 func (p *pass) requeueDelay(d time.Duration) { p.requeue(max(d, p.engine.minRequeue())) }
 
-// newPod is a pod for the index, or for none if index is -1.
-func (p *pass) newPod(index int) NewPod {
+// newPod is a pod for the index, or for none if index is -1. The kept pod of the
+// index, if there is one, says how often it has failed.
+func (p *pass) newPod(index int, last *podView) NewPod {
 	t := &p.spec.Template.ObjectMeta
 	n := NewPod{Index: index, ObjectMeta: ObjectMeta{
 		GenerateName: generateName(p.in.Job.Name, index),
@@ -149,7 +148,7 @@ func (p *pass) newPod(index int) NewPod {
 	n.Annotations[JobCompletionIndexAnnotation] = text
 	if p.perIndex {
 		failures, ignored := 0, 0
-		if last := p.keptPod(index); last != nil {
+		if last != nil {
 			failures, ignored = NextCounts(last.failures, last.ignored, p.match(last))
 		}
 		n.Annotations[JobIndexFailureCountAnnotation] = strconv.Itoa(failures)

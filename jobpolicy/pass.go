@@ -141,7 +141,16 @@ func (p *pass) remember() {
 		p.memory.Handled = make([]string, 0, p.ended)
 		p.plan.Decisions = make([]PodDecision, 0, p.ended)
 	}
+	var ahead map[string]time.Time
 	for _, v := range p.pods {
+		if v.kept {
+			if end := p.endOf(v); end.Before(v.finish()) {
+				if ahead == nil {
+					ahead = make(map[string]time.Time)
+				}
+				ahead[v.identity()] = end
+			}
+		}
 		success, failure := v.newlySucceeded(), v.newlyFailed()
 		if !success && !failure {
 			continue
@@ -173,15 +182,6 @@ func (p *pass) remember() {
 	// What lies in the future counts as now, once: else it would be now for ever.
 	p.memory.LastFailure = earlier(p.memory.LastFailure, p.now)
 	p.memory.LastIgnored = earlier(p.memory.LastIgnored, p.now)
-	var ahead map[string]time.Time
-	for _, v := range p.kept {
-		if end := p.endOf(v); end.Before(v.finish()) {
-			if ahead == nil {
-				ahead = make(map[string]time.Time)
-			}
-			ahead[v.identity()] = end
-		}
-	}
 	p.memory.Ahead = ahead
 }
 

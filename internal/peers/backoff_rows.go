@@ -25,7 +25,7 @@ func backoffRows() []bench.Row {
 		reads string  // why reading misses its goals, where it does
 	}{
 		{1, "1 key", 0.95, readNote},
-		{10_000, "10k keys", 0.9, ""},
+		{10_000, "10k keys", 0.9, cachedNote},
 		{1_000_000, "1M keys", 0.7, memoryNote},
 	} {
 		rows = append(rows, nextRows(size.keys, size.name, size.next)...)
@@ -44,6 +44,9 @@ const (
 	contendedNote = "Two goroutines that record failures of one and the same key hand its cache line back and forth at every step, where a lock puts one of them to sleep. Trying again at once, after a pause and after a growing pause came to the same."
 	readNote      = "Half of it is reading the clock, which both sides do alike. The rest is a hash, the part of the table, its tags and the slot, each found through the one before, against an uncontended lock and a map of one key. " +
 		"Slots that hold their whole hash, without tags, saved a tenth at one key, but are slower at 10,000 and take more memory."
+	cachedNote = "A hash, the part of the table, its tags and the slot, each found through the one before: about what client-go's lock and map take, " +
+		"more or less by how the keys share the caches in that run."
+	stallNote  = "The longest of all calls meanwhile is at least what the machine itself does to a goroutine, see the busy neighbour; collecting holds a part's lock, which no reader takes."
 	memoryNote = "With a million keys both sides wait for memory most of the time, and client-go's readers do so side by side too: twice as fast as serial is all there is to gain."
 	exitedNote = "A record holds the exit and the decision whole, in four cache lines, and its reading of the wall clock is the dearer one; of 10,000 keys not all fit the second cache any more, while those of Next do."
 )
@@ -302,6 +305,7 @@ func collectionRows() []bench.Row {
 		return bench.Row{
 			Package: "backoff",
 			Name:    "longest stall of a call during GC of 1M keys, " + name,
+			Note:    stallNote,
 			Candidates: []bench.Candidate{
 				bench.Stall(ours, func(short bool) (call, during func()) {
 					names := podKeys(shorter(short, keys))

@@ -3,6 +3,8 @@
 // the results that go test keeps are always those of the program as it is:
 //
 //	func TestMain(m *testing.M) { programtest.Main(m, main) }
+//
+// RESTART_BUILT=path in the environment of go test has a built program tested instead.
 package programtest
 
 import (
@@ -24,6 +26,10 @@ import (
 // marker is the variable in the environment of a program under test and of all that
 // it has brought forth.
 const marker = "RESTART_PROGRAM_TEST"
+
+// built is the variable in the environment of the tests that names a program to
+// test instead of the test program: one as users build it.
+const built = "RESTART_BUILT"
 
 // Main runs the tests or, in a process that a test has started, the program.
 func Main(m *testing.M, main func()) {
@@ -50,11 +56,14 @@ type Program struct {
 // New returns the program with these arguments, to be started.
 func New(t testing.TB, args ...string) *Program {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	path := os.Getenv(built)
+	if path == "" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p := &Program{Cmd: exec.Command(self, args...), t: t, mark: marker + "=" + rand.Text(), ended: make(chan struct{})}
+	p := &Program{Cmd: exec.Command(path, args...), t: t, mark: marker + "=" + rand.Text(), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), p.mark)
 	p.Out.program, p.Err.program = p, p
 	p.Stdout, p.Stderr = &p.Out, &p.Err
