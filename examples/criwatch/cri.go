@@ -53,14 +53,22 @@ type node struct {
 	client cri.RuntimeServiceClient
 	exits  exits
 
-	mu        sync.Mutex
-	leaving   map[string]bool // sandboxes told of as deleted and not looked at since
-	listErr   error           // of the last full list
-	streamErr error           // why the last stream ended
+	trouble chan struct{} // holds a token when there is new trouble
+
+	mu       sync.Mutex
+	leaving  map[string]bool // sandboxes told of as deleted and not looked at since
+	troubled troubles
+}
+
+// troubles is what is wrong between criwatch and the runtime.
+type troubles struct {
+	list   error // of the last full list
+	stream error // why the last stream ended
+	closed bool  // no stream is open
 }
 
 func newNode(conn grpc.ClientConnInterface) *node {
-	return &node{client: cri.NewRuntimeServiceClient(conn), leaving: map[string]bool{}}
+	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), leaving: map[string]bool{}, troubled: troubles{closed: true}}
 }
 
 // largestMessage is what the kubelet allows, too: a list of a full node exceeds
@@ -98,7 +106,10 @@ func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	pods, err := n.list(ctx, nil, nil)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.listErr = err
+	n.troubled.list = err
+	if err != nil {
+		n.complain()
+	}
 	for id := range n.leaving {
 		if err == nil && !slices.ContainsFunc(pods, func(p pleg.Pod[string]) bool { return p.ID == id }) {
 			delete(n.leaving, id)
@@ -219,11 +230,19 @@ func (n *node) takeLeaving(id string) bool {
 	return leaving
 }
 
-// troubles returns why the last full list failed and why the last stream ended.
-func (n *node) troubles() (list, stream error) {
+// troubles returns what is wrong now.
+func (n *node) troubles() troubles {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.listErr, n.streamErr
+	return n.troubled
+}
+
+// complain tells of new trouble.
+func (n *node) complain() {
+	select {
+	case n.trouble <- struct{}{}:
+	default:
+	}
 }
 
 // errNotAnswering is part of the error of a runtime that is not there.

@@ -18,6 +18,9 @@ import (
 // stream is read at once, always: containerd stands still for a reader that
 // does not.
 func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+	n.mu.Lock()
+	n.troubled.closed = false
+	n.mu.Unlock()
 	err := n.follow(ctx, handle)
 	switch {
 	case grpcstatus.Code(err) == codes.Unimplemented:
@@ -29,7 +32,8 @@ func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string,
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.streamErr = err
+	n.troubled.stream, n.troubled.closed = err, true
+	n.complain()
 	return err
 }
 

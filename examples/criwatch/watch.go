@@ -107,36 +107,43 @@ func (w *watch) count(ctx context.Context, stop func()) {
 	}
 }
 
-// narrate logs when the stream or the runtime goes and comes back.
+// narrate logs when the stream or the runtime goes and comes back. It looks once a
+// second while one of them is away, and else waits until one goes.
 func (w *watch) narrate(ctx context.Context) {
 	ticker := time.NewTicker(min(time.Second, w.opts.relist))
 	defer ticker.Stop()
 	var streaming, silent, polling bool
+	look := ticker.C
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-look:
+		case <-w.node.trouble:
 		}
-		listErr, streamErr := w.node.troubles()
+		now := w.node.troubles()
 		if ctx.Err() != nil { // it may be their reason
 			return
 		}
-		if s := w.gen.Stats().Streaming; s != streaming || !s && !polling && streamErr != nil {
+		if s := w.gen.Stats().Streaming; s != streaming || !s && !polling && now.stream != nil {
 			streaming, polling = s, !s
 			if s {
 				w.log.Info("streaming events", "relisting", w.opts.evented)
 			} else {
-				w.log.Warn("no event stream", "relisting", w.opts.relist, "reason", streamErr)
+				w.log.Warn("no event stream", "relisting", w.opts.relist, "reason", now.stream)
 			}
 		}
-		if s := listErr != nil; s != silent {
+		if s := now.list != nil; s != silent {
 			silent = s
 			if s {
-				w.log.Warn("the runtime does not answer", "error", listErr)
+				w.log.Warn("the runtime does not answer", "error", now.list)
 			} else {
 				w.log.Info("the runtime answers again")
 			}
+		}
+		look = ticker.C
+		if streaming && !silent && !now.closed {
+			look = nil
 		}
 	}
 }

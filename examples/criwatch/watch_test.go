@@ -233,7 +233,7 @@ func TestWatchRuntimeRestart(t *testing.T) {
 	f.down()
 	f.exitQuietly("a1", 1)
 	soon(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
-	soon(t, "the failure is noted", func() bool { err, _ := w.node.troubles(); return err != nil })
+	soon(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
 	f.up()
 	soon(t, "the exit while it was down is told", func() bool { return r.has("a1", pleg.ContainerDied) })
 	streams(t, f, w)
