@@ -16,6 +16,35 @@ func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 }
 
+// A node's settings come to a curve; a Restarter applies it to what has exited.
+func Example() {
+	longest := 20 * time.Second
+	node, err := backoff.CrashLoopConfig{AllowMax: true, Max: &longest}.Resolve()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	clock := newClock()
+	r, err := backoff.NewRestarter(node.Policy, backoff.RestarterOptions[string]{Clock: clock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	runs := []time.Duration{time.Second, time.Second, time.Second, time.Hour}
+	for i, run := range runs {
+		started := clock.Now()
+		clock.SetTime(started.Add(run))
+		d := r.Exited("web", backoff.ContainerPolicy{}, backoff.Exit{Run: int64(i + 1), Code: 1, Started: started, Finished: clock.Now()})
+		fmt.Printf("ran %v: %s after %v\n", run, d.Action, d.Delay)
+		clock.SetTime(clock.Now().Add(r.Remaining("web"))) // sleeps
+	}
+	// Output:
+	// ran 1s: Restart after 10s
+	// ran 1s: Restart after 20s
+	// ran 1s: Restart after 20s
+	// ran 1h0m0s: Restart after 10s
+}
+
 func ExamplePolicy_Delay() {
 	p := backoff.CrashLoop()
 	for failures := range 8 {

@@ -7,6 +7,27 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
+// A Job's pass reads which indexes are done, adds those of the pods that have just
+// ended, writes the text back and picks the next ones to run.
+func Example() {
+	completed, err := indexset.Parse("0-4,7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	completed = completed.With(6, 9, 5)
+	failed := indexset.Of(8)
+	fmt.Println(completed, completed.Len())
+
+	ended := completed.Union(failed)
+	fmt.Println(ended.AppendAbsent(nil, 3, 100))
+	fmt.Println(ended.Equal(indexset.FromRange(0, 9)), completed.Overlaps(failed))
+	// Output:
+	// 0-7,9 9
+	// [10 11 12]
+	// true false
+}
+
 func ExampleParse() {
 	completed, err := indexset.Parse("1,3-5,7")
 	if err != nil {
