@@ -197,7 +197,7 @@ func planRows() []bench.Row {
 			},
 			Goals: []bench.Goal{bench.AtMost(15e6), bench.Ratio("without", 1.05)},
 			Note: "With a limit per index a pass finds the last failed pod of each index and keeps it for the replacement. " +
-				"Searches in the index sets, then in the list of what is kept, made that a seventh of the pass; reading both in order leaves about a twentieth, and garbage collection moves the ratio by more.",
+				"Searches in the index sets, then in the list of what is kept, made that a seventh of the pass; reading both in order leaves about a tenth, more or less by how much garbage is collected meanwhile.",
 		},
 		{
 			Package: "jobpolicy",
