@@ -1,0 +1,73 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape returns text that came from elsewhere so that printing it cannot steer
+// a terminal or look like a line of the program: control characters, characters
+// that change the direction of writing, and bytes that are not UTF-8 are shown as
+// Go writes them in a string literal: \n, \x1b, \u202e. A tab stays.
+func Escape(text string) string { return escape(text, false) }
+
+// EscapeKeepingColours is Escape but for sequences that only set colours and other
+// attributes of characters, such as ESC [ 1 ; 3 1 m.
+func EscapeKeepingColours(text string) string { return escape(text, true) }
+
+func escape(text string, colours bool) string {
+	if !strings.ContainsFunc(text, unsafeRune) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		if n := colourSequence(text); colours && n > 0 {
+			b.WriteString(text[:n])
+			text = text[n:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text)
+		switch {
+		case !unsafeRune(r):
+			b.WriteString(text[:n])
+		case r == utf8.RuneError && n == 3: // U+FFFD itself, in valid UTF-8
+			b.WriteString(text[:n])
+		case r == utf8.RuneError:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+// unsafeRune reports whether a character needs a closer look before it is
+// printed.
+func unsafeRune(r rune) bool {
+	return r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
+}
+
+// colourSequence returns the length of the sequence that sets attributes of
+// characters at the beginning of text, 0 if there is none.
+func colourSequence(text string) int {
+	rest, ok := strings.CutPrefix(text, "\x1b[")
+	if !ok {
+		return 0
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r != ';' && r != ':' && (r < '0' || r > '9') })
+	if end < 0 || rest[end] != 'm' {
+		return 0
+	}
+	return len("\x1b[") + end + 1
+}
