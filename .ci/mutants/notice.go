@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// errBuild says that the tests do not build.
+var errBuild = errors.New("does not build")
+
+// boundMemory runs a test binary within 4 GiB of addresses: a mutant may allocate
+// without end.
+const boundMemory = `sh -c 'ulimit -v 4194304; exec "$0" "$@"'`
+
+var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+// notice runs go test with the mutated text laid over the file, and returns the
+// first test that fails, "" if none does.
+func notice(path string, mutated []byte, limit time.Duration, args ...string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	scratch, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(scratch)
+	mutatedFile, overlayFile := filepath.Join(scratch, "mutated.go"), filepath.Join(scratch, "overlay.json")
+	if err := os.WriteFile(mutatedFile, mutated, 0o644); err != nil {
+		return "", err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutatedFile}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
+		return "", err
+	}
+	args = append([]string{"test", "-vet=off", "-exec", boundMemory, "-overlay", overlayFile, "-timeout", limit.String()}, args...)
+	out, err := exec.Command("go", args...).CombinedOutput()
+	switch {
+	case err == nil:
+		return "", nil
+	case bytes.Contains(out, []byte("[build failed]")), bytes.Contains(out, []byte("[setup failed]")):
+		return "", fmt.Errorf("%w:\n%s", errBuild, out)
+	}
+	if found := failedTest.FindSubmatch(out); found != nil {
+		return string(found[1]), nil
+	}
+	if bytes.Contains(out, []byte("panic: test timed out")) {
+		return "the tests' time limit", nil
+	}
+	return "a crash of the tests", nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/build"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// enough is the share, in percent, of the mutants that are not equivalent that
+// the tests have to notice.
+const enough = 95
+
+// trySamples tries so many random mutants of each package and prints a table.
+func trySamples(packages []string, tries int, seed uint64) error {
+	table := "| package | tried | noticed | equivalent | survived | noticed of those not equivalent |\n|---|---|---|---|---|---|\n"
+	var faults []string
+	for _, pkg := range packages {
+		s := sample{pkg: pkg}
+		if err := s.prepare(); err != nil {
+			return fmt.Errorf("%s: %w", pkg, err)
+		}
+		if err := s.try(tries, seed); err != nil {
+			return fmt.Errorf("%s: %w", pkg, err)
+		}
+		table += s.row()
+		faults = append(faults, s.faults...)
+		if s.percent() < enough {
+			faults = append(faults, fmt.Sprintf("%s: %.1f %% noticed, not %d %%", pkg, s.percent(), enough))
+		}
+		for _, m := range s.survivors {
+			fmt.Printf("\n%s\n", m.entry(pkg))
+		}
+	}
+	fmt.Printf("\n%s", table)
+	if len(faults) > 0 {
+		return errors.New(strings.Join(faults, "\n"))
+	}
+	return nil
+}
+
+// sample is what came of a package's random mutants.
+type sample struct {
+	pkg        string
+	args       []string // of go test
+	limit      time.Duration
+	all        []mutant
+	equivalent map[string]bool // by file and mutated text
+	faults     []string
+
+	tried, noticed, listed int // listed: of those tried, as equivalent
+	survivors              []mutant
+}
+
+func (s *sample) prepare() error {
+	folder, err := build.ImportDir(s.pkg, 0)
+	if err != nil {
+		return err
+	}
+	s.args = []string{"./" + s.pkg}
+	if slices.Contains(append(folder.TestImports, folder.XTestImports...), "pgregory.net/rapid") {
+		s.args = append(s.args, "-rapid.nofailfile") // no failed input of a mutant is to be kept
+	}
+	texts := make(map[string][]byte)
+	for _, file := range folder.GoFiles {
+		text, err := os.ReadFile(filepath.Join(s.pkg, file))
+		if err != nil {
+			return err
+		}
+		mutants, err := find(file, text)
+		if err != nil {
+			return err
+		}
+		texts[file] = text
+		s.all = append(s.all, mutants...)
+	}
+	if len(s.all) == 0 {
+		return errors.New("nothing to mutate")
+	}
+	return s.readEquivalent(texts)
+}
+
+// readEquivalent reads the list of equivalent mutants, if there is one.
+func (s *sample) readEquivalent(texts map[string][]byte) error {
+	list := filepath.Join(".ci/mutants/equivalent", strings.ReplaceAll(s.pkg, "/", "-")+".txt")
+	entries, err := readMutations(list)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	s.equivalent = make(map[string]bool)
+	for _, e := range entries {
+		mutated, err := e.apply(texts[e.file])
+		if err == nil && !slices.ContainsFunc(s.all, func(m mutant) bool { return m.file == e.file && bytes.Equal(m.mutated(), mutated) }) {
+			err = errors.New("no possible mutant")
+		}
+		if err != nil {
+			s.faults = append(s.faults, fmt.Sprintf("%s: %s: %v", list, e.what, err))
+			continue
+		}
+		s.equivalent[e.file+string(mutated)] = true
+	}
+	return nil
+}
+
+// try tries so many mutants that compile, drawn at random, each at most once.
+func (s *sample) try(tries int, seed uint64) error {
+	start := time.Now()
+	first := s.all[0]
+	failed, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
+	if err != nil || failed != "" {
+		return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
+	}
+	s.limit = (5*time.Since(start) + time.Minute).Round(time.Second)
+
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(s.all)) {
+		if s.tried == tries {
+			break
+		}
+		m := s.all[i]
+		noticed, err := notice(filepath.Join(s.pkg, m.file), m.mutated(), s.limit, s.args...)
+		if errors.Is(err, errBuild) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.count(m, noticed)
+	}
+	return nil
+}
+
+func (s *sample) count(m mutant, noticed string) {
+	s.tried++
+	result := noticed
+	switch equivalent := s.equivalent[m.file+string(m.mutated())]; {
+	case equivalent && noticed != "":
+		s.faults = append(s.faults, fmt.Sprintf("%s is listed as equivalent, but %s notices it", m.where(s.pkg), noticed))
+		s.noticed++
+	case equivalent:
+		result = "equivalent"
+		s.listed++
+	case noticed != "":
+		s.noticed++
+	default:
+		result = "SURVIVED"
+		s.survivors = append(s.survivors, m)
+	}
+	fmt.Printf("%3d %s: %s\n", s.tried, m.where(s.pkg), result)
+}
+
+func (s *sample) percent() float64 {
+	return 100 * float64(s.noticed) / float64(max(1, s.tried-s.listed))
+}
+
+func (s *sample) row() string {
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% |\n", s.pkg, s.tried, s.noticed, s.listed, len(s.survivors), s.percent())
+}
+
+// where says in one line what the mutant is.
+func (m mutant) where(pkg string) string {
+	return fmt.Sprintf("%s/%s:%d %s: %s", pkg, m.file, m.line(), m.function, m.kind)
+}
+
+// entry returns the mutant as an entry of a list. Lines above the change come
+// with it until they stand once in the file.
+func (m mutant) entry(pkg string) string {
+	first := bytes.LastIndexByte(m.text[:m.from], '\n') + 1
+	// A change that ends with a line does not touch the next.
+	end := m.to
+	if end == first || m.text[end-1] != '\n' {
+		end += bytes.IndexByte(m.text[end:], '\n') + 1
+	}
+	after := string(m.text[first:m.from]) + m.put + string(m.text[m.to:end])
+	top := first
+	for top > 0 && bytes.Count(m.text, append([]byte("\n"), m.text[top:end]...)) > 1 {
+		top = bytes.LastIndexByte(m.text[:top-1], '\n') + 1
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n%s\n", m.where(pkg), m.file)
+	prefixed(&b, " ", string(m.text[top:first]))
+	prefixed(&b, "-", string(m.text[first:end]))
+	prefixed(&b, "+", after)
+	return b.String()
+}
+
+func prefixed(b *strings.Builder, prefix, lines string) {
+	for line := range strings.Lines(lines) {
+		b.WriteString(prefix + line)
+	}
+}
