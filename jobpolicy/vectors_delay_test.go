@@ -14,7 +14,7 @@ func finishTimeVector(c *vectorCase) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	if in.Pod.Deleting && in.Pod.DeletedAt == nil {
+	if in.Pod != nil && in.Pod.Deleting && in.Pod.DeletedAt == nil {
 		return nil, errors.New("a deletion without a time cannot be told from none")
 	}
 	pod, err := in.Pod.pod(time.Time{})
@@ -90,7 +90,8 @@ func (v vectorDelay) delay(failures int) time.Duration {
 	return d
 }
 
-// waits is how long one failed pod makes its index wait, by three accounts.
+// waits is how long one failed pod makes its index wait, by three accounts. An
+// index without a failed pod does not wait.
 type waits struct {
 	got        time.Duration // by the code under test
 	ours       time.Duration // what it has to be: a failure in the future happens now
@@ -99,7 +100,7 @@ type waits struct {
 
 func (v vectorDelay) waits(pod *vectorPod) (w waits, err error) {
 	p, err := pod.pod(v.now())
-	if err != nil {
+	if p == nil || err != nil {
 		return w, err
 	}
 	e := Engine{BaseDelay: v.base(), MaxDelay: v.max()}

@@ -100,7 +100,7 @@ func (v *jobSyncInput) UnmarshalJSON(data []byte) error {
 
 func (v *jobSyncInput) pods(now time.Time) ([]*Pod, error) {
 	pods, err := vectorPods(v.Pods, now)
-	for _, pod := range pods {
+	for _, pod := range present(pods) {
 		if pod.Namespace == "" {
 			pod.Namespace = "default"
 		}
@@ -114,6 +114,7 @@ func (v *jobSyncInput) excluded(pods []*Pod) string {
 	if v.PodControlError || v.CreateLimit != nil {
 		return "effects that fail are the caller's"
 	}
+	pods = present(pods)
 	policy := v.Spec.PodFailurePolicy.policy()
 	for _, pod := range pods {
 		if openPatternDecides(policy, pod) {
@@ -326,7 +327,7 @@ func failJobMessages(spec *JobSpec, pods []*Pod) (messages []string) {
 		}
 		return completionIndex(p)
 	}
-	pods = slices.Clone(pods)
+	pods = present(pods)
 	slices.SortStableFunc(pods, func(a, b *Pod) int {
 		return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(a.UID, b.UID))
 	})

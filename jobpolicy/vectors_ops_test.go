@@ -75,7 +75,7 @@ func (in *opsInput) pass(job *Job) (*pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pods {
+	for _, p := range present(pods) {
 		if slices.Contains(in.Untracking, p.UID) {
 			p.Finalizers = nil
 		}
@@ -89,9 +89,8 @@ const misread = "an index text that is unordered, overlaps or goes on behind the
 // merged these indexes into it.
 func kubernetesReads(text string, completions int32, more ...int) string {
 	intervals := readIndexesAsWritten(text, int(completions))
-	slices.Sort(more)
 	var added []vectorInterval
-	for _, i := range slices.Compact(more) {
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(more))) { // more is the caller's
 		added = append(added, vectorInterval{i, i})
 	}
 	var merged []vectorInterval
@@ -149,7 +148,7 @@ func succeededVector(c *vectorCase) (any, error) {
 		return nil, err
 	}
 	var ended []int
-	for _, pod := range p.in.Pods {
+	for _, pod := range present(p.in.Pods) {
 		if i := completionIndex(pod); pod.Status.Phase == PodSucceeded && len(pod.Finalizers) > 0 && i >= 0 && i < int(in.Completions) {
 			ended = append(ended, i)
 		}
@@ -222,6 +221,9 @@ func indexFailedVector(c *vectorCase) (any, error) {
 	p, err := newPass(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
 	if err != nil {
 		return nil, err
+	}
+	if pod == nil {
+		return map[string]any{"pod_failed": false, "index_failed": false}, nil
 	}
 	v := p.pods[0]
 	return map[string]any{

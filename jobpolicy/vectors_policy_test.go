@@ -47,7 +47,7 @@ func hasFailIndex(p *PodFailurePolicy) bool {
 // matters that a pattern without status means True here: the controller takes
 // such a pattern to mean an empty status.
 func openPatternDecides(p *PodFailurePolicy, pod *Pod) bool {
-	if p == nil {
+	if p == nil || pod == nil {
 		return false
 	}
 	for _, r := range p.Rules {

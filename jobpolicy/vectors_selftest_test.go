@@ -201,6 +201,21 @@ func TestVectorsKnowTheDifferences(t *testing.T) {
 		{"successpolicy", `{"id":"x","kind":"rule","rule_indexes":"1","succeeded":[[3,3],[1,1]],"count":null,"want":false}`, notASet},
 		{"validation", `{"id":"x","kind":"create","spec":{"mode":"","restart_policy":"Never"},"want":[{"type":"FieldValueNotSupported","field":"spec.completionMode"}]}`, emptyTextIsAbsent},
 		{"validation", `{"id":"x","kind":"update","old":{"mode":"","restart_policy":"Never"},"new":{"restart_policy":"Never"},"want":[{"type":"FieldValueInvalid","field":"spec.completionMode"}]}`, emptyTextIsAbsent},
+		// An index that ends twice in a pass is one index, and index 0 has not ended.
+		{"indexset_ops", `{"id":"x","kind":"succeeded","completions":5,"pods":[{"uid":"a","phase":"Succeeded","index":"2","tracked":true},{"uid":"b","phase":"Succeeded","index":"2","tracked":true}],"want":{"previous":"","now":"2"}}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"failed","completions":5,"limit":0,"previous":"","pods":[{"uid":"a","phase":"Failed","index":"2","tracked":true},{"uid":"b","phase":"Failed","index":"2","tracked":true}],"want":"2"}`, ""},
+		// No pod: nothing has failed, matches or makes anything wait.
+		{"podfailurepolicy", `{"id":"x","fail_index_enabled":true,"policy":{"rules":[{"action":"Ignore","conditions":[{"type":"A","status":""}]}]},"pod":null,"want":{"matched":false,"message":null}}`, ""},
+		{"finishtime", `{"id":"x","pod":null,"want":"0001-01-01T00:00:00Z"}`, ""},
+		{"remaining", `{"id":"x","kind":"per_index","pod":null,"now":"2009-11-10T23:00:00Z","base_ms":10000,"max_ms":600000,"want_ms":0}`, ""},
+		{"remaining", `{"id":"x","kind":"ready_indexes","indexes":[1,3],"last_failed":{"1":null,"3":{"deleted_at":"2009-11-10T23:00:00Z","deleting":true}},"now":"2009-11-10T23:00:00Z","base_ms":10000,"max_ms":600000,"want":{"ready":[1],"wait_ms":0}}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"index_failed","limit":0,"pod":null,"want":{"pod_failed":false,"index_failed":false}}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"succeeded","completions":5,"pods":[null,{"uid":"a","phase":"Succeeded","index":"2","tracked":true}],"want":{"previous":"","now":"2"}}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"failed","completions":5,"limit":0,"pods":[null,{"uid":"a","phase":"Failed","index":"2","tracked":true}],"want":"2"}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"kept_pods","completions":5,"limit":1,"pods":[null,{"uid":"a","phase":"Failed","index":"2","tracked":true}],"want":["a"]}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"duplicates","completions":5,"pods":[null,{"uid":"a","phase":"Running","index":"2","tracked":true}],"want":{"keep":["a"],"remove":[]}}`, ""},
+		{"indexset_ops", `{"id":"x","kind":"finished_counts","pods":[null,{"uid":"a","phase":"Failed","tracked":true}],"want":{"succeeded":0,"failed":1}}`, ""},
+		{"jobsync", `{"id":"x","input":{"name":"j","spec":{"parallelism":1,"completions":1,"backoff_limit_per_index":1,"mode":"Indexed"},"pods":[null,{"uid":"a","phase":"Running","index":"0","tracked":true}]},"want":{"creates":0,"status":{"active":1}}}`, ""},
 	} {
 		i := slices.IndexFunc(vectorFiles(), func(f vectorFile) bool { return f.name == tt.file })
 		f := vectorFiles()[i]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -157,7 +158,7 @@ func vectorContainers(vs []vectorContainer, now time.Time) ([]Container, []Conta
 	return specs, statuses, nil
 }
 
-// vectorPods converts a list of pods.
+// vectorPods converts a list of pods, null to nil.
 func vectorPods(vs []*vectorPod, now time.Time) ([]*Pod, error) {
 	pods := make([]*Pod, len(vs))
 	for i, v := range vs {
@@ -167,6 +168,11 @@ func vectorPods(vs []*vectorPod, now time.Time) ([]*Pod, error) {
 		}
 	}
 	return pods, nil
+}
+
+// present leaves out the nil pods.
+func present(pods []*Pod) []*Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool { return p == nil })
 }
 
 type vectorPolicy struct {
