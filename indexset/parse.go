@@ -62,10 +62,24 @@ func Parse(text string) (Set, error) {
 	if s, ok := scan(text); ok {
 		return s, nil
 	}
-	return Set{}, firstError(text)
+	return readSlowly(text)
 }
 
-// firstError says what is wrong with a text that scan does not take, and where.
+// readSlowly reads a text item by item, and says what is wrong with it and where.
+// It is the plainer reader: what scan does not take, it has the last word on.
+func readSlowly(text string) (Set, error) {
+	if err := firstError(text); err != nil {
+		return Set{}, err
+	}
+	runs := make([]run, 0, maxItems(text))
+	for _, item := range items(text) {
+		r, _ := readItem(item)
+		runs = appendRun(runs, r)
+	}
+	return ofRuns(runs), nil
+}
+
+// firstError says what is wrong with a text, and where; nil if nothing is.
 func firstError(text string) *ParseError {
 	least := uint32(0)
 	for offset, item := range items(text) {
@@ -78,7 +92,7 @@ func firstError(text string) *ParseError {
 		}
 		least = r.last + 1
 	}
-	panic(fmt.Sprintf("indexset: nothing is wrong with %q", text))
+	return nil
 }
 
 // MustParse is [Parse] for tests and constants: it panics if there is an error.

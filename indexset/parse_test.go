@@ -2,6 +2,7 @@ package indexset
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -233,8 +234,8 @@ func checkParse(t tester, text string) {
 	if spans, ok := strictByRule(text); ok != (err == nil) || format(canonical(spans)) != s.String() {
 		t.Fatalf("%q reads %q, %v, by the rules %v, %v", text, s, err, spans, ok)
 	}
-	if _, ok := scan(text); ok != (err == nil) && text != "" {
-		t.Fatalf("%q: Parse says %v, scan %v", text, err, ok)
+	if text != "" {
+		checkReaders(t, text, s, err)
 	}
 	lenient, report := ParseLenient(text)
 	if spans, skipped, reordered := lenientByRule(text); format(canonical(spans)) != lenient.String() || skipped != report.Skipped || reordered != report.Reordered {
@@ -261,6 +262,32 @@ func checkParse(t tester, text string) {
 		t.Fatalf("%q reads %q with %v", text, s, err)
 	case report.Skipped+report.Reordered > 0 && (report.First == nil || err == nil):
 		t.Fatalf("%q: %+v without a first problem, or Parse has none: %v", text, report, err)
+	}
+}
+
+// checkReaders checks that the fast and the slow reader agree about a text, with
+// each other and with Parse.
+func checkReaders(t tester, text string, parsed Set, parseErr error) {
+	t.Helper()
+	if s, ok := scan(text); ok != (parseErr == nil) || !s.Equal(parsed) {
+		t.Fatalf("%q: Parse reads %q, %v, scan %q, %v", text, parsed, parseErr, s, ok)
+	}
+	if s, err := readSlowly(text); fmt.Sprint(err) != fmt.Sprint(parseErr) || !s.Equal(parsed) || s.valid() != nil {
+		t.Fatalf("%q: Parse reads %q, %v, the slow reader %q, %v", text, parsed, parseErr, s, err)
+	}
+}
+
+// Should the fast reader ever refuse a text that is well formed, Parse still
+// reads it.
+func TestSlowReaderHasTheLastWord(t *testing.T) {
+	for _, text := range []string{"0", "0-1", "0,1,2", "1-3,4-6,9", "9,10,99-101,1000000", "0-2147483647", fragmented(1000).String()} {
+		s, err := readSlowly(text)
+		if err != nil || !s.Equal(MustParse(text)) || s.valid() != nil {
+			t.Errorf("the slow reader reads %q as %q, %v", text, s, err)
+		}
+	}
+	if s, err := readSlowly("1,x"); err == nil || !s.IsZero() {
+		t.Errorf("the slow reader reads 1,x as %q, %v", s, err)
 	}
 }
 
