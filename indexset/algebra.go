@@ -203,11 +203,9 @@ func firstIndexes(limit int) Set {
 // is outside 0..MaxIndex. It takes O(r+w) to copy and O(1) an index, or
 // O(log r) if s is not a bitmap.
 func (s Set) With(indexes ...int) Set {
-	missing := slices.IndexFunc(indexes, func(i int) bool { return !s.Contains(int(index(i))) })
-	if missing < 0 {
+	if !slices.ContainsFunc(indexes, func(i int) bool { return !s.Contains(int(index(i))) }) {
 		return s
 	}
-	indexes = indexes[missing:]
 	if s.words == nil {
 		return s.Union(Of(indexes...))
 	}
@@ -233,13 +231,12 @@ func (s Set) With(indexes ...int) Set {
 // are not members, or outside 0..MaxIndex, change nothing. It takes as long as
 // [Set.With].
 func (s Set) Without(indexes ...int) Set {
-	member := slices.IndexFunc(indexes, s.Contains)
-	if member < 0 {
+	if !slices.ContainsFunc(indexes, s.Contains) {
 		return s
 	}
 	if s.words == nil {
 		var b Builder
-		for _, i := range indexes[member:] {
+		for _, i := range indexes {
 			if s.Contains(i) {
 				b.Add(i)
 			}
@@ -247,7 +244,7 @@ func (s Set) Without(indexes ...int) Set {
 		return s.Minus(b.Set())
 	}
 	words, n := slices.Clone(s.words), s.count()
-	for _, i := range indexes[member:] {
+	for _, i := range indexes {
 		if w := uint(i) / 64; w < uint(len(words)) {
 			n -= uint32(words[w] >> (uint(i) % 64) & 1)
 			words[w] &^= 1 << (uint(i) % 64)

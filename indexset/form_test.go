@@ -1,6 +1,9 @@
 package indexset
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestUnchangedSetsAreShared: an operation that changes nothing returns its
 // operand, not a copy.
@@ -86,5 +89,79 @@ func TestResultsFit(t *testing.T) {
 		if n, room := len(got.words)+len(got.runs()), cap(got.words)+cap(got.runs()); room > n+n/4+1 {
 			t.Errorf("%s: room for %d words or runs, there are %d", operation, room, n)
 		}
+	}
+}
+
+// A set is made a bitmap if that takes at most twice the memory of its runs,
+// however it is made.
+func TestBitmapIsMadeUpToTwiceTheMemory(t *testing.T) {
+	const runs = 20
+	for k, want := range map[int]bool{2*runs - 1: true, 2 * runs: true, 2*runs + 1: false, 8 * runs: false} {
+		indexes := singles(runs-1, 64*k-1)
+		var b Builder
+		for _, i := range slices.Backward(indexes) { // the last one first: no bitmap is worth it then
+			b.Add(i)
+		}
+		s := ofRuns(runsAt(indexes))
+		for how, words := range map[string][]uint64{
+			"of runs": s.words, "parsed": MustParse(s.String()).words, "collected": b.words, "taken": b.Set().words,
+		} {
+			if (words != nil) != want {
+				t.Errorf("%d runs up to word %d, %s: a bitmap is %v, want %v", runs, k, how, words != nil, want)
+			}
+		}
+	}
+}
+
+// … and stays one until it takes eight times as much.
+func TestBitmapIsKeptUpToEightTimesTheMemory(t *testing.T) {
+	const runs = 20
+	few := Of(singles(runs)...) // a bitmap of one word
+	for k, want := range map[int]bool{2 * runs: true, 8 * runs: true, 8*runs + 7: true, 8*runs + 8: false} {
+		last := 64*k - 1
+		var b Builder
+		b.AddSet(few)
+		b.Add(last)
+		words := make([]uint64, k)
+		n := fillRuns(words, runsAt(singles(runs-1, last)))
+		for how, words := range map[string][]uint64{
+			"With": few.With(last).words, "Union": few.Union(Of(last)).words, "collected": b.words, "of words": ofWords(words, n).words,
+		} {
+			if (words != nil) != want {
+				t.Errorf("%d runs and word %d, %s: a bitmap is %v, want %v", runs, k, how, words != nil, want)
+			}
+		}
+	}
+}
+
+// singles returns so many indexes none of which touches another, and more.
+func singles(n int, more ...int) (indexes []int) {
+	for i := range n {
+		indexes = append(indexes, 2*i)
+	}
+	return append(indexes, more...)
+}
+
+// runsAt returns a run for each index.
+func runsAt(indexes []int) (runs []run) {
+	for _, i := range indexes {
+		runs = append(runs, run{uint32(i), uint32(i)})
+	}
+	return runs
+}
+
+// A range within a bitmap goes into it, however few runs are left.
+func TestBuilderKeepsABitmapThatReaches(t *testing.T) {
+	var b Builder
+	for i := range 6400 {
+		b.Add(2 * i)
+	}
+	words := len(b.words)
+	for i := range 6399 {
+		b.Remove(2 * i)
+	}
+	b.AddRange(64*words-3, 64*words-1)
+	if len(b.words) != words || b.valid() != nil {
+		t.Errorf("a bitmap of %d words became one of %d: %v", words, len(b.words), b.valid())
 	}
 }

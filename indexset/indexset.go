@@ -78,7 +78,7 @@ func (s Set) valid() error {
 		}
 		n += uint64(r.len())
 	}
-	if n != uint64(s.count()) || n == 0 && s.list != nil {
+	if n != uint64(s.count()) {
 		return fmt.Errorf("indexset: invariant 6: %d members are counted, there are %d", s.count(), n)
 	}
 	return nil

@@ -49,6 +49,29 @@ func TestWholeRange(t *testing.T) {
 	}
 }
 
+// A limit is the first index that is not meant, MaxIndex too.
+func TestLimitOfMaxIndexLeavesItOut(t *testing.T) {
+	last := Of(MaxIndex)
+	for what, got := range map[string]Set{
+		"Clip": all.Clip(MaxIndex), "Complement": Set{}.Complement(MaxIndex), "Clip of runs": last.Clip(MaxIndex), "Minus": all.Minus(last),
+	} {
+		if got.Contains(MaxIndex) || got.Contains(MaxIndex-1) != (what != "Clip of runs") {
+			t.Errorf("%s(MaxIndex) is %s", what, got)
+		}
+	}
+	for gap := range last.Gaps(MaxIndex) {
+		if gap != (Range{0, MaxIndex - 1}) {
+			t.Errorf("Gaps(MaxIndex) has %v", gap)
+		}
+	}
+	if got := FromRange(0, MaxIndex-1).AppendAbsent(nil, 1, MaxIndex); len(got) != 0 {
+		t.Errorf("AppendAbsent below MaxIndex: %v", got)
+	}
+	if got := last.Rank(MaxIndex); got != 0 {
+		t.Errorf("Rank(MaxIndex) = %d", got)
+	}
+}
+
 func TestFromRange(t *testing.T) {
 	for _, c := range []struct {
 		first, last int

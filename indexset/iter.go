@@ -92,9 +92,6 @@ func (s Set) AppendAbsent(dst []int, n, limit int) []int {
 		dst = dst[:len(dst)+found]
 		n -= found
 	}
-	if n <= 0 {
-		return dst
-	}
 	behind := Set{list: s.list}
 	behind.eachGap(top, func(r run) bool {
 		for i := max(r.first, uint32(64*len(s.words))); i <= r.last && n > 0; i++ {
