@@ -93,7 +93,8 @@ type Runtime[K comparable, S any] interface {
 }
 
 // PodLister is implemented by a Runtime that can list one pod for less than all
-// of them. Without it every event costs a full list.
+// of them. Without it every event costs a full list. Pod is called from several
+// goroutines at once.
 type PodLister[K comparable] interface {
 	// Pod lists one pod, as Pods would; ErrNotFound when it is gone.
 	Pod(ctx context.Context, pod K) (Pod[K], error)
@@ -103,12 +104,15 @@ type PodLister[K comparable] interface {
 // its pod: all that Pods lists, in their states. Without it the Generator takes
 // the list made before the status for what the status shows, so a container that
 // comes and goes in between may stay in the status until the pod changes again.
+// The Generator calls Containers from one goroutine at a time; others may read
+// the status meanwhile.
 type ContainerLister interface {
 	Containers() []Container
 }
 
 // Streamer is implemented by a Runtime that can also tell of changes (KEP-3386,
-// "GetContainerEvents").
+// "GetContainerEvents"). Events is called by one goroutine at a time, while others
+// call the Runtime's methods.
 type Streamer[K comparable, S any] interface {
 	// Events calls handle for every event until the stream ends or ctx does, and
 	// says why; ErrUnsupported: the runtime has no stream. handle never blocks

@@ -42,8 +42,8 @@ var (
 // a container is in does nothing.
 //
 // What it injects depends on the seed, the fault and a count, never on the order
-// in which goroutines run. Start with New. A Runtime is safe for concurrent use
-// by multiple goroutines.
+// in which goroutines run. The zero value is not usable; start with New. A Runtime
+// is safe for concurrent use by multiple goroutines.
 type Runtime[K comparable] struct {
 	faults Faults
 	dice   dice

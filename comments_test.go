@@ -1,0 +1,90 @@
+package restart_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// README.md says under "Time and concurrency" where a reader finds how a type may
+// be shared.
+func TestCommentsSayHowTypesAreShared(t *testing.T) {
+	hiding, interfaces := 0, 0
+	for _, path := range []string{"backoff", "indexset", "jobpolicy", "pleg", "pleg/plegtest"} {
+		for _, typ := range exportedTypes(t, path) {
+			need := map[string]*regexp.Regexp{"how it may be shared": regexp.MustCompile(`goroutine|concurrent`)}
+			switch {
+			case typ.isInterface():
+				interfaces++
+			case typ.hidesFields():
+				hiding++
+				need["what its zero value is"] = regexp.MustCompile(`zero value`)
+			default:
+				continue // a plain value
+			}
+			for what, pattern := range need {
+				if !pattern.MatchString(typ.comment) {
+					t.Errorf("the comment of %s.%s does not say %s", path, typ.name, what)
+				}
+			}
+		}
+	}
+	if hiding < 8 || interfaces < 3 {
+		t.Errorf("only %d types that hide fields and %d interfaces were found", hiding, interfaces)
+	}
+}
+
+// exportedType is an exported type with its comment.
+type exportedType struct {
+	name, comment string
+	is            ast.Expr
+}
+
+// exportedTypes returns the exported types of a package.
+func exportedTypes(t *testing.T, path string) (types []exportedType) {
+	files, err := filepath.Glob(filepath.Join(path, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range decl.Specs {
+				if spec, ok := s.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+					comment := strings.Fields(decl.Doc.Text() + spec.Doc.Text())
+					types = append(types, exportedType{spec.Name.Name, strings.Join(comment, " "), spec.Type})
+				}
+			}
+		}
+	}
+	return types
+}
+
+func (e exportedType) isInterface() bool {
+	_, ok := e.is.(*ast.InterfaceType)
+	return ok
+}
+
+func (e exportedType) hidesFields() bool {
+	s, ok := e.is.(*ast.StructType)
+	return ok && slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+		hidden := func(name *ast.Ident) bool { return !name.IsExported() }
+		embedded, ok := f.Type.(*ast.Ident)
+		return slices.ContainsFunc(f.Names, hidden) || len(f.Names) == 0 && ok && hidden(embedded)
+	})
+}
