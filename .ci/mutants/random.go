@@ -19,7 +19,8 @@ const enough = 95
 
 // trySamples tries so many random mutants of each package and prints a table.
 func trySamples(packages []string, tries int, seed uint64) error {
-	table := "| package | tried | noticed | equivalent | survived | noticed of those not equivalent |\n|---|---|---|---|---|---|\n"
+	var table strings.Builder
+	table.WriteString("| package | tried | noticed | equivalent | survived | noticed of those not equivalent |\n|---|---|---|---|---|---|\n")
 	var faults []string
 	for _, pkg := range packages {
 		s := sample{pkg: pkg}
@@ -29,7 +30,7 @@ func trySamples(packages []string, tries int, seed uint64) error {
 		if err := s.try(tries, seed); err != nil {
 			return fmt.Errorf("%s: %w", pkg, err)
 		}
-		table += s.row()
+		table.WriteString(s.row())
 		faults = append(faults, s.faults...)
 		if s.percent() < enough {
 			faults = append(faults, fmt.Sprintf("%s: %.1f %% noticed, not %d %%", pkg, s.percent(), enough))
@@ -38,7 +39,7 @@ func trySamples(packages []string, tries int, seed uint64) error {
 			fmt.Printf("\n%s\n", m.entry(pkg))
 		}
 	}
-	fmt.Printf("\n%s", table)
+	fmt.Printf("\n%s", table.String())
 	if len(faults) > 0 {
 		return errors.New(strings.Join(faults, "\n"))
 	}
