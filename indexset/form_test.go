@@ -150,6 +150,25 @@ func runsAt(indexes []int) (runs []run) {
 	return runs
 }
 
+// A far index makes a builder give up its bitmap, not for ever.
+func TestBuilderBecomesABitmapAgain(t *testing.T) {
+	var b Builder
+	for i := range 1000 {
+		b.Add(2 * i)
+	}
+	b.Add(1 << 20)
+	if b.words != nil {
+		t.Fatalf("a bitmap of %d words for 1001 runs", len(b.words))
+	}
+	b.Remove(1 << 20)
+	for i := range 1000 {
+		b.Add(2000 + 2*i)
+	}
+	if b.words == nil || b.valid() != nil {
+		t.Errorf("no bitmap for %d runs below 4000: %v", b.runs, b.valid())
+	}
+}
+
 // A range within a bitmap goes into it, however few runs are left.
 func TestBuilderKeepsABitmapThatReaches(t *testing.T) {
 	var b Builder

@@ -84,6 +84,7 @@ var rejected = []struct {
 	{text: "1000-1009,2000-2009,2400-2400,3000", offset: 20, item: "2400-2400", reason: reasonOne, lenient: "1000-1009,2000-2009,2400,3000", quiet: true},
 	{text: "10,12,14,16,70,80,60", offset: 18, item: "60", reason: reasonOrder, lenient: "10,12,14,16,60,70,80", report: Report{Reordered: 1}},
 	{text: "100,102,104,130,140,195,200,120", offset: 28, item: "120", reason: reasonOrder, lenient: "100,102,104,120,130,140,195,200", report: Report{Reordered: 1}},
+	{text: "1234567890x", offset: 0, item: "1234567890x", reason: `'x' is not a digit`, report: Report{Skipped: 1}},
 	{text: "100,102,1:4,206", offset: 8, item: "1:4", reason: `':' is not a digit`, lenient: "100,102,206", report: Report{Skipped: 1}},
 	{text: "100,102,10:,106", offset: 8, item: "10:", reason: `':' is not a digit`, lenient: "100,102,106", report: Report{Skipped: 1}},
 	{text: "100,20:,300", offset: 4, item: "20:", reason: `':' is not a digit`, lenient: "100,300", report: Report{Skipped: 1}},
