@@ -169,6 +169,16 @@ func TestBuilderBecomesABitmapAgain(t *testing.T) {
 	}
 }
 
+// An empty builder takes over the form of a set, too.
+func TestBuilderTakesOverABitmap(t *testing.T) {
+	s := fragmented(64 * 160).Minus(FromRange(0, 64*160-41)) // 20 runs in 160 words
+	var b Builder
+	b.AddSet(s)
+	if s.words == nil || b.words == nil || !b.Set().Equal(s) {
+		t.Errorf("a bitmap of %d words became one of %d", len(s.words), len(b.words))
+	}
+}
+
 // A range within a bitmap goes into it, however few runs are left.
 func TestBuilderKeepsABitmapThatReaches(t *testing.T) {
 	var b Builder
