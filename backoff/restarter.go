@@ -15,12 +15,12 @@ import (
 //
 // Call Exited for every exit; do what the Decision says, and if that is a
 // restart, sleep Remaining first. The step is atomic and idempotent: the same
-// exit again returns the same Decision, so a caller may tell everything it sees,
-// as often as it sees it. A key has one count of failures in a row, whatever the
-// outcomes; a run longer than ResetAfter starts it over, by the length of the run
-// itself, so that neither waiting nor asking changes it. Exit code 0 counts like
-// any exit when it is restarted (KEP-4603, On Success and the 10 minute recovery
-// threshold).
+// exit again returns the same Decision, so a caller that gives Run or Finished may
+// tell everything it sees, as often as it sees it. A key has one count of failures
+// in a row, whatever the outcomes; a run longer than ResetAfter starts it over, by
+// the length of the run itself, so that neither waiting nor asking changes it. Exit
+// code 0 counts like any exit when it is restarted (KEP-4603, On Success and the 10
+// minute recovery threshold).
 //
 // A clock that is set back, and an exit that finished later than the clock,
 // lengthen no wait. Invariants, for every key and instant: (1) a Delay is within
@@ -45,9 +45,9 @@ type Restarter[K comparable] struct {
 type RestarterOptions[K comparable] struct {
 	Clock     clock.PassiveClock         // nil: the real clock
 	Rand      func() float64             // in [0, 1); nil: math/rand/v2; called only if Jitter > 0; must be safe for concurrent use
-	PolicyFor func(key K, e Exit) Policy // another policy per key or outcome; nil or an invalid one: the Restarter's; pure
+	PolicyFor func(key K, e Exit) Policy // another policy per key or outcome; nil or a zero Policy: the Restarter's, as for an invalid one, which the Decision shows; pure
 	Limit     int                        // restarts of a key allowed within Window, then GiveUp; 0: no limit
-	Window    time.Duration              // 0: for ever
+	Window    time.Duration              // of Limit; 0: for ever
 	Rate      float64                    // restarts per second over all keys, the node's ceiling; 0: none
 	Burst     int                        // restarts at once under Rate; 0 means 1; the bucket starts full
 }
@@ -63,11 +63,14 @@ func (o RestarterOptions[K]) validate() error {
 	check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
 	check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
 	check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
+	check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
+	check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
 	return errors.Join(errs...)
 }
 
 // NewRestarter returns a Restarter without keys. The error names every field of
-// the policy and the options that is out of bounds.
+// the policy and the options that is out of bounds, or would have no effect: a
+// Window without a Limit, a Burst without a Rate.
 func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K], error) {
 	if err := errors.Join(p.Validate(), o.validate()); err != nil {
 		return nil, err
@@ -86,10 +89,10 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 }
 
 // Exited decides about an exit of key under c. The same exit again returns the
-// same Decision, and so does an old one.
+// same Decision, and so does an old one; see Exit for which those are.
 func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	action, rule := c.Decide(e.Code)
-	policy := r.policyFor(key, e)
+	policy, valid := r.policyFor(key, e)
 	s := r.records.of(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +108,9 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	}
 	r.unbook(rec, now)
 
+	e = e.toldAt(clockTime)
 	failures := rec.decision.Failures
-	if e.ran(clockTime) > policy.resetAfter() {
+	if e.ran() > policy.resetAfter() {
 		failures = 0
 	}
 	if action.restarts() || e.Code != 0 {
@@ -116,7 +120,7 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 		action = GiveUp
 	}
 	rec.last, rec.told, rec.due = e, now, now
-	rec.decision = Decision{Action: action, Failures: failures, Rule: rule}
+	rec.decision = Decision{Action: action, Failures: failures, Rule: rule, PolicyInvalid: !valid}
 	if action.restarts() {
 		delay := policy.jittered(policy.Delay(failures), r.options.Rand)
 		r.schedule(rec, delay, e.finished(clockTime), clockTime, now)
@@ -151,13 +155,15 @@ func (r *Restarter[K]) unbook(rec *record, now time.Duration) {
 	}
 }
 
-func (r *Restarter[K]) policyFor(key K, e Exit) Policy {
-	if r.options.PolicyFor != nil {
-		if p := r.options.PolicyFor(key, e); p.valid() {
-			return p
-		}
+// policyFor returns the policy in force, and false if it stands in for an invalid one.
+func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
+	if r.options.PolicyFor == nil {
+		return r.policy, true
 	}
-	return r.policy
+	if p = r.options.PolicyFor(key, e); p.valid() {
+		return p, true
+	}
+	return r.policy, p == Policy{}
 }
 
 // keepFor is how long after its restart a record can still matter: a run that

@@ -10,11 +10,13 @@ import (
 
 // RestarterState is everything a Restarter knows about one key, for persistence
 // and display: with it idempotence, backoff and Limit survive the end of the
-// process. The zero value is not accepted by Restore. A RestarterState is safe for
+// process. A caller that numbers its runs goes on with Last.Run+1 after Restore: an
+// exit with Last.Run is taken for Last itself, and one with a lower Run for an older
+// one unless it finished later. The zero value is not accepted by Restore. A RestarterState is safe for
 // concurrent use by multiple goroutines while nobody writes to it.
 type RestarterState struct {
-	Failures int         `json:"failures"`         // in a row; >= 0
-	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock
+	Failures int         `json:"failures"`         // in a row; >= 0, the same as in Decision
+	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock; Finished is when it was told if it did not say
 	Decision Decision    `json:"decision"`         // about it
 	Recent   []time.Time `json:"recent,omitempty"` // when the restarts that Limit counts were decided, oldest first
 }
@@ -69,9 +71,9 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // returned. A Delay above the Max of the present policy is cut to it; a restart
 // that is still to come takes its turn under Rate anew, in a bucket that knows of
 // no restart before. The error names every field that is out of bounds; times
-// later than the clock are.
+// later than the clock are, and what no Restarter returns.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
-	policy := r.policyFor(key, s.Last)
+	policy, _ := r.policyFor(key, s.Last)
 	p := r.records.of(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +84,7 @@ func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	if old, ok := p.all[key]; ok {
 		r.unbook(old, now)
 	}
-	rec := &record{last: s.Last, decision: s.Decision, due: now, told: now, keep: r.keepFor(policy)}
-	rec.decision.Failures = s.Failures
+	rec := &record{last: s.Last.toldAt(clockTime), decision: s.Decision, due: now, told: now, keep: r.keepFor(policy)}
 	if rec.decision.Action.restarts() {
 		r.resume(rec, policy, clockTime, now)
 	}
@@ -129,6 +130,7 @@ func (s RestarterState) validate(now time.Time) error {
 		check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
 	}
 	d := s.Decision
+	restarts, counts := d.Action.restarts(), d.Action != Stop || s.Last.Code != 0
 	check(s.Failures >= 0, "Failures", s.Failures, ">= 0")
 	notAfter(s.Last.Started, "Last.Started", now)
 	notAfter(s.Last.Finished, "Last.Finished", now)
@@ -138,6 +140,13 @@ func (s RestarterState) validate(now time.Time) error {
 	notAfter(d.NotBefore, "Decision.NotBefore", now.Add(max(d.Delay, 0)))
 	check(d.Failures >= 0, "Decision.Failures", d.Failures, ">= 0")
 	check(d.Rule >= -1, "Decision.Rule", d.Rule, ">= -1")
+	check(s.Failures != 0 || !counts, "Failures", s.Failures, ">= 1 after an exit that counts")
+	check(d.Failures == s.Failures, "Decision.Failures", d.Failures, fmt.Sprintf("Failures (%d)", s.Failures))
+	check(restarts || d.Delay <= 0, "Decision.Delay", d.Delay, "0 without a restart")
+	check(restarts || d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "zero without a restart")
+	check(d.Delay <= 0 || !d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "given with a Delay")
+	check(d.Action != Stop || d.Rule < 0, "Decision.Rule", d.Rule, "-1 if nothing is restarted")
+	check(d.Action != RestartAll || d.Rule != -1, "Decision.Rule", d.Rule, ">= 0, for only a rule restarts all containers")
 	for i, at := range s.Recent {
 		notAfter(at, fmt.Sprintf("Recent[%d]", i), now)
 	}

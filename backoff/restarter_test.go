@@ -84,46 +84,6 @@ func TestRestarterHistory(t *testing.T) {
 	}
 }
 
-// Which exits are new, by Run and by Finished.
-func TestExitSupersededBy(t *testing.T) {
-	at := func(s int) time.Time {
-		if s == 0 {
-			return time.Time{}
-		}
-		return t0.Add(time.Duration(s) * second)
-	}
-	for _, tt := range []struct {
-		lastRun      int64
-		lastFinished int
-		run          int64
-		finished     int
-		want         bool
-	}{
-		{1, 1, 1, 1, false}, // the same
-		{1, 1, 1, 9, false}, // the same counter
-		{2, 5, 1, 9, false}, // an old one
-		{1, 5, 2, 1, true},  // a new one, the clock was set back
-		{1, 0, 2, 0, true},
-		{0, 5, 0, 5, false}, // told apart by Finished
-		{0, 5, 0, 6, true},
-		{0, 5, 0, 4, true}, // the clock was set back
-		{0, 0, 0, 0, false},
-		{0, 0, 0, 5, true},
-		{0, 5, 1, 9, true}, // a counter from 0
-		{0, 0, 1, 0, true},
-		{1, 0, 0, 0, false}, // its first run again
-		{1, 5, 0, 4, false},
-		{1, 5, 0, 5, false},
-		{1, 5, 0, 6, true},
-	} {
-		last := Exit{Run: tt.lastRun, Finished: at(tt.lastFinished)}
-		next := Exit{Run: tt.run, Finished: at(tt.finished)}
-		if got := last.supersededBy(next); got != tt.want {
-			t.Errorf("%+v: got %v", tt, got)
-		}
-	}
-}
-
 // modelRestarter is the rules of a Restarter without a Rate, spelled out. Its time
 // is the sum of the clock's steps forward.
 type modelRestarter struct {
@@ -138,6 +98,7 @@ type modelRestarter struct {
 
 type modelRecord struct {
 	last     Exit
+	ended    time.Time // when last finished, or was told if it did not say
 	decision Decision
 	due      time.Duration
 	recent   []time.Duration
@@ -151,7 +112,7 @@ func (m *modelRestarter) step(d time.Duration) {
 func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
-	if rec != nil && !rec.last.supersededBy(e) {
+	if rec != nil && !rec.isNew(e) {
 		return rec.decision
 	}
 	if rec == nil {
@@ -159,12 +120,16 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		m.keys[key] = rec
 	}
 	policy := m.policyFor(key, e)
+	invalid := policy != Policy{} && policy.Validate() != nil
 	if policy.Validate() != nil {
 		policy = m.policy
 	}
+	if e.Finished.IsZero() {
+		e.Finished = now
+	}
 	action, rule := c.Decide(e.Code)
 	restarts := action == Restart || action == RestartAll
-	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures}
+	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures, PolicyInvalid: invalid}
 	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.resetAfter() {
 		d.Failures = 0
 	}
@@ -193,8 +158,27 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		d.NotBefore = finished.Add(d.Delay)
 		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
 	}
-	rec.last, rec.decision = e, d
+	rec.last, rec.ended, rec.decision = e, e.Finished, d
 	return d
+}
+
+// isNew weighs what an exit says of itself, one piece after the other.
+func (r *modelRecord) isNew(e Exit) bool {
+	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
+	if !saysRun && !saysFinished {
+		return true // nothing to know it again by
+	}
+	if saysRun && e.Run == r.last.Run {
+		return false
+	}
+	if e.Run > r.last.Run {
+		return true // one more run, whatever the clock showed
+	}
+	if e.Run == 0 && r.last.Run == 0 {
+		return !e.Finished.Equal(r.ended)
+	}
+	// The counter has gone back: over from the start if this one ended later.
+	return saysFinished && e.Finished.After(r.ended)
 }
 
 func (m *modelRestarter) remaining(key string) time.Duration {
@@ -205,15 +189,18 @@ func (m *modelRestarter) remaining(key string) time.Duration {
 	return min(max(rec.due-m.steady, 0), rec.decision.Delay)
 }
 
-// modelPolicies are per outcome: OOMKilled restarts fast, "flat" is a sidecar's.
+// modelPolicies are per outcome: OOMKilled restarts fast, "flat" is a sidecar's,
+// Evicted's is invalid.
 func modelPolicies(key string, e Exit) Policy {
 	switch {
 	case e.Reason == "OOMKilled":
 		return Policy{Initial: second, Max: second, ResetAfter: minute}
+	case e.Reason == "Evicted":
+		return Policy{Initial: minute, Max: second}
 	case key == "flat":
 		return Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, Free: 1}
 	}
-	return Policy{} // invalid: the Restarter's
+	return Policy{} // the Restarter's
 }
 
 // A Restarter takes the model's decisions, whatever the clock, the exits and
@@ -224,8 +211,10 @@ func TestRestarterModel(t *testing.T) {
 		c := fakeClock()
 		options := RestarterOptions[string]{
 			Clock: c, PolicyFor: modelPolicies,
-			Limit:  rapid.IntRange(0, 4).Draw(t, "limit"),
-			Window: rapid.SampledFrom([]time.Duration{0, second, 10 * minute, 24 * time.Hour}).Draw(t, "window"),
+			Limit: rapid.IntRange(0, 4).Draw(t, "limit"),
+		}
+		if options.Limit > 0 {
+			options.Window = rapid.SampledFrom([]time.Duration{0, second, 10 * minute, 24 * time.Hour}).Draw(t, "window")
 		}
 		m := &modelRestarter{policy: policy, policyFor: modelPolicies, limit: options.Limit, window: options.Window,
 			clock: c, keys: map[string]*modelRecord{}}
@@ -237,13 +226,16 @@ func TestRestarterModel(t *testing.T) {
 			"exit": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				runs[key]++
-				e := Exit{Run: runs[key], Code: codes().Draw(t, "code"), Reason: rapid.SampledFrom([]string{"Error", "OOMKilled"}).Draw(t, "reason"),
+				e := Exit{Run: runs[key], Code: codes().Draw(t, "code"), Reason: rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
 					Finished: c.Now().Add(distances().Draw(t, "finished"))}
 				if rapid.Bool().Draw(t, "started") {
 					e.Started = e.Finished.Add(-distances().Draw(t, "ran"))
 				}
-				if rapid.IntRange(0, 3).Draw(t, "run?") == 0 && (m.keys[key] == nil || m.keys[key].last.Run == 0) {
+				if rapid.IntRange(0, 3).Draw(t, "run?") == 0 {
 					e.Run = 0
+				}
+				if rapid.IntRange(0, 3).Draw(t, "finished?") == 0 {
+					e.Finished = time.Time{}
 				}
 				p := containerPolicies().Draw(t, "container")
 				tell := func() {
@@ -265,7 +257,8 @@ func TestRestarterModel(t *testing.T) {
 					rapid.SampledFrom(sent).Draw(t, "exit")()
 				}
 			},
-			"step": func(t *rapid.T) { m.step(distances().Draw(t, "by")) },
+			"counter starts over": func(t *rapid.T) { delete(runs, keys.Draw(t, "key")) },
+			"step":                func(t *rapid.T) { m.step(distances().Draw(t, "by")) },
 			"wake": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				rec := m.keys[key]
@@ -311,7 +304,7 @@ func TestRestarterModel(t *testing.T) {
 					}
 					// What lay in the future was held to the clock; from here on NotBefore counts.
 					rec := m.keys[key]
-					rec.last, rec.decision.NotBefore = back.Last, back.Decision.NotBefore
+					rec.last, rec.ended, rec.decision.NotBefore = back.Last, back.Last.Finished, back.Decision.NotBefore
 					rec.due = m.steady + back.Decision.NotBefore.Sub(c.Now())
 				}
 				r = other
@@ -505,8 +498,9 @@ func TestRestarterLimit(t *testing.T) {
 	}
 }
 
-// PolicyFor decides per key and outcome; what is not valid leaves the Restarter's
-// policy in force. One count is shared by all.
+// PolicyFor decides per key and outcome; a zero Policy leaves the Restarter's in
+// force, and so does an invalid one, which the Decision shows. One count is shared
+// by all.
 func TestRestarterPolicyFor(t *testing.T) {
 	c := fakeClock()
 	fast := Policy{Initial: 2 * second, Max: 4 * second}
@@ -527,7 +521,7 @@ func TestRestarterPolicyFor(t *testing.T) {
 		want   time.Duration
 	}{{"fast", 2 * second}, {"zero", 20 * second}, {"NaN", 40 * second}, {"shrinking", 80 * second}, {"negative", 160 * second}, {"fast", 4 * second}, {"unknown", 300 * second}} {
 		run++
-		if d := r.Exited("a", ContainerPolicy{}, Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) {
+		if d := r.Exited("a", ContainerPolicy{}, Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) || d.PolicyInvalid != (of[tt.reason].Validate() != nil && of[tt.reason] != Policy{}) {
 			t.Errorf("%s: %+v, want %v", tt.reason, d, tt.want)
 		}
 	}
@@ -602,6 +596,9 @@ func TestNewRestarterErrors(t *testing.T) {
 		"Rate is NaN, must be >= 0":   {Rate: math.NaN()},
 		"Rate is +Inf, must be >= 0":  {Rate: math.Inf(1)},
 		"Burst is -1, must be >= 0":   {Burst: -1},
+
+		"Window is 1s, must be 0 without a Limit": {Window: second},
+		"Burst is 1, must be 0 without a Rate":    {Burst: 1},
 	} {
 		if r, err := NewRestarter(CrashLoop(), o); r != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -631,6 +628,15 @@ func TestRestarterRestoreErrors(t *testing.T) {
 		"Decision.Failures is -1, must be >= 0":                                 func(s *RestarterState) { s.Decision.Failures = -1 },
 		"Decision.Rule is -2, must be >= -1":                                    func(s *RestarterState) { s.Decision.Rule = -2 },
 		"Recent[1] is 2026-03-01 12:00:00.000000001 +0000 UTC, must be at most": func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
+
+		"Failures is 0, must be >= 1 after an exit that counts":                               func(s *RestarterState) { s.Failures, s.Decision.Failures = 0, 0 },
+		"Failures is 0, must be >= 1 after":                                                   func(s *RestarterState) { *s = RestarterState{Last: s.Last, Decision: Decision{Action: Stop, Rule: -1}} },
+		"Decision.Failures is 3, must be Failures (2)":                                        func(s *RestarterState) { s.Decision.Failures = 3 },
+		"Decision.Delay is 20s, must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = GiveUp },
+		"Decision.NotBefore is 2026-03-01 12:00:20 +0000 UTC, must be zero without a restart": func(s *RestarterState) { s.Decision.Action = Stop },
+		"Decision.NotBefore is 0001-01-01 00:00:00 +0000 UTC, must be given with a Delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
+		"Decision.Rule is 0, must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = Stop, 0 },
+		"Decision.Rule is -1, must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = RestartAll },
 	} {
 		s := good
 		s.Recent = slices.Clone(good.Recent)
@@ -648,6 +654,28 @@ func TestRestarterRestoreErrors(t *testing.T) {
 	}
 	if d := r.Exited("a", ContainerPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
 		t.Errorf("restored decision %+v, remaining %v", d, r.Remaining("a"))
+	}
+}
+
+// The outermost states that a Restarter returns are taken up.
+func TestRestoreTakesEveryState(t *testing.T) {
+	for _, s := range []RestarterState{
+		{Decision: Decision{Action: Stop, Rule: -1}}, // the first success, under OnFailure
+		{Failures: 1, Last: Exit{Code: 1}, Decision: Decision{Action: Stop, Failures: 1, Rule: -1}},
+		{Failures: 1, Decision: Decision{Action: GiveUp, Failures: 1, Rule: -1}},
+		{Failures: 1, Decision: Decision{Action: GiveUp, Failures: 1}}, // a rule's restart
+		{Failures: 1, Decision: Decision{Action: RestartAll, Failures: 1, NotBefore: t0}},
+		{Failures: 1, Decision: Decision{Action: Restart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
+		{Failures: 1, Decision: Decision{Action: Restart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
+	} {
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		if err := r.Restore("a", s); err != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+		s.Last.Finished = t0 // it did not say: it counts as told now
+		if got, _ := r.State("a"); !cmp.Equal(got, s) {
+			t.Errorf("restored as %+v, want %+v", got, s)
+		}
 	}
 }
 
@@ -757,6 +785,8 @@ func TestWhy(t *testing.T) {
 			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
 		{Decision{}, Exit{}, "exit code 0 is In [41 42] of restartPolicyRules[0]: nothing decided"},
 		{Decision{Action: Stop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{Decision{Action: Restart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
+			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by the Restarter's own policy: that of PolicyFor is invalid"},
 	} {
 		if got := tt.d.Why(c, tt.e); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)

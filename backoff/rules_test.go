@@ -149,6 +149,7 @@ func TestContainerPolicyValidate(t *testing.T) {
 	bad := ContainerPolicy{RestartPolicy: "Sometimes", Rules: slices.Repeat(full.Rules[:1], 21)}
 	bad.Rules[1] = Rule{Action: "Reboot", ExitCodes: &ExitCodes{Operator: "Exists", Values: make([]int32, 256)}}
 	bad.Rules[3] = Rule{Action: Stop}
+	bad.Rules[4] = Rule{Action: Restart, ExitCodes: &ExitCodes{}}
 	want := []string{
 		`restartPolicy is "Sometimes", must be Always, OnFailure or Never`,
 		`restartPolicyRules has 21 rules, must have at most 20`,
@@ -157,6 +158,7 @@ func TestContainerPolicyValidate(t *testing.T) {
 		`restartPolicyRules[1].exitCodes.values has 256 codes, must have at most 255`,
 		`restartPolicyRules[3].action is "Stop", must be Restart or RestartAllContainers`,
 		`restartPolicyRules[3].exitCodes is missing, must be given`,
+		`restartPolicyRules[4].exitCodes.operator is "", must be In or NotIn`,
 	}
 	got := strings.Split(bad.Validate().Error(), "\n")
 	for i := range got {

@@ -105,12 +105,27 @@ func (s *slot[K]) drop(which func(entry) bool) bool {
 	}
 }
 
-// freeze makes the slot's entry one that cannot be replaced, and returns it.
+// take makes the slot busy if it has an entry that may be replaced, and returns the
+// entry: the last that was written, for now nobody else may write.
+func (s *slot[K]) take() (e entry, ok bool) {
+	failures := s.failures.Load()
+	if failures <= 0 || !s.failures.CompareAndSwap(failures, busy) {
+		return entry{}, false
+	}
+	return entry{int(failures), time.Duration(s.delay.Load()), time.Duration(s.updated.Load())}, true
+}
+
+// freeze makes the slot's entry one that cannot be replaced, and returns it. The
+// shard's lock must be held, and the slot not be frozen.
 func (s *slot[K]) freeze() entry {
 	for {
-		e, open := s.load()
-		if !open || s.failures.CompareAndSwap(int64(e.failures), -int64(e.failures)) {
+		if e, ok := s.take(); ok {
+			s.failures.Store(-int64(e.failures))
 			return e
 		}
+		if s.failures.Load() == 0 {
+			return entry{}
+		}
+		runtime.Gosched()
 	}
 }
