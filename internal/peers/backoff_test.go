@@ -251,6 +251,33 @@ func (p pair) both(key string, event time.Time) {
 	p.theirs.Next(key, event)
 }
 
+// TestBackoffDeviationInitial pins that client-go takes a first delay of 0 or less,
+// with which it holds nothing back, and one above the maximum, which its first wait
+// exceeds. Ours refuses both.
+func TestBackoffDeviationInitial(t *testing.T) {
+	const limit = 5 * time.Minute
+	for _, tt := range []struct {
+		initial       time.Duration
+		first, second answer // client-go's, after one failure and after two
+	}{
+		{0, answer{0, false}, answer{0, false}},
+		{-time.Second, answer{-time.Second, false}, answer{-2 * time.Second, false}},
+		{limit + 1, answer{limit + 1, true}, answer{limit, true}},
+	} {
+		policy := backoff.Policy{Initial: tt.initial, Max: limit}
+		if tr, err := backoff.NewTracker[string](policy, backoff.Options{}); err == nil {
+			t.Errorf("Initial %v is taken: %v", tt.initial, tr)
+		}
+		theirs := flowcontrol.NewFakeBackOff(tt.initial, limit, clocktesting.NewFakeClock(start))
+		for failures, want := range []answer{tt.first, tt.second} {
+			theirs.Next("key", start)
+			if got := (answer{theirs.Get("key"), theirs.IsInBackOffSince("key", start)}); got != want {
+				t.Errorf("initial %v, %d failures: client-go's %+v, want %+v", tt.initial, failures+1, got, want)
+			}
+		}
+	}
+}
+
 // TestBackoffDeviationOverflow pins that without a cap client-go's delay turns
 // negative at the 31st failure, and that twice a huge cap wraps, so that its curve
 // never grows. Ours saturates.
