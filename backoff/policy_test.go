@@ -172,6 +172,21 @@ func TestDelayTail(t *testing.T) {
 	}
 }
 
+// A delay keeps to Max where a float cannot tell it from its neighbours.
+func TestDelayKeepsToHugeMax(t *testing.T) {
+	for _, limit := range []time.Duration{1<<53 + 1, 1<<53 + 3, 1<<62 + 1, maxDuration - 1, maxDuration} {
+		for _, initial := range []time.Duration{limit, limit - 1} {
+			p := Policy{Initial: initial, Max: limit, Factor: 1.5}
+			if got := p.Delay(1); got < initial || got > limit {
+				t.Errorf("%d up to %d: Delay(1) = %d", initial, limit, got)
+			}
+			if got := p.Delay(2); got != limit {
+				t.Errorf("%d up to %d: Delay(2) = %d", initial, limit, got)
+			}
+		}
+	}
+}
+
 // WithMax never raises a delay when it lowers Max and never lowers one when it
 // raises Max.
 func TestWithMax(t *testing.T) {

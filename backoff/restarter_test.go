@@ -436,6 +436,24 @@ func TestRestarterRate(t *testing.T) {
 	}
 }
 
+// A Rate that is not used up changes no Delay and no wait, also of an exit that is
+// told late, and of one that is told when its restart is due.
+func TestFreeRateChangesNoWait(t *testing.T) {
+	for _, late := range seconds(0, 4, 10, 3600) {
+		c := fakeClock()
+		free := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+		rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1})
+		e := crash(1, c.Now().Add(-late), 0)
+		want, got := free.Exited("a", ContainerPolicy{}, e), rated.Exited("a", ContainerPolicy{}, e)
+		if got.Delay != want.Delay || rated.Remaining("a") != free.Remaining("a") {
+			t.Errorf("told %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
+		}
+		if due := c.Now().Add(free.Remaining("a")); !got.NotBefore.Equal(due) {
+			t.Errorf("told %v late: not before %v, want %v", late, got.NotBefore, due)
+		}
+	}
+}
+
 // Rate under a clock that jumps: waits stay within their Delay and end.
 func TestRestarterRateClockSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -235,6 +235,32 @@ func TestSlotReplace(t *testing.T) {
 	}
 }
 
+// A sweep builds a new table for less than 40 % of the slots, and only then: at 40 %
+// the old one stays.
+func TestSweepKeepsTableInUse(t *testing.T) {
+	for _, tt := range []struct {
+		live int
+		kept bool
+	}{{16, true}, {15, false}} {
+		s := newShards[int]()
+		sh := s.of(s.hash(0))
+		sh.mu.Lock()
+		sh.rebuild(&s.hasher, 28)
+		sh.mu.Unlock()
+		table := sh.table.Load()
+		for k, n := 0, 0; n < tt.live; k++ {
+			if s.of(s.hash(k)) == sh {
+				s.put(k, entry{failures: 1})
+				n++
+			}
+		}
+		s.sweep(func(entry) bool { return false })
+		if slots := len(table.slots); slots != 40 || (sh.table.Load() == table) != tt.kept {
+			t.Errorf("%d of %d slots in use: the table is kept: %t", tt.live, slots, !tt.kept)
+		}
+	}
+}
+
 // Who takes a slot has its last entry and is alone: nobody else takes or writes it.
 func TestSlotTake(t *testing.T) {
 	var s slot[string]
