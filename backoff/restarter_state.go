@@ -141,7 +141,7 @@ func (s RestarterState) validate(now time.Time) error {
 	check(d.Failures >= 0, "Decision.Failures", d.Failures, ">= 0")
 	check(d.Rule >= -1, "Decision.Rule", d.Rule, ">= -1")
 	check(s.Failures != 0 || !counts, "Failures", s.Failures, ">= 1 after an exit that counts")
-	check(d.Failures == s.Failures, "Decision.Failures", d.Failures, fmt.Sprintf("Failures (%d)", s.Failures))
+	check(d.Failures == s.Failures || s.Failures < 0, "Decision.Failures", d.Failures, fmt.Sprintf("Failures (%d)", s.Failures))
 	check(restarts || d.Delay <= 0, "Decision.Delay", d.Delay, "0 without a restart")
 	check(restarts || d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "zero without a restart")
 	check(d.Delay <= 0 || !d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "given with a Delay")
