@@ -172,6 +172,17 @@ func TestDelayTail(t *testing.T) {
 	}
 }
 
+// There is no delay before the first failure, and no panic, whatever the policy.
+func TestNoFailureNoDelay(t *testing.T) {
+	for _, p := range []Policy{CrashLoop(), {Initial: second, Max: minute, Free: -5}, {Initial: -1, Free: math.MinInt}, {}} {
+		for _, failures := range []int{0, -1, math.MinInt} {
+			if got := p.Delay(failures); got != 0 {
+				t.Errorf("%+v: Delay(%d) = %v", p, failures, got)
+			}
+		}
+	}
+}
+
 // A delay keeps to Max where a float cannot tell it from its neighbours.
 func TestDelayKeepsToHugeMax(t *testing.T) {
 	for _, limit := range []time.Duration{1<<53 + 1, 1<<53 + 3, 1<<62 + 1, maxDuration - 1, maxDuration} {

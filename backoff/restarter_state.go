@@ -118,7 +118,8 @@ func (r *Restarter[K]) resume(rec *record, policy Policy, clockTime time.Time, n
 	d.NotBefore = clockTime.Round(0).Add(rec.due - now)
 }
 
-// validate reports every field that is out of bounds at the clock's now.
+// validate reports every field that is out of bounds at the clock's now, and those
+// that do not fit each other.
 func (s RestarterState) validate(now time.Time) error {
 	var errs []error
 	check := func(ok bool, field string, value any, bounds string) {
@@ -129,26 +130,26 @@ func (s RestarterState) validate(now time.Time) error {
 	notAfter := func(at time.Time, field string, limit time.Time) {
 		check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
 	}
-	d := s.Decision
-	restarts, counts := d.Action.restarts(), d.Action != Stop || s.Last.Code != 0
+	d, restarts := s.Decision, s.Decision.Action.restarts()
 	check(s.Failures >= 0, "Failures", s.Failures, ">= 0")
 	notAfter(s.Last.Started, "Last.Started", now)
 	notAfter(s.Last.Finished, "Last.Finished", now)
-	check(d.Action == Stop || d.Action == GiveUp || d.Action.restarts(), "Decision.Action", fmt.Sprintf("%q", d.Action),
+	check(d.Action == Stop || d.Action == GiveUp || restarts, "Decision.Action", fmt.Sprintf("%q", d.Action),
 		"Stop, Restart, RestartAllContainers or GiveUp")
 	check(d.Delay >= 0, "Decision.Delay", d.Delay, ">= 0")
 	notAfter(d.NotBefore, "Decision.NotBefore", now.Add(max(d.Delay, 0)))
 	check(d.Failures >= 0, "Decision.Failures", d.Failures, ">= 0")
 	check(d.Rule >= -1, "Decision.Rule", d.Rule, ">= -1")
-	check(s.Failures != 0 || !counts, "Failures", s.Failures, ">= 1 after an exit that counts")
+	for i, at := range s.Recent {
+		notAfter(at, fmt.Sprintf("Recent[%d]", i), now)
+	}
+	// What no Restarter returns, although each field is in bounds.
+	check(s.Failures != 0 || d.Action == Stop && s.Last.Code == 0, "Failures", s.Failures, ">= 1 after an exit that counts")
 	check(d.Failures == s.Failures || s.Failures < 0, "Decision.Failures", d.Failures, fmt.Sprintf("Failures (%d)", s.Failures))
 	check(restarts || d.Delay <= 0, "Decision.Delay", d.Delay, "0 without a restart")
 	check(restarts || d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "zero without a restart")
 	check(d.Delay <= 0 || !d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "given with a Delay")
 	check(d.Action != Stop || d.Rule < 0, "Decision.Rule", d.Rule, "-1 if nothing is restarted")
 	check(d.Action != RestartAll || d.Rule != -1, "Decision.Rule", d.Rule, ">= 0, for only a rule restarts all containers")
-	for i, at := range s.Recent {
-		notAfter(at, fmt.Sprintf("Recent[%d]", i), now)
-	}
 	return errors.Join(errs...)
 }

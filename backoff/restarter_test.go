@@ -436,6 +436,25 @@ func TestRestarterRate(t *testing.T) {
 	}
 }
 
+// A Delay is drawn anew for every exit, from the Rand that is given, or from one of
+// its own.
+func TestRestarterJitter(t *testing.T) {
+	policy := Policy{Initial: 8 * second, Max: 8 * second, Jitter: 0.5}
+	draw := 0.0
+	given := newRestarter(t, policy, RestarterOptions[string]{Rand: func() float64 { draw += 0.25; return draw }})
+	own := newRestarter(t, policy, RestarterOptions[string]{})
+	for i, want := range seconds(7, 6, 5) {
+		run := i + 1
+		e := Exit{Run: int64(run), Code: 1}
+		if d := given.Exited("a", ContainerPolicy{}, e); d.Delay != want {
+			t.Errorf("run %d: %+v, want %v", run, d, want)
+		}
+		if d := own.Exited("a", ContainerPolicy{}, e); d.Delay <= 4*second || d.Delay > 8*second {
+			t.Errorf("run %d: %+v", run, d)
+		}
+	}
+}
+
 // A Rate that is not used up changes no Delay and no wait, also of an exit that is
 // told late, and of one that is told when its restart is due.
 func TestFreeRateChangesNoWait(t *testing.T) {
