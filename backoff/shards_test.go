@@ -261,6 +261,33 @@ func TestSweepKeepsTableInUse(t *testing.T) {
 	}
 }
 
+// Under the lock, too, an entry is only set where the one that was read still holds:
+// for a key without a slot, one with an entry and one whose entry was deleted.
+func TestSetFollowsOnWhatWasRead(t *testing.T) {
+	e1, e2 := entry{1, 2, 3}, entry{2, 4, 6}
+	for name, prepare := range map[string]func(s *shards[int]) entry{
+		"never set": func(*shards[int]) entry { return entry{} },
+		"set":       func(s *shards[int]) entry { s.put(0, e1); return e1 },
+		"deleted":   func(s *shards[int]) entry { s.put(0, e1); s.remove(0); return entry{} },
+	} {
+		for _, was := range []entry{{}, e1, {1, 2, 4}} {
+			s := newShards[int]()
+			is := prepare(&s)
+			hash := s.hash(0)
+			want := is
+			if was == is {
+				want = e2
+			}
+			if ok := s.of(hash).set(&s.hasher, hash, 0, was, e2); ok != (was == is) || s.load(0) != want {
+				t.Errorf("%s, after %+v: %t, %+v, want %+v", name, was, ok, s.load(0), want)
+			}
+			if err := s.valid(); err != nil {
+				t.Errorf("%s, after %+v: %v", name, was, err)
+			}
+		}
+	}
+}
+
 // Who takes a slot has its last entry and is alone: nobody else takes or writes it.
 func TestSlotTake(t *testing.T) {
 	var s slot[string]
