@@ -10,10 +10,11 @@ import (
 
 // RestarterState is everything a Restarter knows about one key, for persistence
 // and display: with it idempotence, backoff and Limit survive the end of the
-// process. A caller that numbers its runs goes on with Last.Run+1 after Restore: an
-// exit with Last.Run is taken for Last itself, and one with a lower Run for an older
-// one unless it finished later. The zero value is not accepted by Restore. A RestarterState is safe for
-// concurrent use by multiple goroutines while nobody writes to it.
+// process. After Restore, a caller that numbers its runs goes on with Last.Run+1:
+// an exit with Last.Run is taken for Last itself, and one with a lower Run for an
+// older one unless it finished later. The zero value is not accepted by Restore. A
+// RestarterState is safe for concurrent use by multiple goroutines while nobody
+// writes to it.
 type RestarterState struct {
 	Failures int         `json:"failures"`         // in a row; >= 0, the same as in Decision
 	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock; Finished is when it was told if it did not say
