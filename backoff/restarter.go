@@ -36,7 +36,7 @@ type Restarter[K comparable] struct {
 	options RestarterOptions[K]
 	clock   *steady
 	bucket  *bucket // nil without a Rate
-	records records[K]
+	records store[K, *record]
 }
 
 // RestarterOptions is what a Restarter can be given besides its policy. The zero
@@ -81,7 +81,7 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	r := &Restarter[K]{policy: p, options: o, clock: newSteady(o.Clock), records: newRecords[K]()}
+	r := &Restarter[K]{policy: p, options: o, clock: newSteady(o.Clock), records: newStore[K, *record]()}
 	if o.Rate > 0 {
 		r.bucket = newBucket(o.Rate, o.Burst)
 	}
@@ -93,10 +93,9 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	action, rule := c.Decide(e.Code)
 	policy, valid := r.policyFor(key, e)
-	s := r.records.of(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec, known := s.all[key]
+	shard, hash := r.records.lock(key)
+	defer shard.mu.Unlock()
+	rec, known := lookup(shard, hash, key)
 	clockTime, now := r.clock.now()
 	if known && !rec.last.supersededBy(e) {
 		rec.told = now
@@ -104,7 +103,7 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	}
 	if !known {
 		rec = &record{}
-		s.all[key] = rec
+		shard.insert(hash, key, rec)
 	}
 	r.unbook(rec, now)
 
@@ -183,10 +182,9 @@ func (r *Restarter[K]) keepFor(p Policy) time.Duration {
 // Remaining returns how long to sleep before key is restarted: within [0, Delay]
 // of its Decision, and 0 if it is not to be.
 func (r *Restarter[K]) Remaining(key K) time.Duration {
-	s := r.records.of(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec, ok := s.all[key]
+	shard, hash := r.records.lock(key)
+	defer shard.mu.Unlock()
+	rec, ok := lookup(shard, hash, key)
 	if !ok {
 		return 0
 	}
@@ -199,10 +197,9 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 // from then on that of the last exit. ok is false, and nothing happens, if key is
 // not to be restarted; a wait that is over stays over.
 func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
-	s := r.records.of(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec, ok := s.all[key]
+	shard, hash := r.records.lock(key)
+	defer shard.mu.Unlock()
+	rec, ok := lookup(shard, hash, key)
 	if !ok || !rec.decision.Action.restarts() {
 		return Decision{}, false
 	}
@@ -216,13 +213,12 @@ func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
 
 // Reset forgets key, its failures, its limit and its wait.
 func (r *Restarter[K]) Reset(key K) {
-	s := r.records.of(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if rec, ok := s.all[key]; ok {
+	shard, hash := r.records.lock(key)
+	defer shard.mu.Unlock()
+	if rec, ok := lookup(shard, hash, key); ok {
 		_, now := r.clock.now()
 		r.unbook(rec, now)
-		delete(s.all, key)
+		shard.remove(hash, key)
 	}
 }
 
@@ -231,8 +227,21 @@ func (r *Restarter[K]) Reset(key K) {
 // ResetAfter and the Window ago. With a Limit for ever it drops none; use Reset.
 func (r *Restarter[K]) GC() int {
 	_, now := r.clock.now()
-	return r.records.sweep(func(rec *record) bool { return subtract(now, max(rec.due, rec.told)) > rec.keep })
+	dropped := 0
+	for i := range r.records.shards {
+		dropped += r.records.shards[i].sweep(func(rec **record) bool {
+			return subtract(now, max((*rec).due, (*rec).told)) > (*rec).keep
+		})
+	}
+	return dropped
 }
 
 // Len returns the number of keys.
 func (r *Restarter[K]) Len() int { return r.records.len() }
+
+func lookup[K comparable](shard *shard[K, *record], hash uint64, key K) (*record, bool) {
+	if found := shard.find(hash, key); found != nil {
+		return *found, true
+	}
+	return nil, false
+}

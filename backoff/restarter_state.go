@@ -24,10 +24,9 @@ type RestarterState struct {
 
 // State returns the state of key, and whether there is one.
 func (r *Restarter[K]) State(key K) (RestarterState, bool) {
-	s := r.records.of(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec, ok := s.all[key]
+	shard, hash := r.records.lock(key)
+	defer shard.mu.Unlock()
+	rec, ok := lookup(shard, hash, key)
 	if !ok {
 		return RestarterState{}, false
 	}
@@ -58,11 +57,9 @@ func earlier(a, b time.Time) time.Time {
 // Restarter may be used inside the loop.
 func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	return func(yield func(K, RestarterState) bool) {
-		for i := range r.records.parts {
-			for _, key := range r.records.parts[i].keys() {
-				if s, ok := r.State(key); ok && !yield(key, s) {
-					return
-				}
+		for key := range r.records.keys() {
+			if s, ok := r.State(key); ok && !yield(key, s) {
+				return
 			}
 		}
 	}
@@ -75,14 +72,14 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // later than the clock are, and what no Restarter returns.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	policy, _ := r.policyFor(key, s.Last)
-	p := r.records.of(key)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	shard, hash := r.records.lock(key)
+	defer shard.mu.Unlock()
 	clockTime, now := r.clock.now()
 	if err := s.validate(clockTime); err != nil {
 		return fmt.Errorf("backoff: Restarter.Restore(): %w (key %v)", err, key)
 	}
-	if old, ok := p.all[key]; ok {
+	old, known := lookup(shard, hash, key)
+	if known {
 		r.unbook(old, now)
 	}
 	rec := &record{last: s.Last.toldAt(clockTime), decision: s.Decision, due: now, told: now, keep: r.keepFor(policy)}
@@ -95,7 +92,11 @@ func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 			rec.recent = append(rec.recent, add(now, at.Sub(clockTime)))
 		}
 	}
-	p.all[key] = rec
+	if known {
+		*old = *rec
+	} else {
+		shard.insert(hash, key, rec)
+	}
 	return nil
 }
 

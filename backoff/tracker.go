@@ -34,7 +34,14 @@ type Tracker[K comparable] struct {
 	expired func(event, updated time.Time, max time.Duration) bool
 	rand    func() float64
 	scale   timescale
-	shards  shards[K]
+	entries store[K, entry]
+}
+
+// entry is the state of one key. The zero entry is none.
+type entry struct {
+	failures int // > 0
+	delay    time.Duration
+	updated  time.Duration // on the Tracker's timescale
 }
 
 // Options is what a Tracker can be given besides its policy. The zero value is
@@ -64,7 +71,7 @@ func NewTracker[K comparable](p Policy, o Options) (*Tracker[K], error) {
 		expired: o.Expired,
 		rand:    o.Rand,
 		scale:   newTimescale(o.Clock),
-		shards:  newShards[K](),
+		entries: newStore[K, entry](),
 	}, nil
 }
 
@@ -77,16 +84,26 @@ func (t *Tracker[K]) Next(key K, event time.Time) {
 // next is Next; it returns the new delay. A nil event is the clock's time.
 func (t *Tracker[K]) next(key K, event *time.Time) time.Duration {
 	now := t.scale.now()
-	hash := t.shards.hash(key)
-	shard := t.shards.of(hash)
-	for {
-		slot := shard.find(hash, key)
-		was, open := slot.load()
-		e := t.after(was, now, event)
-		if open && slot.replace(was, e) || !open && shard.set(&t.shards.hasher, hash, key, was, e) {
-			return e.delay
-		}
+	shard, hash := t.entries.lock(key)
+	defer shard.mu.Unlock()
+	e := shard.find(hash, key)
+	if e == nil {
+		first := t.after(entry{}, now, event)
+		shard.insert(hash, key, first)
+		return first.delay
 	}
+	*e = t.after(*e, now, event)
+	return e.delay
+}
+
+// load returns the entry of key, or the zero entry.
+func (t *Tracker[K]) load(key K) (e entry) {
+	shard, hash := t.entries.lock(key)
+	if found := shard.find(hash, key); found != nil {
+		e = *found
+	}
+	shard.mu.Unlock()
+	return e
 }
 
 // after is the entry that follows on one, or on none, when one more failure is
@@ -110,14 +127,14 @@ func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry
 
 // Get returns the delay in force for key, 0 if there is none.
 func (t *Tracker[K]) Get(key K) time.Duration {
-	return t.shards.delay(key)
+	return t.load(key).delay
 }
 
 // Remaining returns how much of the delay of key is left if it is counted from
 // event: within [0, Get(key)], and above 0 exactly while IsInBackOffSince.
 func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 	now, at := t.scale.now(), t.scale.instant(event) // first: reading the clock waits for earlier loads
-	e := t.shards.load(key)
+	e := t.load(key)
 	if e.failures == 0 {
 		return 0
 	}
@@ -143,7 +160,7 @@ func (t *Tracker[K]) IsInBackOffSince(key K, event time.Time) bool {
 // IsInBackOffSinceUpdate reports whether at now less than the delay of key has
 // passed since its last Next, and the entry has not expired.
 func (t *Tracker[K]) IsInBackOffSinceUpdate(key K, now time.Time) bool {
-	e := t.shards.load(key)
+	e := t.load(key)
 	at := t.scale.instant(now)
 	if e.failures == 0 || t.isExpired(at, e.updated, &now) {
 		return false
@@ -170,8 +187,9 @@ func (t *Tracker[K]) isExpired(at, updated time.Duration, event *time.Time) bool
 
 // Reset forgets key.
 func (t *Tracker[K]) Reset(key K) {
-	hash := t.shards.hash(key)
-	t.shards.of(hash).drop(hash, key)
+	shard, hash := t.entries.lock(key)
+	defer shard.mu.Unlock()
+	shard.remove(hash, key)
 }
 
 // GC drops the entries that can no longer matter, those that would have expired
@@ -181,9 +199,9 @@ func (t *Tracker[K]) Reset(key K) {
 // and then; it locks a small part of the keys at a time and returns memory.
 func (t *Tracker[K]) GC() int {
 	dropped := 0
-	for i := range t.shards.all {
+	for i := range t.entries.shards {
 		now := t.scale.now()
-		dropped += t.shards.all[i].sweep(&t.shards.hasher, func(e entry) bool {
+		dropped += t.entries.shards[i].sweep(func(e *entry) bool {
 			return t.isExpired(subtract(subtract(now, e.delay), t.reset), e.updated, nil)
 		})
 	}
@@ -192,7 +210,7 @@ func (t *Tracker[K]) GC() int {
 
 // Len returns the number of entries.
 func (t *Tracker[K]) Len() int {
-	return t.shards.len()
+	return t.entries.len()
 }
 
 // State is the entry of one key, for persistence and display. Its zero value is
@@ -206,7 +224,7 @@ type State struct {
 
 // State returns the entry of key, and whether there is one.
 func (t *Tracker[K]) State(key K) (State, bool) {
-	e := t.shards.load(key)
+	e := t.load(key)
 	if e.failures == 0 {
 		return State{}, false
 	}
@@ -218,7 +236,7 @@ func (t *Tracker[K]) State(key K) (State, bool) {
 // may be used inside the loop.
 func (t *Tracker[K]) All() iter.Seq2[K, State] {
 	return func(yield func(K, State) bool) {
-		for key := range t.shards.keys() {
+		for key := range t.entries.keys() {
 			if s, ok := t.State(key); ok && !yield(key, s) {
 				return
 			}
@@ -247,6 +265,12 @@ func (t *Tracker[K]) Restore(key K, s State) error {
 		return err
 	}
 	e := entry{failures: s.Failures, delay: t.policy.drawn(s.Failures, s.Delay), updated: updated}
-	t.shards.update(key, func(entry) entry { return e })
+	shard, hash := t.entries.lock(key)
+	defer shard.mu.Unlock()
+	if old := shard.find(hash, key); old != nil {
+		*old = e
+	} else {
+		shard.insert(hash, key, e)
+	}
 	return nil
 }

@@ -281,7 +281,7 @@ func TestTrackerModel(t *testing.T) {
 				if diff := cmp.Diff(model.keys, all); diff != "" {
 					t.Fatal(diff)
 				}
-				if err := tr.shards.valid(); err != nil {
+				if err := tr.entries.valid(); err != nil {
 					t.Fatal(err)
 				}
 				if tr.Len() != len(all) {

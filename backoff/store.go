@@ -1,0 +1,208 @@
+package backoff
+
+import (
+	"hash/maphash"
+	"iter"
+	"math/bits"
+	"sync"
+)
+
+// shardCount is how many parts the keys spread over. It bounds how long growing
+// and GC hold up who uses keys of the same part: to the time of 32,000 keys at a
+// million, less than a millisecond.
+const shardCount = 32
+
+// store is a map from keys to values in shards with a lock each. Its zero value is
+// not usable; see newStore. An empty store is two kilobytes, and what a shard holds
+// is allocated with its first key.
+//
+// A call hashes its key once, locks one shard with lock, finds, inserts and deletes
+// under that lock, and unlocks. Plain values under a plain lock cost less than
+// whatever lets readers pass: nearly all of a call is reading the clock, the hash
+// and the memory of the key, and two callers rarely meet in one of 32 shards.
+type store[K comparable, V any] struct {
+	seed   maphash.Seed
+	shards [shardCount]shard[K, V]
+}
+
+// shard is open addressing with linear probing; the hash is kept beside the key, so
+// that growing calls no hash function. Invariants, under the lock:
+//
+//  1. live counts the taken slots, at most 4/5 of all, so that a search ends
+//  2. every slot from a key's home up to the key's own is taken
+//  3. a key has one slot
+type shard[K comparable, V any] struct {
+	mu    sync.Mutex
+	slots []slot[K, V]
+	live  int
+	_     [24]byte // a cache line each
+}
+
+type slot[K comparable, V any] struct {
+	hash  uint64 // 0: the slot is free
+	key   K
+	value V
+}
+
+// taken is a bit that every kept hash has, so that none is 0. It neither chooses the
+// shard (the lowest bits) nor, below 2^58 slots, the home (the highest).
+const taken = shardCount
+
+func newStore[K comparable, V any]() store[K, V] {
+	return store[K, V]{seed: maphash.MakeSeed()}
+}
+
+// lock locks the shard of a key and returns it with the key's hash.
+func (s *store[K, V]) lock(key K) (*shard[K, V], uint64) {
+	hash := maphash.Comparable(s.seed, key) | taken
+	sh := &s.shards[hash%shardCount]
+	sh.mu.Lock()
+	return sh, hash
+}
+
+// len returns the number of keys.
+func (s *store[K, V]) len() int {
+	n := 0
+	for i := range s.shards {
+		s.shards[i].mu.Lock()
+		n += s.shards[i].live
+		s.shards[i].mu.Unlock()
+	}
+	return n
+}
+
+// keys yields the keys, in no order and without a lock. Keys that come or go
+// meanwhile may be yielded or not; none is yielded twice.
+func (s *store[K, V]) keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for i := range s.shards {
+			for _, key := range s.shards[i].keys() {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find returns the value of a key, nil if it has none. It is valid until the next
+// insert or remove, under the lock.
+func (s *shard[K, V]) find(hash uint64, key K) *V {
+	if i := s.index(hash, key); i >= 0 {
+		return &s.slots[i].value
+	}
+	return nil
+}
+
+func (s *shard[K, V]) index(hash uint64, key K) int {
+	if s.live == 0 {
+		return -1
+	}
+	for i := s.home(hash); s.slots[i].hash != 0; i = s.after(i) {
+		if s.slots[i].hash == hash && s.slots[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// home is where the search for a key begins.
+func (s *shard[K, V]) home(hash uint64) int {
+	home, _ := bits.Mul64(hash, uint64(len(s.slots)))
+	return int(home)
+}
+
+func (s *shard[K, V]) after(i int) int {
+	if i++; i < len(s.slots) {
+		return i
+	}
+	return 0
+}
+
+// insert adds a key that is not there.
+func (s *shard[K, V]) insert(hash uint64, key K, value V) {
+	if s.live >= len(s.slots)*4/5 {
+		s.rebuild(s.live + 1)
+	}
+	s.add(slot[K, V]{hash, key, value})
+}
+
+func (s *shard[K, V]) add(new slot[K, V]) {
+	i := s.home(new.hash)
+	for s.slots[i].hash != 0 {
+		i = s.after(i)
+	}
+	s.slots[i] = new
+	s.live++
+}
+
+// remove deletes a key, if it is there, and moves up those behind it that its slot
+// kept from their home.
+func (s *shard[K, V]) remove(hash uint64, key K) {
+	free := s.index(hash, key)
+	if free < 0 {
+		return
+	}
+	for i := s.after(free); s.slots[i].hash != 0; i = s.after(i) {
+		if home := s.home(s.slots[i].hash); s.distance(home, i) >= s.distance(free, i) {
+			s.slots[free], free = s.slots[i], i
+		}
+	}
+	s.slots[free] = slot[K, V]{}
+	s.live--
+}
+
+// distance is how many slots to is behind from.
+func (s *shard[K, V]) distance(from, to int) int {
+	if to < from {
+		to += len(s.slots)
+	}
+	return to - from
+}
+
+// sweep drops the keys whose values drop reports and returns how many, and gives
+// back the memory that is not in use.
+func (s *shard[K, V]) sweep(drop func(*V) bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.live
+	defer func() { // whatever drop does, invariant 2 holds again
+		if s.live < before || s.live*5 < len(s.slots)*2 {
+			s.rebuild(s.live)
+		}
+	}()
+	for i := range s.slots {
+		if s.slots[i].hash != 0 && drop(&s.slots[i].value) {
+			s.slots[i] = slot[K, V]{}
+			s.live--
+		}
+	}
+	return before - s.live
+}
+
+// rebuild moves what there is to new slots, of which n take three fifths.
+func (s *shard[K, V]) rebuild(n int) {
+	old := s.slots
+	s.slots, s.live = nil, 0
+	if n > 0 {
+		s.slots = make([]slot[K, V], max(4, n*5/3))
+	}
+	for i := range old {
+		if old[i].hash != 0 {
+			s.add(old[i])
+		}
+	}
+}
+
+// keys returns a copy of the shard's keys.
+func (s *shard[K, V]) keys() []K {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make([]K, 0, s.live)
+	for i := range s.slots {
+		if s.slots[i].hash != 0 {
+			keys = append(keys, s.slots[i].key)
+		}
+	}
+	return keys
+}
