@@ -5,11 +5,13 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+
+	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 const usage = `Usage: crashcurve [flags]
@@ -55,22 +57,21 @@ func main() {
 // crashcurve is the program; it returns the exit code.
 func crashcurve(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+	if err != nil {
+		return flags.Refused("crashcurve", err, stderr)
+	}
+	err = printTables(o, stdout)
+	if err == nil && o.output != "" {
+		err = writePicture(o, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "crashcurve: %v\nTry crashcurve -h.\n", err)
-		return exitUsage
-	}
-	if err := produce(o, stdout); err != nil {
-		fmt.Fprintf(stderr, "crashcurve: %v\n", err)
+		fmt.Fprintf(stderr, "crashcurve: %s\n", terminal.Escape(err.Error()))
 		return exitFailed
 	}
 	return exitOK
 }
 
-// produce prints the tables and writes the picture.
-func produce(o *options, stdout io.Writer) error {
+func printTables(o *options, stdout io.Writer) error {
 	var tables bytes.Buffer
 	for i := range o.figures {
 		if i > 0 {
@@ -82,15 +83,24 @@ func produce(o *options, stdout io.Writer) error {
 		tables.WriteByte('\n')
 		printClaims(&tables)
 	}
-	if _, err := stdout.Write(tables.Bytes()); err != nil {
-		return err
-	}
-	if o.output == "" {
-		return nil
-	}
+	_, err := stdout.Write(tables.Bytes())
+	return err
+}
+
+// writePicture writes the picture, and says where it is: not everyone knows which
+// folder the program was started in ("go -C" changes it).
+func writePicture(o *options, stderr io.Writer) error {
 	picture, err := render(o.figures, o.format)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.output, picture, 0o644)
+	path, err := filepath.Abs(o.output)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, picture, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "crashcurve: wrote %s\n", terminal.Escape(path))
+	return nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 )
 
 // options are the flags, checked.
@@ -35,10 +34,9 @@ type rawOptions struct {
 // ownFlags are those that ask for a figure of one's own.
 var ownFlags = []string{"policy", "baseline", "run", "mix", "until", "windows", "log"}
 
-func parseOptions(args []string, help io.Writer) (*options, error) {
-	raw := rawOptions{given: make(map[string]bool)}
-	flags := flag.NewFlagSet("crashcurve", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var raw rawOptions
+	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()))
 	flags.StringVar(&raw.output, "o", "", "`file` of the picture: .svg or .png")
 	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all: "+figureNames())
 	flags.Func("policy", "a `policy` to show, see above; repeatable", func(s string) error {
@@ -54,16 +52,10 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	flags.DurationVar(&raw.until, "until", 30*minute, "`length` of time to look at")
 	flags.StringVar(&raw.windows, "windows", "", "`ends` of the tables' rows, such as 10s,30s,5m (default: some up to -until)")
 	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none (default: as the counts need)")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(help, usage, presetNames())
-		flags.SetOutput(help)
-		flags.PrintDefaults()
-	}
-	if err != nil {
+	if err := flags.Parse(args, stdout); err != nil {
 		return nil, err
 	}
-	flags.Visit(func(f *flag.Flag) { raw.given[f.Name] = true })
+	raw.given = flags.Given()
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}

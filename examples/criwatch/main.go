@@ -5,8 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,7 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 const usage = `Usage: criwatch [flags]
@@ -49,8 +48,7 @@ const defaultEndpoint = "unix:///run/containerd/containerd.sock"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends it where it stands, its output stuck
-	colour := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, colour))
+	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, terminal.Colours(os.Stdout)))
 }
 
 // options are the flags.
@@ -69,8 +67,7 @@ type options struct {
 // for, as flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
-	flags := flag.NewFlagSet("criwatch", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := flags.New("criwatch", usage)
 	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), defaultEndpoint)
 	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; CONTAINER_RUNTIME_ENDPOINT sets the default")
 	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line")
@@ -80,13 +77,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with one")
 	flags.DurationVar(&o.stats, "stats", 0, "print the counters every so often, as well as at the end; 0 `time` means only at the end")
 	flags.DurationVar(&o.limit, "for", 0, "end after this `time`; 0 means never")
-	err := flags.Parse(args)
+	err := flags.Parse(args, stdout)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		return nil, err
 	case err != nil:
 		return nil, err
 	case flags.NArg() > 0:
@@ -109,15 +101,11 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 // criwatch is the program, until ctx ends; it returns the exit code.
 func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitEnded
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "criwatch: %v\nTry criwatch -h.\n", err)
-		return exitBad
+		return flags.Refused("criwatch", err, stderr)
 	}
 	if err := watchRuntime(ctx, o, newWriter(o.format, stdout, colour), slog.New(slog.NewTextHandler(stderr, nil))); err != nil {
-		fmt.Fprintf(stderr, "criwatch: %v\n", err)
+		fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))
 		return exitFailed
 	}
 	return exitEnded

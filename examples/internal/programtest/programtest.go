@@ -172,6 +172,17 @@ func (p *Program) Running(n int) {
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
 }
 
+// Full returns a file on a disk that is full.
+func Full(t testing.TB) *os.File {
+	t.Helper()
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("needs /dev/full: %v", err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 // Buffer is what a program has written. It can be read while it is written.
 type Buffer struct {
 	program *Program

@@ -17,6 +17,15 @@ func Escape(text string) string { return escape(text, false) }
 // attributes of characters, such as ESC [ 1 ; 3 1 m.
 func EscapeKeepingColours(text string) string { return escape(text, true) }
 
+// EscapeLines is Escape but for the ends of lines.
+func EscapeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Escape(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func escape(text string, colours bool) string {
 	if !strings.ContainsFunc(text, unsafeRune) {
 		return text

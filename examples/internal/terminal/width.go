@@ -1,0 +1,85 @@
+package terminal
+
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// Width returns how many columns of a terminal text takes, which has no control
+// characters.
+func Width(text string) int { return uniseg.StringWidth(text) }
+
+// Pad returns text with as many spaces behind it as make it width columns wide.
+func Pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(width-Width(text), 0))
+}
+
+// ellipsis stands for what Shorten leaves out. It is one column wide.
+const ellipsis = "…"
+
+// Shorten returns text that takes at most width columns: of longer text the
+// beginning and the end, since names that differ often do so there.
+func Shorten(text string, width int) string {
+	switch {
+	case Width(text) <= width:
+		return text
+	case width < 1:
+		return ""
+	}
+	tail := (width - 1) / 2
+	return Cut(text, width-1-tail) + ellipsis + cutLeft(text, tail)
+}
+
+// Cut returns the beginning of text, at most width columns of it.
+func Cut(text string, width int) string {
+	taken, used := 0, 0
+	for g := uniseg.NewGraphemes(text); g.Next() && used+g.Width() <= width; {
+		_, taken = g.Positions()
+		used += g.Width()
+	}
+	return text[:taken]
+}
+
+// cutLeft returns the end of text, at most width columns of it.
+func cutLeft(text string, width int) string {
+	left := Width(text)
+	g := uniseg.NewGraphemes(text)
+	for left > width && g.Next() {
+		left -= g.Width()
+	}
+	_, from := g.Positions()
+	return text[from:]
+}
+
+// Align returns one line for each row, with the cells of a column below each
+// other: a column is as wide as its widest cell, and gap columns are between two.
+func Align(rows [][]string, gap int) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		lines[i] = Line(row, widths, gap)
+	}
+	return lines
+}
+
+// Line returns the cells of a row, each padded to the width of its column, with
+// gap columns between two and nothing behind the last.
+func Line(cells []string, widths []int, gap int) string {
+	var line strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		line.WriteString(Pad(cell, widths[i]))
+	}
+	return strings.TrimRight(line.String(), " ")
+}
