@@ -3,6 +3,7 @@ module github.com/restartkit/restart/examples
 go 1.25.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/google/go-cmp v0.7.0
 	github.com/restartkit/restart v0.0.0
 	github.com/rivo/uniseg v0.4.7

@@ -51,6 +51,8 @@ type Program struct {
 	t        testing.TB
 	mark     string
 	ended    chan struct{}
+
+	terminals []*terminal
 }
 
 // New returns the program with these arguments, to be started.
@@ -77,8 +79,14 @@ func (p *Program) Start() {
 	if err := p.Cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
+	for _, t := range p.terminals {
+		t.started()
+	}
 	go func() {
 		_ = p.Cmd.Wait()
+		for _, t := range p.terminals {
+			t.ended()
+		}
 		close(p.ended)
 	}()
 	p.t.Cleanup(func() {
