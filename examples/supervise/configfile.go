@@ -10,6 +10,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // configFile is the file of -f. The kubelet's fields and feature gates are read as
@@ -92,15 +93,15 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 		found, err = c.read(whole)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", terminal.Escape(name), err)
 	}
 	for _, path := range found.unknown {
 		warnings = append(warnings, name+": "+path+": unknown, dropped")
 	}
 	if len(found.mistakes) > 0 {
-		lines := []string{name + ": nothing was started:"}
+		lines := []string{terminal.Escape(name) + ": nothing was started:"}
 		for _, m := range found.mistakes {
-			lines = append(lines, m.String())
+			lines = append(lines, terminal.Escape(m.String()))
 		}
 		err = errors.New(strings.Join(lines, "\n  "))
 	}
@@ -142,14 +143,18 @@ func (c *config) read(whole any) (found findings, err error) {
 // readNode reads what decides the node's curve.
 func (c *config) readNode(file *configFile, found *findings) {
 	c.node.AllowMax = true // as in kubelets from 1.35 on
-	for _, gate := range []struct{ given, to *bool }{
-		{file.FeatureGates.Reduce, &c.node.ReduceDefault},
-		{file.FeatureGates.ReduceKEP, &c.node.ReduceDefault},
-		{file.FeatureGates.MaxKEP, &c.node.AllowMax},
-		{file.FeatureGates.Max, &c.node.AllowMax},
+	c.called = make(map[string]string)
+	for _, gate := range []struct {
+		given, to     *bool
+		setting, name string
+	}{
+		{file.FeatureGates.Reduce, &c.node.ReduceDefault, settingReduce, "featureGates.ReduceDefaultCrashLoopBackOffDecay"},
+		{file.FeatureGates.ReduceKEP, &c.node.ReduceDefault, settingReduce, "featureGates.ReduceDefaultCrashLoopBackoffDecay"},
+		{file.FeatureGates.MaxKEP, &c.node.AllowMax, settingGate, "EnableKubeletCrashLoopBackoffMax"},
+		{file.FeatureGates.Max, &c.node.AllowMax, settingGate, "KubeletCrashLoopBackOffMax"},
 	} {
 		if gate.given != nil {
-			*gate.to = *gate.given
+			*gate.to, c.called[gate.setting] = *gate.given, gate.name
 		}
 	}
 	const path, pathKEP = "crashLoopBackOff.maxContainerRestartPeriod", "crashloopbackoff.maxSeconds"
@@ -161,7 +166,7 @@ func (c *config) readNode(file *configFile, found *findings) {
 		d := time.Duration(*seconds) * time.Second
 		limit, at = &d, pathKEP
 	}
-	c.node.Max = limit
+	c.node.Max, c.called[settingMax] = limit, at
 	if limit != nil && c.node.AllowMax && !inRange(*limit) {
 		found.add(at, *limit, "must be in [1s, 300s]")
 	}

@@ -4,15 +4,16 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
+	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 const usage = `Usage: supervise [flags] -- COMMAND [ARGUMENT]...
@@ -77,40 +78,46 @@ func main() {
 // supervise is the program; it returns the exit code.
 func supervise(args []string) int {
 	o, err := parseOptions(args, os.Stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	}
-	tell := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "supervise: "+format+"\n", args...) }
+	tell := func(format string, args ...any) { tell(os.Stderr, format, args...) }
 	for _, warning := range o.warnings {
 		tell("warning: %s", warning)
 	}
-	if err != nil {
-		tell("%v", err)
-		if o.hint {
-			fmt.Fprintln(os.Stderr, "Try supervise -h.")
-		}
+	switch {
+	case err != nil && o.hint:
+		return flags.Refused("supervise", err, os.Stderr)
+	case err != nil:
+		complain(err)
 		return exitUsage
 	}
-	for _, note := range o.resolution.Notes {
-		kind := "note"
-		if note.Warning {
-			kind = "warning"
-		}
-		tell("%s: %s=%s: %s", kind, note.Field, note.Value, note.Reason)
+	for _, note := range o.notes() {
+		tell("%s", note)
 	}
 
 	s, err := newSupervisor(o, tell)
 	if err != nil {
-		tell("%v", err)
+		complain(err)
 		return exitUsage
 	}
 	if s.children, err = process.New(); err != nil {
-		tell("%v", err)
+		complain(err)
 		return exitFailed
 	}
 	defer s.children.Close()                                // leaves no process behind
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the failed write says it too
-	return s.run(interrupt.Notify(syscall.SIGINT, syscall.SIGTERM), wakes())
+	code := s.run(interrupt.Notify(syscall.SIGINT, syscall.SIGTERM), wakes())
+	switch err := s.screen.failed(); {
+	case errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE)
+	case err != nil:
+		complain(fmt.Errorf("the output cannot be written: %w", err))
+		return exitFailed
+	}
+	return code
+}
+
+// complain says what is wrong, in one line or several.
+func complain(err error) {
+	fmt.Fprintf(os.Stderr, "supervise: %s\n", terminal.EscapeLines(err.Error()))
 }
 
 // wakes returns the signals that end every wait.

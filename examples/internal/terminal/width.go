@@ -15,7 +15,7 @@ func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-Width(text), 0))
 }
 
-// ellipsis stands for what Shorten leaves out. It is one column wide.
+// ellipsis stands for what is left out. It is one column wide.
 const ellipsis = "…"
 
 // Shorten returns text that takes at most width columns: of longer text the
@@ -28,11 +28,22 @@ func Shorten(text string, width int) string {
 		return ""
 	}
 	tail := (width - 1) / 2
-	return Cut(text, width-1-tail) + ellipsis + cutLeft(text, tail)
+	return beginning(text, width-1-tail) + ellipsis + end(text, tail)
 }
 
-// Cut returns the beginning of text, at most width columns of it.
+// Cut returns text that takes at most width columns: of longer text the beginning.
 func Cut(text string, width int) string {
+	switch {
+	case Width(text) <= width:
+		return text
+	case width < 1:
+		return ""
+	}
+	return beginning(text, width-1) + ellipsis
+}
+
+// beginning returns as much of text as fits into width columns.
+func beginning(text string, width int) string {
 	taken, used := 0, 0
 	for g := uniseg.NewGraphemes(text); g.Next() && used+g.Width() <= width; {
 		_, taken = g.Positions()
@@ -41,8 +52,8 @@ func Cut(text string, width int) string {
 	return text[:taken]
 }
 
-// cutLeft returns the end of text, at most width columns of it.
-func cutLeft(text string, width int) string {
+// end returns as much of the end of text as fits into width columns.
+func end(text string, width int) string {
 	left := Width(text)
 	g := uniseg.NewGraphemes(text)
 	for left > width && g.Next() {
