@@ -12,6 +12,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -210,17 +211,7 @@ func collect(t *testing.T, n *node) (events <-chan pleg.RuntimeEvent[string, *st
 
 func subscribed(t *testing.T, f *fakeRuntime, n int) {
 	t.Helper()
-	soon(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
-}
-
-// soon waits for something to be so.
-func soon(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
+	programtest.Eventually(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
 }
 
 func TestEvents(t *testing.T) {

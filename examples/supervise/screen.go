@@ -23,9 +23,9 @@ type screen struct {
 	broken   chan struct{} // closed when out cannot be written any more
 	mu       sync.Mutex
 	rows     []row
-	drawn    []tableLine // what of the table stands on the terminal
-	widths   []int       // of the columns where each change is a line
-	failure  error       // of out
+	drawn    []tableLine      // what of the table stands on the terminal
+	columns  terminal.Columns // where each change is a line
+	failure  error            // of out
 }
 
 func newScreen(out, err *os.File, commands []command) *screen {
@@ -34,7 +34,7 @@ func newScreen(out, err *os.File, commands []command) *screen {
 	for _, c := range commands {
 		s.prefix = max(s.prefix, terminal.Width(c.name))
 	}
-	s.widths = []int{s.prefix, len("CrashLoopBackOff"), len("10 (10s ago)"), len("15:04:05 in 5m0s"), 0}
+	s.columns = terminal.Columns{Gap: columnGap, Widths: []int{s.prefix, len("CrashLoopBackOff"), len("10 (10s ago)"), len("15:04:05 in 5m0s")}}
 	if s.live {
 		s.prefix = min(s.prefix, readableName)
 	}
@@ -61,11 +61,11 @@ func (s *screen) show(rows []row) {
 		s.draw(&text)
 	} else {
 		if s.rows == nil {
-			text.WriteString(s.line(header) + "\n")
+			text.WriteString(s.columns.Line(header) + "\n")
 		}
 		for i, r := range rows {
 			if s.rows == nil || !r.same(s.rows[i]) {
-				text.WriteString(s.line(r.cells(everything)) + "\n")
+				text.WriteString(s.columns.Line(r.cells(everything)) + "\n")
 			}
 		}
 		s.rows = rows
@@ -165,13 +165,4 @@ func (s *screen) size() (width, height int) {
 		return 80, 24
 	}
 	return width, height
-}
-
-// line returns the cells of a row below those of the lines before it. What is wider
-// than its column widens it for the lines to come.
-func (s *screen) line(cells []string) string {
-	for i, cell := range cells {
-		s.widths[i] = max(s.widths[i], terminal.Width(cell))
-	}
-	return terminal.Line(cells, s.widths, columnGap)
 }

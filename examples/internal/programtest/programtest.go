@@ -147,13 +147,29 @@ func (p *Program) Done(code int) {
 // Eventually waits until something is so.
 func (p *Program) Eventually(what string, ok func() bool) {
 	p.t.Helper()
+	if !becomes(ok) {
+		_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do
+		<-p.ended
+		p.t.Fatalf("never: %s", what)
+	}
+}
+
+// Eventually waits until something is so.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	if !becomes(ok) {
+		t.Fatalf("never: %s", what)
+	}
+}
+
+// becomes reports whether something becomes so within Patience.
+func becomes(ok func() bool) bool {
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do
-			<-p.ended
-			p.t.Fatalf("never: %s", what)
+			return false
 		}
 	}
+	return true
 }
 
 // Processes returns all that the program has brought forth and that is still

@@ -64,33 +64,46 @@ func end(text string, width int) string {
 }
 
 // Align returns one line for each row, with the cells of a column below each
-// other: a column is as wide as its widest cell, and gap columns are between two.
+// other: a column is as wide as its widest cell, and gap columns of the terminal are
+// between two.
 func Align(rows [][]string, gap int) []string {
-	var widths []int
+	c := Columns{Gap: gap}
 	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], Width(cell))
-		}
+		c.widen(row)
 	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
-		lines[i] = Line(row, widths, gap)
+		lines[i] = c.Line(row)
 	}
 	return lines
 }
 
-// Line returns the cells of a row, each padded to the width of its column, with
-// gap columns between two and nothing behind the last.
-func Line(cells []string, widths []int, gap int) string {
+// Columns are those of lines that are written one after the other, before the next
+// ones are known. The zero value has columns that are not wide and touch each other.
+type Columns struct {
+	Gap    int   // between two of them
+	Widths []int // of those that are known
+}
+
+// Line returns the cells below those of the lines before, with nothing behind the
+// last. What is wider than its column widens it for the lines to come.
+func (c *Columns) Line(cells []string) string {
+	c.widen(cells)
 	var line strings.Builder
 	for i, cell := range cells {
 		if i > 0 {
-			line.WriteString(strings.Repeat(" ", gap))
+			line.WriteString(strings.Repeat(" ", c.Gap))
 		}
-		line.WriteString(Pad(cell, widths[i]))
+		line.WriteString(Pad(cell, c.Widths[i]))
 	}
 	return strings.TrimRight(line.String(), " ")
+}
+
+func (c *Columns) widen(cells []string) {
+	for i, cell := range cells {
+		if i == len(c.Widths) {
+			c.Widths = append(c.Widths, 0)
+		}
+		c.Widths[i] = max(c.Widths[i], Width(cell))
+	}
 }
