@@ -103,13 +103,7 @@ func TestHelp(t *testing.T) {
 // What cannot be written is no success: neither the tables nor the help.
 func TestFullDiskIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"-h"}, {"-mix", "0.5"}} {
-		p := programtest.New(t, args...)
-		p.Stdout = programtest.Full(t)
-		p.Start()
-		p.Done(exitFailed)
-		if got := p.Err.String(); !strings.Contains(got, "no space left on device") {
-			t.Errorf("%q: says %q", args, got)
-		}
+		programtest.FullDisk(t, exitFailed, args...)
 	}
 }
 

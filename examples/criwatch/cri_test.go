@@ -36,6 +36,15 @@ func states(p pleg.Pod[string]) map[string]string {
 	return all
 }
 
+// allStates are the states of all pods' containers.
+func allStates(pods []pleg.Pod[string]) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, p := range pods {
+		all[p.ID] = states(p)
+	}
+	return all
+}
+
 func TestPods(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
@@ -54,16 +63,12 @@ func TestPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]map[string]string{}
-	for _, p := range pods {
-		got[p.ID] = states(p)
-	}
 	want := map[string]map[string]string{
 		"a":        {"a": "running", "a1": "created", "a2": "running", "a3": "exited", "a4": "unknown"},
 		"b":        {"b": "exited"},
 		"outlived": {"c1": "running"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, allStates(pods)); diff != "" {
 		t.Errorf("Pods (-want +got):\n%s", diff)
 	}
 	for id, want := range want {
@@ -94,12 +99,8 @@ func TestPodsBetweenLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]map[string]string{}
-	for _, p := range pods {
-		got[p.ID] = states(p)
-	}
 	want := map[string]map[string]string{"a": {"a1": "running"}, "b": {"b": "running"}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, allStates(pods)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, _, err := n.Status(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {

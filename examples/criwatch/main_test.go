@@ -110,13 +110,7 @@ func TestFullDiskIsAnError(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	for _, args := range [][]string{{"-h"}, {"-endpoint", f.socket}, {"-endpoint", f.socket, "-o", "json"}} {
-		p := programtest.New(t, args...)
-		p.Stdout = programtest.Full(t)
-		p.Start()
-		p.Done(exitFailed)
-		if told := p.Err.String(); !strings.Contains(told, "no space left on device") {
-			t.Errorf("criwatch %q: told\n%s", args, told)
-		}
+		programtest.FullDisk(t, exitFailed, args...)
 	}
 }
 

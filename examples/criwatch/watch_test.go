@@ -106,22 +106,7 @@ func TestWatch(t *testing.T) {
 }
 
 // A logBuffer can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type logBuffer struct{ programtest.Buffer }
 
 // count returns how often the words were written.
 func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }

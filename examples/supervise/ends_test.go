@@ -96,13 +96,7 @@ func TestBrokenPipe(t *testing.T) {
 func TestFullDiskIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
-		p := programtest.New(t, args...)
-		p.Stdout = programtest.Full(t)
-		p.Start()
-		p.Done(exitFailed)
-		if told := p.Err.String(); !strings.Contains(told, "no space left on device") {
-			t.Errorf("supervise %q: told\n%s", args, told)
-		}
+		programtest.FullDisk(t, exitFailed, args...)
 	}
 }
 

@@ -196,15 +196,22 @@ func (p *Program) Running(n int) {
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
 }
 
-// Full returns a file on a disk that is full.
-func Full(t testing.TB) *os.File {
+// FullDisk runs the program with its standard output on a disk that is full, which
+// it must tell, and end with that exit code.
+func FullDisk(t testing.TB, code int, args ...string) {
 	t.Helper()
-	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skipf("needs /dev/full: %v", err)
 	}
-	t.Cleanup(func() { f.Close() })
-	return f
+	defer full.Close()
+	p := New(t, args...)
+	p.Stdout = full
+	p.Start()
+	p.Done(code)
+	if told := p.Err.String(); !strings.Contains(told, "no space left on device") {
+		t.Errorf("%q: told\n%s", args, told)
+	}
 }
 
 // Buffer is what a program has written. It can be read while it is written.
