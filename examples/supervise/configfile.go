@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,9 @@ func (f *findings) add(path string, value any, detail string) {
 	}
 }
 
+// otherField is a field of a curve that the reason of an error about another names.
+var otherField = regexp.MustCompile(`\b(Initial|Max)\b`)
+
 // addAll adds the parts of a validation's error, each of which begins, after the
 // name of the function that found it, with the path of a field of what is at path.
 func (f *findings) addAll(path string, err error) {
@@ -80,6 +84,7 @@ func (f *findings) addAll(path string, err error) {
 	for _, err := range joined.Unwrap() {
 		_, text, _ := strings.Cut(err.Error(), "(): ")
 		field, reason, _ := strings.Cut(text, " ")
+		reason = otherField.ReplaceAllStringFunc(reason, strings.ToLower)
 		f.add(path+"."+strings.ToLower(field[:1])+field[1:], nil, reason)
 	}
 }
