@@ -44,7 +44,7 @@ func TestHelp(t *testing.T) {
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for _, want := range []string{"Usage: criwatch", "Exit codes: 0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for"} {
+	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

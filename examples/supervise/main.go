@@ -19,15 +19,22 @@ import (
 const usage = `Usage: supervise [flags] -- COMMAND [ARGUMENT]...
        supervise [flags] -f FILE [-- COMMAND [ARGUMENT]...]
 
-Keeps commands running, as a kubelet does containers: what ends is started again
-according to its restartPolicy and restartPolicyRules, after a delay that doubles
-with every exit in a row, and starts over after a run of more than ten minutes.
-While it waits a command is in CrashLoopBackOff.
+Keeps commands running, as a kubelet keeps containers running. A command that
+ends is started again, according to its restartPolicy and restartPolicyRules,
+after a delay: 10s, doubled with every exit in a row up to 5m. A run of more
+than ten minutes starts the delays over. A command that waits is in
+CrashLoopBackOff.
 
-What happens is shown as by "kubectl get pods -w", with what the commands write: as
-a table that is kept up to date on a terminal, line by line otherwise. EXIT is the
-exit code, 128+n after signal n, 127 or 126 for what cannot be started. What there
-is to say beside that goes to standard error. The commands have no input.
+  supervise -- sh testdata/flaky.sh
+  supervise -reduced -name web -- ./server -port 8080
+  supervise -f supervise.yaml -state state/ -for 8h
+
+The commands are shown as by "kubectl get pods", with what they write. On a
+terminal a table stays below the output and is kept up to date: crashed commands
+come first, and a last line counts all of them. Elsewhere each change is a line.
+EXIT is the exit code of the last run: 128+n after signal n, 127 for a program
+that is not there, 126 for one that cannot be started. Notes, warnings and
+errors go to standard error. The commands have no input.
 
 SIGHUP ends every wait: what waits is started now, or at its turn under -rate.
 SIGINT, SIGTERM and the end of -for send SIGTERM to the commands and, after -grace
@@ -56,9 +63,12 @@ FILE (- for standard input) is YAML or JSON:
   burst: 1
   grace: 30s
 
-Exit codes: 0 if all commands have ended with 0, or -for is over; 1 if one has
-ended otherwise, or this machine can start nothing; 2 if nothing was started since
-a flag, the file or the state is wrong; 128+n after signal n.
+Exit codes:
+  0      all commands have ended with 0, or the time of -for is over
+  1      a command has ended otherwise, nothing can be started here, or the
+         output cannot be written
+  2      a flag, the file or the state is wrong; nothing was started
+  128+n  signal n has ended supervise; 141 (SIGPIPE): nobody reads the output
 
 Flags (they win over the file):
 `
