@@ -101,11 +101,9 @@ func (s *screen) write(text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	if _, err := s.out.Write(text); err != nil {
-		if s.failure == nil {
-			s.failure = err
-			close(s.broken)
-		}
+	if _, err := s.out.Write(text); err != nil && s.failure == nil {
+		s.failure = err
+		close(s.broken)
 	}
 }
 
