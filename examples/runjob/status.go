@@ -35,7 +35,7 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 	}
 	decision, color := "# not finished", "33"
 	if c, ok := job.Status.Finished(); ok {
-		decision, color = "# "+describe(c), "31"
+		decision, color = "# "+terminal.Escape(describe(c)), "31"
 		if c.Type == jobpolicy.JobComplete {
 			color = "32"
 		}
@@ -43,8 +43,10 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 	if terminal.Colours(w) {
 		decision = "\x1b[" + color + "m" + decision + "\x1b[0m"
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", text, decision)
-	return err
+	if _, err = fmt.Fprintf(w, "%s%s\n", text, decision); err != nil {
+		return fmt.Errorf("the status cannot be written: %w", err)
+	}
+	return nil
 }
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
