@@ -44,10 +44,9 @@ func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) b
 			return e.Code == 0
 		}
 		if !replayed {
-			delay := restarts.Remaining(key)
-			c.pod.host.again(c.pod.pod.Name, c.spec.Name, run+1, e, delay)
+			c.pod.host.again(c.pod.pod.Name, c.spec.Name, run+1, e, d.Delay)
 			select {
-			case <-time.After(delay):
+			case <-time.After(restarts.Remaining(key)):
 			case <-stop:
 				return false
 			}

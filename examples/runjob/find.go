@@ -91,6 +91,8 @@ func chooseJob(all []object, name string) (object, error) {
 		return object{}, fmt.Errorf("-job %s: no Job has this name; there is %s", name, list(jobs))
 	case len(all) == 1:
 		return object{}, notAJob(all[0])
+	case len(all) == 0:
+		return object{}, errors.New("no Job in it")
 	}
 	return object{}, fmt.Errorf("no Job in it; there is %s", list(all))
 }

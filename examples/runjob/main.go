@@ -71,6 +71,9 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	}
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	report := newReport(m.job, o.explain)
+	if old != nil {
+		report.counted = int(old.Job.Status.Failed)
+	}
 	report.manifest(m)
 	r, err := prepare(o, m, store, report)
 	if err != nil {

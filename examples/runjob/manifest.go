@@ -40,7 +40,13 @@ type mistake struct {
 // mistakes are all that is wrong with a manifest, in the order of the file.
 type mistakes []mistake
 
-func (m mistakes) Error() string { return fmt.Sprintf("%d mistakes", len(m)) }
+func (m mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, one := range m {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "\n")
+}
 
 // String returns the mistake with its line.
 func (m mistake) String() string {
@@ -147,6 +153,9 @@ func (d *decoder) decode() (*manifest, error) {
 		}
 	}
 	if len(all) > 0 {
+		for _, warning := range m.warnings {
+			all = append(all, mistake{text: "warning: " + warning})
+		}
 		slices.SortStableFunc(all, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
 		return nil, all
 	}

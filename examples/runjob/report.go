@@ -29,6 +29,7 @@ type report struct {
 	bar     *progressbar.ProgressBar // nil: no terminal
 	next    *jobpolicy.JobStatus     // to be drawn
 
+	counted   int               // failures that count
 	toReplace int               // pods that have failed and for which none was created
 	restarts  map[[2]string]int // by pod and container
 }
@@ -97,24 +98,10 @@ func (r *report) detail(pod, format string, args ...any) {
 	}
 }
 
-// changes tells what a step has changed in a Job, which is as it is after it.
-func (r *report) changes(c changes, job *jobpolicy.Job) {
-	counted := int(job.Status.Failed)
+// changes tells what a step has changed.
+func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
 	for _, e := range c.ended {
-		if e.pod.Status.Phase != jobpolicy.PodSucceeded && e.match.Counted() {
-			counted--
-		}
-	}
-	for _, e := range c.ended {
-		if e.pod.Status.Phase != jobpolicy.PodSucceeded {
-			if e.pod.DeletionTimestamp.IsZero() {
-				r.toReplace++
-			}
-			if e.match.Counted() {
-				counted++
-			}
-		}
-		r.ended(e.pod, e.match, &job.Spec, counted)
+		r.ended(e.pod, e.match, spec)
 	}
 	for _, p := range c.disrupted {
 		r.toReplace++
@@ -170,9 +157,8 @@ func (r *report) restarting(pod, container string, restart int, e exit, delay ti
 	r.event(pod, "%s", text)
 }
 
-// ended tells how a pod ended and what follows from it. counted is how many
-// failures of the Job count, this one included.
-func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) {
+// ended tells how a pod ended and what follows from it.
+func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 	r.mu.Lock()
 	maps.DeleteFunc(r.restarts, func(at [2]string, _ int) bool { return at[0] == p.Name })
 	r.mu.Unlock()
@@ -180,7 +166,13 @@ func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, c
 		r.detail(p.Name, "succeeded")
 		return
 	}
-	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(p, match, spec, counted))
+	if p.DeletionTimestamp.IsZero() {
+		r.toReplace++
+	}
+	if match.Counted() {
+		r.counted++
+	}
+	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(p, match, spec, r.counted))
 	if !r.explain {
 		return
 	}
@@ -241,7 +233,8 @@ func exitText(container string, code, signal int32) string {
 	return fmt.Sprintf("container %s ended with exit code %d", container, code)
 }
 
-// verdict says what follows from a failure.
+// verdict says what follows from a failure. counted is how many failures of the
+// Job count, this one included.
 func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
 	by := "no rule matched"
 	switch {

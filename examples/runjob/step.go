@@ -57,7 +57,7 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 	if err := r.save(); err != nil {
 		return false, 0, err
 	}
-	r.report.changes(c, r.job)
+	r.report.changes(c, &r.job.Spec)
 	for _, p := range c.disrupted {
 		p.run.disrupt(drained(now))
 	}
