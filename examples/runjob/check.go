@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -18,14 +19,14 @@ func (c *checker) add(kind jobpolicy.ErrorType, field string, value any, detail 
 	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
 }
 
-// check returns every mistake of a Job that has its defaults, together with
-// those that were found before: values of wrong types. Where there is one the
-// part that it belongs to is not looked at any further, since what that part
-// lacks without the value is no mistake of its own.
-func (m *manifest) check(found jobpolicy.FieldErrors) jobpolicy.FieldErrors {
+// check returns every mistake of a Job that has its defaults, but for those that
+// were found before: values of wrong types. Where there is one the part that it
+// belongs to is not looked at any further, since what that part lacks without the
+// value is no mistake of its own.
+func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
 	sound := func(part string) bool {
-		return !slices.ContainsFunc(found, func(e jobpolicy.FieldError) bool {
-			return e.Field == part || strings.HasPrefix(e.Field, part+".")
+		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
+			return !e.Strict && document.Mistake{Path: part}.Covers(e.Path)
 		})
 	}
 	var c checker
@@ -35,7 +36,6 @@ func (m *manifest) check(found jobpolicy.FieldErrors) jobpolicy.FieldErrors {
 	if sound("metadata") {
 		c.name(m.job.Name, m.generated)
 	}
-	c.errs = append(c.errs, found...)
 	if sound("spec") {
 		c.spec(&m.job.Spec, m.sources)
 	}

@@ -126,11 +126,16 @@ func notAJob(o object) error {
 	return mistakes{{line: o.node.LineOf("kind"), text: e.Error()}}
 }
 
-// list names objects in the order of their file.
+// list names objects in the order of their file, the first few of many.
 func list(all []object) string {
-	texts := make([]string, len(all))
+	const most = 8
+	texts := make([]string, 0, most+1)
 	for i, o := range all {
-		texts[i] = o.String()
+		if i == most {
+			texts = append(texts, fmt.Sprintf("%d more", len(all)-most))
+			break
+		}
+		texts = append(texts, o.String())
 	}
 	return strings.Join(texts, ", ")
 }

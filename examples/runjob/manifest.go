@@ -1,9 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,146 +98,6 @@ func decodeManifest(documents []*document.Node, how reading) (*manifest, error) 
 	return m, nil
 }
 
-// decoder reads one Job.
-type decoder struct {
-	template
-	how   reading
-	types map[string]*document.Type
-}
-
-// decode returns the Job if nothing is wrong with it.
-func (d *decoder) decode() (*manifest, error) {
-	fitted, found := document.Fit(d.job, d.types["Job"])
-	m := &manifest{job: new(jobpolicy.Job)}
-	text, err := json.Marshal(fitted)
-	if err == nil {
-		err = json.Unmarshal(text, m.job)
-	}
-	if err == nil {
-		m.sources, err = readEnvSources(text)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var wrong jobpolicy.FieldErrors
-	var strict []document.Mistake
-	for _, one := range found {
-		if one.Strict {
-			strict = append(strict, one)
-		} else {
-			wrong = append(wrong, jobpolicy.FieldError{Field: one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail})
-		}
-	}
-	unused := d.unused(strict)
-	m.job.Spec.Default()
-	m.takeName()
-	errs := m.check(wrong)
-	errs = append(errs, d.how.set.unused(unused)...)
-	if d.how.validate != strictly {
-		for _, one := range strict {
-			errs = append(errs, d.how.set.unused([]string{one.Path})...)
-		}
-	}
-	wrongAround, strictAround := d.foundAround()
-	all := append(d.located(errs, strict), wrongAround...)
-	lenient := append(d.unknown(strict), strictAround...)
-	switch d.how.validate {
-	case strictly:
-		all = append(all, lenient...)
-	case warn:
-		for _, one := range lenient {
-			m.warnings = append(m.warnings, one.String())
-		}
-	}
-	if len(all) > 0 {
-		for _, warning := range m.warnings {
-			all = append(all, mistake{text: "warning: " + warning})
-		}
-		slices.SortStableFunc(all, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
-		return nil, all
-	}
-	for _, path := range unused {
-		m.ignored = append(m.ignored, d.path(path))
-	}
-	m.adopt()
-	return m, nil
-}
-
-// located names the lines of mistakes. A field that is required is not missed
-// where an unknown one may have been meant to be it.
-func (d *decoder) located(errs jobpolicy.FieldErrors, strict []document.Mistake) (all mistakes) {
-	for _, e := range errs {
-		if e.Type == jobpolicy.Required && slices.ContainsFunc(strict, func(m document.Mistake) bool {
-			around := document.Mistake{Path: m.Path[:max(strings.LastIndexByte(m.Path, '.'), 0)]}
-			return d.how.validate == strictly && strings.Contains(m.Detail, "did you mean") && around.Covers(e.Field)
-		}) {
-			continue
-		}
-		line := d.line(e.Field)
-		e.Field = d.path(e.Field)
-		all = append(all, mistake{line, e.Error()})
-	}
-	return all
-}
-
-// unknown returns what only strict validation minds.
-func (d *decoder) unknown(strict []document.Mistake) (all mistakes) {
-	for _, one := range strict {
-		all = append(all, mistake{d.line(one.Path), d.path(one.Path) + ": " + one.Detail})
-	}
-	return all
-}
-
-// foundAround returns what is wrong with a CronJob outside of its Job, and what
-// only strict validation minds.
-func (d *decoder) foundAround() (wrong, strict mistakes) {
-	if d.around == nil {
-		return nil, nil
-	}
-	_, found := document.Fit(d.around, d.types["CronJob"])
-	for _, one := range found {
-		switch text := d.at + one.Path + ": "; {
-		case d.inJob(one.Path):
-		case one.Strict:
-			strict = append(strict, mistake{one.Line, text + one.Detail})
-		default:
-			e := jobpolicy.FieldError{Field: d.at + one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
-			wrong = append(wrong, mistake{one.Line, e.Error()})
-		}
-	}
-	return wrong, strict
-}
-
-// line returns the line of a value of the Job, 0 for one that a flag has given.
-func (d *decoder) line(path string) int {
-	if d.how.set.cover(path) {
-		return 0
-	}
-	return d.job.LineOf(path)
-}
-
-// unused returns the paths of what is known, but has no meaning for processes.
-func (d *decoder) unused(strict []document.Mistake) (paths []string) {
-	_, found := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
-	for _, one := range found {
-		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
-		unknown := slices.ContainsFunc(strict, func(m document.Mistake) bool { return m.Path == one.Path })
-		if one.Strict && !isEnv && !unknown {
-			paths = append(paths, one.Path)
-		}
-	}
-	for _, path := range []string{"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName"} {
-		at := d.job
-		for name := range strings.SplitSeq(path, ".") {
-			at = at.Field(name)
-		}
-		if at != nil && at.Value != nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
 // adopt gives the Job what an API server would: a namespace, and no trace of
 // another cluster's.
 func (m *manifest) adopt() {
@@ -257,30 +114,4 @@ func (m *manifest) adopt() {
 			}
 		}
 	}
-}
-
-// validation is what becomes of fields that are not known or given twice.
-type validation string
-
-const (
-	strictly validation = "strict" // they are mistakes
-	warn     validation = "warn"
-	ignore   validation = "ignore"
-)
-
-func (v *validation) String() string { return string(*v) }
-
-// Set takes what kubectl's --validate does.
-func (v *validation) Set(text string) error {
-	switch strings.ToLower(text) {
-	case "strict", "true":
-		*v = strictly
-	case "warn":
-		*v = warn
-	case "ignore", "false":
-		*v = ignore
-	default:
-		return errors.New("must be strict, warn or ignore")
-	}
-	return nil
 }

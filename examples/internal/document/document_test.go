@@ -178,7 +178,7 @@ func TestFitFindsEveryMistake(t *testing.T) {
 		{"Name: n\nother: {a: 1}\nname: null\nparts:\n- shares: 1\n", `{"name":null,"parts":[{}]}`,
 			[]string{"line 1: Name: unknown field: did you mean name?", "line 2: other: unknown field", "line 5: parts[0].shares: unknown field: did you mean share?"}},
 		{"name: a\nnames: {k: v,\n  k: w}\nname: b\nname: c\n", `{"name":"c","names":{"k":"w"}}`,
-			[]string{"line 5: name: given again, after line 1", "line 3: names[k]: given again, after line 2"}},
+			[]string{"line 3: names[k]: given again, after line 2", "line 5: name: given again, after line 1"}},
 		{`{name: 1, share: x, count: 9999999999, wait: 4, at: noon, live: 1, parts: [3, null, {name: "a\0b"}], names: {a: {}}}`,
 			`{"at":null,"count":null,"live":null,"name":null,"names":{"a":null},"parts":[null,null,{"name":null}],"share":null,"wait":null}`,
 			[]string{

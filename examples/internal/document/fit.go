@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,7 +49,9 @@ func (m Mistake) Covers(path string) bool {
 // matched to the letter, as Kubernetes does. null is like an absent field.
 func Fit(n *Node, t *Type) (fitted any, found []Mistake) {
 	var f fitter
-	return f.fit(n, t, ""), f.mistakes
+	fitted = f.fit(n, t, "")
+	slices.SortStableFunc(f.mistakes, func(a, b Mistake) int { return a.Line - b.Line })
+	return fitted, f.mistakes
 }
 
 type fitter struct{ mistakes []Mistake }

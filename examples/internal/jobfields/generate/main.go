@@ -81,8 +81,7 @@ type field struct {
 // fields returns the fields of a struct by their JSON names, those of embedded
 // structs included.
 func fields(t reflect.Type) (all []field) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
 		case name == "-":
 		case name != "":
