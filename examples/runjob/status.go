@@ -35,7 +35,7 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 	}
 	decision, colour := "# not finished", terminal.Yellow
 	if c, ok := job.Status.Finished(); ok {
-		decision, colour = "# "+describe(c), terminal.Red
+		decision, colour = "# "+terminal.Escape(describe(c)), terminal.Red
 		if c.Type == jobpolicy.JobComplete {
 			colour = terminal.Green
 		}
@@ -43,8 +43,10 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 	if terminal.Colours(w) {
 		decision = colour.Paint(decision)
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", text, decision)
-	return err
+	if _, err = fmt.Fprintf(w, "%s%s\n", text, decision); err != nil {
+		return fmt.Errorf("the status cannot be written: %w", err)
+	}
+	return nil
 }
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

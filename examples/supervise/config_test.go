@@ -107,7 +107,7 @@ func TestFile(t *testing.T) {
 	}
 	var c config
 	told, err := c.read(found)
-	if err != nil || len(told.mistakes)+len(told.unknown) > 0 {
+	if err != nil || len(told.mistakes)+len(told.warnings) > 0 {
 		t.Fatalf("%+v", told)
 	}
 	four := 4 * time.Second
@@ -162,8 +162,8 @@ func TestNode(t *testing.T) {
 			"note: featureGates.ReduceDefaultCrashLoopBackoffDecay=true: the curve starts at 1s and ends at 60s\nwarning: crashloopbackoff.maxSeconds=4s: ignored, the feature gate EnableKubeletCrashLoopBackoffMax is off"},
 		{"the gate is off, and the maximum out of range", "crashloopbackoff: {maxSeconds: 301}\nfeatureGates: {KubeletCrashLoopBackOffMax: false}", nil, "10s",
 			"warning: crashloopbackoff.maxSeconds=5m1s: ignored, the feature gate KubeletCrashLoopBackOffMax is off"},
-		{"unknown fields", "podsPerCore: 10\nfeatureGates: {DynamicResourceAllocation: true}\n" + `crashLoopBackOff: {maxContainerRestartPeriod: null, other: 1}`, nil, "10s",
-			"warning: FILE: crashLoopBackOff.other: unknown, dropped\nwarning: FILE: featureGates.DynamicResourceAllocation: unknown, dropped\nwarning: FILE: podsPerCore: unknown, dropped"},
+		{"other fields of a kubelet", "kind: KubeletConfiguration\npodsPerCore: 10\nfeatureGates: {DynamicResourceAllocation: true}\n" + `crashLoopBackOff: {maxContainerRestartPeriod: null, other: 1}`, nil, "10s",
+			"warning: FILE: line 2: podsPerCore: unknown field, dropped\nwarning: FILE: line 3: featureGates.DynamicResourceAllocation: unknown field, dropped\nwarning: FILE: line 4: crashLoopBackOff.other: unknown field, dropped"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := tt.args

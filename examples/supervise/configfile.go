@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -60,14 +61,15 @@ type commandFields struct {
 
 // findings is everything that is to say about a document.
 type findings struct {
+	whole    *document.Node
 	mistakes []document.Mistake
-	unknown  []string // fields
+	warnings []document.Mistake
 }
 
 // add adds a mistake, unless the value could not even be read.
 func (f *findings) add(path string, value any, detail string) {
 	if !slices.ContainsFunc(f.mistakes, func(m document.Mistake) bool { return m.Covers(path) }) {
-		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Value: value, Detail: detail})
+		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Line: f.whole.LineOf(path), Value: value, Detail: detail})
 	}
 }
 
@@ -100,10 +102,11 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", terminal.Escape(name), err)
 	}
-	for _, path := range found.unknown {
-		warnings = append(warnings, name+": "+path+": unknown, dropped")
+	for _, m := range found.warnings {
+		warnings = append(warnings, terminal.Escape(name+": "+m.String()+", dropped"))
 	}
 	if len(found.mistakes) > 0 {
+		slices.SortStableFunc(found.mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
 		lines := []string{terminal.Escape(name) + ": nothing was started:"}
 		for _, m := range found.mistakes {
 			lines = append(lines, terminal.Escape(m.String()))
@@ -114,9 +117,21 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 }
 
 // read adds what a document says.
-func (c *config) read(whole any) (found findings, err error) {
+func (c *config) read(whole *document.Node) (found findings, err error) {
+	found.whole = whole
+	fitted, mistakes := document.Fit(whole, document.TypeFor[configFile]())
+	for _, m := range mistakes {
+		if m.Strict && kubelets(whole, m.Path) {
+			found.warnings = append(found.warnings, m)
+		} else {
+			found.mistakes = append(found.mistakes, m)
+		}
+	}
 	var file configFile
-	found.mistakes, found.unknown, err = document.Fit(whole, &file)
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
 	if err != nil {
 		return found, err
 	}
@@ -143,6 +158,12 @@ func (c *config) read(whole any) (found findings, err error) {
 		c.readCommand(&file.Commands[i], fmt.Sprintf("commands[%d]", i), &found)
 	}
 	return found, nil
+}
+
+// kubelets reports whether an unknown field can be one that the kubelet knows: the
+// document is a kubelet's, and the field is not in what only supervise reads.
+func kubelets(whole *document.Node, path string) bool {
+	return whole.Field("kind").Text() == "KubeletConfiguration" && !strings.HasPrefix(path, "commands[")
 }
 
 // readNode reads what decides the node's curve.
