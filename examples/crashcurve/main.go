@@ -67,7 +67,7 @@ func main() {
 func crashcurve(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {
-		return flags.Refused("crashcurve", err, stderr)
+		return flags.Refused("crashcurve", err, stderr, exitFailed)
 	}
 	err = printTables(o, stdout)
 	if err == nil && o.output != "" {

@@ -117,7 +117,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {
-		return flags.Refused("criwatch", err, stderr)
+		return flags.Refused("criwatch", err, stderr, exitFailed)
 	}
 	if err := watchRuntime(ctx, o, newWriter(o.format, stdout, colour), slog.New(slog.NewTextHandler(stderr, nil))); err != nil {
 		fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))

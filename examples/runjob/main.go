@@ -4,8 +4,6 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/examples/internal/terminal"
@@ -37,12 +36,8 @@ func main() {
 // runjob is the program; it returns the exit code.
 func runjob(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitComplete
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "runjob: %s\nTry runjob -h.\n", terminal.Escape(err.Error()))
-		return exitBad
+		return flags.Refused("runjob", err, stderr, exitError)
 	}
 	m, err := readManifest(o.manifest, o.reading)
 	if err == nil {

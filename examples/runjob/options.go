@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -64,8 +64,7 @@ type options struct {
 // for, as flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := options{reading: reading{validate: strictly}}
-	flags := flag.NewFlagSet("runjob", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := flags.New("runjob", usage)
 	flags.DurationVar(&o.backoff, "backoff", 10*time.Second, "`delay` before the first replacement of a failed pod; doubles with every further failure")
 	flags.DurationVar(&o.maxBackoff, "max-backoff", 10*time.Minute, "longest `delay`")
 	flags.BoolVar(&o.explain, "explain", false, "tell for each failed pod which rule matched, and why the others did not")
@@ -76,13 +75,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.Var(&o.reading.validate, "validate", "what becomes of fields that are not known or given twice, as with kubectl: `strict`, warn or ignore")
 	flags.Var(&o.reading.envFiles, "env-file", "`file` of lines NAME=VALUE for secretKeyRef, configMapKeyRef and envFrom; can be given again")
 	flags.Var(&o.disruptions, "disrupt", "`index@delay` after which the pod of the index is disrupted, as by a drained node: 3@500ms; can be given again")
-	err := flags.Parse(args)
+	err := flags.Parse(args, stdout)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		return nil, err
 	case err != nil:
 		return nil, err
 	case flags.NArg() == 0:

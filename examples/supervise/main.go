@@ -94,7 +94,7 @@ func supervise(args []string) int {
 	}
 	switch {
 	case err != nil && o.hint:
-		return flags.Refused("supervise", err, os.Stderr)
+		return flags.Refused("supervise", err, os.Stderr, exitFailed)
 	case err != nil:
 		complain(err)
 		return exitUsage

@@ -56,19 +56,19 @@ type writeError struct{ error }
 // The exit codes of a program that ends before it has done anything.
 const (
 	exitHelped = 0
-	exitFailed = 1
 	exitUsage  = 2
 )
 
-// Refused returns the exit code of a program that stops at that error of its
-// arguments, after it has said on stderr what is wrong: 0 if help was asked for.
-func Refused(program string, err error, stderr io.Writer) int {
+// Refused returns the exit code of a program that stops at that error of Parse, or of
+// what it makes of the flags, after it has said on stderr what is wrong: 0 if help
+// was asked for, unwritten if it could not be written.
+func Refused(program string, err error, stderr io.Writer, unwritten int) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return exitHelped
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", program, terminal.EscapeLines(err.Error()))
 	if failed := (*writeError)(nil); errors.As(err, &failed) {
-		return exitFailed
+		return unwritten
 	}
 	fmt.Fprintf(stderr, "Try %s -h.\n", program)
 	return exitUsage

@@ -21,7 +21,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		says, help string
 	}{
 		{args: "-h", code: 0, help: "Usage: prog\n  -n number\n    \ta number (default 1)\n"},
-		{args: "-h", out: full{}, code: 1, says: "prog: no space left on device\n"},
+		{args: "-h", out: full{}, code: 3, says: "prog: no space left on device\n"},
 		{args: "-n x", code: 2, says: "prog: invalid value \"x\" for flag -n: parse error\nTry prog -h.\n"},
 		{args: "-\x1b[2J", code: 2, says: "prog: flag provided but not defined: -\\x1b[2J\nTry prog -h.\n"},
 	} {
@@ -36,7 +36,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%q: no error", test.args)
 		}
-		if code := Refused("prog", err, &stderr); code != test.code || stderr.String() != test.says {
+		if code := Refused("prog", err, &stderr, 3); code != test.code || stderr.String() != test.says {
 			t.Errorf("%q: exit code %d, says\n%swant %d\n%s", test.args, code, &stderr, test.code, test.says)
 		}
 		if stdout.String() != test.help {
