@@ -48,16 +48,17 @@ func TestBadFlags(t *testing.T) {
 		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s`},
 		{"-policy 1s/", `invalid value "1s/" for flag -policy: "" is not a duration such as 10s`},
 		{"-policy 0s/1s", `invalid value "0s/1s" for flag -policy: 0s is below the shortest delay, 1ms`},
-		{"-policy 10s/1s", `invalid value "10s/1s" for flag -policy: Max is 1s, must be >= Initial (10s)`},
+		{"-policy 10s/1s", `invalid value "10s/1s" for flag -policy: MAX 1s is below INITIAL 10s`},
 		{"-policy 1s/99999999h", `invalid value "1s/99999999h" for flag -policy: "99999999h" is not a duration such as 10s`},
 		{"-policy 1s/999999h", `invalid value "1s/999999h" for flag -policy: 999999h is not in 0s..87600h`},
 		{"-policy =today", `invalid value "=today" for flag -policy: the name is empty`},
 		{"-policy " + strings.Repeat("n", 41) + "=today", `invalid value "` + strings.Repeat("n", 41) + `=today" for flag -policy: the name is longer than 40 letters`},
+		{"-policy a\x1b[2J=today", `invalid value "a\x1b[2J=today" for flag -policy: the name has characters that cannot be printed`},
 		{"-policy today,free", `invalid value "today,free" for flag -policy: option "free" is not NAME=VALUE`},
 		{"-policy today,free=-1", `invalid value "today,free=-1" for flag -policy: option free: "-1" is not a whole number in 0..1000`},
 		{"-policy today,factor=1.001", `invalid value "today,factor=1.001" for flag -policy: option factor: "1.001" is not 1 or a number from 1.01 on`},
 		{"-policy today,factor=NaN", `invalid value "today,factor=NaN" for flag -policy: option factor: "NaN" is not 1 or a number from 1.01 on`},
-		{"-policy today,factor=Inf", `invalid value "today,factor=Inf" for flag -policy: Factor is +Inf, must be 0 (means 2) or >= 1 and finite`},
+		{"-policy today,factor=Inf", `invalid value "today,factor=Inf" for flag -policy: option factor: "Inf" is not 1 or a number from 1.01 on`},
 		{"-policy today,reset=-1s", `invalid value "today,reset=-1s" for flag -policy: option reset: -1s is not in 0s..87600h`},
 		{"-policy today,jitter=1", `invalid value "today,jitter=1" for flag -policy: option jitter: there is none of that name, only max, factor, free, reset and run`},
 		{"-policy today -policy today", `-policy today: there is another one of that name, write NAME=today`},
@@ -99,8 +100,28 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// What cannot be written is no success: neither the tables nor the help.
+func TestFullDiskIsAnError(t *testing.T) {
+	for _, args := range [][]string{nil, {"-h"}, {"-mix", "0.5"}} {
+		programtest.FullDisk(t, exitFailed, args...)
+	}
+}
+
+// Whoever started the program in another folder than the own one, as "go -C" does,
+// finds the picture.
+func TestPictureIsAnnouncedWithItsWholePath(t *testing.T) {
+	p := programtest.New(t, "-figure", "node", "-o", "curves.svg")
+	p.Dir = t.TempDir()
+	p.Start()
+	p.Done(exitOK)
+	_, path, _ := strings.Cut(strings.TrimSpace(p.Err.String()), "crashcurve: wrote ")
+	if picture, err := os.ReadFile(path); err != nil || !filepath.IsAbs(path) || !bytes.Contains(picture, []byte("</svg>")) {
+		t.Errorf("says %q: %v", p.Err.String(), err)
+	}
+}
+
 // A picture that cannot be written is no success.
-func TestUnwritable(t *testing.T) {
+func TestUnwritablePictureIsAnError(t *testing.T) {
 	var stderr bytes.Buffer
 	file := filepath.Join(t.TempDir(), "missing", "x.svg")
 	if code := crashcurve([]string{"-figure", "node", "-o", file}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), file) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 )
 
 // options are the flags, checked.
@@ -35,35 +34,28 @@ type rawOptions struct {
 // ownFlags are those that ask for a figure of one's own.
 var ownFlags = []string{"policy", "baseline", "run", "mix", "until", "windows", "log"}
 
-func parseOptions(args []string, help io.Writer) (*options, error) {
-	raw := rawOptions{given: make(map[string]bool)}
-	flags := flag.NewFlagSet("crashcurve", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&raw.output, "o", "", "`file` of the picture: .svg or .png")
-	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all: "+figureNames())
-	flags.Func("policy", "a `policy` to show, see above; repeatable", func(s string) error {
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var raw rawOptions
+	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()))
+	flags.StringVar(&raw.output, "o", "", "`file` for a picture, .svg or .png")
+	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+figureNames())
+	flags.Func("policy", "`policy` to show, see above; can be given again", func(s string) error {
 		p, err := parsePolicy(s)
 		raw.policies = append(raw.policies, p)
 		return err
 	})
-	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy that the others are compared with; the first if not given")
-	flags.DurationVar(&raw.run, "run", 0, "how long each run of a pod `lasts`")
-	flags.Float64Var(&raw.mix, "mix", 0, "`share` of the pods, 0 to 1, that crash as soon as they start, while the others end with\nsuccess after -run; both are restarted, as under restartPolicy Always (default: all pods alike)")
+	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy that the others are compared with\n(default: the first)")
+	flags.DurationVar(&raw.run, "run", 0, "`time` that each run of a pod lasts")
+	flags.Float64Var(&raw.mix, "mix", 0, "`share` of the pods, 0 to 1, that crash as soon as they start, while the\nothers end with success after -run; all are restarted, as under\nrestartPolicy Always (default: all pods alike)")
 	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
-	flags.IntVar(&raw.requests, "requests", 5, "API requests per restart, a `number`")
-	flags.DurationVar(&raw.until, "until", 30*minute, "`length` of time to look at")
-	flags.StringVar(&raw.windows, "windows", "", "`ends` of the tables' rows, such as 10s,30s,5m (default: some up to -until)")
-	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none (default: as the counts need)")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(help, usage, presetNames())
-		flags.SetOutput(help)
-		flags.PrintDefaults()
-	}
-	if err != nil {
+	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
+	flags.DurationVar(&raw.until, "until", 30*minute, "`time` to look at, from the first start on")
+	flags.StringVar(&raw.windows, "windows", "", "`ends` of the windows that are rows of the tables, such as 10s,30s,5m\n(default: some up to -until)")
+	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none\n(default: as the counts need)")
+	if err := flags.Parse(args, stdout); err != nil {
 		return nil, err
 	}
-	flags.Visit(func(f *flag.Flag) { raw.given[f.Name] = true })
+	raw.given = flags.Given()
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}

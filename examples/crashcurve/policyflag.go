@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // namedPolicy is one -policy flag.
@@ -57,7 +59,9 @@ func parsePolicy(s string) (namedPolicy, error) {
 	switch {
 	case p.name == "":
 		return p, errors.New("the name is empty")
-	case len(p.name) > longestName:
+	case terminal.Escape(p.name) != p.name || strings.Contains(p.name, "\t"):
+		return p, errors.New("the name has characters that cannot be printed")
+	case terminal.Width(p.name) > longestName:
 		return p, fmt.Errorf("the name is longer than %d letters", longestName)
 	}
 	policy, err := parseBase(base)
@@ -74,7 +78,7 @@ func parsePolicy(s string) (namedPolicy, error) {
 			return p, fmt.Errorf("option %s: %w", key, err)
 		}
 	}
-	return p, plain(p.policy.Validate())
+	return p, p.policy.Validate()
 }
 
 // parseBase reads a preset's name or INITIAL/MAX.
@@ -94,6 +98,9 @@ func parseBase(s string) (backoff.Policy, error) {
 	}
 	if p.Max, err = parseDelay(longest); err != nil {
 		return p, err
+	}
+	if p.Max < p.Initial {
+		return p, fmt.Errorf("MAX %s is below INITIAL %s", longest, initial)
 	}
 	p.ResetAfter = backoff.CrashLoop().ResetAfter // KEP-4603 keeps it, whatever the curve
 	return p, nil
@@ -136,7 +143,7 @@ func (p *namedPolicy) set(key, value string) error {
 		return err
 	case "factor":
 		f, err := strconv.ParseFloat(value, 64)
-		if err != nil || f != 1 && !(f >= leastFactor) {
+		if err != nil || f != 1 && !(f >= leastFactor) || math.IsInf(f, 1) {
 			return fmt.Errorf("%q is not 1 or a number from %v on", value, leastFactor)
 		}
 		p.policy.Factor = f
@@ -158,18 +165,4 @@ func (p *namedPolicy) set(key, value string) error {
 		return errors.New("there is none of that name, only max, factor, free, reset and run")
 	}
 	return nil
-}
-
-// plain turns the joined errors of a validation into one line without the name
-// of the function that found them.
-func plain(err error) error {
-	if err == nil {
-		return nil
-	}
-	var lines []string
-	for line := range strings.Lines(err.Error()) {
-		_, reason, _ := strings.Cut(strings.TrimSpace(line), "(): ")
-		lines = append(lines, reason)
-	}
-	return errors.New(strings.Join(lines, "; "))
 }

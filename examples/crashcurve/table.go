@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // printFigure prints the tables of a figure.
@@ -166,7 +166,7 @@ func signed(n float64) string {
 // table gathers rows of a name and a cell per column, and aligns them.
 type table struct {
 	columns int
-	lines   []string
+	rows    [][]string
 }
 
 func (t *table) row(name string, cell func(i int) string) {
@@ -174,13 +174,11 @@ func (t *table) row(name string, cell func(i int) string) {
 	for i := range t.columns {
 		cells = append(cells, cell(i))
 	}
-	t.lines = append(t.lines, strings.Join(cells, "\t"))
+	t.rows = append(t.rows, cells)
 }
 
 func (t *table) print(w io.Writer) {
-	aligned := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	for _, line := range t.lines {
-		fmt.Fprintln(aligned, line)
+	for _, line := range terminal.Align(t.rows, 3) {
+		fmt.Fprintln(w, line)
 	}
-	aligned.Flush()
 }

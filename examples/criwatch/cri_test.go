@@ -12,6 +12,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -35,6 +36,15 @@ func states(p pleg.Pod[string]) map[string]string {
 	return all
 }
 
+// allStates are the states of all pods' containers.
+func allStates(pods []pleg.Pod[string]) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, p := range pods {
+		all[p.ID] = states(p)
+	}
+	return all
+}
+
 func TestPods(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
@@ -53,16 +63,12 @@ func TestPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]map[string]string{}
-	for _, p := range pods {
-		got[p.ID] = states(p)
-	}
 	want := map[string]map[string]string{
 		"a":        {"a": "running", "a1": "created", "a2": "running", "a3": "exited", "a4": "unknown"},
 		"b":        {"b": "exited"},
 		"outlived": {"c1": "running"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, allStates(pods)); diff != "" {
 		t.Errorf("Pods (-want +got):\n%s", diff)
 	}
 	for id, want := range want {
@@ -93,12 +99,8 @@ func TestPodsBetweenLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]map[string]string{}
-	for _, p := range pods {
-		got[p.ID] = states(p)
-	}
 	want := map[string]map[string]string{"a": {"a1": "running"}, "b": {"b": "running"}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, allStates(pods)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, _, err := n.Status(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
@@ -210,17 +212,7 @@ func collect(t *testing.T, n *node) (events <-chan pleg.RuntimeEvent[string, *st
 
 func subscribed(t *testing.T, f *fakeRuntime, n int) {
 	t.Helper()
-	soon(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
-}
-
-// soon waits for something to be so.
-func soon(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
+	programtest.Eventually(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
 }
 
 func TestEvents(t *testing.T) {

@@ -8,9 +8,10 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // A driver makes pods on the runtime that CRI_SOCKET names, as a kubelet would.
@@ -44,7 +45,7 @@ func newDriver(t testing.TB) *driver {
 		image:  cmp.Or(os.Getenv("CRI_IMAGE"), "docker.io/library/busybox:latest"),
 		cgroup: os.Getenv("CRI_CGROUP"),
 	}
-	d.eventually("the runtime answers", func() bool {
+	programtest.Eventually(d.t, "the runtime answers", func() bool {
 		_, err := d.client.Version(d.ctx, &cri.VersionRequest{})
 		return err == nil
 	})
@@ -193,14 +194,4 @@ func (d *driver) exitCode(id string) int32 {
 func (d *driver) exited(id string) bool {
 	r, err := d.client.ContainerStatus(d.ctx, &cri.ContainerStatusRequest{ContainerId: id})
 	return err == nil && r.Status.State == cri.ContainerState_CONTAINER_EXITED
-}
-
-// eventually waits up to a minute for something to be so.
-func (d *driver) eventually(what string, so func() bool) {
-	d.t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			d.t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }

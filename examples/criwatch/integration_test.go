@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -32,7 +33,7 @@ func (f *fates) set(id string, v fate) {
 // has been told, then checks it.
 func settle(t *testing.T, d *driver, w *watch, r *recorder, f *fates) {
 	t.Helper()
-	d.eventually("every exit and removal is told", func() bool {
+	programtest.Eventually(d.t, "every exit and removal is told", func() bool {
 		for id, v := range f.all {
 			if v.exited && !r.has(id, pleg.ContainerDied) || v.removed && !r.has(id, pleg.ContainerRemoved) {
 				return false
@@ -51,7 +52,7 @@ func TestIntegrationCrashes(t *testing.T) {
 	d := newDriver(t)
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
 	raw := startTally(w)
-	d.eventually("the stream is in use", func() bool { return w.gen.Stats().Streaming })
+	programtest.Eventually(d.t, "the stream is in use", func() bool { return w.gen.Stats().Streaming })
 	const pods, perPod, workers = 12, 18, 4
 	var f fates
 	var running sync.WaitGroup
@@ -92,18 +93,18 @@ func crashPod(d *driver, r *recorder, f *fates, i, containers int) {
 		code := int32(random.IntN(4))
 		switch id := d.start(p, fmt.Sprintf("sleep %s; exit %d", []string{"0", "60", "0.1", "0.01"}[c%4], code)); c % 4 {
 		case 0: // removed when it is known to have exited, as a kubelet does
-			d.eventually("the exit is told", func() bool { return r.has(id, pleg.ContainerDied) })
+			programtest.Eventually(d.t, "the exit is told", func() bool { return r.has(id, pleg.ContainerDied) })
 			d.remove(id)
 			f.set(id, fate{exited: true, code: code, removed: true})
 		case 1: // removed while it runs
 			d.remove(id)
 			f.set(id, fate{exited: true, code: 137, removed: true, hasty: true})
 		case 2: // removed at once
-			d.eventually("the container exits", func() bool { return d.exited(id) })
+			programtest.Eventually(d.t, "the container exits", func() bool { return d.exited(id) })
 			d.remove(id)
 			f.set(id, fate{exited: true, code: code, removed: true, hasty: true})
 		default: // left there
-			d.eventually("the container exits", func() bool { return d.exited(id) })
+			programtest.Eventually(d.t, "the container exits", func() bool { return d.exited(id) })
 			f.set(id, fate{exited: true, code: code, removed: !stays})
 		}
 	}
@@ -119,7 +120,7 @@ func TestIntegrationStalledClient(t *testing.T) {
 	d := newDriver(t)
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: 500 * time.Millisecond, evented: time.Second})
 	raw := startTally(w)
-	d.eventually("the stream is in use", func() bool { return w.gen.Stats().Streaming })
+	programtest.Eventually(d.t, "the stream is in use", func() bool { return w.gen.Stats().Streaming })
 	var f fates
 	p := d.runPod()
 	f.set(p.id, fate{})
@@ -156,7 +157,7 @@ func TestIntegrationStalledClient(t *testing.T) {
 	for _, id := range early {
 		kill(t, d.containerPid(id))
 	}
-	d.eventually("exits are told while the stream stands still", func() bool {
+	programtest.Eventually(d.t, "exits are told while the stream stands still", func() bool {
 		for _, id := range early {
 			if !r.has(id, pleg.ContainerDied) {
 				return false

@@ -5,8 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,23 +13,39 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 const usage = `Usage: criwatch [flags]
 
 Watches a CRI runtime (containerd, CRI-O) and prints what happens to its
-containers: started, died with its exit code, removed. A pod's sandbox is one of
-its containers. Events come from the runtime's event stream and are checked by a
-full list every -evented-period; without a stream, or with -poll, everything is
-listed every -relist-period. It comes back by itself when the runtime was
-restarted.
+containers: started, died with which exit code, removed. A pod's sandbox is one
+of its containers. Mostly it needs root, to open the runtime's socket.
 
-Events and, at the end, the counters go to standard output; troubles with the
-runtime to standard error. SIGINT or SIGTERM ends it; a second one, at once.
+  criwatch
+  criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
+  criwatch -o json -for 1h >events.json
 
-Exit codes: 0 ended by a signal or by -for, 1 no runtime answers at the start or
-the output cannot be written, 2 a flag is wrong.
+A line has the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT and how it
+ended, when, and how long ago:
+
+  00:41:24.304  ContainerDied  default/web-0  app/2  exit 137 Error at
+      00:41:24.111 (193.0 ms ago)
+
+Changes come from the runtime's event stream, and a full list every
+-evented-period checks them. Without a stream, or with -poll, everything is
+listed every -relist-period. When the runtime was restarted, criwatch finds it
+again by itself.
+
+Events, and the counters at the end, go to standard output; troubles with the
+runtime to standard error. SIGINT or SIGTERM ends criwatch, a second one at
+once.
+
+Exit codes:
+  0  a signal or -for has ended it
+  1  no runtime answers at the start, or the output cannot be written
+  2  a flag is wrong
 
 Flags:
 `
@@ -49,8 +63,7 @@ const defaultEndpoint = "unix:///run/containerd/containerd.sock"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends it where it stands, its output stuck
-	colour := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
-	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, colour))
+	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, terminal.Colours(os.Stdout)))
 }
 
 // options are the flags.
@@ -69,24 +82,18 @@ type options struct {
 // for, as flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
-	flags := flag.NewFlagSet("criwatch", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := flags.New("criwatch", usage)
 	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), defaultEndpoint)
-	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; CONTAINER_RUNTIME_ENDPOINT sets the default")
-	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line")
+	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; the variable CONTAINER_RUNTIME_ENDPOINT sets\nthe default")
+	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line\n")
 	flags.BoolVar(&o.poll, "poll", false, "use no event stream")
 	flags.BoolVar(&o.trust, "trust-events", false, "believe what an event says of its pod, instead of asking the runtime")
 	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
 	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with one")
-	flags.DurationVar(&o.stats, "stats", 0, "print the counters every so often, as well as at the end; 0 `time` means only at the end")
-	flags.DurationVar(&o.limit, "for", 0, "end after this `time`; 0 means never")
-	err := flags.Parse(args)
+	flags.DurationVar(&o.stats, "stats", 0, "`time` after which to print the counters again; 0: only at the end")
+	flags.DurationVar(&o.limit, "for", 0, "`time` after which to end; 0: never")
+	err := flags.Parse(args, stdout)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		return nil, err
 	case err != nil:
 		return nil, err
 	case flags.NArg() > 0:
@@ -109,15 +116,11 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 // criwatch is the program, until ctx ends; it returns the exit code.
 func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitEnded
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "criwatch: %v\nTry criwatch -h.\n", err)
-		return exitBad
+		return flags.Refused("criwatch", err, stderr, exitFailed)
 	}
 	if err := watchRuntime(ctx, o, newWriter(o.format, stdout, colour), slog.New(slog.NewTextHandler(stderr, nil))); err != nil {
-		fmt.Fprintf(stderr, "criwatch: %v\n", err)
+		fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))
 		return exitFailed
 	}
 	return exitEnded

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/restartkit/restart/examples/internal/programtest"
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -42,7 +44,7 @@ func TestHelp(t *testing.T) {
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for _, want := range []string{"Usage: criwatch", "Exit codes: 0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for"} {
+	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -75,6 +77,43 @@ func TestNoRuntime(t *testing.T) {
 	}
 }
 
+// A runtime's own words in an error or in the log are escaped as well.
+func TestRuntimeCannotSteerTheLog(t *testing.T) {
+	const evil = "\x1b[2J\nforged \u202e"
+	f := newFake(t)
+	f.failing["Version"] = grpcstatus.Error(codes.Unknown, evil)
+	var out, errs bytes.Buffer
+	if code := criwatch(t.Context(), []string{"-endpoint", f.socket}, &out, &errs, false); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	f.with(func() {
+		f.failing = map[string]error{"ListContainers": grpcstatus.Error(codes.Unknown, evil), "GetContainerEvents": grpcstatus.Error(codes.Unknown, evil)}
+	})
+	var told, log logBuffer
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-relist-period", "10ms"}, &told, &log, false)
+	}()
+	programtest.Eventually(t, "it tells of the trouble", func() bool { return log.count("forged") >= 2 })
+	interrupt()
+	<-ended
+	for _, text := range []string{errs.String(), log.String(), told.String()} {
+		if terminal.EscapeLines(text) != text || strings.Contains(text, "\nforged") || !strings.Contains(text, "criwatch") && !strings.Contains(text, "msg=") && !strings.Contains(text, "at the end") {
+			t.Errorf("told %q", text)
+		}
+	}
+}
+
+// Neither events nor help can be written to a full disk.
+func TestFullDiskIsAnError(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	for _, args := range [][]string{{"-h"}, {"-endpoint", f.socket}, {"-endpoint", f.socket, "-o", "json"}} {
+		programtest.FullDisk(t, exitFailed, args...)
+	}
+}
+
 // The whole program and its text, until it is interrupted.
 func TestProgram(t *testing.T) {
 	f := newFake(t)
@@ -88,7 +127,7 @@ func TestProgram(t *testing.T) {
 		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-stats", "10ms", "-poll"}, &out, &errs, false)
 	}()
 	for _, want := range []string{"ContainerStarted", "ns/name-a ", "sandbox", "name-a1/2", "exit 137 Error at ", "  polling\n", "evented_pleg_notifications_received", "kube_pod_missed_events", "stale writes refused"} {
-		soon(t, "it prints "+want, func() bool { return out.count(want) > 0 })
+		programtest.Eventually(t, "it prints "+want, func() bool { return out.count(want) > 0 })
 	}
 	interrupt()
 	if code := <-ended; code != exitEnded {
@@ -124,7 +163,7 @@ func TestProcess(t *testing.T) {
 		f.runPod("pod " + id)
 		f.start("pod "+id, id)
 		f.exit(id, 3)
-		soon(t, "the exit is told", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
+		programtest.Eventually(t, "the exit is told", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
 		if got := c.end(signal); got != "exit status 0" {
 			t.Errorf("%v: %s", signal, got)
 		}
@@ -159,7 +198,7 @@ func TestOutputFails(t *testing.T) {
 	f.runPod("a")
 	for _, args := range [][]string{{"-o", "text"}, {"-o", "json"}, {"-stats", "1ms"}} {
 		for left := range 3 {
-			limit := 20 * time.Second
+			limit := programtest.Patience
 			if left > 0 { // what can be written may be all that there is until the end
 				limit = 200 * time.Millisecond
 			}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -64,7 +65,7 @@ func TestMeasure(t *testing.T) {
 		idle := make([]cpuTime, len(measuredModes))
 		for i, mode := range measuredModes {
 			c := d.watch(t, mode)
-			idle[i] = idleCPU(t, d, c.cmd.Process.Pid)
+			idle[i] = idleCPU(t, d, c.Process.Pid)
 			c.end(syscall.SIGINT)
 		}
 		for i, mode := range measuredModes {
@@ -186,14 +187,14 @@ func exitLatencies(d *driver, c *child, pods []testPod) (whole, own latencies) {
 			ids, pids = append(ids, id), append(pids, d.containerPid(id))
 		}
 		done += len(ids)
-		d.eventually("the starts are told", func() bool { return c.told(pleg.ContainerStarted, ids) })
+		programtest.Eventually(d.t, "the starts are told", func() bool { return c.told(pleg.ContainerStarted, ids) })
 		killed := make([]time.Time, len(ids))
 		for i, pid := range pids {
 			time.Sleep(rand.N(150 * time.Millisecond))
 			killed[i] = time.Now()
 			kill(d.t, pid)
 		}
-		d.eventually("the exits are told", func() bool { return c.told(pleg.ContainerDied, ids) })
+		programtest.Eventually(d.t, "the exits are told", func() bool { return c.told(pleg.ContainerDied, ids) })
 		for i, id := range ids {
 			l := c.of(id, pleg.ContainerDied)[0]
 			whole.add(l.read.Sub(killed[i]))

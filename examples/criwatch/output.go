@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -19,30 +21,33 @@ type writer interface {
 // newWriter returns the writer of a format, text or json.
 func newWriter(format string, out io.Writer, colour bool) writer {
 	if format == "json" {
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		return jsonWriter{e}
+		return jsonWriter{out}
 	}
-	return textWriter{out, colour}
+	widths := []int{len(clockFormat), len(pleg.ContainerStarted), 28, 14}
+	return &textWriter{out, colour, terminal.Columns{Gap: 2, Widths: widths}}
 }
 
 // textWriter writes for people: one aligned line per event.
 type textWriter struct {
-	out    io.Writer
-	colour bool
+	out     io.Writer
+	colour  bool
+	columns terminal.Columns
 }
 
 const clockFormat = "15:04:05.000"
 
-func (w textWriter) line(l line) error {
-	text := fmt.Sprintf("%s  %-16s  %-28s  %-14s  %s", l.at.Format(clockFormat), l.event, podName(l), containerName(l), detail(l))
-	text = strings.TrimRight(text, " ")
+func (w *textWriter) line(l line) error {
+	cells := []string{l.at.Format(clockFormat), string(l.event), podName(l), containerName(l), detail(l)}
+	for i := range cells { // the runtime says what it likes
+		cells[i] = terminal.Escape(cells[i])
+	}
+	text := w.columns.Line(cells)
 	if w.colour && l.event == pleg.ContainerDied && !l.sandbox() {
-		colour := "31" // red
+		colour := terminal.Red
 		if l.exit != nil && l.exit.code == 0 {
-			colour = "32" // green
+			colour = terminal.Green
 		}
-		text = "\x1b[" + colour + "m" + text + "\x1b[0m"
+		text = colour.Paint(text)
 	}
 	_, err := fmt.Fprintln(w.out, text)
 	return err
@@ -102,7 +107,18 @@ func detail(l line) string {
 }
 
 // jsonWriter writes one object per line.
-type jsonWriter struct{ out *json.Encoder }
+type jsonWriter struct{ out io.Writer }
+
+func (w jsonWriter) write(object any) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(object); err != nil {
+		return err
+	}
+	_, err := w.out.Write(terminal.EscapeJSON(text.Bytes()))
+	return err
+}
 
 // jsonLine is an event in JSON. Times are RFC 3339 with nanoseconds.
 type jsonLine struct {
@@ -159,5 +175,5 @@ func (w jsonWriter) line(l line) error {
 		seconds := since.Seconds()
 		j.Since = &seconds
 	}
-	return w.out.Encode(j)
+	return w.write(j)
 }

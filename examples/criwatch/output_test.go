@@ -14,6 +14,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"pgregory.net/rapid"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -105,6 +106,51 @@ func TestJSONLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever a runtime calls things, it cannot steer the terminal or add a line.
+func TestRuntimeCannotSteerTheTerminal(t *testing.T) {
+	const evil = "\x1b[2J\x1b]0;title\a\r\nforged\u009b2J\u202e\x7f\xff"
+	meta := &cri.PodSandboxMetadata{Namespace: evil, Name: evil, Uid: evil}
+	lines := []line{
+		{event: pleg.ContainerDied, pod: "p", meta: meta, container: evil, name: evil, exit: &exit{reason: evil}},
+		{event: pleg.ContainerStarted, pod: evil, container: evil + evil},
+	}
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		w := newWriter(format, &out, false)
+		for _, l := range lines {
+			if err := w.line(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.stats(counters{healthy: errors.New(evil)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); terminal.EscapeLines(got) != got || strings.Contains(got, "\nforged") {
+			t.Errorf("%s: %q", format, got)
+		}
+	}
+}
+
+// A name that is wider than its column moves the lines after it, too.
+func TestLinesStayAligned(t *testing.T) {
+	var out bytes.Buffer
+	w := newWriter("text", &out, false)
+	for _, name := range []string{"a", "支付服务工作进程支付服务工作进程-0", "b"} {
+		l := line{event: pleg.ContainerStarted, pod: "p", meta: &cri.PodSandboxMetadata{Namespace: "default", Name: name}, container: "c", name: "app"}
+		if err := w.line(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var at []int
+	for text := range strings.Lines(out.String()) {
+		before, _, _ := strings.Cut(text, "app/0")
+		at = append(at, terminal.Width(before))
+	}
+	if at[0] >= at[1] || at[1] != at[2] {
+		t.Errorf("the containers are at columns %v:\n%s", at, &out)
 	}
 }
 

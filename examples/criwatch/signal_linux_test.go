@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // Its output being stuck, it cannot end cleanly; a second signal ends it.
@@ -25,27 +25,16 @@ func TestSecondSignal(t *testing.T) {
 	if _, err := in.Write(make([]byte, size)); err != nil { // it is full from the beginning
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-endpoint", f.endpoint())
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "CRIWATCH_MAIN=1"), in, testLog{t}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := programtest.New(t, "-endpoint", f.endpoint())
+	p.Stdout = in
+	p.Start()
 	in.Close()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
 	subscribed(t, f, 1)
-	var failed *exec.ExitError
-	soon(t, "a signal ends it", func() bool {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		select {
-		case err := <-ended:
-			return errors.As(err, &failed)
-		default:
-			return false
-		}
+	p.Eventually("a signal ends it", func() bool {
+		p.Signal(syscall.SIGTERM) // SIGINT may be ignored, as in the background of a script
+		return p.Ended()
 	})
-	if status := failed.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
-		t.Errorf("it ended by %v", failed)
+	if got := p.ProcessState.String(); got != "signal: terminated" {
+		t.Errorf("it ended by %s", got)
 	}
 }

@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -81,11 +82,9 @@ func bound(h pleg.Histogram, q float64) string {
 
 // stats writes the counters under the names of the KEP's and the kubelet's
 // metrics where they have one.
-func (w textWriter) stats(c counters) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s  %s\n", c.at.Format(clockFormat), mode(c))
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	row := func(name string, value any) { fmt.Fprintf(table, "    %s\t%v\n", name, value) }
+func (w *textWriter) stats(c counters) error {
+	var rows [][]string
+	row := func(name string, value any) { rows = append(rows, []string{"    " + name, fmt.Sprint(value)}) }
 	histogram := func(name string, h pleg.Histogram) {
 		if n := h.Count(); n > 0 {
 			row(name, fmt.Sprintf("%d, mean %.4f s, p50 %s, p99 %s", n, h.Sum/float64(n), bound(h, .5), bound(h, .99)))
@@ -107,8 +106,8 @@ func (w textWriter) stats(c counters) error {
 	row("events merged", s.MergedEvents)
 	row("exit to printed line", c.late)
 	row("exit's event to printed line", c.since)
-	table.Flush()
-	_, err := fmt.Fprint(w.out, text.String())
+	text := fmt.Sprintf("%s  %s\n%s\n", c.at.Format(clockFormat), terminal.Escape(mode(c)), strings.Join(terminal.Align(rows, 2), "\n"))
+	_, err := io.WriteString(w.out, text)
 	return err
 }
 
@@ -155,5 +154,5 @@ func (w jsonWriter) stats(c counters) error {
 	if c.healthy != nil {
 		j.Unhealthy = c.healthy.Error()
 	}
-	return w.out.Encode(j)
+	return w.write(j)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -35,7 +36,7 @@ func story(r *recorder, container string) (words []string) {
 // runtime does not say when it has, so what happens in between may be told late.
 func streams(t *testing.T, f *fakeRuntime, w *watch) {
 	t.Helper()
-	soon(t, "the stream is in use", func() bool { return f.listening() && w.gen.Stats().Streaming })
+	programtest.Eventually(t, "the stream is in use", func() bool { return f.listening() && w.gen.Stats().Streaming })
 }
 
 // A pod's life is told alike whether the runtime streams, streams with stamps in
@@ -58,18 +59,18 @@ func TestWatch(t *testing.T) {
 			f.exit("o1", 9)
 			time.Sleep(2 * time.Millisecond) // o1's exit is before the watch
 			w, r, stop := startWatch(t, f.endpoint(), o)
-			soon(t, "what was there is told", func() bool { return r.has("o1", pleg.ContainerDied) })
+			programtest.Eventually(t, "what was there is told", func() bool { return r.has("o1", pleg.ContainerDied) })
 			evented := !o.poll && !f.noStream
 			if evented {
 				streams(t, f, w)
 			}
 			f.runPod("a")
 			f.start("a", "a1")
-			soon(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
+			programtest.Eventually(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
 			f.exit("a1", 3)
-			soon(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+			programtest.Eventually(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
 			f.removePod("a")
-			soon(t, "the removal is told", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
+			programtest.Eventually(t, "the removal is told", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
 			if stats := w.gen.Stats(); stats.Streaming != evented {
 				t.Errorf("streaming %v", stats.Streaming)
 			}
@@ -105,22 +106,7 @@ func TestWatch(t *testing.T) {
 }
 
 // A logBuffer can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type logBuffer struct{ programtest.Buffer }
 
 // count returns how often the words were written.
 func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }
@@ -135,15 +121,15 @@ func TestNarration(t *testing.T) {
 	defer conn.Close()
 	var log logBuffer
 	_, stop := startWatchTo(t, conn, quick(), &recorder{}, &log)
-	soon(t, "the stream is told", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
+	programtest.Eventually(t, "the stream is told", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
 	f.down()
-	soon(t, "its end is told", func() bool {
+	programtest.Eventually(t, "its end is told", func() bool {
 		return log.count(`msg="no event stream" relisting=20ms reason="GetContainerEvents: `) == 1
 	})
-	soon(t, "the silence is told", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
+	programtest.Eventually(t, "the silence is told", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
 	f.with(func() { f.noStream = true })
 	f.up()
-	soon(t, "the answer is told", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
+	programtest.Eventually(t, "the answer is told", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	if n := log.count("msg="); n != 4 {
@@ -152,7 +138,7 @@ func TestNarration(t *testing.T) {
 
 	var without logBuffer
 	_, stop = startWatchTo(t, conn, quick(), &recorder{}, &without)
-	soon(t, "the lack of a stream is told", func() bool { return without.count(`msg="no event stream"`) == 1 })
+	programtest.Eventually(t, "the lack of a stream is told", func() bool { return without.count(`msg="no event stream"`) == 1 })
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	if n := without.count("msg="); n != 1 || without.count("the runtime has no event stream") != 1 {
@@ -167,7 +153,7 @@ func TestWatchIdle(t *testing.T) {
 	f.start("a", "a1")
 	w, _, _ := startWatch(t, f.endpoint(), quick())
 	streams(t, f, w)
-	soon(t, "no list in ten short periods", func() bool { // the last one may be under way
+	programtest.Eventually(t, "no list in ten short periods", func() bool { // the last one may be under way
 		before := f.count("ListContainers")
 		time.Sleep(200 * time.Millisecond)
 		return f.count("ListContainers") == before
@@ -182,13 +168,13 @@ func TestWatchTrusts(t *testing.T) {
 	streams(t, f, w)
 	f.runPod("a")
 	f.start("a", "a1")
-	soon(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
+	programtest.Eventually(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
 	f.with(func() {
 		f.failing["PodSandboxStatus"] = grpcstatus.Error(codes.Internal, "out of order")
 		f.failing["ListContainers"] = grpcstatus.Error(codes.Internal, "out of order")
 	})
 	f.exit("a1", 3)
-	soon(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
 }
 
 // A container that comes after a list, and is gone before the next, but was in
@@ -211,8 +197,8 @@ func TestWatchBetweenLists(t *testing.T) {
 	}
 	w, r, _ := startWatch(t, f.endpoint(), o)
 	<-came
-	soon(t, "the removal is told", func() bool { return r.has("a1", pleg.ContainerRemoved) })
-	soon(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client) })
+	programtest.Eventually(t, "the removal is told", func() bool { return r.has("a1", pleg.ContainerRemoved) })
+	programtest.Eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client) })
 	got := slices.DeleteFunc(story(r, "a1"), func(s string) bool { return s == "ContainerChanged" })
 	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied", "ContainerRemoved"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -228,23 +214,23 @@ func TestWatchRuntimeRestart(t *testing.T) {
 	f.runPod("a")
 	for _, id := range []string{"a1", "a2", "a3"} {
 		f.start("a", id)
-		soon(t, "the start is told", func() bool { return r.has(id, pleg.ContainerStarted) })
+		programtest.Eventually(t, "the start is told", func() bool { return r.has(id, pleg.ContainerStarted) })
 	}
 	f.down()
 	f.exitQuietly("a1", 1)
-	soon(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
-	soon(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
+	programtest.Eventually(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
+	programtest.Eventually(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
 	f.up()
-	soon(t, "the exit while it was down is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit while it was down is told", func() bool { return r.has("a1", pleg.ContainerDied) })
 	streams(t, f, w)
 	f.exit("a2", 2)
-	soon(t, "the exit is told", func() bool { return r.has("a2", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit is told", func() bool { return r.has("a2", pleg.ContainerDied) })
 
 	f.down()
 	f.with(func() { f.noStream = true })
 	f.exitQuietly("a3", 3)
 	f.up()
-	soon(t, "the exit while it was down is told", func() bool { return r.has("a3", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit while it was down is told", func() bool { return r.has("a3", pleg.ContainerDied) })
 	stop()
 	for id, want := range map[string][]string{
 		"a1": {"ContainerStarted", "ContainerDied 1"},
@@ -299,7 +285,7 @@ func TestWatchStuckOutput(t *testing.T) {
 		}
 		done[id] = v
 	}
-	soon(t, "the cache has it all", func() bool { return same(t, w, w.node.client) })
+	programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client) })
 	f.removePod("b")
 	for id, v := range done {
 		if f.containers[id] == nil && !v.removed && id != "a" {
@@ -307,7 +293,7 @@ func TestWatchStuckOutput(t *testing.T) {
 			done[id] = v
 		}
 	}
-	soon(t, "the cache has it all, and every event came in", func() bool {
+	programtest.Eventually(t, "the cache has it all, and every event came in", func() bool {
 		return same(t, w, w.node.client) && w.gen.Stats().EventsReceived == uint64(f.count("event"))
 	})
 	close(out.free)
@@ -324,7 +310,7 @@ func TestWatchStuckOutput(t *testing.T) {
 			t.Errorf("%s: not told that it exited: %+v, %v", id, done[id], story(&out.recorder, id))
 		}
 	})
-	soon(t, "every exit is told", func() bool { return len(missing()) == 0 })
+	programtest.Eventually(t, "every exit is told", func() bool { return len(missing()) == 0 })
 	stop()
 	for id, v := range done { // removals need not be told
 		v.removed = v.removed && out.has(id, pleg.ContainerRemoved)
@@ -343,8 +329,8 @@ func TestWatchLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, o := range []*options{quick(), {relist: time.Millisecond, evented: time.Hour, poll: true, stats: time.Millisecond}} {
 		_, r, stop := startWatch(t, f.endpoint(), o)
-		soon(t, "the pod is told", func() bool { return r.has("a", pleg.ContainerStarted) })
+		programtest.Eventually(t, "the pod is told", func() bool { return r.has("a", pleg.ContainerStarted) })
 		stop()
 	}
-	soon(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
+	programtest.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }

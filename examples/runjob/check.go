@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -18,14 +19,14 @@ func (c *checker) add(kind jobpolicy.ErrorType, field string, value any, detail 
 	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
 }
 
-// check returns every mistake of a Job that has its defaults, together with
-// those that were found before: values of wrong types. Where there is one the
-// part that it belongs to is not looked at any further, since what that part
-// lacks without the value is no mistake of its own.
-func (m *manifest) check(found jobpolicy.FieldErrors) jobpolicy.FieldErrors {
+// check returns every mistake of a Job that has its defaults, but for those that
+// were found before: values of wrong types. Where there is one the part that it
+// belongs to is not looked at any further, since what that part lacks without the
+// value is no mistake of its own.
+func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
 	sound := func(part string) bool {
-		return !slices.ContainsFunc(found, func(e jobpolicy.FieldError) bool {
-			return e.Field == part || strings.HasPrefix(e.Field, part+".")
+		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
+			return !e.Strict && document.Mistake{Path: part}.Covers(e.Path)
 		})
 	}
 	var c checker
@@ -33,11 +34,10 @@ func (m *manifest) check(found jobpolicy.FieldErrors) jobpolicy.FieldErrors {
 		c.version(m.job.APIVersion)
 	}
 	if sound("metadata") {
-		c.name(m.job.Name)
+		c.name(m.job.Name, m.generated)
 	}
-	c.errs = append(c.errs, found...)
 	if sound("spec") {
-		c.spec(&m.job.Spec, m.fields)
+		c.spec(&m.job.Spec, m.sources)
 	}
 	return c.errs
 }
@@ -52,8 +52,10 @@ func (c *checker) version(v string) {
 	}
 }
 
-func (c *checker) name(name string) {
+func (c *checker) name(name, generated string) {
 	switch {
+	case generated != "" && !jobName.MatchString(name):
+		c.add(jobpolicy.Invalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
 	case name == "":
 		c.add(jobpolicy.Required, "metadata.name", nil, "a Job needs a name")
 	case !jobName.MatchString(name):
@@ -61,7 +63,7 @@ func (c *checker) name(name string) {
 	}
 }
 
-func (c *checker) spec(spec *jobpolicy.JobSpec, fields fieldRefs) {
+func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 	var invalid jobpolicy.FieldErrors
 	if errors.As(spec.Validate(), &invalid) {
 		c.errs = append(c.errs, invalid...)
@@ -76,7 +78,7 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, fields fieldRefs) {
 	if *spec.Parallelism == 0 {
 		c.add(jobpolicy.NotSupported, "spec.parallelism", 0, idle)
 	}
-	c.pod(&spec.Template.Spec, fields)
+	c.pod(&spec.Template.Spec, sources)
 }
 
 // What names look like: DNS labels, and for a Job dots too.
@@ -88,7 +90,7 @@ var (
 const nameRule = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
 
 // pod checks what the pod template says of processes.
-func (c *checker) pod(pod *jobpolicy.PodSpec, fields fieldRefs) {
+func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
 		c.add(jobpolicy.Invalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
@@ -96,7 +98,7 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, fields fieldRefs) {
 	names := make(map[string]bool)
 	for i, container := range pod.InitContainers {
 		at := fmt.Sprintf("%sinitContainers[%d]", path, i)
-		c.container(at, container, names, fields)
+		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" && p != jobpolicy.RestartPolicyAlways {
 			c.add(jobpolicy.NotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
 		}
@@ -106,14 +108,14 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, fields fieldRefs) {
 	}
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%scontainers[%d]", path, i)
-		c.container(at, container, names, fields)
+		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" {
 			c.add(jobpolicy.NotSupported, at+".restartPolicy", string(p), "only the pod's is looked at")
 		}
 	}
 }
 
-func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, fields fieldRefs) {
+func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, sources envSources) {
 	switch {
 	case container.Name == "":
 		c.add(jobpolicy.Required, at+".name", nil, "a container needs a name")
@@ -137,8 +139,6 @@ func (c *checker) container(at string, container jobpolicy.Container, names map[
 		case strings.ContainsAny(v.Name, "=\x00"):
 			c.add(jobpolicy.Invalid, at+".name", v.Name, "must not contain =")
 		}
-		if path, ok := fields[container.Name][v.Name]; ok && !supported(path) {
-			c.add(jobpolicy.NotSupported, at+".valueFrom.fieldRef.fieldPath", path, supportedFields)
-		}
 	}
+	c.sources(at, container, sources[container.Name])
 }

@@ -44,6 +44,7 @@ func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) b
 			return e.Code == 0
 		}
 		if !replayed {
+			c.pod.host.again(c.pod.pod.Name, c.spec.Name, run+1, e, d.Delay)
 			select {
 			case <-time.After(restarts.Remaining(key)):
 			case <-stop:
@@ -127,7 +128,11 @@ var shortage = backoff.Policy{Initial: 10 * time.Millisecond, Max: time.Second}
 // that stop came first.
 func (c *container) start(prefix, record string, stop <-chan struct{}) (*process.Process, *stream, error) {
 	h, pod := c.pod.host, &c.pod.pod
-	argv, env := resolve(h.machine, variables(pod), h.fields.values(pod, c.spec.Name), c.spec)
+	argv, env, err := h.config.environment(h.machine, pod, c.spec, h.sources[c.spec.Name])
+	if err != nil {
+		c.waitForConfig(err, stop)
+		return nil, nil, os.ErrClosed
+	}
 	for failures := 1; ; failures++ {
 		if isClosed(stop) {
 			return nil, nil, os.ErrClosed
@@ -157,6 +162,17 @@ func (c *container) start(prefix, record string, stop <-chan struct{}) (*process
 	}
 }
 
+// waitForConfig waits until stop is closed, as a kubelet waits for a Secret that is
+// not there: here none will come.
+func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
+	const reason = "CreateContainerConfigError"
+	c.pod.update(func(*jobpolicy.PodStatus) {
+		c.status.State = jobpolicy.ContainerState{Waiting: &jobpolicy.ContainerStateWaiting{Reason: reason, Message: missing.Error()}}
+	})
+	c.pod.host.event(c.pod.pod.Name, "container %s waits: %s: %v; interrupt runjob (Ctrl-C) to end the wait", c.spec.Name, reason, missing)
+	<-stop
+}
+
 // running publishes that the container's process has started.
 func (c *container) running(at time.Time) {
 	c.pod.update(func(*jobpolicy.PodStatus) {
@@ -184,7 +200,7 @@ func (c *container) ended(e exit) {
 
 // variables are set for every container of the pod.
 func variables(pod *jobpolicy.Pod) map[string]string {
-	variables := make(map[string]string)
+	variables := map[string]string{"HOSTNAME": pod.Name}
 	if index, ok := pod.Annotations[jobpolicy.JobCompletionIndexAnnotation]; ok {
 		variables["JOB_COMPLETION_INDEX"] = index
 	}

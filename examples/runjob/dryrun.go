@@ -2,35 +2,86 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"strings"
+	"time"
 
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// dryRun writes what can be said of a valid Job without running it.
-func dryRun(w io.Writer, engine jobpolicy.Engine, m *manifest) error {
+// dryRun returns what can be said of a valid Job without running it.
+func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	bound, err := engine.WorstCase(&m.job.Spec)
 	if err != nil {
-		return err
+		return "", err
 	}
-	fmt.Fprintf(w, "job %s/%s is valid\n", m.job.Namespace, m.job.Name)
+	var b strings.Builder
+	line := func(format string, args ...any) { b.WriteString(terminal.Escape(fmt.Sprintf(format, args...)) + "\n") }
+	line("job %s/%s is valid", m.job.Namespace, m.job.Name)
+	for _, note := range m.notes() {
+		line("%s", note)
+	}
+	for _, reason := range m.missing() {
+		line("its pods would wait: CreateContainerConfigError: %s", reason)
+	}
+	line("worst case:")
+	if bound.Unbounded {
+		line("  runs     any number of pods, since an Ignore rule can replace them for ever")
+	} else {
+		line("  runs     at most %d pods", bound.Runs)
+	}
+	switch wait := waves(engine, m.job.Spec); {
+	case bound.Wait == math.MaxInt64:
+		line("  waiting  any time")
+	case wait < bound.Wait:
+		line("  waiting  at most about %v by the clock, %d indexes at a time", wait, slots(&m.job.Spec))
+	default:
+		line("  waiting  at most %v", bound.Wait)
+	}
+	if bound.IndexBytes > 0 {
+		line("  status   at most %d bytes of completedIndexes and failedIndexes", bound.IndexBytes)
+	}
+	return b.String(), nil
+}
+
+// notes returns what a person should know of a valid Job before it runs.
+func (m *manifest) notes() (notes []string) {
+	for _, warning := range m.warnings {
+		notes = append(notes, "warning: "+warning)
+	}
 	if len(m.ignored) > 0 {
-		fmt.Fprintf(w, "not used here: %s\n", summary(m.ignored))
+		notes = append(notes, "not used here: "+strings.Join(m.ignored, ", "))
 	}
 	for _, finding := range m.job.Spec.Lint() {
-		fmt.Fprintln(w, finding)
+		notes = append(notes, finding.String())
 	}
-	runs, wait := fmt.Sprintf("at most %d pods", bound.Runs), fmt.Sprintf("at most %v", bound.Wait)
-	if bound.Unbounded {
-		runs = "any number of pods, since an Ignore rule can replace them for ever"
-	}
-	if bound.Wait == math.MaxInt64 {
-		wait = "any time"
-	}
-	fmt.Fprintf(w, "worst case:\n  runs     %s\n  waiting  %s\n", runs, wait)
-	if bound.IndexBytes > 0 {
-		fmt.Fprintf(w, "  status   at most %d bytes of completedIndexes and failedIndexes\n", bound.IndexBytes)
-	}
-	return nil
+	return notes
 }
+
+// slots is how many indexes can wait at once: one that waits keeps its place among
+// those that run, as in Kubernetes.
+func slots(spec *jobpolicy.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
+
+// waves returns how long the delays of the worst case hold a Job back by the clock,
+// where a Bound has their sum over all indexes: the indexes wait in waves, as many
+// at a time as there are slots. Without limits per index there is one delay for the
+// whole Job, and the result is the longest Duration.
+func waves(engine jobpolicy.Engine, spec jobpolicy.JobSpec) time.Duration {
+	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 {
+		return math.MaxInt64
+	}
+	limit := int64(*spec.BackoffLimitPerIndex)
+	failures := min(int64(*spec.BackoffLimit), int64(*spec.Completions)*limit)
+	waiting := divideUp(failures, limit) // indexes that fail as often as they may
+	rounds := divideUp(waiting, int64(slots(&spec)))
+	one := int32(1)
+	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds = &one, &one, nil
+	each, err := engine.WorstCase(&spec)
+	if err != nil || rounds > 0 && int64(each.Wait) > math.MaxInt64/rounds {
+		return math.MaxInt64
+	}
+	return time.Duration(rounds) * each.Wait
+}
+
+func divideUp(a, b int64) int64 { return (a + b - 1) / b }

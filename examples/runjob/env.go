@@ -9,20 +9,10 @@ import (
 )
 
 // resolve works out the words of a container's command and the environment that
-// its process sees: this machine's, then what every container of the pod gets,
-// then the container's own variables. fields holds the values of those that name
-// a field of the pod. As in Kubernetes $(NAME) in a command, an argument or a
-// value stands for a variable of the container, not of the machine.
-func resolve(machine []string, pod, fields map[string]string, c jobpolicy.Container) (argv, env []string) {
-	own := make(map[string]string, len(pod)+len(c.Env))
-	maps.Copy(own, pod)
-	for _, v := range c.Env {
-		if value, ok := fields[v.Name]; ok {
-			own[v.Name] = value
-		} else {
-			own[v.Name] = expand(v.Value, own)
-		}
-	}
+// its process sees: this machine's, then the container's own variables. As in
+// Kubernetes $(NAME) in a command or an argument stands for a variable of the
+// container, not of the machine.
+func resolve(machine []string, own map[string]string, c jobpolicy.Container) (argv, env []string) {
 	for _, word := range slices.Concat(c.Command, c.Args) {
 		argv = append(argv, expand(word, own))
 	}

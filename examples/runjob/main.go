@@ -4,17 +4,17 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
+	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -23,6 +23,7 @@ const (
 	exitComplete    = 0
 	exitFailed      = 1
 	exitBad         = 2
+	exitError       = 3
 	exitInterrupted = 130
 )
 
@@ -35,26 +36,23 @@ func main() {
 // runjob is the program; it returns the exit code.
 func runjob(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitComplete
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "runjob: %v\nTry runjob -h.\n", err)
-		return exitBad
+		return flags.Refused("runjob", err, stderr, exitError)
 	}
-	m, err := readManifest(o.manifest, o.set)
+	m, err := readManifest(o.manifest, o.reading)
 	if err == nil {
 		err = o.disruptions.check(&m.job.Spec)
 	}
+	var plan string
 	if err == nil && o.dryRun {
-		err = dryRun(stdout, o.engine(), m)
-		if err == nil {
-			return exitComplete
-		}
+		plan, err = dryRun(o.engine(), m)
 	}
 	if err != nil {
 		complain(stderr, o.manifest, err)
 		return exitBad
+	}
+	if o.dryRun {
+		return printed(stderr, writeAll(stdout, plan), exitComplete)
 	}
 	store, old, err := openState(o.state, m)
 	if err != nil {
@@ -68,6 +66,9 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	}
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	report := newReport(m.job, o.explain)
+	if old != nil {
+		report.counted = int(old.Job.Status.Failed)
+	}
 	report.manifest(m)
 	r, err := prepare(o, m, store, report)
 	if err != nil {
@@ -96,6 +97,7 @@ func openState(dir string, m *manifest) (*store, *state, error) {
 	if old == nil {
 		return s, nil, nil
 	}
+	m.resumeName(old.Job.Name)
 	if errs := old.check(m); len(errs) > 0 {
 		return nil, nil, errs
 	}
@@ -121,9 +123,13 @@ func prepare(o *options, m *manifest, store *store, report *report) (*runner, er
 		output:   &output{print: report.output},
 		store:    store,
 		machine:  os.Environ(),
-		fields:   m.fields,
+		sources:  m.sources,
+		config:   m.config,
 		restarts: restarts,
 		event:    report.event,
+		again: func(pod, container string, restart int, e exit, delay time.Duration) {
+			report.restarting(pod, container, restart, e, delay, &m.job.Spec)
+		},
 	}
 	m.job.UID = newUID()
 	r := newRunner(o.engine(), m, h, report)
@@ -136,38 +142,50 @@ func conclude(stdout, stderr io.Writer, job *jobpolicy.Job, err error) int {
 	if err == nil {
 		err = writeStatus(stdout, job)
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "runjob: %v\n", err)
-	}
+	code := exitFailed
 	switch c, finished := job.Status.Finished(); {
-	case !finished && (err != nil || job.Spec.Suspend):
-		return exitInterrupted
+	case !finished && job.Spec.Suspend:
+		code = exitInterrupted
 	case finished && c.Type == jobpolicy.JobComplete:
-		return exitComplete
+		code = exitComplete
 	}
-	return exitFailed
+	return printed(stderr, err, code)
+}
+
+// printed returns the exit code, or says what could not be written.
+func printed(stderr io.Writer, err error, code int) int {
+	if err != nil {
+		fmt.Fprintf(stderr, "runjob: %s\n", terminal.Escape(err.Error()))
+		return exitError
+	}
+	return code
+}
+
+func writeAll(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 // complain says what is wrong with a manifest, one mistake a line.
 func complain(w io.Writer, manifest string, err error) {
-	mistakes, ok := err.(jobpolicy.FieldErrors)
-	if !ok {
-		fmt.Fprintf(w, "runjob: %s: %v\n", manifest, err)
+	var lines []string
+	switch err := err.(type) {
+	case mistakes:
+		for _, one := range err {
+			lines = append(lines, one.String())
+		}
+	case jobpolicy.FieldErrors:
+		for i := range err {
+			lines = append(lines, err[i].Error())
+		}
+	default:
+		fmt.Fprintf(w, "runjob: %s\n", terminal.Escape(fmt.Sprintf("%s: %v", manifest, err)))
 		return
 	}
-	fmt.Fprintf(w, "runjob: %s: nothing was started:\n", manifest)
-	for i := range mistakes {
-		fmt.Fprintf(w, "  %v\n", &mistakes[i])
+	fmt.Fprintf(w, "runjob: %s: nothing was started:\n", terminal.Escape(manifest))
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", terminal.Escape(line))
 	}
-}
-
-// summary lists the first few of many.
-func summary(list []string) string {
-	const most = 8
-	if len(list) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
-	}
-	return strings.Join(list, ", ")
 }
 
 // newUID returns a random UID of the form that Kubernetes gives.

@@ -1,80 +1,101 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/jobfields"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
 // manifest is a Job as its file describes it, with defaults and found valid.
 type manifest struct {
-	job     *jobpolicy.Job
-	fields  fieldRefs
-	ignored []string // paths of what is there but not used
+	job       *jobpolicy.Job
+	generated string     // what the name was made from, "" if it was given
+	sources   envSources // of variables, beside their plain values
+	config    config     // values for them
+	warnings  []string   // what strict validation would refuse
+	ignored   []string   // what is there but not used
+}
+
+// reading is how a manifest is read.
+type reading struct {
+	job      string // name of the one to run; "": the only one
+	validate validation
+	set      overrides
+	envFiles envFiles
+}
+
+// mistake is one thing that is wrong with a manifest.
+type mistake struct {
+	line int // 0: it is not from a line
+	text string
+}
+
+// mistakes are all that is wrong with a manifest, in the order of the file.
+type mistakes []mistake
+
+func (m mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, one := range m {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// String returns the mistake with its line.
+func (m mistake) String() string {
+	if m.line > 0 {
+		return fmt.Sprintf("line %d: %s", m.line, m.text)
+	}
+	return m.text
 }
 
 // readManifest reads the Job of a file, or of standard input if the name is -.
-// What is wrong with the Job itself comes as jobpolicy.FieldErrors.
-func readManifest(name string, set overrides) (*manifest, error) {
-	found, err := document.Read(name)
+// What is wrong with the Job itself comes as mistakes.
+func readManifest(name string, how reading) (*manifest, error) {
+	documents, err := document.ReadAll(name)
 	if err != nil {
 		return nil, err
 	}
-	return decodeManifest(found, set)
+	return decodeManifest(documents, how)
 }
 
-// decodeManifest turns a document, with overrides, into a Job, or says everything
-// that is wrong with it.
-func decodeManifest(found any, set overrides) (*manifest, error) {
-	object, ok := found.(map[string]any)
-	if !ok {
-		return nil, errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
-	}
-	if object["kind"] != "Job" {
-		return nil, jobpolicy.FieldErrors{wrongKind(object["kind"])}
-	}
-	if err := set.apply(object); err != nil {
-		return nil, err
-	}
-	var unused []string
-	if object["status"] != nil {
-		unused = append(unused, "status")
-		delete(object, "status")
-	}
-	m := &manifest{job: new(jobpolicy.Job)}
-	mistakes, unknown, err := document.Fit(object, m.job)
+// decodeManifest turns the Job of a file into one that can be run, or says
+// everything that is wrong with it.
+func decodeManifest(documents []*document.Node, how reading) (*manifest, error) {
+	all := objects(documents)
+	chosen, err := chooseJob(all, how.job)
 	if err != nil {
 		return nil, err
 	}
-	var errs jobpolicy.FieldErrors
-	for _, e := range mistakes {
-		errs = append(errs, jobpolicy.FieldError{Field: e.Path, Type: jobpolicy.Invalid, Value: e.Value, Detail: e.Detail})
+	types, err := jobfields.Types()
+	if err != nil {
+		return nil, err
 	}
-	unused = append(unused, unknown...)
-	m.fields, m.ignored = readFieldRefs(object, unused)
-	m.job.Spec.Default()
-	if errs := m.check(slices.Concat(errs, set.unused(unused))); len(errs) > 0 {
-		return nil, errs
+	d := decoder{template: templateOf(chosen), how: how, types: types}
+	if err := how.set.apply(d.job); err != nil {
+		return nil, err
 	}
-	m.adopt()
+	m, err := d.decode()
+	if err != nil {
+		return nil, err
+	}
+	m.config = newConfig(m.job.Namespace, how.envFiles)
+	for _, o := range all {
+		switch {
+		case o.node == chosen.node:
+		case o.isConfig():
+			if err := m.config.add(o); err != nil {
+				return nil, err
+			}
+		default:
+			m.ignored = append(m.ignored, o.String())
+		}
+	}
 	return m, nil
-}
-
-func wrongKind(kind any) jobpolicy.FieldError {
-	e := jobpolicy.FieldError{Field: "kind", Type: jobpolicy.NotSupported, Value: kind, Detail: `must be "Job"`}
-	text, isText := kind.(string)
-	switch {
-	case kind == nil:
-		e.Type = jobpolicy.Required
-	case !isText:
-		e.Type, e.Value = jobpolicy.Invalid, nil
-	case strings.HasSuffix(text, "List"):
-		e.Detail = "only one Job can be run at a time"
-	}
-	return e
 }
 
 // adopt gives the Job what an API server would: a namespace, and no trace of
@@ -82,13 +103,14 @@ func wrongKind(kind any) jobpolicy.FieldError {
 func (m *manifest) adopt() {
 	from := m.job.ObjectMeta
 	m.job.ObjectMeta = jobpolicy.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}
+	m.job.Status = jobpolicy.JobStatus{}
 	if m.job.Namespace == "" {
 		m.job.Namespace = "default"
 	}
 	for _, list := range [][]jobpolicy.Container{m.job.Spec.Template.Spec.InitContainers, m.job.Spec.Template.Spec.Containers} {
 		for _, c := range list {
-			if c.Image != "" {
-				m.ignored = append(m.ignored, "image "+c.Image)
+			if image := "image " + c.Image; c.Image != "" && !slices.Contains(m.ignored, image) {
+				m.ignored = append(m.ignored, image)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,9 +12,19 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
+// decode reads the Job of a text.
+func decode(t *testing.T, text string, how reading) (*manifest, error) {
+	t.Helper()
+	documents, err := document.ParseAll([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decodeManifest(documents, how)
+}
+
 // TestDecode: what of a manifest is kept, and what is told to be unused.
 func TestDecode(t *testing.T) {
-	found, err := document.Parse([]byte(`
+	m, err := decode(t, `
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -27,22 +38,22 @@ spec:
   Parallelism: 3 # names are matched to the letter
   completions: null
   unknown: {a: [1]}
+  ttlSecondsAfterFinished: 5
   template:
     spec:
       restartPolicy: Never
+      nodeName: worker
+      volumes: [{name: v}]
       containers:
       - name: main
         image: img
         command: ["true"]
+        resources: {limits: {cpu: 1}}
         env:
         - {name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}
 status: {failed: 3}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := decodeManifest(found, nil)
+`, reading{validate: warn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +63,15 @@ status: {failed: 3}
 	if m.job.Status.Failed != 0 || *m.job.Spec.Parallelism != 1 {
 		t.Errorf("job %+v", m.job)
 	}
-	if diff := cmp.Diff(fieldRefs{"main": {"A": "metadata.name"}}, m.fields); diff != "" {
+	if got := m.sources["main"].Value; got[0].FieldRef.FieldPath != "metadata.name" || got[1].SecretKeyRef.Key != "k" {
+		t.Errorf("sources %+v", got)
+	}
+	unused := []string{"metadata.resourceVersion", "spec.template.spec.volumes", "spec.template.spec.containers[0].resources", "status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName", "image img"}
+	if diff := cmp.Diff(unused, m.ignored); diff != "" {
 		t.Error(diff)
 	}
-	unused := []string{"status", "metadata.resourceVersion", "spec.Parallelism", "spec.template.spec.containers[0].env[1].valueFrom", "spec.unknown", "image img"}
-	if diff := cmp.Diff(unused, m.ignored); diff != "" {
+	warnings := []string{"line 12: spec.Parallelism: unknown field: did you mean parallelism?", "line 14: spec.unknown: unknown field"}
+	if diff := cmp.Diff(warnings, m.warnings); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -96,17 +111,17 @@ func FuzzManifest(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		found, err := document.Parse(text)
+		documents, err := document.ParseAll(text)
 		if err != nil {
 			return
 		}
-		m, err := decodeManifest(found, nil)
+		m, err := decodeManifest(documents, reading{validate: strictly})
 		if err != nil {
-			var mistakes jobpolicy.FieldErrors
-			if errors.As(err, &mistakes) {
-				for _, e := range mistakes {
-					if e.Field == "" {
-						t.Errorf("a mistake without a path: %v", err)
+			var wrong mistakes
+			if errors.As(err, &wrong) {
+				for _, one := range wrong {
+					if path, _, _ := strings.Cut(one.text, ": "); path == "" {
+						t.Errorf("a mistake without a path: %v", one)
 					}
 				}
 			}

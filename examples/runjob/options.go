@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -18,6 +18,17 @@ machine. Every container of a pod is a process: its command, args, env and
 workingDir are used, its image is not. Init containers run first, sidecars
 beside the others. Retries, delays, the pod failure policy and the limits are
 those of Kubernetes.
+
+The file is checked as kubectl --validate=strict does: a field that is not known is
+an error. It may hold other objects, a List, or a CronJob, whose template is run.
+Of several Jobs -job chooses one.
+
+Processes see the environment of runjob, with HOSTNAME as the name of their pod. The
+value of a secretKeyRef or configMapKeyRef is looked for in -env-file, under the
+name of the variable or of the key, in a Secret or ConfigMap of the same file, and
+in the environment of runjob under the name of the variable. envFrom takes what the
+Secret or ConfigMap of the same file holds, and every line of -env-file. Where there
+is no value the pod waits with CreateContainerConfigError, as on a cluster.
 
 What happens is told on standard error, with a progress bar on a terminal. At
 the end the Job's status is printed on standard output, as kubectl does, with
@@ -33,7 +44,8 @@ kills those that have not, whose pods run again uncounted. What a process writes
 is shown when it has ended. A Job that has finished is not run again.
 
 Exit codes: 0 the Job is Complete, 1 it has Failed, 2 nothing was started since
-the manifest or a flag is wrong, 130 interrupted, or the state cannot be written.
+the manifest or a flag is wrong, 3 the status or the state could not be written,
+130 interrupted.
 
 Flags:
 `
@@ -44,30 +56,27 @@ type options struct {
 	backoff, maxBackoff time.Duration
 	explain, dryRun     bool
 	state               string
-	set                 overrides
+	reading             reading
 	disruptions         disruptions
 }
 
 // parseOptions reads the flags. Their description goes to stdout if it is asked
 // for, as flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
-	var o options
-	flags := flag.NewFlagSet("runjob", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	o := options{reading: reading{validate: strictly}}
+	flags := flags.New("runjob", usage)
 	flags.DurationVar(&o.backoff, "backoff", 10*time.Second, "`delay` before the first replacement of a failed pod; doubles with every further failure")
 	flags.DurationVar(&o.maxBackoff, "max-backoff", 10*time.Minute, "longest `delay`")
 	flags.BoolVar(&o.explain, "explain", false, "tell for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "run nothing, but tell what is valid and surely not meant, and the worst that can happen")
 	flags.StringVar(&o.state, "state", "", "`folder` that keeps all that is needed to go on after this program was ended")
-	flags.Var(&o.set, "set", "`field=value` that overrides a field of the Job's spec, as maxFailedIndexes=5; can be given again")
+	flags.Var(&o.reading.set, "set", "`field=value` that overrides a field of the Job's spec, as maxFailedIndexes=5; can be given again")
+	flags.StringVar(&o.reading.job, "job", "", "`name` of the Job or CronJob to run, where the file has more than one")
+	flags.Var(&o.reading.validate, "validate", "what becomes of fields that are not known or given twice, as with kubectl: `strict`, warn or ignore")
+	flags.Var(&o.reading.envFiles, "env-file", "`file` of lines NAME=VALUE for secretKeyRef, configMapKeyRef and envFrom; can be given again")
 	flags.Var(&o.disruptions, "disrupt", "`index@delay` after which the pod of the index is disrupted, as by a drained node: 3@500ms; can be given again")
-	err := flags.Parse(args)
+	err := flags.Parse(args, stdout)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		return nil, err
 	case err != nil:
 		return nil, err
 	case flags.NArg() == 0:

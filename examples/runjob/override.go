@@ -14,8 +14,8 @@ import (
 
 // override is a value that a flag gives to a field of the Job.
 type override struct {
-	path  string // from the top, as spec.maxFailedIndexes
-	value any    // nil takes the field away
+	path  string         // from the top, as spec.maxFailedIndexes
+	value *document.Node // nil takes the field away
 }
 
 // overrides are a flag that can be given more than once.
@@ -43,10 +43,10 @@ func (o *overrides) Set(text string) error {
 
 // apply changes the document of a Job. Objects on the way to a field that it
 // lacks are added.
-func (o overrides) apply(job map[string]any) error {
+func (o overrides) apply(job *document.Node) error {
 	for _, one := range o {
 		steps, err := parsePath(one.path)
-		var at any = job
+		at := job
 		for _, step := range steps[:max(len(steps)-1, 0)] {
 			if err == nil {
 				at, err = step.into(at)
@@ -62,11 +62,17 @@ func (o overrides) apply(job map[string]any) error {
 	return nil
 }
 
+// cover reports whether the value at a path, or one that it is in, comes from a
+// flag.
+func (o overrides) cover(path string) bool {
+	return slices.ContainsFunc(o, func(one override) bool { return document.Mistake{Path: one.path}.Covers(path) })
+}
+
 // unused returns the overrides of fields that a Job does not have.
 func (o overrides) unused(ignored []string) (errs jobpolicy.FieldErrors) {
 	for _, one := range o {
 		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
-			errs = append(errs, jobpolicy.FieldError{Field: one.path, Type: jobpolicy.NotSupported, Value: one.value, Detail: "set by a flag, but not used here"})
+			errs = append(errs, jobpolicy.FieldError{Field: one.path, Type: jobpolicy.NotSupported, Detail: "set by a flag, but not used here"})
 		}
 	}
 	return errs
@@ -100,40 +106,38 @@ func parsePath(path string) ([]step, error) {
 }
 
 // into returns what is found one step down; an object that is missing is made.
-func (s step) into(v any) (any, error) {
+func (s step) into(n *document.Node) (*document.Node, error) {
 	if s.name == "" {
-		list, ok := v.([]any)
+		list, ok := n.Value.([]*document.Node)
 		if !ok || s.index >= len(list) {
 			return nil, fmt.Errorf("there is no element %d", s.index)
 		}
 		return list[s.index], nil
 	}
-	object, ok := v.(map[string]any)
-	if !ok {
+	if _, ok := n.Value.(document.Object); !ok {
 		return nil, fmt.Errorf("%s is not in an object", s.name)
 	}
-	if object[s.name] == nil {
-		object[s.name] = make(map[string]any)
+	if found := n.Field(s.name); found == nil || found.Value == nil {
+		n.Set(s.name, &document.Node{Value: document.Object{}})
 	}
-	return object[s.name], nil
+	return n.Field(s.name), nil
 }
 
-func (s step) set(v, value any) error {
+// set gives what is one step down a value.
+func (s step) set(n, value *document.Node) error {
 	if s.name == "" {
-		if _, err := s.into(v); err != nil {
-			return err
+		element, err := s.into(n)
+		if err == nil {
+			element.Value = nil
+			if value != nil {
+				element.Value = value.Value
+			}
 		}
-		v.([]any)[s.index] = value
-		return nil
+		return err
 	}
-	object, ok := v.(map[string]any)
-	if !ok {
+	if _, ok := n.Value.(document.Object); !ok {
 		return fmt.Errorf("%s is not in an object", s.name)
 	}
-	if value == nil {
-		delete(object, s.name)
-	} else {
-		object[s.name] = value
-	}
+	n.Set(s.name, value)
 	return nil
 }

@@ -16,11 +16,13 @@ type host struct {
 	output   *output
 	store    *store   // nil: nothing outlives this program
 	machine  []string // environment of every process
-	fields   fieldRefs
+	sources  envSources
+	config   config
 	restarts *backoff.Restarter[string] // of containers inside a pod
 	publish  func(uid string, status *jobpolicy.PodStatus)
 	event    func(pod, format string, args ...any) // something a person may want to know
-	shortage sync.Once                             // the first time that a process has to wait is told
+	again    func(pod, container string, restart int, e exit, delay time.Duration)
+	shortage sync.Once // the first time that a process has to wait is told
 }
 
 // podRun runs the containers of one pod as processes, as a kubelet would: first
@@ -35,6 +37,7 @@ type podRun struct {
 
 	stopOnce, killOnce sync.Once
 	stop, kill         chan struct{} // closed: end, end at once
+	expired            chan struct{} // closed: to be ended at once since the grace period is over
 	sidecars           []*sidecar
 
 	mu     sync.Mutex
@@ -45,7 +48,7 @@ type podRun struct {
 const defaultGrace = 30 * time.Second
 
 func newPodRun(h *host, pod jobpolicy.Pod, past history) *podRun {
-	r := &podRun{host: h, pod: pod, past: past, grace: gracePeriod(&pod.Spec), stop: make(chan struct{}), kill: make(chan struct{})}
+	r := &podRun{host: h, pod: pod, past: past, grace: gracePeriod(&pod.Spec), stop: make(chan struct{}), kill: make(chan struct{}), expired: make(chan struct{})}
 	r.status = jobpolicy.PodStatus{Phase: jobpolicy.PodPending, StartTime: time.Now(), Conditions: pod.Status.Conditions}
 	for _, c := range pod.Spec.InitContainers {
 		r.status.InitContainerStatuses = append(r.status.InitContainerStatuses, waitingStatus(c.Name))
@@ -72,9 +75,14 @@ func waitingStatus(name string) jobpolicy.ContainerStatus {
 func (r *podRun) terminate() {
 	r.stopOnce.Do(func() {
 		close(r.stop)
-		time.AfterFunc(r.grace, r.killNow)
+		time.AfterFunc(r.grace, func() {
+			r.killOnce.Do(func() { close(r.expired); close(r.kill) })
+		})
 	})
 }
+
+// graceOver reports whether the pod was given all of its grace period.
+func (r *podRun) graceOver() bool { return isClosed(r.expired) }
 
 // killNow ends the pod at once.
 func (r *podRun) killNow() {

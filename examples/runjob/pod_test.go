@@ -49,7 +49,7 @@ spec:
       containers:
       - name: main
         workingDir: %[1]s
-        command: [sh, -c, "echo $0 $GREETING $INDEX $SUITE $NAME >> log; sleep 0.1; echo end main >> log", "$(WORD)-$(JOB_COMPLETION_INDEX)-$(MISSING)-$$(WORD)"]
+        command: [sh, -c, "echo $0 $GREETING $INDEX $SUITE $NAME $HOSTNAME >> log; sleep 0.1; echo end main >> log", "$(WORD)-$(JOB_COMPLETION_INDEX)-$(MISSING)-$$(WORD)"]
         env:
         - {name: WORD, value: hello}
         - {name: GREETING, value: "$(WORD)-world"}
@@ -68,7 +68,7 @@ spec:
 one
 two
 last
-hello-0-$(MISSING)-$(WORD) hello-world 0 nightly pod-0-1
+hello-0-$(MISSING)-$(WORD) hello-world 0 nightly pod-0-1 pod-0-1
 end main
 end two
 end one

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
@@ -26,10 +28,14 @@ type report struct {
 	out     io.Writer
 	bar     *progressbar.ProgressBar // nil: no terminal
 	next    *jobpolicy.JobStatus     // to be drawn
+
+	counted   int               // failures that count
+	toReplace int               // pods that have failed and for which none was created
+	restarts  map[[2]string]int // by pod and container
 }
 
 func newReport(job *jobpolicy.Job, explain bool) *report {
-	r := &report{begun: time.Now(), explain: explain, out: os.Stderr}
+	r := &report{begun: time.Now(), explain: explain, out: os.Stderr, restarts: make(map[[2]string]int)}
 	if terminal.Live(os.Stderr) {
 		total := -1 // one success is enough, nobody knows when
 		if job.Spec.Completions != nil {
@@ -47,11 +53,8 @@ func newReport(job *jobpolicy.Job, explain bool) *report {
 
 // manifest tells what in a Job is not used, and what is surely not meant.
 func (r *report) manifest(m *manifest) {
-	if len(m.ignored) > 0 {
-		r.event("", "not used here: %s", summary(m.ignored))
-	}
-	for _, finding := range m.job.Spec.Lint() {
-		r.event("", "%v", finding)
+	for _, note := range m.notes() {
+		r.event("", "%s", note)
 	}
 }
 
@@ -84,7 +87,8 @@ func (r *report) event(pod, format string, args ...any) {
 	if pod != "" {
 		about = "pod " + pod
 	}
-	r.print(fmt.Appendf(nil, "%8.3fs  %s: %s\n", time.Since(r.begun).Seconds(), about, fmt.Sprintf(format, args...)))
+	text := terminal.Escape(about + ": " + fmt.Sprintf(format, args...))
+	r.print(fmt.Appendf(nil, "%8.3fs  %s\n", time.Since(r.begun).Seconds(), text))
 }
 
 // detail writes an event that the progress bar is enough for.
@@ -100,26 +104,75 @@ func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
 		r.ended(e.pod, e.match, spec)
 	}
 	for _, p := range c.disrupted {
+		r.toReplace++
 		r.event(p.Name, "is disrupted")
 	}
 	for _, p := range c.deleted {
 		r.detail(p.Name, "terminating")
 	}
+	for _, p := range c.over {
+		r.event(p.Name, "%s", lastLine(p))
+	}
 	for _, p := range c.created {
-		r.detail(p.Name, "created (%sattempt %d)", indexPrefix(p.index), p.attempt)
+		r.detail(p.Name, "created%s", r.purpose(p))
 	}
 	for _, condition := range c.conditions {
 		r.event("", "%s", describe(condition))
 	}
 }
 
+// purpose says which pod a new one is: that of an index, or one for a pod that has
+// failed.
+func (r *report) purpose(p *pod) string {
+	replaces := r.toReplace > 0
+	if replaces {
+		r.toReplace--
+	}
+	switch {
+	case p.index >= 0 && p.attempt > 1:
+		return fmt.Sprintf(" (index %d, attempt %d)", p.index, p.attempt)
+	case p.index >= 0:
+		return fmt.Sprintf(" (index %d)", p.index)
+	case replaces:
+		return " (in place of one that failed)"
+	}
+	return ""
+}
+
+// restarting tells that a container which has ended is run again in its pod, for
+// the restart-th time, and the sum of all restarts in pods that run, which the
+// Job's limit is for.
+func (r *report) restarting(pod, container string, restart int, e exit, delay time.Duration, spec *jobpolicy.JobSpec) {
+	r.mu.Lock()
+	r.restarts[[2]string{pod, container}] = restart
+	failures := 0
+	for _, n := range r.restarts {
+		failures += n
+	}
+	r.mu.Unlock()
+	text := fmt.Sprintf("%s; restarts in %v", exitText(container, int32(e.Code), int32(e.Signal)), delay.Round(time.Millisecond))
+	if spec.Template.Spec.RestartPolicy == jobpolicy.RestartPolicyOnFailure {
+		text += fmt.Sprintf(": failure %d, limit %d", failures, *spec.BackoffLimit)
+	}
+	r.event(pod, "%s", text)
+}
+
 // ended tells how a pod ended and what follows from it.
 func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
+	r.mu.Lock()
+	maps.DeleteFunc(r.restarts, func(at [2]string, _ int) bool { return at[0] == p.Name })
+	r.mu.Unlock()
 	if p.Status.Phase == jobpolicy.PodSucceeded {
 		r.detail(p.Name, "succeeded")
 		return
 	}
-	r.event(p.Name, "%s; %s", howEnded(&p.Status), verdict(p, match, spec))
+	if p.DeletionTimestamp.IsZero() {
+		r.toReplace++
+	}
+	if match.Counted() {
+		r.counted++
+	}
+	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(p, match, spec, r.counted))
 	if !r.explain {
 		return
 	}
@@ -127,33 +180,62 @@ func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 		r.print([]byte("           no podFailurePolicy: every failure counts\n"))
 	}
 	for _, step := range spec.PodFailurePolicy.Explain(&p.Pod) {
-		r.print([]byte("           " + step.String() + "\n"))
+		r.print([]byte("           " + terminal.Escape(step.String()) + "\n"))
 	}
+}
+
+// lastLine says how a pod ended that was deleted, and whose end decides nothing.
+func lastLine(p *pod) string {
+	s := &p.Status
+	if s.Reason != "" {
+		return "ended before a process was started"
+	}
+	killed := false
+	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
+		if t := c.State.Terminated; t != nil && t.Signal == int32(syscall.SIGKILL) {
+			killed = true
+		}
+	}
+	switch {
+	case killed && p.run.graceOver():
+		return fmt.Sprintf("ended: %s, after the grace period of %v", howEnded(s), p.run.grace)
+	case s.Phase == jobpolicy.PodSucceeded:
+		return "ended: succeeded"
+	}
+	return "ended: " + howEnded(s)
 }
 
 // howEnded says what of a pod failed.
 func howEnded(s *jobpolicy.PodStatus) string {
 	if s.Reason != "" {
-		return "failed: " + s.Reason
+		return s.Reason
 	}
 	var parts []string
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		switch t := c.State.Terminated; {
-		case t == nil || t.ExitCode == 0:
-		case t.Signal != 0:
-			parts = append(parts, fmt.Sprintf("container %s was killed by signal %d (exit code %d)", c.Name, t.Signal, t.ExitCode))
-		default:
-			parts = append(parts, fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode))
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+			parts = append(parts, exitText(c.Name, t.ExitCode, t.Signal))
 		}
 	}
-	if s.Phase != jobpolicy.PodFailed {
+	switch {
+	case s.Phase != jobpolicy.PodFailed:
 		parts = append(parts, "it is being deleted")
+	case len(parts) == 0:
+		parts = append(parts, "not all containers have run")
 	}
-	return "failed: " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
-// verdict says what follows from a failure.
-func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) string {
+// exitText says how a container ended.
+func exitText(container string, code, signal int32) string {
+	if signal != 0 {
+		return fmt.Sprintf("container %s was killed by signal %d (exit code %d)", container, signal, code)
+	}
+	return fmt.Sprintf("container %s ended with exit code %d", container, code)
+}
+
+// verdict says what follows from a failure. counted is how many failures of the
+// Job count, this one included.
+func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
 	by := "no rule matched"
 	switch {
 	case spec.PodFailurePolicy == nil:
@@ -164,8 +246,10 @@ func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) string {
 	switch limit := spec.BackoffLimitPerIndex; {
 	case !match.Counted():
 		return by + ": not counted"
-	case limit == nil || match.Action == jobpolicy.PodFailurePolicyActionFailJob:
+	case match.Action == jobpolicy.PodFailurePolicyActionFailJob:
 		return by + ": counted"
+	case limit == nil:
+		return fmt.Sprintf("%s: counted: failure %d, limit %d", by, counted, *spec.BackoffLimit)
 	default:
 		failures := p.failures()
 		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, failures+1, p.index, *limit)
@@ -216,11 +300,4 @@ func (r *report) finish() {
 		_ = r.bar.Clear()
 		r.bar = nil
 	}
-}
-
-func indexPrefix(index int) string {
-	if index < 0 {
-		return ""
-	}
-	return fmt.Sprintf("index %d, ", index)
 }

@@ -14,7 +14,7 @@ func (r *runner) save() error {
 	if r.host.store == nil {
 		return nil
 	}
-	s := state{Run: r.host.children.Run(), Job: r.job, Fields: r.host.fields, Memory: r.memory}
+	s := state{Run: r.host.children.Run(), Job: r.job, Fields: r.host.sources, Memory: r.memory}
 	for _, p := range r.pods {
 		s.Pods = append(s.Pods, p.saved())
 	}
@@ -108,7 +108,7 @@ func (s *state) check(m *manifest) jobpolicy.FieldErrors {
 	}
 	var errs jobpolicy.FieldErrors
 	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
-	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.fields, s.Fields) {
+	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.sources, s.Fields) {
 		errs = append(errs, jobpolicy.FieldError{Field: "spec.template", Type: jobpolicy.Invalid, Detail: "must not change"})
 	}
 	return errs

@@ -17,7 +17,7 @@ import (
 type state struct {
 	Run    string           `json:"run"` // by this its processes are known
 	Job    *jobpolicy.Job   `json:"job"` // with its status
-	Fields fieldRefs        `json:"fields"`
+	Fields envSources       `json:"fields"`
 	Memory jobpolicy.Memory `json:"memory,omitzero"`
 	Pods   []savedPod       `json:"pods,omitempty"`
 	// Suspended are pods that an interruption has ended: for the Job they are

@@ -296,7 +296,7 @@ func TestStateCannotBeWritten(t *testing.T) {
 	p.Err.Says("succeeded", 1)
 	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir) == nil }) // it may just write there
 	gate.open(t)
-	p.Done(exitInterrupted)
+	p.Done(exitError)
 }
 
 // gate holds the processes of a Job up until the test opens it.

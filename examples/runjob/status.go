@@ -33,18 +33,20 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 	if err != nil {
 		return err
 	}
-	decision, color := "# not finished", "33"
+	decision, colour := "# not finished", terminal.Yellow
 	if c, ok := job.Status.Finished(); ok {
-		decision, color = "# "+describe(c), "31"
+		decision, colour = "# "+terminal.Escape(describe(c)), terminal.Red
 		if c.Type == jobpolicy.JobComplete {
-			color = "32"
+			colour = terminal.Green
 		}
 	}
 	if terminal.Colours(w) {
-		decision = "\x1b[" + color + "m" + decision + "\x1b[0m"
+		decision = colour.Paint(decision)
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", text, decision)
-	return err
+	if _, err = fmt.Fprintf(w, "%s%s\n", text, decision); err != nil {
+		return fmt.Errorf("the status cannot be written: %w", err)
+	}
+	return nil
 }
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

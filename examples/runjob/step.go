@@ -14,6 +14,7 @@ type pod struct {
 	jobpolicy.Pod
 	index, attempt int
 	run            *podRun
+	told           bool // how it ended
 }
 
 func (p *pod) ended() bool {
@@ -78,6 +79,7 @@ type changes struct {
 	ended      []ending
 	disrupted  []*pod
 	deleted    []*pod // with those that are disrupted
+	over       []*pod // that were deleted, and whose end decides nothing
 	created    []*pod
 	gone       []*pod // nothing needs to be known of them any more
 	conditions []jobpolicy.JobCondition
@@ -96,7 +98,9 @@ func (c *changes) none() bool { return !c.written && len(c.deleted)+len(c.create
 func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	before := r.job.Status.Conditions
 	for _, d := range plan.Decisions {
-		c.ended = append(c.ended, ending{r.pods[d.UID], d.Match})
+		p := r.pods[d.UID]
+		p.told = true
+		c.ended = append(c.ended, ending{p, d.Match})
 	}
 	for _, d := range plan.Delete {
 		c.deleted = append(c.deleted, r.delete(d, now))
@@ -117,6 +121,12 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	for _, after := range r.job.Status.Conditions {
 		if !slices.ContainsFunc(before, func(b jobpolicy.JobCondition) bool { return b.Type == after.Type && b.Status == after.Status }) {
 			c.conditions = append(c.conditions, after)
+		}
+	}
+	for _, p := range r.pods {
+		if p.ended() && !p.told && !p.DeletionTimestamp.IsZero() {
+			p.told = true
+			c.over = append(c.over, p)
 		}
 	}
 	known := len(r.pods)

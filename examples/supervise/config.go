@@ -15,6 +15,7 @@ type config struct {
 	rate     float64                 // restarts per second over all commands; 0: no ceiling
 	burst    int                     // of them at once; 0: 1
 	grace    time.Duration           // between SIGTERM and SIGKILL
+	called   map[string]string       // what a flag or the file calls the settings of the node
 }
 
 // command is one command to keep running.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,6 +60,35 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// What a file says cannot steer the terminal, or look like a line of supervise.
+func TestFileCannotSteerTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	const bad = `"forged\nsupervise: line\e[2J": 1
+commands:
+- name: "a\nb\e[31m"
+  "forged\nsupervise: field\a": 1
+  command: {"forged\nsupervise: key\e[0m": 1}
+`
+	const absent = `commands:
+- name: a
+  command: ["\e[2Jforged\nsupervise: program"]
+  restartPolicy: Never
+- name: b
+  command: ["true"]
+  workingDir: "/forged\nsupervise: folder\r"
+  restartPolicy: Never
+`
+	for text, code := range map[string]int{bad: exitUsage, absent: exitFailed} {
+		p := start(t, dir, "-f", file(t, dir, "c\r\x1b[2J.yaml", text))
+		p.Done(code)
+		told := p.Err.String() + p.Out.String()
+		forged := regexp.MustCompile(`(?m)^supervise: (line|field|key|program|folder)|[^\n -~]`)
+		if forged.MatchString(told) || !strings.Contains(told, "forged") {
+			t.Errorf("told\n%q", told)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	p := start(t, ".", "-h")
 	p.Done(exitOK)
@@ -77,7 +107,7 @@ func TestFile(t *testing.T) {
 	}
 	var c config
 	told, err := c.read(found)
-	if err != nil || len(told.mistakes)+len(told.unknown) > 0 {
+	if err != nil || len(told.mistakes)+len(told.warnings) > 0 {
 		t.Fatalf("%+v", told)
 	}
 	four := 4 * time.Second
@@ -96,6 +126,11 @@ func TestFile(t *testing.T) {
 		rate:  2,
 		burst: 1,
 		grace: 30 * time.Second,
+		called: map[string]string{
+			settingReduce: "featureGates.ReduceDefaultCrashLoopBackOffDecay",
+			settingGate:   "KubeletCrashLoopBackOffMax",
+			settingMax:    "crashLoopBackOff.maxContainerRestartPeriod",
+		},
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("read %+v\nwant %+v", c, want)
@@ -115,18 +150,20 @@ func TestNode(t *testing.T) {
 		told       string
 	}{
 		{"today", "", nil, "10s", ""},
-		{"reduced", "", []string{"-reduced"}, "1s", "note: ReduceDefault=true: the curve starts at 1s and ends at 60s"},
-		{"maximum", "", []string{"-max-period", "4s"}, "4s", "note: Max=4s: the longest delay is 4s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
-		{"both", "", []string{"-reduced", "-max-period", "4s"}, "1s", "note: ReduceDefault=true: the curve starts at 1s; Max overrules its end at 60s\nnote: Max=4s: the longest delay is 4s; the default is 1m0s"},
-		{"the KEP's file", kep, nil, "4s", "note: Max=4s: the longest delay is 4s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
-		{"the kubelet's file", "crashLoopBackOff: {maxContainerRestartPeriod: 1.5s}", nil, "1.5s", "note: Max=1.5s: the longest delay is 1.5s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
-		{"a flag over a file", kep, []string{"-max-period", "2s"}, "2s", "note: Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"reduced", "", []string{"-reduced"}, "1s", "note: -reduced=true: the curve starts at 1s and ends at 60s"},
+		{"maximum", "", []string{"-max-period", "4s"}, "4s", "note: -max-period=4s: the longest delay is 4s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"a file and a flag", "featureGates: {ReduceDefaultCrashLoopBackOffDecay: true}\ncrashLoopBackOff: {maxContainerRestartPeriod: 2m}", []string{"-reduced"}, "1s",
+			"note: -reduced=true: the curve starts at 1s; crashLoopBackOff.maxContainerRestartPeriod overrules its end at 60s\nnote: crashLoopBackOff.maxContainerRestartPeriod=2m0s: the longest delay is 2m0s; the default is 1m0s"},
+		{"both", "", []string{"-reduced", "-max-period", "4s"}, "1s", "note: -reduced=true: the curve starts at 1s; -max-period overrules its end at 60s\nnote: -max-period=4s: the longest delay is 4s; the default is 1m0s"},
+		{"the KEP's file", kep, nil, "4s", "note: crashloopbackoff.maxSeconds=4s: the longest delay is 4s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"the kubelet's file", "crashLoopBackOff: {maxContainerRestartPeriod: 1.5s}", nil, "1.5s", "note: crashLoopBackOff.maxContainerRestartPeriod=1.5s: the longest delay is 1.5s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
+		{"a flag over a file", kep, []string{"-max-period", "2s"}, "2s", "note: -max-period=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s"},
 		{"the gate is off", kep + "featureGates: {EnableKubeletCrashLoopBackoffMax: false, ReduceDefaultCrashLoopBackoffDecay: true}", nil, "1s",
-			"note: ReduceDefault=true: the curve starts at 1s and ends at 60s\nwarning: Max=4s: ignored, the feature gate KubeletCrashLoopBackOffMax is off"},
+			"note: featureGates.ReduceDefaultCrashLoopBackoffDecay=true: the curve starts at 1s and ends at 60s\nwarning: crashloopbackoff.maxSeconds=4s: ignored, the feature gate EnableKubeletCrashLoopBackoffMax is off"},
 		{"the gate is off, and the maximum out of range", "crashloopbackoff: {maxSeconds: 301}\nfeatureGates: {KubeletCrashLoopBackOffMax: false}", nil, "10s",
-			"warning: Max=5m1s: ignored, the feature gate KubeletCrashLoopBackOffMax is off"},
-		{"unknown fields", "podsPerCore: 10\nfeatureGates: {DynamicResourceAllocation: true}\n" + `crashLoopBackOff: {maxContainerRestartPeriod: null, other: 1}`, nil, "10s",
-			"warning: FILE: crashLoopBackOff.other: unknown, dropped\nwarning: FILE: featureGates.DynamicResourceAllocation: unknown, dropped\nwarning: FILE: podsPerCore: unknown, dropped"},
+			"warning: crashloopbackoff.maxSeconds=5m1s: ignored, the feature gate KubeletCrashLoopBackOffMax is off"},
+		{"other fields of a kubelet", "kind: KubeletConfiguration\npodsPerCore: 10\nfeatureGates: {DynamicResourceAllocation: true}\n" + `crashLoopBackOff: {maxContainerRestartPeriod: null, other: 1}`, nil, "10s",
+			"warning: FILE: line 2: podsPerCore: unknown field, dropped\nwarning: FILE: line 3: featureGates.DynamicResourceAllocation: unknown field, dropped\nwarning: FILE: line 4: crashLoopBackOff.other: unknown field, dropped"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := tt.args

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // configFile is the file of -f. The kubelet's fields and feature gates are read as
@@ -58,16 +61,20 @@ type commandFields struct {
 
 // findings is everything that is to say about a document.
 type findings struct {
+	whole    *document.Node
 	mistakes []document.Mistake
-	unknown  []string // fields
+	warnings []document.Mistake
 }
 
 // add adds a mistake, unless the value could not even be read.
 func (f *findings) add(path string, value any, detail string) {
 	if !slices.ContainsFunc(f.mistakes, func(m document.Mistake) bool { return m.Covers(path) }) {
-		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Value: value, Detail: detail})
+		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Line: f.whole.LineOf(path), Value: value, Detail: detail})
 	}
 }
+
+// otherField is a field of a curve that the reason of an error about another names.
+var otherField = regexp.MustCompile(`\b(Initial|Max)\b`)
 
 // addAll adds the parts of a validation's error, each of which begins, after the
 // name of the function that found it, with the path of a field of what is at path.
@@ -79,6 +86,7 @@ func (f *findings) addAll(path string, err error) {
 	for _, err := range joined.Unwrap() {
 		_, text, _ := strings.Cut(err.Error(), "(): ")
 		field, reason, _ := strings.Cut(text, " ")
+		reason = otherField.ReplaceAllStringFunc(reason, strings.ToLower)
 		f.add(path+"."+strings.ToLower(field[:1])+field[1:], nil, reason)
 	}
 }
@@ -92,15 +100,16 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 		found, err = c.read(whole)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", terminal.Escape(name), err)
 	}
-	for _, path := range found.unknown {
-		warnings = append(warnings, name+": "+path+": unknown, dropped")
+	for _, m := range found.warnings {
+		warnings = append(warnings, terminal.Escape(name+": "+m.String()+", dropped"))
 	}
 	if len(found.mistakes) > 0 {
-		lines := []string{name + ": nothing was started:"}
+		slices.SortStableFunc(found.mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
+		lines := []string{terminal.Escape(name) + ": nothing was started:"}
 		for _, m := range found.mistakes {
-			lines = append(lines, m.String())
+			lines = append(lines, terminal.Escape(m.String()))
 		}
 		err = errors.New(strings.Join(lines, "\n  "))
 	}
@@ -108,9 +117,21 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 }
 
 // read adds what a document says.
-func (c *config) read(whole any) (found findings, err error) {
+func (c *config) read(whole *document.Node) (found findings, err error) {
+	found.whole = whole
+	fitted, mistakes := document.Fit(whole, document.TypeFor[configFile]())
+	for _, m := range mistakes {
+		if m.Strict && kubelets(whole, m.Path) {
+			found.warnings = append(found.warnings, m)
+		} else {
+			found.mistakes = append(found.mistakes, m)
+		}
+	}
 	var file configFile
-	found.mistakes, found.unknown, err = document.Fit(whole, &file)
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
 	if err != nil {
 		return found, err
 	}
@@ -139,17 +160,27 @@ func (c *config) read(whole any) (found findings, err error) {
 	return found, nil
 }
 
+// kubelets reports whether an unknown field can be one that the kubelet knows: the
+// document is a kubelet's, and the field is not in what only supervise reads.
+func kubelets(whole *document.Node, path string) bool {
+	return whole.Field("kind").Text() == "KubeletConfiguration" && !strings.HasPrefix(path, "commands[")
+}
+
 // readNode reads what decides the node's curve.
 func (c *config) readNode(file *configFile, found *findings) {
 	c.node.AllowMax = true // as in kubelets from 1.35 on
-	for _, gate := range []struct{ given, to *bool }{
-		{file.FeatureGates.Reduce, &c.node.ReduceDefault},
-		{file.FeatureGates.ReduceKEP, &c.node.ReduceDefault},
-		{file.FeatureGates.MaxKEP, &c.node.AllowMax},
-		{file.FeatureGates.Max, &c.node.AllowMax},
+	c.called = make(map[string]string)
+	for _, gate := range []struct {
+		given, to     *bool
+		setting, name string
+	}{
+		{file.FeatureGates.Reduce, &c.node.ReduceDefault, settingReduce, "featureGates.ReduceDefaultCrashLoopBackOffDecay"},
+		{file.FeatureGates.ReduceKEP, &c.node.ReduceDefault, settingReduce, "featureGates.ReduceDefaultCrashLoopBackoffDecay"},
+		{file.FeatureGates.MaxKEP, &c.node.AllowMax, settingGate, "EnableKubeletCrashLoopBackoffMax"},
+		{file.FeatureGates.Max, &c.node.AllowMax, settingGate, "KubeletCrashLoopBackOffMax"},
 	} {
 		if gate.given != nil {
-			*gate.to = *gate.given
+			*gate.to, c.called[gate.setting] = *gate.given, gate.name
 		}
 	}
 	const path, pathKEP = "crashLoopBackOff.maxContainerRestartPeriod", "crashloopbackoff.maxSeconds"
@@ -161,7 +192,7 @@ func (c *config) readNode(file *configFile, found *findings) {
 		d := time.Duration(*seconds) * time.Second
 		limit, at = &d, pathKEP
 	}
-	c.node.Max = limit
+	c.node.Max, c.called[settingMax] = limit, at
 	if limit != nil && c.node.AllowMax && !inRange(*limit) {
 		found.add(at, *limit, "must be in [1s, 300s]")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // family is a command with a process in its group, one that has left it, and one
@@ -88,6 +89,15 @@ func TestBrokenPipe(t *testing.T) {
 	const script = "%s -- sh -c 'while :; do echo x; sleep 0.01; done' | head -n 3"
 	p := start(t, t.TempDir(), "-restart-policy", "Never", "--", "sh", "-c", fmt.Sprintf(script, self))
 	p.Done(exitOK)
+}
+
+// A table that cannot be written, or the help, is no success, whatever the command
+// comes to.
+func TestFullDiskIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
+		programtest.FullDisk(t, exitFailed, args...)
+	}
 }
 
 // What ends for good, with which state, and the exit codes that follow.

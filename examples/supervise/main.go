@@ -4,29 +4,37 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
+	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 const usage = `Usage: supervise [flags] -- COMMAND [ARGUMENT]...
        supervise [flags] -f FILE [-- COMMAND [ARGUMENT]...]
 
-Keeps commands running, as a kubelet does containers: what ends is started again
-according to its restartPolicy and restartPolicyRules, after a delay that doubles
-with every exit in a row, and starts over after a run of more than ten minutes.
-While it waits a command is in CrashLoopBackOff.
+Keeps commands running, as a kubelet keeps containers running. A command that
+ends is started again, according to its restartPolicy and restartPolicyRules,
+after a delay: 10s, doubled with every exit in a row up to 5m. A run of more
+than ten minutes starts the delays over. A command that waits is in
+CrashLoopBackOff.
 
-What happens is shown as by "kubectl get pods -w", with what the commands write: as
-a table that is kept up to date on a terminal, line by line otherwise. EXIT is the
-exit code, 128+n after signal n, 127 or 126 for what cannot be started. What there
-is to say beside that goes to standard error. The commands have no input.
+  supervise -- sh testdata/flaky.sh
+  supervise -reduced -name web -- ./server -port 8080
+  supervise -f supervise.yaml -state state/ -for 8h
+
+The commands are shown as by "kubectl get pods", with what they write. On a
+terminal a table stays below the output and is kept up to date: crashed commands
+come first, and a last line counts all of them. Elsewhere each change is a line.
+EXIT is the exit code of the last run: 128+n after signal n, 127 for a program
+that is not there, 126 for one that cannot be started. Notes, warnings and
+errors go to standard error. The commands have no input.
 
 SIGHUP ends every wait: what waits is started now, or at its turn under -rate.
 SIGINT, SIGTERM and the end of -for send SIGTERM to the commands and, after -grace
@@ -55,9 +63,12 @@ FILE (- for standard input) is YAML or JSON:
   burst: 1
   grace: 30s
 
-Exit codes: 0 if all commands have ended with 0, or -for is over; 1 if one has
-ended otherwise, or this machine can start nothing; 2 if nothing was started since
-a flag, the file or the state is wrong; 128+n after signal n.
+Exit codes:
+  0      all commands have ended with 0, or the time of -for is over
+  1      a command has ended otherwise, nothing can be started here, or the
+         output cannot be written
+  2      a flag, the file or the state is wrong; nothing was started
+  128+n  signal n has ended supervise; 141 (SIGPIPE): nobody reads the output
 
 Flags (they win over the file):
 `
@@ -77,40 +88,46 @@ func main() {
 // supervise is the program; it returns the exit code.
 func supervise(args []string) int {
 	o, err := parseOptions(args, os.Stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	}
-	tell := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "supervise: "+format+"\n", args...) }
+	tell := func(format string, args ...any) { tell(os.Stderr, format, args...) }
 	for _, warning := range o.warnings {
 		tell("warning: %s", warning)
 	}
-	if err != nil {
-		tell("%v", err)
-		if o.hint {
-			fmt.Fprintln(os.Stderr, "Try supervise -h.")
-		}
+	switch {
+	case err != nil && o.hint:
+		return flags.Refused("supervise", err, os.Stderr, exitFailed)
+	case err != nil:
+		complain(err)
 		return exitUsage
 	}
-	for _, note := range o.resolution.Notes {
-		kind := "note"
-		if note.Warning {
-			kind = "warning"
-		}
-		tell("%s: %s=%s: %s", kind, note.Field, note.Value, note.Reason)
+	for _, note := range o.notes() {
+		tell("%s", note)
 	}
 
 	s, err := newSupervisor(o, tell)
 	if err != nil {
-		tell("%v", err)
+		complain(err)
 		return exitUsage
 	}
 	if s.children, err = process.New(); err != nil {
-		tell("%v", err)
+		complain(err)
 		return exitFailed
 	}
 	defer s.children.Close()                                // leaves no process behind
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the failed write says it too
-	return s.run(interrupt.Notify(syscall.SIGINT, syscall.SIGTERM), wakes())
+	code := s.run(interrupt.Notify(syscall.SIGINT, syscall.SIGTERM), wakes())
+	switch err := s.screen.failed(); {
+	case errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE)
+	case err != nil:
+		complain(fmt.Errorf("the output cannot be written: %w", err))
+		return exitFailed
+	}
+	return code
+}
+
+// complain says what is wrong, in one line or several.
+func complain(err error) {
+	fmt.Fprintf(os.Stderr, "supervise: %s\n", terminal.EscapeLines(err.Error()))
 }
 
 // wakes returns the signals that end every wait.

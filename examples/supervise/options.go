@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/flags"
 )
 
 // options are the flags and the file, checked.
@@ -35,33 +35,26 @@ type flagValues struct {
 }
 
 // parseOptions reads the flags and the file. The warnings are there in any case.
-func parseOptions(args []string, help io.Writer) (*options, error) {
-	o := &options{config: config{grace: defaultGrace}, hint: true}
-	v := flagValues{given: make(map[string]bool)}
-	flags := flag.NewFlagSet("supervise", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	o := &options{config: config{grace: defaultGrace, called: make(map[string]string)}, hint: true}
+	var v flagValues
+	flags := flags.New("supervise", usage)
 	flags.StringVar(&v.file, "f", "", "`file` with commands and settings")
 	flags.StringVar(&v.name, "name", "", "`name` of the command after -- (default: that of its program)")
-	flags.StringVar(&v.policy, "restart-policy", "Always", "`policy` of the command after --: Always, OnFailure or Never")
+	flags.StringVar(&v.policy, "restart-policy", "Always", "restart `policy` of the command after --: Always, OnFailure or Never\n")
 	flags.BoolVar(&v.reduced, "reduced", false, "delays from 1s to 60s instead of 10s to 300s")
-	flags.DurationVar(&v.maxPeriod, "max-period", 0, "longest `delay`, in 1s to 300s; pulls the first one down to it")
-	flags.Float64Var(&v.rate, "rate", 0, "`restarts` per second over all commands (default: no ceiling)")
-	flags.IntVar(&v.burst, "burst", 1, "`restarts` at once under -rate")
+	flags.DurationVar(&v.maxPeriod, "max-period", 0, "longest `delay`, from 1s to 300s; a first delay above it becomes as short")
+	flags.Float64Var(&v.rate, "rate", 0, "most `restarts` per second, all commands together (default: any number)")
+	flags.IntVar(&v.burst, "burst", 1, "`restarts` that -rate lets happen at once")
 	flags.DurationVar(&v.grace, "grace", defaultGrace, "`time` between SIGTERM and SIGKILL")
-	flags.StringVar(&o.state, "state", "", "`folder` in which failures and waits are remembered, so that they survive the end of supervise")
+	flags.StringVar(&o.state, "state", "", "`folder` that remembers failures and waits for the next supervise")
 	flags.DurationVar(&o.limit, "for", 0, "`time` after which to end (default: never)")
-	flags.BoolVar(&o.explain, "explain", false, "tell for each exit what follows from it, and why")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(help, usage)
-		flags.SetOutput(help)
-		flags.PrintDefaults()
-	}
+	flags.BoolVar(&o.explain, "explain", false, "say after each exit what follows from it, and why")
+	err := flags.Parse(args, stdout)
 	if err != nil {
 		return o, err
 	}
-	flags.Visit(func(f *flag.Flag) { v.given[f.Name] = true })
-	v.args = flags.Args()
+	v.given, v.args = flags.Given(), flags.Args()
 	if v.file != "" {
 		if o.warnings, err = o.readFile(v.file); err != nil {
 			o.hint = false
@@ -104,10 +97,10 @@ func inRange(d time.Duration) bool {
 // apply puts the flags over what the file says.
 func (o *options) apply(v *flagValues) error {
 	if v.given["reduced"] {
-		o.node.ReduceDefault = v.reduced
+		o.node.ReduceDefault, o.called[settingReduce] = v.reduced, "-reduced"
 	}
 	if v.given["max-period"] {
-		o.node.Max, o.node.AllowMax = &v.maxPeriod, true
+		o.node.Max, o.node.AllowMax, o.called[settingMax] = &v.maxPeriod, true, "-max-period"
 	}
 	if v.given["rate"] {
 		o.rate = v.rate

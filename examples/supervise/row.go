@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // row is a line of the table.
@@ -15,21 +18,44 @@ type row struct {
 	exit        string        // of the last run
 }
 
-var header = [5]string{"NAME", "STATE", "RESTARTS", "NEXT", "EXIT"}
+var header = []string{"NAME", "STATE", "RESTARTS", "NEXT", "EXIT"}
 
-func (r row) columns() [5]string {
+// detail is how much of a row is shown. Each value leaves out what the ones before
+// it leave out, too.
+type detail int
+
+const (
+	everything  detail = iota
+	noTimeOfDay        // of the next start; how long until then is enough
+	noSignal           // beside its exit code
+	noAgo              // of the last start
+)
+
+// cells are the columns of a row.
+func (r row) cells(d detail) []string {
 	restarts := fmt.Sprint(r.restarts)
-	if r.restarts > 0 && r.ago > 0 {
-		restarts += fmt.Sprintf(" (%v ago)", r.ago.Round(time.Second))
+	if r.restarts > 0 && r.ago > 0 && d < noAgo {
+		restarts += fmt.Sprintf(" (%s ago)", since(r.ago))
 	}
-	next := "-"
-	if !r.next.IsZero() {
-		next = r.next.Local().Format(time.TimeOnly)
-		if r.in > 0 {
-			next += " in " + rough(r.in)
-		}
+	exit := r.exit
+	if d >= noSignal {
+		exit, _, _ = strings.Cut(exit, " ")
 	}
-	return [5]string{r.name, r.state, restarts, next, r.exit}
+	return []string{r.name, r.state, restarts, r.nextStart(d), exit}
+}
+
+// nextStart says when the next start is.
+func (r row) nextStart(d detail) string {
+	switch at := r.next.Local().Format(time.TimeOnly); {
+	case r.next.IsZero():
+		return "-"
+	case r.in <= 0:
+		return at
+	case d >= noTimeOfDay:
+		return "in " + rough(r.in)
+	default:
+		return at + " in " + rough(r.in)
+	}
 }
 
 // same reports whether nothing has happened between two rows but time.
@@ -38,20 +64,29 @@ func (r row) same(other row) bool {
 	return r == other
 }
 
-// colour is the escape sequence of a state's colour.
-func (r row) colour() string {
-	switch r.state {
-	case "Running":
-		return "\x1b[32m" // green
-	case "CrashLoopBackOff", "Terminating":
-		return "\x1b[33m" // yellow
-	case "Error", "GivenUp":
-		return "\x1b[31m" // red
-	}
-	return ""
+// outcome is what a state comes to, for whoever watches.
+type outcome struct {
+	rank   int    // what is to be seen first has the lowest
+	word   string // in the line that counts them
+	colour terminal.Colour
 }
 
-// rough is a duration as a person reads it.
+// outcome returns what the row's state comes to.
+func (r row) outcome() outcome {
+	switch r.state {
+	case "CrashLoopBackOff":
+		return outcome{0, "crashed", terminal.Yellow}
+	case "Error", "GivenUp":
+		return outcome{0, "failed", terminal.Red}
+	case "Running":
+		return outcome{1, "running", terminal.Green}
+	case "Terminating":
+		return outcome{1, "terminating", terminal.Yellow}
+	}
+	return outcome{2, strings.ToLower(r.state), ""} // Pending, Completed, Stopped
+}
+
+// rough is a wait as a person reads it.
 func rough(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -60,4 +95,18 @@ func rough(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// since is a time that has passed, in a few letters, as kubectl shows ages.
+func since(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 10*time.Minute:
+		return d.Round(time.Second).String()
+	case d < 3*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/day)
 }

@@ -16,23 +16,27 @@ import (
 // table stays at the bottom and is kept up to date; otherwise each change is a
 // line. It is safe for concurrent use by multiple goroutines.
 type screen struct {
-	out, err   *os.File
-	live       bool // out is a terminal, where lines can be taken back
-	colours    bool
-	nameWidth  int
-	broken     chan struct{} // closed when out cannot be written any more
-	mu         sync.Mutex
-	rows       []row
-	drawn      int // lines of the table that stand on the terminal
-	headed     bool
-	failedOnce sync.Once
+	out, err *os.File
+	live     bool // out is a terminal, where lines can be taken back
+	colours  bool
+	prefix   int           // columns of the names before what the commands write
+	broken   chan struct{} // closed when out cannot be written any more
+	mu       sync.Mutex
+	rows     []row
+	drawn    []tableLine      // what of the table stands on the terminal
+	columns  terminal.Columns // where each change is a line
+	failure  error            // of out
 }
 
 func newScreen(out, err *os.File, commands []command) *screen {
-	s := &screen{out: out, err: err, nameWidth: len("NAME"), broken: make(chan struct{})}
+	s := &screen{out: out, err: err, prefix: len(header[0]), broken: make(chan struct{})}
 	s.live, s.colours = terminal.Live(out), terminal.Colours(out)
 	for _, c := range commands {
-		s.nameWidth = max(s.nameWidth, len(c.name))
+		s.prefix = max(s.prefix, terminal.Width(c.name))
+	}
+	s.columns = terminal.Columns{Gap: columnGap, Widths: []int{s.prefix, len("CrashLoopBackOff"), len("10 (10s ago)"), len("15:04:05 in 5m0s")}}
+	if s.live {
+		s.prefix = min(s.prefix, readableName)
 	}
 	return s
 }
@@ -56,13 +60,12 @@ func (s *screen) show(rows []row) {
 		s.rows = rows
 		s.draw(&text)
 	} else {
-		if !s.headed {
-			s.headed = true
-			text.WriteString(s.line(header) + "\n")
+		if s.rows == nil {
+			text.WriteString(s.columns.Line(header) + "\n")
 		}
 		for i, r := range rows {
 			if s.rows == nil || !r.same(s.rows[i]) {
-				text.WriteString(s.line(r.columns()) + "\n")
+				text.WriteString(s.columns.Line(r.cells(everything)) + "\n")
 			}
 		}
 		s.rows = rows
@@ -76,7 +79,7 @@ func (s *screen) output(name string, line []byte) {
 	defer s.mu.Unlock()
 	var text bytes.Buffer
 	s.erase(&text)
-	fmt.Fprintf(&text, "%-*s | %s\n", s.nameWidth, name, bytes.TrimRight(line, "\r\n"))
+	fmt.Fprintf(&text, "%s | %s\n", s.name(name), bytes.TrimRight(line, "\r\n"))
 	s.draw(&text)
 	s.write(text.Bytes())
 }
@@ -88,7 +91,7 @@ func (s *screen) note(format string, args ...any) {
 	var text bytes.Buffer
 	s.erase(&text)
 	s.write(text.Bytes())
-	fmt.Fprintf(s.err, "supervise: "+format+"\n", args...)
+	tell(s.err, format, args...)
 	text.Reset()
 	s.draw(&text)
 	s.write(text.Bytes())
@@ -98,50 +101,66 @@ func (s *screen) write(text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	if _, err := s.out.Write(text); err != nil {
-		s.failedOnce.Do(func() { close(s.broken) })
+	if _, err := s.out.Write(text); err != nil && s.failure == nil {
+		s.failure = err
+		close(s.broken)
 	}
 }
+
+// failed returns why out could not be written, or nil.
+func (s *screen) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}
+
+// name returns a name as it stands before what a command writes.
+func (s *screen) name(name string) string {
+	if s.live {
+		name = terminal.Shorten(name, s.prefix)
+	}
+	return terminal.Pad(name, s.prefix)
+}
+
+// upAndErase takes away the line above the cursor, which goes there. To erase the
+// whole screen at once would leave a copy of it in the history of some terminals.
+const upAndErase = "\x1b[A\x1b[2K"
 
 // erase takes the table off the terminal.
 func (s *screen) erase(text *bytes.Buffer) {
-	if s.drawn > 0 {
-		fmt.Fprintf(text, "\x1b[%dA\r\x1b[J", s.drawn)
-		s.drawn = 0
+	if len(s.drawn) == 0 {
+		return
 	}
+	width, _ := s.size()
+	for _, line := range s.drawn {
+		// A terminal that has become narrower has wrapped it.
+		lines := (terminal.Width(line.text) + width - 1) / width
+		text.WriteString(strings.Repeat(upAndErase, max(lines, 1)))
+	}
+	text.WriteString("\r")
+	s.drawn = nil
 }
 
-// draw puts the table onto the terminal, as much of it as fits.
+// draw puts the table onto the terminal.
 func (s *screen) draw(text *bytes.Buffer) {
 	if !s.live || s.rows == nil {
 		return
 	}
-	width, height, err := term.GetSize(int(s.out.Fd()))
-	if err != nil || width <= 0 || height <= 0 {
-		width, height = 80, 24
-	}
-	lines, marks := []string{s.line(header)}, []string{""}
-	for _, r := range s.rows {
-		lines, marks = append(lines, s.line(r.columns())), append(marks, r.colour())
-	}
-	if most := max(height-2, 2); len(lines) > most {
-		left := len(lines) - most + 1
-		lines, marks = append(lines[:most-1], fmt.Sprintf("… and %d more", left)), append(marks[:most-1], "")
-	}
-	for i, line := range lines {
-		if len(line) > width-1 {
-			line = line[:max(width-1, 0)]
+	width, height := s.size()
+	s.drawn = fitTable(s.rows, width, height)
+	for _, line := range s.drawn {
+		if s.colours {
+			line.text = line.colour.Paint(line.text)
 		}
-		if s.colours && marks[i] != "" {
-			line = marks[i] + line + "\x1b[0m"
-		}
-		text.WriteString(line + "\n")
+		text.WriteString(line.text + "\n")
 	}
-	s.drawn = len(lines)
 }
 
-// line aligns the columns of a row.
-func (s *screen) line(columns [5]string) string {
-	return strings.TrimRight(fmt.Sprintf("%-*s   %-16s   %-12s   %-24s   %s",
-		s.nameWidth, columns[0], columns[1], columns[2], columns[3], columns[4]), " ")
+// size returns the columns and lines of the terminal.
+func (s *screen) size() (width, height int) {
+	width, height, err := term.GetSize(int(s.out.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
 }

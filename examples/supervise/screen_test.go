@@ -4,127 +4,214 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
+	"github.com/restartkit/restart/examples/internal/terminal"
+	"github.com/rivo/uniseg"
 )
 
-// onTerminal shows what a terminal would after that output.
-func onTerminal(t *testing.T, text string) []string {
+// display is a terminal that shows what is written behind what stands on a line
+// already: the program does nothing else. Its last lines are those that can be seen.
+type display struct {
+	t             *testing.T
+	width, height int
+	lines         []string
+	at            int // the cursor's line
+	wrapped       int
+}
+
+var control = regexp.MustCompile(`^(\r|\n|\x1b\[A|\x1b\[2K|\x1b\[\d+m)`)
+
+// newDisplay returns a terminal after that output.
+func newDisplay(t *testing.T, width, height int, text string) *display {
 	t.Helper()
-	up := regexp.MustCompile(`^\x1b\[(\d+)A\r\x1b\[J`)
-	colour := regexp.MustCompile(`^\x1b\[\d+m`)
-	lines := []string{""}
+	d := &display{t: t, width: width, height: height, lines: []string{""}}
 	for len(text) > 0 {
-		if m := up.FindStringSubmatch(text); m != nil {
-			n, _ := strconv.Atoi(m[1])
-			if lines[len(lines)-1] != "" || n >= len(lines) {
-				t.Fatalf("%d lines up from %q", n, lines)
-			}
-			lines = append(lines[:len(lines)-1-n], "")
-			text = text[len(m[0]):]
-			continue
-		}
-		if m := colour.FindString(text); m != "" {
-			text = text[len(m):]
-			continue
-		}
-		if text[0] == '\n' {
-			lines = append(lines, "")
+		n := len(control.FindString(text))
+		if n > 0 {
+			d.steer(text[:n])
 		} else {
-			lines[len(lines)-1] += text[:1]
+			var character string
+			character, _, _, _ = uniseg.FirstGraphemeClusterInString(text, -1)
+			n = len(character)
+			d.put(character)
 		}
-		text = text[1:]
+		text = text[n:]
 	}
-	return lines[:len(lines)-1]
+	return d
+}
+
+func (d *display) steer(sequence string) {
+	switch sequence {
+	case "\n":
+		if d.at++; d.at == len(d.lines) {
+			d.lines = append(d.lines, "")
+		}
+	case "\x1b[A":
+		if d.at == d.scrolled() {
+			d.t.Fatalf("up from the first line of %q", d.lines)
+		}
+		d.at--
+	case "\x1b[2K":
+		d.lines[d.at] = ""
+	}
+}
+
+func (d *display) put(character string) {
+	if terminal.Width(d.lines[d.at]+character) > d.width {
+		d.wrapped++
+		d.steer("\n")
+	}
+	d.lines[d.at] += character
+}
+
+// scrolled is how many lines have left the terminal at its top.
+func (d *display) scrolled() int { return max(len(d.lines)-d.height, 0) }
+
+// text is what stands above the cursor.
+func (d *display) text() string {
+	return strings.Join(d.lines[:d.at], "\n")
+}
+
+// drawn returns what a screen has written, without a size of its own.
+func drawn(t *testing.T, commands []command, use func(*screen)) string {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(newScreen(write, write, commands))
+	write.Close()
+	text, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // On a terminal the table stays below what the commands write, once.
-func TestLiveScreen(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newScreen(write, write, []command{{name: "a"}, {name: "long-name"}})
-	s.live, s.colours = true, true
-	rows := []row{{name: "a", state: "Running", exit: "-"}, {name: "long-name", state: "Running", exit: "-"}}
-	s.output("a", []byte("before the table\r\n"))
-	s.show(rows)
-	s.output("long-name", []byte("no newline"))
-	s.note("something")
-	rows[0] = row{name: "a", state: "CrashLoopBackOff", restarts: 2, ago: 7300 * time.Millisecond, next: time.Date(2024, 1, 2, 3, 4, 5, 0, time.Local), in: 9500 * time.Millisecond, exit: "1"}
-	s.show(rows)
-	s.show(rows)
-	write.Close()
-	text, err := io.ReadAll(read)
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestTableStaysBelowTheOutput(t *testing.T) {
+	out := drawn(t, []command{{name: "a"}, {name: "long-name"}}, func(s *screen) {
+		s.live, s.colours = true, true
+		rows := []row{{name: "long-name", state: "Running", exit: "-"}, {name: "a", state: "Running", exit: "-"}}
+		s.output("a", []byte("before the table\r\n"))
+		s.show(rows)
+		s.output("long-name", []byte("no newline"))
+		s.note("something \x1b[2J else")
+		rows = slices.Clone(rows)
+		rows[1] = row{name: "a", state: "CrashLoopBackOff", restarts: 2, ago: 7300 * time.Millisecond, next: time.Date(2024, 1, 2, 3, 4, 5, 0, time.Local), in: 9500 * time.Millisecond, exit: "1"}
+		s.show(rows)
+		s.show(rows)
+	})
 	want := []string{
 		"a         | before the table",
 		"long-name | no newline",
-		"supervise: something",
-		"NAME        STATE              RESTARTS       NEXT                       EXIT",
-		"a           CrashLoopBackOff   2 (7s ago)     03:04:05 in 9.5s           1",
-		"long-name   Running            0              -                          -",
+		`supervise: something \x1b[2J else`,
+		"NAME        STATE              RESTARTS     NEXT               EXIT",
+		"a           CrashLoopBackOff   2 (7s ago)   03:04:05 in 9.5s   1",
+		"long-name   Running            0            -                  -",
+		"2 commands: 1 crashed, 1 running",
 	}
-	if got := onTerminal(t, string(text)); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("on the terminal:\n%s", strings.Join(got, "\n"))
+	if got := newDisplay(t, 80, 24, out).text(); got != strings.Join(want, "\n") {
+		t.Errorf("on the terminal:\n%s", got)
 	}
-}
-
-// A table that is longer than the terminal is cut, so that it can be taken back.
-func TestLongTable(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newScreen(write, write, nil)
-	s.live = true
-	var rows []row
-	for i := range 50 {
-		rows = append(rows, row{name: fmt.Sprint(i), state: "Running", exit: strings.Repeat("x", 100)})
-	}
-	s.show(rows)
-	s.show(rows)
-	write.Close()
-	text, err := io.ReadAll(read)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := onTerminal(t, string(text)) // 80 x 24, since a pipe has no size
-	if len(got) != 22 || got[21] != "… and 30 more" || len(got[1]) != 79 {
-		t.Errorf("on the terminal:\n%s", strings.Join(got, "\n"))
+	if !strings.Contains(out, "\x1b[33ma  ") {
+		t.Errorf("no colour: %q", out)
 	}
 }
 
-// Otherwise each change is a line.
-func TestLines(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+// A terminal that has become narrower has wrapped the table's lines: all of them are
+// taken back.
+func TestNarrowerTerminalKeepsNothingOfTheTable(t *testing.T) {
+	out := drawn(t, nil, func(s *screen) {
+		s.live = true
+		s.drawn = []tableLine{{text: ""}, {text: strings.Repeat("x", 80)}, {text: strings.Repeat("x", 81)}}
+		s.show([]row{{name: "a", state: "Running", exit: "-"}})
+	})
+	if got := strings.Count(out, upAndErase); got != 1+1+2 {
+		t.Errorf("%d lines taken back: %q", got, out)
 	}
-	s := newScreen(write, write, nil)
-	a := row{name: "a", state: "Running", exit: "-"}
-	b := row{name: "b", state: "Running", restarts: 1, ago: time.Second, exit: "-"}
-	s.show([]row{a, b})
-	b.ago = time.Minute
-	s.show([]row{a, b})
-	a.exit = "3"
-	s.show([]row{a, b})
-	write.Close()
-	text, err := io.ReadAll(read)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `NAME   STATE              RESTARTS       NEXT                       EXIT
-a      Running            0              -                          -
-b      Running            1 (1s ago)     -                          -
-a      Running            0              -                          3
+}
+
+// Elsewhere each change is a line, and what is wider than its column widens it for
+// the lines after it.
+func TestEachChangeIsALine(t *testing.T) {
+	out := drawn(t, nil, func(s *screen) {
+		a := row{name: "a", state: "Running", exit: "-"}
+		b := row{name: "b", state: "Running", restarts: 1, ago: time.Second, exit: "-"}
+		s.show([]row{a, b})
+		b.ago = time.Minute
+		s.show([]row{a, b})
+		a.exit = "3"
+		s.show([]row{a, b})
+		a.restarts, a.ago = 1234, 119*time.Second
+		s.show([]row{a, b})
+		b.state = "Completed"
+		s.show([]row{a, b})
+	})
+	want := `NAME   STATE              RESTARTS       NEXT               EXIT
+a      Running            0              -                  -
+b      Running            1 (1s ago)     -                  -
+a      Running            0              -                  3
+a      Running            1234 (1m59s ago)   -                  3
+b      Completed          1 (1m0s ago)       -                  -
 `
-	if string(text) != want {
-		t.Errorf("printed\n%s", text)
+	if out != want {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+// Sixty commands on a terminal of 24 lines: those that have crashed are seen, with
+// their exit codes, the rest is counted, and what was there before stays.
+func TestTableOfSixtyCommandsOnATerminal(t *testing.T) {
+	t.Parallel()
+	commands := []string{"commands:"}
+	for i := range 60 {
+		run := "exec sleep 1000"
+		if i > 56 {
+			run = "exit 3"
+		}
+		commands = append(commands, fmt.Sprintf("- {name: payments-reconciliation-worker-europe-west-%02d, command: [sh, -c, %q]}", i, run))
+	}
+	dir := t.TempDir()
+	config := file(t, dir, "c.yaml", strings.Join(commands, "\n"))
+	for _, size := range []struct {
+		width, height, shown int
+		name                 string
+	}{
+		{80, 24, 21, "payments-*…*-west-5[789]"},
+		{200, 24, 21, "payments-reconciliation-worker-europe-west-5[789]"},
+		{60, 10, 7, "paym*…*-5[789]"},
+	} {
+		p := programtest.New(t, "-f", config)
+		p.Stdout = p.Terminal(&p.Out, size.width, size.height)
+		p.Start()
+		total := fmt.Sprintf("60 commands, showing %d: 3 crashed, 57 running", size.shown)
+		p.Out.Says(total, 1)
+		text := p.Out.String()
+		if end := strings.LastIndex(text, total); end >= 0 {
+			text = text[:end+len(total)] + "\n" // whole tables
+		}
+		d := newDisplay(t, size.width, size.height, text)
+		lines := strings.Split(d.text(), "\n")
+		if d.scrolled() > 0 || d.wrapped > 0 || len(lines) != size.height-1 {
+			t.Errorf("%d x %d: scrolled %d lines, wrapped %d, %d lines:\n%s", size.width, size.height, d.scrolled(), d.wrapped, len(lines), d.text())
+			continue
+		}
+		for i := range 3 {
+			words := strings.Fields(lines[1+i])
+			if ok, _ := path.Match(size.name, words[0]); !ok || words[1] != "CrashLoopBackOff" || words[len(words)-1] != "3" {
+				t.Errorf("%d x %d: line %d is %q", size.width, size.height, 1+i, lines[1+i])
+			}
+		}
+		p.Signal(syscall.SIGTERM)
+		p.Done(143)
 	}
 }

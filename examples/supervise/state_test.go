@@ -139,7 +139,7 @@ func TestChangedDefinition(t *testing.T) {
 	p.Done(exitFailed)
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
 	p.Done(exitFailed)
-	if out := p.Out.String(); strings.Contains(out, "Running") || !strings.Contains(out, "Error              0              -                          3") {
+	if out := p.Out.String(); strings.Contains(out, "Running") || !strings.Contains(strings.Join(strings.Fields(out), " "), "c Error 0 - 3") {
 		t.Errorf("printed\n%s", out)
 	}
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 0")

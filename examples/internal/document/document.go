@@ -1,17 +1,15 @@
-// Package document reads the one document of a YAML or JSON file.
+// Package document reads the documents of a YAML or JSON file, and tells with path
+// and line what in them does not fit.
 package document
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
-
-	"sigs.k8s.io/yaml"
+	"unicode/utf8"
 )
 
 // largest is what an API server takes as one request, and far more than anyone
@@ -21,23 +19,88 @@ const largest = 3 << 20
 // ErrEmpty says that there is no document.
 var ErrEmpty = errors.New("empty: there is no document")
 
-// Read returns the document of a file, or of standard input if the name is -. The
-// errors do not name the file.
-func Read(name string) (any, error) {
-	text, err := readText(name)
+var errNotJSON = errors.New("not JSON")
+
+// Node is a value of a document.
+type Node struct {
+	Line  int // where it begins, from 1; 0 if it is not from a text
+	Value any // nil, a bool, a string, a json.Number, a []*Node or an Object
+}
+
+// Object is a value with named fields, in the order of the text. Of fields with
+// the same name only the last one is there.
+type Object []Field
+
+// Field is a field of an Object.
+type Field struct {
+	Name  string
+	Line  int // of the name
+	First int // line of the first field of this name, 0 if there is only this one
+	Value *Node
+}
+
+// Field returns the value of a field, nil if n has none of that name.
+func (n *Node) Field(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	object, _ := n.Value.(Object)
+	for _, f := range object {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Text returns the text that n is, "" if it is none.
+func (n *Node) Text() string {
+	if n == nil {
+		return ""
+	}
+	text, _ := n.Value.(string)
+	return text
+}
+
+// Set gives a field of n, which must be an Object, a value. A nil value takes the
+// field away.
+func (n *Node) Set(name string, value *Node) {
+	object := n.Value.(Object)
+	var changed Object
+	for _, f := range object {
+		if f.Name != name {
+			changed = append(changed, f)
+		} else if value != nil {
+			changed = append(changed, Field{Name: name, Line: f.Line, Value: value})
+			value = nil
+		}
+	}
+	if value != nil {
+		changed = append(changed, Field{Name: name, Value: value})
+	}
+	n.Value = changed
+}
+
+// Read returns the one document of a file, or of standard input if the name is -.
+// The errors do not name the file.
+func Read(name string) (*Node, error) { return one(ReadAll(name)) }
+
+// ReadAll returns the documents of a file or of standard input, at least one.
+func ReadAll(name string) ([]*Node, error) {
+	text, err := ReadText(name)
 	var failure *fs.PathError
 	switch {
 	case errors.As(err, &failure):
 		return nil, failure.Err
 	case err != nil:
 		return nil, err
-	case len(text) > largest:
-		return nil, fmt.Errorf("larger than %d bytes", largest)
 	}
-	return Parse(text)
+	return ParseAll(text)
 }
 
-func readText(name string) ([]byte, error) {
+// ReadText returns the bytes of a file or of standard input, unless it is larger
+// than any document may be.
+func ReadText(name string) ([]byte, error) {
 	file := os.Stdin
 	if name != "-" {
 		var err error
@@ -46,124 +109,60 @@ func readText(name string) ([]byte, error) {
 		}
 		defer file.Close()
 	}
-	return io.ReadAll(io.LimitReader(file, largest+1))
+	text, err := io.ReadAll(io.LimitReader(file, largest+1))
+	if err == nil && len(text) > largest {
+		err = fmt.Errorf("larger than %d bytes", largest)
+	}
+	return text, err
 }
 
-// Parse returns the document of a YAML or JSON text as encoding/json has it, with
-// numbers as json.Number. Empty documents of a YAML text do not count. A key that
-// stands twice in an object is an error.
-func Parse(text []byte) (any, error) {
-	documents, err := parseJSON(text)
-	if err != nil {
-		documents, err = parseYAML(text) // even if it was meant as JSON: the error names the line
-	}
+// Parse returns the one document of a YAML or JSON text.
+func Parse(text []byte) (*Node, error) { return one(ParseAll(text)) }
+
+func one(documents []*Node, err error) (*Node, error) {
 	switch {
 	case err != nil:
-		// Several of these errors stand below each other, behind one that says so.
-		reason := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "yaml: unmarshal errors:\n  ", ""), "\n ", ",")
-		return nil, fmt.Errorf("not a YAML or JSON document: %s", strings.TrimPrefix(reason, "yaml: "))
-	case len(documents) == 0:
-		return nil, ErrEmpty
+		return nil, err
 	case len(documents) > 1:
 		return nil, fmt.Errorf("%d documents, must be one", len(documents))
 	}
 	return documents[0], nil
 }
 
-// parseJSON returns the values of a JSON text.
-func parseJSON(text []byte) (documents []any, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // as it is written: the type of the field decides
-	for {
-		var document any
-		switch err := decoder.Decode(&document); {
-		case errors.Is(err, io.EOF):
-			return documents, unique(json.NewDecoder(bytes.NewReader(text)), len(documents))
-		case err != nil:
-			return nil, err
-		}
-		documents = append(documents, document)
+// ParseAll returns the documents of a YAML or JSON text, at least one. Empty
+// documents of a YAML text do not count.
+func ParseAll(text []byte) ([]*Node, error) {
+	if at := invalidUTF8(text); at >= 0 {
+		return nil, fmt.Errorf("not a YAML or JSON document: line %d: not UTF-8", 1+bytes.Count(text[:at], []byte("\n")))
 	}
-}
-
-// unique reads n values, which are known to be well formed, and reports a key that
-// stands twice in an object.
-func unique(decoder *json.Decoder, n int) error {
-	for range n {
-		token, _ := decoder.Token()
-		open, nested := token.(json.Delim)
-		if !nested {
-			continue
-		}
-		keys := make(map[json.Token]bool)
-		for decoder.More() {
-			if open == '{' {
-				key, _ := decoder.Token()
-				if keys[key] {
-					return fmt.Errorf("key %q already set in map", key)
-				}
-				keys[key] = true
-			}
-			if err := unique(decoder, 1); err != nil {
-				return err
-			}
-		}
-		_, _ = decoder.Token() // the end of the object or list
+	var documents []*Node
+	err := errNotJSON
+	if begin := bytes.TrimLeft(text, " \t\r\n"); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
+		documents, err = parseJSON(text)
 	}
-	return nil
-}
-
-// parseYAML returns the documents of a YAML stream, without empty ones.
-func parseYAML(text []byte) (documents []any, err error) {
-	for _, part := range splitDocuments(text) {
-		converted, err := yaml.YAMLToJSONStrict(part.text)
-		if err != nil {
-			// Once more, as far down as in the stream: the error names the line.
-			_, err = yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), part.line), part.text...))
-			return nil, err
-		}
-		document, err := parseJSON(converted)
-		if err != nil {
-			return nil, err
-		}
-		if document[0] != nil {
-			documents = append(documents, document[0])
-		}
+	if err != nil {
+		documents, err = parseYAML(text) // even if it was meant as JSON: the error names the line
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("not a YAML or JSON document: %w", err)
+	case len(documents) == 0:
+		return nil, ErrEmpty
 	}
 	return documents, nil
 }
 
-// part is a document of a YAML stream and how many lines stand before it.
-type part struct {
-	text []byte
-	line int
-}
-
-// splitDocuments cuts a YAML stream at the lines that begin (---) and end (...)
-// documents, since the YAML library reads only the first one.
-func splitDocuments(text []byte) []part {
-	var parts []part
-	begin, line := 0, 0 // of the present part
-	at, lines := 0, 0
-	cut := func(next int) {
-		parts = append(parts, part{text[begin:at], line})
-		begin, line = next, lines
+// invalidUTF8 returns where text is not UTF-8, -1 if it is. A YAML text can also be
+// UTF-16, and says so with its first two bytes.
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return -1
 	}
-	for content := range bytes.Lines(text) {
-		if isMarker(content, "---") {
-			cut(at)
+	for at := 0; ; {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at
 		}
-		lines++
-		if isMarker(content, "...") {
-			cut(at + len(content))
-		}
-		at += len(content)
+		at += size
 	}
-	cut(len(text))
-	return parts
-}
-
-func isMarker(line []byte, marker string) bool {
-	rest, ok := bytes.CutPrefix(line, []byte(marker))
-	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }

@@ -5,35 +5,85 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// What counts as one document, and what it holds.
-func TestParse(t *testing.T) {
+// plain is a document as encoding/json has it.
+func plain(n *Node) any {
+	switch value := n.Value.(type) {
+	case Object:
+		object := make(map[string]any)
+		for _, f := range value {
+			object[f.Name] = plain(f.Value)
+		}
+		return object
+	case []*Node:
+		list := make([]any, len(value))
+		for i, element := range value {
+			list[i] = plain(element)
+		}
+		return list
+	default:
+		return value
+	}
+}
+
+// bomb is a text of a few lines whose aliases stand for 10^levels values.
+func bomb(levels int) string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 x\n")
+	for i := 1; i <= levels; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+	}
+	return b.String()
+}
+
+func TestParseHoldsWhatKubectlReads(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want, err string }{
 		"plain":              {"a: 1\nb: [x, null]\n", `{"a":1,"b":["x",null]}`, ""},
 		"byte order mark":    {"\ufeffa: 1\n", `{"a":1}`, ""},
+		"UTF-16":             {"\xff\xfea\x00:\x00 \x001\x00\n\x00", `{"a":1}`, ""},
 		"line ends of DOS":   {"a: 1\r\nb: 2\r\n", `{"a":1,"b":2}`, ""},
 		"markers":            {"# comment\n---\na: 1\n---\n# nothing\n---\n", `{"a":1}`, ""},
 		"marker with text":   {"--- # the document\na: 1\n", `{"a":1}`, ""},
 		"end marker":         {"a: 1\n...\n", `{"a":1}`, ""},
 		"JSON":               {`{"a": [1, {"b": "x"}], "b": 1e400}`, `{"a":[1,{"b":"x"}],"b":1e400}`, ""},
 		"JSON with tabs":     {"{\n\t\"a\": 12345678901234567890\n}\n", `{"a":12345678901234567890}`, ""},
+		"JSON escapes":       {`{"a\u0062": "\ud83d\ude00\/"}`, `{"ab":"😀/"}`, ""},
 		"flow with comment":  {"{a: 1} # YAML", `{"a":1}`, ""},
 		"dashes in a value":  {`a: "--- no marker"`, `{"a":"--- no marker"}`, ""},
 		"dashes in a string": {"a: |\n  ---\n", `{"a":"---\n"}`, ""},
-		"null":               {"null", "null", ""},
+		"words of YAML 1.1":  {"[yes, off, 'no', N, !!str on, true]", `[true,false,"no",false,"on",true]`, ""},
+		"numbers of YAML":    {"[0644, 0x10, 1_000, 1e3, +1.50, 0b11, 18446744073709551615]", `[420,16,1000,1000,1.5,3,18446744073709551615]`, ""},
+		"times are texts":    {"2001-12-14", `"2001-12-14"`, ""},
+		"bytes":              {"!!binary aGk=", `"hi"`, ""},
+		"a tag of one's own": {"!mine 3", `"3"`, ""},
+		"anchors":            {"a: &a {x: 1}\nb: *a\n", `{"a":{"x":1},"b":{"x":1}}`, ""},
+		"merged":             {"a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [*a, {x: 4, z: 5}]}\n", `{"a":{"x":1,"y":2},"b":{"x":1,"y":3},"c":{"x":1,"y":2,"z":5}}`, ""},
+		"numbers as names":   {"{1: a, no: b}", `{"1":"a","no":"b"}`, ""},
+		"the last of a name": {"{a: 1, a: 2}", `{"a":2}`, ""},
 		"two":                {"a: 1\n---\na: 2\n", "", "2 documents, must be one"},
 		"two JSON values":    {"{} {}", "", "2 documents, must be one"},
 		"text behind":        {"a: 1\n...\nmore", "", "2 documents, must be one"},
 		"nothing":            {" \n\n", "", ErrEmpty.Error()},
+		"null":               {"null", "", ErrEmpty.Error()},
 		"line numbers":       {"# a\n---\n# b\n---\na: 1\n b: 2\n", "", "not a YAML or JSON document: line 6: mapping values are not allowed in this context"},
-		"keys twice":         {"a: {b: 1,\n b: 2}\nc: 1\nc: 2\n", "", `not a YAML or JSON document: line 2: key "b" already set in map, line 4: key "c" already set in map`},
-		"JSON key twice":     {"[{\"a\": {}, \"b\": 1,\n\"b\": 2}]", "", `not a YAML or JSON document: line 2: key "b" already set in map`},
-		"unfinished JSON":    {`{"a": [`, "", "not a YAML or JSON document: line 1: did not find expected node content"},
-		"many aliases":       {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n", "", "not a YAML or JSON document: document contains excessive aliasing"},
+		"unfinished JSON":    {`{"a": [`, "", "not a YAML or JSON document: line 2: did not find expected node content"},
+		"no number in JSON":  {"a:\n- .inf", "", "not a YAML or JSON document: line 2: .inf is not a number in JSON"},
+		"no integer":         {"a: !!int x", "", "not a YAML or JSON document: line 1: x is not of the type !!int"},
+		"a list as a name":   {"a: 1\n[b]: 2", "", "not a YAML or JSON document: line 2: the name of a field must be a text"},
+		"bytes of no text":   {"a: !!binary 0000", "", "not a YAML or JSON document: line 1: bytes that are not UTF-8 are no text in JSON"},
+		"a text merged":      {"a: 1\n<<: b", "", "not a YAML or JSON document: line 2: only an object can be merged"},
+		"not UTF-8":          {"a: 1\nb: \xff", "", "not a YAML or JSON document: line 2: not UTF-8"},
+		"JSON not in UTF-8":  {"{\"a\":\n\"\xff\"}", "", "not a YAML or JSON document: line 2: not UTF-8"},
+		"many aliases":       {bomb(9), "", "not a YAML or JSON document: line 2: aliases stand for more than 100000 values"},
+		"an endless alias":   {"a: &a [*a]", "", "not a YAML or JSON document: line 1: too many objects and lists in one another"},
+		"a deep list":        {strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "", "not a YAML or JSON document: line 1: too many objects and lists in one another"},
+		"a deeper list":      {strings.Repeat("[", 100_000), "", "not a YAML or JSON document: line 1: exceeded max depth of 10000"},
 	} {
 		found, err := Parse([]byte(tt.text))
 		got := ""
@@ -43,76 +93,196 @@ func TestParse(t *testing.T) {
 		if got != tt.err {
 			t.Errorf("%s: error %q, want %q", name, got, tt.err)
 		}
-		if text, _ := json.Marshal(found); err == nil && string(text) != tt.want {
+		if err != nil {
+			continue
+		}
+		if text, _ := json.Marshal(plain(found)); string(text) != tt.want {
 			t.Errorf("%s: %s, want %s", name, text, tt.want)
 		}
 	}
 }
 
-func TestRead(t *testing.T) {
+// TestHostileTextStaysSmall: the memory for a text is bounded by its length,
+// whatever it holds.
+func TestHostileTextStaysSmall(t *testing.T) {
+	fill := func(text string) string { return strings.Repeat(text, largest/len(text)) }
+	for name, text := range map[string]string{
+		"aliases":  bomb(40),
+		"one line": `a: "` + fill("x"),
+		"texts":    "[" + fill("x,") + "]",
+		"merges":   "a: &a {b: c}\nd:\n" + fill("- <<: *a\n"),
+		"deep":     fill("{a: "),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseAll([]byte(text))
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 4<<30 {
+			t.Errorf("%s: allocated %d MiB (%v)", name, used>>20, err)
+		}
+	}
+}
+
+func TestReadIsBounded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large")
+	write := func(size int64) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("#"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, size); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(file, []byte(strings.Repeat("#", largest)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Read(file); err != ErrEmpty {
 		t.Errorf("%d bytes: %v", largest, err)
 	}
-	if err := os.WriteFile(file, []byte(strings.Repeat("#", largest+1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(file); err == nil || err.Error() != "larger than 3145728 bytes" {
-		t.Errorf("one byte more: %v", err)
+	for _, size := range []int64{largest + 1, 300 << 20} {
+		write(size)
+		if _, err := Read(file); err == nil || err.Error() != "larger than 3145728 bytes" {
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 	if _, err := Read(file + "/missing"); err == nil || err.Error() != "not a directory" {
 		t.Errorf("no such file: %v", err)
 	}
 }
 
-// Every value of a wrong type is told with its path; what fits is stored.
-func TestFit(t *testing.T) {
-	type part struct {
-		Name  string   `json:"name"`
-		Share *float64 `json:"share"`
-	}
-	type whole struct {
-		part
-		Count *int32            `json:"count"`
-		Wait  Duration          `json:"wait"`
-		At    time.Time         `json:"at"`
-		Live  bool              `json:"live"`
-		Parts []part            `json:"parts"`
-		Names map[string]string `json:"names"`
-	}
-	for _, tt := range []struct{ text, stored, said string }{
+type part struct {
+	Name  string   `json:"name"`
+	Share *float64 `json:"share"`
+}
+
+type whole struct {
+	part
+	Count *int32            `json:"count"`
+	Wait  Duration          `json:"wait"`
+	At    time.Time         `json:"at"`
+	Live  bool              `json:"live"`
+	Parts []part            `json:"parts"`
+	Names map[string]string `json:"names"`
+}
+
+// Every value that does not fit is told with its path and line; what fits is
+// stored.
+func TestFitFindsEveryMistake(t *testing.T) {
+	for _, tt := range []struct {
+		text, fitted string
+		said         []string
+	}{
 		{`{name: x, share: 1.5, count: 3, wait: 4s, at: "2006-01-02T15:04:05Z", live: true, parts: [{name: a}], names: {k: v}}`,
-			`{"name":"x","share":1.5,"count":3,"wait":4000000000,"at":"2006-01-02T15:04:05Z","live":true,"parts":[{"name":"a","share":null}],"names":{"k":"v"}}`, ""},
-		{`{Name: n, other: {a: 1}, name: null, parts: [{x: 1}]}`,
-			`{"name":"","share":null,"count":null,"wait":0,"at":"0001-01-01T00:00:00Z","live":false,"parts":[{"name":"","share":null}],"names":null}`,
-			`[] [Name other parts[0].x]`},
+			`{"at":"2006-01-02T15:04:05Z","count":3,"live":true,"name":"x","names":{"k":"v"},"parts":[{"name":"a"}],"share":1.5,"wait":"4s"}`, nil},
+		{"Name: n\nother: {a: 1}\nname: null\nparts:\n- shares: 1\n", `{"name":null,"parts":[{}]}`,
+			[]string{"line 1: Name: unknown field: did you mean name?", "line 2: other: unknown field", "line 5: parts[0].shares: unknown field: did you mean share?"}},
+		{"name: a\nnames: {k: v,\n  k: w}\nname: b\nname: c\n", `{"name":"c","names":{"k":"w"}}`,
+			[]string{"line 3: names[k]: given again, after line 2", "line 5: name: given again, after line 1"}},
 		{`{name: 1, share: x, count: 9999999999, wait: 4, at: noon, live: 1, parts: [3, null, {name: "a\0b"}], names: {a: {}}}`,
-			`{"name":"","share":null,"count":null,"wait":0,"at":"0001-01-01T00:00:00Z","live":false,"parts":[{"name":"","share":null},{"name":"","share":null},{"name":"","share":null}],"names":{"a":""}}`,
-			`[at: is "noon", must be a time such as 2006-01-02T15:04:05Z count: is 9999999999, must be an integer of 32 bits live: is 1, must be true or false name: is 1, must be a string: put it in quotes ` +
-				`names[a]: must be a string, not an object parts[0]: is 3, must be an object parts[1]: must be a value, not null ` +
-				`parts[2].name: must not have a NUL character share: is "x", must be a number wait: is 4, must be a duration such as 4s] []`},
-		{`[]`, `{"name":"","share":null,"count":null,"wait":0,"at":"0001-01-01T00:00:00Z","live":false,"parts":null,"names":null}`, `[must be an object, not a list] []`},
+			`{"at":null,"count":null,"live":null,"name":null,"names":{"a":null},"parts":[null,null,{"name":null}],"share":null,"wait":null}`,
+			[]string{
+				"line 1: name: is 1, must be a string: put it in quotes",
+				`line 1: share: is "x", must be a number`,
+				"line 1: count: is 9999999999, must be an integer of 32 bits",
+				"line 1: wait: is 4, must be a duration such as 4s",
+				`line 1: at: is "noon", must be a time such as 2006-01-02T15:04:05Z`,
+				"line 1: live: is 1, must be true or false",
+				"line 1: parts[0]: is 3, must be an object",
+				"line 1: parts[1]: must be a value, not null",
+				"line 1: parts[2].name: must not have a NUL character",
+				"line 1: names[a]: must be a string, not an object",
+			}},
+		{`[]`, `null`, []string{"line 1: must be an object, not a list"}},
 	} {
 		found, err := Parse([]byte(tt.text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var into whole
-		mistakes, unknown, err := Fit(found, &into)
-		if err != nil {
-			t.Errorf("%s: %v", tt.text, err)
+		fitted, mistakes := Fit(found, TypeFor[whole]())
+		var said []string
+		for _, m := range mistakes {
+			said = append(said, m.String())
 		}
-		said := ""
-		if len(mistakes)+len(unknown) > 0 {
-			said = fmt.Sprint(mistakes, unknown)
+		text, _ := json.Marshal(fitted)
+		if !slices.Equal(said, tt.said) || string(text) != tt.fitted {
+			t.Errorf("%s:\nsaid   %q\nwant   %q\nfitted %s\nwant   %s", tt.text, said, tt.said, text, tt.fitted)
 		}
-		stored, _ := json.Marshal(into)
-		if said != tt.said || string(stored) != tt.stored {
-			t.Errorf("%s:\nsaid   %s\nwant   %s\nstored %s\nwant   %s", tt.text, said, tt.said, stored, tt.stored)
+		if json.Unmarshal(text, new(whole)) != nil {
+			t.Errorf("%s: %s does not fit", tt.text, text)
 		}
+	}
+}
+
+func TestTypesOfATable(t *testing.T) {
+	types, err := ParseTypes("# comment\nA\n\tb []B\n\tsize quantity\n\tport intstr\n\traw any\nB\n\ta A\n\tlabels map[string]string\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Parse([]byte("b: [{a: {b: [{labels: {x: 1}}]}, c: 1}]\nsize: 2Gi\nport: []\nraw: {x: [1]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, mistakes := Fit(found, types["A"])
+	if got, want := fmt.Sprint(mistakes), "[line 1: b[0].a.b[0].labels[x]: is 1, must be a string: put it in quotes line 1: b[0].c: unknown field line 3: port: must be an integer or a string, not a list]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if types["A"].Field("b", "a", "b") == nil || types["A"].Field("b", "x") != nil {
+		t.Error("Field does not find what is there, and only that")
+	}
+	if _, mistakes := Fit(found, types["A"].Without("raw")); len(mistakes) != 4 {
+		t.Errorf("without a field: %v", mistakes)
+	}
+	if _, err := ParseTypes("A\n\tb B\n"); err == nil {
+		t.Error("a type that is nowhere")
+	}
+}
+
+func TestSuggestionsAreNear(t *testing.T) {
+	known := make(map[string]*Type)
+	for _, name := range []string{"parallelism", "completions", "completionMode", "restartPolicy", "env", "args"} {
+		known[name] = nil
+	}
+	for name, want := range map[string]string{
+		"paralelism": "parallelism", "Parallelism": "parallelism", "restartpolicy": "restartPolicy", "completion": "completions",
+		"compeltionMode": "completionMode", "arg": "args", "agrs": "args", "envs": "env", "image": "", "e": "", "": "", strings.Repeat("x", 1<<20): "",
+	} {
+		got := suggestion(name, known)
+		if want != "" {
+			want = ": did you mean " + want + "?"
+		}
+		if got != want {
+			t.Errorf("%.20q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestLineOfFindsTheInnermost(t *testing.T) {
+	n, err := Parse([]byte("# comment\na:\n  b:\n  - c: 1\n    d: 2\n  e.f:\n    g: 3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"": 2, "a": 2, "a.b": 3, "a.b[0]": 4, "a.b[0].d": 5, "a.b[0].missing": 4, "a.b[7]": 3, "a.e.f.g": 7, "a[e.f].g": 7, "x": 2} {
+		if got := n.LineOf(path); got != want {
+			t.Errorf("%s: line %d, want %d", path, got, want)
+		}
+	}
+}
+
+func TestSetKeepsTheOtherFields(t *testing.T) {
+	n, err := Parse([]byte("{a: 1, b: 2}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Set("a", &Node{Value: "x"})
+	n.Set("b", nil)
+	n.Set("c", &Node{Value: "y"})
+	n.Set("d", nil)
+	if text, _ := json.Marshal(plain(n)); string(text) != `{"a":"x","c":"y"}` {
+		t.Errorf("%s", text)
+	}
+	if n.Field("a").Text() != "x" || n.Field("b") != nil || n.Field("b").Text() != "" || n.Field("a").Field("z") != nil {
+		t.Error("Field and Text")
 	}
 }
 
@@ -125,4 +295,35 @@ func TestCovers(t *testing.T) {
 	if !(Mistake{}).Covers("a") {
 		t.Error("the whole does not cover a part")
 	}
+}
+
+// FuzzParse: any text is a number of documents or an error, and is read again as
+// the same once it is written as JSON.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"a: &a [1, yes]\nb: {<<: {c: *a}}\n--- 3", `{"a": [1e3, "x"]}`, bomb(3), "? [a]\n: b", "!!binary x", "a: |\n  x\n...\n", "&a [*a]", "%YAML 1.2\n---\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		documents, err := ParseAll(text)
+		if err != nil {
+			if len(documents) > 0 {
+				t.Error("documents beside an error")
+			}
+			return
+		}
+		for _, one := range documents {
+			_, _ = Fit(one, TypeFor[whole]())
+			written, err := json.Marshal(plain(one))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := parseJSON(written)
+			if err != nil {
+				t.Fatalf("%s: %v", written, err)
+			}
+			if rewritten, _ := json.Marshal(plain(again[0])); string(rewritten) != string(written) {
+				t.Errorf("%s became %s", written, rewritten)
+			}
+		}
+	})
 }

@@ -1,25 +1,25 @@
 package document
 
 import (
-	"encoding"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Mistake is what is wrong with the value at a path.
 type Mistake struct {
 	Path   string // as commands[0].name; "": the whole document
+	Line   int    // 0: unknown
 	Value  any    // nil where it says nothing
 	Detail string
+	// Strict says that only strict validation minds: a field is not known, or is
+	// there more than once.
+	Strict bool
 }
 
+// String returns the mistake as one line. What of it came from the document may
+// hold control characters.
 func (m Mistake) String() string {
 	text := m.Detail
 	if s, ok := m.Value.(string); ok {
@@ -29,6 +29,9 @@ func (m Mistake) String() string {
 	}
 	if m.Path != "" {
 		text = m.Path + ": " + text
+	}
+	if m.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", m.Line, text)
 	}
 	return text
 }
@@ -40,187 +43,122 @@ func (m Mistake) Covers(path string) bool {
 	return ok && (rest == "" || m.Path == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Duration is a duration that is written as 4s.
-type Duration time.Duration
-
-// UnmarshalText reads what time.ParseDuration does.
-func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = Duration(parsed)
-	return err
-}
-
-// Fit stores a document of Parse in the struct that into points to, as far as it
-// fits. Unlike encoding/json it finds every value of a wrong type, not only the
-// first, with its path down to the element of a list, and matches names to the
-// letter, as Kubernetes does. It returns those mistakes and the paths of the fields
-// that the struct does not have, which are left out. null is like an absent field.
-func Fit(document, into any) (mistakes []Mistake, unknown []string, err error) {
+// Fit returns the part of a document that fits a type, as encoding/json has it, and
+// everything that does not fit, in the order of the text: values of wrong types,
+// fields that are not known and fields that are there more than once. Names are
+// matched to the letter, as Kubernetes does. null is like an absent field.
+func Fit(n *Node, t *Type) (fitted any, found []Mistake) {
 	var f fitter
-	fitted, err := json.Marshal(f.fit(document, reflect.TypeOf(into).Elem(), ""))
-	if err == nil {
-		err = json.Unmarshal(fitted, into)
-	}
-	return f.mistakes, f.unknown, err
+	fitted = f.fit(n, t, "")
+	slices.SortStableFunc(f.mistakes, func(a, b Mistake) int { return a.Line - b.Line })
+	return fitted, f.mistakes
 }
 
-type fitter struct {
-	mistakes []Mistake
-	unknown  []string
-}
+type fitter struct{ mistakes []Mistake }
 
-var (
-	timeType     = reflect.TypeFor[time.Time]()
-	durationType = reflect.TypeFor[Duration]()
-)
+func (f *fitter) add(m Mistake) { f.mistakes = append(f.mistakes, m) }
 
-// fit returns the part of v that a t can hold.
-func (f *fitter) fit(v any, t reflect.Type, path string) any {
-	if v == nil {
+// fit returns the part of n that a t can hold.
+func (f *fitter) fit(n *Node, t *Type, path string) any {
+	if n.Value == nil {
 		return nil // like an absent field
 	}
 	switch {
-	case t == timeType:
-		return f.fitText(v, new(time.Time), "a time such as 2006-01-02T15:04:05Z", path)
-	case t == durationType:
-		return f.fitText(v, new(Duration), "a duration such as 4s", path)
-	case t.Kind() == reflect.Pointer:
-		return f.fit(v, t.Elem(), path)
+	case t.fields != nil:
+		return f.fitObject(n, t, path)
+	case t.list:
+		return f.fitList(n, t, path)
+	case t.elem != nil:
+		return f.fitMap(n, t, path)
 	}
-	switch t.Kind() {
-	case reflect.Struct:
-		return f.fitStruct(v, t, path)
-	case reflect.Slice:
-		return f.fitSlice(v, t, path)
-	case reflect.Map:
-		return f.fitMap(v, t, path)
-	case reflect.String:
-		s, ok := v.(string)
-		if !ok {
-			return f.wrong(v, "a string", path)
-		}
-		if strings.ContainsRune(s, 0) { // no program can be given one
-			f.mistakes = append(f.mistakes, Mistake{Path: path, Detail: "must not have a NUL character"})
-			return nil
-		}
-	case reflect.Bool:
-		if _, ok := v.(bool); !ok {
-			return f.wrong(v, "true or false", path)
-		}
-	case reflect.Int32, reflect.Int64:
-		n, ok := v.(json.Number)
-		if !ok {
-			return f.wrong(v, "an integer", path)
-		}
-		if _, err := strconv.ParseInt(n.String(), 10, t.Bits()); errors.Is(err, strconv.ErrRange) {
-			return f.wrong(v, fmt.Sprintf("an integer of %d bits", t.Bits()), path)
-		} else if err != nil {
-			return f.wrong(v, "an integer", path)
-		}
-	case reflect.Float64:
-		n, ok := v.(json.Number)
-		if !ok {
-			return f.wrong(v, "a number", path)
-		}
-		if _, err := n.Float64(); err != nil {
-			return f.wrong(v, "a number of 64 bits", path)
-		}
-	default:
-		panic("document: a document cannot hold a " + t.String())
+	if want := t.fits(n.Value); want != "" {
+		return f.wrong(n, want, path)
 	}
-	return v
+	if s, ok := n.Value.(string); ok && strings.ContainsRune(s, 0) { // no program can be given one
+		f.add(Mistake{Path: path, Line: n.Line, Detail: "must not have a NUL character"})
+		return nil
+	}
+	if t == simple["any"] {
+		return nil // nobody looks at it
+	}
+	return n.Value
 }
 
-func (f *fitter) fitText(v any, into encoding.TextUnmarshaler, want, path string) any {
-	if s, ok := v.(string); ok && into.UnmarshalText([]byte(s)) == nil {
-		return v
-	}
-	return f.wrong(v, want, path)
-}
-
-func (f *fitter) fitStruct(v any, t reflect.Type, path string) any {
-	object, ok := v.(map[string]any)
+func (f *fitter) fitObject(n *Node, t *Type, path string) any {
+	object, ok := n.Value.(Object)
 	if !ok {
-		return f.wrong(v, "an object", path)
+		return f.wrong(n, t.want, path)
 	}
-	known := jsonFields(t)
 	fitted := make(map[string]any, len(object))
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		at := join(path, name)
-		if field, ok := known[name]; ok {
-			fitted[name] = f.fit(object[name], field, at)
-		} else {
-			f.unknown = append(f.unknown, at)
+	for _, field := range object {
+		at := join(path, field.Name)
+		of, known := t.fields[field.Name]
+		if !known {
+			f.add(Mistake{Path: at, Line: field.Line, Detail: "unknown field" + suggestion(field.Name, t.fields), Strict: true})
+			continue
 		}
+		f.again(field, at)
+		fitted[field.Name] = f.fit(field.Value, of, at)
 	}
 	return fitted
 }
 
-func (f *fitter) fitSlice(v any, t reflect.Type, path string) any {
-	list, ok := v.([]any)
+func (f *fitter) fitList(n *Node, t *Type, path string) any {
+	list, ok := n.Value.([]*Node)
 	if !ok {
-		return f.wrong(v, "a list", path)
+		return f.wrong(n, t.want, path)
 	}
 	fitted := make([]any, len(list))
 	for i, element := range list {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		if element == nil {
+		if element.Value == nil {
 			f.wrong(element, "a value", at)
 			continue
 		}
-		fitted[i] = f.fit(element, t.Elem(), at)
+		fitted[i] = f.fit(element, t.elem, at)
 	}
 	return fitted
 }
 
-func (f *fitter) fitMap(v any, t reflect.Type, path string) any {
-	object, ok := v.(map[string]any)
+func (f *fitter) fitMap(n *Node, t *Type, path string) any {
+	object, ok := n.Value.(Object)
 	if !ok {
-		return f.wrong(v, "an object", path)
+		return f.wrong(n, t.want, path)
 	}
 	fitted := make(map[string]any, len(object))
-	for _, key := range slices.Sorted(maps.Keys(object)) {
-		fitted[key] = f.fit(object[key], t.Elem(), fmt.Sprintf("%s[%s]", path, key))
+	for _, field := range object {
+		at := fmt.Sprintf("%s[%s]", path, field.Name)
+		f.again(field, at)
+		fitted[field.Name] = f.fit(field.Value, t.elem, at)
 	}
 	return fitted
+}
+
+// again reports a field that is there more than once.
+func (f *fitter) again(field Field, path string) {
+	if field.First != 0 {
+		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("given again, after line %d", field.First), Strict: true})
+	}
 }
 
 // wrong reports a value of a wrong type.
-func (f *fitter) wrong(v any, want, path string) any {
-	detail := "must be " + want
-	var value any
-	switch v := v.(type) {
+func (f *fitter) wrong(n *Node, want, path string) any {
+	m := Mistake{Path: path, Line: n.Line, Detail: "must be " + want}
+	switch v := n.Value.(type) {
 	case nil:
-		detail += ", not null"
-	case map[string]any:
-		detail += ", not an object"
-	case []any:
-		detail += ", not a list"
+		m.Detail += ", not null"
+	case Object:
+		m.Detail += ", not an object"
+	case []*Node:
+		m.Detail += ", not a list"
 	default:
-		value = v
+		m.Value = v
 		if want == "a string" {
-			detail += ": put it in quotes"
+			m.Detail += ": put it in quotes"
 		}
 	}
-	f.mistakes = append(f.mistakes, Mistake{path, value, detail})
+	f.add(m)
 	return nil
-}
-
-// jsonFields maps the JSON names of a struct's fields, those of structs embedded
-// without a name included, to their types.
-func jsonFields(t reflect.Type) map[string]reflect.Type {
-	fields := make(map[string]reflect.Type, t.NumField())
-	for i := range t.NumField() {
-		field := t.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case name != "":
-			fields[name] = field.Type
-		case field.Anonymous:
-			maps.Copy(fields, jsonFields(field.Type))
-		}
-	}
-	return fields
 }
 
 func join(path, name string) string {
@@ -228,4 +166,39 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
+}
+
+// LineOf returns the line of the value at a path as Fit writes it, or of the
+// innermost value around it that is from a text. That of a field is its name's.
+func (n *Node) LineOf(path string) int {
+	line := n.Line
+	for n != nil {
+		var at int
+		if n, at, path = n.step(path); at > 0 {
+			line = at
+		}
+	}
+	return line
+}
+
+// step returns the part of n that the path begins with, its line, and the path
+// from there; nil if there is none.
+func (n *Node) step(path string) (part *Node, line int, rest string) {
+	switch value := n.Value.(type) {
+	case Object:
+		for _, f := range value {
+			if rest, ok := strings.CutPrefix(path, "["+f.Name+"]"); ok {
+				return f.Value, f.Line, strings.TrimPrefix(rest, ".")
+			}
+			if rest, ok := strings.CutPrefix(path, f.Name); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				return f.Value, f.Line, strings.TrimPrefix(rest, ".")
+			}
+		}
+	case []*Node:
+		index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(value) {
+			return value[i], value[i].Line, strings.TrimPrefix(rest, ".")
+		}
+	}
+	return nil, 0, ""
 }

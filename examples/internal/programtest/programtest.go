@@ -51,6 +51,8 @@ type Program struct {
 	t        testing.TB
 	mark     string
 	ended    chan struct{}
+
+	terminals []*terminal
 }
 
 // New returns the program with these arguments, to be started.
@@ -77,8 +79,14 @@ func (p *Program) Start() {
 	if err := p.Cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
+	for _, t := range p.terminals {
+		t.started()
+	}
 	go func() {
 		_ = p.Cmd.Wait()
+		for _, t := range p.terminals {
+			t.ended()
+		}
 		close(p.ended)
 	}()
 	p.t.Cleanup(func() {
@@ -139,13 +147,29 @@ func (p *Program) Done(code int) {
 // Eventually waits until something is so.
 func (p *Program) Eventually(what string, ok func() bool) {
 	p.t.Helper()
+	if !becomes(ok) {
+		_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do
+		<-p.ended
+		p.t.Fatalf("never: %s", what)
+	}
+}
+
+// Eventually waits until something is so.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	if !becomes(ok) {
+		t.Fatalf("never: %s", what)
+	}
+}
+
+// becomes reports whether something becomes so within Patience.
+func becomes(ok func() bool) bool {
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do
-			<-p.ended
-			p.t.Fatalf("never: %s", what)
+			return false
 		}
 	}
+	return true
 }
 
 // Processes returns all that the program has brought forth and that is still
@@ -170,6 +194,24 @@ func (p *Program) Processes() map[int]string {
 func (p *Program) Running(n int) {
 	p.t.Helper()
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
+}
+
+// FullDisk runs the program with its standard output on a disk that is full, which
+// it must tell, and end with that exit code.
+func FullDisk(t testing.TB, code int, args ...string) {
+	t.Helper()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("needs /dev/full: %v", err)
+	}
+	defer full.Close()
+	p := New(t, args...)
+	p.Stdout = full
+	p.Start()
+	p.Done(code)
+	if told := p.Err.String(); !strings.Contains(told, "no space left on device") {
+		t.Errorf("%q: told\n%s", args, told)
+	}
 }
 
 // Buffer is what a program has written. It can be read while it is written.

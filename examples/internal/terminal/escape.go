@@ -1,9 +1,11 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,6 +18,39 @@ func Escape(text string) string { return escape(text, false) }
 // EscapeKeepingColours is Escape but for sequences that only set colours and other
 // attributes of characters, such as ESC [ 1 ; 3 1 m.
 func EscapeKeepingColours(text string) string { return escape(text, true) }
+
+// EscapeJSON returns a JSON text of the same meaning that cannot steer a terminal
+// either: encoding/json leaves characters in strings that Escape does not.
+func EscapeJSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, unsafeInJSON) {
+		return text
+	}
+	var safe []byte
+	for _, r := range string(text) {
+		switch first, second := utf16.EncodeRune(r); {
+		case !unsafeInJSON(r):
+			safe = utf8.AppendRune(safe, r)
+		case r > 0xffff:
+			safe = fmt.Appendf(safe, `\u%04x\u%04x`, first, second)
+		default:
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		}
+	}
+	return safe
+}
+
+// unsafeInJSON is unsafeRune but for the line ends between JSON's tokens; in its
+// strings there are none.
+func unsafeInJSON(r rune) bool { return r != '\n' && r != utf8.RuneError && unsafeRune(r) }
+
+// EscapeLines is Escape but for the ends of lines.
+func EscapeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Escape(line)
+	}
+	return strings.Join(lines, "\n")
+}
 
 func escape(text string, colours bool) string {
 	if !strings.ContainsFunc(text, unsafeRune) {

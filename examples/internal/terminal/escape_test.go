@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -37,6 +39,32 @@ func FuzzEscape(f *testing.F) {
 			if r != '\t' && (r < 0x20 || r >= 0x7f && r < 0xa0) {
 				t.Errorf("Escape(%q) = %q has the control character %U", text, got, r)
 			}
+		}
+	})
+}
+
+func TestEscapedLinesStayLines(t *testing.T) {
+	if got := EscapeLines("a\x1b\r\n\nb\n"); got != "a\\x1b\\r\n\nb\n" {
+		t.Errorf("EscapeLines: %q", got)
+	}
+}
+
+// A text in JSON means the same, and has none of the characters that Escape escapes.
+func FuzzEscapedJSONMeansTheSame(f *testing.F) {
+	f.Add("\x1b[31mred\x7f\u009b2J\u202egpj.exe \U000e0041 \ufffd\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "?") // encoding/json replaces what is not
+		written, err := json.MarshalIndent([]string{text}, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		safe := EscapeJSON(written)
+		var read []string
+		if err := json.Unmarshal(safe, &read); err != nil || read[0] != text {
+			t.Errorf("EscapeJSON(%s) = %s: %q, %v", written, safe, read, err)
+		}
+		if EscapeLines(string(safe)) != string(safe) {
+			t.Errorf("EscapeJSON(%s) = %q is not safe to print", written, safe)
 		}
 	})
 }

@@ -1,4 +1,5 @@
-// Package terminal tells what can be done with a program's output.
+// Package terminal says what can be done with a program's output, and makes text
+// fit for it.
 package terminal
 
 import (
@@ -16,3 +17,22 @@ func Live(w io.Writer) bool {
 
 // Colours reports whether w is a terminal whose user wants colours.
 func Colours(w io.Writer) bool { return Live(w) && os.Getenv("NO_COLOR") == "" }
+
+// Colour is the escape sequence of a colour of characters. The zero value is the
+// terminal's own.
+type Colour string
+
+// The colours of what is good, to be watched and bad.
+const (
+	Green  Colour = "\x1b[32m"
+	Yellow Colour = "\x1b[33m"
+	Red    Colour = "\x1b[31m"
+)
+
+// Paint returns text in that colour.
+func (c Colour) Paint(text string) string {
+	if c == "" || text == "" {
+		return text
+	}
+	return string(c) + text + "\x1b[0m"
+}

@@ -1,0 +1,60 @@
+package document
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// suggestion names the field that was meant by an unknown name, as a question
+// behind the error, if there is one like it.
+func suggestion(name string, known map[string]*Type) string {
+	best, least := "", 1+allowed(name)
+	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+		if strings.EqualFold(candidate, name) {
+			best = candidate
+			break
+		}
+		if abs(len(candidate)-len(name)) >= least {
+			continue
+		}
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ": did you mean " + best + "?"
+}
+
+// allowed is how many mistakes of typing a name may have to be taken for another:
+// a third of its letters, at most 4.
+func allowed(name string) int { return min(len(name)/3, 4) }
+
+// distance is how many letters must be changed, added, left out or swapped with
+// the next one to make b of a.
+func distance(a, b string) int {
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, last, row := rows[0], rows[1], rows[2]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		rows = [3][]int{last, row, before}
+	}
+	return rows[1][len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,179 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// mostAliased is how many values the aliases of a text may stand for, so that a
+// short text cannot become a huge document.
+const mostAliased = 100_000
+
+// parseYAML returns the documents of a YAML stream, without empty ones.
+func parseYAML(text []byte) (documents []*Node, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var c yamlConverter
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+		document, err := c.node(&root, 0)
+		if err != nil {
+			return nil, err
+		}
+		if document.Value != nil {
+			documents = append(documents, document)
+		}
+	}
+}
+
+// yamlConverter makes a Node of what the YAML library has read.
+type yamlConverter struct {
+	aliases int // in which the present value stands
+	aliased int // values that aliases stood for
+}
+
+// node converts a value that stands in depth others.
+func (c *yamlConverter) node(from *yaml.Node, depth int) (*Node, error) {
+	if depth > deepest {
+		return nil, at(from, "%w", errDeep)
+	}
+	if c.aliases > 0 {
+		if c.aliased++; c.aliased > mostAliased {
+			return nil, at(from, "aliases stand for more than %d values", mostAliased)
+		}
+	}
+	n := &Node{Line: from.Line}
+	var err error
+	switch from.Kind {
+	case yaml.DocumentNode:
+		return c.node(from.Content[0], depth)
+	case yaml.AliasNode:
+		c.aliases++
+		defer func() { c.aliases-- }()
+		return c.node(from.Alias, depth+1)
+	case yaml.MappingNode:
+		n.Value, err = c.object(from, depth)
+	case yaml.SequenceNode:
+		list := make([]*Node, len(from.Content))
+		for i := 0; i < len(list) && err == nil; i++ {
+			list[i], err = c.node(from.Content[i], depth+1)
+		}
+		n.Value = list
+	default:
+		n.Value, err = scalar(from)
+	}
+	return n, err
+}
+
+// object converts a mapping. Fields that are merged into it (<<) come after its own
+// and do not replace them.
+func (c *yamlConverter) object(from *yaml.Node, depth int) (Object, error) {
+	var fields builder
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(from.Content); i += 2 {
+		key, value := from.Content[i], from.Content[i+1]
+		for key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			return nil, at(key, "the name of a field must be a text")
+		case key.ShortTag() == "!!merge":
+			merged = append(merged, value)
+			continue
+		}
+		converted, err := c.node(value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		fields.add(key.Value, key.Line, converted)
+	}
+	for _, value := range merged {
+		if err := c.merge(&fields, value, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return fields.object, nil
+}
+
+// merge adds the fields of a value behind <<, an object or a list of objects, but
+// for those that are there.
+func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error {
+	converted, err := c.node(from, depth)
+	if err != nil {
+		return err
+	}
+	objects, isList := converted.Value.([]*Node)
+	if !isList {
+		objects = []*Node{converted}
+	}
+	for _, one := range objects {
+		object, ok := one.Value.(Object)
+		if !ok {
+			return at(from, "only an object can be merged")
+		}
+		for _, f := range object {
+			if !fields.has(f.Name) {
+				fields.add(f.Name, f.Line, f.Value)
+			}
+		}
+	}
+	return nil
+}
+
+// words are the plain texts that YAML 1.1 reads as true or false. kubectl does too,
+// though YAML 1.2 and the library know only the longest.
+var words = map[string]bool{
+	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
+	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
+}
+
+// scalar returns the value of a text.
+func scalar(from *yaml.Node) (any, error) {
+	if value, ok := words[from.Value]; ok && from.Style == 0 {
+		return value, nil
+	}
+	switch from.ShortTag() {
+	case "!!null":
+		return nil, nil
+	case "!!bool", "!!int", "!!float", "!!binary":
+	default: // a time, too, is a text in JSON
+		return from.Value, nil
+	}
+	var value any
+	if err := from.Decode(&value); err != nil {
+		return nil, at(from, "%s is not of the type %s", from.Value, from.ShortTag())
+	}
+	if text, ok := value.(string); ok {
+		if !utf8.ValidString(text) {
+			return nil, at(from, "bytes that are not UTF-8 are no text in JSON")
+		}
+		return text, nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, at(from, "%s is not a number in JSON", from.Value)
+	}
+	if _, isBool := value.(bool); isBool {
+		return value, nil
+	}
+	return json.Number(text), nil
+}
+
+// at is an error that names the line of a value.
+func at(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
+}

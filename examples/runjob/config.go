@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// config holds the values that variables take from Secrets and ConfigMaps. A key's
+// value comes, first found first, from the lines of -env-file under the name of
+// the variable or of the key; from the object of the manifest's file; and from the
+// environment of this program under the name of the variable. All keys of an
+// object are those of the manifest's file, and the lines of -env-file.
+type config struct {
+	namespace string
+	lines     map[string]string            // of -env-file; nil: there is none
+	objects   map[string]map[string]string // by kind and name
+	machine   func(name string) (string, bool)
+}
+
+func newConfig(namespace string, files envFiles) config {
+	return config{namespace, files.lines, make(map[string]map[string]string), os.LookupEnv}
+}
+
+// configData is what is read of a Secret or ConfigMap.
+type configData struct {
+	Data       map[string]string `json:"data"`
+	StringData map[string]string `json:"stringData"` // of a Secret
+}
+
+// add takes the values of a Secret or ConfigMap.
+func (c *config) add(o object) error {
+	var found configData
+	fitted, wrong := document.Fit(o.node, document.TypeFor[configData]())
+	var all mistakes
+	for _, one := range wrong {
+		if !one.Strict { // such as metadata
+			at := jobpolicy.FieldError{Field: o.String() + ": " + one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
+			all = append(all, mistake{one.Line, at.Error()})
+		}
+	}
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, &found)
+	}
+	if err != nil {
+		return err
+	}
+	values := found.Data
+	if o.kind == "Secret" {
+		values = make(map[string]string)
+		for key, encoded := range found.Data {
+			value, err := base64.StdEncoding.DecodeString(encoded)
+			if err != nil {
+				at := jobpolicy.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: jobpolicy.Invalid, Detail: "must be in base64"}
+				all = append(all, mistake{o.node.LineOf("data." + key), at.Error()})
+			}
+			values[key] = string(value)
+		}
+		maps.Copy(values, found.StringData)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	c.objects[o.kind+" "+o.name()] = values
+	return nil
+}
+
+// environment returns the words of a container's command and the environment of
+// its process. The error is why a kubelet could not create the container.
+func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources containerSources) (argv, env []string, err error) {
+	own := variables(pod)
+	for _, from := range sources.From {
+		values, err := c.all(from)
+		if err != nil {
+			return nil, nil, err
+		}
+		for key, value := range values {
+			own[from.Prefix+key] = value
+		}
+	}
+	for i, v := range container.Env {
+		source, isSourced := sources.Value[i]
+		if !isSourced {
+			own[v.Name] = expand(v.Value, own)
+			continue
+		}
+		value, found, err := c.value(pod, v.Name, source)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found {
+			own[v.Name] = value
+		}
+	}
+	argv, env = resolve(machine, own, container)
+	return argv, env, nil
+}
+
+// value returns the value of a variable, if there is one.
+func (c *config) value(pod *jobpolicy.Pod, variable string, source valueSource) (value string, found bool, err error) {
+	kind, ref := "Secret", source.SecretKeyRef
+	switch {
+	case source.FieldRef != nil:
+		value, found = field(pod, source.FieldRef.FieldPath)
+		return value, found, nil
+	case ref == nil:
+		kind, ref = "ConfigMap", source.ConfigMapKeyRef
+	}
+	if value, found = c.lines[variable]; found {
+		return value, true, nil
+	}
+	if value, found = c.lines[ref.Key]; found {
+		return value, true, nil
+	}
+	object, known := c.objects[kind+" "+ref.Name]
+	if value, found = object[ref.Key]; found {
+		return value, true, nil
+	}
+	if value, found = c.machine(variable); found || ref.Optional {
+		return value, found, nil
+	}
+	missing := fmt.Sprintf("%s %q not found", lower(kind), ref.Name)
+	if known {
+		missing = fmt.Sprintf("couldn't find key %s in %s %s/%s", ref.Key, kind, c.namespace, ref.Name)
+	}
+	return "", false, fmt.Errorf("%s: export %s, or write it or %s into a file for -env-file", missing, variable, ref.Key)
+}
+
+// all returns all values of an object.
+func (c *config) all(from fromSource) (map[string]string, error) {
+	kind, ref := "Secret", from.SecretRef
+	if ref == nil {
+		kind, ref = "ConfigMap", from.ConfigMapRef
+	}
+	object, known := c.objects[kind+" "+ref.Name]
+	if !known && c.lines == nil && !ref.Optional {
+		return nil, fmt.Errorf("%s %q not found: write its keys into a file for -env-file", lower(kind), ref.Name)
+	}
+	all := make(map[string]string, len(object)+len(c.lines))
+	maps.Copy(all, object)
+	maps.Copy(all, c.lines)
+	return all, nil
+}
+
+// lower is a kind as the messages of a kubelet have it.
+func lower(kind string) string {
+	if kind == "Secret" {
+		return "secret"
+	}
+	return "configmap"
+}
+
+// missing returns why containers of the Job could not be created.
+func (m *manifest) missing() (reasons []string) {
+	pod := &m.job.Spec.Template.Spec
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.sources[c.Name]); err != nil {
+			reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
+		}
+	}
+	return reasons
+}

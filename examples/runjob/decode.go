@@ -1,0 +1,187 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// validation is what becomes of fields that are not known or given twice.
+type validation string
+
+const (
+	strictly validation = "strict" // they are mistakes
+	warn     validation = "warn"
+	ignore   validation = "ignore"
+)
+
+func (v *validation) String() string { return string(*v) }
+
+// Set takes what kubectl's --validate does.
+func (v *validation) Set(text string) error {
+	switch strings.ToLower(text) {
+	case "strict", "true":
+		*v = strictly
+	case "warn":
+		*v = warn
+	case "ignore", "false":
+		*v = ignore
+	default:
+		return errors.New("must be strict, warn or ignore")
+	}
+	return nil
+}
+
+// decoder reads one Job.
+type decoder struct {
+	template
+	how   reading
+	types map[string]*document.Type
+}
+
+// decode returns the Job if nothing is wrong with it.
+func (d *decoder) decode() (*manifest, error) {
+	fitted, found := document.Fit(d.job, d.types["Job"])
+	m := &manifest{job: new(jobpolicy.Job)}
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, m.job)
+	}
+	if err == nil {
+		m.sources, err = readEnvSources(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.job.Spec.Default()
+	m.takeName()
+	unused := d.unused(found)
+	errs := append(m.check(found), d.how.set.unused(d.withoutEffect(unused, found))...)
+	wrong := d.located(errs, found)
+	var lenient mistakes
+	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
+		if one.Strict {
+			lenient = append(lenient, mistake{one.Line, one.Path + ": " + one.Detail})
+		} else {
+			e := jobpolicy.FieldError{Field: one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
+			wrong = append(wrong, mistake{one.Line, e.Error()})
+		}
+	}
+	if wrong = m.validated(d.how.validate, wrong, lenient); len(wrong) > 0 {
+		slices.SortStableFunc(wrong, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
+		return nil, wrong
+	}
+	for _, path := range unused {
+		m.ignored = append(m.ignored, d.path(path))
+	}
+	m.adopt()
+	return m, nil
+}
+
+// validated makes mistakes or warnings of what only strict validation minds.
+func (m *manifest) validated(how validation, wrong, lenient mistakes) mistakes {
+	switch how {
+	case strictly:
+		return append(wrong, lenient...)
+	case warn:
+		for _, one := range lenient {
+			m.warnings = append(m.warnings, one.String())
+			if len(wrong) > 0 {
+				wrong = append(wrong, mistake{one.line, "warning: " + one.text})
+			}
+		}
+	}
+	return wrong
+}
+
+// inFile returns mistakes with their paths and lines in the file. What a flag has
+// given is on no line.
+func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
+	found = slices.Clone(found)
+	for i := range found {
+		one := &found[i]
+		if d.how.set.cover(one.Path) {
+			one.Line = 0
+		}
+		one.Path = d.path(one.Path)
+	}
+	return found
+}
+
+// foundAround returns what does not fit in a CronJob outside of its Job.
+func (d *decoder) foundAround() []document.Mistake {
+	if d.around == nil {
+		return nil
+	}
+	_, found := document.Fit(d.around, d.types["CronJob"])
+	found = slices.DeleteFunc(found, func(m document.Mistake) bool { return d.inJob(m.Path) })
+	for i := range found {
+		found[i].Path = d.at + found[i].Path
+	}
+	return found
+}
+
+// located names the lines of mistakes. A field that is required is not missed
+// where an unknown one may have been meant to be it.
+func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
+	var typos []document.Mistake // what is around them
+	for _, one := range found {
+		if d.how.validate == strictly && one.Strict && strings.Contains(one.Detail, "did you mean") {
+			typos = append(typos, document.Mistake{Path: one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]})
+		}
+	}
+	for _, e := range errs {
+		if e.Type == jobpolicy.Required && slices.ContainsFunc(typos, func(m document.Mistake) bool { return m.Covers(e.Field) }) {
+			continue
+		}
+		line := d.job.LineOf(e.Field)
+		if d.how.set.cover(e.Field) {
+			line = 0
+		}
+		e.Field = d.path(e.Field)
+		all = append(all, mistake{line, e.Error()})
+	}
+	return all
+}
+
+// withoutEffect returns the paths of fields that a flag should not set: those that
+// are not used, and unknown ones, unless they are told anyway.
+func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
+	unused = slices.Clone(unused)
+	for _, one := range found {
+		if one.Strict && d.how.validate != strictly {
+			unused = append(unused, one.Path)
+		}
+	}
+	return unused
+}
+
+// unused returns the paths of what is known, but has no meaning for processes.
+func (d *decoder) unused(found []document.Mistake) (paths []string) {
+	unknown := make(map[string]bool)
+	for _, one := range found {
+		unknown[one.Path] = true
+	}
+	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
+	for _, one := range missing {
+		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
+		if one.Strict && !isEnv && !unknown[one.Path] {
+			paths = append(paths, one.Path)
+		}
+	}
+	for _, path := range []string{"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName"} {
+		at := d.job
+		for name := range strings.SplitSeq(path, ".") {
+			at = at.Field(name)
+		}
+		if at != nil && at.Value != nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/restartkit/restart/examples/internal/document"
+)
+
+// envFiles are the lines of the files of -env-file, a flag that can be given more
+// than once: of two values the later one holds.
+type envFiles struct{ lines map[string]string }
+
+func (e *envFiles) String() string { return "" }
+
+// Set reads a file.
+func (e *envFiles) Set(name string) error {
+	text, err := document.ReadText(name)
+	if err != nil {
+		return err
+	}
+	lines, err := parseEnvFile(string(text))
+	if err != nil {
+		return err
+	}
+	if e.lines == nil {
+		e.lines = make(map[string]string)
+	}
+	maps.Copy(e.lines, lines)
+	return nil
+}
+
+// parseEnvFile reads lines of the form NAME=VALUE, behind an export or not. A value
+// in quotes is what stands in them, in double quotes with escapes such as \n; any
+// other is the rest of the line. Empty lines and those that begin with # do not
+// count.
+func parseEnvFile(text string) (map[string]string, error) {
+	values := make(map[string]string)
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
+			return nil, fmt.Errorf("line %d: must be NAME=VALUE", n)
+		}
+		value, err := unquote(strings.TrimSpace(value))
+		if err != nil || strings.ContainsRune(name+value, 0) {
+			return nil, fmt.Errorf("line %d: the value of %s is not well formed", n, name)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// unquote returns what stands in quotes, or the text as it is.
+func unquote(text string) (string, error) {
+	if text == "" || text[0] != '"' && text[0] != '\'' {
+		return text, nil
+	}
+	if len(text) < 2 || text[len(text)-1] != text[0] {
+		return "", errors.New("no end of the quotes")
+	}
+	if text[0] == '\'' {
+		return text[1 : len(text)-1], nil
+	}
+	return strconv.Unquote(text)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"crypto/rand"
+	"strings"
+
+	"github.com/restartkit/restart/examples/internal/document"
+)
+
+// template is the Job of an object: a Job, or one made of a CronJob's template.
+type template struct {
+	job    *document.Node
+	around *document.Node // the CronJob, nil for a Job
+	at     string         // path of the object in its document
+}
+
+const jobTemplate = "spec.jobTemplate."
+
+func templateOf(o object) template {
+	if o.kind == "Job" {
+		return template{job: o.node, at: o.at}
+	}
+	from := o.node.Field("spec").Field("jobTemplate")
+	job := &document.Node{Line: o.node.Line, Value: document.Object{}}
+	if from != nil && from.Line > 0 {
+		job.Line = from.Line
+	}
+	job.Set("apiVersion", o.node.Field("apiVersion"))
+	job.Set("kind", &document.Node{Value: "Job"})
+	job.Set("metadata", cronMetadata(o, from.Field("metadata")))
+	job.Set("spec", from.Field("spec"))
+	return template{job: job, around: o.node, at: o.at}
+}
+
+// cronMetadata is the metadata of a Job that a CronJob makes: the template's, and
+// a name that begins as the CronJob's.
+func cronMetadata(o object, from *document.Node) *document.Node {
+	metadata := &document.Node{Line: o.node.LineOf("metadata"), Value: document.Object{}}
+	if from != nil {
+		object, _ := from.Value.(document.Object)
+		metadata.Value = append(document.Object{}, object...)
+	}
+	own := o.node.Field("metadata")
+	if name := own.Field("name"); name.Text() != "" {
+		metadata.Set("generateName", &document.Node{Line: name.Line, Value: name.Text() + "-"})
+	}
+	metadata.Set("namespace", own.Field("namespace"))
+	return metadata
+}
+
+// path is a path of the Job as it is in the document.
+func (t template) path(path string) string {
+	if t.around != nil && t.inJob(jobTemplate+path) {
+		path = jobTemplate + path
+	}
+	return t.at + path
+}
+
+// inJob reports whether a path of a CronJob leads into what is the Job's.
+func (t template) inJob(path string) bool {
+	rest, ok := strings.CutPrefix(path, jobTemplate)
+	return ok && (strings.HasPrefix(rest, "spec") || strings.HasPrefix(rest, "metadata.labels") || strings.HasPrefix(rest, "metadata.annotations"))
+}
+
+// takeName makes a name from metadata.generateName, unless there is one, as an API
+// server does.
+func (m *manifest) takeName() {
+	const random, longest = 5, 63
+	prefix := m.job.GenerateName
+	if m.job.Name != "" || prefix == "" {
+		return
+	}
+	m.generated = prefix[:min(len(prefix), longest-random)]
+	m.job.Name = m.generated + randomName(random)
+}
+
+// randomName returns n of the letters and digits that Kubernetes makes names of:
+// they form no words.
+func randomName(n int) string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	name := make([]byte, n)
+	_, _ = rand.Read(name)
+	for i := range name {
+		name[i] = letters[int(name[i])%len(letters)]
+	}
+	return string(name)
+}
+
+// resumeName takes over the name that an earlier run has made.
+func (m *manifest) resumeName(name string) {
+	if m.generated != "" && len(name) > len(m.generated) && strings.HasPrefix(name, m.generated) {
+		m.job.Name = name
+	}
+}

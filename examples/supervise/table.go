@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/examples/internal/terminal"
+)
+
+// columnGap is the space between two columns, as kubectl has it.
+const columnGap = 3
+
+// readableName is how short a name may get before something else of the row is
+// left out.
+const readableName = 20
+
+// tableLine is a line of the table on a terminal.
+type tableLine struct {
+	text   string
+	colour terminal.Colour
+}
+
+// fitTable returns the table as it fits onto a terminal: what has crashed first,
+// as many rows as there is room for, and a line that counts all of them. No line
+// takes the last column, and the last line is left to the cursor: so the terminal
+// neither wraps nor scrolls.
+func fitTable(rows []row, width, height int) []tableLine {
+	width, height = max(width-1, 1), max(height-1, 1)
+	sorted := slices.Clone(rows)
+	slices.SortStableFunc(sorted, func(a, b row) int { return cmp.Compare(a.outcome().rank, b.outcome().rank) })
+	if len(rows) == 1 {
+		lines := fitRows(rows, width)
+		return lines[max(len(lines)-height, 0):]
+	}
+	shown := sorted[:min(len(rows), max(height-2, 0))] // there are the header and the total, too
+	var lines []tableLine
+	if len(shown) > 0 {
+		lines = fitRows(shown, width)
+	}
+	return append(lines, tableLine{text: terminal.Cut(total(sorted, len(shown)), width)})
+}
+
+// fitRows returns the header and the rows, within width columns: with all there is
+// to say if the names stay readable beside it, else with less.
+func fitRows(rows []row, width int) []tableLine {
+	var cells [][]string
+	room := 0 // for the names
+	for d := everything; d <= noAgo; d++ {
+		names := 0
+		cells = [][]string{slices.Concat([]string{""}, header[1:])}
+		for _, r := range rows {
+			names = max(names, terminal.Width(r.name))
+			r.name = ""
+			cells = append(cells, r.cells(d))
+		}
+		room = width
+		for _, line := range terminal.Align(cells, columnGap) {
+			room = min(room, width-terminal.Width(line))
+		}
+		if room >= min(names, readableName) {
+			break
+		}
+	}
+	cells[0][0] = header[0]
+	for i, r := range rows {
+		cells[i+1][0] = terminal.Shorten(r.name, max(room, len(header[0])))
+	}
+	lines := make([]tableLine, len(cells))
+	for i, text := range terminal.Align(cells, columnGap) {
+		lines[i].text = terminal.Cut(text, width)
+		if i > 0 {
+			lines[i].colour = rows[i-1].outcome().colour
+		}
+	}
+	return lines
+}
+
+// total counts the rows by what they come to, in their order.
+func total(rows []row, shown int) string {
+	counts := make(map[string]int)
+	var words []string
+	for _, r := range rows {
+		word := r.outcome().word
+		if counts[word]++; counts[word] == 1 {
+			words = append(words, word)
+		}
+	}
+	for i, word := range words {
+		words[i] = fmt.Sprintf("%d %s", counts[word], word)
+	}
+	cut := ""
+	if shown < len(rows) {
+		cut = fmt.Sprintf(", showing %d", shown)
+	}
+	return fmt.Sprintf("%d commands%s: %s", len(rows), cut, strings.Join(words, ", "))
+}
