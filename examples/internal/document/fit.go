@@ -162,6 +162,9 @@ func (f *fitter) wrong(n *Node, want, path string) any {
 }
 
 func join(path, name string) string {
+	if name == "" {
+		name = `""`
+	}
 	if path == "" {
 		return name
 	}
