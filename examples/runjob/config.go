@@ -40,7 +40,7 @@ func (c *config) add(o object) error {
 	fitted, wrong := document.Fit(o.node, document.TypeFor[configData]())
 	var all mistakes
 	for _, one := range wrong {
-		if !one.Strict { // such as metadata
+		if !one.Strict() { // such as metadata
 			at := jobpolicy.FieldError{Field: o.String() + ": " + one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
 			all = append(all, mistake{one.Line, at.Error()})
 		}

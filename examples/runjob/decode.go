@@ -65,7 +65,7 @@ func (d *decoder) decode() (*manifest, error) {
 	wrong := d.located(errs, found)
 	var lenient mistakes
 	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
-		if one.Strict {
+		if one.Strict() {
 			lenient = append(lenient, mistake{one.Line, one.Path + ": " + one.Detail})
 		} else {
 			e := jobpolicy.FieldError{Field: one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
@@ -119,7 +119,7 @@ func (d *decoder) foundAround() []document.Mistake {
 		return nil
 	}
 	_, found := document.Fit(d.around, d.types["CronJob"])
-	found = slices.DeleteFunc(found, func(m document.Mistake) bool { return d.inJob(m.Path) })
+	found = slices.DeleteFunc(found, func(m document.Mistake) bool { return isJobs(m.Path) })
 	for i := range found {
 		found[i].Path = d.at + found[i].Path
 	}
@@ -131,7 +131,7 @@ func (d *decoder) foundAround() []document.Mistake {
 func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
 	var typos []document.Mistake // what is around them
 	for _, one := range found {
-		if d.how.validate == strictly && one.Strict && strings.Contains(one.Detail, "did you mean") {
+		if d.how.validate == strictly && one.Meant != "" {
 			typos = append(typos, document.Mistake{Path: one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]})
 		}
 	}
@@ -154,7 +154,7 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
 	unused = slices.Clone(unused)
 	for _, one := range found {
-		if one.Strict && d.how.validate != strictly {
+		if one.Strict() && d.how.validate != strictly {
 			unused = append(unused, one.Path)
 		}
 	}
@@ -170,7 +170,7 @@ func (d *decoder) unused(found []document.Mistake) (paths []string) {
 	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
 	for _, one := range missing {
 		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
-		if one.Strict && !isEnv && !unknown[one.Path] {
+		if one.Strict() && !isEnv && !unknown[one.Path] {
 			paths = append(paths, one.Path)
 		}
 	}

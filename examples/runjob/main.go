@@ -52,7 +52,8 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 		return exitBad
 	}
 	if o.dryRun {
-		return printed(stderr, writeAll(stdout, plan), exitComplete)
+		_, err = io.WriteString(stdout, plan)
+		return printed(stderr, err, exitComplete)
 	}
 	store, old, err := openState(o.state, m)
 	if err != nil {
@@ -159,11 +160,6 @@ func printed(stderr io.Writer, err error, code int) int {
 		return exitError
 	}
 	return code
-}
-
-func writeAll(w io.Writer, text string) error {
-	_, err := io.WriteString(w, text)
-	return err
 }
 
 // complain says what is wrong with a manifest, one mistake a line.

@@ -72,7 +72,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.StringVar(&o.state, "state", "", "`folder` that keeps all that is needed to go on after this program was ended")
 	flags.Var(&o.reading.set, "set", "`field=value` that overrides a field of the Job's spec, as maxFailedIndexes=5; can be given again")
 	flags.StringVar(&o.reading.job, "job", "", "`name` of the Job or CronJob to run, where the file has more than one")
-	flags.Var(&o.reading.validate, "validate", "what becomes of fields that are not known or given twice, as with kubectl: `strict`, warn or ignore")
+	flags.Var(&o.reading.validate, "validate", "what becomes of fields that are not known or given twice, as with kubectl; the `level` is strict, warn or ignore")
 	flags.Var(&o.reading.envFiles, "env-file", "`file` of lines NAME=VALUE for secretKeyRef, configMapKeyRef and envFrom; can be given again")
 	flags.Var(&o.disruptions, "disrupt", "`index@delay` after which the pod of the index is disrupted, as by a drained node: 3@500ms; can be given again")
 	err := flags.Parse(args, stdout)

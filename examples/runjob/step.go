@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -14,7 +15,7 @@ type pod struct {
 	jobpolicy.Pod
 	index, attempt int
 	run            *podRun
-	told           bool // how it ended
+	told           bool // what its end decided
 }
 
 func (p *pod) ended() bool {
@@ -79,7 +80,7 @@ type changes struct {
 	ended      []ending
 	disrupted  []*pod
 	deleted    []*pod // with those that are disrupted
-	over       []*pod // that were deleted, and whose end decides nothing
+	over       []*pod // that were deleted, and whose end decided nothing
 	created    []*pod
 	gone       []*pod // nothing needs to be known of them any more
 	conditions []jobpolicy.JobCondition
@@ -123,14 +124,8 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 			c.conditions = append(c.conditions, after)
 		}
 	}
-	for _, p := range r.pods {
-		if p.ended() && !p.told && !p.DeletionTimestamp.IsZero() {
-			p.told = true
-			c.over = append(c.over, p)
-		}
-	}
 	known := len(r.pods)
-	c.gone = r.forget()
+	c.gone, c.over = r.forget()
 	c.written = plan.Record != nil || plan.Status != nil || len(plan.Release) > 0 || len(r.pods) != known
 	return c
 }
@@ -185,18 +180,23 @@ func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
 }
 
 // forget drops the pods that have ended and that the Job does not need any more,
-// and returns those of which nothing needs to be known.
-func (r *runner) forget() (gone []*pod) {
+// and returns those of which nothing needs to be known, and those that were deleted
+// and whose end decided nothing.
+func (r *runner) forget() (gone, over []*pod) {
 	now := time.Now()
 	for uid, p := range r.pods {
 		if p.ended() && !p.tracked() {
 			delete(r.pods, uid)
 			r.cache.Delete(uid, now)
+			if !p.told && !p.DeletionTimestamp.IsZero() {
+				over = append(over, p)
+			}
 			if !slices.ContainsFunc(r.suspended, func(s *pod) bool { return s.UID == uid }) {
 				gone = append(gone, p)
 			}
 		}
 	}
 	r.cache.UpdateTime(now) // it need not remember them
-	return gone
+	slices.SortFunc(over, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
+	return gone, over
 }

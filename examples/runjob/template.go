@@ -21,10 +21,7 @@ func templateOf(o object) template {
 		return template{job: o.node, at: o.at}
 	}
 	from := o.node.Field("spec").Field("jobTemplate")
-	job := &document.Node{Line: o.node.Line, Value: document.Object{}}
-	if from != nil && from.Line > 0 {
-		job.Line = from.Line
-	}
+	job := &document.Node{Line: o.node.LineOf("spec.jobTemplate"), Value: document.Object{}}
 	job.Set("apiVersion", o.node.Field("apiVersion"))
 	job.Set("kind", &document.Node{Value: "Job"})
 	job.Set("metadata", cronMetadata(o, from.Field("metadata")))
@@ -32,34 +29,42 @@ func templateOf(o object) template {
 	return template{job: job, around: o.node, at: o.at}
 }
 
-// cronMetadata is the metadata of a Job that a CronJob makes: the template's, and
-// a name that begins as the CronJob's.
+// cronMetadata is the metadata of a Job that a CronJob makes: labels and annotations
+// of the template, and a name that begins as the CronJob's.
 func cronMetadata(o object, from *document.Node) *document.Node {
 	metadata := &document.Node{Line: o.node.LineOf("metadata"), Value: document.Object{}}
-	if from != nil {
-		object, _ := from.Value.(document.Object)
-		metadata.Value = append(document.Object{}, object...)
-	}
 	own := o.node.Field("metadata")
-	if name := own.Field("name"); name.Text() != "" {
-		metadata.Set("generateName", &document.Node{Line: name.Line, Value: name.Text() + "-"})
+	if name := own.Field("name").Text(); name != "" {
+		metadata.Set("generateName", &document.Node{Value: name + "-"})
 	}
 	metadata.Set("namespace", own.Field("namespace"))
+	metadata.Set("labels", from.Field("labels"))
+	metadata.Set("annotations", from.Field("annotations"))
 	return metadata
 }
 
 // path is a path of the Job as it is in the document.
 func (t template) path(path string) string {
-	if t.around != nil && t.inJob(jobTemplate+path) {
+	if t.around != nil && isTemplates(jobTemplate+path) {
 		path = jobTemplate + path
 	}
 	return t.at + path
 }
 
-// inJob reports whether a path of a CronJob leads into what is the Job's.
-func (t template) inJob(path string) bool {
-	rest, ok := strings.CutPrefix(path, jobTemplate)
-	return ok && (strings.HasPrefix(rest, "spec") || strings.HasPrefix(rest, "metadata.labels") || strings.HasPrefix(rest, "metadata.annotations"))
+// isTemplates reports whether a path of a CronJob leads into what its Job takes from
+// the template.
+func isTemplates(path string) bool {
+	for _, part := range []string{"spec", "metadata.labels", "metadata.annotations"} {
+		if (document.Mistake{Path: jobTemplate + part}).Covers(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// isJobs reports whether a path of a CronJob leads into what its Job has too.
+func isJobs(path string) bool {
+	return isTemplates(path) || path == "apiVersion" || path == "metadata.namespace"
 }
 
 // takeName makes a name from metadata.generateName, unless there is one, as an API

@@ -121,7 +121,7 @@ func (c *config) read(whole *document.Node) (found findings, err error) {
 	found.whole = whole
 	fitted, mistakes := document.Fit(whole, document.TypeFor[configFile]())
 	for _, m := range mistakes {
-		if m.Strict && kubelets(whole, m.Path) {
+		if m.Fault == document.Unknown && kubelets(whole, m.Path) {
 			found.warnings = append(found.warnings, m)
 		} else {
 			found.mistakes = append(found.mistakes, m)

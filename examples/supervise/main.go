@@ -40,7 +40,8 @@ SIGHUP ends every wait: what waits is started now, or at its turn under -rate.
 SIGINT, SIGTERM and the end of -for send SIGTERM to the commands and, after -grace
 or with the next signal, SIGKILL. However supervise ends, no process of it is left.
 
-FILE (- for standard input) is YAML or JSON:
+In FILE (- for standard input) a field that is not known is an error, except that of
+a KubeletConfiguration, which is left out. FILE is YAML or JSON:
 
   commands:                         # each like a container of a pod
   - name: web

@@ -13,10 +13,21 @@ type Mistake struct {
 	Line   int    // 0: unknown
 	Value  any    // nil where it says nothing
 	Detail string
-	// Strict says that only strict validation minds: a field is not known, or is
-	// there more than once.
-	Strict bool
+	Fault  Fault
+	Meant  string // the known field that an unknown one was meant to be, "" if none is like it
 }
+
+// Fault is the kind of a mistake.
+type Fault int
+
+const (
+	Wrong   Fault = iota // a value that cannot be what it has to
+	Unknown              // a field that the type does not have
+	Again                // a field that is there more than once
+)
+
+// Strict reports whether only strict validation minds.
+func (m Mistake) Strict() bool { return m.Fault != Wrong }
 
 // String returns the mistake as one line. What of it came from the document may
 // hold control characters.
@@ -94,7 +105,7 @@ func (f *fitter) fitObject(n *Node, t *Type, path string) any {
 		at := join(path, field.Name)
 		of, known := t.fields[field.Name]
 		if !known {
-			f.add(Mistake{Path: at, Line: field.Line, Detail: "unknown field" + suggestion(field.Name, t.fields), Strict: true})
+			f.unknown(field, t, at)
 			continue
 		}
 		f.again(field, at)
@@ -134,10 +145,19 @@ func (f *fitter) fitMap(n *Node, t *Type, path string) any {
 	return fitted
 }
 
+// unknown reports a field that an object of type t does not have.
+func (f *fitter) unknown(field Field, t *Type, path string) {
+	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: nearest(field.Name, t.fields)}
+	if m.Meant != "" {
+		m.Detail += ": did you mean " + m.Meant + "?"
+	}
+	f.add(m)
+}
+
 // again reports a field that is there more than once.
 func (f *fitter) again(field Field, path string) {
 	if field.First != 0 {
-		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("given again, after line %d", field.First), Strict: true})
+		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("given again, after line %d", field.First), Fault: Again})
 	}
 }
 
@@ -162,6 +182,9 @@ func (f *fitter) wrong(n *Node, want, path string) any {
 }
 
 func join(path, name string) string {
+	if name == "" {
+		name = `""`
+	}
 	if path == "" {
 		return name
 	}

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// suggestion names the field that was meant by an unknown name, as a question
-// behind the error, if there is one like it.
-func suggestion(name string, known map[string]*Type) string {
+// nearest returns the field that was meant by an unknown name, "" if there is none
+// like it.
+func nearest(name string, known map[string]*Type) string {
 	best, least := "", 1+allowed(name)
 	for _, candidate := range slices.Sorted(maps.Keys(known)) {
 		if strings.EqualFold(candidate, name) {
-			best = candidate
-			break
+			return candidate
 		}
 		if abs(len(candidate)-len(name)) >= least {
 			continue
@@ -22,10 +21,7 @@ func suggestion(name string, known map[string]*Type) string {
 			best, least = candidate, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return ": did you mean " + best + "?"
+	return best
 }
 
 // allowed is how many mistakes of typing a name may have to be taken for another:
