@@ -157,6 +157,9 @@ func (r *relister[K, S]) fail(p *podRecord[K], now time.Time) {
 	r.failing.put(p.key)
 }
 
+// backsOff reports whether p is not to be looked at yet, because that failed.
+func (p *podRecord[K]) backsOff(now time.Time) bool { return p.failures > 0 && p.retryAt.After(now) }
+
 // settle tells a full relist that waits for p and is not later than o that it
 // need not wait any longer.
 func (r *relister[K, S]) settle(p *podRecord[K], o *observation) {
@@ -236,7 +239,7 @@ func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now 
 		o.serial = r.next() // an observation that began before now may not conclude from it
 		r.glimpse(p, o, o.seen)
 		r.again(p, l)
-	case p.retryAt.After(now) && !l.explicit && !p.urgent && r.cache.Get(p.key).Err != nil:
+	case p.backsOff(now) && !l.explicit && !p.urgent && r.cache.Get(p.key).Err != nil:
 		r.glimpse(p, o, o.seen) // its entry says that it is not known
 	case v >= older:
 		r.refuse(p, o, v, now)
@@ -295,7 +298,7 @@ func (r *relister[K, S]) missing(l *relist, mark uint64, now time.Time) {
 // failed ends the full relist under way without a result.
 func (r *relister[K, S]) failed(err error, now time.Time) {
 	l := r.relist
-	r.relist, r.listFailed, r.listEnd = nil, true, now
+	r.relist, r.listFailed, r.listed, r.listEnd = nil, true, true, now
 	for _, p := range r.order {
 		p.relist = nil
 	}
@@ -316,12 +319,12 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 func (r *relister[K, S]) finish(now time.Time) {
 	l := r.relist
 	r.forget(l)
-	r.stats.Relists++
 	r.stats.RelistDuration.observe(now.Sub(l.start))
-	if !r.lastStart.IsZero() {
+	if r.stats.Relists > 0 {
 		r.stats.RelistInterval.observe(l.start.Sub(r.lastStart))
 	}
-	r.relist, r.listFailed, r.listEnd, r.lastStart = nil, false, now, l.start
+	r.stats.Relists++
+	r.relist, r.listFailed, r.listed, r.listEnd, r.lastStart = nil, false, true, now, l.start
 	r.stats.LastSeen = l.start
 	r.hand(l.serial, nil)
 }

@@ -32,8 +32,9 @@ import (
 //  5. tombstones are newer than the global time.
 //
 // Times count as local: they come from the Clock of the same process. Times
-// more than 292 years from the making of the Cache count as that far away, and
-// the zero time as no time at all: a write stamped so is refused.
+// more than 292 years after the making of the Cache count as that far away, and
+// those as long before it as no time at all: a write stamped so is refused, on
+// the real clock one with the zero time.
 //
 // The zero value is not usable; start with NewCache. A Cache is safe for
 // concurrent use by multiple goroutines.
@@ -85,7 +86,7 @@ type CacheOptions[S any] struct {
 type Entry[S any] struct {
 	Status   S         // as last written
 	Err      error     // the inspection failed; Status is what the writer gave with it
-	Modified time.Time // the local time of this knowledge, a later global time included; zero: nothing known yet
+	Modified time.Time // the local time of this knowledge, a later global time included; zero where nothing is known yet
 	Present  bool      // false where the key is known to be absent, or nothing is known
 }
 
@@ -103,20 +104,10 @@ type instant int64
 const never instant = math.MinInt64
 
 // instant returns t on the cache's axis, by the monotonic clock where t has it.
-func (c *Cache[K, S]) instant(t time.Time) instant {
-	if t.IsZero() {
-		return never
-	}
-	return instant(t.Sub(c.epoch))
-}
+func (c *Cache[K, S]) instant(t time.Time) instant { return instant(t.Sub(c.epoch)) }
 
 // time is the inverse of instant.
-func (c *Cache[K, S]) time(i instant) time.Time {
-	if i == never {
-		return time.Time{}
-	}
-	return c.epoch.Add(time.Duration(i))
-}
+func (c *Cache[K, S]) time(i instant) time.Time { return c.epoch.Add(time.Duration(i)) }
 
 // A record is one write, or a tombstone where it is not present. It is
 // immutable.
@@ -177,8 +168,9 @@ func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
 // Set stores status, or the error of an inspection, as observed at the local
 // time at, and reports whether it did. It is refused, and counted, where the
 // entry is newer (or as new, without AcceptEqual), where the key is absent and
-// its deletion or the global time is as new, where at is the zero time or
-// later than the clock by more than MaxSkew; and after Close.
+// its deletion or the global time is as new, where at is later than the clock
+// by more than MaxSkew or lies 292 years before the making of the Cache, as the
+// zero time does on the real clock; and after Close.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
 	return c.write(key, status, err, at, false)
 }
@@ -306,8 +298,8 @@ func (c *Cache[K, S]) entry(r *record[S], floor instant) (e Entry[S]) {
 // Delete makes key absent as of at, unless its entry is newer, and reports
 // whether it was not: true also for a key that was absent. Until the global
 // time reaches at, the cache remembers it: no write stamped at or before at
-// brings the key back. Like a write it is refused if at is the zero time or
-// too far ahead, and after Close.
+// brings the key back. Like a write it is refused if at lies too far ahead or
+// counts as no time, and after Close.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	freed, ok := c.delete(key, at)
 	freed.wake()

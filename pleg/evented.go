@@ -25,8 +25,8 @@ type streamState struct {
 	period      time.Duration // the short relist period
 	open        bool
 	opened      time.Time // if open
-	retryAt     time.Time // if not
-	again       bool      // not the first connection
+	retryAt     time.Time // if not, and again
+	again       bool      // there was a connection before
 	told        bool      // this connection has told something
 	proven      bool      // this connection is one
 	barred      bool      // a full relist has begun behind it
@@ -36,7 +36,7 @@ type streamState struct {
 
 // connect opens the stream if it is time to.
 func (s *streamState) connect(now time.Time) bool {
-	if s.open || now.Before(s.retryAt) {
+	if s.open || s.again && now.Before(s.retryAt) {
 		return false
 	}
 	s.open, s.opened, s.told, s.proven, s.barred = true, now, false, false, false
@@ -85,15 +85,15 @@ func (s *streamState) prove(now time.Time) bool {
 // reliable reports whether the stream is to be relied upon.
 func (s *streamState) reliable() bool { return s.open && s.proven && s.barred }
 
-// next is when to look again, zero for never.
-func (s *streamState) next() time.Time {
+// next is when to look again, at a stream that was to be opened.
+func (s *streamState) next() wakeup {
 	switch {
 	case !s.open:
-		return s.retryAt
+		return wakeAt(s.retryAt)
 	case !s.proven:
-		return s.opened.Add(s.period)
+		return wakeAt(s.opened.Add(s.period))
 	}
-	return time.Time{}
+	return wakeup{}
 }
 
 // An intake takes what the runtime tells, and requests, without ever blocking:

@@ -15,9 +15,10 @@ type GeneratorOptions struct {
 	EventedThreshold time.Duration // the same with a healthy stream; 10m
 	Parallel         int           // concurrent calls of Status and Pod; 4
 	StatusTimeout    time.Duration // limit of each; 10s
-	// WaitLimit is how long a GetNewerThan waits before its pod is relisted; 2s.
-	// It replaces the KEP's periodic global time, which asserts a freshness that
-	// nobody observed.
+	// WaitLimit is how long a GetNewerThan or a WaitFor waits before its pod is
+	// relisted, and again after each such relist that did not end it; 2s. However
+	// many wait for a pod, that is one relist per WaitLimit. It replaces the KEP's
+	// periodic global time, which asserts a freshness that nobody observed.
 	WaitLimit time.Duration
 	// TrustEvents writes an event that carries an Observation to the cache at
 	// once, if it shows nothing that could be old (the KEP's design); without it
@@ -80,8 +81,9 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 //   - G2 what GetNewerThan(t) returns was observed after t;
 //   - G3 a removed container or deleted pod does not come back;
 //   - G4 with a quiet runtime the cache equals its list within one relist;
-//   - G5 every wait ends: with data, its context or Close, and with a live
-//     runtime within WaitLimit plus a relist of the pod;
+//   - G5 every wait ends: with data, its context or Close; with a live runtime
+//     GetNewerThan has its answer, and WaitFor sees what is true, within
+//     WaitLimit plus a relist of the pod;
 //   - G6 every reader, however slow, ends with the cache's state, and no exit
 //     goes unreported;
 //   - G7 memory is in proportion to the pods;
@@ -89,7 +91,7 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 //   - G9 after a stamp that was wrong a pod is right again after one relist of it;
 //   - G10 a container has at most one ContainerStarted and one ContainerDied;
 //   - G11 the steps that relists find are told by an event or counted as missed;
-//   - G12 no goroutine outlives Run;
+//   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
 //     for what waiters and errors ask for.
 //
@@ -108,7 +110,7 @@ type Generator[K comparable, S any] struct {
 	state   streamState
 	running bool
 	relying bool      // on the stream, at the last look
-	changed time.Time // when that changed
+	changed time.Time // when that changed, or the Generator was made
 }
 
 // NewGenerator returns a Generator that fills c, on c's clock. stream may be nil:
@@ -134,11 +136,12 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		driving: make(chan struct{}, 1),
 		core:    newRelister(c, o, single != nil),
 		state:   streamState{period: o.RelistPeriod},
+		changed: c.clock.Now(),
 	}, nil
 }
 
 // RequestRelist asks for a relist of one pod, soon. Requests for the same pod
-// that have not begun are one. Outside Run they wait for it.
+// that have not begun are one. Outside Run they wait for the next Run or Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.intake.request(pod) }
 
 // Healthy returns nil while full relists keep succeeding, and otherwise what is
@@ -155,10 +158,10 @@ func (g *Generator[K, S]) Healthy() error {
 	if l := g.core.relist; l != nil && now.Sub(l.start) > limit {
 		return fmt.Errorf("pleg: Healthy(): a relist has been under way for %v; the limit is %v", now.Sub(l.start), limit)
 	}
-	last := g.core.lastStart
-	if last.IsZero() {
+	if g.core.stats.Relists == 0 {
 		return errors.New("pleg: Healthy(): no relist has ended yet")
 	}
+	last := g.core.lastStart
 	if g.changed.After(last) {
 		last = g.changed
 	}

@@ -48,8 +48,9 @@ type relister[K comparable, S any] struct {
 	listHint   bool      // a full list is wanted, for pods
 	listNow    bool      // a full list is wanted, for itself
 	listFailed bool      // the last one
-	listEnd    time.Time // of the last one, failed or not
-	lastStart  time.Time // of the last one that ended well
+	listed     bool      // one has ended, failed or not
+	listEnd    time.Time // of the last one, if listed
+	lastStart  time.Time // of the last one that ended well, if stats.Relists > 0
 	expectTold bool      // a stream is expected to tell of every step
 }
 
@@ -168,7 +169,7 @@ func (r *relister[K, S]) due(now time.Time, running bool, period time.Duration) 
 		return true, false
 	case !running:
 		return false, false
-	case !now.Before(r.listAt(period)):
+	case !r.listed, !now.Before(r.listAt(period)):
 		return true, false
 	case r.listFailed:
 		return false, false
@@ -187,24 +188,20 @@ func (r *relister[K, S]) hintAt() time.Time {
 	return r.listEnd
 }
 
-// listAt is when the next periodic relist is due.
+// listAt is when the next periodic relist is due, if one has ended.
 func (r *relister[K, S]) listAt(period time.Duration) time.Time {
-	if r.listEnd.IsZero() {
-		return time.Time{}
-	}
 	if r.listFailed {
 		period = r.o.RelistPeriod
 	}
 	return r.listEnd.Add(period)
 }
 
-// retries readies the pods whose backoff is over and returns when to look again,
-// zero for never.
-func (r *relister[K, S]) retries(now time.Time) (next time.Time) {
+// retries readies the pods whose backoff is over and returns when the next one's
+// is.
+func (r *relister[K, S]) retries(now time.Time) (next wakeup) {
 	for key := range r.failing.keys() {
-		p := r.pods[key]
-		if p.retryAt.After(now) {
-			next = earliest(next, p.retryAt)
+		if p := r.pods[key]; p.backsOff(now) {
+			next = next.or(wakeAt(p.retryAt))
 			continue
 		}
 		r.failing.drop(key)
@@ -231,7 +228,7 @@ func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
 		}
 	}
 	switch {
-	case p.wanted == 0, p.retryAt.After(now) && !p.urgent:
+	case p.wanted == 0, p.backsOff(now) && !p.urgent:
 	case !r.single:
 		r.listHint = true
 	default:
@@ -274,13 +271,14 @@ func (c call[K]) late(o GeneratorOptions) error {
 	return fmt.Errorf("pleg: %v(%v): no answer within %v: %w", c.kind, c.pod, limit, context.DeadlineExceeded)
 }
 
-// wake is when a full relist is due, zero if one is under way.
-func (r *relister[K, S]) wake(period time.Duration) time.Time {
-	switch {
-	case r.relist != nil:
-		return time.Time{}
-	case r.listHint && !r.listFailed:
-		return earliest(r.listAt(period), r.hintAt())
+// wake is when a full relist is due, never while one is under way.
+func (r *relister[K, S]) wake(period time.Duration) wakeup {
+	if r.relist != nil {
+		return wakeup{}
 	}
-	return r.listAt(period)
+	next := wakeAt(r.listAt(period))
+	if r.listHint && !r.listFailed {
+		next = next.or(wakeAt(r.hintAt()))
+	}
+	return next
 }

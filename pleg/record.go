@@ -13,9 +13,9 @@ type podRecord[K comparable] struct {
 	live       int       // containers that are there
 	unseen     int       // containers that only events told of
 	present    bool      // the last observation showed the pod
-	at         time.Time // of what is recorded
-	serial     uint64    // of the last observation of ours that it came from
-	told       uint64    // when it came from an event; 0: it did not
+	serial     uint64    // of the last observation of ours that was recorded; 0: none was
+	at         time.Time // that observation's; what events added to it makes it no newer
+	told       uint64    // when an event added to it; 0: none did
 	until      time.Time // when the last observation of ours ended
 	ended      uint64    // likewise
 	mark       uint64    // of the last full list that showed it
@@ -26,7 +26,7 @@ type podRecord[K comparable] struct {
 	flight   *observation // the one under way
 	relist   *relist      // that waits for this pod
 	failures int          // in a row
-	retryAt  time.Time    // after a failure
+	retryAt  time.Time    // if failures > 0
 }
 
 // A ghost is a container that is not there: removed, or only told of.
@@ -139,7 +139,7 @@ func (r *relister[K, S]) haunt(p *podRecord[K], id string) *tracked {
 // newer reports whether p was recorded later than what began at start, with
 // that serial.
 func (p *podRecord[K]) newer(serial uint64, start time.Time) bool {
-	return p.serial > serial || p.at.After(start) || p.at.Equal(start) && p.told > serial
+	return p.serial > serial || p.told > serial || p.serial > 0 && p.at.After(start)
 }
 
 // recorded notes that o was.
@@ -148,7 +148,7 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 	if p.wanted < o.serial {
 		p.wanted = 0
 	}
-	p.failures, p.retryAt = 0, time.Time{}
+	p.failures = 0
 	r.failing.drop(p.key)
 }
 

@@ -31,7 +31,7 @@ func (g *Generator[K, S]) Run(ctx context.Context) error {
 // Relist makes one full relist that begins now, looks at failing pods too, and
 // returns when it has ended. The error is the list's or the context's, or
 // ErrClosed; one of a single pod is in its entry. It works in and outside of
-// Run.
+// Run; outside it starts the goroutines that make its calls, and waits for them.
 func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	t := &ticket{done: make(chan error, 1)}
 	g.mu.Lock()
@@ -129,29 +129,21 @@ func (d *driver[K, S]) advance(ctx context.Context, running bool) time.Duration 
 		switch {
 		case f.late:
 		case c.deadline.After(now):
-			wake = earliest(wake, c.deadline)
+			wake = wake.or(wakeAt(c.deadline))
 		default:
 			f.late = true
 			f.cancel()
 		}
 	}
-	if wake.IsZero() {
+	if !wake.set {
 		return time.Hour
 	}
-	return wake.Sub(now)
-}
-
-// earliest returns the earlier of two times, of which zero is never.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
+	return wake.at.Sub(now)
 }
 
 // step takes what came in and returns the calls to make, whether to open the
 // stream, and when to step again at the latest.
-func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], connect bool, wake time.Time) {
+func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], connect bool, wake wakeup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hear(now)
@@ -167,7 +159,7 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 		for _, key := range keys {
 			g.core.request(key, true)
 		}
-		wake = earliest(wake, next)
+		wake = wake.or(next)
 	}
 	g.core.expectTold = running && g.stream != nil && !g.state.unsupported
 	for {
@@ -184,9 +176,9 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 		g.core.finish(now)
 		g.state.listed(start)
 	}
-	wake = earliest(wake, g.core.retries(now))
+	wake = wake.or(g.core.retries(now))
 	if running {
-		wake = earliest(wake, g.core.wake(g.period()))
+		wake = wake.or(g.core.wake(g.period()))
 	}
 	return list, connect, wake
 }

@@ -33,6 +33,9 @@ func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (E
 // later time; states that pass faster than this goroutine runs are not seen. It
 // is called on this goroutine, under no lock. The error is the context's, or
 // ErrClosed.
+//
+// A Generator that runs looks at the pod whenever this has waited for WaitLimit
+// since the last look, so ok sees also what no event told of.
 func (c *Cache[K, S]) WaitFor(ctx context.Context, key K, ok func(Entry[S]) bool) (Entry[S], error) {
 	for {
 		r, floor := c.look(key)
@@ -86,7 +89,7 @@ type waiter[K comparable] struct {
 	place      int           // in byTime, plus one; 0: not waiting
 	prev, next *waiter[K]    // of the same key; next also links the freed ones
 	asked      time.Time     // when its pod was last asked for, or the wait began
-	age        *list.Element // in byAge, of one that a relist can free
+	age        *list.Element // in byAge
 }
 
 func (w *waiter[K]) waiting() bool { return w.place > 0 }
@@ -105,17 +108,15 @@ func (w *waiter[K]) wake() {
 type waits[K comparable] struct {
 	byTime byTime[K]
 	byKey  map[K]*waiter[K] // the first of each key
-	byAge  list.List        // those that a relist can free, the longest asked first
+	byAge  list.List        // all, the longest asked first
 	began  chan struct{}    // holds one token once byAge has begun to fill
 }
 
 func (q *waits[K]) add(w *waiter[K]) {
 	heap.Push(&q.byTime, w)
-	if !w.any {
-		w.age = q.byAge.PushBack(w)
-		if q.byAge.Len() == 1 {
-			poke(q.began)
-		}
+	w.age = q.byAge.PushBack(w)
+	if q.byAge.Len() == 1 {
+		poke(q.began)
 	}
 	w.next = q.byKey[w.key]
 	if w.next != nil {
@@ -126,9 +127,7 @@ func (q *waits[K]) add(w *waiter[K]) {
 
 func (q *waits[K]) remove(w *waiter[K]) {
 	heap.Remove(&q.byTime, w.place-1)
-	if w.age != nil {
-		q.byAge.Remove(w.age)
-	}
+	q.byAge.Remove(w.age)
 	if w.next != nil {
 		w.next.prev = w.prev
 	}
@@ -181,25 +180,34 @@ func (q *waits[K]) all() (freed *waiter[K]) {
 	return freed
 }
 
-// overdue returns the keys that somebody has waited for longer than limit, for a
-// time that has come: whatever was to free them has failed to (KEP-3386, "stuck
-// at GetNewerThan"). They are not returned again for as long. next is when to
-// ask again, zero if nobody waits.
-func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next time.Time) {
+// overdue returns the keys that somebody has waited for longer than limit, for
+// any change or for a time that has come: whatever was to free them has failed
+// to (KEP-3386, "stuck at GetNewerThan"). However many wait for a key, it is not
+// returned again for as long. next is when to ask again, never if nobody waits.
+func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next wakeup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := c.waits.byAge.Front(); e != nil; e = c.waits.byAge.Front() {
 		w := e.Value.(*waiter[K])
-		if next = w.asked.Add(limit); next.After(now) {
-			return keys, next
+		if at := w.asked.Add(limit); at.After(now) {
+			return keys, wakeAt(at)
 		}
-		if w.min < c.instant(now) {
-			keys = append(keys, w.key)
+		if !w.any && w.min >= c.instant(now) {
+			c.waits.again(w, now)
+			continue
 		}
-		w.asked = now
-		c.waits.byAge.MoveToBack(e)
+		keys = append(keys, w.key)
+		for w = c.waits.byKey[w.key]; w != nil; w = w.next {
+			c.waits.again(w, now)
+		}
 	}
-	return keys, time.Time{}
+	return keys, wakeup{}
+}
+
+// again lets w wait anew before its key is asked for.
+func (q *waits[K]) again(w *waiter[K], now time.Time) {
+	w.asked = now
+	q.byAge.MoveToBack(w.age)
 }
 
 // byTime is a heap of waiters, the earliest min first.

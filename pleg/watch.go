@@ -10,7 +10,8 @@ import (
 // is when it is yielded; Present is false for a deletion. A loop that is slow
 // skips states, never the last one, and costs memory by key, however long it
 // sleeps; a key that came and went unseen is not yielded. A later global time
-// is not a change.
+// is not a change. A loop makes a Generator look at nothing: it waits for what
+// events and relists bring.
 //
 // Each loop has a place of its own. It ends with the context at once, after
 // Close when it has yielded what is pending, and leaves nothing behind when the

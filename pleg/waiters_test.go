@@ -1,0 +1,120 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// shows reports whether the first container that e shows is in state s.
+func shows(s pleg.State) func(pleg.Entry[*plegtest.Status]) bool {
+	return func(e pleg.Entry[*plegtest.Status]) bool {
+		return e.Present && e.Status.Listed[0].State == s
+	}
+}
+
+// TestLostEventEndsWaitFor: an exit that no event tells of ends a WaitFor within
+// WaitLimit, whether it happened before the wait or long after it began.
+func TestLostEventEndsWaitFor(t *testing.T) {
+	for _, listless := range []bool{false, true} {
+		for _, late := range []time.Duration{0, time.Second, 17 * time.Second} {
+			setup{stream: true, listless: listless, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
+				w.up("a")
+				w.start()
+				w.pass(10 * time.Second)
+				var exited time.Time
+				w.all.Go(func() {
+					time.Sleep(late)
+					exited = time.Now()
+					w.rt.Exit("p", "a")
+				})
+				if late == 0 {
+					w.pass(time.Millisecond)
+				}
+				if _, err := w.cache.WaitFor(w.ctx, "p", shows(pleg.StateExited)); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(exited); took > 2*time.Second+time.Millisecond {
+					t.Errorf("exit %v after the begin of the wait: seen after %v", late, took)
+				}
+			})
+		}
+	}
+}
+
+// TestLongWaitsCostOneLookPerLimit: however many wait for one pod, it is looked
+// at once per WaitLimit, and not at all when the last has gone; also where every
+// look fails.
+func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		setup{stream: true}.run(t, func(w *world) {
+			rt := &podless{Runtime: w.rt}
+			gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.gen = gen
+			w.up("a")
+			w.start()
+			w.pass(10 * time.Second)
+			rt.fails = fails
+			ctx, cancel := context.WithCancel(w.ctx)
+			lists, _ := w.calls()
+			for range 20 {
+				w.all.Go(func() { w.cache.WaitFor(ctx, "p", shows(pleg.StateExited)) })
+				w.all.Go(func() { w.cache.GetNewerThan(ctx, "p", time.Now().Add(time.Hour)) })
+				w.pass(90 * time.Millisecond)
+			}
+			rt.looks = 0
+			w.pass(60 * time.Second)
+			if rt.looks < 29 || rt.looks > 31 {
+				t.Errorf("%d looks in 60s, failing %v", rt.looks, fails)
+			}
+			cancel()
+			rt.fails = false
+			w.pass(10 * time.Second)
+			rt.looks = 0
+			w.pass(60 * time.Second)
+			equal(t, "looks when nobody waits", rt.looks, 0)
+			later, _ := w.calls()
+			equal(t, "lists", later-lists, 0)
+		})
+	}
+}
+
+// podless counts, and may fail, the lists of single pods. Its calls follow each
+// other, so it needs no lock.
+type podless struct {
+	*plegtest.Runtime[string]
+	fails bool
+	looks int
+}
+
+func (p *podless) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
+	p.looks++
+	if p.fails {
+		return pleg.Pod[string]{}, errors.New("no pod today")
+	}
+	return p.Runtime.Pod(ctx, id)
+}
+
+// TestFutureWaitDelaysNobody: a wait for a time that is yet to come does not put
+// off the look that another wait for the same pod is due.
+func TestFutureWaitDelaysNobody(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		w.all.Go(func() { w.cache.GetNewerThan(w.ctx, "p", time.Now().Add(time.Hour)) })
+		w.pass(1500 * time.Millisecond)
+		begin := time.Now()
+		if _, err := w.rt.Wait(w.ctx, w.cache, "p", 2*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "lasted", time.Since(begin), 2*time.Second)
+	})
+}

@@ -1,0 +1,174 @@
+package pleg
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// standing is a runtime of one pod with one container, which stamps nothing, and
+// a stream that lives and tells nothing. It counts.
+type standing struct {
+	lists, looks int
+	state        State
+	stamp        time.Time
+	err          error
+}
+
+func (s *standing) Pods(context.Context) ([]Pod[string], error) {
+	s.lists++
+	return []Pod[string]{{ID: "p", Containers: []Container{{"c", s.state}}}}, s.err
+}
+
+func (s *standing) Status(context.Context, string) (string, time.Time, error) {
+	s.looks++
+	return s.state.String(), s.stamp, s.err
+}
+
+func (s *standing) Events(ctx context.Context, _ func(RuntimeEvent[string, string])) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// steps a fake clock and lets everything happen that is due then.
+func pass(c *clocktesting.FakeClock, d time.Duration) {
+	c.Step(d)
+	synctest.Wait()
+}
+
+// A clock may stand at the zero time, as fake ones do, or before it: nothing
+// takes that for "never".
+func TestZeroIsATimeLikeAnyOther(t *testing.T) {
+	for name, begin := range map[string]time.Time{
+		"zero": {}, "later": t0, "earlier": time.Time{}.Add(-24 * time.Hour), "a second before": time.Time{}.Add(-time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock, rt := clocktesting.NewFakeClock(begin), &standing{state: StateRunning}
+				c := NewCache[string](CacheOptions[string]{Clock: clock})
+				g, err := NewGenerator[string, string](rt, rt, c, GeneratorOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := g.Healthy(); err == nil {
+					t.Error("healthy before the first relist")
+				}
+				if err := g.Relist(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if e := c.Get("p"); !e.Present || e.Status != "running" || !e.Modified.Equal(begin) {
+					t.Errorf("after Relist the cache has %+v", e)
+				}
+				if err := g.Healthy(); err != nil {
+					t.Error(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- g.Run(ctx) }()
+				synctest.Wait()
+				if rt.lists != 2 { // Relist's, and Run's first
+					t.Errorf("%d lists while the clock stands", rt.lists)
+				}
+				rt.state = StateExited
+				wait := waiting(c, ctx, "p", begin)
+				synctest.Wait()
+				for range 10 {
+					pass(clock, 200*time.Millisecond)
+				}
+				if got := <-wait; got.err != nil || got.Status != "exited" || !got.Modified.After(begin) {
+					t.Errorf("the wait returned %+v", got)
+				}
+				s := g.Stats()
+				if s.RelistInterval.Count() != s.Relists-1 || !s.Streaming {
+					t.Errorf("%d intervals of %d relists, streaming %v", s.RelistInterval.Count(), s.Relists, s.Streaming)
+				}
+				lists := rt.lists
+				for range 100 {
+					pass(clock, time.Second)
+				}
+				if rt.lists != lists {
+					t.Errorf("%d lists in 100 quiet seconds with a stream", rt.lists-lists)
+				}
+				cancel()
+				<-ended
+			})
+		})
+	}
+}
+
+// A list, and then an inspection, that fails at the zero time backs off like any
+// other.
+func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := errors.New("down")
+		clock, rt := clocktesting.NewFakeClock(time.Time{}), &standing{state: StateRunning, err: down}
+		c := NewCache[string](CacheOptions[string]{Clock: clock})
+		g, err := NewGenerator[string, string](rt, nil, c, GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		synctest.Wait()
+		if rt.lists != 1 || g.Healthy() == nil {
+			t.Errorf("%d lists while the clock stands, healthy: %v", rt.lists, g.Healthy())
+		}
+		for range 10 {
+			pass(clock, 500*time.Millisecond)
+		}
+		if rt.lists != 6 {
+			t.Errorf("%d failing lists in 5 s, want 6", rt.lists)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// A runtime without stamps is not one that stamps the begin of time: under a
+// clock close to it nothing is asked twice.
+func TestNoStampIsNoTime(t *testing.T) {
+	for _, offset := range []time.Duration{0, time.Minute, -time.Minute} {
+		clock, rt := clocktesting.NewFakeClock(time.Time{}.Add(offset)), &standing{state: StateRunning}
+		c := NewCache[string](CacheOptions[string]{Clock: clock})
+		g, err := NewGenerator[string, string](rt, nil, c, GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Relist(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e := c.Get("p"); rt.looks != 1 || !e.Modified.Equal(clock.Now()) {
+			t.Errorf("at %v: %d inspections, known as of %v", clock.Now(), rt.looks, e.Modified)
+		}
+	}
+}
+
+// TestZeroStampIsRefused, as any other of 292 years before the making of the
+// cache: on a real clock it is a stamp that somebody forgot.
+func TestZeroStampIsRefused(t *testing.T) {
+	c := NewCache[string](CacheOptions[string]{Clock: clocktesting.NewFakeClock(t0)})
+	for _, stamp := range []time.Time{{}, t0.AddDate(-293, 0, 0)} {
+		if c.Set("a", "x", nil, stamp) || c.Delete("b", stamp) {
+			t.Errorf("%v is taken", stamp)
+		}
+		c.UpdateTime(stamp)
+	}
+	if e := c.Get("a"); e != (Entry[string]{}) {
+		t.Errorf("known: %+v", e)
+	}
+	if c.counts.stale != 2 {
+		t.Errorf("%d stale writes counted, want 2", c.counts.stale)
+	}
+	if !c.Set("a", "x", nil, t0.AddDate(-291, 0, 0)) {
+		t.Error("291 years before the making is refused")
+	}
+	zero := NewCache[string](CacheOptions[string]{Clock: clocktesting.NewFakeClock(time.Time{})})
+	if !zero.Set("a", "x", nil, time.Time{}) || !zero.Get("a").Present {
+		t.Error("the zero time is refused on a clock that stands there")
+	}
+}
