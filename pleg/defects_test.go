@@ -306,3 +306,59 @@ func TestStaleWriteAfterDeletion(t *testing.T) {
 		w.shows("gone")
 	})
 }
+
+// A subscription takes a moment to come to life, and what happens before is told
+// by nobody: the first connection's, too. It is found a relist period after the
+// connection; where the subscription takes longer but says when it lives, by
+// then.
+func TestFirstConnectionLosesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		takes time.Duration
+		says  bool
+		found time.Duration // after the connection, at the latest
+	}{
+		{time.Millisecond, false, time.Second},
+		{900 * time.Millisecond, false, time.Second},
+		{3 * time.Second, true, 3 * time.Second},
+	} {
+		setup{}.run(t, func(w *world) {
+			s := &sluggish{Runtime: w.rt, takes: tt.takes, says: tt.says}
+			gen, err := pleg.NewGenerator(w.rt, pleg.Streamer[string, *plegtest.Status](s), w.cache, pleg.GeneratorOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.gen = gen
+			w.up("a")
+			w.start()
+			w.shows("a:running")
+			w.pass(tt.takes - time.Microsecond)
+			w.rt.Exit("p", "a")
+			w.pass(tt.found - tt.takes + time.Microsecond)
+			w.shows("a:exited")
+			w.pass(time.Second)
+			equal(t, "streaming", gen.Stats().Streaming, true)
+			lists, _ := w.calls()
+			w.pass(250 * time.Second)
+			later, _ := w.calls()
+			equal(t, "lists in 250s", later-lists, 0)
+			w.up("b")
+			w.shows("a:exited b:running")
+		})
+	}
+}
+
+// sluggish is a Streamer whose subscription comes to life after some time, which
+// it may say; what happens before is lost.
+type sluggish struct {
+	*plegtest.Runtime[string]
+	takes time.Duration
+	says  bool
+}
+
+func (s *sluggish) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *plegtest.Status])) error {
+	time.Sleep(s.takes)
+	if s.says {
+		handle(pleg.RuntimeEvent[string, *plegtest.Status]{})
+	}
+	return s.Runtime.Events(ctx, handle)
+}

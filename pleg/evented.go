@@ -15,10 +15,11 @@ func reconnect() backoff.Policy {
 }
 
 // A streamState is the state machine of the event stream: when to open it, and
-// whether to rely on it. It relies on a stream that has lived for a relist
-// period or told something, once a full relist has begun behind it: what changed
-// before is in that list. After a reconnection the list has to begin a period
-// later, as a runtime that comes up loses the first events.
+// whether to rely on it. A stream that has lived for a relist period or told
+// something is one. It is relied upon once a full relist has begun a period
+// after it was opened: the subscription takes a moment to come to life, and a
+// runtime that comes up loses the first events, but what they would have told
+// is in that list.
 //
 // The zero value is a stream that is to be opened; without one, there is none.
 type streamState struct {
@@ -29,7 +30,7 @@ type streamState struct {
 	again       bool      // there was a connection before
 	told        bool      // this connection has told something
 	proven      bool      // this connection is one
-	barred      bool      // a full relist has begun behind it
+	barred      bool      // a full relist has begun a period after opened
 	unsupported bool      // what the last connection that ended said
 	failures    int       // in a row
 }
@@ -66,11 +67,7 @@ func (s *streamState) ended(now time.Time, err error) (lost bool) {
 
 // listed notes a full relist that has ended and began at start.
 func (s *streamState) listed(start time.Time) {
-	behind := s.opened
-	if s.again {
-		behind = behind.Add(s.period)
-	}
-	s.barred = s.barred || s.open && !start.Before(behind)
+	s.barred = s.barred || s.open && !start.Before(s.opened.Add(s.period))
 }
 
 // prove reports whether the stream has just turned out to be one.
@@ -83,7 +80,7 @@ func (s *streamState) prove(now time.Time) bool {
 }
 
 // reliable reports whether the stream is to be relied upon.
-func (s *streamState) reliable() bool { return s.open && s.proven && s.barred }
+func (s *streamState) reliable() bool { return s.open && s.barred }
 
 // next is when to look again, at a stream that was to be opened.
 func (s *streamState) next() wakeup {

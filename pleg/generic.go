@@ -52,6 +52,7 @@ type relister[K comparable, S any] struct {
 	listEnd    time.Time // of the last one, if listed
 	lastStart  time.Time // of the last one that ended well, if stats.Relists > 0
 	expectTold bool      // a stream is expected to tell of every step
+	tellsLate  bool      // it was opened, but is not relied upon yet
 }
 
 // An observation is one look at a pod: what a list showed, then its status.
@@ -70,7 +71,7 @@ type relist struct {
 	start    time.Time
 	serial   uint64
 	explicit bool // by Relist: failing pods are inspected too
-	lenient  bool // only made for single pods
+	lenient  bool // steps without an event are not yet missed ones
 	listed   bool // the list is there
 	open     int  // pods that it waits for
 }
@@ -153,7 +154,7 @@ func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration
 	}
 	if due, lenient := r.due(now, running, period); due {
 		r.listHint, r.listNow = false, false
-		r.relist = &relist{start: now, serial: r.next(), explicit: len(r.tickets) > 0, lenient: lenient}
+		r.relist = &relist{start: now, serial: r.next(), explicit: len(r.tickets) > 0, lenient: lenient || r.tellsLate}
 		list = append(list, call[K]{kind: callPods, start: now, deadline: now.Add(r.o.RelistThreshold)})
 	}
 	return list

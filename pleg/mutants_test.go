@@ -107,7 +107,7 @@ var mutants = []mutant{
 		"	if at.Before(p.at) || !at.After(p.until) || !p.containers.follows(seen, e.Container, rankTold(e.Type)) {", "	if at = now; false {",
 		"^TestReplay$|^TestStaleWriteAfterDeletion$", "pleg", `FAIL: TestStaleWriteAfterDeletion`},
 	{"containerd: the first connection after a loss is relied upon at once", "evented.go",
-		"	if s.again {", "	if false {",
+		"!start.Before(s.opened.Add(s.period))", "!start.Before(s.opened)",
 		"^TestLossAfterReconnect$", "pleg", `FAIL: TestLossAfterReconnect`},
 	{"a lost stream waits for the long period", "run.go",
 		"		g.core.listNow = true\n", "",

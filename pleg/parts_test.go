@@ -198,7 +198,8 @@ func TestStreamState(t *testing.T) {
 		0 listed reliable=no
 		1 prove yes
 		1 prove no
-		1 reliable yes
+		1 reliable no
+		1 listed reliable=yes
 		50 ended lost=yes
 		50 connect yes
 		50 listed reliable=no

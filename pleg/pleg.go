@@ -116,8 +116,12 @@ type ContainerLister interface {
 type Streamer[K comparable, S any] interface {
 	// Events calls handle for every event until the stream ends or ctx does, and
 	// says why; ErrUnsupported: the runtime has no stream. handle never blocks
-	// and may be called by several goroutines. Who learns when the subscription
-	// has come to life may say so by handling an event that names no pod.
+	// and may be called by several goroutines.
+	//
+	// The Generator assumes that the subscription lives a RelistPeriod after the
+	// call: a full relist that begins then finds what changed before. A
+	// subscription that takes longer, or may, should handle an event that names no
+	// pod as soon as it lives, which asks for one more full relist.
 	Events(ctx context.Context, handle func(RuntimeEvent[K, S])) error
 }
 

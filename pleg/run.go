@@ -162,6 +162,7 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 		wake = wake.or(next)
 	}
 	g.core.expectTold = running && g.stream != nil && !g.state.unsupported
+	g.core.tellsLate = g.state.open && !g.state.barred
 	for {
 		g.rely(now)
 		g.core.retries(now)

@@ -22,7 +22,7 @@ type Stats struct {
 
 	Transitions    uint64 // steps of containers that relists found while a stream should have told of them
 	ReportedEvents uint64 // of these, told by an event
-	MissedEvents   uint64 // kube_pod_missed_events: of these, told by none; a step that a single pod's relist found counts only after the next full one
+	MissedEvents   uint64 // kube_pod_missed_events: of these, told by none; a step that a single pod's relist found, or one before the stream is relied upon, counts only after the next full one
 
 	StaleWrites   uint64 // observations that lost against newer knowledge
 	SkewedWrites  uint64 // refused for a time ahead of the clock
