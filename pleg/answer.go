@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (r *relister[K, S]) answered(a answer[K, S], now time.Time) {
 		o.seen = normal(a.pods[0].Containers)
 		r.list(p, o)
 	case a.err != nil:
-		r.cache.write(p.key, r.cache.Get(p.key).Status, a.err, o.start, true)
+		r.cache.write(p.key, r.beside(p, o, a.status), a.err, o.start, true)
 		r.glimpse(p, o, o.seen)
 		r.fail(p, now)
 		p.wanted = r.next()
@@ -68,6 +69,22 @@ func (r *relister[K, S]) answered(a answer[K, S], now time.Time) {
 	} else {
 		r.tidy(p)
 	}
+}
+
+// beside returns the status to store beside an error: what came with it, or the
+// last one if that is nothing or shows a step back.
+func (r *relister[K, S]) beside(p *podRecord[K], o *observation, status S) S {
+	if reflect.ValueOf(&status).Elem().IsZero() {
+		return r.cache.Get(p.key).Status
+	}
+	if s, ok := any(status).(ContainerLister); ok {
+		seen := normal(s.Containers())
+		r.glimpse(p, o, seen)
+		if v, _ := p.containers.compare(seen, p.live, r.next()); v >= older {
+			return r.cache.Get(p.key).Status
+		}
+	}
+	return status
 }
 
 // shows reports whether o shows c.
@@ -95,9 +112,23 @@ func (r *relister[K, S]) inspected(p *podRecord[K], o *observation, a answer[K, 
 		o.seen = normal(s.Containers())
 		r.glimpse(p, o, slices.DeleteFunc(listed, o.shows))
 	}
-	if v, _ := p.containers.compare(o.seen, p.live, r.next()); v >= older || p.newer(o.serial, o.start) {
-		r.refuse(p, o, v, now)
+	switch v, _ := p.containers.compare(o.seen, p.live, r.next()); {
+	case p.newer(o.serial, o.start):
+		r.refuse(p, o, now)
 		r.settle(p, o)
+		return
+	case v >= older && p.told > o.serial: // what an event added meanwhile is the newer one
+		r.stepBack(p, v, o)
+		r.settle(p, o)
+		return
+	case v >= older && !p.doubted:
+		r.stepBack(p, v, o)
+		p.doubted = true
+		if r.single {
+			p.wanted, p.urgent = r.next(), true
+		} else {
+			r.list(p, o) // the status once more: a list could not begin before this one ends
+		}
 		return
 	}
 	at := o.start
@@ -109,7 +140,7 @@ func (r *relister[K, S]) inspected(p *podRecord[K], o *observation, a answer[K, 
 		r.recorded(p, o)
 		p.at = at
 	} else if at.Equal(o.start) {
-		r.refuse(p, o, changed, now)
+		r.refuse(p, o, now)
 	}
 	if at.Before(o.start) {
 		// The runtime says that this is older than the question: it stands as
@@ -130,18 +161,19 @@ func lenientStamp(stamp time.Time) time.Time {
 	return stamp
 }
 
-// refuse drops an observation that shows less than is known, or that the cache
-// refused, and asks for another.
-func (r *relister[K, S]) refuse(p *podRecord[K], o *observation, v verdict, now time.Time) {
+// stepBack drops an observation that shows a step back.
+func (r *relister[K, S]) stepBack(p *podRecord[K], v verdict, o *observation) {
 	r.glimpse(p, o, o.seen)
-	switch v {
-	case risen:
+	r.stats.StaleWrites++
+	if v == risen {
 		r.stats.Resurrections++
-		r.listNow = true // should it be us who err, the next full relist forgets
-		fallthrough
-	case older:
-		r.stats.StaleWrites++
 	}
+}
+
+// refuse drops an observation that something newer has overtaken, or that the
+// cache refused, and asks for another.
+func (r *relister[K, S]) refuse(p *podRecord[K], o *observation, now time.Time) {
+	r.glimpse(p, o, o.seen)
 	// Nothing is wrong if something newer came in between; but a record of the
 	// future, from before the clock was set back, has to be waited for.
 	if !p.newer(o.serial, o.start) || p.at.After(now) {
@@ -172,7 +204,7 @@ func (r *relister[K, S]) settle(p *podRecord[K], o *observation) {
 // gone records that p is not there.
 func (r *relister[K, S]) gone(p *podRecord[K], o *observation, now time.Time) {
 	if p.newer(o.serial, o.start) || !r.cache.Delete(p.key, o.start) {
-		r.refuse(p, o, changed, now)
+		r.refuse(p, o, now)
 		return
 	}
 	r.apply(p, o, p.containers.diff(nil))
@@ -185,6 +217,10 @@ func (r *relister[K, S]) answeredPods(pods []Pod[K], err error, now time.Time) {
 	l := r.relist
 	if err != nil {
 		r.failed(err, now)
+		return
+	}
+	if !l.repeats && r.stepsBack(pods, l) {
+		r.relist, r.listFailed, r.listNow, r.repeats = nil, false, true, true
 		return
 	}
 	l.listed = true
@@ -222,13 +258,36 @@ func joined[K comparable](pods []Pod[K]) []Pod[K] {
 	return list
 }
 
-// show takes what a full list shows of one pod.
-func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now time.Time) {
+// stepsBack reports whether a full list shows a step back of something that was
+// known when it began. Then it is made once more.
+func (r *relister[K, S]) stepsBack(pods []Pod[K], l *relist) (back bool) {
+	for _, pod := range pods {
+		p := r.pods[pod.ID]
+		if p == nil || p.newer(l.serial, l.start) || p.overlaps(l) || p.told > l.serial {
+			continue
+		}
+		if v, seen := r.judge(p, pod.Containers); v >= older {
+			r.stepBack(p, v, &observation{serial: l.serial, seen: seen})
+			back = true
+		}
+	}
+	return back
+}
+
+// judge compares what a list shows of p with what is known of it.
+func (r *relister[K, S]) judge(p *podRecord[K], seen []Container) (verdict, []Container) {
 	v, duplicate := p.containers.compare(seen, p.live, r.next())
-	if duplicate {
+	if duplicate || v >= older {
 		seen = normal(seen)
 		v, _ = p.containers.compare(seen, p.live, r.next())
 	}
+	return v, seen
+}
+
+// show takes what a full list shows of one pod.
+func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now time.Time) {
+	v, seen := r.judge(p, seen)
+	p.doubted = p.doubted && v >= older
 	wanted := p.wanted > 0 && p.wanted < l.serial
 	if v == same && p.present && !wanted && (p.flight == nil || p.flight.serial > l.serial) {
 		return
@@ -241,10 +300,10 @@ func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now 
 		r.again(p, l)
 	case p.backsOff(now) && !l.explicit && !p.urgent && r.cache.Get(p.key).Err != nil:
 		r.glimpse(p, o, o.seen) // its entry says that it is not known
-	case v >= older:
-		r.refuse(p, o, v, now)
+	case v >= older && p.told > l.serial:
+		r.stepBack(p, v, o)
 	default:
-		p.urgent = false
+		p.urgent, p.doubted = false, v >= older
 		r.list(p, o)
 		r.await(p, l)
 		r.ready.put(p.key)

@@ -85,7 +85,7 @@ type CacheOptions[S any] struct {
 // pointer or small. The zero value means that nothing is known yet.
 type Entry[S any] struct {
 	Status   S         // as last written
-	Err      error     // the inspection failed; Status is what the writer gave with it
+	Err      error     // the inspection failed; Status is what the writer gave with it, which may not be true
 	Modified time.Time // the local time of this knowledge, a later global time included; zero where nothing is known yet
 	Present  bool      // false where the key is known to be absent, or nothing is known
 }

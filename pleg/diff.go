@@ -56,22 +56,23 @@ type step struct {
 	container string
 	event     EventType
 	to        rank
+	again     bool // the first of a container whose id was used before
 }
 
 // steps appends the steps of a container from one rank to another.
 func steps(list []step, id string, from, to rank) []step {
 	switch to {
 	case running:
-		return append(list, step{id, ContainerStarted, to})
+		return append(list, step{container: id, event: ContainerStarted, to: to})
 	case exited:
-		return append(list, step{id, ContainerDied, to})
+		return append(list, step{container: id, event: ContainerDied, to: to})
 	case removed:
 		if from != exited {
-			list = append(list, step{id, ContainerDied, exited})
+			list = append(list, step{container: id, event: ContainerDied, to: exited})
 		}
-		return append(list, step{id, ContainerRemoved, to})
+		return append(list, step{container: id, event: ContainerRemoved, to: to})
 	}
-	return append(list, step{id, ContainerChanged, to})
+	return append(list, step{container: id, event: ContainerChanged, to: to})
 }
 
 // tracked is what is known of one container.
@@ -79,9 +80,15 @@ type tracked struct {
 	is    rank
 	told  rank   // the furthest an event has told of
 	owed  uint8  // a bit per rank: steps that a relist found and no event has told of, yet
-	shown bool   // while unseen: a PodSync has stood in for what was told
+	shown bool   // a PodSync has stood in for what was told beyond is
+	again bool   // its id was used before
 	mark  uint64 // of the last comparison that met it
-	since uint64 // while not live: serial of the last that was learned of it
+	since uint64 // serial of the last event, or of its removal
+}
+
+// behind reports whether r is a step back from what is known of c.
+func (c *tracked) behind(r rank) bool {
+	return c.is == removed || r < c.is && r != unknown
 }
 
 // containers are those of a pod by id: the live ones, the removed ones that
@@ -94,7 +101,7 @@ type verdict int
 const (
 	same    verdict = iota
 	changed         // at least one step ahead, none back
-	older           // a step back somewhere: it says nothing
+	older           // a step back somewhere: it is older, or an id is used again
 	risen           // a removed container is back: likewise
 )
 
@@ -103,8 +110,7 @@ const (
 // duplicate id instead of judging it.
 //
 // The order is created < running < exited < removed per container; an unknown
-// state takes nothing back. Ids are never used again, so a removed one that is
-// seen makes an observation older.
+// state takes nothing back.
 func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict, duplicate bool) {
 	met, ahead := 0, false
 	for _, s := range seen {
@@ -121,7 +127,7 @@ func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict
 		switch {
 		case c.is == removed:
 			return risen, false
-		case r < c.is && r != unknown:
+		case c.behind(r):
 			return older, false
 		case r > c.is:
 			ahead = true
@@ -133,19 +139,26 @@ func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict
 	return same, false
 }
 
-// diff returns the steps that lead from what is known to seen, which is not
-// older, ordered by container.
+// diff returns the steps that lead from what is known to seen, which is newer,
+// ordered by container. A container that is behind is another one with its id.
 func (cs containers) diff(seen []Container) []step {
 	var list []step
 	there := make(map[string]bool, len(seen))
 	for _, s := range seen {
 		there[s.ID] = true
-		from, to := unseen, rankOf(s.State)
-		if c := cs[s.ID]; c != nil {
-			from = c.is
-		}
-		if to > from {
-			list = steps(list, s.ID, from, to)
+		c, to := cs[s.ID], rankOf(s.State)
+		switch {
+		case c == nil:
+			list = steps(list, s.ID, unseen, to)
+		case c.behind(to):
+			if c.is < exited {
+				list = steps(list, s.ID, c.is, exited)
+			}
+			place := len(list)
+			list = steps(list, s.ID, unseen, to)
+			list[place].again = true
+		case to > c.is:
+			list = steps(list, s.ID, c.is, to)
 		}
 	}
 	for id, c := range cs {

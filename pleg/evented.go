@@ -191,50 +191,54 @@ func (r *relister[K, S]) take(q *intake[K, S], now time.Time) (told bool) {
 	}
 }
 
-// trusted records what an event shows, unless that may be old. A stamp alone
-// does not tell: runtimes stamp after collecting, replay, repeat and reorder. So
-// the stamp has to be newer than the last full relist and than anything that we
-// saw of the pod ourselves, and the contents must follow from what is known.
-// What fails this is still a hint; so is every deletion, as contents from before
-// a container was there look like those from after.
+// trusted records what an event shows, if that is proven to be newer than what we
+// saw of the pod ourselves: it shows a container further than we did, and
+// containers go one way. No stamp proves that, as runtimes stamp after
+// collecting, replay, repeat, reorder and have clocks of their own; but a stamp
+// can tell that something is wrong, and then the event is a hint only. So is
+// every creation and deletion: contents from before a container was there look
+// like those from after.
+//
+// How much newer nothing tells. So the entry keeps the time of our observation:
+// what an event shows answers no GetNewerThan that a repetition of that
+// observation would not answer, and the others wait for the one that the event
+// asks for. (G2, G3, G9)
 func (r *relister[K, S]) trusted(e *RuntimeEvent[K, S], now time.Time) {
 	at, clean := local(now, e.At)
 	p := r.pods[e.Pod]
-	seen := normal(e.Seen.Pod.Containers)
-	if !clean || p == nil || e.Seen.Pod.ID != e.Pod || r.cache.instant(at) <= r.cache.floor() {
+	if !clean || p == nil || p.failures > 0 || e.Seen.Pod.ID != e.Pod || r.cache.instant(at) <= r.cache.floor() {
 		return
 	}
-	if at.Before(p.at) || !at.After(p.until) || !p.containers.follows(seen, e.Container, rankTold(e.Type)) {
+	seen := normal(e.Seen.Pod.Containers)
+	if !at.After(p.until) || !p.containers.follow(seen, e.Container) {
 		r.stats.StaleWrites++
 		return
 	}
-	if !r.cache.write(e.Pod, e.Seen.Status, nil, at, false) {
-		return
+	if r.cache.write(e.Pod, e.Seen.Status, nil, p.at, true) {
+		r.apply(p, &observation{seen: seen, told: true}, p.containers.diff(seen))
+		p.told = r.next()
 	}
-	r.apply(p, &observation{seen: seen, told: true}, p.containers.diff(seen))
-	p.at, p.told = at, r.next()
 }
 
-// follows reports whether seen can only be newer than what is known and told,
-// if it comes with an event that told of the container own: it shows own, which
-// is live, as far as told; nothing is behind or left out, and nothing else new.
-func (cs containers) follows(seen []Container, own string, told rank) bool {
+// follow reports whether seen can only be newer than what is known and told, if
+// it comes with an event of the container own: it shows own further than known,
+// and none behind what is known or told, left out or new.
+func (cs containers) follow(seen []Container, own string) bool {
 	there := make(map[string]bool, len(seen))
 	for _, s := range seen {
 		there[s.ID] = true
 		c, r := cs[s.ID], rankOf(s.State)
 		switch {
-		case s.ID == own && r < told, c == nil && s.ID != own:
+		case c == nil, !c.is.live(), r != unknown && r < max(c.is, c.told):
 			return false
-		case c == nil:
-		case c.is == unseen && s.ID != own, c.told == removed, c.is == removed, r != unknown && r < max(c.is, c.told):
+		case s.ID == own && (c.again || c.is == unknown || r <= c.is):
 			return false
 		}
 	}
 	for id, c := range cs {
-		if !there[id] && c.is != removed && c.told != removed {
+		if c.is.live() && !there[id] {
 			return false
 		}
 	}
-	return there[own] && told.live()
+	return there[own]
 }

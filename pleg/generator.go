@@ -20,9 +20,13 @@ type GeneratorOptions struct {
 	// many wait for a pod, that is one relist per WaitLimit. It replaces the KEP's
 	// periodic global time, which asserts a freshness that nobody observed.
 	WaitLimit time.Duration
-	// TrustEvents writes an event that carries an Observation to the cache at
-	// once, if it shows nothing that could be old (the KEP's design); without it
-	// every event only asks for a relist of its pod.
+	// TrustEvents writes what an event's Observation shows to the cache at once
+	// (the KEP's design), if it proves to be newer than what the Generator saw of
+	// the pod: if it shows a container that the Generator saw created or running
+	// further than that. Watch and Events tell of it at once; the entry keeps its
+	// time, and a GetNewerThan that began later waits for the relist that every
+	// event asks for, with and without TrustEvents. Leave it off for a runtime
+	// that uses the ids of containers again and whose stamps may be ahead.
 	TrustEvents bool
 }
 
@@ -77,9 +81,11 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 //
 // It guarantees, whatever the runtime's stamps say and the readers do,
 //
-//   - G1 the states seen of a key are a subsequence of the runtime's;
+//   - G1 the states seen of a key, but for those beside an error, are a
+//     subsequence of the runtime's;
 //   - G2 what GetNewerThan(t) returns was observed after t;
-//   - G3 a removed container or deleted pod does not come back;
+//   - G3 a removed container or deleted pod does not come back, unless the
+//     runtime uses its id again;
 //   - G4 with a quiet runtime the cache equals its list within one relist;
 //   - G5 every wait ends: with data, its context or Close; with a live runtime
 //     GetNewerThan has its answer, and WaitFor sees what is true, within
@@ -89,7 +95,8 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 //   - G7 memory is in proportion to the pods;
 //   - G8 taking events never blocks the runtime;
 //   - G9 after a stamp that was wrong a pod is right again after one relist of it;
-//   - G10 a container has at most one ContainerStarted and one ContainerDied;
+//   - G10 a container has at most one ContainerStarted and one ContainerDied,
+//     another one with its id (see Container.ID) its own;
 //   - G11 the steps that relists find are told by an event or counted as missed;
 //   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except

@@ -20,7 +20,8 @@ import (
 //     written in the order in which they began;
 //  2. a record changes only together with its cache entry, and an event tells
 //     of it only afterwards;
-//  3. no rank of a container ever decreases (G1, G3, G10);
+//  3. no rank of a container ever decreases, but for an id that is used again,
+//     which two observations of ours in a row have to show (G1, G3, G10);
 //  4. the global time moves to the start of a full relist only when every pod
 //     that differed has been inspected since, or its error cached (G2).
 type relister[K comparable, S any] struct {
@@ -53,6 +54,7 @@ type relister[K comparable, S any] struct {
 	lastStart  time.Time // of the last one that ended well, if stats.Relists > 0
 	expectTold bool      // a stream is expected to tell of every step
 	tellsLate  bool      // it was opened, but is not relied upon yet
+	repeats    bool      // the next full list repeats one that showed a step back
 }
 
 // An observation is one look at a pod: what a list showed, then its status.
@@ -72,6 +74,7 @@ type relist struct {
 	serial   uint64
 	explicit bool // by Relist: failing pods are inspected too
 	lenient  bool // steps without an event are not yet missed ones
+	repeats  bool // of one that showed a step back
 	listed   bool // the list is there
 	open     int  // pods that it waits for
 }
@@ -154,7 +157,8 @@ func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration
 	}
 	if due, lenient := r.due(now, running, period); due {
 		r.listHint, r.listNow = false, false
-		r.relist = &relist{start: now, serial: r.next(), explicit: len(r.tickets) > 0, lenient: lenient || r.tellsLate}
+		r.relist = &relist{start: now, serial: r.next(), explicit: len(r.tickets) > 0, lenient: lenient || r.tellsLate, repeats: r.repeats}
+		r.repeats = false
 		list = append(list, call[K]{kind: callPods, start: now, deadline: now.Add(r.o.RelistThreshold)})
 	}
 	return list
@@ -221,7 +225,7 @@ func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
 		p.listed = nil
 		switch {
 		case p.newer(o.serial, o.start):
-			r.refuse(p, o, changed, now)
+			r.refuse(p, o, now)
 			r.settle(p, o)
 		default:
 			p.flight = o

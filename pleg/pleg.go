@@ -16,6 +16,9 @@
 //	}
 //
 // It knows no Kubernetes types: a pod is any comparable key, a status any type.
+//
+// A container's id should be used once. If it is used again, as that of a virtual
+// machine that is switched off and on, Container.ID says what is still told.
 package pleg
 
 import (
@@ -32,7 +35,7 @@ var (
 )
 
 // State is what a container does. Containers go through the states in order and
-// never back; their ids are never used again. The zero value is StateUnknown.
+// never back; see Container.ID. The zero value is StateUnknown.
 type State int
 
 // The states in order. StateUnknown says nothing and takes nothing back; so does
@@ -49,6 +52,15 @@ func (s State) String() string { return rankOf(s).String() }
 
 // Container is a container as a runtime lists it.
 type Container struct {
+	// ID names the container within its pod, and no other one before or after it,
+	// as a container runtime's ids do.
+	//
+	// An id that is used again is recognised as soon as two observations of the
+	// Generator's own in a row show it a step back, from exited to running or from
+	// removed to there. The second is made at once. Then it is another container,
+	// with a ContainerStarted and a ContainerDied of its own. What nobody looks at
+	// nobody learns: an exit between two observations that both show a running
+	// container is at most a PodSync, if an event tells of it.
 	ID    string
 	State State
 }
@@ -84,11 +96,14 @@ type Event[K comparable] struct {
 // methods are called from several goroutines at once and should end when their
 // context does: a call that does not holds its place, and Run back.
 type Runtime[K comparable, S any] interface {
-	// Pods lists every pod and container the runtime knows. The Generator keeps
-	// nothing of the slices.
+	// Pods lists every pod and container the runtime knows, as they are at one
+	// moment of the call: a list that is older makes a new container of one that
+	// has exited (Container.ID). The Generator keeps nothing of the slices.
 	Pods(ctx context.Context) ([]Pod[K], error)
 	// Status returns the details of a pod and the runtime's own stamp of them,
-	// zero if it has none; ErrNotFound when the pod is gone.
+	// zero if it has none; ErrNotFound when the pod is gone. A status that comes
+	// with another error is stored with that; beside an error without one (the
+	// zero S) the last status stays.
 	Status(ctx context.Context, pod K) (S, time.Time, error)
 }
 

@@ -16,6 +16,7 @@ type podRecord[K comparable] struct {
 	serial     uint64    // of the last observation of ours that was recorded; 0: none was
 	at         time.Time // that observation's; what events added to it makes it no newer
 	told       uint64    // when an event added to it; 0: none did
+	doubted    bool      // the last observation of ours showed a step back
 	until      time.Time // when the last observation of ours ended
 	ended      uint64    // likewise
 	mark       uint64    // of the last full list that showed it
@@ -107,9 +108,10 @@ func (r *relister[K, S]) tell(key K, told map[string]rank) {
 			c = r.haunt(p, id)
 		}
 		c.since = r.serial
-		if rank > c.told {
-			c.told, c.shown = rank, false
+		if rank > c.told || rank >= exited && c.is.live() {
+			c.shown = false
 		}
+		c.told = max(c.told, rank)
 		if paid := c.owed & (1<<(rank+1) - 1); paid != 0 {
 			c.owed &^= paid
 			r.stats.ReportedEvents += uint64(bits.OnesCount8(paid))
@@ -139,12 +141,12 @@ func (r *relister[K, S]) haunt(p *podRecord[K], id string) *tracked {
 // newer reports whether p was recorded later than what began at start, with
 // that serial.
 func (p *podRecord[K]) newer(serial uint64, start time.Time) bool {
-	return p.serial > serial || p.told > serial || p.serial > 0 && p.at.After(start)
+	return p.serial > serial || p.serial > 0 && p.at.After(start)
 }
 
 // recorded notes that o was.
 func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
-	p.at, p.serial, p.told = o.start, o.serial, 0
+	p.at, p.serial, p.told, p.doubted = o.start, o.serial, 0, false
 	if p.wanted < o.serial {
 		p.wanted = 0
 	}
@@ -156,17 +158,19 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	events := make([]Event[K], 0, len(list)+1)
 	for _, s := range list {
+		if s.again {
+			r.renew(p, s)
+		}
 		r.step(p, s)
 		r.attribute(p.containers[s.container], s.to, o)
 		events = append(events, Event[K]{p.key, s.event, s.container})
 	}
-	// A container that an event told of and nothing shows has come and gone.
+	// A container that an event told of and nothing shows has come and gone; one
+	// that an event told the end of and that runs has ended and begun again.
 	sync := len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
-	if p.unseen > 0 {
-		for _, c := range p.containers {
-			if c.is == unseen && !c.shown && c.since <= o.serial {
-				c.shown, sync = true, true
-			}
+	for _, c := range p.containers {
+		if (c.is == unseen || c.is < exited && c.told >= exited) && !c.shown && c.since <= o.serial {
+			c.shown, sync = true, true
 		}
 	}
 	if sync {
@@ -181,6 +185,18 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		}
 	}
 	r.emit(p.key, events)
+}
+
+// renew begins a container anew whose id is used again. What events tell has
+// been told of the new one as far as of the old one.
+func (r *relister[K, S]) renew(p *podRecord[K], s step) {
+	old := p.containers[s.container]
+	if old.is.live() {
+		p.live--
+		r.live--
+	}
+	p.containers[s.container] = &tracked{again: true, told: min(old.told, s.to)}
+	p.unseen++
 }
 
 // step records one step.
@@ -200,8 +216,8 @@ func (r *relister[K, S]) step(p *podRecord[K], s step) {
 		p.live--
 		r.live--
 		r.ghosts = append(r.ghosts, ghost[K]{p, s.container})
+		c.since = r.serial
 	}
-	c.since = r.serial
 	c.is = s.to
 }
 

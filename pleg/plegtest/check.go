@@ -130,14 +130,29 @@ func (x *inspection[K]) held(pod K, e pleg.Entry[*Status], t time.Time) bool {
 	return false
 }
 
-// G3: what a reader saw gone stays gone.
+// lives is how many containers of that id the truth had up to a time.
+func (x *inspection[K]) lives(ref Ref[K], upTo time.Time) (n int) {
+	over := true
+	for _, c := range x.truth[ref.Pod] {
+		if c.Container != ref.Container || c.At.After(upTo) {
+			continue
+		}
+		if over && (c.Type == pleg.RuntimeCreated || c.Type == pleg.RuntimeStarted) {
+			n++
+		}
+		over = c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted
+	}
+	return max(n, 1)
+}
+
+// G3: what a reader saw gone stays gone, until there is another one of that id.
 func (x *inspection[K]) absence() {
 	type place struct {
 		reader string
 		ref    Ref[K]
 	}
 	there := map[string]map[K]*Status{}
-	gone := map[place]bool{}
+	gone := map[place]int{} // how many had lived then
 	for _, v := range x.Views {
 		if there[v.Reader] == nil {
 			there[v.Reader] = map[K]*Status{}
@@ -147,12 +162,14 @@ func (x *inspection[K]) absence() {
 			now = v.Entry.Status.Listed
 		}
 		for _, c := range now {
-			x.check(3, !gone[place{v.Reader, Ref[K]{v.Pod, c.ID}}], "%s saw container %s of pod %v come back at %v", v.Reader, c.ID, v.Pod, v.At)
+			ref := Ref[K]{v.Pod, c.ID}
+			x.check(3, gone[place{v.Reader, ref}] < x.lives(ref, v.At), "%s saw container %s of pod %v come back at %v", v.Reader, c.ID, v.Pod, v.At)
 		}
 		if before := there[v.Reader][v.Pod]; before != nil {
 			for _, c := range before.Listed {
 				if !slices.ContainsFunc(now, func(d pleg.Container) bool { return d.ID == c.ID }) {
-					gone[place{v.Reader, Ref[K]{v.Pod, c.ID}}] = true
+					ref := Ref[K]{v.Pod, c.ID}
+					gone[place{v.Reader, ref}]++
 				}
 			}
 		}
@@ -239,16 +256,38 @@ func (x *inspection[K]) readers() {
 }
 
 // exits are the changes by which containers ended that were shown to be there.
+// Of several with one id only the last counts, if a reader saw it before its end:
+// an exit between two looks that show a running container nobody can know.
 func (x *inspection[K]) exits() (list []Change[K]) {
-	over := map[Ref[K]]bool{}
-	for _, c := range x.Changes {
+	type life struct {
+		begin time.Time
+		end   *Change[K] // nil: not yet
+	}
+	last := map[Ref[K]]life{}
+	for i, c := range x.Changes {
 		ref := Ref[K]{c.Pod, c.Container}
-		if _, shown := x.Shown[ref]; shown && !over[ref] && (c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted) {
-			over[ref] = true
-			list = append(list, c)
+		l, known := last[ref]
+		switch end := c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted; {
+		case end && l.end == nil:
+			last[ref] = life{l.begin, &x.Changes[i]}
+		case !end && (!known || l.end != nil):
+			last[ref] = life{begin: c.At}
+		}
+	}
+	for ref, l := range last {
+		if _, shown := x.Shown[ref]; shown && l.end != nil && (x.lives(ref, l.end.At) == 1 || x.sawAlive(ref, l.begin, l.end.At)) {
+			list = append(list, *l.end)
 		}
 	}
 	return list
+}
+
+// sawAlive reports whether a reader saw a container that had not exited.
+func (x *inspection[K]) sawAlive(ref Ref[K], from, to time.Time) bool {
+	return slices.ContainsFunc(x.Views, func(v View[K]) bool {
+		return v.Pod == ref.Pod && !v.At.Before(from) && v.At.Before(to) && v.Entry.Present && v.Entry.Err == nil &&
+			slices.ContainsFunc(v.Entry.Status.Listed, func(c pleg.Container) bool { return c.ID == ref.Container && c.State < pleg.StateExited })
+	})
 }
 
 // G7: what is held for late things and slow readers is bounded by the pods.
@@ -267,7 +306,7 @@ func (x *inspection[K]) intake() {
 }
 
 // G10: a reader hears of a container at most one start and one death, and of
-// nothing after its removal.
+// nothing after its removal; of another one of its id likewise.
 func (x *inspection[K]) once() {
 	type place struct {
 		reader string
@@ -280,8 +319,9 @@ func (x *inspection[K]) once() {
 		switch e.Type {
 		case pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved:
 			count[place{t.Reader, e}]++
-			x.check(10, count[place{t.Reader, e}] == 1, "%s heard %s of container %s of pod %v %d times", t.Reader, e.Type, e.Container, e.Pod, count[place{t.Reader, e}])
-			x.check(10, e.Type == pleg.ContainerRemoved || count[removed] == 0, "%s heard %s of container %s of pod %v after its removal", t.Reader, e.Type, e.Container, e.Pod)
+			lives := x.lives(Ref[K]{e.Pod, e.Container}, t.At)
+			x.check(10, count[place{t.Reader, e}] <= lives, "%s heard %s of container %s of pod %v %d times", t.Reader, e.Type, e.Container, e.Pod, count[place{t.Reader, e}])
+			x.check(10, e.Type == pleg.ContainerRemoved || count[removed] < lives, "%s heard %s of container %s of pod %v after its removal", t.Reader, e.Type, e.Container, e.Pod)
 		}
 	}
 }

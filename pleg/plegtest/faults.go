@@ -30,6 +30,7 @@ type Faults struct {
 
 	// Of calls.
 	Error  float64       // it fails
+	Beside float64       // a Status that fails returns one all the same
 	Hang   float64       // it waits for the end of its context
 	Slow   float64       // it takes up to SlowBy; the answer is of its begin or of its end
 	SlowBy time.Duration // 0 means 3s
@@ -40,6 +41,11 @@ type Faults struct {
 	Seconds   float64 // it counts seconds where nanoseconds are due: 1970
 	Future    float64 // it is an hour ahead
 	Step      float64 // the runtime's clock is a day off, either way
+	Ahead     float64 // it is up to two seconds ahead
+
+	// Of ids. A Create of a container that was removed, or a Start of one that has
+	// exited, is obeyed; without it these do nothing.
+	Reuse float64
 }
 
 // withDefaults returns f with its durations filled in.
@@ -58,7 +64,7 @@ func FaultNames() []string {
 	return []string{
 		"drop", "duplicate", "late", "reorder", "stale", "bare", "nameless", "strange",
 		"disconnect", "end at once", "replay", "lose", "restart", "unsupported",
-		"error", "hang", "slow", "deaf", "unstamped", "seconds", "future", "step",
+		"error", "hang", "slow", "deaf", "unstamped", "seconds", "future", "step", "ahead", "reuse", "beside",
 	}
 }
 
@@ -97,6 +103,8 @@ func (r *Runtime[K]) stamp(at ...any) time.Time {
 			return now.AddDate(0, 0, -1)
 		}
 		return now.AddDate(0, 0, 1)
+	case roll("ahead", r.faults.Ahead):
+		return now.Add(time.Duration(r.dice.float(append([]any{"ahead by"}, at...)...) * float64(2*time.Second)))
 	}
 	return now
 }

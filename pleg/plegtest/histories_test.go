@@ -129,6 +129,12 @@ func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
 	f.Hang, f.Deaf = rate.Draw(t, "hang")/5, rate.Draw(t, "deaf")
 	f.Unstamped, f.Seconds = rate.Draw(t, "unstamped"), rate.Draw(t, "seconds")
 	f.Future, f.Step = rate.Draw(t, "future"), rate.Draw(t, "step")
+	f.Beside = rate.Draw(t, "beside")
+	if rapid.Bool().Draw(t, "ids") { // not both: see GeneratorOptions.TrustEvents
+		f.Reuse = 2 * rate.Draw(t, "reuse")
+	} else {
+		f.Ahead = 2 * rate.Draw(t, "ahead")
+	}
 	if m.stream {
 		f.Drop, f.Duplicate = rate.Draw(t, "drop"), rate.Draw(t, "duplicate")
 		f.Late, f.Reorder = rate.Draw(t, "late"), rate.Draw(t, "reorder")
@@ -142,24 +148,25 @@ func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
 
 // A world is one simulation.
 type world struct {
-	m      mode
-	rt     *plegtest.Runtime[string]
-	cache  *pleg.Cache[string, *plegtest.Status]
-	gen    *pleg.Generator[string, *plegtest.Status]
-	ctx    context.Context
-	all    sync.WaitGroup
-	limit  time.Duration // of waits
-	ids    int
-	live   map[string][]string // containers by pod, as driven
-	names  []string            // of readers
-	period time.Duration
+	m       mode
+	rt      *plegtest.Runtime[string]
+	cache   *pleg.Cache[string, *plegtest.Status]
+	gen     *pleg.Generator[string, *plegtest.Status]
+	ctx     context.Context
+	all     sync.WaitGroup
+	limit   time.Duration // of waits
+	ids     int
+	live    map[string][]string // containers by pod, as driven
+	removed map[string][]string // likewise
+	names   []string            // of readers
+	period  time.Duration
 }
 
 const waitLimit = 2 * time.Second
 
 func simulate(t *rapid.T, m mode) plegtest.History[string] {
 	f := drawFaults(t, m)
-	w := &world{m: m, rt: plegtest.New[string](rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, limit: 2*waitLimit + time.Second}
+	w := &world{m: m, rt: plegtest.New[string](rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, removed: map[string][]string{}, limit: 2*waitLimit + time.Second}
 	if f.Slow > 0 || f.Hang > 0 || f.Error > 0 {
 		w.limit = 45 * time.Second
 	}
@@ -263,6 +270,10 @@ func (w *world) change(t *rapid.T) {
 	if len(w.live[id]) == 0 || rapid.IntRange(0, 3).Draw(t, "create") == 0 {
 		w.ids++
 		c := fmt.Sprintf("%s%d", id, w.ids)
+		if old := w.removed[id]; len(old) > 0 && rapid.Bool().Draw(t, "old id") {
+			c = rapid.SampledFrom(old).Draw(t, "id")
+			w.removed[id] = slices.DeleteFunc(old, func(x string) bool { return x == c })
+		}
 		w.live[id] = append(w.live[id], c)
 		w.rt.Create(id, c)
 		return
@@ -276,20 +287,40 @@ func (w *world) change(t *rapid.T) {
 	case 3:
 		w.rt.Remove(id, c)
 		w.live[id] = slices.DeleteFunc(w.live[id], func(x string) bool { return x == c })
+		w.removed[id] = append(w.removed[id], c)
 	}
 }
 
 func (w *world) wait(t *rapid.T) {
 	id := w.pod(t)
 	ctx, cancel := w.ctx, context.CancelFunc(func() {})
+	anyChange := rapid.Bool().Draw(t, "wait for")
 	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Second)
 	}
 	w.all.Go(func() {
 		defer cancel()
-		w.rt.Wait(ctx, w.cache, id, w.limit)
+		if anyChange {
+			w.waitFor(ctx, id)
+		} else {
+			w.rt.Wait(ctx, w.cache, id, w.limit)
+		}
 	})
 	synctest.Wait()
+}
+
+// waitFor records a WaitFor that ends like a GetNewerThan for now.
+func (w *world) waitFor(ctx context.Context, id string) {
+	now, place := time.Now(), 0
+	w.rt.Note(func(h *plegtest.History[string]) {
+		place = len(h.Waits)
+		h.Waits = append(h.Waits, plegtest.Wait[string]{Pod: id, Min: now, Start: now, Limit: w.limit})
+	})
+	e, err := w.cache.WaitFor(ctx, id, func(e pleg.Entry[*plegtest.Status]) bool { return e.Modified.After(now) })
+	w.rt.Note(func(h *plegtest.History[string]) {
+		x := &h.Waits[place]
+		x.End, x.Entry, x.Err = time.Now(), e, err
+	})
 }
 
 // reader starts a Watch and an Events loop.
@@ -357,7 +388,7 @@ func simulateCache(t *rapid.T) plegtest.History[string] {
 	w := &world{
 		rt:    plegtest.New[string](1, plegtest.Faults{}),
 		cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{}),
-		live:  map[string][]string{},
+		live:  map[string][]string{}, removed: map[string][]string{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx

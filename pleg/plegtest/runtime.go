@@ -89,10 +89,10 @@ func New[K comparable](seed uint64, f Faults) *Runtime[K] {
 	}
 }
 
-// Create adds a container, and the pod with its first one.
+// Create adds a container, and the pod with its first one; see Faults.Reuse.
 func (r *Runtime[K]) Create(id K, container string) {
 	r.change(id, container, func(p *pod, i int) bool {
-		if i >= 0 || r.everHad(id, container) {
+		if i >= 0 || r.everHad(id, container) && !r.reuse() {
 			return false
 		}
 		p.containers = append(p.containers, pleg.Container{ID: container, State: pleg.StateCreated})
@@ -100,9 +100,15 @@ func (r *Runtime[K]) Create(id K, container string) {
 	}, pleg.RuntimeCreated)
 }
 
-// Start makes a created container run.
+// Start makes a created container run; see Faults.Reuse.
 func (r *Runtime[K]) Start(id K, container string) {
-	r.change(id, container, func(p *pod, i int) bool { return move(p, i, pleg.StateRunning) }, pleg.RuntimeStarted)
+	r.change(id, container, func(p *pod, i int) bool {
+		if i >= 0 && p.containers[i].State == pleg.StateExited && r.reuse() {
+			p.containers = slices.Clone(p.containers)
+			p.containers[i].State = pleg.StateUnknown
+		}
+		return move(p, i, pleg.StateRunning)
+	}, pleg.RuntimeStarted)
 }
 
 // Exit makes a container exit.
@@ -173,7 +179,12 @@ func move(p *pod, i int, to pleg.State) bool {
 	return true
 }
 
-// everHad reports whether the pod ever had the container: ids are used once.
+// reuse reports whether an id is used again.
+func (r *Runtime[K]) reuse() bool {
+	return r.dice.roll(r.faults.Reuse, "reuse", len(r.history.Changes)) && r.inject("reuse")
+}
+
+// everHad reports whether the pod ever had the container.
 func (r *Runtime[K]) everHad(id K, container string) bool {
 	for _, s := range r.pods[id].versions {
 		if s != nil && slices.ContainsFunc(s.Listed, func(c pleg.Container) bool { return c.ID == container }) {
@@ -251,7 +262,21 @@ func (r *Runtime[K]) Status(ctx context.Context, id K) (*Status, time.Time, erro
 		stamp = r.stamp("status", p.number, r.calls[callCount{"Status", p.number}])
 		return nil
 	})
+	if errors.Is(err, ErrInjected) {
+		s = r.beside(id)
+	}
 	return s, stamp, err
+}
+
+// beside is the snapshot that comes with the error of a Status, mostly nil.
+func (r *Runtime[K]) beside(id K) *Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pods[id]
+	if p == nil || !r.dice.roll(r.faults.Beside, "beside", p.number, r.calls[callCount{"Status", p.number}]) || !r.inject("beside") {
+		return nil
+	}
+	return p.versions[len(p.versions)-1]
 }
 
 // number is a pod's place in the order of creation, -1 for one that never was.
