@@ -1,0 +1,264 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// reusing is a runtime that uses ids again, as one of virtual machines does.
+func reusing(f plegtest.Faults) plegtest.Faults {
+	f.Reuse = 1
+	return f
+}
+
+// TestReusedIDIsAnotherContainer: a container that was seen exited, or gone, and
+// is there again is one of its own. One relist shows it, with events of its own,
+// and nothing goes on asking.
+func TestReusedIDIsAnotherContainer(t *testing.T) {
+	for _, listless := range []bool{false, true} {
+		setup{listless: listless, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
+			read := w.read("reader", 0)
+			w.all.Go(func() { w.rt.Watch(w.ctx, "watcher", w.cache, 0) })
+			w.up("b")
+			for _, step := range []struct {
+				do    func()
+				shows string
+				tells string
+			}{
+				{func() { w.up("a") }, "b:running a:running", "p:started a p:started b"},
+				{func() { w.rt.Exit("p", "a") }, "b:running a:exited", "p:died a"},
+				{func() { w.rt.Start("p", "a") }, "b:running a:running", "p:started a"},
+				{func() { w.rt.Exit("p", "a"); w.rt.Exit("p", "b") }, "b:exited a:exited", "p:died a p:died b"},
+				{func() { w.rt.Start("p", "a"); w.rt.Exit("p", "a") }, "b:exited a:exited", ""}, // nobody looked
+				{func() { w.rt.Remove("p", "a") }, "b:exited", "p:removed a"},
+				{func() { w.up("a") }, "b:exited a:running", "p:started a"},
+				{func() { w.rt.Remove("p", "a"); w.rt.Create("p", "a") }, "b:exited a:created", "p:died a p:changed a"},
+				{func() { w.rt.Remove("p", "a") }, "b:exited", "p:died a p:removed a"},
+				{func() { w.rt.Create("p", "a"); w.rt.Remove("p", "b") }, "a:created", "p:changed a p:removed b"},
+				{func() { w.rt.Remove("p", "a") }, "gone", "p:died a p:removed a"},
+				{func() { w.up("a") }, "a:running", "p:started a"},
+			} {
+				before := read()
+				step.do()
+				if err := w.gen.Relist(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				w.shows(step.shows)
+				equal(t, "events", without(strings.TrimPrefix(read(), before), "p:sync"), step.tells)
+				w.rt.Compare(w.cache, 4)
+				if step.shows != "gone" {
+					equal(t, "error", w.cache.Get("p").Err, nil)
+				}
+				w.pass(time.Second)
+				equal(t, "Containers", w.gen.Stats().Containers, strings.Count(step.shows, ":"))
+			}
+			lists, others := w.calls()
+			w.gen.Relist(w.ctx)
+			more, later := w.calls()
+			equal(t, "lists", more-lists, 1)
+			equal(t, "inspections", later-others, 0)
+		})
+	}
+}
+
+// TestReusedIDWithStream is the same as it comes by events: at once, and without
+// lists where a pod can be listed.
+func TestReusedIDWithStream(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		setup{stream: true, faults: reusing(plegtest.Faults{}), options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
+			w.up("a")
+			w.start()
+			read := w.read("reader", 0)
+			w.pass(10 * time.Second)
+			lists, _ := w.calls()
+			for range 3 {
+				w.rt.Exit("p", "a")
+				w.shows("a:exited")
+				w.pass(time.Second)
+				w.rt.Start("p", "a")
+				w.shows("a:running")
+				w.pass(time.Second)
+			}
+			equal(t, "events", read(), "p:sync p:died a p:started a p:died a p:started a p:died a p:started a")
+			later, _ := w.calls()
+			equal(t, "lists", later-lists, 0)
+			w.gen.Relist(w.ctx)
+			equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 0)
+		})
+	}
+}
+
+// TestUnseenRestartIsSynced: a container that an event told the exit of and that
+// a look shows running has exited and begun again: a PodSync says that something
+// was, each time.
+func TestUnseenRestartIsSynced(t *testing.T) {
+	setup{stream: true, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		read := w.read("reader", 0)
+		w.pass(10 * time.Second)
+		for range 3 {
+			w.rt.Exit("p", "a")
+			w.rt.Start("p", "a") // before anybody looks
+			w.pass(time.Second)
+			w.shows("a:running")
+		}
+		equal(t, "events", read(), "p:sync p:sync p:sync p:sync")
+		w.gen.RequestRelist("p")
+		w.pass(time.Second)
+		equal(t, "events", read(), "p:sync p:sync p:sync p:sync")
+	})
+}
+
+// TestOneStaleAnswerBringsNothingBack: one answer that shows a step back, of a
+// list, a pod or a status, is asked for again; only a second one is believed.
+func TestOneStaleAnswerBringsNothingBack(t *testing.T) {
+	running := pleg.Container{ID: "a", State: pleg.StateRunning}
+	exited := pleg.Container{ID: "a", State: pleg.StateExited}
+	for _, tt := range []struct {
+		name         string
+		list, status string // answers in turn: running, exited, gone
+		events       string
+		stale, risen uint64
+	}{
+		{"a list", "rere", "reee", "p:started a p:died a", 1, 0},
+		{"a list of what is gone", "rgrgg", "r", "p:started a p:died a p:removed a", 1, 1},
+		{"a status", "rbbb", "rerb", "p:started a p:died a p:started b", 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			listed(t, func(w *world, l *listing) {
+				rt := &inTurn{answers: map[byte][]pleg.Container{
+					'r': {running}, 'e': {exited}, 'b': {exited, {ID: "b", State: pleg.StateRunning}}, 'g': {},
+				}, list: tt.list, status: tt.status}
+				gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.gen = gen
+				read := w.read("reader", 0)
+				for range 3 {
+					if err := gen.Relist(w.ctx); err != nil {
+						t.Fatal(err)
+					}
+					w.pass(time.Second)
+				}
+				equal(t, "events", without(read(), "p:sync"), tt.events)
+				s := gen.Stats()
+				equal(t, "StaleWrites", s.StaleWrites, tt.stale)
+				equal(t, "Resurrections", s.Resurrections, tt.risen)
+			})
+		})
+	}
+}
+
+// inTurn answers as it is told, the last answer for ever.
+type inTurn struct {
+	answers      map[byte][]pleg.Container
+	list, status string
+}
+
+func (r *inTurn) next(turn *string) []pleg.Container {
+	a := r.answers[(*turn)[0]]
+	if len(*turn) > 1 {
+		*turn = (*turn)[1:]
+	}
+	return a
+}
+
+func (r *inTurn) Pods(context.Context) ([]pleg.Pod[string], error) {
+	if list := r.next(&r.list); len(list) > 0 {
+		return []pleg.Pod[string]{pod("p", list...)}, nil
+	}
+	return nil, nil
+}
+
+func (r *inTurn) Status(context.Context, string) (*plegtest.Status, time.Time, error) {
+	return &plegtest.Status{Listed: r.next(&r.status)}, time.Time{}, nil
+}
+
+// TestFickleListDoesNotSpin: a runtime whose every answer contradicts the last
+// one costs two lists per relist, and no more.
+func TestFickleListDoesNotSpin(t *testing.T) {
+	listed(t, func(w *world, l *listing) {
+		rt := &inTurn{answers: map[byte][]pleg.Container{
+			'r': {{ID: "a", State: pleg.StateRunning}}, 'e': {{ID: "a", State: pleg.StateExited}},
+		}, list: strings.Repeat("er", 500), status: strings.Repeat("er", 500)}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if err := gen.Relist(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(time.Second)
+		}
+		if n := 1000 - len(rt.list); n > 40 {
+			t.Errorf("%d lists for 20 relists", n)
+		}
+		if n := 1000 - len(rt.status); n > 60 {
+			t.Errorf("%d inspections for 20 relists", n)
+		}
+	})
+}
+
+// TestStatusBesideError: a status that comes with an error is stored with it, as
+// the kubelet does, unless it shows a step back; without one the last stays.
+func TestStatusBesideError(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &besides{Runtime: w.rt}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		read := w.read("reader", 0)
+		w.up("a")
+		gen.Relist(w.ctx)
+		w.pass(time.Second)
+		old := w.rt.Truth()["p"]
+		w.rt.Exit("p", "a")
+		rt.err = errors.New("half")
+		for i, step := range []struct {
+			beside *plegtest.Status
+			shows  string
+		}{
+			{nil, "a:running half"},
+			{w.rt.Truth()["p"], "a:exited half"},
+			{nil, "a:exited half"},
+			{&plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateCreated}}}, "a:exited half"},
+			{old, "a:running half"}, // no step back: the exit is not recorded
+		} {
+			rt.status = step.beside
+			gen.Relist(w.ctx)
+			w.shows(step.shows)
+			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
+			w.pass(time.Second)
+		}
+		rt.err = nil
+		gen.Relist(w.ctx)
+		w.shows("a:exited")
+		equal(t, "events", read(), "p:started a p:died a")
+	})
+}
+
+// besides fails with a status.
+type besides struct {
+	*plegtest.Runtime[string]
+	status *plegtest.Status
+	err    error
+}
+
+func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+	if b.err != nil {
+		return b.status, time.Time{}, b.err
+	}
+	return b.Runtime.Status(ctx, id)
+}

@@ -1,0 +1,168 @@
+package pleg_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// Calls of the runtime are slow in these tests, so that what an event alone
+// brings can be seen.
+var slowCalls = setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Second}}
+
+// TestTrustedEventShowsAtOnce: the cache, and who reads events, have what an
+// event shows before any call has ended; the entry is as old as it was.
+func TestTrustedEventShowsAtOnce(t *testing.T) {
+	slowCalls.scripted(t, func(w *world, s *script) {
+		read := w.read("reader", 0)
+		w.rt.Create("p", "a")
+		w.gen.Relist(w.ctx)
+		w.pass(time.Minute)
+		known := w.cache.Get("p").Modified
+		w.rt.Start("p", "a")
+		s.handle(event("a", pleg.RuntimeStarted, time.Now(), w.rt.Truth()["p"]))
+		w.shows("a:running")
+		w.pass(time.Millisecond)
+		w.rt.Exit("p", "a")
+		s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+		w.shows("a:exited")
+		equal(t, "events", read(), "p:changed a p:started a p:died a")
+		if e := w.cache.Get("p"); !e.Modified.Equal(known) {
+			t.Errorf("an event made the entry of %v known as of %v", known, e.Modified)
+		}
+		equal(t, "StaleWrites", w.gen.Stats().StaleWrites, 0)
+		w.pass(10 * time.Second)
+		equal(t, "events", read(), "p:changed a p:started a p:died a")
+		if e := w.cache.Get("p"); !e.Modified.After(known) {
+			t.Error("no relist followed")
+		}
+	})
+}
+
+// TestEventAnswersNoLaterWait: what an event shows was true at some time before it
+// came, whatever its stamp says. With a runtime whose clock is a second ahead, or
+// after the node's was set back while the event was under way, the stamp lies
+// behind the end of what it shows; a wait that began in between gets what a
+// relist shows.
+func TestEventAnswersNoLaterWait(t *testing.T) {
+	slowCalls.scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.up("b")
+		w.gen.Relist(w.ctx)
+		w.pass(time.Minute)
+		w.rt.Exit("p", "a")
+		e := event("a", pleg.RuntimeStopped, time.Now().Add(time.Second), w.rt.Truth()["p"])
+		w.pass(100 * time.Millisecond)
+		w.rt.Remove("p", "a")
+		w.pass(100 * time.Millisecond)
+		done := make(chan pleg.Entry[*plegtest.Status], 1)
+		w.all.Go(func() {
+			e, _ := w.rt.Wait(w.ctx, w.cache, "p", 10*time.Second)
+			done <- e
+		})
+		w.pass(1300 * time.Millisecond)
+		s.handle(e)
+		w.shows("a:exited b:running") // the event is newer than the last look
+		if e := <-done; len(e.Status.Listed) != 1 {
+			t.Errorf("the wait returned %v, which was over when it began", e.Status)
+		}
+	})
+}
+
+// TestLateEventBringsNothingBack: an event of a container that is gone and
+// forgotten is a hint, whatever its stamp says: nothing tells it from the event
+// of a new one.
+func TestLateEventBringsNothingBack(t *testing.T) {
+	slowCalls.scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.up("b")
+		w.gen.Relist(w.ctx)
+		was := w.rt.Truth()["p"]
+		w.rt.Remove("p", "a")
+		for range 3 {
+			w.gen.Relist(w.ctx)
+			w.pass(time.Second)
+		}
+		w.shows("b:running")
+		s.handle(event("a", pleg.RuntimeStarted, time.Now(), was))
+		w.shows("b:running")
+		w.pass(10 * time.Second)
+		was = w.rt.Truth()["p"]
+		w.rt.Remove("p", "b")
+		for range 3 {
+			w.gen.Relist(w.ctx)
+			w.pass(time.Second)
+		}
+		w.shows("gone")
+		s.handle(event("b", pleg.RuntimeStarted, time.Now(), was))
+		w.shows("gone")
+		w.pass(10 * time.Second)
+	})
+}
+
+// TestSuspiciousEventIsAHint: what an event shows is not taken where its stamp
+// says that it is older than a look, where it has none, or while looks fail.
+func TestSuspiciousEventIsAHint(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		stamp func(looked, now time.Time) time.Time
+		stale uint64
+	}{
+		{"of before the last look", func(looked, now time.Time) time.Time { return looked.Add(-time.Millisecond) }, 1},
+		{"of the end of the last look", func(looked, now time.Time) time.Time { return looked }, 1},
+		{"none", func(looked, now time.Time) time.Time { return time.Time{} }, 0},
+		{"ahead of the clock", func(looked, now time.Time) time.Time { return now.Add(time.Millisecond) }, 0},
+		{"of 1970", func(looked, now time.Time) time.Time { return time.Unix(1, 0) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			slowCalls.scripted(t, func(w *world, s *script) {
+				w.up("a")
+				w.gen.RequestRelist("p")
+				for w.cache.Get("p").Status == nil {
+					w.pass(time.Millisecond)
+				}
+				calls := w.rt.History().Calls
+				looked := calls[len(calls)-1].End
+				w.pass(500 * time.Millisecond)
+				w.rt.Exit("p", "a")
+				s.handle(event("a", pleg.RuntimeStopped, tt.stamp(looked, time.Now()), w.rt.Truth()["p"]))
+				w.shows("a:running")
+				equal(t, "StaleWrites", w.gen.Stats().StaleWrites, tt.stale)
+				w.pass(10 * time.Second)
+				w.shows("a:exited")
+			})
+		})
+	}
+}
+
+// TestEventDoesNotHideAnError: while looks at a pod fail its entry says so.
+func TestEventDoesNotHideAnError(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		rt := &besides{Runtime: w.rt}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.stop()
+		w.all.Wait()
+		w.ctx, w.stop = context.WithCancel(w.Context())
+		w.gen = gen
+		w.start()
+		w.pass(2 * time.Second)
+		w.up("a")
+		gen.Relist(w.ctx)
+		rt.err = plegtest.ErrInjected
+		gen.RequestRelist("p") // within the same reading of the clock
+		w.shows("a:running plegtest: injected error")
+		w.pass(time.Millisecond)
+		w.rt.Exit("p", "a")
+		s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+		w.shows("a:running plegtest: injected error")
+		rt.err = nil
+		w.pass(10 * time.Second)
+		w.shows("a:exited")
+	})
+}
