@@ -166,3 +166,53 @@ func TestEventDoesNotHideAnError(t *testing.T) {
 		w.shows("a:exited")
 	})
 }
+
+// TestLookUnderWayConcludesNothing: a container that an event tells of while a
+// look is under way is not that look's to judge: when it has come and gone, a
+// PodSync says so after its end.
+func TestLookUnderWayConcludesNothing(t *testing.T) {
+	setup{}.scripted(t, func(w *world, s *script) {
+		rt := &gated{Runtime: w.rt, gate: make(chan struct{})}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.stop()
+		w.all.Wait()
+		w.ctx, w.stop = context.WithCancel(w.Context())
+		w.gen = gen
+		w.up("a")
+		w.start()
+		w.pass(2 * time.Second)
+		read := w.read("reader", 0)
+		rt.closed = true
+		gen.RequestRelist("p")
+		w.pass(time.Millisecond) // the look has begun
+		s.handle(event("z", pleg.RuntimeStarted, time.Now(), nil))
+		w.pass(time.Millisecond)
+		rt.gate <- struct{}{} // and ends: it shows no z
+		w.pass(time.Millisecond)
+		equal(t, "events", read(), "p:sync")
+		rt.gate <- struct{}{} // the next one shows none, either
+		w.pass(time.Millisecond)
+		equal(t, "events", read(), "p:sync p:sync")
+	})
+}
+
+// gated holds back the answers for single pods until the gate lets them pass.
+type gated struct {
+	*plegtest.Runtime[string]
+	closed bool
+	gate   chan struct{}
+}
+
+func (g *gated) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
+	p, err := g.Runtime.Pod(ctx, id)
+	if g.closed {
+		select {
+		case <-g.gate:
+		case <-ctx.Done():
+		}
+	}
+	return p, err
+}

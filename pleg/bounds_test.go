@@ -1,0 +1,94 @@
+package pleg
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// nobody is a runtime without pods, that can list single ones.
+type nobody struct{ lists int }
+
+func (n *nobody) Pods(context.Context) ([]Pod[int], error) { n.lists++; return nil, nil }
+func (n *nobody) Pod(context.Context, int) (Pod[int], error) {
+	return Pod[int]{}, ErrNotFound
+}
+func (n *nobody) Status(context.Context, int) (int, time.Time, error) {
+	return 0, time.Time{}, ErrNotFound
+}
+func (n *nobody) Events(ctx context.Context, _ func(RuntimeEvent[int, int])) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestTombstonesAreBounded: each pod that was looked for in vain leaves a
+// tombstone. They count as memory: beyond the bound a full list is made, which
+// frees them, long before it would be due.
+func TestTombstonesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, c := &nobody{}, NewCache[int](CacheOptions[int]{})
+		g, err := NewGenerator[int, int](rt, rt, c, GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		lists, most := rt.lists, 0
+		for i := range 5000 {
+			g.RequestRelist(i)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			most = max(most, c.tombstones())
+			if n := g.Stats().Backlog; n < c.tombstones() {
+				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.tombstones())
+			}
+		}
+		if most < strangers/2 || most > strangers+4 {
+			t.Errorf("at most %d tombstones, want about %d", most, strangers)
+		}
+		if rt.lists == lists || rt.lists > lists+6 {
+			t.Errorf("%d lists to forget", rt.lists-lists)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// endsMeanwhile is a context that is over as soon as somebody waits for its end,
+// and meanwhile does something.
+type endsMeanwhile struct {
+	context.Context
+	do func()
+}
+
+func (e endsMeanwhile) Done() <-chan struct{} {
+	e.do()
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+func (e endsMeanwhile) Err() error { return context.Canceled }
+
+// TestWaitFreedWhileItsContextEnds has its answer, whichever of the two the wait
+// sees first.
+func TestWaitFreedWhileItsContextEnds(t *testing.T) {
+	for range 64 {
+		c := free(CacheOptions[string]{})
+		ctx := endsMeanwhile{t.Context(), func() { c.Set("a", "x", nil, t2) }}
+		if e, err := c.GetNewerThan(ctx, "a", t1); err != nil || e.Status != "x" {
+			t.Fatalf("= %+v, %v", e, err)
+		}
+		ctx.do = func() {}
+		if _, err := c.GetNewerThan(ctx, "a", t2); err != context.Canceled {
+			t.Fatal(err)
+		}
+		if err := c.valid(); err != nil || len(c.waits.byTime) != 0 || c.waits.byAge.Len() != 0 {
+			t.Fatalf("%d waiters are left; %v", len(c.waits.byTime), err)
+		}
+	}
+}
