@@ -103,6 +103,14 @@ func TestCheck(t *testing.T) {
 			h.Changes = append(v, plegtest.Change[string]{At: at(5), Pod: "p", Version: 5, Status: status(5, "a:exited b:created")})
 			h.Views = []plegtest.View[string]{saw(3, v[2].Status), saw(4, nil), saw(5, h.Changes[4].Status)}
 		}},
+		{"back with an id that is used again", 0, func(h *history) {
+			h.Changes = append(v, plegtest.Change[string]{At: at(5), Pod: "p", Version: 5, Status: status(5, "a:created"), Container: "a", Type: pleg.RuntimeCreated})
+			h.Views = []plegtest.View[string]{saw(3, v[2].Status), saw(4, nil), saw(5, h.Changes[4].Status)}
+		}},
+		{"back before its id is used again", 3, func(h *history) {
+			h.Changes = append(v, plegtest.Change[string]{At: at(9), Pod: "p", Version: 5, Status: status(5, "a:exited"), Container: "a", Type: pleg.RuntimeCreated})
+			h.Views = []plegtest.View[string]{saw(3, v[2].Status), saw(4, nil), saw(5, h.Changes[4].Status)}
+		}},
 		{"equal", 0, func(h *history) {
 			h.Finals = []plegtest.Final[string]{{Guarantee: 4, Truth: map[string]*plegtest.Status{"p": v[2].Status},
 				Cache: map[string]pleg.Entry[*plegtest.Status]{"p": known(v[2].Status, at(3))}}}
@@ -157,6 +165,27 @@ func TestCheck(t *testing.T) {
 			h.Shown, h.Readers = shown, map[string]time.Time{"r": at(0)}
 			h.Told = []plegtest.Told[string]{told(2, pleg.PodSync), told(2, pleg.ContainerStarted)}
 			h.Finals = []plegtest.Final[string]{{At: at(9), EventsRead: []string{"r"}}}
+		}},
+		{"an exit of an id that is used again", 0, func(h *history) {
+			h.Changes = append(v[:3:3], plegtest.Change[string]{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted})
+			h.Shown, h.Readers = shown, map[string]time.Time{"r": at(0)}
+			h.Finals = []plegtest.Final[string]{{At: at(9), EventsRead: []string{"r"}}}
+		}},
+		{"an exit of one with its id that nobody hears of", 6, func(h *history) {
+			h.Changes = append(v[:3:3], plegtest.Change[string]{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted},
+				plegtest.Change[string]{At: at(7), Pod: "p", Version: 5, Status: status(5, "a:exited"), Container: "a", Type: pleg.RuntimeStopped})
+			h.Shown, h.Readers = shown, map[string]time.Time{"r": at(0)}
+			h.Views = []plegtest.View[string]{saw(6, h.Changes[3].Status)}
+			h.Told = []plegtest.Told[string]{told(3, pleg.ContainerDied)}
+			h.Finals = []plegtest.Final[string]{{At: at(9), EventsRead: []string{"r"}}}
+		}},
+		{"two deaths of an id that is used again", 0, func(h *history) {
+			h.Changes = append(v[:3:3], plegtest.Change[string]{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted})
+			h.Told = []plegtest.Told[string]{told(3, pleg.ContainerDied), told(6, pleg.ContainerDied)}
+		}},
+		{"two deaths before an id is used again", 10, func(h *history) {
+			h.Changes = append(v[:3:3], plegtest.Change[string]{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted})
+			h.Told = []plegtest.Told[string]{told(3, pleg.ContainerDied), told(4, pleg.ContainerDied)}
 		}},
 		{"memory", 7, func(h *history) {
 			h.Samples = []plegtest.Sample{{Stats: pleg.Stats{Pods: 10, Backlog: 10000}, Readers: 1}}
