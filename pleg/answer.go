@@ -123,12 +123,7 @@ func (r *relister[K, S]) inspected(p *podRecord[K], o *observation, a answer[K, 
 		return
 	case v >= older && !p.doubted:
 		r.stepBack(p, v, o)
-		p.doubted = true
-		if r.single {
-			p.wanted, p.urgent = r.next(), true
-		} else {
-			r.list(p, o) // the status once more: a list could not begin before this one ends
-		}
+		r.doubt(p, o)
 		return
 	}
 	at := o.start
@@ -159,15 +154,6 @@ func lenientStamp(stamp time.Time) time.Time {
 		return stamp.Add(time.Second - 1)
 	}
 	return stamp
-}
-
-// stepBack drops an observation that shows a step back.
-func (r *relister[K, S]) stepBack(p *podRecord[K], v verdict, o *observation) {
-	r.glimpse(p, o, o.seen)
-	r.stats.StaleWrites++
-	if v == risen {
-		r.stats.Resurrections++
-	}
 }
 
 // refuse drops an observation that something newer has overtaken, or that the
@@ -256,32 +242,6 @@ func joined[K comparable](pods []Pod[K]) []Pod[K] {
 		list[i].Containers = append(list[i].Containers, pod.Containers...)
 	}
 	return list
-}
-
-// stepsBack reports whether a full list shows a step back of something that was
-// known when it began. Then it is made once more.
-func (r *relister[K, S]) stepsBack(pods []Pod[K], l *relist) (back bool) {
-	for _, pod := range pods {
-		p := r.pods[pod.ID]
-		if p == nil || p.newer(l.serial, l.start) || p.overlaps(l) || p.told > l.serial {
-			continue
-		}
-		if v, seen := r.judge(p, pod.Containers); v >= older {
-			r.stepBack(p, v, &observation{serial: l.serial, seen: seen})
-			back = true
-		}
-	}
-	return back
-}
-
-// judge compares what a list shows of p with what is known of it.
-func (r *relister[K, S]) judge(p *podRecord[K], seen []Container) (verdict, []Container) {
-	v, duplicate := p.containers.compare(seen, p.live, r.next())
-	if duplicate || v >= older {
-		seen = normal(seen)
-		v, _ = p.containers.compare(seen, p.live, r.next())
-	}
-	return v, seen
 }
 
 // show takes what a full list shows of one pod.
