@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,7 +226,7 @@ func TestStatusBesideError(t *testing.T) {
 		w.pass(time.Second)
 		old := w.rt.Truth()["p"]
 		w.rt.Exit("p", "a")
-		rt.err = errors.New("half")
+		rt.fail(errors.New("half"))
 		for i, step := range []struct {
 			beside *plegtest.Status
 			shows  string
@@ -236,13 +237,13 @@ func TestStatusBesideError(t *testing.T) {
 			{&plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateCreated}}}, "a:exited half"},
 			{old, "a:running half"}, // no step back: the exit is not recorded
 		} {
-			rt.status = step.beside
+			rt.status.Store(step.beside)
 			gen.Relist(w.ctx)
 			w.shows(step.shows)
 			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
 			w.pass(time.Second)
 		}
-		rt.err = nil
+		rt.fail(nil)
 		gen.Relist(w.ctx)
 		w.shows("a:exited")
 		equal(t, "events", read(), "p:started a p:died a")
@@ -252,13 +253,51 @@ func TestStatusBesideError(t *testing.T) {
 // besides fails with a status.
 type besides struct {
 	*plegtest.Runtime[string]
-	status *plegtest.Status
-	err    error
+	status atomic.Pointer[plegtest.Status]
+	err    atomic.Pointer[error]
 }
 
+func (b *besides) fail(err error) { b.err.Store(&err) }
+
 func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	if b.err != nil {
-		return b.status, time.Time{}, b.err
+	if err := b.err.Load(); err != nil && *err != nil {
+		return b.status.Load(), time.Time{}, *err
 	}
 	return b.Runtime.Status(ctx, id)
+}
+
+// TestDroppedListIsNotForgotten: what only a list showed that was made once more
+// has come and gone, and a PodSync says so.
+func TestDroppedListIsNotForgotten(t *testing.T) {
+	listed(t, func(w *world, l *listing) {
+		exited := pod("p", pleg.Container{ID: "a", State: pleg.StateExited})
+		l.pods = []pleg.Pod[string]{exited}
+		rt := &changing{listing: l, then: [][]pleg.Pod[string]{
+			{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning}), pod("q", pleg.Container{ID: "z"})}, {exited},
+		}}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gen.Relist(w.ctx)
+		rt.armed = true
+		w.gen = gen
+		read := w.read("reader", 0)
+		gen.Relist(w.ctx)
+		equal(t, "events", read(), "p:sync q:sync")
+	})
+}
+
+// changing lists other pods from call to call, once it is armed.
+type changing struct {
+	*listing
+	armed bool
+	then  [][]pleg.Pod[string]
+}
+
+func (c *changing) Pods(context.Context) ([]pleg.Pod[string], error) {
+	if c.armed && len(c.then) > 0 {
+		c.pods, c.then = c.then[0], c.then[1:]
+	}
+	return c.pods, nil
 }

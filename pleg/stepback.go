@@ -39,6 +39,13 @@ func (r *relister[K, S]) stepsBack(pods []Pod[K], l *relist) (back bool) {
 			back = true
 		}
 	}
+	if back { // what else it shows may be gone when the next one comes
+		for _, pod := range pods {
+			p := r.record(pod.ID)
+			r.glimpse(p, &observation{serial: l.serial}, pod.Containers)
+			r.tidy(p)
+		}
+	}
 	return back
 }
 

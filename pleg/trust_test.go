@@ -2,6 +2,7 @@ package pleg_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,14 +155,14 @@ func TestEventDoesNotHideAnError(t *testing.T) {
 		w.pass(2 * time.Second)
 		w.up("a")
 		gen.Relist(w.ctx)
-		rt.err = plegtest.ErrInjected
+		rt.fail(plegtest.ErrInjected)
 		gen.RequestRelist("p") // within the same reading of the clock
 		w.shows("a:running plegtest: injected error")
 		w.pass(time.Millisecond)
 		w.rt.Exit("p", "a")
 		s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
 		w.shows("a:running plegtest: injected error")
-		rt.err = nil
+		rt.fail(nil)
 		w.pass(10 * time.Second)
 		w.shows("a:exited")
 	})
@@ -185,7 +186,7 @@ func TestLookUnderWayConcludesNothing(t *testing.T) {
 		w.start()
 		w.pass(2 * time.Second)
 		read := w.read("reader", 0)
-		rt.closed = true
+		rt.closed.Store(true)
 		gen.RequestRelist("p")
 		w.pass(time.Millisecond) // the look has begun
 		s.handle(event("z", pleg.RuntimeStarted, time.Now(), nil))
@@ -202,13 +203,13 @@ func TestLookUnderWayConcludesNothing(t *testing.T) {
 // gated holds back the answers for single pods until the gate lets them pass.
 type gated struct {
 	*plegtest.Runtime[string]
-	closed bool
+	closed atomic.Bool
 	gate   chan struct{}
 }
 
 func (g *gated) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
 	p, err := g.Runtime.Pod(ctx, id)
-	if g.closed {
+	if g.closed.Load() {
 		select {
 		case <-g.gate:
 		case <-ctx.Done():

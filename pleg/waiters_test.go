@@ -3,6 +3,7 @@ package pleg_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 			w.up("a")
 			w.start()
 			w.pass(10 * time.Second)
-			rt.fails = fails
+			rt.fails.Store(fails)
 			ctx, cancel := context.WithCancel(w.ctx)
 			lists, _ := w.calls()
 			for range 20 {
@@ -69,34 +70,33 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 				w.all.Go(func() { w.cache.GetNewerThan(ctx, "p", time.Now().Add(time.Hour)) })
 				w.pass(90 * time.Millisecond)
 			}
-			rt.looks = 0
+			rt.looks.Store(0)
 			w.pass(60 * time.Second)
-			if rt.looks < 29 || rt.looks > 31 {
-				t.Errorf("%d looks in 60s, failing %v", rt.looks, fails)
+			if n := rt.looks.Load(); n < 29 || n > 31 {
+				t.Errorf("%d looks in 60s, failing %v", n, fails)
 			}
 			cancel()
-			rt.fails = false
+			rt.fails.Store(false)
 			w.pass(10 * time.Second)
-			rt.looks = 0
+			rt.looks.Store(0)
 			w.pass(60 * time.Second)
-			equal(t, "looks when nobody waits", rt.looks, 0)
+			equal(t, "looks when nobody waits", rt.looks.Load(), 0)
 			later, _ := w.calls()
 			equal(t, "lists", later-lists, 0)
 		})
 	}
 }
 
-// podless counts, and may fail, the lists of single pods. Its calls follow each
-// other, so it needs no lock.
+// podless counts, and may fail, the lists of single pods.
 type podless struct {
 	*plegtest.Runtime[string]
-	fails bool
-	looks int
+	fails atomic.Bool
+	looks atomic.Int64
 }
 
 func (p *podless) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
-	p.looks++
-	if p.fails {
+	p.looks.Add(1)
+	if p.fails.Load() {
 		return pleg.Pod[string]{}, errors.New("no pod today")
 	}
 	return p.Runtime.Pod(ctx, id)
