@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/pleg"
@@ -188,13 +189,19 @@ func (x *inspection[K]) equality() {
 		}
 		for pod, s := range f.Truth {
 			e := f.Cache[pod]
-			x.check(f.Guarantee, e.Present && e.Err == nil && e.Status != nil && slices.Equal(e.Status.Listed, s.Listed),
+			x.check(f.Guarantee, e.Present && e.Err == nil && e.Status != nil && slices.Equal(byID(e.Status), byID(s)),
 				"at %v pod %v is at version %d, in the cache: %+v", f.At, pod, s.Version, e)
 		}
 		for pod := range f.Cache {
 			x.check(f.Guarantee, f.Truth[pod] != nil, "at %v pod %v is gone, in the cache it is not", f.At, pod)
 		}
 	}
+}
+
+// byID are the containers that s shows, in order of id: one that came back with
+// its id before anybody looked has another place, and nobody can know.
+func byID(s *Status) []pleg.Container {
+	return slices.SortedFunc(slices.Values(s.Listed), func(a, b pleg.Container) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // G5: every wait has ended, and within its limit from its start or the last
