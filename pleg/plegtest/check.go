@@ -69,7 +69,7 @@ func (x *inspection[K]) version(pod K, s *Status, min int) int {
 		if v > 0 {
 			was = x.truth[pod][v-1].Status
 		}
-		if was == nil && s == nil || was != nil && s != nil && slices.Equal(was.Listed, s.Listed) {
+		if was == nil && s == nil || was != nil && s != nil && slices.Equal(byID(was), byID(s)) {
 			return v
 		}
 	}
