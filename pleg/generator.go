@@ -26,7 +26,8 @@ type GeneratorOptions struct {
 	// further than that. Watch and Events tell of it at once; the entry keeps its
 	// time, and a GetNewerThan that began later waits for the relist that every
 	// event asks for, with and without TrustEvents. Leave it off for a runtime
-	// that uses the ids of containers again and whose stamps may be ahead.
+	// that uses the ids of containers again: a late event of the one before looks
+	// like an event of the one that runs now, until the relist.
 	TrustEvents bool
 }
 

@@ -130,7 +130,7 @@ func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
 	f.Unstamped, f.Seconds = rate.Draw(t, "unstamped"), rate.Draw(t, "seconds")
 	f.Future, f.Step = rate.Draw(t, "future"), rate.Draw(t, "step")
 	f.Beside = rate.Draw(t, "beside")
-	if rapid.Bool().Draw(t, "ids") { // not both: see GeneratorOptions.TrustEvents
+	if !m.trust && rapid.Bool().Draw(t, "ids") { // see GeneratorOptions.TrustEvents
 		f.Reuse = 2 * rate.Draw(t, "reuse")
 	} else {
 		f.Ahead = 2 * rate.Draw(t, "ahead")
