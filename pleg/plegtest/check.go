@@ -292,7 +292,7 @@ func (x *inspection[K]) exits() (list []Change[K]) {
 // sawAlive reports whether a reader saw a container that had not exited.
 func (x *inspection[K]) sawAlive(ref Ref[K], from, to time.Time) bool {
 	return slices.ContainsFunc(x.Views, func(v View[K]) bool {
-		return v.Pod == ref.Pod && !v.At.Before(from) && v.At.Before(to) && v.Entry.Present && v.Entry.Err == nil &&
+		return v.Pod == ref.Pod && v.Entry.Modified.After(from) && v.At.Before(to) && v.Entry.Present && v.Entry.Err == nil &&
 			slices.ContainsFunc(v.Entry.Status.Listed, func(c pleg.Container) bool { return c.ID == ref.Container && c.State < pleg.StateExited })
 	})
 }
