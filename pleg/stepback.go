@@ -1,12 +1,11 @@
 package pleg
 
-// An observation of ours that shows a container a step back, from exited to
-// running or from removed to there, was either overtaken by an event that we took
-// meanwhile, or it is stale, or the id is used again. Stale answers are rare and
-// do not repeat themselves. So the question is repeated at once, and a second
-// answer of that kind is believed: then there is another container with that id.
-
-// stepBack drops an observation that shows a step back.
+// stepBack drops an observation of ours that shows a container a step back, from
+// exited to running or from removed to there. Either an event that we took
+// meanwhile has overtaken it, or it is stale, or the id is used again. Stale
+// answers are rare and do not repeat themselves. So the question is repeated at
+// once, and a second answer of that kind is believed: then there is another
+// container with that id.
 func (r *relister[K, S]) stepBack(p *podRecord[K], v verdict, o *observation) {
 	r.glimpse(p, o, o.seen)
 	r.stats.StaleWrites++
