@@ -566,6 +566,25 @@ func TestRestarterPolicyFor(t *testing.T) {
 
 // Which keys GC drops: twice the longer ResetAfter after the restart was due or
 // the end was last told, and not before the Window has passed.
+func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
+	r, err := NewRestarter[string](CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		r.Exited(fmt.Sprint("key", i), ContainerPolicy{}, Exit{Code: 1})
+	}
+	seen := 0
+	for range r.All() {
+		if seen++; seen == 3 {
+			break
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d keys", seen)
+	}
+}
+
 func TestRestarterGC(t *testing.T) {
 	never := ContainerPolicy{RestartPolicy: RestartPolicyNever}
 	long := Policy{Initial: second, Max: second, ResetAfter: time.Hour}

@@ -335,3 +335,18 @@ func TestEmptyTrackerAndRestarterAreSmall(t *testing.T) {
 		}
 	}
 }
+
+// Who chooses keys that meet in one shard of one store cannot aim at another.
+func TestStoresHashApart(t *testing.T) {
+	a, b := newStore[int, int](), newStore[int, int]()
+	for k := range 100 {
+		one, hashA := a.lock(k)
+		one.mu.Unlock()
+		other, hashB := b.lock(k)
+		other.mu.Unlock()
+		if hashA != hashB {
+			return
+		}
+	}
+	t.Error("two stores hash 100 keys alike")
+}
