@@ -116,7 +116,7 @@ func (p *pass) verdict() *end {
 	case JobReasonPodFailurePolicy, JobReasonBackoffLimitExceeded, JobReasonDeadlineExceeded:
 	default: // the deadline was looked at and lies ahead
 		if limits.ActiveDeadlineSeconds != nil {
-			p.requeue(until(seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed))
+			p.requeue(until(seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline)
 		}
 	}
 	if reason == "" {

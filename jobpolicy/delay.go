@@ -42,64 +42,6 @@ const (
 	IgnoredNone                     // replaced without a delay (KEP-3850's text)
 )
 
-// Memory is what a Job's passes hand on to one another and its status has no
-// room for. Keep it with the Job: Kubernetes holds its like in memory only and
-// loses it at every restart. The zero value is the memory of a new Job.
-type Memory struct {
-	// The Job-wide streak of failures since the last success; without a limit
-	// per index it delays replacements.
-	Failures    int       `json:"failures,omitempty"`
-	LastFailure time.Time `json:"lastFailure,omitzero"`
-
-	// The same of ignored failures, under IgnoredOwn.
-	Ignored     int       `json:"ignored,omitempty"`
-	LastIgnored time.Time `json:"lastIgnored,omitzero"`
-
-	// Ahead holds, by UID, the failed pods that the next attempt of their index
-	// waits for and whose end lies in the future, with the time at which that was
-	// noticed: from then on they wait, however long the clock needs to catch up.
-	Ahead map[string]time.Time `json:"ahead,omitempty"`
-
-	// Handled holds the UIDs of finished pods that were decided on but are still
-	// there and have no place in the status, so that they are not decided on twice.
-	Handled []string `json:"handled,omitempty"`
-
-	// Released holds the UIDs of pods whose end was recorded and whose finalizer
-	// was to go. Once the status does not name them any more they are counted, and
-	// a view of them that is older than that counts nothing.
-	Released []string `json:"released,omitempty"`
-}
-
-// after returns the memory after these pods have finished.
-func (m Memory) after(succeeded, failed []time.Time) Memory {
-	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, succeeded, failed)
-	return m
-}
-
-// streak continues a streak of n failures: any success starts it over, and then
-// only failures after the latest success count.
-func streak(n int, last time.Time, succeeded, failed []time.Time) (int, time.Time) {
-	var success time.Time
-	if len(succeeded) > 0 {
-		n, last = 0, time.Time{}
-		for _, t := range succeeded {
-			success = later(success, t)
-		}
-	}
-	var failure time.Time
-	counted := 0
-	for _, t := range failed {
-		if len(succeeded) == 0 || t.After(success) {
-			counted++
-			failure = later(failure, t)
-		}
-	}
-	if counted == 0 {
-		return n, last
-	}
-	return addCounts(n, counted), failure
-}
-
 // jobWait is how long the Job-wide streak holds replacements back.
 func (e Engine) jobWait(m Memory, now time.Time) time.Duration {
 	wait := Remaining(e.baseDelay(), e.maxDelay(), m.Failures, m.LastFailure, now)

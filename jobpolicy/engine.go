@@ -7,9 +7,11 @@ import (
 )
 
 // Engine decides what to do next about a Job. Its zero value decides as
-// Kubernetes 1.36 does. Call Plan, carry out what it says, and call it again
-// whenever something about the Job or its pods has changed, the plan's own
-// effects included, or RequeueAfter has passed.
+// Kubernetes 1.36 does with its default feature gates. API servers from 1.31 on
+// accept the statuses; that of 1.30 refuses SuccessCriteriaMet for most Jobs.
+// Call Plan, carry out what it says, and call it again whenever something about
+// the Job or its pods has changed, the plan's own effects included, or
+// RequeueAfter has passed.
 //
 // An Engine only holds settings: it may be copied, compared and used by multiple
 // goroutines at once.
@@ -20,24 +22,31 @@ type Engine struct {
 	MaxPerPass   int           // creations, or deletions of surplus pods, in one plan; 0 means 500
 	SkipWaiting  bool          // start other pending indexes while some wait; Kubernetes lets waiting ones block the head of the line
 	IgnoredDelay IgnoredDelay  // whether ignored failures lengthen the delay
+	ManagedBy    string        // acts for the Jobs with this spec.managedBy; "" means those with none or with Kubernetes' own name
 }
 
 // Input is what Plan decides on. It is not changed and may be shared, also
 // between goroutines.
 type Input struct {
-	Job       *Job
-	Pods      []*Pod    // all that the caller can see of the Job's pods, in any order
-	Memory    Memory    // what the last plan handed back, once its Record was written; zero at first
-	Unsettled bool      // creations or deletions of an earlier plan are not visible in Pods yet
-	Now       time.Time // the caller's clock
+	Job         *Job      // as it was last written, or older, which Plan notices by Memory
+	Pods        []*Pod    // all that the caller can see of the Job's pods, in any order; each has a UID or at least a name
+	Memory      Memory    // what the last plan handed back, once its Record was written; zero at first
+	Unsettled   bool      // creations or deletions of an earlier plan are not visible in Pods yet
+	Released    []string  // UIDs, or names without, of pods whose finalizer was taken off and which Pods may still show with it
+	AccountOnly bool      // creations or deletions are refused: plan none, and no end that needs one
+	Now         time.Time // the caller's clock; must be set
 }
 
-// Plan is what to do, in this order: Delete, Create, Record, Release, Status. If
-// an effect fails, stop there and plan again. A pod's end is first written down
-// in the status (Record), then its finalizer is taken off (Release), and only
-// then does the counter rise (Status), so that a crash at any point neither
-// loses a failure nor counts it twice (KEP-3850, and the Job tracking protocol
-// it builds on). A Plan is a plain value that shares nothing that is written to.
+// Plan is what to do, in this order: Delete, Create, Record, Release, Status. A
+// pod's end is first written down in the status (Record), then its finalizer is
+// taken off (Release), and only then does the counter rise (Status), so that a
+// crash at any point neither loses a failure nor counts it twice (KEP-3850, and
+// the Job tracking protocol it builds on). A Plan is a plain value that shares
+// nothing that is written to.
+//
+// If an effect fails, the rest of the plan must not be carried out. After a
+// refused deletion or creation make another plan with AccountOnly, so that what
+// has ended is still counted and released; in all cases plan again later.
 type Plan struct {
 	Delete  []Deletion // delete these pods …
 	Create  []NewPod   // … create these …
@@ -45,12 +54,24 @@ type Plan struct {
 	Release []PodRef   // … take the tracking finalizer off these pods, running ones among them when the Job ends …
 	Status  *JobStatus // … and write this (nil: nothing more to write)
 
-	Memory       Memory        // for the next pass; keep it once Record is written, at once if there is none
-	RequeueAfter time.Duration // 0: nothing to wait for
-	Decisions    []PodDecision // one per newly finished pod, in the order of index and UID
-	Counts       Counts        // metric increments, valid once Record is written, at once if there is none
-	Notes        []string      // what a lenient reading passed over
+	Memory        Memory        // for the next pass; keep it once Record is written, at once if there is none
+	RequeueAfter  time.Duration // 0: nothing to wait for
+	RequeueReason RequeueReason // what RequeueAfter waits for
+	Decisions     []PodDecision // one per newly finished pod, in the order of index and UID; a pod has one in all
+	Counts        Counts        // metric increments, valid once Record is written, at once if there is none
+	Notes         []string      // what a lenient reading passed over, and why nothing was planned
 }
+
+// RequeueReason says what a plan waits for; "" is nothing.
+type RequeueReason string
+
+// The reasons to plan again after some time, though nothing changes.
+const (
+	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
+	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
+	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
+)
 
 // PodRef names a pod.
 type PodRef struct{ Name, UID string }
@@ -62,19 +83,13 @@ type Deletion struct {
 	Untrack bool
 }
 
-// NewPod is a pod to create from the Job's template. Its ObjectMeta is complete
-// but for the name: the template's labels and annotations, the Job's own, and
-// the tracking finalizer.
-type NewPod struct {
-	Index int // completion index, -1 for a NonIndexed Job
-	ObjectMeta
-}
-
 // PodDecision is what the pod failure policy says of a newly finished pod. For
-// one that succeeded, or if no rule matches, Match.Rule is -1.
+// one that succeeded, or if no rule matches, Match.Rule is -1. A pod is decided
+// on once: what was recorded of it stands, even if it shows another end later.
 type PodDecision struct {
 	PodRef
-	Match Match
+	Match     Match
+	Untracked bool // it has no tracking finalizer: its end counts nothing
 }
 
 // Counts are increments of the Job controller's metrics. Summed over the plans
@@ -91,19 +106,35 @@ type Counts struct {
 }
 
 // Plan decides what to do next about a Job. It is pure and deterministic: the
-// same input gives the same plan, whatever the order of the pods. The error is
-// for an Engine or an Input that cannot be, and nothing is planned then; a status
-// that cannot be is reported as FieldErrors. A Job that has finished, that
-// another controller manages or whose completion mode is unknown needs nothing.
+// same input gives the same plan, whatever the order of the pods. It returns an
+// error if the Engine or the Input is invalid, and FieldErrors if the status is;
+// then nothing is planned. A Job that has finished needs nothing, and neither
+// does one that the Engine is not for or whose completion mode is unknown, with
+// a note.
+//
+// Pods are settled when they show every creation and deletion of earlier plans.
+// While they do not, say Unsettled: then no pod is created, no surplus pod is
+// deleted and the Job does not end, but pods that have ended are accounted for.
+// A release that is not visible does not unsettle them: name its pod in Released
+// as soon as the API server has taken the finalizer off, until Pods show it; a
+// pod that is shown with its finalizer and is not named is released again.
+//
+// Job should be the one that was last written. One whose status says less than
+// the last Record is recognized by Memory: nothing is planned, until it has
+// caught up or five minutes have passed. Without Memory, after it was lost, only
+// a fresh view will do: read Job and Pods from where they are stored.
 func (e Engine) Plan(in Input) (Plan, error) {
 	if err := e.valid(); err != nil {
 		return Plan{}, err
 	}
-	if in.Job == nil {
+	switch {
+	case in.Job == nil:
 		return Plan{}, errors.New("jobpolicy: Plan(nil Job): a Job is needed")
+	case in.Now.IsZero():
+		return Plan{}, errors.New("jobpolicy: Plan(zero Now): the time is needed")
 	}
-	if in.Job.notOurs() {
-		return Plan{Memory: in.Memory}, nil
+	if why := e.leavesAlone(&in.Job.Spec); why != "" {
+		return Plan{Memory: in.Memory, Notes: []string{why}}, nil
 	}
 	if _, finished := in.Job.Status.Finished(); finished {
 		return Plan{}, nil
@@ -112,17 +143,30 @@ func (e Engine) Plan(in Input) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	if left, behind := p.behind(); behind {
+		return p.wait(left), nil
+	}
 	p.remember()
+	p.account(p.decide())
+	return p.plan, nil
+}
 
-	// Completions are judged last, when it is known how many pods stay active.
+// decide plans deletions and creations and returns how the Job ends, nil if it
+// goes on. Completions are judged last, when it is known how many pods stay
+// active.
+func (p *pass) decide() *end {
 	end := p.standing()
 	if end == nil {
 		end = p.verdict()
 	}
-	if end != nil && (end.standing || end.reason != JobReasonCompletionsReached) {
+	switch {
+	case end != nil && (end.standing || end.reason != JobReasonCompletionsReached):
+		if p.in.AccountOnly && p.active > 0 {
+			return nil // its pods cannot be deleted: decide again when they can
+		}
 		p.deleteActive()
-	} else {
-		managed := !in.Unsettled && in.Job.DeletionTimestamp.IsZero()
+	default:
+		managed := !p.in.Unsettled && !p.in.AccountOnly && p.in.Job.DeletionTimestamp.IsZero()
 		if managed {
 			p.manage()
 		}
@@ -130,11 +174,10 @@ func (e Engine) Plan(in Input) (Plan, error) {
 			p.markSuspended()
 		}
 	}
-	if in.Unsettled {
-		end = nil // pods may be on their way: decide again when they are seen
+	if p.in.Unsettled {
+		return nil // pods may be on their way: decide again when they are seen
 	}
-	p.account(end)
-	return p.plan, nil
+	return end
 }
 
 // valid reports settings that no Engine can have.
@@ -168,14 +211,18 @@ func orDefault[T comparable](v, def T) T {
 	return v
 }
 
-// notOurs reports whether the Job is left alone: another controller's, or in a
-// mode that this package does not know.
-func (j *Job) notOurs() bool {
-	switch j.Spec.CompletionMode {
+// leavesAlone says why a Job is left alone, "" if it is not: it is another
+// controller's, or in a mode that this package does not know.
+func (e Engine) leavesAlone(spec *JobSpec) string {
+	switch spec.CompletionMode {
 	case "", NonIndexedCompletion, IndexedCompletion:
-		return j.Spec.ManagedBy != "" && j.Spec.ManagedBy != jobControllerName
+	default:
+		return fmt.Sprintf("the Job is left alone: its completion mode %q is unknown", spec.CompletionMode)
 	}
-	return true
+	if ours := orDefault(e.ManagedBy, jobControllerName); orDefault(spec.ManagedBy, jobControllerName) != ours {
+		return fmt.Sprintf("the Job is left alone: its spec.managedBy is %q, this Engine acts for %q", spec.ManagedBy, ours)
+	}
+	return ""
 }
 
 // jobControllerName is the managedBy of Jobs that are left to the Job controller.

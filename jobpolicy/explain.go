@@ -100,21 +100,18 @@ func relation(o Operator, met bool) string {
 }
 
 func whyConditions(patterns []OnPodCondition, pod *Pod) string {
+	if c := findCondition(patterns, pod.Status.Conditions); c != nil {
+		return fmt.Sprintf("the pod has condition %s=%s", c.Type, c.Status)
+	}
+	statuses := make(map[PodConditionType]ConditionStatus)
 	for i := range pod.Status.Conditions {
-		c := &pod.Status.Conditions[i]
-		for _, o := range patterns {
-			if o.matches(c) {
-				return fmt.Sprintf("the pod has condition %s=%s", c.Type, c.Status)
-			}
-		}
+		statuses[pod.Status.Conditions[i].Type] = pod.Status.Conditions[i].Status
 	}
 	parts := make([]string, len(patterns))
 	for i, o := range patterns {
 		has := "is not there"
-		for k := range pod.Status.Conditions {
-			if c := &pod.Status.Conditions[k]; c.Type == o.Type {
-				has = "is " + string(c.Status)
-			}
+		if status, ok := statuses[o.Type]; ok {
+			has = "is " + string(status)
 		}
 		parts[i] = fmt.Sprintf("condition %s %s, wanted %s", o.Type, has, o.status())
 	}

@@ -41,9 +41,10 @@ func containersEnd(pod *Pod) (end time.Time, ok bool) {
 		}
 		end = later(end, t)
 	}
+	sidecars := pod.Spec.sidecars()
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
-		if !pod.Spec.isSidecar(c.Name) {
+		if !sidecars[c.Name] {
 			continue
 		}
 		t := c.endTime()
@@ -72,15 +73,19 @@ func (c *ContainerStatus) endTime() time.Time {
 	return c.State.Terminated.FinishedAt
 }
 
-// isSidecar reports whether the init container of that name runs beside the app
-// containers.
-func (s *PodSpec) isSidecar(name string) bool {
+// sidecars are the names of the init containers that run beside the app
+// containers; nil, which can be asked, if there are none.
+func (s *PodSpec) sidecars() map[string]bool {
+	var names map[string]bool
 	for i := range s.InitContainers {
-		if c := &s.InitContainers[i]; c.Name == name && c.RestartPolicy == RestartPolicyAlways {
-			return true
+		if c := &s.InitContainers[i]; c.RestartPolicy == RestartPolicyAlways {
+			if names == nil {
+				names = make(map[string]bool)
+			}
+			names[c.Name] = true
 		}
 	}
-	return false
+	return names
 }
 
 // condition returns the pod's first condition of that type, nil if it has none.

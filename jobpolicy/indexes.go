@@ -16,9 +16,9 @@ import (
 // finalizer until the replacement exists, because its annotations are the only
 // record of the failures (KEP-3850, "Tracking the number of failures per index").
 func (p *pass) readIndexes() {
-	p.wasSucceeded = p.readField("completedIndexes", p.status.CompletedIndexes)
+	p.wasSucceeded, p.seen.Succeeded = p.readField("completedIndexes", p.status.CompletedIndexes)
 	if p.perIndex && p.status.FailedIndexes != nil {
-		p.wasFailed = p.readField("failedIndexes", *p.status.FailedIndexes)
+		p.wasFailed, p.seen.FailedIndexes = p.readField("failedIndexes", *p.status.FailedIndexes)
 	}
 	if both := p.wasFailed.Intersect(p.wasSucceeded); !both.IsZero() {
 		p.note("status.failedIndexes: %s are in completedIndexes too and taken as completed", both)
@@ -70,7 +70,7 @@ func (p *pass) readIndex(pods []*podView) (now indexNow) {
 		case v.active:
 			now.active = true
 		case !v.tracked:
-		case v.Status.Phase == PodSucceeded:
+		case v.succeeded:
 			now.succeeded = true
 		case v.failed && p.perIndex:
 			now.failed = now.failed || IndexFailed(p.match(v), v.failures, p.spec.BackoffLimitPerIndex)
@@ -82,7 +82,9 @@ func (p *pass) readIndex(pods []*podView) (now indexNow) {
 	return now
 }
 
-func (p *pass) readField(field, text string) indexset.Set {
+// readField returns the indexes of the text that the Job has, and how many there
+// were before others were dropped.
+func (p *pass) readField(field, text string) (indexset.Set, int) {
 	set, report := indexset.ParseLenient(text)
 	if report.First != nil {
 		p.note("status.%s: %d items skipped, %d out of order; first: %v", field, report.Skipped, report.Reordered, report.First)
@@ -91,7 +93,7 @@ func (p *pass) readField(field, text string) indexset.Set {
 	if n := set.Len() - clipped.Len(); n > 0 {
 		p.note("status.%s: %d indexes beyond completions %d are dropped", field, n, p.completions())
 	}
-	return clipped
+	return clipped, set.Len()
 }
 
 // pending returns the n lowest indexes that have neither ended nor an active pod

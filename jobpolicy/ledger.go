@@ -44,6 +44,7 @@ func (p *pass) account(e *end) {
 		p.flush = true
 		p.plan.Counts.Finished = e.reason
 	}
+	p.memory.Written = p.written()
 	if p.flush {
 		p.plan.Record = p.status.clone()
 	}
@@ -93,7 +94,7 @@ func (p *pass) countReleased() bool {
 	tracked := make(map[string]bool)
 	for _, v := range p.pods {
 		if v.tracked && v.recorded != unrecorded {
-			tracked[v.UID] = true
+			tracked[v.identity()] = true
 		}
 	}
 	move := func(uids []string, counter *int32) []string {
@@ -126,24 +127,24 @@ func (p *pass) recordEnds(e *end) (release []*podView, all bool) {
 		}
 		release = append(release, v)
 		switch {
-		case v.Status.Phase == PodSucceeded && v.recorded != recordedFailed:
+		case v.succeeded:
 			switch {
 			case !p.indexed && v.recorded == unrecorded:
-				u.Succeeded = append(u.Succeeded, v.UID)
+				u.Succeeded = append(u.Succeeded, v.identity())
 				p.plan.Counts.PodsSucceeded++
 				p.flush = true
 			case p.indexed && v.inRange && !p.wasSucceeded.Contains(v.index):
 				newIndexes++ // the index is all that needs writing down
 			}
 		case v.failed || e != nil && !e.success: // when a Job fails, whatever still runs fails with it
-			if !v.inRange || v.recorded == recordedFailed {
+			if !v.inRange || v.recorded != unrecorded {
 				break
 			}
 			if !v.failed {
 				p.countAction(p.match(v)) // of those that have failed it is counted by remember
 			}
 			if p.match(v).Counted() {
-				u.Failed = append(u.Failed, v.UID)
+				u.Failed = append(u.Failed, v.identity())
 				p.plan.Counts.PodsFailed++
 				p.flush = true
 			}
@@ -159,7 +160,7 @@ func (p *pass) recordEnds(e *end) (release []*podView, all bool) {
 // down: it has ended, or nobody waits for its end any more. The last failed pod
 // of an index that will run again stays until its replacement exists.
 func (p *pass) releasable(v *podView, e *end) bool {
-	if e != nil || !p.in.Job.DeletionTimestamp.IsZero() || v.Status.Phase == PodSucceeded {
+	if e != nil || !p.in.Job.DeletionTimestamp.IsZero() || v.succeeded {
 		return true
 	}
 	return v.failed && !v.kept

@@ -1,9 +1,7 @@
 package jobpolicy
 
 import (
-	"maps"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -118,45 +116,12 @@ func (p *pass) endOf(v *podView) time.Time {
 }
 
 // requeueDelay asks for a pass after a delay; short delays are batched.
-func (p *pass) requeueDelay(d time.Duration) { p.requeue(max(d, p.engine.minRequeue())) }
-
-// newPod is a pod for the index, or for none if index is -1. The kept pod of the
-// index, if there is one, says how often it has failed.
-func (p *pass) newPod(index int, last *podView) NewPod {
-	t := &p.spec.Template.ObjectMeta
-	n := NewPod{Index: index, ObjectMeta: ObjectMeta{
-		GenerateName: generateName(p.in.Job.Name, index),
-		Namespace:    p.in.Job.Namespace,
-		Labels:       maps.Clone(t.Labels),
-		Annotations:  maps.Clone(t.Annotations),
-		Finalizers:   slices.Clone(t.Finalizers),
-	}}
-	if !slices.Contains(n.Finalizers, JobTrackingFinalizer) {
-		n.Finalizers = append(n.Finalizers, JobTrackingFinalizer)
+func (p *pass) requeueDelay(d time.Duration) {
+	if least := p.engine.minRequeue(); d < least {
+		p.requeue(least, RequeueBatch)
+	} else {
+		p.requeue(d, RequeueDelay)
 	}
-	if index < 0 {
-		return n
-	}
-	if n.Labels == nil {
-		n.Labels = make(map[string]string, 1)
-	}
-	if n.Annotations == nil {
-		n.Annotations = make(map[string]string, 3)
-	}
-	text := strconv.Itoa(index)
-	n.Labels[JobCompletionIndexAnnotation] = text
-	n.Annotations[JobCompletionIndexAnnotation] = text
-	if p.perIndex {
-		failures, ignored := 0, 0
-		if last != nil {
-			failures, ignored = NextCounts(last.failures, last.ignored, p.match(last))
-		}
-		n.Annotations[JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
-		if ignored > 0 {
-			n.Annotations[JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
-		}
-	}
-	return n
 }
 
 // deleteActive plans the deletion of every active pod. Their finalizers stay:

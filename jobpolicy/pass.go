@@ -20,11 +20,13 @@ type pass struct {
 	uncounted uncounted       // as the status has them
 	rules     *ruleTable      // the policy's; nil until a pod is matched
 	released  map[string]bool // pods whose end is counted for good, whatever they look like
+	reported  map[string]bool // pods whose finalizer the caller took off, whatever they look like
 	kept      []*podView      // by index: the failed pods whose replacements follow them
 
 	succeeded, failed         indexset.Set // indexes, with those of this pass
 	wasSucceeded, wasFailed   indexset.Set // indexes, as the status has them
 	succeededPods, failedPods int          // counted, with those of this pass; for an Indexed Job succeededPods counts indexes
+	seen                      Progress     // of the status that came in
 
 	ended                      int // pods whose end is new in this pass
 	active, ready, terminating int // as they will be when the plan is carried out
@@ -38,6 +40,7 @@ type pass struct {
 
 // newPass reads the input.
 func newPass(e Engine, in Input) (*pass, error) {
+	in.Memory = in.Memory.of(in.Job)
 	p := &pass{engine: e, in: in, now: in.Now, status: in.Job.Status, memory: in.Memory}
 	p.spec = in.Job.Spec
 	p.spec.Default()
@@ -49,10 +52,14 @@ func newPass(e Engine, in Input) (*pass, error) {
 	p.status.Conditions = append([]JobCondition(nil), p.status.Conditions...)
 	p.status.UncountedTerminatedPods = p.status.UncountedTerminatedPods.clone()
 	p.uncounted = newUncounted(p.status.UncountedTerminatedPods)
+	p.seen = p.status.progress()
 	p.released = setOf(in.Memory.Released)
+	p.reported = setOf(in.Released)
 	p.memory.Released = nil
 
-	p.collect()
+	if err := p.collect(); err != nil {
+		return nil, err
+	}
 	if p.status.StartTime.IsZero() && !p.spec.Suspend {
 		p.status.StartTime = p.now
 	}
@@ -60,6 +67,7 @@ func newPass(e Engine, in Input) (*pass, error) {
 		p.readIndexes()
 	}
 	p.count()
+	p.noticeUntracked()
 	return p, nil
 }
 
@@ -93,9 +101,9 @@ func (p *pass) note(format string, args ...any) {
 }
 
 // requeue asks for another pass after d, unless an earlier one is asked for.
-func (p *pass) requeue(d time.Duration) {
+func (p *pass) requeue(d time.Duration, why RequeueReason) {
 	if p.plan.RequeueAfter == 0 || d < p.plan.RequeueAfter {
-		p.plan.RequeueAfter = d
+		p.plan.RequeueAfter, p.plan.RequeueReason = d, why
 	}
 }
 
@@ -141,18 +149,9 @@ func (p *pass) remember() {
 		p.memory.Handled = make([]string, 0, p.ended)
 		p.plan.Decisions = make([]PodDecision, 0, p.ended)
 	}
-	var ahead map[string]time.Time
 	for _, v := range p.pods {
-		if v.kept {
-			if end := p.endOf(v); end.Before(v.finish()) {
-				if ahead == nil {
-					ahead = make(map[string]time.Time)
-				}
-				ahead[v.identity()] = end
-			}
-		}
 		success, failure := v.newlySucceeded(), v.newlyFailed()
-		if !success && !failure {
+		if !success && !failure && !v.untracked {
 			continue
 		}
 		id := v.identity()
@@ -160,12 +159,15 @@ func (p *pass) remember() {
 		if handled[id] {
 			continue
 		}
-		d := PodDecision{PodRef: v.ref(), Match: noMatch}
+		d := PodDecision{PodRef: v.ref(), Match: noMatch, Untracked: v.untracked}
+		if v.failed {
+			d.Match = p.match(v)
+		}
+		p.plan.Decisions = append(p.plan.Decisions, d)
 		switch {
 		case success:
 			succeeded = append(succeeded, v.finish())
-		default:
-			d.Match = p.match(v)
+		case failure:
 			p.countAction(d.Match)
 			switch {
 			case d.Match.Counted() || p.engine.IgnoredDelay == IgnoredSame:
@@ -174,7 +176,6 @@ func (p *pass) remember() {
 				ignored = append(ignored, v.finish())
 			}
 		}
-		p.plan.Decisions = append(p.plan.Decisions, d)
 	}
 	p.memory = p.memory.after(succeeded, failed)
 	p.memory.Ignored, p.memory.LastIgnored = streak(p.memory.Ignored, p.memory.LastIgnored, succeeded, ignored)
@@ -182,7 +183,22 @@ func (p *pass) remember() {
 	// What lies in the future counts as now, once: else it would be now for ever.
 	p.memory.LastFailure = earlier(p.memory.LastFailure, p.now)
 	p.memory.LastIgnored = earlier(p.memory.LastIgnored, p.now)
-	p.memory.Ahead = ahead
+	p.memory.Ahead = p.ahead()
+}
+
+// ahead returns the kept pods whose end lies in the future, with the time at
+// which that was noticed; nil if there are none.
+func (p *pass) ahead() map[string]time.Time {
+	var ahead map[string]time.Time
+	for _, v := range p.kept {
+		if end := p.endOf(v); end.Before(v.finish()) {
+			if ahead == nil {
+				ahead = make(map[string]time.Time)
+			}
+			ahead[v.identity()] = end
+		}
+	}
+	return ahead
 }
 
 func (p *pass) countAction(m Match) {

@@ -1,9 +1,7 @@
 package jobpolicy
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -17,8 +15,10 @@ type podView struct {
 	tracked     bool   // it has the tracking finalizer: its end has not been counted for good
 	active      bool   // neither finished nor being deleted
 	terminating bool   // not finished, being deleted
+	succeeded   bool   // counts as succeeded
 	failed      bool   // counts as failed; while it terminates only if it may be replaced at once
 	stale       bool   // its end was counted and its finalizer taken off; this view of it is old
+	untracked   bool   // its end counts nothing because it never had the finalizer
 	misread     bool   // an annotation says something else than it is read as
 	kept        bool   // it stays until the replacement exists that follows it
 	recorded    record // its end is among the uncounted already
@@ -29,7 +29,8 @@ type podView struct {
 	match       Match
 	finishKnown bool
 	finishTime  time.Time
-	text        []byte // its JSON; only made for pods that are alike otherwise
+	rank        *rank  // only worked out for pods that may be surplus
+	text        []byte // only made for pods that are alike otherwise
 }
 
 // record says in which list of the uncounted a pod is.
@@ -42,13 +43,17 @@ const (
 )
 
 // collect looks at every pod once and puts them in the order of index and UID.
-// Of two with the same UID, or without one the same name, the later is left out.
-func (p *pass) collect() {
+// Of two with the same identity the later is left out; a pod without any is
+// refused.
+func (p *pass) collect() error {
 	views := make([]podView, 0, len(p.in.Pods))
-	for _, pod := range p.in.Pods {
-		if pod == nil {
+	for i, pod := range p.in.Pods {
+		switch {
+		case pod == nil:
 			p.note("a nil pod was left out")
 			continue
+		case pod.UID == "" && pod.Name == "":
+			return fmt.Errorf("jobpolicy: Plan(Pods[%d]): a pod needs a UID or a name: nothing else tells it from others", i)
 		}
 		views = append(views, p.view(pod))
 	}
@@ -60,9 +65,6 @@ func (p *pass) collect() {
 	seen := make(map[string]struct{}, len(p.pods))
 	p.pods = slices.DeleteFunc(p.pods, func(v *podView) bool {
 		id := v.identity()
-		if id == "" {
-			return false
-		}
 		if _, twice := seen[id]; twice {
 			p.note("pod %s was left out: %s occurs twice", v.Name, id)
 			return true
@@ -78,44 +80,42 @@ func (p *pass) collect() {
 			p.noteAnnotations(v.Pod)
 		}
 	}
-}
-
-// comparePods orders pods by index, UID and name. Pods that are alike in all
-// three should not be; they are put in some order that does not depend on the
-// input's.
-func comparePods(a, b *podView) int {
-	if c := cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name)); c != 0 || a.Pod == b.Pod {
-		return c
-	}
-	return bytes.Compare(a.json(), b.json())
-}
-
-func (v *podView) json() []byte {
-	if v.text == nil {
-		v.text, _ = json.Marshal(v.Pod)
-	}
-	return v.text
+	return nil
 }
 
 func (p *pass) view(pod *Pod) podView {
-	v := podView{Pod: pod, index: -1, inRange: true, tracked: slices.Contains(pod.Finalizers, JobTrackingFinalizer)}
+	v := podView{Pod: pod, index: -1, inRange: true, tracked: pod.tracked()}
 	if p.indexed {
 		v.readAnnotations()
 		v.inRange = v.index >= 0 && v.index < p.completions()
 	}
+	id := v.identity()
 	switch {
-	case p.uncounted.failed[pod.UID]:
+	case p.uncounted.failed[id]:
 		v.recorded = recordedFailed
-	case p.uncounted.succeeded[pod.UID]:
+	case p.uncounted.succeeded[id]:
 		v.recorded = recordedSucceeded
 	}
-	if v.recorded == unrecorded && p.released[v.identity()] {
+	if v.recorded == unrecorded && p.released[id] {
 		v.tracked, v.stale = false, true
+	}
+	if p.reported[id] {
+		v.tracked = false
 	}
 	done, deleting := pod.finished(), !pod.DeletionTimestamp.IsZero()
 	v.active = !done && !deleting
 	v.terminating = !done && deleting
-	v.failed = pod.Status.Phase == PodFailed || v.terminating && !p.spec.replaceOnlyFailed()
+	phase := pod.Status.Phase
+	if done { // what is recorded stands, whatever the pod says now
+		switch v.recorded {
+		case recordedFailed:
+			phase = PodFailed
+		case recordedSucceeded:
+			phase = PodSucceeded
+		}
+	}
+	v.succeeded = phase == PodSucceeded
+	v.failed = phase == PodFailed || v.terminating && !p.spec.replaceOnlyFailed()
 	return v
 }
 
@@ -177,17 +177,17 @@ func (v *podView) finish() time.Time {
 }
 
 func (v *podView) newlySucceeded() bool {
-	return v.tracked && v.inRange && v.Status.Phase == PodSucceeded && v.recorded != recordedSucceeded
+	return v.tracked && v.inRange && v.succeeded && v.recorded == unrecorded
 }
 
 func (v *podView) newlyFailed() bool {
-	return v.tracked && v.inRange && v.failed && v.recorded != recordedFailed
+	return v.tracked && v.inRange && v.failed && v.recorded == unrecorded
 }
 
 func (v *podView) ref() PodRef { return PodRef{Name: v.Name, UID: v.UID} }
 
-// identity tells the pod from others of the Job: its UID, or its name where
-// whoever made it gives none.
+// identity tells the pod from others of the Job, in the status and the memory
+// too: its UID, or its name where whoever made it gives none.
 func (v *podView) identity() string {
 	if v.UID == "" {
 		return v.Name

@@ -40,7 +40,8 @@ var noMatch = Match{Rule: -1}
 
 // Match returns the first rule that matches the pod and has a known action
 // (KEP-3329, "Evaluation"). The pod's phase is not looked at: the caller knows
-// that it failed. A nil policy has no rules. Match does not allocate.
+// that it failed. A nil policy has no rules. Match does not allocate, unless a
+// rule's patterns times the pod's conditions are more than a thousand.
 func (p *PodFailurePolicy) Match(pod *Pod) Match {
 	if p == nil || pod == nil {
 		return noMatch
@@ -70,15 +71,37 @@ func (r *PodFailurePolicyRule) match(pod *Pod, meets func(code int32) bool) (Mat
 		}
 		return Match{}, false
 	}
-	for i := range pod.Status.Conditions {
-		c := &pod.Status.Conditions[i]
-		for k := range r.OnPodConditions {
-			if r.OnPodConditions[k].matches(c) {
-				return Match{Condition: string(c.Type)}, true
+	if c := findCondition(r.OnPodConditions, pod.Status.Conditions); c != nil {
+		return Match{Condition: string(c.Type)}, true
+	}
+	return Match{}, false
+}
+
+// manyPairs is how many patterns times conditions are compared one by one.
+const manyPairs = 1000
+
+// findCondition returns the first of the conditions that a pattern matches, nil
+// if there is none.
+func findCondition(patterns []OnPodCondition, conditions []PodCondition) *PodCondition {
+	var wanted map[OnPodCondition]bool
+	if len(patterns)*len(conditions) > manyPairs {
+		wanted = make(map[OnPodCondition]bool, len(patterns))
+		for _, o := range patterns {
+			wanted[OnPodCondition{o.Type, o.status()}] = true
+		}
+	}
+	for i := range conditions {
+		c := &conditions[i]
+		if wanted[OnPodCondition{c.Type, c.Status}] {
+			return c
+		}
+		for k := 0; wanted == nil && k < len(patterns); k++ {
+			if patterns[k].matches(c) {
+				return c
 			}
 		}
 	}
-	return Match{}, false
+	return nil
 }
 
 // find returns the first container, in the order of the statuses and the app

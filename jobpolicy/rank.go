@@ -5,17 +5,55 @@ import (
 	"time"
 )
 
+// rank is what tells active pods apart by how far they have come.
+type rank struct {
+	scheduled         bool
+	phase             int
+	ready             bool
+	readySince        time.Time // zero: it is not ready, or nobody knows
+	restarts, sidecar int32     // of the worst container, and of the worst sidecar
+	created           time.Time
+}
+
 // compareProgress orders active pods by how far they have come: the least loss
 // first.
-func compareProgress(a, b *podView) int {
+func compareProgress(v, w *podView) int {
+	a, b := v.ranked(), w.ranked()
 	return cmp.Or(
-		compareBool(a.Spec.NodeName != "", b.Spec.NodeName != ""),
-		cmp.Compare(phaseRank(a.Status.Phase), phaseRank(b.Status.Phase)),
-		compareBool(a.ready(), b.ready()),
-		compareSince(a.readySince(), b.readySince()),
-		compareRestarts(a.Pod, b.Pod),
-		compareSince(a.CreationTimestamp, b.CreationTimestamp),
+		compareBool(a.scheduled, b.scheduled),
+		cmp.Compare(a.phase, b.phase),
+		compareBool(a.ready, b.ready),
+		compareSince(a.readySince, b.readySince),
+		cmp.Compare(b.restarts, a.restarts),
+		cmp.Compare(b.sidecar, a.sidecar), // only where the others are equal
+		compareSince(a.created, b.created),
 	)
+}
+
+// ranked works the pod's rank out once, however often it is compared.
+func (v *podView) ranked() *rank {
+	if v.rank != nil {
+		return v.rank
+	}
+	v.rank = &rank{
+		scheduled: v.Spec.NodeName != "",
+		phase:     phaseRank(v.Status.Phase),
+		ready:     v.ready(),
+		created:   v.CreationTimestamp,
+	}
+	if v.rank.ready {
+		v.rank.readySince = v.condition(PodReady).LastTransitionTime
+	}
+	for i := range v.Status.ContainerStatuses {
+		v.rank.restarts = max(v.rank.restarts, v.Status.ContainerStatuses[i].RestartCount)
+	}
+	sidecars := v.Spec.sidecars()
+	for i := range v.Status.InitContainerStatuses {
+		if c := &v.Status.InitContainerStatuses[i]; sidecars[c.Name] {
+			v.rank.sidecar = max(v.rank.sidecar, c.RestartCount)
+		}
+	}
+	return v.rank
 }
 
 func phaseRank(phase PodPhase) int {
@@ -28,37 +66,10 @@ func phaseRank(phase PodPhase) int {
 	return 0
 }
 
-// readySince is when a ready pod became ready; zero if it is not, or nobody knows.
-func (v *podView) readySince() time.Time {
-	if c := v.condition(PodReady); c != nil && c.Status == ConditionTrue {
-		return c.LastTransitionTime
-	}
-	return time.Time{}
-}
-
 // compareSince orders an unknown time first, then the later one: it has lasted
 // shorter.
 func compareSince(a, b time.Time) int {
 	return cmp.Or(compareBool(!a.IsZero(), !b.IsZero()), b.Compare(a))
-}
-
-// compareRestarts orders the pod whose worst container restarted more often
-// first; sidecars are compared where the others are equal.
-func compareRestarts(a, b *Pod) int {
-	worst := func(pod *Pod) (app, sidecar int32) {
-		for i := range pod.Status.ContainerStatuses {
-			app = max(app, pod.Status.ContainerStatuses[i].RestartCount)
-		}
-		for i := range pod.Status.InitContainerStatuses {
-			if c := &pod.Status.InitContainerStatuses[i]; pod.Spec.isSidecar(c.Name) {
-				sidecar = max(sidecar, c.RestartCount)
-			}
-		}
-		return app, sidecar
-	}
-	appA, sidecarA := worst(a)
-	appB, sidecarB := worst(b)
-	return cmp.Or(cmp.Compare(appB, appA), cmp.Compare(sidecarB, sidecarA))
 }
 
 // compareBool orders false before true.

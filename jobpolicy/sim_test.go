@@ -16,7 +16,8 @@ import (
 
 // A simulated Job is a random specification whose pods start late, fail,
 // succeed, are evicted, vanish and get stuck, while the caller crashes between
-// effects, sees its own creations late and has a clock that jumps. After some
+// effects, is refused some of them, sees its own creations, releases and writes
+// of the status late and has a clock that jumps. After some
 // time the faults end, every further pod succeeds, and the Job must come to its
 // end. There are ten times -rapid.checks of them.
 
@@ -55,11 +56,16 @@ func TestSimulatedJobs(t *testing.T) {
 // simNames are the rows of the table that must not be empty.
 var simNames = []string{
 	"fault: caller crashes between effects", "fault: creations seen late", "fault: clock steps", "fault: pod evicted",
+	"fault: creations or deletions refused", "fault: releases seen late", "fault: Job seen late", "fault: write conflicts",
+	"fault: pod exits 0 although it was deleted",
 	"fault: pod vanishes", "fault: pod stuck terminating", "fault: pod ends without container statuses", "fault: sidecar never ends",
 	"fault: annotation overwritten", "fault: pod listed twice", "fault: job suspended", "fault: job resumed", "fault: job scaled",
 	"check: index in one of completed and failed", "check: same plan for another order", "check: input unchanged",
 	"check: active at most parallelism", "check: one active pod an index", "check: no pod for an ended index",
 	"check: no replacement while the pod terminates", "check: no replacement before its delay", "check: failure counts carried over",
+	"check: nothing created before the Job's delay", "check: nothing created for a Job that has ended",
+	"check: nothing created beyond completions", "check: every end decided once", "check: no release twice",
+	"check: nothing created or deleted when refused", "check: requeue has a reason",
 	"check: counters only rise", "check: failures at most what happened", "check: at most limit+1 failures an index",
 	"check: finished only when nothing runs", "check: Job ends", "check: counts sum up to the status", "check: every index ended once",
 	"end: Complete", "end: Failed", "reason: PodFailurePolicy", "reason: BackoffLimitExceeded", "reason: DeadlineExceeded",
@@ -72,6 +78,7 @@ type truth struct {
 	failed   bool // ended, and not well
 	counted  bool
 	vanished bool
+	deleted  bool // was being deleted before it ended, and may count as failed
 	at       time.Time
 }
 
@@ -80,7 +87,15 @@ type sim struct {
 	*rapid.T
 	table  simTable
 	truths map[string]*truth // by UID
-	hidden int               // the newest pods that the caller does not see yet
+	hidden []*Pod            // new pods that the caller does not see yet
+	older  *JobStatus        // what the caller sees of the Job's status; nil: as it is
+	lag    []*Pod            // released pods as the caller still sees them
+	named  bool              // the caller names those as released
+	refuse bool              // creations and deletions are refused
+
+	decided     map[string]bool // pods whose end was decided and kept
+	failures    int             // the streak that delays the Job
+	lastFailure time.Time
 
 	jumped, vanished, tampered, scaled bool
 	last                               JobStatus
@@ -95,7 +110,7 @@ func (s *sim) number(label string, first, last int) *int32 {
 }
 
 func newSim(t *rapid.T, table simTable) *sim {
-	s := &sim{T: t, table: table, truths: map[string]*truth{}}
+	s := &sim{T: t, table: table, truths: map[string]*truth{}, decided: map[string]bool{}}
 	job := &Job{ObjectMeta: ObjectMeta{Name: "sim", Namespace: "ns", UID: "job"}}
 	spec := &job.Spec
 	spec.Parallelism = s.number("parallelism", 1, 4)
@@ -192,32 +207,163 @@ func (s *sim) trouble() {
 	}
 }
 
-// sync plans and carries the plan out, all of it or, if the caller crashes, a
-// part.
+// sync plans and carries the plan out, all of it or, if the caller crashes or a
+// write conflicts with what the caller has not seen, a part.
 func (s *sim) sync(crash bool) {
 	plan := s.check()
+	if n := len(plan.Delete) + len(plan.Create); n > 0 && s.chance("refused", 8) {
+		s.table["fault: creations or deletions refused"]++
+		known := len(s.created)
+		s.carry(plan, rapid.IntRange(0, n-1).Draw(s.T, "not refused"))
+		if made := s.created[known:]; rapid.Bool().Draw(s.T, "seen late") {
+			s.hidden = append(slices.Clone(s.hidden), made...)
+		}
+		s.refuse = true
+		plan = s.check()
+		s.refuse = false
+	}
 	n := effects(plan)
 	if crash && n > 0 {
 		s.table["fault: caller crashes between effects"]++
 		n = rapid.IntRange(0, n-1).Draw(s.T, "effects")
 	}
-	before := len(s.created)
+	before, known, pods := s.job.Status, len(s.created), slices.Clone(s.pods)
+	s.carry(plan, s.conflict(plan, n))
+	s.hidden, s.older, s.lag = nil, nil, nil
+	if made := s.created[known:]; len(made) > 0 && s.chance("seen late", 4) {
+		s.table["fault: creations seen late"]++
+		s.hidden = made
+	}
+	if jsonText(before) != jsonText(s.job.Status) && s.chance("Job seen late", 4) {
+		s.table["fault: Job seen late"]++
+		s.older = &before
+	}
+	if len(plan.Release) > 0 && s.chance("releases seen late", 4) {
+		s.table["fault: releases seen late"]++
+		s.named = rapid.Bool().Draw(s.T, "named")
+		s.lag = slices.DeleteFunc(pods, func(p *Pod) bool {
+			return !slices.Contains(plan.Release, PodRef{Name: p.Name, UID: p.UID}) || s.tracked(p.UID)
+		})
+	}
+	s.invariants()
+	if _, finished := s.job.Status.Finished(); finished && s.older != nil {
+		if plan := s.check(); len(plan.Create)+len(plan.Delete) > 0 {
+			s.Fatalf("the Job has finished, and an older view of it creates and deletes: %+v", plan)
+		}
+	}
+}
+
+// conflict returns how many of the plan's first n effects come before a write
+// that the API server refuses because the caller has seen an older Job.
+func (s *sim) conflict(plan Plan, n int) int {
+	if s.older == nil || plan.Record == nil && plan.Status == nil {
+		return n
+	}
+	s.table["fault: write conflicts"]++
+	before := len(plan.Delete) + len(plan.Create)
+	if plan.Record == nil {
+		before += len(plan.Release)
+	}
+	return min(n, before)
+}
+
+// carry performs the plan's first n effects and, once its memory is kept, follows
+// what it decided.
+func (s *sim) carry(plan Plan, n int) {
+	before, kept := len(s.created), len(s.counts)
+	newly := s.newlyEnded(s.input())
 	s.carryOut(plan, n)
 	for _, p := range s.created[before:] {
 		s.truths[p.UID] = &truth{index: completionIndex(p)}
 	}
-	s.hidden = 0
-	if made := len(s.created) - before; made > 0 && s.chance("seen late", 4) {
-		s.table["fault: creations seen late"]++
-		s.hidden = made
+	if len(s.counts) == kept || plan.RequeueReason == RequeueStaleJob {
+		return
 	}
-	s.invariants()
+	s.table["check: every end decided once"]++
+	var want, got []string
+	for _, p := range newly {
+		want = append(want, p.UID)
+		s.decided[p.UID] = true
+	}
+	for _, d := range plan.Decisions {
+		got = append(got, d.UID)
+		if d.Untracked {
+			s.Fatalf("pod %s has a finalizer and is decided on as untracked", d.Name)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		s.Fatalf("decided on %v, newly ended are %v", got, want)
+	}
+	s.failures, s.lastFailure = s.streakAfter(newly)
+	if plan.Record != nil { // of what still runs when the Job fails nothing else is said
+		for _, uid := range plan.Record.UncountedTerminatedPods.Failed {
+			s.decided[uid] = true
+		}
+	}
+}
+
+// newlyEnded are the pods whose end counts and was not decided on before.
+func (s *sim) newlyEnded(in Input) (pods []*Pod) {
+	spec := &s.job.Spec
+	for _, p := range in.Pods {
+		i := completionIndex(p)
+		inRange := spec.CompletionMode != IndexedCompletion || 0 <= i && i < int(*spec.Completions)
+		ended := p.finished() || isTerminating(p) && !spec.replaceOnlyFailed()
+		if inRange && ended && p.tracked() && !s.decided[p.UID] {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// streakAfter is the streak of failures after these pods have ended: a success
+// starts it over, and of the failures seen with it only later ones count.
+func (s *sim) streakAfter(newly []*Pod) (int, time.Time) {
+	n, last := s.failures, s.lastFailure
+	var success, failure time.Time
+	for _, p := range newly {
+		if p.Status.Phase == PodSucceeded {
+			n, last, success = 0, time.Time{}, later(success, FinishTime(p))
+		}
+	}
+	for _, p := range newly {
+		if t := FinishTime(p); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
+			n, failure = n+1, later(failure, t)
+		}
+	}
+	if !failure.IsZero() {
+		last = failure
+	}
+	return n, last
+}
+
+// tracked reports whether the pod is there and has its finalizer.
+func (s *sim) tracked(uid string) bool {
+	return slices.ContainsFunc(s.pods, func(p *Pod) bool { return p.UID == uid && p.tracked() })
 }
 
 // input is what the caller sees.
 func (s *sim) input() Input {
-	pods := s.pods[:len(s.pods)-min(s.hidden, len(s.pods))]
-	return Input{Job: s.job, Pods: pods, Memory: s.memory, Unsettled: s.hidden > 0, Now: s.now}
+	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, AccountOnly: s.refuse, Now: s.now}
+	if in.Unsettled {
+		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *Pod) bool {
+			return slices.ContainsFunc(s.hidden, func(h *Pod) bool { return h.UID == p.UID })
+		})
+	}
+	if s.older != nil {
+		job := *s.job
+		job.Status = *s.older
+		in.Job = &job
+	}
+	for _, old := range s.lag {
+		in.Pods = append(slices.DeleteFunc(slices.Clone(in.Pods), func(p *Pod) bool { return p.UID == old.UID }), old)
+		if s.named {
+			in.Released = append(in.Released, old.UID)
+		}
+	}
+	return in
 }
 
 // check plans, and checks the plan against what really is.
@@ -246,10 +392,53 @@ func (s *sim) check() Plan {
 	if len(plan.Delete) > 0 && len(plan.Create) > 0 {
 		s.Fatalf("a plan deletes and creates")
 	}
+	s.table["check: requeue has a reason"]++
+	if (plan.RequeueAfter > 0) != (plan.RequeueReason != "") {
+		s.Fatalf("again after %v because of %q", plan.RequeueAfter, plan.RequeueReason)
+	}
+	if in.AccountOnly {
+		s.table["check: nothing created or deleted when refused"]++
+		if len(plan.Create)+len(plan.Delete) > 0 {
+			s.Fatalf("creates %d and deletes %d, which is refused", len(plan.Create), len(plan.Delete))
+		}
+	}
+	for _, r := range plan.Release {
+		s.table["check: no release twice"]++
+		if slices.Contains(in.Released, r.UID) {
+			s.Fatalf("pod %s is released again", r.Name)
+		}
+	}
+	if len(plan.Create) > 0 {
+		s.checkCreations(in, len(plan.Create))
+	}
 	for _, n := range plan.Create {
 		s.checkCreation(n)
 	}
 	return plan
+}
+
+// checkCreations: the Job as it really is wants so many pods, now.
+func (s *sim) checkCreations(in Input, n int) {
+	spec, status := &s.job.Spec, &s.job.Status
+	s.table["check: nothing created for a Job that has ended"]++
+	if status.has(JobFailureTarget) || status.has(JobSuccessCriteriaMet) {
+		s.Fatalf("%d pods are created for a Job that ends: %v", n, status.Conditions)
+	}
+	if spec.CompletionMode != IndexedCompletion && spec.Completions != nil {
+		s.table["check: nothing created beyond completions"]++
+		if p := status.clone().progress(); p.Succeeded+n > int(*spec.Completions) {
+			s.Fatalf("%d pods are created, %d of %d have succeeded", n, p.Succeeded, *spec.Completions)
+		}
+	}
+	if spec.BackoffLimitPerIndex == nil && s.engine.IgnoredDelay == IgnoredSame && !s.jumped {
+		s.table["check: nothing created before the Job's delay"]++
+		if failures, last := s.streakAfter(s.newlyEnded(in)); failures > 0 {
+			delay := min(10*time.Second<<min(failures-1, 10), 10*time.Minute)
+			if s.now.Before(last.Add(delay)) {
+				s.Fatalf("%d pods are created at %s, %d failures in a row after the last of them at %s", n, s.now, failures, last)
+			}
+		}
+	}
 }
 
 // checkCreation: the new pod is wanted, and it is time.
@@ -364,6 +553,11 @@ func (s *sim) invariants() {
 			ended++ // on its way, and may count already
 		}
 	}
+	for _, tr := range s.truths {
+		if tr.deleted && !tr.failed {
+			ended++ // counted before it exited 0
+		}
+	}
 	if int(status.Failed) > ended {
 		s.Fatalf("%d failures counted, %d pods failed or are being deleted", status.Failed, ended)
 	}
@@ -417,6 +611,7 @@ func (s *sim) finish(uid string, code int32) {
 	}
 	tr := s.truths[uid]
 	tr.failed, tr.at = code != 0, s.now
+	tr.deleted = slices.ContainsFunc(s.pods, func(p *Pod) bool { return p.UID == uid && isTerminating(p) })
 	s.change(uid, func(p *Pod) { // while it can still be seen
 		q := *p
 		q.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}}}}
@@ -449,6 +644,11 @@ func (s *sim) terminate() {
 			p.Status.Phase = PodFailed
 			p.setCondition(PodReady, ConditionFalse, "", s.now)
 		})
+		return
+	}
+	if s.chance("exits 0", 6) {
+		s.table["fault: pod exits 0 although it was deleted"]++
+		s.finish(p.UID, 0)
 		return
 	}
 	s.finish(p.UID, 143)
@@ -548,13 +748,10 @@ func (s *sim) settle() {
 			s.table["check: Job ends"]++
 			return
 		}
-		s.hidden = 0
-		before, plan := len(s.created), s.check()
-		s.carryOut(plan, effects(plan))
+		s.hidden, s.older, s.lag = nil, nil, nil
+		plan := s.check()
+		s.carry(plan, effects(plan))
 		if effects(plan) > 0 {
-			for _, p := range s.created[before:] {
-				s.truths[p.UID] = &truth{index: completionIndex(p)}
-			}
 			s.invariants()
 			continue
 		}

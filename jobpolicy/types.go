@@ -68,6 +68,8 @@ type PodSpec struct {
 	RestartPolicy                 RestartPolicy `json:"restartPolicy,omitempty"`
 	TerminationGracePeriodSeconds *int64        `json:"terminationGracePeriodSeconds,omitempty"`
 	NodeName                      string        `json:"nodeName,omitempty"`
+	Hostname                      string        `json:"hostname,omitempty"`
+	Subdomain                     string        `json:"subdomain,omitempty"`
 }
 
 // Container is one container of a pod.
@@ -349,3 +351,6 @@ const (
 	JobIndexIgnoredFailureCountAnnotation = "batch.kubernetes.io/job-index-ignored-failure-count"
 	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
 )
+
+// JobCompletionIndexEnv is the variable that tells a container its completion index.
+const JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"

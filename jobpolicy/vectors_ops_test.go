@@ -68,19 +68,14 @@ func (in *opsInput) job() *Job {
 	}}
 }
 
-// pass reads a Job and its pods, those whose finalizer is on its way out as
-// without one.
+// pass reads a Job and its pods, of which some are still shown with a finalizer
+// that was taken off.
 func (in *opsInput) pass(job *Job) (*pass, error) {
 	pods, err := vectorPods(in.Pods, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range present(pods) {
-		if slices.Contains(in.Untracking, p.UID) {
-			p.Finalizers = nil
-		}
-	}
-	return newPass(Engine{}, Input{Job: job, Pods: pods})
+	return newPass(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
 }
 
 const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"
@@ -209,11 +204,11 @@ func indexFailedVector(c *vectorCase) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	pod, err := in.Pod.pod(time.Unix(0, 0))
+	pods, err := vectorPods([]*vectorPod{in.Pod}, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	policy := in.Policy.policy()
+	pod, policy := pods[0], in.Policy.policy()
 	if openPatternDecides(policy, pod) {
 		c.exclude("a condition pattern without status, which the API server would have set to True")
 	}

@@ -166,6 +166,9 @@ func vectorPods(vs []*vectorPod, now time.Time) ([]*Pod, error) {
 		if pods[i], err = v.pod(now); err != nil {
 			return nil, fmt.Errorf("pod %d: %w", i, err)
 		}
+		if p := pods[i]; p != nil && p.UID == "" && p.Name == "" {
+			p.Name = fmt.Sprintf("pod-%04d", i) // Plan needs something to tell pods apart by
+		}
 	}
 	return pods, nil
 }
