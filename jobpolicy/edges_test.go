@@ -93,26 +93,6 @@ func TestRunningPodsFailWithTheJob(t *testing.T) {
 	}
 }
 
-// Without UIDs pods are told apart by name, and without both they are all taken.
-func TestPodsWithoutUID(t *testing.T) {
-	p := pod("", 0, PodFailed, 1, t0)
-	in := Input{Job: &Job{}, Pods: []*Pod{p, p}, Now: t0}
-	if plan := mustPlan(t, Engine{}, in); plan.Counts.PodsFailed != 1 || len(plan.Notes) != 1 {
-		t.Errorf("one pod twice: %d failures, notes %q", plan.Counts.PodsFailed, plan.Notes)
-	}
-	in.Pods = nil
-	for range 3000 {
-		nameless := pod("", 0, PodFailed, 1, t0)
-		nameless.Name = ""
-		in.Pods = append(in.Pods, nameless)
-	}
-	began := time.Now()
-	mustPlan(t, Engine{}, in)
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("3000 nameless pods take %v", took)
-	}
-}
-
 func TestRefusedStatuses(t *testing.T) {
 	for field, s := range map[string]JobStatus{
 		"status.ready":                          {Ready: pointerTo[int32](-1)},

@@ -67,7 +67,6 @@ func newPass(e Engine, in Input) (*pass, error) {
 		p.readIndexes()
 	}
 	p.count()
-	p.noticeUntracked()
 	return p, nil
 }
 
@@ -142,6 +141,7 @@ func (p *pass) count() {
 // remember continues the streak of failures that delays the Job, and reports
 // every newly finished pod once.
 func (p *pass) remember() {
+	p.noticeUntracked()
 	handled := setOf(p.in.Memory.Handled)
 	var succeeded, failed, ignored []time.Time
 	p.memory.Handled = nil

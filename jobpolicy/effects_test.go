@@ -1,0 +1,180 @@
+package jobpolicy
+
+import (
+	"testing"
+	"time"
+)
+
+// A quota on pods refuses every creation for as long as finished pods are there.
+// With a plan that only accounts they go, and the Job ends.
+func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
+	const quota = 2
+	c := &cluster{now: t0, job: plainJob(5)}
+	c.job.Spec.Parallelism = pointerTo[int32](2)
+	refused := 0
+	for range 50 {
+		if _, finished := c.job.Status.Finished(); finished {
+			break
+		}
+		plan, err := c.plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if allowed := quota - len(c.pods); len(plan.Create) > allowed {
+			refused++
+			c.carryOut(plan, allowed) // and no further
+			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, Memory: c.memory, AccountOnly: true, Now: c.now})
+		}
+		c.carryOut(plan, effects(plan))
+		for _, p := range c.pods {
+			if isActive(p) {
+				c.end(p.UID, PodSucceeded, 0)
+				break
+			}
+		}
+	}
+	if end, _ := c.job.Status.Finished(); end.Type != JobComplete || refused == 0 || len(c.created) != 5 {
+		t.Errorf("ended %q with %d pods created, %d times refused", end.Type, len(c.created), refused)
+	}
+}
+
+// A plan that only accounts has no end that needs a deletion, and one that needs
+// none.
+func TestAccountOnly(t *testing.T) {
+	failing := func() *Job {
+		job := plainJob(2)
+		job.Spec.BackoffLimit = pointerTo[int32](0)
+		return job
+	}
+	suspended := plainJob(1)
+	suspended.Spec.Suspend = true
+	failed, running := plainPods(1, PodFailed), plainPods(2, PodRunning)[1:]
+	for name, tt := range map[string]struct {
+		job      *Job
+		pods     []*Pod
+		finished Reason
+		released int
+		suspends bool
+	}{
+		"creates nothing":              {plainJob(3), plainPods(1, PodSucceeded), "", 1, false},
+		"no end while pods are active": {failing(), append(failed, running...), "", 1, false},
+		"an end without active pods":   {failing(), failed, JobReasonBackoffLimitExceeded, 1, false},
+		"completions":                  {plainJob(1), plainPods(1, PodSucceeded), JobReasonCompletionsReached, 1, false},
+		"deletes no surplus":           {plainJob(1), append(plainPods(1, PodSucceeded), running...), "", 1, false},
+		"suspends nothing":             {suspended, running, "", 0, false},
+	} {
+		in := Input{Job: tt.job, Pods: tt.pods, AccountOnly: true, Now: t0.Add(time.Hour)}
+		plan := mustPlan(t, Engine{}, in)
+		if len(plan.Create)+len(plan.Delete) != 0 || plan.Counts.Finished != tt.finished || len(plan.Release) != tt.released {
+			t.Errorf("%s: %+v", name, plan)
+		}
+		if s := last(in, plan); s.has(JobSuspended) || int(s.Active) != len(tt.pods)-tt.released {
+			t.Errorf("%s: %d active, conditions %v", name, s.Active, s.Conditions)
+		}
+	}
+}
+
+// While pods are not settled none is created, no surplus one is deleted and the
+// Job does not end; what has ended is accounted for.
+func TestUnsettled(t *testing.T) {
+	surplus := plainJob(2)
+	surplus.Spec.Parallelism = pointerTo[int32](0)
+	suspended := plainJob(2)
+	suspended.Spec.Suspend = true
+	for name, in := range map[string]Input{
+		"creations": {Job: plainJob(3), Pods: plainPods(1, PodSucceeded)},
+		"surplus":   {Job: surplus, Pods: append(plainPods(1, PodSucceeded), plainPods(2, PodRunning)[1:]...)},
+		"suspended": {Job: suspended, Pods: append(plainPods(1, PodSucceeded), plainPods(2, PodRunning)[1:]...)},
+		"the end":   {Job: plainJob(1), Pods: plainPods(1, PodSucceeded)},
+	} {
+		in.Unsettled, in.Now = true, t0.Add(time.Hour)
+		plan := mustPlan(t, Engine{}, in)
+		if s := last(in, plan); len(plan.Create)+len(plan.Delete)+len(s.Conditions) != 0 || s.Succeeded != 1 || len(plan.Release) != 1 {
+			t.Errorf("%s: %+v", name, plan)
+		}
+	}
+}
+
+// A pod whose finalizer is gone is not released again while Pods still show it,
+// and counts at once. If the caller does not say so it is released again: the
+// first time may have failed.
+func TestReleasedOnce(t *testing.T) {
+	indexed := indexedJob(2, 3)
+	indexed.Spec.Parallelism = pointerTo[int32](1)
+	for name, in := range map[string]Input{
+		"NonIndexed, succeeded": {Job: plainJob(2), Pods: plainPods(1, PodSucceeded)},
+		"NonIndexed, failed":    {Job: plainJob(2), Pods: plainPods(1, PodFailed)},
+		"Indexed, succeeded":    {Job: indexed, Pods: []*Pod{pod("0000", 0, PodSucceeded, 0, t0)}},
+	} {
+		in.Now = t0
+		first := mustPlan(t, Engine{}, in)
+		in.Job.Status, in.Memory = *first.Record, first.Memory // a crash before, or after, Release
+		if again := mustPlan(t, Engine{}, in); len(first.Release) != 1 || len(again.Release) != 1 {
+			t.Errorf("%s: released %v, and after a failed release %v", name, first.Release, again.Release)
+		}
+		in.Released = []string{"0000"}
+		second := mustPlan(t, Engine{}, in)
+		if s := last(in, second); len(second.Release) != 0 || s.Succeeded+s.Failed != 1 || len(second.Decisions) != 0 {
+			t.Errorf("%s: released again %v, status %+v", name, second.Release, s)
+		}
+	}
+}
+
+func TestPlanNeedsTheTime(t *testing.T) {
+	if _, err := (Engine{}).Plan(Input{Job: plainJob(1)}); err == nil {
+		t.Error("a plan at no time")
+	}
+}
+
+// What a plan waits for is said, and of several the first.
+func TestRequeueReason(t *testing.T) {
+	deadline := plainJob(2)
+	deadline.Spec.ActiveDeadlineSeconds, deadline.Status.StartTime = pointerTo[int64](60), t0
+	far := plainJob(2)
+	far.Spec.ActiveDeadlineSeconds, far.Status.StartTime = pointerTo[int64](3600), t0
+	failed := plainPods(1, PodFailed)
+	for name, tt := range map[string]struct {
+		in    Input
+		after time.Duration
+		why   RequeueReason
+	}{
+		"nothing":            {Input{Job: plainJob(2), Now: t0}, 0, ""},
+		"delay":              {Input{Job: plainJob(2), Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
+		"a second is no end": {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9 * time.Second)}, time.Second, RequeueDelay},
+		"put off":            {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9500 * time.Millisecond)}, time.Second, RequeueBatch},
+		"deadline":           {Input{Job: deadline, Now: t0.Add(time.Second)}, 59 * time.Second, RequeueDeadline},
+		"deadline first":     {Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), Memory: Memory{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, RequeueDeadline},
+		"delay first":        {Input{Job: far, Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
+		"an older Job":       {Input{Job: plainJob(2), Memory: Memory{Written: Progress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
+	} {
+		if plan := mustPlan(t, Engine{}, tt.in); plan.RequeueAfter != tt.after || plan.RequeueReason != tt.why {
+			t.Errorf("%s: again after %v because of %q, want %v, %q", name, plan.RequeueAfter, plan.RequeueReason, tt.after, tt.why)
+		}
+	}
+}
+
+// An Engine acts for the Jobs that are managed by its name, and says when it
+// leaves one alone.
+func TestManagedBy(t *testing.T) {
+	const kubernetes, other = "kubernetes.io/job-controller", "example.com/jobs"
+	for _, tt := range []struct {
+		engine, job string
+		acts        bool
+	}{
+		{"", "", true}, {"", kubernetes, true}, {kubernetes, "", true}, {kubernetes, kubernetes, true},
+		{other, other, true}, {"", other, false}, {other, "", false}, {other, kubernetes, false}, {other, "example.com/others", false},
+	} {
+		job := plainJob(1)
+		job.Spec.ManagedBy = tt.job
+		memory := Memory{Failures: 1, LastFailure: t0}
+		plan := mustPlan(t, Engine{ManagedBy: tt.engine}, Input{Job: job, Memory: memory, Now: t0.Add(time.Hour)})
+		if acts := len(plan.Create) == 1; acts != tt.acts || len(plan.Notes) == 0 != tt.acts || plan.Memory.Failures != 1 {
+			t.Errorf("engine %q, Job %q: acts %v, notes %q, memory %+v", tt.engine, tt.job, acts, plan.Notes, plan.Memory)
+		}
+	}
+	odd := plainJob(1)
+	odd.Spec.CompletionMode = "Sorted"
+	if plan := mustPlan(t, Engine{}, Input{Job: odd, Now: t0}); effects(plan) != 0 || len(plan.Notes) != 1 {
+		t.Errorf("an unknown completion mode: %+v", plan)
+	}
+}

@@ -1,0 +1,123 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// inTime runs something that takes well under a second, and minutes if its work
+// grows with the square of what it looks at.
+func inTime(t *testing.T, what string, f func()) {
+	t.Helper()
+	began := time.Now()
+	f()
+	took := time.Since(began)
+	if t.Logf("%s: %v", what, took); took > time.Minute {
+		t.Errorf("%s: %v", what, took)
+	}
+}
+
+// withSidecars gives the pod n sidecars, listed in the opposite order in its
+// status.
+func withSidecars(p *Pod, n int) *Pod {
+	for i := range n {
+		p.Spec.InitContainers = append(p.Spec.InitContainers, Container{Name: fmt.Sprint("s", i), RestartPolicy: RestartPolicyAlways})
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, ContainerStatus{
+			Name: fmt.Sprint("s", n-1-i), RestartCount: 1,
+			State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: 1, FinishedAt: t0}},
+		})
+	}
+	return p
+}
+
+// Work grows with the number of containers, conditions and patterns, and not with
+// a product of them.
+func TestWorkGrowsInProportion(t *testing.T) {
+	const many = 200_000
+	inTime(t, "the end of a pod with many sidecars", func() {
+		if got := FinishTime(withSidecars(&Pod{}, many)); !got.Equal(t0) {
+			t.Errorf("finished at %v", got)
+		}
+	})
+	inTime(t, "surplus pods with many sidecars", func() {
+		job := plainJob(300)
+		job.Spec.Parallelism = pointerTo[int32](0)
+		pods := plainPods(300, PodRunning)
+		shared := withSidecars(&Pod{}, 5000)
+		for _, p := range pods {
+			p.Spec, p.Status.InitContainerStatuses = shared.Spec, shared.Status.InitContainerStatuses
+		}
+		if plan := mustPlan(t, Engine{}, Input{Job: job, Pods: pods, Now: t0}); len(plan.Delete) != 300 {
+			t.Errorf("%d deleted", len(plan.Delete))
+		}
+	})
+	policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionIgnore}}}
+	p := pod("a", 0, PodFailed, 1, t0)
+	for i := range many {
+		name := PodConditionType(fmt.Sprint("c", i))
+		policy.Rules[0].OnPodConditions = append(policy.Rules[0].OnPodConditions, OnPodCondition{Type: name, Status: ConditionFalse})
+		p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: name, Status: ConditionTrue})
+	}
+	for _, rule := range []int{-1, 0} {
+		inTime(t, "many conditions and patterns", func() {
+			if m := policy.Match(p); m.Rule != rule {
+				t.Errorf("%+v, want rule %d", m, rule)
+			}
+			job := plainJob(1)
+			job.Spec.PodFailurePolicy = policy
+			if d := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Now: t0}).Decisions; d[0].Match.Rule != rule {
+				t.Errorf("%+v, want rule %d", d, rule)
+			}
+			if steps := policy.Explain(p); steps[0].Matched != (rule == 0) {
+				t.Errorf("matched %v", steps[0].Matched)
+			}
+		})
+		p.Status.Conditions[many-1].Status = ConditionFalse
+	}
+	inTime(t, "many pods that are one", func() {
+		var same []*Pod
+		for range 5000 {
+			same = append(same, pod("a", 0, PodFailed, 1, t0))
+		}
+		if plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: same, Now: t0}); plan.Counts.PodsFailed != 1 {
+			t.Errorf("%d failures", plan.Counts.PodsFailed)
+		}
+	})
+}
+
+// Of two views of a pod one is taken, the same in whatever order they come.
+func TestOrderOfTwoViews(t *testing.T) {
+	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
+	change := map[string]func(p *Pod){
+		"phase":          func(p *Pod) { p.Status.Phase = PodRunning },
+		"a time":         func(p *Pod) { p.CreationTimestamp = year(10_001) },
+		"a zone":         func(p *Pod) { p.CreationTimestamp = p.CreationTimestamp.In(time.FixedZone("x", 3600)) },
+		"a nanosecond":   func(p *Pod) { p.CreationTimestamp = p.CreationTimestamp.Add(1) },
+		"a finalizer":    func(p *Pod) { p.Untrack() },
+		"an annotation":  func(p *Pod) { p.Annotations = map[string]string{JobCompletionIndexAnnotation: "0", "a": "b", "c": "d"} },
+		"an exit code":   func(p *Pod) { p.Status.ContainerStatuses[0].State.Terminated = &ContainerStateTerminated{ExitCode: 2} },
+		"no state":       func(p *Pod) { p.Status.ContainerStatuses[0].State = ContainerState{} },
+		"a grace period": func(p *Pod) { p.DeletionGracePeriodSeconds = pointerTo[int64](3) },
+		"one more status": func(p *Pod) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{Ready: true})
+		},
+		"a container":       func(p *Pod) { p.Spec.Containers = []Container{{Name: "x", Args: []string{"a"}}} },
+		"a year before one": func(p *Pod) { p.DeletionTimestamp = year(-5) },
+	}
+	for name, f := range change {
+		a, b := pod("a", 0, PodFailed, 1, t0), pod("a", 0, PodFailed, 1, t0)
+		a.CreationTimestamp, b.CreationTimestamp = year(10_000), year(10_000)
+		f(b)
+		one := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*Pod{a, b}, Now: t0})
+		two := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*Pod{b, a}, Now: t0})
+		if d := cmp.Diff(one, two); d != "" {
+			t.Errorf("%s: another order, another plan:\n%s", name, d)
+		}
+		if x, y := (&podView{Pod: a}).wholeText(), (&podView{Pod: b}).wholeText(); string(x) == string(y) {
+			t.Errorf("%s: two pods have one text", name)
+		}
+	}
+}

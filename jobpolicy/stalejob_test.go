@@ -1,0 +1,184 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// olderView writes the plan's statuses and returns an input that still shows the
+// Job as it was before, with the plan's memory.
+func olderView(t *testing.T, in Input) (Input, Plan) {
+	t.Helper()
+	first := mustPlan(t, Engine{}, in)
+	for _, p := range in.Pods {
+		if slices.Contains(first.Release, PodRef{Name: p.Name, UID: p.UID}) {
+			p.Untrack()
+		}
+	}
+	in.Memory = first.Memory
+	return in, first
+}
+
+// Pods are seen as they are and the Job as it was: what has run does not run
+// again, whatever the status lacks.
+func TestOlderJobRunsNothingAgain(t *testing.T) {
+	succeeded := func(n int) (pods []*Pod) { return plainPods(n, PodSucceeded) }
+	once := &Job{ObjectMeta: ObjectMeta{Name: "j", UID: "job"}, Spec: JobSpec{Completions: pointerTo[int32](1), BackoffLimit: pointerTo[int32](0)}}
+	indexed := indexedJob(3, 0)
+	indexed.UID, indexed.Status.FailedIndexes = "job", pointerTo("")
+	leader := indexedJob(3, 5)
+	leader.UID = "job"
+	leader.Spec.SuccessPolicy = &SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededIndexes: pointerTo("0")}}}
+	ends := plainJob(2)
+	ends.UID = "job"
+	ends.Spec.ActiveDeadlineSeconds, ends.Status.StartTime = pointerTo[int64](60), t0.Add(-time.Hour)
+	for name, in := range map[string]Input{
+		"succeeded":      {Job: &Job{ObjectMeta: ObjectMeta{UID: "job"}, Spec: JobSpec{Completions: pointerTo[int32](3), Parallelism: pointerTo[int32](2)}}, Pods: succeeded(2)},
+		"failed":         {Job: once, Pods: plainPods(1, PodFailed)},
+		"failed index":   {Job: indexed, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodRunning, 0, t0)}},
+		"succeeded ones": {Job: leader, Pods: []*Pod{pod("a", 1, PodSucceeded, 0, t0)}},
+		"deadline":       {Job: ends, Pods: nil},
+	} {
+		in.Now = t0
+		in, first := olderView(t, in)
+		if first.Record == nil {
+			t.Fatalf("%s: nothing was written: %+v", name, first)
+		}
+		in.Now = t0.Add(time.Minute)
+		second := mustPlan(t, Engine{}, in)
+		if n := effects(second); n != 0 || second.RequeueReason != RequeueStaleJob || len(second.Notes) != 1 || len(second.Decisions) != 0 {
+			t.Errorf("%s: an older view of the Job has %d effects: %+v", name, n, second)
+		}
+		job := *in.Job
+		job.Status = *last(in, first)
+		in.Job, in.Memory = &job, second.Memory
+		if third := mustPlan(t, Engine{}, in); third.RequeueReason == RequeueStaleJob || !third.Memory.Behind.IsZero() {
+			t.Errorf("%s: the newest status is taken for an older one: %+v", name, third)
+		}
+	}
+}
+
+// Without the memory an older view is taken for the truth: where it is lost, Job
+// and Pods must be read anew.
+func TestLostMemoryNeedsFreshView(t *testing.T) {
+	job := plainJob(2)
+	in, _ := olderView(t, Input{Job: job, Pods: plainPods(2, PodSucceeded), Now: t0})
+	in.Memory = Memory{}
+	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 2 {
+		t.Errorf("an old status without memory: %d created", len(plan.Create))
+	}
+	job.Status.Succeeded = 2
+	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 0 {
+		t.Errorf("a fresh view without memory: %d created", len(plan.Create))
+	}
+}
+
+// What was written is taken from Record: Status may never be written.
+func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
+	in := Input{Job: plainJob(4), Pods: append(plainPods(2, PodSucceeded), plainPods(4, PodFailed)[2:]...), Now: t0.Add(time.Hour)}
+	plan := mustPlan(t, Engine{}, in)
+	if plan.Record == nil || plan.Status == nil {
+		t.Fatalf("%+v", plan)
+	}
+	in.Job.Status, in.Memory = *plan.Record, plan.Memory // a crash before Release
+	again := mustPlan(t, Engine{}, in)
+	if again.RequeueReason == RequeueStaleJob || again.Status == nil || again.Status.Failed != 2 || again.Status.Succeeded != 2 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// A status that somebody set back is not waited for for ever, even if the clock
+// steps back while it is.
+func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
+	job := plainJob(3)
+	job.Status.Succeeded = 1
+	in := Input{Job: job, Memory: Memory{Written: Progress{Succeeded: 2}}}
+	for _, step := range []struct {
+		at   time.Duration
+		left time.Duration // 0: it is believed
+	}{
+		{0, 5 * time.Minute},
+		{time.Minute, 4 * time.Minute},
+		{-time.Hour, 5 * time.Minute},
+		{-time.Hour + 5*time.Minute - 1, 1},
+		{-time.Hour + 5*time.Minute, 0},
+		{-time.Hour + 5*time.Minute, 0},
+	} {
+		in.Now = t0.Add(step.at)
+		plan := mustPlan(t, Engine{}, in)
+		if step.left > 0 && (plan.RequeueAfter != step.left || plan.RequeueReason != RequeueStaleJob || effects(plan) != 0) || step.left == 0 && len(plan.Create) != 2 {
+			t.Fatalf("after %s: %+v", step.at, plan)
+		}
+		if step.left == 0 && (plan.Memory.Written != Progress{Succeeded: 1} || !plan.Memory.Behind.IsZero()) {
+			t.Fatalf("after %s: memory %+v", step.at, plan.Memory)
+		}
+		in.Memory = plan.Memory
+	}
+}
+
+// The memory of a Job that had the same name is not this Job's, and one without a
+// UID is anybody's.
+func TestMemoryOfAnotherJob(t *testing.T) {
+	job := plainJob(1)
+	job.UID = "new"
+	kept := Memory{Failures: 3, LastFailure: t0, Written: Progress{Failed: 3}}
+	for owner, created := range map[string]int{"old": 1, "new": 0, "": 0} {
+		kept.Job = owner
+		plan := mustPlan(t, Engine{}, Input{Job: job, Memory: kept, Now: t0})
+		if len(plan.Create) != created {
+			t.Errorf("the memory is of Job %q: %d created, want %d", owner, len(plan.Create), created)
+		}
+		if plan.Memory.Job != "new" {
+			t.Errorf("the memory of Job %q becomes that of %q", owner, plan.Memory.Job)
+		}
+	}
+}
+
+// Fewer completions make a status say less, which is no sign of age.
+func TestScaledDownJobIsNotOlder(t *testing.T) {
+	job := indexedJob(4, 3)
+	job.Spec.BackoffLimitPerIndex = nil
+	in := Input{Job: job, Now: t0, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 2, PodSucceeded, 0, t0), pod("c", 3, PodSucceeded, 0, t0)}}
+	step := func() Plan {
+		plan := mustPlan(t, Engine{}, in)
+		in.Job.Status, in.Memory, in.Pods = *last(in, plan), plan.Memory, nil
+		if plan.RequeueReason == RequeueStaleJob {
+			t.Fatalf("with %d completions: %+v", *job.Spec.Completions, plan)
+		}
+		return plan
+	}
+	for _, n := range []int32{4, 2, 2, 4, 4} {
+		job.Spec.Completions, job.Spec.Parallelism = &n, &n
+		step()
+	}
+	if job.Status.CompletedIndexes != "0" {
+		t.Errorf("completed indexes %q", job.Status.CompletedIndexes)
+	}
+}
+
+// A memory holds a pod at most three times, and forgets those that are gone.
+func TestMemoryIsBounded(t *testing.T) {
+	const n = 1200
+	job := indexedJob(n, 3)
+	job.UID = strings.Repeat("j", 36)
+	in := Input{Job: job, Now: t0}
+	for i := range n {
+		in.Pods = append(in.Pods, pod(fmt.Sprintf("%036d", i), i, PodFailed, 1, t0.Add(time.Hour)))
+	}
+	for _, most := range []int{400 + n*(3*39+25), 400} {
+		for range 3 {
+			plan := mustPlan(t, Engine{}, in)
+			in.Job.Status, in.Memory = *last(in, plan), plan.Memory
+			text, err := json.Marshal(plan.Memory)
+			if err != nil || len(text) > most {
+				t.Fatalf("%d pods: a memory of %d bytes, want at most %d (%v)", len(in.Pods), len(text), most, err)
+			}
+			in.Now = in.Now.Add(time.Second)
+		}
+		in.Pods = nil
+	}
+}

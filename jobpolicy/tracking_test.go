@@ -1,0 +1,175 @@
+package jobpolicy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Pods without a UID are told apart by their name, in the status too: none is
+// lost when the caller crashes.
+func TestPodsWithoutUID(t *testing.T) {
+	named := func(name string, phase PodPhase) *Pod {
+		p := pod("", 0, phase, 1, t0)
+		p.Name, p.Annotations = name, nil
+		return p
+	}
+	in := Input{Job: plainJob(3), Pods: []*Pod{named("a", PodFailed), named("a", PodFailed), named("b", PodRunning)}, Now: t0.Add(time.Minute)}
+	plan := mustPlan(t, Engine{}, in)
+	if plan.Counts.PodsFailed != 1 || len(plan.Notes) != 1 {
+		t.Errorf("one pod twice: %d failures, notes %q", plan.Counts.PodsFailed, plan.Notes)
+	}
+	if d := cmp.Diff([]PodRef{{Name: "a"}}, plan.Release); d != "" {
+		t.Error(d)
+	}
+	in.Job.Status, in.Memory = *plan.Record, plan.Memory // a crash before Release
+	in.Pods = []*Pod{named("a", PodFailed), named("b", PodFailed)}
+	plan = mustPlan(t, Engine{}, in)
+	if s := last(in, plan); s.Failed != 2 || len(plan.Decisions) != 1 {
+		t.Errorf("2 pods failed: %d counted, %d decisions left", s.Failed, len(plan.Decisions))
+	}
+	if _, err := (Engine{}).Plan(Input{Job: plainJob(1), Pods: []*Pod{named("a", PodRunning), named("", PodRunning)}, Now: t0}); err == nil || !strings.Contains(err.Error(), "Pods[1]") {
+		t.Errorf("a pod without UID and name: %v", err)
+	}
+}
+
+// A pod's end is decided once. What was recorded of it stands, so that a crash
+// between Record and Release changes nothing, and it takes part in nothing else.
+func TestRecordedEndStands(t *testing.T) {
+	indexed := indexedJob(1, 3)
+	indexed.Spec.BackoffLimitPerIndex = nil
+	for name, tt := range map[string]struct {
+		job    *Job
+		phase  PodPhase // that the pod shows now
+		failed bool     // what was recorded
+	}{
+		"failed, exits 0":          {plainJob(1), PodSucceeded, true},
+		"failed, exits 0, Indexed": {indexed, PodSucceeded, true},
+		"succeeded, then failed":   {plainJob(2), PodFailed, false},
+	} {
+		u := &UncountedTerminatedPods{Succeeded: []string{"0000"}}
+		if tt.failed {
+			u = &UncountedTerminatedPods{Failed: []string{"0000"}}
+		}
+		tt.job.Status.StartTime, tt.job.Status.UncountedTerminatedPods = t0, u
+		p := pod("0000", 0, tt.phase, 0, t0)
+		p.DeletionTimestamp = t0
+		in := Input{Job: tt.job, Pods: []*Pod{p}, Memory: Memory{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
+		plan := mustPlan(t, Engine{}, in)
+		s := last(in, plan)
+		if len(plan.Decisions) != 0 || plan.Memory.Failures != 3 || plan.Counts.PodsFailed+plan.Counts.PodsSucceeded != 0 || len(plan.Release) != 1 {
+			t.Errorf("%s: decided again: %+v", name, plan)
+		}
+		if s.Failed != 0 != tt.failed || s.Succeeded != 0 == tt.failed || s.CompletedIndexes != "" || len(s.Conditions) != 0 {
+			t.Errorf("%s: status %+v", name, s)
+		}
+	}
+}
+
+// A pod without the finalizer counts nothing. That is said, once for each, and
+// not of pods that were counted before they lost it.
+func TestPodsThatCountNothingAreReported(t *testing.T) {
+	untracked := func(uid string, index int, phase PodPhase) *Pod {
+		p := pod(uid, index, phase, 7, t0)
+		p.Untrack()
+		return p
+	}
+	ignores := plainJob(5)
+	ignores.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{7}},
+	}}}
+	status := func(job *Job, s JobStatus) *Job { job.Status = s; return job }
+	deleted := untracked("a", 0, PodFailed)
+	deleted.DeletionTimestamp = t0
+	target := JobStatus{Conditions: []JobCondition{{Type: JobSuccessCriteriaMet, Status: ConditionTrue}}}
+	uncounted := JobStatus{UncountedTerminatedPods: &UncountedTerminatedPods{Failed: []string{"a"}}}
+	for name, tt := range map[string]struct {
+		in        Input
+		notes     int
+		untracked []string
+	}{
+		"failed":                     {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodFailed), untracked("b", 0, PodFailed)}}, 1, []string{"a", "b"}},
+		"succeeded":                  {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodSucceeded)}}, 1, []string{"a"}},
+		"both":                       {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodSucceeded), untracked("b", 0, PodFailed)}}, 2, []string{"a", "b"}},
+		"one more than was counted":  {Input{Job: status(plainJob(5), JobStatus{Failed: 1}), Pods: []*Pod{untracked("a", 0, PodFailed), untracked("b", 0, PodFailed)}}, 1, nil},
+		"counted":                    {Input{Job: status(plainJob(5), JobStatus{Failed: 1, Succeeded: 1}), Pods: []*Pod{untracked("a", 0, PodFailed), untracked("b", 0, PodSucceeded)}}, 0, nil},
+		"being counted":              {Input{Job: status(plainJob(5), uncounted), Pods: []*Pod{untracked("a", 0, PodFailed)}}, 0, nil},
+		"said before":                {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodFailed)}, Memory: Memory{Handled: []string{"a"}}}, 1, nil},
+		"ignored":                    {Input{Job: ignores, Pods: []*Pod{untracked("a", 0, PodFailed)}}, 0, nil},
+		"not wanted":                 {Input{Job: plainJob(5), Pods: []*Pod{deleted}}, 0, nil},
+		"the Job ends":               {Input{Job: status(plainJob(5), target), Pods: []*Pod{untracked("a", 0, PodFailed)}}, 0, nil},
+		"released a moment ago":      {Input{Job: plainJob(5), Pods: []*Pod{pod("a", 0, PodFailed, 7, t0)}, Released: []string{"a"}}, 0, nil},
+		"an index that is not ended": {Input{Job: indexedJob(3, 1), Pods: []*Pod{untracked("a", 1, PodSucceeded)}}, 1, []string{"a"}},
+		"an index that is completed": {Input{Job: status(indexedJob(3, 1), JobStatus{CompletedIndexes: "1"}), Pods: []*Pod{untracked("a", 1, PodSucceeded)}}, 0, nil},
+		"an index that has failed":   {Input{Job: status(indexedJob(3, 1), JobStatus{FailedIndexes: pointerTo("1")}), Pods: []*Pod{untracked("a", 1, PodSucceeded)}}, 0, nil},
+		"an index out of range":      {Input{Job: indexedJob(3, 1), Pods: []*Pod{untracked("a", 3, PodFailed)}}, 0, nil},
+		"a counted view":             {Input{Job: plainJob(5), Pods: []*Pod{pod("a", 0, PodFailed, 7, t0)}, Memory: Memory{Released: []string{"a"}}}, 0, nil},
+	} {
+		tt.in.Now = t0.Add(time.Hour)
+		plan := mustPlan(t, Engine{}, tt.in)
+		var untracked []string
+		for _, d := range plan.Decisions {
+			if d.Untracked {
+				untracked = append(untracked, d.UID)
+			}
+		}
+		if len(plan.Notes) != tt.notes || !slices.Equal(untracked, tt.untracked) {
+			t.Errorf("%s: notes %q, decisions on untracked pods %v", name, plan.Notes, untracked)
+		}
+		if plan.Memory.Failures != 0 || plan.Counts.PodsFailed+plan.Counts.PodsSucceeded != 0 {
+			t.Errorf("%s: it counts: %+v", name, plan)
+		}
+	}
+}
+
+// A caller without an API server tracks its pods itself.
+func TestTrack(t *testing.T) {
+	p := &Pod{ObjectMeta: ObjectMeta{Finalizers: make([]string, 1, 9)}}
+	p.Finalizers[0] = "x.com/y"
+	shared := p.Finalizers
+	p.Track()
+	p.Track()
+	if d := cmp.Diff([]string{"x.com/y", JobTrackingFinalizer}, p.Finalizers); d != "" || shared[:2][1] != "" {
+		t.Errorf("%s, shared %q", d, shared[:2])
+	}
+	tracked := p.Finalizers
+	p.Untrack()
+	p.Untrack()
+	if d := cmp.Diff([]string{"x.com/y"}, p.Finalizers); d != "" || tracked[1] != JobTrackingFinalizer {
+		t.Errorf("%s, shared %q", d, tracked)
+	}
+}
+
+// A failed pod behind a running one is decided on and delays the Job like any
+// other.
+func TestFailureBehindARunningPod(t *testing.T) {
+	job := indexedJob(2, 9)
+	job.Spec.BackoffLimitPerIndex = nil
+	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", 0, PodRunning, 0, t0), pod("b", 1, PodFailed, 1, t0)}, Now: t0})
+	if len(plan.Decisions) != 1 || plan.Memory.Failures != 1 || len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
+		t.Errorf("%+v", plan)
+	}
+}
+
+// An annotation that is not read as what it says is noted, with its pod and text.
+func TestMisreadAnnotationsAreNoted(t *testing.T) {
+	for text, noted := range map[string]bool{"": true, "-1": true, "x": true, "1.0": true, "2147483648": true, "99999999999999999999": true, "0": false, "+1": false, "2147483647": false} {
+		for _, annotation := range []string{JobCompletionIndexAnnotation, JobIndexFailureCountAnnotation, JobIndexIgnoredFailureCountAnnotation} {
+			p := pod("a", 0, PodRunning, 0, t0)
+			p.Annotations[annotation] = text
+			notes := mustPlan(t, Engine{}, Input{Job: indexedJob(2, 1), Pods: []*Pod{p}, Now: t0}).Notes
+			want := noted && len(notes) == 1 && strings.Contains(notes[0], p.Name) && strings.Contains(notes[0], annotation) && strings.Contains(notes[0], `"`+text+`"`)
+			if !want && (noted || len(notes) != 0) {
+				t.Errorf("%s %q: notes %q", annotation, text, notes)
+			}
+		}
+	}
+	p := pod("a", 0, PodRunning, 0, t0)
+	p.Annotations = map[string]string{JobCompletionIndexAnnotation: "x"}
+	if notes := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: []*Pod{p}, Now: t0}).Notes; len(notes) != 0 {
+		t.Errorf("a NonIndexed Job reads none: %q", notes)
+	}
+}
