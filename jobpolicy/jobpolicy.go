@@ -11,6 +11,9 @@
 //   - the pass: [Engine.Plan] looks at a Job and all its pods and returns what
 //     to do next.
 //
+// Kubernetes' feature gates are as 1.36 has them by default. API servers accept
+// the statuses from 1.31 on; KUBERNETES.md says more.
+//
 // Around them stand [JobSpec.Default] and [JobSpec.Validate], which do to a
 // manifest what the API server would, [JobSpec.Lint], which finds what is valid
 // but surely not meant, and [Engine.WorstCase], which says what a Job can come to.

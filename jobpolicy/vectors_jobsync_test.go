@@ -132,6 +132,9 @@ func (v *jobSyncInput) excluded(pods []*Pod) string {
 	if reason := v.endsTwice(pods); reason != "" {
 		return reason
 	}
+	if u := v.Status.Uncounted; u != nil && slices.ContainsFunc(pods, otherEnd(u.Succeeded, u.Failed)) {
+		return recordedOtherwise
+	}
 	spec := v.Spec.spec()
 	for _, p := range pods {
 		if !isActive(p) && FinishTime(p).After(jobSyncNow) {
@@ -156,6 +159,16 @@ func (v *jobSyncInput) excluded(pods []*Pod) string {
 		}
 	}
 	return ""
+}
+
+const recordedOtherwise = "a pod that was recorded with another end than it shows: Kubernetes counts both, ours stays with the recorded one"
+
+// otherEnd returns a function that reports whether a pod shows another end than
+// was recorded.
+func otherEnd(succeeded, failed []string) func(*Pod) bool {
+	return func(p *Pod) bool {
+		return p.tracked() && (p.Status.Phase == PodSucceeded && slices.Contains(failed, p.UID) || p.Status.Phase == PodFailed && slices.Contains(succeeded, p.UID))
+	}
 }
 
 const keptEither = "failed pods of one index of which one has more failures and the other the later end: Kubernetes keeps the one it lists first"
