@@ -64,7 +64,7 @@ func ExampleEngine_Plan() {
 		}
 		for _, p := range plan.Create {
 			fmt.Printf("create index %d after %s failures\n", p.Index, p.Annotations[jobpolicy.JobIndexFailureCountAnnotation])
-			pod := &jobpolicy.Pod{ObjectMeta: p.ObjectMeta}
+			pod := p.Pod(job.Spec.Template.Spec)
 			pod.Name = fmt.Sprintf("%s%d", p.GenerateName, len(pods))
 			pod.UID = pod.Name
 			pods = append(pods, pod)
@@ -75,7 +75,7 @@ func ExampleEngine_Plan() {
 		for _, released := range plan.Release {
 			for _, pod := range pods {
 				if pod.UID == released.UID {
-					pod.Finalizers = nil
+					pod.Untrack()
 				}
 			}
 		}

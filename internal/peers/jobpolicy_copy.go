@@ -87,6 +87,8 @@ func podSpecFrom(s *corev1.PodSpec) jobpolicy.PodSpec {
 		RestartPolicy:                 jobpolicy.RestartPolicy(s.RestartPolicy),
 		TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
 		NodeName:                      s.NodeName,
+		Hostname:                      s.Hostname,
+		Subdomain:                     s.Subdomain,
 	}
 }
 
