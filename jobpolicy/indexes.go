@@ -16,9 +16,9 @@ import (
 // finalizer until the replacement exists, because its annotations are the only
 // record of the failures (KEP-3850, "Tracking the number of failures per index").
 func (p *pass) readIndexes() {
-	p.wasSucceeded, p.seen.Succeeded = p.readField("completedIndexes", p.status.CompletedIndexes)
+	p.wasSucceeded = p.readField("completedIndexes", p.status.CompletedIndexes)
 	if p.perIndex && p.status.FailedIndexes != nil {
-		p.wasFailed, p.seen.FailedIndexes = p.readField("failedIndexes", *p.status.FailedIndexes)
+		p.wasFailed = p.readField("failedIndexes", *p.status.FailedIndexes)
 	}
 	if both := p.wasFailed.Intersect(p.wasSucceeded); !both.IsZero() {
 		p.note("status.failedIndexes: %s are in completedIndexes too and taken as completed", both)
@@ -82,9 +82,7 @@ func (p *pass) readIndex(pods []*podView) (now indexNow) {
 	return now
 }
 
-// readField returns the indexes of the text that the Job has, and how many there
-// were before others were dropped.
-func (p *pass) readField(field, text string) (indexset.Set, int) {
+func (p *pass) readField(field, text string) indexset.Set {
 	set, report := indexset.ParseLenient(text)
 	if report.First != nil {
 		p.note("status.%s: %d items skipped, %d out of order; first: %v", field, report.Skipped, report.Reordered, report.First)
@@ -93,7 +91,7 @@ func (p *pass) readField(field, text string) (indexset.Set, int) {
 	if n := set.Len() - clipped.Len(); n > 0 {
 		p.note("status.%s: %d indexes beyond completions %d are dropped", field, n, p.completions())
 	}
-	return clipped, set.Len()
+	return clipped
 }
 
 // pending returns the n lowest indexes that have neither ended nor an active pod

@@ -44,7 +44,7 @@ func (p *pass) account(e *end) {
 		p.flush = true
 		p.plan.Counts.Finished = e.reason
 	}
-	p.memory.Written = p.written()
+	p.memory.Written = p.status.progress()
 	if p.flush {
 		p.plan.Record = p.status.clone()
 	}

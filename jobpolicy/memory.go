@@ -49,15 +49,14 @@ type Memory struct {
 // Progress is how far the status of a Job has come, in numbers that only rise
 // while completions stay as they are. The zero value is that of a new Job.
 type Progress struct {
-	Succeeded     int  `json:"succeeded,omitempty"`     // pods, counted or not yet counted; of an Indexed Job its completed indexes
-	Failed        int  `json:"failed,omitempty"`        // pods, counted or not yet counted
-	FailedIndexes int  `json:"failedIndexes,omitempty"` // 0 without a limit per index
-	Ending        bool `json:"ending,omitempty"`        // the end of the Job is decided
+	Succeeded int  `json:"succeeded,omitempty"` // pods, counted or not yet counted; of an Indexed Job indexes
+	Failed    int  `json:"failed,omitempty"`    // pods, counted or not yet counted; an index fails with one of them
+	Ending    bool `json:"ending,omitempty"`    // the end of the Job is decided
 }
 
 // less reports whether some of p is less than it is in q.
 func (p Progress) less(q Progress) bool {
-	return p.Succeeded < q.Succeeded || p.Failed < q.Failed || p.FailedIndexes < q.FailedIndexes || !p.Ending && q.Ending
+	return p.Succeeded < q.Succeeded || p.Failed < q.Failed || !p.Ending && q.Ending
 }
 
 // of returns the memory if it is that of the Job, and otherwise an empty one.
@@ -100,8 +99,7 @@ func (p *pass) wait(left time.Duration) Plan {
 	return Plan{Memory: m, RequeueAfter: left, RequeueReason: RequeueStaleJob, Notes: p.plan.Notes}
 }
 
-// progress is how far the status has come; the numbers of an Indexed Job are
-// those of its index sets.
+// progress is how far the status has come.
 func (s *JobStatus) progress() Progress {
 	u := s.UncountedTerminatedPods
 	return Progress{
@@ -109,15 +107,6 @@ func (s *JobStatus) progress() Progress {
 		Failed:    addCounts(int(s.Failed), len(u.Failed)),
 		Ending:    s.has(JobFailureTarget) || s.has(JobSuccessCriteriaMet),
 	}
-}
-
-// written is how far the status has come that this pass records.
-func (p *pass) written() Progress {
-	w := p.status.progress()
-	if p.indexed {
-		w.Succeeded, w.FailedIndexes = p.succeeded.Len(), p.failed.Len()
-	}
-	return w
 }
 
 // after returns the memory after these pods have finished.
