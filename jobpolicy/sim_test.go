@@ -10,16 +10,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/restartkit/restart/indexset"
 	"pgregory.net/rapid"
 )
 
 // A simulated Job is a random specification whose pods start late, fail,
 // succeed, are evicted, vanish and get stuck, while the caller crashes between
 // effects, is refused some of them, sees its own creations, releases and writes
-// of the status late and has a clock that jumps. After some
-// time the faults end, every further pod succeeds, and the Job must come to its
-// end. There are ten times -rapid.checks of them.
+// of the status late and has a clock that jumps. After some time the faults end,
+// every further pod succeeds, and the Job must come to its end. There are ten
+// times -rapid.checks of them.
 
 // simTable counts the faults injected and the checks made over all Jobs of a test.
 type simTable map[string]int
@@ -304,41 +303,6 @@ func (s *sim) carry(plan Plan, n int) {
 	}
 }
 
-// newlyEnded are the pods whose end counts and was not decided on before.
-func (s *sim) newlyEnded(in Input) (pods []*Pod) {
-	spec := &s.job.Spec
-	for _, p := range in.Pods {
-		i := completionIndex(p)
-		inRange := spec.CompletionMode != IndexedCompletion || 0 <= i && i < int(*spec.Completions)
-		ended := p.finished() || isTerminating(p) && !spec.replaceOnlyFailed()
-		if inRange && ended && p.tracked() && !s.decided[p.UID] {
-			pods = append(pods, p)
-		}
-	}
-	return pods
-}
-
-// streakAfter is the streak of failures after these pods have ended: a success
-// starts it over, and of the failures seen with it only later ones count.
-func (s *sim) streakAfter(newly []*Pod) (int, time.Time) {
-	n, last := s.failures, s.lastFailure
-	var success, failure time.Time
-	for _, p := range newly {
-		if p.Status.Phase == PodSucceeded {
-			n, last, success = 0, time.Time{}, later(success, FinishTime(p))
-		}
-	}
-	for _, p := range newly {
-		if t := FinishTime(p); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
-			n, failure = n+1, later(failure, t)
-		}
-	}
-	if !failure.IsZero() {
-		last = failure
-	}
-	return n, last
-}
-
 // tracked reports whether the pod is there and has its finalizer.
 func (s *sim) tracked(uid string) bool {
 	return slices.ContainsFunc(s.pods, func(p *Pod) bool { return p.UID == uid && p.tracked() })
@@ -364,214 +328,6 @@ func (s *sim) input() Input {
 		}
 	}
 	return in
-}
-
-// check plans, and checks the plan against what really is.
-func (s *sim) check() Plan {
-	in := s.input()
-	before := jsonText(in)
-	plan, err := s.engine.Plan(in)
-	if err != nil {
-		s.Fatalf("Plan: %v", err)
-	}
-	s.requeue = plan.RequeueAfter
-	s.table["check: input unchanged"]++
-	if after := jsonText(in); after != before {
-		s.Fatalf("Plan changed its input:\n%s\n%s", before, after)
-	}
-	shuffled := in
-	shuffled.Pods = rapid.Permutation(in.Pods).Draw(s.T, "order")
-	again, err := s.engine.Plan(shuffled)
-	if err != nil {
-		s.Fatalf("Plan: %v", err)
-	}
-	s.table["check: same plan for another order"]++
-	if d := cmp.Diff(plan, again); d != "" {
-		s.Fatalf("the plan depends on the order of the pods:\n%s", d)
-	}
-	if len(plan.Delete) > 0 && len(plan.Create) > 0 {
-		s.Fatalf("a plan deletes and creates")
-	}
-	s.table["check: requeue has a reason"]++
-	if (plan.RequeueAfter > 0) != (plan.RequeueReason != "") {
-		s.Fatalf("again after %v because of %q", plan.RequeueAfter, plan.RequeueReason)
-	}
-	if in.AccountOnly {
-		s.table["check: nothing created or deleted when refused"]++
-		if len(plan.Create)+len(plan.Delete) > 0 {
-			s.Fatalf("creates %d and deletes %d, which is refused", len(plan.Create), len(plan.Delete))
-		}
-	}
-	for _, r := range plan.Release {
-		s.table["check: no release twice"]++
-		if slices.Contains(in.Released, r.UID) {
-			s.Fatalf("pod %s is released again", r.Name)
-		}
-	}
-	if len(plan.Create) > 0 {
-		s.checkCreations(in, len(plan.Create))
-	}
-	for _, n := range plan.Create {
-		s.checkCreation(n)
-	}
-	return plan
-}
-
-// checkCreations: the Job as it really is wants so many pods, now.
-func (s *sim) checkCreations(in Input, n int) {
-	spec, status := &s.job.Spec, &s.job.Status
-	s.table["check: nothing created for a Job that has ended"]++
-	if status.has(JobFailureTarget) || status.has(JobSuccessCriteriaMet) {
-		s.Fatalf("%d pods are created for a Job that ends: %v", n, status.Conditions)
-	}
-	if spec.CompletionMode != IndexedCompletion && spec.Completions != nil {
-		s.table["check: nothing created beyond completions"]++
-		if p := status.clone().progress(); p.Succeeded+n > int(*spec.Completions) {
-			s.Fatalf("%d pods are created, %d of %d have succeeded", n, p.Succeeded, *spec.Completions)
-		}
-	}
-	if spec.BackoffLimitPerIndex == nil && s.engine.IgnoredDelay == IgnoredSame && !s.jumped {
-		s.table["check: nothing created before the Job's delay"]++
-		if failures, last := s.streakAfter(s.newlyEnded(in)); failures > 0 {
-			delay := min(10*time.Second<<min(failures-1, 10), 10*time.Minute)
-			if s.now.Before(last.Add(delay)) {
-				s.Fatalf("%d pods are created at %s, %d failures in a row after the last of them at %s", n, s.now, failures, last)
-			}
-		}
-	}
-}
-
-// checkCreation: the new pod is wanted, and it is time.
-func (s *sim) checkCreation(n NewPod) {
-	if !slices.Contains(n.Finalizers, JobTrackingFinalizer) {
-		s.Fatalf("pod of index %d without the tracking finalizer", n.Index)
-	}
-	if n.Index < 0 {
-		return
-	}
-	ended := s.completed().Union(s.failed())
-	s.table["check: no pod for an ended index"]++
-	if ended.Contains(n.Index) || n.Index >= int(*s.job.Spec.Completions) {
-		s.Fatalf("a new pod for index %d, which has ended (%s)", n.Index, ended)
-	}
-	var last *truth
-	for _, p := range s.pods {
-		if completionIndex(p) != n.Index {
-			continue
-		}
-		if p.finished() {
-			continue
-		}
-		if p.DeletionTimestamp.IsZero() {
-			s.Fatalf("a new pod for index %d, which has pod %s", n.Index, p.Name)
-		}
-		if s.job.Spec.replaceOnlyFailed() {
-			s.Fatalf("a new pod for index %d, whose pod %s has not ended", n.Index, p.Name)
-		}
-	}
-	s.table["check: no replacement while the pod terminates"]++
-	counted, ignored := 0, 0
-	for _, p := range s.created {
-		tr := s.truths[p.UID]
-		if tr.index != n.Index || !tr.failed {
-			continue
-		}
-		if tr.counted {
-			counted++
-		} else {
-			ignored++
-		}
-		if last == nil || !tr.at.Before(last.at) {
-			last = tr
-		}
-	}
-	if s.job.Spec.BackoffLimitPerIndex == nil || s.vanished || s.tampered {
-		return
-	}
-	if s.job.Spec.replaceOnlyFailed() && !s.scaled {
-		s.table["check: failure counts carried over"]++
-		if got := failureCount(&Pod{ObjectMeta: n.ObjectMeta}); got != counted {
-			s.Fatalf("a new pod for index %d says %d failures, there were %d", n.Index, got, counted)
-		}
-		if last != nil && !s.jumped && s.engine.IgnoredDelay == IgnoredSame {
-			s.table["check: no replacement before its delay"]++
-			delay := 10 * time.Second << (counted + ignored - 1)
-			if due := last.at.Add(min(delay, 10*time.Minute)); s.now.Before(due) {
-				s.Fatalf("a new pod for index %d at %s, due at %s", n.Index, s.now, due)
-			}
-		}
-	}
-}
-
-func (s *sim) completed() indexset.Set { return indexset.MustParse(s.job.Status.CompletedIndexes) }
-
-func (s *sim) failed() indexset.Set {
-	if s.job.Status.FailedIndexes == nil {
-		return indexset.Set{}
-	}
-	return indexset.MustParse(*s.job.Status.FailedIndexes)
-}
-
-// invariants hold after every step of the caller.
-func (s *sim) invariants() {
-	status := &s.job.Status
-	s.table["check: index in one of completed and failed"]++
-	if both := s.completed().Intersect(s.failed()); !both.IsZero() {
-		s.Fatalf("indexes %s are completed and failed", both)
-	}
-	active, perIndex := 0, map[int]int{}
-	for _, p := range s.pods {
-		if !p.finished() && p.DeletionTimestamp.IsZero() {
-			active++
-			perIndex[completionIndex(p)]++
-		}
-	}
-	s.table["check: active at most parallelism"]++
-	if active > int(*s.job.Spec.Parallelism) && !s.scaled {
-		s.Fatalf("%d active pods, parallelism is %d", active, *s.job.Spec.Parallelism)
-	}
-	for i, n := range perIndex {
-		s.table["check: one active pod an index"]++
-		if i >= 0 && n > 1 {
-			s.Fatalf("%d active pods of index %d", n, i)
-		}
-	}
-	s.table["check: counters only rise"]++
-	if status.Failed < s.last.Failed || status.Succeeded < s.last.Succeeded && !s.scaled {
-		s.Fatalf("counters fell from %d, %d to %d, %d", s.last.Succeeded, s.last.Failed, status.Succeeded, status.Failed)
-	}
-	s.last = *status
-	s.table["check: failures at most what happened"]++
-	ended := 0
-	for _, p := range s.created {
-		if tr := s.truths[p.UID]; tr.failed || tr.vanished {
-			ended++
-		}
-	}
-	for _, p := range s.pods {
-		if !p.DeletionTimestamp.IsZero() && !s.truths[p.UID].failed {
-			ended++ // on its way, and may count already
-		}
-	}
-	for _, tr := range s.truths {
-		if tr.deleted && !tr.failed {
-			ended++ // counted before it exited 0
-		}
-	}
-	if int(status.Failed) > ended {
-		s.Fatalf("%d failures counted, %d pods failed or are being deleted", status.Failed, ended)
-	}
-	if _, finished := status.Finished(); finished {
-		s.table["check: finished only when nothing runs"]++
-		for _, p := range s.pods {
-			if !p.finished() && len(p.Finalizers) > 0 {
-				s.Fatalf("the Job has finished while pod %s has not", p.Name)
-			}
-		}
-		if u := status.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed) > 0 {
-			s.Fatalf("the Job has finished with uncounted pods")
-		}
-	}
 }
 
 // some returns a pod that has the property, if there is one.
@@ -770,64 +526,4 @@ func (s *sim) settle() {
 	}
 	text, _ := json.MarshalIndent(s.job, "", " ")
 	s.Fatalf("the Job does not end, at %s with %d pods: %s", s.now, len(s.pods), text)
-}
-
-// checkEnd: every pod, index and Job was counted once.
-func (s *sim) checkEnd() {
-	status, spec := &s.job.Status, &s.job.Spec
-	c, _ := status.Finished()
-	s.table["end: "+string(c.Type)]++
-	s.table["reason: "+string(c.Reason)]++
-
-	var sum Counts
-	ends := 0
-	for _, c := range s.counts {
-		sum.PodsSucceeded += c.PodsSucceeded
-		sum.PodsFailed += c.PodsFailed
-		sum.IndexesSucceeded += c.IndexesSucceeded
-		sum.IndexesFailed += c.IndexesFailed
-		if c.Finished != "" {
-			ends++
-		}
-	}
-	s.table["check: counts sum up to the status"]++
-	if ends != 1 || sum.PodsFailed != int(status.Failed) {
-		s.Fatalf("counted %d ends and %d failed pods, the status has %d", ends, sum.PodsFailed, status.Failed)
-	}
-	if !s.scaled {
-		want := [3]int{int(status.Succeeded), 0, 0}
-		if spec.CompletionMode == IndexedCompletion {
-			want[1], want[2] = s.completed().Len(), s.failed().Len()
-		}
-		if got := [3]int{sum.PodsSucceeded, sum.IndexesSucceeded, sum.IndexesFailed}; got != want {
-			s.Fatalf("counted %v succeeded pods, succeeded and failed indexes, the status has %v", got, want)
-		}
-	}
-	if err := (&Job{Spec: *spec, Status: *status}).ValidateStatus(); err != nil {
-		s.Fatalf("the final status is invalid: %v", err)
-	}
-	if spec.CompletionMode != IndexedCompletion {
-		return
-	}
-	if c.Reason == JobReasonCompletionsReached || c.Reason == JobReasonFailedIndexes {
-		s.table["check: every index ended once"]++
-		all := indexset.FromRange(0, int(*spec.Completions)-1)
-		if ended := s.completed().Union(s.failed()); !ended.Equal(all) && !s.scaled {
-			s.Fatalf("%s, but of %s only %s have ended", c.Reason, all, ended)
-		}
-	}
-	if limit := spec.BackoffLimitPerIndex; limit != nil && spec.replaceOnlyFailed() && !s.vanished && !s.tampered && !s.scaled {
-		failures := map[int]int{}
-		for _, p := range s.created {
-			if tr := s.truths[p.UID]; tr.counted {
-				failures[tr.index]++
-			}
-		}
-		for i, n := range failures {
-			s.table["check: at most limit+1 failures an index"]++
-			if n > int(*limit)+1 {
-				s.Fatalf("index %d failed %d times, its limit is %d", i, n, *limit)
-			}
-		}
-	}
 }
