@@ -8,7 +8,7 @@ import "time"
 // written: it says how far that status has come.
 //
 // Each list and map holds a pod at most once, and only pods that were in the
-// plan's Pods, so that a memory has at most four UIDs for each of them; all else
+// plan's Pods, so that a memory has at most three UIDs for each of them; all else
 // is small. The zero value is the memory of a new Job.
 type Memory struct {
 	// Job is the UID of the Job that this is the memory of. The memory of another
