@@ -37,19 +37,18 @@ func withSidecars(p *Pod, n int) *Pod {
 // a product of them.
 func TestWorkGrowsInProportion(t *testing.T) {
 	const many = 60_000
+	sidecars := withSidecars(&Pod{}, 2*many)
 	inTime(t, "the end of a pod with many sidecars", func() {
-		if got := FinishTime(withSidecars(&Pod{}, 3*many)); !got.Equal(t0) {
+		if got := FinishTime(sidecars); !got.Equal(t0) {
 			t.Errorf("finished at %v", got)
 		}
 	})
+	job, pods, shared := plainJob(300), plainPods(300, PodRunning), withSidecars(&Pod{}, 5000)
+	job.Spec.Parallelism = pointerTo[int32](0)
+	for _, p := range pods {
+		p.Spec, p.Status.InitContainerStatuses = shared.Spec, shared.Status.InitContainerStatuses
+	}
 	inTime(t, "surplus pods with many sidecars", func() {
-		job := plainJob(300)
-		job.Spec.Parallelism = pointerTo[int32](0)
-		pods := plainPods(300, PodRunning)
-		shared := withSidecars(&Pod{}, 5000)
-		for _, p := range pods {
-			p.Spec, p.Status.InitContainerStatuses = shared.Spec, shared.Status.InitContainerStatuses
-		}
 		if plan := mustPlan(t, Engine{}, Input{Job: job, Pods: pods, Now: t0}); len(plan.Delete) != 300 {
 			t.Errorf("%d deleted", len(plan.Delete))
 		}
