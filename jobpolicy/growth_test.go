@@ -118,5 +118,10 @@ func TestOrderOfTwoViews(t *testing.T) {
 		if x, y := (&podView{Pod: a}).wholeText(), (&podView{Pod: b}).wholeText(); string(x) == string(y) {
 			t.Errorf("%s: two pods have one text", name)
 		}
+		for range 20 { // a map has no order
+			if x, y := (&podView{Pod: b}).wholeText(), (&podView{Pod: b}).wholeText(); string(x) != string(y) {
+				t.Fatalf("%s: one pod has two texts", name)
+			}
+		}
 	}
 }

@@ -98,20 +98,24 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 	job.Status.Succeeded = 1
 	in := Input{Job: job, Memory: Memory{Written: Progress{Succeeded: 2}}}
 	for _, step := range []struct {
-		at   time.Duration
-		left time.Duration // 0: it is believed
+		at    time.Duration
+		left  time.Duration // 0: it is believed
+		notes int
 	}{
-		{0, 5 * time.Minute},
-		{time.Minute, 4 * time.Minute},
-		{-time.Hour, 5 * time.Minute},
-		{-time.Hour + 5*time.Minute - 1, 1},
-		{-time.Hour + 5*time.Minute, 0},
-		{-time.Hour + 5*time.Minute, 0},
+		{0, 5 * time.Minute, 1},
+		{time.Minute, 4 * time.Minute, 1},
+		{-time.Hour, 5 * time.Minute, 1},
+		{-time.Hour + 5*time.Minute - 1, 1, 1},
+		{-time.Hour + 5*time.Minute, 0, 1},
+		{-time.Hour + 5*time.Minute, 0, 0},
 	} {
 		in.Now = t0.Add(step.at)
 		plan := mustPlan(t, Engine{}, in)
 		if step.left > 0 && (plan.RequeueAfter != step.left || plan.RequeueReason != RequeueStaleJob || effects(plan) != 0) || step.left == 0 && len(plan.Create) != 2 {
 			t.Fatalf("after %s: %+v", step.at, plan)
+		}
+		if len(plan.Notes) != step.notes {
+			t.Errorf("after %s: notes %q, want %d", step.at, plan.Notes, step.notes)
 		}
 		if step.left == 0 && (plan.Memory.Written != Progress{Succeeded: 1} || !plan.Memory.Behind.IsZero()) {
 			t.Fatalf("after %s: memory %+v", step.at, plan.Memory)
