@@ -1,0 +1,34 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A failure that no rule matches was not handled by the policy.
+func TestUnmatchedFailureIsNotHandled(t *testing.T) {
+	job := plainJob(2)
+	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{9}},
+	}}}
+	if c := mustPlan(t, Engine{}, Input{Job: job, Pods: plainPods(1, PodFailed), Now: t0}).Counts; len(c.Handled) != 0 || c.PodsFailed != 1 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+// A finding about many codes names the first five and how many more there are.
+func TestFindingsNameAFew(t *testing.T) {
+	for n, want := range map[int]string{4: "256, 257, 258, 259", 5: "256, 257, 258, 259, 260", 6: "256, 257, 258, 259, 260 and 1 more", 8: "256, 257, 258, 259, 260 and 3 more"} {
+		spec := plainJob(1).Spec
+		on := &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}
+		for i := range n {
+			on.Values = append(on.Values, int32(256+i))
+		}
+		spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount, OnExitCodes: on}}}
+		text := fmt.Sprint(spec.Lint())
+		if !strings.Contains(text, want) || strings.Contains(text, "more") != (n > 5) {
+			t.Errorf("%d codes: %s, want %q", n, text, want)
+		}
+	}
+}
