@@ -32,3 +32,25 @@ func TestFindingsNameAFew(t *testing.T) {
 		}
 	}
 }
+
+// A long value, which anybody may have written, is cut in a message, and of many
+// mistakes the first are told; both say how much is missing.
+func TestMessagesAreShort(t *testing.T) {
+	text := strings.Repeat("x", 70)
+	errs := FieldErrors{{Field: "f", Type: Invalid, Value: text, Detail: "d"}}
+	if got := errs.Error(); !strings.Contains(got, `"`+text[:64]+`" and 6 more bytes`) {
+		t.Error(got)
+	}
+	if got := (FieldErrors{{Field: "f", Type: Invalid, Value: text[:64], Detail: "d"}}).Error(); strings.Contains(got, "more") {
+		t.Error(got)
+	}
+	for n, want := range map[int]string{8: "", 9: "and 1 more", 11: "and 3 more"} {
+		all := make(FieldErrors, n)
+		for i := range all {
+			all[i] = FieldError{Field: fmt.Sprint("f", i), Type: Duplicate}
+		}
+		if got := all.Error(); !strings.HasSuffix(got, want) || strings.Contains(got, "more") != (want != "") || strings.Contains(got, "f8") {
+			t.Errorf("%d mistakes: %s", n, got)
+		}
+	}
+}
