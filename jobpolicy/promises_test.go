@@ -54,3 +54,38 @@ func TestMessagesAreShort(t *testing.T) {
 		}
 	}
 }
+
+// A message says in words what kind of mistake it is about.
+func TestMistakesHaveWords(t *testing.T) {
+	for kind, want := range map[ErrorType]string{
+		Required: "f: required", Invalid: "f: invalid value", NotSupported: "f: unsupported value",
+		Duplicate: "f: duplicate value", TooMany: "f: too many items", TooLong: "f: too long", "Other": "f: Other",
+	} {
+		if got := (&FieldError{Field: "f", Type: kind}).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A pod may have more distinct exit codes than are looked up at once.
+func TestPodsWithManyExitCodes(t *testing.T) {
+	for n := 15; n <= 18; n++ {
+		p := &Pod{}
+		on := &OnExitCodes{}
+		for code := range int32(n) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code + 1}}})
+			if code < 16 {
+				on.Values = append(on.Values, code+1)
+			}
+		}
+		policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionIgnore, OnExitCodes: on}}}
+		on.Operator = PodFailurePolicyOnExitCodesOpIn
+		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 1 {
+			t.Errorf("%d codes, In: %+v", n, m)
+		}
+		on.Operator = PodFailurePolicyOnExitCodesOpNotIn
+		if m := policy.Match(p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
+			t.Errorf("%d codes, NotIn: %+v", n, m)
+		}
+	}
+}
