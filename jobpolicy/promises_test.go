@@ -89,3 +89,20 @@ func TestPodsWithManyExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// Without a template a rule may name any container, the empty name too: a rule
+// for one container leaves the others to later rules.
+func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
+	for _, name := range []string{"", "a", "+", "a+"} {
+		spec := plainJob(1).Spec
+		spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{
+			{Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{ContainerName: &name, Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
+			{Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
+		}}
+		for _, f := range spec.Lint() {
+			if f.Check == CheckUnreachable {
+				t.Errorf("a rule for container %q: %s", name, f)
+			}
+		}
+	}
+}
