@@ -106,3 +106,18 @@ func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
 		}
 	}
 }
+
+// Only a FailJob rule behind a FailIndex rule is told that the index fails first.
+func TestFindingsTellOfTheIndexOnlyBehindFailIndex(t *testing.T) {
+	for _, first := range []Action{PodFailurePolicyActionFailIndex, PodFailurePolicyActionCount, PodFailurePolicyActionFailJob} {
+		for _, second := range []Action{PodFailurePolicyActionFailJob, PodFailurePolicyActionCount, PodFailurePolicyActionFailIndex} {
+			spec := indexedJob(3, 1).Spec
+			on := &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}
+			spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: first, OnExitCodes: on}, {Action: second, OnExitCodes: on}}}
+			want := first == PodFailurePolicyActionFailIndex && second == PodFailurePolicyActionFailJob
+			if text := fmt.Sprint(spec.Lint()); strings.Contains(text, "fails the index") != want {
+				t.Errorf("%s before %s: %s", first, second, text)
+			}
+		}
+	}
+}
