@@ -11,14 +11,16 @@ import (
 
 // What a simulated Job is checked for.
 
-// newlyEnded are the pods whose end counts and was not decided on before.
+// newlyEnded are the pods whose end counts and was not decided on before. A pod
+// that is known to be released counts nothing, whatever finalizer it shows.
 func (s *sim) newlyEnded(in Input) (pods []*Pod) {
 	spec := &s.job.Spec
 	for _, p := range in.Pods {
 		i := completionIndex(p)
 		inRange := spec.CompletionMode != IndexedCompletion || 0 <= i && i < int(*spec.Completions)
 		ended := p.finished() || isTerminating(p) && !spec.replaceOnlyFailed()
-		if inRange && ended && p.tracked() && !s.decided[p.UID] {
+		tracked := p.tracked() && !slices.Contains(in.Released, p.UID)
+		if inRange && ended && tracked && !s.decided[p.UID] {
 			pods = append(pods, p)
 		}
 	}

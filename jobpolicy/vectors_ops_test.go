@@ -444,7 +444,7 @@ func finishedCountsVector(c *vectorCase) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(p.in.Pods, otherEnd(in.UncountedSucceeded, in.UncountedFailed)) {
+	if slices.ContainsFunc(present(p.in.Pods), otherEnd(in.UncountedSucceeded, in.UncountedFailed)) {
 		c.exclude(recordedOtherwise)
 	}
 	return map[string]any{"succeeded": p.succeededPods, "failed": p.failedPods}, nil
