@@ -12,14 +12,9 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// BenchmarkTrue runs 10,000 processes that do nothing, 50 at a time: as a Job,
-// and in a plain loop that starts them and waits for them. It prints the seconds
-// that both took, and fails if the Job took more than 1.5 times as long.
-//
-//	go -C examples test ./runjob -run '^$' -bench True -benchtime 3x
-func BenchmarkTrue(b *testing.B) {
-	const processes, parallelism = 10_000, 50
-	manifest := fmt.Sprintf(`
+// trueJob is a Job of processes that do nothing.
+func trueJob(processes, parallelism int) string {
+	return fmt.Sprintf(`
 apiVersion: batch/v1
 kind: Job
 metadata: {name: bench}
@@ -35,21 +30,64 @@ spec:
       - name: main
         command: ["true"]
 `, processes, parallelism)
+}
+
+// runTrueJob runs such a Job and returns how long that took.
+func runTrueJob(b *testing.B, processes, parallelism int, args ...string) time.Duration {
+	b.Helper()
+	began := time.Now()
+	p := programtest.New(b, append(args, "-backoff", "10ms", "-")...)
+	p.Stdin, p.Stderr = strings.NewReader(trueJob(processes, parallelism)), io.Discard
+	p.Start()
+	p.Done(exitComplete)
+	if out := p.Out.String(); !strings.Contains(out, fmt.Sprintf("succeeded: %d\n", processes)) {
+		b.Fatal(out)
+	}
+	return time.Since(began)
+}
+
+// BenchmarkState runs 2,000 processes that do nothing, 8 at a time: under xargs, as
+// a Job, and as a Job with -state. It fails if the state makes it take more than
+// twice as long, or the Job takes more than half as long as xargs.
+//
+//	go -C examples test ./runjob -run '^$' -bench State -benchtime 5x
+func BenchmarkState(b *testing.B) {
+	const processes, parallelism = 2000, 8
+	var xargs, without, with time.Duration
+	for b.Loop() {
+		began := time.Now()
+		script := fmt.Sprintf("seq %d | xargs -P %d -n 1 true", processes, parallelism)
+		if err := exec.Command("sh", "-c", script).Run(); err != nil {
+			b.Fatal(err)
+		}
+		xargs += time.Since(began)
+		without += runTrueJob(b, processes, parallelism)
+		with += runTrueJob(b, processes, parallelism, "-state", b.TempDir())
+	}
+	n := float64(b.N)
+	b.ReportMetric(without.Seconds()/n, "without-s/op")
+	b.ReportMetric(with.Seconds()/n, "with-s/op")
+	b.ReportMetric(with.Seconds()/without.Seconds(), "with/without")
+	b.ReportMetric(without.Seconds()/xargs.Seconds(), "without/xargs")
+	if with > 2*without || without > xargs/2 {
+		b.Errorf("xargs took %v, the Job %v, with -state %v", xargs, without, with)
+	}
+}
+
+// BenchmarkTrue runs 10,000 processes that do nothing, 50 at a time: as a Job,
+// and in a plain loop that starts them and waits for them. It prints the seconds
+// that both took, and fails if the Job took more than 1.5 times as long.
+//
+//	go -C examples test ./runjob -run '^$' -bench True -benchtime 3x
+func BenchmarkTrue(b *testing.B) {
+	const processes, parallelism = 10_000, 50
 	var loop, job time.Duration
 	for b.Loop() {
 		began := time.Now()
 		plainLoop(b, processes, parallelism)
 		loop += time.Since(began)
 
-		began = time.Now()
-		p := programtest.New(b, "-backoff", "10ms", "-")
-		p.Stdin, p.Stderr = strings.NewReader(manifest), io.Discard
-		p.Start()
-		p.Done(exitComplete)
-		if out := p.Out.String(); !strings.Contains(out, "succeeded: 10000") {
-			b.Fatal(out)
-		}
-		job += time.Since(began)
+		job += runTrueJob(b, processes, parallelism)
 	}
 	n := float64(b.N)
 	b.ReportMetric(loop.Seconds()/n, "loop-s/op")

@@ -57,65 +57,58 @@ func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) b
 
 // attempt is the run-th process of the container, brought to its end by stop. It
 // reports whether there was one, or a command that cannot be run.
-func (c *container) attempt(run int, stop <-chan struct{}) (exit, bool) {
-	record := c.pod.host.store.record(c.pod.pod.UID, c.spec.Name, run)
+func (c *container) attempt(run int, stop <-chan struct{}) (e exit, ran bool) {
 	prefix := c.pod.pod.Name + " " + c.spec.Name
 	if run < len(c.past) {
-		c.pod.host.output.replay(prefix, logOf(record))
-		c.ended(c.past[run])
-		return c.past[run], true
+		e, ran = c.past[run], true
+		c.pod.host.output.replay(prefix, e.Output)
+	} else {
+		e, ran = c.once(prefix, run, stop)
 	}
-	e, ran := c.once(prefix, record, stop)
 	if ran {
 		c.ended(e)
 	}
 	return e, ran
 }
 
-// once runs a process to its end.
-func (c *container) once(prefix, record string, stop <-chan struct{}) (e exit, ran bool) {
-	p, out, err := c.start(prefix, record, stop)
-	if failure, ok := err.(*process.StartError); ok {
-		c.pod.host.event(c.pod.pod.Name, "container %s cannot start: %v", c.spec.Name, failure)
-		now := time.Now()
-		e = exit{Code: failure.Code, Message: failure.Error(), Began: now, At: now}
-		if record != "" {
-			_ = writeFile(record, e)
+// once runs a process to its end, again if something else has ended it.
+func (c *container) once(prefix string, run int, stop <-chan struct{}) (e exit, ran bool) {
+	for {
+		p, err := c.start(prefix, run, stop)
+		if failure, ok := err.(*process.StartError); ok {
+			c.pod.host.event(c.pod.pod.Name, "container %s cannot start: %v", c.spec.Name, failure)
+			now := time.Now()
+			return exit{Code: failure.Code, Message: failure.Error(), Began: now, At: now}, true
 		}
-		return e, true
-	}
-	if err != nil {
-		return exit{}, false
-	}
-	c.beginOnce.Do(func() { close(c.begun) })
-	c.running(p.Began)
-	select {
-	case <-p.Done():
-	case <-stop:
-		p.Signal(syscall.SIGTERM)
-		select {
-		case <-p.Done():
-		case <-c.pod.kill:
-			kill(p, record)
+		if err != nil {
+			return exit{}, false
 		}
-	}
-	e = exitOf(p.Wait())
-	e.Began = p.Began
-	out.finish()
-	if record != "" {
-		if recorded, ok := readRecord(record); ok {
-			return recorded, true
+		c.beginOnce.Do(func() { close(c.begun) })
+		c.running(p.Began)
+		c.attend(p, stop)
+		if p.Wait().Lost && !isClosed(stop) {
+			c.pod.host.event(c.pod.pod.Name, "container %s was killed with its guard: runs again", c.spec.Name)
+			continue
 		}
+		return exitOf(p), true
 	}
-	return e, true
 }
 
-// kill ends a process at once, one under a shim by way of that.
-func kill(p *process.Process, record string) {
-	if record != "" {
-		p.Signal(killSignal)
-	} else {
+// attend waits for the end of a process, which stop brings about: as a kubelet does
+// with SIGTERM for the first process, and SIGKILL for all that is left when the
+// grace period is over.
+func (c *container) attend(p *process.Process, stop <-chan struct{}) {
+	select {
+	case <-p.Done():
+		return
+	case <-stop:
+	}
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-p.Done():
+	case <-c.pod.kill:
 		p.Signal(syscall.SIGKILL)
+		<-p.Done()
 	}
 }
 
@@ -126,33 +119,24 @@ var shortage = backoff.Policy{Initial: 10 * time.Millisecond, Max: time.Second}
 // start starts the container's process. While the machine cannot start one it
 // tries again: that is no failure of the pod. The error is a StartError, or says
 // that stop came first.
-func (c *container) start(prefix, record string, stop <-chan struct{}) (*process.Process, *stream, error) {
+func (c *container) start(prefix string, run int, stop <-chan struct{}) (*process.Process, error) {
 	h, pod := c.pod.host, &c.pod.pod
 	argv, env, err := h.config.environment(h.machine, pod, c.spec, h.sources[c.spec.Name])
 	if err != nil {
 		c.waitForConfig(err, stop)
-		return nil, nil, os.ErrClosed
+		return nil, os.ErrClosed
 	}
 	for failures := 1; ; failures++ {
 		if isClosed(stop) {
-			return nil, nil, os.ErrClosed
+			return nil, os.ErrClosed
 		}
-		out, err := h.output.open(prefix, logOf(record))
-		if err == nil {
-			cmd := process.Command{Args: argv, Env: env, Dir: c.spec.WorkingDir, Output: out.child}
-			if record != "" {
-				cmd = viaShim(cmd, record)
-			}
-			var p *process.Process
-			p, err = h.children.Start(cmd)
-			out.child.Close()
-			if err == nil {
-				return p, out, nil
-			}
-			out.finish()
-			if _, ok := err.(*process.StartError); ok {
-				return nil, nil, err
-			}
+		p, err := h.children.Start(process.Command{
+			Args: argv, Env: env, Dir: c.spec.WorkingDir,
+			Output: h.output.open(prefix),
+			Record: h.store.key(pod.UID, c.spec.Name, run),
+		})
+		if _, ok := err.(*process.StartError); err == nil || ok {
+			return p, err
 		}
 		h.shortage.Do(func() { h.event(pod.Name, "has to wait, and so may others: %v", err) })
 		select {

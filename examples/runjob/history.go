@@ -1,12 +1,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -52,57 +50,31 @@ func (h history) unasked() history {
 	return kept
 }
 
-// histories returns what is recorded of every pod, by UID.
-func (s *store) histories() (map[string]history, error) {
-	files, err := os.ReadDir(s.processes())
-	if err != nil {
-		return nil, err
-	}
+// histories returns what is recorded of every pod, by UID: of each container the
+// processes from the first on.
+func histories(records []process.Record) map[string]history {
 	all := make(map[string]history)
-	for _, file := range files {
-		parts := strings.Split(file.Name(), ".") // neither UIDs nor container names have dots
-		if len(parts) != 3 || parts[2] != "0" {
-			continue // a log, or read with the first record of the container
+	slices.SortStableFunc(records, func(a, b process.Record) int { return a.Run - b.Run })
+	for _, r := range records {
+		h := all[r.Owner]
+		if h == nil {
+			h = make(history)
+			all[r.Owner] = h
 		}
-		uid, container := parts[0], parts[1]
-		if all[uid] == nil {
-			all[uid] = make(history)
-		}
-		for e, ok := readRecord(s.record(uid, container, 0)); ok; e, ok = readRecord(s.record(uid, container, len(all[uid][container]))) {
-			all[uid][container] = append(all[uid][container], e)
+		if r.Run == len(h[r.Name]) {
+			h[r.Name] = append(h[r.Name], r)
 		}
 	}
-	return all, nil
+	return all
 }
 
-// forget removes what is recorded of a pod.
-func (s *store) forget(uid string, spec *jobpolicy.PodSpec) {
-	if s == nil {
-		return
-	}
-	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		for run := 0; ; run++ {
-			record := s.record(uid, c.Name, run)
-			if os.Remove(record) != nil && os.Remove(logOf(record)) != nil {
-				break
-			}
-			_ = os.Remove(logOf(record))
+// records returns the history of a pod to be recorded.
+func (h history) records(uid string) (all []process.Record) {
+	for name, exits := range h {
+		for i, e := range exits {
+			e.RecordKey = process.RecordKey{Owner: uid, Name: name, Run: i}
+			all = append(all, e)
 		}
 	}
-}
-
-// clean removes what is recorded of pods that nobody knows any more.
-func (s *store) clean(known func(uid string) bool) error {
-	files, err := os.ReadDir(s.processes())
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if uid, _, _ := strings.Cut(file.Name(), "."); !known(uid) {
-			if err := os.Remove(filepath.Join(s.processes(), file.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/printer"
 	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
@@ -29,7 +30,6 @@ const (
 
 func main() {
 	process.Guard()
-	shim()
 	os.Exit(runjob(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -62,23 +62,33 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	}
 	if old != nil {
 		if _, finished := old.Job.Status.Finished(); finished {
-			return conclude(stdout, stderr, old.Job, nil)
+			return conclude(stdout, stderr, terminal.Colours(stdout), old.Job, nil)
 		}
 	}
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
-	report := newReport(m.job, o.explain)
+	screen := printer.New()
+	events := screen.To(stderr)
+	report := newReport(m.job, o.explain, events)
 	if old != nil {
 		report.counted = int(old.Job.Status.Failed)
 	}
 	report.manifest(m)
-	r, err := prepare(o, m, store, report)
+	r, err := prepare(o, m, store, report, screen)
 	if err != nil {
-		fmt.Fprintf(stderr, "runjob: %v\n", err)
-		return exitBad
+		return printed(stderr, err, exitBad)
 	}
 	err = r.run(old, signals)
 	report.finish()
-	return conclude(stdout, stderr, r.job, err)
+	status := screen.To(stdout)
+	code := conclude(status, events, terminal.Colours(stdout), r.job, err)
+	whole := screen.Flush(r.giveUp(signals))
+	switch err := status.Err(); {
+	case err != nil:
+		return printed(stderr, fmt.Errorf("the status cannot be written: %w", err), code)
+	case !whole && !r.interrupted:
+		return exitError
+	}
+	return code
 }
 
 // openState opens the folder of -state, if it is given, and returns what an
@@ -106,22 +116,13 @@ func openState(dir string, m *manifest) (*store, *state, error) {
 }
 
 // prepare makes what runs the Job's pods on this machine.
-func prepare(o *options, m *manifest, store *store, report *report) (*runner, error) {
+func prepare(o *options, m *manifest, store *store, report *report, screen *printer.Printer) (*runner, error) {
 	restarts, err := backoff.NewRestarter(o.restartPolicy(), backoff.RestarterOptions[string]{})
 	if err != nil {
 		return nil, err
 	}
-	newChildren := process.New
-	if store != nil {
-		newChildren = process.NewOutliving
-	}
-	children, err := newChildren()
-	if err != nil {
-		return nil, err
-	}
 	h := &host{
-		children: children,
-		output:   &output{print: report.output},
+		output:   &output{printer: screen, print: report.output, colours: o.colours},
 		store:    store,
 		machine:  os.Environ(),
 		sources:  m.sources,
@@ -139,9 +140,9 @@ func prepare(o *options, m *manifest, store *store, report *report) (*runner, er
 }
 
 // conclude prints how the run ended and returns its exit code.
-func conclude(stdout, stderr io.Writer, job *jobpolicy.Job, err error) int {
+func conclude(stdout, stderr io.Writer, colours bool, job *jobpolicy.Job, err error) int {
 	if err == nil {
-		err = writeStatus(stdout, job)
+		err = writeStatus(stdout, colours, job)
 	}
 	code := exitFailed
 	switch c, finished := job.Status.Finished(); {

@@ -34,14 +34,24 @@ What happens is told on standard error, with a progress bar on a terminal. At
 the end the Job's status is printed on standard output, as kubectl does, with
 the decision that ended it.
 
-The first SIGINT or SIGTERM suspends the Job: its processes get SIGTERM and, at
-the end of terminationGracePeriodSeconds, SIGKILL. The second kills them at once.
+The first SIGINT, SIGTERM or SIGHUP suspends the Job: the first process of every
+container gets SIGTERM and, at the end of terminationGracePeriodSeconds, all that is
+left of it SIGKILL. The second signal kills at once. Under nohup SIGHUP is ignored.
+What processes write is printed with the name of their pod; a process waits while
+nobody reads it, runjob does not. Whatever could not be printed when the grace
+period is over is dropped.
+
+No process outlives the run, even if runjob is killed: a second process guards it.
+On Linux that goes for what has left its session or its group, has another user or
+no parent any more, too. It does not for what another program was asked to start (as
+by systemctl or cron), and on other systems not for what leaves its process group.
 
 With -state the run can be ended at any moment, by SIGKILL too, and be gone on
-with: the same command again counts every failure once. Processes then outlive a
-run that was killed. The next one takes over those that have ended meanwhile, and
-kills those that have not, whose pods run again uncounted. What a process writes
-is shown when it has ended. A Job that has finished is not run again.
+with: the same command again counts every failure once. It takes over processes that
+had ended; those that were running have been killed, and their pods run again
+uncounted. After a power failure what was decided in the last second is decided
+again. A Job that has finished is not run again. The folder must be empty or have
+been made by runjob, belong to you, and be writable for nobody else.
 
 Exit codes: 0 the Job is Complete, 1 it has Failed, 2 nothing was started since
 the manifest or a flag is wrong, 3 the status or the state could not be written,
@@ -56,6 +66,7 @@ type options struct {
 	backoff, maxBackoff time.Duration
 	explain, dryRun     bool
 	state               string
+	colours             bool
 	reading             reading
 	disruptions         disruptions
 }
@@ -70,6 +81,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.BoolVar(&o.explain, "explain", false, "tell for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "run nothing, but tell what is valid and surely not meant, and the worst that can happen")
 	flags.StringVar(&o.state, "state", "", "`folder` that keeps all that is needed to go on after this program was ended")
+	flags.BoolVar(&o.colours, "colours", false, "keep the colours in what processes write; all other control characters are shown as \\x1b and the like")
 	flags.Var(&o.reading.set, "set", "`field=value` that overrides a field of the Job's spec, as maxFailedIndexes=5; can be given again")
 	flags.StringVar(&o.reading.job, "job", "", "`name` of the Job or CronJob to run, where the file has more than one")
 	flags.Var(&o.reading.validate, "validate", "what becomes of fields that are not known or given twice, as with kubectl; the `level` is strict, warn or ignore")

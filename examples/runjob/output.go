@@ -1,43 +1,31 @@
 package main
 
 import (
-	"os"
+	"bytes"
 
+	"github.com/restartkit/restart/examples/internal/printer"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// output passes on what the processes write, line by line with a prefix.
+// output passes on what the processes write, line by line with a prefix. It cannot
+// steer the terminal or look like a line of this program.
 type output struct {
-	print func(prefix string, line []byte)
+	printer *printer.Printer
+	print   func(prefix string, line []byte)
+	colours bool // as the processes set them
 }
 
-// stream is the output of one process.
-type stream struct {
-	child  *os.File // the end to hand to the process
-	finish func()   // returns when what the process wrote, which has ended or was never started, is printed
+// open returns what prints the lines of a process under that prefix.
+func (o *output) open(prefix string) *printer.Source {
+	return o.printer.Source(func(line []byte) { o.line(prefix, line) })
 }
 
-// open returns a stream whose lines are printed under that prefix: as they come
-// or, by way of a file that outlives this program, all at the end.
-func (o *output) open(prefix, file string) (*stream, error) {
-	if file != "" {
-		child, err := os.Create(file)
-		return &stream{child, func() { o.replay(prefix, file) }}, err
-	}
-	out, err := process.OpenOutput(func(line []byte) { o.print(prefix, line) })
-	if err != nil {
-		return nil, err
-	}
-	return &stream{out.Child, out.Finish}, nil
+// replay prints what another run has not printed.
+func (o *output) replay(prefix, text string) {
+	process.EachLine(text, func(line []byte) { o.line(prefix, line) })
 }
 
-// replay prints a file, if it is there, and removes it.
-func (o *output) replay(prefix, file string) {
-	f, err := os.Open(file)
-	if err != nil {
-		return
-	}
-	process.EachLine(f, func(line []byte) { o.print(prefix, line) })
-	f.Close()
-	_ = os.Remove(file)
+func (o *output) line(prefix string, line []byte) {
+	o.print(prefix, []byte(terminal.EscapeLine(string(bytes.TrimRight(line, "\r\n")), o.colours)))
 }

@@ -34,15 +34,17 @@ type report struct {
 	restarts  map[[2]string]int // by pod and container
 }
 
-func newReport(job *jobpolicy.Job, explain bool) *report {
-	r := &report{begun: time.Now(), explain: explain, out: os.Stderr, restarts: make(map[[2]string]int)}
+// newReport returns a report that writes to out, which is on its way to standard
+// error.
+func newReport(job *jobpolicy.Job, explain bool, out io.Writer) *report {
+	r := &report{begun: time.Now(), explain: explain, out: out, restarts: make(map[[2]string]int)}
 	if terminal.Live(os.Stderr) {
 		total := -1 // one success is enough, nobody knows when
 		if job.Spec.Completions != nil {
 			total = int(*job.Spec.Completions)
 		}
 		r.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(os.Stderr),
+			progressbar.OptionSetWriter(out),
 			progressbar.OptionFullWidth(),
 			progressbar.OptionShowCount(),
 			progressbar.OptionClearOnFinish(),
@@ -71,12 +73,12 @@ func (r *report) print(line []byte) {
 	}
 }
 
-// output writes a line of a process.
+// output writes a line of a process, which has no line break any more.
 func (r *report) output(prefix string, line []byte) {
 	var b bytes.Buffer
 	b.WriteString(prefix)
 	b.WriteString(" | ")
-	b.Write(bytes.TrimRight(line, "\r\n"))
+	b.Write(line)
 	b.WriteByte('\n')
 	r.print(b.Bytes())
 }

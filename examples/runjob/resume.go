@@ -4,15 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// save writes down all that a later run needs to go on.
-func (r *runner) save() error {
-	if r.host.store == nil {
+// save writes down all that a later run needs to go on, and with sync sees to it
+// that the disk has it. It says too if the end of a process could not be written.
+func (r *runner) save(sync bool) error {
+	store := r.host.store
+	if store == nil {
 		return nil
+	}
+	if err := r.host.children.Err(); err != nil {
+		return err
 	}
 	s := state{Run: r.host.children.Run(), Job: r.job, Fields: r.host.sources, Memory: r.memory}
 	for _, p := range r.pods {
@@ -21,7 +27,10 @@ func (r *runner) save() error {
 	for _, p := range r.suspended {
 		s.Suspended = append(s.Suspended, p.saved())
 	}
-	return r.host.store.save(&s)
+	if err := store.save(&s, sync); err != nil {
+		return fmt.Errorf("-state: the state cannot be written: %w", err)
+	}
+	return nil
 }
 
 func (p *pod) saved() savedPod {
@@ -32,17 +41,19 @@ func (s *savedPod) pod() *pod {
 	return &pod{Pod: jobpolicy.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
 }
 
-// resume goes on from what another run left. Processes of it that are still
-// there are killed, and their pods run again, as if nothing had happened to
-// them; pods that had ended have ended.
-func (r *runner) resume(old *state) error {
-	process.KillRun(old.Run)
+// resume takes up what another run left, and returns the pods that are to run.
+// Processes of it that are still there have lost their guard, too: they are killed.
+// Pods that were running run again, as if nothing had happened to them; pods that
+// had ended have ended.
+func (r *runner) resume(old *state) (live []*pod, err error) {
+	if err := process.KillRun(old.Run); err != nil {
+		return nil, err
+	}
 	r.job.UID, r.job.Status, r.memory = old.Job.UID, old.Job.Status, old.Memory
 	past, err := r.host.store.histories()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var live []*pod
 	for _, s := range old.Pods {
 		p := s.pod()
 		switch {
@@ -61,16 +72,7 @@ func (r *runner) resume(old *state) error {
 		p := s.pod()
 		live = append(live, r.rerun(p, past[p.UID].unasked()))
 	}
-	if err := r.host.store.clean(func(uid string) bool { return r.pods[uid] != nil }); err != nil {
-		return err
-	}
-	if err := r.save(); err != nil {
-		return err
-	}
-	for _, p := range live {
-		r.live.Go(p.run.run)
-	}
-	return nil
+	return live, nil
 }
 
 // restore takes over a pod that had ended, with its status.
@@ -87,7 +89,6 @@ func (r *runner) rerun(p *pod, past history) *pod {
 	over, _ := past.over(spec)
 	if !over && spec.RestartPolicy == jobpolicy.RestartPolicyNever {
 		past = nil
-		r.host.store.forget(p.UID, spec)
 	}
 	r.add(p, past)
 	if over {

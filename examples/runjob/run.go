@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/pleg"
 )
@@ -29,7 +30,8 @@ type runner struct {
 	live        sync.WaitGroup // pods that run
 	disruptions disruptions    // to come
 	interrupted bool
-	suspended   []*pod // ended by the interruption
+	stopBy      time.Time // when it was interrupted: the end of the grace period
+	suspended   []*pod    // ended by the interruption
 }
 
 func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *runner {
@@ -65,12 +67,10 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	changed := r.watch(ctx)
-	defer r.killAll()
-	if old != nil {
-		if err := r.resume(old); err != nil {
-			return err
-		}
+	if err := r.begin(old); err != nil {
+		return err
 	}
+	defer r.killAll()
 	for cost := minGap; ; {
 		began := time.Now()
 		busy, requeue, err := r.step(began)
@@ -79,7 +79,7 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 		}
 		if !r.running() {
 			if _, finished := r.job.Status.Finished(); finished || !busy && requeue == 0 {
-				return nil
+				return r.save(true)
 			}
 		}
 		cost = min(time.Since(began), 2*cost) // a single long one was cut off by something else
@@ -90,6 +90,34 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 		r.wait(changed, interrupts, requeue)
 		time.Sleep(time.Until(began.Add(gap)))
 	}
+}
+
+// begin starts the guard of the processes, after all that belongs to an earlier run,
+// and what that run had begun.
+func (r *runner) begin(old *state) (err error) {
+	var live []*pod
+	if old != nil {
+		if live, err = r.resume(old); err != nil {
+			return err
+		}
+	}
+	h := r.host
+	if err := h.store.begin(r.pods); err != nil {
+		return err
+	}
+	options := h.store.options()
+	options.Report = func(text string) { r.report.event("", "%s", text) }
+	if h.children, err = process.New(options); err != nil {
+		return err
+	}
+	if err := r.save(true); err != nil {
+		h.children.Close()
+		return err
+	}
+	for _, p := range live {
+		r.live.Go(p.run.run)
+	}
+	return nil
 }
 
 // wait returns when a pod has changed, the delay is over (if it is not 0) or
@@ -143,6 +171,7 @@ func (r *runner) interrupt(signal os.Signal) {
 	}
 	r.report.event("", "%v: suspending the Job; a second signal kills its pods", signal)
 	r.interrupted = true
+	r.stopBy = time.Now().Add(gracePeriod(&r.job.Spec.Template.Spec))
 	r.job.Spec.Suspend = true
 }
 
@@ -157,4 +186,23 @@ func (r *runner) killAll() {
 	r.kill()
 	r.live.Wait()
 	r.host.children.Close()
+}
+
+// giveUp returns a channel that is closed when nobody may be kept waiting any more
+// for what is still to be printed: at the end of an interrupted run's grace period,
+// or with the next signal.
+func (r *runner) giveUp(interrupts <-chan os.Signal) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		var due <-chan time.Time
+		if r.interrupted {
+			due = time.After(time.Until(r.stopBy))
+		}
+		select {
+		case <-interrupts:
+		case <-due:
+		}
+	}()
+	return over
 }

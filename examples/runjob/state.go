@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"time"
 
+	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/examples/internal/statefolder"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -15,8 +15,9 @@ import (
 // state is what a run leaves to the next one: all that the decisions are made
 // from, and the attempts that are being made.
 type state struct {
-	Run    string           `json:"run"` // by this its processes are known
-	Job    *jobpolicy.Job   `json:"job"` // with its status
+	Run    string           `json:"run"`  // by this its processes are known
+	Step   int64            `json:"step"` // counts the states of a run
+	Job    *jobpolicy.Job   `json:"job"`  // with its status
 	Fields envSources       `json:"fields"`
 	Memory jobpolicy.Memory `json:"memory,omitzero"`
 	Pods   []savedPod       `json:"pods,omitempty"`
@@ -33,73 +34,139 @@ type savedPod struct {
 	Status   jobpolicy.PodStatus  `json:"status"`
 }
 
-// store is a folder that outlives this program. It holds the state, and for each
-// process of a pod a record of how it ended and a file of what it wrote. A nil
-// store keeps nothing.
+// store is a folder that outlives this program. A nil store keeps nothing.
+//
+// It has the state as it was a second ago at most (stateFile), which the disk has;
+// every state since then (stepsFile); and how processes ended (endsFile), which
+// their guard writes. When this program is killed the last step is there. When the
+// machine ends, with all processes, the last second may be lost: then what was
+// decided in it is decided again. Any beginning of these files goes together: an
+// end that belongs to no pod of the state is dropped, a pod without its end runs
+// again.
 type store struct {
-	dir  string
-	lock *os.File // held as long as the program is there
+	folder *statefolder.Folder
+	steps  *statefolder.Log
+	synced time.Time // when stateFile was written
+	step   int64
 }
+
+const (
+	stateFile = "state.json"
+	stepsFile = "steps.log"
+	endsFile  = "ends.log"
+)
+
+// How long, and for how many bytes, steps are kept beside the state.
+const (
+	syncEvery    = time.Second
+	largestSteps = 8 << 20
+)
 
 // openStore makes the folder if need be and takes hold of it.
 func openStore(dir string) (*store, error) {
-	dir, err := filepath.Abs(dir) // processes run elsewhere
+	folder, err := statefolder.Open(dir, "runjob")
 	if err != nil {
 		return nil, err
 	}
-	s := &store{dir: dir}
-	if s.lock, err = statefolder.Open(dir); err != nil {
-		return nil, err
-	}
-	return s, os.MkdirAll(s.processes(), 0o700)
+	return &store{folder: folder}, nil
 }
-
-func (s *store) processes() string { return filepath.Join(s.dir, "processes") }
-func (s *store) file() string      { return filepath.Join(s.dir, "state.json") }
 
 // load returns what the last run left, nil if there was none.
 func (s *store) load() (*state, error) {
-	text, err := os.ReadFile(s.file())
+	text, err := s.folder.Read(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var old state
-	if err := json.Unmarshal(text, &old); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.file(), err)
+	old, err := s.parse(stateFile, text)
+	if err != nil {
+		return nil, err
 	}
-	if old.Job == nil || old.Run == "" {
-		return nil, fmt.Errorf("%s: not a state of this program", s.file())
+	steps, err := s.folder.ReadLog(stepsFile)
+	if err != nil || len(steps) == 0 {
+		return old, err
 	}
-	if err := old.Job.ValidateStatus(); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.file(), err)
+	last, err := s.parse(stepsFile, steps[len(steps)-1])
+	if err != nil {
+		return nil, err
 	}
-	return &old, nil
+	if last.Run == old.Run && last.Step > old.Step { // else they are those of the run before
+		return last, nil
+	}
+	return old, nil
 }
 
-// save replaces the state.
-func (s *store) save(new *state) error {
+func (s *store) parse(name string, text []byte) (*state, error) {
+	var st state
+	err := json.Unmarshal(text, &st)
+	if err == nil {
+		err = st.valid()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.folder.Path(name), err)
+	}
+	return &st, nil
+}
+
+// histories returns how the processes of every pod ended, by UID.
+func (s *store) histories() (map[string]history, error) {
+	if s == nil {
+		return nil, nil
+	}
+	records, err := process.ReadJournal(s.folder, endsFile)
+	return histories(records), err
+}
+
+// begin keeps of the ends what these pods still need, before anything is started,
+// and begins the steps of a new run.
+func (s *store) begin(pods map[string]*pod) (err error) {
 	if s == nil {
 		return nil
 	}
-	return writeFile(s.file(), new)
+	var kept []process.Record
+	for uid, p := range pods {
+		kept = append(kept, p.run.past.records(uid)...)
+	}
+	if err := process.WriteJournal(s.folder, endsFile, kept); err != nil {
+		return err
+	}
+	s.steps, err = s.folder.OpenLog(stepsFile)
+	return err
 }
 
-// record is the file that tells how the run-th process of a container ended, ""
-// if nothing does.
-func (s *store) record(uid, container string, run int) string {
+// save adds a state to the steps, or replaces the saved one, when it is time or
+// sync is set.
+func (s *store) save(new *state, sync bool) error {
+	s.step++
+	new.Step = s.step
+	text, err := json.Marshal(new)
+	if err != nil {
+		return err
+	}
+	if !sync && time.Since(s.synced) < syncEvery && s.steps.Size() < largestSteps {
+		return s.steps.Append(text)
+	}
+	if err := s.folder.Replace(stateFile, text); err != nil {
+		return err
+	}
+	s.synced = time.Now()
+	return s.steps.Clear()
+}
+
+// key names the run-th process of a container.
+func (s *store) key(uid, container string, run int) process.RecordKey {
 	if s == nil {
-		return ""
+		return process.RecordKey{}
 	}
-	return filepath.Join(s.processes(), fmt.Sprintf("%s.%s.%d", uid, container, run))
+	return process.RecordKey{Owner: uid, Name: container, Run: run}
 }
 
-// logOf is the file of what that process wrote.
-func logOf(record string) string {
-	if record == "" {
-		return ""
+// options are those of the processes.
+func (s *store) options() process.Options {
+	if s == nil {
+		return process.Options{}
 	}
-	return record + ".log"
+	return process.Options{Folder: s.folder.Dir(), Log: endsFile, Hold: s.folder.Guard}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,7 +114,7 @@ esac
 			t.Errorf("decided %d times: %s", n, event)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "processes", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 5 { // two locks, the state and two logs
 		t.Errorf("left in the folder: %v", left)
 	}
 	// A finished Job is not run again.
@@ -124,8 +125,8 @@ esac
 	}
 }
 
-// TestStateTakesOver: an attempt that ends while no run is there is not lost, and
-// not made again.
+// TestStateTakesOver: an attempt that ended before its run was killed, which had not
+// heard of it, is not lost, nor what it wrote, and not made again.
 func TestStateTakesOver(t *testing.T) {
 	t.Parallel()
 	dir, gate := t.TempDir(), newGate(t)
@@ -134,17 +135,19 @@ echo attempt $FAILURES
 echo $FAILURES >> `+dir+`/log
 test $FAILURES -gt 0 && exit
 `+gate.wait+`
+echo the last words
 exit 1
 `)
 	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.Eventually("the attempt is running", func() bool { return lines(dir+"/log") == 1 })
-	p.Kill()
+	p.Err.Says("attempt 0", 1)
+	p.Signal(syscall.SIGSTOP)
 	gate.open(t)
-	p.Eventually("the attempt ends by itself", func() bool { return len(p.Processes()) == 0 })
+	p.Eventually("the attempt ends by itself", func() bool { return len(p.Processes()) == 2 }) // runjob, its guard
+	p.Kill()
 	p = start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
 	p.Done(exitComplete)
-	for _, want := range []string{"had ended meanwhile", "main | attempt 0", "main | attempt 1", "failure 1 of index 0"} {
-		if !strings.Contains(p.Err.String(), want) {
+	for _, want := range []string{"had ended meanwhile", "main | the last words", "main | attempt 1", "failure 1 of index 0"} {
+		if strings.Count(p.Err.String(), want) != 1 {
 			t.Errorf("want %q:\n%s", want, p.Err.String())
 		}
 	}
@@ -153,40 +156,71 @@ exit 1
 	}
 }
 
-// TestStateRunsAgain: an attempt that is still running is killed, with all that
-// it has started, and made again with the same failure count.
+// TestStateRunsAgain: an attempt that was still running has been killed with its
+// run, with all that it had started, and is made again with the same failure count.
+// When the guard was killed as well, the next run does that, even if it carries the
+// mark of the killed one itself.
 func TestStateRunsAgain(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	manifest := perIndex(1, 1, `
+	for _, guarded := range []bool{true, false} {
+		dir := t.TempDir()
+		manifest := perIndex(1, 1, `
 echo $FAILURES >> `+dir+`/log
 test $FAILURES -eq 0 && exit 1
 test $(wc -l < `+dir+`/log) -gt 2 && exit
-setsid sleep 1000 &
-setsid sleep 1000
+setsid env -i sleep 1001 &
+echo $! > `+dir+`/pid
+setsid sleep 1001
 `)
-	p := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	p.Eventually("all of the second attempt is running", func() bool {
-		sleeping := 0
-		for _, command := range p.Processes() {
-			if command == "sleep 1000 " {
-				sleeping++
-			}
+		args := []string{"-backoff", "1ms", "-state", dir, "-"}
+		p := start(t, manifest, args...)
+		p.Eventually("all of the second attempt is running", func() bool { return lines(dir+"/log") == 2 && lines(dir+"/pid") == 1 })
+		if !guarded {
+			p.KillGuard()
+		} else {
+			p.Kill()
 		}
-		return lines(dir+"/log") == 2 && sleeping == 2
-	})
-	p.Kill()
-	if len(p.Processes()) < 4 {
-		t.Error("the attempt ended with the run")
+		next := start(t, manifest, args...)
+		next.Done(exitComplete)
+		if left := p.Processes(); len(left) > 0 {
+			t.Errorf("guarded %v: processes left behind: %v", guarded, left)
+		}
+		pid, _ := os.ReadFile(dir + "/pid")
+		if line, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/cmdline"); len(line) > 0 { // else it waits to be reaped at most
+			t.Errorf("guarded %v: process %s, which has no environment, is left behind", guarded, pid)
+		}
+		log, _ := os.ReadFile(dir + "/log")
+		if string(log) != "0\n1\n1\n" || !strings.Contains(next.Out.String(), "\n  failed: 1\n") {
+			t.Errorf("guarded %v: attempts with %q failures:\n%s%s", guarded, log, next.Err.String(), next.Out.String())
+		}
 	}
-	next := start(t, manifest, "-backoff", "1ms", "-state", dir, "-")
-	next.Done(exitComplete)
-	if left := p.Processes(); len(left) > 0 {
-		t.Errorf("processes left behind: %v", left)
-	}
-	log, _ := os.ReadFile(dir + "/log")
-	if string(log) != "0\n1\n1\n" || !strings.Contains(next.Out.String(), "\n  failed: 1\n") {
-		t.Errorf("attempts with %q failures:\n%s%s", log, next.Err.String(), next.Out.String())
+}
+
+// TestKilledGuard: a guard that is killed is told, and what ran below it runs again,
+// uncounted; nothing else is touched, and a program that has its number by then is
+// not either.
+func TestKilledGuard(t *testing.T) {
+	t.Parallel()
+	for _, state := range []bool{false, true} {
+		dir, gate := t.TempDir(), newGate(t)
+		args := []string{"-backoff", "1ms", "-"}
+		if state {
+			args = append([]string{"-state", dir + "/state"}, args...)
+		}
+		p := start(t, perIndex(3, 3, "echo >> "+dir+"/log\necho started\n"+gate.wait+"test $FAILURES -gt 0"), args...)
+		p.Err.Says("| started", 3)
+		if pid := p.Guard(); pid > 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		p.Err.Says("| started", 6)
+		gate.open(t)
+		p.Done(exitComplete)
+		if out := p.Out.String(); !strings.Contains(out, "\n  failed: 3\n") || lines(dir+"/log") != 9 {
+			t.Errorf("%d attempts:\n%s", lines(dir+"/log"), out)
+		}
+		if text := p.Err.String(); strings.Count(text, "has ended (killed): 3 that ran below it") != 1 || strings.Count(text, "was killed with its guard: runs again") != 3 {
+			t.Errorf("told:\n%s", text)
+		}
 	}
 }
 
@@ -255,7 +289,7 @@ func TestStateRefused(t *testing.T) {
 	dir := t.TempDir()
 	manifest := perIndex(2, 2, "sleep 1000")
 	p := start(t, manifest, "-state", dir, "-")
-	p.Running(1 + 2*2)
+	p.Running(2 + 2)
 	other := start(t, manifest, "-state", dir, "-")
 	other.Done(exitBad)
 	if !strings.Contains(other.Err.String(), "in use by another run") {
@@ -275,14 +309,38 @@ func TestStateRefused(t *testing.T) {
 			t.Errorf("%s:\n%s", name, other.Err.String())
 		}
 	}
-	for name, text := range map[string]string{"empty": "", "cut": `{"run":"x","job":{"meta`, "not ours": "{}", "odd": `{"run":"x","job":{"status":{"failed":-1}}}`} {
+	good, err := os.ReadFile(filepath.Join(dir, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := func(pattern, with string) string {
+		text := regexp.MustCompile(pattern).ReplaceAllString(string(good), with)
+		if text == string(good) {
+			t.Fatalf("no %s in %s", pattern, good)
+		}
+		return text
+	}
+	const number = "9223372036854775807"
+	for text, want := range map[string]string{
+		"":                                      "unexpected end",
+		`{"run":"x","job":{"me`:                 "unexpected end",
+		"{}":                                    "not a state of this program",
+		edited(`"run":"[^"]*"`, `"run":"../x"`): `run: "../x" is not the name of a run`,
+		edited(`"step":\d+`, `"step":`+number):  "step: is " + number,
+		edited(`"attempt":1`, `"attempt":`+number):                                  "attempt: is " + number,
+		edited(`"attempt":1`, `"attempt":-1`):                                       "attempt: is -1",
+		edited(`"index":\d`, `"index":7`):                                           "index: is 7, the Job has no such index",
+		edited(`("index":.*)"uid":"[^"]*"`, `$1"uid":"../../x"`):                    `"../../x" is not a UID`,
+		edited(`"status":\{`, `"status":{"failed":-1,`):                             "failed",
+		edited(`("restartCount":)\d|("name":"main",)`, `$2"restartCount":-1,"x":0`): "",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		other := start(t, manifest, "-state", dir, "-")
 		other.Done(exitBad)
-		if !strings.Contains(other.Err.String(), "state.json: ") {
-			t.Errorf("%s:\n%s", name, other.Err.String())
+		if told := other.Err.String(); !strings.Contains(told, "state.json: ") || !strings.Contains(told, want) {
+			t.Errorf("want %q for %.200s:\n%s", want, text, told)
 		}
 	}
 	start(t, manifest, "-state", "/dev/null/x", "-").Done(exitBad)

@@ -14,8 +14,8 @@ import (
 
 // writeStatus writes the Job's status as kubectl does, in YAML with times in
 // seconds, and the decision that ended it as a comment: green, red or, if there
-// is none yet, yellow on a terminal.
-func writeStatus(w io.Writer, job *jobpolicy.Job) error {
+// is none yet, yellow.
+func writeStatus(w io.Writer, colours bool, job *jobpolicy.Job) error {
 	status := job.Status
 	status.StartTime = seconds(status.StartTime)
 	status.CompletionTime = seconds(status.CompletionTime)
@@ -40,7 +40,7 @@ func writeStatus(w io.Writer, job *jobpolicy.Job) error {
 			colour = terminal.Green
 		}
 	}
-	if terminal.Colours(w) {
+	if colours {
 		decision = colour.Paint(decision)
 	}
 	if _, err = fmt.Fprintf(w, "%s%s\n", text, decision); err != nil {

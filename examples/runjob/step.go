@@ -55,7 +55,7 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 	if c.none() {
 		return false, requeue, nil
 	}
-	if err := r.save(); err != nil {
+	if err := r.save(len(c.conditions) > 0); err != nil {
 		return false, 0, err
 	}
 	r.report.changes(c, &r.job.Spec)
@@ -69,7 +69,7 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 		r.live.Go(p.run.run)
 	}
 	for _, p := range c.gone {
-		r.host.store.forget(p.UID, &p.Spec)
+		r.host.children.Forget(p.UID)
 	}
 	r.report.progress(r.job.Status)
 	return true, requeue, nil

@@ -36,9 +36,23 @@ EXIT is the exit code of the last run: 128+n after signal n, 127 for a program
 that is not there, 126 for one that cannot be started. Notes, warnings and
 errors go to standard error. The commands have no input.
 
-SIGHUP ends every wait: what waits is started now, or at its turn under -rate.
-SIGINT, SIGTERM and the end of -for send SIGTERM to the commands and, after -grace
-or with the next signal, SIGKILL. However supervise ends, no process of it is left.
+SIGHUP ends every wait, under nohup too: what waits is started now, or at its turn
+under -rate. SIGINT, SIGTERM and the end of -for send SIGTERM to the first process
+of each command and, after -grace or with the next signal, SIGKILL to all that is
+left of it. A command waits while nobody reads what it writes, supervise does not;
+what could not be printed when -grace is over is dropped.
+
+A command has ended when all its processes have: those that it leaves behind are
+killed, and a daemon of it may run for as long as it does. However supervise ends,
+even by SIGKILL, no process of it is left: a second process guards it. On Linux that
+goes for what has left its session or its group, has another user or no parent any
+more, too; a daemon started by su or sudo is known no longer whose it is, and ends
+with the next command that does. It does not go for what another program was asked
+to start (as by systemctl or cron), and on other systems not for what leaves its
+process group.
+
+The folder of -state must be empty or have been made by supervise, belong to you,
+and be writable for nobody else.
 
 In FILE (- for standard input) a field that is not known is an error, except that of
 a KubeletConfiguration, which is left out. FILE is YAML or JSON:
@@ -69,6 +83,7 @@ Exit codes:
   1      a command has ended otherwise, nothing can be started here, or the
          output cannot be written
   2      a flag, the file or the state is wrong; nothing was started
+  3      the state could not be written at last
   128+n  signal n has ended supervise; 141 (SIGPIPE): nobody reads the output
 
 Flags (they win over the file):
@@ -76,9 +91,10 @@ Flags (they win over the file):
 
 // The exit codes of this program.
 const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitUnsaved = 3
 )
 
 func main() {
@@ -109,19 +125,27 @@ func supervise(args []string) int {
 		complain(err)
 		return exitUsage
 	}
-	if s.children, err = process.New(); err != nil {
+	options := process.Options{Report: func(text string) { s.screen.note("warning: %s", text) }}
+	if s.store != nil {
+		options.Hold = s.store.folder.Guard
+	}
+	if s.children, err = process.New(options); err != nil {
 		complain(err)
 		return exitFailed
 	}
-	defer s.children.Close()                                // leaves no process behind
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the failed write says it too
-	code := s.run(interrupt.Notify(syscall.SIGINT, syscall.SIGTERM), wakes())
-	switch err := s.screen.failed(); {
+	ends := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM)
+	code := s.run(ends, wakes())
+	s.children.Close() // leaves no process behind
+	s.screen.printer.Flush(s.giveUp(ends))
+	switch err := s.screen.out.Err(); {
 	case errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE)
 	case err != nil:
 		complain(fmt.Errorf("the output cannot be written: %w", err))
 		return exitFailed
+	case s.store != nil && s.store.bad:
+		return exitUnsaved
 	}
 	return code
 }
@@ -131,12 +155,10 @@ func complain(err error) {
 	fmt.Fprintf(os.Stderr, "supervise: %s\n", terminal.EscapeLines(err.Error()))
 }
 
-// wakes returns the signals that end every wait.
+// wakes returns the signals that end every wait. Under nohup they do, too.
 func wakes() <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	signal.Notify(signals, syscall.SIGHUP)
 	return signals
 }
 

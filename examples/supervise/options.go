@@ -19,6 +19,7 @@ type options struct {
 	state      string             // folder, or ""
 	limit      time.Duration      // how long to run; 0: for ever
 	explain    bool
+	colours    bool // of the commands are kept
 	warnings   []string
 	hint       bool // the mistake is one of usage
 }
@@ -50,6 +51,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.StringVar(&o.state, "state", "", "`folder` that remembers failures and waits for the next supervise")
 	flags.DurationVar(&o.limit, "for", 0, "`time` after which to end (default: never)")
 	flags.BoolVar(&o.explain, "explain", false, "say after each exit what follows from it, and why")
+	flags.BoolVar(&o.colours, "colours", false, "keep the colours in what the commands write; all other control characters are shown as \\x1b and the like")
 	err := flags.Parse(args, stdout)
 	if err != nil {
 		return o, err

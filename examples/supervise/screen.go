@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/printer"
 	"github.com/restartkit/restart/examples/internal/terminal"
 	"golang.org/x/term"
 )
@@ -16,20 +17,21 @@ import (
 // table stays at the bottom and is kept up to date; otherwise each change is a
 // line. It is safe for concurrent use by multiple goroutines.
 type screen struct {
-	out, err *os.File
-	live     bool // out is a terminal, where lines can be taken back
+	printer  *printer.Printer // so that nothing waits for a reader
+	out, err *printer.Output
+	terminal *os.File // whose size counts
+	live     bool     // out is a terminal, where lines can be taken back
 	colours  bool
-	prefix   int           // columns of the names before what the commands write
-	broken   chan struct{} // closed when out cannot be written any more
+	prefix   int // columns of the names before what the commands write
 	mu       sync.Mutex
 	rows     []row
 	drawn    []tableLine      // what of the table stands on the terminal
 	columns  terminal.Columns // where each change is a line
-	failure  error            // of out
 }
 
 func newScreen(out, err *os.File, commands []command) *screen {
-	s := &screen{out: out, err: err, prefix: len(header[0]), broken: make(chan struct{})}
+	p := printer.New()
+	s := &screen{printer: p, out: p.To(out), err: p.To(err), terminal: out, prefix: len(header[0])}
 	s.live, s.colours = terminal.Live(out), terminal.Colours(out)
 	for _, c := range commands {
 		s.prefix = max(s.prefix, terminal.Width(c.name))
@@ -56,6 +58,9 @@ func (s *screen) show(rows []row) {
 	defer s.mu.Unlock()
 	var text bytes.Buffer
 	if s.live {
+		if s.printer.Behind() {
+			return // there is no use in a table that nobody sees
+		}
 		s.erase(&text)
 		s.rows = rows
 		s.draw(&text)
@@ -73,13 +78,13 @@ func (s *screen) show(rows []row) {
 	s.write(text.Bytes())
 }
 
-// output passes on a line of a command.
+// output passes on a line of a command, which has no line break any more.
 func (s *screen) output(name string, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var text bytes.Buffer
 	s.erase(&text)
-	fmt.Fprintf(&text, "%s | %s\n", s.name(name), bytes.TrimRight(line, "\r\n"))
+	fmt.Fprintf(&text, "%s | %s\n", s.name(name), line)
 	s.draw(&text)
 	s.write(text.Bytes())
 }
@@ -98,20 +103,9 @@ func (s *screen) note(format string, args ...any) {
 }
 
 func (s *screen) write(text []byte) {
-	if len(text) == 0 {
-		return
+	if len(text) > 0 {
+		_, _ = s.out.Write(text)
 	}
-	if _, err := s.out.Write(text); err != nil && s.failure == nil {
-		s.failure = err
-		close(s.broken)
-	}
-}
-
-// failed returns why out could not be written, or nil.
-func (s *screen) failed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failure
 }
 
 // name returns a name as it stands before what a command writes.
@@ -158,7 +152,7 @@ func (s *screen) draw(text *bytes.Buffer) {
 
 // size returns the columns and lines of the terminal.
 func (s *screen) size() (width, height int) {
-	width, height, err := term.GetSize(int(s.out.Fd()))
+	width, height, err := term.GetSize(int(s.terminal.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
 		return 80, 24
 	}

@@ -87,7 +87,9 @@ func drawn(t *testing.T, commands []command, use func(*screen)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	use(newScreen(write, write, commands))
+	s := newScreen(write, write, commands)
+	use(s)
+	s.printer.Flush(nil)
 	write.Close()
 	text, err := io.ReadAll(read)
 	if err != nil {
@@ -101,7 +103,7 @@ func TestTableStaysBelowTheOutput(t *testing.T) {
 	out := drawn(t, []command{{name: "a"}, {name: "long-name"}}, func(s *screen) {
 		s.live, s.colours = true, true
 		rows := []row{{name: "long-name", state: "Running", exit: "-"}, {name: "a", state: "Running", exit: "-"}}
-		s.output("a", []byte("before the table\r\n"))
+		s.output("a", []byte("before the table"))
 		s.show(rows)
 		s.output("long-name", []byte("no newline"))
 		s.note("something \x1b[2J else")

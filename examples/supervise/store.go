@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,10 +22,9 @@ import (
 // at any moment leaves the old state or the new one: an exit that was not written
 // yet is forgotten, and its command run again.
 type store struct {
-	dir   string
-	lock  *os.File // held until this program ends
-	saved []byte
-	bad   bool // the last write has failed
+	folder *statefolder.Folder
+	saved  []byte
+	bad    bool // the last write has failed
 }
 
 // state is everything that survives this program.
@@ -44,34 +43,29 @@ type commandState struct {
 	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent: it has not exited yet
 }
 
+const stateFile = "supervise.json"
+
 // openStore makes sure that nobody else uses the folder.
 func openStore(dir string) (*store, error) {
-	lock, err := statefolder.Open(dir)
+	folder, err := statefolder.Open(dir, "supervise")
 	if err != nil {
 		return nil, fmt.Errorf("-state: %w", err)
 	}
-	return &store{dir: dir, lock: lock}, nil
+	return &store{folder: folder}, nil
 }
-
-func (s *store) file() string { return filepath.Join(s.dir, "supervise.json") }
 
 // read returns the state, or an empty one if there is none yet.
 func (s *store) read() (state, error) {
 	var st state
-	text, err := os.ReadFile(s.file())
+	text, err := s.folder.Read(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return st, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &st)
 	}
-	if err == nil && st.Version != stateVersion {
-		err = fmt.Errorf("version is %d, must be %d", st.Version, stateVersion)
-	}
-	for name, c := range st.Commands {
-		if err == nil && (c.Run < 0 || c.Starts < 0) {
-			err = fmt.Errorf("commands.%s: run is %d, starts is %d, must not be below 0", name, c.Run, c.Starts)
-		}
+	if err == nil {
+		err = st.valid()
 	}
 	if err != nil {
 		return st, s.unusable(err)
@@ -79,8 +73,41 @@ func (s *store) read() (state, error) {
 	return st, nil
 }
 
+// most is above all counts of a state.
+const most = 1 << 53
+
+// valid reports what no run can have written, with its field.
+func (st *state) valid() error {
+	switch {
+	case st.Version != stateVersion:
+		return fmt.Errorf("version is %d, must be %d", st.Version, stateVersion)
+	case st.Run != "" && !process.ValidRun(st.Run):
+		return fmt.Errorf("run is %q, which names no run", st.Run)
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.Commands)) {
+		c := st.Commands[name]
+		at := "commands." + name
+		switch {
+		case !validName(name):
+			return fmt.Errorf("commands has %q, which is not the name of a command", name)
+		case c.Run < 0 || c.Starts < 0:
+			return fmt.Errorf("%s: run is %d, starts is %d, must not be below 0", at, c.Run, c.Starts)
+		case c.Run > most:
+			return fmt.Errorf("%s.run is %d, must not be above %d", at, c.Run, int64(most))
+		case c.Starts > c.Run:
+			return fmt.Errorf("%s.starts is %d, must not be above run, %d", at, c.Starts, c.Run)
+		case c.Backoff == nil:
+		case c.Backoff.Last.Run < 0 || c.Backoff.Last.Run > c.Run:
+			return fmt.Errorf("%s.backoff.last.run is %d, must be in [0, run], [0, %d]", at, c.Backoff.Last.Run, c.Run)
+		case int64(c.Backoff.Failures) > c.Run:
+			return fmt.Errorf("%s.backoff.failures is %d, must not be above run, %d", at, c.Backoff.Failures, c.Run)
+		}
+	}
+	return nil
+}
+
 func (s *store) unusable(err error) error {
-	return fmt.Errorf("-state: %s: %w; remove it to begin anew", s.file(), err)
+	return fmt.Errorf("-state: %s: %w; remove it to begin anew", s.folder.Path(stateFile), err)
 }
 
 // write replaces the state, unless it is the same.
@@ -89,16 +116,7 @@ func (s *store) write(st state) error {
 	if err != nil || bytes.Equal(text, s.saved) {
 		return err
 	}
-	temporary := s.file() + ".new"
-	f, err := os.Create(temporary)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, s.file()); err != nil {
+	if err := s.folder.Replace(stateFile, append(text, '\n')); err != nil {
 		return err
 	}
 	s.saved = text
@@ -141,7 +159,9 @@ func (s *supervisor) resume(tell func(string, ...any)) error {
 		return err
 	}
 	if st.Run != "" {
-		process.KillRun(st.Run)
+		if err := process.KillRun(st.Run); err != nil {
+			return err
+		}
 	}
 	now := time.Now()
 	for _, t := range s.tasks {

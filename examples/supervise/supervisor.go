@@ -25,7 +25,8 @@ type supervisor struct {
 	together  bool // a rule may restart all of them
 	ended     chan ending
 	stopping  bool
-	code      int // to exit with when it has stopped
+	stopBy    time.Time // then: when what does not stop is killed
+	code      int       // to exit with when it has stopped
 }
 
 // newSupervisor takes up what the state says, if there is one. Nothing runs
@@ -73,7 +74,7 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 	if s.limit > 0 {
 		over = time.After(s.limit)
 	}
-	refresh, broken := s.screen.refresh(), s.screen.broken
+	refresh, broken := s.screen.refresh(), s.screen.out.Broken()
 	for {
 		s.startDue()
 		s.save()
@@ -183,6 +184,7 @@ func (s *supervisor) stop(code int) {
 		return
 	}
 	s.stopping, s.code = true, code
+	s.stopBy = time.Now().Add(s.grace)
 	for _, t := range s.tasks {
 		t.terminate(s.grace)
 	}
@@ -203,4 +205,23 @@ func (s *supervisor) show() {
 		}
 	}
 	s.screen.show(rows)
+}
+
+// giveUp returns a channel that is closed when nobody may be kept waiting any more
+// for what is still to be printed: at the end of the grace period or, if all has
+// ended by itself, with the next signal.
+func (s *supervisor) giveUp(ends <-chan os.Signal) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		var due <-chan time.Time
+		if s.stopping {
+			due = time.After(time.Until(s.stopBy))
+		}
+		select {
+		case <-ends:
+		case <-due:
+		}
+	}()
+	return over
 }

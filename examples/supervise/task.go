@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // task is a command and how it fares: it runs, or it waits to be started, or it is
@@ -48,7 +50,7 @@ type ending struct {
 // launch starts a task's process.
 func (s *supervisor) launch(t *task) {
 	t.began = time.Now()
-	p, out, err := s.start(t)
+	p, err := s.start(t)
 	if err != nil {
 		s.screen.note("%s cannot be started: %v", t.name, err)
 		e := process.Exit{Code: 126, At: t.began}
@@ -61,31 +63,20 @@ func (s *supervisor) launch(t *task) {
 	}
 	t.process = p
 	began := t.began
-	go func() {
-		e := p.Wait()
-		out.Finish()
-		s.ended <- ending{t, began, e}
-	}()
+	go func() { s.ended <- ending{t, began, p.Wait()} }()
 }
 
-// start returns the process, and its output, which is passed on line by line.
-func (s *supervisor) start(t *task) (*process.Process, *process.Output, error) {
-	out, err := process.OpenOutput(func(line []byte) { s.screen.output(t.name, line) })
-	if err != nil {
-		return nil, nil, err
-	}
-	defer out.Child.Close()
-	p, err := s.children.Start(process.Command{
-		Args:   t.args,
-		Env:    slices.Concat(os.Environ(), t.env),
-		Dir:    t.dir,
-		Output: out.Child,
+// start starts the process, whose output is passed on line by line.
+func (s *supervisor) start(t *task) (*process.Process, error) {
+	return s.children.Start(process.Command{
+		Args: t.args,
+		Env:  slices.Concat(os.Environ(), t.env),
+		Dir:  t.dir,
+		Output: s.screen.printer.Source(func(line []byte) {
+			text := terminal.EscapeLine(string(bytes.TrimRight(line, "\r\n")), s.colours)
+			s.screen.output(t.name, []byte(text))
+		}),
 	})
-	if err != nil {
-		out.Child.Close()
-		out.Finish()
-	}
-	return p, out, err
 }
 
 // handle asks what follows from the end of a run. One that this program's own end
@@ -128,7 +119,8 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 	}
 }
 
-// signal sends a signal to the task's processes, if there are any.
+// signal sends a signal to the task's process, SIGKILL to all of its group, if there
+// is one.
 func (t *task) signal(sig syscall.Signal) {
 	if t.process != nil {
 		t.process.Signal(sig)

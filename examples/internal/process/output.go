@@ -5,38 +5,49 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// Output is what one process writes, line by line.
-type Output struct {
-	Child *os.File // the end to hand to the process; to be closed once it has started
-	read  *os.File
-	limit atomic.Pointer[time.Time] // set when the process has ended: nothing is read after it
-	done  chan struct{}
+// output is what one process writes, on its way to a Sink.
+type output struct {
+	sink  Sink
+	read  *os.File // nil: there is nothing to come
+	ended atomic.Bool
+	rest  int           // most to be read then
+	done  chan struct{} // closed when all is taken
 }
 
 // longestLine is what a longer line is cut into pieces of.
 const longestLine = 64 << 10
 
-// OpenOutput returns an Output whose lines are given to print, one after the
-// other.
-func OpenOutput(print func(line []byte)) (*Output, error) {
-	read, child, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	o := &Output{Child: child, read: read, done: make(chan struct{})}
-	go func() {
-		defer close(o.done)
-		EachLine(o, print)
-	}()
-	return o, nil
+func newOutput(sink Sink) *output {
+	return &output{sink: sink, rest: outputRest, done: make(chan struct{})}
 }
 
-// EachLine gives the lines of r to print, one after the other, to its end.
-func EachLine(r io.Reader, print func(line []byte)) {
+// open begins to read from the process.
+func (o *output) open(read *os.File) {
+	o.read = read
+	if read == nil {
+		close(o.done)
+		return
+	}
+	go func() {
+		defer close(o.done)
+		eachLine(o, func(line []byte) {
+			if o.sink != nil {
+				o.sink.Line(line)
+			}
+		})
+	}()
+}
+
+// EachLine gives the lines of a text to print, one after the other.
+func EachLine(text string, print func(line []byte)) { eachLine(strings.NewReader(text), print) }
+
+// eachLine gives the lines of r to print, one after the other, to its end.
+func eachLine(r io.Reader, print func(line []byte)) {
 	input := bufio.NewReader(r)
 	var line []byte
 	for {
@@ -56,31 +67,40 @@ func EachLine(r io.Reader, print func(line []byte)) {
 }
 
 // When a process has ended the end of its output comes at once, unless something
-// that has left the process's group holds it open.
+// holds it open that is no descendant of it.
 const (
 	outputPause = 100 * time.Millisecond // how long to wait for more of it
-	outputLimit = 5 * time.Second        // and for all of it
+	outputRest  = 1 << 20                // how much can be left: what a pipe holds
 )
 
 // Read reads from the process, for as long as output can be expected.
-func (o *Output) Read(p []byte) (int, error) {
-	if limit := o.limit.Load(); limit != nil {
-		now := time.Now()
-		if now.After(*limit) {
-			return 0, os.ErrDeadlineExceeded
+func (o *output) Read(p []byte) (int, error) {
+	if o.ended.Load() {
+		if o.rest <= 0 {
+			return 0, io.EOF
 		}
-		_ = o.read.SetReadDeadline(now.Add(outputPause))
+		_ = o.read.SetReadDeadline(time.Now().Add(outputPause))
 	}
-	return o.read.Read(p)
+	n, err := o.read.Read(p)
+	if o.ended.Load() {
+		o.rest -= n
+	}
+	return n, err
 }
 
-// Finish returns when what the process wrote has been printed. The process has
-// ended, or was never started.
-func (o *Output) Finish() {
-	now := time.Now()
-	limit := now.Add(outputLimit)
-	o.limit.Store(&limit)
-	_ = o.read.SetReadDeadline(now.Add(outputPause)) // for a Read that has begun
+// finish returns when the Sink has what the process wrote, which has ended.
+func (o *output) finish() {
+	if o.read == nil {
+		return
+	}
+	if o.sink != nil {
+		o.sink.Ended()
+	}
+	o.ended.Store(true)
+	_ = o.read.SetReadDeadline(time.Now().Add(outputPause)) // for a Read that has begun
 	<-o.done
 	o.read.Close()
+	if o.sink != nil {
+		o.sink.Close()
+	}
 }

@@ -23,10 +23,10 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.text }
 
-// Fork starts a program, like syscall.ForkExec. A StartError says that it cannot
+// fork starts a program, like syscall.ForkExec. A StartError says that it cannot
 // be run; any other error that this machine is short of something just now: memory,
 // processes, files (which can show as EBADF), or whoever still writes the program.
-func Fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
+func fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
 	pid, err := syscall.ForkExec(path, args, attr)
 	switch err {
 	case syscall.ENOENT: // the interpreter that its first line names
@@ -36,6 +36,17 @@ func Fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
 		err = &StartError{Code: cannotRun, text: path + ": " + err.Error()}
 	}
 	return pid, err
+}
+
+// checkDir reports why a command cannot run in that directory.
+func checkDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return &StartError{Code: cannotRun, text: "working directory " + dir + ": " + reason(err, syscall.ENOTDIR)}
+	}
+	return nil
 }
 
 // lookPath finds the program that a command names, as a shell would in that

@@ -1,15 +1,32 @@
-// Package process runs programs as children of this one, each in a process group
-// of its own, and leaves none of them behind: whatever a child leaves in its group
-// ends with it, whatever has moved out of the group is found by its environment
-// and ends a moment later, and everything ends with this program, even if that is
-// killed, unless its children are meant to outlive it.
+// Package process runs programs below a guard: a second process of this program,
+// which starts them, is their parent, and outlives this program. No process of a
+// run is left when the run is over, however it ended.
+//
+//   - Each child has a process group of its own. When the child ends, all that is
+//     left of the group is killed, as in a container whose first process ends.
+//   - On Linux a process that loses its parent becomes a child of the guard. It may
+//     stay as long as the child that it came from. Its origin is known by a mark
+//     that it cannot lose by a new environment, session, title or program: the soft
+//     limit of file locks, which Linux hands down and enforces nowhere. What has got
+//     rid of that too (su and sudo set limits anew) is killed when the next child
+//     ends. A child is reported to have ended when all this is gone.
+//   - When this program is gone, by an order, a signal or SIGKILL, the guard kills
+//     all that it has, and what that leaves, until it has no child any more.
+//   - When the guard is killed, its children become this program's, which kills
+//     them and begins a new guard (see Exit.Lost).
+//   - When both are killed, KillRun finds what is left by the mark.
+//
+// No process is ever signalled by a number that may be another's by now: the guard
+// signals only children that it has not reaped. On systems other than Linux what
+// leaves its process group is not found, nor what is left by a guard that was
+// killed.
 package process
 
 import (
-	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -20,11 +37,15 @@ type Command struct {
 	Args   []string // the program and its arguments; at least one
 	Env    []string // its whole environment, NAME=VALUE
 	Dir    string   // "": this program's
-	Output *os.File // where its standard output and error go
+	Output Sink     // takes its standard output and error; nil: nobody does
+	Record RecordKey
+}
 
-	// Shim, if it is not nil, is given the path of the program, and returns the
-	// arguments with which this program is started in its place, to start it.
-	Shim func(path string) []string
+// Sink takes what a process writes.
+type Sink interface {
+	Line(line []byte) // of its output, line break included if there was one
+	Ended()           // the process has: Line is not to wait for long any more
+	Close()           // there are no more lines
 }
 
 // Exit is how a process ended.
@@ -32,200 +53,368 @@ type Exit struct {
 	Code   int            // its exit code, 128+n if signal n killed it
 	Signal syscall.Signal // the signal that killed it, or 0
 	At     time.Time
+	Lost   bool // it was killed since the guard had been killed
 }
 
-// Process is a running program. It is safe for concurrent use by multiple
-// goroutines.
-type Process struct {
-	Began    time.Time // when it was started
-	children *Children
-	pid      int
-	tag      string
-	done     chan struct{}
-	exit     Exit
-}
-
-// Done returns a channel that is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Wait returns how the process ended, once it has.
-func (p *Process) Wait() Exit {
-	<-p.done
-	return p.exit
-}
-
-// Signal sends sig to the process and all of its group. It does nothing once the
-// process has ended.
-func (p *Process) Signal(sig syscall.Signal) {
-	p.children.mu.Lock()
-	defer p.children.mu.Unlock()
-	if p.children.live[p.pid] == p {
-		_ = syscall.Kill(-p.pid, sig) // the group is there as long as its leader is not reaped
-	}
-}
-
-// Children starts programs and reaps every child of this one, those that it
-// inherits from its children too. There must be only one at a time, and nothing
-// else may wait for children. It is safe for concurrent use by multiple goroutines.
-type Children struct {
-	run   string // names this run in the environment of its processes
-	self  string // this program
-	null  *os.File
-	guard *guardian // nil if the children may outlive this program
-
-	mu       sync.Mutex
-	live     map[int]*Process
-	starting int                        // processes that may be there but not in live yet
-	early    map[int]syscall.WaitStatus // children that ended meanwhile, one of which may be such a process
-	started  *sync.Cond                 // live has grown
-	begun    int                        // processes, all in all
-	strays   map[string]bool
-}
-
-// New returns Children, watched by a guard: another process of this program, whose
-// main must begin with Guard.
-func New() (*Children, error) {
-	c, err := newChildren()
-	if err != nil {
-		return nil, err
-	}
-	if c.guard, err = startGuard(c.self, c.run); err != nil {
-		return nil, err
-	}
-	go c.reap()
-	return c, nil
-}
-
-// NewOutliving returns Children that go on if this program is killed.
-func NewOutliving() (*Children, error) {
-	c, err := newChildren()
-	if err != nil {
-		return nil, err
-	}
-	go c.reap()
-	return c, nil
-}
-
-func newChildren() (*Children, error) {
-	self := "/proc/self/exe" // there even when the file has been replaced
-	if _, err := os.Stat(self); err != nil {
-		if self, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	c := &Children{run: rand.Text(), self: self, null: null, live: make(map[int]*Process), early: make(map[int]syscall.WaitStatus)}
-	c.started = sync.NewCond(&c.mu)
-	adoptOrphans()
-	return c, nil
-}
-
-// Run is the name of this run. What another run has left behind can be killed by
-// that run's name, with KillRun.
-func (c *Children) Run() string { return c.run }
-
-// Start runs the command, without input. A StartError says that this command
-// cannot be run; any other error that this machine cannot start it now.
-func (c *Children) Start(cmd Command) (*Process, error) {
-	if cmd.Dir != "" {
-		if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
-			return nil, &StartError{Code: cannotRun, text: "working directory " + cmd.Dir + ": " + reason(err, syscall.ENOTDIR)}
-		}
-	}
-	path, err := lookPath(cmd.Args[0], cmd.Dir, cmd.Env)
-	if err != nil {
-		return nil, err
-	}
-	args := cmd.Args
-	if cmd.Shim != nil {
-		path, args = c.self, cmd.Shim(path)
-	}
-	c.mu.Lock()
-	c.begun++
-	c.starting++
-	p := &Process{Began: time.Now(), children: c, tag: strconv.Itoa(c.begun), done: make(chan struct{})}
-	c.mu.Unlock() // others are reaped meanwhile
-	p.pid, err = Fork(path, args, &syscall.ProcAttr{
-		Dir:   cmd.Dir,
-		Env:   append(cmd.Env[:len(cmd.Env):len(cmd.Env)], marker(c.run)+"="+p.tag),
-		Files: []uintptr{c.null.Fd(), cmd.Output.Fd(), cmd.Output.Fd()},
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
-	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.starting--
-	if err == nil {
-		c.guard.tell(p.pid)
-		if status, ended := c.early[p.pid]; ended {
-			c.ended(p, status, time.Now())
-		} else {
-			c.live[p.pid] = p
-			c.started.Signal()
-		}
-	}
-	if c.starting == 0 {
-		clear(c.early)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// reap waits for children, for ever.
-func (c *Children) reap() {
-	for {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		now := time.Now()
-		c.mu.Lock()
-		c.guard.reaped(pid)
-		switch p := c.live[pid]; {
-		case p != nil:
-			delete(c.live, pid)
-			c.ended(p, status, now)
-		case err == nil && c.starting > 0:
-			c.early[pid] = status
-		}
-		for errors.Is(err, syscall.ECHILD) && len(c.live) == 0 {
-			c.started.Wait()
-		}
-		c.mu.Unlock()
-	}
-}
-
-// ended tells how a process ended. What is left of its group is killed, as in a
-// container whose first process ends. The caller holds the lock.
-func (c *Children) ended(p *Process, status syscall.WaitStatus, at time.Time) {
-	// The process's number is free now, but the kernel gives out all others before
-	// it comes back to this one.
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
-	c.guard.tell(-p.pid)
-	c.sweepLater(p.tag)
-	p.exit = ExitOf(status, at)
-	close(p.done)
-}
-
-// ExitOf is how a process ended that has been waited for.
-func ExitOf(s syscall.WaitStatus, at time.Time) Exit {
+// exitOf is how a process ended that has been waited for.
+func exitOf(s syscall.WaitStatus, at time.Time) Exit {
 	if s.Signaled() {
 		return Exit{Code: 128 + int(s.Signal()), Signal: s.Signal(), At: at}
 	}
 	return Exit{Code: s.ExitStatus(), At: at}
 }
 
-// Close kills all processes of this run, those that have moved out of their group
-// included, and dismisses the guard. Nothing may be started meanwhile or
-// afterwards.
+// Process is a running program. It is safe for concurrent use by multiple
+// goroutines.
+type Process struct {
+	Began   time.Time // when it was started
+	id      int64
+	guard   *guardian     // which starts it
+	started chan struct{} // closed when it is, or is known not to be
+	failure error         // why it is not
+	output  *output
+	ended   chan struct{} // closed when the exit is known
+	exit    Exit
+	done    chan struct{} // closed when its output is taken, too
+}
+
+// Done returns a channel that is closed when the process has ended, with all that
+// it has left behind, and its output has been given to the Sink.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait returns how the process ended, once Done is closed.
+func (p *Process) Wait() Exit {
+	<-p.done
+	return p.exit
+}
+
+// Signal sends sig to the process or, if it is SIGKILL, to all of its group. It
+// does nothing once the process has ended.
+func (p *Process) Signal(sig syscall.Signal) {
+	select {
+	case <-p.ended:
+	default:
+		_ = p.guard.conn.send(request{Kind: signalRequest, ID: p.id, Signal: sig}, nil, false)
+	}
+}
+
+// Options are settings of Children. The zero value is ready to use.
+type Options struct {
+	Folder string   // of the journal; "": no journal is kept
+	Log    string   // its name there
+	Hold   *os.File // kept open by the guard for as long as it runs, or nil
+
+	// Report, if it is not nil, is told that the guard has been killed, and what came
+	// of it.
+	Report func(text string)
+}
+
+// Children starts programs. There must be only one at a time, and this program
+// must not start processes otherwise. It is safe for concurrent use by multiple
+// goroutines.
+type Children struct {
+	options Options
+	run     mark
+	self    string // this program
+
+	mu      sync.Mutex
+	guard   *guardian // nil: none could be started in place of one that was killed
+	live    map[int64]*Process
+	begun   int64 // processes, all in all
+	closing bool
+	failure error // why an end could not be written to the journal
+}
+
+// New returns Children with a guard: another process of this program, whose main
+// must begin with Guard.
+func New(o Options) (*Children, error) {
+	self := "/proc/self/exe" // there even when the file has been replaced
+	if _, err := os.Stat(self); err != nil {
+		if self, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	if err := adoptOrphans(); err != nil {
+		return nil, err
+	}
+	c := &Children{options: o, run: newRun(), self: self, live: make(map[int64]*Process)}
+	var err error
+	if c.guard, err = c.startGuard(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Run is the name of this run. What is left of a run whose guard was killed as well
+// can be killed by its name, with KillRun.
+func (c *Children) Run() string { return c.run.String() }
+
+// Err returns why the end of a process could not be written to the journal, nil if
+// all have been.
+func (c *Children) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// Forget says that the journal need not keep the records of an owner.
+func (c *Children) Forget(owner string) {
+	c.mu.Lock()
+	g := c.guard
+	c.mu.Unlock()
+	if g != nil && c.options.Folder != "" {
+		_ = g.conn.send(request{Kind: forgetRequest, Record: RecordKey{Owner: owner}}, nil, true)
+	}
+}
+
+// Start runs the command, without input. A StartError says that this command
+// cannot be run; any other error that this machine cannot start it now.
+func (c *Children) Start(cmd Command) (*Process, error) {
+	for {
+		p, err := c.request(cmd)
+		if err != nil {
+			return nil, err
+		}
+		<-p.started
+		if p.failure == errGuardLost {
+			continue // another one does it
+		}
+		if p.failure != nil {
+			return nil, p.failure
+		}
+		return p, nil
+	}
+}
+
+var errGuardLost = errors.New("process: the guard was killed")
+
+// request asks the guard to start a command. Messages are sent without the lock:
+// whoever waits for the guard to read must not keep it from being read.
+func (c *Children) request(cmd Command) (*Process, error) {
+	p, err := c.register(cmd)
+	if err != nil {
+		return nil, err
+	}
+	r := request{Kind: startRequest, ID: p.id, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Record: cmd.Record}
+	_ = p.guard.conn.send(r, nil, false) // listen ends what a guard cannot be told any more
+	return p, nil
+}
+
+func (c *Children) register(cmd Command) (*Process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return nil, errors.New("process: Start: the run is over")
+	}
+	if c.guard == nil {
+		var err error
+		if c.guard, err = c.startGuard(); err != nil {
+			return nil, err
+		}
+	}
+	c.begun++
+	p := &Process{
+		id: c.begun, guard: c.guard, output: newOutput(cmd.Output),
+		started: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
+	}
+	c.live[p.id] = p
+	return p, nil
+}
+
+// handle takes a message of the guard.
+func (c *Children) handle(g *guardian, r *reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.live[r.ID]
+	if p == nil {
+		return
+	}
+	if r.Unrecorded != "" && c.failure == nil {
+		c.failure = errors.New(r.Unrecorded)
+	}
+	switch r.Kind {
+	case startedReply:
+		p.Began = time.Now()
+		file := g.conn.takeFile()
+		if file == nil { // and without its output nobody can know what it does
+			p.failure = syscall.EMFILE
+			go p.Signal(syscall.SIGKILL)
+		}
+		p.output.open(file)
+		close(p.started)
+	case failedReply:
+		delete(c.live, p.id)
+		p.failure = errors.New(r.Text)
+		if r.Code != 0 {
+			p.failure = &StartError{Code: r.Code, text: r.Text}
+		}
+		close(p.started)
+	case endedReply:
+		delete(c.live, p.id)
+		c.end(p, exitOf(r.Status, time.Now()))
+	}
+}
+
+// end tells how a process ended. The caller holds the lock.
+func (c *Children) end(p *Process, e Exit) {
+	p.exit = e
+	close(p.ended)
+	go func() {
+		p.output.finish()
+		if c.options.Folder != "" {
+			_ = p.guard.conn.send(request{Kind: releaseRequest, ID: p.id}, nil, true)
+		}
+		close(p.done)
+	}()
+}
+
+// Close kills all processes of this run and ends the guard; then nothing is left.
+// Nothing can be started afterwards.
 func (c *Children) Close() {
 	c.mu.Lock()
-	for pid := range c.live {
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
-	}
+	c.closing = true
+	g := c.guard
 	c.mu.Unlock()
-	KillRun(c.run)
-	c.guard.dismiss()
+	if g != nil {
+		g.dismiss()
+		<-g.gone
+	}
+}
+
+// guardian is the process that guards this one.
+type guardian struct {
+	pid  int
+	conn *conn
+	gone chan struct{} // closed when it is reaped, and all that it has left
+}
+
+// startGuard returns when the guard is ready.
+func (c *Children) startGuard() (*guardian, error) {
+	settings, err := json.Marshal(guardSettings{Run: c.run, Folder: c.options.Folder, Log: c.options.Log})
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	syscall.ForkLock.RLock()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(pair[0])
+		syscall.CloseOnExec(pair[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := newConn(pair[0])
+	if err != nil {
+		return nil, errors.Join(err, syscall.Close(pair[0]), syscall.Close(pair[1]))
+	}
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(pair[1])}
+	if c.options.Hold != nil {
+		files = append(files, c.options.Hold.Fd())
+	}
+	g := &guardian{conn: conn, gone: make(chan struct{})}
+	g.pid, err = syscall.ForkExec(c.self, []string{guardName, string(settings)}, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: files,
+		Sys:   &syscall.SysProcAttr{Setsid: true}, // what ends this program's session must not end its guard
+	})
+	_ = syscall.Close(pair[1])
+	if err != nil {
+		conn.file.Close()
+		return nil, err
+	}
+	var ready reply
+	err = conn.receive(&ready)
+	if err == nil && ready.Text != "" {
+		err = errors.New(ready.Text)
+	}
+	if err != nil {
+		g.reap()
+		return nil, fmt.Errorf("the guard of this program does not begin: %w", err)
+	}
+	go c.listen(g)
+	return g, nil
+}
+
+// listen takes a guard's messages until it is gone.
+func (c *Children) listen(g *guardian) {
+	for {
+		var r reply
+		if g.conn.receive(&r) != nil {
+			break
+		}
+		c.handle(g, &r)
+	}
+	status, left := g.reap()
+	c.mu.Lock()
+	lost := 0
+	for id, p := range c.live {
+		if p.guard != g {
+			continue
+		}
+		delete(c.live, id)
+		select {
+		case <-p.started:
+			lost++
+			c.end(p, Exit{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL, At: time.Now(), Lost: true})
+		default:
+			p.failure = errGuardLost
+			close(p.started)
+		}
+	}
+	if c.guard == g {
+		c.guard = nil
+	}
+	closing := c.closing
+	c.mu.Unlock()
+	close(g.gone)
+	if !closing && c.options.Report != nil {
+		c.options.Report(fmt.Sprintf("the guard (process %d) has ended (%s): %d that ran below it are killed, with %d processes in all; the next one gets another guard",
+			g.pid, describe(status), lost, left))
+	}
+}
+
+func describe(s syscall.WaitStatus) string {
+	if s.Signaled() {
+		return s.Signal().String()
+	}
+	return fmt.Sprintf("exit status %d", s.ExitStatus())
+}
+
+// dismiss has the guard end, after all that it has.
+func (g *guardian) dismiss() {
+	_ = withFd(g.conn.file, func(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) })
+}
+
+// reap waits for the end of the guard, which has closed its socket. If it had not
+// finished then on Linux its processes have become this one's: they are killed, and
+// what they leave, until nothing is left. It returns how many there were.
+func (g *guardian) reap() (status syscall.WaitStatus, left int) {
+	g.conn.file.Close()
+	for {
+		if _, err := syscall.Wait4(g.pid, &status, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	if status.Exited() && status.ExitStatus() == 0 {
+		return status, 0
+	}
+	for list := new(childList); ; {
+		pids := list.read()
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(pids) == 0 {
+			list.close()
+			return status, left
+		}
+		if _, err := syscall.Wait4(pids[0], nil, 0, nil); err == nil {
+			left++
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ func Main(m *testing.M, main func()) {
 		main()
 		return
 	}
+	// Programs under test do not ignore SIGHUP, even if the tests are run by nohup.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(m.Run())
 }
 
@@ -113,6 +116,25 @@ func (p *Program) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
 	<-p.ended
+}
+
+// Guard returns the process that guards the program's children, 0 if there is none.
+func (p *Program) Guard() int {
+	for pid, line := range p.Processes() {
+		if strings.HasPrefix(line, "process-guard ") {
+			return pid
+		}
+	}
+	return 0
+}
+
+// KillGuard ends the program and its guard with SIGKILL, so that neither of them
+// can do anything about it.
+func (p *Program) KillGuard() {
+	p.t.Helper()
+	p.Signal(syscall.SIGSTOP)
+	_ = syscall.Kill(p.Guard(), syscall.SIGKILL)
+	p.Kill()
 }
 
 // Ended reports whether the program has ended.
@@ -259,7 +281,7 @@ func Golden(t *testing.T, file, text string) {
 }
 
 // WriteFile writes a file for a test, and returns its path.
-func WriteFile(t *testing.T, dir, name, text string, mode os.FileMode) string {
+func WriteFile(t testing.TB, dir, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {

@@ -1,40 +1,275 @@
-// Package statefolder opens the folder in which a program keeps what is to outlive
-// it.
+// Package statefolder keeps what is to outlive a program in a folder of its own.
+//
+// The folder belongs to this user, and nobody else may write to it. It was empty,
+// or made by the same program: its lock begins with that program's name. Nothing
+// is read or written but regular files of given names, never by way of a symbolic
+// link, and nothing is removed. A file is replaced as a whole: after the end of the
+// program or of the machine at any moment it is there as it was or as it is to be.
+// A log (see Log) only grows, and loses at most its last records when the machine
+// ends.
 package statefolder
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 )
 
-// lockWait is how long a run that was killed may still seem to be there: a process
-// that it was about to start has its files until it becomes another program.
-const lockWait = time.Second
+// Largest is how large a file may be that is read.
+const Largest = 64 << 20
 
-// Open makes the folder if need be, and sees to it that no other run uses it. The
-// file must be kept for as long as this one does.
-func Open(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+// The files of every folder beside those that its program names.
+const (
+	lockName  = "lock"       // held by the program
+	guardName = "lock.guard" // held by what outlives the program for a moment
+	tempEnd   = ".new"       // of a file that is being written
+)
+
+// Folder is a state folder. It is safe for concurrent use by multiple goroutines
+// that use different files.
+type Folder struct {
+	dir  string
+	root *os.Root
+	lock *os.File // held for as long as the program runs
+
+	// Guard is a file to be inherited by a process that outlives the program: the
+	// next Open waits for its end, too. Nil after At.
+	Guard *os.File
+}
+
+// How long Open waits: for a run that was killed and may still seem to be there,
+// and for the guard of such a run to end what is left of it.
+const (
+	lockWait  = time.Second
+	guardWait = time.Minute
+)
+
+// Open makes the folder if need be, and sees to it that no other run uses it.
+// program is a word that the folder is known by to be this program's.
+func Open(dir, program string) (*Folder, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	for until := time.Now().Add(lockWait); ; time.Sleep(lockWait / 100) {
-		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return lock, nil
-		case err != syscall.EWOULDBLOCK:
-			lock.Close()
-			return nil, fmt.Errorf("%s: %w", lock.Name(), err)
-		case time.Now().After(until):
-			lock.Close()
-			return nil, fmt.Errorf("%s is in use by another run", dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	f, err := At(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.take(program); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// At returns a folder that another process holds.
+func At(dir string) (*Folder, error) {
+	named, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case named.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%s is a symbolic link: name the folder itself", dir)
+	case !named.IsDir():
+		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{dir: dir, root: root}
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(named, opened) {
+		err = fmt.Errorf("%s is being replaced", dir)
+	}
+	if err == nil {
+		err = checkOwner(dir, opened)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkOwner reports whether others could change what is in the folder.
+func checkOwner(dir string, info fs.FileInfo) error {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, not to user %d, who runs this", dir, s.Uid, os.Geteuid())
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("others may write to %s, its mode is %04o: chmod go-w it, or name another folder", dir, mode)
+	}
+	return nil
+}
+
+// Close lets go of the folder.
+func (f *Folder) Close() {
+	for _, file := range []*os.File{f.lock, f.Guard} {
+		if file != nil {
+			file.Close()
 		}
 	}
+	f.root.Close()
+}
+
+// Path is the path of a file of the folder, for people.
+func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
+
+// Dir is the path of the folder, which is absolute.
+func (f *Folder) Dir() string { return f.dir }
+
+// take locks the folder, if it is the program's. Until that is known nothing in
+// it is changed.
+func (f *Folder) take(program string) (err error) {
+	mark := program + " state\n"
+	if f.lock, err = f.open(lockName, os.O_RDWR); errors.Is(err, fs.ErrNotExist) {
+		if err := f.unused(program); err != nil {
+			return err
+		}
+		f.lock, err = f.open(lockName, os.O_RDWR|os.O_CREATE)
+	}
+	if err != nil {
+		return err
+	}
+	if busy, err := lockFile(f.lock, lockWait); err != nil || busy {
+		return f.inUse(err, f.dir+" is in use by another run")
+	}
+	found, err := io.ReadAll(io.NewSectionReader(f.lock, 0, int64(len(mark))+1))
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0: // nobody came further than to make it
+		if err := f.unused(program); err != nil {
+			return err
+		}
+		if _, err := f.lock.WriteAt([]byte(mark), 0); err != nil {
+			return err
+		}
+	case string(found) != mark:
+		return f.foreign(program, lockName)
+	}
+	if f.Guard, err = f.open(guardName, os.O_RDWR|os.O_CREATE); err != nil {
+		return err
+	}
+	if busy, err := lockFile(f.Guard, guardWait); err != nil || busy {
+		return f.inUse(err, f.dir+" is in use: the processes of the run before do not end")
+	}
+	return nil
+}
+
+// unused reports whether the folder is anybody else's.
+func (f *Folder) unused(program string) error {
+	folder, err := f.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(2)
+	for _, name := range names {
+		if name != lockName {
+			return f.foreign(program, name)
+		}
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func (f *Folder) foreign(program, name string) error {
+	return fmt.Errorf("%s is not empty (it has %q) and was not made by %s: nothing in it was touched; name another folder", f.dir, name, program)
+}
+
+func (f *Folder) inUse(err error, text string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path(lockName), err)
+	}
+	return errors.New(text)
+}
+
+// lockFile reports whether the file is still locked after that time.
+func lockFile(file *os.File, wait time.Duration) (busy bool, err error) {
+	for until := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return false, nil
+		case err == syscall.EINTR:
+		case err != syscall.EWOULDBLOCK:
+			return false, err
+		case time.Now().After(until):
+			return true, nil
+		}
+	}
+}
+
+// open opens a regular file of the folder.
+func (f *Folder) open(name string, flags int) (*os.File, error) {
+	if info, err := f.root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", f.Path(name))
+	}
+	// Nobody waits for the other end of a FIFO, should it be one by now.
+	file, err := f.root.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", f.Path(name)))
+	}
+	return file, nil
+}
+
+// Read returns what is in a file; fs.ErrNotExist says that there is none.
+func (f *Folder) Read(name string) ([]byte, error) {
+	file, err := f.open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, Largest+1))
+	if err == nil && len(text) > Largest {
+		err = fmt.Errorf("%s is larger than %d bytes", f.Path(name), Largest)
+	}
+	return text, err
+}
+
+// Replace replaces a file as a whole, and returns when the disk has it.
+func (f *Folder) Replace(name string, text []byte) error {
+	temporary := name + tempEnd
+	// One that is left of a run that was killed is ours; a link is removed, not followed.
+	if err := f.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := f.root.Rename(temporary, name); err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// sync has the disk know the names in the folder.
+func (f *Folder) sync() error {
+	folder, err := f.root.Open(".")
+	if err != nil {
+		return err
+	}
+	err = folder.Sync()
+	return errors.Join(err, folder.Close())
 }

@@ -106,3 +106,13 @@ func colourSequence(text string) int {
 	}
 	return len("\x1b[") + end + 1
 }
+
+// EscapeLine is Escape for a line of another program's output. With colours it is
+// EscapeKeepingColours, and no colour goes on behind the line.
+func EscapeLine(text string, colours bool) string {
+	text = escape(text, colours)
+	if strings.Contains(text, "\x1b") {
+		text += "\x1b[0m"
+	}
+	return text
+}

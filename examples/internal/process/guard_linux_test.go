@@ -1,0 +1,370 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 2 * time.Minute
+
+// daemon runs what follows it as a daemon that nothing connects with its origin
+// but its mark: without its environment, in another session, with a parent that has
+// ended, and with another title.
+const daemon = `daemon() { (env -i setsid sh -c '"$@" <&- >/dev/null 2>&1 & echo $!' other "$@"); }
+`
+
+// family has a process in its group, one that has left it, one that shows no
+// environment, one that is a daemon and, if this is root's, one of another user;
+// all of them write their numbers down.
+var family = daemon + `
+sleep 1000 & echo $!
+setsid sh -c 'echo $$; exec sleep 1000' &
+env -i sleep 1000 & echo $!
+daemon sleep 1000
+` + anotherUser
+
+// familySize is how many processes that are.
+var familySize = 4 + strings.Count(anotherUser, "\n")
+
+// anotherUser runs a process that has changed its user and its session.
+var anotherUser = func() string {
+	if _, err := exec.LookPath("su"); err != nil || os.Geteuid() != 0 {
+		return ""
+	}
+	return "su - nobody -s /bin/sh -c 'echo $$; exec sleep 1000' 2>/dev/null &\n"
+}()
+
+func TestAnotherUserIsTested(t *testing.T) {
+	if anotherUser == "" {
+		t.Skip("not tried: what changes its user with su needs root")
+	}
+}
+
+// What a process leaves behind ends before its own end is reported, wherever it has
+// gone, and keeps nobody waiting.
+func TestNothingIsLeftOfAChild(t *testing.T) {
+	lines := make(chan string, 10)
+	p, err := shared().Start(Command{
+		Args: []string{"sh", "-c", family + "read forever"}, Env: os.Environ(),
+		Output: sink(func(line []byte) { lines <- strings.TrimSpace(string(line)) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait() // it has no input
+	close(lines)
+	var pids []string
+	for pid := range lines {
+		pids = append(pids, pid)
+	}
+	if len(pids) < 4 {
+		t.Errorf("it wrote %q", pids)
+	}
+	for _, pid := range pids {
+		if alive(t, pid) {
+			t.Errorf("process %s is left: %s", pid, title(pid))
+		}
+	}
+}
+
+// A daemon of a child that still runs stays when another child ends, and ends with
+// its own.
+func TestDaemonStaysWithItsChild(t *testing.T) {
+	lines := make(chan string, 10)
+	p, err := shared().Start(Command{
+		Args: []string{"sh", "-c", daemon + "daemon sleep 1000; exec sleep 1000"}, Env: os.Environ(),
+		Output: sink(func(line []byte) { lines <- strings.TrimSpace(string(line)) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := <-lines
+	_, other := run(t, "sh", "-c", daemon+"daemon sleep 1000")
+	if !alive(t, pid) {
+		t.Error("the daemon was killed when another child ended")
+	}
+	if other = strings.TrimSpace(other); alive(t, other) {
+		t.Error("the daemon of the child that ended is left")
+	}
+	p.Signal(syscall.SIGTERM)
+	if e := p.Wait(); e.Code != 143 || alive(t, pid) {
+		t.Errorf("%+v; the daemon is alive: %v", e, alive(t, pid))
+	}
+}
+
+// SIGTERM is for the first process alone, SIGKILL for all of its group.
+func TestSignals(t *testing.T) {
+	lines := make(chan string, 10)
+	p, err := shared().Start(Command{
+		Args:   []string{"sh", "-c", `trap 'echo yes' TERM; sh -c 'trap "echo no" TERM; echo ready; while :; do sleep 0.01; done' & while :; do sleep 0.01; done`},
+		Env:    os.Environ(),
+		Output: sink(func(line []byte) { lines <- strings.TrimSpace(string(line)) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-lines
+	for range 3 {
+		p.Signal(syscall.SIGTERM)
+		if got := <-lines; got != "yes" {
+			t.Errorf("another process got it: %s", got)
+		}
+	}
+	p.Signal(syscall.SIGKILL)
+	if e := p.Wait(); e.Signal != syscall.SIGKILL {
+		t.Errorf("%+v", e)
+	}
+}
+
+// testProgram is another process of the test program, which runs a script three
+// times.
+type testProgram struct {
+	*exec.Cmd
+	stdin io.Closer
+	lines *bufio.Scanner
+	run   string
+	guard int
+	pids  []string
+}
+
+func startProgram(t *testing.T, script string) *testProgram {
+	t.Helper()
+	p := &testProgram{Cmd: exec.Command("/proc/self/exe")}
+	p.Env = append(os.Environ(), programOf+"="+script)
+	p.Stderr = os.Stderr
+	stdin, err1 := p.StdinPipe()
+	stdout, err2 := p.StdoutPipe()
+	if err := errors.Join(err1, err2, p.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	p.stdin, p.lines = stdin, bufio.NewScanner(stdout)
+	p.lines.Scan()
+	if _, err := fmt.Sscan(p.lines.Text(), &p.run, &p.guard); err != nil {
+		t.Fatalf("%q: %v", p.lines.Text(), err)
+	}
+	for len(p.pids) < 3*familySize && p.lines.Scan() {
+		p.pids = append(p.pids, p.lines.Text())
+	}
+	return p
+}
+
+// When the program is killed no process of it is left.
+func TestKilledProgram(t *testing.T) {
+	p := startProgram(t, family+"wait")
+	_ = p.Process.Kill()
+	gone(t, append(p.pids, strconv.Itoa(p.guard)))
+}
+
+// When it ends in order nothing is left either, not even what does not listen to
+// signals, nor the guard, before it says so.
+func TestClose(t *testing.T) {
+	p := startProgram(t, "trap '' TERM HUP INT;"+family+"while :; do sleep 1; done")
+	p.stdin.Close()
+	for p.lines.Scan() && p.lines.Text() != "closed" {
+	}
+	for _, pid := range append(p.pids, strconv.Itoa(p.guard)) {
+		if alive(t, pid) {
+			t.Errorf("process %s is left: %s", pid, title(pid))
+		}
+	}
+}
+
+// What ends the program by name or from its terminal does not end its guard.
+func TestGuardHasAnotherName(t *testing.T) {
+	p := startProgram(t, family+"wait")
+	name := func(pid int) string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if name(p.guard) == name(p.Process.Pid) {
+		t.Errorf("the guard has the name of its program, %s", name(p.guard))
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
+		_ = syscall.Kill(p.guard, sig)
+	}
+	_ = p.Process.Kill()
+	gone(t, append(p.pids, strconv.Itoa(p.guard)))
+}
+
+// A guard that is killed is reported, and what ran below it is killed by the
+// program, which goes on with another one.
+func TestKilledGuard(t *testing.T) {
+	p := startProgram(t, family+"wait")
+	_ = syscall.Kill(p.guard, syscall.SIGKILL)
+	text := ""
+	for strings.Count(text, "ended 137 true\n") < 3 || !strings.Contains(text, "the guard") {
+		if !p.lines.Scan() {
+			t.Fatalf("it wrote %q", text)
+		}
+		text += p.lines.Text() + "\n"
+	}
+	for _, pid := range p.pids {
+		if alive(t, pid) {
+			t.Errorf("process %s is left: %s", pid, title(pid))
+		}
+	}
+	if want := fmt.Sprintf("the guard (process %d) has ended (killed): 3 that ran below it", p.guard); !strings.Contains(text, want) {
+		t.Errorf("want %q:\n%s", want, text)
+	}
+}
+
+// With another guard the program goes on as before. (A program of its own does
+// that, since the killed guard's children become those of its program.)
+func TestNextGuard(t *testing.T) {
+	if os.Getenv("PROCESS_TEST_NEXT_GUARD") == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestNextGuard$", "-test.v")
+		cmd.Env = append(os.Environ(), "PROCESS_TEST_NEXT_GUARD=1")
+		if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "--- PASS: TestNextGuard") {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		return
+	}
+	guard := func() int {
+		shared().mu.Lock()
+		defer shared().mu.Unlock()
+		if shared().guard == nil {
+			return 0
+		}
+		return shared().guard.pid
+	}
+	p, _ := start(t, "sleep", "1000")
+	first := guard()
+	_ = syscall.Kill(first, syscall.SIGKILL)
+	if e := p.Wait(); e.Code != 137 || !e.Lost {
+		t.Errorf("%+v", e)
+	}
+	for i := range 50 {
+		if pid := guard(); i%10 == 0 && pid > 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if e, out := run(t, "sh", "-c", "echo hello; exit 3"); !e.Lost && (e.Code != 3 || out != "hello\n") {
+			t.Errorf("%+v, %q", e, out)
+		}
+	}
+	if guard() == first {
+		t.Error("it has the same guard")
+	}
+	shared().Close()
+}
+
+// When program and guard are killed together, what is left is found by its mark;
+// this process, which carries the mark of another run as well, stays.
+func TestKillRun(t *testing.T) {
+	p := startProgram(t, family+"wait")
+	run, err := parseRun(p.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(p.Process.Pid, syscall.SIGSTOP) // so that it does not kill what the guard leaves
+	_ = syscall.Kill(p.guard, syscall.SIGKILL)
+	_ = p.Process.Kill()
+	_ = p.Process.Release()
+	for _, pid := range p.pids {
+		if !alive(t, pid) {
+			t.Errorf("process %s has ended by itself", pid)
+		}
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKillRunSelf$", "-test.v")
+	cmd.Env = append(os.Environ(), "PROCESS_TEST_KILL_RUN="+p.run)
+	undo := setMark(run.child(77))
+	text, err := cmd.CombinedOutput()
+	undo()
+	if err != nil || !strings.Contains(string(text), "--- PASS: TestKillRunSelf") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	for _, pid := range p.pids {
+		if alive(t, pid) {
+			t.Errorf("process %s is left: %s", pid, title(pid))
+			n, _ := strconv.Atoi(pid)
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
+}
+
+// TestKillRunSelf is run by TestKillRun in a process that carries the mark.
+func TestKillRunSelf(t *testing.T) {
+	run := os.Getenv("PROCESS_TEST_KILL_RUN")
+	if run == "" {
+		t.Skip("only run by TestKillRun")
+	}
+	if got := markOf(os.Getpid()).run().String(); got != run {
+		t.Fatalf("it has the mark of %s, not of %s", got, run)
+	}
+	below := exec.Command("sleep", "1000")
+	if err := below.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := KillRun(run); err != nil {
+		t.Error(err)
+	}
+	if !alive(t, strconv.Itoa(below.Process.Pid)) {
+		t.Error("it has killed its own child")
+	}
+	_ = below.Process.Kill()
+	_ = below.Wait()
+}
+
+func TestRunNames(t *testing.T) {
+	for range 100 {
+		run := newRun()
+		if back, err := parseRun(run.String()); err != nil || back != run || run.child(1<<40+5).run() != run || run.child(5) != run.child(5+1<<childBits) {
+			t.Errorf("%v: %v, %v", run, back, err)
+		}
+	}
+	for _, wrong := range []string{"", "0", "x", "00000000000", "-1", "ffffffffff", "../../etc", strings.Repeat("1", 30)} {
+		if ValidRun(wrong) || KillRun(wrong) == nil {
+			t.Errorf("%q names a run", wrong)
+		}
+	}
+}
+
+// gone waits until no process of these numbers is left.
+func gone(t *testing.T, pids []string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		var left []string
+		for _, pid := range pids {
+			if alive(t, pid) {
+				left = append(left, pid+" "+title(pid))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("processes left: %q", left)
+		}
+	}
+}
+
+func title(pid string) string {
+	text, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+	return strings.ReplaceAll(string(text), "\x00", " ")
+}
+
+// alive reports whether there is such a process, other than one that only waits
+// for its parent to notice its end.
+func alive(t *testing.T, pid string) bool {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ended := parentOf(n)
+	return !ended
+}

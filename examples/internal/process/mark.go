@@ -1,0 +1,120 @@
+package process
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// mark is a number that a process of a run, and all that it brings forth, carries
+// from its start: that of the run and that of the child. 0 is no mark.
+type mark uint64
+
+// A mark has childBits for the child and runBits for the run. Together they stay
+// below what a limit can be.
+const (
+	childBits = 24
+	runBits   = 38
+)
+
+// newRun returns a number for a run that no other has.
+func newRun() mark {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return mark(binary.LittleEndian.Uint64(b[:])>>(64-runBits)) | 1
+}
+
+// child returns the mark of a run's child.
+func (run mark) child(id int64) mark { return run<<childBits | mark(id)&(1<<childBits-1) }
+
+// run returns the run of a child's mark.
+func (m mark) run() mark { return m >> childBits }
+
+// String is the run's name.
+func (run mark) String() string { return fmt.Sprintf("%0*x", runBits/4+1, uint64(run)) }
+
+// parseRun returns the run of that name.
+func parseRun(name string) (mark, error) {
+	n, err := strconv.ParseUint(name, 16, runBits)
+	if run := mark(n); err == nil && n > 0 && run.String() == name {
+		return run, nil
+	}
+	return 0, fmt.Errorf("process: %q does not name a run", name)
+}
+
+// ValidRun reports whether a name can be that of a run.
+func ValidRun(name string) bool {
+	_, err := parseRun(name)
+	return err == nil
+}
+
+// KillRun kills what is left of another run that has lost its guard, until nothing
+// is found: on Linux, processes that carry its mark, and what they have started.
+// This process, those above it and those below it stay, whatever they carry.
+func KillRun(name string) error {
+	run, err := parseRun(name)
+	if err != nil {
+		return err
+	}
+	for range killPasses {
+		family := familyOf(run)
+		if len(family) == 0 {
+			return nil
+		}
+		for _, p := range family {
+			_ = p.Kill()
+			_ = p.Release()
+		}
+		time.Sleep(killPause)
+	}
+	return fmt.Errorf("process: KillRun(%s): %d processes do not end", name, len(familyOf(run)))
+}
+
+// A process that was sent SIGKILL is gone as soon as the machine gets round to it.
+const (
+	killPasses = 1000
+	killPause  = 10 * time.Millisecond
+)
+
+// familyOf returns the processes that carry the mark of a run, and those below
+// them, with handles that hold on to the process and not to its number.
+func familyOf(run mark) []*os.Process {
+	parents, marked := make(map[int]int), make(map[int]bool)
+	for pid := range processes {
+		parent, ended := parentOf(pid)
+		if !ended {
+			parents[pid], marked[pid] = parent, markOf(pid).run() == run
+		}
+	}
+	kept := make(map[int]bool)
+	for pid := os.Getpid(); pid > 0 && !kept[pid]; pid = parents[pid] {
+		kept[pid] = true
+	}
+	var family []*os.Process
+	for pid := range parents {
+		belongs := false
+		for above := pid; above > 0 && above != os.Getpid(); above = parents[above] {
+			belongs = belongs || marked[above] && !kept[above]
+			if parents[above] == os.Getpid() {
+				belongs = false
+				break
+			}
+		}
+		if !belongs || kept[pid] {
+			continue
+		}
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if parent, _ := parentOf(pid); parent != parents[pid] { // another one by now, or looked at again in the next pass
+			_ = p.Release()
+			continue
+		}
+		family = append(family, p)
+	}
+	return family
+}

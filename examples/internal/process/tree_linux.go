@@ -1,0 +1,138 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const noSignal = syscall.MSG_NOSIGNAL
+
+// adoptOrphans makes this process the parent of descendants whose parent ends.
+// They become children of its first thread.
+func adoptOrphans() error {
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// childList reads which children the first thread of this process has.
+type childList struct {
+	file *os.File
+	text []byte
+}
+
+// read returns the children, those that have ended and are not reaped yet
+// included. None is missed as long as none is reaped meanwhile.
+func (l *childList) read() []int {
+	if l.file == nil {
+		file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+		if err != nil { // the kernel has no such lists
+			return childrenByStat(os.Getpid())
+		}
+		l.file, l.text = file, make([]byte, 512)
+	}
+	n, err := l.file.ReadAt(l.text, 0)
+	for n == len(l.text) && err == nil {
+		l.text = make([]byte, 2*len(l.text))
+		n, err = l.file.ReadAt(l.text, 0)
+	}
+	var pids []int
+	for word := range strings.FieldsSeq(string(l.text[:n])) {
+		if child, err := strconv.Atoi(word); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+func (l *childList) close() {
+	if l.file != nil {
+		l.file.Close()
+	}
+}
+
+// childrenByStat is for kernels without lists of children: it looks at all
+// processes.
+func childrenByStat(parent int) []int {
+	var pids []int
+	for pid := range processes {
+		if found, _ := parentOf(pid); found == parent {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// processes yields the numbers of the processes that /proc shows.
+func processes(yield func(pid int) bool) {
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
+			return
+		}
+	}
+}
+
+// parentOf returns the parent of a process as /proc has it, and whether it has
+// ended and only waits to be reaped; 0 if there is none.
+func parentOf(pid int) (parent int, ended bool) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	after := text[bytes.LastIndexByte(text, ')')+1:] // of its name, which may hold anything
+	words := bytes.Fields(after)
+	if len(words) < 2 {
+		return 0, true
+	}
+	parent, _ = strconv.Atoi(string(words[1]))
+	return parent, words[0][0] == 'Z' || words[0][0] == 'X'
+}
+
+// waitAny waits until a child has ended. It is not reaped: until then nobody else
+// gets its number.
+func waitAny() (pid int, reaped *syscall.WaitStatus, err error) {
+	var info [32]int32 // a siginfo_t: three numbers, padded to a whole word, then the process
+	for {
+		err = unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, nil)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	return int(info[2+unsafe.Sizeof(uintptr(0))/4]), nil, err
+}
+
+// setMark gives this process a mark that what it starts now inherits, and that
+// neither a new environment nor a new session, a new program or another user takes
+// off: its soft limit of file locks, which Linux enforces nowhere. It returns what
+// sets it back.
+func setMark(m mark) (undo func()) {
+	var before, now unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_LOCKS, &before) != nil {
+		return func() {}
+	}
+	now = before
+	now.Cur = uint64(m)
+	if unix.Setrlimit(unix.RLIMIT_LOCKS, &now) != nil { // above the hard limit
+		return func() {}
+	}
+	return func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &before) }
+}
+
+// markOf returns the mark of a process, 0 if it cannot be known.
+func markOf(pid int) mark {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	_, after, _ := bytes.Cut(text, []byte("Max file locks"))
+	if words := bytes.Fields(after); len(words) > 0 {
+		n, _ := strconv.ParseUint(string(words[0]), 10, 64)
+		return mark(n)
+	}
+	return 0
+}

@@ -1,0 +1,96 @@
+package statefolder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Log is a file of records that only grows. Each record is a line with its
+// checksum, written by a single call, so that one that was cut off is known.
+type Log struct {
+	file *os.File
+	path string
+	size int64
+}
+
+// OpenLog goes on with a log, or begins one.
+func (f *Folder) OpenLog(name string) (*Log, error) {
+	file, err := f.open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Log{file: file, path: f.Path(name), size: info.Size()}, nil
+}
+
+// Append adds a record, which has no line break. What was appended survives the
+// end of the program, not always that of the machine.
+func (l *Log) Append(record []byte) error {
+	info, err := l.file.Stat()
+	if s, ok := info.Sys().(*syscall.Stat_t); err == nil && ok && s.Nlink == 0 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.path, err)
+	}
+	n, err := l.file.Write(line(record))
+	l.size += int64(n)
+	return err
+}
+
+// Clear removes all records.
+func (l *Log) Clear() error {
+	l.size = 0
+	return l.file.Truncate(0)
+}
+
+// Size is how many bytes the log has.
+func (l *Log) Size() int64 { return l.size }
+
+// Close closes the file.
+func (l *Log) Close() { l.file.Close() }
+
+// ReplaceLog replaces a log as a whole, as Replace does.
+func (f *Folder) ReplaceLog(name string, records [][]byte) error {
+	var text []byte
+	for _, record := range records {
+		text = append(text, line(record)...)
+	}
+	return f.Replace(name, text)
+}
+
+func line(record []byte) []byte {
+	return fmt.Appendf(make([]byte, 0, len(record)+10), "%08x %s\n", crc32.ChecksumIEEE(record), record)
+}
+
+// ReadLog returns the records of a log, none if there is no log. They end before
+// the first that is not whole: what comes after it was never promised.
+func (f *Folder) ReadLog(name string) ([][]byte, error) {
+	text, err := f.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var records [][]byte
+	for len(text) > 0 {
+		first, rest, whole := bytes.Cut(text, []byte("\n"))
+		_, record, _ := bytes.Cut(first, []byte(" "))
+		if !whole || !bytes.Equal(append(first, '\n'), line(record)) {
+			break
+		}
+		records = append(records, record)
+		text = rest
+	}
+	return records, nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/examples/internal/programtest"
+)
+
+// While nobody reads what supervise prints, restarts go on, and it ends on a signal,
+// at the end of -for or with a second signal, however noisy its commands are.
+func TestNobodyReadsYet(t *testing.T) {
+	t.Parallel()
+	const config = `
+commands:
+- name: noisy
+  command: ["yes"]
+- name: crashes
+  command: [sh, -c, "echo >> log; head -c 100000 /dev/zero | tr '\\0' '\\n'; exit 1"]
+  curve: {initial: 10ms, max: 10ms}
+`
+	for _, tt := range []struct {
+		args    string
+		signals int
+		code    int
+	}{{"-grace 1s", 1, 143}, {"-grace 1h", 2, 143}, {"-grace 1s -for 4s", 0, 0}} {
+		dir := t.TempDir()
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		p := programtest.New(t, append(strings.Fields(tt.args), "-f", file(t, dir, "c.yaml", config))...)
+		p.Dir, p.Stdout, p.Stderr = dir, write, write
+		p.Start()
+		write.Close()
+		p.Eventually("restarts", func() bool {
+			text, _ := os.ReadFile(dir + "/log")
+			return strings.Count(string(text), "\n") > 4
+		})
+		for range tt.signals {
+			p.Signal(syscall.SIGTERM)
+			time.Sleep(300 * time.Millisecond)
+		}
+		p.Done(tt.code)
+	}
+}
+
+// The last line of a command that ends at once is never lost, and comes before its
+// end is told.
+func TestLastLineIsNeverLost(t *testing.T) {
+	t.Parallel()
+	commands := []string{"commands:"}
+	for i := range 50 {
+		commands = append(commands, fmt.Sprintf(`
+- name: c%d
+  command: [printf, 'the last line of %[1]d']
+  restartPolicy: Never
+`, i))
+	}
+	dir := t.TempDir()
+	p := start(t, dir, "-f", file(t, dir, "c.yaml", strings.Join(commands, "")))
+	p.Done(exitOK)
+	out := p.Out.String()
+	for i := range 50 {
+		line := strings.Index(out, fmt.Sprintf("| the last line of %d\n", i))
+		if end := strings.Index(out, fmt.Sprintf("\nc%d ", i)); line < 0 || end < 0 {
+			t.Errorf("c%d: line at %d", i, line)
+		}
+	}
+	if got := strings.LastIndex(out, "| the last"); got > strings.LastIndex(out, "Completed") {
+		t.Error("output after the end")
+	}
+}
+
+// Control characters of a command are shown, not sent; its colours only on request.
+func TestOutputCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	const script = `printf 'a\033[2J\007 \rforged\n\033[31mred\n'`
+	for flag, want := range map[string]string{
+		"-colours=false": `| a\x1b[2J\x07 \rforged` + "\nsh   | " + `\x1b[31mred` + "\n",
+		"-colours":       `| a\x1b[2J\x07 \rforged` + "\nsh   | \x1b[31mred\x1b[0m\n",
+	} {
+		p := start(t, t.TempDir(), flag, "-restart-policy", "Never", "--", "sh", "-c", script)
+		p.Done(exitOK)
+		if !strings.Contains(p.Out.String(), want) {
+			t.Errorf("%s: want %q:\n%q", flag, want, p.Out.String())
+		}
+	}
+}
+
+// A guard that is killed is told; the commands are restarted as after any SIGKILL,
+// under another guard.
+func TestKilledGuard(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "-reduced", "--", "sh", "-c", "echo ready; setsid env -i sleep 1000 & exec sleep 1000")
+	for i := range 3 {
+		p.Out.Says("| ready", i+1)
+		guard := p.Guard()
+		if guard == 0 {
+			t.Fatal("no guard")
+		}
+		_ = syscall.Kill(guard, syscall.SIGKILL)
+		p.Err.Says("has ended (killed): 1 that ran below it", i+1)
+		p.Out.Says("137 (killed)", i+1)
+		p.Signal(syscall.SIGHUP)
+	}
+	p.Out.Says("| ready", 4)
+	p.Signal(syscall.SIGTERM)
+	p.Done(143)
+}
+
+// Nothing that a command leaves behind outlives it: the next run does not see it, and
+// Stopped is only told when nothing is left.
+func TestNothingIsLeftOfARun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const script = `
+for pid in $(cat pids); do test -s /proc/$pid/cmdline && echo still there: $pid; done
+env -i setsid sh -c '(env -i setsid sleep 1000 <&- >/dev/null 2>&1 & echo $!)' >> pids
+setsid env -i sleep 1000 & echo $! >> pids
+echo run; test $(grep -c . pids) -lt 20 || exec sleep 1000
+exit 1`
+	p := start(t, dir, "-f", file(t, dir, "c.yaml", fmt.Sprintf(`
+commands:
+- name: leaves
+  command: [sh, -c, %q]
+  curve: {initial: 10ms, max: 10ms}
+- name: steady
+  command: [sleep, "1000"]
+`, "touch pids;"+script)))
+	p.Out.Says("| run", 10)
+	p.Signal(syscall.SIGTERM)
+	p.Done(143)
+	if strings.Contains(p.Out.String(), "still there") {
+		t.Errorf("printed\n%s", p.Out.String())
+	}
+	pids, _ := os.ReadFile(dir + "/pids")
+	for pid := range strings.FieldsSeq(string(pids)) {
+		if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); len(line) > 0 {
+			t.Errorf("process %s is left", pid)
+		}
+	}
+}
+
+// A state that could not be written is an error of its own.
+func TestUnsavedStateIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "-state", dir+"/state", "--", "sh", "-c", "echo ready; until test -e go; do sleep 0.05; done; exit 1")
+	p.Out.Says("| ready", 1)
+	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir+"/state") == nil })
+	file(t, dir, "go", "")
+	p.Err.Says("warning: -state: ", 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitUnsaved)
+}
