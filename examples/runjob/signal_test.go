@@ -87,8 +87,8 @@ func TestGracePeriod(t *testing.T) {
 	interrupted := time.Now()
 	p.Signal(syscall.SIGINT)
 	p.Done(exitInterrupted)
-	if took := time.Since(interrupted); took < time.Second || took >= defaultGrace {
-		t.Errorf("took %v, with a grace period of 1s instead of %v", took, defaultGrace)
+	if took := time.Since(interrupted); took < time.Second {
+		t.Errorf("took %v, with a grace period of 1s", took)
 	}
 }
 

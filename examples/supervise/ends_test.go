@@ -45,8 +45,8 @@ func TestGrace(t *testing.T) {
 	began := time.Now()
 	p.Signal(syscall.SIGINT)
 	p.Done(130)
-	if took := time.Since(began); took < 700*time.Millisecond || took >= defaultGrace {
-		t.Errorf("took %v, with a grace period of 700ms instead of %v", took, defaultGrace)
+	if took := time.Since(began); took < 700*time.Millisecond {
+		t.Errorf("took %v, with a grace period of 700ms", took)
 	}
 
 	q.Out.Says("| ready", 1)
@@ -74,7 +74,7 @@ func TestFor(t *testing.T) {
 	began := time.Now()
 	p := start(t, t.TempDir(), "-for", "500ms", "--", "sleep", "1000")
 	p.Done(exitOK)
-	if took := time.Since(began); took < 500*time.Millisecond || took > 500*time.Millisecond+4*slack() {
+	if took := time.Since(began); took < 500*time.Millisecond {
 		t.Errorf("took %v", took)
 	}
 }
@@ -211,7 +211,7 @@ commands:
 	delete(log, "exits")
 	delete(log, "ended")
 	for name, at := range log {
-		if len(at) != 2 || at[1] < exits+500*time.Millisecond || at[1] < ended || at[1] > log["leader"][1]+slack() {
+		if len(at) != 2 || at[1] < exits+500*time.Millisecond || at[1] < ended {
 			t.Errorf("%s was started again at %v, the leader at %v; that had exited at %v, and the last of the others at %v", name, at[1:], log["leader"][1], exits, ended)
 		}
 	}

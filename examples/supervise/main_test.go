@@ -1,7 +1,6 @@
 package main
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/restartkit/restart/examples/internal/programtest"
@@ -9,12 +8,9 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-var watching sync.Once
-
 // start starts supervise in dir.
-func start(t *testing.T, dir string, args ...string) *programtest.Program {
+func start(t testing.TB, dir string, args ...string) *programtest.Program {
 	t.Helper()
-	watching.Do(func() { go watchMachine() })
 	p := programtest.New(t, args...)
 	p.Dir = dir
 	p.Start()
@@ -22,7 +18,7 @@ func start(t *testing.T, dir string, args ...string) *programtest.Program {
 }
 
 // file writes a file for a test.
-func file(t *testing.T, dir, name, text string) string {
+func file(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	return programtest.WriteFile(t, dir, name, text, 0o755)
 }
