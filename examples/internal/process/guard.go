@@ -66,6 +66,7 @@ func runGuard(settings string) error {
 		live: make(map[int]*child), known: make(map[int64]*child), orphans: make(map[int]mark),
 		grown: make(chan struct{}, 1), empty: make(chan struct{}),
 	}
+	g.started = sync.NewCond(&g.mu)
 	err = g.prepare(s)
 	ready := reply{Kind: readyReply}
 	if err != nil {
@@ -110,6 +111,10 @@ type guard struct {
 	leaving []*child         // reaped, but what they have left may be there
 	orphans map[int]mark     // children that were not started here
 	ending  bool             // the program is gone
+
+	starting mark       // of the child that is just being started, or 0
+	started  *sync.Cond // starting is 0 again
+	again    bool       // a sweep has left out what may be this child
 
 	grown chan struct{} // holds something when there may be a child again
 	empty chan struct{} // closed when there is none and none will be
@@ -167,7 +172,8 @@ func (g *guard) start(r *request) {
 		read, write, err = os.Pipe()
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.starting = c.mark
+	g.mu.Unlock() // others are reaped meanwhile
 	if err == nil {
 		undo := setMark(c.mark)
 		c.pid, err = fork(path, r.Args, &syscall.ProcAttr{
@@ -182,6 +188,11 @@ func (g *guard) start(r *request) {
 			read.Close()
 		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.starting = 0
+	g.started.Broadcast()
+	defer g.sweepAgain()
 	if err != nil {
 		failed := reply{Kind: failedReply, ID: r.ID, Text: err.Error()}
 		if failure, ok := err.(*StartError); ok {
@@ -193,6 +204,7 @@ func (g *guard) start(r *request) {
 		return
 	}
 	g.live[c.pid], g.known[c.id] = c, c
+	delete(g.orphans, c.pid) // it may have been seen
 	_ = g.conn.send(reply{Kind: startedReply, ID: r.ID}, read, false)
 	if g.journal != nil && r.Record.Owner != "" {
 		c.output = read // else what the child writes would have no reader when the program is gone
@@ -263,6 +275,9 @@ func (g *guard) reap() {
 // reaped reaps a child that has ended, and looks at what it has left behind. The
 // caller holds the lock.
 func (g *guard) reaped(pid int, status *syscall.WaitStatus) {
+	for g.live[pid] == nil && g.starting != 0 { // it may be the one
+		g.started.Wait()
+	}
 	c := g.live[pid]
 	if c != nil {
 		_ = syscall.Kill(-pid, syscall.SIGKILL) // as in a container whose first process ends
@@ -309,6 +324,10 @@ func (g *guard) sweep() {
 		if !g.ending && g.lives(m) {
 			continue
 		}
+		if g.starting != 0 && (m == g.starting || m.run() != g.run) { // it may be the one
+			all, g.again = true, true
+			continue
+		}
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		held[m] = true
 		all = all || m.run() != g.run
@@ -326,6 +345,15 @@ func (g *guard) sweep() {
 		defer g.drop(c)
 	}
 	g.leaving = leaving
+}
+
+// sweepAgain sweeps if a sweep had to leave out what it could not know. The caller
+// holds the lock.
+func (g *guard) sweepAgain() {
+	if g.again {
+		g.again = false
+		g.sweep()
+	}
 }
 
 // lives reports whether the child of that mark has not ended.
