@@ -45,7 +45,7 @@ spec:
 func TestStateSurvivesKill(t *testing.T) {
 	const kills = 50
 	completions, longest := 450, 80*time.Millisecond
-	if programtest.Race { // all is slower, shims most of all
+	if programtest.Race { // all is slower
 		completions, longest = 150, 200*time.Millisecond
 	}
 	// Of ten indexes one fails for good, and one the first time. Index 7 waits for
