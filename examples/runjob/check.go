@@ -26,7 +26,7 @@ func (c *checker) add(kind jobpolicy.ErrorType, field string, value any, detail 
 func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
-			return !e.Strict() && document.Mistake{Path: part}.Covers(e.Path)
+			return !e.Strict() && document.Within(e.Path, part)
 		})
 	}
 	var c checker

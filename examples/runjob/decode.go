@@ -129,14 +129,14 @@ func (d *decoder) foundAround() []document.Mistake {
 // located names the lines of mistakes. A field that is required is not missed
 // where an unknown one may have been meant to be it.
 func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
-	var typos []document.Mistake // what is around them
+	typos := make(document.Paths) // what is around them
 	for _, one := range found {
 		if d.how.validate == strictly && one.Meant != "" {
-			typos = append(typos, document.Mistake{Path: one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]})
+			typos[one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]] = true
 		}
 	}
 	for _, e := range errs {
-		if e.Type == jobpolicy.Required && slices.ContainsFunc(typos, func(m document.Mistake) bool { return m.Covers(e.Field) }) {
+		if e.Type == jobpolicy.Required && typos.Cover(e.Field) {
 			continue
 		}
 		line := d.job.LineOf(e.Field)

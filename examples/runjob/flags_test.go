@@ -56,10 +56,10 @@ func TestValidate(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		{"", exitBad, []string{"nothing was started", "  line 6: " + typo, "  line 7: spec.completions: given again, after line 5"}},
+		{"", exitBad, []string{"nothing was started", "  line 6: " + typo, "  line 7: spec.completions: already given on line 5"}},
 		{"strict", exitBad, []string{typo}},
 		{"true", exitBad, []string{typo}},
-		{"warn", exitComplete, []string{"warning: line 6: " + typo, "warning: line 7: spec.completions: given again, after line 5"}},
+		{"warn", exitComplete, []string{"warning: line 6: " + typo, "warning: line 7: spec.completions: already given on line 5"}},
 		{"Ignore", exitComplete, nil},
 		{"false", exitComplete, nil},
 		{"no", exitBad, []string{"-validate: must be strict, warn or ignore"}},

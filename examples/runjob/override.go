@@ -65,7 +65,7 @@ func (o overrides) apply(job *document.Node) error {
 // cover reports whether the value at a path, or one that it is in, comes from a
 // flag.
 func (o overrides) cover(path string) bool {
-	return slices.ContainsFunc(o, func(one override) bool { return document.Mistake{Path: one.path}.Covers(path) })
+	return slices.ContainsFunc(o, func(one override) bool { return document.Within(path, one.path) })
 }
 
 // unused returns the overrides of fields that a Job does not have.

@@ -55,7 +55,7 @@ func (t template) path(path string) string {
 // the template.
 func isTemplates(path string) bool {
 	for _, part := range []string{"spec", "metadata.labels", "metadata.annotations"} {
-		if (document.Mistake{Path: jobTemplate + part}).Covers(path) {
+		if document.Within(path, jobTemplate+part) {
 			return true
 		}
 	}

@@ -63,13 +63,15 @@ type commandFields struct {
 type findings struct {
 	whole    *document.Node
 	mistakes []document.Mistake
+	at       document.Paths // of the mistakes
 	warnings []document.Mistake
 }
 
 // add adds a mistake, unless the value could not even be read.
 func (f *findings) add(path string, value any, detail string) {
-	if !slices.ContainsFunc(f.mistakes, func(m document.Mistake) bool { return m.Covers(path) }) {
+	if !f.at.Cover(path) {
 		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Line: f.whole.LineOf(path), Value: value, Detail: detail})
+		f.at[path] = true
 	}
 }
 
@@ -118,13 +120,14 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 
 // read adds what a document says.
 func (c *config) read(whole *document.Node) (found findings, err error) {
-	found.whole = whole
+	found.whole, found.at = whole, make(document.Paths)
 	fitted, mistakes := document.Fit(whole, document.TypeFor[configFile]())
 	for _, m := range mistakes {
 		if m.Fault == document.Unknown && kubelets(whole, m.Path) {
 			found.warnings = append(found.warnings, m)
 		} else {
 			found.mistakes = append(found.mistakes, m)
+			found.at[m.Path] = true
 		}
 	}
 	var file configFile

@@ -178,7 +178,7 @@ func TestFitFindsEveryMistake(t *testing.T) {
 		{"Name: n\nother: {a: 1}\nname: null\nparts:\n- shares: 1\n", `{"name":null,"parts":[{}]}`,
 			[]string{"line 1: Name: unknown field: did you mean name?", "line 2: other: unknown field", "line 5: parts[0].shares: unknown field: did you mean share?"}},
 		{"name: a\nnames: {k: v,\n  k: w}\nname: b\nname: c\n", `{"name":"c","names":{"k":"w"}}`,
-			[]string{"line 3: names[k]: given again, after line 2", "line 5: name: given again, after line 1"}},
+			[]string{"line 3: names[k]: already given on line 2", "line 5: name: already given on line 1"}},
 		{`{name: 1, share: x, count: 9999999999, wait: 4, at: noon, live: 1, parts: [3, null, {name: "a\0b"}], names: {a: {}}}`,
 			`{"at":null,"count":null,"live":null,"name":null,"names":{"a":null},"parts":[null,null,{"name":null}],"share":null,"wait":null}`,
 			[]string{
@@ -283,14 +283,17 @@ func TestSetKeepsTheOtherFields(t *testing.T) {
 	}
 }
 
-func TestCovers(t *testing.T) {
-	for path, want := range map[string]bool{"a.b": true, "a.b.c": true, "a.b[0].d": true, "a": false, "a.bc": false, "x": false} {
-		if got := (Mistake{Path: "a.b"}).Covers(path); got != want {
-			t.Errorf("a.b covers %s: %v", path, got)
+func TestPathsCoverWhatIsInThem(t *testing.T) {
+	for path, want := range map[string]bool{"a.b": true, "a.b.c": true, "a.b[0].d": true, "a": false, "a.bc": false, "x": false, "": false} {
+		if got := Within(path, "a.b"); got != want {
+			t.Errorf("%s within a.b: %v", path, got)
 		}
-	}
-	if !(Mistake{}).Covers("a") {
-		t.Error("the whole does not cover a part")
+		if got := (Paths{"y": true, "a.b": true}).Cover(path); got != want {
+			t.Errorf("a.b and y cover %s: %v", path, got)
+		}
+		if !Within(path, "") || !(Paths{"": true}).Cover(path) {
+			t.Errorf("the document does not have %s", path)
+		}
 	}
 }
 

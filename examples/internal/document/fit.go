@@ -3,7 +3,6 @@ package document
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -45,13 +44,6 @@ func (m Mistake) String() string {
 		text = fmt.Sprintf("line %d: %s", m.Line, text)
 	}
 	return text
-}
-
-// Covers reports whether a mistake at that path can be but another word for m: m
-// is about the same value, or one that has it inside.
-func (m Mistake) Covers(path string) bool {
-	rest, ok := strings.CutPrefix(path, m.Path)
-	return ok && (rest == "" || m.Path == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // Fit returns the part of a document that fits a type, as encoding/json has it, and
@@ -157,7 +149,7 @@ func (f *fitter) unknown(field Field, t *Type, path string) {
 // again reports a field that is there more than once.
 func (f *fitter) again(field Field, path string) {
 	if field.First != 0 {
-		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("given again, after line %d", field.First), Fault: Again})
+		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("already given on line %d", field.First), Fault: Again})
 	}
 }
 
@@ -179,49 +171,4 @@ func (f *fitter) wrong(n *Node, want, path string) any {
 	}
 	f.add(m)
 	return nil
-}
-
-func join(path, name string) string {
-	if name == "" {
-		name = `""`
-	}
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-// LineOf returns the line of the value at a path as Fit writes it, or of the
-// innermost value around it that is from a text. That of a field is its name's.
-func (n *Node) LineOf(path string) int {
-	line := n.Line
-	for n != nil {
-		var at int
-		if n, at, path = n.step(path); at > 0 {
-			line = at
-		}
-	}
-	return line
-}
-
-// step returns the part of n that the path begins with, its line, and the path
-// from there; nil if there is none.
-func (n *Node) step(path string) (part *Node, line int, rest string) {
-	switch value := n.Value.(type) {
-	case Object:
-		for _, f := range value {
-			if rest, ok := strings.CutPrefix(path, "["+f.Name+"]"); ok {
-				return f.Value, f.Line, strings.TrimPrefix(rest, ".")
-			}
-			if rest, ok := strings.CutPrefix(path, f.Name); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-				return f.Value, f.Line, strings.TrimPrefix(rest, ".")
-			}
-		}
-	case []*Node:
-		index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
-		if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(value) {
-			return value[i], value[i].Line, strings.TrimPrefix(rest, ".")
-		}
-	}
-	return nil, 0, ""
 }

@@ -1,0 +1,73 @@
+package document
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Within reports whether a path is that of a whole, or of something in it. The
+// path "" is that of the document.
+func Within(path, whole string) bool {
+	rest, ok := strings.CutPrefix(path, whole)
+	return ok && (rest == "" || whole == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Paths is a set of paths.
+type Paths map[string]bool
+
+// Cover reports whether a path is within one of the set. Its time does not depend
+// on how many these are.
+func (p Paths) Cover(path string) bool {
+	for i := range len(path) {
+		if (i == 0 || path[i] == '.' || path[i] == '[') && p[path[:i]] {
+			return true
+		}
+	}
+	return p[path]
+}
+
+// join is the path of a field of what is at path.
+func join(path, name string) string {
+	if name == "" {
+		name = `""`
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// LineOf returns the line of the value at a path as Fit writes it, or of the
+// innermost value around it that is from a text. That of a field is its name's.
+func (n *Node) LineOf(path string) int {
+	line := n.Line
+	for n != nil {
+		var at int
+		if n, at, path = n.step(path); at > 0 {
+			line = at
+		}
+	}
+	return line
+}
+
+// step returns the part of n that the path begins with, its line, and the path
+// from there; nil if there is none.
+func (n *Node) step(path string) (part *Node, line int, rest string) {
+	switch value := n.Value.(type) {
+	case Object:
+		for _, f := range value {
+			if rest, ok := strings.CutPrefix(path, "["+f.Name+"]"); ok {
+				return f.Value, f.Line, strings.TrimPrefix(rest, ".")
+			}
+			if rest, ok := strings.CutPrefix(path, f.Name); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				return f.Value, f.Line, strings.TrimPrefix(rest, ".")
+			}
+		}
+	case []*Node:
+		index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(value) {
+			return value[i], value[i].Line, strings.TrimPrefix(rest, ".")
+		}
+	}
+	return nil, 0, ""
+}
