@@ -75,20 +75,22 @@ func (c *config) add(o object) error {
 // environment returns the words of a container's command and the environment of
 // its process. The error is why a kubelet could not create the container.
 func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources containerSources) (argv, env []string, err error) {
-	own := variables(pod)
+	own := expander{variables: variables(pod)}
 	for _, from := range sources.From {
 		values, err := c.all(from)
 		if err != nil {
 			return nil, nil, err
 		}
 		for key, value := range values {
-			own[from.Prefix+key] = value
+			own.variables[from.Prefix+key] = value
 		}
 	}
 	for i, v := range container.Env {
 		source, isSourced := sources.Value[i]
 		if !isSourced {
-			own[v.Name] = expand(v.Value, own)
+			if own.variables[v.Name], err = own.expand(v.Value); err != nil {
+				return nil, nil, err
+			}
 			continue
 		}
 		value, found, err := c.value(pod, v.Name, source)
@@ -96,11 +98,10 @@ func (c *config) environment(machine []string, pod *jobpolicy.Pod, container job
 			return nil, nil, err
 		}
 		if found {
-			own[v.Name] = value
+			own.variables[v.Name] = value
 		}
 	}
-	argv, env = resolve(machine, own, container)
-	return argv, env, nil
+	return resolve(machine, &own, container)
 }
 
 // value returns the value of a variable, if there is one.

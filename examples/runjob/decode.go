@@ -40,8 +40,9 @@ func (v *validation) Set(text string) error {
 // decoder reads one Job.
 type decoder struct {
 	template
-	how   reading
-	types map[string]*document.Type
+	how    reading
+	types  map[string]*document.Type
+	untold int // mistakes beyond those that are told
 }
 
 // decode returns the Job if nothing is wrong with it.
@@ -66,15 +67,15 @@ func (d *decoder) decode() (*manifest, error) {
 	var lenient mistakes
 	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
 		if one.Strict() {
-			lenient = append(lenient, mistake{one.Line, one.Path + ": " + one.Detail})
+			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
 		} else {
 			e := jobpolicy.FieldError{Field: one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
-			wrong = append(wrong, mistake{one.Line, e.Error()})
+			wrong = append(wrong, newMistake(one.Line, e.Error()))
 		}
 	}
 	if wrong = m.validated(d.how.validate, wrong, lenient); len(wrong) > 0 {
 		slices.SortStableFunc(wrong, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
-		return nil, wrong
+		return nil, wrong.shortened(d.untold)
 	}
 	for _, path := range unused {
 		m.ignored = append(m.ignored, d.path(path))
@@ -89,11 +90,13 @@ func (m *manifest) validated(how validation, wrong, lenient mistakes) mistakes {
 	case strictly:
 		return append(wrong, lenient...)
 	case warn:
-		for _, one := range lenient {
-			m.warnings = append(m.warnings, one.String())
-			if len(wrong) > 0 {
+		if len(wrong) > 0 {
+			for _, one := range lenient {
 				wrong = append(wrong, mistake{one.line, "warning: " + one.text})
 			}
+		}
+		for _, one := range lenient.shortened(0) {
+			m.warnings = append(m.warnings, one.String())
 		}
 	}
 	return wrong
@@ -139,12 +142,16 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 		if e.Type == jobpolicy.Required && typos.Cover(e.Field) {
 			continue
 		}
+		if len(all) == document.MostTold {
+			d.untold++
+			continue
+		}
 		line := d.job.LineOf(e.Field)
 		if d.how.set.cover(e.Field) {
 			line = 0
 		}
 		e.Field = d.path(e.Field)
-		all = append(all, mistake{line, e.Error()})
+		all = append(all, newMistake(line, e.Error()))
 	}
 	return all
 }

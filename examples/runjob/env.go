@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -12,34 +13,60 @@ import (
 // its process sees: this machine's, then the container's own variables. As in
 // Kubernetes $(NAME) in a command or an argument stands for a variable of the
 // container, not of the machine.
-func resolve(machine []string, own map[string]string, c jobpolicy.Container) (argv, env []string) {
+func resolve(machine []string, own *expander, c jobpolicy.Container) (argv, env []string, err error) {
 	for _, word := range slices.Concat(c.Command, c.Args) {
-		argv = append(argv, expand(word, own))
+		if word, err = own.expand(word); err != nil {
+			return nil, nil, err
+		}
+		argv = append(argv, word)
 	}
 	for _, entry := range machine {
 		name, _, _ := strings.Cut(entry, "=")
-		if _, replaced := own[name]; !replaced {
+		if _, replaced := own.variables[name]; !replaced {
 			env = append(env, entry)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		env = append(env, name+"="+own[name])
+	for _, name := range slices.Sorted(maps.Keys(own.variables)) {
+		env = append(env, name+"="+own.variables[name])
 	}
-	return argv, env
+	return argv, env, nil
+}
+
+// mostExpanded is how many bytes the words and variables of a container may come
+// to: more than a manifest has, and than a process can be given. Each variable can
+// have the ones before it more than once, so a short manifest could fill the memory.
+const mostExpanded = 4 << 20
+
+var errExpanded = errors.New("with all $(NAME) replaced its command and variables are too long")
+
+// expander replaces variables in the texts of one container.
+type expander struct {
+	variables map[string]string
+	used      int // bytes of the texts so far
 }
 
 // expand replaces every $(NAME) by the variable's value. One that is not set
 // stays as it is, and $$ stands for a $ that begins nothing.
-func expand(text string, variables map[string]string) string {
+func (e *expander) expand(text string) (string, error) {
 	var b strings.Builder
+	closing := strings.Contains(text, ")") // there is one to come
 	for {
 		before, after, found := strings.Cut(text, "$")
 		b.WriteString(before)
-		if !found {
-			return b.String()
+		if e.used+b.Len() > mostExpanded {
+			return "", errExpanded
 		}
-		name, rest, isName := cutName(after)
-		value, set := variables[name]
+		if !found {
+			e.used += b.Len()
+			return b.String(), nil
+		}
+		var name, rest string
+		isName := false
+		if closing && strings.HasPrefix(after, "(") {
+			name, rest, isName = strings.Cut(after[1:], ")")
+			closing = isName
+		}
+		value, set := e.variables[name]
 		switch {
 		case strings.HasPrefix(after, "$"):
 			b.WriteByte('$')
@@ -55,13 +82,4 @@ func expand(text string, variables map[string]string) string {
 			text = rest
 		}
 	}
-}
-
-// cutName takes (NAME) off the front of text.
-func cutName(text string) (name, rest string, ok bool) {
-	inner, ok := strings.CutPrefix(text, "(")
-	if !ok {
-		return "", text, false
-	}
-	return strings.Cut(inner, ")")
 }

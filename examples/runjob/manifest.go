@@ -34,6 +34,14 @@ type mistake struct {
 	text string
 }
 
+// newMistake returns a mistake on a line or, if that is 0, in what -set has given.
+func newMistake(line int, text string) mistake {
+	if line == 0 {
+		text = "-set " + text
+	}
+	return mistake{line, text}
+}
+
 // mistakes are all that is wrong with a manifest, in the order of the file.
 type mistakes []mistake
 
@@ -43,6 +51,19 @@ func (m mistakes) Error() string {
 		lines[i] = one.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// shortened returns the first of many mistakes, and how many more there are beside
+// those that were left out before.
+func (m mistakes) shortened(untold int) mistakes {
+	if len(m) > document.MostTold {
+		untold += len(m) - document.MostTold
+		m = m[:document.MostTold]
+	}
+	if untold > 0 {
+		m = append(slices.Clone(m), mistake{text: fmt.Sprintf("and %d more", untold)})
+	}
+	return m
 }
 
 // String returns the mistake with its line.

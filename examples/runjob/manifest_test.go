@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,9 +94,38 @@ func TestExpand(t *testing.T) {
 		"$(A":             "$(A",
 		"$($(A))":         "$($(A))",
 	} {
-		if got := expand(text, variables); got != want {
-			t.Errorf("expand(%q) = %q, want %q", text, got, want)
+		e := expander{variables: variables}
+		if got, err := e.expand(text); got != want || err != nil {
+			t.Errorf("expand(%q) = %q, %v, want %q", text, got, err, want)
 		}
+	}
+}
+
+// TestExpandedTextIsBounded: variables that have each other twice fill no memory,
+// and neither do the words of a command.
+func TestExpandedTextIsBounded(t *testing.T) {
+	c := jobpolicy.Container{Command: []string{"true", "$(V16)"}}
+	for i := range 17 {
+		before := fmt.Sprintf("$(V%d)", i-1)
+		c.Env = append(c.Env, jobpolicy.EnvVar{Name: fmt.Sprintf("V%d", i), Value: before + before})
+	}
+	none := newConfig("default", envFiles{})
+	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != nil {
+		t.Error(err)
+	}
+	for range 3 {
+		c.Command = append(c.Command, c.Command...)
+	}
+	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != errExpanded {
+		t.Errorf("words: %v", err)
+	}
+	c.Command, c.Env = c.Command[:1], slices.Repeat(c.Env, 1000)
+	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != errExpanded {
+		t.Errorf("variables: %v", err)
+	}
+	unclosed := strings.Repeat("$(", 2<<20)
+	if got, err := new(expander).expand(unclosed); got != unclosed || err != nil {
+		t.Error("changed a text without names")
 	}
 }
 

@@ -110,8 +110,12 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 	if len(found.mistakes) > 0 {
 		slices.SortStableFunc(found.mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
 		lines := []string{terminal.Escape(name) + ": nothing was started:"}
-		for _, m := range found.mistakes {
+		told := min(len(found.mistakes), document.MostTold)
+		for _, m := range found.mistakes[:told] {
 			lines = append(lines, terminal.Escape(m.String()))
+		}
+		if untold := len(found.mistakes) - told; untold > 0 {
+			lines = append(lines, fmt.Sprintf("and %d more", untold))
 		}
 		err = errors.New(strings.Join(lines, "\n  "))
 	}

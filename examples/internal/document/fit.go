@@ -16,6 +16,10 @@ type Mistake struct {
 	Meant  string // the known field that an unknown one was meant to be, "" if none is like it
 }
 
+// MostTold is how many mistakes of a file a program should tell, which is more than
+// a person mends in one go.
+const MostTold = 100
+
 // Fault is the kind of a mistake.
 type Fault int
 
