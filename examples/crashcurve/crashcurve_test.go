@@ -67,7 +67,7 @@ func TestBadFlags(t *testing.T) {
 		{"-baseline mine", `-baseline mine: no policy has that name`},
 		{"-mix 1.1", `-mix 1.1: must be in 0..1`},
 		{"-mix NaN", `-mix NaN: must be in 0..1`},
-		{"-mix x", `invalid value "x" for flag -mix: parse error`},
+		{"-mix x", `invalid value "x" for flag -mix: must be a number`},
 		{"-run -1s", `-run -1s: must be in 0s..87600h`},
 		{"-until 0s", `-until 0s: must be in 1s..87600h`},
 		{"-log z", `-log z: must be x, y, xy or none`},

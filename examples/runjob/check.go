@@ -54,12 +54,12 @@ func (c *checker) version(v string) {
 
 func (c *checker) name(name, generated string) {
 	switch {
-	case generated != "" && !jobName.MatchString(name):
+	case generated != "" && !validJobName(name):
 		c.add(jobpolicy.Invalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
 	case name == "":
 		c.add(jobpolicy.Required, "metadata.name", nil, "a Job needs a name")
-	case !jobName.MatchString(name):
-		c.add(jobpolicy.Invalid, "metadata.name", name, nameRule)
+	case !validJobName(name):
+		c.add(jobpolicy.Invalid, "metadata.name", name, jobNameRule)
 	}
 }
 
@@ -81,13 +81,21 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 	c.pod(&spec.Template.Spec, sources)
 }
 
-// What names look like: DNS labels, and for a Job dots too.
+// longestName is that of a DNS label, and of the value of a label.
+const longestName = 63
+
+// What names look like: DNS labels, and for a Job some with dots between them.
 var (
-	jobName       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
-	containerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	jobName       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	containerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-const nameRule = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
+const (
+	nameRule    = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
+	jobNameRule = nameRule + " and beside each dot"
+)
+
+func validJobName(name string) bool { return len(name) <= longestName && jobName.MatchString(name) }
 
 // pod checks what the pod template says of processes.
 func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
@@ -119,7 +127,7 @@ func (c *checker) container(at string, container jobpolicy.Container, names map[
 	switch {
 	case container.Name == "":
 		c.add(jobpolicy.Required, at+".name", nil, "a container needs a name")
-	case !containerName.MatchString(container.Name):
+	case len(container.Name) > longestName || !containerName.MatchString(container.Name):
 		c.add(jobpolicy.Invalid, at+".name", container.Name, nameRule)
 	case names[container.Name]:
 		c.add(jobpolicy.Duplicate, at+".name", container.Name, "")

@@ -21,9 +21,14 @@ func TestEnvFileLines(t *testing.T) {
 		"A=x#y":                         "A=x#y",
 		"A":                             "! line 1: must be NAME=VALUE",
 		"A=1\n=2":                       "! line 2: must be NAME=VALUE",
-		`A="x`:                          "! line 1: the value of A is not well formed",
-		"A='":                           "! line 1: the value of A is not well formed",
-		"A=x\x00":                       "! line 1: the value of A is not well formed",
+		"export\tA=1":                   "A=1",
+		"A B=1":                         "! line 1: must be NAME=VALUE",
+		"export A B=1":                  "! line 1: must be NAME=VALUE",
+		`A="x`:                          "! line 1: the value of A must end with the \" that it begins with",
+		"A='":                           "! line 1: the value of A must end with the ' that it begins with",
+		`A="x" # y`:                     "! line 1: the value of A must end with the \" that it begins with",
+		`A="x"y"`:                       `! line 1: the value of A must have a \ before each " and \ in it`,
+		"A=x\x00":                       "! line 1: must not have a NUL character",
 	} {
 		values, err := parseEnvFile(text)
 		got := ""

@@ -130,7 +130,8 @@ func (d *decoder) foundAround() []document.Mistake {
 }
 
 // located names the lines of mistakes. A field that is required is not missed
-// where an unknown one may have been meant to be it.
+// where an unknown one may have been meant to be it; of several reasons why it is
+// required, one after the other, the last one says most.
 func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
@@ -138,9 +139,12 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 			typos[one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]] = true
 		}
 	}
-	for _, e := range errs {
-		if e.Type == jobpolicy.Required && typos.Cover(e.Field) {
-			continue
+	for i, e := range errs {
+		if e.Type == jobpolicy.Required {
+			again := i+1 < len(errs) && errs[i+1].Type == e.Type && errs[i+1].Field == e.Field
+			if again || typos.Cover(e.Field) {
+				continue
+			}
 		}
 		if len(all) == document.MostTold {
 			d.untold++

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,13 +37,13 @@ func (d *disruptions) Set(text string) error {
 
 // check reports disruptions of indexes that the Job does not have.
 func (d disruptions) check(spec *jobpolicy.JobSpec) error {
-	count := 1
-	if spec.CompletionMode == jobpolicy.IndexedCompletion {
-		count = int(*spec.Completions)
-	}
+	indexed := spec.CompletionMode == jobpolicy.IndexedCompletion
 	for _, one := range d {
-		if one.index >= count {
-			return errors.New("-disrupt " + strconv.Itoa(one.index) + ": the Job has only " + strconv.Itoa(count) + " of these, from 0")
+		switch {
+		case indexed && one.index >= int(*spec.Completions):
+			return fmt.Errorf("-disrupt: there is no index %d, the Job has %d from 0 on", one.index, *spec.Completions)
+		case !indexed && one.index > 0:
+			return fmt.Errorf("-disrupt: there is no index %d, the Job is NonIndexed: 0 stands for any of its pods", one.index)
 		}
 	}
 	return nil

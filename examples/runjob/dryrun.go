@@ -28,6 +28,8 @@ func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	line("worst case:")
 	if bound.Unbounded {
 		line("  runs     any number of pods, since an Ignore rule can replace them for ever")
+	} else if bound.Runs == 1 {
+		line("  runs     at most 1 pod")
 	} else {
 		line("  runs     at most %d pods", bound.Runs)
 	}

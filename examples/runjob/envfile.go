@@ -46,14 +46,21 @@ func parseEnvFile(text string) (map[string]string, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
-		name = strings.TrimSpace(name)
-		if !ok || name == "" {
+		name, value, ok := strings.Cut(line, "=")
+		words := strings.Fields(name)
+		if len(words) == 2 && words[0] == "export" {
+			words = words[1:]
+		}
+		if !ok || len(words) != 1 {
 			return nil, fmt.Errorf("line %d: must be NAME=VALUE", n)
 		}
+		name = words[0]
 		value, err := unquote(strings.TrimSpace(value))
-		if err != nil || strings.ContainsRune(name+value, 0) {
-			return nil, fmt.Errorf("line %d: the value of %s is not well formed", n, name)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("line %d: the value of %s %w", n, name, err)
+		case strings.ContainsRune(name+value, 0):
+			return nil, fmt.Errorf("line %d: must not have a NUL character", n)
 		}
 		values[name] = value
 	}
@@ -66,10 +73,14 @@ func unquote(text string) (string, error) {
 		return text, nil
 	}
 	if len(text) < 2 || text[len(text)-1] != text[0] {
-		return "", errors.New("no end of the quotes")
+		return "", fmt.Errorf("must end with the %c that it begins with", text[0])
 	}
 	if text[0] == '\'' {
 		return text[1 : len(text)-1], nil
 	}
-	return strconv.Unquote(text)
+	value, err := strconv.Unquote(text)
+	if err != nil {
+		return "", errors.New(`must have a \ before each " and \ in it`)
+	}
+	return value, nil
 }

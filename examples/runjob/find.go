@@ -115,7 +115,7 @@ func notAJob(o object) error {
 	if _, ok := o.node.Value.(document.Object); !ok {
 		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
 	}
-	e := jobpolicy.FieldError{Field: "kind", Type: jobpolicy.NotSupported, Value: o.kind, Detail: `must be "Job"`}
+	e := jobpolicy.FieldError{Field: o.at + "kind", Type: jobpolicy.NotSupported, Value: o.kind, Detail: `must be "Job" or "CronJob"`}
 	switch kind := o.node.Field("kind"); {
 	case o.at != "" || o.kind != "": // a text, or of a list
 	case kind == nil || kind.Value == nil:

@@ -37,10 +37,10 @@ func TestTheJobIsFound(t *testing.T) {
 		"another name":           {service + both, "c", "", "-job c: no Job has this name; there is Job a (line 4), Job b (line 9)"},
 		"none":                   {service + "metadata: {}", "", "", "no Job in it; there is Service web (line 1), an object without a kind (line 4)"},
 		"an empty List":          {"kind: List\nitems: []", "", "", "no Job in it"},
-		"no kind":                {"a: 1", "", "", "line 1: kind: required: must be \"Job\""},
+		"no kind":                {"a: 1", "", "", "line 1: kind: required: must be \"Job\" or \"CronJob\""},
+		"a List in a List":       {"kind: List\nitems:\n- kind: List\n  items: []", "", "", "line 3: items[0].kind: unsupported value \"List\": must be \"Job\" or \"CronJob\""},
 		"no object":              {"[]", "", "", "not a Job: must be an object with apiVersion, kind, metadata and spec"},
-		"a CronJob without a Job": {"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  shedule: x\n", "", "", "line 4: spec.jobTemplate.spec.template.spec.restartPolicy: required: every pod template needs one\n" +
-			"line 4: spec.jobTemplate.spec.template.spec.restartPolicy: required: a Job's pods need OnFailure or Never\n" +
+		"a CronJob without a Job": {"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  shedule: x\n", "", "", "line 4: spec.jobTemplate.spec.template.spec.restartPolicy: required: a Job's pods need OnFailure or Never\n" +
 			"line 4: spec.jobTemplate.spec.template.spec.containers: required: a pod needs a container\n" +
 			"line 5: spec.shedule: unknown field: did you mean schedule?"},
 		"a typo in a CronJob":    {strings.Replace(named("CronJob", "name: a"), "command:", "comand:", 1), "", "", "line 4: spec.jobTemplate.spec.template.spec.containers[0].comand: unknown field: did you mean command?"},

@@ -24,9 +24,9 @@ func TestSet(t *testing.T) {
 		"an element":         {[]string{"-set", `template.spec.containers[0]={name: job-container, command: ["true"]}`}, exitComplete, "completedIndexes: 0-9"},
 		"twice":              {[]string{"-set", `spec.template.spec.containers[0].command=["true"]`, "-set", "completions=5", "-set", "parallelism=2"}, exitComplete, "completedIndexes: 0-4"},
 		"objects in between": {[]string{"-set", "successPolicy.rules=[{succeededCount: 11}]"}, exitBad, "spec.successPolicy.rules[0].succeededCount: "},
-		"nothing":            {[]string{"-set", "backoffLimitPerIndex="}, exitBad, "spec.backoffLimitPerIndex: required"},
-		"a wrong type":       {[]string{"-set", "parallelism=many"}, exitBad, `spec.parallelism: invalid value "many": must be an integer`},
-		"an unknown field":   {[]string{"-set", "maxFailedIndex=5"}, exitBad, "spec.maxFailedIndex: "},
+		"nothing":            {[]string{"-set", "backoffLimitPerIndex="}, exitBad, "  -set spec.backoffLimitPerIndex: required"},
+		"a wrong type":       {[]string{"-set", "parallelism=many"}, exitBad, `  -set spec.parallelism: invalid value "many": must be an integer`},
+		"an unknown field":   {[]string{"-set", "maxFailedIndex=5"}, exitBad, "  -set spec.maxFailedIndex: unknown field: did you mean maxFailedIndexes?\n"},
 		"no such element":    {[]string{"-set", "template.spec.containers[1].image=x"}, exitBad, "there is no element 1"},
 		"not a list":         {[]string{"-set", "template[0]=x"}, exitBad, "there is no element 0"},
 		"not an object":      {[]string{"-set", "completions.x=1"}, exitBad, "x is not in an object"},
@@ -135,11 +135,24 @@ func TestDisruptIndex(t *testing.T) {
 	manifest := perIndex(3, 1, "test $JOB_COMPLETION_INDEX$FAILURES = 10 && exec sleep 1000\nexit 0")
 	p := start(t, manifest, "-backoff", "1ms", "-disrupt", "1@0s", "-")
 	p.Done(exitComplete)
-	if text := p.Err.String(); strings.Count(text, "is disrupted") != 1 || !strings.Contains(text, "pod test-1-1: is disrupted") {
+	if text := p.Err.String(); strings.Count(text, "is disrupted") != 1 || !inOrder(text, "pod test-1-1: is disrupted", "pod test-1-1: failed: it is being deleted") {
 		t.Error(text)
 	}
-	for _, wrong := range []string{"3@0s", "-1@0s", "1", "1@", "@1s", "x@1s", "1@-1s"} {
-		start(t, manifest, "-disrupt", wrong, "-").Done(exitBad)
+	for _, test := range []struct{ manifest, wrong, want string }{
+		{manifest, "3@0s", "runjob: -: -disrupt: there is no index 3, the Job has 3 from 0 on\n"},
+		{plainPods("", "restartPolicy: Never", "exit 0"), "1@0s", "runjob: -: -disrupt: there is no index 1, the Job is NonIndexed: 0 stands for any of its pods\n"},
+		{manifest, "-1@0s", "must be INDEX@DELAY"},
+		{manifest, "1", "must be INDEX@DELAY"},
+		{manifest, "1@", "must be INDEX@DELAY"},
+		{manifest, "@1s", "must be INDEX@DELAY"},
+		{manifest, "x@1s", "must be INDEX@DELAY"},
+		{manifest, "1@-1s", "must be INDEX@DELAY"},
+	} {
+		p := start(t, test.manifest, "-disrupt", test.wrong, "-")
+		p.Done(exitBad)
+		if text := p.Err.String(); !strings.Contains(text, test.want) {
+			t.Errorf("%s: %s", test.wrong, text)
+		}
 	}
 }
 
@@ -179,6 +192,16 @@ spec:
 	p := run(dir)
 	p.Done(exitComplete)
 	if text := p.Err.String(); !strings.Contains(text, "killed by signal 9 (exit code 137); rule 0 (Ignore): not counted") {
+		t.Error(text)
+	}
+}
+
+// TestUnnamedFolderIsRefused: an empty variable of a shell must not turn -state off.
+func TestUnnamedFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	p := start(t, "", "-state", "", "../testdata/quickstart.yaml")
+	p.Done(exitBad)
+	if text := p.Err.String(); text != "runjob: -state: the folder has no name\nTry runjob -h.\n" {
 		t.Error(text)
 	}
 }

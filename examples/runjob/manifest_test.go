@@ -129,6 +129,37 @@ func TestExpandedTextIsBounded(t *testing.T) {
 	}
 }
 
+// TestManyMistakesAreCounted: of those that nobody would read there is the number.
+func TestManyMistakesAreCounted(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n"
+	for i := range n {
+		job += fmt.Sprintf("  nothing like %d: 1\n", i)
+	}
+	job += "  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n)
+	_, err := decode(t, job, reading{validate: strictly})
+	wrong, ok := err.(mistakes)
+	if want := fmt.Sprintf("and %d more", 3*n-document.MostTold); !ok || len(wrong) != document.MostTold+1 || wrong[document.MostTold].String() != want {
+		t.Fatalf("%d mistakes, the last %q, want %q", len(wrong), wrong[len(wrong)-1], want)
+	}
+	m, err := decode(t, job, reading{validate: warn})
+	if m != nil || len(err.(mistakes)) != document.MostTold+1 {
+		t.Errorf("with warnings: %d mistakes", len(err.(mistakes)))
+	}
+}
+
+func TestNamesOfJobs(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "a-b": true, "a.b-c.0": true, strings.Repeat("a", 63): true,
+		"": false, "A": false, "a_b": false, "-a": false, "a-": false, "a..b": false, "a.-b": false, "a-.b": false, ".a": false, "a.": false, strings.Repeat("a", 64): false,
+	} {
+		if got := validJobName(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
 // FuzzManifest: any text is a valid Job or an error that says where.
 func FuzzManifest(f *testing.F) {
 	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/bad/*.[yj]*"} {

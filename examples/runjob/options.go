@@ -91,6 +91,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case o.state == "" && flags.Given()["state"]:
+		return nil, errors.New("-state: the folder has no name")
 	case flags.NArg() == 0:
 		return nil, errors.New("a manifest is needed")
 	case flags.NArg() > 1:

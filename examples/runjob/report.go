@@ -47,6 +47,8 @@ func newReport(job *jobpolicy.Job, explain bool, out io.Writer) *report {
 			progressbar.OptionSetWriter(out),
 			progressbar.OptionFullWidth(),
 			progressbar.OptionShowCount(),
+			progressbar.OptionSetElapsedTime(false), // it would stand still while pods wait
+			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionClearOnFinish(),
 		)
 	}
@@ -102,12 +104,12 @@ func (r *report) detail(pod, format string, args ...any) {
 
 // changes tells what a step has changed.
 func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
-	for _, e := range c.ended {
-		r.ended(e.pod, e.match, spec)
-	}
-	for _, p := range c.disrupted {
+	for _, p := range c.disrupted { // first, since it can be why a pod has failed
 		r.toReplace++
 		r.event(p.Name, "is disrupted")
+	}
+	for _, e := range c.ended {
+		r.ended(e.pod, e.match, spec)
 	}
 	for _, p := range c.deleted {
 		r.detail(p.Name, "terminating")
@@ -177,9 +179,6 @@ func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(p, match, spec, r.counted))
 	if !r.explain {
 		return
-	}
-	if spec.PodFailurePolicy == nil {
-		r.print([]byte("           no podFailurePolicy: every failure counts\n"))
 	}
 	for _, step := range spec.PodFailurePolicy.Explain(&p.Pod) {
 		r.print([]byte("           " + terminal.Escape(step.String()) + "\n"))

@@ -70,12 +70,12 @@ func isJobs(path string) bool {
 // takeName makes a name from metadata.generateName, unless there is one, as an API
 // server does.
 func (m *manifest) takeName() {
-	const random, longest = 5, 63
+	const random = 5
 	prefix := m.job.GenerateName
 	if m.job.Name != "" || prefix == "" {
 		return
 	}
-	m.generated = prefix[:min(len(prefix), longest-random)]
+	m.generated = prefix[:min(len(prefix), longestName-random)]
 	m.job.Name = m.generated + randomName(random)
 }
 

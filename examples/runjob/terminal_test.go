@@ -20,7 +20,7 @@ func TestTerminal(t *testing.T) {
 	gate.open(t)
 	p.Done(exitFailed)
 	out := p.Err.String()
-	if !strings.Contains(out, "/10") {
+	if !strings.Contains(out, "/10") || strings.Contains(out, "[0s") {
 		t.Errorf("no progress:\n%q", out)
 	}
 	if strings.Contains(out, "created") || !strings.Contains(out, "failure 3 of index 3") {

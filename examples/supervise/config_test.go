@@ -36,7 +36,7 @@ func TestBadFlags(t *testing.T) {
 		{"-max-period 500s -- true", "-max-period 8m20s: must be in [1s, 300s]"},
 		{"-max-period 999ms -- true", "-max-period 999ms: must be in [1s, 300s]"},
 		{"-max-period 0s -- true", "-max-period 0s: must be in [1s, 300s]"},
-		{"-max-period 4 -- true", `invalid value "4" for flag -max-period: parse error`},
+		{"-max-period 4 -- true", `invalid value "4" for flag -max-period: must have a unit, as 10s or 5m`},
 		{"-rate 0 -- true", "-rate 0: must be above 0"},
 		{"-rate NaN -- true", "-rate NaN: must be above 0"},
 		{"-rate Inf -- true", "-rate +Inf: must be above 0"},

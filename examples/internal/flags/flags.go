@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
@@ -31,7 +33,7 @@ func New(program, usage string) *Set {
 func (s *Set) Parse(args []string, stdout io.Writer) error {
 	err := s.FlagSet.Parse(args)
 	if !errors.Is(err, flag.ErrHelp) {
-		return err
+		return s.explained(err)
 	}
 	var help bytes.Buffer
 	help.WriteString(s.usage)
@@ -40,6 +42,35 @@ func (s *Set) Parse(args []string, stdout io.Writer) error {
 	if _, err := stdout.Write(help.Bytes()); err != nil {
 		return &writeError{err}
 	}
+	return err
+}
+
+// explained says what a value must be where package flag only says that it could
+// not be read.
+func (s *Set) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, unclear := strings.CutSuffix(err.Error(), ": parse error")
+	if !unclear {
+		return err
+	}
+	s.VisitAll(func(f *flag.Flag) {
+		value, ok := f.Value.(flag.Getter)
+		if !ok || !strings.HasSuffix(text, " -"+f.Name) {
+			return
+		}
+		switch value.Get().(type) {
+		case bool:
+			err = errors.New(text + ": must be true or false")
+		case int:
+			err = errors.New(text + ": must be a whole number")
+		case float64:
+			err = errors.New(text + ": must be a number")
+		case time.Duration:
+			err = errors.New(text + ": must have a unit, as 10s or 5m")
+		}
+	})
 	return err
 }
 

@@ -20,13 +20,20 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		code       int
 		says, help string
 	}{
-		{args: "-h", code: 0, help: "Usage: prog\n  -n number\n    \ta number (default 1)\n"},
+		{args: "-h", code: 0, help: "Usage: prog\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n"},
 		{args: "-h", out: full{}, code: 3, says: "prog: no space left on device\n"},
-		{args: "-n x", code: 2, says: "prog: invalid value \"x\" for flag -n: parse error\nTry prog -h.\n"},
+		{args: "-n x", code: 2, says: "prog: invalid value \"x\" for flag -n: must be a whole number\nTry prog -h.\n"},
+		{args: "-n 99999999999999999999", code: 2, says: "prog: invalid value \"99999999999999999999\" for flag -n: value out of range\nTry prog -h.\n"},
+		{args: "-share x", code: 2, says: "prog: invalid value \"x\" for flag -share: must be a number\nTry prog -h.\n"},
+		{args: "-for 5", code: 2, says: "prog: invalid value \"5\" for flag -for: must have a unit, as 10s or 5m\nTry prog -h.\n"},
+		{args: "-all=5", code: 2, says: "prog: invalid boolean value \"5\" for -all: must be true or false\nTry prog -h.\n"},
 		{args: "-\x1b[2J", code: 2, says: "prog: flag provided but not defined: -\\x1b[2J\nTry prog -h.\n"},
 	} {
 		s := New("prog", "Usage: prog\n")
 		s.Int("n", 1, "a `number`")
+		s.Bool("all", false, "")
+		s.Float64("share", 0, "")
+		s.Duration("for", 0, "")
 		var stdout, stderr bytes.Buffer
 		out := io.Writer(&stdout)
 		if test.out != nil {
