@@ -158,12 +158,31 @@ func lower(kind string) string {
 	return "configmap"
 }
 
-// missing returns why containers of the Job could not be created.
+// missing returns why containers of the Job could not be created: all reasons, where
+// a kubelet tells the first.
 func (m *manifest) missing() (reasons []string) {
 	pod := &m.job.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.sources[c.Name]); err != nil {
-			reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
+		before := len(reasons)
+		add := func(err error) {
+			if err != nil {
+				reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
+			}
+		}
+		sources := m.sources[c.Name]
+		for _, from := range sources.From {
+			_, err := m.config.all(from)
+			add(err)
+		}
+		for i, v := range c.Env {
+			if source, isSourced := sources.Value[i]; isSourced {
+				_, _, err := m.config.value(&jobpolicy.Pod{}, v.Name, source)
+				add(err)
+			}
+		}
+		if len(reasons) == before { // it may be too long
+			_, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, sources)
+			add(err)
 		}
 	}
 	return reasons

@@ -169,9 +169,10 @@ func TestMissingSecretWaits(t *testing.T) {
 	if text := p.Err.String(); strings.Contains(text, "token=") || !strings.Contains(text, "pod token-1: ended before a process was started") {
 		t.Error(text)
 	}
-	dry := start(t, needsToken, "-dry-run", "-")
+	two := strings.Replace(needsToken, "env: [", "env: [{name: URL, valueFrom: {configMapKeyRef: {name: web, key: url}}}, ", 1)
+	dry := start(t, two, "-dry-run", "-")
 	dry.Done(exitComplete)
-	if !strings.Contains(dry.Out.String(), `its pods would wait: CreateContainerConfigError: container main: secret "api" not found`) {
+	if !inOrder(dry.Out.String(), `its pods would wait: CreateContainerConfigError: container main: configmap "web" not found`, `its pods would wait: CreateContainerConfigError: container main: secret "api" not found`) {
 		t.Error(dry.Out.String())
 	}
 }

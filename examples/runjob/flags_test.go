@@ -139,8 +139,8 @@ func TestDisruptIndex(t *testing.T) {
 		t.Error(text)
 	}
 	for _, test := range []struct{ manifest, wrong, want string }{
-		{manifest, "3@0s", "runjob: -: -disrupt: there is no index 3, the Job has 3 from 0 on\n"},
-		{plainPods("", "restartPolicy: Never", "exit 0"), "1@0s", "runjob: -: -disrupt: there is no index 1, the Job is NonIndexed: 0 stands for any of its pods\n"},
+		{manifest, "3@0s", "runjob: standard input: -disrupt: there is no index 3, the Job has 3 from 0 on\n"},
+		{plainPods("", "restartPolicy: Never", "exit 0"), "1@0s", "runjob: standard input: -disrupt: there is no index 1, the Job is NonIndexed: 0 stands for any of its pods\n"},
 		{manifest, "-1@0s", "must be INDEX@DELAY"},
 		{manifest, "1", "must be INDEX@DELAY"},
 		{manifest, "1@", "must be INDEX@DELAY"},
@@ -224,6 +224,11 @@ func TestDryRun(t *testing.T) {
 		if p.Err.String() != "" {
 			t.Errorf("%s: %s", manifest, p.Err.String())
 		}
+	}
+	one := start(t, plainPods("backoffLimit: 0", "restartPolicy: Never", "exit 0"), "-dry-run", "-")
+	one.Done(exitComplete)
+	if !strings.Contains(one.Out.String(), "at most 1 pod\n") {
+		t.Error(one.Out.String())
 	}
 	start(t, "", "-dry-run", "../testdata/bad/every-limit.yaml").Done(exitBad)
 	p := start(t, "", "-backoff", "1ms", "../testdata/kep3329-story1.yaml")

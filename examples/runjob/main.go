@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/printer"
@@ -48,7 +49,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 		plan, err = dryRun(o.engine(), m)
 	}
 	if err != nil {
-		complain(stderr, o.manifest, err)
+		complain(stderr, document.NameOf(o.manifest), err)
 		return exitBad
 	}
 	if o.dryRun {
@@ -57,7 +58,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	}
 	store, old, err := openState(o.state, m)
 	if err != nil {
-		complain(stderr, o.manifest, err)
+		complain(stderr, document.NameOf(o.manifest), err)
 		return exitBad
 	}
 	if old != nil {

@@ -63,7 +63,8 @@ type commandFields struct {
 type findings struct {
 	whole    *document.Node
 	mistakes []document.Mistake
-	at       document.Paths // of the mistakes
+	at       document.Paths  // of the mistakes
+	names    map[string]bool // of commands
 	warnings []document.Mistake
 }
 
@@ -102,14 +103,14 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 		found, err = c.read(whole)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", terminal.Escape(name), err)
+		return nil, fmt.Errorf("%s: %w", terminal.Escape(document.NameOf(name)), err)
 	}
 	for _, m := range found.warnings {
-		warnings = append(warnings, terminal.Escape(name+": "+m.String()+", dropped"))
+		warnings = append(warnings, terminal.Escape(document.NameOf(name)+": "+m.String()+", dropped"))
 	}
 	if len(found.mistakes) > 0 {
 		slices.SortStableFunc(found.mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
-		lines := []string{terminal.Escape(name) + ": nothing was started:"}
+		lines := []string{terminal.Escape(document.NameOf(name)) + ": nothing was started:"}
 		told := min(len(found.mistakes), document.MostTold)
 		for _, m := range found.mistakes[:told] {
 			lines = append(lines, terminal.Escape(m.String()))
@@ -124,7 +125,7 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 
 // read adds what a document says.
 func (c *config) read(whole *document.Node) (found findings, err error) {
-	found.whole, found.at = whole, make(document.Paths)
+	found.whole, found.at, found.names = whole, make(document.Paths), make(map[string]bool)
 	fitted, mistakes := document.Fit(whole, document.TypeFor[configFile]())
 	for _, m := range mistakes {
 		if m.Fault == document.Unknown && kubelets(whole, m.Path) {
@@ -211,9 +212,10 @@ func (c *config) readCommand(from *commandFields, path string, found *findings) 
 	switch {
 	case !validName(cmd.name):
 		found.add(path+".name", cmd.name, fmt.Sprintf("must be 1 to %d letters, digits, hyphens, dots and underscores", longestName))
-	case slices.ContainsFunc(c.commands, func(other command) bool { return other.name == cmd.name }):
+	case found.names[cmd.name]:
 		found.add(path+".name", cmd.name, "which another command has too")
 	}
+	found.names[cmd.name] = true
 	if len(from.Command) == 0 {
 		found.add(path+".command", nil, "must name a program")
 	} else if from.Command[0] == "" {

@@ -36,7 +36,7 @@ func newScreen(out, err *os.File, commands []command) *screen {
 	for _, c := range commands {
 		s.prefix = max(s.prefix, terminal.Width(c.name))
 	}
-	s.columns = terminal.Columns{Gap: columnGap, Widths: []int{s.prefix, len("CrashLoopBackOff"), len("10 (10s ago)"), len("15:04:05 in 5m0s")}}
+	s.columns = terminal.Columns{Gap: columnGap, Widths: []int{s.prefix, len("CrashLoopBackOff"), len("10 (10s ago)"), len("15:04:05 in 2m40s")}}
 	if s.live {
 		s.prefix = min(s.prefix, readableName)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -119,4 +120,21 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where each change is a line, the delays of a kubelet do not move the columns.
+func TestDelaysKeepTheColumns(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	s := newScreen(null, null, nil)
+	exit := strings.Index(s.columns.Line(header), "EXIT")
+	for _, in := range []time.Duration{998 * time.Millisecond, 10 * time.Second, 80 * time.Second, 160 * time.Second, 300 * time.Second} {
+		r := row{name: "a", state: "CrashLoopBackOff", restarts: 10, ago: 10 * time.Second, next: time.Now(), in: in, exit: "E"}
+		if line := s.columns.Line(r.cells(everything)); strings.Index(line, " E") != exit-1 {
+			t.Errorf("the exit code is not in column %d: %s", exit, line)
+		}
+	}
 }

@@ -81,6 +81,14 @@ func (n *Node) Set(name string, value *Node) {
 	n.Value = changed
 }
 
+// NameOf is a file's name as messages have it.
+func NameOf(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
 // Read returns the one document of a file, or of standard input if the name is -.
 // The errors do not name the file.
 func Read(name string) (*Node, error) { return one(ReadAll(name)) }

@@ -71,6 +71,7 @@ func TestParseHoldsWhatKubectlReads(t *testing.T) {
 		"text behind":        {"a: 1\n...\nmore", "", "2 documents, must be one"},
 		"nothing":            {" \n\n", "", ErrEmpty.Error()},
 		"null":               {"null", "", ErrEmpty.Error()},
+		"a tab":              {"a: 1\nb:\n\tc: 2\n", "", "not a YAML or JSON document: line 3: found character that cannot start any token, such as a tab, @ or %"},
 		"line numbers":       {"# a\n---\n# b\n---\na: 1\n b: 2\n", "", "not a YAML or JSON document: line 6: mapping values are not allowed in this context"},
 		"unfinished JSON":    {`{"a": [`, "", "not a YAML or JSON document: line 2: did not find expected node content"},
 		"no number in JSON":  {"a:\n- .inf", "", "not a YAML or JSON document: line 2: .inf is not a number in JSON"},

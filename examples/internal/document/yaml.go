@@ -27,7 +27,7 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+			return nil, explained(err)
 		}
 		document, err := c.node(&root, 0)
 		if err != nil {
@@ -37,6 +37,16 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 			documents = append(documents, document)
 		}
 	}
+}
+
+// explained is an error of the YAML library for a person who does not know what a
+// token is.
+func explained(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if strings.HasSuffix(text, "found character that cannot start any token") {
+		text += ", such as a tab, @ or %"
+	}
+	return errors.New(text)
 }
 
 // yamlConverter makes a Node of what the YAML library has read.
