@@ -39,6 +39,9 @@ func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
 	if sound("spec") {
 		c.spec(&m.job.Spec, m.sources)
 	}
+	if sound("metadata") && sound("spec") {
+		c.hostName(m.job)
+	}
 	return c.errs
 }
 
@@ -60,6 +63,18 @@ func (c *checker) name(name, generated string) {
 		c.add(jobpolicy.Required, "metadata.name", nil, "a Job needs a name")
 	case !validJobName(name):
 		c.add(jobpolicy.Invalid, "metadata.name", name, jobNameRule)
+	}
+}
+
+// hostName checks that the host name of an Indexed Job's last pod is a DNS label, as
+// an API server does.
+func (c *checker) hostName(job *jobpolicy.Job) {
+	spec := &job.Spec
+	if spec.CompletionMode != jobpolicy.IndexedCompletion || spec.Completions == nil || *spec.Completions < 1 || !validJobName(job.Name) {
+		return
+	}
+	if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); !validLabel(last) {
+		c.add(jobpolicy.Invalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
 	}
 }
 
@@ -86,8 +101,8 @@ const longestName = 63
 
 // What names look like: DNS labels, and for a Job some with dots between them.
 var (
-	jobName       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	containerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	jobName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 )
 
 const (
@@ -96,6 +111,8 @@ const (
 )
 
 func validJobName(name string) bool { return len(name) <= longestName && jobName.MatchString(name) }
+
+func validLabel(name string) bool { return len(name) <= longestName && dnsLabel.MatchString(name) }
 
 // pod checks what the pod template says of processes.
 func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
@@ -127,7 +144,7 @@ func (c *checker) container(at string, container jobpolicy.Container, names map[
 	switch {
 	case container.Name == "":
 		c.add(jobpolicy.Required, at+".name", nil, "a container needs a name")
-	case len(container.Name) > longestName || !containerName.MatchString(container.Name):
+	case !validLabel(container.Name):
 		c.add(jobpolicy.Invalid, at+".name", container.Name, nameRule)
 	case names[container.Name]:
 		c.add(jobpolicy.Duplicate, at+".name", container.Name, "")

@@ -160,6 +160,28 @@ func TestNamesOfJobs(t *testing.T) {
 	}
 }
 
+// TestHostNamesOfIndexesAreLabels: the API server refuses an Indexed Job of which the
+// last pod could not have its host name.
+func TestHostNamesOfIndexesAreLabels(t *testing.T) {
+	for _, test := range []struct {
+		name, spec string
+		valid      bool
+	}{
+		{"a.b", "", true},
+		{"a.b", "completions: 3, completionMode: Indexed, ", false},
+		{"ab", "completions: 3, completionMode: Indexed, ", true},
+		{strings.Repeat("a", 61), "completions: 10, completionMode: Indexed, ", true},
+		{strings.Repeat("a", 61), "completions: 11, completionMode: Indexed, ", false},
+		{strings.Repeat("a", 63), "completions: 11, ", true},
+	} {
+		text := strings.Replace(named("Job", "name: "+test.name), "{template", "{"+test.spec+"template", 1)
+		_, err := decode(t, text, reading{validate: strictly})
+		if test.valid != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "line 3: metadata.name: invalid value") {
+			t.Errorf("%s, %s: %v", test.name, test.spec, err)
+		}
+	}
+}
+
 // FuzzManifest: any text is a valid Job or an error that says where.
 func FuzzManifest(f *testing.F) {
 	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/bad/*.[yj]*"} {
