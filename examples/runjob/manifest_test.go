@@ -133,17 +133,18 @@ func TestExpandedTextIsBounded(t *testing.T) {
 func TestManyMistakesAreCounted(t *testing.T) {
 	t.Parallel()
 	const n = 5000
-	job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n"
+	var job strings.Builder
+	job.WriteString("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n")
 	for i := range n {
-		job += fmt.Sprintf("  nothing like %d: 1\n", i)
+		fmt.Fprintf(&job, "  nothing like %d: 1\n", i)
 	}
-	job += "  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n)
-	_, err := decode(t, job, reading{validate: strictly})
+	job.WriteString("  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n))
+	_, err := decode(t, job.String(), reading{validate: strictly})
 	wrong, ok := err.(mistakes)
 	if want := fmt.Sprintf("and %d more", 3*n-document.MostTold); !ok || len(wrong) != document.MostTold+1 || wrong[document.MostTold].String() != want {
 		t.Fatalf("%d mistakes, the last %q, want %q", len(wrong), wrong[len(wrong)-1], want)
 	}
-	m, err := decode(t, job, reading{validate: warn})
+	m, err := decode(t, job.String(), reading{validate: warn})
 	if m != nil || len(err.(mistakes)) != document.MostTold+1 {
 		t.Errorf("with warnings: %d mistakes", len(err.(mistakes)))
 	}
