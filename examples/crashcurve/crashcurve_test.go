@@ -98,6 +98,7 @@ func TestHelp(t *testing.T) {
 	if code != exitOK || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "Usage: crashcurve") || !strings.Contains(stdout.String(), "-mix share") {
 		t.Errorf("exit code %d: %s%s", code, &stdout, &stderr)
 	}
+	programtest.FitsTerminal(t, stdout.String())
 }
 
 // What cannot be written is no success: neither the tables nor the help.

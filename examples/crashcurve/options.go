@@ -38,7 +38,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var raw rawOptions
 	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()))
 	flags.StringVar(&raw.output, "o", "", "`file` for a picture, .svg or .png")
-	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+figureNames())
+	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+strings.Replace(figureNames(), ", initial", ",\ninitial", 1))
 	flags.Func("policy", "`policy` to show, see above; can be given again", func(s string) error {
 		p, err := parsePolicy(s)
 		raw.policies = append(raw.policies, p)

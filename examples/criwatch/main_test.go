@@ -49,6 +49,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
+	programtest.FitsTerminal(t, out.String())
 }
 
 func TestEndpoint(t *testing.T) {

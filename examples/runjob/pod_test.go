@@ -234,6 +234,7 @@ func TestUsage(t *testing.T) {
 	if out := p.Out.String(); !strings.HasPrefix(out, "Usage: runjob") || !strings.Contains(out, "-max-backoff") {
 		t.Errorf("-h prints:\n%s", out)
 	}
+	programtest.FitsTerminal(t, p.Out.String())
 	for _, args := range [][]string{{}, {"a", "b"}, {"-bogus"}, {"-backoff", "0s", "a"}, {"-backoff", "2s", "-max-backoff", "1s", "a"}, {"-backoff", "soon", "a"}, {"/no/such/file"}, {"/"}} {
 		p := start(t, "", args...)
 		p.Done(exitBad)

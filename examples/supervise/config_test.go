@@ -95,6 +95,7 @@ func TestHelp(t *testing.T) {
 	if out := p.Out.String(); !strings.HasPrefix(out, "Usage: supervise") || !strings.Contains(out, "-max-period delay") || p.Err.String() != "" {
 		t.Errorf("printed\n%s%s", out, p.Err.String())
 	}
+	programtest.FitsTerminal(t, p.Out.String())
 }
 
 // The file of the help text, in full.

@@ -36,26 +36,26 @@ EXIT is the exit code of the last run: 128+n after signal n, 127 for a program
 that is not there, 126 for one that cannot be started. Notes, warnings and
 errors go to standard error. The commands have no input.
 
-SIGHUP ends every wait, under nohup too: what waits is started now, or at its turn
-under -rate. SIGINT, SIGTERM and the end of -for send SIGTERM to the first process
-of each command and, after -grace or with the next signal, SIGKILL to all that is
-left of it. A command waits while nobody reads what it writes, supervise does not;
-what could not be printed when -grace is over is dropped.
+SIGHUP ends every wait, under nohup too: what waits is started now, or at its
+turn under -rate. SIGINT, SIGTERM and the end of -for send SIGTERM to the first
+process of each command and, after -grace or with the next signal, SIGKILL to
+all that is left of it. A command waits while nobody reads what it writes,
+supervise does not; what could not be printed when -grace is over is dropped.
 
 A command has ended when all its processes have: those that it leaves behind are
-killed, and a daemon of it may run for as long as it does. However supervise ends,
-even by SIGKILL, no process of it is left: a second process guards it. On Linux that
-goes for what has left its session or its group, has another user or no parent any
-more, too; a daemon started by su or sudo is known no longer whose it is, and ends
-with the next command that does. It does not go for what another program was asked
-to start (as by systemctl or cron), and on other systems not for what leaves its
-process group.
+killed, and a daemon of it may run for as long as it does. However supervise
+ends, even by SIGKILL, no process of it is left: a second process guards it. On
+Linux that goes for what has left its session or its group, has another user or
+no parent any more, too; a daemon started by su or sudo is known no longer whose
+it is, and ends with the next command that does. It does not go for what another
+program was asked to start (as by systemctl or cron), and on other systems not
+for what leaves its process group.
 
-The folder of -state must be empty or have been made by supervise, belong to you,
-and be writable for nobody else.
+The folder of -state must be empty or have been made by supervise, belong to
+you, and be writable for nobody else.
 
-In FILE (- for standard input) a field that is not known is an error, except that of
-a KubeletConfiguration, which is left out. FILE is YAML or JSON:
+In FILE (- for standard input) a field that is not known is an error, except one
+of a KubeletConfiguration, which is left out. FILE is YAML or JSON:
 
   commands:                         # each like a container of a pod
   - name: web
