@@ -55,18 +55,18 @@ func (c *config) add(o object) error {
 	values := found.Data
 	if o.kind == "Secret" {
 		values = make(map[string]string)
-		for key, encoded := range found.Data {
-			value, err := base64.StdEncoding.DecodeString(encoded)
+		for _, key := range slices.Sorted(maps.Keys(found.Data)) {
+			value, err := base64.StdEncoding.DecodeString(found.Data[key])
 			if err != nil {
 				at := jobpolicy.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: jobpolicy.Invalid, Detail: "must be in base64"}
-				all = append(all, mistake{o.node.LineOf("data." + key), at.Error()})
+				all = append(all, mistake{o.node.LineOf("data[" + key + "]"), at.Error()})
 			}
 			values[key] = string(value)
 		}
 		maps.Copy(values, found.StringData)
 	}
 	if len(all) > 0 {
-		return all
+		return all.sorted().shortened(0)
 	}
 	c.objects[o.kind+" "+o.name()] = values
 	return nil

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -141,6 +142,25 @@ func TestWrongSources(t *testing.T) {
 	_, err := decode(t, named("Job", "name: a")+"---\nkind: Secret\nmetadata: {name: s}\ndata: {a: '%', b: 1}\n", reading{validate: strictly})
 	if wrong, ok := err.(mistakes); !ok || len(wrong) != 2 || !strings.HasPrefix(wrong[0].String(), "line 8: Secret s (line 6): data[b]: ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestWrongValuesOfASecretHaveTheirLines, in their order.
+func TestWrongValuesOfASecretHaveTheirLines(t *testing.T) {
+	text := named("Job", "name: a") + "---\nkind: Secret\nmetadata: {name: s}\ndata:\n  tls: ''\n  tls.key: '%'\n  tls.crt: '%'\n  tls.ca: 1\n  a: '%'\n"
+	for range 5 {
+		_, err := decode(t, text, reading{validate: strictly})
+		wrong, _ := err.(mistakes)
+		var at []string
+		for _, m := range wrong {
+			line, _, _ := strings.Cut(m.String(), ": Secret")
+			_, key, _ := strings.Cut(m.String(), "data[")
+			key, _, _ = strings.Cut(key, "]")
+			at = append(at, line+" "+key)
+		}
+		if diff := cmp.Diff([]string{"line 10 tls.key", "line 11 tls.crt", "line 12 tls.ca", "line 13 a"}, at); diff != "" {
+			t.Fatal(diff)
+		}
 	}
 }
 

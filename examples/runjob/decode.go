@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -74,8 +73,7 @@ func (d *decoder) decode() (*manifest, error) {
 		}
 	}
 	if wrong = m.validated(d.how.validate, wrong, lenient); len(wrong) > 0 {
-		slices.SortStableFunc(wrong, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
-		return nil, wrong.shortened(d.untold)
+		return nil, wrong.sorted().shortened(d.untold)
 	}
 	for _, path := range unused {
 		m.ignored = append(m.ignored, d.path(path))

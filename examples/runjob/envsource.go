@@ -133,22 +133,26 @@ func (c *checker) source(at string, s valueSource) {
 			c.add(jobpolicy.NotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
 		}
 	}
-	for name, ref := range map[string]*keyRef{"secretKeyRef": s.SecretKeyRef, "configMapKeyRef": s.ConfigMapKeyRef} {
+	key := func(at string, ref *keyRef) {
 		if ref == nil {
-			continue
+			return
 		}
 		n++
-		c.refName(at+"."+name, ref.Name)
+		c.refName(at, ref.Name)
 		if ref.Key == "" {
-			c.add(jobpolicy.Required, at+"."+name+".key", nil, "")
+			c.add(jobpolicy.Required, at+".key", nil, "")
 		}
 	}
-	for name, ref := range map[string]*struct{}{"resourceFieldRef": s.ResourceFieldRef, "fileKeyRef": s.FileKeyRef} {
+	key(at+".secretKeyRef", s.SecretKeyRef)
+	key(at+".configMapKeyRef", s.ConfigMapKeyRef)
+	none := func(at string, ref *struct{}) {
 		if ref != nil {
 			n++
-			c.add(jobpolicy.NotSupported, at+"."+name, nil, "a process has none")
+			c.add(jobpolicy.NotSupported, at, nil, "a process has none")
 		}
 	}
+	none(at+".resourceFieldRef", s.ResourceFieldRef)
+	none(at+".fileKeyRef", s.FileKeyRef)
 	switch {
 	case n == 0:
 		c.add(jobpolicy.Invalid, at, nil, "must have fieldRef, secretKeyRef or configMapKeyRef")

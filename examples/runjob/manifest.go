@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,11 @@ func (m mistakes) Error() string {
 		lines[i] = one.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// sorted returns the mistakes in the order of their lines.
+func (m mistakes) sorted() mistakes {
+	return slices.SortedStableFunc(slices.Values(m), func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
 }
 
 // shortened returns the first of many mistakes, and how many more there are beside
