@@ -128,8 +128,8 @@ func (d *decoder) foundAround() []document.Mistake {
 }
 
 // located names the lines of mistakes. A field that is required is not missed
-// where an unknown one may have been meant to be it; of several reasons why it is
-// required, one after the other, the last one says most.
+// where an unknown one may have been meant to be it. Of several reasons, one after
+// the other, why a field is required or a value not supported the last says most.
 func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
@@ -138,11 +138,8 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 		}
 	}
 	for i, e := range errs {
-		if e.Type == jobpolicy.Required {
-			again := i+1 < len(errs) && errs[i+1].Type == e.Type && errs[i+1].Field == e.Field
-			if again || typos.Cover(e.Field) {
-				continue
-			}
+		if e.Type == jobpolicy.Required && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
+			continue
 		}
 		if len(all) == document.MostTold {
 			d.untold++
@@ -156,6 +153,12 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 		all = append(all, newMistake(line, e.Error()))
 	}
 	return all
+}
+
+// sameMistake reports whether two errors are about one value that is not there or
+// not supported.
+func sameMistake(a, b jobpolicy.FieldError) bool {
+	return a.Type == b.Type && a.Field == b.Field && (a.Type == jobpolicy.Required || a.Type == jobpolicy.NotSupported)
 }
 
 // withoutEffect returns the paths of fields that a flag should not set: those that

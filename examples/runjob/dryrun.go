@@ -28,10 +28,8 @@ func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	line("worst case:")
 	if bound.Unbounded {
 		line("  runs     any number of pods, since an Ignore rule can replace them for ever")
-	} else if bound.Runs == 1 {
-		line("  runs     at most 1 pod")
 	} else {
-		line("  runs     at most %d pods", bound.Runs)
+		line("  runs     at most %s", count(bound.Runs, "pod"))
 	}
 	switch wait := waves(engine, m.job.Spec); {
 	case bound.Wait == math.MaxInt64:
@@ -42,9 +40,17 @@ func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 		line("  waiting  at most %v", bound.Wait)
 	}
 	if bound.IndexBytes > 0 {
-		line("  status   at most %d bytes of completedIndexes and failedIndexes", bound.IndexBytes)
+		line("  status   at most %s of completedIndexes and failedIndexes", count(bound.IndexBytes, "byte"))
 	}
 	return b.String(), nil
+}
+
+// count is a number of things, as 1 pod or 2 pods.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // notes returns what a person should know of a valid Job before it runs.

@@ -38,6 +38,7 @@ func TestTheJobIsFound(t *testing.T) {
 		"none":                   {service + "metadata: {}", "", "", "no Job in it; there is Service web (line 1), an object without a kind (line 4)"},
 		"an empty List":          {"kind: List\nitems: []", "", "", "no Job in it"},
 		"no kind":                {"a: 1", "", "", "line 1: kind: required: must be \"Job\" or \"CronJob\""},
+		"a wrong restartPolicy":  {strings.Replace(named("Job", "name: a"), "Never", "never", 1), "", "", "line 4: spec.template.spec.restartPolicy: unsupported value \"never\": must be OnFailure or Never in a Job"},
 		"a List in a List":       {"kind: List\nitems:\n- kind: List\n  items: []", "", "", "line 3: items[0].kind: unsupported value \"List\": must be \"Job\" or \"CronJob\""},
 		"no object":              {"[]", "", "", "not a Job: must be an object with apiVersion, kind, metadata and spec"},
 		"a CronJob without a Job": {"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  shedule: x\n", "", "", "line 4: spec.jobTemplate.spec.template.spec.restartPolicy: required: a Job's pods need OnFailure or Never\n" +
