@@ -158,12 +158,12 @@ func TestEachChangeIsALine(t *testing.T) {
 		b.state = "Completed"
 		s.show([]row{a, b})
 	})
-	want := `NAME   STATE              RESTARTS       NEXT               EXIT
-a      Running            0              -                  -
-b      Running            1 (1s ago)     -                  -
-a      Running            0              -                  3
-a      Running            1234 (1m59s ago)   -                  3
-b      Completed          1 (1m0s ago)       -                  -
+	want := `NAME   STATE              RESTARTS       NEXT                EXIT
+a      Running            0              -                   -
+b      Running            1 (1s ago)     -                   -
+a      Running            0              -                   3
+a      Running            1234 (1m59s ago)   -                   3
+b      Completed          1 (1m0s ago)       -                   -
 `
 	if out != want {
 		t.Errorf("printed\n%s", out)
