@@ -100,7 +100,7 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	before := r.job.Status.Conditions
 	for _, d := range plan.Decisions {
 		p := r.pods[d.UID]
-		p.told = true
+		p.told = p.ended() // else, while it terminates, how it ends is still to be told
 		c.ended = append(c.ended, ending{p, d.Match})
 	}
 	for _, d := range plan.Delete {
