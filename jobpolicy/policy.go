@@ -84,7 +84,7 @@ const manyPairs = 1000
 // if there is none.
 func findCondition(patterns []OnPodCondition, conditions []PodCondition) *PodCondition {
 	var wanted map[OnPodCondition]bool
-	if len(patterns)*len(conditions) > manyPairs {
+	if int64(len(patterns))*int64(len(conditions)) > manyPairs { // an int may have 32 bits
 		wanted = make(map[OnPodCondition]bool, len(patterns))
 		for _, o := range patterns {
 			wanted[OnPodCondition{o.Type, o.status()}] = true
