@@ -64,9 +64,10 @@ func (s *sample) prepare() error {
 	if err != nil {
 		return err
 	}
-	s.args = []string{"./" + s.pkg}
+	s.args = []string{"-failfast", "./" + s.pkg}
 	if slices.Contains(append(folder.TestImports, folder.XTestImports...), "pgregory.net/rapid") {
-		s.args = append(s.args, "-rapid.nofailfile") // no failed input of a mutant is to be kept
+		// No failed input of a mutant is to be made small, or kept.
+		s.args = append(s.args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	}
 	texts := make(map[string][]byte)
 	for _, file := range folder.GoFiles {

@@ -1,4 +1,4 @@
-package plegtest_test
+package pleg_test
 
 import (
 	"context"
@@ -146,8 +146,8 @@ func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
 	return f
 }
 
-// A world is one simulation.
-type world struct {
+// A simulation is a generator under a random script.
+type simulation struct {
 	m       mode
 	rt      *plegtest.Runtime[string]
 	cache   *pleg.Cache[string, *plegtest.Status]
@@ -166,7 +166,7 @@ const waitLimit = 2 * time.Second
 
 func simulate(t *rapid.T, m mode) plegtest.History[string] {
 	f := drawFaults(t, m)
-	w := &world{m: m, rt: plegtest.New[string](rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, removed: map[string][]string{}, limit: 2*waitLimit + time.Second}
+	w := &simulation{m: m, rt: plegtest.New[string](rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, removed: map[string][]string{}, limit: 2*waitLimit + time.Second}
 	if f.Slow > 0 || f.Hang > 0 || f.Error > 0 {
 		w.limit = 45 * time.Second
 	}
@@ -214,7 +214,7 @@ func simulate(t *rapid.T, m mode) plegtest.History[string] {
 }
 
 // script draws what happens.
-func (w *world) script(t *rapid.T) {
+func (w *simulation) script(t *rapid.T) {
 	actions := []string{"change", "change", "change", "change", "sleep", "sleep", "wait", "request", "relist", "restart", "reader"}
 	if w.m.stream {
 		actions = append(actions, "disconnect", "unsupported", "burst")
@@ -260,12 +260,12 @@ func (w *world) script(t *rapid.T) {
 	}
 }
 
-func (w *world) pod(t *rapid.T) string {
+func (w *simulation) pod(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"p", "q", "r", "s"}).Draw(t, "pod")
 }
 
 // change makes one change of the truth.
-func (w *world) change(t *rapid.T) {
+func (w *simulation) change(t *rapid.T) {
 	id := w.pod(t)
 	if len(w.live[id]) == 0 || rapid.IntRange(0, 3).Draw(t, "create") == 0 {
 		w.ids++
@@ -291,7 +291,7 @@ func (w *world) change(t *rapid.T) {
 	}
 }
 
-func (w *world) wait(t *rapid.T) {
+func (w *simulation) wait(t *rapid.T) {
 	id := w.pod(t)
 	ctx, cancel := w.ctx, context.CancelFunc(func() {})
 	anyChange := rapid.Bool().Draw(t, "wait for")
@@ -310,7 +310,7 @@ func (w *world) wait(t *rapid.T) {
 }
 
 // waitFor records a WaitFor that ends like a GetNewerThan for now.
-func (w *world) waitFor(ctx context.Context, id string) {
+func (w *simulation) waitFor(ctx context.Context, id string) {
 	now, place := time.Now(), 0
 	w.rt.Note(func(h *plegtest.History[string]) {
 		place = len(h.Waits)
@@ -324,7 +324,7 @@ func (w *world) waitFor(ctx context.Context, id string) {
 }
 
 // reader starts a Watch and an Events loop.
-func (w *world) reader(pace time.Duration) {
+func (w *simulation) reader(pace time.Duration) {
 	watch, read := fmt.Sprintf("watcher %d", len(w.names)), fmt.Sprintf("reader %d", len(w.names)+1)
 	w.names = append(w.names, watch, read)
 	w.all.Go(func() { w.rt.Watch(w.ctx, watch, w.cache, pace) })
@@ -332,7 +332,7 @@ func (w *world) reader(pace time.Duration) {
 	synctest.Wait()
 }
 
-func (w *world) sample(settled bool) {
+func (w *simulation) sample(settled bool) {
 	stats := w.gen.Stats()
 	w.rt.Note(func(h *plegtest.History[string]) {
 		h.Samples = append(h.Samples, plegtest.Sample{At: time.Now(), Stats: stats, Readers: len(w.names), Settled: settled})
@@ -340,7 +340,7 @@ func (w *world) sample(settled bool) {
 }
 
 // settle ends the faults, in two steps, and compares.
-func (w *world) settle(t *rapid.T) {
+func (w *simulation) settle(t *rapid.T) {
 	w.rt.Calm(false)
 	time.Sleep(45 * time.Second) // what hangs is cancelled, backoffs are over
 	if rapid.Bool().Draw(t, "once more") {
@@ -372,9 +372,9 @@ func (w *world) settle(t *rapid.T) {
 	}
 }
 
-// TestCacheHistories feeds a cache alone: several writers with observations of
+// TestLateWritesHistories feeds a cache alone: several writers with observations of
 // the truth, late and in any order, and what Watch and GetNewerThan make of it.
-func TestCacheHistories(t *testing.T) {
+func TestLateWritesHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h plegtest.History[string]
 		rapid.SyncTest(t, func(t *rapid.T) { h = simulateCache(t) })
@@ -385,7 +385,7 @@ func TestCacheHistories(t *testing.T) {
 }
 
 func simulateCache(t *rapid.T) plegtest.History[string] {
-	w := &world{
+	w := &simulation{
 		rt:    plegtest.New[string](1, plegtest.Faults{}),
 		cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{}),
 		live:  map[string][]string{}, removed: map[string][]string{},
@@ -435,7 +435,7 @@ func simulateCache(t *rapid.T) plegtest.History[string] {
 }
 
 // observe writes what is true of a pod now, later.
-func (w *world) observe(id string, late time.Duration) {
+func (w *simulation) observe(id string, late time.Duration) {
 	now, s := time.Now(), w.rt.Truth()[id]
 	time.Sleep(late)
 	if s == nil {
