@@ -73,6 +73,7 @@ func (w *world) end() {
 	w.stop()
 	w.cache.Close()
 	w.all.Wait()
+	w.valid()
 	if n := w.rt.Busy(); n != 0 {
 		w.Errorf("%d calls and streams outlive Run", n)
 	}
@@ -95,6 +96,15 @@ func (w *world) up(container string) {
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+	w.valid()
+}
+
+// valid checks that what the generator holds agrees.
+func (w *world) valid() {
+	w.Helper()
+	if err := w.gen.Valid(); err != nil {
+		w.Error(err)
+	}
 }
 
 // read starts a reader of Events; it sleeps for pace after every event. The

@@ -210,6 +210,7 @@ func simulate(t *rapid.T, m mode) plegtest.History[string] {
 	cancel()
 	w.cache.Close()
 	w.all.Wait()
+	w.valid(t)
 	return w.rt.History()
 }
 
@@ -257,6 +258,13 @@ func (w *simulation) script(t *rapid.T) {
 			}
 		}
 		w.sample(false)
+		w.valid(t)
+	}
+}
+
+func (w *simulation) valid(t *rapid.T) {
+	if err := w.gen.Valid(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -360,6 +368,7 @@ func (w *simulation) settle(t *rapid.T) {
 	time.Sleep(w.period + 2*time.Second)
 	w.gen.Relist(w.ctx)
 	w.sample(true)
+	w.valid(t)
 	from := time.Now()
 	time.Sleep(5 * w.period)
 	w.rt.Note(func(h *plegtest.History[string]) {

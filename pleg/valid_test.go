@@ -1,0 +1,68 @@
+package pleg
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Valid checks the relister and the cache of g, for the tests from outside.
+func (g *Generator[K, S]) Valid() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return errors.Join(g.core.valid(), g.cache.valid())
+}
+
+// valid checks that what a relister counts is what it holds, and that nothing
+// waits for what nobody asks.
+func (r *relister[K, S]) valid() error {
+	present, live, flying, awaited := 0, 0, 0, 0
+	ghosts := map[ghost[K]]bool{}
+	for _, g := range r.ghosts {
+		ghosts[g] = true
+	}
+	for i, p := range r.order {
+		if r.pods[p.key] != p || p.index != i {
+			return fmt.Errorf("%v: at %d in order, its index is %d", p.key, i, p.index)
+		}
+		here, unshown := 0, 0
+		for id, c := range p.containers {
+			switch {
+			case c.is.live():
+				here++
+			case !ghosts[ghost[K]{p, id}]:
+				return fmt.Errorf("%v: %s is %v and will never be forgotten", p.key, id, c.is)
+			case c.is == unseen:
+				unshown++
+			}
+		}
+		if p.live != here || p.unseen != unshown || here > 0 && !p.present {
+			return fmt.Errorf("%v: %d containers live, counted %d; %d unseen, counted %d; present %v", p.key, here, p.live, unshown, p.unseen, p.present)
+		}
+		live += here
+		if p.present {
+			present++
+		}
+		if p.flight != nil {
+			flying++
+		}
+		if p.relist != nil {
+			awaited++
+			if p.relist != r.relist || p.listed == nil && p.flight == nil && p.wanted == 0 {
+				return fmt.Errorf("%v: a relist waits for it in vain", p.key)
+			}
+		}
+	}
+	if present != r.present || live != r.live || flying != r.flying || len(r.order) != len(r.pods) {
+		return fmt.Errorf("%d pods present, counted %d; %d containers, counted %d; %d calls, counted %d; %d pods in order, %d by key",
+			present, r.present, live, r.live, flying, r.flying, len(r.order), len(r.pods))
+	}
+	if r.relist != nil && r.relist.open != awaited {
+		return fmt.Errorf("a relist waits for %d pods, counted %d", awaited, r.relist.open)
+	}
+	for rd := range r.readers {
+		if n := rd.due.len(); n > strangers+2*r.present {
+			return fmt.Errorf("%d pods are due to a reader", n)
+		}
+	}
+	return nil
+}
