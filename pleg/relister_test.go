@@ -1,0 +1,405 @@
+package pleg
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A bench is a relister whose calls the test answers by hand.
+type bench struct {
+	*testing.T
+	*relister[string, int]
+	now     time.Time
+	running bool
+	period  time.Duration
+}
+
+func newBench(t *testing.T, single bool) *bench {
+	c := NewCache[string](CacheOptions[int]{MaxSkew: -1})
+	c.epoch = t0
+	return &bench{T: t, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
+}
+
+// asks checks the calls that are made now.
+func (b *bench) asks(want string) []call[string] {
+	b.Helper()
+	list := b.calls(b.now, b.running, b.period)
+	var got []string
+	for _, c := range list {
+		got = append(got, strings.TrimSpace(c.kind.String()+" "+c.pod))
+	}
+	if s := strings.Join(got, ", "); s != want {
+		b.Errorf("at %v it asks %q, want %q", b.now.Sub(t0), s, want)
+	}
+	b.holds()
+	return list
+}
+
+func (b *bench) holds() {
+	b.Helper()
+	if err := b.valid(); err != nil {
+		b.Error(err)
+	}
+}
+
+// answer answers c with pods that run one container of their own name each.
+func (b *bench) answer(c call[string], pods ...string) {
+	a := answer[string, int]{call: c}
+	for _, id := range pods {
+		a.pods = append(a.pods, Pod[string]{id, []Container{{id, StateRunning}}})
+	}
+	if c.kind == callPod && len(pods) == 0 {
+		a.err = ErrNotFound
+	}
+	b.answered(a, b.now)
+	b.holds()
+}
+
+func (b *bench) fails(c call[string], err error) {
+	b.answered(answer[string, int]{call: c, err: err}, b.now)
+	b.holds()
+}
+
+// settled finishes the relist under way.
+func (b *bench) settled() {
+	b.Helper()
+	start, ok := b.done()
+	if !ok {
+		b.Fatalf("at %v the relist is still open", b.now.Sub(t0))
+	}
+	b.cache.UpdateTime(start)
+	b.finish(b.now)
+	b.holds()
+}
+
+// relisted makes one full relist that shows pods.
+func (b *bench) relisted(pods ...string) {
+	b.Helper()
+	b.listNow = true
+	list := b.calls(b.now, b.running, b.period)
+	for i := 0; i < len(list); i++ {
+		b.answer(list[i], pods...)
+		list = append(list, b.calls(b.now, b.running, b.period)...)
+	}
+	b.settled()
+}
+
+// TestFailedListIsRetriedWithinRelistPeriod, also where a stream is relied upon
+// and the next periodic one would be far off; no sooner, whatever else asks for one.
+func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
+	b := newBench(t, false)
+	b.fails(b.asks("Pods")[0], errors.New("down"))
+	b.listNow, b.listHint = true, true
+	if at := b.wake(b.period); !at.set || !at.at.Equal(t1) {
+		t.Errorf("wakes at %v, want %v", at.at, t1)
+	}
+	b.now = t1.Add(-1)
+	b.asks("")
+	b.now = t1
+	list := b.asks("Pods")
+	if w := b.wake(b.period); w.set {
+		t.Errorf("wakes at %v for a relist that is under way", w.at)
+	}
+	b.asks("")
+	b.answer(list[0])
+	b.settled()
+	if at := b.wake(b.period); !at.set || !at.at.Equal(t1.Add(time.Hour)) {
+		t.Errorf("wakes at %v, want an hour after %v", at.at, t1)
+	}
+	b.now = t1.Add(time.Hour - 1)
+	b.asks("")
+	b.now = t1.Add(time.Hour)
+	b.asks("Pods")
+}
+
+// TestListForSinglePodsHasTime where these can be listed alone: it is made only
+// to forget, no more often than every RelistPeriod. Without that it is made as
+// soon as the one before has ended.
+func TestListForSinglePodsHasTime(t *testing.T) {
+	for _, single := range []bool{true, false} {
+		b := newBench(t, single)
+		b.relisted()
+		b.listHint = true
+		want, at := "Pods", t0
+		if single {
+			want, at = "", t1
+		}
+		if w := b.wake(b.period); !w.at.Equal(at) {
+			t.Errorf("single %v: wakes at %v, want %v", single, w.at, at)
+		}
+		b.asks(want)
+		if single {
+			b.now = t1
+			b.asks("Pods")
+		}
+		if !b.relist.lenient {
+			t.Errorf("single %v: what a list for single pods finds is counted as missed at once", single)
+		}
+	}
+}
+
+// TestOnlyRelistListsOutsideRun: periods, hints and streams are Run's; a ticket is
+// served in and outside of it.
+func TestOnlyRelistListsOutsideRun(t *testing.T) {
+	b := newBench(t, true)
+	b.running, b.listNow, b.listHint = false, true, true
+	b.asks("")
+	b.tickets = []*ticket{{serial: b.next(), done: make(chan error, 1)}}
+	list := b.asks("Pods")
+	if !b.relist.explicit || b.relist.lenient || b.listNow || b.listHint {
+		t.Errorf("relist %+v; still wanted: now %v, hint %v", b.relist, b.listNow, b.listHint)
+	}
+	late := &ticket{serial: b.next(), done: make(chan error, 1)}
+	other := &ticket{serial: b.next(), done: make(chan error, 1)}
+	first := b.tickets[0]
+	b.tickets = append(b.tickets, late, other)
+	b.answer(list[0])
+	b.settled()
+	if err, ok := receive(first.done); err != nil || !ok {
+		t.Errorf("the first ticket has %v, %v", err, ok)
+	}
+	if _, ok := receive(late.done); ok {
+		t.Error("a ticket has a relist that began before it")
+	}
+	b.drop(late)
+	if !slices.Equal(b.tickets, []*ticket{other}) {
+		t.Errorf("%d tickets are left, want the last", len(b.tickets))
+	}
+	reason := errors.New("down")
+	b.fails(b.asks("Pods")[0], reason)
+	if err, ok := receive(other.done); err != reason || !ok || len(b.tickets) > 0 {
+		t.Errorf("the last ticket has %v, %v; %d are left", err, ok, len(b.tickets))
+	}
+}
+
+func receive(c <-chan error) (err error, ok bool) {
+	select {
+	case err = <-c:
+		return err, true
+	default:
+		return nil, false
+	}
+}
+
+// TestAbandonedCallsAreMadeAnew: what was under way when nobody drives any longer
+// is asked again, at once and not more than Parallel at a time; what it had shown
+// of a container that is gone then is told by a PodSync.
+func TestAbandonedCallsAreMadeAnew(t *testing.T) {
+	b := newBench(t, true)
+	b.o.Parallel = 2
+	b.relisted("p", "q")
+	b.now = t1
+	b.listNow = true
+	b.answered(answer[string, int]{call: b.asks("Pods")[0], pods: []Pod[string]{
+		{"p", []Container{{"p", StateRunning}, {"brief", StateRunning}}},
+		{"q", []Container{{"q", StateExited}}},
+		{"r", []Container{{"r", StateRunning}}},
+	}}, b.now)
+	b.asks("Status p, Status q")
+	b.abandon()
+	b.holds()
+	b.now = t2
+	rd := b.join()
+	rd.take()
+	rd.take()
+	list := b.asks("Pod r, Pod p, Pods")
+	b.answer(list[0], "r")
+	b.answer(list[1], "p")
+	list = b.asks("Pod q, Status r")
+	b.answer(list[0], "q")
+	b.answer(list[1])
+	for _, c := range b.asks("Status p, Status q") {
+		b.answer(c)
+	}
+	b.asks("")
+	for _, want := range []Event[string]{{"r", ContainerStarted, "r"}, {"p", PodSync, ""}} {
+		if events, _ := rd.take(); !slices.Equal(events, []Event[string]{want}) {
+			t.Errorf("told %v, want %v", events, want)
+		}
+	}
+}
+
+// TestLateCallSaysWhatWasLate and by which limit.
+func TestLateCallSaysWhatWasLate(t *testing.T) {
+	o := GeneratorOptions{}.withDefaults()
+	for want, c := range map[string]call[string]{
+		"pleg: Pods(): no answer within 3m0s":   {kind: callPods},
+		"pleg: Pod(p): no answer within 10s":    {kind: callPod, pod: "p"},
+		"pleg: Status(p): no answer within 10s": {kind: callStatus, pod: "p"},
+	} {
+		if err := c.late(o); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCallsHaveTheDeadlinesOfTheOptions: a list has RelistThreshold, the others have
+// StatusTimeout.
+func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
+	b := newBench(t, true)
+	b.request("p", false)
+	list := b.asks("Pod p, Pods")
+	if got := list[0].deadline.Sub(t0); got != 10*time.Second {
+		t.Errorf("Pod has %v", got)
+	}
+	if got := list[1].deadline.Sub(t0); got != 3*time.Minute {
+		t.Errorf("Pods has %v", got)
+	}
+	b.now = t1
+	b.answer(list[0], "p")
+	list = b.asks("Status p")
+	if got := list[0].deadline.Sub(t1); got != 10*time.Second || !list[0].start.Equal(t1) {
+		t.Errorf("Status begins %v and has %v", list[0].start, got)
+	}
+}
+
+// TestOneObservationOfAPodAtATime: what is asked meanwhile is asked after it, once.
+func TestOneObservationOfAPodAtATime(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted()
+	b.request("p", false)
+	list := b.asks("Pod p")
+	b.request("p", false)
+	b.request("p", true)
+	b.asks("")
+	b.answer(list[0], "p")
+	b.answer(b.asks("Status p")[0])
+	b.answer(b.asks("Pod p")[0], "p")
+	b.answer(b.asks("Status p")[0])
+	b.asks("")
+}
+
+// TestFailingPodsAreRetriedEachInItsTime, which the generator wakes up for; an
+// urgent request does not wait for it.
+func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted()
+	fail := func(pod string) {
+		b.request(pod, false)
+		b.fails(b.asks("Pod " + pod)[0], errors.New("no"))
+	}
+	fail("p")
+	b.now = t0.Add(500 * time.Millisecond)
+	fail("q")
+	if w := b.retries(b.now); !w.set || !w.at.Equal(t1) {
+		t.Errorf("wakes at %v, want %v", w.at, t1)
+	}
+	b.asks("")
+	b.request("q", false) // not urgent
+	b.asks("")
+	b.now = t1
+	if w := b.retries(b.now); !w.set || !w.at.Equal(t0.Add(1500*time.Millisecond)) {
+		t.Errorf("wakes at %v for q", w.at)
+	}
+	b.fails(b.asks("Pod p")[0], errors.New("no")) // now for two seconds
+	b.request("p", true)
+	b.answer(b.asks("Pod p")[0], "p")
+	b.answer(b.asks("Status p")[0])
+	b.now = t2
+	if w := b.retries(b.now); w.set {
+		t.Errorf("wakes at %v for nobody", w.at)
+	}
+	b.answer(b.asks("Pod q")[0])
+	b.asks("")
+	if len(b.pods) != 1 {
+		t.Errorf("%d pods are remembered, want one", len(b.pods))
+	}
+}
+
+// TestEarlierWakeupWins; never is later than any time.
+func TestEarlierWakeupWins(t *testing.T) {
+	never, early, late := wakeup{}, wakeAt(t1), wakeAt(t2)
+	for _, tt := range []struct{ a, b, want wakeup }{
+		{never, never, never}, {never, early, early}, {early, never, early}, {early, late, early}, {late, early, early}, {early, early, early},
+	} {
+		if got := tt.a.or(tt.b); got != tt.want {
+			t.Errorf("%v or %v = %v", tt.a, tt.b, got)
+		}
+	}
+}
+
+// TestStampCountsByItsAge: none is now, one from the future is now, one older
+// than ten minutes is that old, and only the others are believed.
+func TestStampCountsByItsAge(t *testing.T) {
+	for _, tt := range []struct {
+		stamp time.Time
+		age   time.Duration
+		clean bool
+	}{
+		{time.Time{}, 0, false}, {t9, 0, true}, {t9.Add(1), 0, false}, {t9.Add(-1), 1, true},
+		{t9.Add(-oldest), oldest, true}, {t9.Add(-oldest - 1), oldest, false}, {time.Unix(1, 0), oldest, false},
+	} {
+		if at, clean := local(t9, tt.stamp); t9.Sub(at) != tt.age || clean != tt.clean {
+			t.Errorf("%v: %v old, clean %v", tt.stamp, t9.Sub(at), clean)
+		}
+	}
+	for stamp, want := range map[time.Time]time.Time{
+		{}: {}, t1: t2.Add(-1), t1.Add(1): t1.Add(1), t2.Add(-1): t2.Add(-1),
+	} {
+		if got := lenientStamp(stamp); !got.Equal(want) {
+			t.Errorf("%v stands for %v, want %v", stamp, got, want)
+		}
+	}
+}
+
+// TestGlobalTimeBeforeTheWaitEndsIt: one that is set after a wait has looked and
+// before it has begun is not slept through; nor is a write.
+func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := free(CacheOptions[string]{})
+	c.Set("old", "x", nil, t1)
+	for _, key := range []string{"absent", "old"} {
+		r, floor := c.look(key)
+		w := &waiter[string]{key: key, min: max(r.when(), floor)}
+		if err := c.wait(over, w, r); err != context.Canceled {
+			t.Errorf("%s: nothing has happened: %v", key, err)
+		}
+	}
+	r, floor := c.look("old")
+	missing, _ := c.look("absent")
+	c.UpdateTime(t2)
+	if err := c.wait(over, &waiter[string]{key: "absent", min: floor}, missing); err != nil {
+		t.Errorf("absent: %v", err)
+	}
+	if err := c.wait(over, &waiter[string]{key: "old", min: r.when()}, r); err != nil {
+		t.Errorf("old: %v", err)
+	}
+	r, floor = c.look("old")
+	c.Set("old", "y", nil, t2)
+	if err := c.wait(over, &waiter[string]{key: "old", min: floor, any: true}, r); err != nil {
+		t.Errorf("written: %v", err)
+	}
+}
+
+// TestTableKeepsItsSize in proportion to its keys while it grows and shrinks,
+// and makes a new one only then.
+func TestTableKeepsItsSize(t *testing.T) {
+	table := &table[int, int]{}
+	table.init()
+	resizes, last := 0, table.buckets.Load()
+	check := func() {
+		t.Helper()
+		if now := table.buckets.Load(); now != last {
+			resizes, last = resizes+1, now
+		}
+		if size := len(*last); size < table.len || size > max(fewestBuckets, 8*table.len+8) {
+			t.Fatalf("%d buckets for %d keys", size, table.len)
+		}
+	}
+	for k := range 1000 {
+		table.add(k, &record[int]{})
+		check()
+	}
+	for k := range 1000 {
+		table.remove(k)
+		check()
+	}
+	if resizes > 20 || len(*last) != fewestBuckets {
+		t.Errorf("%d buckets for none, after %d tables", len(*last), resizes)
+	}
+}
