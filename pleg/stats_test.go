@@ -1,0 +1,258 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// TestStatsTimeRelists: how long full relists took, from start to start, and when
+// the last one began.
+func TestStatsTimeRelists(t *testing.T) {
+	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}}.run(t, func(w *world) {
+		for _, pause := range []time.Duration{3 * time.Second, 5 * time.Second, 0} {
+			begun := time.Now()
+			w.gen.Relist(w.ctx)
+			s := w.gen.Stats()
+			if !s.LastSeen.Equal(begun) {
+				t.Errorf("the last relist began %v, want %v", s.LastSeen, begun)
+			}
+			w.pass(pause)
+		}
+		s := w.gen.Stats()
+		var took, between float64
+		var last time.Time
+		for _, c := range w.rt.History().Calls {
+			took += c.End.Sub(c.Start).Seconds()
+			if !last.IsZero() {
+				between += c.Start.Sub(last).Seconds()
+			}
+			last = c.Start
+		}
+		equal(t, "Relists", s.Relists, 3)
+		equal(t, "durations", s.RelistDuration.Count(), 3)
+		equal(t, "intervals", s.RelistInterval.Count(), 2)
+		if d := s.RelistDuration.Sum - took; d*d > 1e-6 || took == 0 {
+			t.Errorf("relists took %vs, want %vs", s.RelistDuration.Sum, took)
+		}
+		if d := s.RelistInterval.Sum - between; d*d > 1e-6 {
+			t.Errorf("from start to start %vs, want %vs", s.RelistInterval.Sum, between)
+		}
+	})
+}
+
+// TestStatsCountRefusals of everybody's writes, by reason.
+func TestStatsCountRefusals(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.pass(time.Minute)
+		now := time.Now()
+		w.cache.Set("x", nil, nil, now)
+		w.cache.Set("x", nil, nil, now.Add(-time.Second))
+		w.cache.Set("x", nil, nil, now.Add(2*time.Minute))
+		w.cache.Delete("x", now.Add(2*time.Minute))
+		w.cache.UpdateTime(now.Add(2 * time.Minute))
+		w.cache.Delete("x", now)
+		w.cache.Set("x", nil, nil, now)
+		s := w.gen.Stats()
+		equal(t, "StaleWrites", s.StaleWrites, 2)
+		equal(t, "SkewedWrites", s.SkewedWrites, 3)
+		equal(t, "Resurrections", s.Resurrections, 1)
+	})
+}
+
+// TestStatsShowWhatIsHeld: the pods and containers that are there; and besides,
+// each thing once: requests, what readers have yet to take, tombstones,
+// containers and pods that are gone.
+func TestStatsShowWhatIsHeld(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		held := func(pods, containers, backlog int) {
+			t.Helper()
+			s := w.gen.Stats()
+			if s.Pods != pods || s.Containers != containers || s.Backlog != backlog {
+				t.Errorf("%d pods, %d containers, %d besides; want %d, %d, %d", s.Pods, s.Containers, s.Backlog, pods, containers, backlog)
+			}
+		}
+		held(0, 0, 0)
+		w.up("a")
+		w.up("b")
+		w.rt.Create("q", "c")
+		w.gen.Relist(w.ctx)
+		held(2, 3, 0)
+		w.gen.RequestRelist("p")
+		w.gen.RequestRelist("p")
+		w.gen.RequestRelist("nobody")
+		held(2, 3, 2)
+		w.pass(time.Second)
+		w.gen.Relist(w.ctx)
+		held(2, 3, 0) // the tombstone of nobody is older than the relist
+		w.pass(time.Second)
+		w.rt.Remove("p", "b")
+		w.gen.Relist(w.ctx)
+		held(2, 2, 1) // b
+		w.read("sleeper", time.Hour)
+		held(2, 2, 2) // and q, which the reader has yet to take
+		w.pass(time.Second)
+		w.gen.Relist(w.ctx)
+		held(2, 2, 1)
+		w.pass(time.Millisecond)
+		w.cache.Delete("stranger", time.Now())
+		held(2, 2, 2)
+	})
+}
+
+// TestStatsCountEvents: every one that came in, how old the believable ones
+// were, and those that became one with another before anybody looked.
+func TestStatsCountEvents(t *testing.T) {
+	slowCalls.scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.gen.Relist(w.ctx)
+		w.pass(time.Minute)
+		before := w.gen.Stats()
+		now := time.Now()
+		for _, stamp := range []time.Time{now, now.Add(-time.Second), now.Add(-2 * time.Second), {}, now.Add(time.Second), now.Add(-time.Hour)} {
+			s.handle(event("a", pleg.RuntimeStarted, stamp, nil))
+		}
+		s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "q", Type: pleg.RuntimeStarted})
+		after := w.gen.Stats()
+		equal(t, "EventsReceived", after.EventsReceived-before.EventsReceived, 7)
+		equal(t, "EventLatency", after.EventLatency.Count()-before.EventLatency.Count(), 3)
+		equal(t, "latency", after.EventLatency.Sum-before.EventLatency.Sum, 3)
+		if n := after.MergedEvents - before.MergedEvents; n != 5 {
+			t.Errorf("%d events were merged, want 5: all of p's but one", n)
+		}
+		w.pass(10 * time.Second)
+	})
+}
+
+// TestReaderBehindIsToldOnce: up to eight events of a pod wait for a reader; with
+// one more they are a single PodSync, and all of them are counted as merged.
+func TestReaderBehindIsToldOnce(t *testing.T) {
+	for _, tt := range []struct {
+		steps  int
+		events string
+		merged uint64
+	}{
+		{7, "p:changed a p:started a p:died a p:removed a p:changed b p:started b p:died b", 0},
+		{8, "p:changed a p:started a p:died a p:removed a p:changed b p:started b p:died b p:removed b", 0},
+		{9, "p:sync", 9},
+		{12, "p:sync", 12},
+	} {
+		setup{}.run(t, func(w *world) {
+			w.rt.Create("p", "keep")
+			w.rt.Create("q", "one")
+			w.gen.Relist(w.ctx)
+			read := w.read("reader", time.Minute)
+			w.rt.Remove("q", "one") // the reader sleeps over its first event
+			w.pass(time.Minute + time.Second)
+			w.gen.Relist(w.ctx)
+			w.pass(3*time.Minute - 2*time.Second)
+			already := len(read())
+			w.rt.Create("s", "last")
+			w.gen.Relist(w.ctx)
+			w.pass(time.Second)
+			for i := range tt.steps {
+				id := string(rune('a' + i/4))
+				[]func(string, string){w.rt.Create, w.rt.Start, w.rt.Exit, w.rt.Remove}[i%4]("p", id)
+				w.gen.Relist(w.ctx)
+				w.pass(time.Second)
+			}
+			merged := w.gen.Stats().MergedEvents
+			w.pass(30 * time.Minute)
+			_, got, _ := strings.Cut(read()[already:], "s:changed last ")
+			equal(t, "events", got, tt.events)
+			equal(t, "merged", merged, tt.merged)
+		})
+	}
+}
+
+// TestStuckListIsUnhealthy: a runtime that holds a list beyond its deadline and
+// hears no cancellation is an illness, and one that is said before the age of the
+// last relist is.
+func TestStuckListIsUnhealthy(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &holding{Runtime: w.rt, hold: make(chan struct{})}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{RelistThreshold: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.start()
+		w.pass(30 * time.Second)
+		if err := gen.Healthy(); err == nil || !strings.Contains(err.Error(), "no relist has ended yet") {
+			t.Errorf("at the limit: %v", err)
+		}
+		w.pass(time.Second)
+		if err := gen.Healthy(); err == nil || !strings.Contains(err.Error(), "under way for 31s; the limit is 30s") {
+			t.Errorf("after the limit: %v", err)
+		}
+		close(rt.hold)
+		w.pass(2 * time.Second)
+		equal(t, "healthy", gen.Healthy(), nil)
+	})
+}
+
+// holding answers its lists when it pleases.
+type holding struct {
+	*plegtest.Runtime[string]
+	hold chan struct{}
+}
+
+func (h *holding) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	<-h.hold
+	if err := ctx.Err(); err != nil {
+		return nil, errors.New("too late")
+	}
+	return h.Runtime.Pods(ctx)
+}
+
+// TestEventIsToldOnceHoweverOftenItComes: a runtime that repeats the event of a
+// container that nobody saw makes one PodSync of it, and another only for what is
+// new of it.
+func TestEventIsToldOnceHoweverOftenItComes(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.gen.Relist(w.ctx)
+		read := w.read("reader", 0)
+		for i, tt := range []struct {
+			event pleg.RuntimeEventType
+			want  string
+		}{
+			{pleg.RuntimeStarted, "p:sync p:sync"},
+			{pleg.RuntimeStarted, "p:sync p:sync"},
+			{pleg.RuntimeCreated, "p:sync p:sync"},
+			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
+			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
+			{pleg.RuntimeStarted, "p:sync p:sync p:sync"},
+			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
+			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
+		} {
+			w.pass(time.Second)
+			s.handle(event("z", tt.event, time.Now(), nil))
+			if got := read(); got != tt.want {
+				t.Errorf("after event %d: %s, want %s", i, got, tt.want)
+			}
+		}
+	})
+}
+
+// TestDuplicateHidesNoStep: a container that a list shows twice counts at the
+// furthest of its states, also behind one that would be a step back.
+func TestDuplicateHidesNoStep(t *testing.T) {
+	running := pleg.Container{ID: "a", State: pleg.StateRunning}
+	exited := pleg.Container{ID: "a", State: pleg.StateExited}
+	listed(t, func(w *world, l *listing) {
+		for _, l.pods = range [][]pleg.Pod[string]{{pod("p", exited)}, {pod("p", running, exited)}, {pod("p", exited, running)}} {
+			if err := w.gen.Relist(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(time.Second)
+		}
+		equal(t, "StaleWrites", w.gen.Stats().StaleWrites, 0)
+		w.shows("a:exited")
+	})
+}
