@@ -113,10 +113,6 @@ func (r *relister[K, S]) inspected(p *podRecord[K], o *observation, a answer[K, 
 		r.glimpse(p, o, slices.DeleteFunc(listed, o.shows))
 	}
 	switch v, _ := p.containers.compare(o.seen, p.live, r.next()); {
-	case p.newer(o.serial, o.start):
-		r.refuse(p, o, now)
-		r.settle(p, o)
-		return
 	case v >= older && p.told > o.serial: // what an event added meanwhile is the newer one
 		r.stepBack(p, v, o)
 		r.settle(p, o)

@@ -219,7 +219,9 @@ func TestStreamState(t *testing.T) {
 		182 connect no
 		183 connect yes
 		183 ended lost=no
-		183 connect yes`), "\n") {
+		183 connect yes
+		243 ended lost=no
+		243 connect yes`), "\n") {
 		var second int
 		var do, want string
 		fmt.Sscan(strings.TrimSpace(line), &second, &do, &want)

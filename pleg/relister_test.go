@@ -9,18 +9,24 @@ import (
 	"time"
 )
 
+// shown is a status that is nothing but its containers.
+type shown []Container
+
+func (s shown) Containers() []Container { return s }
+
 // A bench is a relister whose calls the test answers by hand.
 type bench struct {
 	*testing.T
-	*relister[string, int]
+	*relister[string, shown]
 	now     time.Time
 	running bool
 	period  time.Duration
+	reader  *reader[string]
+	told    string // to the reader
 }
 
 func newBench(t *testing.T, single bool) *bench {
-	c := NewCache[string](CacheOptions[int]{MaxSkew: -1})
-	c.epoch = t0
+	c := NewCache[string](CacheOptions[shown]{MaxSkew: -1})
 	return &bench{T: t, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
 }
 
@@ -48,7 +54,10 @@ func (b *bench) holds() {
 
 // answer answers c with pods that run one container of their own name each.
 func (b *bench) answer(c call[string], pods ...string) {
-	a := answer[string, int]{call: c}
+	a := answer[string, shown]{call: c}
+	if c.kind == callStatus {
+		a.status = shown{{c.pod, StateRunning}}
+	}
 	for _, id := range pods {
 		a.pods = append(a.pods, Pod[string]{id, []Container{{id, StateRunning}}})
 	}
@@ -59,8 +68,20 @@ func (b *bench) answer(c call[string], pods ...string) {
 	b.holds()
 }
 
+// lists answers a call for pods with what p shows.
+func (b *bench) lists(c call[string], p ...Container) {
+	b.answered(answer[string, shown]{call: c, pods: []Pod[string]{{"p", p}}}, b.now)
+	b.holds()
+}
+
+// status answers a Status.
+func (b *bench) status(c call[string], err error, s ...Container) {
+	b.answered(answer[string, shown]{call: c, status: s, err: err}, b.now)
+	b.holds()
+}
+
 func (b *bench) fails(c call[string], err error) {
-	b.answered(answer[string, int]{call: c, err: err}, b.now)
+	b.answered(answer[string, shown]{call: c, err: err}, b.now)
 	b.holds()
 }
 
@@ -194,7 +215,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	b.relisted("p", "q")
 	b.now = t1
 	b.listNow = true
-	b.answered(answer[string, int]{call: b.asks("Pods")[0], pods: []Pod[string]{
+	b.answered(answer[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
 		{"p", []Container{{"p", StateRunning}, {"brief", StateRunning}}},
 		{"q", []Container{{"q", StateExited}}},
 		{"r", []Container{{"r", StateRunning}}},
@@ -299,6 +320,9 @@ func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
 	b.request("p", true)
 	b.answer(b.asks("Pod p")[0], "p")
 	b.answer(b.asks("Status p")[0])
+	b.request("p", false)
+	b.answer(b.asks("Pod p")[0], "p") // nothing is left of its backoff
+	b.answer(b.asks("Status p")[0])
 	b.now = t2
 	if w := b.retries(b.now); w.set {
 		t.Errorf("wakes at %v for nobody", w.at)
@@ -376,11 +400,45 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	}
 }
 
+// TestTimeItselfFreesNoWait that wants to know of later, nor is such a wait
+// overdue before: newer is strictly after.
+func TestTimeItselfFreesNoWait(t *testing.T) {
+	c := free(CacheOptions[string]{})
+	w := &waiter[string]{key: "a", min: c.instant(t2), done: make(chan struct{}), asked: t0}
+	c.waits.add(w)
+	if freed := c.waits.written("a", w.min); freed != nil || !w.waiting() {
+		t.Error("freed by a write of that time")
+	}
+	if freed, more := c.waits.upTo(w.min); freed != nil || more || !w.waiting() {
+		t.Error("freed by a global time of that time")
+	}
+	if keys, next := c.overdue(t2, time.Second); len(keys) > 0 || !next.at.Equal(t3) {
+		t.Errorf("overdue at that time: %v, next %v", keys, next.at)
+	}
+	if keys, next := c.overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.at.Equal(t3) {
+		t.Errorf("overdue before its limit: %v, next %v", keys, next.at)
+	}
+	if keys, next := c.overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.at.Equal(t4) {
+		t.Errorf("overdue at its limit: %v, next %v", keys, next.at)
+	}
+	c.Delete("b", t3)
+	c.waits.add(&waiter[string]{key: "b", any: true, done: make(chan struct{})})
+	if c.Delete("b", t3); len(c.waits.byTime) != 2 {
+		t.Error("a deletion that says nothing new frees a wait")
+	}
+	if freed, _ := c.waits.upTo(w.min + 1); freed == nil {
+		t.Error("not freed by a later time")
+	}
+}
+
 // TestTableKeepsItsSize in proportion to its keys while it grows and shrinks,
 // and makes a new one only then.
 func TestTableKeepsItsSize(t *testing.T) {
 	table := &table[int, int]{}
 	table.init()
+	if n := len(*table.buckets.Load()); n != fewestBuckets {
+		t.Errorf("it begins with %d buckets", n)
+	}
 	resizes, last := 0, table.buckets.Load()
 	check := func() {
 		t.Helper()
@@ -401,5 +459,109 @@ func TestTableKeepsItsSize(t *testing.T) {
 	}
 	if resizes > 20 || len(*last) != fewestBuckets {
 		t.Errorf("%d buckets for none, after %d tables", len(*last), resizes)
+	}
+}
+
+var brief = Container{"brief", StateRunning}
+
+// TestBriefContainerIsTold: a container that only an observation showed that was
+// not recorded, for whatever reason, has been: when the next one does not show
+// it, a PodSync says that something was.
+func TestBriefContainerIsTold(t *testing.T) {
+	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
+	no := errors.New("no")
+	for name, seen := range map[string]func(b *bench){
+		"the status does not show it": func(b *bench) {
+			b.lists(b.asks("Pods")[0], exited, brief)
+			b.status(b.asks("Status p")[0], nil, exited)
+		},
+		"its status failed": func(b *bench) {
+			b.lists(b.asks("Pods")[0], running, brief)
+			b.status(b.asks("Status p")[0], no)
+		},
+		"its status came with an error": func(b *bench) {
+			b.lists(b.asks("Pods")[0], exited)
+			b.status(b.asks("Status p")[0], no, exited, brief)
+		},
+		"its pod backed off": func(b *bench) {
+			b.lists(b.asks("Pods")[0], exited)
+			b.status(b.asks("Status p")[0], no)
+			b.settled()
+			b.listNow = true
+			b.lists(b.asks("Pods")[0], exited, brief)
+		},
+		"something newer refused it": func(b *bench) {
+			b.cache.Set("p", nil, nil, t2)
+			b.lists(b.asks("Pods")[0], exited, brief)
+			b.status(b.asks("Status p")[0], nil, exited, brief)
+		},
+		"a later list replaced it": func(b *bench) {
+			b.o.Parallel, b.listNow = 1, false
+			b.request("p", false)
+			b.request("q", false)
+			b.lists(b.asks("Pod p")[0], exited, brief)
+			q := b.asks("Pod q")[0]
+			b.listNow = true
+			b.lists(b.asks("Pods")[0], exited)
+			b.fails(q, ErrNotFound)
+		},
+		"another look was under way": func(b *bench) {
+			b.request("p", false)
+			list := b.asks("Pod p, Pods")
+			b.lists(list[1], running, brief)
+			b.lists(list[0], running)
+			b.status(b.asks("Status p")[0], nil, running)
+			if b.drain(); strings.Contains(b.told, "PodSync") {
+				b.Error("the look that began before concludes from the list")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, true)
+			b.relisted("p")
+			b.now, b.listNow = t1, true
+			b.reader = b.join()
+			b.reader.take()
+			seen(b)
+			b.drain()
+			for range 10 { // until all is quiet
+				b.now = b.now.Add(time.Minute)
+				b.retries(b.now)
+				for _, c := range b.calls(b.now, b.running, b.period) {
+					switch c.kind {
+					case callStatus:
+						b.status(c, nil, exited)
+					case callPod:
+						if c.pod == "p" {
+							b.lists(c, exited)
+						} else {
+							b.fails(c, ErrNotFound)
+						}
+					case callPods:
+						b.lists(c, exited)
+					}
+				}
+				if _, ok := b.done(); ok {
+					b.settled()
+				}
+				b.drain()
+			}
+			if b.told != "ContainerDied p, PodSync" {
+				t.Errorf("told %s", b.told)
+			}
+		})
+	}
+}
+
+// drain adds what the reader is due to told.
+func (b *bench) drain() {
+	for {
+		events, ok := b.reader.take()
+		if !ok {
+			return
+		}
+		for _, e := range events {
+			b.told = strings.TrimPrefix(strings.TrimSpace(b.told+", "+string(e.Type)+" "+e.Container), ", ")
+		}
 	}
 }
