@@ -273,6 +273,81 @@ func TestIntake(t *testing.T) {
 	}
 }
 
+// TestEventsOfOnePodAreBounded: of a pod's containers as many are remembered as
+// of strangers, each with the furthest that was told of it.
+func TestEventsOfOnePodAreBounded(t *testing.T) {
+	q := &intake[string, int]{kick: make(chan struct{}, 1), limit: 100}
+	event := func(container int, kind RuntimeEventType) {
+		q.event(RuntimeEvent[string, int]{Pod: "p", Container: fmt.Sprint(container), Type: kind}, t1)
+	}
+	for i := range 2 * strangers {
+		event(i, RuntimeStarted)
+	}
+	event(0, RuntimeStopped)
+	event(1, RuntimeCreated)
+	event(-1, 99)
+	box, everything, told := q.drain(1)
+	_, h, _ := box.take()
+	if len(h.told) != strangers || h.told["0"] != exited || h.told["1"] != running || everything || !told {
+		t.Errorf("%d containers; %v and %v; everything %v, told %v", len(h.told), h.told["0"], h.told["1"], everything, told)
+	}
+	event(0, 99)
+	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted}, t1)
+	box, _, _ = q.drain(1)
+	if _, h, ok := box.take(); !ok || len(h.told) != 0 || h.last != nil {
+		t.Errorf("events that tell of no container: %v, %v", h.told, h.last)
+	}
+	if _, everything, told = q.drain(1); everything || told || len(q.kick) != 1 {
+		t.Error("what was taken comes again")
+	}
+	q.request("one")
+	q.request("one")
+	if q.everything {
+		t.Error("two requests of a pod do not fit one slot")
+	}
+	if q.request("two"); !q.everything || q.box.len() != 1 {
+		t.Errorf("beyond the limit: everything %v, %d slots", q.everything, q.box.len())
+	}
+}
+
+// TestAnswerFreesItsCall: what has been answered is cancelled and forgotten; the
+// error of a call that was late says so, that of another is the runtime's, and an
+// answer that comes late is one.
+func TestAnswerFreesItsCall(t *testing.T) {
+	reason := errors.New("down")
+	for _, tt := range []struct {
+		late bool
+		err  error
+		want string
+	}{
+		{false, nil, ""}, {true, nil, ""}, {false, reason, "down"}, {true, reason, "pleg: Pods(): no answer within 3m0s: context deadline exceeded"},
+	} {
+		g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := &ticket{serial: g.core.next(), done: make(chan error, 1)}
+		g.core.tickets = append(g.core.tickets, ticket)
+		c := g.core.calls(t1, false, 0)[0]
+		cancelled := false
+		d := &driver[string, int]{g: g, flights: map[call[string]]*flight{c: {cancel: func() { cancelled = true }, late: tt.late}}}
+		g.RequestRelist("p")
+		d.land(answer[string, int]{call: c, err: tt.err})
+		if len(d.flights) != 0 || !cancelled || g.intake.box.len() != 0 {
+			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.flights), cancelled, g.intake.box.len())
+		}
+		got := ""
+		select {
+		case err := <-ticket.done:
+			got = err.Error()
+		default:
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
 // TestAbandon: a full relist that was under way when nobody drives any longer is
 // made anew, though the next periodic one is far off.
 func TestAbandon(t *testing.T) {
@@ -301,8 +376,8 @@ func TestShed(t *testing.T) {
 	rd := r.join()
 	for i := range 10000 {
 		r.emit(i, []Event[int]{{i, ContainerStarted, "c"}, {i, ContainerDied, "c"}})
-		if rd.due.len() > strangers+2 {
-			t.Fatalf("%d slots after %d pods", rd.due.len(), i)
+		if rd.due.len() > strangers+2 || rd.lost != (i > strangers) {
+			t.Fatalf("%d slots after %d pods, lost %v", rd.due.len(), i, rd.lost)
 		}
 	}
 	events, _ := rd.take()

@@ -3,6 +3,7 @@ package pleg
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -562,6 +563,147 @@ func (b *bench) drain() {
 		}
 		for _, e := range events {
 			b.told = strings.TrimPrefix(strings.TrimSpace(b.told+", "+string(e.Type)+" "+e.Container), ", ")
+		}
+	}
+}
+
+// TestFailedLookOfAWaitedPodFailsTheRelist: a Relist that waits for another look
+// at a pod, because a call was under way with its list, returns the error of that
+// look; other waits go on.
+func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	b.now = t1
+	b.request("p", false)
+	look := b.asks("Pod p")[0]
+	ticket := &ticket{serial: b.next(), done: make(chan error, 1)}
+	b.tickets = append(b.tickets, ticket)
+	b.answer(b.asks("Pods")[0], "p")
+	if _, ok := b.done(); ok {
+		t.Error("the relist does not wait for p, whose look began before it")
+	}
+	b.answer(look, "p")
+	b.status(b.asks("Status p")[0], nil, Container{"p", StateRunning})
+	if _, ok := b.done(); ok {
+		t.Error("the relist took a look that began before it")
+	}
+	reason := errors.New("down")
+	b.fails(b.asks("Pod p")[0], reason)
+	if err, ok := receive(ticket.done); !ok || err != reason {
+		t.Errorf("the relist returned %v, %v", err, ok)
+	}
+	b.request("p", true)
+	b.fails(b.asks("Pod p")[0], reason) // nothing waits
+	if !b.listFailed || b.relist != nil {
+		t.Error("the relist is not failed")
+	}
+}
+
+// TestDeletionWaitsForTheCache: what the cache refuses to delete, because somebody
+// stamped it ahead, is not told as gone before it can be.
+func TestDeletionWaitsForTheCache(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	b.now, b.listNow = t1, true
+	b.reader = b.join()
+	b.reader.take()
+	b.cache.Set("p", nil, nil, t3)
+	b.answer(b.asks("Pods")[0])
+	if b.drain(); b.told != "" || !b.cache.Get("p").Present {
+		t.Errorf("told %s; present %v", b.told, b.cache.Get("p").Present)
+	}
+	b.now = t4
+	b.retries(b.now)
+	b.answer(b.asks("Pod p")[0])
+	if b.drain(); b.told != "ContainerDied p, ContainerRemoved p" || b.cache.Get("p").Present {
+		t.Errorf("told %s; present %v", b.told, b.cache.Get("p").Present)
+	}
+}
+
+// TestStrangersAreRememberedUpToABound: one more than that, and of the next only
+// a full list is asked for, which forgets them.
+func TestStrangersAreRememberedUpToABound(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p", "q")
+	b.o.Parallel = 0
+	bound := strangers + 2*(b.present+b.live)
+	for i := range bound + 1 {
+		if b.crowded() || b.listHint {
+			t.Fatalf("crowded with %d of %d", i, bound)
+		}
+		b.tell("p", map[string]rank{fmt.Sprint(i): created})
+	}
+	if b.held() != bound+1 || !b.crowded() || b.listHint {
+		t.Errorf("%d are held, crowded %v, a list wanted %v", b.held(), b.crowded(), b.listHint)
+	}
+	b.tell("p", map[string]rank{"more": created, "p": running})
+	if p := b.pods["p"]; !b.listHint || p.containers["more"] != nil || p.containers["p"].told != running {
+		t.Error("one more container is remembered, or one that is there is not told of")
+	}
+	b.listHint = false
+	if b.tell("stranger", nil); b.pods["stranger"] != nil || !b.listHint {
+		t.Error("one more pod is remembered")
+	}
+	o := &observation{serial: b.serial}
+	if b.glimpse(b.pods["p"], o, []Container{{"more", StateRunning}}); b.held() != bound+1 {
+		t.Error("one more container is remembered for having been seen")
+	}
+}
+
+// TestLateEventPaysForWhatItTells: a step that the look at a pod found counts as
+// told when its event comes before the next full relist, and only up to what that
+// tells; else as missed, once.
+func TestLateEventPaysForWhatItTells(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted()
+	b.expectTold = true
+	counts := func(transitions, told, missed uint64) {
+		t.Helper()
+		s := b.relister.stats
+		if s.Transitions != transitions || s.ReportedEvents != told || s.MissedEvents != missed {
+			t.Errorf("%d steps, %d told, %d missed; want %d, %d, %d", s.Transitions, s.ReportedEvents, s.MissedEvents, transitions, told, missed)
+		}
+	}
+	for _, state := range []State{StateCreated, StateRunning, StateExited} {
+		b.now = b.now.Add(time.Millisecond)
+		b.request("p", false)
+		b.lists(b.asks("Pod p")[0], Container{"c", state})
+		b.status(b.asks("Status p")[0], nil, Container{"c", state})
+	}
+	counts(3, 0, 0)
+	b.tell("p", map[string]rank{"c": running})
+	counts(3, 2, 0)
+	b.tell("p", map[string]rank{"c": running})
+	counts(3, 2, 0)
+	b.lists(b.asks("Pod p")[0], Container{"c", StateExited})
+	b.status(b.asks("Status p")[0], nil, Container{"c", StateExited})
+	period := time.Second + time.Millisecond // after the first of the steps was found
+	for _, tt := range []struct {
+		at     time.Duration
+		missed uint64
+	}{{period - 1, 0}, {period, 1}, {2 * period, 1}} {
+		b.now = t0.Add(tt.at)
+		b.listNow = true
+		b.lists(b.asks("Pods")[0], Container{"c", StateExited})
+		b.settled()
+		counts(3, 2, tt.missed)
+	}
+	b.tell("p", map[string]rank{"c": exited}) // too late
+	counts(3, 2, 1)
+}
+
+// TestNothingIsMissedWithoutAStream, nor by the first relist, nor by an event.
+func TestNothingIsMissedWithoutAStream(t *testing.T) {
+	for name, expect := range map[string]struct{ told, first bool }{"no stream": {false, false}, "the first list": {true, true}} {
+		b := newBench(t, true)
+		if !expect.first {
+			b.relisted()
+		}
+		b.expectTold = expect.told
+		b.now = t1
+		b.relisted("p")
+		if s := b.relister.stats; s.Transitions+s.MissedEvents+s.ReportedEvents != 0 {
+			t.Errorf("%s: %d steps", name, s.Transitions)
 		}
 	}
 }
