@@ -292,7 +292,8 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 		t.Errorf("%d containers; %v and %v; everything %v, told %v", len(h.told), h.told["0"], h.told["1"], everything, told)
 	}
 	event(0, 99)
-	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted}, t1)
+	seen := &Observation[string, int]{Status: 1}
+	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted, At: t1, Seen: seen}, t1)
 	box, _, _ = q.drain(1)
 	if _, h, ok := box.take(); !ok || len(h.told) != 0 || h.last != nil {
 		t.Errorf("events that tell of no container: %v, %v", h.told, h.last)
@@ -307,6 +308,28 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	}
 	if q.request("two"); !q.everything || q.box.len() != 1 {
 		t.Errorf("beyond the limit: everything %v, %d slots", q.everything, q.box.len())
+	}
+}
+
+// TestNewestBelievableObservationIsKept of those that came in, if they are trusted.
+func TestNewestBelievableObservationIsKept(t *testing.T) {
+	q := &intake[string, int]{trust: true, kick: make(chan struct{}, 1), limit: 100}
+	for i, stamp := range []time.Time{t2, t3, t1, {}, t9, t3, t0.AddDate(-1, 0, 0)} {
+		q.event(RuntimeEvent[string, int]{Pod: "p", At: stamp, Seen: &Observation[string, int]{Status: i}}, t4)
+	}
+	q.event(RuntimeEvent[string, int]{Pod: "p", At: t4}, t4)
+	r := newRelister[string, int](NewCache[string](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	box, _, _ := q.drain(1)
+	if _, h, _ := box.take(); h.last == nil || h.last.Seen.Status != 5 {
+		t.Errorf("kept %+v, want the last of %v", h.last, t3)
+	}
+	r.present = 600
+	r.take(q, t4)
+	if q.limit != strangers+2*600 {
+		t.Errorf("room for %d pods", q.limit)
+	}
+	if q.request(""); r.take(q, t4) || r.listNow {
+		t.Error("a request is taken for an event, or for one of everything")
 	}
 }
 
@@ -379,6 +402,9 @@ func TestShed(t *testing.T) {
 		if rd.due.len() > strangers+2 || rd.lost != (i > strangers) {
 			t.Fatalf("%d slots after %d pods, lost %v", rd.due.len(), i, rd.lost)
 		}
+	}
+	if n := int(r.stats.MergedEvents) + 2*(rd.due.len()-1); n != 20000 {
+		t.Errorf("%d events are due or counted as merged, want all", n)
 	}
 	events, _ := rd.take()
 	if !slices.Equal(events, []Event[int]{{Type: PodSync}}) {
