@@ -103,6 +103,37 @@ func TestTable(t *testing.T) {
 	})
 }
 
+// TestTableKeepsItsSize in proportion to its keys while it grows and shrinks,
+// and makes a new one only then.
+func TestTableKeepsItsSize(t *testing.T) {
+	table := &table[int, int]{}
+	table.init()
+	if n := len(*table.buckets.Load()); n != fewestBuckets {
+		t.Errorf("it begins with %d buckets", n)
+	}
+	resizes, last := 0, table.buckets.Load()
+	check := func() {
+		t.Helper()
+		if now := table.buckets.Load(); now != last {
+			resizes, last = resizes+1, now
+		}
+		if size := len(*last); size < table.len || size > max(fewestBuckets, 8*table.len+8) {
+			t.Fatalf("%d buckets for %d keys", size, table.len)
+		}
+	}
+	for k := range 1000 {
+		table.add(k, &record[int]{})
+		check()
+	}
+	for k := range 1000 {
+		table.remove(k)
+		check()
+	}
+	if resizes > 20 || len(*last) != fewestBuckets {
+		t.Errorf("%d buckets for none, after %d tables", len(*last), resizes)
+	}
+}
+
 // TestReadersWithoutLock reads while keys are written, deleted and forgotten:
 // what is known of a key never gets older, and what was deleted is not seen
 // again under a later time.

@@ -1,0 +1,130 @@
+package pleg
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// shown is a status that is nothing but its containers.
+type shown []Container
+
+func (s shown) Containers() []Container { return s }
+
+// A bench is a relister whose calls the test answers by hand.
+type bench struct {
+	*testing.T
+	*relister[string, shown]
+	now     time.Time
+	running bool
+	period  time.Duration
+	reader  *reader[string]
+	told    string // to the reader
+}
+
+func newBench(t *testing.T, single bool) *bench {
+	c := NewCache[string](CacheOptions[shown]{MaxSkew: -1})
+	return &bench{T: t, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
+}
+
+// asks checks the calls that are made now.
+func (b *bench) asks(want string) []call[string] {
+	b.Helper()
+	list := b.calls(b.now, b.running, b.period)
+	var got []string
+	for _, c := range list {
+		got = append(got, strings.TrimSpace(c.kind.String()+" "+c.pod))
+	}
+	if s := strings.Join(got, ", "); s != want {
+		b.Errorf("at %v it asks %q, want %q", b.now.Sub(t0), s, want)
+	}
+	b.holds()
+	return list
+}
+
+func (b *bench) holds() {
+	b.Helper()
+	if err := b.valid(); err != nil {
+		b.Error(err)
+	}
+}
+
+// answer answers c: pods, each with a running container of its own name; none is
+// the pod that is gone.
+func (b *bench) answer(c call[string], pods ...string) {
+	a := answer[string, shown]{call: c}
+	if c.kind == callStatus {
+		a.status = shown{{c.pod, StateRunning}}
+	}
+	for _, id := range pods {
+		a.pods = append(a.pods, Pod[string]{id, []Container{{id, StateRunning}}})
+	}
+	if c.kind == callPod && len(pods) == 0 {
+		a.err = ErrNotFound
+	}
+	b.answered(a, b.now)
+	b.holds()
+}
+
+// lists answers a call for pods with what p shows.
+func (b *bench) lists(c call[string], p ...Container) {
+	b.answered(answer[string, shown]{call: c, pods: []Pod[string]{{"p", p}}}, b.now)
+	b.holds()
+}
+
+// status answers a Status.
+func (b *bench) status(c call[string], err error, s ...Container) {
+	b.answered(answer[string, shown]{call: c, status: s, err: err}, b.now)
+	b.holds()
+}
+
+func (b *bench) fails(c call[string], err error) {
+	b.answered(answer[string, shown]{call: c, err: err}, b.now)
+	b.holds()
+}
+
+// settled finishes the relist under way.
+func (b *bench) settled() {
+	b.Helper()
+	start, ok := b.done()
+	if !ok {
+		b.Fatalf("at %v the relist is still open", b.now.Sub(t0))
+	}
+	b.cache.UpdateTime(start)
+	b.finish(b.now)
+	b.holds()
+}
+
+// relisted makes one full relist that shows pods.
+func (b *bench) relisted(pods ...string) {
+	b.Helper()
+	b.listNow = true
+	list := b.calls(b.now, b.running, b.period)
+	for i := 0; i < len(list); i++ {
+		b.answer(list[i], pods...)
+		list = append(list, b.calls(b.now, b.running, b.period)...)
+	}
+	b.settled()
+}
+
+func receive(c <-chan error) (err error, ok bool) {
+	select {
+	case err = <-c:
+		return err, true
+	default:
+		return nil, false
+	}
+}
+
+// drain adds what the reader is due to told.
+func (b *bench) drain() {
+	for {
+		events, ok := b.reader.take()
+		if !ok {
+			return
+		}
+		for _, e := range events {
+			b.told = strings.TrimPrefix(strings.TrimSpace(b.told+", "+string(e.Type)+" "+e.Container), ", ")
+		}
+	}
+}

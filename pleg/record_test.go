@@ -1,0 +1,209 @@
+package pleg
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+var brief = Container{"brief", StateRunning}
+
+// TestBriefContainerIsTold: a container that only an observation showed that was
+// not recorded, for whatever reason, has been: when the next one does not show
+// it, a PodSync says that something was.
+func TestBriefContainerIsTold(t *testing.T) {
+	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
+	no := errors.New("no")
+	for name, seen := range map[string]func(b *bench){
+		"the status does not show it": func(b *bench) {
+			b.lists(b.asks("Pods")[0], exited, brief)
+			b.status(b.asks("Status p")[0], nil, exited)
+		},
+		"its status failed": func(b *bench) {
+			b.lists(b.asks("Pods")[0], running, brief)
+			b.status(b.asks("Status p")[0], no)
+		},
+		"its status came with an error": func(b *bench) {
+			b.lists(b.asks("Pods")[0], exited)
+			b.status(b.asks("Status p")[0], no, exited, brief)
+		},
+		"its pod backed off": func(b *bench) {
+			b.lists(b.asks("Pods")[0], exited)
+			b.status(b.asks("Status p")[0], no)
+			b.settled()
+			b.listNow = true
+			b.lists(b.asks("Pods")[0], exited, brief)
+		},
+		"something newer refused it": func(b *bench) {
+			b.cache.Set("p", nil, nil, t2)
+			b.lists(b.asks("Pods")[0], exited, brief)
+			b.status(b.asks("Status p")[0], nil, exited, brief)
+		},
+		"a later list replaced it": func(b *bench) {
+			b.o.Parallel, b.listNow = 1, false
+			b.request("p", false)
+			b.request("q", false)
+			b.lists(b.asks("Pod p")[0], exited, brief)
+			q := b.asks("Pod q")[0]
+			b.listNow = true
+			b.lists(b.asks("Pods")[0], exited)
+			b.fails(q, ErrNotFound)
+		},
+		"another look was under way": func(b *bench) {
+			b.request("p", false)
+			list := b.asks("Pod p, Pods")
+			b.lists(list[1], running, brief)
+			b.lists(list[0], running)
+			b.status(b.asks("Status p")[0], nil, running)
+			if b.drain(); strings.Contains(b.told, "PodSync") {
+				b.Error("the look that began before concludes from the list")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, true)
+			b.relisted("p")
+			b.now, b.listNow = t1, true
+			b.reader = b.join()
+			b.reader.take()
+			seen(b)
+			b.drain()
+			for range 10 { // until all is quiet
+				b.now = b.now.Add(time.Minute)
+				b.retries(b.now)
+				for _, c := range b.calls(b.now, b.running, b.period) {
+					switch c.kind {
+					case callStatus:
+						b.status(c, nil, exited)
+					case callPod:
+						if c.pod == "p" {
+							b.lists(c, exited)
+						} else {
+							b.fails(c, ErrNotFound)
+						}
+					case callPods:
+						b.lists(c, exited)
+					}
+				}
+				if _, ok := b.done(); ok {
+					b.settled()
+				}
+				b.drain()
+			}
+			if b.told != "ContainerDied p, PodSync" {
+				t.Errorf("told %s", b.told)
+			}
+		})
+	}
+}
+
+// TestDeletionWaitsForTheCache: what the cache refuses to delete, because somebody
+// stamped it ahead, is not told as gone before it can be.
+func TestDeletionWaitsForTheCache(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	b.now, b.listNow = t1, true
+	b.reader = b.join()
+	b.reader.take()
+	b.cache.Set("p", nil, nil, t3)
+	b.answer(b.asks("Pods")[0])
+	if b.drain(); b.told != "" || !b.cache.Get("p").Present {
+		t.Errorf("told %s; present %v", b.told, b.cache.Get("p").Present)
+	}
+	b.now = t4
+	b.retries(b.now)
+	b.answer(b.asks("Pod p")[0])
+	if b.drain(); b.told != "ContainerDied p, ContainerRemoved p" || b.cache.Get("p").Present {
+		t.Errorf("told %s; present %v", b.told, b.cache.Get("p").Present)
+	}
+}
+
+// TestStrangersAreRememberedUpToABound: one more than that, and of the next only
+// a full list is asked for, which forgets them.
+func TestStrangersAreRememberedUpToABound(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p", "q")
+	b.o.Parallel = 0
+	bound := strangers + 2*(b.present+b.live)
+	for i := range bound + 1 {
+		if b.crowded() || b.listHint {
+			t.Fatalf("crowded with %d of %d", i, bound)
+		}
+		b.tell("p", map[string]rank{fmt.Sprint(i): created})
+	}
+	if b.held() != bound+1 || !b.crowded() || b.listHint {
+		t.Errorf("%d are held, crowded %v, a list wanted %v", b.held(), b.crowded(), b.listHint)
+	}
+	b.tell("p", map[string]rank{"more": created, "p": running})
+	if p := b.pods["p"]; !b.listHint || p.containers["more"] != nil || p.containers["p"].told != running {
+		t.Error("one more container is remembered, or one that is there is not told of")
+	}
+	b.listHint = false
+	if b.tell("stranger", nil); b.pods["stranger"] != nil || !b.listHint {
+		t.Error("one more pod is remembered")
+	}
+	o := &observation{serial: b.serial}
+	if b.glimpse(b.pods["p"], o, []Container{{"more", StateRunning}}); b.held() != bound+1 {
+		t.Error("one more container is remembered for having been seen")
+	}
+}
+
+// TestLateEventPaysForWhatItTells: a step that the look at a pod found counts as
+// told when its event comes before the next full relist, and only up to what that
+// tells; else as missed, once.
+func TestLateEventPaysForWhatItTells(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted()
+	b.expectTold = true
+	counts := func(transitions, told, missed uint64) {
+		t.Helper()
+		s := b.relister.stats
+		if s.Transitions != transitions || s.ReportedEvents != told || s.MissedEvents != missed {
+			t.Errorf("%d steps, %d told, %d missed; want %d, %d, %d", s.Transitions, s.ReportedEvents, s.MissedEvents, transitions, told, missed)
+		}
+	}
+	for _, state := range []State{StateCreated, StateRunning, StateExited} {
+		b.now = b.now.Add(time.Millisecond)
+		b.request("p", false)
+		b.lists(b.asks("Pod p")[0], Container{"c", state})
+		b.status(b.asks("Status p")[0], nil, Container{"c", state})
+	}
+	counts(3, 0, 0)
+	b.tell("p", map[string]rank{"c": running})
+	counts(3, 2, 0)
+	b.tell("p", map[string]rank{"c": running})
+	counts(3, 2, 0)
+	b.lists(b.asks("Pod p")[0], Container{"c", StateExited})
+	b.status(b.asks("Status p")[0], nil, Container{"c", StateExited})
+	period := time.Second + time.Millisecond // after the first of the steps was found
+	for _, tt := range []struct {
+		at     time.Duration
+		missed uint64
+	}{{period - 1, 0}, {period, 1}, {2 * period, 1}} {
+		b.now = t0.Add(tt.at)
+		b.listNow = true
+		b.lists(b.asks("Pods")[0], Container{"c", StateExited})
+		b.settled()
+		counts(3, 2, tt.missed)
+	}
+	b.tell("p", map[string]rank{"c": exited}) // too late
+	counts(3, 2, 1)
+}
+
+// TestNothingIsMissedWithoutAStream, nor by the first relist, nor by an event.
+func TestNothingIsMissedWithoutAStream(t *testing.T) {
+	for name, expect := range map[string]struct{ told, first bool }{"no stream": {false, false}, "the first list": {true, true}} {
+		b := newBench(t, true)
+		if !expect.first {
+			b.relisted()
+		}
+		b.expectTold = expect.told
+		b.now = t1
+		b.relisted("p")
+		if s := b.relister.stats; s.Transitions+s.MissedEvents+s.ReportedEvents != 0 {
+			t.Errorf("%s: %d steps", name, s.Transitions)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package pleg
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestGlobalTimeBeforeTheWaitEndsIt: one that is set after a wait has looked and
+// before it has begun is not slept through; nor is a write.
+func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := free(CacheOptions[string]{})
+	c.Set("old", "x", nil, t1)
+	for _, key := range []string{"absent", "old"} {
+		r, floor := c.look(key)
+		w := &waiter[string]{key: key, min: max(r.when(), floor)}
+		if err := c.wait(over, w, r); err != context.Canceled {
+			t.Errorf("%s: nothing has happened: %v", key, err)
+		}
+	}
+	r, floor := c.look("old")
+	missing, _ := c.look("absent")
+	c.UpdateTime(t2)
+	if err := c.wait(over, &waiter[string]{key: "absent", min: floor}, missing); err != nil {
+		t.Errorf("absent: %v", err)
+	}
+	if err := c.wait(over, &waiter[string]{key: "old", min: r.when()}, r); err != nil {
+		t.Errorf("old: %v", err)
+	}
+	r, floor = c.look("old")
+	c.Set("old", "y", nil, t2)
+	if err := c.wait(over, &waiter[string]{key: "old", min: floor, any: true}, r); err != nil {
+		t.Errorf("written: %v", err)
+	}
+}
+
+// TestTimeItselfFreesNoWait that wants to know of later, nor is such a wait
+// overdue before: newer is strictly after.
+func TestTimeItselfFreesNoWait(t *testing.T) {
+	c := free(CacheOptions[string]{})
+	w := &waiter[string]{key: "a", min: c.instant(t2), done: make(chan struct{}), asked: t0}
+	c.waits.add(w)
+	if freed := c.waits.written("a", w.min); freed != nil || !w.waiting() {
+		t.Error("freed by a write of that time")
+	}
+	if freed, more := c.waits.upTo(w.min); freed != nil || more || !w.waiting() {
+		t.Error("freed by a global time of that time")
+	}
+	if keys, next := c.overdue(t2, time.Second); len(keys) > 0 || !next.at.Equal(t3) {
+		t.Errorf("overdue at that time: %v, next %v", keys, next.at)
+	}
+	if keys, next := c.overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.at.Equal(t3) {
+		t.Errorf("overdue before its limit: %v, next %v", keys, next.at)
+	}
+	if keys, next := c.overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.at.Equal(t4) {
+		t.Errorf("overdue at its limit: %v, next %v", keys, next.at)
+	}
+	c.Delete("b", t3)
+	c.waits.add(&waiter[string]{key: "b", any: true, done: make(chan struct{})})
+	if c.Delete("b", t3); len(c.waits.byTime) != 2 {
+		t.Error("a deletion that says nothing new frees a wait")
+	}
+	if freed, _ := c.waits.upTo(w.min + 1); freed == nil {
+		t.Error("not freed by a later time")
+	}
+}
