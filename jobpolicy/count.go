@@ -5,8 +5,8 @@ import "time"
 // NextCounts returns the failure counts for the replacement of a failed pod,
 // from those of the pod and what the policy said of it: failures counts towards
 // the limit per index, ignored does not. Negative counts are 0, and both
-// saturate at 2^31-1, the most that
-// the annotations hold (KEP-3850, "Tracking the number of failures per index").
+// saturate at 2^31-1, the most that the annotations hold (KEP-3850, "Tracking the
+// number of failures per index").
 func NextCounts(failures, ignored int, m Match) (int, int) {
 	if m.Counted() {
 		return addCounts(max(failures, 0), 1), max(ignored, 0)

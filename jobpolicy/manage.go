@@ -106,9 +106,6 @@ func (p *pass) waitAfter(v *podView) time.Duration {
 // noticed.
 func (p *pass) endOf(v *podView) time.Time {
 	end := v.finish()
-	if !end.After(p.now) && len(p.memory.Ahead) == 0 {
-		return end
-	}
 	if seen, ok := p.memory.Ahead[v.identity()]; ok {
 		end = earlier(end, seen)
 	}

@@ -122,7 +122,7 @@ func validateConditions(errs *FieldErrors, rule int, patterns []OnPodCondition) 
 	}
 	for i := range patterns {
 		p := &patterns[i]
-		for mistake := range qualifiedNameMistakes(string(p.Type)) {
+		for _, mistake := range qualifiedNameMistakes(string(p.Type)) {
 			errs.add(Invalid, fmt.Sprintf(field+"[%d].type", rule, i), string(p.Type), mistake)
 		}
 		switch p.Status {
@@ -135,39 +135,35 @@ func validateConditions(errs *FieldErrors, rule int, patterns []OnPodCondition) 
 	}
 }
 
-// qualifiedNameMistakes yields what keeps a text from being a name with an
+// qualifiedNameMistakes returns what keeps a text from being a name with an
 // optional DNS subdomain and a slash before it: example.com/Name.
-func qualifiedNameMistakes(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		prefix, name, slash := strings.Cut(text, "/")
-		switch {
-		case !slash:
-			name = text
-		case strings.Contains(name, "/"):
-			yield("must have at most one slash")
-			return
-		case prefix == "":
-			if !yield("must have a domain before the slash") {
-				return
-			}
-		default:
-			if len(prefix) > 253 && !yield("must have at most 253 bytes before the slash") {
-				return
-			}
-			if !isSubdomain(prefix) && !yield("must have a lower case domain name before the slash") {
-				return
-			}
+func qualifiedNameMistakes(text string) (mistakes []string) {
+	prefix, name, slash := strings.Cut(text, "/")
+	switch {
+	case !slash:
+		name = text
+	case strings.Contains(name, "/"):
+		return []string{"must have at most one slash"}
+	case prefix == "":
+		mistakes = append(mistakes, "must have a domain before the slash")
+	default:
+		if len(prefix) > 253 {
+			mistakes = append(mistakes, "must have at most 253 bytes before the slash")
 		}
-		if name == "" && !yield("must not be empty") {
-			return
-		}
-		if len(name) > 63 && !yield("must have at most 63 bytes in the name") {
-			return
-		}
-		if !isName(name) {
-			yield("must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
+		if !isSubdomain(prefix) {
+			mistakes = append(mistakes, "must have a lower case domain name before the slash")
 		}
 	}
+	if name == "" {
+		mistakes = append(mistakes, "must not be empty")
+	}
+	if len(name) > 63 {
+		mistakes = append(mistakes, "must have at most 63 bytes in the name")
+	}
+	if !isName(name) {
+		mistakes = append(mistakes, "must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
+	}
+	return mistakes
 }
 
 // isName: letters, digits, '-', '_' and '.', with a letter or digit at both ends.
