@@ -1,0 +1,151 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// ignores7 is a policy that ignores exit code 7.
+func ignores7() *PodFailurePolicy {
+	return &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
+		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{7}},
+	}}}
+}
+
+// Ignored failures lengthen the delay of an index as any other, have a delay of
+// their own, or none.
+func TestIgnoredFailuresOfAnIndex(t *testing.T) {
+	for _, tt := range []struct {
+		delay IgnoredDelay
+		code  int32
+		want  time.Duration
+	}{
+		{IgnoredSame, 1, 160 * time.Second}, {IgnoredSame, 7, 160 * time.Second},
+		{IgnoredOwn, 1, 20 * time.Second}, {IgnoredOwn, 7, 80 * time.Second},
+		{IgnoredNone, 1, 20 * time.Second}, {IgnoredNone, 7, 0},
+	} {
+		job := indexedJob(1, 9)
+		job.Spec.PodFailurePolicy = ignores7()
+		p := pod("a", 0, PodFailed, tt.code, t0)
+		p.Annotations[JobIndexFailureCountAnnotation], p.Annotations[JobIndexIgnoredFailureCountAnnotation] = "1", "3"
+		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, Input{Job: job, Pods: []*Pod{p}, Now: t0})
+		if plan.RequeueAfter != tt.want || len(plan.Create) == 0 != (tt.want > 0) {
+			t.Errorf("delay %d, exit code %d: %d created, again after %v, want %v", tt.delay, tt.code, len(plan.Create), plan.RequeueAfter, tt.want)
+		}
+	}
+}
+
+// The same of a Job's streak. A success ends the streak of ignored failures too.
+func TestIgnoredFailuresOfAJob(t *testing.T) {
+	before := Memory{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
+	for _, tt := range []struct {
+		delay             IgnoredDelay
+		phase             PodPhase
+		code              int32
+		failures, ignored int
+		want              time.Duration
+	}{
+		{IgnoredSame, PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredSame, PodFailed, 7, 2, 3, 20 * time.Second},
+		{IgnoredOwn, PodFailed, 1, 2, 3, 39 * time.Second}, {IgnoredOwn, PodFailed, 7, 1, 4, 80 * time.Second},
+		{IgnoredNone, PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredNone, PodFailed, 7, 1, 3, 10 * time.Second},
+		{IgnoredOwn, PodSucceeded, 0, 0, 0, 0},
+	} {
+		job := plainJob(2)
+		job.Spec.PodFailurePolicy = ignores7()
+		in := Input{Job: job, Pods: []*Pod{pod("a", 0, tt.phase, tt.code, t0)}, Memory: before, Now: t0}
+		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, in)
+		if m := plan.Memory; m.Failures != tt.failures || m.Ignored != tt.ignored || plan.RequeueAfter != tt.want {
+			t.Errorf("delay %d, exit code %d: memory %+v, again after %v", tt.delay, tt.code, m, plan.RequeueAfter)
+		}
+		if m := plan.Memory; tt.phase == PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == IgnoredOwn && !m.LastIgnored.Equal(t0) {
+			t.Errorf("delay %d, exit code %d: the last ignored failure was at %v", tt.delay, tt.code, m.LastIgnored)
+		}
+	}
+}
+
+// An end that lies in the future counts as now, once, of either streak.
+func TestStreaksDoNotEndInTheFuture(t *testing.T) {
+	for _, delay := range []IgnoredDelay{IgnoredSame, IgnoredOwn} {
+		job := plainJob(1)
+		job.Spec.PodFailurePolicy = ignores7()
+		in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 7, t0.Add(time.Hour))}, Now: t0}
+		m := mustPlan(t, Engine{IgnoredDelay: delay}, in).Memory
+		if at := later(m.LastFailure, m.LastIgnored); m.Failures+m.Ignored != 1 || !at.Equal(t0) {
+			t.Errorf("delay %d: the last failure was at %v: %+v", delay, at, m)
+		}
+	}
+}
+
+// An index that waits blocks those behind it, as in Kubernetes, or with
+// SkipWaiting those start in its place. Then a plan only waits if there is room
+// for the waiting ones, and for the first of them.
+func TestWaitingIndexes(t *testing.T) {
+	failed := func(index, failures int) *Pod {
+		p := pod(fmt.Sprint("u", index), index, PodFailed, 1, t0)
+		p.Annotations[JobIndexFailureCountAnnotation] = fmt.Sprint(failures)
+		return p
+	}
+	for _, tt := range []struct {
+		name        string
+		parallelism int32
+		skip        bool
+		failures    []int // of the indexes from 0 on that failed at t0
+		after       time.Duration
+		want        []int // indexes that start
+		wait        time.Duration
+	}{
+		{"one waits", 2, false, []int{0}, 0, []int{1}, 0},
+		{"all wait", 2, false, []int{1, 0}, 0, nil, 10 * time.Second},
+		{"all wait, in the other order", 2, false, []int{0, 1}, 0, nil, 10 * time.Second},
+		{"the second may start", 2, false, []int{1, 0}, 10 * time.Second, []int{1}, 0},
+		{"skipped, no room left", 2, true, []int{0}, 0, []int{1, 2}, 0},
+		{"both skipped", 2, true, []int{1, 0}, 0, []int{2, 3}, 0},
+		{"skipped, room left", 4, true, []int{0}, 0, []int{1, 2, 3}, 10 * time.Second},
+		{"two skipped, room left", 4, true, []int{1, 0}, 0, []int{2, 3}, 10 * time.Second},
+		{"two skipped, in the other order", 4, true, []int{0, 1}, 0, []int{2, 3}, 10 * time.Second},
+		{"one skipped, one due", 4, true, []int{1, 0}, 10 * time.Second, []int{1, 2, 3}, 10 * time.Second},
+		{"all due", 4, true, []int{1, 0}, 20 * time.Second, []int{0, 1, 2, 3}, 0},
+	} {
+		job := indexedJob(4, 9)
+		job.Spec.Parallelism = &tt.parallelism
+		in := Input{Job: job, Now: t0.Add(tt.after)}
+		for i, n := range tt.failures {
+			in.Pods = append(in.Pods, failed(i, n))
+		}
+		plan := mustPlan(t, Engine{SkipWaiting: tt.skip}, in)
+		var got []int
+		for _, n := range plan.Create {
+			got = append(got, n.Index)
+		}
+		if !slices.Equal(got, tt.want) || plan.RequeueAfter != tt.wait {
+			t.Errorf("%s: starts %v, again after %v; want %v, %v", tt.name, got, plan.RequeueAfter, tt.want, tt.wait)
+		}
+	}
+}
+
+// A success starts the streak over; of the failures seen with it only those after
+// the last success count.
+func TestSuccessStartsTheStreakOver(t *testing.T) {
+	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
+	for _, tt := range []struct {
+		succeeded, failed []time.Time
+		want              int
+		last              time.Time
+	}{
+		{nil, nil, 3, at(0)},
+		{nil, []time.Time{at(5), at(4)}, 5, at(5)},
+		{[]time.Time{at(1)}, nil, 0, time.Time{}},
+		{[]time.Time{at(5), at(2)}, []time.Time{at(5), at(3), at(1)}, 0, time.Time{}},
+		{[]time.Time{at(2), at(5)}, []time.Time{at(6), at(7), at(5)}, 2, at(7)},
+		{[]time.Time{{}}, []time.Time{at(1), {}}, 1, at(1)},
+	} {
+		if n, last := streak(3, at(0), tt.succeeded, tt.failed); n != tt.want || !last.Equal(tt.last) {
+			t.Errorf("succeeded %v, failed %v: %d in a row, the last at %v", tt.succeeded, tt.failed, n, last)
+		}
+	}
+	if n, _ := streak(maxCount, t0, nil, []time.Time{t0}); n != maxCount {
+		t.Errorf("%d in a row", n)
+	}
+}

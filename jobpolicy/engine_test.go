@@ -1,0 +1,148 @@
+package jobpolicy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Settings that no Engine can have are refused, each by its name.
+func TestPlanRefusesImpossibleSettings(t *testing.T) {
+	for _, tt := range []struct {
+		engine Engine
+		fields []string
+	}{
+		{Engine{BaseDelay: -1}, []string{"BaseDelay"}},
+		{Engine{MaxDelay: -1}, []string{"MaxDelay"}},
+		{Engine{MinRequeue: -1}, []string{"MinRequeue"}},
+		{Engine{MaxPerPass: -1}, []string{"MaxPerPass"}},
+		{Engine{IgnoredDelay: IgnoredSame - 1}, []string{"IgnoredDelay"}},
+		{Engine{IgnoredDelay: IgnoredNone + 1}, []string{"IgnoredDelay"}},
+		{Engine{BaseDelay: -1, MaxPerPass: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPerPass", "IgnoredDelay"}},
+	} {
+		plan, err := tt.engine.Plan(Input{Job: plainJob(1), Now: t0})
+		if err == nil || strings.Count(err.Error(), "Engine.") != len(tt.fields) || effects(plan) != 0 {
+			t.Errorf("%+v: %v, %+v", tt.engine, err, plan)
+			continue
+		}
+		for _, field := range tt.fields {
+			if !strings.Contains(err.Error(), "Engine."+field+" is") {
+				t.Errorf("%+v: %v, which does not name %s", tt.engine, err, field)
+			}
+		}
+	}
+	for _, d := range []IgnoredDelay{IgnoredSame, IgnoredOwn, IgnoredNone} {
+		mustPlan(t, Engine{BaseDelay: 1, MaxDelay: 1, MinRequeue: 1, MaxPerPass: 1, IgnoredDelay: d}, Input{Job: plainJob(1), Now: t0})
+	}
+	if _, err := (Engine{}).Plan(Input{Now: t0}); err == nil || !strings.Contains(err.Error(), "nil Job") {
+		t.Errorf("no Job: %v", err)
+	}
+}
+
+// A Job that has finished needs nothing, whatever its pods are.
+func TestFinishedJobNeedsNothing(t *testing.T) {
+	for _, end := range []JobConditionType{JobComplete, JobFailed} {
+		job := plainJob(3)
+		job.Status.addCondition(end, ConditionTrue, "", "", t0)
+		in := Input{Job: job, Pods: append(plainPods(1, PodFailed), plainPods(2, PodRunning)[1]), Memory: Memory{Failures: 2}, Now: t0}
+		if d := cmp.Diff(Plan{}, mustPlan(t, Engine{}, in)); d != "" {
+			t.Errorf("%s: %s", end, d)
+		}
+		job.Status.Conditions[0].Status = ConditionFalse
+		if plan := mustPlan(t, Engine{}, in); plan.Record == nil {
+			t.Errorf("not %s, and nothing is planned: %+v", end, plan)
+		}
+	}
+}
+
+// Of a Job that is being deleted every ended pod is released, the last failed one
+// of an index too, and nothing else happens: its pods go with it.
+func TestJobThatIsBeingDeleted(t *testing.T) {
+	job := indexedJob(4, 3)
+	pods := []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodSucceeded, 0, t0), pod("c", 2, PodRunning, 0, t0)}
+	for _, suspend := range []bool{false, true} {
+		job.Spec.Suspend = suspend
+		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
+		if plan := mustPlan(t, Engine{}, in); len(plan.Create)+len(plan.Delete) == 0 {
+			t.Errorf("suspended %v: nothing to do: %+v", suspend, plan)
+		}
+		job.DeletionTimestamp = t0
+		plan := mustPlan(t, Engine{}, in)
+		job.DeletionTimestamp = time.Time{}
+		s := last(in, plan)
+		if len(plan.Create)+len(plan.Delete) != 0 || len(s.Conditions) != 0 {
+			t.Errorf("suspended %v: %+v", suspend, plan)
+		}
+		if len(plan.Release) != 3 || s.Failed != 1 || s.CompletedIndexes != "1" {
+			t.Errorf("suspended %v: released %v, status %+v", suspend, plan.Release, s)
+		}
+	}
+}
+
+// Restarts in place count towards the limit under OnFailure, those of unfinished
+// pods only, and of all their containers together.
+func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
+	restarts := func(app, init int32) PodStatus {
+		return PodStatus{ContainerStatuses: []ContainerStatus{{RestartCount: app}}, InitContainerStatuses: []ContainerStatus{{RestartCount: init}}}
+	}
+	for _, tt := range []struct {
+		name    string
+		policy  RestartPolicy
+		phase   PodPhase
+		status  PodStatus
+		reached bool
+	}{
+		{"all containers", RestartPolicyOnFailure, PodRunning, restarts(2, 1), true},
+		{"a pending pod", RestartPolicyOnFailure, PodPending, restarts(0, 3), true},
+		{"too few", RestartPolicyOnFailure, PodRunning, restarts(1, 1), false},
+		{"under Never", RestartPolicyNever, PodRunning, restarts(3, 3), false},
+		{"a pod that has ended", RestartPolicyOnFailure, PodFailed, restarts(3, 3), false},
+		{"a pod that cannot be reached", RestartPolicyOnFailure, PodUnknown, restarts(3, 3), false},
+		{"a number below 0", RestartPolicyOnFailure, PodRunning, restarts(-9, 3), true},
+		{"numbers beyond 32 bits", RestartPolicyOnFailure, PodRunning, restarts(maxCount, maxCount), true},
+	} {
+		job := plainJob(2)
+		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = pointerTo[int32](3), tt.policy
+		pods := plainPods(2, PodRunning)
+		pods[1].Status = tt.status
+		pods[1].Status.Phase = tt.phase
+		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
+		if reached := last(in, mustPlan(t, Engine{}, in)).has(JobFailureTarget); reached != tt.reached {
+			t.Errorf("%s: the limit is reached: %v", tt.name, reached)
+		}
+	}
+}
+
+// A status holds 500 ends at once. The others follow, and until all are counted
+// the end of the Job is decided but not final.
+func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
+	job := plainJob(600)
+	job.Spec.BackoffLimit = pointerTo[int32](0)
+	in := Input{Job: job, Pods: plainPods(501, PodFailed), Now: t0}
+	for pass, want := range []struct {
+		released, failed int
+		finished         bool
+	}{{500, 500, false}, {1, 501, true}} {
+		plan := mustPlan(t, Engine{}, in)
+		s := last(in, plan)
+		_, finished := s.Finished()
+		if len(plan.Release) != want.released || int(s.Failed) != want.failed || finished != want.finished || !s.has(JobFailureTarget) {
+			t.Errorf("pass %d: released %d, failed %d, conditions %v", pass, len(plan.Release), s.Failed, s.Conditions)
+		}
+		in.Job.Status, in.Memory, in.Pods = *s, plan.Memory, in.Pods[len(plan.Release):]
+	}
+}
+
+// So are succeeded indexes, which count towards the same 500.
+func TestIndexesOfAPassAreBounded(t *testing.T) {
+	var pods []*Pod
+	for i, p := range plainPods(501, PodSucceeded) {
+		pods = append(pods, pod(p.UID, i, PodSucceeded, 0, t0))
+	}
+	plan := mustPlan(t, Engine{}, Input{Job: indexedJob(501, 1), Pods: pods, Now: t0})
+	if len(plan.Release) != 500 || last(Input{}, plan).has(JobComplete) {
+		t.Errorf("%d released, status %+v", len(plan.Release), last(Input{}, plan))
+	}
+}
