@@ -87,8 +87,23 @@ func TestLeastProgressGoesFirst(t *testing.T) {
 			p.Status.Conditions = []PodCondition{{Type: PodReady, Status: ConditionTrue, LastTransitionTime: since}}
 		}
 	}
-	restarts := func(n int32) func(p *Pod) {
-		return func(p *Pod) { p.Status.ContainerStatuses = []ContainerStatus{{Name: "main", RestartCount: n}} }
+	restarts := func(counts ...int32) func(p *Pod) {
+		return func(p *Pod) {
+			for _, n := range counts {
+				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{RestartCount: n})
+			}
+		}
+	}
+	// sidecars restarted so often, and another init container more often.
+	sidecars := func(app int32, counts ...int32) func(p *Pod) {
+		return func(p *Pod) {
+			restarts(app)(p)
+			withSidecars(p, len(counts))
+			for i, n := range counts {
+				p.Status.InitContainerStatuses[i].RestartCount = n
+			}
+			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, ContainerStatus{Name: "init", RestartCount: 7 - app})
+		}
 	}
 	phase := func(phase PodPhase) func(p *Pod) { return func(p *Pod) { p.Status.Phase = phase } }
 	created := func(at time.Time) func(p *Pod) { return func(p *Pod) { p.CreationTimestamp = at } }
@@ -100,6 +115,9 @@ func TestLeastProgressGoesFirst(t *testing.T) {
 		"ready for a shorter time":   {ready(t0.Add(time.Second)), ready(t0)},
 		"ready since nobody knows":   {ready(time.Time{}), ready(t0)},
 		"more restarts":              {restarts(3), restarts(2)},
+		"more of one container":      {restarts(0, 3, 0), restarts(2, 2, 2)},
+		"more of a sidecar":          {sidecars(1, 0, 3, 0), sidecars(1, 2, 2, 2)},
+		"more, sidecars aside":       {sidecars(2, 0), sidecars(1, 5)},
 		"newer":                      {created(t0.Add(time.Second)), created(t0)},
 		"created at an unknown time": {created(time.Time{}), created(t0)},
 	} {

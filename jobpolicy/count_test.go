@@ -67,6 +67,26 @@ func TestVerdictBounds(t *testing.T) {
 	}
 }
 
+// An index fails with its first failure beyond the limit, or at once by a rule;
+// without a limit per index, by nothing.
+func TestIndexFails(t *testing.T) {
+	failIndex, ignored, counted := Match{Action: PodFailurePolicyActionFailIndex}, Match{Action: PodFailurePolicyActionIgnore}, noMatch
+	for _, tt := range []struct {
+		m        Match
+		failures int
+		limit    *int32
+		want     bool
+	}{
+		{counted, 0, pointerTo[int32](1), false}, {counted, 1, pointerTo[int32](1), true}, {counted, 0, pointerTo[int32](0), true},
+		{ignored, 5, pointerTo[int32](1), false}, {failIndex, 0, pointerTo[int32](1), true},
+		{counted, 5, nil, false}, {failIndex, 5, nil, false},
+	} {
+		if got := IndexFailed(tt.m, tt.failures, tt.limit); got != tt.want {
+			t.Errorf("action %q, %d failures, limit %v: %v", tt.m.Action, tt.failures, pointee(tt.limit), got)
+		}
+	}
+}
+
 func TestNextCountsSaturates(t *testing.T) {
 	counted, ignored := Match{Rule: -1}, Match{Action: PodFailurePolicyActionIgnore}
 	if f, i := NextCounts(maxCount, maxCount, counted); f != maxCount || i != maxCount {

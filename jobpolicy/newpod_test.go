@@ -2,7 +2,10 @@ package jobpolicy
 
 import (
 	"encoding/json"
+	"maps"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -44,5 +47,67 @@ func TestPodOfATemplate(t *testing.T) {
 	}
 	if after := jsonText(template); after != before {
 		t.Errorf("the template was written to:\n%s\n%s", before, after)
+	}
+}
+
+// A new pod has the template's metadata and the Job's own, and shares none of it.
+func TestMetadataOfANewPod(t *testing.T) {
+	template := ObjectMeta{
+		Labels:      map[string]string{"app": "a"},
+		Annotations: map[string]string{"note": "n"},
+		Finalizers:  []string{"x.com/y", JobTrackingFinalizer},
+	}
+	text := jsonText(template)
+	job := indexedJob(1, 3)
+	job.Spec.Template.ObjectMeta, job.Spec.PodFailurePolicy = template, ignores7()
+	with := func(counts map[string]string) ObjectMeta {
+		m := ObjectMeta{GenerateName: "j-0-", Namespace: "ns", Finalizers: template.Finalizers,
+			Labels:      map[string]string{"app": "a", JobCompletionIndexAnnotation: "0"},
+			Annotations: map[string]string{"note": "n", JobCompletionIndexAnnotation: "0"},
+		}
+		maps.Copy(m.Annotations, counts)
+		return m
+	}
+	for name, tt := range map[string]struct {
+		failed *Pod
+		want   map[string]string
+	}{
+		"the first pod":        {nil, map[string]string{JobIndexFailureCountAnnotation: "0"}},
+		"after a failure":      {pod("a", 0, PodFailed, 1, t0), map[string]string{JobIndexFailureCountAnnotation: "1"}},
+		"after an ignored one": {pod("a", 0, PodFailed, 7, t0), map[string]string{JobIndexFailureCountAnnotation: "0", JobIndexIgnoredFailureCountAnnotation: "1"}},
+	} {
+		in := Input{Job: job, Now: t0.Add(time.Hour)}
+		if tt.failed != nil {
+			in.Pods = []*Pod{tt.failed}
+		}
+		if d := cmp.Diff(with(tt.want), mustPlan(t, Engine{}, in).Create[0].ObjectMeta); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	plain := plainJob(1)
+	plain.Spec.Template.ObjectMeta = template
+	n := mustPlan(t, Engine{}, Input{Job: plain, Now: t0}).Create[0]
+	want := template
+	want.GenerateName, want.Namespace = "j-", "ns"
+	if d := cmp.Diff(want, n.ObjectMeta); d != "" || n.Index != -1 {
+		t.Errorf("index %d: %s", n.Index, d)
+	}
+	n.Labels["app"], n.Annotations["note"], n.Finalizers[0] = "b", "b", "b"
+	if after := jsonText(template); after != text {
+		t.Errorf("the template is shared: %s", after)
+	}
+}
+
+// A name that what is appended would make too long is cut, and the index stays.
+func TestLongNamesKeepTheIndex(t *testing.T) {
+	for _, tt := range []struct {
+		job   int
+		index int
+		kept  int
+		end   string
+	}{{63, 12, 54, "-12-"}, {55, 0, 55, "-0-"}, {56, 0, 55, "-0-"}, {1, 0, 1, "-0-"}} {
+		if got, want := generateName(strings.Repeat("j", tt.job), tt.index), strings.Repeat("j", tt.kept)+tt.end; got != want {
+			t.Errorf("a Job's name of %d bytes: %s, want %s", tt.job, got, want)
+		}
 	}
 }

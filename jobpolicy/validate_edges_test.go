@@ -77,6 +77,8 @@ func TestValidateEdges(t *testing.T) {
 		{"a duplicate code later", policy(codes(1, 2, 1)), "Duplicate " + rules + "[0].onExitCodes.values[2], Invalid " + rules + "[0].onExitCodes.values"},
 		{"20 success rules", indexed(5, success(slices.Repeat([]SuccessPolicyRule{count(1)}, 20)...)), ""},
 		{"21 success rules", indexed(5, success(slices.Repeat([]SuccessPolicyRule{count(1)}, 21)...)), "TooMany " + met},
+		{"no success rules", indexed(5, success()), "Required " + met},
+		{"success rules of a NonIndexed Job", success(count(1)), "Invalid spec.successPolicy"},
 		{"indexes of 64 KiB", indexed(math.MaxInt32, success(indexes(strings.Repeat("0", 65_536)))), ""},
 		{"indexes above 64 KiB", indexed(math.MaxInt32, success(indexes(strings.Repeat("0", 65_537)))), "TooLong " + met + "[0].succeededIndexes"},
 		{"the last index", indexed(5, success(indexes("0-4"))), ""},

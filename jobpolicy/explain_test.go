@@ -1,0 +1,73 @@
+package jobpolicy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every step says what matched, or exactly why nothing did.
+func TestExplainSaysWhy(t *testing.T) {
+	in, notIn := PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn
+	codes := func(o Operator, container *string, values ...int32) PodFailurePolicyRule {
+		return PodFailurePolicyRule{Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: o, ContainerName: container, Values: values}}
+	}
+	conditions := func(patterns ...OnPodCondition) PodFailurePolicyRule {
+		return PodFailurePolicyRule{Action: PodFailurePolicyActionIgnore, OnPodConditions: patterns}
+	}
+	ended := func(name string, code int32) ContainerStatus {
+		return ContainerStatus{Name: name, State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}}}
+	}
+	p := &Pod{Status: PodStatus{
+		ContainerStatuses:     []ContainerStatus{ended("a", 3), ended("b", 0), {Name: "c"}},
+		InitContainerStatuses: []ContainerStatus{ended("", 4)},
+		Conditions:            []PodCondition{{Type: "A", Status: ConditionFalse}, {Type: "B", Status: ConditionTrue}},
+	}}
+	unknown := codes(in, nil, 3)
+	unknown.Action = "Later"
+	policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{
+		codes(in, nil, 1, 2),
+		codes(notIn, nil, 3, 4),
+		codes(in, pointerTo("b"), 3),
+		codes(in, pointerTo(""), 3),
+		codes("Between", nil, 1, 9),
+		{Action: PodFailurePolicyActionCount},
+		{},
+		unknown,
+		conditions(OnPodCondition{Type: "A"}, OnPodCondition{Type: "B", Status: ConditionUnknown}, OnPodCondition{Type: "C"}),
+		conditions(OnPodCondition{Type: "C"}, OnPodCondition{Type: "B"}),
+		codes(in, nil, 3),
+	}}
+	want := []string{
+		"rule 0 (Count): no match: container a ended with exit code 3, not in [1 2]; container b ended with exit code 0; container c has not ended; container \"\" ended with exit code 4, not in [1 2]",
+		"rule 1 (Count): no match: container a ended with exit code 3, in [3 4]; container b ended with exit code 0; container c has not ended; container \"\" ended with exit code 4, in [3 4]",
+		"rule 2 (Count): no match: container a is not b; container b ended with exit code 0; container c is not b; container \"\" is not b",
+		"rule 3 (Count): no match: container a is not \"\"; container b is not \"\"; container c is not \"\"; container \"\" ended with exit code 4, not in [3]",
+		"rule 4 (Count): no match: unknown operator \"Between\"",
+		"rule 5 (Count): no match: the rule has no requirement",
+		"rule 6 (\"\"): no match: unknown action, the rule is skipped (the rule has no requirement)",
+		"rule 7 (Later): no match: unknown action, the rule is skipped (container a ended with exit code 3, in [3])",
+		"rule 8 (Ignore): no match: condition A is False, wanted True; condition B is True, wanted Unknown; condition C is not there, wanted True",
+		"rule 9 (Ignore): matched: the pod has condition B=True",
+		"rule 10 (Count): no match: not reached, rule 9 decided",
+	}
+	var got []string
+	for _, s := range policy.Explain(p) {
+		got = append(got, s.String())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	policy.Rules = policy.Rules[9:]
+	if got, want := policy.Explain(&Pod{})[1].Why, "the pod has no container status"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Status.Conditions = nil
+	if got, want := policy.Explain(p)[1].String(), "rule 1 (Count): matched: container a ended with exit code 3, in [3]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	policy.Rules[1] = codes(notIn, pointerTo(""), 3)
+	if got, want := policy.Explain(p)[1].Why, "container \"\" ended with exit code 4, not in [3]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
