@@ -1,17 +1,15 @@
 package jobpolicy
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
 
-// A quota on pods refuses every creation for as long as finished pods are there.
-// With a plan that only accounts they go, and the Job ends.
-func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
-	const quota = 2
-	c := &cluster{now: t0, job: plainJob(5)}
-	c.job.Spec.Parallelism = pointerTo[int32](2)
-	refused := 0
+// underQuota carries plans out while creations are refused that would make more
+// pods than the quota, finished ones included, and returns how often they were.
+func underQuota(t *testing.T, c *cluster, quota int, work func()) (refused int) {
+	t.Helper()
 	for range 50 {
 		if _, finished := c.job.Status.Finished(); finished {
 			break
@@ -26,15 +24,48 @@ func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
 			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, Memory: c.memory, AccountOnly: true, Now: c.now})
 		}
 		c.carryOut(plan, effects(plan))
-		for _, p := range c.pods {
-			if isActive(p) {
-				c.end(p.UID, PodSucceeded, 0)
-				break
-			}
-		}
+		work()
 	}
+	return refused
+}
+
+// A quota on pods refuses every creation for as long as finished pods are there.
+// With a plan that only accounts they go, and the Job ends.
+func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
+	c := &cluster{now: t0, job: plainJob(5)}
+	c.job.Spec.Parallelism = pointerTo[int32](2)
+	refused := underQuota(t, c, 2, func() {
+		if i := slices.IndexFunc(c.pods, isActive); i >= 0 {
+			c.end(c.pods[i].UID, PodSucceeded, 0)
+		}
+	})
 	if end, _ := c.job.Status.Finished(); end.Type != JobComplete || refused == 0 || len(c.created) != 5 {
 		t.Errorf("ended %q with %d pods created, %d times refused", end.Type, len(c.created), refused)
+	}
+}
+
+// With a limit per index the last failed pod of an index stays until its
+// replacement exists. A quota above parallelism has room for that; a lower one
+// has not once that many have failed together.
+func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
+	for parallelism := 1; parallelism <= 3; parallelism++ {
+		for quota := parallelism; quota <= parallelism+1; quota++ {
+			c := &cluster{now: t0, job: indexedJob(4, 9)}
+			c.job.Spec.Parallelism = pointerTo(int32(parallelism))
+			refused := underQuota(t, c, quota, func() {
+				for _, p := range slices.DeleteFunc(slices.Clone(c.pods), func(p *Pod) bool { return !isActive(p) }) {
+					if failureCount(p) < 2 { // all at once
+						c.end(p.UID, PodFailed, 1)
+					} else {
+						c.end(p.UID, PodSucceeded, 0)
+					}
+				}
+				c.now = c.now.Add(time.Hour)
+			})
+			if _, finished := c.job.Status.Finished(); finished != (quota > parallelism) || finished && len(c.created) != 12 || refused == 0 {
+				t.Errorf("parallelism %d, quota %d: finished %v with %d pods created, %d times refused", parallelism, quota, finished, len(c.created), refused)
+			}
+		}
 	}
 }
 
