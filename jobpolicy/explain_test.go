@@ -62,6 +62,9 @@ func TestExplainSaysWhy(t *testing.T) {
 	if got, want := policy.Explain(&Pod{})[1].Why, "the pod has no container status"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got, want := policy.Explain(p)[1].Why, "not reached, rule 0 decided"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	p.Status.Conditions = nil
 	if got, want := policy.Explain(p)[1].String(), "rule 1 (Count): matched: container a ended with exit code 3, in [3]"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -147,6 +147,20 @@ func TestLintOfSuccessRules(t *testing.T) {
 	}
 }
 
+// A status that just fits into an API object is no finding, one that is longer is.
+func TestSizeIsFoundAboveTheLimit(t *testing.T) {
+	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
+		spec := &JobSpec{CompletionMode: IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_380)}
+		bound, err := (Engine{}).WorstCase(spec)
+		if err != nil || bound.IndexBytes != maxObjectBytes+above {
+			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, maxObjectBytes+above, err)
+		}
+		if findings := spec.Lint(); len(findings) != above {
+			t.Errorf("%d completions: %v", completions, findings)
+		}
+	}
+}
+
 func checkFinding(t *rapid.T, s *JobSpec, f Finding) {
 	rules := 0
 	switch {

@@ -211,6 +211,20 @@ func TestMatchAllocates(t *testing.T) {
 	}
 }
 
+// A thousand pairs of conditions and patterns are compared without allocating.
+func TestMatchOfConditionsAllocatesNothing(t *testing.T) {
+	policy, p := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount}}}, &Pod{}
+	for range 20 {
+		policy.Rules[0].OnPodConditions = append(policy.Rules[0].OnPodConditions, OnPodCondition{Type: "A"})
+	}
+	for range 50 {
+		p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: "B", Status: ConditionTrue})
+	}
+	if n := testing.AllocsPerRun(100, func() { policy.Match(p) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func BenchmarkMatch(b *testing.B) {
 	p, pod := bigPolicy()
 	b.Run("alone", func(b *testing.B) {
