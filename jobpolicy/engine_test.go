@@ -146,3 +146,15 @@ func TestIndexesOfAPassAreBounded(t *testing.T) {
 		t.Errorf("%d released, status %+v", len(plan.Release), last(Input{}, plan))
 	}
 }
+
+// Counts of indexes say whose limit the Job has.
+func TestCountsOfIndexesHaveTheirLabel(t *testing.T) {
+	global := indexedJob(3, 1)
+	global.Spec.BackoffLimitPerIndex = nil
+	for job, perIndex := range map[*Job]bool{indexedJob(3, 1): true, global: false, plainJob(3): false} {
+		c := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0)}, Now: t0}).Counts
+		if c.PerIndex != perIndex || c.PodsSucceeded != 1 || c.IndexesSucceeded == 1 != (job.Spec.CompletionMode == IndexedCompletion) {
+			t.Errorf("completion mode %q, limit per index %v: %+v", job.Spec.CompletionMode, pointee(job.Spec.BackoffLimitPerIndex), c)
+		}
+	}
+}
