@@ -44,7 +44,7 @@ func notice(path string, mutated []byte, limit time.Duration, args ...string) (s
 	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
 		return "", err
 	}
-	args = append([]string{"test", "-vet=off", "-exec", boundMemory, "-overlay", overlayFile, "-timeout", limit.String()}, args...)
+	args = append([]string{"test", "-vet=off", "-failfast", "-exec", boundMemory, "-overlay", overlayFile, "-timeout", limit.String()}, args...)
 	out, err := exec.Command("go", args...).CombinedOutput()
 	switch {
 	case err == nil:
