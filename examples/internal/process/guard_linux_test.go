@@ -56,20 +56,24 @@ func TestAnotherUserIsTested(t *testing.T) {
 func TestNothingIsLeftOfAChild(t *testing.T) {
 	lines := make(chan string, 10)
 	p, err := shared().Start(Command{
-		Args: []string{"sh", "-c", family + "read forever"}, Env: os.Environ(),
+		Args: []string{"sh", "-c", family + "exec sleep 1000"}, Env: os.Environ(),
 		Output: sink(func(line []byte) { lines <- strings.TrimSpace(string(line)) }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = p.Wait() // it has no input
-	close(lines)
 	var pids []string
-	for pid := range lines {
-		pids = append(pids, pid)
+	for len(pids) < familySize {
+		select {
+		case pid := <-lines:
+			pids = append(pids, pid)
+		case <-time.After(patience):
+			t.Fatalf("only %d of %d have begun", len(pids), familySize)
+		}
 	}
-	if len(pids) < 4 {
-		t.Errorf("it wrote %q", pids)
+	p.Signal(syscall.SIGTERM)
+	if e := p.Wait(); e.Signal != syscall.SIGTERM {
+		t.Errorf("%+v", e)
 	}
 	for _, pid := range pids {
 		if alive(t, pid) {
