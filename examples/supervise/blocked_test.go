@@ -38,10 +38,12 @@ commands:
 		p.Dir, p.Stdout, p.Stderr = dir, write, write
 		p.Start()
 		write.Close()
-		p.Eventually("restarts", func() bool {
-			text, _ := os.ReadFile(dir + "/log")
-			return strings.Count(string(text), "\n") > 4
-		})
+		if tt.signals > 0 { // with -for nobody knows how far a slow machine comes
+			p.Eventually("restarts", func() bool {
+				text, _ := os.ReadFile(dir + "/log")
+				return strings.Count(string(text), "\n") > 4
+			})
+		}
 		for range tt.signals {
 			p.Signal(syscall.SIGTERM)
 			time.Sleep(300 * time.Millisecond)

@@ -51,7 +51,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.StringVar(&o.state, "state", "", "`folder` that remembers failures and waits for the next supervise")
 	flags.DurationVar(&o.limit, "for", 0, "`time` after which to end (default: never)")
 	flags.BoolVar(&o.explain, "explain", false, "say after each exit what follows from it, and why")
-	flags.BoolVar(&o.colours, "colours", false, "keep the colours in what the commands write; all other control characters are shown as \\x1b and the like")
+	flags.BoolVar(&o.colours, "colours", false, "keep the colours in what the commands write; all other control\ncharacters are shown as \\x1b and the like")
 	err := flags.Parse(args, stdout)
 	if err != nil {
 		return o, err
