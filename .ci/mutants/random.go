@@ -64,7 +64,7 @@ func (s *sample) prepare() error {
 	if err != nil {
 		return err
 	}
-	s.args = []string{"-failfast", "./" + s.pkg}
+	s.args = []string{"./" + s.pkg}
 	if slices.Contains(append(folder.TestImports, folder.XTestImports...), "pgregory.net/rapid") {
 		// No failed input of a mutant is to be made small, or kept.
 		s.args = append(s.args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
