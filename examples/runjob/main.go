@@ -81,6 +81,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	err = r.run(old, signals)
 	report.finish()
 	status := screen.To(stdout)
+	status.KeepAll = true
 	code := conclude(status, events, terminal.Colours(stdout), r.job, err)
 	whole := screen.Flush(r.giveUp(signals))
 	switch err := status.Err(); {

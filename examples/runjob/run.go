@@ -166,12 +166,15 @@ func (r *runner) running() bool {
 func (r *runner) interrupt(signal os.Signal) {
 	if r.interrupted {
 		r.report.event("", "%v: killing the pods", signal)
+		r.host.output.printer.Late()
 		r.kill()
 		return
 	}
 	r.report.event("", "%v: suspending the Job; a second signal kills its pods", signal)
 	r.interrupted = true
-	r.stopBy = time.Now().Add(gracePeriod(&r.job.Spec.Template.Spec))
+	grace := gracePeriod(&r.job.Spec.Template.Spec)
+	r.stopBy = time.Now().Add(grace)
+	time.AfterFunc(grace, r.host.output.printer.Late)
 	r.job.Spec.Suspend = true
 }
 

@@ -158,6 +158,7 @@ func (s *supervisor) interrupt(signal syscall.Signal) {
 		s.stop(128 + int(signal))
 		return
 	}
+	s.screen.printer.Late()
 	for _, t := range s.tasks {
 		t.signal(syscall.SIGKILL)
 	}
@@ -185,6 +186,7 @@ func (s *supervisor) stop(code int) {
 	}
 	s.stopping, s.code = true, code
 	s.stopBy = time.Now().Add(s.grace)
+	time.AfterFunc(s.grace, s.screen.printer.Late)
 	for _, t := range s.tasks {
 		t.terminate(s.grace)
 	}

@@ -29,16 +29,17 @@ const patience = time.Second
 //  1. No method but Source.Line and Flush ever waits.
 //  2. All that Outputs are given is written in the end, unless a destination does not
 //     take it: then what would make own text longer than ownLimit is dropped, and
-//     said to be.
+//     said to be, unless the Output keeps all.
 //  3. A Source waits while too much of it is not written yet, so that it cannot fill
 //     the memory. Once it has ended it does not wait for a destination that is stuck:
-//     its lines are dropped, and said to be.
+//     its lines are dropped, and said to be. After Late no Source waits at all.
 type Printer struct {
 	mu      sync.Mutex
 	changed *sync.Cond // the queue is shorter, or a source has ended, or something is stuck
 	queue   []entry
 	own     int       // bytes of the program's own text in the queue
 	sources int       // bytes of all sources in the queue
+	late    bool      // sources do not wait any more
 	writing time.Time // since when a piece is being written; zero: none is
 	wake    chan struct{}
 }
@@ -63,6 +64,8 @@ func New() *Printer {
 
 // Output is a destination, as an io.Writer that never waits and never fails.
 type Output struct {
+	KeepAll bool // drop nothing; to be set before the first Write of what is not much
+
 	p      *Printer
 	w      io.Writer
 	err    error
@@ -82,7 +85,7 @@ func (o *Output) Write(text []byte) (int, error) {
 	defer p.mu.Unlock()
 	last := len(p.queue) - 1
 	switch {
-	case p.own+len(text) <= ownLimit:
+	case o.KeepAll || p.own+len(text) <= ownLimit:
 		p.own += len(text)
 		p.queue = append(p.queue, entry{to: o, text: append([]byte(nil), text...)})
 		p.signal()

@@ -103,6 +103,62 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 	})
 }
 
+// Late, nobody waits for a slow destination any more, and what was dropped is said.
+func TestLateSourceDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New()
+		read, write := io.Pipe()
+		out := p.To(write)
+		s := p.Source(func(line []byte) { _, _ = out.Write(line) })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 100_000 {
+				s.Line([]byte("a line of a child that writes without end\n"))
+			}
+			s.Close()
+			p.Flush(nil)
+			write.Close()
+		}()
+		var got []byte
+		begun := time.Now()
+		for piece := make([]byte, 100); ; time.Sleep(patience / 2) { // slow, not stuck
+			if len(got) > 10_000 {
+				p.Late()
+			}
+			n, err := read.Read(piece)
+			got = append(got, piece[:n]...)
+			if err != nil {
+				break
+			}
+		}
+		<-done
+		close(p.wake)
+		if took := time.Since(begun); took > time.Hour || !bytes.Contains(got, []byte(" lines dropped")) {
+			t.Errorf("it took %v; the last: %s", took, got[max(0, len(got)-100):])
+		}
+	})
+}
+
+// An Output that keeps all drops nothing, however much waits before it.
+func TestOutputThatKeepsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, g := New(), newGate()
+		events, status := p.To(g), p.To(g)
+		status.KeepAll = true
+		for range 3 * ownLimit / 10 {
+			fmt.Fprintf(events, "an event\n")
+		}
+		fmt.Fprintf(status, "the status\n")
+		close(g.open)
+		p.Flush(nil)
+		close(p.wake)
+		if got := g.text.String(); !strings.HasSuffix(got, "the status\n") {
+			t.Errorf("the last: %s", got[max(0, len(got)-100):])
+		}
+	})
+}
+
 // While nobody reads, nothing but a source that has not ended waits; what is dropped
 // is said, by source; and one source does not keep another from being heard.
 func TestStuckReaderHoldsUpNobody(t *testing.T) {

@@ -20,7 +20,7 @@ func (p *Printer) Source(print func(line []byte)) *Source { return &Source{p: p,
 func (s *Source) Line(line []byte) {
 	p := s.p
 	p.mu.Lock()
-	for s.full() && !(s.ended && p.stuck()) {
+	for s.full() && !p.late && !(s.ended && p.stuck()) {
 		p.changed.Wait()
 	}
 	if s.full() || s.dropped > 0 {
@@ -47,6 +47,15 @@ const prefixRoom = 512
 // full reports whether too much is waiting. The caller holds the lock.
 func (s *Source) full() bool {
 	return s.waiting >= sourceLimit || s.p.sources >= allLimit
+}
+
+// Late says that it is too late to wait for a reader: from now on the lines of all
+// sources are dropped that do not fit.
+func (p *Printer) Late() {
+	p.mu.Lock()
+	p.late = true
+	p.changed.Broadcast()
+	p.mu.Unlock()
 }
 
 // Ended says that no line is to wait for a destination that is stuck.
