@@ -43,8 +43,11 @@ func (l *Log) Append(record []byte) error {
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
 	n, err := l.file.Write(line(record))
+	if err != nil { // what a full disk has cut off would hide all that follows
+		return errors.Join(err, l.file.Truncate(l.size))
+	}
 	l.size += int64(n)
-	return err
+	return nil
 }
 
 // Clear removes all records.

@@ -220,7 +220,7 @@ func (f *Folder) open(name string, flags int) (*os.File, error) {
 	// Nobody waits for the other end of a FIFO, should it be one by now.
 	file, err := f.root.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", f.dir, err)
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
