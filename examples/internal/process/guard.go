@@ -236,11 +236,17 @@ func (g *guard) signal(c *child, sig syscall.Signal) {
 		return
 	}
 	c.record.Stopped = true
-	to := c.pid
 	if sig == syscall.SIGKILL {
-		to = -to
+		c.kill()
+		return
 	}
-	_ = syscall.Kill(to, sig)
+	_ = syscall.Kill(c.pid, sig)
+}
+
+// kill kills the child, which may have joined another group, and all of its own.
+func (c *child) kill() {
+	_ = syscall.Kill(c.pid, syscall.SIGKILL)
+	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
 }
 
 // drop forgets a child of which nothing is needed any more. The caller holds the
@@ -371,9 +377,9 @@ func (g *guard) lives(m mark) bool {
 func (g *guard) end() {
 	g.mu.Lock()
 	g.ending = true
-	for pid, c := range g.live {
+	for _, c := range g.live {
 		c.cut = true
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
+		c.kill()
 	}
 	g.sweep()
 	g.mu.Unlock()
@@ -385,8 +391,7 @@ func (g *guard) end() {
 		}
 		_ = c.output.SetReadDeadline(time.Now().Add(outputPause)) // all that could write has ended
 		if text, _ := io.ReadAll(c.output); len(text) > 0 {
-			c.record.Output = string(text)
-			_ = g.journal.write(c.record)
+			g.journal.add(c.record, string(text))
 		}
 	}
 }

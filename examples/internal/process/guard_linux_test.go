@@ -158,7 +158,11 @@ func startProgram(t *testing.T, script string) *testProgram {
 	if _, err := fmt.Sscan(p.lines.Text(), &p.run, &p.guard); err != nil {
 		t.Fatalf("%q: %v", p.lines.Text(), err)
 	}
-	for len(p.pids) < 3*familySize && p.lines.Scan() {
+	each := 1
+	if strings.Contains(script, family) {
+		each = familySize
+	}
+	for len(p.pids) < 3*each && p.lines.Scan() {
 		p.pids = append(p.pids, p.lines.Text())
 	}
 	return p
@@ -169,6 +173,68 @@ func TestKilledProgram(t *testing.T) {
 	p := startProgram(t, family+"wait")
 	_ = p.Process.Kill()
 	gone(t, append(p.pids, strconv.Itoa(p.guard)))
+}
+
+// leaving is the script of a child that joins another group and does not listen to
+// SIGTERM.
+func leaving(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "unset " + programOf + "; " + leaver + "=1 exec '" + self + "'"
+}
+
+// A child is killed, even one that has joined another group.
+func TestChildOfAnotherGroupIsKilled(t *testing.T) {
+	lines := make(chan string, 10)
+	p, err := shared().Start(Command{
+		Args: []string{"sh", "-c", leaving(t)}, Env: os.Environ(),
+		Output: sink(func(line []byte) { lines <- strings.TrimSpace(string(line)) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := <-lines
+	p.Signal(syscall.SIGKILL)
+	gone(t, []string{pid})
+	if e := p.Wait(); e.Signal != syscall.SIGKILL {
+		t.Errorf("%+v", e)
+	}
+}
+
+// It does not outlive its program either.
+func TestChildOfAnotherGroupDiesWithItsProgram(t *testing.T) {
+	p := startProgram(t, leaving(t))
+	_ = p.Process.Kill()
+	gone(t, append(p.pids, strconv.Itoa(p.guard)))
+}
+
+// A guard that somebody has stopped goes on when its program ends, in whatever way.
+func TestStoppedGuardGoesOn(t *testing.T) {
+	for name, end := range map[string]func(p *testProgram){
+		"killed": func(p *testProgram) { _ = p.Process.Kill() },
+		"closed": func(p *testProgram) { p.stdin.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startProgram(t, "echo $$; exec sleep 1000")
+			_ = syscall.Kill(p.guard, syscall.SIGSTOP)
+			t.Cleanup(func() { _ = syscall.Kill(p.guard, syscall.SIGCONT) })
+			end(p)
+			gone(t, append(p.pids, strconv.Itoa(p.guard)))
+		})
+	}
+}
+
+// A child can be signalled whose guard was stopped.
+func TestSignalReachesAStoppedGuard(t *testing.T) {
+	p, _ := start(t, "sleep", "1000")
+	_ = syscall.Kill(p.guard.pid, syscall.SIGSTOP)
+	p.Signal(syscall.SIGTERM)
+	if e := p.Wait(); e.Signal != syscall.SIGTERM {
+		t.Errorf("%+v", e)
+	}
 }
 
 // When it ends in order nothing is left either, not even what does not listen to

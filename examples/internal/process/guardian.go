@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -14,6 +15,9 @@ type guardian struct {
 	pid  int
 	conn *conn
 	gone chan struct{} // closed when it is reaped, and all that it has left
+
+	mu     sync.Mutex
+	reaped bool
 }
 
 // startGuard returns when the guard is ready.
@@ -49,7 +53,7 @@ func (c *Children) startGuard() (*guardian, error) {
 	g.pid, err = syscall.ForkExec(c.self, []string{guardName, string(settings)}, &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: files,
-		Sys:   &syscall.SysProcAttr{Setsid: true}, // what ends this program's session must not end its guard
+		Sys:   guardAttr(),
 	})
 	_ = syscall.Close(pair[1])
 	if err != nil {
@@ -114,8 +118,25 @@ func describe(s syscall.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", s.ExitStatus())
 }
 
+// signal has the guard send a signal to a child.
+func (g *guardian) signal(id int64, sig syscall.Signal) {
+	_ = g.conn.send(request{Kind: signalRequest, ID: id, Signal: sig}, nil, false)
+	g.proceed()
+}
+
+// proceed has a guard go on that somebody has stopped: who asks for the end of
+// something is not to wait for one.
+func (g *guardian) proceed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.reaped { // else its number may be another's
+		_ = syscall.Kill(g.pid, syscall.SIGCONT)
+	}
+}
+
 // dismiss has the guard end, after all that it has.
 func (g *guardian) dismiss() {
+	defer g.proceed()
 	_ = withFd(g.conn.file, func(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) })
 }
 
@@ -124,11 +145,14 @@ func (g *guardian) dismiss() {
 // what they leave, until nothing is left. It returns how many there were.
 func (g *guardian) reap() (status syscall.WaitStatus, left int) {
 	g.conn.file.Close()
+	g.mu.Lock() // it ends at once: nothing else closes its socket
 	for {
 		if _, err := syscall.Wait4(g.pid, &status, 0, nil); err != syscall.EINTR {
 			break
 		}
 	}
+	g.reaped = true
+	g.mu.Unlock()
 	if status.Exited() && status.ExitStatus() == 0 {
 		return status, 0
 	}
@@ -141,8 +165,10 @@ func (g *guardian) reap() (status syscall.WaitStatus, left int) {
 			list.close()
 			return status, left
 		}
-		if _, err := syscall.Wait4(pids[0], nil, 0, nil); err == nil {
-			left++
+		for _, pid := range pids {
+			if _, err := syscall.Wait4(pid, nil, 0, nil); err == nil {
+				left++
+			}
 		}
 	}
 }

@@ -109,8 +109,11 @@ func openJournal(dir, name string) (*journal, error) {
 	for _, r := range records {
 		j.owners[r.Owner] = append(j.owners[r.Owner], r)
 	}
-	j.log, err = folder.OpenLog(name)
-	return j, err
+	if j.log, err = folder.OpenLog(name); err != nil {
+		return nil, err
+	}
+	j.kept = int(j.log.Size())
+	return j, nil
 }
 
 // largestJournal is from when on a journal is written anew without what is
@@ -135,6 +138,19 @@ func (j *journal) write(r Record) error {
 		return nil
 	}
 	return j.compact()
+}
+
+// largestOutput is the size of a journal that takes no output any more: a longer one
+// than statefolder.Largest could not be read.
+const largestOutput = statefolder.Largest / 8
+
+// add adds to a record what its child wrote, if there is room for it.
+func (j *journal) add(r Record, output string) {
+	r.Output = output
+	line, err := json.Marshal(&r)
+	if err == nil && j.log.Size()+int64(len(line)) <= largestOutput {
+		_ = j.log.Append(line)
+	}
 }
 
 // compact writes the journal anew.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -79,5 +80,39 @@ func TestOddJournalIsRefused(t *testing.T) {
 		if _, err := ReadJournal(folder, "log"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// However much children have written that nobody has read, the journal can be read.
+func TestUnreadOutputLeavesTheJournalReadable(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	j, err := openJournal(dir, "ends.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const children = 3
+	output := strings.Repeat("\x00", 1<<20) // in JSON it is 6 times as long
+	record := func(i int) Record { return Record{RecordKey: RecordKey{Owner: "a", Name: "main", Run: i}, Code: 1} }
+	for i := range children {
+		if err := j.write(record(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range children {
+		j.add(record(i), output)
+	}
+	if size := j.log.Size(); size > largestOutput {
+		t.Errorf("the journal has %d bytes", size)
+	}
+	f, err := statefolder.At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := ReadJournal(f, "ends.log")
+	if err != nil || len(records) != children || records[0].Output != output {
+		t.Errorf("%d records, %v", len(records), err)
 	}
 }

@@ -92,7 +92,7 @@ func (p *Process) Signal(sig syscall.Signal) {
 	select {
 	case <-p.ended:
 	default:
-		_ = p.guard.conn.send(request{Kind: signalRequest, ID: p.id, Signal: sig}, nil, false)
+		p.guard.signal(p.id, sig)
 	}
 }
 

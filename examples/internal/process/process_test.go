@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -18,11 +19,32 @@ const programOf = "PROCESS_TEST_PROGRAM_OF"
 
 func TestMain(m *testing.M) {
 	Guard()
+	if os.Getenv(leaver) != "" {
+		leaveGroup()
+		return
+	}
 	if script := os.Getenv(programOf); script != "" {
 		program(script)
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// leaver makes the test program one that joins the group of its parent, and does
+// not listen to SIGTERM.
+const leaver = "PROCESS_TEST_LEAVER"
+
+func leaveGroup() {
+	signal.Ignore(syscall.SIGTERM)
+	group, err := syscall.Getpgid(os.Getppid())
+	if err == nil {
+		err = syscall.Setpgid(0, group)
+	}
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(os.Getpid())
+	select {}
 }
 
 func program(script string) {

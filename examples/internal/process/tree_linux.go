@@ -20,6 +20,13 @@ func adoptOrphans() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
+// guardAttr has a guard start in a session of its own, since what ends that of its
+// program must not end its guard. One that is stopped goes on when its program is
+// gone.
+func guardAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
+}
+
 // childList reads which children the first thread of this process has.
 type childList struct {
 	file *os.File

@@ -9,6 +9,10 @@ const noSignal = 0
 // adoptOrphans does nothing: process 1 is the parent of orphans here.
 func adoptOrphans() error { return nil }
 
+// guardAttr has a guard start in a session of its own, since what ends that of its
+// program must not end its guard.
+func guardAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
 // childList is empty: orphans cannot be found here.
 type childList struct{}
 
