@@ -48,10 +48,12 @@ process waits while nobody reads it, runjob does not. What could not be printed
 when the grace period is over is dropped.
 
 No process outlives the run, even if runjob is killed: a second process guards
-it. On Linux that goes for what has left its session or its group, has another
-user or no parent any more, too. It does not for what another program was asked
-to start (as by systemctl or cron), and on other systems not for what leaves its
-process group.
+it. If both are killed at once, the next run with the same -state ends what they
+leave, as far as it is known to be theirs: not what su or sudo has started. On
+Linux that goes for what has left its session or its group, has another user or
+no parent any more, too. It does not for what another program was asked to start
+(as by systemctl or cron), and on other systems not for what leaves its process
+group.
 
 With -state the run can be ended at any moment, by SIGKILL too, and be gone on
 with: the same command again counts every failure once. It takes over processes

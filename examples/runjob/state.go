@@ -105,7 +105,7 @@ func (s *store) parse(name string, text []byte) (*state, error) {
 		err = st.valid()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.folder.Path(name), err)
+		return nil, fmt.Errorf("%s: %w; remove the folder to begin anew", s.folder.Path(name), err)
 	}
 	return &st, nil
 }

@@ -44,7 +44,9 @@ supervise does not; what could not be printed when -grace is over is dropped.
 
 A command has ended when all its processes have: those that it leaves behind are
 killed, and a daemon of it may run for as long as it does. However supervise
-ends, even by SIGKILL, no process of it is left: a second process guards it. On
+ends, even by SIGKILL, no process of it is left: a second process guards it. If
+both are killed at once, the next supervise with the same -state ends what they
+leave, as far as it is known to be theirs: not what su or sudo has started. On
 Linux that goes for what has left its session or its group, has another user or
 no parent any more, too; a daemon started by su or sudo is known no longer whose
 it is, and ends with the next command that does. It does not go for what another
