@@ -76,6 +76,25 @@ func TestSlowReaderGetsAll(t *testing.T) {
 	}
 }
 
+// TestSlowReaderHoldsUpNoEnd: a reader that takes little at a time, all the time, gets
+// what fits until the end of the grace period; then a run that was interrupted ends.
+func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := programtest.New(t, "-")
+	p.Stdin = strings.NewReader(strings.Replace(perIndex(5, 3, "exec yes"), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: 1", 1))
+	p.Stdout, p.Stderr = write, write
+	p.Start()
+	write.Close()
+	programtest.ReadSlowly(t, read)
+	p.Running(2 + 3)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitInterrupted)
+}
+
 // TestOutputCannotSteerTheTerminal: control characters of a process are shown, not
 // sent; its colours only on request.
 func TestOutputCannotSteerTheTerminal(t *testing.T) {

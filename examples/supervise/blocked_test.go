@@ -161,3 +161,21 @@ func TestUnsavedStateIsAnError(t *testing.T) {
 	p.Signal(syscall.SIGTERM)
 	p.Done(exitUnsaved)
 }
+
+// A reader that takes little at a time, all the time, gets what fits until the end of
+// the grace period; then supervise ends.
+func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := programtest.New(t, "-grace", "1s", "--", "yes")
+	p.Stdout, p.Stderr = write, write
+	p.Start()
+	write.Close()
+	programtest.ReadSlowly(t, read)
+	p.Running(2 + 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(128 + int(syscall.SIGTERM))
+}

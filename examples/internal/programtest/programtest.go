@@ -218,6 +218,24 @@ func (p *Program) Running(n int) {
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
 }
 
+// ReadSlowly reads what a program writes, 4 KiB in half a second, until the program
+// or the test has ended.
+func ReadSlowly(t testing.TB, read *os.File) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for piece := make([]byte, 4096); ; time.Sleep(500 * time.Millisecond) {
+			if _, err := read.Read(piece); err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		read.Close()
+		<-done
+	})
+}
+
 // FullDisk runs the program with its standard output on a disk that is full, which
 // it must tell, and end with that exit code.
 func FullDisk(t testing.TB, code int, args ...string) {

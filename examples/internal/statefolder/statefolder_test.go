@@ -181,7 +181,7 @@ func TestOddFilesAreRefused(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	f := open(t, t.TempDir())
-	if _, err := f.Read("state"); !os.IsNotExist(err) {
+	if _, err := f.Read("state"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	for _, text := range []string{"first", "", "a longer one"} {
