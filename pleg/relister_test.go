@@ -292,3 +292,43 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 		t.Error("the relist is not failed")
 	}
 }
+
+// TestOldStampIsAskedOnceMore: a status that the runtime stamps older than the
+// question stands as that old; the second answer stands as old as the question,
+// whatever its stamp. That is one more call, and no other look.
+func TestOldStampIsAskedOnceMore(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted()
+	b.now = t2
+	b.request("p", false)
+	b.answer(b.asks("Pod p")[0], "p")
+	old := t0.Add(time.Second + 1)
+	for _, want := range []time.Time{old, t2} {
+		b.answered(answer[string, shown]{call: b.asks("Status p")[0], status: shown{{"p", StateRunning}}, stamp: old}, b.now)
+		if e := b.cache.Get("p"); !e.Modified.Equal(want) {
+			t.Errorf("known as of %v, want %v", e.Modified, want)
+		}
+	}
+	b.asks("")
+}
+
+// TestStepBackOfTwoListsIsBelieved with the first status that shows it, too: two
+// observations in a row are enough.
+func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
+	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
+	b := newBench(t, true)
+	b.listNow = true
+	b.lists(b.asks("Pods")[0], exited)
+	b.status(b.asks("Status p")[0], nil, exited)
+	b.settled()
+	b.now, b.listNow = t1, true
+	b.lists(b.asks("Pods")[0], running)
+	b.now = t2
+	b.lists(b.asks("Pods")[0], running)
+	b.status(b.asks("Status p")[0], nil, running)
+	b.asks("")
+	b.settled()
+	if n := b.relister.stats.StaleWrites; n != 1 || b.cache.Get("p").Status[0] != running {
+		t.Errorf("%d refused; it shows %v", n, b.cache.Get("p").Status)
+	}
+}
