@@ -94,6 +94,7 @@ var rejected = []struct {
 	{text: "123456000-123456789,123456800-12x456810,3", offset: 20, item: "123456800-12x456810", reason: `'x' is not a digit`, lenient: "3,123456000-123456789", report: Report{Skipped: 1, Reordered: 1}},
 	{text: "2147483600-2147483610,2147483640-2147483648,x", offset: 22, item: "2147483640-2147483648", reason: reasonLarge, lenient: "2147483600-2147483610", report: Report{Skipped: 2}},
 	{text: "2147483600-2147483610,2147483650-2147483660,x", offset: 22, item: "2147483650-2147483660", reason: reasonLarge, lenient: "2147483600-2147483610", report: Report{Skipped: 2}},
+	{text: "2147481652-2147481654,0147481656-2147481658,2147481660", offset: 22, item: "0147481656-2147481658", reason: reasonZeros, lenient: "147481656-2147481658,2147481660", report: Report{Reordered: 1}},
 	{text: "10,12,70-80,60", offset: 12, item: "60", reason: reasonOrder, lenient: "10,12,60,70-80", report: Report{Reordered: 1}},
 	{text: "100,102,104,0106,108", offset: 12, item: "0106", reason: reasonZeros, lenient: "100,102,104,106,108", quiet: true},
 	{text: "100,102,104,006,108", offset: 12, item: "006", reason: reasonZeros, lenient: "6,100,102,104,108", report: Report{Reordered: 1}},
@@ -347,4 +348,23 @@ func FuzzParse(f *testing.F) {
 		}
 		checkParse(t, text)
 	})
+}
+
+// One character that is another one is noticed wherever it stands, in numbers of
+// every width.
+func TestEveryChangedCharacterIsRead(t *testing.T) {
+	for width, start := 1, uint32(1); width <= 10; width, start = width+1, start*10 {
+		for _, text := range []string{
+			fmt.Sprintf("%d-%d,%d-%d,%d-%d,%d", start, start+1, start+3, start+4, start+6, start+7, start+8),
+			fmt.Sprintf("%d,%d,%d,%d,%d,%d", start, start+2, start+4, start+5, start+7, start+8),
+		} {
+			for at := range text {
+				for _, c := range []byte("0123456789,-:/ \x00\xff") {
+					changed := text[:at] + string([]byte{c}) + text[at+1:]
+					parsed, err := Parse(changed)
+					checkReaders(t, changed, parsed, err)
+				}
+			}
+		}
+	}
 }

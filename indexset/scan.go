@@ -186,7 +186,7 @@ func (s *scanner) ranges(at, width int, i uint32) (next int, least uint32) {
 		y := (load(s.text, e) ^ likeNumber) & mine
 		wrong := (x + overflow | x | (y + overflow) | y) & (noNumber | 1<<56)
 		if same != 0 {
-			wrong |= (load(s.text, mid-8) ^ like | load(s.text, e-8) ^ like) & same
+			wrong |= ((load(s.text, mid-8) ^ like) | (load(s.text, e-8) ^ like)) & same // | and ^ bind alike
 		}
 		if wrong != 0 {
 			return at, least
