@@ -170,7 +170,7 @@ func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := programtest.New(t, "-grace", "1s", "--", "yes")
+	p := programtest.New(t, "-grace", "1s", "-name", strings.Repeat("long", 10), "--", "yes")
 	p.Stdout, p.Stderr = write, write
 	p.Start()
 	write.Close()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -255,42 +254,5 @@ func TestTornLogKeepsWholeRecords(t *testing.T) {
 	}
 	if err := log.Append([]byte("x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("appended to a file that nobody will find: %v", err)
-	}
-}
-
-// A record that a full disk has cut off hides none that is written when there is
-// room again.
-func TestCutRecordHidesNoOther(t *testing.T) {
-	f := open(t, t.TempDir())
-	log, err := f.OpenLog("log")
-	if err == nil {
-		err = log.Append([]byte("first"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	full := before
-	full.Cur = uint64(log.Size()) + 5
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
-		t.Fatal(err)
-	}
-	err = log.Append([]byte("second"))
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	if err == nil {
-		t.Error("there was room for the second")
-	}
-	if err := log.Append([]byte("third")); err != nil {
-		t.Error(err)
-	}
-	if got, err := f.ReadLog("log"); err != nil || len(got) != 2 || string(got[1]) != "third" {
-		t.Errorf("%q, %v", got, err)
 	}
 }
