@@ -146,8 +146,9 @@ func TestOutputThatKeepsAll(t *testing.T) {
 		p, g := New(), newGate()
 		events, status := p.To(g), p.To(g)
 		status.KeepAll = true
-		for range 3 * ownLimit / 10 {
-			fmt.Fprintf(events, "an event\n")
+		event := strings.Repeat("x", 1000) + "\n"
+		for range 3 * ownLimit / len(event) {
+			_, _ = io.WriteString(events, event)
 		}
 		fmt.Fprintf(status, "the status\n")
 		close(g.open)
