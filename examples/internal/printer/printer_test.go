@@ -150,7 +150,7 @@ func TestOutputThatKeepsAll(t *testing.T) {
 		for range 3 * ownLimit / len(event) {
 			_, _ = io.WriteString(events, event)
 		}
-		fmt.Fprintf(status, "the status\n")
+		_, _ = io.WriteString(status, strings.Repeat("s", 2*len(event))+" the status\n")
 		close(g.open)
 		p.Flush(nil)
 		close(p.wake)
