@@ -170,7 +170,10 @@ func (p *Program) Done(code int) {
 func (p *Program) Eventually(what string, ok func() bool) {
 	p.t.Helper()
 	if !becomes(ok) {
-		_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do
+		_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do, if somebody reads that
+		if !becomes(p.Ended) {
+			_ = p.Process.Kill()
+		}
 		<-p.ended
 		p.t.Fatalf("never: %s", what)
 	}
