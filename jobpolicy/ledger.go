@@ -45,6 +45,9 @@ func (p *pass) account(e *end) {
 		p.plan.Counts.Finished = e.reason
 	}
 	p.memory.Written = p.status.progress()
+	if p.indexed {
+		p.memory.Written.Completions = p.completions()
+	}
 	if p.flush {
 		p.plan.Record = p.status.clone()
 	}

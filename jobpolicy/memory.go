@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "time"
+import (
+	"time"
+
+	"github.com/restartkit/restart/indexset"
+)
 
 // Memory is what a Job's passes hand on to one another and its status has no
 // room for. Keep it with the Job: Kubernetes holds its like in memory only and
@@ -49,9 +53,10 @@ type Memory struct {
 // Progress is how far the status of a Job has come, in numbers that only rise
 // while completions stay as they are. The zero value is that of a new Job.
 type Progress struct {
-	Succeeded int  `json:"succeeded,omitempty"` // pods, counted or not yet counted; of an Indexed Job indexes
-	Failed    int  `json:"failed,omitempty"`    // pods, counted or not yet counted; an index fails with one of them
-	Ending    bool `json:"ending,omitempty"`    // the end of the Job is decided
+	Succeeded   int  `json:"succeeded,omitempty"`   // pods, counted or not yet counted; of an Indexed Job indexes
+	Failed      int  `json:"failed,omitempty"`      // pods, counted or not yet counted; an index fails with one of them
+	Ending      bool `json:"ending,omitempty"`      // the end of the Job is decided
+	Completions int  `json:"completions,omitempty"` // of an Indexed Job: only indexes below it are counted
 }
 
 // less reports whether some of p is less than it is in q.
@@ -76,7 +81,8 @@ const believedAfter = 5 * time.Minute
 // if so for how much longer that will be assumed.
 func (p *pass) behind() (left time.Duration, behind bool) {
 	m := &p.memory
-	if !p.seen.less(m.Written) {
+	seen := p.seenBelow(m.Written.Completions)
+	if !seen.less(m.Written) {
 		m.Behind = time.Time{}
 		return 0, false
 	}
@@ -84,12 +90,30 @@ func (p *pass) behind() (left time.Duration, behind bool) {
 		m.Behind = p.now
 	}
 	if left = believedAfter - p.now.Sub(m.Behind); left > 0 {
-		p.note("the status says less (%+v) than what was written (%+v): nothing is planned until a newer one is seen", p.seen, m.Written)
+		p.note("the status says less (%+v) than what was written (%+v): nothing is planned until a newer one is seen", seen, m.Written)
 		return left, true
 	}
-	p.note("the status has said less (%+v) than what was written (%+v) for %s: it is taken as it is", p.seen, m.Written, believedAfter)
+	p.note("the status has said less (%+v) than what was written (%+v) for %s: it is taken as it is", seen, m.Written, believedAfter)
 	m.Behind = time.Time{}
 	return 0, false
+}
+
+// seenBelow is how far the status that came in has come with the indexes below
+// completions. A Job whose completions were lowered and raised has written statuses
+// that count different indexes, of which an older one may count as many.
+func (p *pass) seenBelow(completions int) Progress {
+	seen := p.seen
+	switch {
+	case !p.indexed || completions == 0:
+		return seen
+	case completions == p.completions():
+		seen.Succeeded = p.wasSucceeded.Len()
+	default:
+		set, _ := indexset.ParseLenient(p.status.CompletedIndexes)
+		seen.Succeeded = set.Clip(completions).Len()
+	}
+	seen.Completions = completions
+	return seen
 }
 
 // wait is the plan for a Job that is older than what was written.

@@ -186,3 +186,29 @@ func TestMemoryIsBounded(t *testing.T) {
 		in.Pods = nil
 	}
 }
+
+// An older status that counts as many indexes, some of which are beyond the
+// completions that the Job has now, is older all the same.
+func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
+	job := indexedJob(5, 4)
+	job.Spec.BackoffLimitPerIndex = nil
+	in := Input{Job: job, Now: t0, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 1, PodSucceeded, 0, t0), pod("e", 4, PodSucceeded, 0, t0), pod("d", 3, PodRunning, 0, t0)}}
+	first := mustPlan(t, Engine{}, in)
+	job.Status = *last(in, first)
+	older := job.Status
+	if older.CompletedIndexes != "0,1,4" {
+		t.Fatalf("%+v", first)
+	}
+	four := int32(4)
+	job.Spec.Completions, job.Spec.Parallelism = &four, &four
+	in.Memory, in.Pods = first.Memory, []*Pod{pod("c", 2, PodSucceeded, 0, t0), pod("d", 3, PodRunning, 0, t0)}
+	second := mustPlan(t, Engine{}, in)
+	if got := last(in, second).CompletedIndexes; got != "0-2" || second.RequeueReason == RequeueStaleJob {
+		t.Fatalf("completed %q: %+v", got, second)
+	}
+	job.Status = older // the pod of index 2 is counted, released and gone
+	in.Memory, in.Pods = second.Memory, []*Pod{pod("d", 3, PodRunning, 0, t0)}
+	if third := mustPlan(t, Engine{}, in); len(third.Create) != 0 || third.RequeueReason != RequeueStaleJob {
+		t.Errorf("%+v", third)
+	}
+}
