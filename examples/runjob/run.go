@@ -178,6 +178,10 @@ func (r *runner) interrupt(signal os.Signal) {
 	r.job.Spec.Suspend = true
 }
 
+// lastWords is how long may be printed what a reader that is there can still take,
+// after a second signal.
+const lastWords = time.Second
+
 func (r *runner) kill() {
 	for _, p := range r.pods {
 		p.run.killNow()

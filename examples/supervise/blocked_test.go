@@ -19,6 +19,8 @@ func TestNobodyReadsYet(t *testing.T) {
 commands:
 - name: noisy
   command: ["yes"]
+- name: deaf
+  command: [sh, -c, "trap '' TERM; while :; do sleep 0.05; done"]
 - name: crashes
   command: [sh, -c, "echo >> log; head -c 100000 /dev/zero | tr '\\0' '\\n'; exit 1"]
   curve: {initial: 10ms, max: 10ms}

@@ -159,10 +159,17 @@ func (s *supervisor) interrupt(signal syscall.Signal) {
 		return
 	}
 	s.screen.printer.Late()
+	if soon := time.Now().Add(lastWords); soon.Before(s.stopBy) {
+		s.stopBy = soon
+	}
 	for _, t := range s.tasks {
 		t.signal(syscall.SIGKILL)
 	}
 }
+
+// lastWords is how long may be printed what a reader that is there can still take,
+// after a second signal.
+const lastWords = time.Second
 
 // wake ends every wait.
 func (s *supervisor) wake() {
