@@ -2,8 +2,10 @@ package jobpolicy
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A failure that no rule matches was not handled by the policy.
@@ -144,6 +146,36 @@ func TestFindingsTellOfTheIndexOnlyBehindFailIndex(t *testing.T) {
 			if text := fmt.Sprint(spec.Lint()); strings.Contains(text, "fails the index") != want {
 				t.Errorf("%s before %s: %s", first, second, text)
 			}
+		}
+	}
+}
+
+// Pods that are gone are counted even if nothing else about the Job has changed.
+func TestReleasedPodsAreCountedWithoutAnotherChange(t *testing.T) {
+	job := plainJob(3)
+	job.Status = JobStatus{
+		StartTime: t0, Active: 1, Ready: pointerTo[int32](0), Terminating: pointerTo[int32](0),
+		UncountedTerminatedPods: &UncountedTerminatedPods{Failed: []string{"gone"}},
+	}
+	job.Spec.Parallelism = pointerTo[int32](1)
+	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", -1, PodRunning, 0, t0)}, Now: t0})
+	if plan.Record == nil || plan.Record.Failed != 1 || len(plan.Record.UncountedTerminatedPods.Failed) != 0 {
+		t.Errorf("%+v", plan.Record)
+	}
+}
+
+// A deadline that lies further off than a duration reaches is waited for as long as
+// one does.
+func TestFarDeadlineIsWaitedForAsLongAsCanBe(t *testing.T) {
+	for _, c := range []struct{ limit, elapsed, want time.Duration }{
+		{math.MaxInt64, -time.Hour, math.MaxInt64},
+		{math.MaxInt64 - time.Hour, -time.Hour, math.MaxInt64},
+		{time.Minute, -time.Hour, time.Hour + time.Minute},
+		{time.Minute, time.Second, 59 * time.Second},
+		{time.Minute, time.Hour, 1},
+	} {
+		if got := until(c.limit, c.elapsed); got != c.want {
+			t.Errorf("until(%v, %v) = %v, want %v", c.limit, c.elapsed, got, c.want)
 		}
 	}
 }
