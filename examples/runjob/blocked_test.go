@@ -16,7 +16,7 @@ import (
 // replacements come when they are due. A signal ends all within the grace period.
 func TestNobodyReadsYet(t *testing.T) {
 	t.Parallel()
-	for _, grace := range []string{"by the grace period", "by a second signal"} {
+	for grace, seconds := range map[string]string{"by the grace period": "2", "by a second signal": "3600"} {
 		dir := t.TempDir()
 		read, write, err := os.Pipe()
 		if err != nil {
@@ -26,10 +26,10 @@ func TestNobodyReadsYet(t *testing.T) {
 		p := programtest.New(t, "-backoff", "1ms", "-")
 		p.Stdin = strings.NewReader(strings.Replace(perIndex(5, 3, `
 case $JOB_COMPLETION_INDEX in
-  0) exec yes;;
+  0) trap "" TERM; exec yes;;
   *) echo >> `+dir+`/log; head -c 100000 /dev/zero | tr '\0' '\n'; exit 1;;
 esac
-`), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: 2", 1))
+`), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: "+seconds, 1))
 		p.Stdout, p.Stderr = write, write
 		p.Start()
 		write.Close()

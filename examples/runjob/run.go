@@ -167,6 +167,9 @@ func (r *runner) interrupt(signal os.Signal) {
 	if r.interrupted {
 		r.report.event("", "%v: killing the pods", signal)
 		r.host.output.printer.Late()
+		if soon := time.Now().Add(lastWords); soon.Before(r.stopBy) {
+			r.stopBy = soon
+		}
 		r.kill()
 		return
 	}
