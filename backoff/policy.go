@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -24,16 +23,15 @@ type Policy struct {
 	Free       int           // failures restarted at once before the curve begins; >= 0
 }
 
-// Validate reports every field that is out of bounds, joined into one error, or
-// nil.
+// Validate returns FieldErrors with every field that is out of bounds, or nil.
 func (p Policy) Validate() error {
 	if p.valid() {
 		return nil
 	}
-	var errs []error
+	var errs FieldErrors
 	check := func(ok bool, field string, value any, bounds string) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("backoff: Policy.Validate(): %s is %v, must be %s", field, value, bounds))
+			errs.Add(ErrorTypeInvalid, field, value, "must be "+bounds)
 		}
 	}
 	ok := p.inBounds()
@@ -43,7 +41,7 @@ func (p Policy) Validate() error {
 	check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
 	check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means 2*Max)")
 	check(ok.free, "Free", p.Free, ">= 0")
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // fieldsOK says of each field whether it is in bounds.

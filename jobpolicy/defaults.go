@@ -37,9 +37,9 @@ func (s *JobSpec) Default() {
 		s.CompletionMode = NonIndexedCompletion
 	}
 	if s.PodReplacementPolicy == "" {
-		s.PodReplacementPolicy = TerminatingOrFailed
+		s.PodReplacementPolicy = PodReplacementTerminatingOrFailed
 		if s.PodFailurePolicy != nil {
-			s.PodReplacementPolicy = Failed
+			s.PodReplacementPolicy = PodReplacementFailed
 		}
 	}
 	s.PodFailurePolicy = s.PodFailurePolicy.withDefaults()

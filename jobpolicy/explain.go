@@ -7,9 +7,9 @@ import (
 	"github.com/restartkit/restart/internal/exitcode"
 )
 
-// Step is how one rule of a pod failure policy was answered for one pod. It
+// RuleStep is how one rule of a pod failure policy was answered for one pod. It
 // prints as one line.
-type Step struct {
+type RuleStep struct {
 	Rule    int    // index of the rule
 	Action  Action // its action
 	Matched bool   // it decided
@@ -17,7 +17,7 @@ type Step struct {
 }
 
 // String returns the step as one line, without a line break.
-func (s Step) String() string {
+func (s RuleStep) String() string {
 	verdict := "no match"
 	if s.Matched {
 		verdict = "matched"
@@ -28,15 +28,15 @@ func (s Step) String() string {
 // Explain returns one step for each rule, in order, for the same pod and with
 // the same outcome as Match. Rules behind the one that decided are there too;
 // they say that they were not reached.
-func (p *PodFailurePolicy) Explain(pod *Pod) []Step {
+func (p *PodFailurePolicy) Explain(pod *Pod) []RuleStep {
 	if p == nil || pod == nil {
 		return nil
 	}
 	decided := p.Match(pod).Rule
-	steps := make([]Step, len(p.Rules))
+	steps := make([]RuleStep, len(p.Rules))
 	for i := range p.Rules {
 		rule := &p.Rules[i]
-		steps[i] = Step{Rule: i, Action: rule.Action, Matched: i == decided}
+		steps[i] = RuleStep{Rule: i, Action: rule.Action, Matched: i == decided}
 		if decided >= 0 && i > decided {
 			steps[i].Why = fmt.Sprintf("not reached, rule %d decided", decided)
 			continue

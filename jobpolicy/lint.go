@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/internal/quote"
 )
 
 // Finding is something in a specification that is valid but surely not meant.
@@ -107,7 +108,7 @@ func (l *linter) unreachable(i int, rule *PodFailurePolicyRule, reach ruleReach)
 	first := "rule " + strconv.Itoa(reach.taker)
 	switch {
 	case !rule.Action.known():
-		warn(fmt.Sprintf("the rule is skipped, its action %s is unknown; use Count, FailIndex, FailJob or Ignore", shortValue(string(rule.Action))))
+		warn(fmt.Sprintf("the rule is skipped, its action %s is unknown; use Count, FailIndex, FailJob or Ignore", quote.Text(string(rule.Action))))
 	case reach.taker >= 0 && l.sameButFailIndex(rule, reach.taker):
 		warn(first + " fails the index for the same failures, so the Job is never failed by this rule; keep the one that is meant")
 	case reach.taker >= 0 && isAnyFailure(&l.spec.PodFailurePolicy.Rules[reach.taker]):
@@ -117,7 +118,7 @@ func (l *linter) unreachable(i int, rule *PodFailurePolicyRule, reach ruleReach)
 	case len(reach.takers) > 0:
 		warn(plural(reach.takers, "matches", "together match") + " every pod that this rule matches, so it decides on none; put it before them or leave it out")
 	case rule.OnExitCodes != nil && len(rule.OnExitCodes.codes()) > 0:
-		warn(fmt.Sprintf("the template has no container %s, so the rule matches no pod; name one of its containers", shortValue(*rule.OnExitCodes.ContainerName)))
+		warn(fmt.Sprintf("the template has no container %s, so the rule matches no pod; name one of its containers", quote.Text(*rule.OnExitCodes.ContainerName)))
 	default:
 		warn("no pod can meet the rule's requirement; give it exit codes other than 0, or conditions")
 	}
@@ -253,7 +254,7 @@ func patternText(rule *PodFailurePolicyRule) func(int) string {
 	return func(k int) string {
 		o := &rule.OnPodConditions[k]
 		text := fmt.Sprintf("%s=%s", o.Type, o.status())
-		if quoted := shortValue(text); quoted != `"`+text+`"` {
+		if quoted := quote.Text(text); quoted != `"`+text+`"` {
 			return quoted // it is long or not printable
 		}
 		return text

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/indexset"
 )
 
@@ -74,14 +75,14 @@ func newPass(e Engine, in Input) (*pass, error) {
 func (p *pass) refuse() error {
 	var errs FieldErrors
 	if p.indexed && p.spec.Completions == nil {
-		errs = append(errs, FieldError{Field: "spec.completions", Type: Required, Detail: "an Indexed Job needs it"})
+		errs = append(errs, FieldError{Field: "spec.completions", Type: backoff.ErrorTypeRequired, Detail: "an Indexed Job needs it"})
 	}
 	p.status.validateNumbers(&errs)
 	if u := p.status.UncountedTerminatedPods; u != nil {
 		succeeded := setOf(u.Succeeded)
 		for i, uid := range u.Failed {
 			if succeeded[uid] {
-				errs = append(errs, FieldError{Field: fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), Type: Duplicate, Value: uid, Detail: "the pod has succeeded, too"})
+				errs = append(errs, FieldError{Field: fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), Type: backoff.ErrorTypeDuplicate, Value: uid, Detail: "the pod has succeeded, too"})
 			}
 		}
 	}

@@ -203,7 +203,7 @@ func (p *Pod) finished() bool {
 // replaceOnlyFailed reports whether a pod that is being deleted is replaced only
 // once it has ended. With a failure policy it must be: the policy judges ends.
 func (s *JobSpec) replaceOnlyFailed() bool {
-	return s.PodReplacementPolicy == Failed || s.PodFailurePolicy != nil
+	return s.PodReplacementPolicy == PodReplacementFailed || s.PodFailurePolicy != nil
 }
 
 // readIndex reads an index; -1 is none, and all above 2^31-1 are out of every

@@ -138,7 +138,7 @@ func newSim(t *rapid.T, table simTable) *sim {
 	if rapid.Bool().Draw(t, "policy") {
 		spec.PodFailurePolicy = s.policy(spec.BackoffLimitPerIndex != nil)
 	} else if s.chance("replace failed only", 2) {
-		spec.PodReplacementPolicy = Failed
+		spec.PodReplacementPolicy = PodReplacementFailed
 	}
 	if s.chance("deadline", 6) {
 		spec.ActiveDeadlineSeconds = pointerTo(int64(rapid.IntRange(1, 200).Draw(t, "seconds")))

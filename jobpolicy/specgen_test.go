@@ -52,7 +52,7 @@ func (g specGen) spec() *JobSpec {
 		MaxFailedIndexes:        g.number("maxFailedIndexes"),
 		TTLSecondsAfterFinished: g.number("ttl"),
 		CompletionMode:          pick(g, "mode", []CompletionMode{IndexedCompletion, NonIndexedCompletion, ""}, []CompletionMode{"indexed", "x"}),
-		PodReplacementPolicy:    pick(g, "replacement", []PodReplacementPolicy{"", Failed}, []PodReplacementPolicy{TerminatingOrFailed, "failed"}),
+		PodReplacementPolicy:    pick(g, "replacement", []PodReplacementPolicy{"", PodReplacementFailed}, []PodReplacementPolicy{PodReplacementTerminatingOrFailed, "failed"}),
 		Suspend:                 rapid.Bool().Draw(g.T, "suspend"),
 	}
 	if deadline := g.number("deadline"); deadline != nil {

@@ -271,8 +271,8 @@ type PodReplacementPolicy string
 
 // The pod replacement policies.
 const (
-	TerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
-	Failed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
+	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
+	PodReplacementFailed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
 )
 
 // PodPhase is how far a pod has come.

@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/restartkit/restart/backoff"
+)
 
 // Limits of a specification (KEP-3329, "JobSpec API"; KEP-3850, "The Job object
 // too big").
@@ -28,12 +32,12 @@ const (
 func (s *JobSpec) Validate() error {
 	var errs FieldErrors
 	s.validate(&errs)
-	return errs.orNil()
+	return errs.Err()
 }
 
 func (s *JobSpec) validate(errs *FieldErrors) {
 	if s == nil {
-		errs.add(Required, "spec", nil, "a Job needs a specification")
+		errs.Add(backoff.ErrorTypeRequired, "spec", nil, "a Job needs a specification")
 		return
 	}
 	s.validateNumbers(errs)
@@ -55,13 +59,13 @@ func (s *JobSpec) validateNumbers(errs *FieldErrors) {
 	notNegative(errs, "spec.backoffLimitPerIndex", s.BackoffLimitPerIndex)
 	notNegative(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes)
 	if s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil {
-		errs.add(Required, "spec.backoffLimitPerIndex", nil, "maxFailedIndexes needs it")
+		errs.Add(backoff.ErrorTypeRequired, "spec.backoffLimitPerIndex", nil, "maxFailedIndexes needs it")
 	}
 }
 
 func notNegative[T int32 | int64](errs *FieldErrors, field string, n *T) {
 	if n != nil && *n < 0 {
-		errs.add(Invalid, field, *n, "must be 0 or more")
+		errs.Add(backoff.ErrorTypeInvalid, field, *n, "must be 0 or more")
 	}
 }
 
@@ -72,20 +76,20 @@ func (s *JobSpec) validateMode(errs *FieldErrors) {
 		s.validateIndexed(errs)
 	case NonIndexedCompletion, "":
 		if s.BackoffLimitPerIndex != nil {
-			errs.add(Invalid, "spec.backoffLimitPerIndex", *s.BackoffLimitPerIndex, "needs completionMode Indexed")
+			errs.Add(backoff.ErrorTypeInvalid, "spec.backoffLimitPerIndex", *s.BackoffLimitPerIndex, "needs completionMode Indexed")
 		}
 		if s.MaxFailedIndexes != nil {
-			errs.add(Invalid, "spec.maxFailedIndexes", *s.MaxFailedIndexes, "needs completionMode Indexed")
+			errs.Add(backoff.ErrorTypeInvalid, "spec.maxFailedIndexes", *s.MaxFailedIndexes, "needs completionMode Indexed")
 		}
 	default:
-		errs.add(NotSupported, "spec.completionMode", string(s.CompletionMode), "must be NonIndexed or Indexed")
+		errs.Add(backoff.ErrorTypeNotSupported, "spec.completionMode", string(s.CompletionMode), "must be NonIndexed or Indexed")
 	}
 }
 
 // validateIndexed bounds what an Indexed Job's status can grow to.
 func (s *JobSpec) validateIndexed(errs *FieldErrors) {
 	if s.Completions == nil {
-		errs.add(Required, "spec.completions", nil, "completionMode Indexed needs it")
+		errs.Add(backoff.ErrorTypeRequired, "spec.completions", nil, "completionMode Indexed needs it")
 	}
 	atMost(errs, "spec.parallelism", s.Parallelism, maxIndexedParallelism, "completionMode Indexed")
 	if s.Completions != nil {
@@ -97,7 +101,7 @@ func (s *JobSpec) validateIndexed(errs *FieldErrors) {
 	}
 	const reason = "more than 100000 completions and backoffLimitPerIndex"
 	if s.MaxFailedIndexes == nil {
-		errs.add(Required, "spec.maxFailedIndexes", nil, reason+" need it")
+		errs.Add(backoff.ErrorTypeRequired, "spec.maxFailedIndexes", nil, reason+" need it")
 	}
 	atMost(errs, "spec.parallelism", s.Parallelism, maxParallelismWithMany, reason)
 	atMost(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes, maxFailedIndexesForMany, reason)
@@ -105,7 +109,7 @@ func (s *JobSpec) validateIndexed(errs *FieldErrors) {
 
 func atMost(errs *FieldErrors, field string, n *int32, limit int32, reason string) {
 	if n != nil && *n > limit {
-		errs.add(Invalid, field, *n, fmt.Sprintf("must be at most %d with %s", limit, reason))
+		errs.Add(backoff.ErrorTypeInvalid, field, *n, fmt.Sprintf("must be at most %d with %s", limit, reason))
 	}
 }
 
@@ -114,13 +118,13 @@ func atMost(errs *FieldErrors, field string, n *int32, limit int32, reason strin
 func (s *JobSpec) validateReplacement(errs *FieldErrors) {
 	const field = "spec.podReplacementPolicy"
 	switch s.PodReplacementPolicy {
-	case "", Failed:
-	case TerminatingOrFailed:
+	case "", PodReplacementFailed:
+	case PodReplacementTerminatingOrFailed:
 		if s.PodFailurePolicy != nil {
-			errs.add(NotSupported, field, string(s.PodReplacementPolicy), "must be Failed with a podFailurePolicy")
+			errs.Add(backoff.ErrorTypeNotSupported, field, string(s.PodReplacementPolicy), "must be Failed with a podFailurePolicy")
 		}
 	default:
-		errs.add(NotSupported, field, string(s.PodReplacementPolicy), "must be Failed or TerminatingOrFailed")
+		errs.Add(backoff.ErrorTypeNotSupported, field, string(s.PodReplacementPolicy), "must be Failed or TerminatingOrFailed")
 	}
 }
 
@@ -132,15 +136,15 @@ func (s *JobSpec) validateRestartPolicy(errs *FieldErrors) {
 	case RestartPolicyNever:
 	case RestartPolicyOnFailure:
 		if s.PodFailurePolicy != nil {
-			errs.add(Invalid, field, string(policy), "must be Never with a podFailurePolicy")
+			errs.Add(backoff.ErrorTypeInvalid, field, string(policy), "must be Never with a podFailurePolicy")
 		}
 	case RestartPolicyAlways:
-		errs.add(Required, field, string(policy), "a Job's pods need OnFailure or Never")
+		errs.Add(backoff.ErrorTypeRequired, field, string(policy), "a Job's pods need OnFailure or Never")
 	case "":
-		errs.add(Required, field, nil, "every pod template needs one")
-		errs.add(Required, field, nil, "a Job's pods need OnFailure or Never")
+		errs.Add(backoff.ErrorTypeRequired, field, nil, "every pod template needs one")
+		errs.Add(backoff.ErrorTypeRequired, field, nil, "a Job's pods need OnFailure or Never")
 	default:
-		errs.add(NotSupported, field, string(policy), "must be Always, OnFailure or Never")
-		errs.add(NotSupported, field, string(policy), "must be OnFailure or Never in a Job")
+		errs.Add(backoff.ErrorTypeNotSupported, field, string(policy), "must be Always, OnFailure or Never")
+		errs.Add(backoff.ErrorTypeNotSupported, field, string(policy), "must be OnFailure or Never in a Job")
 	}
 }

@@ -19,7 +19,7 @@ func TestValidateEdges(t *testing.T) {
 	}
 	policy := func(rules ...PodFailurePolicyRule) func(*JobSpec) {
 		return func(s *JobSpec) {
-			s.PodFailurePolicy, s.PodReplacementPolicy = &PodFailurePolicy{Rules: rules}, Failed
+			s.PodFailurePolicy, s.PodReplacementPolicy = &PodFailurePolicy{Rules: rules}, PodReplacementFailed
 		}
 	}
 	codes := func(values ...int32) PodFailurePolicyRule {
@@ -123,7 +123,7 @@ func TestValidateUpdate(t *testing.T) {
 		return func(s *JobSpec) { s.Completions, s.Parallelism = completions, parallelism }
 	}
 	policy := func(p *PodFailurePolicy) func(*JobSpec) {
-		return func(s *JobSpec) { s.PodFailurePolicy, s.PodReplacementPolicy = p, Failed }
+		return func(s *JobSpec) { s.PodFailurePolicy, s.PodReplacementPolicy = p, PodReplacementFailed }
 	}
 	rule := func(container *string, values ...int32) *PodFailurePolicy {
 		return &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount,

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // The model of validation: every rule written down once, as plainly as it goes,
@@ -17,7 +19,7 @@ type validationModel struct {
 	errs FieldErrors
 }
 
-func (m *validationModel) check(ok bool, t ErrorType, field string) {
+func (m *validationModel) check(ok bool, t backoff.ErrorType, field string) {
 	if !ok {
 		m.errs = append(m.errs, FieldError{Field: "spec." + field, Type: t})
 	}
@@ -31,7 +33,7 @@ func modelValidate(s *JobSpec) FieldErrors {
 		m.podFailurePolicy()
 	}
 	if s.SuccessPolicy != nil {
-		m.check(s.CompletionMode == "Indexed", Invalid, "successPolicy")
+		m.check(s.CompletionMode == "Indexed", backoff.ErrorTypeInvalid, "successPolicy")
 		if s.CompletionMode == "Indexed" {
 			m.successPolicy()
 		}
@@ -40,7 +42,7 @@ func modelValidate(s *JobSpec) FieldErrors {
 	if s.PodFailurePolicy != nil {
 		allowed = allowed[:2]
 	}
-	m.check(slices.Contains(allowed, s.PodReplacementPolicy), NotSupported, "podReplacementPolicy")
+	m.check(slices.Contains(allowed, s.PodReplacementPolicy), backoff.ErrorTypeNotSupported, "podReplacementPolicy")
 	m.restartPolicy()
 	return m.errs
 }
@@ -49,14 +51,14 @@ func modelValidateUpdate(s, old *JobSpec) FieldErrors {
 	m := &validationModel{spec: s, errs: modelValidate(s)}
 	same := jsonText(s.Completions) == jsonText(old.Completions)
 	if s.CompletionMode != "Indexed" {
-		m.check(same, Invalid, "completions")
+		m.check(same, backoff.ErrorTypeInvalid, "completions")
 	} else if s.Completions != nil && !same {
-		m.check(*s.Completions == numberOr(s.Parallelism, 1), Invalid, "completions")
+		m.check(*s.Completions == numberOr(s.Parallelism, 1), backoff.ErrorTypeInvalid, "completions")
 	}
-	m.check(s.CompletionMode == old.CompletionMode, Invalid, "completionMode")
-	m.check(jsonText(normalPolicy(s.PodFailurePolicy)) == jsonText(normalPolicy(old.PodFailurePolicy)), Invalid, "podFailurePolicy")
-	m.check(jsonText(s.BackoffLimitPerIndex) == jsonText(old.BackoffLimitPerIndex), Invalid, "backoffLimitPerIndex")
-	m.check(jsonText(normalSuccess(s.SuccessPolicy)) == jsonText(normalSuccess(old.SuccessPolicy)), Invalid, "successPolicy")
+	m.check(s.CompletionMode == old.CompletionMode, backoff.ErrorTypeInvalid, "completionMode")
+	m.check(jsonText(normalPolicy(s.PodFailurePolicy)) == jsonText(normalPolicy(old.PodFailurePolicy)), backoff.ErrorTypeInvalid, "podFailurePolicy")
+	m.check(jsonText(s.BackoffLimitPerIndex) == jsonText(old.BackoffLimitPerIndex), backoff.ErrorTypeInvalid, "backoffLimitPerIndex")
+	m.check(jsonText(normalSuccess(s.SuccessPolicy)) == jsonText(normalSuccess(old.SuccessPolicy)), backoff.ErrorTypeInvalid, "successPolicy")
 	return m.errs
 }
 
@@ -74,51 +76,51 @@ func (m *validationModel) numbers() {
 		{"backoffLimitPerIndex", int64(numberOr(s.BackoffLimitPerIndex, 0))},
 		{"maxFailedIndexes", int64(numberOr(s.MaxFailedIndexes, 0))},
 	} {
-		m.check(n.value >= 0, Invalid, n.field)
+		m.check(n.value >= 0, backoff.ErrorTypeInvalid, n.field)
 	}
-	m.check(s.MaxFailedIndexes == nil || s.BackoffLimitPerIndex != nil, Required, "backoffLimitPerIndex")
+	m.check(s.MaxFailedIndexes == nil || s.BackoffLimitPerIndex != nil, backoff.ErrorTypeRequired, "backoffLimitPerIndex")
 }
 
 func (m *validationModel) completionMode() {
 	s := m.spec
 	parallelism, maxFailed := numberOr(s.Parallelism, 0), numberOr(s.MaxFailedIndexes, 0)
-	m.check(slices.Contains([]CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), NotSupported, "completionMode")
+	m.check(slices.Contains([]CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), backoff.ErrorTypeNotSupported, "completionMode")
 	if s.CompletionMode == "Indexed" {
-		m.check(s.Completions != nil, Required, "completions")
-		m.check(parallelism <= 100000, Invalid, "parallelism")
-		m.check(s.MaxFailedIndexes == nil || maxFailed <= numberOr(s.Completions, math.MaxInt32), Invalid, "maxFailedIndexes")
-		m.check(maxFailed <= 100000, Invalid, "maxFailedIndexes")
+		m.check(s.Completions != nil, backoff.ErrorTypeRequired, "completions")
+		m.check(parallelism <= 100000, backoff.ErrorTypeInvalid, "parallelism")
+		m.check(s.MaxFailedIndexes == nil || maxFailed <= numberOr(s.Completions, math.MaxInt32), backoff.ErrorTypeInvalid, "maxFailedIndexes")
+		m.check(maxFailed <= 100000, backoff.ErrorTypeInvalid, "maxFailedIndexes")
 		if numberOr(s.Completions, 0) > 100000 && s.BackoffLimitPerIndex != nil {
-			m.check(s.MaxFailedIndexes != nil, Required, "maxFailedIndexes")
-			m.check(parallelism <= 10000, Invalid, "parallelism")
-			m.check(maxFailed <= 10000, Invalid, "maxFailedIndexes")
+			m.check(s.MaxFailedIndexes != nil, backoff.ErrorTypeRequired, "maxFailedIndexes")
+			m.check(parallelism <= 10000, backoff.ErrorTypeInvalid, "parallelism")
+			m.check(maxFailed <= 10000, backoff.ErrorTypeInvalid, "maxFailedIndexes")
 		}
 	}
 	if s.CompletionMode == "" || s.CompletionMode == "NonIndexed" {
-		m.check(s.BackoffLimitPerIndex == nil, Invalid, "backoffLimitPerIndex")
-		m.check(s.MaxFailedIndexes == nil, Invalid, "maxFailedIndexes")
+		m.check(s.BackoffLimitPerIndex == nil, backoff.ErrorTypeInvalid, "backoffLimitPerIndex")
+		m.check(s.MaxFailedIndexes == nil, backoff.ErrorTypeInvalid, "maxFailedIndexes")
 	}
 }
 
 func (m *validationModel) podFailurePolicy() {
 	rules := m.spec.PodFailurePolicy.Rules
-	m.check(len(rules) <= 20, TooMany, "podFailurePolicy.rules")
+	m.check(len(rules) <= 20, backoff.ErrorTypeTooMany, "podFailurePolicy.rules")
 	for i, r := range rules {
 		path := fmt.Sprintf("podFailurePolicy.rules[%d]", i)
 		m.oneOf(string(r.Action), path+".action", "Count", "FailIndex", "FailJob", "Ignore")
-		m.check(r.Action != "FailIndex" || m.spec.BackoffLimitPerIndex != nil, Invalid, path+".action")
+		m.check(r.Action != "FailIndex" || m.spec.BackoffLimitPerIndex != nil, backoff.ErrorTypeInvalid, path+".action")
 		if r.OnExitCodes != nil {
 			m.exitCodes(path+".onExitCodes", r.OnExitCodes)
 		}
-		m.check(len(r.OnPodConditions) <= 20, TooMany, path+".onPodConditions")
+		m.check(len(r.OnPodConditions) <= 20, backoff.ErrorTypeTooMany, path+".onPodConditions")
 		for k, c := range r.OnPodConditions {
 			path := fmt.Sprintf("%s.onPodConditions[%d]", path, k)
 			for range modelNameMistakes(string(c.Type)) {
-				m.check(false, Invalid, path+".type")
+				m.check(false, backoff.ErrorTypeInvalid, path+".type")
 			}
 			m.oneOf(string(c.Status), path+".status", "False", "True", "Unknown")
 		}
-		m.check((r.OnExitCodes != nil) != (len(r.OnPodConditions) > 0), Invalid, path)
+		m.check((r.OnExitCodes != nil) != (len(r.OnPodConditions) > 0), backoff.ErrorTypeInvalid, path)
 	}
 }
 
@@ -127,38 +129,38 @@ func (m *validationModel) exitCodes(path string, on *OnExitCodes) {
 	if on.ContainerName != nil {
 		containers := slices.Concat(m.spec.Template.Spec.Containers, m.spec.Template.Spec.InitContainers)
 		known := slices.ContainsFunc(containers, func(c Container) bool { return c.Name == *on.ContainerName })
-		m.check(known, Invalid, path+".containerName")
+		m.check(known, backoff.ErrorTypeInvalid, path+".containerName")
 	}
-	m.check(len(on.Values) > 0, Invalid, path+".values")
-	m.check(len(on.Values) <= 255, TooMany, path+".values")
+	m.check(len(on.Values) > 0, backoff.ErrorTypeInvalid, path+".values")
+	m.check(len(on.Values) <= 255, backoff.ErrorTypeTooMany, path+".values")
 	for k, v := range on.Values {
 		path := fmt.Sprintf("%s.values[%d]", path, k)
-		m.check(on.Operator != "In" || v != 0, Invalid, path)
-		m.check(!slices.Contains(on.Values[:k], v), Duplicate, path)
+		m.check(on.Operator != "In" || v != 0, backoff.ErrorTypeInvalid, path)
+		m.check(!slices.Contains(on.Values[:k], v), backoff.ErrorTypeDuplicate, path)
 	}
-	m.check(slices.IsSorted(on.Values), Invalid, path+".values")
+	m.check(slices.IsSorted(on.Values), backoff.ErrorTypeInvalid, path+".values")
 }
 
 func (m *validationModel) successPolicy() {
 	rules := m.spec.SuccessPolicy.Rules
-	m.check(len(rules) > 0, Required, "successPolicy.rules")
-	m.check(len(rules) <= 20, TooMany, "successPolicy.rules")
+	m.check(len(rules) > 0, backoff.ErrorTypeRequired, "successPolicy.rules")
+	m.check(len(rules) <= 20, backoff.ErrorTypeTooMany, "successPolicy.rules")
 	completions := numberOr(m.spec.Completions, math.MaxInt32)
 	for i, r := range rules {
 		path := fmt.Sprintf("successPolicy.rules[%d]", i)
-		m.check(r.SucceededIndexes != nil || r.SucceededCount != nil, Required, path)
+		m.check(r.SucceededIndexes != nil || r.SucceededCount != nil, backoff.ErrorTypeRequired, path)
 		total := math.MaxInt32
 		if r.SucceededIndexes != nil {
-			m.check(len(*r.SucceededIndexes) <= 65536, TooLong, path+".succeededIndexes")
+			m.check(len(*r.SucceededIndexes) <= 65536, backoff.ErrorTypeTooLong, path+".succeededIndexes")
 			var ok bool
 			total, ok = modelIndexes(*r.SucceededIndexes, int(completions))
-			m.check(ok, Invalid, path+".succeededIndexes")
+			m.check(ok, backoff.ErrorTypeInvalid, path+".succeededIndexes")
 		}
 		if r.SucceededCount != nil {
 			count := *r.SucceededCount
-			m.check(count >= 0, Invalid, path+".succeededCount")
-			m.check(count <= completions, Invalid, path+".succeededCount")
-			m.check(int(count) <= total, Invalid, path+".succeededCount")
+			m.check(count >= 0, backoff.ErrorTypeInvalid, path+".succeededCount")
+			m.check(count <= completions, backoff.ErrorTypeInvalid, path+".succeededCount")
+			m.check(int(count) <= total, backoff.ErrorTypeInvalid, path+".succeededCount")
 		}
 	}
 }
@@ -171,13 +173,13 @@ func (m *validationModel) restartPolicy() {
 		policy = ""
 	}
 	m.oneOf(policy, path, "OnFailure", "Never") // … and as a Job's
-	m.check(policy != "OnFailure" || m.spec.PodFailurePolicy == nil, Invalid, path)
+	m.check(policy != "OnFailure" || m.spec.PodFailurePolicy == nil, backoff.ErrorTypeInvalid, path)
 }
 
 // oneOf: a text is there and one of these.
 func (m *validationModel) oneOf(text, path string, known ...string) {
-	m.check(text != "", Required, path)
-	m.check(text == "" || slices.Contains(known, text), NotSupported, path)
+	m.check(text != "", backoff.ErrorTypeRequired, path)
+	m.check(text == "" || slices.Contains(known, text), backoff.ErrorTypeNotSupported, path)
 }
 
 // modelIndexes is the size of the set that a text names.

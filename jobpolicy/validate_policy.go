@@ -3,6 +3,8 @@ package jobpolicy
 import (
 	"fmt"
 	"strings"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 func (s *JobSpec) validatePodFailurePolicy(errs *FieldErrors) {
@@ -12,7 +14,7 @@ func (s *JobSpec) validatePodFailurePolicy(errs *FieldErrors) {
 	const field = "spec.podFailurePolicy.rules"
 	rules := s.PodFailurePolicy.Rules
 	if len(rules) > maxPolicyRules {
-		errs.add(TooMany, field, len(rules), fmt.Sprintf("must be at most %d", maxPolicyRules))
+		errs.Add(backoff.ErrorTypeTooMany, field, len(rules), fmt.Sprintf("must be at most %d", maxPolicyRules))
 	}
 	var names containerNames
 	for i := range rules {
@@ -24,9 +26,9 @@ func (s *JobSpec) validatePodFailurePolicy(errs *FieldErrors) {
 		validateConditions(errs, i, rule.OnPodConditions)
 		switch exitCodes, conditions := rule.OnExitCodes != nil, len(rule.OnPodConditions) > 0; {
 		case exitCodes && conditions:
-			errs.add(Invalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions, not both")
+			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions, not both")
 		case !exitCodes && !conditions:
-			errs.add(Invalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions")
+			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions")
 		}
 	}
 }
@@ -36,11 +38,11 @@ func (s *JobSpec) validateAction(errs *FieldErrors, rule int, a Action) {
 	field := func() string { return fmt.Sprintf("spec.podFailurePolicy.rules[%d].action", rule) }
 	switch {
 	case a == "":
-		errs.add(Required, field(), nil, actions)
+		errs.Add(backoff.ErrorTypeRequired, field(), nil, actions)
 	case !a.known():
-		errs.add(NotSupported, field(), string(a), actions)
+		errs.Add(backoff.ErrorTypeNotSupported, field(), string(a), actions)
 	case a == PodFailurePolicyActionFailIndex && s.BackoffLimitPerIndex == nil:
-		errs.add(Invalid, field(), string(a), "needs backoffLimitPerIndex")
+		errs.Add(backoff.ErrorTypeInvalid, field(), string(a), "needs backoffLimitPerIndex")
 	}
 }
 
@@ -68,18 +70,18 @@ func (s *JobSpec) validateExitCodes(errs *FieldErrors, rule int, on *OnExitCodes
 	switch on.Operator {
 	case PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn:
 	case "":
-		errs.add(Required, field("operator"), nil, "must be In or NotIn")
+		errs.Add(backoff.ErrorTypeRequired, field("operator"), nil, "must be In or NotIn")
 	default:
-		errs.add(NotSupported, field("operator"), string(on.Operator), "must be In or NotIn")
+		errs.Add(backoff.ErrorTypeNotSupported, field("operator"), string(on.Operator), "must be In or NotIn")
 	}
 	if name := on.ContainerName; name != nil && !names.have(*name, &s.Template.Spec) {
-		errs.add(Invalid, field("containerName"), *name, "no container or init container of the template has this name")
+		errs.Add(backoff.ErrorTypeInvalid, field("containerName"), *name, "no container or init container of the template has this name")
 	}
 	switch n := len(on.Values); {
 	case n == 0:
-		errs.add(Invalid, field("values"), nil, "must have at least one exit code")
+		errs.Add(backoff.ErrorTypeInvalid, field("values"), nil, "must have at least one exit code")
 	case n > maxPolicyValues:
-		errs.add(TooMany, field("values"), n, fmt.Sprintf("must be at most %d", maxPolicyValues))
+		errs.Add(backoff.ErrorTypeTooMany, field("values"), n, fmt.Sprintf("must be at most %d", maxPolicyValues))
 	}
 	validateValues(errs, on, field)
 }
@@ -103,34 +105,34 @@ func validateValues(errs *FieldErrors, on *OnExitCodes, field func(string) strin
 	seen := make(map[int32]struct{}, len(values))
 	for i, v := range values {
 		if v == 0 && noZero {
-			errs.add(Invalid, field(fmt.Sprintf("values[%d]", i)), v, "0 is success, In cannot match it")
+			errs.Add(backoff.ErrorTypeInvalid, field(fmt.Sprintf("values[%d]", i)), v, "0 is success, In cannot match it")
 		}
 		if _, ok := seen[v]; ok {
-			errs.add(Duplicate, field(fmt.Sprintf("values[%d]", i)), v, "")
+			errs.Add(backoff.ErrorTypeDuplicate, field(fmt.Sprintf("values[%d]", i)), v, "")
 		}
 		seen[v] = struct{}{}
 	}
 	if !ordered {
-		errs.add(Invalid, field("values"), nil, "must be in increasing order")
+		errs.Add(backoff.ErrorTypeInvalid, field("values"), nil, "must be in increasing order")
 	}
 }
 
 func validateConditions(errs *FieldErrors, rule int, patterns []OnPodCondition) {
 	const field = "spec.podFailurePolicy.rules[%d].onPodConditions"
 	if n := len(patterns); n > maxPolicyConditions {
-		errs.add(TooMany, fmt.Sprintf(field, rule), n, fmt.Sprintf("must be at most %d", maxPolicyConditions))
+		errs.Add(backoff.ErrorTypeTooMany, fmt.Sprintf(field, rule), n, fmt.Sprintf("must be at most %d", maxPolicyConditions))
 	}
 	for i := range patterns {
 		p := &patterns[i]
 		for _, mistake := range qualifiedNameMistakes(string(p.Type)) {
-			errs.add(Invalid, fmt.Sprintf(field+"[%d].type", rule, i), string(p.Type), mistake)
+			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf(field+"[%d].type", rule, i), string(p.Type), mistake)
 		}
 		switch p.Status {
 		case ConditionTrue, ConditionFalse, ConditionUnknown:
 		case "":
-			errs.add(Required, fmt.Sprintf(field+"[%d].status", rule, i), nil, "must be True, False or Unknown")
+			errs.Add(backoff.ErrorTypeRequired, fmt.Sprintf(field+"[%d].status", rule, i), nil, "must be True, False or Unknown")
 		default:
-			errs.add(NotSupported, fmt.Sprintf(field+"[%d].status", rule, i), string(p.Status), "must be True, False or Unknown")
+			errs.Add(backoff.ErrorTypeNotSupported, fmt.Sprintf(field+"[%d].status", rule, i), string(p.Status), "must be True, False or Unknown")
 		}
 	}
 }

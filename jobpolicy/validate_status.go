@@ -3,6 +3,8 @@ package jobpolicy
 import (
 	"fmt"
 	"strings"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // ValidateStatus returns every mistake in the Job's status as FieldErrors, as
@@ -12,7 +14,7 @@ import (
 func (j *Job) ValidateStatus() error {
 	var errs FieldErrors
 	if j == nil {
-		errs.add(Required, "status", nil, "there is no Job")
+		errs.Add(backoff.ErrorTypeRequired, "status", nil, "there is no Job")
 		return errs
 	}
 	s := &j.Status
@@ -21,7 +23,7 @@ func (j *Job) ValidateStatus() error {
 	j.validateEnd(&errs)
 	j.validateIndexes(&errs)
 	j.validateConditions(&errs)
-	return errs.orNil()
+	return errs.Err()
 }
 
 func (s *JobStatus) validateNumbers(errs *FieldErrors) {
@@ -42,9 +44,9 @@ func (s *JobStatus) validateUncounted(errs *FieldErrors) {
 		for i, uid := range uids {
 			field := func() string { return fmt.Sprintf("status.uncountedTerminatedPods.%s[%d]", name, i) }
 			if _, ok := seen[uid]; uid == "" {
-				errs.add(Invalid, field(), nil, "must not be empty")
+				errs.Add(backoff.ErrorTypeInvalid, field(), nil, "must not be empty")
 			} else if ok {
-				errs.add(Duplicate, field(), uid, "")
+				errs.Add(backoff.ErrorTypeDuplicate, field(), uid, "")
 			}
 			seen[uid] = struct{}{}
 		}
@@ -70,35 +72,35 @@ func (j *Job) validateEnd(errs *FieldErrors) {
 	finished := complete || failed
 	const conditions = "status.conditions"
 	if complete && failed {
-		errs.add(Invalid, conditions, nil, "Complete and Failed exclude each other")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Complete and Failed exclude each other")
 	}
 	if complete && s.has(JobFailureTarget) {
-		errs.add(Invalid, conditions, nil, "Complete and FailureTarget exclude each other")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Complete and FailureTarget exclude each other")
 	}
 	if !s.CompletionTime.IsZero() && !complete {
-		errs.add(Invalid, "status.completionTime", s.CompletionTime, "only a Complete Job has one")
+		errs.Add(backoff.ErrorTypeInvalid, "status.completionTime", s.CompletionTime, "only a Complete Job has one")
 	}
 	if s.CompletionTime.IsZero() && complete {
-		errs.add(Required, "status.completionTime", nil, "a Complete Job has one")
+		errs.Add(backoff.ErrorTypeRequired, "status.completionTime", nil, "a Complete Job has one")
 	}
 	if !s.StartTime.IsZero() && !s.CompletionTime.IsZero() && s.CompletionTime.Before(s.StartTime) {
-		errs.add(Invalid, "status.completionTime", s.CompletionTime, "must not be before startTime")
+		errs.Add(backoff.ErrorTypeInvalid, "status.completionTime", s.CompletionTime, "must not be before startTime")
 	}
 	if failed && !s.has(JobFailureTarget) {
-		errs.add(Invalid, conditions, nil, "Failed comes after FailureTarget")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Failed comes after FailureTarget")
 	}
 	if complete && !s.has(JobSuccessCriteriaMet) {
-		errs.add(Invalid, conditions, nil, "Complete comes after SuccessCriteriaMet")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Complete comes after SuccessCriteriaMet")
 	}
 	if s.Active > 0 && finished {
-		errs.add(Invalid, "status.active", s.Active, "a finished Job has none")
+		errs.Add(backoff.ErrorTypeInvalid, "status.active", s.Active, "a finished Job has none")
 	}
 	neverStarts := j.Spec.Suspend && j.Spec.Completions != nil && *j.Spec.Completions == 0
 	if s.StartTime.IsZero() && finished && !neverStarts {
-		errs.add(Required, "status.startTime", nil, "a finished Job has one")
+		errs.Add(backoff.ErrorTypeRequired, "status.startTime", nil, "a finished Job has one")
 	}
 	if u := s.UncountedTerminatedPods; finished && u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
-		errs.add(Invalid, "status.uncountedTerminatedPods", nil, "a finished Job has none")
+		errs.Add(backoff.ErrorTypeInvalid, "status.uncountedTerminatedPods", nil, "a finished Job has none")
 	}
 }
 
@@ -109,26 +111,26 @@ func (j *Job) validateIndexes(errs *FieldErrors) {
 	const completed, failed = "status.completedIndexes", "status.failedIndexes"
 	if spec.Completions != nil {
 		if _, mistake := checkIndexes(s.CompletedIndexes, *spec.Completions); mistake != "" {
-			errs.add(Invalid, completed, s.CompletedIndexes, mistake)
+			errs.Add(backoff.ErrorTypeInvalid, completed, s.CompletedIndexes, mistake)
 		}
 	}
 	if spec.Completions != nil && spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
 		if _, mistake := checkIndexes(*s.FailedIndexes, *spec.Completions); mistake != "" {
-			errs.add(Invalid, failed, *s.FailedIndexes, mistake)
+			errs.Add(backoff.ErrorTypeInvalid, failed, *s.FailedIndexes, mistake)
 		}
 	}
 	if s.CompletedIndexes != "" && spec.CompletionMode != IndexedCompletion {
-		errs.add(Invalid, completed, s.CompletedIndexes, "only an Indexed Job has any")
+		errs.Add(backoff.ErrorTypeInvalid, completed, s.CompletedIndexes, "only an Indexed Job has any")
 	}
 	if s.FailedIndexes == nil {
 		return
 	}
 	if spec.BackoffLimitPerIndex == nil {
-		errs.add(Invalid, failed, *s.FailedIndexes, "only a Job with backoffLimitPerIndex has any")
+		errs.Add(backoff.ErrorTypeInvalid, failed, *s.FailedIndexes, "only a Job with backoffLimitPerIndex has any")
 	}
 	if spec.Completions != nil {
 		if i, ok := overlapAt(s.CompletedIndexes, *s.FailedIndexes, *spec.Completions); ok {
-			errs.add(Invalid, failed, *s.FailedIndexes, fmt.Sprintf("index %d is in completedIndexes too", i))
+			errs.Add(backoff.ErrorTypeInvalid, failed, *s.FailedIndexes, fmt.Sprintf("index %d is in completedIndexes too", i))
 		}
 	}
 }
@@ -139,21 +141,21 @@ func (j *Job) validateConditions(errs *FieldErrors) {
 	s := &j.Status
 	finished := s.has(JobComplete) || s.has(JobFailed)
 	if s.Terminating != nil && *s.Terminating > 0 && finished {
-		errs.add(Invalid, "status.terminating", *s.Terminating, "a finished Job has none")
+		errs.Add(backoff.ErrorTypeInvalid, "status.terminating", *s.Terminating, "a finished Job has none")
 	}
 	if s.Ready != nil && *s.Ready > s.Active {
-		errs.add(Invalid, "status.ready", *s.Ready, "must not be above active")
+		errs.Add(backoff.ErrorTypeInvalid, "status.ready", *s.Ready, "must not be above active")
 	}
 	const conditions = "status.conditions"
 	met := s.has(JobSuccessCriteriaMet)
 	if met && s.has(JobFailed) {
-		errs.add(Invalid, conditions, nil, "SuccessCriteriaMet and Failed exclude each other")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "SuccessCriteriaMet and Failed exclude each other")
 	}
 	if met && s.has(JobFailureTarget) {
-		errs.add(Invalid, conditions, nil, "SuccessCriteriaMet and FailureTarget exclude each other")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "SuccessCriteriaMet and FailureTarget exclude each other")
 	}
 	if j.Spec.SuccessPolicy != nil && !met && s.has(JobComplete) {
-		errs.add(Invalid, conditions, nil, "with a successPolicy, Complete comes after SuccessCriteriaMet")
+		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "with a successPolicy, Complete comes after SuccessCriteriaMet")
 	}
 }
 

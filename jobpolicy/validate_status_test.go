@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +17,7 @@ import (
 func modelValidateStatus(j *Job) FieldErrors {
 	var errs FieldErrors
 	s := j.Status
-	check := func(ok bool, t ErrorType, field string) {
+	check := func(ok bool, t backoff.ErrorType, field string) {
 		if !ok {
 			errs = append(errs, FieldError{Field: "status." + field, Type: t})
 		}
@@ -24,11 +25,11 @@ func modelValidateStatus(j *Job) FieldErrors {
 	is := func(t JobConditionType) bool {
 		return slices.ContainsFunc(s.Conditions, func(c JobCondition) bool { return c.Type == t && c.Status == "True" })
 	}
-	check(s.Active >= 0, Invalid, "active")
-	check(s.Succeeded >= 0, Invalid, "succeeded")
-	check(s.Failed >= 0, Invalid, "failed")
-	check(numberOr(s.Ready, 0) >= 0, Invalid, "ready")
-	check(numberOr(s.Terminating, 0) >= 0, Invalid, "terminating")
+	check(s.Active >= 0, backoff.ErrorTypeInvalid, "active")
+	check(s.Succeeded >= 0, backoff.ErrorTypeInvalid, "succeeded")
+	check(s.Failed >= 0, backoff.ErrorTypeInvalid, "failed")
+	check(numberOr(s.Ready, 0) >= 0, backoff.ErrorTypeInvalid, "ready")
+	check(numberOr(s.Terminating, 0) >= 0, backoff.ErrorTypeInvalid, "terminating")
 	var uncounted UncountedTerminatedPods
 	if s.UncountedTerminatedPods != nil {
 		uncounted = *s.UncountedTerminatedPods
@@ -39,40 +40,40 @@ func modelValidateStatus(j *Job) FieldErrors {
 		if k := i - len(uncounted.Succeeded); k >= 0 {
 			path = fmt.Sprintf("uncountedTerminatedPods.failed[%d]", k)
 		}
-		check(uid != "", Invalid, path)
-		check(uid == "" || !slices.Contains(all[:i], uid), Duplicate, path)
+		check(uid != "", backoff.ErrorTypeInvalid, path)
+		check(uid == "" || !slices.Contains(all[:i], uid), backoff.ErrorTypeDuplicate, path)
 	}
 	complete, failed, met, target := is("Complete"), is("Failed"), is("SuccessCriteriaMet"), is("FailureTarget")
 	finished := complete || failed
-	check(!complete || !failed, Invalid, "conditions")
-	check(!complete || !target, Invalid, "conditions")
-	check(s.CompletionTime.IsZero() || complete, Invalid, "completionTime")
-	check(!s.CompletionTime.IsZero() || !complete, Required, "completionTime")
-	check(s.StartTime.IsZero() || s.CompletionTime.IsZero() || !s.CompletionTime.Before(s.StartTime), Invalid, "completionTime")
-	check(!failed || target, Invalid, "conditions")
-	check(!complete || met, Invalid, "conditions")
-	check(s.Active <= 0 || !finished, Invalid, "active")
-	check(!s.StartTime.IsZero() || !finished || j.Spec.Suspend && numberOr(j.Spec.Completions, 1) == 0, Required, "startTime")
-	check(!finished || len(all) == 0, Invalid, "uncountedTerminatedPods")
+	check(!complete || !failed, backoff.ErrorTypeInvalid, "conditions")
+	check(!complete || !target, backoff.ErrorTypeInvalid, "conditions")
+	check(s.CompletionTime.IsZero() || complete, backoff.ErrorTypeInvalid, "completionTime")
+	check(!s.CompletionTime.IsZero() || !complete, backoff.ErrorTypeRequired, "completionTime")
+	check(s.StartTime.IsZero() || s.CompletionTime.IsZero() || !s.CompletionTime.Before(s.StartTime), backoff.ErrorTypeInvalid, "completionTime")
+	check(!failed || target, backoff.ErrorTypeInvalid, "conditions")
+	check(!complete || met, backoff.ErrorTypeInvalid, "conditions")
+	check(s.Active <= 0 || !finished, backoff.ErrorTypeInvalid, "active")
+	check(!s.StartTime.IsZero() || !finished || j.Spec.Suspend && numberOr(j.Spec.Completions, 1) == 0, backoff.ErrorTypeRequired, "startTime")
+	check(!finished || len(all) == 0, backoff.ErrorTypeInvalid, "uncountedTerminatedPods")
 	completions := j.Spec.Completions
 	if completions != nil {
 		_, ok := modelIndexes(s.CompletedIndexes, int(*completions))
-		check(ok, Invalid, "completedIndexes")
+		check(ok, backoff.ErrorTypeInvalid, "completedIndexes")
 	}
 	if completions != nil && j.Spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
 		_, ok := modelIndexes(*s.FailedIndexes, int(*completions))
-		check(ok, Invalid, "failedIndexes")
+		check(ok, backoff.ErrorTypeInvalid, "failedIndexes")
 	}
-	check(s.CompletedIndexes == "" || j.Spec.CompletionMode == "Indexed", Invalid, "completedIndexes")
-	check(s.FailedIndexes == nil || j.Spec.BackoffLimitPerIndex != nil, Invalid, "failedIndexes")
+	check(s.CompletedIndexes == "" || j.Spec.CompletionMode == "Indexed", backoff.ErrorTypeInvalid, "completedIndexes")
+	check(s.FailedIndexes == nil || j.Spec.BackoffLimitPerIndex != nil, backoff.ErrorTypeInvalid, "failedIndexes")
 	if completions != nil && s.FailedIndexes != nil {
-		check(!modelOverlap(s.CompletedIndexes, *s.FailedIndexes, int(*completions)), Invalid, "failedIndexes")
+		check(!modelOverlap(s.CompletedIndexes, *s.FailedIndexes, int(*completions)), backoff.ErrorTypeInvalid, "failedIndexes")
 	}
-	check(numberOr(s.Terminating, 0) <= 0 || !finished, Invalid, "terminating")
-	check(s.Ready == nil || *s.Ready <= s.Active, Invalid, "ready")
-	check(!met || !failed, Invalid, "conditions")
-	check(!met || !target, Invalid, "conditions")
-	check(j.Spec.SuccessPolicy == nil || met || !complete, Invalid, "conditions")
+	check(numberOr(s.Terminating, 0) <= 0 || !finished, backoff.ErrorTypeInvalid, "terminating")
+	check(s.Ready == nil || *s.Ready <= s.Active, backoff.ErrorTypeInvalid, "ready")
+	check(!met || !failed, backoff.ErrorTypeInvalid, "conditions")
+	check(!met || !target, backoff.ErrorTypeInvalid, "conditions")
+	check(j.Spec.SuccessPolicy == nil || met || !complete, backoff.ErrorTypeInvalid, "conditions")
 	return errs
 }
 
@@ -194,7 +195,7 @@ func TestValidateStatusOfARun(t *testing.T) {
 	}
 	j.Status.FailedIndexes = pointerTo("0,2")
 	err := j.ValidateStatus()
-	want := FieldErrors{{Field: "status.failedIndexes", Type: Invalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
+	want := FieldErrors{{Field: "status.failedIndexes", Type: backoff.ErrorTypeInvalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("an index that succeeded and failed (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/internal/quote"
 )
 
 func (s *JobSpec) validateSuccessPolicy(errs *FieldErrors) {
@@ -11,16 +14,16 @@ func (s *JobSpec) validateSuccessPolicy(errs *FieldErrors) {
 	case s.SuccessPolicy == nil:
 		return
 	case s.CompletionMode != IndexedCompletion:
-		errs.add(Invalid, "spec.successPolicy", nil, "needs completionMode Indexed")
+		errs.Add(backoff.ErrorTypeInvalid, "spec.successPolicy", nil, "needs completionMode Indexed")
 		return
 	}
 	const field = "spec.successPolicy.rules"
 	rules := s.SuccessPolicy.Rules
 	switch n := len(rules); {
 	case n == 0:
-		errs.add(Required, field, nil, "must have at least one rule")
+		errs.Add(backoff.ErrorTypeRequired, field, nil, "must have at least one rule")
 	case n > maxSuccessRules:
-		errs.add(TooMany, field, n, fmt.Sprintf("must be at most %d", maxSuccessRules))
+		errs.Add(backoff.ErrorTypeTooMany, field, n, fmt.Sprintf("must be at most %d", maxSuccessRules))
 	}
 	// Without completions, which is a mistake of its own, nothing is too large.
 	completions := int32(math.MaxInt32)
@@ -35,17 +38,17 @@ func (s *JobSpec) validateSuccessPolicy(errs *FieldErrors) {
 func validateSuccessRule(errs *FieldErrors, rule int, r *SuccessPolicyRule, completions int32) {
 	field := func(name string) string { return fmt.Sprintf("spec.successPolicy.rules[%d]%s", rule, name) }
 	if r.SucceededIndexes == nil && r.SucceededCount == nil {
-		errs.add(Required, field(""), nil, "must have succeededIndexes, succeededCount or both")
+		errs.Add(backoff.ErrorTypeRequired, field(""), nil, "must have succeededIndexes, succeededCount or both")
 	}
 	total := int32(0)
 	if r.SucceededIndexes != nil {
 		text := *r.SucceededIndexes
 		if len(text) > maxSuccessIndexBytes {
-			errs.add(TooLong, field(".succeededIndexes"), nil, fmt.Sprintf("must be at most %d bytes", maxSuccessIndexBytes))
+			errs.Add(backoff.ErrorTypeTooLong, field(".succeededIndexes"), nil, fmt.Sprintf("must be at most %d bytes", maxSuccessIndexBytes))
 		}
 		var mistake string
 		if total, mistake = checkIndexes(text, completions); mistake != "" {
-			errs.add(Invalid, field(".succeededIndexes"), text, mistake)
+			errs.Add(backoff.ErrorTypeInvalid, field(".succeededIndexes"), text, mistake)
 		}
 	}
 	if r.SucceededCount == nil {
@@ -53,13 +56,13 @@ func validateSuccessRule(errs *FieldErrors, rule int, r *SuccessPolicyRule, comp
 	}
 	count := *r.SucceededCount
 	if count < 0 {
-		errs.add(Invalid, field(".succeededCount"), count, "must be 0 or more")
+		errs.Add(backoff.ErrorTypeInvalid, field(".succeededCount"), count, "must be 0 or more")
 	}
 	if count > completions {
-		errs.add(Invalid, field(".succeededCount"), count, fmt.Sprintf("must be at most the %d completions", completions))
+		errs.Add(backoff.ErrorTypeInvalid, field(".succeededCount"), count, fmt.Sprintf("must be at most the %d completions", completions))
 	}
 	if r.SucceededIndexes != nil && count > total {
-		errs.add(Invalid, field(".succeededCount"), count, fmt.Sprintf("must be at most the %d indexes of succeededIndexes", total))
+		errs.Add(backoff.ErrorTypeInvalid, field(".succeededCount"), count, fmt.Sprintf("must be at most the %d indexes of succeededIndexes", total))
 	}
 }
 
@@ -93,13 +96,13 @@ func checkInterval(part string, completions int32) (first, last int32, mistake s
 		return first, first, mistake
 	}
 	if strings.Contains(lastText, "-") {
-		return 0, 0, shortValue(part) + " is no range: it has more than one '-'"
+		return 0, 0, quote.Text(part) + " is no range: it has more than one '-'"
 	}
 	if last, mistake = checkIndex(lastText, completions); mistake != "" {
 		return 0, 0, mistake
 	}
 	if first >= last {
-		return 0, 0, fmt.Sprintf("range %s does not rise", shortValue(part))
+		return 0, 0, fmt.Sprintf("range %s does not rise", quote.Text(part))
 	}
 	return first, last, ""
 }
@@ -109,13 +112,13 @@ func checkIndex(text string, completions int32) (index int32, mistake string) {
 	n := int64(0)
 	for i := range len(digits) {
 		if !isDigit(digits[i]) {
-			return 0, shortValue(text) + " is no index"
+			return 0, quote.Text(text) + " is no index"
 		}
 		n = min(n*10+int64(digits[i]-'0'), math.MaxInt32)
 	}
 	switch {
 	case digits == "":
-		return 0, shortValue(text) + " is no index"
+		return 0, quote.Text(text) + " is no index"
 	case n >= int64(completions):
 		return 0, fmt.Sprintf("index %s is not below the %d completions", text[:min(len(text), 20)], completions)
 	}

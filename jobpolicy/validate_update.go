@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/restartkit/restart/backoff"
+)
 
 // ValidateUpdate returns every mistake in the specification, as [JobSpec.Validate]
 // does, and after those every change from old that a Job may not see in its life:
@@ -12,23 +16,23 @@ func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	var errs FieldErrors
 	s.validate(&errs)
 	if s == nil || old == nil {
-		return errs.orNil()
+		return errs.Err()
 	}
 	s.validateResize(&errs, old)
 	const fixed = "must not change"
 	if s.CompletionMode != old.CompletionMode {
-		errs.add(Invalid, "spec.completionMode", string(s.CompletionMode), fixed)
+		errs.Add(backoff.ErrorTypeInvalid, "spec.completionMode", string(s.CompletionMode), fixed)
 	}
 	if !s.PodFailurePolicy.equal(old.PodFailurePolicy) {
-		errs.add(Invalid, "spec.podFailurePolicy", nil, fixed)
+		errs.Add(backoff.ErrorTypeInvalid, "spec.podFailurePolicy", nil, fixed)
 	}
 	if !equalPtr(s.BackoffLimitPerIndex, old.BackoffLimitPerIndex) {
-		errs.add(Invalid, "spec.backoffLimitPerIndex", pointee(s.BackoffLimitPerIndex), fixed)
+		errs.Add(backoff.ErrorTypeInvalid, "spec.backoffLimitPerIndex", pointee(s.BackoffLimitPerIndex), fixed)
 	}
 	if !s.SuccessPolicy.equal(old.SuccessPolicy) {
-		errs.add(Invalid, "spec.successPolicy", nil, fixed)
+		errs.Add(backoff.ErrorTypeInvalid, "spec.successPolicy", nil, fixed)
 	}
-	return errs.orNil()
+	return errs.Err()
 }
 
 // validateResize: completions change only together with parallelism, and only in
@@ -41,9 +45,9 @@ func (s *JobSpec) validateResize(errs *FieldErrors, old *JobSpec) {
 	switch {
 	case equalPtr(s.Completions, old.Completions):
 	case s.CompletionMode != IndexedCompletion:
-		errs.add(Invalid, "spec.completions", pointee(s.Completions), "must not change, except in an Indexed Job")
+		errs.Add(backoff.ErrorTypeInvalid, "spec.completions", pointee(s.Completions), "must not change, except in an Indexed Job")
 	case s.Completions != nil && *s.Completions != parallelism:
-		errs.add(Invalid, "spec.completions", *s.Completions, "must only change together with parallelism, to the same number")
+		errs.Add(backoff.ErrorTypeInvalid, "spec.completions", *s.Completions, "must only change together with parallelism, to the same number")
 	}
 }
 

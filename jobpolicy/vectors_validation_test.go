@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/restartkit/restart/backoff"
+)
 
 // createVector: the mistakes in a specification.
 func createVector(c *vectorCase) (any, error) {
@@ -53,4 +57,4 @@ func mistakesText(list FieldErrors) []map[string]string {
 }
 
 // longErrorType is the API server's name for a kind of mistake.
-func longErrorType(t ErrorType) string { return "FieldValue" + string(t) }
+func longErrorType(t backoff.ErrorType) string { return "FieldValue" + string(t) }

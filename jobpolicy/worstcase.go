@@ -33,7 +33,7 @@ func (e Engine) WorstCase(s *JobSpec) (Bound, error) {
 	var errs FieldErrors
 	spec.validateNumbers(&errs)
 	spec.validateMode(&errs)
-	if err := errs.orNil(); err != nil {
+	if err := errs.Err(); err != nil {
 		return Bound{}, err
 	}
 	w := newWorstCase(e, &spec)

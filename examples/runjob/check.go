@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -15,7 +16,7 @@ import (
 // would refuse, and what cannot be done with processes.
 type checker struct{ errs jobpolicy.FieldErrors }
 
-func (c *checker) add(kind jobpolicy.ErrorType, field string, value any, detail string) {
+func (c *checker) add(kind backoff.ErrorType, field string, value any, detail string) {
 	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
 }
 
@@ -49,20 +50,20 @@ func (c *checker) version(v string) {
 	const want = "batch/v1"
 	switch {
 	case v == "":
-		c.add(jobpolicy.Required, "apiVersion", nil, "must be "+want)
+		c.add(backoff.ErrorTypeRequired, "apiVersion", nil, "must be "+want)
 	case v != want:
-		c.add(jobpolicy.NotSupported, "apiVersion", v, "must be "+want)
+		c.add(backoff.ErrorTypeNotSupported, "apiVersion", v, "must be "+want)
 	}
 }
 
 func (c *checker) name(name, generated string) {
 	switch {
 	case generated != "" && !validJobName(name):
-		c.add(jobpolicy.Invalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
+		c.add(backoff.ErrorTypeInvalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
 	case name == "":
-		c.add(jobpolicy.Required, "metadata.name", nil, "a Job needs a name")
+		c.add(backoff.ErrorTypeRequired, "metadata.name", nil, "a Job needs a name")
 	case !validJobName(name):
-		c.add(jobpolicy.Invalid, "metadata.name", name, jobNameRule)
+		c.add(backoff.ErrorTypeInvalid, "metadata.name", name, jobNameRule)
 	}
 }
 
@@ -74,7 +75,7 @@ func (c *checker) hostName(job *jobpolicy.Job) {
 		return
 	}
 	if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); !validLabel(last) {
-		c.add(jobpolicy.Invalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
+		c.add(backoff.ErrorTypeInvalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
 	}
 }
 
@@ -84,14 +85,14 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 		c.errs = append(c.errs, invalid...)
 	}
 	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
-		c.add(jobpolicy.NotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
+		c.add(backoff.ErrorTypeNotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
 	}
 	const idle = "nothing would ever run"
 	if spec.Suspend {
-		c.add(jobpolicy.NotSupported, "spec.suspend", true, idle)
+		c.add(backoff.ErrorTypeNotSupported, "spec.suspend", true, idle)
 	}
 	if *spec.Parallelism == 0 {
-		c.add(jobpolicy.NotSupported, "spec.parallelism", 0, idle)
+		c.add(backoff.ErrorTypeNotSupported, "spec.parallelism", 0, idle)
 	}
 	c.pod(&spec.Template.Spec, sources)
 }
@@ -118,24 +119,24 @@ func validLabel(name string) bool { return len(name) <= longestName && dnsLabel.
 func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
-		c.add(jobpolicy.Invalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
+		c.add(backoff.ErrorTypeInvalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
 	}
 	names := make(map[string]bool)
 	for i, container := range pod.InitContainers {
 		at := fmt.Sprintf("%sinitContainers[%d]", path, i)
 		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" && p != jobpolicy.RestartPolicyAlways {
-			c.add(jobpolicy.NotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
+			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
 		}
 	}
 	if len(pod.Containers) == 0 {
-		c.add(jobpolicy.Required, path+"containers", nil, "a pod needs a container")
+		c.add(backoff.ErrorTypeRequired, path+"containers", nil, "a pod needs a container")
 	}
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%scontainers[%d]", path, i)
 		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" {
-			c.add(jobpolicy.NotSupported, at+".restartPolicy", string(p), "only the pod's is looked at")
+			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "only the pod's is looked at")
 		}
 	}
 }
@@ -143,26 +144,26 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
 func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, sources envSources) {
 	switch {
 	case container.Name == "":
-		c.add(jobpolicy.Required, at+".name", nil, "a container needs a name")
+		c.add(backoff.ErrorTypeRequired, at+".name", nil, "a container needs a name")
 	case !validLabel(container.Name):
-		c.add(jobpolicy.Invalid, at+".name", container.Name, nameRule)
+		c.add(backoff.ErrorTypeInvalid, at+".name", container.Name, nameRule)
 	case names[container.Name]:
-		c.add(jobpolicy.Duplicate, at+".name", container.Name, "")
+		c.add(backoff.ErrorTypeDuplicate, at+".name", container.Name, "")
 	}
 	names[container.Name] = true
 	switch {
 	case len(container.Command) == 0:
-		c.add(jobpolicy.Required, at+".command", nil, "there is no image here that could name one")
+		c.add(backoff.ErrorTypeRequired, at+".command", nil, "there is no image here that could name one")
 	case container.Command[0] == "":
-		c.add(jobpolicy.Invalid, at+".command[0]", "", "must name a program")
+		c.add(backoff.ErrorTypeInvalid, at+".command[0]", "", "must name a program")
 	}
 	for i, v := range container.Env {
 		at := fmt.Sprintf("%s.env[%d]", at, i)
 		switch {
 		case v.Name == "":
-			c.add(jobpolicy.Required, at+".name", nil, "a variable needs a name")
+			c.add(backoff.ErrorTypeRequired, at+".name", nil, "a variable needs a name")
 		case strings.ContainsAny(v.Name, "=\x00"):
-			c.add(jobpolicy.Invalid, at+".name", v.Name, "must not contain =")
+			c.add(backoff.ErrorTypeInvalid, at+".name", v.Name, "must not contain =")
 		}
 	}
 	c.sources(at, container, sources[container.Name])

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -68,7 +69,7 @@ func (d *decoder) decode() (*manifest, error) {
 		if one.Strict() {
 			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
 		} else {
-			e := jobpolicy.FieldError{Field: one.Path, Type: jobpolicy.Invalid, Value: one.Value, Detail: one.Detail}
+			e := jobpolicy.FieldError{Field: one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
 			wrong = append(wrong, newMistake(one.Line, e.Error()))
 		}
 	}
@@ -138,7 +139,7 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 		}
 	}
 	for i, e := range errs {
-		if e.Type == jobpolicy.Required && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
+		if e.Type == backoff.ErrorTypeRequired && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
 			continue
 		}
 		if len(all) == document.MostTold {
@@ -158,7 +159,7 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 // sameMistake reports whether two errors are about one value that is not there or
 // not supported.
 func sameMistake(a, b jobpolicy.FieldError) bool {
-	return a.Type == b.Type && a.Field == b.Field && (a.Type == jobpolicy.Required || a.Type == jobpolicy.NotSupported)
+	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
 }
 
 // withoutEffect returns the paths of fields that a flag should not set: those that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -103,7 +104,7 @@ func (c *checker) sources(at string, container jobpolicy.Container, sources cont
 		}
 		at := fmt.Sprintf("%s.env[%d].valueFrom", at, i)
 		if v.Value != "" {
-			c.add(jobpolicy.Invalid, at, nil, "must not be there beside a value")
+			c.add(backoff.ErrorTypeInvalid, at, nil, "must not be there beside a value")
 		}
 		c.source(at, source)
 	}
@@ -111,13 +112,13 @@ func (c *checker) sources(at string, container jobpolicy.Container, sources cont
 		at := fmt.Sprintf("%s.envFrom[%d]", at, i)
 		switch {
 		case from.SecretRef != nil && from.ConfigMapRef != nil:
-			c.add(jobpolicy.Invalid, at, nil, "must have secretRef or configMapRef, not both")
+			c.add(backoff.ErrorTypeInvalid, at, nil, "must have secretRef or configMapRef, not both")
 		case from.SecretRef != nil:
 			c.refName(at+".secretRef", from.SecretRef.Name)
 		case from.ConfigMapRef != nil:
 			c.refName(at+".configMapRef", from.ConfigMapRef.Name)
 		default:
-			c.add(jobpolicy.Invalid, at, nil, "must have secretRef or configMapRef")
+			c.add(backoff.ErrorTypeInvalid, at, nil, "must have secretRef or configMapRef")
 		}
 	}
 }
@@ -130,7 +131,7 @@ func (c *checker) source(at string, s valueSource) {
 	if ref := s.FieldRef; ref != nil {
 		n++
 		if _, ok := field(&jobpolicy.Pod{}, ref.FieldPath); !ok {
-			c.add(jobpolicy.NotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
+			c.add(backoff.ErrorTypeNotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
 		}
 	}
 	key := func(at string, ref *keyRef) {
@@ -140,7 +141,7 @@ func (c *checker) source(at string, s valueSource) {
 		n++
 		c.refName(at, ref.Name)
 		if ref.Key == "" {
-			c.add(jobpolicy.Required, at+".key", nil, "")
+			c.add(backoff.ErrorTypeRequired, at+".key", nil, "")
 		}
 	}
 	key(at+".secretKeyRef", s.SecretKeyRef)
@@ -148,22 +149,22 @@ func (c *checker) source(at string, s valueSource) {
 	none := func(at string, ref *struct{}) {
 		if ref != nil {
 			n++
-			c.add(jobpolicy.NotSupported, at, nil, "a process has none")
+			c.add(backoff.ErrorTypeNotSupported, at, nil, "a process has none")
 		}
 	}
 	none(at+".resourceFieldRef", s.ResourceFieldRef)
 	none(at+".fileKeyRef", s.FileKeyRef)
 	switch {
 	case n == 0:
-		c.add(jobpolicy.Invalid, at, nil, "must have fieldRef, secretKeyRef or configMapKeyRef")
+		c.add(backoff.ErrorTypeInvalid, at, nil, "must have fieldRef, secretKeyRef or configMapKeyRef")
 	case n > 1:
-		c.add(jobpolicy.Invalid, at, nil, "must have only one source")
+		c.add(backoff.ErrorTypeInvalid, at, nil, "must have only one source")
 	}
 }
 
 func (c *checker) refName(at, name string) {
 	if name == "" {
-		c.add(jobpolicy.Required, at+".name", nil, "")
+		c.add(backoff.ErrorTypeRequired, at+".name", nil, "")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -115,13 +116,13 @@ func notAJob(o object) error {
 	if _, ok := o.node.Value.(document.Object); !ok {
 		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
 	}
-	e := jobpolicy.FieldError{Field: o.at + "kind", Type: jobpolicy.NotSupported, Value: o.kind, Detail: `must be "Job" or "CronJob"`}
+	e := jobpolicy.FieldError{Field: o.at + "kind", Type: backoff.ErrorTypeNotSupported, Value: o.kind, Detail: `must be "Job" or "CronJob"`}
 	switch kind := o.node.Field("kind"); {
 	case o.at != "" || o.kind != "": // a text, or of a list
 	case kind == nil || kind.Value == nil:
-		e.Type, e.Value = jobpolicy.Required, nil
+		e.Type, e.Value = backoff.ErrorTypeRequired, nil
 	default:
-		e.Type, e.Value = jobpolicy.Invalid, nil
+		e.Type, e.Value = backoff.ErrorTypeInvalid, nil
 	}
 	return mistakes{{line: o.node.LineOf("kind"), text: e.Error()}}
 }

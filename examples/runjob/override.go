@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -72,7 +73,7 @@ func (o overrides) cover(path string) bool {
 func (o overrides) unused(ignored []string) (errs jobpolicy.FieldErrors) {
 	for _, one := range o {
 		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
-			errs = append(errs, jobpolicy.FieldError{Field: one.path, Type: jobpolicy.NotSupported, Detail: "set by a flag, but not used here"})
+			errs = append(errs, jobpolicy.FieldError{Field: one.path, Type: backoff.ErrorTypeNotSupported, Detail: "set by a flag, but not used here"})
 		}
 	}
 	return errs

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -104,13 +105,13 @@ func (r *runner) rerun(p *pod, past history) *pod {
 func (s *state) check(m *manifest) jobpolicy.FieldErrors {
 	job, old := m.job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {
-		return jobpolicy.FieldErrors{{Field: "metadata.name", Type: jobpolicy.Invalid, Value: job.Namespace + "/" + job.Name,
+		return jobpolicy.FieldErrors{{Field: "metadata.name", Type: backoff.ErrorTypeInvalid, Value: job.Namespace + "/" + job.Name,
 			Detail: "the state is that of " + old.Namespace + "/" + old.Name}}
 	}
 	var errs jobpolicy.FieldErrors
 	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
 	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.sources, s.Fields) {
-		errs = append(errs, jobpolicy.FieldError{Field: "spec.template", Type: jobpolicy.Invalid, Detail: "must not change"})
+		errs = append(errs, jobpolicy.FieldError{Field: "spec.template", Type: backoff.ErrorTypeInvalid, Detail: "must not change"})
 	}
 	return errs
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	"pgregory.net/rapid"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -157,12 +158,12 @@ func theirList(validate func() field.ErrorList) (all []mistake, panicked bool) {
 // empty and so differs from ours.
 func typeNames() map[field.ErrorType]string {
 	return map[field.ErrorType]string{
-		field.ErrorTypeRequired:     string(jobpolicy.Required),
-		field.ErrorTypeInvalid:      string(jobpolicy.Invalid),
-		field.ErrorTypeNotSupported: string(jobpolicy.NotSupported),
-		field.ErrorTypeDuplicate:    string(jobpolicy.Duplicate),
-		field.ErrorTypeTooMany:      string(jobpolicy.TooMany),
-		field.ErrorTypeTooLong:      string(jobpolicy.TooLong),
+		field.ErrorTypeRequired:     string(backoff.ErrorTypeRequired),
+		field.ErrorTypeInvalid:      string(backoff.ErrorTypeInvalid),
+		field.ErrorTypeNotSupported: string(backoff.ErrorTypeNotSupported),
+		field.ErrorTypeDuplicate:    string(backoff.ErrorTypeDuplicate),
+		field.ErrorTypeTooMany:      string(backoff.ErrorTypeTooMany),
+		field.ErrorTypeTooLong:      string(backoff.ErrorTypeTooLong),
 	}
 }
 
