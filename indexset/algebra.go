@@ -97,7 +97,7 @@ func (s Set) Union(t Set) Set {
 		return s.unionRuns(t.runs())
 	}
 	words, added := orWords(s.words, t.words)
-	return s.or(words, s.count()+added)
+	return s.changedTo(words, s.count()+added)
 }
 
 // unionRuns returns the union of s, a bitmap, with runs, which may end far
@@ -107,7 +107,7 @@ func (s Set) unionRuns(runs []run) Set {
 	if !ok {
 		return ofRuns(unionRuns(runsOf(s.words), runs))
 	}
-	return s.or(words, s.count()+fillRuns(words, runs))
+	return s.changedTo(words, s.count()+fillRuns(words, runs))
 }
 
 // Intersect returns the set of indexes in both s and t. It takes O(r+w).
@@ -121,14 +121,16 @@ func (s Set) Intersect(t Set) Set {
 		s, t = t, s
 	}
 	if t.words != nil {
-		return s.or(andWords(t.words, s.words))
+		return s.changedTo(andWords(t.words, s.words))
 	}
-	highest, n := min(s.max(), t.max()), uint32(0)
-	words := make([]uint64, wordsFor(highest))
-	for _, r := range upToIndex(t.runs(), highest) {
-		n += copyRun(words, s.words, run{r.first, min(r.last, highest)})
-	}
-	return s.or(words, n)
+	words := slices.Clone(s.words[:wordsFor(min(s.max(), t.max()))])
+	limit := uint32(64 * len(words))
+	n := uint32(countRun(words, run{0, limit - 1}))
+	t.eachGap(limit, func(gap run) bool {
+		n -= clearRun(words, gap)
+		return true
+	})
+	return s.changedTo(words, n)
 }
 
 // Minus returns the set of indexes in s that are not in t. It takes O(r+w).
@@ -143,13 +145,13 @@ func (s Set) Minus(t Set) Set {
 	}
 	if t.words != nil {
 		words, removed := andNotWords(s.words, t.words)
-		return s.or(words, s.count()-removed)
+		return s.changedTo(words, s.count()-removed)
 	}
 	words, highest, n := slices.Clone(s.words), s.max(), s.count()
-	for _, r := range upToIndex(t.runs(), highest) {
+	for _, r := range runsUpTo(t.runs(), highest) {
 		n -= clearRun(words, run{r.first, min(r.last, highest)})
 	}
-	return s.or(words, n)
+	return s.changedTo(words, n)
 }
 
 // minusWords returns s, which is not a bitmap, without t, which is one: a
@@ -170,8 +172,8 @@ func (s Set) minusWords(t Set) Set {
 	return ofWords(words, n-removed).Union(ofRuns(tail))
 }
 
-// upToIndex returns the runs that start at i or before.
-func upToIndex(runs []run, i uint32) []run {
+// runsUpTo returns the runs that start at i or before.
+func runsUpTo(runs []run, i uint32) []run {
 	k, _ := slices.BinarySearchFunc(runs, i+1, func(r run, i uint32) int { return cmp.Compare(r.first, i) })
 	return runs[:k]
 }
@@ -185,7 +187,7 @@ func (s Set) Complement(limit int) Set { return firstIndexes(limit).Minus(s) }
 // Clip returns the set of members of s below limit, which is read as
 // [Set.Complement] reads it. It takes O(r+w), or O(1) if that is all of s.
 func (s Set) Clip(limit int) Set {
-	if s.list == nil || s.max() < below(limit) {
+	if s.list == nil || s.max() < clampLimit(limit) {
 		return s
 	}
 	return s.Intersect(firstIndexes(limit))
@@ -196,7 +198,7 @@ func firstIndexes(limit int) Set {
 	if limit <= 0 {
 		return Set{}
 	}
-	return ofRuns([]run{{0, below(limit) - 1}})
+	return ofRuns([]run{{0, clampLimit(limit) - 1}})
 }
 
 // With returns s with the given indexes added, in any order. It panics if one

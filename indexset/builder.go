@@ -22,20 +22,21 @@ type Builder struct {
 	words  []uint64 // may have zeros at the end
 	blocks [][]run
 	runs   int
-	wait   int // how many more runs to see before thinking of a bitmap again
+	wait   int // how many more runs to add before a bitmap is considered again
 	n      uint32
 }
 
-// blockLen is how many runs a block has at most: moving half of them takes as
-// long as finding the block.
+// blockLen is how many runs a block has at most: to move half of them takes about
+// as long as to find the block.
 const blockLen = 256
 
 // Add adds i and reports whether it was new. It panics if i is outside
 // 0..MaxIndex, as an index expression would.
 func (b *Builder) Add(i int) bool { return add(b, i, (*Builder).addOne) }
 
-// add adds i to the bitmap or else calls other. The call through a parameter is
-// what lets the compiler inline Add, which nearly halves its time.
+// add adds i to the bitmap, or calls other if the bitmap does not reach it. The
+// call through a parameter lets the compiler inline Add, which nearly halves its
+// time.
 func add(b *Builder, i int, other func(*Builder, int) bool) bool {
 	w, bit := uint(i)/64, uint64(1)<<(uint(i)%64)
 	if w >= uint(len(b.words)) {
@@ -61,7 +62,7 @@ func (b *Builder) AddRange(first, last int) {
 
 // addRun adds r and returns how many of its indexes were new.
 func (b *Builder) addRun(r run) (added uint32) {
-	if b.covers(r.last) {
+	if b.stretchTo(r.last) {
 		added = fillRun(b.words, r)
 	} else {
 		added = b.insert(r)
@@ -70,9 +71,10 @@ func (b *Builder) addRun(r run) (added uint32) {
 	return added
 }
 
-// covers reports whether the bitmap goes up to i, and sees to it that it does
-// if that is worth it. If not, there is no bitmap any more.
-func (b *Builder) covers(i uint32) bool {
+// stretchTo reports whether there is a bitmap that reaches index i. It lengthens
+// the bitmap for that if that is worth its memory, and else replaces it with
+// blocks.
+func (b *Builder) stretchTo(i uint32) bool {
 	k := wordsFor(i)
 	switch {
 	case k <= len(b.words):
@@ -128,8 +130,8 @@ func (b *Builder) insert(r run) (added uint32) {
 	return r.len() - taken
 }
 
-// find returns the place of the first run that ends at i or later: its block
-// and where it is in it. If there is none, that is behind the last block.
+// find returns the block of the first run that ends at i or later, and its
+// position there. If there is none, block is len(b.blocks).
 func (b *Builder) find(i uint32) (block, at int) {
 	block = sort.Search(len(b.blocks), func(k int) bool { return b.blocks[k][len(b.blocks[k])-1].last >= i })
 	if block == len(b.blocks) {
@@ -139,7 +141,7 @@ func (b *Builder) find(i uint32) (block, at int) {
 	return block, sort.Search(len(runs), func(k int) bool { return runs[k].last >= i })
 }
 
-// settle sees to invariant 2 after a block has changed by one run.
+// settle restores invariant 2 after a block has changed by one run.
 func (b *Builder) settle(block int) {
 	switch runs := b.blocks[block]; {
 	case len(runs) == 0:
@@ -150,8 +152,8 @@ func (b *Builder) settle(block int) {
 	}
 }
 
-// densify makes the blocks a bitmap if that is worth it, but not right after it
-// has been one.
+// densify replaces the blocks with a bitmap if that is worth its memory, but not
+// right after a bitmap was given up.
 func (b *Builder) densify() {
 	if b.wait > 0 {
 		b.wait--
@@ -171,22 +173,16 @@ func (b *Builder) densify() {
 
 // Remove removes i and reports whether it was a member.
 func (b *Builder) Remove(i int) bool {
-	if w := uint(i) / 64; w < uint(len(b.words)) {
-		was := b.words[w]>>(uint(i)%64)&1 != 0
-		b.words[w] &^= 1 << (uint(i) % 64)
-		if was {
-			b.n--
-		}
-		return was
-	}
-	if i < 0 || i > MaxIndex {
+	if !b.Contains(i) {
 		return false
 	}
+	b.n--
 	at := uint32(i)
-	block, k := b.find(at)
-	if block == len(b.blocks) || b.blocks[block][k].first > at {
-		return false
+	if b.words != nil {
+		b.words[at/64] &^= 1 << (at % 64)
+		return true
 	}
+	block, k := b.find(at)
 	r := b.blocks[block][k]
 	left := make([]run, 0, 2)
 	if r.first < at {
@@ -197,7 +193,6 @@ func (b *Builder) Remove(i int) bool {
 	}
 	b.blocks[block] = slices.Replace(b.blocks[block], k, k+1, left...)
 	b.runs += len(left) - 1
-	b.n--
 	b.settle(block)
 	return true
 }
@@ -207,7 +202,7 @@ func (b *Builder) AddSet(s Set) {
 	switch {
 	case s.words != nil && b.n == 0:
 		*b = Builder{words: slices.Clone(s.words), n: s.count()}
-	case s.words != nil && b.words != nil && b.covers(s.max()):
+	case s.words != nil && b.words != nil && b.stretchTo(s.max()):
 		for k, w := range s.words {
 			b.n += uint32(bits.OnesCount64(w &^ b.words[k]))
 			b.words[k] |= w
@@ -220,12 +215,25 @@ func (b *Builder) AddSet(s Set) {
 	}
 }
 
+// Contains reports whether i has been collected. Numbers outside 0..MaxIndex
+// have not. It takes as long as [Builder.Add].
+func (b *Builder) Contains(i int) bool {
+	if w := uint(i) / 64; w < uint(len(b.words)) {
+		return b.words[w]>>(uint(i)%64)&1 != 0
+	}
+	if i < 0 || i > MaxIndex {
+		return false
+	}
+	block, at := b.find(uint32(i))
+	return block < len(b.blocks) && b.blocks[block][at].first <= uint32(i)
+}
+
 // Len returns the number of indexes collected, in O(1). It saturates as
 // [Set.Len] does.
 func (b *Builder) Len() int { return saturate(uint64(b.n)) }
 
-// Set returns the set collected so far, in O(r+w). The builder stays usable,
-// and later changes to it do not reach the set.
+// Set returns the set of what has been collected so far, in O(r+w). The builder
+// stays usable, and later changes to it leave the set alone.
 func (b *Builder) Set() Set {
 	if b.words != nil {
 		return ofWords(slices.Clone(trim(b.words)), b.n)
@@ -233,7 +241,7 @@ func (b *Builder) Set() Set {
 	return ofRuns(slices.Concat(b.blocks...))
 }
 
-// Reset empties the builder and lets go of its memory.
+// Reset empties the builder and releases its memory.
 func (b *Builder) Reset() { *b = Builder{} }
 
 // valid reports the first invariant that does not hold. Tests call it.

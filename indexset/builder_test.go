@@ -2,6 +2,7 @@ package indexset
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -46,6 +47,13 @@ func TestBuilderAgainstModel(t *testing.T) {
 				delete(m, i)
 				if b.Remove(-i - 1) {
 					t.Fatal("removed a negative number")
+				}
+			},
+			"Contains": func(t *rapid.T) {
+				for _, i := range []int{near.Draw(t, "i"), -near.Draw(t, "negative") - 1, 0, MaxIndex, math.MaxInt, math.MinInt} {
+					if b.Contains(i) != m[i] {
+						t.Fatalf("Contains(%d) = %v", i, b.Contains(i))
+					}
 				}
 			},
 			"AddSet": func(t *rapid.T) {

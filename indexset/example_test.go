@@ -71,6 +71,27 @@ func ExampleSet_With() {
 	// [5 6 8]
 }
 
+func ExampleSet_Next() {
+	completed := indexset.MustParse("1,5-7")
+	for i, ok := completed.Next(2); ok; i, ok = completed.Next(i + 1) {
+		fmt.Println(i)
+	}
+	// Output:
+	// 5
+	// 6
+	// 7
+}
+
+func ExampleSet_Ranges() {
+	for r := range indexset.Of(7, 1, 3, 4, 9, 8).Ranges() {
+		fmt.Println(r)
+	}
+	// Output:
+	// 1
+	// 3,4
+	// 7-9
+}
+
 func ExampleSet_Minus() {
 	succeeded := indexset.MustParse("0-9")
 	failed := indexset.MustParse("3,5-7")
@@ -86,6 +107,9 @@ func ExampleBuilder() {
 	for _, i := range []int{7, 5, 6, 1} {
 		b.Add(i)
 	}
-	fmt.Println(b.Add(7), b.Len(), b.Set())
-	// Output: false 4 1,5-7
+	fmt.Println(b.Add(7), b.Contains(6), b.Contains(2))
+	fmt.Println(b.Len(), b.Set())
+	// Output:
+	// false true false
+	// 4 1,5-7
 }

@@ -64,7 +64,7 @@ func (s Set) EncodedLen() int {
 		n += width + 1
 	}
 	for k := range s.words {
-		numbers, _ := printed(s.words, k)
+		numbers, _ := printedIn(s.words, k)
 		if uint64(64*k+63) < next {
 			n += uint64(bits.OnesCount64(numbers)) * (width + 1)
 			continue
@@ -82,10 +82,10 @@ func (s Set) EncodedLen() int {
 	return saturate(max(n, 1) - 1)
 }
 
-// printed returns which members in word k are printed: those at the ends of
-// runs, and which of them have a '-' behind them: those before a member that is
+// printedIn returns which members in word k are printed, namely those at the ends
+// of runs, and which of these a '-' follows, namely those before a member that is
 // not printed.
-func printed(words []uint64, k int) (numbers, dashes uint64) {
+func printedIn(words []uint64, k int) (numbers, dashes uint64) {
 	w := words[k]
 	lower, upper := w<<1, w>>1
 	follows := false // the first two of the next word are members
@@ -105,22 +105,22 @@ func printed(words []uint64, k int) (numbers, dashes uint64) {
 	return numbers, dashes
 }
 
-// room is how much a printer wants to have for the numbers of a word, each with
-// a separator, and to scribble over behind them.
+// room is how many bytes a printer needs for the numbers of a word, each with a
+// separator, and behind them, where it may overwrite what is there.
 const room = 64*len("2147483647,") + 24
 
-// A printer prints a set piece by piece. Numbers that differ in the last two
-// digits only share the work for those before.
+// A printer prints a set piece by piece. It works out the digits before the last
+// two once for all numbers of a century.
 type printer struct {
 	Set
 	at int // the word or run to print next
 
 	base   uint32 // the first number of a century, a multiple of 100; or end
-	prefix uint64 // its digits but for the last two, first one lowest
-	width  int    // how many
+	prefix uint64 // its digits without the last two, the first one lowest
+	width  int    // how many digits prefix has
 }
 
-// print prints as much as there is room for in b and returns how much it was:
+// print prints as much as there is room for in b and returns the number of bytes:
 // 0 after the last piece.
 func (p *printer) print(b []byte) (n int) {
 	if p.words != nil {
@@ -147,7 +147,7 @@ func (p *printer) print(b []byte) (n int) {
 func (p *printer) printWords(b []byte) (n int) {
 	for ; p.at < len(p.words) && n <= len(b)-room; p.at++ {
 		first := uint32(64 * p.at)
-		for numbers, dashes := printed(p.words, p.at); numbers != 0; {
+		for numbers, dashes := printedIn(p.words, p.at); numbers != 0; {
 			bit := bits.TrailingZeros64(numbers)
 			i := first + uint32(bit)
 			if i < 10 || i > maxShort {
@@ -156,7 +156,7 @@ func (p *printer) printWords(b []byte) (n int) {
 				continue
 			}
 			if i-p.base >= 100 {
-				p.turn(i)
+				p.setCentury(i)
 			}
 			n, numbers = p.putShort(b, n, first-p.base, numbers, dashes)
 		}
@@ -170,9 +170,9 @@ func (p *printer) printWords(b []byte) (n int) {
 // maxShort is the largest number that fits a word together with a separator.
 const maxShort = 9999999
 
-// putShort prints numbers of the present century: bit k stands for the number
-// that ends with first+k. It stops at one of another century and returns what
-// is left of the numbers.
+// putShort prints numbers of the present century at b[n:]: bit k of numbers stands
+// for the number that ends with first+k. It stops at a number of another century,
+// and returns the offset behind what it has printed and the numbers that are left.
 func (p *printer) putShort(b []byte, n int, first uint32, numbers, dashes uint64) (int, uint64) {
 	prefix, shift, step := p.prefix, 8*uint(p.width), p.width+3
 	for ; numbers != 0; numbers &= numbers - 1 {
@@ -196,7 +196,7 @@ func (p *printer) put(b []byte, n int, i uint32, sep byte) int {
 		return n + 2
 	}
 	if i-p.base >= 100 {
-		p.turn(i)
+		p.setCentury(i)
 	}
 	binary.LittleEndian.PutUint64(b[n:], p.prefix)
 	n += p.width
@@ -205,8 +205,9 @@ func (p *printer) put(b []byte, n int, i uint32, sep byte) int {
 	return n + 3
 }
 
-// turn goes to the century of i, which is most often the next one.
-func (p *printer) turn(i uint32) {
+// setCentury makes the century of i the present one. Most often it is the one
+// after that.
+func (p *printer) setCentury(i uint32) {
 	if shift := 8 * uint(p.width-1); p.width > 0 && i-p.base < 200 && p.prefix>>shift != '9' {
 		p.base += 100
 		p.prefix += 1 << shift
@@ -214,8 +215,8 @@ func (p *printer) turn(i uint32) {
 	}
 	century := uint64(i / 100)
 	p.base = 100 * uint32(century)
-	// Cut the number into fours of digits, those into pairs, and those into
-	// digits, all side by side in a word.
+	// Split the number into groups of four digits, those into pairs, and those
+	// into digits, all side by side in a word.
 	x := century/10000 | century%10000<<32
 	hundreds := x * 10486 >> 20 & 0x0000007f0000007f
 	x = hundreds | (x-100*hundreds)<<16
@@ -226,8 +227,8 @@ func (p *printer) turn(i uint32) {
 	p.prefix = (x | 0x3030303030303030) >> (8 * zeros)
 }
 
-// twoDigits returns the two digits of i, which is below 100, and a comma, first
-// one lowest; the fourth byte is of no use.
+// twoDigits returns the two digits of i, which is below 100, and a comma, the
+// first one lowest. The fourth byte is to be ignored.
 func twoDigits(i uint) uint64 {
 	const digits = "" +
 		"00, 01, 02, 03, 04, 05, 06, 07, 08, 09, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, " +

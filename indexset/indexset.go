@@ -12,6 +12,8 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"slices"
+	"strconv"
 )
 
 // MaxIndex is the largest index a set can hold. The number of completions of a
@@ -26,6 +28,22 @@ const end uint32 = MaxIndex + 1
 // as in the text form. It is a plain value; the zero value is index 0 alone.
 type Range struct{ First, Last int }
 
+// String returns the range as the text form has it: 7 for one index, 3,4 for two
+// and 3-5 for more. A Range that ends before it starts, which no Set has, prints
+// as 5-3, which [Parse] rejects.
+func (r Range) String() string {
+	b := strconv.AppendInt(nil, int64(r.First), 10)
+	switch r.Last - r.First {
+	case 0:
+		return string(b)
+	case 1:
+		b = append(b, ',')
+	default:
+		b = append(b, '-')
+	}
+	return string(strconv.AppendInt(b, int64(r.Last), 10))
+}
+
 // A Set is a set of indexes 0..[MaxIndex]. It is immutable: operations return
 // new sets and leave their operands alone, so a Set may be copied, kept and
 // shared freely. Compare with [Set.Equal].
@@ -33,10 +51,10 @@ type Range struct{ First, Last int }
 // Start with [Parse], [Of] or [FromRange]; use a [Builder] to collect indexes
 // one by one, and [Set.With] to add a few to a large set.
 //
-// A set is kept as a list of its runs, 8 bytes each, or as a bitmap up to its
-// last member where that is smaller or not much larger. The form shows in speed
-// only: the costs given at the methods are for r runs, or a bitmap of w words
-// of 64 indexes.
+// A Set is represented as a list of its runs, 8 bytes each, or as a bitmap up to
+// its last member where that is smaller or not much larger. The representation
+// affects speed only: the costs given at the methods are for r runs, or a bitmap
+// of w words of 64 indexes.
 //
 // The zero value is the empty set. A Set is safe for concurrent use by
 // multiple goroutines.
@@ -86,13 +104,7 @@ func (s Set) valid() error {
 
 // Of returns the set of the given indexes, in any order and with duplicates.
 // It panics if one is outside 0..MaxIndex, as an index expression would.
-func Of(indexes ...int) Set {
-	var b Builder
-	for _, i := range indexes {
-		b.Add(i)
-	}
-	return b.Set()
-}
+func Of(indexes ...int) Set { return Collect(slices.Values(indexes)) }
 
 // FromRange returns the set of first to last, both included, in O(1). It is
 // empty if last < first, and panics if it would hold an index outside
@@ -122,15 +134,16 @@ func index(i int) uint32 {
 	return uint32(i)
 }
 
-// below converts a limit: the first position that is no longer meant.
-func below(limit int) uint32 {
+// clampLimit converts a limit, the first number that is no longer meant, to one in
+// 0..MaxIndex+1.
+func clampLimit(limit int) uint32 {
 	if limit > MaxIndex {
 		return end
 	}
 	return uint32(max(limit, 0))
 }
 
-// saturate converts a count to int, which cannot hold 2^31 on 32-bit platforms.
+// saturate converts a count to int. An int cannot hold 2^31 on 32-bit platforms.
 func saturate(n uint64) int { return int(min(n, math.MaxInt)) }
 
 // runs returns the runs of a set that is not a bitmap.
@@ -153,9 +166,9 @@ func (s Set) count() uint32 {
 // It takes O(1), or O(log r) if the runs are very unevenly spread.
 func (s Set) Contains(i int) bool { return contains(s.words, i, s.list, (*runList).contains) }
 
-// contains looks in words or else asks list. The call through a parameter is
-// what lets the compiler inline Contains, which makes it two to three times
-// faster.
+// contains looks in words, or asks list if words do not reach i. The call through
+// a parameter lets the compiler inline Contains, which makes it two to three
+// times faster.
 func contains(words []uint64, i int, list *runList, ask func(*runList, int) bool) bool {
 	if w := uint(i) / 64; w < uint(len(words)) {
 		return words[w]>>(uint(i)%64)&1 != 0
@@ -167,8 +180,8 @@ func contains(words []uint64, i int, list *runList, ask func(*runList, int) bool
 // all 2^31 indexes count as 2^31-1.
 func (s Set) Len() int { return saturate(uint64(s.count())) }
 
-// IsZero reports whether s is empty, in O(1). It makes `json:",omitzero"` leave
-// out an empty set.
+// IsZero reports whether s is empty, in O(1). With the tag `json:",omitzero"`, an
+// empty set is left out.
 func (s Set) IsZero() bool { return s.list == nil }
 
 // NumRanges returns the number of maximal runs, which is how many ranges
@@ -209,10 +222,30 @@ func (s Set) max() uint32 {
 	return s.list.runs[len(s.list.runs)-1].last
 }
 
+// Next returns the smallest member that is i or larger; ok is false if there is
+// none. i may lie outside 0..MaxIndex: from a negative one on, Next returns the
+// smallest member, and above MaxIndex there is none. It takes as long as
+// [Set.Contains], or O(w) if the next member is far away in a bitmap.
+func (s Set) Next(i int) (next int, ok bool) {
+	if i > MaxIndex || s.list == nil {
+		return 0, false
+	}
+	from := uint32(max(i, 0))
+	if s.words != nil {
+		member, ok := nextSet(s.words, from)
+		return int(member), ok
+	}
+	k := s.list.search(from)
+	if k == len(s.list.runs) {
+		return 0, false
+	}
+	return int(max(from, s.list.runs[k].first)), true
+}
+
 // Rank returns the number of members below i, which may lie outside
 // 0..MaxIndex. It takes O(r) or O(w).
 func (s Set) Rank(i int) int {
-	limit := below(i)
+	limit := clampLimit(i)
 	if limit == 0 || s.list == nil {
 		return 0
 	}

@@ -188,6 +188,7 @@ func TestAllocations(t *testing.T) {
 		call func(s Set)
 	}{
 		{"Contains", 0, func(s Set) { s.Contains(5001) }},
+		{"Next", 0, func(s Set) { i, _ := s.Next(5001); sink += i }},
 		{"Len", 0, func(s Set) { sink += s.Len() }},
 		{"Rank", 0, func(s Set) { sink += s.Rank(5001) }},
 		{"EncodedLen", 0, func(s Set) { sink += s.EncodedLen() }},
@@ -202,6 +203,26 @@ func TestAllocations(t *testing.T) {
 			if got := testing.AllocsPerRun(20, func() { c.call(s) }); got != c.want {
 				t.Errorf("%s of a %s set: %v allocations, want %v", c.name, form, got, c.want)
 			}
+		}
+	}
+}
+
+func TestBuilderContainsWithoutAllocating(t *testing.T) {
+	for _, s := range []Set{fragmented(10000), farApart()} {
+		var b Builder
+		b.AddSet(s)
+		if got := testing.AllocsPerRun(20, func() { b.Contains(5001); b.Contains(MaxIndex) }); got != 0 {
+			t.Errorf("%d words, %d blocks: %v allocations", len(b.words), len(b.blocks), got)
+		}
+	}
+}
+
+func TestRangePrintsAsInTheText(t *testing.T) {
+	for r, want := range map[Range]string{
+		{}: "0", {7, 7}: "7", {3, 4}: "3,4", {3, 5}: "3-5", {0, MaxIndex}: "0-2147483647", {5, 3}: "5-3",
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%d to %d prints %q, want %q", r.First, r.Last, got, want)
 		}
 	}
 }

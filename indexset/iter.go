@@ -53,7 +53,7 @@ func (s Set) eachRun(yield func(run) bool) {
 // A limit below 0 is 0, one above MaxIndex+1 is MaxIndex+1.
 func (s Set) Gaps(limit int) iter.Seq[Range] {
 	return func(yield func(Range) bool) {
-		s.eachGap(below(limit), func(r run) bool { return yield(r.Range()) })
+		s.eachGap(clampLimit(limit), func(r run) bool { return yield(r.Range()) })
 	}
 }
 
@@ -76,7 +76,7 @@ func (s Set) eachGap(limit uint32, yield func(run) bool) {
 // increasing order: the indexes to start next. It appends fewer if there are
 // fewer, and looks no further than the last one it appends.
 func (s Set) AppendAbsent(dst []int, n, limit int) []int {
-	top := below(limit)
+	top := clampLimit(limit)
 	for k := 0; k < len(s.words) && n > 0 && uint32(64*k) < top; k++ {
 		absent := ^s.words[k]
 		if left := top - uint32(64*k); left < 64 {

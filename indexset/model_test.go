@@ -45,6 +45,16 @@ func (m model) intersect(o model) model { return m.filter(func(i int) bool { ret
 func (m model) minus(o model) model     { return m.filter(func(i int) bool { return !o[i] }) }
 func (m model) clip(limit int) model    { return m.filter(func(i int) bool { return i < limit }) }
 
+// next returns the smallest member that is i or larger.
+func (m model) next(i int) (next int, ok bool) {
+	for _, member := range m.sorted() {
+		if member >= i {
+			return member, true
+		}
+	}
+	return 0, false
+}
+
 func (m model) complement(limit int) model {
 	out := model{}
 	for i := range limit {
@@ -194,9 +204,13 @@ func check(t tester, s Set, m model, at int) {
 	if okMin != (len(m) > 0) || okMax != okMin || okMin && (lowest != members[0] || highest != members[len(m)-1]) {
 		t.Fatalf("Min %d %v, Max %d %v of %v", lowest, okMin, highest, okMax, members)
 	}
-	for _, i := range []int{at, -1, -at} {
+	for _, i := range []int{at, -1, -at, 0, MaxIndex, math.MaxInt, math.MinInt} {
 		if s.Contains(i) != m[i] {
 			t.Fatalf("Contains(%d) = %v", i, s.Contains(i))
+		}
+		next, ok := s.Next(i)
+		if want, wantOK := m.next(i); next != want || ok != wantOK {
+			t.Fatalf("Next(%d) = %d, %v, want %d, %v", i, next, ok, want, wantOK)
 		}
 		if got, want := s.Rank(i), len(m.clip(i)); got != want {
 			t.Fatalf("Rank(%d) = %d, want %d", i, got, want)
@@ -213,6 +227,39 @@ func check(t tester, s Set, m model, at int) {
 		}
 	}
 	checkText(t, s, m.text())
+	checkSteps(t, s)
+}
+
+// checkSteps walks the members by Next, and the text range by range.
+func checkSteps(t tester, s Set) {
+	t.Helper()
+	var members []int
+	for i, ok := s.Next(math.MinInt); ok; i, ok = s.Next(i + 1) {
+		members = append(members, i)
+		if i == math.MaxInt { // MaxIndex on 32-bit platforms
+			break
+		}
+	}
+	if want := slices.Collect(s.All()); !slices.Equal(members, want) {
+		t.Fatalf("Next walks %v, All %v", members, want)
+	}
+	checkRangesText(t, s)
+}
+
+// checkRangesText checks that the ranges print as the set does, piece by piece,
+// and that each can be read back.
+func checkRangesText(t tester, s Set) {
+	t.Helper()
+	var items []string
+	for r := range s.Ranges() {
+		items = append(items, r.String())
+		if one, err := Parse(r.String()); err != nil || !one.Equal(FromRange(r.First, r.Last)) {
+			t.Fatalf("%+v prints %q, which reads %v, %v", [2]int{r.First, r.Last}, r, one, err)
+		}
+	}
+	if got := strings.Join(items, ","); got != s.String() {
+		t.Fatalf("the ranges print %q, the set %q", got, s)
+	}
 }
 
 // checkText compares all text methods with the canonical text.

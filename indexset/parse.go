@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A ParseError says which item of a text is not as it should be, and why. Its
-// zero value says nothing. It does not change once it is returned, so that
+// A ParseError names an item of a text that is not in the text form, and the
+// reason. The zero value names none. It does not change once it is returned, so
 // goroutines may share it.
 type ParseError struct {
 	Offset int    // where the item starts, in bytes
@@ -27,8 +27,8 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("indexset: parse %q%s at byte %d: %s", e.Text, more, e.Offset, e.Reason)
 }
 
-// newParseError returns the error about item, which is at offset. It does not
-// hold on to the text that item is part of.
+// newParseError returns the error about item, which is at offset. The error does
+// not keep the text alive that item is part of.
 func newParseError(offset int, item, reason string) *ParseError {
 	if reason == reasonDigit {
 		at := strings.IndexFunc(item, func(c rune) bool { return c != '-' && (c < '0' || c > '9') })
@@ -49,12 +49,13 @@ func newParseError(offset int, item, reason string) *ParseError {
 // the empty set. Text that is not minimal but clear, such as 0-1 or 1,2,3, is
 // read too; canonical text is what [Set.String] gives back unchanged.
 //
-// Everything else is a [*ParseError]: empty items, blanks, signs, leading
-// zeros, numbers above MaxIndex, ranges that hold fewer than two indexes, items
-// out of order. The API server is a little more forgiving (it takes +1 and 01).
+// For any other text Parse returns a [*ParseError]: empty items, blanks, signs,
+// leading zeros, numbers above MaxIndex, ranges that hold fewer than two indexes,
+// items out of order. The API server is a little more forgiving: it accepts +1
+// and 01.
 //
-// Work and memory are bounded by the length of the text, whatever it says: at
-// most 8 bytes for each byte of it.
+// The length of the text bounds work and memory, whatever it says: Parse allocates
+// at most 8 bytes for each byte of it.
 func Parse(text string) (Set, error) {
 	if text == "" {
 		return Set{}, nil
@@ -66,7 +67,7 @@ func Parse(text string) (Set, error) {
 }
 
 // readSlowly reads a text item by item, and says what is wrong with it and where.
-// It is the plainer reader: what scan does not take, it has the last word on.
+// It is the plainer reader, so it decides about every text that scan refuses.
 func readSlowly(text string) (Set, error) {
 	if err := firstError(text); err != nil {
 		return Set{}, err
@@ -104,7 +105,7 @@ func MustParse(text string) Set {
 	return s
 }
 
-// A Report says what [ParseLenient] passed over. The zero value says that there
+// A Report counts what [ParseLenient] passed over. The zero value says that there
 // was nothing to pass over. It is a plain value.
 type Report struct {
 	Skipped   int // items that could not be read
@@ -115,16 +116,16 @@ type Report struct {
 	First *ParseError
 }
 
-// ParseLenient reads what can be read of a status field that something else
-// wrote badly. Items that are out of order, repeat or overlap are merged, items
-// that cannot be read are skipped, and the report says so. An item may have a
-// plus sign or leading zeros, be a range of one index, or go on after a second
-// '-', as the Job controller reads it. Unlike the Job controller it loses
-// nothing that can be read, whatever stands before it. Use [Set.Clip] to leave
-// out indexes that a Job does not have.
+// ParseLenient reads what can be read of a status field that another program wrote
+// badly. It merges items that are out of order, repeat or overlap, skips items
+// that cannot be read, and reports both. An item may have a plus sign or leading
+// zeros, be a range of one index, or go on after a second '-', as the Job
+// controller reads it. Unlike the Job controller, ParseLenient loses nothing that
+// can be read, whatever stands before it. Use [Set.Clip] to leave out indexes
+// that a Job does not have.
 //
-// Work and memory are bounded as for [Parse], but for the time to sort the
-// items if they are out of order.
+// The length of the text bounds work and memory as it does for [Parse], except
+// that items out of order are sorted.
 func ParseLenient(text string) (Set, Report) {
 	var report Report
 	if text == "" {
@@ -165,8 +166,8 @@ func ParseLenient(text string) (Set, Report) {
 	return ofRuns(joined), report
 }
 
-// maxItems returns how many items of text can be read at most: every one needs
-// a digit.
+// maxItems returns how many items of text can be read at most. Each of them has a
+// digit.
 func maxItems(text string) int {
 	return min(strings.Count(text, ",")+1, len(text)/2+1)
 }

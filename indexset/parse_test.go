@@ -98,6 +98,8 @@ var rejected = []struct {
 	{text: "10,12,70-80,60", offset: 12, item: "60", reason: reasonOrder, lenient: "10,12,60,70-80", report: Report{Reordered: 1}},
 	{text: "100,102,104,0106,108", offset: 12, item: "0106", reason: reasonZeros, lenient: "100,102,104,106,108", quiet: true},
 	{text: "100,102,104,006,108", offset: 12, item: "006", reason: reasonZeros, lenient: "6,100,102,104,108", report: Report{Reordered: 1}},
+	{text: "1000000000,1000000002,9999990000,2000000000", offset: 22, item: "9999990000", reason: reasonLarge, lenient: "1000000000,1000000002,2000000000", report: Report{Skipped: 1}},
+	{text: "1000000000,1000000002,10000x0004,2000000000", offset: 22, item: "10000x0004", reason: `'x' is not a digit`, lenient: "1000000000,1000000002,2000000000", report: Report{Skipped: 1}},
 	{text: "2147483648", offset: 0, item: "2147483648", reason: reasonLarge, report: Report{Skipped: 1}},
 	{text: "0-2147483648", offset: 0, item: "0-2147483648", reason: reasonLarge, report: Report{Skipped: 1}},
 	{text: "1,4294967298", offset: 2, item: "4294967298", reason: reasonLarge, lenient: "1", report: Report{Skipped: 1}},
@@ -252,6 +254,7 @@ func checkParse(t tester, text string) {
 		if err != nil || !again.Equal(set) || again.String() != printed {
 			t.Fatalf("%q prints %q, which reads %q, %v", text, printed, again, err)
 		}
+		checkRangesText(t, set)
 		if set.EncodedLen() != len(printed) || len(printed) > len(text) {
 			t.Fatalf("%q prints %q, EncodedLen %d", text, printed, set.EncodedLen())
 		}

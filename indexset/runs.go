@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// A run is a Range in the set's own size.
+// A run is a Range in 8 bytes.
 type run struct{ first, last uint32 }
 
 func (r run) len() uint32  { return r.last - r.first + 1 }
 func (r run) Range() Range { return Range{int(r.first), int(r.last)} }
 
-// A runList holds the runs of a set. The list of a bitmap has nothing but the
-// number of members.
+// A runList holds the runs of a set. For a bitmap it holds only the number of
+// members.
 type runList struct {
 	n    uint32 // members
 	runs []run
 	dir  atomic.Pointer[directory] // made by the first search, nil before
 }
 
-// newRunList makes the list of runs, at least one.
+// newRunList returns the list of runs, of which there is at least one.
 func newRunList(runs []run) *runList {
 	n := uint32(0)
 	for _, r := range runs {
@@ -28,17 +28,17 @@ func newRunList(runs []run) *runList {
 	return &runList{n: n, runs: runs}
 }
 
-// A directory says where to look in a list of many runs. The indexes are cut
+// A directory shortens the search in a list of many runs. The indexes are divided
 // into parts of 1<<shift, and starts[k] is the position of the first run that
-// ends in part k or later. With a few runs to a part this costs a fifth of the
-// memory and saves most of the steps of a search.
+// ends in part k or later. With a few runs in each part, the directory adds a
+// fifth to the memory and saves most of the steps of a search.
 type directory struct {
 	shift  uint8
 	starts []uint32
 }
 
-// few is how many runs are searched as fast without a directory.
-const few = 32
+// shortList is up to how many runs a search is as fast without a directory.
+const shortList = 32
 
 func newDirectory(runs []run) *directory {
 	highest := runs[len(runs)-1].last
@@ -58,7 +58,7 @@ func newDirectory(runs []run) *directory {
 // search returns the position of the first run that ends at i or later.
 func (l *runList) search(i uint32) int {
 	lo, hi := 0, len(l.runs)
-	if hi > few {
+	if hi > shortList {
 		dir := l.dir.Load()
 		if dir == nil {
 			dir = newDirectory(l.runs)
@@ -101,9 +101,8 @@ func appendRun(runs []run, r run) []run {
 }
 
 // unionRuns returns the runs of what is in a or b, neither of which is empty.
-// Which of the two comes next, and whether it touches what is before, are as
-// good as random, so masks decide instead of branches: that takes half the
-// time.
+// No processor can predict which of the two comes next, and whether it touches
+// the run before, so masks decide instead of branches: that takes half the time.
 func unionRuns(a, b []run) []run {
 	out := make([]run, len(a)+len(b))
 	k, i, j := 0, 0, 0
@@ -134,14 +133,15 @@ func unionRuns(a, b []run) []run {
 	return out
 }
 
-// less returns all ones if a is below b, else zero. Both are below 2^63.
+// less returns a mask of all ones if a is below b, else zero. Both must be below
+// 2^63.
 func less(a, b uint64) (mask uint64) { return uint64(int64(a-b) >> 63) }
 
-// pick returns yes where mask has ones, no elsewhere.
+// pick returns the bits of yes where mask has ones, and those of no elsewhere.
 func pick(mask, yes, no uint64) uint64 { return no ^ (no^yes)&mask }
 
-// commonRun returns the first run that a[*i:] and b[*j:] have in common and
-// moves on behind it; ok is false if there is none.
+// commonRun returns the first run that a[*i:] and b[*j:] have in common, and moves
+// *i and *j behind it; ok is false if there is none.
 func commonRun(a, b []run, i, j *int) (r run, ok bool) {
 	k, l := *i, *j
 	for k < len(a) && l < len(b) && !ok {

@@ -5,8 +5,8 @@ import "strings"
 // scan reads a text in the strict form, fast. It does not say what is wrong
 // with any other text.
 //
-// The form is chosen before: the last number is the largest, and there are at
-// most as many runs as items. A text that says otherwise is wrong.
+// The representation is chosen before: the last number is the largest, and
+// there are at most as many runs as items. A text that says otherwise is wrong.
 func scan(text string) (Set, bool) {
 	s := scanner{text: text}
 	items := maxItems(text)
@@ -41,110 +41,54 @@ type scanner struct {
 	n     uint32 // members in words
 }
 
-// scan reads all items and reports whether they are in the strict form.
+// scan reads all items and reports whether they are in the strict form. Numbers
+// increase, so nearly all have as many digits as the number before them. Those
+// are left to sameWidth; the first few and the last item are read here.
 func (s *scanner) scan() bool {
-	var (
-		first   uint32 // of the range whose end comes next
-		inRange bool
-		least   uint32 // what the next number must be at least
-		width   int    // of the number before
-	)
-	for at := 0; ; {
-		i, after := number(s.text, at, width)
-		if after == at || i < least {
-			return false
+	for at, least := 0, uint32(0); ; {
+		first, after := number(s.text, at)
+		last, ok := first, after > at && first >= least
+		if ok && after < len(s.text) && s.text[after] == '-' {
+			at = after + 1
+			last, after = number(s.text, at)
+			ok = after > at && last > first
 		}
-		width, least, at = after-at, i+1, after+1
 		switch {
+		case !ok || !s.add(run{first, last}):
+			return false
 		case after == len(s.text):
-			if !inRange {
-				first = i
-			}
-			return s.add(run{first, i})
-		case s.text[after] == '-' && !inRange:
-			first, inRange = i, true
-			continue
+			return true
 		case s.text[after] != ',':
 			return false
-		case inRange:
-			inRange = false
-		default:
-			first = i
 		}
-		if !s.add(run{first, i}) {
-			return false
-		}
-		switch {
-		case first < i:
-			at, least = s.ranges(at, width, i)
-		case s.words != nil && width >= 2 && width <= longNumber:
-			at, least = s.century(at, width, i)
-		}
+		at, least = s.sameWidth(after+1, after-at, last+1)
 	}
 }
 
-// add adds r, which comes after all before it.
+// add adds r, which comes after all before it. It reports whether there is room.
 func (s *scanner) add(r run) bool {
 	if s.words == nil {
 		s.runs = appendRun(s.runs, r)
 		return true
 	}
 	k, hi, m, tail := r.span()
-	words := s.words
-	if hi >= len(words) {
+	if hi >= len(s.words) {
 		return false
 	}
 	for ; k < hi; k++ {
-		words[k] |= m
+		s.words[k] |= m
 		m = ^uint64(0)
 	}
-	words[hi] |= m & tail
+	s.words[k] |= m & tail
 	s.n += r.len()
 	return true
 }
 
-// A number and the separator behind it are looked at together in a word, which
-// has the separator in its last byte. It is compared with what it is expected
-// to look like by exclusive or, which leaves the values of digits.
-const (
-	longNumber = 7 // digits that fit such a word
-
-	likeNumber = 0x2c30303030303030 // 0000000,
-	overflow   = 0x0076767676767676 // sets the high bit of a byte above 9
-	noNumber   = 0xfe80808080808080 // bits that a number followed by , or - leaves zero
-)
-
-// load returns the eight bytes of text before end, the first one lowest.
-func load(text string, end int) uint64 {
-	b := text[end-8 : end]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
-// lastBytes returns the bits of a loaded word that belong to a number of that
-// width and the separator behind it.
-func lastBytes(width int) uint64 { return ^uint64(0) << (56 - 8*uint(width)) }
-
-// number reads the number at text[at:] and returns the offset behind it, which
-// is at itself if there is none that the text form has. The number likely has
-// as many digits as width says.
-func number(text string, at, width int) (i uint32, after int) {
+// number reads the number at text[at:], digit by digit, and returns the offset
+// behind it. That is at itself if there is no number in the strict form.
+func number(text string, at int) (i uint32, after int) {
 	n := uint64(0)
-	after = at
-	if low, end := min(width, longNumber), at+width; low > 0 && 8 <= end+1 && end < len(text) {
-		x := (load(text, end+1) ^ likeNumber) & lastBytes(low)
-		if (x+overflow|x)&noNumber == 0 {
-			for after < end-low && text[after]-'0' <= 9 {
-				n = n*10 + uint64(text[after]-'0')
-				after++
-			}
-			if after == end-low {
-				n, after = n*10000000+uint64(value(x)), end
-			}
-		}
-	}
-	// Usually nothing is left to read digit by digit.
-	for ; after < len(text) && text[after]-'0' <= 9 && n <= MaxIndex; after++ {
+	for after = at; after < len(text) && text[after]-'0' <= 9 && n <= MaxIndex; after++ {
 		n = n*10 + uint64(text[after]-'0')
 	}
 	if n > MaxIndex || after > at+1 && text[at] == '0' {
@@ -153,93 +97,103 @@ func number(text string, at, width int) (i uint32, after int) {
 	return uint32(n), after
 }
 
-// value returns the number in x, whose bytes but for the last one are digits.
-func value(x uint64) uint32 {
-	// Join digits to pairs, pairs to fours, fours to the number.
-	x = x << 8 * 2561 >> 8 & 0x00ff00ff00ff00ff
-	x = x * 6553601 >> 16 & 0x0000ffff0000ffff
-	return uint32(x * 42949672960001 >> 32)
-}
-
-// ranges reads on from at while there are ranges of numbers that have as many
-// digits as i, which stands before, with a comma behind; of long numbers, all
-// but the last digits must be those of i, too. It returns where it stops and
-// what the next number must be at least.
-func (s *scanner) ranges(at, width int, i uint32) (next int, least uint32) {
-	least = i + 1
-	if at < 16 {
+// sameWidth reads items from at on, as long as their numbers have width digits
+// and a comma follows. The first one must be at least least, which is above a
+// number of that width, so leading zeros need no check: they make a number too
+// small. It returns the offset of the first item that it does not read, and what
+// that must be at least.
+func (s *scanner) sameWidth(at, width int, least uint32) (next int, nextLeast uint32) {
+	if at < loaded {
 		return at, least
 	}
-	mine := lastBytes(min(width, longNumber))
-	same, base := uint64(0), uint32(0)
-	if width > longNumber {
-		same, base = ^uint64(0)<<(64-8*(width-longNumber)), i-i%10000000
+	r := numberReader{
+		headMask: ^uint64(0) << (64 - 8*max(width-4, 0)),
+		tailMask: ^uint32(0) << (32 - 8*min(width, 4)),
 	}
-	like := load(s.text, at-8)
-	for {
-		mid := at + width + 1
-		e := mid + width + 1
-		if e > len(s.text) {
-			return at, least
-		}
-		x := (load(s.text, mid) ^ likeNumber ^ 1<<56) & mine // '-' is ','^1
-		y := (load(s.text, e) ^ likeNumber) & mine
-		wrong := (x + overflow | x | (y + overflow) | y) & (noNumber | 1<<56)
-		if same != 0 {
-			wrong |= ((load(s.text, mid-8) ^ like) | (load(s.text, e-8) ^ like)) & same // | and ^ bind alike
-		}
-		if wrong != 0 {
-			return at, least
-		}
-		// If r ends above MaxIndex, no number behind the comma is large enough.
-		r := run{base + value(x), base + value(y)}
-		if r.first < least || r.last <= r.first || !s.add(r) {
-			return at, least
-		}
-		at, least = e, r.last+1
-	}
-}
-
-// century reads on from at while there are indexes that differ from i, which
-// stands before, in the last two digits only. It returns where it stops and
-// what the next number must be at least. Text that is not as expected is left
-// to the caller.
-func (s *scanner) century(at, width int, i uint32) (next int, least uint32) {
-	step := width + 1
-	e := at + step
-	if e < 8+step || e > len(s.text) {
-		return at, i + 1
-	}
-	text := s.text
-	mine := lastBytes(width)
-	like := load(text, at)&0x000000ffffffffff | 0x2c30300000000000
-	mask := 0xff8080ffffffffff & mine
-	base := uint64(i - i%100)
-	prev := uint64(i)
-	word, bits := prev/64, uint64(0)
-	for e <= len(text) {
-		x := load(text, e) ^ like
-		if (x+0x0076760000000000|x)&mask != 0 {
+	text, words := s.text, s.words
+	n := uint32(0)
+	for end := at + width; end < len(text); end += width + 1 {
+		b := text[end-loaded : end+1]
+		if head := load64(b) & r.headMask; head != r.head && !r.readHead(head) {
 			break
 		}
-		n := base + x>>40*2561>>8&0xff
-		if n <= prev {
+		tail, wrong := readTail(b[8:], r.tailMask)
+		first := r.base + tail
+		if wrong || first < least {
 			break
 		}
-		if n/64 != word {
-			s.words[word] |= bits
-			word, bits = n/64, 0
-			if word >= uint64(len(s.words)) {
+		if b[loaded] == ',' && int(first/64) < len(words) {
+			words[first/64] |= 1 << (first % 64)
+			n++
+			at, least = end+1, first+1
+			continue
+		}
+		last := first
+		if b[loaded] == '-' && end+width+1 < len(text) {
+			end += width + 1
+			b = text[end-loaded : end+1]
+			if head := load64(b) & r.headMask; head != r.head && !r.readHead(head) {
+				break
+			}
+			tail, wrong := readTail(b[8:], r.tailMask)
+			if last = r.base + tail; wrong || last <= first {
 				break
 			}
 		}
-		bits |= 1 << (n % 64)
-		prev = n
-		e += step
+		if b[loaded] != ',' || !s.add(run{first, last}) {
+			break
+		}
+		at, least = end+1, last+1
 	}
-	if word < uint64(len(s.words)) {
-		s.words[word] |= bits
+	s.n += n
+	return at, least
+}
+
+// A numberReader reads numbers that have equally many digits. It reads the last
+// four digits, the tail, in one step. It reads the digits before them, the head,
+// only if they are not those of the number before.
+type numberReader struct {
+	headMask uint64 // which of the eight bytes before the tail belong to the head
+	tailMask uint32 // which of the last four bytes belong to the tail
+	head     uint64 // of the number before
+	base     uint32 // the value of a number with that head and the tail 0000
+}
+
+// loaded is how many bytes before the end of a number are read from the text,
+// whether they belong to the number or not.
+const loaded = 8 + 4
+
+// readHead takes head for that of the numbers to come. It reports whether head
+// has nothing but digits, and no number with it is above MaxIndex.
+func (r *numberReader) readHead(head uint64) bool {
+	x := (head ^ '0'*0x0101010101010101) & r.headMask
+	if (x+0x7676767676767676|x)&0x8080808080808080 != 0 {
+		return false
 	}
-	s.n += uint32((e - step - at) / step)
-	return e - step, uint32(prev) + 1
+	value := fourDigits(uint32(x))*10000 + fourDigits(uint32(x>>32))
+	r.head, r.base = head, value*10000
+	return value < MaxIndex/10000
+}
+
+// readTail reads the bytes of a tail and reports whether one is not a digit. As
+// in readHead, exclusive or leaves the value of a digit, and 0x76 added to a byte
+// above 9 sets its highest bit.
+func readTail(text string, mask uint32) (value uint32, wrong bool) {
+	x := (load32(text) ^ '0'*0x01010101) & mask
+	return fourDigits(x), (x+0x76767676|x)&0x80808080 != 0
+}
+
+// fourDigits returns the number that has the bytes of x for digits, the first
+// one lowest. One multiplication makes two pairs of them, the other joins these.
+func fourDigits(x uint32) uint32 { return (x * 2561 >> 8 & 0x00ff00ff) * 6553601 >> 16 }
+
+// load32 returns the first four bytes of text, the first one lowest.
+func load32(text string) uint32 {
+	return uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24
+}
+
+// load64 returns the first eight bytes of text, the first one lowest.
+func load64(text string) uint64 {
+	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
 }

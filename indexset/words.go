@@ -7,9 +7,9 @@ import "math/bits"
 // wordsFor returns the number of words of a bitmap that ends with index last.
 func wordsFor(last uint32) int { return int(last/64) + 1 }
 
-// span returns where r lies in a bitmap: in the words lo to hi, with the bits
-// of head in the first one, those of tail in the last one, and both if it is
-// the same.
+// span returns where r lies in a bitmap: in the words lo to hi, of the first one
+// in the bits of head, of the last one in those of tail, and in the bits of both
+// if there is only one.
 func (r run) span() (lo, hi int, head, tail uint64) {
 	return int(r.first / 64), int(r.last / 64), ^uint64(0) << (r.first % 64), ^uint64(0) >> (63 - r.last%64)
 }
@@ -28,7 +28,7 @@ func fillRun(words []uint64, r run) (added uint32) {
 	return added
 }
 
-// clearRun removes r and returns how many of its indexes were there.
+// clearRun removes r and returns how many of its indexes were members.
 func clearRun(words []uint64, r run) (removed uint32) {
 	k, hi, m, tail := r.span()
 	for ; k < hi; k++ {
@@ -42,22 +42,7 @@ func clearRun(words []uint64, r run) (removed uint32) {
 	return removed
 }
 
-// copyRun adds the indexes of src that are in r to dst, which has none of them,
-// and returns how many there are.
-func copyRun(dst, src []uint64, r run) (added uint32) {
-	k, hi, m, tail := r.span()
-	for ; k < hi; k++ {
-		added += uint32(bits.OnesCount64(m & src[k]))
-		dst[k] |= m & src[k]
-		m = ^uint64(0)
-	}
-	m &= tail
-	added += uint32(bits.OnesCount64(m & src[k]))
-	dst[k] |= m & src[k]
-	return added
-}
-
-// countRun returns how many indexes of r there are.
+// countRun returns how many indexes of r are members.
 func countRun(words []uint64, r run) (n uint64) {
 	k, hi, m, tail := r.span()
 	for ; k < hi; k++ {
@@ -88,8 +73,8 @@ func orWords(long, short []uint64) (out []uint64, added uint32) {
 	return out, added
 }
 
-// andWords returns what two bitmaps have in common, and how many indexes that
-// is; the second is no longer than the first.
+// andWords returns the members that two bitmaps have in common, and their number;
+// the second bitmap is no longer than the first.
 func andWords(long, short []uint64) (out []uint64, n uint32) {
 	out = make([]uint64, len(short))
 	out, long = out[:len(short)], long[:len(short)]
@@ -101,7 +86,7 @@ func andWords(long, short []uint64) (out []uint64, n uint32) {
 	return out, n
 }
 
-// andNotWords returns a bitmap without another, and how many indexes that
+// andNotWords returns a bitmap without the members of another, and how many it
 // removes.
 func andNotWords(words, other []uint64) (out []uint64, removed uint32) {
 	out = make([]uint64, len(words))
@@ -115,7 +100,7 @@ func andNotWords(words, other []uint64) (out []uint64, removed uint32) {
 	return out, removed
 }
 
-// nextSet returns the first index from i on; ok is false if there is none.
+// nextSet returns the first member from i on; ok is false if there is none.
 func nextSet(words []uint64, i uint32) (next uint32, ok bool) {
 	k := int(i / 64)
 	if k >= len(words) {
@@ -131,8 +116,7 @@ func nextSet(words []uint64, i uint32) (next uint32, ok bool) {
 	}
 }
 
-// nextClear returns the first index from i on that is missing; i must be in one
-// of the words.
+// nextClear returns the first non-member from i on; i must be in one of the words.
 func nextClear(words []uint64, i uint32) uint32 {
 	k := int(i / 64)
 	for w := ^words[k] >> (i % 64) << (i % 64); ; w = ^words[k] {
@@ -155,8 +139,8 @@ func countRuns(words []uint64) int {
 	return n
 }
 
-// hasRuns reports whether there are at least so many runs. It looks no further
-// than it must.
+// hasRuns reports whether there are at least atLeast runs. It stops at the word
+// that decides it.
 func hasRuns(words []uint64, atLeast int) bool {
 	n, before := 0, uint64(0)
 	for _, w := range words {
@@ -180,7 +164,7 @@ func runsOf(words []uint64) []run {
 	return runs
 }
 
-// trim cuts off the words at the end that hold nothing.
+// trim cuts off the words at the end that are zero.
 func trim(words []uint64) []uint64 {
 	for len(words) > 0 && words[len(words)-1] == 0 {
 		words = words[:len(words)-1]

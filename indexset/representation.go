@@ -2,16 +2,17 @@ package indexset
 
 import "slices"
 
-// A set is made a bitmap if that takes at most twice the memory of its runs,
-// and stays one until it takes eight times as much: a bitmap answers and merges
-// many times faster, and a set that changes a little need not change its form
-// each time. A word takes as much as a run.
+// A set becomes a bitmap if that takes at most twice the memory of its runs, and
+// stays one until it takes eight times as much. A bitmap answers and merges many
+// times faster, and a set that changes a little should not change its
+// representation each time. A word takes as much memory as a run.
 const (
 	makeWords = 2
 	keepWords = 8
 )
 
-// ofRuns makes the set of runs, which obey invariants 3 and 4, and keeps them.
+// ofRuns returns the set of runs, which obey invariants 3 and 4. It may keep the
+// slice.
 func ofRuns(runs []run) Set {
 	if len(runs) == 0 {
 		return Set{}
@@ -26,7 +27,7 @@ func ofRuns(runs []run) Set {
 	return Set{list: newRunList(runs)}
 }
 
-// ofWords makes the set of the n members of words, and keeps them.
+// ofWords returns the set of the n members of words. It may keep the slice.
 func ofWords(words []uint64, n uint32) Set {
 	words = trim(words)
 	switch {
@@ -40,17 +41,18 @@ func ofWords(words []uint64, n uint32) Set {
 	return Set{words, &runList{n: n}}
 }
 
-// or makes the set of the n members of words, which are made from those of s.
-// If nothing has changed it returns s, so that both share their memory.
-func (s Set) or(words []uint64, n uint32) Set {
+// changedTo returns the set of the n members of words, which was made from s by
+// only adding members or only removing some. If n says that nothing has changed,
+// it returns s itself, so that both share their memory.
+func (s Set) changedTo(words []uint64, n uint32) Set {
 	if n == s.count() {
 		return s
 	}
 	return ofWords(words, n)
 }
 
-// grown returns a copy of words that goes up to index last or further; ok is
-// false if that is not worth its memory.
+// grown returns a copy of words that reaches index last; ok is false if that is
+// not worth its memory.
 func grown(words []uint64, last uint32) (longer []uint64, ok bool) {
 	k := wordsFor(last)
 	if k <= len(words) {
