@@ -1,11 +1,11 @@
 // Package bench measures candidates against one another in one process and
 // judges the results by goals that a program can check.
 //
-// A [Row] is one thing to measure. Its candidates, ours first, take turns: every
-// round samples each of them once, in an order that shifts by one per round.
-// What counts is the median over the rounds of the ratio within a round, because
-// both sides of it saw the same neighbours on the machine; the medians of the
-// absolute values are printed beside it for orientation.
+// A [Row] is one thing to measure. Its candidates, ours first, take turns: each
+// round samples every candidate once, in an order that shifts by one per round.
+// The judged figure is the median over the rounds of the ratio within a round,
+// because within a round both sides had the same neighbours on the machine. The
+// report prints the medians of the absolute values beside it for orientation.
 //
 // To add a row:
 //
@@ -15,14 +15,14 @@
 //     candidates of one kind: [Time], [Parallel] or [Fresh] for ns/op and
 //     allocations, [Heap] for bytes held, [Stall] for the longest stall of a
 //     concurrent call, [Value] for any other number.
-//  3. A candidate's setup runs off the clock and returns what is sampled. It
-//     gets short=true under -short: use smaller sizes.
-//  4. Give it goals: [Ratio] and [Times] against a named candidate, [AtMost],
-//     [AtLeast] and [Allocs] for our own figures, [Within] to void a peer that
-//     does not measure what it should; Goal.For judges another candidate.
-//  5. Where a goal stays missed, say why, and what was tried, in the row's Note:
-//     the report prints it under the table.
-//  6. go run ./cmd/peerbench -short 'the name'
+//  3. A candidate's setup is not timed and returns the function to sample. It gets
+//     short=true under -short: use smaller sizes then.
+//  4. Give it goals: [Ratio] and [Times] against a named candidate, [AtMost] and
+//     [Allocs] for our own figures, [Within] to show that a peer measures what it
+//     should; Goal.For judges another candidate.
+//  5. If a goal may be missed, name the limit that stands in the way and what was
+//     tried in the row's Note. The report prints it if the goal is missed.
+//  6. go run ./cmd/peerbench -short -only 'the name'
 package bench
 
 import (
@@ -38,14 +38,14 @@ type Row struct {
 	Name       string      // unique within the package
 	Candidates []Candidate // ours first, all of one unit
 	Goals      []Goal
-	Note       string // printed if a goal is missed: why, and what was tried
-	Rounds     int    // at most so many rounds, where one is slow and steady; 0: as many as asked for
+	Note       string // printed if a goal is missed: which limit stands in the way, and what was tried
+	Rounds     int    // at most so many rounds, for rows whose rounds are slow and steady; 0: as many as asked for
 }
 
 // ID is the package and the name, which -list prints and patterns select by.
 func (r Row) ID() string { return r.Package + "/" + r.Name }
 
-// String is the row's ID and what is demanded of it.
+// String is the row's ID and its goals.
 func (r Row) String() string {
 	demands := make([]string, len(r.Goals))
 	for i, g := range r.Goals {
@@ -60,7 +60,7 @@ func (r Row) String() string {
 	return r.ID() + ": " + strings.Join(demands, "; ")
 }
 
-// Validate reports what would make the row's measurement meaningless.
+// Validate reports mistakes that would make the row's measurement meaningless.
 func (r Row) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {

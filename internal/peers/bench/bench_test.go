@@ -33,16 +33,15 @@ func TestJudge(t *testing.T) {
 		met  bool
 		want verdict
 	}{
-		{Ratio("theirs", 0.5), true, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "0.50", Goal: "≤ 0.50"}},
-		{Ratio("theirs", 0.49), false, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "0.50", Goal: "≤ 0.49"}},
-		{Times("theirs", 2), true, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "2.00x", Goal: "≥ 2.00x"}},
-		{Times("theirs", 12), false, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "2.00x", Goal: "≥ 12.0x"}},
-		{Within("theirs", 0.4, 0.6), true, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "0.50", Goal: "0.40 to 0.60"}},
-		{Within("theirs", 2, 4), false, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "0.50", Goal: "2.00 to 4.00"}},
-		{Within("ours", 1, 3).For("theirs"), true, verdict{Ours: "theirs: 400 ns, 0 allocs", Theirs: "ours: 200 ns, 0 allocs", Figure: "2.00", Goal: "1.00 to 3.00"}},
-		{AtMost(200), true, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "200 ns", Goal: "≤ 200 ns"}},
-		{AtMost(199), false, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "200 ns", Goal: "≤ 199 ns"}},
-		{AtLeast(201), false, verdict{Theirs: "theirs: 400 ns, 0 allocs", Figure: "200 ns", Goal: "≥ 201 ns"}},
+		{Ratio("theirs", 0.5), true, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "0.50", Goal: "≤ 0.50"}},
+		{Ratio("theirs", 0.49), false, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "0.50", Goal: "≤ 0.49"}},
+		{Times("theirs", 2), true, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "2.00x", Goal: "≥ 2.00x"}},
+		{Times("theirs", 12), false, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "2.00x", Goal: "≥ 12.0x"}},
+		{Within("theirs", 0.4, 0.6), true, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "0.50", Goal: "0.40 to 0.60"}},
+		{Within("theirs", 2, 4), false, verdict{Theirs: "theirs: 400 ns", Allocs: "0 / 0", Figure: "0.50", Goal: "2.00 to 4.00"}},
+		{Within("ours", 1, 3).For("theirs"), true, verdict{Ours: "theirs: 400 ns", Theirs: "ours: 200 ns", Allocs: "0 / 0", Figure: "2.00", Goal: "1.00 to 3.00"}},
+		{AtMost(200), true, verdict{Theirs: "theirs: 400 ns", Allocs: "0", Figure: "200 ns", Goal: "≤ 200 ns"}},
+		{AtMost(199), false, verdict{Theirs: "theirs: 400 ns", Allocs: "0", Figure: "200 ns", Goal: "≤ 199 ns"}},
 		{Allocs(0), true, verdict{Figure: "0 allocs", Goal: "≤ 0 allocs"}},
 	} {
 		row.Goals = []Goal{tt.goal}
@@ -50,7 +49,7 @@ func TestJudge(t *testing.T) {
 			t.Fatal(err)
 		}
 		if tt.want.Ours == "" {
-			tt.want.Ours = "200 ns, 0 allocs"
+			tt.want.Ours = "200 ns"
 		}
 		tt.want.Runs = 1
 		if !tt.met {
@@ -59,6 +58,39 @@ func TestJudge(t *testing.T) {
 		results := Run([]Row{row}, Options{Rounds: 3}, func(int, int) {}, func(int, Result) {})
 		if diff := cmp.Diff(tt.want, results[0].verdicts()[0]); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.goal, diff)
+		}
+	}
+}
+
+// Allocations have a column, not a line: with the limit if it is not 0, and in
+// bold if a run exceeded it.
+func TestAllocationsAreAColumn(t *testing.T) {
+	const ours, theirs = 3, 7
+	m := measurement{{{value: 1, allocs: ours}}, {{value: 2, allocs: theirs}}}
+	row := Row{Candidates: []Candidate{given("ours"), given("theirs")}}
+	for _, tt := range []struct {
+		goals  []Goal
+		want   []string
+		missed int
+	}{
+		{[]Goal{Ratio("theirs", 1)}, []string{"3 / 7"}, 0},
+		{[]Goal{AtMost(1)}, []string{"3"}, 0},
+		{[]Goal{Ratio("theirs", 1), Allocs(3), AtMost(1)}, []string{"3 (≤ 3) / 7", "3 (≤ 3)"}, 0},
+		{[]Goal{Allocs(2), Ratio("theirs", 1)}, []string{"**3 allocs (≤ 2)** / 7"}, 1},
+		{[]Goal{Allocs(0), Ratio("ours", 3).For("theirs")}, []string{"7 / 3"}, 1},
+		{[]Goal{Allocs(3)}, []string{"3 (≤ 3) / 7"}, 0},
+	} {
+		row.Goals = tt.goals
+		result := Result{row, []measurement{m}}
+		var got []string
+		for _, v := range result.lines() {
+			got = append(got, v.Allocs)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.goals, diff)
+		}
+		if missed, goals := (Report{Results: []Result{result}}).Missed(); missed != tt.missed || goals != len(tt.goals) {
+			t.Errorf("%+v: %d of %d goals missed, want %d of %d", tt.goals, missed, goals, tt.missed, len(tt.goals))
 		}
 	}
 }
@@ -80,7 +112,7 @@ func TestRowString(t *testing.T) {
 func TestTurns(t *testing.T) {
 	var order strings.Builder
 	logged := func(name string) Candidate {
-		return Value(name, PerSecond, func(bool) func() float64 {
+		return Value(name, Nanoseconds, func(bool) func() float64 {
 			return func() float64 { order.WriteString(name); return 1 }
 		})
 	}
@@ -148,13 +180,13 @@ func TestParallelSplits(t *testing.T) {
 }
 
 func TestFreshSetsUpEverySample(t *testing.T) {
-	setups, ops := 0, 0
-	m := measure(Row{Candidates: []Candidate{Fresh("fresh", 7, func(bool) func(int) {
+	setups, ops, cleaned := 0, 0, 0
+	m := measure(Row{Candidates: []Candidate{Fresh("fresh", 7, func(bool) (func(int), func()) {
 		setups++
-		return func(n int) { ops += n }
+		return func(n int) { ops += n }, func() { cleaned++ }
 	})}}, Options{Rounds: 5})
-	if setups != 5 || ops != 35 || len(m[0]) != 5 {
-		t.Errorf("%d setups, %d operations in %d samples, want 5, 35, 5", setups, ops, len(m[0]))
+	if setups != 5 || ops != 35 || cleaned != 5 || len(m[0]) != 5 {
+		t.Errorf("%d setups, %d operations, cleaned up %d times in %d samples, want 5, 35, 5, 5", setups, ops, cleaned, len(m[0]))
 	}
 }
 
@@ -200,7 +232,6 @@ func TestFormat(t *testing.T) {
 		{heapBytes.format(88.04), "88 B"},
 		{heapBytes.format(-3.2), "-3.2 B"},
 		{heapBytes.format(3 << 19), "1.5 MiB"},
-		{PerSecond.format(1.25e6), "1.25 M/s"},
 		{Unit("lists").format(12), "12 lists"},
 		{formatFactor(0.6349), "0.63"},
 		{formatFactor(0.00123), "0.00123"},
@@ -226,6 +257,12 @@ func TestReport(t *testing.T) {
 			Goals:      []Goal{Times("theirs", 5), Allocs(0)},
 		},
 		{
+			Package:    "first",
+			Name:       "shown only",
+			Candidates: []Candidate{given("ours", 10, 10), given("theirs", 5, 5)},
+			Goals:      []Goal{Allocs(0)},
+		},
+		{
 			Package:    "second",
 			Name:       "slow",
 			Candidates: []Candidate{given("ours", 300, 300), given("theirs", 100, 100)},
@@ -234,9 +271,9 @@ func TestReport(t *testing.T) {
 		},
 	}
 	results := Run(rows, Options{Rounds: 2, Runs: 2}, func(int, int) {}, func(int, Result) {})
-	results[1].runs[1][1][0].value, results[1].runs[1][1][1].value = 400, 400 // the second run meets the goal
+	results[2].runs[1][1][0].value, results[2].runs[1][1][1].value = 400, 400 // the second run meets the goal
 	report := Report{
-		Machine: "a machine", Go: "go1", Peers: []string{"peer v1"}, Date: "2025-01-02", Command: "peerbench",
+		Machine: "a machine", Go: "go1", Peers: []string{"peer v1"}, Date: "2025-01-02", Command: "peerbench", Others: "The rest is measured elsewhere.",
 		Options: Options{Rounds: 2, Runs: 2}, Results: results,
 	}
 	var got strings.Builder

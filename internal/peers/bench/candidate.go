@@ -39,19 +39,21 @@ func Parallel(name string, goroutines int, setup func(short bool) func(g, n int)
 }
 
 // Fresh is Time for operations that use up what they work on: setup runs before
-// every sample, which is of exactly n operations.
-func Fresh(name string, n int, setup func(short bool) func(n int)) Candidate {
+// every sample, which is of exactly n operations, and cleanUp after it.
+func Fresh(name string, n int, setup func(short bool) (run func(n int), cleanUp func())) Candidate {
 	return Candidate{name, timePerOp, func(o Options) func() sample {
 		return func() sample {
-			run := setup(o.Short)
+			run, cleanUp := setup(o.Short)
+			defer cleanUp()
 			return timed(1, n, func(_, n int) { run(n) })
 		}
 	}}
 }
 
-// Heap is a candidate measured in the bytes that stay on the heap after garbage
-// collection for what build, the function that setup returns, has built, per unit.
-// What setup makes, and build only refers to, does not count.
+// Heap is a candidate measured in bytes per unit: build, the function that setup
+// returns, makes so many units and returns what keeps them, and the bytes are
+// those that a garbage collection leaves on the heap. What setup makes, and build
+// only refers to, does not count.
 func Heap(name string, setup func(short bool) (build func() (keep any, units int))) Candidate {
 	return Candidate{name, heapBytes, func(o Options) func() sample {
 		build := setup(o.Short)
@@ -66,9 +68,8 @@ func Heap(name string, setup func(short bool) (build func() (keep any, units int
 	}}
 }
 
-// Stall is a candidate measured by the longest single call that a goroutine sees
-// which calls without pause while another runs during. Setup runs before every
-// sample.
+// Stall is a candidate measured by the longest single call: one goroutine calls
+// without pause while another runs during. Setup runs before every sample.
 func Stall(name string, setup func(short bool) (call, during func())) Candidate {
 	return Candidate{name, stall, func(o Options) func() sample {
 		return func() sample {
@@ -87,7 +88,7 @@ func Value(name string, u Unit, setup func(short bool) func() float64) Candidate
 	}}
 }
 
-// calibrate is the number of operations that take about as long as d.
+// calibrate returns the number of operations that take about as long as d.
 func calibrate(goroutines int, run func(g, n int), d time.Duration) int {
 	for n := goroutines; ; {
 		took := elapsed(goroutines, n, run)
@@ -149,7 +150,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// longestStall calls without pause while during runs, and is the longest call.
+// longestStall calls without pause while during runs, and returns the longest call.
 func longestStall(call, during func()) time.Duration {
 	const warmUp = 1000
 	var stop atomic.Bool

@@ -18,7 +18,6 @@ const (
 	timesAtLeast
 	ratioWithin
 	valueAtMost
-	valueAtLeast
 	allocsAtMost
 )
 
@@ -40,9 +39,6 @@ func Within(theirs string, low, high float64) Goal {
 // AtMost demands ours ≤ limit, in the row's unit.
 func AtMost(limit float64) Goal { return Goal{kind: valueAtMost, limit: limit} }
 
-// AtLeast demands ours ≥ limit, in the row's unit.
-func AtLeast(limit float64) Goal { return Goal{kind: valueAtLeast, limit: limit} }
-
 // Allocs demands at most that many allocations per operation of ours.
 func Allocs(limit int) Goal { return Goal{kind: allocsAtMost, limit: float64(limit)} }
 
@@ -57,7 +53,7 @@ func (g Goal) relative() bool {
 	return g.kind == ratioAtMost || g.kind == timesAtLeast || g.kind == ratioWithin
 }
 
-// figure is what the goal looks at in one measurement of its row.
+// figure is what the goal judges in one measurement of its row.
 func (g Goal) figure(r Row, m measurement) float64 {
 	ours := r.index(g.of)
 	switch g.kind {
@@ -74,7 +70,7 @@ func (g Goal) figure(r Row, m measurement) float64 {
 // met reports whether a figure meets the goal. One that is not a number does not.
 func (g Goal) met(figure float64) bool {
 	switch g.kind {
-	case timesAtLeast, valueAtLeast:
+	case timesAtLeast:
 		return figure >= g.limit
 	case ratioWithin:
 		return g.low <= figure && figure <= g.limit
@@ -82,11 +78,10 @@ func (g Goal) met(figure float64) bool {
 	return figure <= g.limit
 }
 
-// miss is how far a figure is from the goal's best, to order figures by: more is
-// worse.
+// miss orders figures: the larger, the worse for the goal.
 func (g Goal) miss(figure float64) float64 {
 	switch g.kind {
-	case timesAtLeast, valueAtLeast:
+	case timesAtLeast:
 		return -figure
 	case ratioWithin:
 		return math.Abs(figure - (g.low+g.limit)/2)
@@ -97,7 +92,7 @@ func (g Goal) miss(figure float64) float64 {
 // text is the goal as the report prints it.
 func (g Goal) text(u Unit) string {
 	switch g.kind {
-	case timesAtLeast, valueAtLeast:
+	case timesAtLeast:
 		return "≥ " + g.format(g.limit, u)
 	case ratioWithin:
 		return g.format(g.low, u) + " to " + g.format(g.limit, u)
@@ -110,7 +105,7 @@ func (g Goal) format(figure float64, u Unit) string {
 	switch g.kind {
 	case timesAtLeast:
 		return formatFactor(figure) + "x"
-	case valueAtMost, valueAtLeast:
+	case valueAtMost:
 		return u.format(figure)
 	case allocsAtMost:
 		return formatAllocs(figure)

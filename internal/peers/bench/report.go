@@ -14,6 +14,7 @@ type Report struct {
 	Peers   []string // module and version
 	Date    string
 	Command string // what to type in a shell to get this report again
+	Others  string // what is measured elsewhere, and by which command
 	Options Options
 	Results []Result
 }
@@ -36,12 +37,16 @@ func (p Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	missed, goals := p.Missed()
 	fmt.Fprintf(&b, "# Performance\n\n")
-	fmt.Fprintf(&b, "Ours and theirs ran in one process and took turns, %d rounds in each of %d runs. "+
-		"A ratio is the median over the rounds of ours divided by theirs within a round; "+
-		"\"x\" counts the other way round, how many times better ours is. "+
-		"Absolute figures are medians and hold for this machine only. "+
-		"Where the runs differ, the judged figure is given as best … worst; a goal is met if every run met it.\n\n",
+	fmt.Fprintf(&b, "This library and its peers ran in one process and took turns, %d rounds in each of %d runs.\n\n"+
+		"- A judged figure without a unit is a ratio: each round divides ours by theirs, and the median over the rounds counts. "+
+		"With an x it is theirs divided by ours, so how many times better ours is.\n"+
+		"- A goal is met if every run met it. Where the runs differ, the table gives the best and the worst figure.\n"+
+		"- Times and sizes are medians and hold for this machine only.\n"+
+		"- Allocations are those of one operation, ours / theirs, with our limit if it is not 0.\n\n",
 		p.Options.Rounds, max(1, p.Options.Runs))
+	if p.Others != "" {
+		fmt.Fprintf(&b, "%s\n\n", p.Others)
+	}
 	if p.Options.Short {
 		fmt.Fprintf(&b, "**A quick look with `-short`: smaller sizes, short samples. Not to be quoted.**\n\n")
 	}
@@ -66,23 +71,28 @@ func (p Report) packages() []string {
 	return names
 }
 
-// writePackage prints a package's table, and its misses below it.
+// writePackage prints a package's table, and below it a note on every row with a
+// missed goal.
 func (p Report) writePackage(b *strings.Builder, name string) {
 	fmt.Fprintf(b, "\n## %s\n\n", name)
-	fmt.Fprintf(b, "| | ours | theirs | judged | goal | |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(b, "| | ours | theirs | allocs | judged | goal | |\n|---|---|---|---|---|---|---|\n")
 	var notes []string
 	for _, r := range p.Results {
 		if r.Row.Package != name {
 			continue
 		}
-		var missed []string
-		for _, v := range r.verdicts() {
+		for _, v := range r.lines() {
 			word := v.String()
 			if !v.Met() {
 				word = "**" + word + "**"
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Row.Name, v.Ours, v.Theirs, v.Allocs, v.Figure, v.Goal, word)
+		}
+		var missed []string
+		for _, v := range r.verdicts() {
+			if !v.Met() {
 				missed = append(missed, v.Figure+" instead of "+v.Goal)
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.Row.Name, v.Ours, v.Theirs, v.Figure, v.Goal, word)
 		}
 		if len(missed) > 0 {
 			note := r.Row.Note

@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -30,6 +32,7 @@ func Run(rows []Row, o Options, started func(run, row int), finished func(run in
 // verdict is how one goal of a row came out.
 type verdict struct {
 	Ours, Theirs string // names where needed, medians
+	Allocs       string // of ours and of theirs, per operation
 	Figure       string // what was judged; the range over the runs if it differs
 	Goal         string
 	Missed, Runs int
@@ -40,6 +43,8 @@ func (v verdict) Met() bool { return v.Missed == 0 }
 
 func (v verdict) String() string {
 	switch {
+	case v.Goal == "":
+		return ""
 	case v.Met():
 		return "met"
 	case v.Runs == 1:
@@ -57,6 +62,22 @@ func (r Result) verdicts() []verdict {
 	return all
 }
 
+// lines are the verdicts that get a line of their own. A goal for allocations has
+// none: the lines show it in their column. A row that has no other goal gets one
+// line without a judged figure.
+func (r Result) lines() []verdict {
+	var lines []verdict
+	for i, v := range r.verdicts() {
+		if r.Row.Goals[i].kind != allocsAtMost {
+			lines = append(lines, v)
+		}
+	}
+	if lines == nil {
+		lines = []verdict{{Ours: r.show(0, false), Theirs: r.showAllBut(0), Allocs: r.showAllocs(0, min(1, len(r.Row.Candidates)-1))}}
+	}
+	return lines
+}
+
 // judge is the verdict on one goal.
 func (r Result) judge(g Goal) verdict {
 	v := verdict{
@@ -64,11 +85,14 @@ func (r Result) judge(g Goal) verdict {
 		Goal: g.text(r.Row.unit()),
 		Runs: len(r.runs),
 	}
+	of := r.Row.index(g.of)
 	switch {
 	case g.relative():
 		v.Theirs = r.show(r.Row.index(g.against), true)
-	case g.kind != allocsAtMost: // for orientation
-		v.Theirs = r.showAllBut(r.Row.index(g.of))
+		v.Allocs = r.showAllocs(of, r.Row.index(g.against))
+	case g.kind != allocsAtMost: // the others are shown for orientation
+		v.Theirs = r.showAllBut(of)
+		v.Allocs = r.showAllocs(of, of)
 	}
 	var best, worst float64
 	for run, m := range r.runs {
@@ -91,22 +115,50 @@ func (r Result) judge(g Goal) verdict {
 	return v
 }
 
-// show prints a candidate's medians over the runs.
+// show prints the median over the runs of a candidate's values.
 func (r Result) show(i int, named bool) string {
-	var values, allocs []float64
+	var values []float64
 	for _, m := range r.runs {
 		values = append(values, m.value(i))
+	}
+	text := r.Row.unit().format(median(values))
+	if named {
+		return r.Row.Candidates[i].name + ": " + text
+	}
+	return text
+}
+
+// showAllocs prints the allocations of candidate i, the limit that a goal sets them,
+// in bold if a run exceeded it, and those of candidate j, if that is another one.
+func (r Result) showAllocs(i, j int) string {
+	if r.Row.unit() != timePerOp {
+		return ""
+	}
+	text := r.countAllocs(i)
+	for _, g := range r.Row.Goals {
+		if g.kind != allocsAtMost || r.Row.index(g.of) != i {
+			continue
+		}
+		if g.limit > 0 {
+			text += fmt.Sprintf(" (≤ %v)", g.limit)
+		}
+		if v := r.judge(g); !v.Met() {
+			text = fmt.Sprintf("**%s (≤ %v)**", v.Figure, g.limit)
+		}
+	}
+	if i != j {
+		text += " / " + r.countAllocs(j)
+	}
+	return text
+}
+
+// countAllocs prints the median over the runs of a candidate's allocations.
+func (r Result) countAllocs(i int) string {
+	var allocs []float64
+	for _, m := range r.runs {
 		allocs = append(allocs, m.allocs(i))
 	}
-	var b strings.Builder
-	if named {
-		b.WriteString(r.Row.Candidates[i].name + ": ")
-	}
-	b.WriteString(r.Row.unit().format(median(values)))
-	if r.Row.unit() == timePerOp {
-		b.WriteString(", " + formatAllocs(median(allocs)))
-	}
-	return b.String()
+	return strconv.FormatFloat(median(allocs), 'f', 0, 64)
 }
 
 // showAllBut prints the medians of all other candidates.
@@ -123,11 +175,7 @@ func (r Result) showAllBut(i int) string {
 // WriteText prints the row's verdicts as lines of plain text.
 func (r Result) WriteText(w io.Writer) {
 	fmt.Fprintln(w, r.Row.ID())
-	for _, v := range r.verdicts() {
-		fmt.Fprintf(w, "    %-10s %s (%s)   %s", v, v.Figure, v.Goal, v.Ours)
-		if v.Theirs != "" {
-			fmt.Fprintf(w, "   %s", v.Theirs)
-		}
-		fmt.Fprintln(w)
+	for _, v := range r.lines() {
+		fmt.Fprintf(w, "    %-10s %s (%s)   %s   %s   allocs %s\n", v, v.Figure, v.Goal, v.Ours, v.Theirs, cmp.Or(v.Allocs, "not counted"))
 	}
 }

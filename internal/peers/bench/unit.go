@@ -10,7 +10,6 @@ type Unit string
 
 const (
 	Nanoseconds Unit = "ns"
-	PerSecond   Unit = "/s" // more is better
 
 	timePerOp Unit = "ns/op" // with a count of allocations
 	heapBytes Unit = "B held"
@@ -40,8 +39,6 @@ func (u Unit) format(v float64) string {
 			}
 		}
 		return formatNumber(v/(1<<20)) + " MiB"
-	case PerSecond:
-		return formatNumber(v/1e6) + " M/s"
 	}
 	return formatNumber(v) + " " + string(u)
 }

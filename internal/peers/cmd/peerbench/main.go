@@ -3,12 +3,11 @@
 //
 // Usage, in internal/peers:
 //
-//	go run ./cmd/peerbench [flags] [pattern]
+//	go run ./cmd/peerbench [flags]
 //
-// The pattern is a regular expression over package/row; without one every row is
-// measured. The command prints each row as it is measured and exits with status 1
-// if a goal was missed. The file PERFORMANCE.md at the root of the repository is
-// what it wrote when called from there as
+// It measures every row, or those that -only selects, prints each row once it is
+// measured, and exits with status 1 if a goal was missed. This command, given at
+// the root of the repository, writes PERFORMANCE.md there:
 //
 //	go -C internal/peers run ./cmd/peerbench -runs 3 -o ../../PERFORMANCE.md
 package main
@@ -41,17 +40,21 @@ func main() {
 	}
 }
 
-// run does what the command line says; missed is the number of goals not met.
+// run does what the command line asks for; missed is the number of goals not met.
 func run() (missed int, err error) {
 	var (
 		list   = flag.Bool("list", false, "list the rows and their goals, and measure nothing")
+		only   = flag.String("only", "", "measure only the rows whose package/name matches this regular expression")
 		short  = flag.Bool("short", false, "a quick look: smaller sizes, 5 rounds of short samples")
 		rounds = flag.Int("rounds", 0, "samples of each candidate; 0: 15, with -short 5")
-		runs   = flag.Int("runs", 1, "measure everything so many times; a goal is met if every run meets it")
+		runs   = flag.Int("runs", 1, "measure everything this many times; a goal is met if every run meets it")
 		out    = flag.String("o", "", "write the report as Markdown to this file")
 	)
 	flag.Parse()
-	rows, err := selectRows(peers.Rows(), flag.Arg(0))
+	if flag.NArg() > 0 {
+		return 0, fmt.Errorf("argument %q: there are none but flags; -only selects rows", flag.Arg(0))
+	}
+	rows, err := selectRows(peers.Rows(), *only)
 	if err != nil {
 		return 0, err
 	}
@@ -69,6 +72,7 @@ func run() (missed int, err error) {
 		}
 	}
 
+	start := time.Now()
 	results := bench.Run(rows, options,
 		func(run, row int) {
 			fmt.Fprintf(os.Stderr, "run %d of %d, row %d of %d: %s\n", run+1, *runs, row+1, len(rows), rows[row].ID())
@@ -80,11 +84,13 @@ func run() (missed int, err error) {
 		Peers:   peerVersions(),
 		Date:    time.Now().UTC().Format(time.DateOnly),
 		Command: command(os.Args[1:]),
+		Others: "The programs in `examples/` run real processes and are measured there: " +
+			"`go -C examples test ./runjob -run '^$' -bench State -benchtime 5x`.",
 		Options: options,
 		Results: results,
 	}
 	missed, goals := report.Missed()
-	fmt.Printf("%d of %d goals met\n", goals-missed, goals)
+	fmt.Printf("%d of %d goals met, measured in %v\n", goals-missed, goals, time.Since(start).Round(time.Second))
 	if *out == "" {
 		return missed, nil
 	}
@@ -95,7 +101,8 @@ func run() (missed int, err error) {
 	return missed, os.WriteFile(*out, []byte(text.String()), 0o644)
 }
 
-// command is the line to type at the root of the repository for these arguments.
+// command is the command with these arguments, to be given at the root of the
+// repository.
 func command(args []string) string {
 	words := []string{"go -C internal/peers run ./cmd/peerbench"}
 	plain := regexp.MustCompile(`^[\w./=-]+$`)
@@ -108,11 +115,11 @@ func command(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// selectRows is the rows whose ID the pattern matches.
+// selectRows returns the rows whose ID the pattern matches.
 func selectRows(rows []bench.Row, pattern string) ([]bench.Row, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("pattern: %w", err)
+		return nil, fmt.Errorf("-only: %w", err)
 	}
 	rows = slices.DeleteFunc(rows, func(r bench.Row) bool { return !re.MatchString(r.ID()) })
 	if len(rows) == 0 {
@@ -126,7 +133,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s", cmp.Or(processor(), "unknown processor"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 }
 
-// processor is the processor's name where the system tells it in /proc/cpuinfo.
+// processor is the name of the processor, if /proc/cpuinfo has it.
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
