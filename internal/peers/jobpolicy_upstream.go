@@ -1,0 +1,15 @@
+package peers
+
+import (
+	_ "unsafe" // for go:linkname
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	_ "k8s.io/kubernetes/pkg/controller/job" // has the function linked to
+)
+
+// matchPodFailurePolicy is the Job controller's own, which it does not export. The
+// assembly file of the same name, which is empty, lets a function have no body.
+//
+//go:linkname matchPodFailurePolicy k8s.io/kubernetes/pkg/controller/job.matchPodFailurePolicy
+func matchPodFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) (message *string, counts bool, action *batchv1.PodFailurePolicyAction)
