@@ -86,6 +86,7 @@ var rejected = []struct {
 	{text: "100,102,104,130,140,195,200,120", offset: 28, item: "120", reason: reasonOrder, lenient: "100,102,104,120,130,140,195,200", report: Report{Reordered: 1}},
 	{text: "1234567890x", offset: 0, item: "1234567890x", reason: `'x' is not a digit`, report: Report{Skipped: 1}},
 	{text: "100,102,1:4,206", offset: 8, item: "1:4", reason: `':' is not a digit`, lenient: "100,102,206", report: Report{Skipped: 1}},
+	{text: "100,102,104,106,1:8,300", offset: 16, item: "1:8", reason: `':' is not a digit`, lenient: "100,102,104,106,300", report: Report{Skipped: 1}},
 	{text: "100,102,10:,106", offset: 8, item: "10:", reason: `':' is not a digit`, lenient: "100,102,106", report: Report{Skipped: 1}},
 	{text: "100,20:,300", offset: 4, item: "20:", reason: `':' is not a digit`, lenient: "100,300", report: Report{Skipped: 1}},
 	{text: "100-105,2:0-300,400", offset: 8, item: "2:0-300", reason: `':' is not a digit`, lenient: "100-105,400", report: Report{Skipped: 1}},
@@ -360,6 +361,9 @@ func TestEveryChangedCharacterIsRead(t *testing.T) {
 		for _, text := range []string{
 			fmt.Sprintf("%d-%d,%d-%d,%d-%d,%d", start, start+1, start+3, start+4, start+6, start+7, start+8),
 			fmt.Sprintf("%d,%d,%d,%d,%d,%d", start, start+2, start+4, start+5, start+7, start+8),
+			// Behind a large last number the changed one may be in order.
+			fmt.Sprintf("%d,%d,%d,%d,%d,%d", start, start+2, start+4, start+5, start+7, min(5*uint64(start), MaxIndex)),
+			fmt.Sprintf("%d-%d,%d-%d,%d-%d,%d", start, start+1, start+3, start+4, start+6, start+7, min(5*uint64(start), MaxIndex)),
 		} {
 			for at := range text {
 				for _, c := range []byte("0123456789,-:/ \x00\xff") {
