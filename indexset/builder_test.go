@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestBuilderAgainstModel(t *testing.T) {
+func TestBuilderAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b Builder
 		m := model{}
@@ -85,9 +85,9 @@ func TestBuilderAgainstModel(t *testing.T) {
 	})
 }
 
-// TestBuilderOfManyRuns fills many blocks in random order, pokes holes, and
+// TestBuilderKeepsManyRuns fills many blocks in random order, pokes holes, and
 // covers many blocks at once.
-func TestBuilderOfManyRuns(t *testing.T) {
+func TestBuilderKeepsManyRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b Builder
 	m := model{}
@@ -168,9 +168,9 @@ func TestBuilderOfManyRuns(t *testing.T) {
 	})
 }
 
-// TestBuilderForms sees a builder change to the form that its indexes ask for,
+// TestBuilderDoesNotSwitchBackAndForth sees a builder change to the form that its indexes ask for,
 // and not back and forth.
-func TestBuilderForms(t *testing.T) {
+func TestBuilderDoesNotSwitchBackAndForth(t *testing.T) {
 	var b Builder
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(20000) {
 		b.Add(3 * i)

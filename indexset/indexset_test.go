@@ -12,7 +12,7 @@ import (
 // all is every index there is: 2^31 members.
 var all = FromRange(0, MaxIndex)
 
-func TestWholeRange(t *testing.T) {
+func TestAllIndexesFit(t *testing.T) {
 	if err := all.valid(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestLimitOfMaxIndexLeavesItOut(t *testing.T) {
 	}
 }
 
-func TestFromRange(t *testing.T) {
+func TestFromRangeHoldsItsEnds(t *testing.T) {
 	for _, c := range []struct {
 		first, last int
 		want        string
@@ -85,9 +85,9 @@ func TestFromRange(t *testing.T) {
 	}
 }
 
-// TestLongNumbersInBitmaps: bitmaps print numbers of eight digits and more in
+// TestBitmapsPrintLongNumbers: bitmaps print numbers of eight digits and more in
 // another way.
-func TestLongNumbersInBitmaps(t *testing.T) {
+func TestBitmapsPrintLongNumbers(t *testing.T) {
 	for _, at := range []int{9_999_900, 99_999_900} {
 		var b Builder
 		for i := at; i < at+200; i += 3 {
@@ -103,7 +103,7 @@ func TestLongNumbersInBitmaps(t *testing.T) {
 	}
 }
 
-func TestPanics(t *testing.T) {
+func TestIndexesOutOfRangePanicOrAreAbsent(t *testing.T) {
 	outside := []int{-1, math.MinInt}
 	if math.MaxInt > MaxIndex {
 		outside = append(outside, saturate(1<<31), math.MaxInt)
@@ -142,7 +142,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestSetIsTextInJSON(t *testing.T) {
 	type status struct {
 		Completed Set `json:"completedIndexes,omitzero"`
 	}
@@ -177,7 +177,7 @@ func fragmented(n int) Set {
 	return MustParse(text.String())
 }
 
-func TestAllocations(t *testing.T) {
+func TestQuestionsDoNotAllocate(t *testing.T) {
 	dense, sparse := fragmented(10000), farApart()
 	text := make([]byte, 0, dense.EncodedLen())
 	absent := make([]int, 0, 1000)
@@ -227,9 +227,9 @@ func TestRangePrintsAsInTheText(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse lets goroutines ask the same sets at once; the race
+// TestGoroutinesShareSets lets goroutines ask the same sets at once; the race
 // detector watches.
-func TestConcurrentUse(t *testing.T) {
+func TestGoroutinesShareSets(t *testing.T) {
 	sparse, dense := farApart(), fragmented(1000)
 	var all sync.WaitGroup
 	for g := range 8 {

@@ -108,7 +108,7 @@ var rejected = []struct {
 	{text: "0," + digits2MiB, offset: 2, item: digits2MiB[:48], reason: reasonLarge, lenient: "0", report: Report{Skipped: 1}},
 }
 
-func TestRejected(t *testing.T) {
+func TestBadTextIsRejected(t *testing.T) {
 	for _, c := range rejected {
 		name := c.text[:min(len(c.text), 40)]
 		s, err := Parse(c.text)
@@ -135,7 +135,7 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-func TestParseErrorMessage(t *testing.T) {
+func TestParseErrorNamesItemAndReason(t *testing.T) {
 	for text, want := range map[string]string{
 		"5-3":         `indexset: parse "5-3" at byte 0: range ends before it starts`,
 		"0,1-3, 5":    `indexset: parse " 5" at byte 6: ' ' is not a digit`,
@@ -150,7 +150,7 @@ func TestParseErrorMessage(t *testing.T) {
 	}
 }
 
-func TestAccepted(t *testing.T) {
+func TestGoodTextIsAccepted(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "0": "0", "0-1": "0,1", "0,1,2": "0-2", "1-3,4": "1-4", "1-3,4-6": "1-6", "0-1,2-3,5": "0-3,5",
 		"2147483647": "2147483647", "0-2147483647": "0-2147483647", "2147483646,2147483647": "2147483646,2147483647",
@@ -297,16 +297,16 @@ func TestSlowReaderHasTheLastWord(t *testing.T) {
 	}
 }
 
-func TestParseAnyText(t *testing.T) {
+func TestAnyTextIsReadByTheRules(t *testing.T) {
 	pieces := []string{",", ",", "-", "0", "1", "2", "7", "9", "10", "63", "64", "99", "100", "2147483647", "2147483648", " ", "+", "x", "00"}
 	rapid.Check(t, func(t *rapid.T) {
 		checkParse(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 30).Draw(t, "pieces"), ""))
 	})
 }
 
-// TestParseDamagedText changes a few bytes of good text, so that the reading
+// TestDamagedTextIsReadByTheRules changes a few bytes of good text, so that the reading
 // fails at any place that it has for good text.
-func TestParseDamagedText(t *testing.T) {
+func TestDamagedTextIsReadByTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.SampledFrom([]int{0, 5, 95, 990, 9990, 99990, 999990, 9999990, 99999990, 1999999990, MaxIndex - 2000}).Draw(t, "start")
 		gaps := rapid.SampledFrom([][]int{{1, 2, 2, 3, 10, 100}, {2, 3000, 4000000}}).Draw(t, "gaps")
