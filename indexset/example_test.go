@@ -37,7 +37,7 @@ func ExampleParse() {
 	fmt.Println(completed.Len(), completed.Contains(4), completed.Contains(6))
 
 	_, err = indexset.Parse("1,5-3")
-	var bad *indexset.ParseError
+	var bad indexset.ParseError
 	if errors.As(err, &bad) {
 		fmt.Printf("%q at byte %d: %s\n", bad.Text, bad.Offset, bad.Reason)
 	}

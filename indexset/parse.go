@@ -9,8 +9,8 @@ import (
 )
 
 // A ParseError names an item of a text that is not in the text form, and the
-// reason. The zero value names none. It does not change once it is returned, so
-// goroutines may share it.
+// reason. It is a plain value, and errors.As finds it in an error; the zero value
+// names no item.
 type ParseError struct {
 	Offset int    // where the item starts, in bytes
 	Text   string // the item; its beginning if it is long
@@ -19,7 +19,7 @@ type ParseError struct {
 	cut bool // Text is only the beginning
 }
 
-func (e *ParseError) Error() string {
+func (e ParseError) Error() string {
 	more := ""
 	if e.cut {
 		more = "..."
@@ -49,7 +49,7 @@ func newParseError(offset int, item, reason string) *ParseError {
 // the empty set. Text that is not minimal but clear, such as 0-1 or 1,2,3, is
 // read too; canonical text is what [Set.String] gives back unchanged.
 //
-// For any other text Parse returns a [*ParseError]: empty items, blanks, signs,
+// For any other text Parse returns a [ParseError]: empty items, blanks, signs,
 // leading zeros, numbers above MaxIndex, ranges that hold fewer than two indexes,
 // items out of order. The API server is a little more forgiving: it accepts +1
 // and 01.
@@ -69,19 +69,7 @@ func Parse(text string) (Set, error) {
 // readSlowly reads a text item by item, and says what is wrong with it and where.
 // It is the plainer reader, so it decides about every text that scan refuses.
 func readSlowly(text string) (Set, error) {
-	if err := firstError(text); err != nil {
-		return Set{}, err
-	}
 	runs := make([]run, 0, maxItems(text))
-	for _, item := range items(text) {
-		r, _ := readItem(item)
-		runs = appendRun(runs, r)
-	}
-	return ofRuns(runs), nil
-}
-
-// firstError says what is wrong with a text, and where; nil if nothing is.
-func firstError(text string) *ParseError {
 	least := uint32(0)
 	for offset, item := range items(text) {
 		r, reason := readItem(item)
@@ -89,11 +77,11 @@ func firstError(text string) *ParseError {
 			reason = reasonOrder
 		}
 		if reason != "" {
-			return newParseError(offset, item, reason)
+			return Set{}, *newParseError(offset, item, reason)
 		}
-		least = r.last + 1
+		runs, least = appendRun(runs, r), r.last+1
 	}
-	return nil
+	return ofRuns(runs), nil
 }
 
 // MustParse is [Parse] for tests and constants: it panics if there is an error.

@@ -112,7 +112,7 @@ func TestBadTextIsRejected(t *testing.T) {
 	for _, c := range rejected {
 		name := c.text[:min(len(c.text), 40)]
 		s, err := Parse(c.text)
-		var e *ParseError
+		var e ParseError
 		if !errors.As(err, &e) || !s.IsZero() {
 			t.Errorf("Parse(%q) = %q, %v", name, s, err)
 			continue
@@ -260,7 +260,7 @@ func checkParse(t tester, text string) {
 			t.Fatalf("%q prints %q, EncodedLen %d", text, printed, set.EncodedLen())
 		}
 	}
-	var e *ParseError
+	var e ParseError
 	switch {
 	case err == nil && (!lenient.Equal(s) || report != Report{}):
 		t.Fatalf("%q reads %q, leniently %q with %+v", text, s, lenient, report)

@@ -15,7 +15,7 @@ const clientGo = "client-go"
 
 // backoffRows are the rows of package backoff, measured against client-go's
 // flowcontrol.Backoff. Both follow the kubelet's curve and read the real clock,
-// where nothing else is said.
+// unless a row says otherwise.
 func backoffRows() []bench.Row {
 	var rows []bench.Row
 	for _, size := range []struct {
@@ -73,7 +73,8 @@ func podKeys(n int) []string {
 	return keys
 }
 
-// cursor walks round a ring of keys in strides that leave no locality.
+// cursor walks round a ring of keys in strides so long that neighbouring keys do
+// not follow one another.
 type cursor struct {
 	keys     []string
 	at, step int
@@ -202,8 +203,9 @@ func mixRow() bench.Row {
 // keyMemoryRows measure the heap per key, the keys' own text left out, and what
 // is left of it once every key has expired and was collected.
 func keyMemoryRows() []bench.Row {
-	// Tables grow in steps, at other sizes on each side: only the mean over sizes
-	// within a doubling and a half says more than where the steps lie.
+	// Tables grow in steps, and each side's at other sizes, so a single size would
+	// only show where the steps lie: take the mean over sizes up to three times the
+	// smallest.
 	const fewest, most, step = 500_000, 1_500_000, 100_000
 	mean := func(name string, fill func(names []string) any) bench.Candidate {
 		return bench.Heap(name, func(short bool) func() (any, int) {

@@ -28,7 +28,7 @@ type pair struct {
 	theirs *flowcontrol.Backoff
 }
 
-// newPair makes both sides follow the policy, with the expiry rule where it is not
+// newPair makes both sides follow the policy, with the expiry rule unless it is
 // nil.
 func newPair(p backoff.Policy, expired expiry) pair {
 	clock := clocktesting.NewFakeClock(start)
@@ -55,8 +55,8 @@ func rules() map[string]expiry {
 }
 
 // TestBackoffDifferential drives both sides through random histories and compares
-// every answer. Events are at or before the clock and nobody collects: what
-// differs there is pinned by tests of its own.
+// every answer. Events are not later than the clock, and neither side collects;
+// other tests pin what differs there.
 func TestBackoffDifferential(t *testing.T) {
 	const wanted = 100_000 // comparisons, all rules together
 	compared := 0

@@ -174,9 +174,10 @@ func (s upstreamSet) absent(n, limit int) []int {
 	return out
 }
 
-// nextItem cuts an item off an index text. The peers have no text form of
-// their own; this reads it for them as most would, with the standard library
-// and with its errors. more is false after the last item.
+// nextItem reads the first item of an index text and returns the text behind it.
+// The peers have no text form of their own; this reads it for them with the
+// standard library, and with its errors, as most programs would. more is false
+// after the last item.
 func nextItem(text string) (first, last uint64, rest string, more bool) {
 	item, rest, more := strings.Cut(text, ",")
 	from, to, isRange := strings.Cut(item, "-")
@@ -214,8 +215,8 @@ func bitsetParse(text string, completions uint) *bitset.BitSet {
 	return set
 }
 
-// bitsetParseBytes reads digit by digit and checks nothing: as fast as a plain
-// loop over the bytes gets.
+// bitsetParseBytes reads digit by digit and checks nothing. It shows how fast a
+// plain loop over the bytes can be.
 func bitsetParseBytes(text string, completions uint) *bitset.BitSet {
 	set := bitset.New(completions)
 	for at := 0; at < len(text); at++ {

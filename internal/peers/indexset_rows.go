@@ -23,8 +23,8 @@ const (
 	completions = 100_000
 )
 
-// indexsetRows are the rows of package indexset: at 10^5 completions, but for
-// those whose names say otherwise.
+// indexsetRows are the rows of package indexset, at 10^5 completions unless a
+// row's name says otherwise.
 func indexsetRows() []bench.Row {
 	rows := []bench.Row{
 		containsRow("Contains, every third index", everyNth(3), 20, 2.5, true),
@@ -54,7 +54,7 @@ func indexsetRows() []bench.Row {
 	return append(rows, algebraRows()...)
 }
 
-// repeat is a candidate that does the same n times.
+// repeat is a candidate that calls do again and again.
 func repeat(name string, do func()) bench.Candidate {
 	return bench.Time(name, func(bool) func(n int) {
 		return func(n int) {
@@ -259,8 +259,8 @@ func absentRow() bench.Row {
 	}
 }
 
-// builderRow adds index by index and learns from each whether it was new; but
-// upstream's way is batches, here of 100.
+// builderRow adds index by index, and each call says whether the index was new.
+// Only the upstream shape takes batches, of 100 here.
 func builderRow() bench.Row {
 	indexes := rand.New(rand.NewPCG(5, 0)).Perm(completions)
 	return bench.Row{

@@ -26,8 +26,8 @@ const (
 
 // jobpolicyRows are the rows of package jobpolicy. Match is measured against the
 // Job controller's own function, Validate against the API server's. A pass of the
-// Job controller cannot be run without a cluster, so Plan is measured against
-// reading the same pods from JSON, which everything that plans has done before.
+// Job controller cannot run without an API server, so Plan is measured against
+// reading the same pods from JSON, as any controller has done before it plans.
 func jobpolicyRows() []bench.Row {
 	const in, notIn = batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn
 	rows := []bench.Row{

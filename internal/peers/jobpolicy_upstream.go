@@ -8,8 +8,9 @@ import (
 	_ "k8s.io/kubernetes/pkg/controller/job" // has the function linked to
 )
 
-// matchPodFailurePolicy is the Job controller's own, which it does not export. The
-// assembly file of the same name, which is empty, lets a function have no body.
+// matchPodFailurePolicy is the Job controller's own function, which is not
+// exported. Go accepts a function without a body only in a package that has an
+// assembly file; the one of the same name is empty.
 //
 //go:linkname matchPodFailurePolicy k8s.io/kubernetes/pkg/controller/job.matchPodFailurePolicy
 func matchPodFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) (message *string, counts bool, action *batchv1.PodFailurePolicyAction)

@@ -26,8 +26,8 @@ const (
 )
 
 // plegRows are the rows of package pleg, measured against the kubelet's own cache
-// and generic relisting. The kubelet's guard of writes by their time is off, as is
-// its default, which saves it a look-up per Set.
+// and generic relisting. The kubelet's guard of writes by their time is off, which
+// is the default and saves it a look-up in each Set.
 func plegRows() []bench.Row {
 	return append(cacheRows(), updateTimeRow(), wakeRow(), relistRow(),
 		intakeRow("event intake, 1000 pods, one slot each", false),
@@ -131,8 +131,8 @@ type crowd struct {
 	gone  sync.WaitGroup
 }
 
-// newCrowd makes 10k goroutines wait for what is newer than after behind the
-// writes, and returns when they do.
+// newCrowd starts 10k goroutines that wait for a status newer than after behind
+// the writes, and returns once all of them wait.
 func newCrowd[C cacheAPI](cache C, after time.Duration, wait func(c C, pod types.UID, min time.Time)) *crowd {
 	pods := podKeys(manyWaiters)
 	w := &crowd{cache: cache, base: time.Now()}
@@ -141,14 +141,15 @@ func newCrowd[C cacheAPI](cache C, after time.Duration, wait func(c C, pod types
 	for _, pod := range pods {
 		w.gone.Go(func() { wait(cache, types.UID(pod), w.base.Add(after)) })
 	}
-	// What waited before may go meanwhile, so the count alone could wait for ever.
+	// Goroutines that waited before may end meanwhile, so that the count alone might
+	// never be reached.
 	for end := time.Now().Add(time.Second); goroutinesWaiting() < blocked+manyWaiters && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	return w
 }
 
-// goroutinesWaiting is how many goroutines wait for something, of the whole process.
+// goroutinesWaiting is how many goroutines of the process wait for something.
 func goroutinesWaiting() uint64 {
 	s := []metrics.Sample{{Name: "/sched/goroutines/waiting:goroutines"}}
 	metrics.Read(s)
@@ -167,7 +168,7 @@ func theirCrowd(after time.Duration) (kubecontainer.Cache, *crowd) {
 	return c, newCrowd(c, after, func(c kubecontainer.Cache, pod types.UID, min time.Time) { must(c.GetNewerThan(pod, min)) })
 }
 
-// updateTimeRow measures a global time that answers none of the waiters.
+// updateTimeRow measures setting a global time that answers none of the waiters.
 func updateTimeRow() bench.Row {
 	const later = 30 * time.Second // than the calls, and within what a clock may be ahead
 	candidate := func(name string, n int, create func() *crowd) bench.Candidate {

@@ -47,8 +47,8 @@ func guarded(t *testing.T) {
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 // TestPlegDifferential drives both caches through random histories and compares
-// every answer. Where a difference is pinned by a test below, only ours is asked,
-// and held to what is pinned.
+// every answer. Where a test below pins a difference, only ours is asked, and its
+// answer compared with what is pinned.
 func TestPlegDifferential(t *testing.T) {
 	guarded(t)
 	var sum tally
@@ -122,7 +122,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// known is as of when ours knows the key.
+// known is the time as of which our cache knows the key.
 func (h *podHistory) known(key types.UID) time.Time {
 	if m, ok := h.modified[key]; ok {
 		return later(m, h.global)
@@ -241,8 +241,8 @@ func (h *podHistory) agree(t *rapid.T, call string, key types.UID, got pleg.Entr
 	}
 }
 
-// isEmpty reports whether status is what the kubelet's cache says of a miss: what
-// is written here has a name.
+// isEmpty reports whether status is what the kubelet's cache returns for a miss.
+// Every status that these tests write has a name.
 func isEmpty(status *kubecontainer.PodStatus, key types.UID) bool {
 	return status != nil && status.ID == key && status.Name == ""
 }
@@ -337,7 +337,8 @@ func TestPlegDeviationTombstone(t *testing.T) {
 }
 
 // TestPlegDeviationStaleDelete pins that the kubelet's Delete has no time, so that
-// one decided upon before a write takes that write back. Ours refuses it.
+// a Delete that was decided upon before a write removes what was written. Ours
+// refuses it.
 func TestPlegDeviationStaleDelete(t *testing.T) {
 	guarded(t)
 	c := newCaches()
@@ -349,9 +350,9 @@ func TestPlegDeviationStaleDelete(t *testing.T) {
 	c.check(t, "deleted at 2 s", present{true, false})
 }
 
-// TestPlegDeviationDeleteAnswers pins that a deletion is no knowledge to the
-// kubelet's cache: who waits for the pod goes on waiting until the global time
-// comes. Ours answers that the pod is gone.
+// TestPlegDeviationDeleteAnswers pins that in the kubelet's cache a deletion
+// answers nobody: a caller that waits for the pod goes on waiting until the global
+// time comes. Ours answers that the pod is gone.
 func TestPlegDeviationDeleteAnswers(t *testing.T) {
 	guarded(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -367,8 +368,8 @@ func TestPlegDeviationDeleteAnswers(t *testing.T) {
 	})
 }
 
-// TestPlegDeviationGlobalTime pins that the kubelet's global time goes back, so
-// that what was known is waited for again. Ours does not.
+// TestPlegDeviationGlobalTime pins that the kubelet's global time can go back, so
+// that callers wait again for what was known. Ours cannot.
 func TestPlegDeviationGlobalTime(t *testing.T) {
 	guarded(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -401,9 +402,9 @@ func TestPlegDeviationFloor(t *testing.T) {
 	took(t, "a write of 4 s, entry of 1 s, global time 5 s", ours, theirs, true, true)
 }
 
-// TestPlegDeviationBoundary pins that in the kubelet's cache knowledge exactly as
-// old as asked for answers who waits already, and makes who comes later wait. To
-// ours it is never newer.
+// TestPlegDeviationBoundary pins that knowledge exactly as old as asked for is
+// enough for callers that wait at the kubelet's cache already, and not for those
+// that come later. At ours it is enough for nobody.
 func TestPlegDeviationBoundary(t *testing.T) {
 	guarded(t)
 	for step, know := range map[string]func(caches){
@@ -425,9 +426,9 @@ func TestPlegDeviationBoundary(t *testing.T) {
 	}
 }
 
-// TestPlegDeviationMiss pins that the kubelet's cache makes up an empty status for
-// a pod it does not have, which nothing tells from an empty pod. Ours says that it
-// is absent, and as of when.
+// TestPlegDeviationMiss pins that the kubelet's cache returns an empty status for a
+// pod it does not have, as it does for an empty pod. Ours says that the pod is
+// absent, and as of when.
 func TestPlegDeviationMiss(t *testing.T) {
 	guarded(t)
 	c := newCaches()

@@ -1,6 +1,7 @@
 // Package peers measures this library against its peers and checks that it agrees
 // with them: client-go's flowcontrol.Backoff, the kubelet's pod cache, the API
-// server's Job validation, roaring and bits-and-blooms bitmaps.
+// server's Job validation, the Job controller's evaluation of policies, roaring
+// and bits-and-blooms bitmaps.
 //
 // The rows of each package are in <package>_rows.go, the differential tests in
 // <package>_test.go. Package bench explains how to add a row.
@@ -25,7 +26,7 @@ func Rows() []bench.Row {
 // ours is the name of our candidate in every row.
 const ours = "ours"
 
-// must is the value of a call that a row knows cannot fail.
+// must returns the value of a call that cannot fail here.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
