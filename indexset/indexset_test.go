@@ -207,6 +207,16 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 	}
 }
 
+// Parse chooses the representation before it reads, and makes a Set of it.
+func TestParseAllocatesWhatItReturns(t *testing.T) {
+	for _, s := range []Set{fragmented(10000), farApart()} {
+		text := s.String()
+		if got := testing.AllocsPerRun(20, func() { Parse(text) }); got != 2 {
+			t.Errorf("%.20s…: %v allocations, want the words or runs and the list", text, got)
+		}
+	}
+}
+
 func TestBuilderContainsWithoutAllocating(t *testing.T) {
 	for _, s := range []Set{fragmented(10000), farApart()} {
 		var b Builder

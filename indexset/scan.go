@@ -5,13 +5,13 @@ import "strings"
 // scan reads a text in the strict form, fast. It does not say what is wrong
 // with any other text.
 //
-// The representation is chosen before: the last number is the largest, and
-// there are at most as many runs as items. A text that says otherwise is wrong.
+// The representation is chosen before reading: the last number must be the
+// largest, and there are at most as many runs as items.
 func scan(text string) (Set, bool) {
 	s := scanner{text: text}
 	items := maxItems(text)
-	// A bitmap of more words than a quarter of the text's bytes would break the
-	// promise on memory; it is only asked for by wrong texts, or tiny ones.
+	// Only wrong texts and tiny ones ask for a bitmap of more words than half of
+	// the text's bytes. It would break the promise on memory.
 	if k := wordsFor(lastNumber(text)); k <= min(makeWords*items, len(text)/2) {
 		s.words = make([]uint64, k)
 	} else {
@@ -85,14 +85,14 @@ func (s *scanner) add(r run) bool {
 }
 
 // number reads the number at text[at:], digit by digit, and returns the offset
-// behind it. That is at itself if there is no number in the strict form.
+// behind it. That is not above at if no number in the strict form is there.
 func number(text string, at int) (i uint32, after int) {
 	n := uint64(0)
 	for after = at; after < len(text) && text[after]-'0' <= 9 && n <= MaxIndex; after++ {
 		n = n*10 + uint64(text[after]-'0')
 	}
 	if n > MaxIndex || after > at+1 && text[at] == '0' {
-		return 0, at
+		return 0, 0
 	}
 	return uint32(n), after
 }
