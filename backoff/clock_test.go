@@ -136,7 +136,7 @@ func TestRestarterWallClockSet(t *testing.T) {
 				t.Fatalf("failure %d: %v remain", n+1, got)
 			}
 			s, _ := r.State("a")
-			if err := s.validate(c.Now()); err != nil {
+			if err := s.validate(c.Now()).Err(); err != nil {
 				t.Fatal(err)
 			}
 			c.elapsed++

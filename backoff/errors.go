@@ -81,6 +81,13 @@ func (e *FieldErrors) Add(t ErrorType, field string, value any, detail string) {
 	*e = append(*e, FieldError{Field: field, Type: t, Value: value, Detail: detail})
 }
 
+// check adds a value that is out of bounds, unless ok.
+func (e *FieldErrors) check(ok bool, field string, value any, bounds string) {
+	if !ok {
+		e.Add(ErrorTypeInvalid, field, value, "must be "+bounds)
+	}
+}
+
 // Err returns the mistakes as an error, nil if there are none.
 func (e FieldErrors) Err() error {
 	if len(e) == 0 {

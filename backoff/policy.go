@@ -25,23 +25,19 @@ type Policy struct {
 
 // Validate returns FieldErrors with every field that is out of bounds, or nil.
 func (p Policy) Validate() error {
-	if p.valid() {
-		return nil
-	}
 	var errs FieldErrors
-	check := func(ok bool, field string, value any, bounds string) {
-		if !ok {
-			errs.Add(ErrorTypeInvalid, field, value, "must be "+bounds)
-		}
-	}
-	ok := p.inBounds()
-	check(ok.initial, "Initial", p.Initial, "> 0")
-	check(ok.max, "Max", p.Max, fmt.Sprintf(">= Initial (%v)", p.Initial))
-	check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
-	check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
-	check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means 2*Max)")
-	check(ok.free, "Free", p.Free, ">= 0")
+	p.validate(&errs)
 	return errs.Err()
+}
+
+func (p Policy) validate(errs *FieldErrors) {
+	ok := p.inBounds()
+	errs.check(ok.initial, "Initial", p.Initial, "> 0")
+	errs.check(ok.max, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
+	errs.check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
+	errs.check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
+	errs.check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
+	errs.check(ok.free, "Free", p.Free, ">= 0")
 }
 
 // fieldsOK says of each field whether it is in bounds.

@@ -3,7 +3,7 @@ package backoff
 import (
 	"math"
 	"math/big"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -256,28 +256,28 @@ func TestPolicyValidate(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Policy){
-		"Initial is 0s":     func(p *Policy) { p.Initial = 0 },
-		"Initial is -1ns":   func(p *Policy) { p.Initial = -1 },
-		"Max is 0s":         func(p *Policy) { p.Max = 0 },
-		"Factor is 0.9":     func(p *Policy) { p.Factor = 0.9 },
-		"Factor is -2":      func(p *Policy) { p.Factor = -2 },
-		"Factor is NaN":     func(p *Policy) { p.Factor = math.NaN() },
-		"Factor is +Inf":    func(p *Policy) { p.Factor = math.Inf(1) },
-		"Jitter is 1.5":     func(p *Policy) { p.Jitter = 1.5 },
-		"Jitter is -0.1":    func(p *Policy) { p.Jitter = -0.1 },
-		"Jitter is NaN":     func(p *Policy) { p.Jitter = math.NaN() },
-		"ResetAfter is -1s": func(p *Policy) { p.ResetAfter = -time.Second },
-		"Free is -1":        func(p *Policy) { p.Free = -1 },
+		"Initial: invalid value 0s: must be > 0":                                        func(p *Policy) { p.Initial = 0 },
+		"Initial: invalid value -1ns: must be > 0":                                      func(p *Policy) { p.Initial = -1 },
+		"Max: invalid value 0s: must be >= the first delay, 1ns":                        func(p *Policy) { p.Max = 0 },
+		"Factor: invalid value 0.9: must be 0 (means 2) or >= 1 and finite":             func(p *Policy) { p.Factor = 0.9 },
+		"Factor: invalid value -2: must be 0 (means 2) or >= 1 and finite":              func(p *Policy) { p.Factor = -2 },
+		"Factor: invalid value NaN: must be 0 (means 2) or >= 1 and finite":             func(p *Policy) { p.Factor = math.NaN() },
+		"Factor: invalid value +Inf: must be 0 (means 2) or >= 1 and finite":            func(p *Policy) { p.Factor = math.Inf(1) },
+		"Jitter: invalid value 1.5: must be in 0..1":                                    func(p *Policy) { p.Jitter = 1.5 },
+		"Jitter: invalid value -0.1: must be in 0..1":                                   func(p *Policy) { p.Jitter = -0.1 },
+		"Jitter: invalid value NaN: must be in 0..1":                                    func(p *Policy) { p.Jitter = math.NaN() },
+		"ResetAfter: invalid value -1s: must be >= 0 (0 means twice the longest delay)": func(p *Policy) { p.ResetAfter = -time.Second },
+		"Free: invalid value -1: must be >= 0":                                          func(p *Policy) { p.Free = -1 },
 	} {
 		p := good
 		change(&p)
-		err := p.Validate()
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ", must be ") {
-			t.Errorf("%s: %v", want, err)
+		if err := p.Validate(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := (Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, Free: -1}).Validate(); strings.Count(err.Error(), "\n") != 5 {
-		t.Errorf("not all six fields reported: %v", err)
+	err := Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, Free: -1}.Validate()
+	if got, want := fieldsOf(err), []string{"Initial", "Max", "Factor", "Jitter", "ResetAfter", "Free"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
 	}
 }
 

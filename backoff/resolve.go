@@ -46,7 +46,8 @@ type Resolution struct {
 func (c CrashLoopConfig) Resolve() (Resolution, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {
-		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve(): Max is %v, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)", *c.Max)
+		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve: %w", FieldErrors{{Field: "Max", Type: ErrorTypeInvalid,
+			Value: *c.Max, Detail: "must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)"}})
 	}
 	r := Resolution{Policy: CrashLoop()}
 	if c.ReduceDefault {

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ func TestResolveBounds(t *testing.T) {
 	for _, d := range []time.Duration{0, 999 * time.Millisecond, second - 1, 300*second + 1, 301 * second, -5 * second, 1<<63 - 1, -1 << 63} {
 		for _, reduce := range []bool{false, true} {
 			r, err := CrashLoopConfig{ReduceDefault: reduce, AllowMax: true, Max: &d}.Resolve()
-			if err == nil || !strings.Contains(err.Error(), "Max is "+d.String()+", must be in [1s, 300s]") {
+			if err == nil || !strings.Contains(err.Error(), "backoff: CrashLoopConfig.Resolve: Max: invalid value "+d.String()+": must be in [1s, 300s]") || !slices.Equal(fieldsOf(err), []string{"Max"}) {
 				t.Errorf("%v: %v, %v", d, r, err)
 			}
 		}

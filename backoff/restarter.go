@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -52,28 +51,31 @@ type RestarterOptions[K comparable] struct {
 	Burst     int                        // restarts at once under Rate; 0 means 1; the bucket starts full
 }
 
-func (o RestarterOptions[K]) validate() error {
-	var errs []error
-	check := func(ok bool, field string, value any, bounds string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("backoff: NewRestarter(): %s is %v, must be %s", field, value, bounds))
-		}
-	}
-	check(o.Limit >= 0, "Limit", o.Limit, ">= 0 (0 means none)")
-	check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
-	check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
-	check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
-	check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
-	check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
-	return errors.Join(errs...)
+// Validate returns FieldErrors with every option that is out of bounds or would
+// have no effect, or nil: a Window without a Limit, a Burst without a Rate.
+func (o RestarterOptions[K]) Validate() error {
+	var errs FieldErrors
+	o.validate(&errs)
+	return errs.Err()
 }
 
-// NewRestarter returns a Restarter without keys. The error names every field of
-// the policy and the options that is out of bounds, or would have no effect: a
-// Window without a Limit, a Burst without a Rate.
+func (o RestarterOptions[K]) validate(errs *FieldErrors) {
+	errs.check(o.Limit >= 0, "Limit", o.Limit, ">= 0 (0 means none)")
+	errs.check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
+	errs.check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
+	errs.check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
+	errs.check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
+	errs.check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
+}
+
+// NewRestarter returns a Restarter without keys. The error wraps FieldErrors with
+// every mistake in the policy and in the options; see their Validate.
 func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K], error) {
-	if err := errors.Join(p.Validate(), o.validate()); err != nil {
-		return nil, err
+	var errs FieldErrors
+	p.validate(&errs)
+	o.validate(&errs)
+	if err := errs.Err(); err != nil {
+		return nil, fmt.Errorf("backoff: NewRestarter: %w", err)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -1,11 +1,12 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/internal/quote"
 )
 
 // RestarterState is everything a Restarter knows about one key, for persistence
@@ -75,8 +76,8 @@ func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	shard, hash := r.records.lock(key)
 	defer shard.mu.Unlock()
 	clockTime, now := r.clock.now()
-	if err := s.validate(clockTime); err != nil {
-		return fmt.Errorf("backoff: Restarter.Restore(): %w (key %v)", err, key)
+	if err := s.validate(clockTime).Err(); err != nil {
+		return fmt.Errorf("backoff: Restarter.Restore(%s): %w", quote.Text(fmt.Sprint(key)), err)
 	}
 	old, known := lookup(shard, hash, key)
 	if known {
@@ -120,38 +121,33 @@ func (r *Restarter[K]) resume(rec *record, policy Policy, clockTime time.Time, n
 	d.NotBefore = clockTime.Round(0).Add(rec.due - now)
 }
 
-// validate reports every field that is out of bounds at the clock's now, and those
+// validate returns every field that is out of bounds at the clock's now, and those
 // that do not fit each other.
-func (s RestarterState) validate(now time.Time) error {
-	var errs []error
-	check := func(ok bool, field string, value any, bounds string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s is %v, must be %s", field, value, bounds))
-		}
-	}
+func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 	notAfter := func(at time.Time, field string, limit time.Time) {
-		check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
+		errs.check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
 	}
 	d, restarts := s.Decision, s.Decision.Action.restarts()
-	check(s.Failures >= 0, "Failures", s.Failures, ">= 0")
-	notAfter(s.Last.Started, "Last.Started", now)
-	notAfter(s.Last.Finished, "Last.Finished", now)
-	check(d.Action == Stop || d.Action == GiveUp || restarts, "Decision.Action", fmt.Sprintf("%q", d.Action),
-		"Stop, Restart, RestartAllContainers or GiveUp")
-	check(d.Delay >= 0, "Decision.Delay", d.Delay, ">= 0")
-	notAfter(d.NotBefore, "Decision.NotBefore", now.Add(max(d.Delay, 0)))
-	check(d.Failures >= 0, "Decision.Failures", d.Failures, ">= 0")
-	check(d.Rule >= -1, "Decision.Rule", d.Rule, ">= -1")
+	errs.check(s.Failures >= 0, "failures", s.Failures, ">= 0")
+	notAfter(s.Last.Started, "last.started", now)
+	notAfter(s.Last.Finished, "last.finished", now)
+	if d.Action != Stop && d.Action != GiveUp && !restarts {
+		errs.Add(ErrorTypeNotSupported, "decision.action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
+	}
+	errs.check(d.Delay >= 0, "decision.delay", d.Delay, ">= 0")
+	notAfter(d.NotBefore, "decision.notBefore", now.Add(max(d.Delay, 0)))
+	errs.check(d.Failures >= 0, "decision.failures", d.Failures, ">= 0")
+	errs.check(d.Rule >= -1, "decision.rule", d.Rule, ">= -1")
 	for i, at := range s.Recent {
-		notAfter(at, fmt.Sprintf("Recent[%d]", i), now)
+		notAfter(at, fmt.Sprintf("recent[%d]", i), now)
 	}
 	// What no Restarter returns, although each field is in bounds.
-	check(s.Failures != 0 || d.Action == Stop && s.Last.Code == 0, "Failures", s.Failures, ">= 1 after an exit that counts")
-	check(d.Failures == s.Failures || s.Failures < 0, "Decision.Failures", d.Failures, fmt.Sprintf("Failures (%d)", s.Failures))
-	check(restarts || d.Delay <= 0, "Decision.Delay", d.Delay, "0 without a restart")
-	check(restarts || d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "zero without a restart")
-	check(d.Delay <= 0 || !d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "given with a Delay")
-	check(d.Action != Stop || d.Rule < 0, "Decision.Rule", d.Rule, "-1 if nothing is restarted")
-	check(d.Action != RestartAll || d.Rule != -1, "Decision.Rule", d.Rule, ">= 0, for only a rule restarts all containers")
-	return errors.Join(errs...)
+	errs.check(s.Failures != 0 || d.Action == Stop && s.Last.Code == 0, "failures", s.Failures, ">= 1 after an exit that counts")
+	errs.check(d.Failures == s.Failures || s.Failures < 0, "decision.failures", d.Failures, fmt.Sprintf("failures (%d)", s.Failures))
+	errs.check(restarts || d.Delay <= 0, "decision.delay", d.Delay, "0 without a restart")
+	errs.check(restarts || d.NotBefore.IsZero(), "decision.notBefore", d.NotBefore, "zero without a restart")
+	errs.check(d.Delay <= 0 || !d.NotBefore.IsZero(), "decision.notBefore", d.NotBefore, "given with a delay")
+	errs.check(d.Action != Stop || d.Rule < 0, "decision.rule", d.Rule, "-1 if nothing is restarted")
+	errs.check(d.Action != RestartAll || d.Rule != -1, "decision.rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	return errs
 }

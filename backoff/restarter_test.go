@@ -321,7 +321,7 @@ func TestRestarterModel(t *testing.T) {
 					if s.Failures != rec.decision.Failures || len(s.Recent) > options.Limit {
 						t.Fatalf("%s: state %+v", key, s)
 					}
-					if err := s.validate(c.Now()); err != nil {
+					if err := s.validate(c.Now()).Err(); err != nil {
 						t.Fatalf("%s: %v", key, err)
 					}
 				}
@@ -646,22 +646,24 @@ func TestRestarterGC(t *testing.T) {
 
 func TestNewRestarterErrors(t *testing.T) {
 	for want, o := range map[string]RestarterOptions[string]{
-		"Limit is -1, must be >= 0":   {Limit: -1},
-		"Window is -1s, must be >= 0": {Window: -second},
-		"Rate is -1, must be >= 0":    {Rate: -1},
-		"Rate is NaN, must be >= 0":   {Rate: math.NaN()},
-		"Rate is +Inf, must be >= 0":  {Rate: math.Inf(1)},
-		"Burst is -1, must be >= 0":   {Burst: -1},
+		"Limit: invalid value -1: must be >= 0":   {Limit: -1},
+		"Window: invalid value -1s: must be >= 0": {Window: -second},
+		"Rate: invalid value -1: must be >= 0":    {Rate: -1},
+		"Rate: invalid value NaN: must be >= 0":   {Rate: math.NaN()},
+		"Rate: invalid value +Inf: must be >= 0":  {Rate: math.Inf(1)},
+		"Burst: invalid value -1: must be >= 0":   {Burst: -1},
 
-		"Window is 1s, must be 0 without a Limit": {Window: second},
-		"Burst is 1, must be 0 without a Rate":    {Burst: 1},
+		"Window: invalid value 1s: must be 0 without a Limit": {Window: second},
+		"Burst: invalid value 1: must be 0 without a Rate":    {Burst: 1},
 	} {
-		if r, err := NewRestarter(CrashLoop(), o); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+		r, err := NewRestarter(CrashLoop(), o)
+		if r != nil || err == nil || !strings.HasPrefix(err.Error(), "backoff: NewRestarter: "+want) || !slices.Equal(fieldsOf(err), fieldsOf(o.Validate())) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := NewRestarter(Policy{Factor: -1}, RestarterOptions[string]{Limit: -1}); strings.Count(fmt.Sprint(err), "\n") != 2 {
-		t.Errorf("not all reported: %v", err)
+	_, err := NewRestarter(Policy{Factor: -1}, RestarterOptions[string]{Limit: -1, Burst: 3})
+	if got, want := fieldsOf(err), []string{"Initial", "Factor", "Limit", "Burst"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
 	}
 }
 
@@ -674,31 +676,31 @@ func TestRestarterRestoreErrors(t *testing.T) {
 		Recent:   []time.Time{t0.Add(-minute), t0},
 	}
 	for want, change := range map[string]func(*RestarterState){
-		"Failures is -1, must be >= 0":         func(s *RestarterState) { s.Failures = -1 },
-		"Last.Started is 2026-03-01 12:00:01":  func(s *RestarterState) { s.Last.Started = t0.Add(second) },
-		"Last.Finished is 2026-03-01 12:00:01": func(s *RestarterState) { s.Last.Finished = t0.Add(second) },
-		`Decision.Action is "", must be Stop`:  func(s *RestarterState) { s.Decision.Action = "" },
-		`Decision.Action is "Reboot", must be`: func(s *RestarterState) { s.Decision.Action = "Reboot" },
-		"Decision.Delay is -1ns, must be >= 0": func(s *RestarterState) { s.Decision.Delay = -1 },
-		"Decision.NotBefore is 2026-03-01 12:00:20.000000001 +0000 UTC, must be at most 2026-03-01 12:00:20": func(s *RestarterState) { s.Decision.NotBefore = t0.Add(20*second + 1) },
-		"Decision.Failures is -1, must be >= 0":                                 func(s *RestarterState) { s.Decision.Failures = -1 },
-		"Decision.Rule is -2, must be >= -1":                                    func(s *RestarterState) { s.Decision.Rule = -2 },
-		"Recent[1] is 2026-03-01 12:00:00.000000001 +0000 UTC, must be at most": func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
+		"failures: invalid value -1: must be >= 0":                                                                       func(s *RestarterState) { s.Failures = -1 },
+		"last.started: invalid value 2026-03-01 12:00:01":                                                                func(s *RestarterState) { s.Last.Started = t0.Add(second) },
+		"last.finished: invalid value 2026-03-01 12:00:01":                                                               func(s *RestarterState) { s.Last.Finished = t0.Add(second) },
+		`decision.action: unsupported value "": must be Stop`:                                                            func(s *RestarterState) { s.Decision.Action = "" },
+		`decision.action: unsupported value "Reboot": must be`:                                                           func(s *RestarterState) { s.Decision.Action = "Reboot" },
+		"decision.delay: invalid value -1ns: must be >= 0":                                                               func(s *RestarterState) { s.Decision.Delay = -1 },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20.000000001 +0000 UTC: must be at most 2026-03-01 12:00:20": func(s *RestarterState) { s.Decision.NotBefore = t0.Add(20*second + 1) },
+		"decision.failures: invalid value -1: must be >= 0":                                                              func(s *RestarterState) { s.Decision.Failures = -1 },
+		"decision.rule: invalid value -2: must be >= -1":                                                                 func(s *RestarterState) { s.Decision.Rule = -2 },
+		"recent[1]: invalid value 2026-03-01 12:00:00.000000001 +0000 UTC: must be at most":                              func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
 
-		"Failures is 0, must be >= 1 after an exit that counts":                               func(s *RestarterState) { s.Failures, s.Decision.Failures = 0, 0 },
-		"Failures is 0, must be >= 1 after":                                                   func(s *RestarterState) { *s = RestarterState{Last: s.Last, Decision: Decision{Action: Stop, Rule: -1}} },
-		"Decision.Failures is 3, must be Failures (2)":                                        func(s *RestarterState) { s.Decision.Failures = 3 },
-		"Decision.Delay is 20s, must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = GiveUp },
-		"Decision.NotBefore is 2026-03-01 12:00:20 +0000 UTC, must be zero without a restart": func(s *RestarterState) { s.Decision.Action = Stop },
-		"Decision.NotBefore is 0001-01-01 00:00:00 +0000 UTC, must be given with a Delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
-		"Decision.Rule is 0, must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = Stop, 0 },
-		"Decision.Rule is -1, must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = RestartAll },
+		"failures: invalid value 0: must be >= 1 after an exit that counts":                               func(s *RestarterState) { s.Failures, s.Decision.Failures = 0, 0 },
+		"failures: invalid value 0: must be >= 1 after":                                                   func(s *RestarterState) { *s = RestarterState{Last: s.Last, Decision: Decision{Action: Stop, Rule: -1}} },
+		"decision.failures: invalid value 3: must be failures (2)":                                        func(s *RestarterState) { s.Decision.Failures = 3 },
+		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = GiveUp },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *RestarterState) { s.Decision.Action = Stop },
+		"decision.notBefore: invalid value 0001-01-01 00:00:00 +0000 UTC: must be given with a delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
+		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = Stop, 0 },
+		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = RestartAll },
 	} {
 		s := good
 		s.Recent = slices.Clone(good.Recent)
 		change(&s)
 		err := r.Restore("some/key", s)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(key some/key)") {
+		if err == nil || !strings.HasPrefix(err.Error(), `backoff: Restarter.Restore("some/key"): `) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

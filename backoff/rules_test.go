@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -151,18 +152,20 @@ func TestContainerPolicyValidate(t *testing.T) {
 	bad.Rules[3] = Rule{Action: Stop}
 	bad.Rules[4] = Rule{Action: Restart, ExitCodes: &ExitCodes{}}
 	want := []string{
-		`restartPolicy is "Sometimes", must be Always, OnFailure or Never`,
-		`restartPolicyRules has 21 rules, must have at most 20`,
-		`restartPolicyRules[1].action is "Reboot", must be Restart or RestartAllContainers`,
-		`restartPolicyRules[1].exitCodes.operator is "Exists", must be In or NotIn`,
-		`restartPolicyRules[1].exitCodes.values has 256 codes, must have at most 255`,
-		`restartPolicyRules[3].action is "Stop", must be Restart or RestartAllContainers`,
-		`restartPolicyRules[3].exitCodes is missing, must be given`,
-		`restartPolicyRules[4].exitCodes.operator is "", must be In or NotIn`,
+		`restartPolicy: unsupported value "Sometimes": must be Always, OnFailure or Never`,
+		`restartPolicyRules: too many items 21: must be at most 20`,
+		`restartPolicyRules[1].action: unsupported value "Reboot": must be Restart or RestartAllContainers`,
+		`restartPolicyRules[1].exitCodes.operator: unsupported value "Exists": must be In or NotIn`,
+		`restartPolicyRules[1].exitCodes.values: too many items 256: must be at most 255`,
+		`restartPolicyRules[3].action: unsupported value "Stop": must be Restart or RestartAllContainers`,
+		`restartPolicyRules[3].exitCodes: required: must be given`,
+		`restartPolicyRules[4].exitCodes.operator: unsupported value "": must be In or NotIn`,
 	}
-	got := strings.Split(bad.Validate().Error(), "\n")
-	for i := range got {
-		got[i] = strings.TrimPrefix(got[i], "backoff: ContainerPolicy.Validate(): ")
+	var errs FieldErrors
+	errors.As(bad.Validate(), &errs)
+	var got []string
+	for _, e := range errs {
+		got = append(got, e.Error())
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

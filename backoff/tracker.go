@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/internal/quote"
 )
 
 // Tracker holds one backoff per key: how often the key failed in a row, the
@@ -53,11 +54,11 @@ type Options struct {
 	Expired func(event, updated time.Time, max time.Duration) bool // replaces ResetAfter; pure; nil: event-updated > ResetAfter
 }
 
-// NewTracker returns an empty tracker. The error is the policy's, see
-// Policy.Validate.
+// NewTracker returns an empty Tracker. The error wraps the policy's FieldErrors;
+// see Policy.Validate.
 func NewTracker[K comparable](p Policy, o Options) (*Tracker[K], error) {
 	if err := p.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("backoff: NewTracker: %w", err)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -251,18 +252,13 @@ func (t *Tracker[K]) All() iter.Seq2[K, State] {
 func (t *Tracker[K]) Restore(key K, s State) error {
 	updated := t.scale.instantBefore(s.Updated)
 	now := t.scale.now()
-	var errs []error
-	check := func(ok bool, field string, value any, bounds string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("backoff: Tracker.Restore(): %s is %v, must be %s (key %v)", field, value, bounds, key))
-		}
-	}
-	check(s.Failures >= 1, "Failures", s.Failures, ">= 1")
-	check(s.Delay >= 0, "Delay", s.Delay, ">= 0")
-	check(updated <= now, "Updated", s.Updated, fmt.Sprintf("at most the clock's %v", t.scale.time(now)))
-	check(updated > math.MinInt64, "Updated", s.Updated, "less than 292 years ago")
-	if err := errors.Join(errs...); err != nil {
-		return err
+	var errs FieldErrors
+	errs.check(s.Failures >= 1, "failures", s.Failures, ">= 1")
+	errs.check(s.Delay >= 0, "delay", s.Delay, ">= 0")
+	errs.check(updated <= now, "updated", s.Updated, fmt.Sprintf("at most the clock's %v", t.scale.time(now)))
+	errs.check(updated > math.MinInt64, "updated", s.Updated, "less than 292 years ago")
+	if err := errs.Err(); err != nil {
+		return fmt.Errorf("backoff: Tracker.Restore(%s): %w", quote.Text(fmt.Sprint(key)), err)
 	}
 	e := entry{failures: s.Failures, delay: t.policy.drawn(s.Failures, s.Delay), updated: updated}
 	shard, hash := t.entries.lock(key)

@@ -169,7 +169,7 @@ func TestBadState(t *testing.T) {
 		{command(`"run": 1, "backoff": {"failures": 1, "last": {"run": 9}, "decision": {"action": "Restart"}}`), "commands.true.backoff.last.run is 9, must be in [0, run], [0, 1]"},
 		{command(`"run": 1, "backoff": {"failures": 2, "last": {"run": 1}, "decision": {"action": "Restart"}}`), "commands.true.backoff.failures is 2, must not be above run, 1"},
 		{command(`"run": 1, "backoff": {"failures": -1, "decision": {"action": "x"}}`),
-			"Failures is -1, must be >= 0\n" + `Decision.Action is "x", must be Stop, Restart, RestartAllContainers or GiveUp (key true)`},
+			`commands.true.backoff.failures: invalid value -1: must be >= 0; commands.true.backoff.decision.action: unsupported value "x": must be Stop, Restart, RestartAllContainers or GiveUp`},
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
 		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to begin anew\n"; got != want {
