@@ -30,7 +30,7 @@ func TestMistakesHaveWords(t *testing.T) {
 }
 
 // Whoever wrote the value, a message stays short and on one line.
-func TestMistakesOfLongTexts(t *testing.T) {
+func TestMessagesOfLongTextsStayShort(t *testing.T) {
 	var errs FieldErrors
 	for range 1000 {
 		errs.Add(ErrorTypeInvalid, "name", strings.Repeat("x\n", 1000), "must be a name")

@@ -40,8 +40,8 @@ type Operator string
 
 // The operators, as spelled in core/v1.
 const (
-	In    Operator = "In"    // one of the values; of no values, nothing is
-	NotIn Operator = "NotIn" // none of the values; of no values, everything is
+	OperatorIn    Operator = "In"    // the code is one of the values; no code is, if there are none
+	OperatorNotIn Operator = "NotIn" // the code is none of the values; every code is, if there are none
 )
 
 // ExitCodes is a condition on an exit code. Its zero value matches nothing. It is
@@ -100,7 +100,7 @@ func (r Rule) validate(errs *FieldErrors, path string) {
 		errs.Add(ErrorTypeRequired, path+".exitCodes", nil, "must be given")
 		return
 	}
-	if o := r.ExitCodes.Operator; o != In && o != NotIn {
+	if o := r.ExitCodes.Operator; o != OperatorIn && o != OperatorNotIn {
 		errs.Add(ErrorTypeNotSupported, path+".exitCodes.operator", string(o), "must be In or NotIn")
 	}
 	if n := len(r.ExitCodes.Values); n > maxExitCodes {

@@ -98,8 +98,8 @@ func (st *state) valid() error {
 		case c.Backoff == nil:
 		case c.Backoff.Last.Run < 0 || c.Backoff.Last.Run > c.Run:
 			return fmt.Errorf("%s.backoff.last.run is %d, must be in [0, run], [0, %d]", at, c.Backoff.Last.Run, c.Run)
-		case int64(c.Backoff.Failures) > c.Run:
-			return fmt.Errorf("%s.backoff.failures is %d, must not be above run, %d", at, c.Backoff.Failures, c.Run)
+		case int64(c.Backoff.Decision.Failures) > c.Run:
+			return fmt.Errorf("%s.backoff.decision.failures is %d, must not be above run, %d", at, c.Backoff.Decision.Failures, c.Run)
 		}
 	}
 	return nil

@@ -118,7 +118,7 @@ func TestBareExitsBackOff(t *testing.T) {
 
 // A counter that starts over, as a caller's does that lost its state, names new
 // exits; one that goes on from Last.Run+1 does too.
-func TestCounterStartsOver(t *testing.T) {
+func TestCounterThatStartsOverLosesNoExit(t *testing.T) {
 	c := fakeClock()
 	o := RestarterOptions[string]{Clock: c}
 	r := newRestarter(t, CrashLoop(), o)
