@@ -76,7 +76,7 @@ func shortValue(v any) string {
 // FieldErrors or a FieldError. The zero value has none.
 type FieldErrors []FieldError
 
-// Add notes a mistake.
+// Add appends a mistake.
 func (e *FieldErrors) Add(t ErrorType, field string, value any, detail string) {
 	*e = append(*e, FieldError{Field: field, Type: t, Value: value, Detail: detail})
 }

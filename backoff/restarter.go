@@ -47,15 +47,15 @@ type Restarter[K comparable] struct {
 type RestarterOptions[K comparable] struct {
 	Clock     clock.PassiveClock         // nil: the real clock
 	Rand      func() float64             // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
-	PolicyFor func(key K, e Exit) Policy // another policy per key or outcome; nil or a zero Policy: the Restarter's; so for an invalid one, which Decision.PolicyInvalid shows; must return the same for the same
+	PolicyFor func(key K, e Exit) Policy // another policy per key or exit; nil, a zero or an invalid Policy: the Restarter's; must depend on its arguments only
 	Limit     int                        // restarts of a key allowed within Window, then GiveUp; 0: no limit
 	Window    time.Duration              // of Limit; 0: for ever
 	Rate      float64                    // restarts per second over all keys; 0: no limit
 	Burst     int                        // restarts at once under Rate, allowed from the start; 0 means 1
 }
 
-// Validate returns FieldErrors with every option that is out of bounds or would
-// have no effect, or nil: a Window without a Limit, a Burst without a Rate.
+// Validate returns FieldErrors with every option that is out of bounds, or has no
+// effect because Limit or Rate is 0; or nil.
 func (o RestarterOptions[K]) Validate() error {
 	var errs FieldErrors
 	o.validate(&errs)
@@ -93,8 +93,8 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 	return r, nil
 }
 
-// Exited decides about an exit of key under c. The same exit again, and an older
-// one, return the Decision that was taken last; see Exit for which those are.
+// Exited decides about an exit of key under c. For the same exit again, and for an
+// older one, it returns the last Decision; see Exit for which those are.
 func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	action, rule := c.Decide(e.Code)
 	policy, valid := r.policyFor(key, e)
@@ -200,7 +200,8 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 // Wake ends the wait of key, because what it waited for is back: key is restarted
 // now, or at its turn under Rate, and its failures still count. Wake returns the
 // Decision, which from then on is that of the key's last exit. If key is not to be
-// restarted, Wake does nothing and ok is false. A wait that is over stays over.
+// restarted, Wake does nothing and ok is false. If the wait is over, Wake changes
+// nothing.
 func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
@@ -229,8 +230,8 @@ func (r *Restarter[K]) Reset(key K) {
 
 // GC drops the keys that can no longer matter and returns how many. These are the
 // keys whose restart was due, and whose exit was last reported, more than twice
-// ResetAfter ago and not within the Window. With a Limit for ever GC drops none;
-// use Reset. Call it now and then.
+// ResetAfter and more than Window ago. With a Limit for ever GC drops none; use
+// Reset. Call GC now and then.
 func (r *Restarter[K]) GC() int {
 	_, now := r.clock.now()
 	dropped := 0

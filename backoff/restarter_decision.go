@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Decision is what to do about one exit. Its zero value is none. A Decision is a
+// Decision is what to do about one exit. Its zero value is no decision. A Decision is a
 // plain value, to be copied and shared.
 type Decision struct {
 	Action    Action        `json:"action"`             // Stop, Restart, RestartAll, GiveUp
@@ -61,7 +61,7 @@ func (d Decision) Why(c ContainerPolicy, e Exit) string {
 		b.WriteString(": nothing decided")
 	}
 	if d.PolicyInvalid {
-		b.WriteString(", by the Restarter's own policy: that of PolicyFor is invalid")
+		b.WriteString(", by the Restarter's own policy, for PolicyFor returned an invalid one")
 	}
 	return b.String()
 }

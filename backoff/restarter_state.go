@@ -230,7 +230,7 @@ func textual[K comparable]() error {
 		k.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && reflect.PointerTo(k).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return nil
 	}
-	return fmt.Errorf("keys of type %v are no text", k)
+	return fmt.Errorf("keys of type %v are not text", k)
 }
 
 // keyText prints a key for a message.

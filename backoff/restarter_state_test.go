@@ -224,12 +224,12 @@ func TestOnlyTextKeysBecomeJSON(t *testing.T) {
 	_, err2 = throughJSON[any]("a")
 	_, err3 = throughJSON(1.5)
 	for want, err := range map[string]error{"struct { n int }": err1, "interface {}": err2, "float64": err3} {
-		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want+" are no text") {
+		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want+" are not text") {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	of, _ := NewRestarter(CrashLoop(), RestarterOptions[float64]{})
-	if err := json.Unmarshal([]byte("{}"), of); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type float64 are no text" {
+	if err := json.Unmarshal([]byte("{}"), of); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type float64 are not text" {
 		t.Error(err)
 	}
 }

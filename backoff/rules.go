@@ -108,13 +108,14 @@ func (r Rule) validate(errs *FieldErrors, path string) {
 	}
 }
 
-// Decide returns what to do about an exit with code, Stop, Restart or RestartAll,
-// and the index of the rule that decided, or -1 if the restart policy did.
+// Decide returns what to do about an exit with that code, which is Stop, Restart or
+// RestartAll, and the index of the rule that decided, or -1 if the restart policy
+// did.
 //
-// The first rule whose exit codes match decides. A rule without exit codes or
-// with an unknown operator is skipped; one with an unknown action leaves the
-// decision to the restart policy, and an unknown restart policy is read as
-// Always: policies are taken as they come, Validate is there to refuse them.
+// The first rule whose exit codes match decides. Decide takes a policy that Validate
+// refuses as it is: it skips a rule without exit codes or with an unknown operator,
+// leaves the decision to the restart policy if the rule's action is unknown, and
+// reads an unknown restart policy as Always.
 func (c ContainerPolicy) Decide(code int32) (Action, int) {
 	for i, r := range c.Rules {
 		if r.ExitCodes == nil {

@@ -47,7 +47,7 @@ type entry struct {
 type TrackerOptions struct {
 	Clock   clock.PassiveClock                                     // nil: the real clock
 	Rand    func() float64                                         // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
-	Expired func(event, updated time.Time, max time.Duration) bool // whether event starts the curve over, in place of event-updated > ResetAfter; must return the same for the same
+	Expired func(event, updated time.Time, max time.Duration) bool // whether event starts the curve over; nil: event-updated > ResetAfter; must depend on its arguments only
 }
 
 // NewTracker returns an empty Tracker. The error wraps the policy's FieldErrors;

@@ -21,7 +21,7 @@ func (r RateLimiter[K]) When(item K) time.Duration {
 	return r.tracker.next(item, nil)
 }
 
-// Forget ends the history of item.
+// Forget forgets the failures of item.
 func (r RateLimiter[K]) Forget(item K) { r.tracker.Reset(item) }
 
 // NumRequeues returns how many failures in a row item has had.
