@@ -73,7 +73,7 @@ func TestSetWallClockChangesNoTracker(t *testing.T) {
 				if got := tr.Remaining("a", finished); got != delay {
 					t.Fatalf("after failure %d: %v of %v remain", n+1, got, delay)
 				}
-				if !strip { // a wall clock's event is taken as its clock goes when it is told
+				if !strip { // a wall clock's event is placed by its clock at the time of the report
 					c.set += clockSettings().Draw(t, "set while waiting")
 				}
 				c.elapsed += delay
@@ -166,7 +166,7 @@ func TestTimescaleInvertsItself(t *testing.T) {
 	})
 }
 
-// Steady time goes on with the clock and stands still while it is behind.
+// Steady time goes on as the clock does, and a step back leaves it where it is.
 func TestSteadyTimeNeverGoesBack(t *testing.T) {
 	c := fakeClock()
 	s := newSteady(c)

@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// newClock returns a clock that only moves when it is told to.
+// newClock returns a clock that moves only when it is set.
 func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 }
@@ -111,7 +111,7 @@ func ExampleContainerPolicy_Decide() {
 	// Stop -1
 }
 
-// A supervisor tells every exit and does what it is told.
+// A supervisor reports every exit and does what the Decision says.
 func ExampleRestarter() {
 	clock := newClock()
 	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})

@@ -25,7 +25,7 @@ type modelRestarter struct {
 
 type modelRecord struct {
 	last     Exit
-	ended    time.Time // when last finished, or was told if it did not say
+	ended    time.Time // when last finished, or was reported if it did not say
 	decision Decision
 	due      time.Duration
 	recent   []time.Duration
@@ -148,7 +148,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 		r := newRestarter(t, policy, options)
 		keys := rapid.SampledFrom([]string{"a", "b", "flat"})
 		runs := map[string]int64{}
-		var sent []func() // every exit so far, to be told again
+		var sent []func() // every exit so far, to be reported again
 		t.Repeat(map[string]func(*rapid.T){
 			"exit": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
@@ -165,7 +165,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					e.Finished = time.Time{}
 				}
 				p := containerPolicies().Draw(t, "container")
-				tell := func() {
+				report := func() {
 					want := m.exited(key, p, e)
 					got := r.Exited(key, p, e)
 					if diff := cmp.Diff(want, got); diff != "" {
@@ -175,11 +175,11 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 						t.Fatal("no reason given")
 					}
 				}
-				if tell(); e.Run != 0 {
-					sent = append(sent, tell)
+				if report(); e.Run != 0 {
+					sent = append(sent, report)
 				}
 			},
-			"told again": func(t *rapid.T) {
+			"reported again": func(t *rapid.T) {
 				if len(sent) > 0 {
 					rapid.SampledFrom(sent).Draw(t, "exit")()
 				}

@@ -75,7 +75,7 @@ func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
 		if err := r.Restore("a", s); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
-		s.Last.Finished = t0 // it did not say: it counts as told now
+		s.Last.Finished = t0 // it did not say: it counts as reported now
 		if got, _ := r.State("a"); !cmp.Equal(got, s) {
 			t.Errorf("restored as %+v, want %+v", got, s)
 		}

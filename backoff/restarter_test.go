@@ -47,7 +47,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 	first := crash(1, at(0), second)
 	check("t0: first crash", r.Exited("a", always, first), restart(10*second, 10*second, 1), 10*second)
 	step(c, 4*second)
-	check("t4: told again", r.Exited("a", always, first), restart(10*second, 10*second, 1), 6*second)
+	check("t4: reported again", r.Exited("a", always, first), restart(10*second, 10*second, 1), 6*second)
 	step(c, 10*second)
 	second2 := crash(2, at(12*second), 2*second)
 	check("t14: a crash at t12", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 18*second)
@@ -65,7 +65,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 		t.Error("nothing to wake")
 	}
 	check("t700: woken", woken, restart(0, 700*second, 3), 0)
-	check("t700: told again", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(0, 700*second, 3), 0)
+	check("t700: reported again", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(0, 700*second, 3), 0)
 	step(c, 601*second)
 	check("t1301: a longer run", r.Exited("a", always, crash(4, c.Now(), 600*second+1)), restart(10*second, 1311*second, 1), 10*second)
 	future := crash(5, at(5000*second), second)
@@ -142,7 +142,7 @@ func TestRestartsKeepToRate(t *testing.T) {
 				key := keys.Draw(t, "key")
 				delete(pending, key)
 				runs[key]++
-				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "told late"))[0]), 0)
+				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "reported late"))[0]), 0)
 				d := r.Exited(key, ContainerPolicy{}, e)
 				check(t, key, d, c.Now())
 				if d != r.Exited(key, ContainerPolicy{}, e) {
@@ -207,7 +207,7 @@ func TestEachExitDrawsItsDelay(t *testing.T) {
 }
 
 // A Rate that is not used up changes no Delay and no wait, also of an exit that is
-// told late, and of one that is told when its restart is due.
+// reported late, and of one that is reported when its restart is due.
 func TestFreeRateChangesNoWait(t *testing.T) {
 	for _, late := range seconds(0, 4, 10, 3600) {
 		c := fakeClock()
@@ -216,10 +216,10 @@ func TestFreeRateChangesNoWait(t *testing.T) {
 		e := crash(1, c.Now().Add(-late), 0)
 		want, got := free.Exited("a", ContainerPolicy{}, e), rated.Exited("a", ContainerPolicy{}, e)
 		if got.Delay != want.Delay || rated.Remaining("a") != free.Remaining("a") {
-			t.Errorf("told %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
+			t.Errorf("reported %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
 		}
 		if due := c.Now().Add(free.Remaining("a")); !got.NotBefore.Equal(due) {
-			t.Errorf("told %v late: not before %v, want %v", late, got.NotBefore, due)
+			t.Errorf("reported %v late: not before %v, want %v", late, got.NotBefore, due)
 		}
 	}
 }
@@ -374,21 +374,21 @@ func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
 	if r.GC(); r.Exited("given up", ContainerPolicy{}, e).Action != GiveUp {
 		t.Error("a limit for ever was forgotten")
 	}
-	// An exit that is told again and again stays known.
+	// An exit that is reported again and again stays known.
 	for _, container := range []ContainerPolicy{never, {}} {
 		r = newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
 		want := r.Exited("a", container, e)
 		for range 10 {
 			step(c, 15*minute)
 			if n := r.GC(); n != 0 {
-				t.Error("dropped while it is told")
+				t.Error("dropped while it is reported")
 			}
 			if d := r.Exited("a", container, e); d != want {
 				t.Errorf("decided anew: %+v", d)
 			}
 		}
 	}
-	// An exit told long after it happened is not dropped at once.
+	// An exit reported long after it happened is not dropped at once.
 	r.Exited("late", ContainerPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
 	if n := r.GC(); n != 0 {
 		t.Error("dropped before its restart")
