@@ -78,19 +78,20 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // clock, nothing changes, and the error wraps FieldErrors with every mistake; paths
 // are those of the JSON.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
-	clockTime, now := r.clock.now()
+	clockTime, _ := r.clock.now()
 	if err := s.validate(clockTime).Err(); err != nil {
 		return fmt.Errorf("backoff: Restarter.Restore(%s): %w", keyText(key), err)
 	}
-	r.restore(key, s, clockTime, now)
+	r.restore(key, s)
 	return nil
 }
 
-// restore sets the state of key to s, which is valid at now.
-func (r *Restarter[K]) restore(key K, s RestarterState, clockTime time.Time, now time.Duration) {
+// restore sets the state of key to s, which was valid a moment ago.
+func (r *Restarter[K]) restore(key K, s RestarterState) {
 	policy, _ := r.policyFor(key, s.Last)
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
+	clockTime, now := r.clock.now()
 	old, known := lookup(shard, hash, key)
 	if known {
 		r.unbook(old, now)
@@ -120,7 +121,7 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 		d.Delay -= over
 		d.NotBefore = d.NotBefore.Add(-over)
 	}
-	h.due = add(now, d.NotBefore.Sub(clockTime))
+	h.due = add(now, min(d.NotBefore.Sub(clockTime), d.Delay)) // the clock may have been set back since
 	if r.bucket == nil || !pending {
 		return
 	}
@@ -206,7 +207,7 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 	})
 	var errs FieldErrors
-	clockTime, now := r.clock.now()
+	clockTime, _ := r.clock.now()
 	for _, key := range keys {
 		for _, e := range states[key].validate(clockTime) {
 			e.Field = fmt.Sprintf("[%s].%s", keyText(key), e.Field)
@@ -217,7 +218,7 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 		return errs
 	}
 	for _, key := range keys {
-		r.restore(key, states[key], clockTime, now)
+		r.restore(key, states[key])
 	}
 	return nil
 }

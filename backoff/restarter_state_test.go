@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
 
@@ -248,5 +249,30 @@ func TestRestarterRefusesOtherJSON(t *testing.T) {
 	var in struct{ R *Restarter[string] }
 	if err := json.Unmarshal([]byte(`{"R": {}}`), &in); err == nil || !strings.Contains(err.Error(), "was not made by NewRestarter") {
 		t.Error(err)
+	}
+}
+
+// setBack is a clock that is set back by a day before one of its readings.
+type setBack struct {
+	*clocktesting.FakePassiveClock
+	readings int // until then
+}
+
+func (c *setBack) Now() time.Time {
+	if c.readings--; c.readings == 0 {
+		step(c.FakePassiveClock, -24*time.Hour)
+	}
+	return c.FakePassiveClock.Now()
+}
+
+// A clock that is set back while a state is restored lengthens no wait.
+func TestClockSetBackDuringRestoreLengthensNoWait(t *testing.T) {
+	for readings := 2; readings < 5; readings++ { // those of NewRestarter, of the check, of Restore, of Remaining
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: &setBack{fakeClock(), readings}})
+		err := r.Restore("a", RestarterState{Last: Exit{Run: 1, Code: 1},
+			Decision: Decision{Action: Restart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}})
+		if left := r.Remaining("a"); err == nil && left != 10*second || err != nil && (readings > 2 || left != 0) {
+			t.Errorf("set back before reading %d: %v, %v left", readings, err, left)
+		}
 	}
 }
