@@ -1,19 +1,164 @@
 // Package backoff decides when something that failed is restarted: a container, a
 // process, a task, anything with a key.
 //
-// A [Policy] is a delay curve. Presets give the curves of Kubernetes; a
-// [CrashLoopConfig] resolves what a node's feature gates and settings come to;
-// Policy.Timeline and Policy.Restarts say in advance what a curve does.
+// A [Policy] is a delay curve. [CrashLoop] and its like return the curves of
+// Kubernetes. [CrashLoopConfig.Resolve] returns the curve that a node's feature
+// gates and settings come to. [Policy.Timeline] and [Policy.Restarts] say in
+// advance how often a curve restarts something.
 //
-// Two types keep a curve per key. A [Restarter] takes whole decisions about exits:
-// restart policy and rules, backoff, limits, a rate over all keys. Start there. A
-// [Tracker] is the backoff alone, as the kubelet drives client-go's, and a rate
-// limiter for a work queue.
+// Two types follow a curve for each of many keys. A [Restarter] decides what to do
+// about an exit: it knows restart policies and rules, delays, limits, and a rate
+// over all keys. Start there. A [Tracker] is the delay alone, as client-go's
+// flowcontrol.Backoff is for the kubelet, and a rate limiter for a work queue.
 //
-// Nothing here starts a goroutine or does any IO, and all state goes through JSON.
-// Where a number saturates or a clock jumps, no wait becomes negative, longer than
-// its maximum, or endless.
+// The package starts no goroutine and does no IO. All state can be written as
+// JSON and read again. No wait is negative, longer than its maximum or endless,
+// whatever number saturates and whatever the clock does.
 //
 // Sources: KEP-4603 (tune CrashLoopBackOff), KEP-5307 (container restart rules)
 // and KEP-5532 (restart all containers).
 package backoff
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Policy is a restart delay curve and the rule that starts it over.
+//
+// The delay after the n-th failure in a row is Initial * Factor^(n-1), at most
+// Max. A Policy is a plain value, which can be compared, copied and stored. Its
+// zero value is not valid: start from a preset, or set Initial and Max, and call
+// Validate. A Policy is safe for concurrent use by multiple goroutines while
+// nobody writes to it.
+type Policy struct {
+	Initial    time.Duration // delay after the first failure; > 0
+	Max        time.Duration // longest delay, jitter included; >= Initial
+	Factor     float64       // growth per failure; 0 means 2, otherwise >= 1 and finite
+	Jitter     float64       // in 0..1: a delay d is drawn from (d*(1-Jitter), d], anew each time, at Max too
+	ResetAfter time.Duration // a run longer than this starts the curve over; 0 means 2*Max
+	Free       int           // failures in a row without a delay, before the curve begins; >= 0
+}
+
+// Validate returns FieldErrors with every field that is out of bounds, or nil.
+func (p Policy) Validate() error {
+	var errs FieldErrors
+	p.validate(&errs)
+	return errs.Err()
+}
+
+func (p Policy) validate(errs *FieldErrors) {
+	ok := p.inBounds()
+	errs.check(ok.initial, "Initial", p.Initial, "> 0")
+	errs.check(ok.max, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
+	errs.check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
+	errs.check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
+	errs.check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
+	errs.check(ok.free, "Free", p.Free, ">= 0")
+}
+
+// fieldsOK says of each field whether it is in bounds.
+type fieldsOK struct{ initial, max, factor, jitter, resetAfter, free bool }
+
+func (p Policy) inBounds() fieldsOK {
+	return fieldsOK{
+		initial:    p.Initial > 0,
+		max:        p.Max >= p.Initial,
+		factor:     p.Factor == 0 || p.Factor >= 1 && !math.IsInf(p.Factor, 1),
+		jitter:     p.Jitter >= 0 && p.Jitter <= 1,
+		resetAfter: p.ResetAfter >= 0,
+		free:       p.Free >= 0,
+	}
+}
+
+// valid is Validate() == nil without allocating.
+func (p Policy) valid() bool {
+	return p.inBounds() == fieldsOK{true, true, true, true, true, true}
+}
+
+// exactSteps is how many steps Delay multiplies one by one. A factor of 1.25 grows
+// a millionfold in so many, and a factor close to 1 costs no more than that.
+const exactSteps = 64
+
+// Delay returns the delay of a valid policy after that many failures in a row,
+// without jitter. It is 0 up to Free failures, then Initial; it grows by Factor
+// with each failure until it reaches Max, and stays there. It never decreases as
+// failures grow. A factor of 2 is exact; with others the delay is rounded to a
+// nanosecond, and from the 65th step on to one part in 10^9.
+func (p Policy) Delay(failures int) time.Duration {
+	return p.delay(failures)
+}
+
+// delay is Delay without a copy of the policy.
+func (p *Policy) delay(failures int) time.Duration {
+	if failures <= 0 || failures <= p.Free {
+		return 0
+	}
+	steps := failures - max(p.Free, 0) - 1
+	if p.Factor == 0 || p.Factor == 2 {
+		if steps >= bits.LeadingZeros64(uint64(p.Initial)) {
+			return p.Max
+		}
+		return saturate(uint64(p.Initial)<<steps, p.Max)
+	}
+	d := float64(p.Initial)
+	for range min(steps, exactSteps) {
+		if d *= p.Factor; d >= float64(p.Max) {
+			return p.Max
+		}
+	}
+	if steps > exactSteps {
+		// The exponent is cut to a multiple of 2^-32: coarser than the error of
+		// Exp2, so that this cannot decrease from one step to the next.
+		e := float64(steps) * (math.Log1p(p.Factor-1) / math.Ln2)
+		d = max(d, float64(p.Initial)*math.Exp2(math.Trunc(e*(1<<32))/(1<<32)))
+	}
+	if d = math.Round(d); d >= float64(p.Max) {
+		return p.Max
+	}
+	return max(time.Duration(d), p.Initial) // a float has fewer digits than Initial may have
+}
+
+// WithMax returns p under an operator's cap: Max is max, and Initial is at most
+// max (KEP-4603, Conflict resolution). The result is valid if p is and max > 0.
+func (p Policy) WithMax(max time.Duration) Policy {
+	p.Max = max
+	p.Initial = min(p.Initial, max)
+	return p
+}
+
+// ResetThreshold returns the length above which a run starts the curve of a valid
+// policy over: ResetAfter, or twice Max if ResetAfter is 0. It saturates at the
+// largest duration.
+func (p Policy) ResetThreshold() time.Duration {
+	if p.ResetAfter != 0 {
+		return p.ResetAfter
+	}
+	return addDuration(p.Max, p.Max)
+}
+
+// jittered draws a delay from (d*(1-Jitter), d]. What rand returns beyond [0, 1)
+// counts as the nearer end.
+func (p Policy) jittered(d time.Duration, rand func() float64) time.Duration {
+	if p.Jitter == 0 || d <= 0 {
+		return d
+	}
+	r := rand()
+	if !(r > 0) { // NaN too
+		return d
+	}
+	span := p.Jitter * float64(d)
+	return d - time.Duration(min(r*span, math.Nextafter(span, 0)))
+}
+
+// drawn returns d if jittered can draw it after that many failures, otherwise the
+// nominal delay.
+func (p Policy) drawn(failures int, d time.Duration) time.Duration {
+	nominal := p.Delay(failures)
+	if d <= nominal && float64(nominal-d) < p.Jitter*float64(nominal) {
+		return d
+	}
+	return nominal
+}

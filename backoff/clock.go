@@ -1,19 +1,18 @@
 package backoff
 
 import (
-	"math"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// timescale turns instants into distances from when it was made, which take a
-// third of the space of a time.Time. They saturate 292 years away.
+// timescale turns instants into distances from the instant it was made, which take
+// a third of the space of a time.Time. They saturate 292 years away.
 //
-// On the real clock the distance is monotonic: a wall clock that is set changes
-// none that was taken, and reading it costs half of time.Now. Instants without a
-// monotonic reading are placed by the wall clock as it goes now.
+// On the real clock distances are monotonic: setting the wall clock changes none
+// that was taken, and reading one costs half of time.Now. Instants without a
+// monotonic reading are placed by the wall clock as it is now.
 type timescale struct {
 	clock     clock.PassiveClock
 	base      time.Time
@@ -34,8 +33,8 @@ func (s *timescale) instant(at time.Time) time.Duration {
 	return subtract(at.Sub(s.base), s.set())
 }
 
-// instantBefore is instant for one that was read from a clock before now: where
-// set does not tell, it is not later than now.
+// instantBefore is instant for one that was read from a clock before now. A step
+// that set ignores does not put it after now.
 func (s *timescale) instantBefore(at time.Time) time.Duration {
 	instant, now := s.instant(at), s.now()
 	if s.monotonic && instant > now && instant-now < time.Second {
@@ -49,9 +48,8 @@ func (s *timescale) time(instant time.Duration) time.Time {
 	return s.base.Round(0).Add(add(instant, s.set()))
 }
 
-// set is how far the wall clock was set since base: what the two readings of the
-// clock have drifted apart. Less than a second is not told from the time between
-// taking them.
+// set is how far the wall clock was set since base: how far the two readings of the
+// clock have drifted apart. Steps shorter than a second are ignored.
 func (s *timescale) set() time.Duration {
 	if !s.monotonic {
 		return 0
@@ -63,10 +61,9 @@ func (s *timescale) set() time.Duration {
 	return 0
 }
 
-// steady reads a clock as a time that never goes back: while the clock is behind
-// what it showed before, steady time stands still. So a clock that is set back
-// lengthens no wait. Times are distances from the first reading and saturate 292
-// years away.
+// steady reads a clock as a time that never goes back, so that a clock that is set
+// back lengthens no wait: it goes on from the latest time, as the clock goes on.
+// Times are distances from the first reading and saturate 292 years away.
 type steady struct {
 	clock clock.PassiveClock
 	base  time.Time
@@ -92,29 +89,4 @@ func (s *steady) now() (time.Time, time.Duration) {
 	}
 	s.last = at
 	return wall, at
-}
-
-// add returns a+b, saturating.
-func add(a, b time.Duration) time.Duration {
-	d := a + b
-	switch {
-	case b > 0 && d < a:
-		return math.MaxInt64
-	case b < 0 && d > a:
-		return math.MinInt64
-	}
-	return d
-}
-
-// subtract returns a-b, saturating. The smallest duration is an instant out of
-// reach, so everything else is far after it.
-func subtract(a, b time.Duration) time.Duration {
-	d := a - b
-	switch {
-	case b > 0 && d > a:
-		return math.MinInt64
-	case b < 0 && d < a, b == math.MinInt64:
-		return math.MaxInt64
-	}
-	return d
 }

@@ -34,7 +34,7 @@ func setWall(t time.Time, by time.Duration) time.Time {
 	return t
 }
 
-func TestSystemClock(t *testing.T) {
+func TestSettingTheClockMovesOnlyItsWall(t *testing.T) {
 	c := newSystemClock()
 	before := c.Now()
 	c.elapsed, c.set = 5*second, -24*time.Hour
@@ -54,7 +54,7 @@ func clockSettings() *rapid.Generator[time.Duration] {
 
 // A wall clock that is set changes no answer of a Tracker, whether events carry a
 // monotonic reading or only the wall clock's.
-func TestTrackerWallClockSet(t *testing.T) {
+func TestSetWallClockChangesNoTracker(t *testing.T) {
 	for _, strip := range []bool{false, true} {
 		rapid.Check(t, func(t *rapid.T) {
 			c := newSystemClock()
@@ -64,7 +64,7 @@ func TestTrackerWallClockSet(t *testing.T) {
 				}
 				return c.Now()
 			}
-			tr := newTracker(t, CrashLoop(), Options{Clock: c})
+			tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
 			failures := rapid.IntRange(1, 6).Draw(t, "failures")
 			for n := range failures {
 				c.set += clockSettings().Draw(t, "set while running")
@@ -73,7 +73,7 @@ func TestTrackerWallClockSet(t *testing.T) {
 				if got := tr.Remaining("a", finished); got != delay {
 					t.Fatalf("after failure %d: %v of %v remain", n+1, got, delay)
 				}
-				if !strip { // a wall clock's event is taken as its clock goes when it is told
+				if !strip { // a wall clock's event is placed by its clock at the time of the report
 					c.set += clockSettings().Draw(t, "set while waiting")
 				}
 				c.elapsed += delay
@@ -102,22 +102,22 @@ func TestTrackerWallClockSet(t *testing.T) {
 
 // A state survives into a process that starts when the wall clock was set by less
 // than a Tracker notices.
-func TestTrackerRestoreAfterSmallStep(t *testing.T) {
+func TestSmallClockStepRefusesNoState(t *testing.T) {
 	c := newSystemClock()
-	tr := newTracker(t, CrashLoop(), Options{Clock: c})
+	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
 	tr.Next("a", c.Now())
 	s, _ := tr.State("a")
 	for ahead, ok := range map[time.Duration]bool{0: true, second - 1: true, second: false} {
 		later := s
 		later.Updated = s.Updated.Add(ahead)
-		if err := newTracker(t, CrashLoop(), Options{Clock: c}).Restore("a", later); (err == nil) != ok {
+		if err := newTracker(t, CrashLoop(), TrackerOptions{Clock: c}).Restore("a", later); (err == nil) != ok {
 			t.Errorf("%v ahead: %v", ahead, err)
 		}
 	}
 }
 
 // Nor does it change a decision of a Restarter, or the length of a wait.
-func TestRestarterWallClockSet(t *testing.T) {
+func TestSetWallClockChangesNoRestarter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newSystemClock()
 		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1, Burst: 5, Limit: 10, Window: time.Hour})
@@ -136,7 +136,7 @@ func TestRestarterWallClockSet(t *testing.T) {
 				t.Fatalf("failure %d: %v remain", n+1, got)
 			}
 			s, _ := r.State("a")
-			if err := s.validate(c.Now()); err != nil {
+			if err := s.validate(c.Now()).Err(); err != nil {
 				t.Fatal(err)
 			}
 			c.elapsed++
@@ -145,7 +145,7 @@ func TestRestarterWallClockSet(t *testing.T) {
 }
 
 // An instant and its time turn into each other.
-func TestTimescale(t *testing.T) {
+func TestTimescaleInvertsItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		system, fake := newSystemClock(), fakeClock()
 		real, plain := newTimescale(system), newTimescale(fake)
@@ -166,8 +166,8 @@ func TestTimescale(t *testing.T) {
 	})
 }
 
-// Steady time goes on with the clock and stands still while it is behind.
-func TestSteady(t *testing.T) {
+// Steady time goes on as the clock does, and a step back leaves it where it is.
+func TestSteadyTimeNeverGoesBack(t *testing.T) {
 	c := fakeClock()
 	s := newSteady(c)
 	for i, tt := range []struct{ by, want time.Duration }{
@@ -181,7 +181,7 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-func TestSaturatingSums(t *testing.T) {
+func TestSumsSaturate(t *testing.T) {
 	const lo, hi = -1 << 63, 1<<63 - 1
 	for _, tt := range []struct{ a, b, sum, difference time.Duration }{
 		{1, 2, 3, -1},

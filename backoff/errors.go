@@ -76,9 +76,16 @@ func shortValue(v any) string {
 // FieldErrors or a FieldError. The zero value has none.
 type FieldErrors []FieldError
 
-// Add notes a mistake.
+// Add appends a mistake.
 func (e *FieldErrors) Add(t ErrorType, field string, value any, detail string) {
 	*e = append(*e, FieldError{Field: field, Type: t, Value: value, Detail: detail})
+}
+
+// check adds a value that is out of bounds, unless ok.
+func (e *FieldErrors) check(ok bool, field string, value any, bounds string) {
+	if !ok {
+		e.Add(ErrorTypeInvalid, field, value, "must be "+bounds)
+	}
 }
 
 // Err returns the mistakes as an error, nil if there are none.

@@ -7,6 +7,16 @@ import (
 	"testing"
 )
 
+// fieldsOf returns the fields of the FieldErrors in an error, in order.
+func fieldsOf(err error) (fields []string) {
+	var errs FieldErrors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		fields = append(fields, e.Field)
+	}
+	return fields
+}
+
 // A message says in words what kind of mistake it is about.
 func TestMistakesHaveWords(t *testing.T) {
 	for kind, want := range map[ErrorType]string{
@@ -20,7 +30,7 @@ func TestMistakesHaveWords(t *testing.T) {
 }
 
 // Whoever wrote the value, a message stays short and on one line.
-func TestMistakesOfLongTexts(t *testing.T) {
+func TestMessagesOfLongTextsStayShort(t *testing.T) {
 	var errs FieldErrors
 	for range 1000 {
 		errs.Add(ErrorTypeInvalid, "name", strings.Repeat("x\n", 1000), "must be a name")

@@ -3,7 +3,6 @@ package backoff_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
@@ -11,7 +10,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// newClock returns a clock that only moves when it is told to.
+// newClock returns a clock that moves only when it is set.
 func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
 }
@@ -58,8 +57,8 @@ func ExamplePolicy_Delay() {
 func ExamplePolicy_Restarts() {
 	today, reduced := backoff.CrashLoop(), backoff.ReducedCrashLoop()
 	for from := time.Duration(0); from < 15*time.Minute; from += 5 * time.Minute {
-		to := from + 5*time.Minute
-		fmt.Printf("(%v, %v]: %d restarts, today %d\n", from, to, reduced.Restarts(0, from, to), today.Restarts(0, from, to))
+		in := backoff.Interval{From: from, To: from + 5*time.Minute}
+		fmt.Printf("(%v, %v]: %d restarts, today %d\n", in.From, in.To, reduced.Restarts(0, in), today.Restarts(0, in))
 	}
 	// Output:
 	// (0s, 5m0s]: 9 restarts, today 4
@@ -112,7 +111,7 @@ func ExampleContainerPolicy_Decide() {
 	// Stop -1
 }
 
-// A supervisor tells every exit and does what it is told.
+// A supervisor reports every exit and does what the Decision says.
 func ExampleRestarter() {
 	clock := newClock()
 	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
@@ -173,24 +172,21 @@ func ExampleRestarter_policies() {
 	// logs 3s
 }
 
-// State survives the process: idempotence, backoff and limits go on.
-func ExampleRestarter_Restore() {
+// A Restarter survives its process as JSON: repeated exits, delays and limits go on.
+func ExampleRestarter_MarshalJSON() {
 	clock := newClock()
 	options := backoff.RestarterOptions[string]{Clock: clock, Limit: 2}
 	r, _ := backoff.NewRestarter(backoff.CrashLoop(), options)
 	exit := backoff.Exit{Run: 1, Code: 1, Finished: clock.Now()}
 	r.Exited("web", backoff.ContainerPolicy{}, exit)
-	text, _ := json.Marshal(maps.Collect(r.All()))
-
-	r, _ = backoff.NewRestarter(backoff.CrashLoop(), options) // a new process
-	var saved map[string]backoff.RestarterState
-	if err := json.Unmarshal(text, &saved); err != nil {
+	text, err := json.Marshal(r)
+	if err != nil {
 		fmt.Println(err)
 	}
-	for key, s := range saved {
-		if err := r.Restore(key, s); err != nil {
-			fmt.Println(err)
-		}
+
+	r, _ = backoff.NewRestarter(backoff.CrashLoop(), options) // in a new process
+	if err := json.Unmarshal(text, r); err != nil {
+		fmt.Println(err)
 	}
 	fmt.Println(r.Exited("web", backoff.ContainerPolicy{}, exit).Failures, r.Remaining("web"))
 	// Output: 1 10s
@@ -200,7 +196,7 @@ func ExampleRestarter_Restore() {
 // start.
 func ExampleTracker() {
 	clock := newClock()
-	t, err := backoff.NewTracker[string](backoff.CrashLoop(), backoff.Options{Clock: clock})
+	t, err := backoff.NewTracker[string](backoff.CrashLoop(), backoff.TrackerOptions{Clock: clock})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -223,7 +219,7 @@ func ExampleTracker() {
 
 // The shape of client-go's workqueue.TypedRateLimiter.
 func ExampleTracker_RateLimiter() {
-	t, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Second}, backoff.Options{})
+	t, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Second}, backoff.TrackerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

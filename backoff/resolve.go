@@ -13,7 +13,7 @@ const (
 
 // CrashLoopConfig is everything that decides a node's crash-loop policy: two
 // feature gates and one field of the kubelet's configuration. The zero value is
-// a node as it comes, which resolves to CrashLoop(). A CrashLoopConfig is safe
+// that of a node where none is set, and resolves to CrashLoop(). A CrashLoopConfig is safe
 // for concurrent use by multiple goroutines while nobody writes to it.
 type CrashLoopConfig struct {
 	ReduceDefault bool           // feature gate ReduceDefaultCrashLoopBackOffDecay
@@ -30,23 +30,24 @@ type Note struct {
 	Warning bool   // the operator set something that has no effect
 }
 
-// Resolution is the policy a CrashLoopConfig comes to, and why. Its zero value is
-// none. A Resolution is safe for concurrent use by multiple goroutines while
+// Resolution is the policy that a CrashLoopConfig comes to, and why. Its zero value
+// holds no valid policy. A Resolution is safe for concurrent use by multiple goroutines while
 // nobody writes to it.
 type Resolution struct {
 	Policy Policy
 	Notes  []Note // one per field that decided something or was overruled
 }
 
-// Resolve returns the policy in force. A Max that is set and allowed wins over
-// the default in both directions and pulls Initial down to it; out of [1s, 300s]
-// it is an error. A Max that is not allowed is not looked at, and warned about.
-// ResetAfter is 10 minutes whatever the maximum. Source: KEP-4603, Conflict
-// resolution.
+// Resolve returns the policy in force. A Max that is set and allowed replaces the
+// default, be it larger or smaller, and Initial is at most Max; outside [1s, 300s]
+// the error wraps FieldErrors that name it. A Max that is not allowed has no effect,
+// whatever its value, and a Note warns of it. ResetAfter is 10 minutes whatever the
+// maximum. Source: KEP-4603, Conflict resolution.
 func (c CrashLoopConfig) Resolve() (Resolution, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {
-		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve(): Max is %v, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)", *c.Max)
+		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve: %w", FieldErrors{{Field: "Max", Type: ErrorTypeInvalid,
+			Value: *c.Max, Detail: "must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)"}})
 	}
 	r := Resolution{Policy: CrashLoop()}
 	if c.ReduceDefault {

@@ -1,20 +1,24 @@
 package backoff
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/internal/scenario"
 )
 
 // Each of these is out of [1s, 300s], compared exactly; each error names the
 // field, the value and the range.
-func TestResolveBounds(t *testing.T) {
+func TestResolveNamesWhatIsOutOfBounds(t *testing.T) {
 	for _, d := range []time.Duration{0, 999 * time.Millisecond, second - 1, 300*second + 1, 301 * second, -5 * second, 1<<63 - 1, -1 << 63} {
 		for _, reduce := range []bool{false, true} {
 			r, err := CrashLoopConfig{ReduceDefault: reduce, AllowMax: true, Max: &d}.Resolve()
-			if err == nil || !strings.Contains(err.Error(), "Max is "+d.String()+", must be in [1s, 300s]") {
+			if err == nil || !strings.Contains(err.Error(), "backoff: CrashLoopConfig.Resolve: Max: invalid value "+d.String()+": must be in [1s, 300s]") || !slices.Equal(fieldsOf(err), []string{"Max"}) {
 				t.Errorf("%v: %v, %v", d, r, err)
 			}
 		}
@@ -23,7 +27,7 @@ func TestResolveBounds(t *testing.T) {
 
 // Resolve is total: an error exactly for a Max that is honoured and out of
 // bounds, otherwise a valid policy with Max in force and the reset at 10 minutes.
-func TestResolveProperties(t *testing.T) {
+func TestResolveIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := CrashLoopConfig{ReduceDefault: rapid.Bool().Draw(t, "reduce"), AllowMax: rapid.Bool().Draw(t, "allow")}
 		if rapid.Bool().Draw(t, "set") {
@@ -77,4 +81,49 @@ func TestResolveProperties(t *testing.T) {
 			t.Fatalf("%d notes, %d warnings: %+v", notes, warnings, r.Notes)
 		}
 	})
+}
+
+// resolveStory runs: resolve [reduce] [allow] [max=DURATION].
+func resolveStory(t *testing.T) func(scenario.Case) string {
+	return func(c scenario.Case) string {
+		args, err := c.Args()
+		if err != nil || c.Name() != "resolve" {
+			t.Fatalf("line %d: %q: %v", c.Line, c.Command, err)
+		}
+		var config CrashLoopConfig
+		for key, value := range args {
+			switch key {
+			case "reduce":
+				config.ReduceDefault = true
+			case "allow":
+				config.AllowMax = true
+			case "max":
+				d, err := time.ParseDuration(value)
+				if err != nil {
+					t.Fatalf("line %d: %v", c.Line, err)
+				}
+				config.Max = &d
+			default:
+				t.Fatalf("line %d: no argument %q", c.Line, key)
+			}
+		}
+		r, err := config.Resolve()
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "initial %v, maximum %v, reset after %v\n", r.Policy.Initial, r.Policy.Max, r.Policy.ResetAfter)
+		for _, n := range r.Notes {
+			kind := "note"
+			if n.Warning {
+				kind = "warning"
+			}
+			fmt.Fprintf(&b, "%s: %s=%s: %s\n", kind, n.Field, n.Value, n.Reason)
+		}
+		return b.String()
+	}
+}
+
+func TestResolveStories(t *testing.T) {
+	scenario.Run(t, "testdata/resolve-*.story", resolveStory)
 }

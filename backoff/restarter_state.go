@@ -1,45 +1,51 @@
 package backoff
 
 import (
+	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/restartkit/restart/internal/quote"
 )
 
-// RestarterState is everything a Restarter knows about one key, for persistence
-// and display: with it idempotence, backoff and Limit survive the end of the
-// process. After Restore, a caller that numbers its runs goes on with Last.Run+1:
-// an exit with Last.Run is taken for Last itself, and one with a lower Run for an
-// older one unless it finished later. The zero value is not accepted by Restore. A
+// RestarterState is everything a Restarter knows about one key, for display and to
+// be stored: Restore takes it up again, so that idempotence, backoff and Limit
+// survive the end of the process. A caller that numbers its runs then goes on with
+// Last.Run+1: the same Run is taken for Last again, and a lower one for an older
+// exit unless it finished later. Restore does not accept the zero value. A
 // RestarterState is safe for concurrent use by multiple goroutines while nobody
 // writes to it.
 type RestarterState struct {
-	Failures int         `json:"failures"`         // in a row; >= 0, the same as in Decision
-	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock; Finished is when it was told if it did not say
+	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock; with the time of the report as Finished if it had none
 	Decision Decision    `json:"decision"`         // about it
 	Recent   []time.Time `json:"recent,omitempty"` // when the restarts that Limit counts were decided, oldest first
 }
 
 // State returns the state of key, and whether there is one.
 func (r *Restarter[K]) State(key K) (RestarterState, bool) {
-	shard, hash := r.records.lock(key)
+	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
-	rec, ok := lookup(shard, hash, key)
+	h, ok := lookup(shard, hash, key)
 	if !ok {
 		return RestarterState{}, false
 	}
 	clockTime, now := r.clock.now()
 	clockTime = clockTime.Round(0)
-	state := RestarterState{Failures: rec.decision.Failures, Last: rec.last, Decision: rec.decision}
-	// What lies beyond the clock, because the clock was set back, is held to it.
-	state.Last.Started = earlier(rec.last.Started.Round(0), clockTime)
-	state.Last.Finished = earlier(rec.last.Finished.Round(0), clockTime)
+	state := RestarterState{Last: h.last, Decision: h.decision}
+	// Times later than the clock, which was set back, are those of the clock.
+	state.Last.Started = earlier(h.last.Started.Round(0), clockTime)
+	state.Last.Finished = earlier(h.last.Finished.Round(0), clockTime)
 	if d := &state.Decision; d.NotBefore.After(clockTime.Add(d.Delay)) {
-		d.NotBefore = clockTime.Add(rec.remaining(now))
+		d.NotBefore = clockTime.Add(h.remaining(now))
 	}
-	for _, at := range rec.recent {
+	for _, at := range h.recent {
 		state.Recent = append(state.Recent, clockTime.Add(at-now))
 	}
 	return state, true
@@ -52,12 +58,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// All yields the state of every key, in no order. It is weakly consistent: a key
-// that changes meanwhile is yielded at most once, in a state it has had. The
+// All yields every key and its state, in no order. It is weakly consistent: a key
+// that changes meanwhile is yielded at most once, in a state that it had. The
 // Restarter may be used inside the loop.
 func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	return func(yield func(K, RestarterState) bool) {
-		for key := range r.records.keys() {
+		for key := range r.keys.keys() {
 			if s, ok := r.State(key); ok && !yield(key, s) {
 				return
 			}
@@ -66,92 +72,167 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 }
 
 // Restore sets the state of key to s, usually one that an earlier Restarter
-// returned. A Delay above the Max of the present policy is cut to it; a restart
-// that is still to come takes its turn under Rate anew, in a bucket that knows of
-// no restart before. The error names every field that is out of bounds; times
-// later than the clock are, and what no Restarter returns.
+// returned. A Delay above the Max of the present policy is cut to it. A restart
+// that is still to come takes a new turn under Rate, in a bucket that knows of no
+// earlier restart. If s is nothing that a Restarter returns, or is later than the
+// clock, nothing changes, and the error wraps FieldErrors with every mistake; paths
+// are those of the JSON.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
+	clockTime, _ := r.clock.now()
+	if err := s.validate(clockTime).Err(); err != nil {
+		return fmt.Errorf("backoff: Restarter.Restore(%s): %w", keyText(key), err)
+	}
+	r.restore(key, s)
+	return nil
+}
+
+// restore sets the state of key to s, which was valid a moment ago.
+func (r *Restarter[K]) restore(key K, s RestarterState) {
 	policy, _ := r.policyFor(key, s.Last)
-	shard, hash := r.records.lock(key)
+	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
 	clockTime, now := r.clock.now()
-	if err := s.validate(clockTime); err != nil {
-		return fmt.Errorf("backoff: Restarter.Restore(): %w (key %v)", err, key)
-	}
 	old, known := lookup(shard, hash, key)
 	if known {
 		r.unbook(old, now)
 	}
-	rec := &record{last: s.Last.toldAt(clockTime), decision: s.Decision, due: now, told: now, keep: r.keepFor(policy)}
-	if rec.decision.Action.restarts() {
-		r.resume(rec, policy, clockTime, now)
+	h := &history{last: s.Last.reportedAt(clockTime), decision: s.Decision, due: now, reported: now, keep: r.keepFor(policy)}
+	if h.decision.Action.restarts() {
+		r.resume(h, policy, clockTime, now)
 	}
 	if r.options.Limit > 0 {
 		recent := slices.SortedFunc(slices.Values(s.Recent), time.Time.Compare)
 		for _, at := range recent[max(0, len(recent)-r.options.Limit):] {
-			rec.recent = append(rec.recent, add(now, at.Sub(clockTime)))
+			h.recent = append(h.recent, add(now, at.Sub(clockTime)))
 		}
 	}
 	if known {
-		*old = *rec
+		*old = *h
 	} else {
-		shard.insert(hash, key, rec)
+		shard.insert(hash, key, h)
 	}
-	return nil
 }
 
 // resume takes up the wait of a restored decision.
-func (r *Restarter[K]) resume(rec *record, policy Policy, clockTime time.Time, now time.Duration) {
-	d := &rec.decision
+func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, now time.Duration) {
+	d := &h.decision
 	pending := d.NotBefore.After(clockTime)
 	if over := d.Delay - policy.Max; over > 0 {
 		d.Delay -= over
 		d.NotBefore = d.NotBefore.Add(-over)
 	}
-	rec.due = add(now, d.NotBefore.Sub(clockTime))
+	h.due = add(now, min(d.NotBefore.Sub(clockTime), d.Delay)) // the clock may have been set back since
 	if r.bucket == nil || !pending {
 		return
 	}
-	free := max(rec.due, now)
-	rec.due, rec.booked = r.bucket.book(now, free), true
-	if later := rec.due - free; later > 0 {
+	free := max(h.due, now)
+	h.due, h.booked = r.bucket.book(now, free), true
+	if later := h.due - free; later > 0 {
 		d.Delay = add(d.Delay, later)
 	}
-	d.NotBefore = clockTime.Round(0).Add(rec.due - now)
+	d.NotBefore = clockTime.Round(0).Add(h.due - now)
 }
 
-// validate reports every field that is out of bounds at the clock's now, and those
+// validate returns every field that is out of bounds at the clock's now, and those
 // that do not fit each other.
-func (s RestarterState) validate(now time.Time) error {
-	var errs []error
-	check := func(ok bool, field string, value any, bounds string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s is %v, must be %s", field, value, bounds))
-		}
-	}
+func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 	notAfter := func(at time.Time, field string, limit time.Time) {
-		check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
+		errs.check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
 	}
 	d, restarts := s.Decision, s.Decision.Action.restarts()
-	check(s.Failures >= 0, "Failures", s.Failures, ">= 0")
-	notAfter(s.Last.Started, "Last.Started", now)
-	notAfter(s.Last.Finished, "Last.Finished", now)
-	check(d.Action == Stop || d.Action == GiveUp || restarts, "Decision.Action", fmt.Sprintf("%q", d.Action),
-		"Stop, Restart, RestartAllContainers or GiveUp")
-	check(d.Delay >= 0, "Decision.Delay", d.Delay, ">= 0")
-	notAfter(d.NotBefore, "Decision.NotBefore", now.Add(max(d.Delay, 0)))
-	check(d.Failures >= 0, "Decision.Failures", d.Failures, ">= 0")
-	check(d.Rule >= -1, "Decision.Rule", d.Rule, ">= -1")
+	notAfter(s.Last.Started, "last.started", now)
+	notAfter(s.Last.Finished, "last.finished", now)
+	if d.Action != Stop && d.Action != GiveUp && !restarts {
+		errs.Add(ErrorTypeNotSupported, "decision.action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
+	}
+	errs.check(d.Delay >= 0, "decision.delay", d.Delay, ">= 0")
+	notAfter(d.NotBefore, "decision.notBefore", now.Add(max(d.Delay, 0)))
+	errs.check(d.Failures >= 0, "decision.failures", d.Failures, ">= 0")
+	errs.check(d.Rule >= -1, "decision.rule", d.Rule, ">= -1")
 	for i, at := range s.Recent {
-		notAfter(at, fmt.Sprintf("Recent[%d]", i), now)
+		notAfter(at, fmt.Sprintf("recent[%d]", i), now)
 	}
 	// What no Restarter returns, although each field is in bounds.
-	check(s.Failures != 0 || d.Action == Stop && s.Last.Code == 0, "Failures", s.Failures, ">= 1 after an exit that counts")
-	check(d.Failures == s.Failures || s.Failures < 0, "Decision.Failures", d.Failures, fmt.Sprintf("Failures (%d)", s.Failures))
-	check(restarts || d.Delay <= 0, "Decision.Delay", d.Delay, "0 without a restart")
-	check(restarts || d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "zero without a restart")
-	check(d.Delay <= 0 || !d.NotBefore.IsZero(), "Decision.NotBefore", d.NotBefore, "given with a Delay")
-	check(d.Action != Stop || d.Rule < 0, "Decision.Rule", d.Rule, "-1 if nothing is restarted")
-	check(d.Action != RestartAll || d.Rule != -1, "Decision.Rule", d.Rule, ">= 0, for only a rule restarts all containers")
-	return errors.Join(errs...)
+	errs.check(d.Failures != 0 || d.Action == Stop && s.Last.Code == 0, "decision.failures", d.Failures, ">= 1 after an exit that counts")
+	errs.check(restarts || d.Delay <= 0, "decision.delay", d.Delay, "0 without a restart")
+	errs.check(restarts || d.NotBefore.IsZero(), "decision.notBefore", d.NotBefore, "zero without a restart")
+	errs.check(d.Delay <= 0 || !d.NotBefore.IsZero(), "decision.notBefore", d.NotBefore, "given with a delay")
+	errs.check(d.Action != Stop || d.Rule < 0, "decision.rule", d.Rule, "-1 if nothing is restarted")
+	errs.check(d.Action != RestartAll || d.Rule != -1, "decision.rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	return errs
 }
+
+// MarshalJSON returns the state of all keys as a JSON object, with the key as name
+// and its RestarterState as value. It is weakly consistent, as All is. K must be a
+// string, an integer, or an encoding.TextMarshaler and TextUnmarshaler, as for the
+// keys of a map in encoding/json; otherwise the error says so.
+func (r *Restarter[K]) MarshalJSON() ([]byte, error) {
+	err := textual[K]()
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(maps.Collect(r.All())); err == nil {
+			return text, nil
+		}
+	}
+	return nil, fmt.Errorf("backoff: Restarter.MarshalJSON: %w", err)
+}
+
+// UnmarshalJSON restores the state of every key in what MarshalJSON returned; other
+// keys keep theirs, as when encoding/json reads into a map. Restarts still to come
+// take their turns under Rate in their former order. If Restore would refuse the
+// state of any key, nothing changes, and the error wraps FieldErrors with every
+// mistake, as in ["key"].decision.delay. The Restarter must come from NewRestarter.
+func (r *Restarter[K]) UnmarshalJSON(text []byte) error {
+	if err := r.restoreAll(text); err != nil {
+		return fmt.Errorf("backoff: Restarter.UnmarshalJSON: %w", err)
+	}
+	return nil
+}
+
+func (r *Restarter[K]) restoreAll(text []byte) error {
+	if r.clock == nil {
+		return errors.New("the Restarter was not made by NewRestarter")
+	}
+	if err := textual[K](); err != nil {
+		return err
+	}
+	var states map[K]RestarterState
+	if err := json.Unmarshal(text, &states); err != nil {
+		return err
+	}
+	keys := slices.SortedFunc(maps.Keys(states), func(a, b K) int {
+		if c := states[a].Decision.NotBefore.Compare(states[b].Decision.NotBefore); c != 0 {
+			return c
+		}
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	var errs FieldErrors
+	clockTime, _ := r.clock.now()
+	for _, key := range keys {
+		for _, e := range states[key].validate(clockTime) {
+			e.Field = fmt.Sprintf("[%s].%s", keyText(key), e.Field)
+			errs = append(errs, e)
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	for _, key := range keys {
+		r.restore(key, states[key])
+	}
+	return nil
+}
+
+// textual returns an error unless encoding/json both writes and reads a K as the
+// name of a value.
+func textual[K comparable]() error {
+	k := reflect.TypeFor[K]()
+	if kind := k.Kind(); kind == reflect.String || kind >= reflect.Int && kind <= reflect.Uintptr ||
+		k.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && reflect.PointerTo(k).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return nil
+	}
+	return fmt.Errorf("keys of type %v are not text", k)
+}
+
+// keyText prints a key for a message.
+func keyText(key any) string { return quote.Text(fmt.Sprint(key)) }

@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
 
@@ -30,7 +27,7 @@ func crash(run int64, now time.Time, ran time.Duration) Exit {
 }
 
 // A history with named instants.
-func TestRestarterHistory(t *testing.T) {
+func TestRestarterWaitsAsDecided(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
 	always := ContainerPolicy{}
@@ -50,7 +47,7 @@ func TestRestarterHistory(t *testing.T) {
 	first := crash(1, at(0), second)
 	check("t0: first crash", r.Exited("a", always, first), restart(10*second, 10*second, 1), 10*second)
 	step(c, 4*second)
-	check("t4: told again", r.Exited("a", always, first), restart(10*second, 10*second, 1), 6*second)
+	check("t4: reported again", r.Exited("a", always, first), restart(10*second, 10*second, 1), 6*second)
 	step(c, 10*second)
 	second2 := crash(2, at(12*second), 2*second)
 	check("t14: a crash at t12", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 18*second)
@@ -68,7 +65,7 @@ func TestRestarterHistory(t *testing.T) {
 		t.Error("nothing to wake")
 	}
 	check("t700: woken", woken, restart(0, 700*second, 3), 0)
-	check("t700: told again", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(0, 700*second, 3), 0)
+	check("t700: reported again", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(0, 700*second, 3), 0)
 	step(c, 601*second)
 	check("t1301: a longer run", r.Exited("a", always, crash(4, c.Now(), 600*second+1)), restart(10*second, 1311*second, 1), 10*second)
 	future := crash(5, at(5000*second), second)
@@ -84,254 +81,8 @@ func TestRestarterHistory(t *testing.T) {
 	}
 }
 
-// modelRestarter is the rules of a Restarter without a Rate, spelled out. Its time
-// is the sum of the clock's steps forward.
-type modelRestarter struct {
-	policy    Policy
-	policyFor func(key string, e Exit) Policy
-	limit     int
-	window    time.Duration
-	clock     *clocktesting.FakePassiveClock
-	steady    time.Duration
-	keys      map[string]*modelRecord
-}
-
-type modelRecord struct {
-	last     Exit
-	ended    time.Time // when last finished, or was told if it did not say
-	decision Decision
-	due      time.Duration
-	recent   []time.Duration
-}
-
-func (m *modelRestarter) step(d time.Duration) {
-	step(m.clock, d)
-	m.steady += max(d, 0)
-}
-
-func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
-	now := m.clock.Now()
-	rec := m.keys[key]
-	if rec != nil && !rec.isNew(e) {
-		return rec.decision
-	}
-	if rec == nil {
-		rec = &modelRecord{}
-		m.keys[key] = rec
-	}
-	policy := m.policyFor(key, e)
-	invalid := policy != Policy{} && policy.Validate() != nil
-	if policy.Validate() != nil {
-		policy = m.policy
-	}
-	if e.Finished.IsZero() {
-		e.Finished = now
-	}
-	action, rule := c.Decide(e.Code)
-	restarts := action == Restart || action == RestartAll
-	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures, PolicyInvalid: invalid}
-	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.resetAfter() {
-		d.Failures = 0
-	}
-	if restarts || e.Code != 0 {
-		d.Failures++
-	}
-	if restarts && m.limit > 0 {
-		allowed := 0
-		for _, at := range rec.recent {
-			if m.window == 0 || m.steady-at < m.window {
-				allowed++
-			}
-		}
-		if allowed >= m.limit {
-			d.Action = GiveUp
-		} else {
-			rec.recent = append(rec.recent, m.steady)
-		}
-	}
-	if d.Action == Restart || d.Action == RestartAll {
-		finished := e.Finished
-		if finished.After(now) {
-			finished = now
-		}
-		d.Delay = policy.Delay(d.Failures)
-		d.NotBefore = finished.Add(d.Delay)
-		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
-	}
-	rec.last, rec.ended, rec.decision = e, e.Finished, d
-	return d
-}
-
-// isNew weighs what an exit says of itself, one piece after the other.
-func (r *modelRecord) isNew(e Exit) bool {
-	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
-	if !saysRun && !saysFinished {
-		return true // nothing to know it again by
-	}
-	if saysRun && e.Run == r.last.Run {
-		return false
-	}
-	if e.Run > r.last.Run {
-		return true // one more run, whatever the clock showed
-	}
-	if e.Run == 0 && r.last.Run == 0 {
-		return !e.Finished.Equal(r.ended)
-	}
-	// The counter has gone back: over from the start if this one ended later.
-	return saysFinished && e.Finished.After(r.ended)
-}
-
-func (m *modelRestarter) remaining(key string) time.Duration {
-	rec := m.keys[key]
-	if rec == nil || rec.decision.Action == Stop || rec.decision.Action == GiveUp {
-		return 0
-	}
-	return min(max(rec.due-m.steady, 0), rec.decision.Delay)
-}
-
-// modelPolicies are per outcome: OOMKilled restarts fast, "flat" is a sidecar's,
-// Evicted's is invalid.
-func modelPolicies(key string, e Exit) Policy {
-	switch {
-	case e.Reason == "OOMKilled":
-		return Policy{Initial: second, Max: second, ResetAfter: minute}
-	case e.Reason == "Evicted":
-		return Policy{Initial: minute, Max: second}
-	case key == "flat":
-		return Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, Free: 1}
-	}
-	return Policy{} // the Restarter's
-}
-
-// A Restarter takes the model's decisions, whatever the clock, the exits and
-// restarts of the process do.
-func TestRestarterModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)}).Draw(t, "policy")
-		c := fakeClock()
-		options := RestarterOptions[string]{
-			Clock: c, PolicyFor: modelPolicies,
-			Limit: rapid.IntRange(0, 4).Draw(t, "limit"),
-		}
-		if options.Limit > 0 {
-			options.Window = rapid.SampledFrom([]time.Duration{0, second, 10 * minute, 24 * time.Hour}).Draw(t, "window")
-		}
-		m := &modelRestarter{policy: policy, policyFor: modelPolicies, limit: options.Limit, window: options.Window,
-			clock: c, keys: map[string]*modelRecord{}}
-		r := newRestarter(t, policy, options)
-		keys := rapid.SampledFrom([]string{"a", "b", "flat"})
-		runs := map[string]int64{}
-		var sent []func() // every exit so far, to be told again
-		t.Repeat(map[string]func(*rapid.T){
-			"exit": func(t *rapid.T) {
-				key := keys.Draw(t, "key")
-				runs[key]++
-				e := Exit{Run: runs[key], Code: codes().Draw(t, "code"), Reason: rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
-					Finished: c.Now().Add(distances().Draw(t, "finished"))}
-				if rapid.Bool().Draw(t, "started") {
-					e.Started = e.Finished.Add(-distances().Draw(t, "ran"))
-				}
-				if rapid.IntRange(0, 3).Draw(t, "run?") == 0 {
-					e.Run = 0
-				}
-				if rapid.IntRange(0, 3).Draw(t, "finished?") == 0 {
-					e.Finished = time.Time{}
-				}
-				p := containerPolicies().Draw(t, "container")
-				tell := func() {
-					want := m.exited(key, p, e)
-					got := r.Exited(key, p, e)
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Fatalf("%s: %+v: %s", key, e, diff)
-					}
-					if got.Why(p, e) == "" {
-						t.Fatal("no reason given")
-					}
-				}
-				if tell(); e.Run != 0 {
-					sent = append(sent, tell)
-				}
-			},
-			"told again": func(t *rapid.T) {
-				if len(sent) > 0 {
-					rapid.SampledFrom(sent).Draw(t, "exit")()
-				}
-			},
-			"counter starts over": func(t *rapid.T) { delete(runs, keys.Draw(t, "key")) },
-			"step":                func(t *rapid.T) { m.step(distances().Draw(t, "by")) },
-			"wake": func(t *rapid.T) {
-				key := keys.Draw(t, "key")
-				rec := m.keys[key]
-				want := rec != nil && rec.decision.Action != Stop && rec.decision.Action != GiveUp
-				if want && rec.due > m.steady {
-					rec.due, rec.decision.Delay, rec.decision.NotBefore = m.steady, 0, c.Now()
-				}
-				got, ok := r.Wake(key)
-				if ok != want || ok && !cmp.Equal(got, rec.decision) {
-					t.Fatalf("woke %v %v", got, ok)
-				}
-			},
-			"reset": func(t *rapid.T) {
-				key := keys.Draw(t, "key")
-				r.Reset(key)
-				delete(m.keys, key)
-			},
-			"gc": func(t *rapid.T) {
-				r.GC()
-				for key := range m.keys {
-					if _, ok := r.State(key); !ok { // see TestRestarterGC for which
-						delete(m.keys, key)
-					}
-				}
-			},
-			"kill": func(t *rapid.T) {
-				other := newRestarter(t, policy, options)
-				for key, s := range r.All() {
-					text, err := json.Marshal(s)
-					if err != nil {
-						t.Fatal(err)
-					}
-					var back RestarterState
-					if err := json.Unmarshal(text, &back); err != nil {
-						t.Fatal(err)
-					}
-					if err := other.Restore(key, back); err != nil {
-						t.Fatal(err)
-					}
-					again, _ := other.State(key)
-					if diff := cmp.Diff(s, again, cmpopts.EquateEmpty()); diff != "" {
-						t.Fatal(diff)
-					}
-					// What lay in the future was held to the clock; from here on NotBefore counts.
-					rec := m.keys[key]
-					rec.last, rec.ended, rec.decision.NotBefore = back.Last, back.Last.Finished, back.Decision.NotBefore
-					rec.due = m.steady + back.Decision.NotBefore.Sub(c.Now())
-				}
-				r = other
-			},
-			"": func(t *rapid.T) {
-				if r.Len() != len(m.keys) {
-					t.Fatalf("%d keys, want %d", r.Len(), len(m.keys))
-				}
-				for key, rec := range m.keys {
-					if got, want := r.Remaining(key), m.remaining(key); got != want {
-						t.Fatalf("%s: remaining %v, want %v", key, got, want)
-					}
-					s, _ := r.State(key)
-					if s.Failures != rec.decision.Failures || len(s.Recent) > options.Limit {
-						t.Fatalf("%s: state %+v", key, s)
-					}
-					if err := s.validate(c.Now()); err != nil {
-						t.Fatalf("%s: %v", key, err)
-					}
-				}
-			},
-		})
-	})
-}
-
 // A Restarter driven by a fake clock restarts at the instants of the Timeline.
-func TestRestarterIsTimeline(t *testing.T) {
+func TestRestarterFollowsTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second),
 			{Initial: second, Max: 300 * second, Factor: 1.5, Free: 2}}).Draw(t, "policy")
@@ -357,7 +108,7 @@ func TestRestarterIsTimeline(t *testing.T) {
 
 // Under a Rate, restarts keep to it, whoever exits, waits, is woken, reset or
 // restored.
-func TestRestarterRate(t *testing.T) {
+func TestRestartsKeepToRate(t *testing.T) {
 	started := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
@@ -391,7 +142,7 @@ func TestRestarterRate(t *testing.T) {
 				key := keys.Draw(t, "key")
 				delete(pending, key)
 				runs[key]++
-				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "told late"))[0]), 0)
+				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "reported late"))[0]), 0)
 				d := r.Exited(key, ContainerPolicy{}, e)
 				check(t, key, d, c.Now())
 				if d != r.Exited(key, ContainerPolicy{}, e) {
@@ -438,7 +189,7 @@ func TestRestarterRate(t *testing.T) {
 
 // A Delay is drawn anew for every exit, from the Rand that is given, or from one of
 // its own.
-func TestRestarterJitter(t *testing.T) {
+func TestEachExitDrawsItsDelay(t *testing.T) {
 	policy := Policy{Initial: 8 * second, Max: 8 * second, Jitter: 0.5}
 	draw := 0.0
 	given := newRestarter(t, policy, RestarterOptions[string]{Rand: func() float64 { draw += 0.25; return draw }})
@@ -456,7 +207,7 @@ func TestRestarterJitter(t *testing.T) {
 }
 
 // A Rate that is not used up changes no Delay and no wait, also of an exit that is
-// told late, and of one that is told when its restart is due.
+// reported late, and of one that is reported when its restart is due.
 func TestFreeRateChangesNoWait(t *testing.T) {
 	for _, late := range seconds(0, 4, 10, 3600) {
 		c := fakeClock()
@@ -465,16 +216,16 @@ func TestFreeRateChangesNoWait(t *testing.T) {
 		e := crash(1, c.Now().Add(-late), 0)
 		want, got := free.Exited("a", ContainerPolicy{}, e), rated.Exited("a", ContainerPolicy{}, e)
 		if got.Delay != want.Delay || rated.Remaining("a") != free.Remaining("a") {
-			t.Errorf("told %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
+			t.Errorf("reported %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
 		}
 		if due := c.Now().Add(free.Remaining("a")); !got.NotBefore.Equal(due) {
-			t.Errorf("told %v late: not before %v, want %v", late, got.NotBefore, due)
+			t.Errorf("reported %v late: not before %v, want %v", late, got.NotBefore, due)
 		}
 	}
 }
 
 // Rate under a clock that jumps: waits stay within their Delay and end.
-func TestRestarterRateClockSteps(t *testing.T) {
+func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
 		r := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1, Burst: 2})
@@ -500,7 +251,7 @@ func TestRestarterRateClockSteps(t *testing.T) {
 
 // Restarts decided within Window never exceed Limit; the rest is given up, and
 // allowed again once the window has passed.
-func TestRestarterLimit(t *testing.T) {
+func TestRestartsKeepToLimit(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, Policy{Initial: second, Max: second}, RestarterOptions[string]{Clock: c, Limit: 3, Window: minute})
 	var got []Action
@@ -521,7 +272,7 @@ func TestRestarterLimit(t *testing.T) {
 	}
 	// For ever; RestartAll counts, Stop does not, other keys have their own.
 	r = newRestarter(t, Policy{Initial: second, Max: second}, RestarterOptions[string]{Clock: c, Limit: 2})
-	all := ContainerPolicy{RestartPolicy: "Never", Rules: []Rule{{Action: RestartAll, ExitCodes: &ExitCodes{Operator: In, Values: []int32{1}}}}}
+	all := ContainerPolicy{RestartPolicy: "Never", Rules: []Rule{{Action: RestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1}}}}}
 	got = nil
 	for run, code := range []int32{1, 2, 1, 1, 2, 1} {
 		got = append(got, r.Exited("a", all, Exit{Run: int64(run + 1), Code: code}).Action)
@@ -538,7 +289,7 @@ func TestRestarterLimit(t *testing.T) {
 // PolicyFor decides per key and outcome; a zero Policy leaves the Restarter's in
 // force, and so does an invalid one, which the Decision shows. One count is shared
 // by all.
-func TestRestarterPolicyFor(t *testing.T) {
+func TestPolicyForDecidesPerOutcome(t *testing.T) {
 	c := fakeClock()
 	fast := Policy{Initial: 2 * second, Max: 4 * second}
 	of := map[string]Policy{"fast": fast, "zero": {}, "NaN": fast, "shrinking": fast, "negative": fast}
@@ -564,8 +315,6 @@ func TestRestarterPolicyFor(t *testing.T) {
 	}
 }
 
-// Which keys GC drops: twice the longer ResetAfter after the restart was due or
-// the end was last told, and not before the Window has passed.
 func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 	r, err := NewRestarter[string](CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
 	if err != nil {
@@ -585,7 +334,9 @@ func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 	}
 }
 
-func TestRestarterGC(t *testing.T) {
+// GC drops a key twice the longer ResetAfter after its restart was due and its exit
+// was last reported, and not before the Window has passed.
+func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
 	never := ContainerPolicy{RestartPolicy: RestartPolicyNever}
 	long := Policy{Initial: second, Max: second, ResetAfter: time.Hour}
 	for _, tt := range []struct {
@@ -623,146 +374,52 @@ func TestRestarterGC(t *testing.T) {
 	if r.GC(); r.Exited("given up", ContainerPolicy{}, e).Action != GiveUp {
 		t.Error("a limit for ever was forgotten")
 	}
-	// An exit that is told again and again stays known.
+	// An exit that is reported again and again stays known.
 	for _, container := range []ContainerPolicy{never, {}} {
 		r = newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
 		want := r.Exited("a", container, e)
 		for range 10 {
 			step(c, 15*minute)
 			if n := r.GC(); n != 0 {
-				t.Error("dropped while it is told")
+				t.Error("dropped while it is reported")
 			}
 			if d := r.Exited("a", container, e); d != want {
 				t.Errorf("decided anew: %+v", d)
 			}
 		}
 	}
-	// An exit told long after it happened is not dropped at once.
+	// An exit reported long after it happened is not dropped at once.
 	r.Exited("late", ContainerPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
 	if n := r.GC(); n != 0 {
 		t.Error("dropped before its restart")
 	}
 }
 
-func TestNewRestarterErrors(t *testing.T) {
+func TestNewRestarterErrorsNameEachField(t *testing.T) {
 	for want, o := range map[string]RestarterOptions[string]{
-		"Limit is -1, must be >= 0":   {Limit: -1},
-		"Window is -1s, must be >= 0": {Window: -second},
-		"Rate is -1, must be >= 0":    {Rate: -1},
-		"Rate is NaN, must be >= 0":   {Rate: math.NaN()},
-		"Rate is +Inf, must be >= 0":  {Rate: math.Inf(1)},
-		"Burst is -1, must be >= 0":   {Burst: -1},
+		"Limit: invalid value -1: must be >= 0":   {Limit: -1},
+		"Window: invalid value -1s: must be >= 0": {Window: -second},
+		"Rate: invalid value -1: must be >= 0":    {Rate: -1},
+		"Rate: invalid value NaN: must be >= 0":   {Rate: math.NaN()},
+		"Rate: invalid value +Inf: must be >= 0":  {Rate: math.Inf(1)},
+		"Burst: invalid value -1: must be >= 0":   {Burst: -1},
 
-		"Window is 1s, must be 0 without a Limit": {Window: second},
-		"Burst is 1, must be 0 without a Rate":    {Burst: 1},
+		"Window: invalid value 1s: must be 0 without a Limit": {Window: second},
+		"Burst: invalid value 1: must be 0 without a Rate":    {Burst: 1},
 	} {
-		if r, err := NewRestarter(CrashLoop(), o); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+		r, err := NewRestarter(CrashLoop(), o)
+		if r != nil || err == nil || !strings.HasPrefix(err.Error(), "backoff: NewRestarter: "+want) || !slices.Equal(fieldsOf(err), fieldsOf(o.Validate())) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := NewRestarter(Policy{Factor: -1}, RestarterOptions[string]{Limit: -1}); strings.Count(fmt.Sprint(err), "\n") != 2 {
-		t.Errorf("not all reported: %v", err)
-	}
-}
-
-func TestRestarterRestoreErrors(t *testing.T) {
-	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3})
-	good := RestarterState{
-		Failures: 2, Last: Exit{Run: 2, Code: 1, Started: t0.Add(-second), Finished: t0},
-		Decision: Decision{Action: Restart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
-		Recent:   []time.Time{t0.Add(-minute), t0},
-	}
-	for want, change := range map[string]func(*RestarterState){
-		"Failures is -1, must be >= 0":         func(s *RestarterState) { s.Failures = -1 },
-		"Last.Started is 2026-03-01 12:00:01":  func(s *RestarterState) { s.Last.Started = t0.Add(second) },
-		"Last.Finished is 2026-03-01 12:00:01": func(s *RestarterState) { s.Last.Finished = t0.Add(second) },
-		`Decision.Action is "", must be Stop`:  func(s *RestarterState) { s.Decision.Action = "" },
-		`Decision.Action is "Reboot", must be`: func(s *RestarterState) { s.Decision.Action = "Reboot" },
-		"Decision.Delay is -1ns, must be >= 0": func(s *RestarterState) { s.Decision.Delay = -1 },
-		"Decision.NotBefore is 2026-03-01 12:00:20.000000001 +0000 UTC, must be at most 2026-03-01 12:00:20": func(s *RestarterState) { s.Decision.NotBefore = t0.Add(20*second + 1) },
-		"Decision.Failures is -1, must be >= 0":                                 func(s *RestarterState) { s.Decision.Failures = -1 },
-		"Decision.Rule is -2, must be >= -1":                                    func(s *RestarterState) { s.Decision.Rule = -2 },
-		"Recent[1] is 2026-03-01 12:00:00.000000001 +0000 UTC, must be at most": func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
-
-		"Failures is 0, must be >= 1 after an exit that counts":                               func(s *RestarterState) { s.Failures, s.Decision.Failures = 0, 0 },
-		"Failures is 0, must be >= 1 after":                                                   func(s *RestarterState) { *s = RestarterState{Last: s.Last, Decision: Decision{Action: Stop, Rule: -1}} },
-		"Decision.Failures is 3, must be Failures (2)":                                        func(s *RestarterState) { s.Decision.Failures = 3 },
-		"Decision.Delay is 20s, must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = GiveUp },
-		"Decision.NotBefore is 2026-03-01 12:00:20 +0000 UTC, must be zero without a restart": func(s *RestarterState) { s.Decision.Action = Stop },
-		"Decision.NotBefore is 0001-01-01 00:00:00 +0000 UTC, must be given with a Delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
-		"Decision.Rule is 0, must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = Stop, 0 },
-		"Decision.Rule is -1, must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = RestartAll },
-	} {
-		s := good
-		s.Recent = slices.Clone(good.Recent)
-		change(&s)
-		err := r.Restore("some/key", s)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(key some/key)") {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
-	if r.Len() != 0 {
-		t.Error("a refused state was kept")
-	}
-	if err := r.Restore("a", good); err != nil {
-		t.Fatal(err)
-	}
-	if d := r.Exited("a", ContainerPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
-		t.Errorf("restored decision %+v, remaining %v", d, r.Remaining("a"))
-	}
-}
-
-// The outermost states that a Restarter returns are taken up.
-func TestRestoreTakesEveryState(t *testing.T) {
-	for _, s := range []RestarterState{
-		{Decision: Decision{Action: Stop, Rule: -1}}, // the first success, under OnFailure
-		{Failures: 1, Last: Exit{Code: 1}, Decision: Decision{Action: Stop, Failures: 1, Rule: -1}},
-		{Failures: 1, Decision: Decision{Action: GiveUp, Failures: 1, Rule: -1}},
-		{Failures: 1, Decision: Decision{Action: GiveUp, Failures: 1}}, // a rule's restart
-		{Failures: 1, Decision: Decision{Action: RestartAll, Failures: 1, NotBefore: t0}},
-		{Failures: 1, Decision: Decision{Action: Restart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
-		{Failures: 1, Decision: Decision{Action: Restart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
-	} {
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-		if err := r.Restore("a", s); err != nil {
-			t.Errorf("%+v: %v", s, err)
-		}
-		s.Last.Finished = t0 // it did not say: it counts as told now
-		if got, _ := r.State("a"); !cmp.Equal(got, s) {
-			t.Errorf("restored as %+v, want %+v", got, s)
-		}
-	}
-}
-
-// Under another policy a restored wait is cut to its Max; the newest of more
-// Recent than Limit are kept.
-func TestRestarterRestoreElsewhere(t *testing.T) {
-	c := fakeClock()
-	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 10})
-	for run := range int64(10) {
-		from.Exited("a", ContainerPolicy{}, crash(run+1, c.Now(), 0))
-		step(c, second)
-	}
-	s, _ := from.State("a")
-	to := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3, Window: time.Hour})
-	if err := to.Restore("a", s); err != nil {
-		t.Fatal(err)
-	}
-	got, _ := to.State("a")
-	if got.Decision.Delay != minute || to.Remaining("a") != 59*second || !got.Decision.NotBefore.Equal(c.Now().Add(59*second)) {
-		t.Errorf("%+v, remaining %v", got.Decision, to.Remaining("a"))
-	}
-	if !slices.Equal(got.Recent, s.Recent[7:]) {
-		t.Errorf("recent %v of %v", got.Recent, s.Recent)
-	}
-	if d := to.Exited("a", ContainerPolicy{}, crash(11, c.Now(), 0)); d.Action != GiveUp {
-		t.Errorf("over the limit: %+v", d)
+	_, err := NewRestarter(Policy{Factor: -1}, RestarterOptions[string]{Limit: -1, Burst: 3})
+	if got, want := fieldsOf(err), []string{"Initial", "Factor", "Limit", "Burst"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
 	}
 }
 
 // Concurrent use ends as one lock would: every exit is decided once.
-func TestRestarterConcurrent(t *testing.T) {
+func TestConcurrentExitsCountOnce(t *testing.T) {
 	c := fakeClock()
 	policy := Policy{Initial: 1, Max: math.MaxInt64}
 	r := newRestarter(t, policy, RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10})
@@ -790,8 +447,8 @@ func TestRestarterConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 	for key, s := range r.All() {
-		if s.Failures != runs {
-			t.Errorf("%s: %d failures", key, s.Failures)
+		if s.Decision.Failures != runs {
+			t.Errorf("%s: %d failures", key, s.Decision.Failures)
 		}
 	}
 	if n := r.Len(); n != goroutines+1 {
@@ -803,9 +460,9 @@ func TestRestarterConcurrent(t *testing.T) {
 }
 
 // Deciding about a known key allocates nothing.
-func TestRestarterAllocs(t *testing.T) {
+func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Limit: 5, Window: minute, PolicyFor: modelPolicies})
-	c := ContainerPolicy{Rules: []Rule{{Action: Restart, ExitCodes: &ExitCodes{Operator: In, Values: []int32{42}}}}}
+	c := ContainerPolicy{Rules: []Rule{{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}}}}
 	e := crash(0, time.Now(), second)
 	for e.Run < 10 {
 		e.Run++
@@ -821,34 +478,5 @@ func TestRestarterAllocs(t *testing.T) {
 		if n := testing.AllocsPerRun(100, call); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
 		}
-	}
-}
-
-func TestWhy(t *testing.T) {
-	c := ContainerPolicy{RestartPolicy: RestartPolicyOnFailure, Rules: []Rule{
-		{Action: RestartAll, ExitCodes: &ExitCodes{Operator: In, Values: []int32{41, 42}}}}}
-	for _, tt := range []struct {
-		d    Decision
-		e    Exit
-		want string
-	}{
-		{Decision{Action: RestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, Exit{Code: 42},
-			"exit code 42 is In [41 42] of restartPolicyRules[0]: restarted with all containers after 20s (failure 2 in a row)"},
-		{Decision{Action: Restart, Failures: 1, Rule: -1}, Exit{Code: 137, Reason: "OOMKilled"},
-			"exit code 137 (OOMKilled) under restartPolicy OnFailure: restarted at once (failure 1 in a row)"},
-		{Decision{Action: Stop, Rule: -1}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
-		{Decision{Action: GiveUp, Failures: 5, Rule: -1}, Exit{Code: 1},
-			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
-		{Decision{}, Exit{}, "exit code 0 is In [41 42] of restartPolicyRules[0]: nothing decided"},
-		{Decision{Action: Stop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
-		{Decision{Action: Restart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
-			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by the Restarter's own policy: that of PolicyFor is invalid"},
-	} {
-		if got := tt.d.Why(c, tt.e); got != tt.want {
-			t.Errorf("got  %s\nwant %s", got, tt.want)
-		}
-	}
-	if got := (Decision{Action: Restart, Rule: -1}).Why(ContainerPolicy{}, Exit{}); !strings.Contains(got, "restartPolicy Always") {
-		t.Error(got)
 	}
 }

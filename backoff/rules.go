@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/restartkit/restart/internal/exitcode"
@@ -41,8 +40,8 @@ type Operator string
 
 // The operators, as spelled in core/v1.
 const (
-	In    Operator = "In"    // one of the values; of no values, nothing is
-	NotIn Operator = "NotIn" // none of the values; of no values, everything is
+	OperatorIn    Operator = "In"    // the code is one of the values; no code is, if there are none
+	OperatorNotIn Operator = "NotIn" // the code is none of the values; every code is, if there are none
 )
 
 // ExitCodes is a condition on an exit code. Its zero value matches nothing. It is
@@ -75,42 +74,48 @@ const (
 	maxExitCodes = 255
 )
 
-// Validate reports everything that is wrong with c, joined into one error whose
-// parts name the field by its path, or nil.
+// Validate returns FieldErrors with every mistake in c, or nil. Paths are those of
+// the JSON, as in restartPolicyRules[0].exitCodes.operator.
 func (c ContainerPolicy) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("backoff: ContainerPolicy.Validate(): "+format, args...))
-		}
-	}
+	var errs FieldErrors
 	switch c.RestartPolicy {
 	case "", RestartPolicyAlways, RestartPolicyOnFailure, RestartPolicyNever:
 	default:
-		check(false, "restartPolicy is %q, must be Always, OnFailure or Never", c.RestartPolicy)
+		errs.Add(ErrorTypeNotSupported, "restartPolicy", string(c.RestartPolicy), "must be Always, OnFailure or Never")
 	}
-	check(len(c.Rules) <= maxRules, "restartPolicyRules has %d rules, must have at most %d", len(c.Rules), maxRules)
+	if n := len(c.Rules); n > maxRules {
+		errs.Add(ErrorTypeTooMany, "restartPolicyRules", n, fmt.Sprintf("must be at most %d", maxRules))
+	}
 	for i, r := range c.Rules {
-		path := fmt.Sprintf("restartPolicyRules[%d]", i)
-		check(r.Action.restarts(), "%s.action is %q, must be Restart or RestartAllContainers", path, r.Action)
-		if r.ExitCodes == nil {
-			check(false, "%s.exitCodes is missing, must be given", path)
-			continue
-		}
-		operator, values := r.ExitCodes.Operator, r.ExitCodes.Values
-		check(operator == In || operator == NotIn, "%s.exitCodes.operator is %q, must be In or NotIn", path, operator)
-		check(len(values) <= maxExitCodes, "%s.exitCodes.values has %d codes, must have at most %d", path, len(values), maxExitCodes)
+		r.validate(&errs, fmt.Sprintf("restartPolicyRules[%d]", i))
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
-// Decide returns what to do about an exit with code, Stop, Restart or RestartAll,
-// and the index of the rule that decided, or -1 if the restart policy did.
+func (r Rule) validate(errs *FieldErrors, path string) {
+	if !r.Action.restarts() {
+		errs.Add(ErrorTypeNotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers")
+	}
+	if r.ExitCodes == nil {
+		errs.Add(ErrorTypeRequired, path+".exitCodes", nil, "must be given")
+		return
+	}
+	if o := r.ExitCodes.Operator; o != OperatorIn && o != OperatorNotIn {
+		errs.Add(ErrorTypeNotSupported, path+".exitCodes.operator", string(o), "must be In or NotIn")
+	}
+	if n := len(r.ExitCodes.Values); n > maxExitCodes {
+		errs.Add(ErrorTypeTooMany, path+".exitCodes.values", n, fmt.Sprintf("must be at most %d", maxExitCodes))
+	}
+}
+
+// Decide returns what to do about an exit with that code, which is Stop, Restart or
+// RestartAll, and the index of the rule that decided, or -1 if the restart policy
+// did.
 //
-// The first rule whose exit codes match decides. A rule without exit codes or
-// with an unknown operator is skipped; one with an unknown action leaves the
-// decision to the restart policy, and an unknown restart policy is read as
-// Always: policies are taken as they come, Validate is there to refuse them.
+// The first rule whose exit codes match decides. Decide takes a policy that Validate
+// refuses as it is: it skips a rule without exit codes or with an unknown operator,
+// leaves the decision to the restart policy if the rule's action is unknown, and
+// reads an unknown restart policy as Always.
 func (c ContainerPolicy) Decide(code int32) (Action, int) {
 	for i, r := range c.Rules {
 		if r.ExitCodes == nil {

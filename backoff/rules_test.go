@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestDecide(t *testing.T) {
+func TestFirstMatchingRuleDecides(t *testing.T) {
 	rule := func(a Action, op Operator, values ...int32) Rule {
 		return Rule{Action: a, ExitCodes: &ExitCodes{Operator: op, Values: values}}
 	}
@@ -27,18 +28,18 @@ func TestDecide(t *testing.T) {
 		{"OnFailure, succeeded", RestartPolicyOnFailure, nil, 0, Stop, -1},
 		{"Never", RestartPolicyNever, nil, 1, Stop, -1},
 		{"unknown policy", "always", nil, 0, Restart, -1},
-		{"In hits", RestartPolicyNever, []Rule{rule(Restart, In, 41, 42)}, 42, Restart, 0},
-		{"In misses", RestartPolicyNever, []Rule{rule(Restart, In, 41, 42)}, 43, Stop, -1},
-		{"NotIn hits", RestartPolicyNever, []Rule{rule(Restart, NotIn, 0)}, 1, Restart, 0},
-		{"NotIn misses", RestartPolicyNever, []Rule{rule(Restart, NotIn, 0)}, 0, Stop, -1},
-		{"In nothing", RestartPolicyNever, []Rule{rule(Restart, In)}, 0, Stop, -1},
-		{"NotIn nothing", RestartPolicyNever, []Rule{rule(Restart, NotIn)}, 0, Restart, 0},
-		{"first match wins", RestartPolicyNever, []Rule{rule(Restart, In, 1), rule(RestartAll, In, 2), rule(Restart, In, 2)}, 2, RestartAll, 1},
-		{"no exit codes", RestartPolicyNever, []Rule{{Action: Restart}, rule(Restart, In, 2)}, 2, Restart, 1},
-		{"unknown operator", RestartPolicyNever, []Rule{rule(Restart, "Exists", 2), rule(RestartAll, In, 2)}, 2, RestartAll, 1},
-		{"unknown action ends the search", RestartPolicyNever, []Rule{rule("Reboot", In, 2), rule(Restart, In, 2)}, 2, Stop, -1},
-		{"Stop is no rule's action", RestartPolicyAlways, []Rule{rule(Stop, In, 2)}, 2, Restart, -1},
-		{"GiveUp is no rule's action", RestartPolicyAlways, []Rule{rule(GiveUp, In, 2)}, 2, Restart, -1},
+		{"In hits", RestartPolicyNever, []Rule{rule(Restart, OperatorIn, 41, 42)}, 42, Restart, 0},
+		{"In misses", RestartPolicyNever, []Rule{rule(Restart, OperatorIn, 41, 42)}, 43, Stop, -1},
+		{"NotIn hits", RestartPolicyNever, []Rule{rule(Restart, OperatorNotIn, 0)}, 1, Restart, 0},
+		{"NotIn misses", RestartPolicyNever, []Rule{rule(Restart, OperatorNotIn, 0)}, 0, Stop, -1},
+		{"In nothing", RestartPolicyNever, []Rule{rule(Restart, OperatorIn)}, 0, Stop, -1},
+		{"NotIn nothing", RestartPolicyNever, []Rule{rule(Restart, OperatorNotIn)}, 0, Restart, 0},
+		{"first match wins", RestartPolicyNever, []Rule{rule(Restart, OperatorIn, 1), rule(RestartAll, OperatorIn, 2), rule(Restart, OperatorIn, 2)}, 2, RestartAll, 1},
+		{"no exit codes", RestartPolicyNever, []Rule{{Action: Restart}, rule(Restart, OperatorIn, 2)}, 2, Restart, 1},
+		{"unknown operator", RestartPolicyNever, []Rule{rule(Restart, "Exists", 2), rule(RestartAll, OperatorIn, 2)}, 2, RestartAll, 1},
+		{"unknown action ends the search", RestartPolicyNever, []Rule{rule("Reboot", OperatorIn, 2), rule(Restart, OperatorIn, 2)}, 2, Stop, -1},
+		{"Stop is no rule's action", RestartPolicyAlways, []Rule{rule(Stop, OperatorIn, 2)}, 2, Restart, -1},
+		{"GiveUp is no rule's action", RestartPolicyAlways, []Rule{rule(GiveUp, OperatorIn, 2)}, 2, Restart, -1},
 	} {
 		action, index := ContainerPolicy{RestartPolicy: tt.policy, Rules: tt.rules}.Decide(tt.code)
 		if action != tt.action || index != tt.rule {
@@ -88,7 +89,7 @@ func containerPolicies() *rapid.Generator[ContainerPolicy] {
 			r := Rule{Action: rapid.SampledFrom([]Action{Restart, RestartAll, Restart, RestartAll, Stop, "Reboot", ""}).Draw(t, "action")}
 			if rapid.IntRange(0, 9).Draw(t, "codes?") > 0 {
 				r.ExitCodes = &ExitCodes{
-					Operator: rapid.SampledFrom([]Operator{In, NotIn, In, NotIn, "Exists", ""}).Draw(t, "operator"),
+					Operator: rapid.SampledFrom([]Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}).Draw(t, "operator"),
 					Values:   rapid.SliceOfN(codes(), 0, 4).Draw(t, "values"),
 				}
 			}
@@ -99,7 +100,7 @@ func containerPolicies() *rapid.Generator[ContainerPolicy] {
 	})
 }
 
-func TestDecideModel(t *testing.T) {
+func TestDecideAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := containerPolicies().Draw(t, "policy")
 		code := codes().Draw(t, "code")
@@ -111,7 +112,7 @@ func TestDecideModel(t *testing.T) {
 }
 
 // A container of a manifest fills a ContainerPolicy, and comes out as it went in.
-func TestContainerPolicyJSON(t *testing.T) {
+func TestManifestFillsContainerPolicy(t *testing.T) {
 	const manifest = `{"name": "main", "image": "busybox", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}},
 		{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn"}}]}`
@@ -138,9 +139,9 @@ func TestContainerPolicyJSON(t *testing.T) {
 }
 
 // Validate reports everything at once, each with its path, in order.
-func TestContainerPolicyValidate(t *testing.T) {
+func TestContainerPolicyErrorsNameEachPath(t *testing.T) {
 	full := ContainerPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]Rule{{Action: RestartAll,
-		ExitCodes: &ExitCodes{Operator: NotIn, Values: make([]int32, 255)}}}, 20)}
+		ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 255)}}}, 20)}
 	for _, good := range []ContainerPolicy{{}, full, {Rules: full.Rules}} {
 		if err := good.Validate(); err != nil {
 			t.Error(err)
@@ -151,18 +152,20 @@ func TestContainerPolicyValidate(t *testing.T) {
 	bad.Rules[3] = Rule{Action: Stop}
 	bad.Rules[4] = Rule{Action: Restart, ExitCodes: &ExitCodes{}}
 	want := []string{
-		`restartPolicy is "Sometimes", must be Always, OnFailure or Never`,
-		`restartPolicyRules has 21 rules, must have at most 20`,
-		`restartPolicyRules[1].action is "Reboot", must be Restart or RestartAllContainers`,
-		`restartPolicyRules[1].exitCodes.operator is "Exists", must be In or NotIn`,
-		`restartPolicyRules[1].exitCodes.values has 256 codes, must have at most 255`,
-		`restartPolicyRules[3].action is "Stop", must be Restart or RestartAllContainers`,
-		`restartPolicyRules[3].exitCodes is missing, must be given`,
-		`restartPolicyRules[4].exitCodes.operator is "", must be In or NotIn`,
+		`restartPolicy: unsupported value "Sometimes": must be Always, OnFailure or Never`,
+		`restartPolicyRules: too many items 21: must be at most 20`,
+		`restartPolicyRules[1].action: unsupported value "Reboot": must be Restart or RestartAllContainers`,
+		`restartPolicyRules[1].exitCodes.operator: unsupported value "Exists": must be In or NotIn`,
+		`restartPolicyRules[1].exitCodes.values: too many items 256: must be at most 255`,
+		`restartPolicyRules[3].action: unsupported value "Stop": must be Restart or RestartAllContainers`,
+		`restartPolicyRules[3].exitCodes: required: must be given`,
+		`restartPolicyRules[4].exitCodes.operator: unsupported value "": must be In or NotIn`,
 	}
-	got := strings.Split(bad.Validate().Error(), "\n")
-	for i := range got {
-		got[i] = strings.TrimPrefix(got[i], "backoff: ContainerPolicy.Validate(): ")
+	var errs FieldErrors
+	errors.As(bad.Validate(), &errs)
+	var got []string
+	for _, e := range errs {
+		got = append(got, e.Error())
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// shardCount is how many parts the keys spread over. It bounds how long growing
-// and GC hold up who uses keys of the same part: to the time of 32,000 keys at a
-// million, less than a millisecond.
+// shardCount is how many shards the keys spread over. Growing and GC hold up the
+// callers of one shard at a time: of a million keys 32,000, for less than a
+// millisecond.
 const shardCount = 32
 
 // store is a map from keys to values in shards with a lock each. Its zero value is
@@ -17,9 +17,9 @@ const shardCount = 32
 // is allocated with its first key.
 //
 // A call hashes its key once, locks one shard with lock, finds, inserts and deletes
-// under that lock, and unlocks. Plain values under a plain lock cost less than
-// whatever lets readers pass: nearly all of a call is reading the clock, the hash
-// and the memory of the key, and two callers rarely meet in one of 32 shards.
+// under that lock, and unlocks. A plain lock costs less than one that lets readers
+// pass each other: nearly all of a call is reading the clock, the hash and the
+// memory of the key, and two callers rarely meet in one of 32 shards.
 type store[K comparable, V any] struct {
 	seed   maphash.Seed
 	shards [shardCount]shard[K, V]
@@ -44,8 +44,8 @@ type slot[K comparable, V any] struct {
 	value V
 }
 
-// taken is a bit that every kept hash has, so that none is 0. It neither chooses the
-// shard (the lowest bits) nor, below 2^58 slots, the home (the highest).
+// taken is a bit that every kept hash has, so that none is 0. The bits below it
+// choose the shard, and the highest ones the home, below 2^58 slots.
 const taken = shardCount
 
 func newStore[K comparable, V any]() store[K, V] {
@@ -166,7 +166,7 @@ func (s *shard[K, V]) sweep(drop func(*V) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.live
-	defer func() { // whatever drop does, invariant 2 holds again
+	defer func() { // invariant 2 holds again, even if drop panics
 		if s.live < before || s.live*5 < len(s.slots)*2 {
 			s.rebuild(s.live)
 		}

@@ -246,7 +246,7 @@ func (c *ticks) Since(time.Time) time.Duration {
 // No write that has returned is undone, whatever grows, empties and sweeps the same
 // shards meanwhile: each writer finds its own keys as it left them or later.
 func TestConcurrentWritesAreNotUndone(t *testing.T) {
-	tr, err := NewTracker[string](CrashLoop(), Options{
+	tr, err := NewTracker[string](CrashLoop(), TrackerOptions{
 		Clock:   &ticks{},
 		Expired: func(_, _ time.Time, _ time.Duration) bool { return true }, // every failure is the first: the count never tells writes apart
 	})
@@ -295,7 +295,7 @@ func TestConcurrentWritesAreNotUndone(t *testing.T) {
 // Keys that are not equal to themselves are lost to everybody but GC, as in a map.
 func TestKeysUnequalToThemselvesAreCollected(t *testing.T) {
 	c := fakeClock()
-	tr, err := NewTracker[float64](CrashLoop(), Options{Clock: c})
+	tr, err := NewTracker[float64](CrashLoop(), TrackerOptions{Clock: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestKeysUnequalToThemselvesAreCollected(t *testing.T) {
 func TestEmptyTrackerAndRestarterAreSmall(t *testing.T) {
 	for name, create := range map[string]func() any{
 		"Tracker": func() any {
-			tr, _ := NewTracker[string](CrashLoop(), Options{})
+			tr, _ := NewTracker[string](CrashLoop(), TrackerOptions{})
 			return tr
 		},
 		"Restarter": func() any {

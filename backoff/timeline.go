@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Timeline yields when a workload restarts, measured from its first start, if
-// its n-th run (the first is 1) lasts run(n) and then fails: what the curve does
-// to a node, before it is rolled out. Jitter is left out, a negative run counts
-// as 0. The sequence has no end but the largest duration, 292 years.
+// Timeline yields the instants at which a workload is restarted, measured from its
+// first start, if its n-th run lasts run(n) and then fails; the first run is 1. It
+// shows what a curve does before it is rolled out. Jitter is left out, and a
+// negative run counts as 0. The sequence ends only at the largest duration, after
+// 292 years.
 func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var at time.Duration
 		failures := 0
 		for n := 1; ; n++ {
 			length := max(run(n), 0)
-			if length > p.resetAfter() {
+			if length > p.ResetThreshold() {
 				failures = 0
 			}
 			failures = addCount(failures, 1)
@@ -28,31 +29,38 @@ func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] 
 	}
 }
 
-// Restarts counts the restarts of a Timeline whose runs all last run in the
-// window (from, to]. It saturates at the largest int. Where the delay no longer
-// grows it divides instead of counting, so a long window costs nothing.
-func (p Policy) Restarts(run, from, to time.Duration) int {
-	run, to = max(run, 0), min(to, math.MaxInt64-1)
-	if run > p.resetAfter() {
-		return countSteps(0, addDuration(run, p.Delay(1)), math.MaxInt, from, to)
+// Interval is the time after From, up to and including To, both measured from the
+// first start of a workload. It is empty unless From is before To; the zero value
+// is empty. An Interval is a plain value.
+type Interval struct {
+	From, To time.Duration
+}
+
+// Restarts returns how many instants of a Timeline lie in the interval, if every
+// run lasts that long. It saturates at the largest int. Its time does not grow with
+// the interval: where the delay no longer grows, it divides instead of counting.
+func (p Policy) Restarts(run time.Duration, in Interval) int {
+	run, in.To = max(run, 0), min(in.To, math.MaxInt64-1)
+	if run > p.ResetThreshold() {
+		return countSteps(0, addDuration(run, p.Delay(1)), math.MaxInt, in)
 	}
 	// The free restarts, then the growing ones, then those whose delay stays.
-	total := countSteps(0, run, p.Free, from, to)
+	total := countSteps(0, run, p.Free, in)
 	at := multiplyDuration(run, p.Free)
-	for failures := addCount(p.Free, 1); at <= to; failures = addCount(failures, 1) {
+	for failures := addCount(p.Free, 1); at <= in.To; failures = addCount(failures, 1) {
 		delay := p.Delay(failures)
 		if delay == p.Max || p.Factor == 1 || failures == math.MaxInt {
-			return addCount(total, countSteps(at, addDuration(run, delay), math.MaxInt, from, to))
+			return addCount(total, countSteps(at, addDuration(run, delay), math.MaxInt, in))
 		}
 		at = addDuration(at, addDuration(run, delay))
-		total = addCount(total, countSteps(at, 0, 1, from, to))
+		total = addCount(total, countSteps(at, 0, 1, in))
 	}
 	return total
 }
 
 // countSteps returns how many of the instants start + k*step, k = 1..steps, lie
-// in (from, to].
-func countSteps(start, step time.Duration, steps int, from, to time.Duration) int {
+// in the interval.
+func countSteps(start, step time.Duration, steps int, in Interval) int {
 	until := func(end time.Duration) uint64 { // how many lie at or before end
 		switch {
 		case end < start:
@@ -62,21 +70,8 @@ func countSteps(start, step time.Duration, steps int, from, to time.Duration) in
 		}
 		return min((uint64(end)-uint64(start))/uint64(step), uint64(steps))
 	}
-	if to <= from {
+	if in.To <= in.From {
 		return 0
 	}
-	return int(min(until(to)-until(from), math.MaxInt))
-}
-
-// addCount returns a+b for a, b >= 0, at most the largest int.
-func addCount(a, b int) int {
-	return a + min(b, math.MaxInt-a)
-}
-
-// multiplyDuration returns d*n for d, n >= 0, at most the largest duration.
-func multiplyDuration(d time.Duration, n int) time.Duration {
-	if d > 0 && int64(n) > math.MaxInt64/int64(d) {
-		return math.MaxInt64
-	}
-	return d * time.Duration(n)
+	return int(min(until(in.To)-until(in.From), math.MaxInt))
 }

@@ -37,7 +37,7 @@ func seconds(n ...int) []time.Duration {
 
 // KEP-4603, Front loaded decay curve: when containers that crash at once, after
 // 10 seconds and just before the reset are restarted.
-func TestTimeline(t *testing.T) {
+func TestTimelineIsThatOfTheKEP(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		policy   Policy
@@ -59,7 +59,7 @@ func TestTimeline(t *testing.T) {
 }
 
 // The first run is run(1), and each run has its own length.
-func TestTimelineRuns(t *testing.T) {
+func TestEachRunHasItsOwnLength(t *testing.T) {
 	var asked []int
 	var got []time.Duration
 	for at := range CrashLoop().Timeline(func(n int) time.Duration {
@@ -79,7 +79,7 @@ func TestTimelineRuns(t *testing.T) {
 }
 
 // A timeline ends where time does.
-func TestTimelineEnds(t *testing.T) {
+func TestTimelineEndsWhereTimeDoes(t *testing.T) {
 	p := Policy{Initial: 1 << 61, Max: math.MaxInt64}
 	if got := timelineUntil(p, 0, math.MaxInt64); !slices.Equal(got, []time.Duration{1 << 61, 3 << 61}) {
 		t.Errorf("restarts at %v", got)
@@ -91,10 +91,10 @@ func TestTimelineEnds(t *testing.T) {
 
 // The figures of KEP-4603's Risks and Mitigations and Design Details, each with
 // its window, where the KEP is right.
-func TestRestartsKEP(t *testing.T) {
+func TestRestartsAreThoseOfTheKEP(t *testing.T) {
 	today, reduced := CrashLoop(), ReducedCrashLoop()
 	excess := func(p Policy, from, to time.Duration) int {
-		return p.Restarts(0, from, to) - today.Restarts(0, from, to)
+		return p.Restarts(0, Interval{from, to}) - today.Restarts(0, Interval{from, to})
 	}
 	for _, tt := range []struct {
 		name      string
@@ -103,9 +103,9 @@ func TestRestartsKEP(t *testing.T) {
 		{"excess restarts in the first five minutes", excess(reduced, 0, 300*second), 5},
 		{"of which before 30s", excess(reduced, 0, 30*second-1), 3},
 		{"and between 150s and 300s", excess(reduced, 150*second, 300*second), 2},
-		{"a container that crashes every 10s, in 30 minutes", today.Restarts(10*second, 0, 30*minute), 9},
-		{"of which in the first 5", today.Restarts(10*second, 0, 5*minute), 4},
-		{"a container that runs 9:59, in 30 minutes", today.Restarts(599*second, 0, 30*minute), 2},
+		{"a container that crashes every 10s, in 30 minutes", today.Restarts(10*second, Interval{0, 30 * minute}), 9},
+		{"of which in the first 5", today.Restarts(10*second, Interval{0, 5 * minute}), 4},
+		{"a container that runs 9:59, in 30 minutes", today.Restarts(599*second, Interval{0, 30 * minute}), 2},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
@@ -118,11 +118,11 @@ func TestRestartsKEPErrata(t *testing.T) {
 	const pods, requests = 110, 5 // a full node; API requests per restart
 	today, reduced, second1 := CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)
 	excess := func(p Policy, from, to time.Duration) int {
-		return p.Restarts(0, from, to) - today.Restarts(0, from, to)
+		return p.Restarts(0, Interval{from, to}) - today.Restarts(0, Interval{from, to})
 	}
 	peak := 0 // restarts in the busiest 10 seconds
 	for from := -second; from < 5*minute; from += second / 2 {
-		peak = max(peak, reduced.Restarts(0, from, from+10*second))
+		peak = max(peak, reduced.Restarts(0, Interval{from, from + 10*second}))
 	}
 	later := excess(reduced, 10*minute, 15*minute)
 	fast := excess(second1, 10*minute, 15*minute)
@@ -149,7 +149,7 @@ func TestRestartsKEPErrata(t *testing.T) {
 }
 
 // Restarts counts what Timeline yields, in any window.
-func TestRestartsProperties(t *testing.T) {
+func TestRestartsCountTheTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		p.Free = rapid.IntRange(0, 4).Draw(t, "free")
@@ -179,8 +179,8 @@ func TestRestartsProperties(t *testing.T) {
 				want++
 			}
 		}
-		if got := p.Restarts(run, from, to); got != want {
-			t.Fatalf("Restarts(%d, %d, %d) = %d, want %d", run, from, to, got, want)
+		if got := p.Restarts(run, Interval{from, to}); got != want {
+			t.Fatalf("Restarts(%d, (%d, %d]) = %d, want %d", run, from, to, got, want)
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestRestartsSaturates(t *testing.T) {
 		{CrashLoop(), 0, 10 * second, 9 * second, 0},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
-			if got := tt.policy.Restarts(tt.run, tt.from, tt.to); got != tt.want {
+			if got := tt.policy.Restarts(tt.run, Interval{tt.from, tt.to}); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

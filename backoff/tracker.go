@@ -1,36 +1,33 @@
 package backoff
 
 import (
-	"errors"
 	"fmt"
-	"iter"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// Tracker holds one backoff per key: how often the key failed in a row, the
-// delay that follows from it, and when it was last told. It does what client-go's
-// flowcontrol.Backoff does for the kubelet.
+// Tracker holds one backoff per key: how many times the key failed in a row, the
+// delay that follows from it, and the time of the last Next. It does for a caller
+// what client-go's flowcontrol.Backoff does for the kubelet.
 //
-// Drive it as the kubelet does: ask IsInBackOffSince(key, finished); when it says
-// no, call Next(key, finished) and start. Then the delay holds back the next
-// failure, the first restart is free, the time of Next is the time of the start,
-// and a run longer than ResetAfter starts the curve over. Calling Next at the
-// failure itself makes the delay apply at once, but counts the waiting as
-// running when it comes to starting over; who needs both uses a Restarter.
+// Use it as the kubelet does: ask IsInBackOffSince(key, finished); when it says no,
+// call Next(key, finished) and start. The delay then holds back the start after the
+// next failure, the first restart is free, Next marks the start, and a run longer
+// than ResetAfter starts the curve over. A caller that calls Next at the failure
+// itself is held back at once, but then the time spent waiting counts as running
+// when the curve is started over. Where both matter, use a Restarter.
 //
-// An event later than the clock counts as the time of the last Next. If that is
+// An event later than the clock counts as happening at the last Next. If that is
 // later than the clock too, the clock was set back, and nothing is held back.
 //
-// Make one with NewTracker; the zero value is not usable. Options.Expired and
-// Options.Rand must not call the Tracker. A Tracker is safe for concurrent use by
+// Make one with NewTracker; the zero value is not usable. The functions among the
+// options must not call the Tracker. A Tracker is safe for concurrent use by
 // multiple goroutines.
 type Tracker[K comparable] struct {
 	policy  Policy
-	reset   time.Duration // policy.resetAfter()
+	reset   time.Duration // policy.ResetThreshold()
 	expired func(event, updated time.Time, max time.Duration) bool
 	rand    func() float64
 	scale   timescale
@@ -44,20 +41,20 @@ type entry struct {
 	updated  time.Duration // on the Tracker's timescale
 }
 
-// Options is what a Tracker can be given besides its policy. The zero value is
-// ready to use. Options are read once, by NewTracker; what they hold is called by
-// whoever calls the Tracker, at the same time.
-type Options struct {
+// TrackerOptions is what a Tracker can be given besides its policy. The zero value
+// is ready to use. NewTracker reads it once. Its functions are called by whoever
+// calls the Tracker, by several goroutines at a time.
+type TrackerOptions struct {
 	Clock   clock.PassiveClock                                     // nil: the real clock
-	Rand    func() float64                                         // in [0, 1); nil: math/rand/v2; called only if Jitter > 0; must be safe for concurrent use
-	Expired func(event, updated time.Time, max time.Duration) bool // replaces ResetAfter; pure; nil: event-updated > ResetAfter
+	Rand    func() float64                                         // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
+	Expired func(event, updated time.Time, max time.Duration) bool // whether event starts the curve over; nil: event-updated > ResetAfter; must depend on its arguments only
 }
 
-// NewTracker returns an empty tracker. The error is the policy's, see
-// Policy.Validate.
-func NewTracker[K comparable](p Policy, o Options) (*Tracker[K], error) {
+// NewTracker returns an empty Tracker. The error wraps the policy's FieldErrors;
+// see Policy.Validate.
+func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 	if err := p.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("backoff: NewTracker: %w", err)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -67,7 +64,7 @@ func NewTracker[K comparable](p Policy, o Options) (*Tracker[K], error) {
 	}
 	return &Tracker[K]{
 		policy:  p,
-		reset:   p.resetAfter(),
+		reset:   p.ResetThreshold(),
 		expired: o.Expired,
 		rand:    o.Rand,
 		scale:   newTimescale(o.Clock),
@@ -75,8 +72,8 @@ func NewTracker[K comparable](p Policy, o Options) (*Tracker[K], error) {
 	}, nil
 }
 
-// Next records one more failure of key, which happened at event: the delay grows,
-// or starts over if the key is new or its entry expired before event.
+// Next counts one more failure of key, which happened at event. The delay grows, or
+// starts over if key is new or had expired at event.
 func (t *Tracker[K]) Next(key K, event time.Time) {
 	t.next(key, &event)
 }
@@ -106,8 +103,8 @@ func (t *Tracker[K]) load(key K) (e entry) {
 	return e
 }
 
-// after is the entry that follows on one, or on none, when one more failure is
-// told at now.
+// after returns the entry that follows on one, or on none, with one more failure at
+// event, reported at now.
 func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry {
 	e := entry{failures: 1, updated: now}
 	if was.failures > 0 {
@@ -130,8 +127,8 @@ func (t *Tracker[K]) Get(key K) time.Duration {
 	return t.load(key).delay
 }
 
-// Remaining returns how much of the delay of key is left if it is counted from
-// event: within [0, Get(key)], and above 0 exactly while IsInBackOffSince.
+// Remaining returns how much of the delay of key is left, counted from event. It is
+// within [0, Get(key)], and above 0 exactly while IsInBackOffSince.
 func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 	now, at := t.scale.now(), t.scale.instant(event) // first: reading the clock waits for earlier loads
 	e := t.load(key)
@@ -151,14 +148,14 @@ func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 }
 
 // IsInBackOffSince reports whether key is to be held back after an event, usually
-// the end of its last run: less than its delay has passed since, and the entry
+// the end of its last run: less than its delay has passed since the event, and key
 // had not expired by then.
 func (t *Tracker[K]) IsInBackOffSince(key K, event time.Time) bool {
 	return t.Remaining(key, event) > 0
 }
 
 // IsInBackOffSinceUpdate reports whether at now less than the delay of key has
-// passed since its last Next, and the entry has not expired.
+// passed since its last Next, and key has not expired.
 func (t *Tracker[K]) IsInBackOffSinceUpdate(key K, now time.Time) bool {
 	e := t.load(key)
 	at := t.scale.instant(now)
@@ -172,9 +169,8 @@ func (t *Tracker[K]) IsInBackOffSinceUpdate(key K, now time.Time) bool {
 	return e.delay > 0 && t.scale.now() >= e.updated
 }
 
-// isExpired reports whether an entry expired before the event at the instant at.
-// The event is only looked at by a rule of the caller's, and only if it is not
-// nil and at is its own instant.
+// isExpired reports whether an entry had expired at the instant at. The option
+// Expired is asked about the event itself, if there is one and at is its instant.
 func (t *Tracker[K]) isExpired(at, updated time.Duration, event *time.Time) bool {
 	if t.expired == nil {
 		return subtract(at, updated) > t.reset
@@ -192,11 +188,11 @@ func (t *Tracker[K]) Reset(key K) {
 	shard.remove(hash, key)
 }
 
-// GC drops the entries that can no longer matter, those that would have expired
-// ResetAfter and their delay before now, and returns how many. Every answer of
-// IsInBackOffSince, and every Next made within ResetAfter of the end of its wait,
-// is the same with and without GC; Get, State, Len and All forget. Call it now
-// and then; it locks a small part of the keys at a time and returns memory.
+// GC drops the keys that can no longer matter and returns how many: those that
+// would have expired their delay and ResetAfter ago. GC changes no answer of
+// IsInBackOffSince, and no Next within ResetAfter of the end of its wait; Get,
+// State, Len and All forget the keys. Call it now and then. It locks a small part
+// of the keys at a time and returns memory.
 func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.entries.shards {
@@ -208,69 +204,7 @@ func (t *Tracker[K]) GC() int {
 	return dropped
 }
 
-// Len returns the number of entries.
+// Len returns the number of keys.
 func (t *Tracker[K]) Len() int {
 	return t.entries.len()
-}
-
-// State is the entry of one key, for persistence and display. Its zero value is
-// no entry and is not accepted by Restore. A State is a plain value, to be copied
-// and shared.
-type State struct {
-	Failures int           `json:"failures"` // in a row; >= 1
-	Delay    time.Duration `json:"delay"`    // in force; nanoseconds in JSON
-	Updated  time.Time     `json:"updated"`  // the clock at the last Next
-}
-
-// State returns the entry of key, and whether there is one.
-func (t *Tracker[K]) State(key K) (State, bool) {
-	e := t.load(key)
-	if e.failures == 0 {
-		return State{}, false
-	}
-	return State{Failures: e.failures, Delay: e.delay, Updated: t.scale.time(e.updated)}, true
-}
-
-// All yields every entry, in no order. It is weakly consistent: an entry that
-// changes meanwhile is yielded at most once, in a state it has had. The Tracker
-// may be used inside the loop.
-func (t *Tracker[K]) All() iter.Seq2[K, State] {
-	return func(yield func(K, State) bool) {
-		for key := range t.entries.keys() {
-			if s, ok := t.State(key); ok && !yield(key, s) {
-				return
-			}
-		}
-	}
-}
-
-// Restore sets the entry of key to s, usually one that an earlier Tracker
-// returned. A delay that this Tracker's policy gives for that many failures is
-// kept, any other is computed anew, so it is never above Max. The error names the
-// field that is out of bounds; an Updated later than the clock is.
-func (t *Tracker[K]) Restore(key K, s State) error {
-	updated := t.scale.instantBefore(s.Updated)
-	now := t.scale.now()
-	var errs []error
-	check := func(ok bool, field string, value any, bounds string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("backoff: Tracker.Restore(): %s is %v, must be %s (key %v)", field, value, bounds, key))
-		}
-	}
-	check(s.Failures >= 1, "Failures", s.Failures, ">= 1")
-	check(s.Delay >= 0, "Delay", s.Delay, ">= 0")
-	check(updated <= now, "Updated", s.Updated, fmt.Sprintf("at most the clock's %v", t.scale.time(now)))
-	check(updated > math.MinInt64, "Updated", s.Updated, "less than 292 years ago")
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	e := entry{failures: s.Failures, delay: t.policy.drawn(s.Failures, s.Delay), updated: updated}
-	shard, hash := t.entries.lock(key)
-	defer shard.mu.Unlock()
-	if old := shard.find(hash, key); old != nil {
-		*old = e
-	} else {
-		shard.insert(hash, key, e)
-	}
-	return nil
 }

@@ -1,17 +1,14 @@
 package backoff
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
@@ -27,7 +24,7 @@ func step(c *clocktesting.FakePassiveClock, d time.Duration) {
 	c.SetTime(c.Now().Add(d))
 }
 
-func newTracker(t interface{ Fatal(...any) }, p Policy, o Options) *Tracker[string] {
+func newTracker(t interface{ Fatal(...any) }, p Policy, o TrackerOptions) *Tracker[string] {
 	tr, err := NewTracker[string](p, o)
 	if err != nil {
 		t.Fatal(err)
@@ -37,9 +34,9 @@ func newTracker(t interface{ Fatal(...any) }, p Policy, o Options) *Tracker[stri
 
 // A history with named instants: what the kubelet does with a container that
 // crashes, recovers and crashes again.
-func TestTrackerHistory(t *testing.T) {
+func TestTrackerHoldsBackAsTheKubeletDoes(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), Options{Clock: c})
+	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
 	check := func(finished time.Duration, held bool, left, delay time.Duration) {
 		t.Helper()
 		at := t0.Add(finished)
@@ -87,8 +84,8 @@ func TestTrackerHistory(t *testing.T) {
 // The 31st failure of a 10s curve without a cap overflows in client-go.
 func TestTrackerSaturates(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, Policy{Initial: 10 * second, Max: math.MaxInt64}, Options{Clock: c})
-	if err := tr.Restore("a", State{Failures: math.MaxInt, Updated: t0}); err != nil {
+	tr := newTracker(t, Policy{Initial: 10 * second, Max: math.MaxInt64}, TrackerOptions{Clock: c})
+	if err := tr.Restore("a", TrackerState{Failures: math.MaxInt, Updated: t0}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -105,210 +102,15 @@ func TestTrackerSaturates(t *testing.T) {
 	}
 }
 
-// modelTracker is the rules of a Tracker, spelled out over a plain map.
-type modelTracker struct {
-	policy  Policy
-	expired func(event, updated time.Time, max time.Duration) bool
-	rand    func() float64
-	keys    map[string]State
-}
-
-// since is the instant an event counts as, and whether anything can be held back
-// at all.
-func (m modelTracker) since(s State, event, now time.Time) (time.Time, bool) {
-	if !event.After(now) {
-		return event, true
-	}
-	return s.Updated, !s.Updated.After(now)
-}
-
-func (m modelTracker) next(key string, event, now time.Time) {
-	s, ok := m.keys[key]
-	if ok {
-		event, _ = m.since(s, event, now)
-		ok = !m.expired(event, s.Updated, m.policy.Max)
-	}
-	if !ok {
-		s.Failures = 0
-	}
-	if s.Failures < math.MaxInt {
-		s.Failures++
-	}
-	s.Delay = m.policy.jittered(m.policy.Delay(s.Failures), m.rand)
-	s.Updated = now
-	m.keys[key] = s
-}
-
-func (m modelTracker) remaining(key string, event, now time.Time) time.Duration {
-	s, ok := m.keys[key]
-	if !ok {
-		return 0
-	}
-	event, holds := m.since(s, event, now)
-	if !holds || m.expired(event, s.Updated, m.policy.Max) || now.Sub(event) >= s.Delay {
-		return 0
-	}
-	return s.Delay - now.Sub(event)
-}
-
-func (m modelTracker) inBackOffSinceUpdate(key string, at, now time.Time) bool {
-	s, ok := m.keys[key]
-	if !ok || m.expired(at, s.Updated, m.policy.Max) || s.Delay == 0 {
-		return false
-	}
-	if at.Before(s.Updated) && now.Before(s.Updated) {
-		return false
-	}
-	return at.Sub(s.Updated) < s.Delay
-}
-
-// trackerPolicies draws policies with the delays and thresholds that instants()
-// hits, or of any size.
-func trackerPolicies() *rapid.Generator[Policy] {
-	return rapid.OneOf(policies(), rapid.SampledFrom([]Policy{
-		CrashLoop(), ReducedCrashLoop(), ImagePull(), CrashLoop().WithMax(second),
-		{Initial: second, Max: 300 * second, Jitter: 0.5},
-		{Initial: second, Max: 10 * second, Factor: 1, Free: 2},
-	}))
-}
-
-// distances draws signed durations: small ones, days, the ends of time.
-func distances() *rapid.Generator[time.Duration] {
-	return rapid.Custom(func(t *rapid.T) time.Duration {
-		d := rapid.OneOf(
-			rapid.SampledFrom([]time.Duration{0, 1, second, 10 * second, 300 * second, 305 * second, 600 * second, 600*second + 1, 24 * time.Hour}),
-			rapid.Custom(func(t *rapid.T) time.Duration {
-				return time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "d"))
-			}),
-		).Draw(t, "distance")
-		if rapid.IntRange(0, 2).Draw(t, "back") == 0 {
-			return -d
-		}
-		return d
-	})
-}
-
-// A Tracker gives the model's answers, whatever the clock and the events do, also
-// after its state went through JSON into another Tracker.
-func TestTrackerModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		policy := trackerPolicies().Draw(t, "policy")
-		c := fakeClock()
-		flat := rapid.Bool().Draw(t, "custom expiry")
-		expired := func(event, updated time.Time, max time.Duration) bool {
-			return event.Sub(updated) > policy.resetAfter()
-		}
-		// Both sides draw the same jitter: a fixed fraction per draw.
-		draw := func() func() float64 {
-			i := 0
-			return func() float64 { i++; return float64(i%7) / 7 }
-		}
-		options := Options{Clock: c, Rand: draw()}
-		if flat {
-			expired = func(event, updated time.Time, max time.Duration) bool { return event.Sub(updated) > max }
-			options.Expired = expired
-		}
-		model := modelTracker{policy: policy, expired: expired, rand: draw(), keys: map[string]State{}}
-		tr := newTracker(t, policy, options)
-		keys := rapid.SampledFrom([]string{"a", "b", "c"})
-		event := func(t *rapid.T) time.Time {
-			if rapid.IntRange(0, 20).Draw(t, "zero") == 0 {
-				return time.Time{}
-			}
-			base := c.Now()
-			if s, ok := model.keys[keys.Draw(t, "of")]; ok && rapid.Bool().Draw(t, "near update") {
-				base = s.Updated
-			}
-			return base.Add(distances().Draw(t, "event"))
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"next": func(t *rapid.T) {
-				k, e := keys.Draw(t, "key"), event(t)
-				tr.Next(k, e)
-				model.next(k, e, c.Now())
-			},
-			"when": func(t *rapid.T) {
-				k := keys.Draw(t, "key")
-				delay := tr.RateLimiter().When(k)
-				model.next(k, c.Now(), c.Now())
-				if want := model.keys[k]; delay != want.Delay || tr.RateLimiter().NumRequeues(k) != want.Failures {
-					t.Fatalf("When: %v, %d requeues, want %v, %d", delay, tr.RateLimiter().NumRequeues(k), want.Delay, want.Failures)
-				}
-			},
-			"reset":  func(t *rapid.T) { k := keys.Draw(t, "key"); tr.Reset(k); delete(model.keys, k) },
-			"forget": func(t *rapid.T) { k := keys.Draw(t, "key"); tr.RateLimiter().Forget(k); delete(model.keys, k) },
-			"step":   func(t *rapid.T) { step(c, distances().Draw(t, "step")) },
-			"ask": func(t *rapid.T) {
-				k, e := keys.Draw(t, "key"), event(t)
-				want := model.remaining(k, e, c.Now())
-				if got := tr.Remaining(k, e); got != want || got < 0 || got > tr.Get(k) {
-					t.Fatalf("Remaining: %v, want %v of %v", got, want, tr.Get(k))
-				}
-				if got := tr.IsInBackOffSince(k, e); got != (want > 0) {
-					t.Fatalf("IsInBackOffSince: %v with %v left", got, want)
-				}
-				if got, want := tr.IsInBackOffSinceUpdate(k, e), model.inBackOffSinceUpdate(k, e, c.Now()); got != want {
-					t.Fatalf("IsInBackOffSinceUpdate: %v, want %v", got, want)
-				}
-			},
-			"migrate": func(t *rapid.T) {
-				for _, s := range model.keys {
-					if s.Updated.After(c.Now()) {
-						return // refused, see TestTrackerRestoreErrors
-					}
-				}
-				o := options
-				o.Clock = clocktesting.NewFakePassiveClock(c.Now().Add(distances().Draw(t, "other base")))
-				other := newTracker(t, policy, o)
-				o.Clock.(*clocktesting.FakePassiveClock).SetTime(c.Now())
-				for k, s := range tr.All() {
-					text, err := json.Marshal(s)
-					if err != nil {
-						t.Fatal(err)
-					}
-					var back State
-					if err := json.Unmarshal(text, &back); err != nil {
-						t.Fatal(err)
-					}
-					if err := other.Restore(k, back); err != nil {
-						t.Fatal(err)
-					}
-				}
-				tr, c = other, o.Clock.(*clocktesting.FakePassiveClock)
-			},
-			"": func(t *rapid.T) {
-				all := maps.Collect(tr.All())
-				if diff := cmp.Diff(model.keys, all); diff != "" {
-					t.Fatal(diff)
-				}
-				if err := tr.entries.valid(); err != nil {
-					t.Fatal(err)
-				}
-				if tr.Len() != len(all) {
-					t.Fatalf("Len is %d of %d", tr.Len(), len(all))
-				}
-				for k, s := range all {
-					if one, ok := tr.State(k); !ok || one != s {
-						t.Fatalf("State(%s) is %v, in All %v", k, one, s)
-					}
-					if s.Delay < 0 || s.Delay > policy.Max || tr.Get(k) != s.Delay {
-						t.Fatalf("delay %d, Get %d, maximum %d", s.Delay, tr.Get(k), policy.Max)
-					}
-				}
-			},
-		})
-	})
-}
-
 // GC changes no answer of IsInBackOffSince, and no Next made within ResetAfter of
 // its due time: two trackers driven as the kubelet does, one collected at random.
-func TestTrackerGC(t *testing.T) {
+func TestTrackerGCChangesNoAnswer(t *testing.T) {
 	collected := 0
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), ImagePull(), {Initial: second, Max: 10 * second, Jitter: 0.5},
 			{Initial: 1, Max: math.MaxInt64}, {Initial: second, Max: second, ResetAfter: 1}}).Draw(t, "policy")
 		c := fakeClock()
-		options := Options{Clock: c, Rand: func() float64 { return 0.5 }}
+		options := TrackerOptions{Clock: c, Rand: func() float64 { return 0.5 }}
 		plain, swept := newTracker(t, policy, options), newTracker(t, policy, options)
 		running := map[string]bool{"a": true, "b": true}
 		finished := map[string]time.Time{}
@@ -328,7 +130,7 @@ func TestTrackerGC(t *testing.T) {
 					return
 				}
 				due := finished[k].Add(min(plain.Get(k), c.Now().Sub(finished[k])))
-				if c.Now().Sub(due) > policy.resetAfter() {
+				if c.Now().Sub(due) > policy.ResetThreshold() {
 					plain.Reset(k) // so late that they may differ: start over
 					swept.Reset(k)
 				}
@@ -360,9 +162,9 @@ func TestTrackerGC(t *testing.T) {
 
 // GC keeps what client-go's forgets: a container that runs 305 s and crashes. It
 // keeps an entry for its delay and twice ResetAfter, to the nanosecond.
-func TestTrackerGCKeeps(t *testing.T) {
+func TestTrackerGCKeepsWhatClientGoForgets(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), Options{Clock: c})
+	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
 	for n := range 10 {
 		tr.Next("a", c.Now())
 		step(c, 305*second) // runs
@@ -377,10 +179,10 @@ func TestTrackerGCKeeps(t *testing.T) {
 		}
 		tr.Next("a", finished)
 		c.SetTime(finished.Add(tr.Get("a")))
-		tr.Restore("a", State{Failures: n + 1, Updated: c.Now()})
+		tr.Restore("a", TrackerState{Failures: n + 1, Updated: c.Now()})
 	}
 	for _, custom := range []bool{false, true} {
-		o := Options{Clock: c}
+		o := TrackerOptions{Clock: c}
 		if custom {
 			o.Expired = func(event, updated time.Time, max time.Duration) bool { return event.Sub(updated) > 600*second }
 		}
@@ -399,13 +201,13 @@ func TestTrackerGCKeeps(t *testing.T) {
 
 // The kubelet's way of driving a Tracker restarts a container at the instants of
 // a Timeline with one more free restart.
-func TestTrackerIsTimeline(t *testing.T) {
+func TestTrackerFollowsTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second),
 			{Initial: second, Max: 300 * second, Factor: 1.5, Free: 2}}).Draw(t, "policy")
 		runs := rapid.SliceOfN(rapid.SampledFrom(seconds(0, 0, 0, 1, 300, 305, 599, 600, 601, 10_000)), 1, 40).Draw(t, "runs")
 		c := fakeClock()
-		tr := newTracker(t, policy, Options{Clock: c})
+		tr := newTracker(t, policy, TrackerOptions{Clock: c})
 		later := policy
 		later.Free++
 		n := 0
@@ -430,11 +232,11 @@ func TestTrackerIsTimeline(t *testing.T) {
 
 // Whatever the clock does, a key is free again once the clock has run for its
 // delay without another step.
-func TestTrackerClockSteps(t *testing.T) {
+func TestClockStepsBlockNoKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop()}).Draw(t, "policy")
 		c := fakeClock()
-		tr := newTracker(t, policy, Options{Clock: c})
+		tr := newTracker(t, policy, TrackerOptions{Clock: c})
 		for range rapid.IntRange(1, 10).Draw(t, "failures") {
 			step(c, distances().Draw(t, "before"))
 			tr.Next("a", c.Now().Add(distances().Draw(t, "event")))
@@ -465,69 +267,16 @@ func TestTrackerClockSteps(t *testing.T) {
 	})
 }
 
-// Under another policy a restored delay is that policy's.
-func TestTrackerRestore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := fakeClock()
-		from := newTracker(t, policies().Draw(t, "from"), Options{Clock: c})
-		policy := policies().Draw(t, "to")
-		for range rapid.IntRange(1, 20).Draw(t, "failures") {
-			from.Next("a", c.Now())
-		}
-		s, _ := from.State("a")
-		to := newTracker(t, policy, Options{Clock: c})
-		if err := to.Restore("a", s); err != nil {
-			t.Fatal(err)
-		}
-		got, ok := to.State("a")
-		nominal := policy.Delay(s.Failures)
-		if !ok || got.Failures != s.Failures || !got.Updated.Equal(s.Updated) || got.Delay > policy.Max ||
-			got.Delay != nominal && (policy.Jitter == 0 || got.Delay != s.Delay || got.Delay > nominal) {
-			t.Fatalf("%+v restored as %+v", s, got)
-		}
-	})
-}
-
-func TestTrackerRestoreErrors(t *testing.T) {
-	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), Options{Clock: c})
-	good := State{Failures: 1, Delay: 10 * second, Updated: t0}
-	for want, change := range map[string]func(*State){
-		"Failures is 0, must be >= 1":                            func(s *State) { s.Failures = 0 },
-		"Failures is -1, must be >= 1":                           func(s *State) { s.Failures = -1 },
-		"Delay is -1ns, must be >= 0":                            func(s *State) { s.Delay = -1 },
-		"Updated is " + t0.Add(1).String() + ", must be at most": func(s *State) { s.Updated = t0.Add(1) },
-		"Updated is 0001-01-01":                                  func(s *State) { s.Updated = time.Time{} },
-		"Updated is 9999-12-31":                                  func(s *State) { s.Updated = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
-	} {
-		s := good
-		change(&s)
-		err := tr.Restore("some/key", s)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(key some/key)") {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
-	if tr.Len() != 0 {
-		t.Error("a refused state was kept")
-	}
-	if err := tr.Restore("a", State{Failures: -1, Delay: -1, Updated: t0.Add(1)}); strings.Count(fmt.Sprint(err), "\n") != 2 {
-		t.Errorf("not all reported: %v", err)
-	}
-	if err := tr.Restore("a", good); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestNewTrackerErrors(t *testing.T) {
-	if tr, err := NewTracker[string](Policy{Initial: -1}, Options{}); tr != nil || err == nil || !strings.Contains(err.Error(), "Initial is -1ns") {
+func TestNewTrackerErrorsNameEachField(t *testing.T) {
+	if tr, err := NewTracker[string](Policy{Initial: -1}, TrackerOptions{}); tr != nil || err == nil || err.Error() != "backoff: NewTracker: Initial: invalid value -1ns: must be > 0" {
 		t.Errorf("%v, %v", tr, err)
 	}
 }
 
 // All holds no lock while it yields, and meets every entry that stays.
-func TestTrackerAllWhileChanging(t *testing.T) {
+func TestAllMeetsEveryKeyThatStays(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), Options{Clock: c})
+	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
 	for i := range 2000 {
 		tr.Next(fmt.Sprint("stay", i), c.Now())
 		tr.Next(fmt.Sprint("go", i), c.Now())
@@ -564,10 +313,10 @@ func TestTrackerAllWhileChanging(t *testing.T) {
 
 // Concurrent use ends as one lock around a map would: every failure of a key is
 // counted once, and readers see states that were.
-func TestTrackerConcurrent(t *testing.T) {
+func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 	c := fakeClock()
 	policy := Policy{Initial: 1, Max: math.MaxInt64, Free: 0}
-	tr := newTracker(t, policy, Options{Clock: c})
+	tr := newTracker(t, policy, TrackerOptions{Clock: c})
 	const goroutines, rounds, keys = 8, 400, 40
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -603,8 +352,8 @@ func TestTrackerConcurrent(t *testing.T) {
 }
 
 // Hot calls allocate nothing once a key is known.
-func TestTrackerAllocs(t *testing.T) {
-	tr := newTracker(t, Policy{Initial: second, Max: minute, Jitter: 0.5}, Options{})
+func TestHotTrackerCallsDoNotAllocate(t *testing.T) {
+	tr := newTracker(t, Policy{Initial: second, Max: minute, Jitter: 0.5}, TrackerOptions{})
 	now := time.Now()
 	limiter := tr.RateLimiter()
 	tr.Next("a", now)
@@ -626,12 +375,12 @@ func TestTrackerAllocs(t *testing.T) {
 }
 
 // Keys of any comparable type work.
-func TestTrackerKeys(t *testing.T) {
+func TestKeysMayBeOfAnyComparableType(t *testing.T) {
 	type pod struct {
 		namespace string
 		index     int
 	}
-	tr, err := NewTracker[any](CrashLoop(), Options{Clock: fakeClock()})
+	tr, err := NewTracker[any](CrashLoop(), TrackerOptions{Clock: fakeClock()})
 	if err != nil {
 		t.Fatal(err)
 	}

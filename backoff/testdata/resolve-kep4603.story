@@ -59,9 +59,9 @@ note: Max=5m0s: the longest delay is 5m0s; the default is 5m0s
 # invalid per node config | disabled | 301s | kubelet crashes
 resolve allow max=301s
 ----
-error: backoff: CrashLoopConfig.Resolve(): Max is 5m1s, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
+error: backoff: CrashLoopConfig.Resolve: Max: invalid value 5m1s: must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
 
 # invalid per node config | enabled | 301s | kubelet crashes
 resolve reduce allow max=301s
 ----
-error: backoff: CrashLoopConfig.Resolve(): Max is 5m1s, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
+error: backoff: CrashLoopConfig.Resolve: Max: invalid value 5m1s: must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)

@@ -54,16 +54,16 @@ note: Max=4m59.999999999s: the longest delay is 4m59.999999999s; the default is 
 # The bounds are exact.
 resolve allow max=0s
 ----
-error: backoff: CrashLoopConfig.Resolve(): Max is 0s, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
+error: backoff: CrashLoopConfig.Resolve: Max: invalid value 0s: must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
 
 resolve allow max=999ms
 ----
-error: backoff: CrashLoopConfig.Resolve(): Max is 999ms, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
+error: backoff: CrashLoopConfig.Resolve: Max: invalid value 999ms: must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
 
 resolve allow max=300.000000001s
 ----
-error: backoff: CrashLoopConfig.Resolve(): Max is 5m0.000000001s, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
+error: backoff: CrashLoopConfig.Resolve: Max: invalid value 5m0.000000001s: must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
 
 resolve allow max=-5s
 ----
-error: backoff: CrashLoopConfig.Resolve(): Max is -5s, must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)
+error: backoff: CrashLoopConfig.Resolve: Max: invalid value -5s: must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)

@@ -60,7 +60,7 @@ func (f *figure) shown(c curve) curve {
 func (c curve) restarts(from, to time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
-		total += float64(g.pods) * float64(c.policy.Restarts(g.run, from, to))
+		total += float64(g.pods) * float64(c.policy.Restarts(g.run, backoff.Interval{From: from, To: to}))
 	}
 	return total
 }
@@ -72,7 +72,7 @@ func (c curve) busiest(window time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
 		first := g.run + c.policy.Delay(1)
-		total += float64(g.pods) * float64(c.policy.Restarts(g.run, first-1, first-1+window))
+		total += float64(g.pods) * float64(c.policy.Restarts(g.run, backoff.Interval{From: first - 1, To: first - 1 + window}))
 	}
 	return total
 }
@@ -80,7 +80,7 @@ func (c curve) busiest(window time.Duration) float64 {
 // steady is the time from one restart of a group's pods to the next in the long
 // run.
 func (c curve) steady(g group) time.Duration {
-	if g.run > resetAfter(c.policy) {
+	if g.run > c.policy.ResetThreshold() {
 		return g.run + c.policy.Delay(1)
 	}
 	return g.run + c.policy.Delay(math.MaxInt)
@@ -93,14 +93,6 @@ func (c curve) steadyRate() float64 {
 		rate += float64(g.pods) / c.steady(g).Seconds()
 	}
 	return rate
-}
-
-// resetAfter is the length above which a run starts the curve over.
-func resetAfter(p backoff.Policy) time.Duration {
-	if p.ResetAfter != 0 {
-		return p.ResetAfter
-	}
-	return 2 * p.Max
 }
 
 // point is a number of restarts up to and including an instant.
@@ -120,7 +112,7 @@ const (
 // made of steps. With logTime the samples lie denser at the beginning.
 func (c curve) points(end time.Duration, logTime bool) (points []point, steps bool) {
 	for _, g := range c.groups {
-		if c.policy.Restarts(g.run, -1, end) > mostSteps {
+		if c.policy.Restarts(g.run, backoff.Interval{From: -1, To: end}) > mostSteps {
 			return c.sampled(end, logTime), false
 		}
 	}

@@ -58,7 +58,7 @@ func TestBusiest(t *testing.T) {
 func TestSteady(t *testing.T) {
 	const day = 24 * hour
 	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), {Initial: 4 * second, Max: minute, Factor: 1, Free: 7}} {
-		for _, run := range []time.Duration{0, 10 * second, resetAfter(p), resetAfter(p) + 1} {
+		for _, run := range []time.Duration{0, 10 * second, p.ResetThreshold(), p.ResetThreshold() + 1} {
 			c := curve{policy: p, groups: []group{{pods: 1, run: run}}}
 			got := c.restarts(30*day, 90*day)
 			if want := c.steadyRate() * (60 * day).Seconds(); got < want-1 || got > want+1 {

@@ -125,7 +125,7 @@ func describe(p backoff.Policy) string {
 	if p.Free > 0 {
 		text += fmt.Sprintf(", %d free", p.Free)
 	}
-	if reset := resetAfter(p); reset != backoff.CrashLoop().ResetAfter {
+	if reset := p.ResetThreshold(); reset != backoff.CrashLoop().ResetAfter {
 		text += ", reset after " + short(reset)
 	}
 	return text

@@ -119,7 +119,7 @@ func TestFile(t *testing.T) {
 			env:  []string{"A=b"},
 			dir:  "/tmp",
 			policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
-				{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.In, Values: []int32{42}}},
+				{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}},
 			}},
 			curve: &backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.1, ResetAfter: 10 * time.Minute, Free: 1},
 		}},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -76,21 +75,16 @@ func (f *findings) add(path string, value any, detail string) {
 	}
 }
 
-// otherField is a field of a curve that the reason of an error about another names.
-var otherField = regexp.MustCompile(`\b(Initial|Max)\b`)
-
-// addAll adds the parts of a validation's error, each of which begins, after the
-// name of the function that found it, with the path of a field of what is at path.
+// addAll adds the FieldErrors of a validation of what is at path. The file spells
+// a curve's fields like the Go names, with a small letter first.
 func (f *findings) addAll(path string, err error) {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return
-	}
-	for _, err := range joined.Unwrap() {
-		_, text, _ := strings.Cut(err.Error(), "(): ")
-		field, reason, _ := strings.Cut(text, " ")
-		reason = otherField.ReplaceAllStringFunc(reason, strings.ToLower)
-		f.add(path+"."+strings.ToLower(field[:1])+field[1:], nil, reason)
+	var errs backoff.FieldErrors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		if e.Type == backoff.ErrorTypeTooMany {
+			e.Value, e.Detail = nil, fmt.Sprintf("has %v items, %s", e.Value, e.Detail)
+		}
+		f.add(path+"."+strings.ToLower(e.Field[:1])+e.Field[1:], e.Value, e.Detail)
 	}
 }
 

@@ -34,7 +34,7 @@ func failures(t *testing.T, dir, name string) int {
 	if b == nil {
 		return 0
 	}
-	return b.Failures
+	return b.Decision.Failures
 }
 
 // Killed and started again, supervise goes on with the failures, the wait and the
@@ -167,9 +167,9 @@ func TestBadState(t *testing.T) {
 		{command(`"run": 9223372036854775807`), "commands.true.run is 9223372036854775807, must not be above 9007199254740992"},
 		{command(`"run": 1, "starts": 2`), "commands.true.starts is 2, must not be above run, 1"},
 		{command(`"run": 1, "backoff": {"failures": 1, "last": {"run": 9}, "decision": {"action": "Restart"}}`), "commands.true.backoff.last.run is 9, must be in [0, run], [0, 1]"},
-		{command(`"run": 1, "backoff": {"failures": 2, "last": {"run": 1}, "decision": {"action": "Restart"}}`), "commands.true.backoff.failures is 2, must not be above run, 1"},
-		{command(`"run": 1, "backoff": {"failures": -1, "decision": {"action": "x"}}`),
-			"Failures is -1, must be >= 0\n" + `Decision.Action is "x", must be Stop, Restart, RestartAllContainers or GiveUp (key true)`},
+		{command(`"run": 1, "backoff": {"last": {"run": 1}, "decision": {"action": "Restart", "failures": 2}}`), "commands.true.backoff.decision.failures is 2, must not be above run, 1"},
+		{command(`"run": 1, "backoff": {"decision": {"action": "x", "failures": -1}}`),
+			`commands.true.backoff.decision.action: unsupported value "x": must be Stop, Restart, RestartAllContainers or GiveUp; commands.true.backoff.decision.failures: invalid value -1: must be >= 0`},
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
 		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to begin anew\n"; got != want {
@@ -196,7 +196,6 @@ func TestClockSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := toClock(backoff.RestarterState{
-		Failures: 3,
 		Last:     backoff.Exit{Run: 3, Code: 1, Started: later.Add(-time.Minute), Finished: later},
 		Decision: backoff.Decision{Action: backoff.Restart, Delay: 40 * time.Second, NotBefore: later.Add(40 * time.Second), Failures: 3, Rule: -1},
 		Recent:   []time.Time{now.Add(-time.Hour), later},
@@ -207,7 +206,7 @@ func TestClockSetBack(t *testing.T) {
 	if got := r.Remaining("c"); got <= 39*time.Second || got > 40*time.Second {
 		t.Errorf("remaining %v", got)
 	}
-	if s, _ := r.State("c"); s.Failures != 3 {
-		t.Errorf("%d failures", s.Failures)
+	if s, _ := r.State("c"); s.Decision.Failures != 3 {
+		t.Errorf("%d failures", s.Decision.Failures)
 	}
 }

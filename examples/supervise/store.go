@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -99,8 +98,8 @@ func (st *state) valid() error {
 		case c.Backoff == nil:
 		case c.Backoff.Last.Run < 0 || c.Backoff.Last.Run > c.Run:
 			return fmt.Errorf("%s.backoff.last.run is %d, must be in [0, run], [0, %d]", at, c.Backoff.Last.Run, c.Run)
-		case int64(c.Backoff.Failures) > c.Run:
-			return fmt.Errorf("%s.backoff.failures is %d, must not be above run, %d", at, c.Backoff.Failures, c.Run)
+		case int64(c.Backoff.Decision.Failures) > c.Run:
+			return fmt.Errorf("%s.backoff.decision.failures is %d, must not be above run, %d", at, c.Backoff.Decision.Failures, c.Run)
 		}
 	}
 	return nil
@@ -178,13 +177,26 @@ func (s *supervisor) resume(tell func(string, ...any)) error {
 			continue
 		}
 		if err := s.restarter.Restore(t.name, toClock(*c.Backoff, now)); err != nil {
-			return s.store.unusable(errors.New(strings.TrimPrefix(err.Error(), "backoff: Restarter.Restore(): ")))
+			return s.store.unusable(inState(t.name, err))
 		}
 		b, _ := s.restarter.State(t.name)
 		t.decision, t.code = b.Decision, b.Last.Code
 		tell("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
 	}
 	return nil
+}
+
+// inState returns why a command's backoff is refused, with the paths of the fields.
+func inState(name string, err error) error {
+	var errs backoff.FieldErrors
+	if !errors.As(err, &errs) {
+		return err
+	}
+	errs = slices.Clone(errs)
+	for i := range errs {
+		errs[i].Field = "commands." + name + ".backoff." + errs[i].Field
+	}
+	return errs
 }
 
 // resumed says how a task goes on.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -20,11 +19,7 @@ const reasonTogether = "RestartAllContainers"
 // atOnce is a task's curve after such an exit: no delay, and the same rule for
 // starting over.
 func atOnce(p backoff.Policy) backoff.Policy {
-	reset := p.ResetAfter
-	if reset == 0 {
-		reset = 2 * min(p.Max, math.MaxInt64/2)
-	}
-	return backoff.Policy{Initial: 1, Max: 1, ResetAfter: reset}
+	return backoff.Policy{Initial: 1, Max: 1, ResetAfter: p.ResetThreshold()}
 }
 
 // restartOthers ends the other tasks, to be started again with t.

@@ -50,7 +50,7 @@ type (
 )
 
 // newTracker is ours.
-func newTracker(o backoff.Options) tracker {
+func newTracker(o backoff.TrackerOptions) tracker {
 	return must(backoff.NewTracker[string](curve(), o))
 }
 
@@ -123,7 +123,7 @@ func shorter(short bool, n int) int {
 
 // oursOf and theirsOf measure the same operation on both sides.
 func oursOf(name string, goroutines, keys int, op func(b tracker, key string, event time.Time, i int)) bench.Candidate {
-	return keyedCandidate(name, goroutines, keys, func() tracker { return newTracker(backoff.Options{}) }, op)
+	return keyedCandidate(name, goroutines, keys, func() tracker { return newTracker(backoff.TrackerOptions{}) }, op)
 }
 
 func theirsOf(goroutines, keys int, op func(b theirTracker, key string, event time.Time, i int)) bench.Candidate {
@@ -226,7 +226,7 @@ func keyMemoryRows() []bench.Row {
 		Package: "backoff",
 		Name:    "memory per key, mean over 0.5M, 0.6M … 1.5M keys",
 		Candidates: []bench.Candidate{
-			mean(ours, func(names []string) any { return filled(newTracker(backoff.Options{}), names, time.Now()) }),
+			mean(ours, func(names []string) any { return filled(newTracker(backoff.TrackerOptions{}), names, time.Now()) }),
 			mean(clientGo, func(names []string) any { return filled(newBackoff(), names, time.Now()) }),
 		},
 		Goals:  []bench.Goal{bench.Ratio(clientGo, 1)},
@@ -241,7 +241,7 @@ func keyMemoryRows() []bench.Row {
 				names := podKeys(shorter(short, peak))
 				return func() (any, int) {
 					clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-					t := filled(newTracker(backoff.Options{Clock: clock}), names, clock.Now())
+					t := filled(newTracker(backoff.TrackerOptions{Clock: clock}), names, clock.Now())
 					clock.SetTime(clock.Now().Add(time.Hour))
 					t.GC()
 					return t, len(names)
@@ -289,7 +289,7 @@ func collectionRows() []bench.Row {
 				bench.Stall(ours, func(short bool) (call, during func()) {
 					names := podKeys(shorter(short, keys))
 					clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-					t := filled(newTracker(backoff.Options{Clock: clock}), names, clock.Now())
+					t := filled(newTracker(backoff.TrackerOptions{Clock: clock}), names, clock.Now())
 					clock.SetTime(clock.Now().Add(passed))
 					return caller(t, names), func() { t.GC() }
 				}),

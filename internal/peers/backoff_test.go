@@ -36,7 +36,7 @@ func newPair(p backoff.Policy, expired expiry) pair {
 	theirs.HasExpiredFunc = expired
 	return pair{
 		clock:  clock,
-		ours:   must(backoff.NewTracker[string](p, backoff.Options{Clock: clock, Expired: expired})),
+		ours:   must(backoff.NewTracker[string](p, backoff.TrackerOptions{Clock: clock, Expired: expired})),
 		theirs: theirs,
 	}
 }
@@ -265,7 +265,7 @@ func TestBackoffDeviationInitial(t *testing.T) {
 		{limit + 1, answer{limit + 1, true}, answer{limit, true}},
 	} {
 		policy := backoff.Policy{Initial: tt.initial, Max: limit}
-		if tr, err := backoff.NewTracker[string](policy, backoff.Options{}); err == nil {
+		if tr, err := backoff.NewTracker[string](policy, backoff.TrackerOptions{}); err == nil {
 			t.Errorf("Initial %v is taken: %v", tt.initial, tr)
 		}
 		theirs := flowcontrol.NewFakeBackOff(tt.initial, limit, clocktesting.NewFakeClock(start))

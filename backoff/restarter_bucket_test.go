@@ -45,7 +45,7 @@ func fits(instants []time.Duration, interval time.Duration, burst int) bool {
 
 // Whatever is booked and cancelled, the instants keep to the rate, and each was
 // the earliest that does.
-func TestBucket(t *testing.T) {
+func TestBucketKeepsToItsRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		burst := rapid.IntRange(0, 4).Draw(t, "burst")
 		b := newBucket(1e8, burst) // one per 10 ns
@@ -99,7 +99,7 @@ func TestBucket(t *testing.T) {
 }
 
 // A bucket starts full, refills, and forgets what has passed.
-func TestBucketHistory(t *testing.T) {
+func TestBucketGivesTheFirstFreeTurn(t *testing.T) {
 	b := newBucket(2, 3)
 	var got []time.Duration
 	for range 5 {

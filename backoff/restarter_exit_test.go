@@ -3,32 +3,26 @@ package backoff
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// reborn sends the state of every key through JSON into a new Restarter.
+// reborn sends a Restarter through JSON into a new one.
 func reborn(t *testing.T, r *Restarter[string], p Policy, o RestarterOptions[string]) *Restarter[string] {
 	t.Helper()
 	other := newRestarter(t, p, o)
-	for key, s := range r.All() {
-		text, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back RestarterState
-		if err := json.Unmarshal(text, &back); err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Restore(key, back); err != nil {
-			t.Fatal(err)
-		}
-		again, _ := other.State(key)
-		if diff := cmp.Diff(s, again); diff != "" {
-			t.Fatalf("%s: %s", key, diff)
-		}
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(text, other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(maps.Collect(r.All()), maps.Collect(other.All())); diff != "" {
+		t.Fatal(diff)
 	}
 	return other
 }
@@ -90,7 +84,7 @@ func TestNewExitsCountOnce(t *testing.T) {
 					}
 					step(c, second)
 					if again := r.Exited("a", always, next); again != got {
-						t.Errorf("%s: told again %+v, want %+v", name, again, got)
+						t.Errorf("%s: reported again %+v, want %+v", name, again, got)
 					}
 				}
 			}
@@ -118,7 +112,7 @@ func TestBareExitsBackOff(t *testing.T) {
 
 // A counter that starts over, as a caller's does that lost its state, names new
 // exits; one that goes on from Last.Run+1 does too.
-func TestCounterStartsOver(t *testing.T) {
+func TestCounterThatStartsOverLosesNoExit(t *testing.T) {
 	c := fakeClock()
 	o := RestarterOptions[string]{Clock: c}
 	r := newRestarter(t, CrashLoop(), o)
@@ -138,7 +132,7 @@ func TestCounterStartsOver(t *testing.T) {
 
 // A run counts as long as its times say: nothing without a Started, until now
 // without a Finished, and by its own clock where that is ahead or behind.
-func TestRunLength(t *testing.T) {
+func TestRunLengthFollowsItsTimes(t *testing.T) {
 	now := t0.Add(time.Hour)
 	long := now.Add(-601 * second)
 	for _, tt := range []struct {

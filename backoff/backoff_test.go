@@ -3,7 +3,7 @@ package backoff
 import (
 	"math"
 	"math/big"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,7 +55,7 @@ func policies() *rapid.Generator[Policy] {
 	})
 }
 
-func TestDelay(t *testing.T) {
+func TestDelaysOfPresetsAndFactors(t *testing.T) {
 	s := time.Second
 	for name, tt := range map[string]struct {
 		policy Policy
@@ -92,7 +92,7 @@ func TestDelay(t *testing.T) {
 
 // A delay is 0 up to Free and then within [Initial, Max], never decreases, and
 // is what multiplying step by step gives.
-func TestDelayProperties(t *testing.T) {
+func TestDelayNeverFallsOrLeavesItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		n := counts().Draw(t, "failures")
@@ -114,7 +114,7 @@ func TestDelayProperties(t *testing.T) {
 	})
 }
 
-func TestDelayStepByStep(t *testing.T) {
+func TestDelayGrowsByFactorEachStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		p.Free = min(p.Free, 3)
@@ -134,7 +134,7 @@ func TestDelayStepByStep(t *testing.T) {
 }
 
 // Doubling is exact up to the largest duration, by arithmetic that cannot overflow.
-func TestDelayDoubles(t *testing.T) {
+func TestDelayDoublesExactly(t *testing.T) {
 	for _, initial := range []time.Duration{1, 3, 10 * time.Second, 1 << 61, 1<<62 - 1, 1 << 62, maxDuration} {
 		for _, limit := range []time.Duration{maxDuration, maxDuration - 1, initial} {
 			p := Policy{Initial: initial, Max: max(limit, initial)}
@@ -154,7 +154,7 @@ func TestDelayDoubles(t *testing.T) {
 
 // The tail beyond the steps that are multiplied out is as exact as promised and
 // joins without falling.
-func TestDelayTail(t *testing.T) {
+func TestDelayStaysExactAfterManySteps(t *testing.T) {
 	p := Policy{Initial: time.Hour, Max: maxDuration, Factor: 1.001}
 	slow := float64(p.Initial)
 	for n := 1; n < 10_000; n++ {
@@ -200,7 +200,7 @@ func TestDelayKeepsToHugeMax(t *testing.T) {
 
 // WithMax never raises a delay when it lowers Max and never lowers one when it
 // raises Max.
-func TestWithMax(t *testing.T) {
+func TestLowerMaxRaisesNoDelay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		capped := p.WithMax(durations().Draw(t, "cap"))
@@ -215,7 +215,7 @@ func TestWithMax(t *testing.T) {
 	})
 }
 
-func TestJitteredBounds(t *testing.T) {
+func TestJitterKeepsToItsRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		d := rapid.OneOf(rapid.Just(time.Duration(0)), durations()).Draw(t, "delay")
@@ -233,7 +233,7 @@ func TestJitteredBounds(t *testing.T) {
 }
 
 // A drawn delay spreads over its whole range.
-func TestJitterSpreads(t *testing.T) {
+func TestJitterReachesItsWholeRange(t *testing.T) {
 	p := Policy{Initial: time.Second, Max: time.Second, Jitter: 0.5}
 	for _, tt := range []struct {
 		rand float64
@@ -245,7 +245,7 @@ func TestJitterSpreads(t *testing.T) {
 	}
 }
 
-func TestPolicyValidate(t *testing.T) {
+func TestPolicyErrorsNameEachField(t *testing.T) {
 	good := Policy{Initial: 1, Max: 2, Factor: 1.5, Jitter: 1, ResetAfter: 1, Free: math.MaxInt}
 	if err := good.Validate(); err != nil {
 		t.Errorf("%+v: %v", good, err)
@@ -256,32 +256,32 @@ func TestPolicyValidate(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Policy){
-		"Initial is 0s":     func(p *Policy) { p.Initial = 0 },
-		"Initial is -1ns":   func(p *Policy) { p.Initial = -1 },
-		"Max is 0s":         func(p *Policy) { p.Max = 0 },
-		"Factor is 0.9":     func(p *Policy) { p.Factor = 0.9 },
-		"Factor is -2":      func(p *Policy) { p.Factor = -2 },
-		"Factor is NaN":     func(p *Policy) { p.Factor = math.NaN() },
-		"Factor is +Inf":    func(p *Policy) { p.Factor = math.Inf(1) },
-		"Jitter is 1.5":     func(p *Policy) { p.Jitter = 1.5 },
-		"Jitter is -0.1":    func(p *Policy) { p.Jitter = -0.1 },
-		"Jitter is NaN":     func(p *Policy) { p.Jitter = math.NaN() },
-		"ResetAfter is -1s": func(p *Policy) { p.ResetAfter = -time.Second },
-		"Free is -1":        func(p *Policy) { p.Free = -1 },
+		"Initial: invalid value 0s: must be > 0":                                        func(p *Policy) { p.Initial = 0 },
+		"Initial: invalid value -1ns: must be > 0":                                      func(p *Policy) { p.Initial = -1 },
+		"Max: invalid value 0s: must be >= the first delay, 1ns":                        func(p *Policy) { p.Max = 0 },
+		"Factor: invalid value 0.9: must be 0 (means 2) or >= 1 and finite":             func(p *Policy) { p.Factor = 0.9 },
+		"Factor: invalid value -2: must be 0 (means 2) or >= 1 and finite":              func(p *Policy) { p.Factor = -2 },
+		"Factor: invalid value NaN: must be 0 (means 2) or >= 1 and finite":             func(p *Policy) { p.Factor = math.NaN() },
+		"Factor: invalid value +Inf: must be 0 (means 2) or >= 1 and finite":            func(p *Policy) { p.Factor = math.Inf(1) },
+		"Jitter: invalid value 1.5: must be in 0..1":                                    func(p *Policy) { p.Jitter = 1.5 },
+		"Jitter: invalid value -0.1: must be in 0..1":                                   func(p *Policy) { p.Jitter = -0.1 },
+		"Jitter: invalid value NaN: must be in 0..1":                                    func(p *Policy) { p.Jitter = math.NaN() },
+		"ResetAfter: invalid value -1s: must be >= 0 (0 means twice the longest delay)": func(p *Policy) { p.ResetAfter = -time.Second },
+		"Free: invalid value -1: must be >= 0":                                          func(p *Policy) { p.Free = -1 },
 	} {
 		p := good
 		change(&p)
-		err := p.Validate()
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ", must be ") {
-			t.Errorf("%s: %v", want, err)
+		if err := p.Validate(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if err := (Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, Free: -1}).Validate(); strings.Count(err.Error(), "\n") != 5 {
-		t.Errorf("not all six fields reported: %v", err)
+	err := Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, Free: -1}.Validate()
+	if got, want := fieldsOf(err), []string{"Initial", "Max", "Factor", "Jitter", "ResetAfter", "Free"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
 	}
 }
 
-func TestResetAfter(t *testing.T) {
+func TestUnsetResetAfterIsTwiceMax(t *testing.T) {
 	for _, tt := range []struct {
 		policy Policy
 		want   time.Duration
@@ -293,7 +293,7 @@ func TestResetAfter(t *testing.T) {
 		{JobPod(), 20 * time.Minute},
 		{Policy{Initial: 1, Max: maxDuration}, maxDuration},
 	} {
-		if got := tt.policy.resetAfter(); got != tt.want {
+		if got := tt.policy.ResetThreshold(); got != tt.want {
 			t.Errorf("%+v: %v, want %v", tt.policy, got, tt.want)
 		}
 	}

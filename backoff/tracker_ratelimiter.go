@@ -2,26 +2,26 @@ package backoff
 
 import "time"
 
-// RateLimiter is a Tracker seen as a rate limiter of a work queue: by its shape it
-// is client-go's workqueue.TypedRateLimiter[K]. Get one from
+// RateLimiter is a Tracker in the shape of client-go's
+// workqueue.TypedRateLimiter[K]: the rate limiter of a work queue. Get one from
 // Tracker.RateLimiter; the zero value is not usable. A RateLimiter is safe for
 // concurrent use by multiple goroutines.
 type RateLimiter[K comparable] struct {
 	tracker *Tracker[K]
 }
 
-// RateLimiter returns a view of t. When is a failure that happens now; it starts
-// over after ResetAfter without one.
+// RateLimiter returns a view of t, in which When is a Next now. The delay of a key
+// starts over after ResetAfter without one.
 func (t *Tracker[K]) RateLimiter() RateLimiter[K] {
 	return RateLimiter[K]{tracker: t}
 }
 
-// When records a failure of item and returns how long it is to wait.
+// When counts a failure of item and returns how long it is to wait.
 func (r RateLimiter[K]) When(item K) time.Duration {
 	return r.tracker.next(item, nil)
 }
 
-// Forget ends the history of item.
+// Forget forgets the failures of item.
 func (r RateLimiter[K]) Forget(item K) { r.tracker.Reset(item) }
 
 // NumRequeues returns how many failures in a row item has had.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// bucket is a token bucket whose tokens can be booked ahead: it gives each restart
-// the first instant that keeps to the rate, out of order, since a restart decided
-// later may be due earlier. Instants are steady times.
+// bucket is a token bucket whose tokens can be booked ahead. It gives each restart
+// the first instant that keeps to the rate; a restart that is decided later may get
+// an earlier one. Instants are steady times.
 //
 // Invariants: (1) any n instants given out, first to last, satisfy n <=
 // (last-first)/interval + burst; (2) booked is sorted, and spent and latest of each
@@ -20,14 +20,14 @@ type bucket struct {
 	slack    time.Duration // how far a burst may run ahead: (burst-1) * interval
 
 	mu     sync.Mutex
-	spent  time.Duration // what was given out and has passed uses up the bucket until then
-	booked []booking     // given out, not passed yet
+	spent  time.Duration // until then the instants that have passed use up the bucket
+	booked []booking     // instants that have not passed yet
 }
 
-// booking is one instant given out. One more fits before it, after those before
-// it, at an instant t if spent <= t+slack, t <= latest+slack and spent <=
-// latest+slack: not too early for those before, nor for those after, nor the two
-// for each other.
+// booking is one instant given out. One more fits before it and behind the others,
+// at an instant t, if spent <= t+slack, t <= latest+slack and spent <= latest+slack:
+// t is late enough for those before, early enough for those after, and between them
+// there is room for one.
 type booking struct {
 	at     time.Duration
 	spent  time.Duration // until when those before it use up the bucket

@@ -152,7 +152,7 @@ func (s *podStory) process(line string) *process {
 	p := &process{name: words[0], ran: a.durations("ran", ""), codes: a.numbers("code", "1"), reason: a.text("reason", "")}
 	p.c.RestartPolicy = RestartPolicy(a.text("restart", ""))
 	if in := a.text("in", ""); in != "" {
-		rule := Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: In}}
+		rule := Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn}}
 		for text := range strings.SplitSeq(in, ",") {
 			code, err := strconv.Atoi(text)
 			if err != nil {

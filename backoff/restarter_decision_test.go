@@ -1,0 +1,87 @@
+package backoff
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestWhyIsOneSentence(t *testing.T) {
+	c := ContainerPolicy{RestartPolicy: RestartPolicyOnFailure, Rules: []Rule{
+		{Action: RestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{41, 42}}}}}
+	for _, tt := range []struct {
+		d    Decision
+		e    Exit
+		want string
+	}{
+		{Decision{Action: RestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, Exit{Code: 42},
+			"exit code 42 is In [41 42] of restartPolicyRules[0]: restarted with all containers after 20s (failure 2 in a row)"},
+		{Decision{Action: Restart, Failures: 1, Rule: -1}, Exit{Code: 137, Reason: "OOMKilled"},
+			"exit code 137 (OOMKilled) under restartPolicy OnFailure: restarted at once (failure 1 in a row)"},
+		{Decision{Action: Stop, Rule: -1}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{Decision{Action: GiveUp, Failures: 5, Rule: -1}, Exit{Code: 1},
+			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
+		{Decision{}, Exit{}, "exit code 0 is In [41 42] of restartPolicyRules[0]: nothing decided"},
+		{Decision{Action: Stop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{Decision{Action: Restart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
+			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by the Restarter's own policy, for PolicyFor returned an invalid one"},
+	} {
+		if got := tt.d.Why(c, tt.e); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+	if got := (Decision{Action: Restart, Rule: -1}).Why(ContainerPolicy{}, Exit{}); !strings.Contains(got, "restartPolicy Always") {
+		t.Error(got)
+	}
+}
+
+// The wait that a Decision has left is within its Delay, whatever the clock does.
+func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
+	d := Decision{Action: Restart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}
+	for _, tt := range []struct {
+		name string
+		d    Decision
+		at   time.Time
+		want time.Duration
+	}{
+		{"at the exit", d, t0, 10 * second},
+		{"while it waits", d, t0.Add(4 * second), 6 * second},
+		{"when it is over", d, t0.Add(10 * second), 0},
+		{"long after", d, t0.Add(100 * 365 * 24 * time.Hour), 0},
+		{"the clock is set back", d, t0.Add(-24 * time.Hour), 10 * second},
+		{"at the zero time", d, time.Time{}, 10 * second},
+		{"not restarted", Decision{Action: Stop, Rule: -1}, t0, 0},
+		{"not restarted, before time began", Decision{Action: Stop, Rule: -1}, time.Time{}.Add(-second), 0},
+		{"no decision", Decision{Delay: -second, NotBefore: t0}, t0.Add(-24 * time.Hour), 0},
+	} {
+		if got := tt.d.Remaining(tt.at); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// While the clock only goes forward, a Decision and its Restarter agree on the wait
+// that is left, under a Rate too.
+func TestDecisionAndRestarterAgreeOnTheWait(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := fakeClock()
+		r := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Rate: 0.1})
+		decisions := map[string]Decision{}
+		keys := rapid.SampledFrom([]string{"a", "b", "c"})
+		for run := range rapid.IntRange(1, 20).Draw(t, "exits") {
+			key := keys.Draw(t, "key")
+			decisions[key] = r.Exited(key, ContainerPolicy{}, crash(int64(run+1), c.Now(), 0))
+			if woken := keys.Draw(t, "woken"); rapid.Bool().Draw(t, "wake") {
+				decisions[woken], _ = r.Wake(woken)
+			}
+			step(c, distances().Draw(t, "step").Abs())
+			for key, d := range decisions {
+				if got, want := d.Remaining(c.Now()), r.Remaining(key); got != want {
+					t.Fatalf("%s: %v, the Restarter says %v", key, got, want)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,266 @@
+package backoff
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+)
+
+// modelRestarter is the rules of a Restarter without a Rate, spelled out. Its time
+// is the sum of the clock's steps forward.
+type modelRestarter struct {
+	policy    Policy
+	policyFor func(key string, e Exit) Policy
+	limit     int
+	window    time.Duration
+	clock     *clocktesting.FakePassiveClock
+	steady    time.Duration
+	keys      map[string]*modelRecord
+}
+
+type modelRecord struct {
+	last     Exit
+	ended    time.Time // when last finished, or was reported if it did not say
+	decision Decision
+	due      time.Duration
+	recent   []time.Duration
+}
+
+func (m *modelRestarter) step(d time.Duration) {
+	step(m.clock, d)
+	m.steady += max(d, 0)
+}
+
+func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
+	now := m.clock.Now()
+	rec := m.keys[key]
+	if rec != nil && !rec.isNew(e) {
+		return rec.decision
+	}
+	if rec == nil {
+		rec = &modelRecord{}
+		m.keys[key] = rec
+	}
+	policy := m.policyFor(key, e)
+	invalid := policy != Policy{} && policy.Validate() != nil
+	if policy.Validate() != nil {
+		policy = m.policy
+	}
+	if e.Finished.IsZero() {
+		e.Finished = now
+	}
+	action, rule := c.Decide(e.Code)
+	restarts := action == Restart || action == RestartAll
+	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures, PolicyInvalid: invalid}
+	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.ResetThreshold() {
+		d.Failures = 0
+	}
+	if restarts || e.Code != 0 {
+		d.Failures++
+	}
+	if restarts && m.limit > 0 {
+		allowed := 0
+		for _, at := range rec.recent {
+			if m.window == 0 || m.steady-at < m.window {
+				allowed++
+			}
+		}
+		if allowed >= m.limit {
+			d.Action = GiveUp
+		} else {
+			rec.recent = append(rec.recent, m.steady)
+		}
+	}
+	if d.Action == Restart || d.Action == RestartAll {
+		finished := e.Finished
+		if finished.After(now) {
+			finished = now
+		}
+		d.Delay = policy.Delay(d.Failures)
+		d.NotBefore = finished.Add(d.Delay)
+		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
+	}
+	rec.last, rec.ended, rec.decision = e, e.Finished, d
+	return d
+}
+
+// isNew weighs what an exit says of itself, one piece after the other.
+func (r *modelRecord) isNew(e Exit) bool {
+	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
+	if !saysRun && !saysFinished {
+		return true // nothing to know it again by
+	}
+	if saysRun && e.Run == r.last.Run {
+		return false
+	}
+	if e.Run > r.last.Run {
+		return true // one more run, whatever the clock showed
+	}
+	if e.Run == 0 && r.last.Run == 0 {
+		return !e.Finished.Equal(r.ended)
+	}
+	// The counter has gone back: over from the start if this one ended later.
+	return saysFinished && e.Finished.After(r.ended)
+}
+
+func (m *modelRestarter) remaining(key string) time.Duration {
+	rec := m.keys[key]
+	if rec == nil || rec.decision.Action == Stop || rec.decision.Action == GiveUp {
+		return 0
+	}
+	return min(max(rec.due-m.steady, 0), rec.decision.Delay)
+}
+
+// modelPolicies are per outcome: OOMKilled restarts fast, "flat" is a sidecar's,
+// Evicted's is invalid.
+func modelPolicies(key string, e Exit) Policy {
+	switch {
+	case e.Reason == "OOMKilled":
+		return Policy{Initial: second, Max: second, ResetAfter: minute}
+	case e.Reason == "Evicted":
+		return Policy{Initial: minute, Max: second}
+	case key == "flat":
+		return Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, Free: 1}
+	}
+	return Policy{} // the Restarter's
+}
+
+// A Restarter takes the model's decisions, whatever the clock, the exits and
+// restarts of the process do.
+func TestRestarterAgreesWithModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)}).Draw(t, "policy")
+		c := fakeClock()
+		options := RestarterOptions[string]{
+			Clock: c, PolicyFor: modelPolicies,
+			Limit: rapid.IntRange(0, 4).Draw(t, "limit"),
+		}
+		if options.Limit > 0 {
+			options.Window = rapid.SampledFrom([]time.Duration{0, second, 10 * minute, 24 * time.Hour}).Draw(t, "window")
+		}
+		m := &modelRestarter{policy: policy, policyFor: modelPolicies, limit: options.Limit, window: options.Window,
+			clock: c, keys: map[string]*modelRecord{}}
+		r := newRestarter(t, policy, options)
+		keys := rapid.SampledFrom([]string{"a", "b", "flat"})
+		runs := map[string]int64{}
+		var sent []func() // every exit so far, to be reported again
+		t.Repeat(map[string]func(*rapid.T){
+			"exit": func(t *rapid.T) {
+				key := keys.Draw(t, "key")
+				runs[key]++
+				e := Exit{Run: runs[key], Code: codes().Draw(t, "code"), Reason: rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
+					Finished: c.Now().Add(distances().Draw(t, "finished"))}
+				if rapid.Bool().Draw(t, "started") {
+					e.Started = e.Finished.Add(-distances().Draw(t, "ran"))
+				}
+				if rapid.IntRange(0, 3).Draw(t, "run?") == 0 {
+					e.Run = 0
+				}
+				if rapid.IntRange(0, 3).Draw(t, "finished?") == 0 {
+					e.Finished = time.Time{}
+				}
+				p := containerPolicies().Draw(t, "container")
+				report := func() {
+					want := m.exited(key, p, e)
+					got := r.Exited(key, p, e)
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Fatalf("%s: %+v: %s", key, e, diff)
+					}
+					if got.Why(p, e) == "" {
+						t.Fatal("no reason given")
+					}
+				}
+				if report(); e.Run != 0 {
+					sent = append(sent, report)
+				}
+			},
+			"reported again": func(t *rapid.T) {
+				if len(sent) > 0 {
+					rapid.SampledFrom(sent).Draw(t, "exit")()
+				}
+			},
+			"counter starts over": func(t *rapid.T) { delete(runs, keys.Draw(t, "key")) },
+			"step":                func(t *rapid.T) { m.step(distances().Draw(t, "by")) },
+			"wake": func(t *rapid.T) {
+				key := keys.Draw(t, "key")
+				rec := m.keys[key]
+				want := rec != nil && rec.decision.Action != Stop && rec.decision.Action != GiveUp
+				if want && rec.due > m.steady {
+					rec.due, rec.decision.Delay, rec.decision.NotBefore = m.steady, 0, c.Now()
+				}
+				got, ok := r.Wake(key)
+				if ok != want || ok && !cmp.Equal(got, rec.decision) {
+					t.Fatalf("woke %v %v", got, ok)
+				}
+			},
+			"reset": func(t *rapid.T) {
+				key := keys.Draw(t, "key")
+				r.Reset(key)
+				delete(m.keys, key)
+			},
+			"gc": func(t *rapid.T) {
+				r.GC()
+				for key := range m.keys {
+					if _, ok := r.State(key); !ok { // see TestRestarterGCDropsOnlyWhatCannotMatter for which
+						delete(m.keys, key)
+					}
+				}
+			},
+			"kill": func(t *rapid.T) {
+				other := newRestarter(t, policy, options)
+				text, err := json.Marshal(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var saved map[string]RestarterState
+				if err := json.Unmarshal(text, &saved); err != nil {
+					t.Fatal(err)
+				}
+				whole := rapid.Bool().Draw(t, "whole")
+				if whole {
+					if err := json.Unmarshal(text, other); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for key, s := range r.All() {
+					if !whole {
+						if err := other.Restore(key, saved[key]); err != nil {
+							t.Fatal(err)
+						}
+					}
+					again, _ := other.State(key)
+					if diff := cmp.Diff(s, again, cmpopts.EquateEmpty()); diff != "" {
+						t.Fatal(diff)
+					}
+					// What lay in the future was held to the clock; from here on NotBefore counts.
+					rec, back := m.keys[key], saved[key]
+					rec.last, rec.ended, rec.decision.NotBefore = back.Last, back.Last.Finished, back.Decision.NotBefore
+					rec.due = m.steady + back.Decision.NotBefore.Sub(c.Now())
+				}
+				r = other
+			},
+			"": func(t *rapid.T) {
+				if r.Len() != len(m.keys) {
+					t.Fatalf("%d keys, want %d", r.Len(), len(m.keys))
+				}
+				for key, rec := range m.keys {
+					if got, want := r.Remaining(key), m.remaining(key); got != want {
+						t.Fatalf("%s: remaining %v, want %v", key, got, want)
+					}
+					s, _ := r.State(key)
+					if s.Decision.Failures != rec.decision.Failures || len(s.Recent) > options.Limit {
+						t.Fatalf("%s: state %+v", key, s)
+					}
+					if err := s.validate(c.Now()).Err(); err != nil {
+						t.Fatalf("%s: %v", key, err)
+					}
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,278 @@
+package backoff
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+)
+
+func TestRestarterRefusesImpossibleStates(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3})
+	good := RestarterState{
+		Last:     Exit{Run: 2, Code: 1, Started: t0.Add(-second), Finished: t0},
+		Decision: Decision{Action: Restart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
+		Recent:   []time.Time{t0.Add(-minute), t0},
+	}
+	for want, change := range map[string]func(*RestarterState){
+		"last.started: invalid value 2026-03-01 12:00:01":                                                                func(s *RestarterState) { s.Last.Started = t0.Add(second) },
+		"last.finished: invalid value 2026-03-01 12:00:01":                                                               func(s *RestarterState) { s.Last.Finished = t0.Add(second) },
+		`decision.action: unsupported value "": must be Stop`:                                                            func(s *RestarterState) { s.Decision.Action = "" },
+		`decision.action: unsupported value "Reboot": must be`:                                                           func(s *RestarterState) { s.Decision.Action = "Reboot" },
+		"decision.delay: invalid value -1ns: must be >= 0":                                                               func(s *RestarterState) { s.Decision.Delay = -1 },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20.000000001 +0000 UTC: must be at most 2026-03-01 12:00:20": func(s *RestarterState) { s.Decision.NotBefore = t0.Add(20*second + 1) },
+		"decision.failures: invalid value -1: must be >= 0":                                                              func(s *RestarterState) { s.Decision.Failures = -1 },
+		"decision.rule: invalid value -2: must be >= -1":                                                                 func(s *RestarterState) { s.Decision.Rule = -2 },
+		"recent[1]: invalid value 2026-03-01 12:00:00.000000001 +0000 UTC: must be at most":                              func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
+
+		"decision.failures: invalid value 0: must be >= 1 after an exit that counts":                      func(s *RestarterState) { s.Decision.Failures = 0 },
+		"decision.failures: invalid value 0: must be >= 1 after":                                          func(s *RestarterState) { *s = RestarterState{Last: s.Last, Decision: Decision{Action: Stop, Rule: -1}} },
+		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = GiveUp },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *RestarterState) { s.Decision.Action = Stop },
+		"decision.notBefore: invalid value 0001-01-01 00:00:00 +0000 UTC: must be given with a delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
+		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = Stop, 0 },
+		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = RestartAll },
+	} {
+		s := good
+		s.Recent = slices.Clone(good.Recent)
+		change(&s)
+		err := r.Restore("some/key", s)
+		if err == nil || !strings.HasPrefix(err.Error(), `backoff: Restarter.Restore("some/key"): `) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if r.Len() != 0 {
+		t.Error("a refused state was kept")
+	}
+	if err := r.Restore("a", good); err != nil {
+		t.Fatal(err)
+	}
+	if d := r.Exited("a", ContainerPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
+		t.Errorf("restored decision %+v, remaining %v", d, r.Remaining("a"))
+	}
+}
+
+// The outermost states that a Restarter returns are taken up.
+func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
+	for _, s := range []RestarterState{
+		{Decision: Decision{Action: Stop, Rule: -1}}, // the first success, under OnFailure
+		{Last: Exit{Code: 1}, Decision: Decision{Action: Stop, Failures: 1, Rule: -1}},
+		{Decision: Decision{Action: GiveUp, Failures: 1, Rule: -1}},
+		{Decision: Decision{Action: GiveUp, Failures: 1}}, // a rule's restart
+		{Decision: Decision{Action: RestartAll, Failures: 1, NotBefore: t0}},
+		{Decision: Decision{Action: Restart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
+		{Decision: Decision{Action: Restart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
+	} {
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		if err := r.Restore("a", s); err != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+		s.Last.Finished = t0 // it did not say: it counts as reported now
+		if got, _ := r.State("a"); !cmp.Equal(got, s) {
+			t.Errorf("restored as %+v, want %+v", got, s)
+		}
+	}
+}
+
+// Under another policy a restored wait is cut to its Max; the newest of more
+// Recent than Limit are kept.
+func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
+	c := fakeClock()
+	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 10})
+	for run := range int64(10) {
+		from.Exited("a", ContainerPolicy{}, crash(run+1, c.Now(), 0))
+		step(c, second)
+	}
+	s, _ := from.State("a")
+	to := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3, Window: time.Hour})
+	if err := to.Restore("a", s); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := to.State("a")
+	if got.Decision.Delay != minute || to.Remaining("a") != 59*second || !got.Decision.NotBefore.Equal(c.Now().Add(59*second)) {
+		t.Errorf("%+v, remaining %v", got.Decision, to.Remaining("a"))
+	}
+	if !slices.Equal(got.Recent, s.Recent[7:]) {
+		t.Errorf("recent %v of %v", got.Recent, s.Recent)
+	}
+	if d := to.Exited("a", ContainerPolicy{}, crash(11, c.Now(), 0)); d.Action != GiveUp {
+		t.Errorf("over the limit: %+v", d)
+	}
+}
+
+// What was written when Failures stood beside the Decision can still be read.
+func TestEarlierStatesCanBeRead(t *testing.T) {
+	const earlier = `{"failures":2,"last":{"run":2,"code":1,"started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
+		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":-1},"recent":["2026-03-01T12:00:00Z"]}`
+	var s RestarterState
+	if err := json.Unmarshal([]byte(earlier), &s); err != nil {
+		t.Fatal(err)
+	}
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
+	if err := r.Restore("a", s); err != nil {
+		t.Fatal(err)
+	}
+	want := Decision{Action: Restart, Delay: 40 * second, NotBefore: t0.Add(40 * second), Failures: 3, Rule: -1}
+	if got := r.Exited("a", ContainerPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A Restarter takes up the states of all keys or, where it would refuse one, of
+// none, and then names every field of every such key.
+func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		for i := range rapid.IntRange(0, 5).Draw(t, "keys") {
+			from.Exited(fmt.Sprint("key", i), ContainerPolicy{}, crash(1, t0, 0))
+		}
+		states := maps.Collect(from.All())
+		var want []string
+		for _, key := range slices.Sorted(maps.Keys(states)) {
+			s := states[key]
+			if rapid.Bool().Draw(t, "bad "+key) {
+				s.Decision.Delay, s.Decision.Rule = -1, -2
+				want = append(want, `["`+key+`"].decision.delay`, `["`+key+`"].decision.notBefore`, `["`+key+`"].decision.rule`)
+			}
+			states[key] = s
+		}
+		text, err := json.Marshal(states)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		other := to.Exited("other", ContainerPolicy{}, crash(7, t0, 0))
+		err = json.Unmarshal(text, to)
+		if got := fieldsOf(err); !slices.Equal(got, want) || (err == nil) != (len(want) == 0) {
+			t.Fatalf("refused %v: %v, want %v", got, err, want)
+		}
+		if err != nil {
+			states = map[string]RestarterState{}
+		}
+		states["other"], _ = to.State("other")
+		if diff := cmp.Diff(states, maps.Collect(to.All())); diff != "" || states["other"].Decision != other {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// Restarts that are still to come keep their order when they take new turns.
+func TestRestoredRestartsKeepTheirOrder(t *testing.T) {
+	options := RestarterOptions[string]{Clock: fakeClock(), Rate: 1}
+	from, to := newRestarter(t, ReducedCrashLoop(), options), newRestarter(t, ReducedCrashLoop(), options)
+	var want, got []time.Duration
+	for i := range 20 {
+		from.Exited(fmt.Sprint("key", i), ContainerPolicy{}, crash(1, t0, 0))
+		want = append(want, from.Remaining(fmt.Sprint("key", i)))
+	}
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		got = append(got, to.Remaining(fmt.Sprint("key", i)))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("waits %v, want %v", got, want)
+	}
+}
+
+// node is a key that is text by its methods.
+type node struct{ zone, name string }
+
+func (n node) MarshalText() ([]byte, error) { return []byte(n.zone + "/" + n.name), nil }
+
+func (n *node) UnmarshalText(text []byte) error {
+	n.zone, n.name, _ = strings.Cut(string(text), "/")
+	return nil
+}
+
+// throughJSON writes a Restarter with one key and reads it into another.
+func throughJSON[K comparable](key K) (RestarterState, error) {
+	from, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
+	to, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
+	from.Exited(key, ContainerPolicy{}, crash(1, t0, 0))
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	s, _ := to.State(key)
+	return s, err
+}
+
+// Keys that are text go through JSON; of others, both directions say what is wrong.
+func TestOnlyTextKeysBecomeJSON(t *testing.T) {
+	type name string
+	byString, err1 := throughJSON(name("a\n"))
+	byNumber, err2 := throughJSON(uint8(255))
+	byMethod, err3 := throughJSON(node{"z", "n"})
+	if err := errors.Join(err1, err2, err3); err != nil || byString.Last.Run != 1 || byNumber.Last.Run != 1 || byMethod.Last.Run != 1 {
+		t.Errorf("%v, %v, %v: %v", byString, byNumber, byMethod, err)
+	}
+	_, err1 = throughJSON(struct{ n int }{})
+	_, err2 = throughJSON[any]("a")
+	_, err3 = throughJSON(1.5)
+	for want, err := range map[string]error{"struct { n int }": err1, "interface {}": err2, "float64": err3} {
+		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want+" are not text") {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	of, _ := NewRestarter(CrashLoop(), RestarterOptions[float64]{})
+	if err := json.Unmarshal([]byte("{}"), of); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type float64 are not text" {
+		t.Error(err)
+	}
+}
+
+// What is no Restarter's JSON is refused, and so is a Restarter that nobody made;
+// null changes nothing.
+func TestRestarterRefusesOtherJSON(t *testing.T) {
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	r.Exited("a", ContainerPolicy{}, crash(1, t0, 0))
+	for text, want := range map[string]string{"null": "", "{}": "", "[]": "cannot unmarshal array", `{"a": 1}`: "cannot unmarshal number"} {
+		err := r.UnmarshalJSON([]byte(text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || r.Len() != 1 {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	var in struct{ R *Restarter[string] }
+	if err := json.Unmarshal([]byte(`{"R": {}}`), &in); err == nil || !strings.Contains(err.Error(), "was not made by NewRestarter") {
+		t.Error(err)
+	}
+}
+
+// setBack is a clock that is set back by a day before one of its readings.
+type setBack struct {
+	*clocktesting.FakePassiveClock
+	readings int // until then
+}
+
+func (c *setBack) Now() time.Time {
+	if c.readings--; c.readings == 0 {
+		step(c.FakePassiveClock, -24*time.Hour)
+	}
+	return c.FakePassiveClock.Now()
+}
+
+// A clock that is set back while a state is restored lengthens no wait.
+func TestClockSetBackDuringRestoreLengthensNoWait(t *testing.T) {
+	for readings := 2; readings < 5; readings++ { // those of NewRestarter, of the check, of Restore, of Remaining
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: &setBack{fakeClock(), readings}})
+		err := r.Restore("a", RestarterState{Last: Exit{Run: 1, Code: 1},
+			Decision: Decision{Action: Restart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}})
+		if left := r.Remaining("a"); err == nil && left != 10*second || err != nil && (readings > 2 || left != 0) {
+			t.Errorf("set back before reading %d: %v, %v left", readings, err, left)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package backoff
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Under another policy a restored delay is that policy's.
+func TestRestoredDelayIsThePresentPolicys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := fakeClock()
+		from := newTracker(t, policies().Draw(t, "from"), TrackerOptions{Clock: c})
+		policy := policies().Draw(t, "to")
+		for range rapid.IntRange(1, 20).Draw(t, "failures") {
+			from.Next("a", c.Now())
+		}
+		s, _ := from.State("a")
+		to := newTracker(t, policy, TrackerOptions{Clock: c})
+		if err := to.Restore("a", s); err != nil {
+			t.Fatal(err)
+		}
+		got, ok := to.State("a")
+		nominal := policy.Delay(s.Failures)
+		if !ok || got.Failures != s.Failures || !got.Updated.Equal(s.Updated) || got.Delay > policy.Max ||
+			got.Delay != nominal && (policy.Jitter == 0 || got.Delay != s.Delay || got.Delay > nominal) {
+			t.Fatalf("%+v restored as %+v", s, got)
+		}
+	})
+}
+
+func TestTrackerRefusesImpossibleStates(t *testing.T) {
+	c := fakeClock()
+	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+	good := TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}
+	for want, change := range map[string]func(*TrackerState){
+		"failures: invalid value 0: must be >= 1":                            func(s *TrackerState) { s.Failures = 0 },
+		"failures: invalid value -1: must be >= 1":                           func(s *TrackerState) { s.Failures = -1 },
+		"delay: invalid value -1ns: must be >= 0":                            func(s *TrackerState) { s.Delay = -1 },
+		"updated: invalid value " + t0.Add(1).String() + ": must be at most": func(s *TrackerState) { s.Updated = t0.Add(1) },
+		"updated: invalid value 0001-01-01":                                  func(s *TrackerState) { s.Updated = time.Time{} },
+		"updated: invalid value 9999-12-31":                                  func(s *TrackerState) { s.Updated = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
+	} {
+		s := good
+		change(&s)
+		err := tr.Restore("some/key", s)
+		if err == nil || !strings.HasPrefix(err.Error(), `backoff: Tracker.Restore("some/key"): `+want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if tr.Len() != 0 {
+		t.Error("a refused state was kept")
+	}
+	err := tr.Restore("a", TrackerState{Failures: -1, Delay: -1, Updated: t0.Add(1)})
+	if got, want := fieldsOf(err), []string{"failures", "delay", "updated"}; !slices.Equal(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
+	}
+	if err := tr.Restore("a", good); err != nil {
+		t.Error(err)
+	}
+}
