@@ -6,14 +6,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
-	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/schollz/progressbar/v3"
 )
@@ -182,123 +178,5 @@ func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 	}
 	for _, step := range spec.PodFailurePolicy.Explain(&p.Pod) {
 		r.print([]byte("           " + terminal.Escape(step.String()) + "\n"))
-	}
-}
-
-// lastLine says how a pod ended that was deleted, and whose end decides nothing.
-func lastLine(p *pod) string {
-	s := &p.Status
-	if s.Reason != "" {
-		return "ended before a process was started"
-	}
-	killed := false
-	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		if t := c.State.Terminated; t != nil && t.Signal == int32(syscall.SIGKILL) {
-			killed = true
-		}
-	}
-	switch {
-	case killed && p.run.graceOver():
-		return fmt.Sprintf("ended: %s, after the grace period of %v", howEnded(s), p.run.grace)
-	case s.Phase == jobpolicy.PodSucceeded:
-		return "ended: succeeded"
-	}
-	return "ended: " + howEnded(s)
-}
-
-// howEnded says what of a pod failed.
-func howEnded(s *jobpolicy.PodStatus) string {
-	if s.Reason != "" {
-		return s.Reason
-	}
-	var parts []string
-	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			parts = append(parts, exitText(c.Name, t.ExitCode, t.Signal))
-		}
-	}
-	switch {
-	case s.Phase != jobpolicy.PodFailed:
-		parts = append(parts, "it is being deleted")
-	case len(parts) == 0:
-		parts = append(parts, "not all containers have run")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// exitText says how a container ended.
-func exitText(container string, code, signal int32) string {
-	if signal != 0 {
-		return fmt.Sprintf("container %s was killed by signal %d (exit code %d)", container, signal, code)
-	}
-	return fmt.Sprintf("container %s ended with exit code %d", container, code)
-}
-
-// verdict says what follows from a failure. counted is how many failures of the
-// Job count, this one included.
-func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
-	by := "no rule matched"
-	switch {
-	case spec.PodFailurePolicy == nil:
-		by = "no failure policy"
-	case match.Rule >= 0:
-		by = fmt.Sprintf("rule %d (%s)", match.Rule, match.Action)
-	}
-	switch limit := spec.BackoffLimitPerIndex; {
-	case !match.Counted():
-		return by + ": not counted"
-	case match.Action == jobpolicy.PodFailurePolicyActionFailJob:
-		return by + ": counted"
-	case limit == nil:
-		return fmt.Sprintf("%s: counted: failure %d, limit %d", by, counted, *spec.BackoffLimit)
-	default:
-		failures := p.failures()
-		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, failures+1, p.index, *limit)
-		if jobpolicy.IndexFailed(match, failures, limit) {
-			text += ": the index has failed"
-		}
-		return text
-	}
-}
-
-// barDelay gathers changes of the bar.
-const barDelay = 50 * time.Millisecond
-
-// progress brings the bar up to date soon.
-func (r *report) progress(s jobpolicy.JobStatus) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bar != nil && r.next == nil {
-		time.AfterFunc(barDelay, r.draw)
-	}
-	r.next = &s
-}
-
-// draw brings the bar up to date.
-func (r *report) draw() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.next
-	r.next = nil
-	if r.bar == nil {
-		return
-	}
-	done := int(s.Succeeded)
-	if s.FailedIndexes != nil {
-		if failed, err := indexset.Parse(*s.FailedIndexes); err == nil {
-			done += failed.Len()
-		}
-	}
-	r.bar.Describe(fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed))
-	_ = r.bar.Set(done)
-}
-
-// finish takes the bar away.
-func (r *report) finish() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bar != nil {
-		_ = r.bar.Clear()
-		r.bar = nil
 	}
 }

@@ -83,3 +83,12 @@ func (e *expander) expand(text string) (string, error) {
 		}
 	}
 }
+
+// variables are set for every container of the pod.
+func variables(pod *jobpolicy.Pod) map[string]string {
+	variables := map[string]string{"HOSTNAME": pod.Name}
+	if index, ok := pod.Annotations[jobpolicy.JobCompletionIndexAnnotation]; ok {
+		variables["JOB_COMPLETION_INDEX"] = index
+	}
+	return variables
+}

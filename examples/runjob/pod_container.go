@@ -182,15 +182,6 @@ func (c *container) ended(e exit) {
 	})
 }
 
-// variables are set for every container of the pod.
-func variables(pod *jobpolicy.Pod) map[string]string {
-	variables := map[string]string{"HOSTNAME": pod.Name}
-	if index, ok := pod.Annotations[jobpolicy.JobCompletionIndexAnnotation]; ok {
-		variables["JOB_COMPLETION_INDEX"] = index
-	}
-	return variables
-}
-
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

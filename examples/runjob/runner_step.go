@@ -1,39 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
 )
-
-// pod is a pod of the Job and what runs it.
-type pod struct {
-	jobpolicy.Pod
-	index, attempt int
-	run            *podRun
-	told           bool // what its end decided
-}
-
-func (p *pod) ended() bool {
-	return p.Status.Phase == jobpolicy.PodSucceeded || p.Status.Phase == jobpolicy.PodFailed
-}
-
-func (p *pod) tracked() bool { return slices.Contains(p.Finalizers, jobpolicy.JobTrackingFinalizer) }
-
-// release takes the tracking finalizer off.
-func (p *pod) release() {
-	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == jobpolicy.JobTrackingFinalizer })
-}
-
-// failures is how many counted failures the pod's index had before it.
-func (p *pod) failures() int {
-	n, _ := strconv.Atoi(p.Annotations[jobpolicy.JobIndexFailureCountAnnotation])
-	return n
-}
 
 // step makes one plan and carries it out: first in the Job and the pods as they
 // are held here, which are then saved as a whole, then in the processes. So
@@ -128,75 +100,4 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	c.gone, c.over = r.forget()
 	c.written = plan.Record != nil || plan.Status != nil || len(plan.Release) > 0 || len(r.pods) != known
 	return c
-}
-
-// look brings the pods up to date.
-func (r *runner) look() []*jobpolicy.Pod {
-	pods := make([]*jobpolicy.Pod, 0, len(r.pods))
-	for uid, p := range r.pods {
-		if seen := r.cache.Get(uid); seen.Present {
-			p.Status = *seen.Status
-		}
-		pods = append(pods, &p.Pod)
-	}
-	return pods
-}
-
-// create makes a pod; it does not run yet.
-func (r *runner) create(n jobpolicy.NewPod, now time.Time) *pod {
-	r.attempts[n.Index]++
-	p := &pod{index: n.Index, attempt: r.attempts[n.Index]}
-	p.ObjectMeta = n.ObjectMeta
-	p.Name = fmt.Sprintf("%s%d", n.GenerateName, p.attempt)
-	p.UID = newUID()
-	p.CreationTimestamp = now
-	r.add(p, nil)
-	return p
-}
-
-// add makes a pod one of the Job's. What is known of it from another run is in
-// its status and its history.
-func (r *runner) add(p *pod, past history) {
-	p.Spec = r.job.Spec.Template.Spec
-	p.run = newPodRun(r.host, p.Pod, past)
-	r.pods[p.UID] = p
-	r.attempts[p.index] = max(r.attempts[p.index], p.attempt)
-	p.run.publish()
-}
-
-// delete marks a pod as one that is to end with its grace period.
-func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
-	p := r.pods[d.UID]
-	if d.Untrack {
-		if r.job.Spec.Suspend {
-			interrupted := *p
-			r.suspended = append(r.suspended, &interrupted)
-		}
-		p.release()
-	}
-	seconds := int64(p.run.grace / time.Second)
-	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = now.Add(p.run.grace), &seconds
-	return p
-}
-
-// forget drops the pods that have ended and that the Job does not need any more,
-// and returns those of which nothing needs to be known, and those that were deleted
-// and whose end decided nothing.
-func (r *runner) forget() (gone, over []*pod) {
-	now := time.Now()
-	for uid, p := range r.pods {
-		if p.ended() && !p.tracked() {
-			delete(r.pods, uid)
-			r.cache.Delete(uid, now)
-			if !p.told && !p.DeletionTimestamp.IsZero() {
-				over = append(over, p)
-			}
-			if !slices.ContainsFunc(r.suspended, func(s *pod) bool { return s.UID == uid }) {
-				gone = append(gone, p)
-			}
-		}
-	}
-	r.cache.UpdateTime(now) // it need not remember them
-	slices.SortFunc(over, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
-	return gone, over
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -10,32 +9,6 @@ import (
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/jobpolicy"
 )
-
-// validation is what becomes of fields that are not known or given twice.
-type validation string
-
-const (
-	strictly validation = "strict" // they are mistakes
-	warn     validation = "warn"
-	ignore   validation = "ignore"
-)
-
-func (v *validation) String() string { return string(*v) }
-
-// Set takes what kubectl's --validate does.
-func (v *validation) Set(text string) error {
-	switch strings.ToLower(text) {
-	case "strict", "true":
-		*v = strictly
-	case "warn":
-		*v = warn
-	case "ignore", "false":
-		*v = ignore
-	default:
-		return errors.New("must be strict, warn or ignore")
-	}
-	return nil
-}
 
 // decoder reads one Job.
 type decoder struct {
@@ -81,24 +54,6 @@ func (d *decoder) decode() (*manifest, error) {
 	}
 	m.adopt()
 	return m, nil
-}
-
-// validated makes mistakes or warnings of what only strict validation minds.
-func (m *manifest) validated(how validation, wrong, lenient mistakes) mistakes {
-	switch how {
-	case strictly:
-		return append(wrong, lenient...)
-	case warn:
-		if len(wrong) > 0 {
-			for _, one := range lenient {
-				wrong = append(wrong, mistake{one.line, "warning: " + one.text})
-			}
-		}
-		for _, one := range lenient.shortened(0) {
-			m.warnings = append(m.warnings, one.String())
-		}
-	}
-	return wrong
 }
 
 // inFile returns mistakes with their paths and lines in the file. What a flag has

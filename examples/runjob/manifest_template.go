@@ -1,9 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"strings"
-
 	"github.com/restartkit/restart/examples/internal/document"
 )
 
@@ -65,35 +62,4 @@ func isTemplates(path string) bool {
 // isJobs reports whether a path of a CronJob leads into what its Job has too.
 func isJobs(path string) bool {
 	return isTemplates(path) || path == "apiVersion" || path == "metadata.namespace"
-}
-
-// takeName makes a name from metadata.generateName, unless there is one, as an API
-// server does.
-func (m *manifest) takeName() {
-	const random = 5
-	prefix := m.job.GenerateName
-	if m.job.Name != "" || prefix == "" {
-		return
-	}
-	m.generated = prefix[:min(len(prefix), longestName-random)]
-	m.job.Name = m.generated + randomName(random)
-}
-
-// randomName returns n of the letters and digits that Kubernetes makes names of:
-// they form no words.
-func randomName(n int) string {
-	const letters = "bcdfghjklmnpqrstvwxz2456789"
-	name := make([]byte, n)
-	_, _ = rand.Read(name)
-	for i := range name {
-		name[i] = letters[int(name[i])%len(letters)]
-	}
-	return string(name)
-}
-
-// resumeName takes over the name that an earlier run has made.
-func (m *manifest) resumeName(name string) {
-	if m.generated != "" && len(name) > len(m.generated) && strings.HasPrefix(name, m.generated) {
-		m.job.Name = name
-	}
 }

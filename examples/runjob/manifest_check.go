@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -56,29 +55,6 @@ func (c *checker) version(v string) {
 	}
 }
 
-func (c *checker) name(name, generated string) {
-	switch {
-	case generated != "" && !validJobName(name):
-		c.add(backoff.ErrorTypeInvalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
-	case name == "":
-		c.add(backoff.ErrorTypeRequired, "metadata.name", nil, "a Job needs a name")
-	case !validJobName(name):
-		c.add(backoff.ErrorTypeInvalid, "metadata.name", name, jobNameRule)
-	}
-}
-
-// hostName checks that the host name of an Indexed Job's last pod is a DNS label, as
-// an API server does.
-func (c *checker) hostName(job *jobpolicy.Job) {
-	spec := &job.Spec
-	if spec.CompletionMode != jobpolicy.IndexedCompletion || spec.Completions == nil || *spec.Completions < 1 || !validJobName(job.Name) {
-		return
-	}
-	if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); !validLabel(last) {
-		c.add(backoff.ErrorTypeInvalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
-	}
-}
-
 func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 	var invalid jobpolicy.FieldErrors
 	if errors.As(spec.Validate(), &invalid) {
@@ -96,24 +72,6 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 	}
 	c.pod(&spec.Template.Spec, sources)
 }
-
-// longestName is that of a DNS label, and of the value of a label.
-const longestName = 63
-
-// What names look like: DNS labels, and for a Job some with dots between them.
-var (
-	jobName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-)
-
-const (
-	nameRule    = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
-	jobNameRule = nameRule + " and beside each dot"
-)
-
-func validJobName(name string) bool { return len(name) <= longestName && jobName.MatchString(name) }
-
-func validLabel(name string) bool { return len(name) <= longestName && dnsLabel.MatchString(name) }
 
 // pod checks what the pod template says of processes.
 func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
