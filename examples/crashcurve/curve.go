@@ -15,20 +15,6 @@ const (
 	hour   = time.Hour
 )
 
-// figure is a set of curves that are compared with each other.
-type figure struct {
-	name              string
-	title             string
-	curves            []curve
-	baseline          int             // index of the curve that the others are compared with
-	windows           []time.Duration // ends of the tables' rows
-	end               time.Duration   // of the time axis
-	logTime, logCount bool
-	mixed             bool // count the restarts of all pods instead of those of one
-	pods, requests    int  // of the node; API requests per restart
-	api               bool // print the table of API requests
-}
-
 // curve is a policy and what it is applied to.
 type curve struct {
 	name   string
@@ -46,14 +32,6 @@ type group struct {
 func (c curve) perPod() curve {
 	c.groups = []group{{pods: 1, run: c.groups[0].run}}
 	return c
-}
-
-// shown is what of the curve is counted: one pod, or all of them.
-func (f *figure) shown(c curve) curve {
-	if f.mixed {
-		return c
-	}
-	return c.perPod()
 }
 
 // restarts counts the restarts in (from, to]. It is exact up to 2^53.
@@ -154,18 +132,4 @@ func (c curve) sampled(end time.Duration, logTime bool) []point {
 		}
 	}
 	return points
-}
-
-// autoLog is the ratio of the highest to the lowest curve above which the lowest
-// one would lie flat on the axis of a linear scale.
-const autoLog = 20
-
-// spread is the ratio of the highest curve's count at the end to the lowest's.
-func (f *figure) spread() float64 {
-	low, high := math.Inf(1), 0.0
-	for _, c := range f.curves {
-		n := f.shown(c).restarts(-1, f.end)
-		low, high = min(low, n), max(high, n)
-	}
-	return high / max(low, 1)
 }

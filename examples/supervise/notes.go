@@ -3,16 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"regexp"
-
-	"github.com/restartkit/restart/examples/internal/terminal"
 )
-
-// tell says something on standard error, in a line.
-func tell(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "supervise: %s\n", terminal.Escape(fmt.Sprintf(format, args...)))
-}
 
 // What package backoff calls the settings of the node, in its notes.
 const (

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -69,81 +65,77 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	return o, o.apply(&v)
 }
 
-// check reports the first flag that is out of bounds.
-func (v *flagValues) check(o *options) error {
-	switch {
-	case v.given["max-period"] && !inRange(v.maxPeriod):
-		return fmt.Errorf("-max-period %v: must be in [1s, 300s]", v.maxPeriod)
-	case v.given["rate"] && !(v.rate > 0 && v.rate <= math.MaxFloat64): // NaN too
-		return fmt.Errorf("-rate %v: must be above 0", v.rate)
-	case v.burst < 1:
-		return fmt.Errorf("-burst %d: must be at least 1", v.burst)
-	case v.grace < 0:
-		return fmt.Errorf("-grace %v: must not be below 0", v.grace)
-	case v.given["for"] && o.limit <= 0:
-		return fmt.Errorf("-for %v: must be above 0", o.limit)
-	case v.given["state"] && o.state == "":
-		return errors.New("-state: the folder has no name")
-	case len(v.args) == 0 && (v.given["name"] || v.given["restart-policy"]):
-		return errors.New("-name and -restart-policy are for the command after --, there is none")
-	}
-	return nil
-}
+const usage = `Usage: supervise [flags] -- COMMAND [ARGUMENT]...
+       supervise [flags] -f FILE [-- COMMAND [ARGUMENT]...]
 
-// inRange reports whether a node's maximum can be that.
-func inRange(d time.Duration) bool {
-	_, err := backoff.CrashLoopConfig{AllowMax: true, Max: &d}.Resolve()
-	return err == nil
-}
+Keeps commands running, as a kubelet keeps containers running. A command that
+ends is started again, according to its restartPolicy and restartPolicyRules,
+after a delay: 10s, doubled with every exit in a row up to 5m. A run of more
+than ten minutes starts the delays over. A command that waits is in
+CrashLoopBackOff.
 
-// apply puts the flags over what the file says.
-func (o *options) apply(v *flagValues) error {
-	if v.given["reduced"] {
-		o.node.ReduceDefault, o.called[settingReduce] = v.reduced, "-reduced"
-	}
-	if v.given["max-period"] {
-		o.node.Max, o.node.AllowMax, o.called[settingMax] = &v.maxPeriod, true, "-max-period"
-	}
-	if v.given["rate"] {
-		o.rate = v.rate
-	}
-	if v.given["burst"] {
-		o.burst = v.burst
-	}
-	if v.given["grace"] {
-		o.grace = v.grace
-	}
-	if len(v.args) > 0 {
-		c, err := v.command()
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(o.commands, func(other command) bool { return other.name == c.name }) {
-			return fmt.Errorf("two commands are named %s: give the one after -- another -name", c.name)
-		}
-		o.commands = append(o.commands, c)
-	}
-	if len(o.commands) == 0 {
-		return errors.New("no command: write it after --, or commands into the file of -f")
-	}
-	var err error
-	o.resolution, err = o.node.Resolve()
-	return err
-}
+  supervise -- sh testdata/flaky.sh
+  supervise -reduced -name web -- ./server -port 8080
+  supervise -f supervise.yaml -state state/ -for 8h
 
-// command is the one after --.
-func (v *flagValues) command() (command, error) {
-	c := command{name: v.name, args: v.args, policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicy(v.policy)}}
-	if !v.given["name"] {
-		c.name = nameOf(v.args)
-	}
-	switch {
-	case v.args[0] == "":
-		return c, errors.New("the command after -- is empty")
-	case !validName(c.name):
-		return c, fmt.Errorf("-name %s: must be 1 to %d letters, digits, hyphens, dots and underscores", c.name, longestName)
-	case v.policy == "" || c.policy.Validate() != nil:
-		return c, fmt.Errorf("-restart-policy %s: must be Always, OnFailure or Never", v.policy)
-	}
-	return c, nil
-}
+The commands are shown as by "kubectl get pods", with what they write. On a
+terminal a table stays below the output and is kept up to date: crashed commands
+come first, and a last line counts all of them. Elsewhere each change is a line.
+EXIT is the exit code of the last run: 128+n after signal n, 127 for a program
+that is not there, 126 for one that cannot be started. Notes, warnings and
+errors go to standard error. The commands have no input.
+
+SIGHUP ends every wait, under nohup too: what waits is started now, or at its
+turn under -rate. SIGINT, SIGTERM and the end of -for send SIGTERM to the first
+process of each command and, after -grace or with the next signal, SIGKILL to
+all that is left of it. A command waits while nobody reads what it writes,
+supervise does not; what could not be printed when -grace is over is dropped.
+
+A command has ended when all its processes have: those that it leaves behind are
+killed, and a daemon of it may run for as long as it does. However supervise
+ends, even by SIGKILL, no process of it is left: a second process guards it. If
+both are killed at once, the next supervise with the same -state ends what they
+leave, as far as it is known to be theirs: not what su or sudo has started. On
+Linux that goes for what has left its session or its group, has another user or
+no parent any more, too; a daemon started by su or sudo is known no longer whose
+it is, and ends with the next command that does. It does not go for what another
+program was asked to start (as by systemctl or cron), and on other systems not
+for what leaves its process group.
+
+The folder of -state must be empty or have been made by supervise, belong to
+you, and be writable for nobody else.
+
+In FILE (- for standard input) a field that is not known is an error, except one
+of a KubeletConfiguration, which is left out. FILE is YAML or JSON:
+
+  commands:                         # each like a container of a pod
+  - name: web
+    command: [sh, testdata/flaky.sh]
+    args: []
+    env: [{name: A, value: b}]
+    workingDir: /tmp
+    restartPolicy: OnFailure        # Always (default), OnFailure, Never
+    restartPolicyRules:
+    - action: Restart               # or RestartAllContainers
+      exitCodes: {operator: In, values: [42]}
+    curve:                          # instead of the node's
+      {initial: 1s, max: 60s, factor: 2, jitter: 0.1, resetAfter: 10m, free: 1}
+  crashLoopBackOff:                 # or crashloopbackoff: {maxSeconds: 4}
+    maxContainerRestartPeriod: 4s   # as -max-period
+  featureGates:
+    ReduceDefaultCrashLoopBackOffDecay: true   # as -reduced
+    KubeletCrashLoopBackOffMax: true           # false: the maximum is ignored
+  rate: 2                           # as the flags of these names
+  burst: 1
+  grace: 30s
+
+Exit codes:
+  0      all commands have ended with 0, or the time of -for is over
+  1      a command has ended otherwise, nothing can be started here, or the
+         output cannot be written
+  2      a flag, the file or the state is wrong; nothing was started
+  3      the state could not be written at last
+  128+n  signal n has ended supervise; 141 (SIGPIPE): nobody reads the output
+
+Flags (they win over the file):
+`

@@ -6,45 +6,8 @@ import (
 	"strings"
 	"time"
 
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
-
 	"github.com/restartkit/restart/pleg"
 )
-
-// A line is one lifecycle event with what is known about it.
-type line struct {
-	at        time.Time // when it is told
-	event     pleg.EventType
-	pod       string // id of the sandbox
-	meta      *cri.PodSandboxMetadata
-	container string // id; empty in a PodSync
-	name      string // of the container, if known
-	attempt   uint32
-	happened  time.Time // the runtime's stamp of what the event tells; zero: not known
-	exit      *exit     // of a ContainerDied, if known
-	before    bool      // it happened before this program began
-}
-
-// sandbox reports whether the line is about a pod's sandbox.
-func (l line) sandbox() bool { return l.container == l.pod }
-
-// late returns how long after it happened an event is told, if that is known
-// and says something: not of what was there before.
-func (l line) late() (time.Duration, bool) {
-	if l.happened.IsZero() || l.before {
-		return 0, false
-	}
-	return l.at.Sub(l.happened), true
-}
-
-// lateSinceEvent returns how long after the runtime's event of it an exit is told, if
-// there was one: what an exit's lateness is beside the runtime's own share.
-func (l line) lateSinceEvent() (time.Duration, bool) {
-	if l.exit == nil || l.exit.known.IsZero() || l.before {
-		return 0, false
-	}
-	return l.at.Sub(l.exit.known), true
-}
 
 // A reporter makes lines of events. The generator tells everything, but a reader
 // that is slow gets one PodSync for many events of a pod; the reporter then
@@ -71,32 +34,6 @@ func newReporter(cache *pleg.Cache[string, *status], exits *exits, now func() ti
 	}
 }
 
-// podView is what was told of a pod.
-type podView struct {
-	meta       *cri.PodSandboxMetadata
-	containers map[string]*containerView
-}
-
-type containerView struct {
-	name     string
-	attempt  uint32
-	created  time.Time
-	started  time.Time
-	told     told
-	existing bool // it was in the cache, or the generator told of it
-}
-
-// told is how much of a container's life was.
-type told int
-
-const (
-	toldNothing told = iota
-	toldCreated
-	toldStarted
-	toldDied
-	toldRemoved
-)
-
 // handle takes the next event.
 func (r *reporter) handle(e pleg.Event[string]) {
 	switch {
@@ -115,38 +52,6 @@ func (r *reporter) handle(e pleg.Event[string]) {
 		r.step(e.Pod, e.Container, e.Type)
 		r.forget(e.Pod)
 	}
-}
-
-// look returns the view of a pod with the names that the cache knows by now.
-func (r *reporter) look(pod string) *podView {
-	p := r.pods[pod]
-	if p == nil {
-		p = &podView{containers: map[string]*containerView{}}
-		r.pods[pod] = p
-	}
-	st := r.cache.Get(pod).Status
-	if st == nil {
-		return p
-	}
-	if m := st.sandbox.GetMetadata(); m != nil {
-		p.meta = m
-		p.container(pod).created = stamp(st.sandbox.CreatedAt)
-	}
-	for _, s := range st.containers {
-		c := p.container(s.Id)
-		c.name, c.attempt = s.GetMetadata().GetName(), s.GetMetadata().GetAttempt()
-		c.created, c.started = stamp(s.CreatedAt), stamp(s.StartedAt)
-	}
-	return p
-}
-
-func (p *podView) container(id string) *containerView {
-	c := p.containers[id]
-	if c == nil {
-		c = &containerView{}
-		p.containers[id] = c
-	}
-	return c
 }
 
 // step tells an event of a container, unless it was told.
@@ -237,16 +142,5 @@ func (r *reporter) lookAtAll() {
 	for _, pod := range slices.SortedFunc(maps.Keys(all), strings.Compare) {
 		r.catchUp(pod, r.look(pod))
 		r.forget(pod)
-	}
-}
-
-// forget drops what is over.
-func (r *reporter) forget(pod string) {
-	p := r.pods[pod]
-	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
-		return c.told == toldRemoved || !c.existing
-	})
-	if len(p.containers) == 0 {
-		delete(r.pods, pod)
 	}
 }

@@ -1,0 +1,34 @@
+package process
+
+import (
+	"syscall"
+)
+
+// StartError is a command that cannot be run, whenever it is tried.
+type StartError struct {
+	Code int // what a shell would exit with: 126, or 127 if there is no such program
+	text string
+}
+
+func (e *StartError) Error() string { return e.text }
+
+// fork starts a program, like syscall.ForkExec. A StartError says that it cannot
+// be run; any other error that this machine is short of something just now: memory,
+// processes, files (which can show as EBADF), or whoever still writes the program.
+func fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
+	pid, err := syscall.ForkExec(path, args, attr)
+	switch err {
+	case syscall.ENOENT: // the interpreter that its first line names
+		err = &StartError{Code: notFound, text: path + ": " + err.Error()}
+	case syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ELOOP,
+		syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.EIO:
+		err = &StartError{Code: cannotRun, text: path + ": " + err.Error()}
+	}
+	return pid, err
+}
+
+// The exit codes of a shell for a command that it cannot run.
+const (
+	cannotRun = 126
+	notFound  = 127
+)

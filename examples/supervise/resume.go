@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/examples/internal/process"
+)
+
+// save writes the state, and says once that it cannot.
+func (s *supervisor) save() {
+	if s.store == nil {
+		return
+	}
+	st := state{Version: stateVersion, Run: s.children.Run(), Commands: make(map[string]commandState)}
+	for _, t := range s.tasks {
+		c := commandState{Definition: t.definition(), Run: t.run, Starts: t.starts}
+		if b, ok := s.restarter.State(t.name); ok {
+			c.Backoff = &b
+		}
+		st.Commands[t.name] = c
+	}
+	err := s.store.write(st)
+	if err != nil && !s.store.bad {
+		s.screen.note("warning: -state: %v", err)
+	}
+	s.store.bad = err != nil
+}
+
+// resume takes up the state that another run has left, after what is left of its
+// processes has been killed.
+func (s *supervisor) resume(tell func(string, ...any)) error {
+	st, err := s.store.read()
+	if err != nil {
+		return err
+	}
+	if st.Run != "" {
+		if err := process.KillRun(st.Run); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	for _, t := range s.tasks {
+		c, ok := st.Commands[t.name]
+		if !ok {
+			continue
+		}
+		if c.Definition != t.definition() {
+			tell("note: %s: begins anew, for it runs %s now", t.name, oneLine(t.args))
+			continue
+		}
+		t.run, t.starts = c.Run, c.Starts
+		if c.Backoff == nil {
+			continue
+		}
+		if err := s.restarter.Restore(t.name, toClock(*c.Backoff, now)); err != nil {
+			return s.store.unusable(errors.New(strings.TrimPrefix(err.Error(), "backoff: Restarter.Restore(): ")))
+		}
+		b, _ := s.restarter.State(t.name)
+		t.decision, t.code = b.Decision, b.Last.Code
+		tell("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
+	}
+	return nil
+}
+
+// resumed says how a task goes on.
+func (t *task) resumed(remaining time.Duration) string {
+	switch {
+	case t.over():
+		return "has ended; remove the state to begin anew"
+	case remaining > 0:
+		return fmt.Sprintf("goes on after %d failures in a row, in %s", t.decision.Failures, rough(remaining))
+	}
+	return fmt.Sprintf("goes on after %d failures in a row", t.decision.Failures)
+}
+
+// oneLine writes a command as it could be typed.
+func oneLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		if quoted[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$") {
+			quoted[i] = fmt.Sprintf("%q", arg)
+		}
+	}
+	return strings.Join(quoted, " ")
+}
