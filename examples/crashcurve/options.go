@@ -33,22 +33,24 @@ var ownFlags = []string{"policy", "baseline", "run", "mix", "until", "windows", 
 
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var raw rawOptions
-	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()))
-	flags.StringVar(&raw.output, "o", "", "`file` for a picture, .svg or .png")
+	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()), moreUsage)
+	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg or .png")
 	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+strings.Replace(figureNames(), ", initial", ",\ninitial", 1))
-	flags.Func("policy", "`policy` to show, see above; can be given again", func(s string) error {
+	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
+	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
+	flags.Group("Every figure")
+	flags.Func("policy", "`policy` to show, see above; repeatable", func(s string) error {
 		p, err := parsePolicy(s)
 		raw.policies = append(raw.policies, p)
 		return err
 	})
-	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy that the others are compared with\n(default: the first)")
+	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy to compare the others with (default: the first)")
 	flags.DurationVar(&raw.run, "run", 0, "`time` that each run of a pod lasts")
 	flags.Float64Var(&raw.mix, "mix", 0, "`share` of the pods, 0 to 1, that crash as soon as they start, while the\nothers end with success after -run; all are restarted, as under\nrestartPolicy Always (default: all pods alike)")
-	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
-	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
 	flags.DurationVar(&raw.until, "until", 30*minute, "`time` to look at, from the first start on")
 	flags.StringVar(&raw.windows, "windows", "", "`ends` of the windows that are rows of the tables, such as 10s,30s,5m\n(default: some up to -until)")
 	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none\n(default: as the counts need)")
+	flags.Group("A figure of your own")
 	if err := flags.Parse(args, stdout); err != nil {
 		return nil, err
 	}
@@ -105,18 +107,10 @@ func (raw *rawOptions) check() (*options, error) {
 
 const usage = `Usage: crashcurve [flags]
 
-Calculates how often a node's pods are restarted under a backoff, before it is
-rolled out, and how many API requests that makes. Prints tables; -o draws
-restarts against time.
-
-  crashcurve -o curves.svg
-        the figures of KEP-4603 (Tune CrashLoopBackOff)
-  crashcurve -figure maximum -o maximum.png
-        one of them
-  crashcurve -policy today -policy mine=1s/30s,free=1 -run 10s -o mine.svg
-        two policies, for pods that run for 10s and end
-  crashcurve -pods 110 -run 10s -mix 0.3
-        a node of which 30 %% of the pods crash at once
+Calculates how often a node's pods are restarted under a backoff, and how many
+API requests that makes, before you roll the backoff out. Prints tables; -o
+draws restarts against time. Without flags it reproduces the figures of KEP-4603
+(Tune CrashLoopBackOff).
 
 Any of -policy, -baseline, -run, -mix, -until, -windows and -log asks for a
 figure of your own. Without -policy it compares today's delays, the reduced ones
@@ -124,19 +118,31 @@ of KEP-4603, and today's under a maximum of 1s.
 
 A policy is [NAME=]CURVE[,OPTION=VALUE]... CURVE is INITIAL/MAX, such as 1s/60s,
 or a preset: %s. The options:
-  max=60s     an operator's maximum; an initial delay above it becomes as short
+  max=60s     an operator's maximum; it caps the initial delay too
   factor=1.5  growth per failure, 1 or at least 1.01; 2 if not given
-  free=1      restarts at once before the curve begins
-  reset=10m   a run longer than this starts the curve over
+  free=1      restarts without delay before the curve begins
+  reset=10m   a run longer than this resets the curve
   run=10s     how long each run lasts, instead of -run
+`
 
-A restart at the end of a window is counted in it, one at its start is not, but
-for the first window.
+const moreUsage = `
+A window includes a restart at its end, not one at its start; the first window
+includes both.
 
 Exit codes:
-  0  all was printed and written
+  0  everything was printed and written
   1  the tables or the picture cannot be written
   2  a flag is wrong
 
-Flags:
+Examples:
+  crashcurve -o curves.svg
+        the figures of KEP-4603
+  crashcurve -figure maximum -o maximum.png
+        one of them
+  crashcurve -policy today -policy mine=1s/30s,free=1 -run 10s -o mine.svg
+        two policies, for pods that run for 10s and end
+  crashcurve -pods 110 -run 10s -mix 0.3
+        a node where 30 % of the pods crash at once
+
+More: https://github.com/restartkit/restart/tree/main/examples#crashcurve
 `

@@ -12,35 +12,37 @@ import (
 
 const usage = `Usage: criwatch [flags]
 
-Watches a CRI runtime (containerd, CRI-O) and prints what happens to its
-containers: started, died with which exit code, removed. A pod's sandbox is one
-of its containers. Mostly it needs root, to open the runtime's socket.
+Watches a CRI runtime (containerd, CRI-O) and prints lifecycle events of its
+containers: started, died with an exit code, removed. A pod's sandbox is one of
+its containers. Opening the runtime's socket usually takes root.
 
-  criwatch
-  criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
-  criwatch -o json -for 1h >events.json
-
-A line has the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT and how it
-ended, when, and how long ago:
+A line has the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT, the exit code,
+when it happened, and how long ago:
 
   00:41:24.304  ContainerDied  default/web-0  app/2  exit 137 Error at
       00:41:24.111 (193.0 ms ago)
 
-Changes come from the runtime's event stream, and a full list every
--evented-period checks them. Without a stream, or with -poll, everything is
-listed every -relist-period. When the runtime was restarted, criwatch finds it
-again by itself.
+criwatch follows the runtime's event stream, and checks it against a full list
+every -evented-period. Without a stream, or with -poll, it lists everything
+every -relist-period. It reconnects when the runtime restarts.
 
-Events, and the counters at the end, go to standard output; troubles with the
-runtime to standard error. SIGINT or SIGTERM ends criwatch, a second one at
-once.
+Events, and at the end counters, go to standard output; problems with the
+runtime go to standard error. SIGINT or SIGTERM ends criwatch; a second signal
+ends it at once.
+`
 
+const moreUsage = `
 Exit codes:
   0  a signal or -for has ended it
   1  no runtime answers at the start, or the output cannot be written
   2  a flag is wrong
 
-Flags:
+Examples:
+  criwatch
+  criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
+  criwatch -o json -for 1h >events.json
+
+More: https://github.com/restartkit/restart/tree/main/examples/criwatch
 `
 
 // defaultEndpoint is containerd's.
@@ -62,16 +64,18 @@ type options struct {
 // for, as flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
-	flags := flags.New("criwatch", usage)
+	flags := flags.New("criwatch", usage, moreUsage)
 	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), defaultEndpoint)
 	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; the variable CONTAINER_RUNTIME_ENDPOINT sets\nthe default")
-	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line\n")
-	flags.BoolVar(&o.poll, "poll", false, "use no event stream")
-	flags.BoolVar(&o.trust, "trust-events", false, "believe what an event says of its pod, instead of asking the runtime")
+	flags.BoolVar(&o.poll, "poll", false, "do not use the event stream")
+	flags.BoolVar(&o.trust, "trust-events", false, "take a pod's status from the event, without asking the runtime")
 	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
-	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with one")
-	flags.DurationVar(&o.stats, "stats", 0, "`time` after which to print the counters again; 0: only at the end")
-	flags.DurationVar(&o.limit, "for", 0, "`time` after which to end; 0: never")
+	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with an event stream")
+	flags.Group("The runtime")
+	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line\n")
+	flags.DurationVar(&o.stats, "stats", 0, "`time` between two prints of the counters; 0: only at the end")
+	flags.DurationVar(&o.limit, "for", 0, "`time` to run; 0: no limit")
+	flags.Group("The run")
 	err := flags.Parse(args, stdout)
 	switch {
 	case err != nil:

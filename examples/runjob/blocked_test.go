@@ -18,11 +18,6 @@ func TestNobodyReadsYet(t *testing.T) {
 	t.Parallel()
 	for grace, seconds := range map[string]string{"by the grace period": "2", "by a second signal": "3600"} {
 		dir := t.TempDir()
-		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer read.Close()
 		p := programtest.New(t, "-backoff", "1ms", "-")
 		p.Stdin = strings.NewReader(strings.Replace(perIndex(5, 3, `
 case $JOB_COMPLETION_INDEX in
@@ -30,9 +25,8 @@ case $JOB_COMPLETION_INDEX in
   *) echo >> `+dir+`/log; head -c 100000 /dev/zero | tr '\0' '\n'; exit 1;;
 esac
 `), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: "+seconds, 1))
-		p.Stdout, p.Stderr = write, write
+		p.Pipe()
 		p.Start()
-		write.Close()
 		p.Eventually("all failures of the others", func() bool { return lines(dir+"/log") == 4*3 })
 		began := time.Now()
 		p.Signal(syscall.SIGTERM)
@@ -51,15 +45,10 @@ esac
 // waits for that.
 func TestSlowReaderGetsAll(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := programtest.New(t, "-")
 	p.Stdin = strings.NewReader(job(1, 30, "seq 100000 129999 & seq 200000 209999; wait; printf 'the last word'"))
-	p.Stdout, p.Stderr = write, write
+	read := p.Pipe()
 	p.Start()
-	write.Close()
 	var text strings.Builder
 	for piece := make([]byte, 1<<16); ; {
 		n, err := read.Read(piece)
@@ -80,16 +69,9 @@ func TestSlowReaderGetsAll(t *testing.T) {
 // what fits until the end of the grace period; then a run that was interrupted ends.
 func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := programtest.New(t, "-")
 	p.Stdin = strings.NewReader(strings.Replace(perIndex(5, 3, "exec yes"), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: 1", 1))
-	p.Stdout, p.Stderr = write, write
-	p.Start()
-	write.Close()
-	programtest.ReadSlowly(t, read)
+	p.StartWithSlowReader()
 	p.Running(2 + 3)
 	p.Signal(syscall.SIGTERM)
 	p.Done(exitInterrupted)

@@ -91,6 +91,7 @@ data: {LEVEL: debug, mode: fast}
 		"all of nothing":      {"envFrom: [{configMapRef: {name: x}}]", nil, nil, `! configmap "x" not found: write its keys into a file for -env-file`},
 		"all, optional":       {"envFrom: [{configMapRef: {name: x, optional: true}}]", nil, nil, ""},
 		"the later one holds": {"envFrom: [{configMapRef: {name: settings}}]\n        env: [{name: mode, value: x$(LEVEL)}]", nil, nil, "LEVEL=debug mode=xdebug"},
+		"all that is missing": {"env: [{name: B, valueFrom: {secretKeyRef: {name: x, key: b}}}, {name: A, valueFrom: {secretKeyRef: {name: x, key: a}}}]\n        envFrom: [{configMapRef: {name: settings2}}]", nil, nil, `! configmap "settings2" not found: write its keys into a file for -env-file; secret "x" not found: export A, or write it or a into a file for -env-file; secret "x" not found: export B, or write it or b into a file for -env-file`},
 		"two of one name":     {"env: [{name: VAR, valueFrom: {secretKeyRef: {name: db, key: user}}}, {name: VAR, value: x}]", nil, nil, "VAR=x"},
 	} {
 		m, err := decode(t, objects+`
@@ -192,7 +193,7 @@ func TestMissingSecretWaits(t *testing.T) {
 	two := strings.Replace(needsToken, "env: [", "env: [{name: URL, valueFrom: {configMapKeyRef: {name: web, key: url}}}, ", 1)
 	dry := start(t, two, "-dry-run", "-")
 	dry.Done(exitComplete)
-	if !inOrder(dry.Out.String(), `its pods would wait: CreateContainerConfigError: container main: configmap "web" not found`, `its pods would wait: CreateContainerConfigError: container main: secret "api" not found`) {
+	if !strings.Contains(dry.Out.String(), `its pods would wait: CreateContainerConfigError: container main: configmap "web" not found: export URL, or write it or url into a file for -env-file; secret "api" not found: export TOKEN,`) {
 		t.Error(dry.Out.String())
 	}
 }

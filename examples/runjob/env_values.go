@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
@@ -73,15 +74,36 @@ func (c *config) add(o object) error {
 	return nil
 }
 
+// missingValues says, sorted, which values a container waits for.
+type missingValues []string
+
+func (m missingValues) Error() string { return strings.Join(m, "; ") }
+
+// add notes that a value is missing, unless err is nil.
+func (m *missingValues) add(err error) {
+	if err != nil {
+		*m = append(*m, err.Error())
+	}
+}
+
+// err returns the error, or nil if nothing is missing.
+func (m missingValues) err() error {
+	if len(m) == 0 {
+		return nil
+	}
+	slices.Sort(m)
+	return slices.Compact(m)
+}
+
 // environment returns the words of a container's command and the environment of
-// its process. The error is why a kubelet could not create the container.
+// its process. The error says why a kubelet could not create the container: all
+// missing values, where a kubelet names the first.
 func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources containerSources) (argv, env []string, err error) {
 	own := expander{variables: variables(pod)}
+	var missing missingValues
 	for _, from := range sources.From {
 		values, err := c.all(from)
-		if err != nil {
-			return nil, nil, err
-		}
+		missing.add(err)
 		for key, value := range values {
 			own.variables[from.Prefix+key] = value
 		}
@@ -95,12 +117,13 @@ func (c *config) environment(machine []string, pod *jobpolicy.Pod, container job
 			continue
 		}
 		value, found, err := c.value(pod, v.Name, source)
-		if err != nil {
-			return nil, nil, err
-		}
+		missing.add(err)
 		if found {
 			own.variables[v.Name] = value
 		}
+	}
+	if err := missing.err(); err != nil {
+		return nil, nil, err
 	}
 	return resolve(machine, &own, container)
 }
@@ -159,31 +182,12 @@ func lower(kind string) string {
 	return "configmap"
 }
 
-// missing returns why containers of the Job could not be created: all reasons, where
-// a kubelet tells the first.
+// missing returns, for each container of the Job that could not be created, why.
 func (m *manifest) missing() (reasons []string) {
 	pod := &m.job.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		before := len(reasons)
-		add := func(err error) {
-			if err != nil {
-				reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
-			}
-		}
-		sources := m.sources[c.Name]
-		for _, from := range sources.From {
-			_, err := m.config.all(from)
-			add(err)
-		}
-		for i, v := range c.Env {
-			if source, isSourced := sources.Value[i]; isSourced {
-				_, _, err := m.config.value(&jobpolicy.Pod{}, v.Name, source)
-				add(err)
-			}
-		}
-		if len(reasons) == before { // it may be too long
-			_, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, sources)
-			add(err)
+		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.sources[c.Name]); err != nil {
+			reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
 		}
 	}
 	return reasons

@@ -83,7 +83,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	status := screen.To(stdout)
 	status.KeepAll = true
 	code := conclude(status, events, terminal.Colours(stdout), r.job, err)
-	whole := screen.Flush(r.giveUp(signals))
+	whole := screen.Finish(signals)
 	switch err := status.Err(); {
 	case err != nil:
 		return printed(stderr, fmt.Errorf("the status cannot be written: %w", err), code)

@@ -30,8 +30,7 @@ type runner struct {
 	live        sync.WaitGroup // pods that run
 	disruptions disruptions    // to come
 	interrupted bool
-	stopBy      time.Time // when it was interrupted: the end of the grace period
-	suspended   []*pod    // ended by the interruption
+	suspended   []*pod // ended by the interruption
 }
 
 func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *runner {
@@ -166,24 +165,15 @@ func (r *runner) running() bool {
 func (r *runner) interrupt(signal os.Signal) {
 	if r.interrupted {
 		r.report.event("", "%v: killing the pods", signal)
-		r.host.output.printer.Late()
-		if soon := time.Now().Add(lastWords); soon.Before(r.stopBy) {
-			r.stopBy = soon
-		}
+		r.host.output.printer.EndSoon()
 		r.kill()
 		return
 	}
 	r.report.event("", "%v: suspending the Job; a second signal kills its pods", signal)
 	r.interrupted = true
-	grace := gracePeriod(&r.job.Spec.Template.Spec)
-	r.stopBy = time.Now().Add(grace)
-	time.AfterFunc(grace, r.host.output.printer.Late)
+	r.host.output.printer.EndWithin(gracePeriod(&r.job.Spec.Template.Spec))
 	r.job.Spec.Suspend = true
 }
-
-// lastWords is how long may be printed what a reader that is there can still take,
-// after a second signal.
-const lastWords = time.Second
 
 func (r *runner) kill() {
 	for _, p := range r.pods {
@@ -196,23 +186,4 @@ func (r *runner) killAll() {
 	r.kill()
 	r.live.Wait()
 	r.host.children.Close()
-}
-
-// giveUp returns a channel that is closed when nobody may be kept waiting any more
-// for what is still to be printed: at the end of an interrupted run's grace period,
-// or with the next signal.
-func (r *runner) giveUp(interrupts <-chan os.Signal) <-chan struct{} {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		var due <-chan time.Time
-		if r.interrupted {
-			due = time.After(time.Until(r.stopBy))
-		}
-		select {
-		case <-interrupts:
-		case <-due:
-		}
-	}()
-	return over
 }

@@ -31,15 +31,10 @@ commands:
 		code    int
 	}{{"-grace 1s", 1, 143}, {"-grace 1h", 2, 143}, {"-grace 1s -for 4s", 0, 0}} {
 		dir := t.TempDir()
-		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer read.Close()
 		p := programtest.New(t, append(strings.Fields(tt.args), "-f", file(t, dir, "c.yaml", config))...)
-		p.Dir, p.Stdout, p.Stderr = dir, write, write
+		p.Dir = dir
+		p.Pipe()
 		p.Start()
-		write.Close()
 		if tt.signals > 0 { // with -for nobody knows how far a slow machine comes
 			p.Eventually("restarts", func() bool {
 				text, _ := os.ReadFile(dir + "/log")
@@ -168,15 +163,8 @@ func TestUnsavedStateIsAnError(t *testing.T) {
 // the grace period; then supervise ends.
 func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := programtest.New(t, "-grace", "1s", "-name", strings.Repeat("long", 10), "--", "yes")
-	p.Stdout, p.Stderr = write, write
-	p.Start()
-	write.Close()
-	programtest.ReadSlowly(t, read)
+	p.StartWithSlowReader()
 	p.Running(2 + 1)
 	p.Signal(syscall.SIGTERM)
 	p.Done(128 + int(syscall.SIGTERM))

@@ -68,6 +68,19 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// After a signal nothing is started any more: the last table names no next start.
+func TestStoppedTableNamesNoNextStart(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "--", "sh", "-c", "exit 1")
+	p.Out.Says("CrashLoopBackOff", 1)
+	p.Signal(syscall.SIGINT)
+	p.Done(130)
+	lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
+	if last := strings.Fields(lines[len(lines)-1]); strings.Join(last, " ") != "sh CrashLoopBackOff 0 - 1" {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
 // -for ends it, and that is no failure.
 func TestFor(t *testing.T) {
 	t.Parallel()

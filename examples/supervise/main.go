@@ -62,7 +62,7 @@ func supervise(args []string) int {
 	ends := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM)
 	code := s.run(ends, wakes())
 	s.children.Close() // leaves no process behind
-	s.screen.printer.Flush(s.giveUp(ends))
+	s.screen.printer.Finish(ends)
 	switch err := s.screen.out.Err(); {
 	case errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE)

@@ -25,8 +25,7 @@ type supervisor struct {
 	together  bool // a rule may restart all of them
 	ended     chan ending
 	stopping  bool
-	stopBy    time.Time // then: when what does not stop is killed
-	code      int       // to exit with when it has stopped
+	code      int // to exit with when it has stopped
 }
 
 // newSupervisor takes up what the state says, if there is one. Nothing runs
@@ -158,18 +157,11 @@ func (s *supervisor) interrupt(signal syscall.Signal) {
 		s.stop(128 + int(signal))
 		return
 	}
-	s.screen.printer.Late()
-	if soon := time.Now().Add(lastWords); soon.Before(s.stopBy) {
-		s.stopBy = soon
-	}
+	s.screen.printer.EndSoon()
 	for _, t := range s.tasks {
 		t.signal(syscall.SIGKILL)
 	}
 }
-
-// lastWords is how long may be printed what a reader that is there can still take,
-// after a second signal.
-const lastWords = time.Second
 
 // wake ends every wait.
 func (s *supervisor) wake() {
@@ -192,8 +184,7 @@ func (s *supervisor) stop(code int) {
 		return
 	}
 	s.stopping, s.code = true, code
-	s.stopBy = time.Now().Add(s.grace)
-	time.AfterFunc(s.grace, s.screen.printer.Late)
+	s.screen.printer.EndWithin(s.grace)
 	for _, t := range s.tasks {
 		t.terminate(s.grace)
 	}
@@ -205,7 +196,7 @@ func (s *supervisor) show() {
 	rows := make([]row, len(s.tasks))
 	for i, t := range s.tasks {
 		rows[i] = t.row(now)
-		if t.waiting() {
+		if t.waiting() && !s.stopping {
 			until := t
 			if other := s.waitsFor(t); other != nil && other.waiting() {
 				until = other
@@ -214,23 +205,4 @@ func (s *supervisor) show() {
 		}
 	}
 	s.screen.show(rows)
-}
-
-// giveUp returns a channel that is closed when nobody may be kept waiting any more
-// for what is still to be printed: at the end of the grace period or, if all has
-// ended by itself, with the next signal.
-func (s *supervisor) giveUp(ends <-chan os.Signal) <-chan struct{} {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		var due <-chan time.Time
-		if s.stopping {
-			due = time.After(time.Until(s.stopBy))
-		}
-		select {
-		case <-ends:
-		case <-due:
-		}
-	}()
-	return over
 }

@@ -40,6 +40,7 @@ type Printer struct {
 	own     int       // bytes of the program's own text in the queue
 	sources int       // bytes of all sources in the queue
 	late    bool      // sources do not wait any more
+	end     time.Time // when Finish gives up; zero: with a signal only
 	writing time.Time // since when a piece is being written; zero: none is
 	wake    chan struct{}
 }

@@ -56,6 +56,7 @@ type Program struct {
 	ended    chan struct{}
 
 	terminals []*terminal
+	pipes     []*os.File // this process's part of them, to be given up
 }
 
 // New returns the program with these arguments, to be started.
@@ -84,6 +85,9 @@ func (p *Program) Start() {
 	}
 	for _, t := range p.terminals {
 		t.started()
+	}
+	for _, write := range p.pipes {
+		write.Close()
 	}
 	go func() {
 		_ = p.Cmd.Wait()
@@ -219,24 +223,6 @@ func (p *Program) Processes() map[int]string {
 func (p *Program) Running(n int) {
 	p.t.Helper()
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
-}
-
-// ReadSlowly reads what a program writes, 4 KiB in half a second, until the program
-// or the test has ended.
-func ReadSlowly(t testing.TB, read *os.File) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for piece := make([]byte, 4096); ; time.Sleep(500 * time.Millisecond) {
-			if _, err := read.Read(piece); err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		read.Close()
-		<-done
-	})
 }
 
 // FullDisk runs the program with its standard output on a disk that is full, which
