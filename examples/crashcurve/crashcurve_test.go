@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 // The tables of whole runs, as in testdata.
-func TestTables(t *testing.T) {
+func TestTablesAreTheGoldenOnes(t *testing.T) {
 	for _, tt := range []struct {
 		golden string
 		args   []string
@@ -42,7 +42,7 @@ func TestTables(t *testing.T) {
 }
 
 // A wrong flag is told in one line that names it.
-func TestBadFlags(t *testing.T) {
+func TestWrongFlagOfCrashcurveIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (today, reduced, imagepull, jobpod) nor INITIAL/MAX such as 1s/60s`},
 		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s`},
@@ -92,7 +92,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpOfCrashcurveFitsATerminal(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := crashcurve([]string{"-h"}, &stdout, &stderr)
 	if code != exitOK || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "Usage: crashcurve") || !strings.Contains(stdout.String(), "-mix share") {
@@ -102,7 +102,7 @@ func TestHelp(t *testing.T) {
 }
 
 // What cannot be written is no success: neither the tables nor the help.
-func TestFullDiskIsAnError(t *testing.T) {
+func TestUnprintedTableIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"-h"}, {"-mix", "0.5"}} {
 		programtest.FullDisk(t, exitFailed, args...)
 	}
@@ -131,7 +131,7 @@ func TestUnwritablePictureIsAnError(t *testing.T) {
 }
 
 // The program as a user starts it, and the files it writes.
-func TestPictures(t *testing.T) {
+func TestPicturesHaveTheirFormatAndSize(t *testing.T) {
 	folder := t.TempDir()
 	draw := func(name string, args ...string) []byte {
 		t.Helper()

@@ -45,7 +45,7 @@ func allStates(pods []pleg.Pod[string]) map[string]map[string]string {
 	return all
 }
 
-func TestPods(t *testing.T) {
+func TestPodsListsSandboxesAsContainers(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
 	f.runPod("a")
@@ -82,9 +82,9 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// A container that appears between the two lists brings its sandbox along; one
-// whose sandbox went between them is seen without it.
-func TestPodsBetweenLists(t *testing.T) {
+// A container that appears between the two lists brings its sandbox along; one whose
+// sandbox went between them is seen without it.
+func TestPodsChangedBetweenTheListsAreSeen(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
 	f.runPod("a")
@@ -108,7 +108,7 @@ func TestPodsBetweenLists(t *testing.T) {
 	}
 }
 
-func TestStatus(t *testing.T) {
+func TestStatusOfEveryKindOfRuntime(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		f := newFake(t)
 		f.full = full
@@ -137,7 +137,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestStatusOfWhatGoes(t *testing.T) {
+func TestStatusOfAGoneContainerIsLeftOut(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
 	f.runPod("a")
@@ -178,7 +178,7 @@ func TestStatusOfWhatGoes(t *testing.T) {
 	}
 }
 
-func TestStamp(t *testing.T) {
+func TestStampsInSecondsAndNanoseconds(t *testing.T) {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.UTC)
 	for _, x := range []struct {
 		stamp int64
@@ -215,7 +215,7 @@ func subscribed(t *testing.T, f *fakeRuntime, n int) {
 	programtest.Eventually(t, "the stream is open", func() bool { return f.count("GetContainerEvents") == n })
 }
 
-func TestEvents(t *testing.T) {
+func TestEventsAreTranslated(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
 	events, ended := collect(t, n)
@@ -279,7 +279,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestEventsUnsupported(t *testing.T) {
+func TestUnimplementedStreamIsUnsupported(t *testing.T) {
 	f := newFake(t)
 	f.noStream = true
 	n := nodeOf(t, f)
@@ -296,7 +296,7 @@ func TestEventsUnsupported(t *testing.T) {
 
 // A deleted sandbox that is still listed for a moment is gone for Pod, once; one
 // that stays is not waited for any longer.
-func TestPodThatLeaves(t *testing.T) {
+func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
 	f := newFake(t)
 	n := nodeOf(t, f)
 	events, _ := collect(t, n)

@@ -47,7 +47,7 @@ func someLines() []line {
 	}
 }
 
-func TestTextLines(t *testing.T) {
+func TestTextLineOfEveryEvent(t *testing.T) {
 	want := strings.TrimLeft(`
 13:02:01.500  ContainerStarted  default/web-0                 sandbox         at 13:02:01.499 (1.0 ms ago)
 13:02:01.500  ContainerStarted  default/web-0                 app/3
@@ -71,7 +71,7 @@ func TestTextLines(t *testing.T) {
 	}
 }
 
-func TestColours(t *testing.T) {
+func TestDiedContainersAreColoured(t *testing.T) {
 	colours := map[int]string{2: "\x1b[31m", 3: "\x1b[32m", 4: "\x1b[31m", 5: "\x1b[32m", 6: "\x1b[31m"}
 	for i, l := range someLines() {
 		var out bytes.Buffer
@@ -82,7 +82,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-func TestJSONLines(t *testing.T) {
+func TestJSONLineOfEveryEvent(t *testing.T) {
 	const pod = `"pod":{"id":"0123456789abcdef","namespace":"default","name":"web-0","uid":"u0","attempt":1}`
 	const app = `"container":{"id":"fedcba9876543210","name":"app","attempt":3}`
 	const head = `{"time":"2026-05-04T13:02:01.5Z","type":`
@@ -110,7 +110,7 @@ func TestJSONLines(t *testing.T) {
 }
 
 // Whatever a runtime calls things, it cannot steer the terminal or add a line.
-func TestRuntimeCannotSteerTheTerminal(t *testing.T) {
+func TestNamesOfARuntimeCannotSteerTheTerminal(t *testing.T) {
 	const evil = "\x1b[2J\x1b]0;title\a\r\nforged\u009b2J\u202e\x7f\xff"
 	meta := &cri.PodSandboxMetadata{Namespace: evil, Name: evil, Uid: evil}
 	lines := []line{
@@ -154,7 +154,7 @@ func TestLinesStayAligned(t *testing.T) {
 	}
 }
 
-func TestStatsText(t *testing.T) {
+func TestCountersHaveTheNamesOfMetrics(t *testing.T) {
 	c := counters{at: time.Date(2026, 5, 4, 13, 2, 1, 0, time.UTC), healthy: errors.New("sick")}
 	c.stats = pleg.Stats{
 		Streaming: true, Connections: 1, ConnectionErrors: 2, EventsReceived: 3, MissedEvents: 4,
@@ -198,7 +198,7 @@ func TestStatsText(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
+func TestBoundIsThatOfTheQuantilesBucket(t *testing.T) {
 	for _, x := range []struct {
 		counts [15]uint64
 		q      float64
@@ -216,7 +216,7 @@ func TestBound(t *testing.T) {
 }
 
 // The quantiles are those of the last keptLatencies.
-func TestLatencies(t *testing.T) {
+func TestLatenciesAreThoseOfTheLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Int64Range(0, 1e9), 0, 3*keptLatencies).Draw(t, "latencies")
 		var l latencies
@@ -249,7 +249,7 @@ func ceil(q float64, n int) int {
 }
 
 // recent keeps the keys that were put last for the first time.
-func TestRecent(t *testing.T) {
+func TestRecentForgetsTheOldest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
 		r := recent[int]{limit: limit}

@@ -135,9 +135,9 @@ func (m *reportModel) exit(t *rapid.T, pod, id string) {
 	}
 }
 
-// Whatever is merged, lost and late: every exit and removal that the generator
-// saw is told once and in order, and so is an exit that only an event told of.
-func TestReporter(t *testing.T) {
+// Whatever is merged, lost and late: every exit and removal that the generator saw
+// is told once and in order, and so is an exit that only an event told of.
+func TestReporterReportsEveryExitOnce(t *testing.T) {
 	merges, early := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := newReportModel()
@@ -263,9 +263,9 @@ func TestReporter(t *testing.T) {
 	}
 }
 
-// What came and went without ever being in the cache is told at the next PodSync,
-// of its pod or of all, once.
-func TestReporterOfEventsAlone(t *testing.T) {
+// What came and went without ever being in the cache is told at the next PodSync, of
+// its pod or of all, once.
+func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 	for _, sync := range []string{"p", ""} {
 		m := newReportModel()
 		m.exits.record("p", []*cri.ContainerStatus{{Id: "coded", State: cri.ContainerState_CONTAINER_EXITED, ExitCode: 3}}, m.now)

@@ -41,7 +41,7 @@ func streams(t *testing.T, f *fakeRuntime, w *watch) {
 
 // A pod's life is told alike whether the runtime streams, streams with stamps in
 // seconds or none, answers like CRI-O, or cannot stream.
-func TestWatch(t *testing.T) {
+func TestWatchIsAlikeOnEveryRuntime(t *testing.T) {
 	for name, setup := range map[string]func(*fakeRuntime, *options){
 		"evented":       func(*fakeRuntime, *options) {},
 		"like CRI-O":    func(f *fakeRuntime, _ *options) { f.full = true },
@@ -112,7 +112,7 @@ type logBuffer struct{ programtest.Buffer }
 func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }
 
 // The log tells of every change once: of the stream, and of the runtime.
-func TestNarration(t *testing.T) {
+func TestEveryTroubleIsLoggedOnce(t *testing.T) {
 	f := newFake(t)
 	conn, err := dial(f.endpoint())
 	if err != nil {
@@ -147,7 +147,7 @@ func TestNarration(t *testing.T) {
 }
 
 // With a stream and nothing happening, nothing is asked of the runtime.
-func TestWatchIdle(t *testing.T) {
+func TestIdleWatchAsksNothing(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	f.start("a", "a1")
@@ -161,7 +161,7 @@ func TestWatchIdle(t *testing.T) {
 }
 
 // With -trust-events an event is enough, even if the runtime answers nothing.
-func TestWatchTrusts(t *testing.T) {
+func TestTrustedEventNeedsNoAnswer(t *testing.T) {
 	f, o := newFake(t), quick()
 	o.trust = true
 	w, r, _ := startWatch(t, f.endpoint(), o)
@@ -177,9 +177,9 @@ func TestWatchTrusts(t *testing.T) {
 	programtest.Eventually(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
 }
 
-// A container that comes after a list, and is gone before the next, but was in
-// the status between them, does not stay in the cache.
-func TestWatchBetweenLists(t *testing.T) {
+// A container that comes after a list, and is gone before the next, but was in the
+// status between them, does not stay in the cache.
+func TestContainerSeenOnlyInAStatusIsForgotten(t *testing.T) {
 	f, o := newFake(t), quick()
 	o.poll = true
 	f.full = true // a status in one call
@@ -205,9 +205,9 @@ func TestWatchBetweenLists(t *testing.T) {
 	}
 }
 
-// The runtime goes down, containers exit meanwhile, it comes back, with the
-// stream or without it.
-func TestWatchRuntimeRestart(t *testing.T) {
+// The runtime goes down, containers exit meanwhile, it comes back, with the stream
+// or without it.
+func TestWatchSurvivesARestartOfTheRuntime(t *testing.T) {
 	f := newFake(t)
 	w, r, stop := startWatch(t, f.endpoint(), quick())
 	streams(t, f, w)
@@ -256,9 +256,9 @@ func (w *stuckWriter) line(l line) error {
 	return w.recorder.line(l)
 }
 
-// The output is stuck while hundreds of containers come, exit and go. Every exit
-// is told once all the same, with its code.
-func TestWatchStuckOutput(t *testing.T) {
+// The output is stuck while hundreds of containers come, exit and go. Every exit is
+// told once all the same, with its code.
+func TestStuckOutputLosesNoExit(t *testing.T) {
 	f := newFake(t)
 	conn, err := dial(f.endpoint())
 	if err != nil {
@@ -323,7 +323,7 @@ func TestWatchStuckOutput(t *testing.T) {
 }
 
 // Nothing outlives a watch.
-func TestWatchLeavesNothing(t *testing.T) {
+func TestWatchLeavesNoGoroutine(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	before := runtime.NumGoroutine()

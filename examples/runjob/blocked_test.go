@@ -11,10 +11,10 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// TestNobodyReadsYet: while nobody reads what runjob prints, however much that is,
-// the Job goes on: a noisy process is held up, no other is, and restarts and
-// replacements come when they are due. A signal ends all within the grace period.
-func TestNobodyReadsYet(t *testing.T) {
+// While nobody reads what runjob prints, however much that is, the Job goes on: a
+// noisy process is held up, no other is, and restarts and replacements come when
+// they are due. A signal ends all within the grace period.
+func TestJobRunsWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	for grace, seconds := range map[string]string{"by the grace period": "2", "by a second signal": "3600"} {
 		dir := t.TempDir()
@@ -41,8 +41,7 @@ esac
 	}
 }
 
-// TestSlowReaderGetsAll: who reads late gets everything, and a run that is over
-// waits for that.
+// Who reads late gets everything, and a run that is over waits for that.
 func TestSlowReaderGetsAll(t *testing.T) {
 	t.Parallel()
 	p := programtest.New(t, "-")
@@ -65,9 +64,9 @@ func TestSlowReaderGetsAll(t *testing.T) {
 	}
 }
 
-// TestSlowReaderHoldsUpNoEnd: a reader that takes little at a time, all the time, gets
-// what fits until the end of the grace period; then a run that was interrupted ends.
-func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
+// A reader that takes little at a time, all the time, gets what fits until the end
+// of the grace period; then a run that was interrupted ends.
+func TestSlowReaderDelaysNoInterruptedJob(t *testing.T) {
 	t.Parallel()
 	p := programtest.New(t, "-")
 	p.Stdin = strings.NewReader(strings.Replace(perIndex(5, 3, "exec yes"), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: 1", 1))
@@ -77,9 +76,8 @@ func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
 	p.Done(exitInterrupted)
 }
 
-// TestOutputCannotSteerTheTerminal: control characters of a process are shown, not
-// sent; its colours only on request.
-func TestOutputCannotSteerTheTerminal(t *testing.T) {
+// Control characters of a process are shown, not sent; its colours only on request.
+func TestProcessesCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
 	script := `printf 'a\033[2J\033]0;pwned\007 \377\000 \rforged\n\033[31mred\033[0m\n\033[1mbold\n'`
 	plain := start(t, job(1, 30, script), "-")
@@ -98,8 +96,8 @@ func TestOutputCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// TestFirstProcessIsTerminated: SIGTERM is for the first process of a container, as
-// on a cluster; what it has started is left to it until the grace period is over.
+// SIGTERM is for the first process of a container, as on a cluster; what it has
+// started is left to it until the grace period is over.
 func TestFirstProcessIsTerminated(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(1, 2, `
@@ -115,8 +113,8 @@ while :; do sleep 0.05; done
 	}
 }
 
-// TestNohup: under nohup SIGHUP does not end a run.
-func TestNohup(t *testing.T) {
+// Under nohup SIGHUP does not end a run.
+func TestNohupIgnoresSIGHUP(t *testing.T) {
 	t.Parallel()
 	gate := newGate(t)
 	self, err := os.Executable()
@@ -133,9 +131,8 @@ func TestNohup(t *testing.T) {
 	p.Done(exitComplete)
 }
 
-// TestForeignFolderIsRefused: nothing in a folder that runjob has not made is
-// touched, nor what it links to.
-func TestForeignFolderIsRefused(t *testing.T) {
+// Nothing in a folder that runjob has not made is touched, nor what it links to.
+func TestForeignStateFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	precious := programtest.WriteFile(t, base, "precious", "x", 0o600)

@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-func TestEnvFileLines(t *testing.T) {
+func TestEnvFileLinesAreReadOrRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "",
 		"\ufeffA=1\r\n# comment\n\nB=2": "A=1 B=2",
@@ -48,9 +48,9 @@ func TestEnvFileLines(t *testing.T) {
 	}
 }
 
-// TestValuesOfKeys: where a value comes from, what comes first, and that one which
-// is nowhere is never empty.
-func TestValuesOfKeys(t *testing.T) {
+// Where a value comes from, what comes first, and that one which is nowhere is never
+// empty.
+func TestFirstSourceOfAValueWins(t *testing.T) {
 	const objects = `
 apiVersion: v1
 kind: Secret
@@ -121,8 +121,8 @@ spec:
 	}
 }
 
-// TestWrongSources: what cannot be a source is told, with its path.
-func TestWrongSources(t *testing.T) {
+// What cannot be a source is told, with its path.
+func TestWrongSourcesAreNamedWithTheirPath(t *testing.T) {
 	for source, want := range map[string]string{
 		"env: [{name: A, valueFrom: {}}]":                                                                      "env[0].valueFrom: invalid value: must have fieldRef, secretKeyRef or configMapKeyRef",
 		"env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]":                        "env[0].valueFrom: invalid value: must not be there beside a value",
@@ -179,9 +179,8 @@ spec:
         env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: api, key: token}}}]
 `
 
-// TestMissingSecretWaits: the container is not started, the pod says why, and an
-// interruption ends the wait.
-func TestMissingSecretWaits(t *testing.T) {
+// The container is not started, the pod says why, and an interruption ends the wait.
+func TestContainerWaitsForMissingSecret(t *testing.T) {
 	t.Parallel()
 	p := start(t, needsToken, "-")
 	p.Err.Says(`pod token-1: container main waits: CreateContainerConfigError: secret "api" not found: export TOKEN, or write it or token into a file for -env-file; interrupt runjob (Ctrl-C) to end the wait`, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// TestSet: overrides change the Job before it is validated.
-func TestSet(t *testing.T) {
+// Overrides change the Job before it is validated.
+func TestOverridesComeBeforeValidation(t *testing.T) {
 	t.Parallel()
 	const story = "../testdata/kep3850-story3.yaml"
 	for name, test := range map[string]struct {
@@ -46,8 +46,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestValidate: unknown fields are mistakes, warnings or nothing, as with kubectl.
-func TestValidate(t *testing.T) {
+// Unknown fields are mistakes, warnings or nothing, as with kubectl.
+func TestUnknownFieldsAreTreatedAsByKubectl(t *testing.T) {
 	t.Parallel()
 	const typo = "spec.paralelism: unknown field: did you mean parallelism?"
 	text := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: typo}\nspec:\n  completions: 1\n  paralelism: 2\n  completions: 2\n  template: {spec: {restartPolicy: Never, containers: [{name: main, command: ['true']}]}}\n"
@@ -95,8 +95,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestDisrupt: Story 2 ignores disruptions, Story 3 counts them.
-func TestDisrupt(t *testing.T) {
+// Story 2 ignores disruptions, Story 3 counts them.
+func TestDisruptionsAreIgnoredOrCountedByRule(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		manifest string
@@ -129,8 +129,8 @@ func TestDisrupt(t *testing.T) {
 	}
 }
 
-// TestDisruptIndex: only that index is disrupted, as soon as it runs.
-func TestDisruptIndex(t *testing.T) {
+// Only that index is disrupted, as soon as it runs.
+func TestOnlyTheGivenIndexIsDisrupted(t *testing.T) {
 	t.Parallel()
 	manifest := perIndex(3, 1, "test $JOB_COMPLETION_INDEX$FAILURES = 10 && exec sleep 1000\nexit 0")
 	p := start(t, manifest, "-backoff", "1ms", "-disrupt", "1@0s", "-")
@@ -156,8 +156,8 @@ func TestDisruptIndex(t *testing.T) {
 	}
 }
 
-// TestDisruptedOverKill: a disruption is known to the run that goes on.
-func TestDisruptedOverKill(t *testing.T) {
+// A disruption is known to the run that goes on.
+func TestDisruptionSurvivesKill(t *testing.T) {
 	t.Parallel()
 	const manifest = `
 apiVersion: batch/v1
@@ -196,8 +196,8 @@ spec:
 	}
 }
 
-// TestUnnamedFolderIsRefused: an empty variable of a shell must not turn -state off.
-func TestUnnamedFolderIsRefused(t *testing.T) {
+// An empty variable of a shell must not turn -state off.
+func TestUnnamedStateFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	p := start(t, "", "-state", "", "../testdata/quickstart.yaml")
 	p.Done(exitBad)
@@ -206,8 +206,9 @@ func TestUnnamedFolderIsRefused(t *testing.T) {
 	}
 }
 
-// TestDryRun tells what is valid, what is surely not meant, and the worst case.
-func TestDryRun(t *testing.T) {
+// TestDryRunPrintsLintAndWorstCase tells what is valid, what is surely not meant,
+// and the worst case.
+func TestDryRunPrintsLintAndWorstCase(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string][]string{
 		"kep3329-story1": {"is valid\n", "spec.podFailurePolicy.rules[0]", "drain", "at most 7 pods", "at most 10m30s"},

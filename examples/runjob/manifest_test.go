@@ -24,8 +24,8 @@ func decode(t *testing.T, text string, how reading) (*manifest, error) {
 	return decodeManifest(documents, how)
 }
 
-// TestDecode: what of a manifest is kept, and what is told to be unused.
-func TestDecode(t *testing.T) {
+// What of a manifest is kept, and what is told to be unused.
+func TestOnlyWhatIsUsedOfAManifestIsKept(t *testing.T) {
 	m, err := decode(t, `
 apiVersion: batch/v1
 kind: Job
@@ -78,7 +78,7 @@ status: {failed: 3}
 	}
 }
 
-func TestExpand(t *testing.T) {
+func TestVariablesAreExpandedAsInKubernetes(t *testing.T) {
 	variables := map[string]string{"A": "1", "EMPTY": "", "NESTED": "$(A)"}
 	for text, want := range map[string]string{
 		"":                "",
@@ -101,8 +101,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestExpandedTextIsBounded: variables that have each other twice fill no memory,
-// and neither do the words of a command.
+// Variables that have each other twice fill no memory, and neither do the words of a
+// command.
 func TestExpandedTextIsBounded(t *testing.T) {
 	c := jobpolicy.Container{Command: []string{"true", "$(V16)"}}
 	for i := range 17 {
@@ -129,7 +129,7 @@ func TestExpandedTextIsBounded(t *testing.T) {
 	}
 }
 
-// TestManyMistakesAreCounted: of those that nobody would read there is the number.
+// Of those that nobody would read there is the number.
 func TestManyMistakesAreCounted(t *testing.T) {
 	t.Parallel()
 	const n = 5000
@@ -150,7 +150,7 @@ func TestManyMistakesAreCounted(t *testing.T) {
 	}
 }
 
-func TestNamesOfJobs(t *testing.T) {
+func TestNamesOfJobsAreDNSLabels(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a": true, "a-b": true, "a.b-c.0": true, strings.Repeat("a", 63): true,
 		"": false, "A": false, "a_b": false, "-a": false, "a-": false, "a..b": false, "a.-b": false, "a-.b": false, ".a": false, "a.": false, strings.Repeat("a", 64): false,
@@ -161,8 +161,8 @@ func TestNamesOfJobs(t *testing.T) {
 	}
 }
 
-// TestHostNamesOfIndexesAreLabels: the API server refuses an Indexed Job of which the
-// last pod could not have its host name.
+// The API server refuses an Indexed Job of which the last pod could not have its
+// host name.
 func TestHostNamesOfIndexesAreLabels(t *testing.T) {
 	for _, test := range []struct {
 		name, spec string
@@ -183,7 +183,7 @@ func TestHostNamesOfIndexesAreLabels(t *testing.T) {
 	}
 }
 
-// FuzzManifest: any text is a valid Job or an error that says where.
+// Any text is a valid Job or an error that says where.
 func FuzzManifest(f *testing.F) {
 	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/bad/*.[yj]*"} {
 		files, _ := filepath.Glob(pattern)

@@ -12,9 +12,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// TestPod: init containers one after the other, sidecars beside the others and
-// ended last, several containers, and what a process gets to see.
-func TestPod(t *testing.T) {
+// Init containers one after the other, sidecars beside the others and ended last,
+// several containers, and what a process gets to see.
+func TestPodRunsItsContainersInOrder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, fmt.Sprintf(`
@@ -78,8 +78,8 @@ end one
 	}
 }
 
-// TestExitCodes: what a shell would say of the same command.
-func TestExitCodes(t *testing.T) {
+// What a shell would say of the same command.
+func TestExitCodesAreThoseOfAShell(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		return programtest.WriteFile(t, dir, name, text, mode)
@@ -126,9 +126,9 @@ spec:
 	}
 }
 
-// TestRestartInPlace: with OnFailure a container is restarted inside its pod,
-// and what is left of its process group does not see the next one.
-func TestRestartInPlace(t *testing.T) {
+// With OnFailure a container is restarted inside its pod, and what is left of its
+// process group does not see the next one.
+func TestOnFailureRestartsInItsPod(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, fmt.Sprintf(`
@@ -166,9 +166,9 @@ spec:
 	}
 }
 
-// TestDeletedWhilePending: a pod that is deleted before its first process has
-// started fails for that reason, and starts none.
-func TestDeletedWhilePending(t *testing.T) {
+// A pod that is deleted before its first process has started fails for that reason,
+// and starts none.
+func TestPodDeletedWhilePendingStartsNothing(t *testing.T) {
 	var last *jobpolicy.PodStatus
 	restarts, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 	if err != nil {
@@ -186,9 +186,9 @@ func TestDeletedWhilePending(t *testing.T) {
 	}
 }
 
-// TestOutput: lines of the processes come with a prefix, whole, and before the
-// end of their pod is told.
-func TestOutput(t *testing.T) {
+// Lines of the processes come with a prefix, whole, and before the end of their pod
+// is told.
+func TestOutputOfAPodComesBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(1, 30, `
 printf 'no line break'
@@ -210,8 +210,8 @@ head -c 100000 /dev/zero | tr '\0' x
 	}
 }
 
-// TestExplain: every rule is answered for every failed pod.
-func TestExplain(t *testing.T) {
+// Every rule is answered for every failed pod.
+func TestExplainAnswersEveryRule(t *testing.T) {
 	t.Parallel()
 	p := start(t, "", "-explain", "../testdata/kep3329-two-containers.yaml")
 	p.Done(exitFailed)
@@ -226,8 +226,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestUsage: -h explains, and wrong flags start nothing.
-func TestUsage(t *testing.T) {
+// -h explains, and wrong flags start nothing.
+func TestWrongFlagsOfRunjobStartNothing(t *testing.T) {
 	t.Parallel()
 	p := start(t, "", "-h")
 	p.Done(0)

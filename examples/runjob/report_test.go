@@ -42,9 +42,9 @@ func inOrder(text string, parts ...string) bool {
 	return true
 }
 
-// TestRestartsInAPodAreTold: with OnFailure every exit, the restart and its delay,
-// and the count that the limit is for.
-func TestRestartsInAPodAreTold(t *testing.T) {
+// With OnFailure every exit, the restart and its delay, and the count that the limit
+// is for.
+func TestRestartsInAPodAreReported(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("backoffLimit: 2", "restartPolicy: OnFailure", "kill -9 $$$$"), "-backoff", "20ms", "-")
 	p.Done(exitFailed)
@@ -59,8 +59,8 @@ func TestRestartsInAPodAreTold(t *testing.T) {
 	}
 }
 
-// TestSidecarRestartsAreTold, which count for no limit of a Job with Never.
-func TestSidecarRestartsAreTold(t *testing.T) {
+// TestSidecarRestartsAreReported, which count for no limit of a Job with Never.
+func TestSidecarRestartsAreReported(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("backoffLimit: 0", "restartPolicy: Never\n      initContainers: [{name: side, restartPolicy: Always, command: [sh, -c, exit 3]}]", "sleep 0.5"), "-backoff", "100ms", "-")
 	p.Done(exitComplete)
@@ -69,8 +69,8 @@ func TestSidecarRestartsAreTold(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNumbered: every counted failure of a NonIndexed Job with the
-// limit, and only pods that replace a failed one are said to.
+// Every counted failure of a NonIndexed Job with the limit, and only pods that
+// replace a failed one are said to.
 func TestFailuresAreNumbered(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("parallelism: 3\n  completions: 3\n  backoffLimit: 2", "restartPolicy: Never\n      terminationGracePeriodSeconds: 0", `
@@ -96,8 +96,8 @@ exit 3`), "-backoff", "10ms", "-")
 	}
 }
 
-// TestAttemptsOfAnIndex: the first has no number.
-func TestAttemptsOfAnIndex(t *testing.T) {
+// The first has no number.
+func TestAttemptsOfAnIndexAreNumberedFromTheSecond(t *testing.T) {
 	t.Parallel()
 	p := start(t, perIndex(2, 1, "test $JOB_COMPLETION_INDEX$FAILURES = 10 && exit 1\nexit 0"), "-backoff", "1ms", "-")
 	p.Done(exitComplete)
@@ -128,8 +128,7 @@ exit 3`)+"        env: [{name: DIR, value: "+t.TempDir()+"}]\n", "-")
 	}
 }
 
-// TestPodDecidedWhileItTerminatesHasALastLine: its failure counts at once, and how
-// it ended is told when it has.
+// Its failure counts at once, and how it ended is told when it has.
 func TestPodDecidedWhileItTerminatesHasALastLine(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("completionMode: Indexed\n  completions: 1\n  backoffLimit: 0", "restartPolicy: Never\n      terminationGracePeriodSeconds: 1", `
@@ -177,8 +176,7 @@ metadata: {name: "web\r\u202e"}
 	}
 }
 
-// TestUnwrittenStatusIsAnError: who waits for it must not take the exit code for
-// the Job's.
+// Who waits for it must not take the exit code for the Job's.
 func TestUnwrittenStatusIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"../testdata/sidecar.yaml"}, {"-backoff", "1ms", "../testdata/not-found.yaml"}, {"-dry-run", "../testdata/sidecar.yaml"}, {"-h"}} {
@@ -186,8 +184,7 @@ func TestUnwrittenStatusIsAnError(t *testing.T) {
 	}
 }
 
-// TestWorstWaitIsClockTime: indexes wait side by side, as many as parallelism
-// allows.
+// Indexes wait side by side, as many as parallelism allows.
 func TestWorstWaitIsClockTime(t *testing.T) {
 	engine := jobpolicy.Engine{BaseDelay: 10 * time.Second, MaxDelay: 10 * time.Minute}
 	for name, tt := range map[string]struct{ spec, want string }{

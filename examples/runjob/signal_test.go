@@ -49,9 +49,9 @@ setsid sleep 1000 &
 wait
 `
 
-// TestInterrupted: whatever ends it, no process is left, and pods that were
-// ended do not count as failed.
-func TestInterrupted(t *testing.T) {
+// Whatever ends it, no process is left, and pods that were ended do not count as
+// failed.
+func TestInterruptedJobLeavesNoProcess(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			p := start(t, job(50, 30, family), "-")
@@ -65,8 +65,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKilled: even after SIGKILL no process is left for long.
-func TestKilled(t *testing.T) {
+// Even after SIGKILL no process is left for long.
+func TestKilledRunjobLeavesNoProcess(t *testing.T) {
 	p := start(t, job(10, 30, family), "-")
 	p.Running(2 + 10*4)
 	p.Kill()
@@ -79,8 +79,8 @@ echo ready
 while :; do sleep 0.05; done
 `
 
-// TestGracePeriod: who does not listen to SIGTERM gets SIGKILL in the end.
-func TestGracePeriod(t *testing.T) {
+// Who does not listen to SIGTERM gets SIGKILL in the end.
+func TestStubbornProcessIsKilledAfterGrace(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(3, 1, stubborn), "-")
 	p.Err.Says("ready", 3)
@@ -92,8 +92,8 @@ func TestGracePeriod(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: the second signal does not wait for the grace period.
-func TestSecondSignal(t *testing.T) {
+// The second signal does not wait for the grace period.
+func TestSecondSignalKillsPods(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(3, 3600, stubborn), "-")
 	p.Err.Says("ready", 3)
@@ -110,8 +110,8 @@ func TestSecondSignal(t *testing.T) {
 	p.Done(exitInterrupted)
 }
 
-// TestGraceIsUsed: a process that ends itself on SIGTERM is not killed.
-func TestGraceIsUsed(t *testing.T) {
+// A process that ends itself on SIGTERM is not killed.
+func TestProcessCanCleanUpWithinGrace(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(1, 30, `
 trap 'sleep 0.2; echo cleaned up; exit 3' TERM
@@ -126,9 +126,8 @@ while :; do sleep 0.05; done
 	}
 }
 
-// TestStrays: what a process leaves behind ends with its pod, while the Job goes
-// on.
-func TestStrays(t *testing.T) {
+// What a process leaves behind ends with its pod, while the Job goes on.
+func TestStraysEndWithTheirPod(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(2, 30, `
 test $JOB_COMPLETION_INDEX = 0 && exec sleep 1000
@@ -141,8 +140,8 @@ sleep 1000 &
 	p.Done(exitInterrupted)
 }
 
-// TestNobodyReads: when what it tells has no reader any more the run is over.
-func TestNobodyReads(t *testing.T) {
+// When what it tells has no reader any more the run is over.
+func TestJobEndsWhenItsReaderIsGone(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -40,9 +40,9 @@ spec:
 %s`, completions, parallelism, indent(script))
 }
 
-// TestStateSurvivesKill kills a run again and again, at any moment. The Job comes
-// to the same end as one that was left alone.
-func TestStateSurvivesKill(t *testing.T) {
+// TestKilledRunComesToTheSameEnd kills a run again and again, at any moment. The Job
+// comes to the same end as one that was left alone.
+func TestKilledRunComesToTheSameEnd(t *testing.T) {
 	const kills = 50
 	completions, longest := 450, 80*time.Millisecond
 	if programtest.Race { // all is slower
@@ -125,9 +125,9 @@ esac
 	}
 }
 
-// TestStateTakesOver: an attempt that ended before its run was killed, which had not
-// heard of it, is not lost, nor what it wrote, and not made again.
-func TestStateTakesOver(t *testing.T) {
+// An attempt that ended before its run was killed, which had not heard of it, is not
+// lost, nor what it wrote, and not made again.
+func TestEndedAttemptIsTakenOver(t *testing.T) {
 	t.Parallel()
 	dir, gate := t.TempDir(), newGate(t)
 	manifest := perIndex(1, 1, `
@@ -156,11 +156,11 @@ exit 1
 	}
 }
 
-// TestStateRunsAgain: an attempt that was still running has been killed with its
-// run, with all that it had started, and is made again with the same failure count.
-// When the guard was killed as well, the next run does that, even if it carries the
-// mark of the killed one itself.
-func TestStateRunsAgain(t *testing.T) {
+// An attempt that was still running has been killed with its run, with all that it
+// had started, and is made again with the same failure count. When the guard was
+// killed as well, the next run does that, even if it carries the mark of the killed
+// one itself.
+func TestRunningAttemptRunsAgainUncounted(t *testing.T) {
 	t.Parallel()
 	for _, guarded := range []bool{true, false} {
 		dir := t.TempDir()
@@ -196,10 +196,9 @@ setsid sleep 1001
 	}
 }
 
-// TestKilledGuard: a guard that is killed is told, and what ran below it runs again,
-// uncounted; nothing else is touched, and a program that has its number by then is
-// not either.
-func TestKilledGuard(t *testing.T) {
+// A guard that is killed is told, and what ran below it runs again, uncounted;
+// nothing else is touched, and a program that has its number by then is not either.
+func TestPodsOfAKilledGuardRunAgainUncounted(t *testing.T) {
 	t.Parallel()
 	for _, state := range []bool{false, true} {
 		dir, gate := t.TempDir(), newGate(t)
@@ -224,8 +223,8 @@ func TestKilledGuard(t *testing.T) {
 	}
 }
 
-// TestStateInterrupted: an interruption counts nothing and forgets nothing.
-func TestStateInterrupted(t *testing.T) {
+// An interruption counts nothing and forgets nothing.
+func TestInterruptionCountsAndForgetsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	manifest := perIndex(3, 3, `
@@ -252,8 +251,8 @@ while :; do sleep 0.01; done
 	}
 }
 
-// TestStateRestartCount: restarts inside a pod are counted over kills.
-func TestStateRestartCount(t *testing.T) {
+// Restarts inside a pod are counted over kills.
+func TestRestartCountSurvivesKills(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	manifest := fmt.Sprintf(`
@@ -283,8 +282,8 @@ spec:
 	}
 }
 
-// TestStateRefused: a folder that cannot be gone on with starts nothing.
-func TestStateRefused(t *testing.T) {
+// A folder that cannot be gone on with starts nothing.
+func TestUnusableStateStartsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	manifest := perIndex(2, 2, "sleep 1000")
@@ -346,8 +345,8 @@ func TestStateRefused(t *testing.T) {
 	start(t, manifest, "-state", "/dev/null/x", "-").Done(exitBad)
 }
 
-// TestStateCannotBeWritten: what is not saved is not done.
-func TestStateCannotBeWritten(t *testing.T) {
+// What is not saved is not done.
+func TestUnsavedStepIsNotDone(t *testing.T) {
 	t.Parallel()
 	dir, gate := filepath.Join(t.TempDir(), "state"), newGate(t)
 	p := start(t, perIndex(100, 2, "test $JOB_COMPLETION_INDEX = 0 && exit\n"+gate.wait), "-state", dir, "-")

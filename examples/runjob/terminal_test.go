@@ -7,9 +7,9 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// TestTerminal: on a terminal there is a progress bar, and a line only for what
-// is not as it should be.
-func TestTerminal(t *testing.T) {
+// On a terminal there is a progress bar, and a line only for what is not as it
+// should be.
+func TestTerminalHasAProgressBar(t *testing.T) {
 	t.Parallel()
 	gate := newGate(t)
 	p := programtest.New(t, "-backoff", "1ms", "-")
@@ -28,9 +28,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestColours: the decision has a colour on a terminal, unless the user or the
-// terminal has none.
-func TestColours(t *testing.T) {
+// The decision has a colour on a terminal, unless the user or the terminal has none.
+func TestDecisionIsColouredOnTerminals(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[string]string{
 		"TERM=xterm NO_COLOR=":  "\x1b[32m# Complete",

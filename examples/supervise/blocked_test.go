@@ -13,7 +13,7 @@ import (
 
 // While nobody reads what supervise prints, restarts go on, and it ends on a signal,
 // at the end of -for or with a second signal, however noisy its commands are.
-func TestNobodyReadsYet(t *testing.T) {
+func TestRestartsGoOnWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	const config = `
 commands:
@@ -77,7 +77,7 @@ func TestLastLineIsNeverLost(t *testing.T) {
 }
 
 // Control characters of a command are shown, not sent; its colours only on request.
-func TestOutputCannotSteerTheTerminal(t *testing.T) {
+func TestCommandsCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
 	const script = `printf 'a\033[2J\007 \rforged\n\033[31mred\n'`
 	for flag, want := range map[string]string{
@@ -94,7 +94,7 @@ func TestOutputCannotSteerTheTerminal(t *testing.T) {
 
 // A guard that is killed is told; the commands are restarted as after any SIGKILL,
 // under another guard.
-func TestKilledGuard(t *testing.T) {
+func TestCommandsOfAKilledGuardRestart(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "-reduced", "--", "sh", "-c", "echo ready; setsid env -i sleep 1000 & exec sleep 1000")
 	for i := range 3 {
@@ -113,8 +113,8 @@ func TestKilledGuard(t *testing.T) {
 	p.Done(143)
 }
 
-// Nothing that a command leaves behind outlives it: the next run does not see it, and
-// Stopped is only told when nothing is left.
+// Nothing that a command leaves behind outlives it: the next run does not see it,
+// and Stopped is only told when nothing is left.
 func TestNothingIsLeftOfARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -159,9 +159,9 @@ func TestUnsavedStateIsAnError(t *testing.T) {
 	p.Done(exitUnsaved)
 }
 
-// A reader that takes little at a time, all the time, gets what fits until the end of
-// the grace period; then supervise ends.
-func TestSlowReaderHoldsUpNoEnd(t *testing.T) {
+// A reader that takes little at a time, all the time, gets what fits until the end
+// of the grace period; then supervise ends.
+func TestSlowReaderDelaysNoEndOfSupervise(t *testing.T) {
 	t.Parallel()
 	p := programtest.New(t, "-grace", "1s", "-name", strings.Repeat("long", 10), "--", "yes")
 	p.StartWithSlowReader()

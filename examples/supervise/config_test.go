@@ -17,7 +17,7 @@ import (
 
 // What is wrong with a file is told all at once, each with its path, and nothing is
 // started.
-func TestBadFiles(t *testing.T) {
+func TestBadFileIsNamedWithAllItsMistakes(t *testing.T) {
 	files, _ := filepath.Glob("testdata/bad/*.[yj]*")
 	if len(files) < 10 {
 		t.Fatalf("%d files", len(files))
@@ -29,7 +29,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 // A wrong flag is told in one line that names it.
-func TestBadFlags(t *testing.T) {
+func TestWrongFlagOfSuperviseIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"", "no command: write it after --, or commands into the file of -f"},
 		{"-x -- true", "flag provided but not defined: -x"},
@@ -89,7 +89,7 @@ commands:
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpOfSuperviseFitsATerminal(t *testing.T) {
 	p := start(t, ".", "-h")
 	p.Done(exitOK)
 	if out := p.Out.String(); !strings.HasPrefix(out, "Usage: supervise") || !strings.Contains(out, "-max-period delay") || p.Err.String() != "" {
@@ -98,7 +98,8 @@ func TestHelp(t *testing.T) {
 	programtest.FitsTerminal(t, p.Out.String())
 }
 
-// The file in README.md has every field, and says the same as the configuration below.
+// The file in README.md has every field, and says the same as the configuration
+// below.
 func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -144,7 +145,7 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 
 // The node's curve, by flags and by files in the kubelet's and the KEP's spelling,
 // and what is told about it.
-func TestNode(t *testing.T) {
+func TestNodeCurveOfFlagsAndFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const kep = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncrashloopbackoff:\n  maxSeconds: 4\n"
@@ -192,7 +193,7 @@ func TestNode(t *testing.T) {
 }
 
 // The example of testdata runs as it says.
-func TestExampleFile(t *testing.T) {
+func TestExampleFileRunsAsItSays(t *testing.T) {
 	t.Parallel()
 	p := start(t, "..", "-f", "testdata/supervise/supervise.yaml")
 	printed := func(want string) func() bool {
@@ -208,7 +209,7 @@ func TestExampleFile(t *testing.T) {
 	}
 }
 
-func TestNameOf(t *testing.T) {
+func TestNamesOfCommandsAreValid(t *testing.T) {
 	for program, want := range map[string]string{"sh": "sh", "testdata/flaky.sh": "flaky.sh", "/": "-", "a b%": "a-b-", strings.Repeat("x", 80): strings.Repeat("x", 63), "ä": "-"} {
 		if got := nameOf([]string{program}); got != want || !validName(got) {
 			t.Errorf("nameOf(%q) = %q, want %q", program, got, want)

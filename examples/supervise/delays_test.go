@@ -77,7 +77,7 @@ func lateness(t testing.TB) (late map[string][]time.Duration, told string) {
 
 // Every start comes after its delay, which is the one of the curve. (How long after
 // is measured by BenchmarkLateness.)
-func TestGaps(t *testing.T) {
+func TestStartsComeAfterTheirDelays(t *testing.T) {
 	late, told := lateness(t)
 	for name, late := range late {
 		for i, d := range late {
@@ -113,7 +113,7 @@ func BenchmarkLateness(b *testing.B) {
 
 // Fifty commands that crash at once are not started more often than the ceiling
 // allows, all in all. (That it holds in any window is tested in package backoff.)
-func TestRate(t *testing.T) {
+func TestRateBoundsAllRestarts(t *testing.T) {
 	t.Parallel()
 	const count, rate, burst = 50, 20, 5
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestRate(t *testing.T) {
 }
 
 // A run longer than resetAfter starts the curve over; shorter ones do not.
-func TestReset(t *testing.T) {
+func TestLongRunResetsTheCurve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", `
@@ -169,7 +169,7 @@ commands:
 
 // SIGHUP ends the waits, however long they are, and keeps the count of failures;
 // under nohup, which has programs ignore it, too.
-func TestWake(t *testing.T) {
+func TestSIGHUPEndsTheWaits(t *testing.T) {
 	t.Parallel()
 	for _, nohup := range []bool{false, true} {
 		dir := t.TempDir()

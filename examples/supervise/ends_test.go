@@ -17,7 +17,7 @@ import (
 const family = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &); echo ready; wait"
 
 // Whatever ends supervise, no process is left.
-func TestEnded(t *testing.T) {
+func TestEndedSuperviseLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		signal syscall.Signal
@@ -36,7 +36,7 @@ func TestEnded(t *testing.T) {
 
 // Who does not listen to SIGTERM gets SIGKILL after the grace period, or at once
 // with the second signal.
-func TestGrace(t *testing.T) {
+func TestStubbornCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	const stubborn = `trap "" TERM; echo ready; while :; do sleep 0.05; done`
 	p := start(t, t.TempDir(), "-grace", "700ms", "--", "sh", "-c", stubborn)
@@ -82,7 +82,7 @@ func TestStoppedTableNamesNoNextStart(t *testing.T) {
 }
 
 // -for ends it, and that is no failure.
-func TestFor(t *testing.T) {
+func TestEndOfForIsNoFailure(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	p := start(t, t.TempDir(), "-for", "500ms", "--", "sleep", "1000")
@@ -93,7 +93,7 @@ func TestFor(t *testing.T) {
 }
 
 // When nobody reads any more, it ends.
-func TestBrokenPipe(t *testing.T) {
+func TestSuperviseEndsWhenItsReaderIsGone(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
@@ -106,7 +106,7 @@ func TestBrokenPipe(t *testing.T) {
 
 // A table that cannot be written, or the help, is no success, whatever the command
 // comes to.
-func TestFullDiskIsAnError(t *testing.T) {
+func TestUnwrittenTableIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
 		programtest.FullDisk(t, exitFailed, args...)
@@ -114,7 +114,7 @@ func TestFullDiskIsAnError(t *testing.T) {
 }
 
 // What ends for good, with which state, and the exit codes that follow.
-func TestForGood(t *testing.T) {
+func TestStateAndExitCodeOfWhatEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -146,7 +146,7 @@ func TestForGood(t *testing.T) {
 }
 
 // What cannot be started is tried again, and told about.
-func TestCannotStart(t *testing.T) {
+func TestCommandThatCannotStartIsRetried(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "-reduced", "--", "no-such-command")
 	p.Eventually("two attempts", func() bool {
@@ -157,7 +157,7 @@ func TestCannotStart(t *testing.T) {
 }
 
 // Rules decide before the restart policy does.
-func TestRules(t *testing.T) {
+func TestRulesComeBeforeTheRestartPolicy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-f", file(t, dir, "c.yaml", `
@@ -179,7 +179,7 @@ commands:
 
 // RestartAllContainers ends the others and starts all anew, when the delay of the
 // one is over, even what had ended for good; then each goes on as before.
-func TestTogether(t *testing.T) {
+func TestRestartAllContainersRestartsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", `

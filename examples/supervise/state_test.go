@@ -39,7 +39,7 @@ func failures(t *testing.T, dir, name string) int {
 
 // Killed and started again, supervise goes on with the failures, the wait and the
 // restarts of each command; none of its processes outlives it.
-func TestKilled(t *testing.T) {
+func TestKilledSuperviseGoesOnWithItsState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := file(t, dir, "c.yaml", `
@@ -103,9 +103,9 @@ commands:
 	}
 }
 
-// What is left of a run whose guard was killed as well is gone before the next
-// run starts anything.
-func TestKilledWithGuard(t *testing.T) {
+// What is left of a run whose guard was killed as well is gone before the next run
+// starts anything.
+func TestNothingIsLeftOfSuperviseKilledWithItsGuard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"-state", dir, "--", "sh", "-c", "echo ready; setsid sleep 1000 & exec sleep 1000"}
@@ -123,9 +123,8 @@ func TestKilledWithGuard(t *testing.T) {
 	q.Done(130)
 }
 
-// A command that runs something else now begins anew; one that is gone is
-// forgotten.
-func TestChangedDefinition(t *testing.T) {
+// A command that runs something else now begins anew; one that is gone is forgotten.
+func TestChangedCommandBeginsAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
@@ -149,7 +148,7 @@ func TestChangedDefinition(t *testing.T) {
 
 // A state that cannot be used is no reason to begin anew unasked, and one that no
 // run can have written is refused with its field.
-func TestBadState(t *testing.T) {
+func TestUnusableStateIsRefused(t *testing.T) {
 	t.Parallel()
 	definition := (&command{args: []string{"true"}}).definition()
 	dir := t.TempDir()
@@ -186,9 +185,8 @@ func TestBadState(t *testing.T) {
 	}
 }
 
-// A clock that was set back between two runs loses no failure and lengthens no
-// wait.
-func TestClockSetBack(t *testing.T) {
+// A clock that was set back between two runs loses no failure and lengthens no wait.
+func TestClockSetBackLengthensNoWait(t *testing.T) {
 	now := time.Now().Round(0)
 	later := now.Add(24 * time.Hour)
 	r, err := backoff.NewRestarter[string](backoff.CrashLoop(), backoff.RestarterOptions[string]{Limit: 2})

@@ -8,7 +8,7 @@ import (
 
 // Signals that do not come together are told each. (That others are one is tested
 // with whole programs, which can be stopped while both are sent.)
-func TestNotify(t *testing.T) {
+func TestSignalsApartAreTwo(t *testing.T) {
 	told := Notify(syscall.SIGUSR1, syscall.SIGUSR2)
 	send := func(sig syscall.Signal) {
 		if err := syscall.Kill(syscall.Getpid(), sig); err != nil {

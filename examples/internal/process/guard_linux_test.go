@@ -108,7 +108,7 @@ func TestDaemonStaysWithItsChild(t *testing.T) {
 }
 
 // SIGTERM is for the first process alone, SIGKILL for all of its group.
-func TestSignals(t *testing.T) {
+func TestSIGTERMIsForTheFirstProcess(t *testing.T) {
 	lines := make(chan string, 10)
 	p, err := shared().Start(Command{
 		Args:   []string{"sh", "-c", `trap 'echo yes' TERM; sh -c 'trap "echo no" TERM; echo ready; while :; do sleep 0.01; done' & while :; do sleep 0.01; done`},
@@ -169,7 +169,7 @@ func startProgram(t *testing.T, script string) *testProgram {
 }
 
 // When the program is killed no process of it is left.
-func TestKilledProgram(t *testing.T) {
+func TestKilledProgramLeavesNoProcess(t *testing.T) {
 	p := startProgram(t, family+"wait")
 	_ = p.Process.Kill()
 	gone(t, append(p.pids, strconv.Itoa(p.guard)))
@@ -239,7 +239,7 @@ func TestSignalReachesAStoppedGuard(t *testing.T) {
 
 // When it ends in order nothing is left either, not even what does not listen to
 // signals, nor the guard, before it says so.
-func TestClose(t *testing.T) {
+func TestCloseLeavesNothing(t *testing.T) {
 	p := startProgram(t, "trap '' TERM HUP INT;"+family+"while :; do sleep 1; done")
 	p.stdin.Close()
 	for p.lines.Scan() && p.lines.Text() != "closed" {
@@ -273,7 +273,7 @@ func TestGuardHasAnotherName(t *testing.T) {
 
 // A guard that is killed is reported, and what ran below it is killed by the
 // program, which goes on with another one.
-func TestKilledGuard(t *testing.T) {
+func TestKilledGuardIsReplaced(t *testing.T) {
 	p := startProgram(t, family+"wait")
 	_ = syscall.Kill(p.guard, syscall.SIGKILL)
 	text := ""
@@ -293,13 +293,13 @@ func TestKilledGuard(t *testing.T) {
 	}
 }
 
-// With another guard the program goes on as before. (A program of its own does
-// that, since the killed guard's children become those of its program.)
-func TestNextGuard(t *testing.T) {
+// With another guard the program goes on as before. (A program of its own does that,
+// since the killed guard's children become those of its program.)
+func TestNextGuardServesAsTheFirst(t *testing.T) {
 	if os.Getenv("PROCESS_TEST_NEXT_GUARD") == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestNextGuard$", "-test.v")
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestNextGuardServesAsTheFirst$", "-test.v")
 		cmd.Env = append(os.Environ(), "PROCESS_TEST_NEXT_GUARD=1")
-		if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "--- PASS: TestNextGuard") {
+		if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "--- PASS: TestNextGuardServesAsTheFirst") {
 			t.Fatalf("%v:\n%s", err, text)
 		}
 		return
@@ -334,7 +334,7 @@ func TestNextGuard(t *testing.T) {
 
 // When program and guard are killed together, what is left is found by its mark;
 // this process, which carries the mark of another run as well, stays.
-func TestKillRun(t *testing.T) {
+func TestKillRunFindsProcessesByTheirMark(t *testing.T) {
 	p := startProgram(t, family+"wait")
 	run, err := parseRun(p.run)
 	if err != nil {
@@ -366,11 +366,12 @@ func TestKillRun(t *testing.T) {
 	}
 }
 
-// TestKillRunSelf is run by TestKillRun in a process that carries the mark.
+// TestKillRunSelf is run by TestKillRunFindsProcessesByTheirMark in a process that
+// carries the mark.
 func TestKillRunSelf(t *testing.T) {
 	run := os.Getenv("PROCESS_TEST_KILL_RUN")
 	if run == "" {
-		t.Skip("only run by TestKillRun")
+		t.Skip("only run by TestKillRunFindsProcessesByTheirMark")
 	}
 	if got := markOf(os.Getpid()).run().String(); got != run {
 		t.Fatalf("it has the mark of %s, not of %s", got, run)
@@ -389,7 +390,7 @@ func TestKillRunSelf(t *testing.T) {
 	_ = below.Wait()
 }
 
-func TestRunNames(t *testing.T) {
+func TestRunNamesAreReadBack(t *testing.T) {
 	for range 100 {
 		run := newRun()
 		if back, err := parseRun(run.String()); err != nil || back != run || run.child(1<<40+5).run() != run || run.child(5) != run.child(5+1<<childBits) {
