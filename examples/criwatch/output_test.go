@@ -3,16 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
-	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
@@ -215,30 +211,6 @@ func TestBoundIsThatOfTheQuantilesBucket(t *testing.T) {
 	}
 }
 
-// The quantiles are those of the last keptLatencies.
-func TestLatenciesAreThoseOfTheLast(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfN(rapid.Int64Range(0, 1e9), 0, 3*keptLatencies).Draw(t, "latencies")
-		var l latencies
-		for _, n := range all {
-			l.add(time.Duration(n))
-		}
-		last := slices.Sorted(slices.Values(all[max(0, len(all)-keptLatencies):]))
-		for _, q := range []float64{.01, .5, .99, 1} {
-			want := time.Duration(0)
-			if n := len(last); n > 0 {
-				want = time.Duration(last[min(n-1, max(0, ceil(q, n)-1))])
-			}
-			if got := l.at(q); got != want {
-				t.Fatalf("at(%g) = %v, want %v of %d", q, got, want, len(last))
-			}
-		}
-		if l.all != len(all) {
-			t.Fatalf("%d counted, want %d", l.all, len(all))
-		}
-	})
-}
-
 // ceil is the smallest number of n things that is at least the fraction q.
 func ceil(q float64, n int) int {
 	k := 0
@@ -246,29 +218,4 @@ func ceil(q float64, n int) int {
 		k++
 	}
 	return k
-}
-
-// recent keeps the keys that were put last for the first time.
-func TestRecentForgetsTheOldest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		r := recent[int]{limit: limit}
-		var keys []string
-		values := map[string]int{}
-		for i, key := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(t, "keys") {
-			k := fmt.Sprint(key)
-			r.put(k, i)
-			if _, ok := values[k]; !ok {
-				keys = append(keys, k)
-			}
-			values[k] = i
-			if len(keys) > limit {
-				delete(values, keys[0])
-				keys = keys[1:]
-			}
-			if !slices.Equal(r.inOrder(), keys) || !maps.Equal(r.values, values) {
-				t.Fatalf("%v %v, want %v %v", r.inOrder(), r.values, keys, values)
-			}
-		}
-	})
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -12,33 +10,6 @@ import (
 	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
-
-// job is a manifest of n indexes at once that all run the same sh program.
-func job(n int, grace int, script string) string {
-	return fmt.Sprintf(`
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: test
-spec:
-  parallelism: %d
-  completions: %d
-  completionMode: Indexed
-  template:
-    spec:
-      terminationGracePeriodSeconds: %d
-      restartPolicy: Never
-      containers:
-      - name: main
-        command: [sh, -c]
-        args:
-        - |
-%s`, n, n, grace, indent(script))
-}
-
-func indent(script string) string {
-	return "          " + strings.ReplaceAll(strings.TrimSpace(script), "\n", "\n          ") + "\n"
-}
 
 // Every index has grandchildren, one in its process group, one that has left it,
 // and one that has no parent any more.
@@ -140,20 +111,37 @@ sleep 1000 &
 	p.Done(exitInterrupted)
 }
 
-// When what it tells has no reader any more the run is over.
-func TestJobEndsWhenItsReaderIsGone(t *testing.T) {
+// SIGTERM is for the first process of a container, as on a cluster; what it has
+// started is left to it until the grace period is over.
+func TestFirstProcessIsTerminated(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
+	p := start(t, job(1, 2, `
+trap 'echo first terminated' TERM
+sh -c 'trap "echo second terminated" TERM; echo ready; while :; do sleep 0.05; done' &
+while :; do sleep 0.05; done
+`), "-")
+	p.Err.Says("ready", 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitInterrupted)
+	if text := p.Err.String(); !strings.Contains(text, "first terminated") || strings.Contains(text, "second terminated") {
+		t.Errorf("told:\n%s", text)
+	}
+}
+
+// Under nohup SIGHUP does not end a run.
+func TestNohupIgnoresSIGHUP(t *testing.T) {
+	t.Parallel()
+	gate := newGate(t)
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := programtest.New(t, "-")
-	p.Stdin, p.Stderr = strings.NewReader(job(3, 30, "while :; do echo line; sleep 0.01; done")), write
+	p.Path, p.Args = "/bin/sh", []string{"sh", "-c", `trap "" HUP; exec "$0" -`, self}
+	p.Stdin = strings.NewReader(job(1, 30, "echo ready\n"+gate.wait))
 	p.Start()
-	write.Close()
-	if _, err := io.ReadAtLeast(read, make([]byte, 4096), 1000); err != nil {
-		t.Error(err)
-	}
-	read.Close()
-	p.Done(exitInterrupted)
+	p.Err.Says("ready", 1)
+	p.Signal(syscall.SIGHUP)
+	gate.open(t)
+	p.Done(exitComplete)
 }

@@ -209,3 +209,16 @@ func TestClockSetBackLengthensNoWait(t *testing.T) {
 		t.Errorf("%d failures", s.Failures)
 	}
 }
+
+// A state that could not be written is an error of its own.
+func TestUnsavedStateIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "-state", dir+"/state", "--", "sh", "-c", "echo ready; until test -e go; do sleep 0.05; done; exit 1")
+	p.Out.Says("| ready", 1)
+	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir+"/state") == nil })
+	file(t, dir, "go", "")
+	p.Err.Says("warning: -state: ", 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitUnsaved)
+}

@@ -92,73 +92,6 @@ func TestCommandsCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// A guard that is killed is told; the commands are restarted as after any SIGKILL,
-// under another guard.
-func TestCommandsOfAKilledGuardRestart(t *testing.T) {
-	t.Parallel()
-	p := start(t, t.TempDir(), "-reduced", "--", "sh", "-c", "echo ready; setsid env -i sleep 1000 & exec sleep 1000")
-	for i := range 3 {
-		p.Out.Says("| ready", i+1)
-		guard := p.Guard()
-		if guard == 0 {
-			t.Fatal("no guard")
-		}
-		_ = syscall.Kill(guard, syscall.SIGKILL)
-		p.Err.Says("has ended (killed): 1 that ran below it", i+1)
-		p.Out.Says("137 (killed)", i+1)
-		p.Signal(syscall.SIGHUP)
-	}
-	p.Out.Says("| ready", 4)
-	p.Signal(syscall.SIGTERM)
-	p.Done(143)
-}
-
-// Nothing that a command leaves behind outlives it: the next run does not see it,
-// and Stopped is only told when nothing is left.
-func TestNothingIsLeftOfARun(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	const script = `
-for pid in $(cat pids); do test -s /proc/$pid/cmdline && echo still there: $pid; done
-env -i setsid sh -c '(env -i setsid sleep 1000 <&- >/dev/null 2>&1 & echo $!)' >> pids
-setsid env -i sleep 1000 & echo $! >> pids
-echo run; test $(grep -c . pids) -lt 20 || exec sleep 1000
-exit 1`
-	p := start(t, dir, "-f", file(t, dir, "c.yaml", fmt.Sprintf(`
-commands:
-- name: leaves
-  command: [sh, -c, %q]
-  curve: {initial: 10ms, max: 10ms}
-- name: steady
-  command: [sleep, "1000"]
-`, "touch pids;"+script)))
-	p.Out.Says("| run", 10)
-	p.Signal(syscall.SIGTERM)
-	p.Done(143)
-	if strings.Contains(p.Out.String(), "still there") {
-		t.Errorf("printed\n%s", p.Out.String())
-	}
-	pids, _ := os.ReadFile(dir + "/pids")
-	for pid := range strings.FieldsSeq(string(pids)) {
-		if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); len(line) > 0 {
-			t.Errorf("process %s is left", pid)
-		}
-	}
-}
-
-// A state that could not be written is an error of its own.
-func TestUnsavedStateIsAnError(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := start(t, dir, "-state", dir+"/state", "--", "sh", "-c", "echo ready; until test -e go; do sleep 0.05; done; exit 1")
-	p.Out.Says("| ready", 1)
-	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir+"/state") == nil })
-	file(t, dir, "go", "")
-	p.Err.Says("warning: -state: ", 1)
-	p.Signal(syscall.SIGTERM)
-	p.Done(exitUnsaved)
-}
-
 // A reader that takes little at a time, all the time, gets what fits until the end
 // of the grace period; then supervise ends.
 func TestSlowReaderDelaysNoEndOfSupervise(t *testing.T) {
@@ -168,4 +101,25 @@ func TestSlowReaderDelaysNoEndOfSupervise(t *testing.T) {
 	p.Running(2 + 1)
 	p.Signal(syscall.SIGTERM)
 	p.Done(128 + int(syscall.SIGTERM))
+}
+
+// When nobody reads any more, it ends.
+func TestSuperviseEndsWhenItsReaderIsGone(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = "%s -- sh -c 'while :; do echo x; sleep 0.01; done' | head -n 3"
+	p := start(t, t.TempDir(), "-restart-policy", "Never", "--", "sh", "-c", fmt.Sprintf(script, self))
+	p.Done(exitOK)
+}
+
+// A table that cannot be written, or the help, is no success, whatever the command
+// comes to.
+func TestUnwrittenTableIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
+		programtest.FullDisk(t, exitFailed, args...)
+	}
 }
