@@ -43,9 +43,9 @@ func (c curve) restarts(from, to time.Duration) float64 {
 	return total
 }
 
-// busiest is the highest number of restarts within a window of that length, if
-// pods of different groups happen to be at their busiest together. Delays never
-// shrink, so each pod is busiest from its first restart on.
+// busiest returns the highest number of restarts within a window of that length, if the
+// pods of all groups are busiest at the same time. Delays never shrink, so each pod is
+// busiest from its first restart on.
 func (c curve) busiest(window time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
@@ -55,8 +55,7 @@ func (c curve) busiest(window time.Duration) float64 {
 	return total
 }
 
-// steady is the time from one restart of a group's pods to the next in the long
-// run.
+// steady returns the time between two restarts of a group's pods in the long run.
 func (c curve) steady(g group) time.Duration {
 	if g.run > resetAfter(c.policy) {
 		return g.run + c.policy.Delay(1)
@@ -87,8 +86,8 @@ type point struct {
 	count float64
 }
 
-// The picture shows every restart of a curve as a step up to mostSteps of a
-// group's pods; of more it shows the count at so many instants.
+// The picture shows every restart of a curve as a step, up to mostSteps restarts of a
+// group. Beyond that it shows the count at a number of instants: samples.
 const (
 	mostSteps = 500
 	samples   = 1000

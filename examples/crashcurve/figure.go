@@ -19,7 +19,7 @@ type figure struct {
 	api               bool // print the table of API requests
 }
 
-// shown is what of the curve is counted: one pod, or all of them.
+// shown returns the counted part of a curve: one pod, or all of them.
 func (f *figure) shown(c curve) curve {
 	if f.mixed {
 		return c
@@ -27,8 +27,8 @@ func (f *figure) shown(c curve) curve {
 	return c.perPod()
 }
 
-// autoLog is the ratio of the highest to the lowest curve above which the lowest
-// one would lie flat on the axis of a linear scale.
+// autoLog is the ratio of the highest to the lowest curve from which on the scale is
+// logarithmic: on a linear one the lowest curve would look flat.
 const autoLog = 20
 
 // spread is the ratio of the highest curve's count at the end to the lowest's.

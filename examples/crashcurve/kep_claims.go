@@ -10,16 +10,16 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// claim is a figure that KEP-4603's text gives, and what it comes to.
+// claim is a number in the text of KEP-4603, and the number that the library gives.
 type claim struct {
 	what string
 	kep  string
 	here float64
 }
 
-// kepClaims returns them in the order of the text.
+// kepClaims returns the claims in the order of the text.
 func kepClaims() []claim {
-	const pods, requests = 110, 5 // a full node, and what the text says of a restart
+	const pods, requests = 110, 5 // a full node, and the requests per restart in the text
 	today, reduced, node := backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second)
 	restarts := func(p backoff.Policy, run, from, to time.Duration) float64 {
 		return float64(p.Restarts(run, from, to))
@@ -62,9 +62,9 @@ func kepClaims() []claim {
 	}
 }
 
-// printClaims prints what the text says beside what it comes to.
+// printClaims prints the claims of the text beside the library's numbers.
 func printClaims(w io.Writer) {
-	fmt.Fprintln(w, "What the text of KEP-4603 says, for containers that crash at once, and what it comes to")
+	fmt.Fprintln(w, "Numbers in the text of KEP-4603, for containers that crash at once, and those of this library")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\tKEP\there")
 	for _, c := range kepClaims() {

@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// ownFigure is the figure that the flags describe.
+// ownFigure returns the figure that the flags describe.
 func (raw *rawOptions) ownFigure() (figure, error) {
 	f := figure{title: "Restarts under a backoff", pods: raw.pods, requests: raw.requests, end: raw.until, api: true}
 	switch {
@@ -31,13 +31,13 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 			{name: "1s maximum", policy: backoff.CrashLoop().WithMax(time.Second)},
 		}
 	}
-	const most = 8 // what the palette can tell apart
+	const most = 8 // the colours of the palette
 	if len(policies) > most {
-		return f, fmt.Errorf("%d policies: at most %d can be told apart", len(policies), most)
+		return f, fmt.Errorf("%d policies: at most %d can be distinguished", len(policies), most)
 	}
 	for i, p := range policies {
 		if slices.ContainsFunc(policies[:i], func(q namedPolicy) bool { return q.name == p.name }) {
-			return f, fmt.Errorf("-policy %s: there is another one of that name, write NAME=%s", p.name, p.text)
+			return f, fmt.Errorf("-policy %s: another policy has this name; write NAME=%s", p.name, p.text)
 		}
 		run := raw.run
 		if p.run != nil {

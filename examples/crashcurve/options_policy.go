@@ -21,7 +21,7 @@ type namedPolicy struct {
 	run    *time.Duration // how long its runs last; nil: as -run says
 }
 
-// preset is a policy that has a name already.
+// preset is a policy with a name of its own.
 type preset struct {
 	name   string
 	policy func() backoff.Policy
@@ -106,8 +106,8 @@ func parseBase(s string) (backoff.Policy, error) {
 	return p, nil
 }
 
-// The bounds keep the number of restarts that have to be counted one by one small,
-// and sums of times within a Duration.
+// The bounds limit the number of restarts that are counted one by one, and keep sums of
+// times within a Duration.
 const (
 	shortestDelay = time.Millisecond
 	longest       = 10 * 365 * 24 * time.Hour
@@ -162,7 +162,7 @@ func (p *namedPolicy) set(key, value string) error {
 		}
 		return err
 	default:
-		return errors.New("there is none of that name, only max, factor, free, reset and run")
+		return errors.New("unknown; must be max, factor, free, reset or run")
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// latencies keeps how late the last exits were told. The zero value is empty.
+// latencies keeps how late the last exits were reported. The zero value is empty.
 type latencies struct {
 	last []time.Duration // a ring once it is full
 	next int
@@ -32,7 +32,7 @@ func (l latencies) copy() latencies {
 	return l
 }
 
-// at returns the quantile q of the latencies that are kept, 0 if there is none.
+// at returns the quantile q of the kept latencies, 0 if there are none.
 func (l latencies) at(q float64) time.Duration {
 	if len(l.last) == 0 {
 		return 0

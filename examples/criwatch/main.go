@@ -24,11 +24,11 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it where it stands, its output stuck
+	context.AfterFunc(ctx, stop) // a second signal ends it at once, even if its output is stuck
 	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, terminal.Colours(os.Stdout)))
 }
 
-// criwatch is the program, until ctx ends; it returns the exit code.
+// criwatch is the program. It runs until ctx ends and returns the exit code.
 func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {

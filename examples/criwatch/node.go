@@ -13,11 +13,10 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A node is a CRI runtime as package pleg wants it: a pleg.Runtime, PodLister
-// and Streamer. A pod is known by the id of its sandbox, which is also listed as
-// one of its containers: running while it is ready, exited when it is not. The
-// kubelet may give a pod another sandbox; here that is another pod of the same
-// name.
+// A node is a CRI runtime as package pleg needs it: a pleg.Runtime, PodLister and
+// Streamer. The id of a sandbox identifies its pod. The sandbox is also listed as one of
+// the pod's containers: running while it is ready, exited otherwise. The kubelet may
+// give a pod another sandbox; here that is another pod of the same name.
 //
 // A node is safe for concurrent use by multiple goroutines.
 type node struct {
@@ -27,7 +26,7 @@ type node struct {
 	trouble chan struct{} // holds a token when there is new trouble
 
 	mu       sync.Mutex
-	leaving  map[string]bool // sandboxes told of as deleted and not looked at since
+	leaving  map[string]bool // sandboxes reported as deleted and not listed since
 	troubled troubles
 }
 
@@ -35,9 +34,9 @@ func newNode(conn grpc.ClientConnInterface) *node {
 	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), leaving: map[string]bool{}, troubled: troubles{closed: true}}
 }
 
-// Pods lists every pod. The containers are listed before the sandboxes: what
-// comes between belongs to pods that are listed, what goes leaves containers
-// without a sandbox, and these are looked at.
+// Pods lists every pod. It lists the containers before the sandboxes: a sandbox that is
+// created in between is listed, and one that is removed leaves containers without a
+// sandbox, which are inspected.
 func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	pods, err := n.list(ctx, nil, nil)
 	n.mu.Lock()
@@ -54,8 +53,8 @@ func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	return pods, err
 }
 
-// Pod lists one pod. containerd tells that it deletes a sandbox a moment before
-// it does: the sandbox may be listed for so long.
+// Pod lists one pod. containerd reports a sandbox as deleted a moment before it deletes
+// it. Until then the sandbox is still listed, and Pod lists again.
 func (n *node) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
 	leaving := n.takeLeaving(id)
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -76,7 +75,7 @@ func (n *node) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
 	}
 }
 
-// list lists the pods that pass the filters, of which nil passes all.
+// list lists the pods that pass the filters. A nil filter passes all.
 func (n *node) list(ctx context.Context, sandboxes *cri.PodSandboxFilter, containers *cri.ContainerFilter) ([]pleg.Pod[string], error) {
 	c, err := n.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: containers})
 	if err != nil {
@@ -108,15 +107,15 @@ func (n *node) list(ctx context.Context, sandboxes *cri.PodSandboxFilter, contai
 	return pods, nil
 }
 
-// setLeaving notes that the runtime told of a sandbox as deleted.
+// setLeaving notes that the runtime reported a sandbox as deleted.
 func (n *node) setLeaving(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.leaving[id] = true
 }
 
-// takeLeaving reports whether the sandbox was told of as deleted since it was
-// last asked.
+// takeLeaving reports whether the runtime has reported the sandbox as deleted since the
+// last call.
 func (n *node) takeLeaving(id string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// largestMessage is what the kubelet allows, too: a list of a full node exceeds
-// the 4 MiB of grpc.
+// largestMessage is the kubelet's limit: a list of a full node exceeds the 4 MiB of
+// grpc.
 const largestMessage = 16 << 20
 
-// dial returns a connection that finds its way back to a runtime which was
-// restarted. It makes no call yet.
+// dial returns a connection that reconnects when the runtime restarts. It makes no
+// call.
 func dial(endpoint string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -43,11 +43,11 @@ func parseEndpoint(s string) (string, error) {
 	return "unix://" + path, nil
 }
 
-// errNotAnswering is part of the error of a runtime that is not there.
+// errNotAnswering is part of the error if no runtime answers.
 var errNotAnswering = errors.New("no CRI runtime answers")
 
-// greet asks the runtime for its name and version. It opens the socket itself
-// first, as the system's error says in a few words what grpc wraps in many.
+// greet asks the runtime for its name and version. It opens the socket itself first,
+// since the system's error is shorter than grpc's.
 func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

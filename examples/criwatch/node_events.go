@@ -14,9 +14,8 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// Events follows the runtime's container events until the stream ends. The
-// stream is read at once, always: containerd stands still for a reader that
-// does not.
+// Events follows the runtime's container events until the stream ends. It must read
+// without pauses: containerd blocks while a client does not read.
 func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
 	n.mu.Lock()
 	n.troubled.closed = false
@@ -51,8 +50,8 @@ func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string,
 	}
 }
 
-// event translates one event. Without the status of the sandbox it is not known
-// whose it is, and pleg lists everything.
+// event translates one event. Without the status of the sandbox the pod is unknown, and
+// pleg lists everything.
 func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *status] {
 	out := pleg.RuntimeEvent[string, *status]{
 		Container: e.ContainerId,
@@ -77,9 +76,9 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 	return out
 }
 
-// stamp is the time of a runtime's stamp, which is in nanoseconds, or in some
-// runtimes in seconds; 0 if it has none. Nanoseconds of this century exceed
-// 1e17, seconds of it stay below 1e11.
+// stamp converts a runtime's timestamp, which is in nanoseconds or, in some runtimes, in
+// seconds. It returns the zero time for 0. In this century nanoseconds exceed 1e17, and
+// seconds stay below 1e11.
 func stamp(n int64) time.Time {
 	switch {
 	case n <= 0:

@@ -12,14 +12,14 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// status is what the cache keeps of a pod. It is not changed once it is there.
+// status is what the cache keeps of a pod. It does not change once it is in the cache.
 type status struct {
 	sandbox    *cri.PodSandboxStatus // nil: its containers have outlived it
 	containers []*cri.ContainerStatus
 }
 
-// Containers makes a status a pleg.ContainerLister: it may show more, or less,
-// than the list that was made before it.
+// Containers makes a status a pleg.ContainerLister: a status may show other containers
+// than the list before it.
 func (s *status) Containers() []pleg.Container {
 	if s == nil {
 		return nil
@@ -34,7 +34,7 @@ func (s *status) Containers() []pleg.Container {
 	return list
 }
 
-// sandboxState is what a sandbox does as a container.
+// sandboxState returns the state of a sandbox as a container.
 func sandboxState(s cri.PodSandboxState) pleg.State {
 	if s == cri.PodSandboxState_SANDBOX_READY {
 		return pleg.StateRunning
@@ -54,9 +54,9 @@ func containerState(s cri.ContainerState) pleg.State {
 	return pleg.StateUnknown
 }
 
-// Status returns the details of a pod: in one call from a runtime that adds the
-// containers and its stamp to the sandbox's status (KEP-3386), else container by
-// container.
+// Status returns the details of a pod. It takes one call if the runtime adds the
+// containers and a timestamp to the sandbox's status (KEP-3386), else one more call for
+// each container.
 func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
 	answer, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil && grpcstatus.Code(err) != codes.NotFound {

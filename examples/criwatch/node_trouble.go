@@ -14,7 +14,7 @@ func (n *node) troubles() troubles {
 	return n.troubled
 }
 
-// complain tells of new trouble.
+// complain wakes the reader of trouble.
 func (n *node) complain() {
 	select {
 	case n.trouble <- struct{}{}:

@@ -60,8 +60,8 @@ type options struct {
 	limit    time.Duration
 }
 
-// parseOptions reads the flags. Their description goes to stdout if it is asked
-// for, as flag.ErrHelp.
+// parseOptions reads the flags. For -h it writes the help text to stdout and returns
+// flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	flags := flags.New("criwatch", usage, moreUsage)

@@ -23,7 +23,7 @@ func newWriter(format string, out io.Writer, colour bool) writer {
 	return &textWriter{out, colour, terminal.Columns{Gap: 2, Widths: widths}}
 }
 
-// counters are the numbers of one moment.
+// counters are the counters at one moment.
 type counters struct {
 	at      time.Time
 	ended   bool // of the program

@@ -32,8 +32,8 @@ type jsonLine struct {
 	Container *jsonContainer `json:"container,omitempty"`
 	Exit      *jsonExit      `json:"exit,omitempty"`       // of a ContainerDied, if known
 	At        *time.Time     `json:"at,omitempty"`         // when it happened, if the runtime says
-	Latency   *float64       `json:"latency,omitempty"`    // from then until it is told, in seconds
-	Since     *float64       `json:"sinceEvent,omitempty"` // from the runtime's event of an exit until it is told, in seconds
+	Latency   *float64       `json:"latency,omitempty"`    // from then until it is reported, in seconds
+	Since     *float64       `json:"sinceEvent,omitempty"` // from the runtime's event of an exit until it is reported, in seconds
 	Before    bool           `json:"before,omitempty"`     // it happened before criwatch began
 }
 

@@ -60,7 +60,8 @@ func containerName(l line) string {
 
 func short(id string) string { return id[:min(len(id), 13)] }
 
-// detail is how a container ended, when it happened and how late that is told.
+// detail returns how a container ended, when that happened, and how late it is
+// reported.
 func detail(l line) string {
 	var parts []string
 	if l.event == pleg.ContainerDied && !l.sandbox() {

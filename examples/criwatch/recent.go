@@ -7,7 +7,7 @@ import (
 // rememberedExits is how many exits are remembered.
 const rememberedExits = 4096
 
-// recent is a map that forgets what was put first when it is full. The zero
+// recent is a map that, when it is full, drops the key that was put first. The zero
 // value is empty and has room for rememberedExits.
 type recent[V any] struct {
 	limit  int // 0 means rememberedExits

@@ -9,28 +9,28 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A reporter makes lines of events. The generator tells everything, but a reader
-// that is slow gets one PodSync for many events of a pod; the reporter then
-// compares what it has told with the cache, so that every start, exit and
-// removal of a container is told once whatever the output waits for.
+// A reporter makes lines of events. The generator reports everything, but merges many
+// events of a pod into one PodSync if its reader is slow. After a PodSync the reporter
+// compares its lines so far with the cache. So every start, exit and removal of a
+// container makes one line, even if the output was stuck.
 //
 // A reporter is not safe for concurrent use.
 type reporter struct {
-	cache *pleg.Cache[string, *status]
-	exits *exits
-	now   func() time.Time
-	begun time.Time
-	tell  func(line)
+	cache  *pleg.Cache[string, *status]
+	exits  *exits
+	now    func() time.Time
+	begun  time.Time
+	report func(line)
 
 	pods  map[string]*podView
-	ended recent[told] // containers told as dead or removed
+	ended recent[stage] // containers reported as dead or removed
 }
 
-func newReporter(cache *pleg.Cache[string, *status], exits *exits, now func() time.Time, tell func(line)) *reporter {
+func newReporter(cache *pleg.Cache[string, *status], exits *exits, now func() time.Time, report func(line)) *reporter {
 	return &reporter{
-		cache: cache, exits: exits, now: now, begun: now(), tell: tell,
+		cache: cache, exits: exits, now: now, begun: now(), report: report,
 		pods:  map[string]*podView{},
-		ended: recent[told]{limit: 4 * rememberedExits}, // sandboxes too: it has to remember longer
+		ended: recent[stage]{limit: 4 * rememberedExits}, // sandboxes too: it has to remember longer
 	}
 }
 
@@ -39,11 +39,11 @@ func (r *reporter) handle(e pleg.Event[string]) {
 	switch {
 	case e.Type == pleg.PodSync && e.Pod == "":
 		r.lookAtAll()
-		r.tell(line{at: r.now(), event: e.Type})
+		r.report(line{at: r.now(), event: e.Type})
 	case e.Type == pleg.PodSync:
 		p := r.look(e.Pod)
 		r.catchUp(e.Pod, p)
-		r.tell(line{at: r.now(), event: e.Type, pod: e.Pod, meta: p.meta})
+		r.report(line{at: r.now(), event: e.Type, pod: e.Pod, meta: p.meta})
 		r.forget(e.Pod)
 	default:
 		p := r.look(e.Pod)
@@ -54,21 +54,21 @@ func (r *reporter) handle(e pleg.Event[string]) {
 	}
 }
 
-// step tells an event of a container, unless it was told.
+// step reports an event of a container, unless it was reported before.
 func (r *reporter) step(pod, container string, event pleg.EventType) {
 	p := r.pods[pod]
 	c := p.container(container)
-	c.told = max(c.told, r.ended.values[container])
-	to := map[pleg.EventType]told{
-		pleg.ContainerChanged: toldCreated,
-		pleg.ContainerStarted: toldStarted,
-		pleg.ContainerDied:    toldDied,
-		pleg.ContainerRemoved: toldRemoved,
+	c.stage = max(c.stage, r.ended.values[container])
+	to := map[pleg.EventType]stage{
+		pleg.ContainerChanged: stageCreated,
+		pleg.ContainerStarted: stageStarted,
+		pleg.ContainerDied:    stageDied,
+		pleg.ContainerRemoved: stageRemoved,
 	}[event]
-	if to < c.told || to == c.told && to != toldCreated {
+	if to < c.stage || to == c.stage && to != stageCreated {
 		return
 	}
-	c.told = to
+	c.stage = to
 	l := line{at: r.now(), event: event, pod: pod, meta: p.meta, container: container, name: c.name, attempt: c.attempt}
 	switch event {
 	case pleg.ContainerChanged:
@@ -86,15 +86,15 @@ func (r *reporter) step(pod, container string, event pleg.EventType) {
 			l.happened = x.known
 		}
 	}
-	if to >= toldDied {
+	if to >= stageDied {
 		r.ended.put(container, to)
 	}
 	l.before = !l.happened.IsZero() && l.happened.Before(r.begun)
-	r.tell(l)
+	r.report(l)
 }
 
-// catchUp tells what the cache shows of a pod and was not told. A container that
-// has come and gone without ever being in the cache is told by its exit.
+// catchUp reports what the cache shows of a pod and was not reported yet. A container
+// that came and went without ever being in the cache is reported from its exit.
 func (r *reporter) catchUp(pod string, p *podView) {
 	entry := r.cache.Get(pod)
 	states := map[string]pleg.State{}

@@ -7,7 +7,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// podView is what was told of a pod.
+// podView is what was reported of a pod.
 type podView struct {
 	meta       *cri.PodSandboxMetadata
 	containers map[string]*containerView
@@ -18,19 +18,19 @@ type containerView struct {
 	attempt  uint32
 	created  time.Time
 	started  time.Time
-	told     told
-	existing bool // it was in the cache, or the generator told of it
+	stage    stage
+	existing bool // it was in the cache, or the generator reported it
 }
 
-// told is how much of a container's life was.
-type told int
+// stage is how much of a container's life was reported.
+type stage int
 
 const (
-	toldNothing told = iota
-	toldCreated
-	toldStarted
-	toldDied
-	toldRemoved
+	stageNothing stage = iota
+	stageCreated
+	stageStarted
+	stageDied
+	stageRemoved
 )
 
 // look returns the view of a pod with the names that the cache knows by now.
@@ -65,11 +65,11 @@ func (p *podView) container(id string) *containerView {
 	return c
 }
 
-// forget drops what is over.
+// forget drops the containers that are gone, and the pod if it has no others.
 func (r *reporter) forget(pod string) {
 	p := r.pods[pod]
 	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
-		return c.told == toldRemoved || !c.existing
+		return c.stage == stageRemoved || !c.existing
 	})
 	if len(p.containers) == 0 {
 		delete(r.pods, pod)

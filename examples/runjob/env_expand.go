@@ -9,10 +9,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// resolve works out the words of a container's command and the environment that
-// its process sees: this machine's, then the container's own variables. As in
-// Kubernetes $(NAME) in a command or an argument stands for a variable of the
-// container, not of the machine.
+// resolve returns the words of a container's command and the environment of its process:
+// this machine's, then the container's own variables. As in Kubernetes, $(NAME) in a
+// command or an argument stands for a variable of the container, not of the machine.
 func resolve(machine []string, own *expander, c jobpolicy.Container) (argv, env []string, err error) {
 	for _, word := range slices.Concat(c.Command, c.Args) {
 		if word, err = own.expand(word); err != nil {
@@ -32,12 +31,12 @@ func resolve(machine []string, own *expander, c jobpolicy.Container) (argv, env 
 	return argv, env, nil
 }
 
-// mostExpanded is how many bytes the words and variables of a container may come
-// to: more than a manifest has, and than a process can be given. Each variable can
-// have the ones before it more than once, so a short manifest could fill the memory.
+// mostExpanded limits the bytes of a container's words and variables. It is more than a
+// manifest has, and more than a process accepts. Each variable can repeat earlier ones,
+// so without the limit a short manifest could fill the memory.
 const mostExpanded = 4 << 20
 
-var errExpanded = errors.New("with all $(NAME) replaced its command and variables are too long")
+var errExpanded = errors.New("its command and variables are too long once every $(NAME) is replaced")
 
 // expander replaces variables in the texts of one container.
 type expander struct {

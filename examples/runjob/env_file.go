@@ -10,8 +10,8 @@ import (
 	"github.com/restartkit/restart/examples/internal/document"
 )
 
-// envFiles are the lines of the files of -env-file, a flag that can be given more
-// than once: of two values the later one holds.
+// envFiles are the lines of the files of -env-file, a repeatable flag. A later value
+// replaces an earlier one.
 type envFiles struct{ lines map[string]string }
 
 func (e *envFiles) String() string { return "" }
@@ -33,10 +33,10 @@ func (e *envFiles) Set(name string) error {
 	return nil
 }
 
-// parseEnvFile reads lines of the form NAME=VALUE, behind an export or not. A value
-// in quotes is what stands in them, in double quotes with escapes such as \n; any
-// other is the rest of the line. Empty lines and those that begin with # do not
-// count.
+// parseEnvFile reads lines of the form NAME=VALUE, with or without export before them. A
+// value may stand in single quotes, or in double quotes with escapes such as \n; without
+// quotes it is the rest of the line. Empty lines and those that begin with # are
+// ignored.
 func parseEnvFile(text string) (map[string]string, error) {
 	values := make(map[string]string)
 	n := 0
@@ -67,7 +67,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 	return values, nil
 }
 
-// unquote returns what stands in quotes, or the text as it is.
+// unquote returns the text between quotes, or a text without quotes as it is.
 func unquote(text string) (string, error) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		return text, nil

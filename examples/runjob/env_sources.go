@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// envSources are where containers take variables from, beside plain values, by the
-// container's name. This is how a program learns how often its index has failed.
+// envSources are the sources of containers' variables other than plain values, by the
+// name of the container. Through them a program learns how often its index has failed.
 type envSources map[string]containerSources
 
 // containerSources are the sources of one container.
@@ -17,7 +17,7 @@ type containerSources struct {
 	Value map[int]valueSource `json:"value,omitempty"` // valueFrom, by the element of env
 }
 
-// valueSource is where one variable comes from: exactly one of these.
+// valueSource is the source of one variable: exactly one of the fields.
 type valueSource struct {
 	FieldRef *struct {
 		FieldPath string `json:"fieldPath"`
@@ -32,7 +32,7 @@ type valueSource struct {
 type keyRef struct {
 	Name     string `json:"name"`
 	Key      string `json:"key"`
-	Optional bool   `json:"optional,omitempty"` // without it the variable is left out
+	Optional bool   `json:"optional,omitempty"` // a missing value leaves the variable out
 }
 
 // fromSource is a Secret or ConfigMap whose keys all become variables.
@@ -48,7 +48,7 @@ type wholeRef struct {
 	Optional bool   `json:"optional,omitempty"`
 }
 
-// sourcedContainer is what of a container says where its variables come from.
+// sourcedContainer are the fields of a container that name sources of variables.
 type sourcedContainer struct {
 	Name string `json:"name"`
 	Env  []struct {
@@ -58,7 +58,7 @@ type sourcedContainer struct {
 	EnvFrom []fromSource `json:"envFrom"`
 }
 
-// readEnvSources finds them in a Job as JSON.
+// readEnvSources reads the sources from a Job as JSON.
 func readEnvSources(job []byte) (envSources, error) {
 	var found struct {
 		Spec struct {

@@ -14,11 +14,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// config holds the values that variables take from Secrets and ConfigMaps. A key's
-// value comes, first found first, from the lines of -env-file under the name of
-// the variable or of the key; from the object of the manifest's file; and from the
-// environment of this program under the name of the variable. All keys of an
-// object are those of the manifest's file, and the lines of -env-file.
+// config holds the values that variables take from Secrets and ConfigMaps. The value of
+// a key is the first one found: in the lines of -env-file under the name of the variable,
+// then of the key; in the object of the manifest's file; in the environment of this
+// program under the name of the variable. All keys of an object are those in the
+// manifest's file and the lines of -env-file.
 type config struct {
 	namespace string
 	lines     map[string]string            // of -env-file; nil: there is none
@@ -30,13 +30,13 @@ func newConfig(namespace string, files envFiles) config {
 	return config{namespace, files.lines, make(map[string]map[string]string), os.LookupEnv}
 }
 
-// configData is what is read of a Secret or ConfigMap.
+// configData are the fields read from a Secret or ConfigMap.
 type configData struct {
 	Data       map[string]string `json:"data"`
 	StringData map[string]string `json:"stringData"` // of a Secret
 }
 
-// add takes the values of a Secret or ConfigMap.
+// add adds the values of a Secret or ConfigMap.
 func (c *config) add(o object) error {
 	var found configData
 	fitted, wrong := document.Fit(o.node, document.TypeFor[configData]())
@@ -174,7 +174,7 @@ func (c *config) all(from fromSource) (map[string]string, error) {
 	return all, nil
 }
 
-// lower is a kind as the messages of a kubelet have it.
+// lower returns a kind as a kubelet spells it in messages.
 func lower(kind string) string {
 	if kind == "Secret" {
 		return "secret"

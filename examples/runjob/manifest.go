@@ -8,17 +8,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// manifest is a Job as its file describes it, with defaults and found valid.
+// manifest is a valid Job of a file, with defaults.
 type manifest struct {
 	job       *jobpolicy.Job
-	generated string     // what the name was made from, "" if it was given
+	generated string     // the prefix of a generated name, "" if the file has a name
 	sources   envSources // of variables, beside their plain values
 	config    config     // values for them
-	warnings  []string   // what strict validation would refuse
-	ignored   []string   // what is there but not used
+	warnings  []string   // mistakes only under strict validation
+	ignored   []string   // objects and fields that are not used
 }
 
-// reading is how a manifest is read.
+// reading are the options of reading a manifest.
 type reading struct {
 	job      string // name of the one to run; "": the only one
 	validate validation
@@ -26,8 +26,8 @@ type reading struct {
 	envFiles envFiles
 }
 
-// readManifest reads the Job of a file, or of standard input if the name is -.
-// What is wrong with the Job itself comes as mistakes.
+// readManifest reads the Job of a file, or of standard input if the name is -. Errors in
+// the Job itself are mistakes.
 func readManifest(name string, how reading) (*manifest, error) {
 	documents, err := document.ReadAll(name)
 	if err != nil {
@@ -36,8 +36,7 @@ func readManifest(name string, how reading) (*manifest, error) {
 	return decodeManifest(documents, how)
 }
 
-// decodeManifest turns the Job of a file into one that can be run, or says
-// everything that is wrong with it.
+// decodeManifest returns the Job of a file, ready to run, or all its mistakes.
 func decodeManifest(documents []*document.Node, how reading) (*manifest, error) {
 	all := objects(documents)
 	chosen, err := chooseJob(all, how.job)
@@ -71,8 +70,8 @@ func decodeManifest(documents []*document.Node, how reading) (*manifest, error) 
 	return m, nil
 }
 
-// adopt gives the Job what an API server would: a namespace, and no trace of
-// another cluster's.
+// adopt gives the Job a namespace and removes the fields that another cluster has set, as
+// for a new Job.
 func (m *manifest) adopt() {
 	from := m.job.ObjectMeta
 	m.job.ObjectMeta = jobpolicy.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}

@@ -11,18 +11,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// checker gathers everything that keeps a Job from being run: what an API server
-// would refuse, and what cannot be done with processes.
+// checker gathers the reasons why a Job cannot run: what an API server would refuse, and
+// what processes cannot do.
 type checker struct{ errs jobpolicy.FieldErrors }
 
 func (c *checker) add(kind backoff.ErrorType, field string, value any, detail string) {
 	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
 }
 
-// check returns every mistake of a Job that has its defaults, but for those that
-// were found before: values of wrong types. Where there is one the part that it
-// belongs to is not looked at any further, since what that part lacks without the
-// value is no mistake of its own.
+// check returns the mistakes of a Job that has its defaults. found are the values of wrong
+// types. A part of the Job that has one is not checked: what it lacks without the value
+// is no mistake of its own.
 func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
@@ -73,7 +72,7 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 	c.pod(&spec.Template.Spec, sources)
 }
 
-// pod checks what the pod template says of processes.
+// pod checks the part of the pod template that concerns processes.
 func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
@@ -94,7 +93,7 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
 		at := fmt.Sprintf("%scontainers[%d]", path, i)
 		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" {
-			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "only the pod's is looked at")
+			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "only the pod's restartPolicy is used")
 		}
 	}
 }
@@ -111,7 +110,7 @@ func (c *checker) container(at string, container jobpolicy.Container, names map[
 	names[container.Name] = true
 	switch {
 	case len(container.Command) == 0:
-		c.add(backoff.ErrorTypeRequired, at+".command", nil, "there is no image here that could name one")
+		c.add(backoff.ErrorTypeRequired, at+".command", nil, "images are ignored, so it must name a program")
 	case container.Command[0] == "":
 		c.add(backoff.ErrorTypeInvalid, at+".command[0]", "", "must name a program")
 	}

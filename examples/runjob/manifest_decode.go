@@ -13,12 +13,12 @@ import (
 // decoder reads one Job.
 type decoder struct {
 	template
-	how    reading
-	types  map[string]*document.Type
-	untold int // mistakes beyond those that are told
+	how     reading
+	types   map[string]*document.Type
+	omitted int // mistakes beyond those that are reported
 }
 
-// decode returns the Job if nothing is wrong with it.
+// decode returns the Job, or its mistakes.
 func (d *decoder) decode() (*manifest, error) {
 	fitted, found := document.Fit(d.job, d.types["Job"])
 	m := &manifest{job: new(jobpolicy.Job)}
@@ -47,7 +47,7 @@ func (d *decoder) decode() (*manifest, error) {
 		}
 	}
 	if wrong = m.validated(d.how.validate, wrong, lenient); len(wrong) > 0 {
-		return nil, wrong.sorted().shortened(d.untold)
+		return nil, wrong.sorted().shortened(d.omitted)
 	}
 	for _, path := range unused {
 		m.ignored = append(m.ignored, d.path(path))
@@ -56,8 +56,8 @@ func (d *decoder) decode() (*manifest, error) {
 	return m, nil
 }
 
-// inFile returns mistakes with their paths and lines in the file. What a flag has
-// given is on no line.
+// inFile returns mistakes with their paths and lines in the file. A value of a flag has
+// no line.
 func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
 	found = slices.Clone(found)
 	for i := range found {
@@ -70,7 +70,7 @@ func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
 	return found
 }
 
-// foundAround returns what does not fit in a CronJob outside of its Job.
+// foundAround returns the mistakes in a CronJob outside of its Job.
 func (d *decoder) foundAround() []document.Mistake {
 	if d.around == nil {
 		return nil
@@ -83,9 +83,9 @@ func (d *decoder) foundAround() []document.Mistake {
 	return found
 }
 
-// located names the lines of mistakes. A field that is required is not missed
-// where an unknown one may have been meant to be it. Of several reasons, one after
-// the other, why a field is required or a value not supported the last says most.
+// located returns the errors with their lines. It omits a missing field where an unknown
+// field may be a misspelling of it. Of consecutive errors about one missing field or one
+// unsupported value it keeps the last, which is the most specific.
 func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
@@ -97,8 +97,8 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 		if e.Type == backoff.ErrorTypeRequired && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
 			continue
 		}
-		if len(all) == document.MostTold {
-			d.untold++
+		if len(all) == document.MaxReported {
+			d.omitted++
 			continue
 		}
 		line := d.job.LineOf(e.Field)
@@ -111,14 +111,14 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 	return all
 }
 
-// sameMistake reports whether two errors are about one value that is not there or
-// not supported.
+// sameMistake reports whether two errors are about one missing field or one unsupported
+// value.
 func sameMistake(a, b jobpolicy.FieldError) bool {
 	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
 }
 
-// withoutEffect returns the paths of fields that a flag should not set: those that
-// are not used, and unknown ones, unless they are told anyway.
+// withoutEffect returns the paths of fields that a flag should not set: unused ones, and
+// unknown ones unless they are reported anyway.
 func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
 	unused = slices.Clone(unused)
 	for _, one := range found {
@@ -129,7 +129,7 @@ func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []str
 	return unused
 }
 
-// unused returns the paths of what is known, but has no meaning for processes.
+// unused returns the paths of known fields that have no meaning for processes.
 func (d *decoder) unused(found []document.Mistake) (paths []string) {
 	unknown := make(map[string]bool)
 	for _, one := range found {

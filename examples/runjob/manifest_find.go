@@ -63,10 +63,10 @@ func (o object) String() string {
 // isJob reports whether the object is a Job, or has the template of one.
 func (o object) isJob() bool { return o.kind == "Job" || o.kind == "CronJob" }
 
-// isConfig reports whether the values of variables can be in the object.
+// isConfig reports whether the object can hold values of variables.
 func (o object) isConfig() bool { return o.kind == "Secret" || o.kind == "ConfigMap" }
 
-// chooseJob returns the Job of that name or, if that is "", the only one: the only
+// chooseJob returns the Job or CronJob of that name. If name is "", it returns the only
 // Job, or else the only CronJob.
 func chooseJob(all []object, name string) (object, error) {
 	var jobs, found []object
@@ -111,7 +111,7 @@ func preferJobs(found []object) []object {
 	return found
 }
 
-// notAJob says why the only object of a file is none.
+// notAJob returns why the only object of a file is not a Job.
 func notAJob(o object) error {
 	if _, ok := o.node.Value.(document.Object); !ok {
 		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
@@ -127,7 +127,7 @@ func notAJob(o object) error {
 	return mistakes{{line: o.node.LineOf("kind"), text: e.Error()}}
 }
 
-// list names objects in the order of their file, the first few of many.
+// list names the first objects, in the order of their file.
 func list(all []object) string {
 	const most = 8
 	texts := make([]string, 0, most+1)

@@ -3,19 +3,22 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/terminal"
+	"github.com/restartkit/restart/jobpolicy"
 )
 
-// mistake is one thing that is wrong with a manifest.
+// mistake is one mistake in a manifest.
 type mistake struct {
 	line int // 0: it is not from a line
 	text string
 }
 
-// newMistake returns a mistake on a line or, if that is 0, in what -set has given.
+// newMistake returns a mistake on a line or, if that is 0, in a value of -set.
 func newMistake(line int, text string) mistake {
 	if line == 0 {
 		text = "-set " + text
@@ -23,7 +26,7 @@ func newMistake(line int, text string) mistake {
 	return mistake{line, text}
 }
 
-// mistakes are all that is wrong with a manifest, in the order of the file.
+// mistakes are all mistakes in a manifest, in the order of the file.
 type mistakes []mistake
 
 func (m mistakes) Error() string {
@@ -39,15 +42,15 @@ func (m mistakes) sorted() mistakes {
 	return slices.SortedStableFunc(slices.Values(m), func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
 }
 
-// shortened returns the first of many mistakes, and how many more there are beside
-// those that were left out before.
-func (m mistakes) shortened(untold int) mistakes {
-	if len(m) > document.MostTold {
-		untold += len(m) - document.MostTold
-		m = m[:document.MostTold]
+// shortened returns the first of many mistakes, and how many more there are, omitted
+// ones included.
+func (m mistakes) shortened(omitted int) mistakes {
+	if len(m) > document.MaxReported {
+		omitted += len(m) - document.MaxReported
+		m = m[:document.MaxReported]
 	}
-	if untold > 0 {
-		m = append(slices.Clone(m), mistake{text: fmt.Sprintf("and %d more", untold)})
+	if omitted > 0 {
+		m = append(slices.Clone(m), mistake{text: fmt.Sprintf("and %d more", omitted)})
 	}
 	return m
 }
@@ -58,4 +61,26 @@ func (m mistake) String() string {
 		return fmt.Sprintf("line %d: %s", m.line, m.text)
 	}
 	return m.text
+}
+
+// complain prints what is wrong with a manifest, one mistake a line.
+func complain(w io.Writer, manifest string, err error) {
+	var lines []string
+	switch err := err.(type) {
+	case mistakes:
+		for _, one := range err {
+			lines = append(lines, one.String())
+		}
+	case jobpolicy.FieldErrors:
+		for i := range err {
+			lines = append(lines, err[i].Error())
+		}
+	default:
+		fmt.Fprintf(w, "runjob: %s\n", terminal.Escape(fmt.Sprintf("%s: %v", manifest, err)))
+		return
+	}
+	fmt.Fprintf(w, "runjob: %s: nothing was started:\n", terminal.Escape(manifest))
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", terminal.Escape(line))
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// takeName makes a name from metadata.generateName, unless there is one, as an API
+// takeName generates a name from metadata.generateName if there is no name, as an API
 // server does.
 func (m *manifest) takeName() {
 	const random = 5
@@ -22,7 +22,7 @@ func (m *manifest) takeName() {
 	m.job.Name = m.generated + randomName(random)
 }
 
-// randomName returns n of the letters and digits that Kubernetes makes names of:
+// randomName returns n of the letters and digits that Kubernetes generates names from;
 // they form no words.
 func randomName(n int) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
@@ -34,17 +34,17 @@ func randomName(n int) string {
 	return string(name)
 }
 
-// resumeName takes over the name that an earlier run has made.
+// resumeName takes over the name that an earlier run has generated.
 func (m *manifest) resumeName(name string) {
 	if m.generated != "" && len(name) > len(m.generated) && strings.HasPrefix(name, m.generated) {
 		m.job.Name = name
 	}
 }
 
-// longestName is that of a DNS label, and of the value of a label.
+// longestName is the length limit of a DNS label, and of the value of a label.
 const longestName = 63
 
-// What names look like: DNS labels, and for a Job some with dots between them.
+// Names are DNS labels; that of a Job may be several with dots between them.
 var (
 	jobName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)

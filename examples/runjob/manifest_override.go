@@ -19,7 +19,7 @@ type override struct {
 	value *document.Node // nil takes the field away
 }
 
-// overrides are a flag that can be given more than once.
+// overrides are a repeatable flag.
 type overrides []override
 
 func (o *overrides) String() string { return "" }
@@ -42,8 +42,7 @@ func (o *overrides) Set(text string) error {
 	return nil
 }
 
-// apply changes the document of a Job. Objects on the way to a field that it
-// lacks are added.
+// apply changes the document of a Job. It adds missing objects on the way to a field.
 func (o overrides) apply(job *document.Node) error {
 	for _, one := range o {
 		steps, err := parsePath(one.path)
@@ -63,13 +62,12 @@ func (o overrides) apply(job *document.Node) error {
 	return nil
 }
 
-// cover reports whether the value at a path, or one that it is in, comes from a
-// flag.
+// cover reports whether the value at a path, or a value around it, comes from a flag.
 func (o overrides) cover(path string) bool {
 	return slices.ContainsFunc(o, func(one override) bool { return document.Within(path, one.path) })
 }
 
-// unused returns the overrides of fields that a Job does not have.
+// unused returns an error for each override of an ignored field.
 func (o overrides) unused(ignored []string) (errs jobpolicy.FieldErrors) {
 	for _, one := range o {
 		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
@@ -106,7 +104,7 @@ func parsePath(path string) ([]step, error) {
 	return steps, nil
 }
 
-// into returns what is found one step down; an object that is missing is made.
+// into returns the value one step down. It adds a missing object.
 func (s step) into(n *document.Node) (*document.Node, error) {
 	if s.name == "" {
 		list, ok := n.Value.([]*document.Node)
@@ -124,7 +122,7 @@ func (s step) into(n *document.Node) (*document.Node, error) {
 	return n.Field(s.name), nil
 }
 
-// set gives what is one step down a value.
+// set sets the value one step down.
 func (s step) set(n, value *document.Node) error {
 	if s.name == "" {
 		element, err := s.into(n)

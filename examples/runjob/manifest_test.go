@@ -89,11 +89,11 @@ func TestManyMistakesAreCounted(t *testing.T) {
 	job.WriteString("  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n))
 	_, err := decode(t, job.String(), reading{validate: strictly})
 	wrong, ok := err.(mistakes)
-	if want := fmt.Sprintf("and %d more", 3*n-document.MostTold); !ok || len(wrong) != document.MostTold+1 || wrong[document.MostTold].String() != want {
+	if want := fmt.Sprintf("and %d more", 3*n-document.MaxReported); !ok || len(wrong) != document.MaxReported+1 || wrong[document.MaxReported].String() != want {
 		t.Fatalf("%d mistakes, the last %q, want %q", len(wrong), wrong[len(wrong)-1], want)
 	}
 	m, err := decode(t, job.String(), reading{validate: warn})
-	if m != nil || len(err.(mistakes)) != document.MostTold+1 {
+	if m != nil || len(err.(mistakes)) != document.MaxReported+1 {
 		t.Errorf("with warnings: %d mistakes", len(err.(mistakes)))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// validation is what becomes of fields that are not known or given twice.
+// validation says what to do about unknown and duplicate fields.
 type validation string
 
 const (
@@ -16,7 +16,7 @@ const (
 
 func (v *validation) String() string { return string(*v) }
 
-// Set takes what kubectl's --validate does.
+// Set reads the values of kubectl's --validate.
 func (v *validation) Set(text string) error {
 	switch strings.ToLower(text) {
 	case "strict", "true":
@@ -31,7 +31,7 @@ func (v *validation) Set(text string) error {
 	return nil
 }
 
-// validated makes mistakes or warnings of what only strict validation minds.
+// validated turns what only strict validation refuses into mistakes or warnings.
 func (m *manifest) validated(how validation, wrong, lenient mistakes) mistakes {
 	switch how {
 	case strictly:

@@ -50,8 +50,8 @@ type options struct {
 	disruptions         disruptions
 }
 
-// parseOptions reads the flags. Their description goes to stdout if it is asked
-// for, as flag.ErrHelp.
+// parseOptions reads the flags. For -h it writes the help text to stdout and returns
+// flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := options{reading: reading{validate: strictly}}
 	flags := flags.New("runjob", usage, moreUsage)
@@ -78,7 +78,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	case flags.NArg() == 0:
 		return nil, errors.New("a manifest is needed")
 	case flags.NArg() > 1:
-		return nil, fmt.Errorf("one manifest is needed, behind the flags; got %q", flags.Args())
+		return nil, fmt.Errorf("one manifest is needed, after the flags; got %q", flags.Args())
 	case o.backoff <= 0:
 		return nil, fmt.Errorf("-backoff %v: must be above 0", o.backoff)
 	case o.maxBackoff < o.backoff:
@@ -88,13 +88,13 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	return &o, nil
 }
 
-// engine decides as Kubernetes does, but for the delays.
+// engine returns the Engine of Kubernetes with the delays of the flags.
 func (o *options) engine() jobpolicy.Engine {
 	return jobpolicy.Engine{BaseDelay: o.backoff, MaxDelay: o.maxBackoff, MinRequeue: min(o.backoff, time.Second)}
 }
 
-// restartPolicy is the curve of restarts inside a pod: a kubelet's, unless the
-// flags say otherwise.
+// restartPolicy returns the curve of restarts inside a pod: a kubelet's, capped by the
+// flags.
 func (o *options) restartPolicy() backoff.Policy {
 	p := backoff.CrashLoop()
 	p.Initial = o.backoff

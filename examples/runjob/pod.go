@@ -8,19 +8,19 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// podRun runs the containers of one pod as processes, as a kubelet would: first
-// the init containers, one after the other, sidecars staying on; then the
-// others together; the sidecars end last. Every change of its status is
-// published. All methods but run may be called at any time, from any goroutine.
+// podRun runs the containers of one pod as processes, as a kubelet would: first the init
+// containers, one after the other, then the others together. Sidecars keep running and
+// end last. It publishes every change of its status. All methods but run may be called at
+// any time, from any goroutine.
 type podRun struct {
 	host  *host
-	pod   jobpolicy.Pod // metadata and specification as they were at first
+	pod   jobpolicy.Pod // metadata and spec of its creation
 	past  history       // of the same pod under another run
 	grace time.Duration
 
 	stopOnce, killOnce sync.Once
-	stop, kill         chan struct{} // closed: end, end at once
-	expired            chan struct{} // closed: to be ended at once since the grace period is over
+	stop, kill         chan struct{} // closed: terminate, kill
+	expired            chan struct{} // closed: killed because the grace period is over
 	sidecars           []*sidecar
 
 	mu     sync.Mutex
@@ -47,8 +47,8 @@ func gracePeriod(spec *jobpolicy.PodSpec) time.Duration {
 	return defaultGrace
 }
 
-// terminate ends the pod: its processes get SIGTERM, and SIGKILL when the grace
-// period is over.
+// terminate sends SIGTERM to the pod's processes, and SIGKILL when the grace period is
+// over.
 func (r *podRun) terminate() {
 	r.stopOnce.Do(func() {
 		close(r.stop)
@@ -58,10 +58,10 @@ func (r *podRun) terminate() {
 	})
 }
 
-// graceOver reports whether the pod was given all of its grace period.
+// graceOver reports whether the pod was killed because its grace period was over.
 func (r *podRun) graceOver() bool { return isClosed(r.expired) }
 
-// killNow ends the pod at once.
+// killNow kills the pod's processes.
 func (r *podRun) killNow() {
 	r.terminate()
 	r.killOnce.Do(func() { close(r.kill) })
@@ -83,7 +83,7 @@ func (r *podRun) runInit() bool {
 		isSidecar := c.spec.RestartPolicy == jobpolicy.RestartPolicyAlways
 		switch {
 		case isSidecar && over:
-			c.ended(exit{Began: at, At: at}) // there is nobody left that needs it
+			c.ended(exit{Began: at, At: at}) // no container needs it any more
 		case isSidecar:
 			r.startSidecar(c)
 		case !c.keep(r.pod.Spec.RestartPolicy, r.stop):

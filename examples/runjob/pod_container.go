@@ -16,7 +16,7 @@ type container struct {
 	pod       *podRun
 	spec      jobpolicy.Container
 	status    *jobpolicy.ContainerStatus // changed in pod.update
-	past      []exit                     // of processes that another run saw
+	past      []exit                     // of processes of another run
 	begun     chan struct{}              // closed when it has run for the first time
 	beginOnce sync.Once
 }
@@ -25,9 +25,9 @@ func (r *podRun) container(spec jobpolicy.Container, status *jobpolicy.Container
 	return &container{pod: r, spec: spec, status: status, past: r.past[spec.Name], begun: make(chan struct{})}
 }
 
-// keep runs the container, and again as its restart policy says, until stop is
-// closed. It reports whether the last process ended well. Processes that another
-// run saw come first, as if they had been run now.
+// keep runs the container, and restarts it as its restart policy says, until stop is
+// closed. It reports whether the last process ended with success. Processes of another
+// run come first, as if they had run now.
 func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) bool {
 	restarts := c.pod.host.restarts
 	key := c.pod.pod.UID + "/" + c.spec.Name
@@ -55,8 +55,8 @@ func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) b
 	}
 }
 
-// attempt is the run-th process of the container, brought to its end by stop. It
-// reports whether there was one, or a command that cannot be run.
+// attempt runs the run-th process of the container until it ends or stop is closed. ran
+// is false if there was neither a process nor a command that cannot run.
 func (c *container) attempt(run int, stop <-chan struct{}) (e exit, ran bool) {
 	prefix := c.pod.pod.Name + " " + c.spec.Name
 	if run < len(c.past) {
@@ -71,7 +71,7 @@ func (c *container) attempt(run int, stop <-chan struct{}) (e exit, ran bool) {
 	return e, ran
 }
 
-// once runs a process to its end, again if something else has ended it.
+// once runs a process to its end, and again if it was lost with its guard.
 func (c *container) once(prefix string, run int, stop <-chan struct{}) (e exit, ran bool) {
 	for {
 		p, err := c.start(prefix, run, stop)
@@ -94,9 +94,9 @@ func (c *container) once(prefix string, run int, stop <-chan struct{}) (e exit, 
 	}
 }
 
-// attend waits for the end of a process, which stop brings about: as a kubelet does
-// with SIGTERM for the first process, and SIGKILL for all that is left when the
-// grace period is over.
+// attend waits for the end of a process. When stop is closed it terminates the process,
+// as a kubelet does: SIGTERM for the first process, and after the grace period SIGKILL
+// for all that remain.
 func (c *container) attend(p *process.Process, stop <-chan struct{}) {
 	select {
 	case <-p.Done():
@@ -112,13 +112,13 @@ func (c *container) attend(p *process.Process, stop <-chan struct{}) {
 	}
 }
 
-// shortage is how often a process is tried to be started while this machine is
-// short of something.
+// shortage is the delay between two attempts to start a process while this machine lacks
+// a resource.
 var shortage = backoff.Policy{Initial: 10 * time.Millisecond, Max: time.Second}
 
-// start starts the container's process. While the machine cannot start one it
-// tries again: that is no failure of the pod. The error is a StartError, or says
-// that stop came first.
+// start starts the container's process. While the machine lacks a resource it tries
+// again: that is no failure of the pod. The error is a StartError, or os.ErrClosed if
+// stop was closed before.
 func (c *container) start(prefix string, run int, stop <-chan struct{}) (*process.Process, error) {
 	h, pod := c.pod.host, &c.pod.pod
 	argv, env, err := h.config.environment(h.machine, pod, c.spec, h.sources[c.spec.Name])
@@ -138,7 +138,7 @@ func (c *container) start(prefix string, run int, stop <-chan struct{}) (*proces
 		if _, ok := err.(*process.StartError); err == nil || ok {
 			return p, err
 		}
-		h.shortage.Do(func() { h.event(pod.Name, "has to wait, and so may others: %v", err) })
+		h.shortage.Do(func() { h.event(pod.Name, "waits, as others may: %v", err) })
 		select {
 		case <-time.After(shortage.Delay(failures)):
 		case <-stop:
@@ -146,8 +146,8 @@ func (c *container) start(prefix string, run int, stop <-chan struct{}) (*proces
 	}
 }
 
-// waitForConfig waits until stop is closed, as a kubelet waits for a Secret that is
-// not there: here none will come.
+// waitForConfig waits until stop is closed, as a kubelet waits for a missing Secret. Here
+// none will come.
 func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 	const reason = "CreateContainerConfigError"
 	c.pod.update(func(*jobpolicy.PodStatus) {

@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// history is how the processes of a pod ended under another run, by container,
-// in order.
+// history holds how the processes of a pod ended under another run, by container, in
+// order.
 type history map[string][]exit
 
 // over reports whether the pod had come to its end, but for its sidecars, and
@@ -41,7 +41,7 @@ func (h history) over(spec *jobpolicy.PodSpec) (over bool, at time.Time) {
 	return true, at
 }
 
-// unasked leaves out the processes that ended because they were told to.
+// unasked leaves out the processes that ended after a signal of their own run.
 func (h history) unasked() history {
 	kept := make(history, len(h))
 	for container, exits := range h {
@@ -50,8 +50,8 @@ func (h history) unasked() history {
 	return kept
 }
 
-// histories returns what is recorded of every pod, by UID: of each container the
-// processes from the first on.
+// histories returns the recorded history of every pod, by UID. A container's exits begin
+// with its first process and have no gap.
 func histories(records []process.Record) map[string]history {
 	all := make(map[string]history)
 	slices.SortStableFunc(records, func(a, b process.Record) int { return a.Run - b.Run })
@@ -68,7 +68,7 @@ func histories(records []process.Record) map[string]history {
 	return all
 }
 
-// records returns the history of a pod to be recorded.
+// records returns the history as records of the pod.
 func (h history) records(uid string) (all []process.Record) {
 	for name, exits := range h {
 		for i, e := range exits {

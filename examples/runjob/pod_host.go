@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// host is what the pods of this machine share.
+// host holds what all pods share.
 type host struct {
 	children *process.Children
 	output   *output
@@ -19,7 +19,7 @@ type host struct {
 	config   config
 	restarts *backoff.Restarter[string] // of containers inside a pod
 	publish  func(uid string, status *jobpolicy.PodStatus)
-	event    func(pod, format string, args ...any) // something a person may want to know
+	event    func(pod, format string, args ...any) // prints an event of a pod
 	again    func(pod, container string, restart int, e exit, delay time.Duration)
-	shortage sync.Once // the first time that a process has to wait is told
+	shortage sync.Once // only the first wait of a process is reported
 }

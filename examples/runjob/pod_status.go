@@ -21,8 +21,7 @@ func (r *podRun) finish(ok bool) {
 	})
 }
 
-// lose says that the pod's processes were killed by someone else, with
-// SIGKILL, as far as nothing is known of how they ended.
+// lose marks the containers of which no exit is known as killed by SIGKILL.
 func (r *podRun) lose() {
 	now := time.Now()
 	for i := range r.pod.Spec.Containers {
@@ -32,7 +31,7 @@ func (r *podRun) lose() {
 	}
 }
 
-// disrupt marks the pod as one that is ended from outside.
+// disrupt adds the condition of a disruption.
 func (r *podRun) disrupt(c jobpolicy.PodCondition) {
 	r.update(func(s *jobpolicy.PodStatus) { s.Conditions = setCondition(s.Conditions, c) })
 }
@@ -49,11 +48,11 @@ func (r *podRun) update(change func(*jobpolicy.PodStatus)) {
 	r.host.publish(r.pod.UID, &published)
 }
 
-// publish makes the pod known before it runs.
+// publish publishes the status before the pod runs.
 func (r *podRun) publish() { r.update(func(*jobpolicy.PodStatus) {}) }
 
-// setReady brings the Ready condition up to date: there are no probes, so a pod
-// is ready while all its containers run.
+// setReady updates the Ready condition. There are no probes, so a pod is ready while all
+// its containers run.
 func (r *podRun) setReady() {
 	c := jobpolicy.PodCondition{Type: jobpolicy.PodReady, Status: jobpolicy.ConditionFalse, LastTransitionTime: time.Now()}
 	if r.status.Phase == jobpolicy.PodRunning && !slices.ContainsFunc(r.status.ContainerStatuses, func(c jobpolicy.ContainerStatus) bool { return c.State.Running == nil }) {
@@ -62,8 +61,8 @@ func (r *podRun) setReady() {
 	r.status.Conditions = setCondition(r.status.Conditions, c)
 }
 
-// setCondition returns the conditions with c in them; one that is as c is
-// already keeps its time. The slice it is given is not changed.
+// setCondition returns the conditions with c added or replaced. A condition that has c's
+// status already keeps its time. The given slice does not change.
 func setCondition(conditions []jobpolicy.PodCondition, c jobpolicy.PodCondition) []jobpolicy.PodCondition {
 	i := slices.IndexFunc(conditions, func(old jobpolicy.PodCondition) bool { return old.Type == c.Type })
 	switch {

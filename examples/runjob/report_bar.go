@@ -8,10 +8,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// barDelay gathers changes of the bar.
+// barDelay is how long changes are gathered before the bar is drawn.
 const barDelay = 50 * time.Millisecond
 
-// progress brings the bar up to date soon.
+// progress draws the bar after barDelay.
 func (r *report) progress(s jobpolicy.JobStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,7 +21,7 @@ func (r *report) progress(s jobpolicy.JobStatus) {
 	r.next = &s
 }
 
-// draw brings the bar up to date.
+// draw draws the bar.
 func (r *report) draw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +40,7 @@ func (r *report) draw() {
 	_ = r.bar.Set(done)
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (r *report) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// lastLine says how a pod ended that was deleted, and whose end decides nothing.
+// lastLine returns how a deleted pod ended on whose end the Engine decides nothing.
 func lastLine(p *pod) string {
 	s := &p.Status
 	if s.Reason != "" {
@@ -30,7 +30,7 @@ func lastLine(p *pod) string {
 	return "ended: " + howEnded(s)
 }
 
-// howEnded says what of a pod failed.
+// howEnded returns what failed in a pod.
 func howEnded(s *jobpolicy.PodStatus) string {
 	if s.Reason != "" {
 		return s.Reason
@@ -50,7 +50,7 @@ func howEnded(s *jobpolicy.PodStatus) string {
 	return strings.Join(parts, ", ")
 }
 
-// exitText says how a container ended.
+// exitText returns how a container ended.
 func exitText(container string, code, signal int32) string {
 	if signal != 0 {
 		return fmt.Sprintf("container %s was killed by signal %d (exit code %d)", container, signal, code)
@@ -58,8 +58,8 @@ func exitText(container string, code, signal int32) string {
 	return fmt.Sprintf("container %s ended with exit code %d", container, code)
 }
 
-// verdict says what follows from a failure. counted is how many failures of the
-// Job count, this one included.
+// verdict returns what follows from a failure. counted is the number of the Job's counted
+// failures, this one included.
 func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
 	by := "no rule matched"
 	switch {

@@ -11,11 +11,10 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// runner runs a Job: it asks the Engine what to do, does it to pods made of
-// processes, and asks again when a pod has changed or a delay is over. It plays
-// the API server too: what the Engine wants written is the Job and the pods held
-// here. Only run's goroutine touches them; pods tell their status through the
-// cache.
+// runner runs a Job: it asks the Engine for a plan, applies the plan to pods made of
+// processes, and asks again when a pod has changed or a delay is over. It stands in for
+// the API server, too: it holds the Job and the pods that the Engine changes. Only run's
+// goroutine touches them; pods publish their status through the cache.
 type runner struct {
 	engine jobpolicy.Engine
 	job    *jobpolicy.Job
@@ -49,19 +48,18 @@ func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *r
 	return r
 }
 
-// Between two plans lies at least minGap, and planShare times what the first one
-// took: a plan answers all that happened meanwhile rather than a single exit,
-// and planning leaves the machine to the processes. Without this a Job of 3000
-// processes at once spends half of its time on plans.
+// Between two plans the runner waits at least minGap, and planShare times as long as the
+// first one took. So one plan answers many exits, and most of the machine is left to the
+// processes. Without this a Job of 3000 parallel processes spends half of its time on
+// plans.
 const (
 	minGap    = time.Millisecond
 	planShare = 4
 )
 
-// run runs the Job to its end, from what an earlier run left if old is not nil,
-// or until it is interrupted; no process is left then. The first interruption
-// suspends the Job, which ends its pods with their grace period; a second one ends
-// them at once.
+// run runs the Job to its end or until it is interrupted, from the state of an earlier run
+// if old is not nil. It leaves no process. The first interruption suspends the Job, which
+// terminates its pods with their grace period; the second one kills them.
 func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -81,7 +79,7 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 				return r.save(true)
 			}
 		}
-		cost = min(time.Since(began), 2*cost) // a single long one was cut off by something else
+		cost = min(time.Since(began), 2*cost) // something else held up a single long one
 		gap := max(minGap, planShare*cost)
 		if busy {
 			requeue = gap
@@ -91,8 +89,8 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	}
 }
 
-// begin starts the guard of the processes, after all that belongs to an earlier run,
-// and what that run had begun.
+// begin takes over an earlier run, starts the guard of the processes, and runs again the
+// pods that the earlier run had not finished.
 func (r *runner) begin(old *state) (err error) {
 	var live []*pod
 	if old != nil {
@@ -119,8 +117,8 @@ func (r *runner) begin(old *state) (err error) {
 	return nil
 }
 
-// wait returns when a pod has changed, the delay is over (if it is not 0) or
-// the run was interrupted.
+// wait returns when a pod has changed, the delay is over (unless it is 0) or the run was
+// interrupted.
 func (r *runner) wait(changed <-chan struct{}, interrupts <-chan os.Signal, delay time.Duration) {
 	var due <-chan time.Time
 	if delay > 0 {
@@ -134,10 +132,9 @@ func (r *runner) wait(changed <-chan struct{}, interrupts <-chan os.Signal, dela
 	}
 }
 
-// watch returns a channel that holds something once a pod's status has changed.
-// The cache is watched without a pleg.Generator: that finds out by lists and events
-// what a runtime of its own did, and here the parent itself is told of every exit,
-// once, by the kernel. There is no second source that could miss one.
+// watch returns a channel that holds a token once a pod's status has changed. There is no
+// pleg.Generator, which lists the containers of a runtime to find exits that it missed:
+// the kernel reports every exit to this process, once.
 func (r *runner) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {
@@ -151,7 +148,7 @@ func (r *runner) watch(ctx context.Context) <-chan struct{} {
 	return changed
 }
 
-// running reports whether a pod has not ended yet.
+// running reports whether any pod has not ended yet.
 func (r *runner) running() bool {
 	for _, p := range r.pods {
 		if !p.ended() {
@@ -181,7 +178,7 @@ func (r *runner) kill() {
 	}
 }
 
-// killAll ends whatever is left of the run.
+// killAll kills all remaining processes of the run.
 func (r *runner) killAll() {
 	r.kill()
 	r.live.Wait()

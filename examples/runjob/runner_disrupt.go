@@ -11,14 +11,14 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// disruption ends the pod of an index from outside, as the drain of its node
-// would, to see what the failure policy makes of it.
+// disruption is the request to terminate the pod of an index, as a node drain would, to
+// try the failure policy.
 type disruption struct {
 	index int // for a NonIndexed Job any pod will do
 	after time.Duration
 }
 
-// disruptions are a flag that can be given more than once.
+// disruptions are a repeatable flag.
 type disruptions []disruption
 
 func (d *disruptions) String() string { return "" }
@@ -35,7 +35,7 @@ func (d *disruptions) Set(text string) error {
 	return nil
 }
 
-// check reports disruptions of indexes that the Job does not have.
+// check returns an error for an index that the Job does not have.
 func (d disruptions) check(spec *jobpolicy.JobSpec) error {
 	indexed := spec.CompletionMode == jobpolicy.IndexedCompletion
 	for _, one := range d {
@@ -49,9 +49,8 @@ func (d disruptions) check(spec *jobpolicy.JobSpec) error {
 	return nil
 }
 
-// disrupt marks the pods of disruptions that are due, each as soon as there is a
-// pod that runs, and returns them and how long until the next one, 0 if there is
-// none.
+// disrupt marks the pods of the disruptions that are due, each as soon as its pod runs. It
+// returns these pods, and the time until the next disruption, 0 if there is none.
 func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
 	r.disruptions = slices.DeleteFunc(r.disruptions, func(d disruption) bool {
 		if wait := d.after - now.Sub(r.begun); wait > 0 {
@@ -79,7 +78,7 @@ func drained(now time.Time) jobpolicy.PodCondition {
 	}
 }
 
-// runningPod is a pod of that index that runs and is not being deleted.
+// runningPod returns a pod of that index that runs and is not being deleted, or nil.
 func (r *runner) runningPod(index int) *pod {
 	var found *pod
 	for _, p := range r.pods {

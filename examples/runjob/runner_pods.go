@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ type pod struct {
 	jobpolicy.Pod
 	index, attempt int
 	run            *podRun
-	told           bool // what its end decided
+	decided        bool // the Engine has decided on its end
 }
 
 func (p *pod) ended() bool {
@@ -29,13 +30,13 @@ func (p *pod) release() {
 	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == jobpolicy.JobTrackingFinalizer })
 }
 
-// failures is how many counted failures the pod's index had before it.
+// failures returns how many counted failures the pod's index had before it.
 func (p *pod) failures() int {
 	n, _ := strconv.Atoi(p.Annotations[jobpolicy.JobIndexFailureCountAnnotation])
 	return n
 }
 
-// look brings the pods up to date.
+// look updates the pods from the cache and returns them.
 func (r *runner) look() []*jobpolicy.Pod {
 	pods := make([]*jobpolicy.Pod, 0, len(r.pods))
 	for uid, p := range r.pods {
@@ -47,7 +48,7 @@ func (r *runner) look() []*jobpolicy.Pod {
 	return pods
 }
 
-// create makes a pod; it does not run yet.
+// create creates a pod, which does not run yet.
 func (r *runner) create(n jobpolicy.NewPod, now time.Time) *pod {
 	r.attempts[n.Index]++
 	p := &pod{index: n.Index, attempt: r.attempts[n.Index]}
@@ -59,8 +60,7 @@ func (r *runner) create(n jobpolicy.NewPod, now time.Time) *pod {
 	return p
 }
 
-// add makes a pod one of the Job's. What is known of it from another run is in
-// its status and its history.
+// add adds a pod to the Job. Its status and past hold what another run knew of it.
 func (r *runner) add(p *pod, past history) {
 	p.Spec = r.job.Spec.Template.Spec
 	p.run = newPodRun(r.host, p.Pod, past)
@@ -69,7 +69,7 @@ func (r *runner) add(p *pod, past history) {
 	p.run.publish()
 }
 
-// delete marks a pod as one that is to end with its grace period.
+// delete marks a pod as terminating, with its grace period.
 func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
 	p := r.pods[d.UID]
 	if d.Untrack {
@@ -84,16 +84,16 @@ func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
 	return p
 }
 
-// forget drops the pods that have ended and that the Job does not need any more,
-// and returns those of which nothing needs to be known, and those that were deleted
-// and whose end decided nothing.
+// forget drops the ended pods that the Job does not need any more. It returns those whose
+// records are not needed either, and those that were deleted and on whose end the Engine
+// decided nothing.
 func (r *runner) forget() (gone, over []*pod) {
 	now := time.Now()
 	for uid, p := range r.pods {
 		if p.ended() && !p.tracked() {
 			delete(r.pods, uid)
 			r.cache.Delete(uid, now)
-			if !p.told && !p.DeletionTimestamp.IsZero() {
+			if !p.decided && !p.DeletionTimestamp.IsZero() {
 				over = append(over, p)
 			}
 			if !slices.ContainsFunc(r.suspended, func(s *pod) bool { return s.UID == uid }) {
@@ -104,4 +104,13 @@ func (r *runner) forget() (gone, over []*pod) {
 	r.cache.UpdateTime(now) // it need not remember them
 	slices.SortFunc(over, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
 	return gone, over
+}
+
+// newUID returns a random UID in the form of Kubernetes.
+func newUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// save writes down all that a later run needs to go on, and with sync sees to it
-// that the disk has it. It says too if the end of a process could not be written.
+// save writes the state that a later run resumes from; with sync it returns when the disk
+// has it. It returns an error, too, if the exit of a process could not be written.
 func (r *runner) save(sync bool) error {
 	store := r.host.store
 	if store == nil {
@@ -42,10 +42,9 @@ func (s *savedPod) pod() *pod {
 	return &pod{Pod: jobpolicy.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
 }
 
-// resume takes up what another run left, and returns the pods that are to run.
-// Processes of it that are still there have lost their guard, too: they are killed.
-// Pods that were running run again, as if nothing had happened to them; pods that
-// had ended have ended.
+// resume takes over the state of another run, and returns the pods to run. It kills
+// processes of that run that are still there, whose guard was killed too. Pods that were
+// running run again, uncounted; pods that had ended keep their status.
 func (r *runner) resume(old *state) (live []*pod, err error) {
 	if err := process.KillRun(old.Run); err != nil {
 		return nil, err
@@ -83,8 +82,8 @@ func (r *runner) restore(p *pod) {
 	p.run.update(func(s *jobpolicy.PodStatus) { *s = status })
 }
 
-// rerun runs a pod again that was running, or takes it over if it has ended
-// meanwhile. Containers that are restarted in their pod go on counting.
+// rerun prepares a pod that was running to run again, or takes it over if it has ended
+// meanwhile. Containers that restart in their pod keep their count.
 func (r *runner) rerun(p *pod, past history) *pod {
 	spec := &r.job.Spec.Template.Spec
 	over, _ := past.over(spec)
@@ -100,8 +99,8 @@ func (r *runner) rerun(p *pod, past history) *pod {
 	return p
 }
 
-// check reports what keeps the Job of m from going on with the state: it is
-// another's, or an API server would refuse what has changed.
+// check returns why the Job of m cannot resume from the state: the state is another Job's,
+// or an API server would refuse the change.
 func (s *state) check(m *manifest) jobpolicy.FieldErrors {
 	job, old := m.job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {

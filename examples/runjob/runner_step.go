@@ -7,11 +7,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// step makes one plan and carries it out: first in the Job and the pods as they
-// are held here, which are then saved as a whole, then in the processes. So
-// whatever a process does was decided on what is saved, and a run that goes on
-// from there decides the same; what is told has been saved too. It reports
-// whether there was anything to do, and when to plan again at the latest.
+// step makes one plan and carries it out: first in the Job and its pods, then, when these
+// are saved, in the processes. So every action of a process follows from a saved state,
+// and a run that resumes from it decides the same. Reports come after the save, too. step
+// returns whether there was anything to do, and when to plan again at the latest.
 func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err error) {
 	pods := r.look()
 	disrupted, requeue := r.disrupt(now)
@@ -51,12 +50,12 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 type changes struct {
 	ended      []ending
 	disrupted  []*pod
-	deleted    []*pod // with those that are disrupted
-	over       []*pod // that were deleted, and whose end decided nothing
+	deleted    []*pod // including the disrupted ones
+	over       []*pod // deleted, and the Engine decides nothing on their end
 	created    []*pod
-	gone       []*pod // nothing needs to be known of them any more
+	gone       []*pod // their records are not needed any more
 	conditions []jobpolicy.JobCondition
-	written    bool // the Job's status, or what pods are there
+	written    bool // the Job's status or its set of pods
 }
 
 // ending is the end of a pod and what the failure policy says of it.
@@ -72,7 +71,7 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	before := r.job.Status.Conditions
 	for _, d := range plan.Decisions {
 		p := r.pods[d.UID]
-		p.told = p.ended() // else, while it terminates, how it ends is still to be told
+		p.decided = p.ended() // else it still terminates, and its end is reported later
 		c.ended = append(c.ended, ending{p, d.Match})
 	}
 	for _, d := range plan.Delete {

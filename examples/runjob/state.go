@@ -4,21 +4,21 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// state is what a run leaves to the next one: all that the decisions are made
-// from, and the attempts that are being made.
+// state is what a run leaves for the next one: all input of its decisions, and the
+// attempts in progress.
 type state struct {
-	Run    string           `json:"run"`  // by this its processes are known
+	Run    string           `json:"run"`  // identifies its processes
 	Step   int64            `json:"step"` // counts the states of a run
 	Job    *jobpolicy.Job   `json:"job"`  // with its status
 	Fields envSources       `json:"fields"`
 	Memory jobpolicy.Memory `json:"memory,omitzero"`
 	Pods   []savedPod       `json:"pods,omitempty"`
-	// Suspended are pods that an interruption has ended: for the Job they are
-	// gone, the next run begins them anew.
+	// Suspended are pods that an interruption has ended: for the Job they are gone,
+	// the next run starts them again.
 	Suspended []savedPod `json:"suspended,omitempty"`
 }
 
-// savedPod is a pod without what its Job's template says of it.
+// savedPod is a pod without its spec, which is the Job's template.
 type savedPod struct {
 	Metadata jobpolicy.ObjectMeta `json:"metadata"`
 	Index    int                  `json:"index"`

@@ -11,15 +11,14 @@ import (
 	"github.com/restartkit/restart/examples/internal/statefolder"
 )
 
-// store is a folder that outlives this program. A nil store keeps nothing.
+// store is the folder of -state. A nil store keeps nothing.
 //
-// It has the state as it was a second ago at most (stateFile), which the disk has;
-// every state since then (stepsFile); and how processes ended (endsFile), which
-// their guard writes. When this program is killed the last step is there. When the
-// machine ends, with all processes, the last second may be lost: then what was
-// decided in it is decided again. Any beginning of these files goes together: an
-// end that belongs to no pod of the state is dropped, a pod without its end runs
-// again.
+// The folder has three files: stateFile, the state of at most a second ago, which is on
+// the disk; stepsFile, every state since then; and endsFile, the exits of processes, which
+// the guard writes. When this program is killed, the last step is there. When the machine
+// fails, the last second may be lost, and its decisions are made again. Any prefixes of
+// these files are consistent: an exit without a pod in the state is dropped, and a pod
+// without its exit runs again.
 type store struct {
 	folder *statefolder.Folder
 	steps  *statefolder.Log
@@ -33,13 +32,13 @@ const (
 	endsFile  = "ends.log"
 )
 
-// How long, and for how many bytes, steps are kept beside the state.
+// The time and the bytes after which the steps are merged into the state.
 const (
 	syncEvery    = time.Second
 	largestSteps = 8 << 20
 )
 
-// openStore makes the folder if need be and takes hold of it.
+// openStore creates the folder if need be, and locks it.
 func openStore(dir string) (*store, error) {
 	folder, err := statefolder.Open(dir, "runjob")
 	if err != nil {
@@ -48,7 +47,7 @@ func openStore(dir string) (*store, error) {
 	return &store{folder: folder}, nil
 }
 
-// load returns what the last run left, nil if there was none.
+// load returns the state of the last run, nil if there was none.
 func (s *store) load() (*state, error) {
 	text, err := s.folder.Read(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,12 +81,12 @@ func (s *store) parse(name string, text []byte) (*state, error) {
 		err = st.valid()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove the folder to begin anew", s.folder.Path(name), err)
+		return nil, fmt.Errorf("%s: %w; remove the folder to start over", s.folder.Path(name), err)
 	}
 	return &st, nil
 }
 
-// histories returns how the processes of every pod ended, by UID.
+// histories returns the recorded history of every pod, by UID.
 func (s *store) histories() (map[string]history, error) {
 	if s == nil {
 		return nil, nil
@@ -96,8 +95,8 @@ func (s *store) histories() (map[string]history, error) {
 	return histories(records), err
 }
 
-// begin keeps of the ends what these pods still need, before anything is started,
-// and begins the steps of a new run.
+// begin keeps the exits that these pods still need, and begins the steps of a new run. It
+// is called before anything is started.
 func (s *store) begin(pods map[string]*pod) (err error) {
 	if s == nil {
 		return nil
@@ -113,8 +112,8 @@ func (s *store) begin(pods map[string]*pod) (err error) {
 	return err
 }
 
-// save adds a state to the steps, or replaces the saved one, when it is time or
-// sync is set.
+// save adds a state to the steps. When syncEvery is over, or with sync, it replaces the
+// saved state instead.
 func (s *store) save(new *state, sync bool) error {
 	s.step++
 	new.Step = s.step
@@ -140,10 +139,34 @@ func (s *store) key(uid, container string, run int) process.RecordKey {
 	return process.RecordKey{Owner: uid, Name: container, Run: run}
 }
 
-// options are those of the processes.
+// options returns the options of the processes.
 func (s *store) options() process.Options {
 	if s == nil {
 		return process.Options{}
 	}
 	return process.Options{Folder: s.folder.Dir(), Log: endsFile, Hold: s.folder.Guard}
+}
+
+// openState opens the folder of -state, if it is given, and returns what an
+// earlier run of the same Job left there.
+func openState(dir string, m *manifest) (*store, *state, error) {
+	if dir == "" {
+		return nil, nil, nil
+	}
+	s, err := openStore(dir)
+	var old *state
+	if err == nil {
+		old, err = s.load()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("-state: %w", err)
+	}
+	if old == nil {
+		return s, nil, nil
+	}
+	m.resumeName(old.Job.Name)
+	if errs := old.check(m); len(errs) > 0 {
+		return nil, nil, errs
+	}
+	return s, old, nil
 }

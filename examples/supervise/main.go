@@ -30,9 +30,9 @@ func main() {
 // supervise is the program; it returns the exit code.
 func supervise(args []string) int {
 	o, err := parseOptions(args, os.Stdout)
-	tell := func(format string, args ...any) { tell(os.Stderr, format, args...) }
+	note := func(format string, args ...any) { logf(os.Stderr, format, args...) }
 	for _, warning := range o.warnings {
-		tell("warning: %s", warning)
+		note("warning: %s", warning)
 	}
 	switch {
 	case err != nil && o.hint:
@@ -41,11 +41,11 @@ func supervise(args []string) int {
 		complain(err)
 		return exitUsage
 	}
-	for _, note := range o.notes() {
-		tell("%s", note)
+	for _, text := range o.notes() {
+		note("%s", text)
 	}
 
-	s, err := newSupervisor(o, tell)
+	s, err := newSupervisor(o, note)
 	if err != nil {
 		complain(err)
 		return exitUsage
@@ -58,7 +58,7 @@ func supervise(args []string) int {
 		complain(err)
 		return exitFailed
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the failed write says it too
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, too
 	ends := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM)
 	code := s.run(ends, wakes())
 	s.children.Close() // leaves no process behind
@@ -75,7 +75,7 @@ func supervise(args []string) int {
 	return code
 }
 
-// wakes returns the signals that end every wait. Under nohup they do, too.
+// wakes returns the signals that end every wait, under nohup too.
 func wakes() <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)

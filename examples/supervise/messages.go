@@ -8,12 +8,12 @@ import (
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// tell says something on standard error, in a line.
-func tell(w io.Writer, format string, args ...any) {
+// logf writes a line of supervise to w, standard error.
+func logf(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, "supervise: %s\n", terminal.Escape(fmt.Sprintf(format, args...)))
 }
 
-// complain says what is wrong, in one line or several.
+// complain writes an error to standard error, in one line or several.
 func complain(err error) {
 	fmt.Fprintf(os.Stderr, "supervise: %s\n", terminal.EscapeLines(err.Error()))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// check reports the first flag that is out of bounds.
+// check returns an error for the first flag that is out of bounds.
 func (v *flagValues) check(o *options) error {
 	switch {
 	case v.given["max-period"] && !inRange(v.maxPeriod):
@@ -31,13 +31,13 @@ func (v *flagValues) check(o *options) error {
 	return nil
 }
 
-// inRange reports whether a node's maximum can be that.
+// inRange reports whether a node's maximum may be d.
 func inRange(d time.Duration) bool {
 	_, err := backoff.CrashLoopConfig{AllowMax: true, Max: &d}.Resolve()
 	return err == nil
 }
 
-// apply puts the flags over what the file says.
+// apply overrides the file's settings with the flags.
 func (o *options) apply(v *flagValues) error {
 	if v.given["reduced"] {
 		o.node.ReduceDefault, o.called[settingReduce] = v.reduced, "-reduced"
@@ -72,7 +72,7 @@ func (o *options) apply(v *flagValues) error {
 	return err
 }
 
-// command is the one after --.
+// command returns the command after --.
 func (v *flagValues) command() (command, error) {
 	c := command{name: v.name, args: v.args, policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicy(v.policy)}}
 	if !v.given["name"] {

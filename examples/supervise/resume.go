@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/examples/internal/process"
 )
 
-// save writes the state, and says once that it cannot.
+// save writes the state. It warns once if that fails.
 func (s *supervisor) save() {
 	if s.store == nil {
 		return
@@ -29,9 +29,8 @@ func (s *supervisor) save() {
 	s.store.bad = err != nil
 }
 
-// resume takes up the state that another run has left, after what is left of its
-// processes has been killed.
-func (s *supervisor) resume(tell func(string, ...any)) error {
+// resume kills the remaining processes of the run before, and takes over its state.
+func (s *supervisor) resume(note func(string, ...any)) error {
 	st, err := s.store.read()
 	if err != nil {
 		return err
@@ -48,7 +47,7 @@ func (s *supervisor) resume(tell func(string, ...any)) error {
 			continue
 		}
 		if c.Definition != t.definition() {
-			tell("note: %s: begins anew, for it runs %s now", t.name, oneLine(t.args))
+			note("note: %s: starts over, since its command is now %s", t.name, oneLine(t.args))
 			continue
 		}
 		t.run, t.starts = c.Run, c.Starts
@@ -60,23 +59,23 @@ func (s *supervisor) resume(tell func(string, ...any)) error {
 		}
 		b, _ := s.restarter.State(t.name)
 		t.decision, t.code = b.Decision, b.Last.Code
-		tell("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
+		note("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
 	}
 	return nil
 }
 
-// resumed says how a task goes on.
+// resumed returns the note on how a task goes on.
 func (t *task) resumed(remaining time.Duration) string {
 	switch {
 	case t.over():
-		return "has ended; remove the state to begin anew"
+		return "has ended; remove the state to start over"
 	case remaining > 0:
 		return fmt.Sprintf("goes on after %d failures in a row, in %s", t.decision.Failures, rough(remaining))
 	}
 	return fmt.Sprintf("goes on after %d failures in a row", t.decision.Failures)
 }
 
-// oneLine writes a command as it could be typed.
+// oneLine returns a command as one would type it.
 func oneLine(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {

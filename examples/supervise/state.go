@@ -29,10 +29,10 @@ type commandState struct {
 	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent: it has not exited yet
 }
 
-// most is above all counts of a state.
+// most is the upper bound of the counts in a state.
 const most = 1 << 53
 
-// valid reports what no run can have written, with its field.
+// valid returns an error, with its field, for a state that no run can have written.
 func (st *state) valid() error {
 	switch {
 	case st.Version != stateVersion:
@@ -78,8 +78,8 @@ func toClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
 	return b
 }
 
-// definition names what a command runs: another program is another container, whose
-// failures start over.
+// definition returns a hash of what a command runs. A command with another definition is
+// like another container: its failures start over.
 func (c *command) definition() string {
 	text, _ := json.Marshal([]any{c.args, c.env, c.dir})
 	sum := sha256.Sum256(text)

@@ -86,7 +86,7 @@ commands:
 	}
 	for _, want := range []string{
 		"note: crashes: goes on after 4 failures in a row",
-		"note: over: has ended; remove the state to begin anew\n",
+		"note: over: has ended; remove the state to start over\n",
 		"crashes: exit code 1 under restartPolicy Always: restarted after 6.4s (failure 5 in a row)\n",
 	} {
 		q.Err.Says(want, 1) // sooner or later: what is printed comes after what is saved
@@ -124,7 +124,7 @@ func TestNothingIsLeftOfSuperviseKilledWithItsGuard(t *testing.T) {
 }
 
 // A command that runs something else now begins anew; one that is gone is forgotten.
-func TestChangedCommandBeginsAnew(t *testing.T) {
+func TestChangedCommandStartsOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
@@ -136,7 +136,7 @@ func TestChangedCommandBeginsAnew(t *testing.T) {
 	}
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 0")
 	p.Done(exitOK)
-	if out := p.Err.String(); out != "supervise: note: c: begins anew, for it runs sh -c \"exit 0\" now\n" {
+	if out := p.Err.String(); out != "supervise: note: c: starts over, since its command is now sh -c \"exit 0\"\n" {
 		t.Errorf("told\n%s", out)
 	}
 	p = start(t, dir, "-state", dir, "-name", "d", "-restart-policy", "Never", "--", "true")
@@ -146,7 +146,7 @@ func TestChangedCommandBeginsAnew(t *testing.T) {
 	}
 }
 
-// A state that cannot be used is no reason to begin anew unasked, and one that no
+// A state that cannot be used is no reason to start over unasked, and one that no
 // run can have written is refused with its field.
 func TestUnusableStateIsRefused(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestUnusableStateIsRefused(t *testing.T) {
 			"Failures is -1, must be >= 0\n" + `Decision.Action is "x", must be Stop, Restart, RestartAllContainers or GiveUp (key true)`},
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
-		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to begin anew\n"; got != want {
+		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to start over\n"; got != want {
 			t.Errorf("state %q: told\n%swant\n%s", tt.text, got, want)
 		}
 	}

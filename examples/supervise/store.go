@@ -10,9 +10,9 @@ import (
 	"github.com/restartkit/restart/examples/internal/statefolder"
 )
 
-// store is the folder of -state. It is written whole, so that whoever is killed
-// at any moment leaves the old state or the new one: an exit that was not written
-// yet is forgotten, and its command run again.
+// store is the folder of -state. It replaces the state as a whole: a kill at any moment
+// leaves the old state or the new one. An exit that was not written yet is lost, and its
+// command runs again.
 type store struct {
 	folder *statefolder.Folder
 	saved  []byte
@@ -21,7 +21,7 @@ type store struct {
 
 const stateFile = "supervise.json"
 
-// openStore makes sure that nobody else uses the folder.
+// openStore opens the folder, which no other process may use.
 func openStore(dir string) (*store, error) {
 	folder, err := statefolder.Open(dir, "supervise")
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *store) read() (state, error) {
 }
 
 func (s *store) unusable(err error) error {
-	return fmt.Errorf("-state: %s: %w; remove it to begin anew", s.folder.Path(stateFile), err)
+	return fmt.Errorf("-state: %s: %w; remove it to start over", s.folder.Path(stateFile), err)
 }
 
 // write replaces the state, unless it is the same.

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// lastWords is how long a program that was asked a second time to end still writes:
-// what a reader that is there can take.
+// lastWords is how long a program still writes after it was asked a second time to end.
 const lastWords = time.Second
 
 // EndWithin says that the program ends within the grace period: at the end of it no
@@ -29,8 +28,8 @@ func (p *Printer) EndSoon() {
 	}
 }
 
-// Finish waits until all is written. It gives up when the time of EndWithin and
-// EndSoon is over, or when a signal comes. It reports whether all is written.
+// Finish waits until everything is written. It gives up at the end set by EndWithin and
+// EndSoon, or when a signal arrives. It reports whether everything is written.
 func (p *Printer) Finish(signals <-chan os.Signal) bool {
 	giveUp := make(chan struct{})
 	p.mu.Lock()

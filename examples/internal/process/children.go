@@ -14,31 +14,30 @@ type Options struct {
 	Log    string   // its name there
 	Hold   *os.File // kept open by the guard for as long as it runs, or nil
 
-	// Report, if it is not nil, is told that the guard has been killed, and what came
-	// of it.
+	// Report, if it is not nil, is called with a message when the guard has been
+	// killed.
 	Report func(text string)
 }
 
-// Children starts programs. There must be only one at a time, and this program
-// must not start processes otherwise. It is safe for concurrent use by multiple
-// goroutines.
+// Children starts programs. A program may have only one Children at a time, and must not
+// start processes in another way. It is safe for concurrent use by multiple goroutines.
 type Children struct {
 	options Options
 	run     mark
 	self    string // this program
 
 	mu      sync.Mutex
-	guard   *guardian // nil: none could be started in place of one that was killed
+	guard   *guardian // nil: it was killed, and another one could not be started yet
 	live    map[int64]*Process
-	begun   int64 // processes, all in all
+	begun   int64 // number of processes
 	closing bool
 	failure error // why an end could not be written to the journal
 }
 
-// New returns Children with a guard: another process of this program, whose main
-// must begin with Guard.
+// New starts a guard and returns Children. The guard is another process of this program,
+// whose main must begin with a call of Guard.
 func New(o Options) (*Children, error) {
-	self := "/proc/self/exe" // there even when the file has been replaced
+	self := "/proc/self/exe" // works even if the file was replaced
 	if _, err := os.Stat(self); err != nil {
 		if self, err = os.Executable(); err != nil {
 			return nil, err
@@ -55,19 +54,19 @@ func New(o Options) (*Children, error) {
 	return c, nil
 }
 
-// Run is the name of this run. What is left of a run whose guard was killed as well
-// can be killed by its name, with KillRun.
+// Run returns the name of this run. If program and guard are killed, KillRun kills the
+// remaining processes by this name.
 func (c *Children) Run() string { return c.run.String() }
 
-// Err returns why the end of a process could not be written to the journal, nil if
-// all have been.
+// Err returns the first error of writing the end of a process to the journal, nil if
+// there was none.
 func (c *Children) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failure
 }
 
-// Forget says that the journal need not keep the records of an owner.
+// Forget lets the journal drop the records of an owner.
 func (c *Children) Forget(owner string) {
 	c.mu.Lock()
 	g := c.guard
@@ -77,8 +76,8 @@ func (c *Children) Forget(owner string) {
 	}
 }
 
-// Start runs the command, without input. A StartError says that this command
-// cannot be run; any other error that this machine cannot start it now.
+// Start starts the command, without input. The error is a *StartError if this command
+// cannot run. Any other error means that this machine cannot start it now.
 func (c *Children) Start(cmd Command) (*Process, error) {
 	for {
 		p, err := c.request(cmd)
@@ -87,7 +86,7 @@ func (c *Children) Start(cmd Command) (*Process, error) {
 		}
 		<-p.started
 		if p.failure == errGuardLost {
-			continue // another one does it
+			continue // with another one
 		}
 		if p.failure != nil {
 			return nil, p.failure
@@ -98,15 +97,15 @@ func (c *Children) Start(cmd Command) (*Process, error) {
 
 var errGuardLost = errors.New("process: the guard was killed")
 
-// request asks the guard to start a command. Messages are sent without the lock:
-// whoever waits for the guard to read must not keep it from being read.
+// request asks the guard to start a command. It sends without the lock: handle needs the
+// lock, and the guard reads no message while nobody handles its own.
 func (c *Children) request(cmd Command) (*Process, error) {
 	p, err := c.register(cmd)
 	if err != nil {
 		return nil, err
 	}
 	r := request{Kind: startRequest, ID: p.id, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Record: cmd.Record}
-	_ = p.guard.conn.send(r, nil, false) // listen ends what a guard cannot be told any more
+	_ = p.guard.conn.send(r, nil, false) // if the guard is gone, listen ends the process
 	return p, nil
 }
 
@@ -114,7 +113,7 @@ func (c *Children) register(cmd Command) (*Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return nil, errors.New("process: Start: the run is over")
+		return nil, errors.New("process: Start: Children is closed")
 	}
 	if c.guard == nil {
 		var err error
@@ -131,7 +130,7 @@ func (c *Children) register(cmd Command) (*Process, error) {
 	return p, nil
 }
 
-// handle takes a message of the guard.
+// handle handles a message of the guard.
 func (c *Children) handle(g *guardian, r *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +145,7 @@ func (c *Children) handle(g *guardian, r *reply) {
 	case startedReply:
 		p.Began = time.Now()
 		file := g.conn.takeFile()
-		if file == nil { // and without its output nobody can know what it does
+		if file == nil { // a process without output must not run
 			p.failure = syscall.EMFILE
 			go p.Signal(syscall.SIGKILL)
 		}
@@ -165,7 +164,7 @@ func (c *Children) handle(g *guardian, r *reply) {
 	}
 }
 
-// end tells how a process ended. The caller holds the lock.
+// end publishes how a process ended. The caller holds the lock.
 func (c *Children) end(p *Process, e Exit) {
 	p.exit = e
 	close(p.ended)
@@ -178,8 +177,8 @@ func (c *Children) end(p *Process, e Exit) {
 	}()
 }
 
-// Close kills all processes of this run and ends the guard; then nothing is left.
-// Nothing can be started afterwards.
+// Close kills all processes of this run and ends the guard. It leaves no process, and
+// nothing can be started afterwards.
 func (c *Children) Close() {
 	c.mu.Lock()
 	c.closing = true

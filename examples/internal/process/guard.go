@@ -9,11 +9,10 @@ import (
 	"syscall"
 )
 
-// guardName is the program name under which a program guards another run of
-// itself.
+// guardName is the program name of a guard.
 const guardName = "process-guard"
 
-// The files of a guard beside the first three.
+// The files of a guard, besides the first three.
 const (
 	guardSocket = 3 // to its program
 	guardHold   = 4 // Options.Hold, if there is one
@@ -26,14 +25,14 @@ type guardSettings struct {
 	Log    string // its name there
 }
 
-// Guard is the whole program if it was started to guard another run; else it
-// returns at once.
+// Guard runs the guard and exits if this process was started as one. Otherwise it returns
+// at once.
 func Guard() {
 	if len(os.Args) != 2 || os.Args[0] != guardName {
 		return
 	}
-	// Who ends the program by its name or from its terminal must not end its guard.
-	// (They are not ignored, since what it starts would ignore them as well.)
+	// A signal for the program, by its name or from its terminal, must not end its guard.
+	// The signals are caught, not ignored: children would inherit that.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -46,7 +45,7 @@ func Guard() {
 	os.Exit(0)
 }
 
-// runGuard guards a program until it is gone, and returns when nothing is left.
+// runGuard guards a program until it is gone, and returns when no process is left.
 func runGuard(settings string) error {
 	var s guardSettings
 	if err := json.Unmarshal([]byte(settings), &s); err != nil {
@@ -91,10 +90,10 @@ func (g *guard) prepare(s guardSettings) (err error) {
 	return err
 }
 
-// guard is the parent of all that its program has it start. Whatever loses its
-// parent below it becomes its child too. So nothing is left of a run when its guard
-// has no child, and no process is signalled but a child that is not reaped yet,
-// whose number nobody else can have.
+// guard is the parent of all processes that its program starts. Descendants that lose
+// their parent become its children too. So a run has no process left when its guard has no
+// child. The guard signals only children that it has not reaped, whose pid no other
+// process can have.
 type guard struct {
 	run  mark
 	conn *conn
@@ -104,16 +103,16 @@ type guard struct {
 	mu      sync.Mutex // holds all that follows
 	journal *journal
 	live    map[int]*child   // started and not reaped, by process
-	known   map[int64]*child // these, and those whose end or output is still needed
-	leaving []*child         // reaped, but what they have left may be there
-	orphans map[int]mark     // children that were not started here
+	known   map[int64]*child // these, and others whose end or output is still needed
+	leaving []*child         // reaped, but processes that they left may be there
+	orphans map[int]mark     // children that the guard did not start
 	ending  bool             // the program is gone
 
-	starting mark       // of the child that is just being started, or 0
+	starting mark       // of the child that is being started, or 0
 	started  *sync.Cond // starting is 0 again
-	again    bool       // a sweep has left out what may be this child
+	again    bool       // a sweep has skipped what may be this child
 
-	grown chan struct{} // holds something when there may be a child again
+	grown chan struct{} // holds a token when there may be a child again
 	empty chan struct{} // closed when there is none and none will be
 }
 
@@ -125,12 +124,12 @@ type child struct {
 	record   Record
 	status   syscall.WaitStatus
 	output   *os.File // to read from; nil if it is not needed
-	cut      bool     // it ran when the program was gone
+	cut      bool     // it still ran when the program was gone
 	recorded bool     // its end is in the journal
-	lost     string   // why it is not
+	lost     string   // why it is not in the journal
 }
 
-// serve does what the program asks for, until that is gone.
+// serve handles the requests of the program until that is gone.
 func (g *guard) serve() {
 	for {
 		var r request

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// What a program asks of its guard.
+// The requests of a program to its guard.
 const (
 	startRequest   = iota + 1 // start Args
 	signalRequest             // send Signal to the child
@@ -27,12 +27,12 @@ type request struct {
 	Record    RecordKey
 }
 
-// What a guard tells its program.
+// The replies of a guard to its program.
 const (
 	readyReply   = iota + 1 // the guard is ready
-	startedReply            // the child runs; the end of its output to read from comes along
+	startedReply            // the child runs; the read end of its output is attached
 	failedReply             // the child could not be started
-	endedReply              // the child has ended, and all that it has left behind
+	endedReply              // the child has ended, with all processes that it left
 )
 
 type reply struct {
@@ -57,7 +57,7 @@ type conn struct {
 	text bytes.Buffer // to be sent
 }
 
-// newConn makes a conn of a connected socket.
+// newConn returns a conn on a connected socket.
 func newConn(fd int) (*conn, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func newConn(fd int) (*conn, error) {
 	return c, nil
 }
 
-// send sends a message and, if file is not nil, an open file with it. One that can
-// wait goes with the next that cannot.
+// send sends a message and, if file is not nil, an open file with it. With canWait the
+// message may wait for the next one.
 func (c *conn) send(message any, file *os.File, canWait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *conn) send(message any, file *os.File, canWait bool) error {
 	return failure
 }
 
-// withFd gives use the number of a file, which stays as it is otherwise.
+// withFd calls use with the descriptor of a file, without other effects on the file.
 func withFd(file *os.File, use func(fd int)) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -123,8 +123,8 @@ func withFd(file *os.File, use func(fd int)) error {
 // receive receives a message. The error is io.EOF when the other side is gone.
 func (c *conn) receive(message any) error { return c.in.Decode(message) }
 
-// takeFile returns the file that came with a message, nil if it was lost since
-// this process has too many.
+// takeFile returns the file that came with a message, nil if this process has too many
+// open files to receive it.
 func (c *conn) takeFile() *os.File {
 	if len(c.fds) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (c *conn) takeFile() *os.File {
 	return os.NewFile(uintptr(fd), "output")
 }
 
-// receiver is the conn as a stream of bytes, which gathers the files.
+// receiver reads the bytes of a conn and keeps the files that come with them.
 type receiver struct{ *conn }
 
 func (r receiver) Read(p []byte) (int, error) {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// guardian is the process that guards this one.
+// guardian is the guard, seen from its program.
 type guardian struct {
 	pid  int
 	conn *conn
-	gone chan struct{} // closed when it is reaped, and all that it has left
+	gone chan struct{} // closed when it is reaped, with all processes that it left
 
 	mu     sync.Mutex
 	reaped bool
 }
 
-// startGuard returns when the guard is ready.
+// startGuard starts a guard and returns when it is ready.
 func (c *Children) startGuard() (*guardian, error) {
 	settings, err := json.Marshal(guardSettings{Run: c.run, Folder: c.options.Folder, Log: c.options.Log})
 	if err != nil {
@@ -67,13 +67,13 @@ func (c *Children) startGuard() (*guardian, error) {
 	}
 	if err != nil {
 		g.reap()
-		return nil, fmt.Errorf("the guard of this program does not begin: %w", err)
+		return nil, fmt.Errorf("the guard of this program does not start: %w", err)
 	}
 	go c.listen(g)
 	return g, nil
 }
 
-// listen takes a guard's messages until it is gone.
+// listen handles a guard's messages until it is gone, and ends its processes.
 func (c *Children) listen(g *guardian) {
 	for {
 		var r reply
@@ -124,28 +124,28 @@ func (g *guardian) signal(id int64, sig syscall.Signal) {
 	g.proceed()
 }
 
-// proceed has a guard go on that somebody has stopped: who asks for the end of
-// something is not to wait for one.
+// proceed continues a guard that somebody has stopped, so that a signal or an end takes
+// effect.
 func (g *guardian) proceed() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.reaped { // else its number may be another's
+	if !g.reaped { // else another process may have its pid
 		_ = syscall.Kill(g.pid, syscall.SIGCONT)
 	}
 }
 
-// dismiss has the guard end, after all that it has.
+// dismiss asks the guard to end, after all its children.
 func (g *guardian) dismiss() {
 	defer g.proceed()
 	_ = withFd(g.conn.file, func(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) })
 }
 
-// reap waits for the end of the guard, which has closed its socket. If it had not
-// finished then on Linux its processes have become this one's: they are killed, and
-// what they leave, until nothing is left. It returns how many there were.
+// reap waits for the end of the guard, which has closed its socket. On Linux the processes
+// of a guard that was killed have become children of this process. reap kills them until
+// none is left, and returns how many there were.
 func (g *guardian) reap() (status syscall.WaitStatus, left int) {
 	g.conn.file.Close()
-	g.mu.Lock() // it ends at once: nothing else closes its socket
+	g.mu.Lock() // not for long: a guard closes its socket only when it ends
 	for {
 		if _, err := syscall.Wait4(g.pid, &status, 0, nil); err != syscall.EINTR {
 			break

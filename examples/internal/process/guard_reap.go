@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// reap reaps all children, until there is none and the program is gone.
+// reap reaps children until there is none and the program is gone.
 func (g *guard) reap() {
 	for {
 		pid, status, err := waitAny()
@@ -28,8 +28,7 @@ func (g *guard) reap() {
 	}
 }
 
-// reaped reaps a child that has ended, and looks at what it has left behind. The
-// caller holds the lock.
+// reaped reaps a child that has ended, and sweeps. The caller holds the lock.
 func (g *guard) reaped(pid int, status *syscall.WaitStatus) {
 	for g.live[pid] == nil && g.starting != 0 { // it may be the one
 		g.started.Wait()
@@ -62,12 +61,11 @@ func (g *guard) reaped(pid int, status *syscall.WaitStatus) {
 	g.sweep()
 }
 
-// sweep kills the orphans that no living child has left: those with the mark of one
-// that has ended, and those that have got rid of their mark. Then it reports the
-// children of which nothing is left. The caller holds the lock, so that no child is
+// sweep kills the orphans whose child has ended, and those without a mark. Then it reports
+// the children that have no process left. The caller holds the lock, so that no child is
 // reaped meanwhile.
 func (g *guard) sweep() {
-	held, all := make(map[mark]bool), false // children that have left something
+	held, all := make(map[mark]bool), false // marks of the killed; all: they may be any child's
 	for _, pid := range g.list.read() {
 		if g.live[pid] != nil {
 			continue
@@ -103,8 +101,8 @@ func (g *guard) sweep() {
 	g.leaving = leaving
 }
 
-// sweepAgain sweeps if a sweep had to leave out what it could not know. The caller
-// holds the lock.
+// sweepAgain sweeps if a sweep has skipped what may have been the starting child. The
+// caller holds the lock.
 func (g *guard) sweepAgain() {
 	if g.again {
 		g.again = false
@@ -122,8 +120,8 @@ func (g *guard) lives(m mark) bool {
 	return false
 }
 
-// end kills all that is there until nothing is left, and saves what the children
-// wrote and nobody has read.
+// end kills all children until none is left, and saves their output that the program has
+// not read.
 func (g *guard) end() {
 	g.mu.Lock()
 	g.ending = true
@@ -146,8 +144,7 @@ func (g *guard) end() {
 	}
 }
 
-// drop forgets a child of which nothing is needed any more. The caller holds the
-// lock.
+// drop drops a child of which nothing is needed any more. The caller holds the lock.
 func (g *guard) drop(c *child) {
 	if c.output == nil && g.live[c.pid] != c && !slices.Contains(g.leaving, c) {
 		delete(g.known, c.id)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// start starts a child and tells what became of that.
+// start starts a child and reports the result.
 func (g *guard) start(r *request) {
 	c := &child{id: r.ID, mark: g.run.child(r.ID), record: Record{RecordKey: r.Record, Began: time.Now()}}
 	path, err := "", checkDir(r.Dir)
@@ -50,10 +50,10 @@ func (g *guard) start(r *request) {
 		return
 	}
 	g.live[c.pid], g.known[c.id] = c, c
-	delete(g.orphans, c.pid) // it may have been seen
+	delete(g.orphans, c.pid) // a sweep may have seen it
 	_ = g.conn.send(reply{Kind: startedReply, ID: r.ID}, read, false)
 	if g.journal != nil && r.Record.Owner != "" {
-		c.output = read // else what the child writes would have no reader when the program is gone
+		c.output = read // the child's output needs a reader when the program is gone
 	} else {
 		read.Close()
 	}

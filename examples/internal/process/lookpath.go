@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// checkDir reports why a command cannot run in that directory.
+// checkDir returns why a command cannot run in that directory.
 func checkDir(dir string) error {
 	if dir == "" {
 		return nil
@@ -49,7 +49,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 	return "", &StartError{Code: notFound, text: name + ": command not found"}
 }
 
-// executable reports why path, seen from dir, is no program.
+// executable returns why path, relative to dir, is not a program.
 func executable(path, dir string) error {
 	seen := path
 	if dir != "" && !filepath.IsAbs(path) {
@@ -69,8 +69,8 @@ func executable(path, dir string) error {
 	return nil
 }
 
-// reason is the innermost text of a file error, without the path that the caller
-// names.
+// reason returns the innermost text of a file error, without the path, which the caller
+// adds.
 func reason(err, otherwise error) string {
 	var file *fs.PathError
 	switch {
@@ -82,7 +82,7 @@ func reason(err, otherwise error) string {
 	return otherwise.Error()
 }
 
-// lookupEnv is the last value of a variable in an environment.
+// lookupEnv returns the last value of a variable in an environment.
 func lookupEnv(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if value, ok := strings.CutPrefix(env[i], name+"="); ok {

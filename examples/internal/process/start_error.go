@@ -4,17 +4,17 @@ import (
 	"syscall"
 )
 
-// StartError is a command that cannot be run, whenever it is tried.
+// StartError is the error of a command that can never run.
 type StartError struct {
-	Code int // what a shell would exit with: 126, or 127 if there is no such program
+	Code int // a shell's exit code: 126, or 127 if there is no such program
 	text string
 }
 
 func (e *StartError) Error() string { return e.text }
 
-// fork starts a program, like syscall.ForkExec. A StartError says that it cannot
-// be run; any other error that this machine is short of something just now: memory,
-// processes, files (which can show as EBADF), or whoever still writes the program.
+// fork starts a program, like syscall.ForkExec. The error is a *StartError if the program
+// cannot run. Any other error means that this machine lacks a resource now: memory,
+// processes or files (which can show as EBADF), or that the program is being written.
 func fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
 	pid, err := syscall.ForkExec(path, args, attr)
 	switch err {
