@@ -41,7 +41,7 @@ func TestTablesAreTheGoldenOnes(t *testing.T) {
 	}
 }
 
-// A wrong flag is told in one line that names it.
+// A wrong flag is reported in one line that names it.
 func TestWrongFlagOfCrashcurveIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (today, reduced, imagepull, jobpod) nor INITIAL/MAX such as 1s/60s`},

@@ -58,8 +58,8 @@ func printTables(o *options, stdout io.Writer) error {
 	return err
 }
 
-// writePicture writes the picture and prints its path, since "go -C" may have changed the
-// folder.
+// writePicture writes the picture and prints its path, since "go -C" may have changed
+// the folder.
 func writePicture(o *options, stderr io.Writer) error {
 	picture, err := render(o.figures, o.format)
 	if err != nil {

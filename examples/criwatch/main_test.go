@@ -90,18 +90,18 @@ func TestRuntimeCannotSteerTheLog(t *testing.T) {
 	f.with(func() {
 		f.failing = map[string]error{"ListContainers": grpcstatus.Error(codes.Unknown, evil), "GetContainerEvents": grpcstatus.Error(codes.Unknown, evil)}
 	})
-	var told, log logBuffer
+	var reported, log logBuffer
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan int)
 	go func() {
-		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-relist-period", "10ms"}, &told, &log, false)
+		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-relist-period", "10ms"}, &reported, &log, false)
 	}()
 	programtest.Eventually(t, "it tells of the trouble", func() bool { return log.count("forged") >= 2 })
 	interrupt()
 	<-ended
-	for _, text := range []string{errs.String(), log.String(), told.String()} {
+	for _, text := range []string{errs.String(), log.String(), reported.String()} {
 		if terminal.EscapeLines(text) != text || strings.Contains(text, "\nforged") || !strings.Contains(text, "criwatch") && !strings.Contains(text, "msg=") && !strings.Contains(text, "at the end") {
-			t.Errorf("told %q", text)
+			t.Errorf("reported %q", text)
 		}
 	}
 }
@@ -164,13 +164,13 @@ func TestProcessEndsCleanlyOnSignals(t *testing.T) {
 		f.runPod("pod " + id)
 		f.start("pod "+id, id)
 		f.exit(id, 3)
-		programtest.Eventually(t, "the exit is told", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
+		programtest.Eventually(t, "the exit is reported", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
 		if got := c.end(signal); got != "exit status 0" {
 			t.Errorf("%v: %s", signal, got)
 		}
 		died := c.of(id, pleg.ContainerDied)[0]
 		if died.Exit == nil || died.Exit.Code != 3 {
-			t.Fatalf("%v: the exit is told as %+v", signal, died)
+			t.Fatalf("%v: the exit is reported as %+v", signal, died)
 		}
 		// A relist that was quicker than the event knows no latency.
 		if died.Latency != nil && *died.Latency <= 0 || died.Since != nil && *died.Since <= 0 || died.Pod.Name != "name-pod "+id || died.Container.Attempt != 2 {

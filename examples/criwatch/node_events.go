@@ -76,9 +76,9 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 	return out
 }
 
-// stamp converts a runtime's timestamp, which is in nanoseconds or, in some runtimes, in
-// seconds. It returns the zero time for 0. In this century nanoseconds exceed 1e17, and
-// seconds stay below 1e11.
+// stamp converts a runtime's timestamp, which is in nanoseconds or, in some runtimes,
+// in seconds. It returns the zero time for 0. In this century nanoseconds exceed 1e17,
+// and seconds stay below 1e11.
 func stamp(n int64) time.Time {
 	switch {
 	case n <= 0:

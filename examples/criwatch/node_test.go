@@ -250,7 +250,7 @@ func TestEventsAreTranslated(t *testing.T) {
 		}
 	}
 	if x, ok := n.exits.of("a1"); !ok || !x.coded || x.code != 3 || x.known.IsZero() || !x.deleted {
-		t.Errorf("the exit that an event told of: %+v", x)
+		t.Errorf("the exit that an event reported: %+v", x)
 	}
 	if x, ok := n.exits.of("a"); !ok || x.coded || x.pod != "a" || !x.deleted {
 		t.Errorf("the end of the sandbox: %+v", x)

@@ -59,7 +59,7 @@ func (m *reportModel) containers() (pods []string, all map[string]string) {
 	return slices.Sorted(maps.Keys(m.truth)), all
 }
 
-// status is what the runtime tells of a pod.
+// status is what the runtime reports of a pod.
 func (m *reportModel) status(pod string) *status {
 	st := &status{sandbox: &cri.PodSandboxStatus{Id: pod}}
 	for _, id := range slices.Sorted(maps.Keys(m.truth[pod])) {
@@ -125,18 +125,18 @@ func (m *reportModel) merge(pod string, by ...pleg.Event[string]) {
 	m.queue[pod] = by
 }
 
-// exit ends a container, and perhaps an event tells of it.
+// exit ends a container, and perhaps an event reports it.
 func (m *reportModel) exit(t *rapid.T, pod, id string) {
 	c := m.truth[pod][id]
 	c.state, c.code = pleg.StateExited, int32(m.serial)
 	m.codes[id] = c.code
-	if rapid.Bool().Draw(t, "told") {
+	if rapid.Bool().Draw(t, "reported") {
 		m.exits.record(pod, m.status(pod).containers, m.now)
 	}
 }
 
 // Whatever is merged, lost and late: every exit and removal that the generator saw
-// is told once and in order, and so is an exit that only an event told of.
+// is reported once and in order, and so is an exit that only an event reported.
 func TestReporterReportsEveryExitOnce(t *testing.T) {
 	merges, early := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,7 +176,7 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 			"remove": func(t *rapid.T) {
 				pod, id := draw(false)
 				delete(m.truth[pod], id)
-				if rapid.Bool().Draw(t, "told") {
+				if rapid.Bool().Draw(t, "reported") {
 					m.exits.ended(pod, id, m.now, true)
 				}
 			},
@@ -230,7 +230,7 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 				m.reporter.handle(e)
 			}
 		}
-		for _, l := range m.recorder.lines { // told of what no look has shown
+		for _, l := range m.recorder.lines { // what no look has shown
 			if _, ok := m.done[l.container]; !ok && l.container != "" {
 				early++
 				m.done[l.container] = fate{exited: true, hasty: true, removed: m.recorder.has(l.container, pleg.ContainerRemoved)}
@@ -239,8 +239,8 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 		for id, v := range m.done {
 			v.code = m.codes[id]
 			if m.merged[id] && v.removed {
-				// It came and went in one PodSync, perhaps: told is its end, if the
-				// runtime told that.
+				// It came and went in one PodSync, perhaps: its end is reported, if the
+				// runtime reported it.
 				lines := m.recorder.of(id)
 				if _, ended := m.exits.of(id); len(lines) == 0 && !ended {
 					delete(m.done, id)
@@ -257,14 +257,14 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d merges, %d exits told by events alone", merges, early)
+	t.Logf("%d merges, %d exits reported by events alone", merges, early)
 	if merges == 0 || early == 0 {
 		t.Error("the model did not do what it is for")
 	}
 }
 
-// What came and went without ever being in the cache is told at the next PodSync, of
-// its pod or of all, once.
+// What came and went without ever being in the cache is reported at the next PodSync,
+// of its pod or of all, once.
 func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 	for _, sync := range []string{"p", ""} {
 		m := newReportModel()

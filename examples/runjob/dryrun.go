@@ -67,14 +67,14 @@ func (m *manifest) notes() (notes []string) {
 	return notes
 }
 
-// slots returns how many indexes can wait at once: as in Kubernetes, an index that waits
-// takes a place of parallelism.
+// slots returns how many indexes can wait at once: as in Kubernetes, an index that
+// waits takes a place of parallelism.
 func slots(spec *jobpolicy.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
 
-// waves returns how long the delays of the worst case delay a Job by the clock. A Bound has
-// their sum over all indexes, but the indexes wait in waves, as many at a time as there
-// are slots. Without limits per index there is one delay for the whole Job, and waves
-// returns the longest Duration.
+// waves returns how long the delays of the worst case delay a Job by the clock. A
+// Bound has their sum over all indexes, but the indexes wait in waves, as many at a
+// time as there are slots. Without limits per index there is one delay for the whole
+// Job, and waves returns the longest Duration.
 func waves(engine jobpolicy.Engine, spec jobpolicy.JobSpec) time.Duration {
 	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 {
 		return math.MaxInt64

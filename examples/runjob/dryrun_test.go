@@ -8,8 +8,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// TestDryRunPrintsLintAndWorstCase tells what is valid, what is surely not meant,
-// and the worst case.
+// -dry-run prints whether the Job is valid, what is likely a mistake, and the worst case.
 func TestDryRunPrintsLintAndWorstCase(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string][]string{

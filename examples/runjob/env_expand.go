@@ -9,9 +9,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// resolve returns the words of a container's command and the environment of its process:
-// this machine's, then the container's own variables. As in Kubernetes, $(NAME) in a
-// command or an argument stands for a variable of the container, not of the machine.
+// resolve returns the words of a container's command and the environment of its
+// process: this machine's, then the container's own variables. As in Kubernetes,
+// $(NAME) in a command or an argument stands for a variable of the container, not of
+// the machine.
 func resolve(machine []string, own *expander, c jobpolicy.Container) (argv, env []string, err error) {
 	for _, word := range slices.Concat(c.Command, c.Args) {
 		if word, err = own.expand(word); err != nil {

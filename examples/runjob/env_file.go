@@ -33,10 +33,10 @@ func (e *envFiles) Set(name string) error {
 	return nil
 }
 
-// parseEnvFile reads lines of the form NAME=VALUE, with or without export before them. A
-// value may stand in single quotes, or in double quotes with escapes such as \n; without
-// quotes it is the rest of the line. Empty lines and those that begin with # are
-// ignored.
+// parseEnvFile reads lines of the form NAME=VALUE, with or without export before them.
+// A value may stand in single quotes, or in double quotes with escapes such as \n;
+// without quotes it is the rest of the line. Empty lines and those that begin with #
+// are ignored.
 func parseEnvFile(text string) (map[string]string, error) {
 	values := make(map[string]string)
 	n := 0

@@ -14,11 +14,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// config holds the values that variables take from Secrets and ConfigMaps. The value of
-// a key is the first one found: in the lines of -env-file under the name of the variable,
-// then of the key; in the object of the manifest's file; in the environment of this
-// program under the name of the variable. All keys of an object are those in the
-// manifest's file and the lines of -env-file.
+// config holds the values that variables take from Secrets and ConfigMaps. The value
+// of a key is the first one found: in the lines of -env-file under the name of the
+// variable, then of the key; in the object of the manifest's file; in the environment
+// of this program under the name of the variable. All keys of an object are those in
+// the manifest's file and the lines of -env-file.
 type config struct {
 	namespace string
 	lines     map[string]string            // of -env-file; nil: there is none

@@ -26,8 +26,8 @@ type reading struct {
 	envFiles envFiles
 }
 
-// readManifest reads the Job of a file, or of standard input if the name is -. Errors in
-// the Job itself are mistakes.
+// readManifest reads the Job of a file, or of standard input if the name is -. Errors
+// in the Job itself are mistakes.
 func readManifest(name string, how reading) (*manifest, error) {
 	documents, err := document.ReadAll(name)
 	if err != nil {
@@ -70,8 +70,8 @@ func decodeManifest(documents []*document.Node, how reading) (*manifest, error) 
 	return m, nil
 }
 
-// adopt gives the Job a namespace and removes the fields that another cluster has set, as
-// for a new Job.
+// adopt gives the Job a namespace and removes the fields that another cluster has set,
+// as for a new Job.
 func (m *manifest) adopt() {
 	from := m.job.ObjectMeta
 	m.job.ObjectMeta = jobpolicy.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}

@@ -11,17 +11,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// checker gathers the reasons why a Job cannot run: what an API server would refuse, and
-// what processes cannot do.
+// checker gathers the reasons why a Job cannot run: what an API server would refuse,
+// and what processes cannot do.
 type checker struct{ errs jobpolicy.FieldErrors }
 
 func (c *checker) add(kind backoff.ErrorType, field string, value any, detail string) {
 	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
 }
 
-// check returns the mistakes of a Job that has its defaults. found are the values of wrong
-// types. A part of the Job that has one is not checked: what it lacks without the value
-// is no mistake of its own.
+// check returns the mistakes of a Job that has its defaults. found are the values of
+// wrong types. A part of the Job that has one is not checked: what it lacks without
+// the value is no mistake of its own.
 func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {

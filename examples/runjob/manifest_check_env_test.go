@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What cannot be a source is told, with its path.
+// A wrong source is reported with its path.
 func TestWrongSourcesAreNamedWithTheirPath(t *testing.T) {
 	for source, want := range map[string]string{
 		"env: [{name: A, valueFrom: {}}]":                                                                      "env[0].valueFrom: invalid value: must have fieldRef, secretKeyRef or configMapKeyRef",

@@ -83,9 +83,9 @@ func (d *decoder) foundAround() []document.Mistake {
 	return found
 }
 
-// located returns the errors with their lines. It omits a missing field where an unknown
-// field may be a misspelling of it. Of consecutive errors about one missing field or one
-// unsupported value it keeps the last, which is the most specific.
+// located returns the errors with their lines. It omits a missing field where an
+// unknown field may be a misspelling of it. Of consecutive errors about one missing
+// field or one unsupported value it keeps the last, which is the most specific.
 func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
@@ -117,8 +117,8 @@ func sameMistake(a, b jobpolicy.FieldError) bool {
 	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
 }
 
-// withoutEffect returns the paths of fields that a flag should not set: unused ones, and
-// unknown ones unless they are reported anyway.
+// withoutEffect returns the paths of fields that a flag should not set: unused ones,
+// and unknown ones unless they are reported anyway.
 func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
 	unused = slices.Clone(unused)
 	for _, one := range found {

@@ -23,7 +23,7 @@ func decode(t *testing.T, text string, how reading) (*manifest, error) {
 	return decodeManifest(documents, how)
 }
 
-// What of a manifest is kept, and what is told to be unused.
+// Which fields of a manifest are kept, and which are reported as unused.
 func TestOnlyWhatIsUsedOfAManifestIsKept(t *testing.T) {
 	m, err := decode(t, `
 apiVersion: batch/v1

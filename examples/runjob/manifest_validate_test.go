@@ -33,14 +33,14 @@ func TestUnknownFieldsAreTreatedAsByKubectl(t *testing.T) {
 			}
 			p := start(t, text, args...)
 			p.Done(test.code)
-			told := p.Out.String() + p.Err.String()
+			printed := p.Out.String() + p.Err.String()
 			for _, want := range test.want {
-				if !strings.Contains(told, want) {
-					t.Errorf("%q: want %q:\n%s", args, want, told)
+				if !strings.Contains(printed, want) {
+					t.Errorf("%q: want %q:\n%s", args, want, printed)
 				}
 			}
-			if test.want == nil && strings.Contains(told, "unknown") {
-				t.Errorf("%q: %s", args, told)
+			if test.want == nil && strings.Contains(printed, "unknown") {
+				t.Errorf("%q: %s", args, printed)
 			}
 			if !dry && test.code == exitComplete && !strings.Contains(p.Out.String(), "succeeded: 2") {
 				t.Errorf("%q: the last of two fields does not hold:\n%s", args, p.Out.String())

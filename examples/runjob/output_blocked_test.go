@@ -76,7 +76,7 @@ func TestSlowReaderDelaysNoInterruptedJob(t *testing.T) {
 	p.Done(exitInterrupted)
 }
 
-// When what it tells has no reader any more the run is over.
+// When runjob's output has lost its reader, the run ends.
 func TestJobEndsWhenItsReaderIsGone(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Lines of the processes come with a prefix, whole, and before the end of their pod
-// is told.
+// Lines of a process have a prefix, are whole, and come before the end of their pod.
 func TestOutputOfAPodComesBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(1, 30, `

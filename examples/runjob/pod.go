@@ -8,10 +8,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// podRun runs the containers of one pod as processes, as a kubelet would: first the init
-// containers, one after the other, then the others together. Sidecars keep running and
-// end last. It publishes every change of its status. All methods but run may be called at
-// any time, from any goroutine.
+// podRun runs the containers of one pod as processes, as a kubelet would: first the
+// init containers, one after the other, then the others together. Sidecars keep
+// running and end last. It publishes every change of its status. All methods but run
+// may be called at any time, from any goroutine.
 type podRun struct {
 	host  *host
 	pod   jobpolicy.Pod // metadata and spec of its creation

@@ -112,8 +112,8 @@ func (c *container) attend(p *process.Process, stop <-chan struct{}) {
 	}
 }
 
-// shortage is the delay between two attempts to start a process while this machine lacks
-// a resource.
+// shortage is the delay between two attempts to start a process while this machine
+// lacks a resource.
 var shortage = backoff.Policy{Initial: 10 * time.Millisecond, Max: time.Second}
 
 // start starts the container's process. While the machine lacks a resource it tries
@@ -146,8 +146,8 @@ func (c *container) start(prefix string, run int, stop <-chan struct{}) (*proces
 	}
 }
 
-// waitForConfig waits until stop is closed, as a kubelet waits for a missing Secret. Here
-// none will come.
+// waitForConfig waits until stop is closed, as a kubelet waits for a missing Secret.
+// Here none will come.
 func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 	const reason = "CreateContainerConfigError"
 	c.pod.update(func(*jobpolicy.PodStatus) {

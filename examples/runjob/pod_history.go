@@ -50,8 +50,8 @@ func (h history) unasked() history {
 	return kept
 }
 
-// histories returns the recorded history of every pod, by UID. A container's exits begin
-// with its first process and have no gap.
+// histories returns the recorded history of every pod, by UID. A container's exits
+// begin with its first process and have no gap.
 func histories(records []process.Record) map[string]history {
 	all := make(map[string]history)
 	slices.SortStableFunc(records, func(a, b process.Record) int { return a.Run - b.Run })

@@ -51,8 +51,8 @@ func (r *podRun) update(change func(*jobpolicy.PodStatus)) {
 // publish publishes the status before the pod runs.
 func (r *podRun) publish() { r.update(func(*jobpolicy.PodStatus) {}) }
 
-// setReady updates the Ready condition. There are no probes, so a pod is ready while all
-// its containers run.
+// setReady updates the Ready condition. There are no probes, so a pod is ready while
+// all its containers run.
 func (r *podRun) setReady() {
 	c := jobpolicy.PodCondition{Type: jobpolicy.PodReady, Status: jobpolicy.ConditionFalse, LastTransitionTime: time.Now()}
 	if r.status.Phase == jobpolicy.PodRunning && !slices.ContainsFunc(r.status.ContainerStatuses, func(c jobpolicy.ContainerStatus) bool { return c.State.Running == nil }) {
@@ -61,8 +61,8 @@ func (r *podRun) setReady() {
 	r.status.Conditions = setCondition(r.status.Conditions, c)
 }
 
-// setCondition returns the conditions with c added or replaced. A condition that has c's
-// status already keeps its time. The given slice does not change.
+// setCondition returns the conditions with c added or replaced. A condition that has
+// c's status already keeps its time. The given slice does not change.
 func setCondition(conditions []jobpolicy.PodCondition, c jobpolicy.PodCondition) []jobpolicy.PodCondition {
 	i := slices.IndexFunc(conditions, func(old jobpolicy.PodCondition) bool { return old.Type == c.Type })
 	switch {

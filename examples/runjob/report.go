@@ -14,8 +14,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// report prints events: a line for each or, on a terminal, a progress bar and a line for
-// each unusual event. It is safe for concurrent use by multiple goroutines.
+// report prints events: a line for each or, on a terminal, a progress bar and a line
+// for each unusual event. It is safe for concurrent use by multiple goroutines.
 type report struct {
 	begun   time.Time
 	explain bool
@@ -136,9 +136,9 @@ func (r *report) purpose(p *pod) string {
 	return ""
 }
 
-// restarting prints that a container restarts in its pod, for the restart-th time. Under
-// OnFailure it adds the sum of all restarts in running pods, which the Job's limit is
-// for.
+// restarting prints that a container restarts in its pod, for the restart-th time.
+// Under OnFailure it adds the sum of all restarts in running pods, which the Job's
+// limit is for.
 func (r *report) restarting(pod, container string, restart int, e exit, delay time.Duration, spec *jobpolicy.JobSpec) {
 	r.mu.Lock()
 	r.restarts[[2]string{pod, container}] = restart

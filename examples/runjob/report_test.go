@@ -114,7 +114,7 @@ exit 3`)+"        env: [{name: DIR, value: "+t.TempDir()+"}]\n", "-")
 	}
 }
 
-// Its failure counts at once, and how it ended is told when it has.
+// Its failure counts at once, and how it ended is printed when it has.
 func TestPodDecidedWhileItTerminatesHasALastLine(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("completionMode: Indexed\n  completions: 1\n  backoffLimit: 0", "restartPolicy: Never\n      terminationGracePeriodSeconds: 1", `

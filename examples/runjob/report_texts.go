@@ -58,8 +58,8 @@ func exitText(container string, code, signal int32) string {
 	return fmt.Sprintf("container %s ended with exit code %d", container, code)
 }
 
-// verdict returns what follows from a failure. counted is the number of the Job's counted
-// failures, this one included.
+// verdict returns what follows from a failure. counted is the number of the Job's
+// counted failures, this one included.
 func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
 	by := "no rule matched"
 	switch {

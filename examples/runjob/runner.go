@@ -12,9 +12,9 @@ import (
 )
 
 // runner runs a Job: it asks the Engine for a plan, applies the plan to pods made of
-// processes, and asks again when a pod has changed or a delay is over. It stands in for
-// the API server, too: it holds the Job and the pods that the Engine changes. Only run's
-// goroutine touches them; pods publish their status through the cache.
+// processes, and asks again when a pod has changed or a delay is over. It stands in
+// for the API server, too: it holds the Job and the pods that the Engine changes. Only
+// run's goroutine touches them; pods publish their status through the cache.
 type runner struct {
 	engine jobpolicy.Engine
 	job    *jobpolicy.Job
@@ -48,18 +48,18 @@ func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *r
 	return r
 }
 
-// Between two plans the runner waits at least minGap, and planShare times as long as the
-// first one took. So one plan answers many exits, and most of the machine is left to the
-// processes. Without this a Job of 3000 parallel processes spends half of its time on
-// plans.
+// Between two plans the runner waits at least minGap, and planShare times as long as
+// the first one took. So one plan answers many exits, and most of the machine is left
+// to the processes. Without this a Job of 3000 parallel processes spends half of its
+// time on plans.
 const (
 	minGap    = time.Millisecond
 	planShare = 4
 )
 
-// run runs the Job to its end or until it is interrupted, from the state of an earlier run
-// if old is not nil. It leaves no process. The first interruption suspends the Job, which
-// terminates its pods with their grace period; the second one kills them.
+// run runs the Job to its end or until it is interrupted, from the state of an earlier
+// run if old is not nil. It leaves no process. The first interruption suspends the
+// Job, which terminates its pods with their grace period; the second one kills them.
 func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -89,8 +89,8 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	}
 }
 
-// begin takes over an earlier run, starts the guard of the processes, and runs again the
-// pods that the earlier run had not finished.
+// begin takes over an earlier run, starts the guard of the processes, and runs again
+// the pods that the earlier run had not finished.
 func (r *runner) begin(old *state) (err error) {
 	var live []*pod
 	if old != nil {
@@ -117,8 +117,8 @@ func (r *runner) begin(old *state) (err error) {
 	return nil
 }
 
-// wait returns when a pod has changed, the delay is over (unless it is 0) or the run was
-// interrupted.
+// wait returns when a pod has changed, the delay is over (unless it is 0) or the run
+// was interrupted.
 func (r *runner) wait(changed <-chan struct{}, interrupts <-chan os.Signal, delay time.Duration) {
 	var due <-chan time.Time
 	if delay > 0 {
@@ -132,9 +132,9 @@ func (r *runner) wait(changed <-chan struct{}, interrupts <-chan os.Signal, dela
 	}
 }
 
-// watch returns a channel that holds a token once a pod's status has changed. There is no
-// pleg.Generator, which lists the containers of a runtime to find exits that it missed:
-// the kernel reports every exit to this process, once.
+// watch returns a channel that holds a token once a pod's status has changed. There is
+// no pleg.Generator, which lists the containers of a runtime to find exits that it
+// missed: the kernel reports every exit to this process, once.
 func (r *runner) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {

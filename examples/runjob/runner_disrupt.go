@@ -49,8 +49,9 @@ func (d disruptions) check(spec *jobpolicy.JobSpec) error {
 	return nil
 }
 
-// disrupt marks the pods of the disruptions that are due, each as soon as its pod runs. It
-// returns these pods, and the time until the next disruption, 0 if there is none.
+// disrupt marks the pods of the disruptions that are due, each as soon as its pod
+// runs. It returns these pods, and the time until the next disruption, 0 if there is
+// none.
 func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
 	r.disruptions = slices.DeleteFunc(r.disruptions, func(d disruption) bool {
 		if wait := d.after - now.Sub(r.begun); wait > 0 {

@@ -84,9 +84,9 @@ func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
 	return p
 }
 
-// forget drops the ended pods that the Job does not need any more. It returns those whose
-// records are not needed either, and those that were deleted and on whose end the Engine
-// decided nothing.
+// forget drops the ended pods that the Job does not need any more. It returns those
+// whose records are not needed either, and those that were deleted and on whose end
+// the Engine decided nothing.
 func (r *runner) forget() (gone, over []*pod) {
 	now := time.Now()
 	for uid, p := range r.pods {

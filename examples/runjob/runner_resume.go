@@ -11,8 +11,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// save writes the state that a later run resumes from; with sync it returns when the disk
-// has it. It returns an error, too, if the exit of a process could not be written.
+// save writes the state that a later run resumes from; with sync it returns when the
+// disk has it. It returns an error, too, if the exit of a process could not be
+// written.
 func (r *runner) save(sync bool) error {
 	store := r.host.store
 	if store == nil {
@@ -43,8 +44,8 @@ func (s *savedPod) pod() *pod {
 }
 
 // resume takes over the state of another run, and returns the pods to run. It kills
-// processes of that run that are still there, whose guard was killed too. Pods that were
-// running run again, uncounted; pods that had ended keep their status.
+// processes of that run that are still there, whose guard was killed too. Pods that
+// were running run again, uncounted; pods that had ended keep their status.
 func (r *runner) resume(old *state) (live []*pod, err error) {
 	if err := process.KillRun(old.Run); err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ func (r *runner) rerun(p *pod, past history) *pod {
 	return p
 }
 
-// check returns why the Job of m cannot resume from the state: the state is another Job's,
-// or an API server would refuse the change.
+// check returns why the Job of m cannot resume from the state: the state is another
+// Job's, or an API server would refuse the change.
 func (s *state) check(m *manifest) jobpolicy.FieldErrors {
 	job, old := m.job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {

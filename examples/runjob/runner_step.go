@@ -7,10 +7,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// step makes one plan and carries it out: first in the Job and its pods, then, when these
-// are saved, in the processes. So every action of a process follows from a saved state,
-// and a run that resumes from it decides the same. Reports come after the save, too. step
-// returns whether there was anything to do, and when to plan again at the latest.
+// step makes one plan and carries it out: first in the Job and its pods, then, when
+// these are saved, in the processes. So every action of a process follows from a saved
+// state, and a run that resumes from it decides the same. Reports come after the save,
+// too. step returns whether there was anything to do, and when to plan again at the
+// latest.
 func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err error) {
 	pods := r.look()
 	disrupted, requeue := r.disrupt(now)

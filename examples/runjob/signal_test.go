@@ -124,7 +124,7 @@ while :; do sleep 0.05; done
 	p.Signal(syscall.SIGTERM)
 	p.Done(exitInterrupted)
 	if text := p.Err.String(); !strings.Contains(text, "first terminated") || strings.Contains(text, "second terminated") {
-		t.Errorf("told:\n%s", text)
+		t.Errorf("printed:\n%s", text)
 	}
 }
 

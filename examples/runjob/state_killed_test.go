@@ -44,11 +44,11 @@ esac
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
 	run := func() *programtest.Program { return start(t, manifest, "-backoff", "1ms", "-state", dir, "-") }
-	takenOver, again, told := 0, 0, make(map[string]int)
+	takenOver, again, printed := 0, 0, make(map[string]int)
 	hear := func(p *programtest.Program) { // how pods ended
 		for line := range strings.Lines(p.Err.String()) {
 			if _, event, ok := strings.Cut(line, "  pod "); ok && (strings.Contains(event, ": failed") || strings.Contains(event, ": succeeded")) {
-				told[event]++
+				printed[event]++
 			}
 		}
 	}
@@ -79,10 +79,10 @@ esac
 		t.Errorf("got:\n%s\nundisturbed:\n%s", got, want)
 	}
 	hear(p)
-	if len(told) < completions {
-		t.Errorf("only %d pods are told to have ended", len(told))
+	if len(printed) < completions {
+		t.Errorf("only %d pods are printed to have ended", len(printed))
 	}
-	for event, n := range told {
+	for event, n := range printed {
 		if n > 1 { // a run was over before it had been saved
 			t.Errorf("decided %d times: %s", n, event)
 		}
@@ -169,7 +169,7 @@ setsid sleep 1001
 	}
 }
 
-// A guard that is killed is told, and what ran below it runs again, uncounted;
+// A guard that is killed is printed, and what ran below it runs again, uncounted;
 // nothing else is touched, and a program that has its number by then is not either.
 func TestPodsOfAKilledGuardRunAgainUncounted(t *testing.T) {
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestPodsOfAKilledGuardRunAgainUncounted(t *testing.T) {
 			t.Errorf("%d attempts:\n%s", lines(dir+"/log"), out)
 		}
 		if text := p.Err.String(); strings.Count(text, "has ended (killed): 3 that ran below it") != 1 || strings.Count(text, "was killed with its guard: runs again") != 3 {
-			t.Errorf("told:\n%s", text)
+			t.Errorf("printed:\n%s", text)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestInterruptionCountsAndForgetsNothing(t *testing.T) {
 	dir := t.TempDir()
 	manifest := perIndex(3, 3, `
 test $FAILURES -lt 2 && exit 1
-trap 'exit 0' TERM # that it was told to end must not count as success
+trap 'exit 0' TERM # that it was printed to end must not count as success
 echo $JOB_COMPLETION_INDEX >> `+dir+`/log
 test $(grep -c $JOB_COMPLETION_INDEX `+dir+`/log) -gt 2 && exit 1
 while :; do sleep 0.01; done

@@ -13,12 +13,12 @@ import (
 
 // store is the folder of -state. A nil store keeps nothing.
 //
-// The folder has three files: stateFile, the state of at most a second ago, which is on
-// the disk; stepsFile, every state since then; and endsFile, the exits of processes, which
-// the guard writes. When this program is killed, the last step is there. When the machine
-// fails, the last second may be lost, and its decisions are made again. Any prefixes of
-// these files are consistent: an exit without a pod in the state is dropped, and a pod
-// without its exit runs again.
+// The folder has three files: stateFile, the state of at most a second ago, which is
+// on the disk; stepsFile, every state since then; and endsFile, the exits of
+// processes, which the guard writes. When this program is killed, the last step is
+// there. When the machine fails, the last second may be lost, and its decisions are
+// made again. Any prefixes of these files are consistent: an exit without a pod in the
+// state is dropped, and a pod without its exit runs again.
 type store struct {
 	folder *statefolder.Folder
 	steps  *statefolder.Log
@@ -95,8 +95,8 @@ func (s *store) histories() (map[string]history, error) {
 	return histories(records), err
 }
 
-// begin keeps the exits that these pods still need, and begins the steps of a new run. It
-// is called before anything is started.
+// begin keeps the exits that these pods still need, and begins the steps of a new run.
+// It is called before anything is started.
 func (s *store) begin(pods map[string]*pod) (err error) {
 	if s == nil {
 		return nil

@@ -67,8 +67,8 @@ func TestUnusableStateStartsNothing(t *testing.T) {
 		}
 		other := start(t, manifest, "-state", dir, "-")
 		other.Done(exitBad)
-		if told := other.Err.String(); !strings.Contains(told, "state.json: ") || !strings.Contains(told, want) {
-			t.Errorf("want %q for %.200s:\n%s", want, text, told)
+		if printed := other.Err.String(); !strings.Contains(printed, "state.json: ") || !strings.Contains(printed, want) {
+			t.Errorf("want %q for %.200s:\n%s", want, text, printed)
 		}
 	}
 	start(t, manifest, "-state", "/dev/null/x", "-").Done(exitBad)

@@ -41,7 +41,8 @@ func (s *state) valid() error {
 	return nil
 }
 
-// valid returns what is wrong with a pod of that Job. known holds the UIDs of the others.
+// valid returns what is wrong with a pod of that Job. known holds the UIDs of the
+// others.
 func (p *savedPod) valid(spec *jobpolicy.JobSpec, known map[string]bool) error {
 	id := p.Metadata.UID
 	switch {

@@ -33,7 +33,8 @@ const defaultGrace = 30 * time.Second
 // longestName keeps the table narrow; it is that of a container's name.
 const longestName = 63
 
-// validName reports whether a name fits into the table and the prefix of an output line.
+// validName reports whether a name fits into the table and the prefix of an output
+// line.
 func validName(name string) bool {
 	return name != "" && len(name) <= longestName && strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) < 0
 }

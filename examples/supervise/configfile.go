@@ -168,8 +168,9 @@ func (c *config) read(whole *document.Node) (found findings, err error) {
 	return found, nil
 }
 
-// kubelets reports whether an unknown field may be one of the kubelet's: the document is
-// a KubeletConfiguration, and the field is not in commands, which only supervise reads.
+// kubelets reports whether an unknown field may be one of the kubelet's: the document
+// is a KubeletConfiguration, and the field is not in commands, which only supervise
+// reads.
 func kubelets(whole *document.Node, path string) bool {
 	return whole.Field("kind").Text() == "KubeletConfiguration" && !strings.HasPrefix(path, "commands[")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// What is wrong with a file is told all at once, each with its path, and nothing is
+// What is wrong with a file is printed all at once, each with its path, and nothing is
 // started.
 func TestBadFileIsNamedWithAllItsMistakes(t *testing.T) {
 	files, _ := filepath.Glob("testdata/bad/*.[yj]*")
@@ -49,10 +49,10 @@ commands:
 	for text, code := range map[string]int{bad: exitUsage, absent: exitFailed} {
 		p := start(t, dir, "-f", file(t, dir, "c\r\x1b[2J.yaml", text))
 		p.Done(code)
-		told := p.Err.String() + p.Out.String()
+		printed := p.Err.String() + p.Out.String()
 		forged := regexp.MustCompile(`(?m)^supervise: (line|field|key|program|folder)|[^\n -~]`)
-		if forged.MatchString(told) || !strings.Contains(told, "forged") {
-			t.Errorf("told\n%q", told)
+		if forged.MatchString(printed) || !strings.Contains(printed, "forged") {
+			t.Errorf("printed\n%q", printed)
 		}
 	}
 }
@@ -71,9 +71,9 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c config
-	told, err := c.read(found)
-	if err != nil || len(told.mistakes)+len(told.warnings) > 0 {
-		t.Fatalf("%+v", told)
+	printed, err := c.read(found)
+	if err != nil || len(printed.mistakes)+len(printed.warnings) > 0 {
+		t.Fatalf("%+v", printed)
 	}
 	four := 4 * time.Second
 	want := config{
@@ -135,16 +135,16 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		var c config
-		told, err := c.read(found)
+		printed, err := c.read(found)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range told.mistakes {
+		for _, m := range printed.mistakes {
 			if m.Detail == "" || m.Path == "" && !strings.HasPrefix(m.Detail, "must be an object") {
 				t.Errorf("mistake %q", m)
 			}
 		}
-		if len(told.mistakes) > 0 {
+		if len(printed.mistakes) > 0 {
 			return
 		}
 		if _, err := c.node.Resolve(); err != nil || c.rate < 0 || c.burst < 0 || c.grace < 0 {

@@ -47,8 +47,8 @@ var crashing = map[string]backoff.Policy{
 
 // lateness runs these commands until each has been restarted ten times. It returns
 // by how much the gaps between two starts are longer than the delays, and what was
-// told.
-func lateness(t testing.TB) (late map[string][]time.Duration, told string) {
+// printed.
+func lateness(t testing.TB) (late map[string][]time.Duration, printed string) {
 	dir := t.TempDir()
 	commands := []string{"commands:"}
 	for name, p := range crashing {
@@ -78,7 +78,7 @@ func lateness(t testing.TB) (late map[string][]time.Duration, told string) {
 // Every start comes after its delay, which is the one of the curve. (How long after
 // is measured by BenchmarkLateness.)
 func TestStartsComeAfterTheirDelays(t *testing.T) {
-	late, told := lateness(t)
+	late, printed := lateness(t)
 	for name, late := range late {
 		for i, d := range late {
 			if d < 0 {
@@ -88,8 +88,8 @@ func TestStartsComeAfterTheirDelays(t *testing.T) {
 			if crashing[name].Delay(i+1) == 0 {
 				want = fmt.Sprintf("%s: exit code 1 under restartPolicy Always: restarted ", name)
 			}
-			if !strings.Contains(told, want) {
-				t.Errorf("not told: %s", want)
+			if !strings.Contains(printed, want) {
+				t.Errorf("not printed: %s", want)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func TestStateAndExitCodeOfWhatEndsForGood(t *testing.T) {
 	}
 }
 
-// What cannot be started is tried again, and told about.
+// A command that cannot be started is reported and tried again.
 func TestCommandThatCannotStartIsRetried(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "-reduced", "--", "no-such-command")

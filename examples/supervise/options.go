@@ -31,8 +31,8 @@ type flagValues struct {
 	args               []string // after --
 }
 
-// parseOptions reads the flags and the file. The options hold the warnings even if there
-// is an error.
+// parseOptions reads the flags and the file. The options hold the warnings even if
+// there is an error.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := &options{config: config{grace: defaultGrace, called: make(map[string]string)}, hint: true}
 	var v flagValues

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// A wrong flag is told in one line that names it.
+// A wrong flag is reported in one line that names it.
 func TestWrongFlagOfSuperviseIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"", "no command: write it after --, or commands into the file of -f"},
@@ -30,12 +30,12 @@ func TestWrongFlagOfSuperviseIsNamed(t *testing.T) {
 	} {
 		want := "supervise: " + tt.want + "\nTry supervise -h.\n"
 		if got := refused(t, ".", strings.Fields(tt.args)...); got != want {
-			t.Errorf("supervise %s: told\n%swant\n%s", tt.args, got, want)
+			t.Errorf("supervise %s: printed\n%swant\n%s", tt.args, got, want)
 		}
 	}
 	for _, args := range [][]string{{"-state", "", "--", "true"}, {"--", ""}} {
 		if got := refused(t, ".", args...); !strings.HasSuffix(got, "Try supervise -h.\n") {
-			t.Errorf("supervise %q: told\n%s", args, got)
+			t.Errorf("supervise %q: printed\n%s", args, got)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestHelpOfSuperviseFitsATerminal(t *testing.T) {
 }
 
 // The node's curve, by flags and by files in the kubelet's and the KEP's spelling,
-// and what is told about it.
+// and the notes about it.
 func TestNodeCurveOfFlagsAndFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestNodeCurveOfFlagsAndFiles(t *testing.T) {
 		name, file string
 		args       []string
 		delay      string
-		told       string
+		printed    string
 	}{
 		{"today", "", nil, "10s", ""},
 		{"reduced", "", []string{"-reduced"}, "1s", "note: -reduced=true: the curve starts at 1s and ends at 60s"},
@@ -86,11 +86,11 @@ func TestNodeCurveOfFlagsAndFiles(t *testing.T) {
 			p := start(t, dir, append(append(args, "-explain"), "--", "false")...)
 			p.Eventually("a decision", func() bool { return strings.Contains(p.Err.String(), "in a row") })
 			want := "supervise: false: exit code 1 under restartPolicy Always: restarted after " + tt.delay + " (failure 1 in a row)\n"
-			if tt.told != "" {
-				want = "supervise: " + strings.ReplaceAll(strings.ReplaceAll(tt.told, "FILE", path), "\n", "\nsupervise: ") + "\n" + want
+			if tt.printed != "" {
+				want = "supervise: " + strings.ReplaceAll(strings.ReplaceAll(tt.printed, "FILE", path), "\n", "\nsupervise: ") + "\n" + want
 			}
 			if got := p.Err.String(); !strings.HasPrefix(got, want) { // by now it may have been restarted
-				t.Errorf("told\n%swant\n%s", got, want)
+				t.Errorf("printed\n%swant\n%s", got, want)
 			}
 			p.Signal(syscall.SIGTERM)
 			p.Done(143)

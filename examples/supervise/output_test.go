@@ -50,7 +50,7 @@ commands:
 }
 
 // The last line of a command that ends at once is never lost, and comes before its
-// end is told.
+// end is printed.
 func TestLastLineIsNeverLost(t *testing.T) {
 	t.Parallel()
 	commands := []string{"commands:"}

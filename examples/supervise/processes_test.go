@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A guard that is killed is told; the commands are restarted as after any SIGKILL,
+// A guard that is killed is printed; the commands are restarted as after any SIGKILL,
 // under another guard.
 func TestCommandsOfAKilledGuardRestart(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestCommandsOfAKilledGuardRestart(t *testing.T) {
 }
 
 // Nothing that a command leaves behind outlives it: the next run does not see it,
-// and Stopped is only told when nothing is left.
+// and Stopped is only printed when nothing is left.
 func TestNothingIsLeftOfARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

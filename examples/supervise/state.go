@@ -78,8 +78,8 @@ func toClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
 	return b
 }
 
-// definition returns a hash of what a command runs. A command with another definition is
-// like another container: its failures start over.
+// definition returns a hash of what a command runs. A command with another definition
+// is like another container: its failures start over.
 func (c *command) definition() string {
 	text, _ := json.Marshal([]any{c.args, c.env, c.dir})
 	sum := sha256.Sum256(text)

@@ -77,7 +77,7 @@ commands:
 	q.Out.Says("crashes   CrashLoopBackOff   4 (", 1)
 	q.Eventually("a restart of the family", func() bool { return len(log()["family"]) == 2 })
 	times := log()
-	const wait = 3200 * time.Millisecond // at least; that it is not the next longer one is told below
+	const wait = 3200 * time.Millisecond // at least; that it is not the next longer one is printed below
 	if at := times["crashes"]; len(at) != 5 || at[4]-at[3] < wait {
 		t.Errorf("starts at %v", at)
 	}
@@ -137,7 +137,7 @@ func TestChangedCommandStartsOver(t *testing.T) {
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 0")
 	p.Done(exitOK)
 	if out := p.Err.String(); out != "supervise: note: c: starts over, since its command is now sh -c \"exit 0\"\n" {
-		t.Errorf("told\n%s", out)
+		t.Errorf("printed\n%s", out)
 	}
 	p = start(t, dir, "-state", dir, "-name", "d", "-restart-policy", "Never", "--", "true")
 	p.Done(exitOK)
@@ -172,16 +172,16 @@ func TestUnusableStateIsRefused(t *testing.T) {
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
 		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to start over\n"; got != want {
-			t.Errorf("state %q: told\n%swant\n%s", tt.text, got, want)
+			t.Errorf("state %q: printed\n%swant\n%s", tt.text, got, want)
 		}
 	}
 	dir = t.TempDir()
 	path := file(t, dir, "f", "")
 	if got := refused(t, dir, "-state", path, "--", "true"); !strings.HasPrefix(got, "supervise: -state: mkdir "+path) {
-		t.Errorf("told %q", got)
+		t.Errorf("printed %q", got)
 	}
 	if got := refused(t, dir, "-state", dir, "--", "true"); !strings.Contains(got, "was not made by supervise") {
-		t.Errorf("told %q", got)
+		t.Errorf("printed %q", got)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/restartkit/restart/examples/internal/statefolder"
 )
 
-// store is the folder of -state. It replaces the state as a whole: a kill at any moment
-// leaves the old state or the new one. An exit that was not written yet is lost, and its
-// command runs again.
+// store is the folder of -state. It replaces the state as a whole: a kill at any
+// moment leaves the old state or the new one. An exit that was not written yet is
+// lost, and its command runs again.
 type store struct {
 	folder *statefolder.Folder
 	saved  []byte

@@ -65,8 +65,8 @@ func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 	return s, nil
 }
 
-// run runs the commands until all have ended for good, or until it was asked to stop and
-// none runs any more. It returns the exit code.
+// run runs the commands until all have ended for good, or until it was asked to stop
+// and none runs any more. It returns the exit code.
 func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 	var over <-chan time.Time
 	if s.limit > 0 {

@@ -22,10 +22,10 @@ type tableLine struct {
 	colour terminal.Colour
 }
 
-// fitTable returns the table for a terminal of that size: the crashed commands first, as
-// many rows as there is room for, and a line that counts all of them. The last column
-// stays empty, and the last line is the cursor's, so the terminal neither wraps nor
-// scrolls.
+// fitTable returns the table for a terminal of that size: the crashed commands first,
+// as many rows as there is room for, and a line that counts all of them. The last
+// column stays empty, and the last line is the cursor's, so the terminal neither wraps
+// nor scrolls.
 func fitTable(rows []row, width, height int) []tableLine {
 	width, height = max(width-1, 1), max(height-1, 1)
 	sorted := slices.Clone(rows)

@@ -79,8 +79,8 @@ func (s *supervisor) start(t *task) (*process.Process, error) {
 	})
 }
 
-// handle decides what follows from the end of a run. An end that this program caused when
-// it stopped is not counted: the next supervise runs the command again.
+// handle decides what follows from the end of a run. An end that this program caused
+// when it stopped is not counted: the next supervise runs the command again.
 func (s *supervisor) handle(e ending) {
 	t := e.task
 	t.process, t.ending = nil, false

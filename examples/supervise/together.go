@@ -10,8 +10,8 @@ import (
 
 // A rule with the action RestartAllContainers restarts all commands together. When it
 // matches an exit of one command, the others are terminated. When the delay of that
-// command is over, all start. All of these restarts count and take turns under the rate;
-// only that command has a delay.
+// command is over, all start. All of these restarts count and take turns under the
+// rate; only that command has a delay.
 
 // reasonTogether is the reason of an exit that another command's rule caused.
 const reasonTogether = "RestartAllContainers"

@@ -61,9 +61,9 @@ commands:
 	p.Out.Says("over     Completed", 2)
 	p.Out.Says("waits    CrashLoopBackOff", 2)
 	p.Eventually("failures go on", func() bool {
-		told := p.Err.String()
-		return strings.Contains(told, "waits: exit code 1 under restartPolicy Always: restarted after 3m20s (failure 2 in a row)") &&
-			strings.Contains(told, "failed: restarted with another command (failure 2 in a row)")
+		printed := p.Err.String()
+		return strings.Contains(printed, "waits: exit code 1 under restartPolicy Always: restarted after 3m20s (failure 2 in a row)") &&
+			strings.Contains(printed, "failed: restarted with another command (failure 2 in a row)")
 	})
 	p.Signal(syscall.SIGINT)
 	p.Done(130)

@@ -1,5 +1,5 @@
-// Package document reads the documents of a YAML or JSON file, and reports with path and
-// line which values do not fit a type.
+// Package document reads the documents of a YAML or JSON file, and reports with path
+// and line which values do not fit a type.
 package document
 
 import (
@@ -26,8 +26,8 @@ type Node struct {
 	Value any // nil, a bool, a string, a json.Number, a []*Node or an Object
 }
 
-// Object is a value with named fields, in the order of the text. Of fields with the same
-// name it has only the last.
+// Object is a value with named fields, in the order of the text. Of fields with the
+// same name it has only the last.
 type Object []Field
 
 // Field is a field of an Object.
@@ -158,8 +158,8 @@ func ParseAll(text []byte) ([]*Node, error) {
 	return documents, nil
 }
 
-// invalidUTF8 returns the first index at which text is not UTF-8, or -1. A YAML text may
-// also be UTF-16, which its first two bytes say.
+// invalidUTF8 returns the first index at which text is not UTF-8, or -1. A YAML text
+// may also be UTF-16, which its first two bytes say.
 func invalidUTF8(text []byte) int {
 	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return -1

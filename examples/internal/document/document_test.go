@@ -167,7 +167,7 @@ type whole struct {
 	Names map[string]string `json:"names"`
 }
 
-// Every value that does not fit is told with its path and line; what fits is
+// Every value that does not fit is reported with its path and line; what fits is
 // stored.
 func TestFitFindsEveryMistake(t *testing.T) {
 	for _, tt := range []struct {

@@ -16,8 +16,8 @@ type Mistake struct {
 	Meant  string // the known field that is most like an unknown one, or ""
 }
 
-// MaxReported is how many mistakes of a file a program should report: more than a person
-// corrects at once.
+// MaxReported is how many mistakes of a file a program should report: more than a
+// person corrects at once.
 const MaxReported = 100
 
 // Fault is the kind of a mistake.
@@ -32,8 +32,8 @@ const (
 // Strict reports whether only strict validation refuses the mistake.
 func (m Mistake) Strict() bool { return m.Fault != Wrong }
 
-// String returns the mistake as one line. Parts that come from the document may have control
-// characters.
+// String returns the mistake as one line. Parts that come from the document may have
+// control characters.
 func (m Mistake) String() string {
 	text := m.Detail
 	if s, ok := m.Value.(string); ok {
@@ -50,10 +50,10 @@ func (m Mistake) String() string {
 	return text
 }
 
-// Fit returns the part of a document that fits a type, as values of encoding/json. It also
-// returns all mistakes, in the order of the text: values of wrong types, unknown fields,
-// and fields that are given more than once. Names are case-sensitive, as in Kubernetes.
-// null is like an absent field.
+// Fit returns the part of a document that fits a type, as values of encoding/json. It
+// also returns all mistakes, in the order of the text: values of wrong types, unknown
+// fields, and fields that are given more than once. Names are case-sensitive, as in
+// Kubernetes. null is like an absent field.
 func Fit(n *Node, t *Type) (fitted any, found []Mistake) {
 	var f fitter
 	fitted = f.fit(n, t, "")

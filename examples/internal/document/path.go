@@ -15,8 +15,8 @@ func Within(path, whole string) bool {
 // Paths is a set of paths.
 type Paths map[string]bool
 
-// Cover reports whether a path is within one of the set. Its time does not depend on the
-// size of the set.
+// Cover reports whether a path is within one of the set. Its time does not depend on
+// the size of the set.
 func (p Paths) Cover(path string) bool {
 	for i := range len(path) {
 		if (i == 0 || path[i] == '.' || path[i] == '[') && p[path[:i]] {
@@ -37,8 +37,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// LineOf returns the line of the value at a path of Fit, or of the innermost value around it
-// that has a line. For a field it is the line of the name.
+// LineOf returns the line of the value at a path of Fit, or of the innermost value
+// around it that has a line. For a field it is the line of the name.
 func (n *Node) LineOf(path string) int {
 	line := n.Line
 	for n != nil {

@@ -23,8 +23,8 @@ func nearest(name string, known map[string]*Type) string {
 	return best
 }
 
-// allowed returns the largest distance of a suggestion: a third of the name's letters, at
-// most 4.
+// allowed returns the largest distance of a suggestion: a third of the name's letters,
+// at most 4.
 func allowed(name string) int { return min(len(name)/3, 4) }
 
 // distance returns how many letters must be changed, added, removed or swapped with the

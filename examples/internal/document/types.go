@@ -143,10 +143,10 @@ func fieldsOf(t reflect.Type) map[string]*Type {
 	return fields
 }
 
-// ParseTypes reads a table of types. A type is a line with its name, followed by a line for
-// each field: a tab, the field's name, a space and its type. That is the name of a type,
-// which may be defined later, with the prefix [] for a list or map[string] for an object of
-// any names.
+// ParseTypes reads a table of types. A type is a line with its name, followed by a
+// line for each field: a tab, the field's name, a space and its type. That is the name
+// of a type, which may be defined later, with the prefix [] for a list or map[string]
+// for an object of any names.
 func ParseTypes(table string) (map[string]*Type, error) {
 	types := make(map[string]*Type)
 	var named func(name string) *Type

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// mostAliased limits the values that the aliases of a text stand for, so that a short text
-// cannot become a huge document.
+// mostAliased limits the values that the aliases of a text stand for, so that a short
+// text cannot become a huge document.
 const mostAliased = 100_000
 
 // parseYAML returns the documents of a YAML stream, without empty ones.
@@ -39,8 +39,8 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 	}
 }
 
-// explained returns an error of the YAML library without the word token, which few users
-// know.
+// explained returns an error of the YAML library without the word token, which few
+// users know.
 func explained(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if strings.HasSuffix(text, "found character that cannot start any token") {
@@ -119,8 +119,8 @@ func (c *yamlConverter) object(from *yaml.Node, depth int) (Object, error) {
 	return fields.object, nil
 }
 
-// merge adds the fields of a << value, an object or a list of objects, unless they are there
-// already.
+// merge adds the fields of a << value, an object or a list of objects, unless they are
+// there already.
 func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error {
 	converted, err := c.node(from, depth)
 	if err != nil {
@@ -144,8 +144,8 @@ func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error
 	return nil
 }
 
-// words are the plain texts that YAML 1.1 and kubectl read as true or false. YAML 1.2 and
-// the library know only true and false.
+// words are the plain texts that YAML 1.1 and kubectl read as true or false. YAML 1.2
+// and the library know only true and false.
 var words = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Same is the time within which two signals count as one: timeout(1) signals a process and
-// then its group, and means it once.
+// Same is the time within which two signals count as one: timeout(1) signals a process
+// and then its group, and means it once.
 const Same = 50 * time.Millisecond
 
 // Notify returns a channel of the signals that arrive, without those within Same of the

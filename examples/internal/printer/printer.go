@@ -1,5 +1,5 @@
-// Package printer writes a program's output in its own goroutine, so that the program does
-// not wait for a stopped terminal, a paused pager or a stuck pipe.
+// Package printer writes a program's output in its own goroutine, so that the program
+// does not wait for a stopped terminal, a paused pager or a stuck pipe.
 package printer
 
 import (
@@ -15,15 +15,15 @@ const (
 	allLimit    = 4 << 20  // all sources
 )
 
-// piece is the size of one write: what a pipe takes at once, so that a slow reader can be
-// distinguished from one that does not read.
+// piece is the size of one write: what a pipe takes at once, so that a slow reader can
+// be distinguished from one that does not read.
 const piece = 4096
 
 // patience is how long one write may take before the destination counts as stuck.
 const patience = time.Second
 
-// Printer writes to one or several destinations, in the order of the calls. It is safe for
-// concurrent use by multiple goroutines.
+// Printer writes to one or several destinations, in the order of the calls. It is safe
+// for concurrent use by multiple goroutines.
 //
 //  1. Only Source.Line, Flush and Finish wait.
 //  2. Everything that is written to an Output reaches its destination, unless the
@@ -97,8 +97,8 @@ func (o *Output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Err returns the first write error, nil if there was none. After an error nothing more is
-// written.
+// Err returns the first write error, nil if there was none. After an error nothing
+// more is written.
 func (o *Output) Err() error {
 	o.p.mu.Lock()
 	defer o.p.mu.Unlock()

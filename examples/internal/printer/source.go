@@ -2,8 +2,8 @@ package printer
 
 import "fmt"
 
-// Source passes on the lines of a program's child, within limits. One goroutine may call
-// Line; another may call Ended.
+// Source passes on the lines of a program's child, within limits. One goroutine may
+// call Line; another may call Ended.
 type Source struct {
 	p       *Printer
 	print   func(line []byte)

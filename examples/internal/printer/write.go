@@ -20,7 +20,8 @@ func (p *Printer) run() {
 	}
 }
 
-// next takes the next text for one output off the queue. passed is its number of entries.
+// next takes the next text for one output off the queue. passed is its number of
+// entries.
 func (p *Printer) next() (to *Output, text []byte, passed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,12 +83,12 @@ func (p *Printer) wakeAll() {
 	p.mu.Unlock()
 }
 
-// stuck reports whether the current write takes longer than patience. The caller holds the
-// lock.
+// stuck reports whether the current write takes longer than patience. The caller holds
+// the lock.
 func (p *Printer) stuck() bool { return !p.writing.IsZero() && time.Since(p.writing) >= patience }
 
-// Flush waits until everything is written, or giveUp is closed or holds a value. It reports
-// whether everything is written.
+// Flush waits until everything is written, or giveUp is closed or holds a value. It
+// reports whether everything is written.
 func (p *Printer) Flush(giveUp <-chan struct{}) bool {
 	over := make(chan struct{})
 	defer close(over)

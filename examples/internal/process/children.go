@@ -19,8 +19,9 @@ type Options struct {
 	Report func(text string)
 }
 
-// Children starts programs. A program may have only one Children at a time, and must not
-// start processes in another way. It is safe for concurrent use by multiple goroutines.
+// Children starts programs. A program may have only one Children at a time, and must
+// not start processes in another way. It is safe for concurrent use by multiple
+// goroutines.
 type Children struct {
 	options Options
 	run     mark
@@ -34,8 +35,8 @@ type Children struct {
 	failure error // why an end could not be written to the journal
 }
 
-// New starts a guard and returns Children. The guard is another process of this program,
-// whose main must begin with a call of Guard.
+// New starts a guard and returns Children. The guard is another process of this
+// program, whose main must begin with a call of Guard.
 func New(o Options) (*Children, error) {
 	self := "/proc/self/exe" // works even if the file was replaced
 	if _, err := os.Stat(self); err != nil {
@@ -97,8 +98,8 @@ func (c *Children) Start(cmd Command) (*Process, error) {
 
 var errGuardLost = errors.New("process: the guard was killed")
 
-// request asks the guard to start a command. It sends without the lock: handle needs the
-// lock, and the guard reads no message while nobody handles its own.
+// request asks the guard to start a command. It sends without the lock: handle needs
+// the lock, and the guard reads no message while nobody handles its own.
 func (c *Children) request(cmd Command) (*Process, error) {
 	p, err := c.register(cmd)
 	if err != nil {

@@ -25,14 +25,14 @@ type guardSettings struct {
 	Log    string // its name there
 }
 
-// Guard runs the guard and exits if this process was started as one. Otherwise it returns
-// at once.
+// Guard runs the guard and exits if this process was started as one. Otherwise it
+// returns at once.
 func Guard() {
 	if len(os.Args) != 2 || os.Args[0] != guardName {
 		return
 	}
-	// A signal for the program, by its name or from its terminal, must not end its guard.
-	// The signals are caught, not ignored: children would inherit that.
+	// A signal for the program, by its name or from its terminal, must not end its
+	// guard. The signals are caught, not ignored: children would inherit that.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -91,9 +91,9 @@ func (g *guard) prepare(s guardSettings) (err error) {
 }
 
 // guard is the parent of all processes that its program starts. Descendants that lose
-// their parent become its children too. So a run has no process left when its guard has no
-// child. The guard signals only children that it has not reaped, whose pid no other
-// process can have.
+// their parent become its children too. So a run has no process left when its guard
+// has no child. The guard signals only children that it has not reaped, whose pid no
+// other process can have.
 type guard struct {
 	run  mark
 	conn *conn

@@ -140,9 +140,9 @@ func (g *guardian) dismiss() {
 	_ = withFd(g.conn.file, func(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) })
 }
 
-// reap waits for the end of the guard, which has closed its socket. On Linux the processes
-// of a guard that was killed have become children of this process. reap kills them until
-// none is left, and returns how many there were.
+// reap waits for the end of the guard, which has closed its socket. On Linux the
+// processes of a guard that was killed have become children of this process. reap
+// kills them until none is left, and returns how many there were.
 func (g *guardian) reap() (status syscall.WaitStatus, left int) {
 	g.conn.file.Close()
 	g.mu.Lock() // not for long: a guard closes its socket only when it ends

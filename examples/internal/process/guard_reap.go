@@ -61,9 +61,9 @@ func (g *guard) reaped(pid int, status *syscall.WaitStatus) {
 	g.sweep()
 }
 
-// sweep kills the orphans whose child has ended, and those without a mark. Then it reports
-// the children that have no process left. The caller holds the lock, so that no child is
-// reaped meanwhile.
+// sweep kills the orphans whose child has ended, and those without a mark. Then it
+// reports the children that have no process left. The caller holds the lock, so that
+// no child is reaped meanwhile.
 func (g *guard) sweep() {
 	held, all := make(map[mark]bool), false // marks of the killed; all: they may be any child's
 	for _, pid := range g.list.read() {
@@ -120,8 +120,8 @@ func (g *guard) lives(m mark) bool {
 	return false
 }
 
-// end kills all children until none is left, and saves their output that the program has
-// not read.
+// end kills all children until none is left, and saves their output that the program
+// has not read.
 func (g *guard) end() {
 	g.mu.Lock()
 	g.ending = true

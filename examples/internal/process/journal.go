@@ -31,8 +31,8 @@ type Record struct {
 	Output string `json:"output,omitempty"`
 }
 
-// ReadJournal returns the records of a journal, in order, one for each key. It ignores a
-// last record that was cut off.
+// ReadJournal returns the records of a journal, in order, one for each key. It ignores
+// a last record that was cut off.
 func ReadJournal(f *statefolder.Folder, name string) ([]Record, error) {
 	lines, err := f.ReadLog(name)
 	if err != nil {

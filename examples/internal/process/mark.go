@@ -51,9 +51,9 @@ func ValidRun(name string) bool {
 	return err == nil
 }
 
-// KillRun kills the remaining processes of another run whose guard was killed: on Linux,
-// those that carry its mark, and their descendants. It spares this process, its ancestors
-// and its own descendants, whatever mark they carry.
+// KillRun kills the remaining processes of another run whose guard was killed: on
+// Linux, those that carry its mark, and their descendants. It spares this process, its
+// ancestors and its own descendants, whatever mark they carry.
 func KillRun(name string) error {
 	run, err := parseRun(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func KillRun(name string) error {
 	return fmt.Errorf("process: KillRun(%s): %d processes do not end", name, len(familyOf(run)))
 }
 
-// How often and at what intervals KillRun looks again: after SIGKILL a process may take a
-// while to end.
+// How often and at what intervals KillRun looks again: after SIGKILL a process may
+// take a while to end.
 const (
 	killPasses = 1000
 	killPause  = 10 * time.Millisecond

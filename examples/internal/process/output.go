@@ -66,8 +66,8 @@ func eachLine(r io.Reader, print func(line []byte)) {
 	}
 }
 
-// When a process has ended, the rest of its output comes at once, unless a process that is
-// not its descendant holds the output open.
+// When a process has ended, the rest of its output comes at once, unless a process
+// that is not its descendant holds the output open.
 const (
 	outputPause = 100 * time.Millisecond // how long to wait for more of it
 	outputRest  = 1 << 20                // how much can be left: what a pipe holds

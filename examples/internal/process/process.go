@@ -1,6 +1,6 @@
 // Package process runs programs below a guard: a second process of this program, which
-// starts them, is their parent, and outlives this program. However a run ends, no process
-// of it is left.
+// starts them, is their parent, and outlives this program. However a run ends, no
+// process of it is left.
 //
 //   - Each child has its own process group. When the child ends, the guard kills the rest
 //     of the group, as in a container whose first process ends.
@@ -16,9 +16,9 @@
 //     them and starts a new guard (see Exit.Lost).
 //   - When both are killed, KillRun finds the remaining processes by the mark.
 //
-// No process is signalled by a pid that another process may have by now: the guard signals
-// only children that it has not reaped. On systems other than Linux, processes that have
-// left their group are not found, nor those that a killed guard has left.
+// No process is signalled by a pid that another process may have by now: the guard
+// signals only children that it has not reaped. On systems other than Linux, processes
+// that have left their group are not found, nor those that a killed guard has left.
 package process
 
 import (

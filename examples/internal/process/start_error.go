@@ -12,9 +12,10 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.text }
 
-// fork starts a program, like syscall.ForkExec. The error is a *StartError if the program
-// cannot run. Any other error means that this machine lacks a resource now: memory,
-// processes or files (which can show as EBADF), or that the program is being written.
+// fork starts a program, like syscall.ForkExec. The error is a *StartError if the
+// program cannot run. Any other error means that this machine lacks a resource now:
+// memory, processes or files (which can show as EBADF), or that the program is being
+// written.
 func fork(path string, args []string, attr *syscall.ProcAttr) (int, error) {
 	pid, err := syscall.ForkExec(path, args, attr)
 	switch err {

@@ -20,8 +20,8 @@ func adoptOrphans() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// guardAttr starts a guard in its own session, since the end of the program's session must
-// not end the guard. A stopped guard continues when its program is gone.
+// guardAttr starts a guard in its own session, since the end of the program's session
+// must not end the guard. A stopped guard continues when its program is gone.
 func guardAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
@@ -62,8 +62,8 @@ func (l *childList) close() {
 	}
 }
 
-// childrenByStat returns the children by a look at all processes, for kernels without lists
-// of children.
+// childrenByStat returns the children by a look at all processes, for kernels without
+// lists of children.
 func childrenByStat(parent int) []int {
 	var pids []int
 	for pid := range processes {
@@ -89,8 +89,8 @@ func processes(yield func(pid int) bool) {
 	}
 }
 
-// parentOf returns the parent of a process, 0 if there is none, and whether the process has
-// ended and waits to be reaped.
+// parentOf returns the parent of a process, 0 if there is none, and whether the
+// process has ended and waits to be reaped.
 func parentOf(pid int) (parent int, ended bool) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	after := text[bytes.LastIndexByte(text, ')')+1:] // of its name, which may hold anything
@@ -102,8 +102,8 @@ func parentOf(pid int) (parent int, ended bool) {
 	return parent, words[0][0] == 'Z' || words[0][0] == 'X'
 }
 
-// waitAny waits until a child has ended. It does not reap it, so that no other process gets
-// its pid.
+// waitAny waits until a child has ended. It does not reap it, so that no other process
+// gets its pid.
 func waitAny() (pid int, reaped *syscall.WaitStatus, err error) {
 	var info [32]int32 // a siginfo_t: three numbers, padded to a whole word, then the process
 	for {
@@ -115,9 +115,9 @@ func waitAny() (pid int, reaped *syscall.WaitStatus, err error) {
 	return int(info[2+unsafe.Sizeof(uintptr(0))/4]), nil, err
 }
 
-// setMark gives this process a mark that its new children inherit. The mark is the soft
-// limit of file locks, which Linux does not enforce; a new environment, session, program or
-// user keeps it. undo sets the limit back.
+// setMark gives this process a mark that its new children inherit. The mark is the
+// soft limit of file locks, which Linux does not enforce; a new environment, session,
+// program or user keeps it. undo sets the limit back.
 func setMark(m mark) (undo func()) {
 	var before, now unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_LOCKS, &before) != nil {

@@ -1,11 +1,11 @@
-// Package programtest tests a program as a process, with its signals, exit codes and child
-// processes. The process is the test program itself, so go test never takes a cached result
-// of an older program:
+// Package programtest tests a program as a process, with its signals, exit codes and
+// child processes. The process is the test program itself, so go test never takes a
+// cached result of an older program:
 //
 //	func TestMain(m *testing.M) { programtest.Main(m, main) }
 //
-// With RESTART_BUILT=path in the environment of go test, the program at that path is tested
-// instead.
+// With RESTART_BUILT=path in the environment of go test, the program at that path is
+// tested instead.
 package programtest
 
 import (
@@ -29,8 +29,8 @@ import (
 // descendants.
 const marker = "RESTART_PROGRAM_TEST"
 
-// built is the variable in the environment of the tests that names a built program to test
-// instead of the test program.
+// built is the variable in the environment of the tests that names a built program to
+// test instead of the test program.
 const built = "RESTART_BUILT"
 
 // Main runs the tests or, in a process that a test has started, the program.
@@ -44,8 +44,8 @@ func Main(m *testing.M, main func()) {
 	os.Exit(m.Run())
 }
 
-// Patience is how long a test waits for what must happen. A busy machine may need most of
-// it.
+// Patience is how long a test waits for what must happen. A busy machine may need most
+// of it.
 const Patience = 2 * time.Minute
 
 // Program is a program under test.
@@ -133,8 +133,8 @@ func (p *Program) Guard() int {
 	return 0
 }
 
-// KillGuard kills the program and its guard at once, so that neither can react to the end of
-// the other.
+// KillGuard kills the program and its guard at once, so that neither can react to the
+// end of the other.
 func (p *Program) KillGuard() {
 	p.t.Helper()
 	p.Signal(syscall.SIGSTOP)
@@ -202,8 +202,8 @@ func becomes(ok func() bool) bool {
 	return true
 }
 
-// Processes returns the program, its guard and its descendants that are still there, with
-// their command lines.
+// Processes returns the program, its guard and its descendants that are still there,
+// with their command lines.
 func (p *Program) Processes() map[int]string {
 	found := make(map[int]string)
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -32,8 +32,8 @@ func (f *Folder) OpenLog(name string) (*Log, error) {
 	return &Log{file: file, path: f.Path(name), size: info.Size()}, nil
 }
 
-// Append adds a record, which must not have a line break. The record survives the end of
-// the program, but not always a failure of the machine.
+// Append adds a record, which must not have a line break. The record survives the end
+// of the program, but not always a failure of the machine.
 func (l *Log) Append(record []byte) error {
 	info, err := l.file.Stat()
 	if s, ok := info.Sys().(*syscall.Stat_t); err == nil && ok && s.Nlink == 0 {

@@ -1,11 +1,11 @@
 // Package statefolder keeps the state of a program in a folder.
 //
-// The folder belongs to this user, and nobody else may write to it. It was empty, or made
-// by the same program: its lock begins with that program's name. The package reads and
-// writes only regular files of given names, follows no symbolic link, and removes no other
-// file. A file is replaced as a whole: if the program or the machine fails at any moment,
-// the file has its old or its new content. A log (see Log) only grows; if the machine
-// fails, it loses at most its last records.
+// The folder belongs to this user, and nobody else may write to it. It was empty, or
+// made by the same program: its lock begins with that program's name. The package
+// reads and writes only regular files of given names, follows no symbolic link, and
+// removes no other file. A file is replaced as a whole: if the program or the machine
+// fails at any moment, the file has its old or its new content. A log (see Log) only
+// grows; if the machine fails, it loses at most its last records.
 package statefolder
 
 import (
@@ -41,15 +41,15 @@ type Folder struct {
 	Guard *os.File
 }
 
-// How long Open waits for a run that was killed to release its lock, and for its guard to
-// end.
+// How long Open waits for a run that was killed to release its lock, and for its guard
+// to end.
 const (
 	lockWait  = time.Second
 	guardWait = time.Minute
 )
 
-// Open creates the folder if need be, and locks it. program is the name of the program, a
-// word that identifies its folders.
+// Open creates the folder if need be, and locks it. program is the name of the
+// program, a word that identifies its folders.
 func Open(dir, program string) (*Folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -126,8 +126,8 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
 // Dir returns the absolute path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// take locks the folder, if it is the program's. It changes nothing in a folder of another
-// program.
+// take locks the folder, if it is the program's. It changes nothing in a folder of
+// another program.
 func (f *Folder) take(program string) (err error) {
 	mark := program + " state\n"
 	if f.lock, err = f.open(lockName, os.O_RDWR); errors.Is(err, fs.ErrNotExist) {
@@ -229,7 +229,8 @@ func (f *Folder) open(name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// Read returns the content of a file. The error is fs.ErrNotExist if there is no such file.
+// Read returns the content of a file. The error is fs.ErrNotExist if there is no such
+// file.
 func (f *Folder) Read(name string) ([]byte, error) {
 	file, err := f.open(name, os.O_RDONLY)
 	if err != nil {
@@ -246,7 +247,8 @@ func (f *Folder) Read(name string) ([]byte, error) {
 // Replace replaces a file as a whole, and returns when the disk has it.
 func (f *Folder) Replace(name string, text []byte) error {
 	temporary := name + tempEnd
-	// One that is left of a run that was killed is ours; a link is removed, not followed.
+	// One that is left of a run that was killed is ours; a link is removed, not
+	// followed.
 	if err := f.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

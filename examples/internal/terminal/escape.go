@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes foreign text safe to print: it cannot steer a terminal or look like a line
-// of the program. Control characters, characters that change the direction of writing, and
-// bytes that are not UTF-8 become escapes of a Go string literal: \n, \x1b, \u202e. Tabs
-// stay.
+// Escape makes foreign text safe to print: it cannot steer a terminal or look like a
+// line of the program. Control characters, characters that change the direction of
+// writing, and bytes that are not UTF-8 become escapes of a Go string literal: \n,
+// \x1b, \u202e. Tabs stay.
 func Escape(text string) string { return escape(text, false) }
 
 // EscapeKeepingColours is Escape, but keeps sequences that only set colours and other

@@ -6,8 +6,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Width returns how many columns of a terminal text takes. The text must not have control
-// characters.
+// Width returns how many columns of a terminal text takes. The text must not have
+// control characters.
 func Width(text string) int { return uniseg.StringWidth(text) }
 
 // Pad returns text with spaces after it, width columns wide.
@@ -18,8 +18,8 @@ func Pad(text string, width int) string {
 // ellipsis stands for what is left out. It is one column wide.
 const ellipsis = "…"
 
-// Shorten returns text in at most width columns. It keeps the beginning and the end, since
-// similar names often differ there.
+// Shorten returns text in at most width columns. It keeps the beginning and the end,
+// since similar names often differ there.
 func Shorten(text string, width int) string {
 	switch {
 	case Width(text) <= width:
@@ -77,8 +77,8 @@ func Align(rows [][]string, gap int) []string {
 	return lines
 }
 
-// Columns aligns lines that are written one after the other. The zero value has columns of
-// no width, without a gap.
+// Columns aligns lines that are written one after the other. The zero value has
+// columns of no width, without a gap.
 type Columns struct {
 	Gap    int   // spaces between two columns
 	Widths []int // of the columns so far

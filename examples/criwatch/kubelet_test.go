@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// A driver makes pods on the runtime that CRI_SOCKET names, as a kubelet would.
-type driver struct {
+// A kubelet makes pods on the runtime that CRI_SOCKET names.
+type kubelet struct {
 	t        testing.TB
 	ctx      context.Context
 	client   cri.RuntimeServiceClient
@@ -25,9 +25,9 @@ type driver struct {
 	serial   atomic.Int64
 }
 
-// newDriver skips the test without a runtime. The pods that it makes are removed
+// newKubelet skips the test without a runtime. The pods that it makes are removed
 // at the end.
-func newDriver(t testing.TB) *driver {
+func newKubelet(t testing.TB) *kubelet {
 	socket := os.Getenv("CRI_SOCKET")
 	if socket == "" {
 		t.Skip("needs a CRI runtime: set CRI_SOCKET, or run containerd.sh all")
@@ -40,7 +40,7 @@ func newDriver(t testing.TB) *driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &driver{
+	d := &kubelet{
 		t: t, ctx: context.Background(), client: cri.NewRuntimeServiceClient(conn), endpoint: endpoint,
 		image:  cmp.Or(os.Getenv("CRI_IMAGE"), "docker.io/library/busybox:latest"),
 		cgroup: os.Getenv("CRI_CGROUP"),
@@ -59,7 +59,7 @@ func newDriver(t testing.TB) *driver {
 // testNamespace is that of the pods that the tests make.
 const testNamespace = "criwatch-test"
 
-func (d *driver) podConfig(name string) *cri.PodSandboxConfig {
+func (d *kubelet) podConfig(name string) *cri.PodSandboxConfig {
 	return &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: testNamespace, Uid: "uid-" + name},
 		LogDirectory: d.t.TempDir(),
@@ -73,13 +73,13 @@ func (d *driver) podConfig(name string) *cri.PodSandboxConfig {
 	}
 }
 
-// A testPod is a pod made by a driver.
+// A testPod is a pod made by a kubelet.
 type testPod struct {
 	id     string
 	config *cri.PodSandboxConfig
 }
 
-func (d *driver) runPod() testPod {
+func (d *kubelet) runPod() testPod {
 	d.t.Helper()
 	p := testPod{config: d.podConfig(fmt.Sprintf("pod-%d-%d", os.Getpid(), d.serial.Add(1)))}
 	r, err := d.client.RunPodSandbox(d.ctx, &cri.RunPodSandboxRequest{Config: p.config})
@@ -91,7 +91,7 @@ func (d *driver) runPod() testPod {
 }
 
 // create makes a container that runs a shell command.
-func (d *driver) create(p testPod, command string) (string, error) {
+func (d *kubelet) create(p testPod, command string) (string, error) {
 	r, err := d.client.CreateContainer(d.ctx, &cri.CreateContainerRequest{
 		PodSandboxId:  p.id,
 		SandboxConfig: p.config,
@@ -108,7 +108,7 @@ func (d *driver) create(p testPod, command string) (string, error) {
 }
 
 // start makes and starts a container.
-func (d *driver) start(p testPod, command string) string {
+func (d *kubelet) start(p testPod, command string) string {
 	d.t.Helper()
 	id, err := d.create(p, command)
 	if err != nil {
@@ -120,14 +120,14 @@ func (d *driver) start(p testPod, command string) string {
 	return id
 }
 
-func (d *driver) remove(container string) {
+func (d *kubelet) remove(container string) {
 	d.t.Helper()
 	if _, err := d.client.RemoveContainer(d.ctx, &cri.RemoveContainerRequest{ContainerId: container}); err != nil {
 		d.t.Fatalf("RemoveContainer: %v", err)
 	}
 }
 
-func (d *driver) removePod(id string) {
+func (d *kubelet) removePod(id string) {
 	d.t.Helper()
 	if _, err := d.client.StopPodSandbox(d.ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
 		d.t.Errorf("StopPodSandbox: %v", err)
@@ -138,7 +138,7 @@ func (d *driver) removePod(id string) {
 }
 
 // removeAll removes every pod of the tests' namespace.
-func (d *driver) removeAll() {
+func (d *kubelet) removeAll() {
 	list, err := d.client.ListPodSandbox(d.ctx, &cri.ListPodSandboxRequest{})
 	if err != nil {
 		d.t.Errorf("ListPodSandbox: %v", err)
@@ -153,7 +153,7 @@ func (d *driver) removeAll() {
 
 // pid returns the process id of a running container or sandbox, as containerd
 // tells it.
-func (d *driver) pid(info map[string]string) int {
+func (d *kubelet) pid(info map[string]string) int {
 	d.t.Helper()
 	var v struct{ Pid int }
 	if err := json.Unmarshal([]byte(info["info"]), &v); err != nil || v.Pid == 0 {
@@ -162,7 +162,7 @@ func (d *driver) pid(info map[string]string) int {
 	return v.Pid
 }
 
-func (d *driver) containerPid(id string) int {
+func (d *kubelet) containerPid(id string) int {
 	d.t.Helper()
 	r, err := d.client.ContainerStatus(d.ctx, &cri.ContainerStatusRequest{ContainerId: id, Verbose: true})
 	if err != nil {
@@ -171,7 +171,7 @@ func (d *driver) containerPid(id string) int {
 	return d.pid(r.Info)
 }
 
-func (d *driver) sandboxPid(id string) int {
+func (d *kubelet) sandboxPid(id string) int {
 	d.t.Helper()
 	r, err := d.client.PodSandboxStatus(d.ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id, Verbose: true})
 	if err != nil {
@@ -181,7 +181,7 @@ func (d *driver) sandboxPid(id string) int {
 }
 
 // exitCode returns what the runtime says of an exited container.
-func (d *driver) exitCode(id string) int32 {
+func (d *kubelet) exitCode(id string) int32 {
 	d.t.Helper()
 	r, err := d.client.ContainerStatus(d.ctx, &cri.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *driver) exitCode(id string) int32 {
 }
 
 // exited reports whether the runtime lists a container as exited.
-func (d *driver) exited(id string) bool {
+func (d *kubelet) exited(id string) bool {
 	r, err := d.client.ContainerStatus(d.ctx, &cri.ContainerStatusRequest{ContainerId: id})
 	return err == nil && r.Status.State == cri.ContainerState_CONTAINER_EXITED
 }
