@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 // The tables of whole runs, as in testdata.
-func TestTables(t *testing.T) {
+func TestTablesAreTheGoldenOnes(t *testing.T) {
 	for _, tt := range []struct {
 		golden string
 		args   []string
@@ -41,8 +41,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A wrong flag is told in one line that names it.
-func TestBadFlags(t *testing.T) {
+// A wrong flag is reported in one line that names it.
+func TestWrongFlagOfCrashcurveIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (today, reduced, imagepull, jobpod) nor INITIAL/MAX such as 1s/60s`},
 		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s`},
@@ -60,10 +60,10 @@ func TestBadFlags(t *testing.T) {
 		{"-policy today,factor=NaN", `invalid value "today,factor=NaN" for flag -policy: option factor: "NaN" is not 1 or a number from 1.01 on`},
 		{"-policy today,factor=Inf", `invalid value "today,factor=Inf" for flag -policy: option factor: "Inf" is not 1 or a number from 1.01 on`},
 		{"-policy today,reset=-1s", `invalid value "today,reset=-1s" for flag -policy: option reset: -1s is not in 0s..87600h`},
-		{"-policy today,jitter=1", `invalid value "today,jitter=1" for flag -policy: option jitter: there is none of that name, only max, factor, free, reset and run`},
-		{"-policy today -policy today", `-policy today: there is another one of that name, write NAME=today`},
-		{"-policy today -policy today=1s/1s", `-policy today: there is another one of that name, write NAME=1s/1s`},
-		{strings.Repeat("-policy 1s/1s ", 9), `9 policies: at most 8 can be told apart`},
+		{"-policy today,jitter=1", `invalid value "today,jitter=1" for flag -policy: option jitter: unknown; must be max, factor, free, reset or run`},
+		{"-policy today -policy today", `-policy today: another policy has this name; write NAME=today`},
+		{"-policy today -policy today=1s/1s", `-policy today: another policy has this name; write NAME=1s/1s`},
+		{strings.Repeat("-policy 1s/1s ", 9), `9 policies: at most 8 can be distinguished`},
 		{"-baseline mine", `-baseline mine: no policy has that name`},
 		{"-mix 1.1", `-mix 1.1: must be in 0..1`},
 		{"-mix NaN", `-mix NaN: must be in 0..1`},
@@ -92,7 +92,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpOfCrashcurveFitsATerminal(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := crashcurve([]string{"-h"}, &stdout, &stderr)
 	if code != exitOK || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "Usage: crashcurve") || !strings.Contains(stdout.String(), "-mix share") {
@@ -102,7 +102,7 @@ func TestHelp(t *testing.T) {
 }
 
 // What cannot be written is no success: neither the tables nor the help.
-func TestFullDiskIsAnError(t *testing.T) {
+func TestUnprintedTableIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"-h"}, {"-mix", "0.5"}} {
 		programtest.FullDisk(t, exitFailed, args...)
 	}
@@ -131,7 +131,7 @@ func TestUnwritablePictureIsAnError(t *testing.T) {
 }
 
 // The program as a user starts it, and the files it writes.
-func TestPictures(t *testing.T) {
+func TestPicturesHaveTheirFormatAndSize(t *testing.T) {
 	folder := t.TempDir()
 	draw := func(name string, args ...string) []byte {
 		t.Helper()

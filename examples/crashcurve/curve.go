@@ -15,20 +15,6 @@ const (
 	hour   = time.Hour
 )
 
-// figure is a set of curves that are compared with each other.
-type figure struct {
-	name              string
-	title             string
-	curves            []curve
-	baseline          int             // index of the curve that the others are compared with
-	windows           []time.Duration // ends of the tables' rows
-	end               time.Duration   // of the time axis
-	logTime, logCount bool
-	mixed             bool // count the restarts of all pods instead of those of one
-	pods, requests    int  // of the node; API requests per restart
-	api               bool // print the table of API requests
-}
-
 // curve is a policy and what it is applied to.
 type curve struct {
 	name   string
@@ -48,14 +34,6 @@ func (c curve) perPod() curve {
 	return c
 }
 
-// shown is what of the curve is counted: one pod, or all of them.
-func (f *figure) shown(c curve) curve {
-	if f.mixed {
-		return c
-	}
-	return c.perPod()
-}
-
 // restarts counts the restarts in (from, to]. It is exact up to 2^53.
 func (c curve) restarts(from, to time.Duration) float64 {
 	total := 0.0
@@ -65,9 +43,9 @@ func (c curve) restarts(from, to time.Duration) float64 {
 	return total
 }
 
-// busiest is the highest number of restarts within a window of that length, if
-// pods of different groups happen to be at their busiest together. Delays never
-// shrink, so each pod is busiest from its first restart on.
+// busiest returns the highest number of restarts within a window of that length, if the
+// pods of all groups are busiest at the same time. Delays never shrink, so each pod is
+// busiest from its first restart on.
 func (c curve) busiest(window time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
@@ -77,8 +55,7 @@ func (c curve) busiest(window time.Duration) float64 {
 	return total
 }
 
-// steady is the time from one restart of a group's pods to the next in the long
-// run.
+// steady returns the time between two restarts of a group's pods in the long run.
 func (c curve) steady(g group) time.Duration {
 	if g.run > c.policy.ResetThreshold() {
 		return g.run + c.policy.Delay(1)
@@ -101,8 +78,8 @@ type point struct {
 	count float64
 }
 
-// The picture shows every restart of a curve as a step up to mostSteps of a
-// group's pods; of more it shows the count at so many instants.
+// The picture shows every restart of a curve as a step, up to mostSteps restarts of a
+// group. Beyond that it shows the count at a number of instants: samples.
 const (
 	mostSteps = 500
 	samples   = 1000
@@ -146,18 +123,4 @@ func (c curve) sampled(end time.Duration, logTime bool) []point {
 		}
 	}
 	return points
-}
-
-// autoLog is the ratio of the highest to the lowest curve above which the lowest
-// one would lie flat on the axis of a linear scale.
-const autoLog = 20
-
-// spread is the ratio of the highest curve's count at the end to the lowest's.
-func (f *figure) spread() float64 {
-	low, high := math.Inf(1), 0.0
-	for _, c := range f.curves {
-		n := f.shown(c).restarts(-1, f.end)
-		low, high = min(low, n), max(high, n)
-	}
-	return high / max(low, 1)
 }

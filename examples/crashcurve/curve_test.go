@@ -38,7 +38,7 @@ func TestSamplesLieOnTheCurve(t *testing.T) {
 }
 
 // The busiest window found at once is the busiest of all, slid along.
-func TestBusiest(t *testing.T) {
+func TestBusiestWindowIsTheBusiestOfAll(t *testing.T) {
 	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second),
 		{Initial: second, Max: minute, Free: 3}, {Initial: second, Max: 3 * second, Factor: 1.1}} {
 		for _, run := range []time.Duration{0, second, 11 * minute} {
@@ -55,7 +55,7 @@ func TestBusiest(t *testing.T) {
 }
 
 // The long run is what restarts come to far away.
-func TestSteady(t *testing.T) {
+func TestSteadyRateIsThatOfTheLongRun(t *testing.T) {
 	const day = 24 * hour
 	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), {Initial: 4 * second, Max: minute, Factor: 1, Free: 7}} {
 		for _, run := range []time.Duration{0, 10 * second, p.ResetThreshold(), p.ResetThreshold() + 1} {
@@ -68,7 +68,7 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-func TestShort(t *testing.T) {
+func TestShortDurationsHaveNoZeroParts(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 90 * second: "1m30s", 5 * minute: "5m", hour: "1h", hour + 20*second: "1h0m20s", 30 * hour: "30h", 100 * time.Millisecond: "100ms",
 	} {

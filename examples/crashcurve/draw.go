@@ -49,8 +49,8 @@ func render(figures []figure, format string) ([]byte, error) {
 	return file.Bytes(), err
 }
 
-// drawFigure draws one figure: from top to bottom its title, what is counted, the
-// curves, the time, and the legend, where it covers no curve.
+// drawFigure draws one figure, from top to bottom: the title, what is counted, the
+// curves, the time, and the legend, which covers no curve.
 func drawFigure(f *figure, area draw.Canvas) {
 	legend := plot.NewLegend()
 	legend.Top, legend.Left = true, true
@@ -107,9 +107,8 @@ func (f *figure) lines() []line {
 	return lines
 }
 
-// xys turns points into what is drawn, from the beginning of the time axis to its
-// end. A logarithmic axis of counts has no 0, so there a line begins with the
-// first restart.
+// xys returns the drawn points, from the beginning of the time axis to its end. A
+// logarithmic axis of counts has no 0: there a line begins with the first restart.
 func (f *figure) xys(points []point, least float64) plotter.XYs {
 	var xys plotter.XYs
 	if !f.logCount {
@@ -124,8 +123,8 @@ func (f *figure) xys(points []point, least float64) plotter.XYs {
 	return xys
 }
 
-// colour returns the i-th of eight colours that the colour-blind can tell apart
-// too (Okabe and Ito).
+// colour returns the i-th of eight colours that colour-blind people can distinguish too
+// (Okabe and Ito).
 func colour(i int) color.Color {
 	all := [...]color.RGBA{
 		{0x00, 0x00, 0x00, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x72, 0xb2, 0xff}, {0x00, 0x9e, 0x73, 0xff},
@@ -134,7 +133,7 @@ func colour(i int) color.Color {
 	return all[i%len(all)]
 }
 
-// dashes sets every other line apart without colour.
+// dashes distinguishes every other line without colour.
 func dashes(i int) []vg.Length {
 	if i%2 == 1 {
 		return []vg.Length{6, 2.5}

@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/flags"
 )
 
@@ -36,22 +33,24 @@ var ownFlags = []string{"policy", "baseline", "run", "mix", "until", "windows", 
 
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var raw rawOptions
-	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()))
-	flags.StringVar(&raw.output, "o", "", "`file` for a picture, .svg or .png")
+	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()), moreUsage)
+	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg or .png")
 	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+strings.Replace(figureNames(), ", initial", ",\ninitial", 1))
-	flags.Func("policy", "`policy` to show, see above; can be given again", func(s string) error {
+	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
+	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
+	flags.Group("Every figure")
+	flags.Func("policy", "`policy` to show, see above; repeatable", func(s string) error {
 		p, err := parsePolicy(s)
 		raw.policies = append(raw.policies, p)
 		return err
 	})
-	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy that the others are compared with\n(default: the first)")
+	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy to compare the others with (default: the first)")
 	flags.DurationVar(&raw.run, "run", 0, "`time` that each run of a pod lasts")
 	flags.Float64Var(&raw.mix, "mix", 0, "`share` of the pods, 0 to 1, that crash as soon as they start, while the\nothers end with success after -run; all are restarted, as under\nrestartPolicy Always (default: all pods alike)")
-	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
-	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
 	flags.DurationVar(&raw.until, "until", 30*minute, "`time` to look at, from the first start on")
 	flags.StringVar(&raw.windows, "windows", "", "`ends` of the windows that are rows of the tables, such as 10s,30s,5m\n(default: some up to -until)")
 	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none\n(default: as the counts need)")
+	flags.Group("A figure of your own")
 	if err := flags.Parse(args, stdout); err != nil {
 		return nil, err
 	}
@@ -106,85 +105,44 @@ func (raw *rawOptions) check() (*options, error) {
 	return o, nil
 }
 
-// ownFigure is the figure that the flags describe.
-func (raw *rawOptions) ownFigure() (figure, error) {
-	f := figure{title: "Restarts under a backoff", pods: raw.pods, requests: raw.requests, end: raw.until, api: true}
-	switch {
-	case raw.run < 0 || raw.run > longest:
-		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, short(longest))
-	case !(raw.mix >= 0 && raw.mix <= 1): // NaN too
-		return f, fmt.Errorf("-mix %v: must be in 0..1", raw.mix)
-	case raw.until < second || raw.until > longest:
-		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, short(longest))
-	case !slices.Contains([]string{"", "x", "y", "xy", "none"}, raw.log):
-		return f, fmt.Errorf("-log %s: must be x, y, xy or none", raw.log)
-	}
-	policies := raw.policies
-	if len(policies) == 0 {
-		policies = []namedPolicy{
-			{name: "today", policy: backoff.CrashLoop()},
-			{name: "reduced", policy: backoff.ReducedCrashLoop()},
-			{name: "1s maximum", policy: backoff.CrashLoop().WithMax(time.Second)},
-		}
-	}
-	const most = 8 // what the palette can tell apart
-	if len(policies) > most {
-		return f, fmt.Errorf("%d policies: at most %d can be told apart", len(policies), most)
-	}
-	for i, p := range policies {
-		if slices.ContainsFunc(policies[:i], func(q namedPolicy) bool { return q.name == p.name }) {
-			return f, fmt.Errorf("-policy %s: there is another one of that name, write NAME=%s", p.name, p.text)
-		}
-		run := raw.run
-		if p.run != nil {
-			run = *p.run
-		}
-		f.curves = append(f.curves, curve{name: p.name, policy: p.policy, groups: raw.groups(run)})
-		if p.name == raw.baseline {
-			f.baseline = i
-		}
-	}
-	if raw.baseline != "" && policies[f.baseline].name != raw.baseline {
-		return f, fmt.Errorf("-baseline %s: no policy has that name", raw.baseline)
-	}
-	f.mixed = raw.given["mix"]
-	windows, err := parseWindows(raw.windows, raw.until)
-	f.windows = windows
-	f.logTime = strings.Contains(raw.log, "x")
-	f.logCount = strings.Contains(raw.log, "y") || raw.log == "" && f.spread() > autoLog
-	return f, err
-}
+const usage = `Usage: crashcurve [flags]
 
-// groups divides the node's pods.
-func (raw *rawOptions) groups(run time.Duration) []group {
-	if !raw.given["mix"] {
-		return []group{{pods: raw.pods, run: run}}
-	}
-	crashing := int(math.Round(raw.mix * float64(raw.pods)))
-	return []group{{pods: crashing}, {pods: raw.pods - crashing, run: run}}
-}
+Calculates how often a node's pods are restarted under a backoff, and how many
+API requests that makes, before you roll the backoff out. Prints tables; -o
+draws restarts against time. Without flags it reproduces the figures of KEP-4603
+(Tune CrashLoopBackOff).
 
-// parseWindows reads the ends of windows. Without any it chooses those of the
-// KEP's text, and coarser ones up to until.
-func parseWindows(text string, until time.Duration) ([]time.Duration, error) {
-	var ends []time.Duration
-	if text == "" {
-		for _, end := range []time.Duration{10 * second, 30 * second, 70 * second, 150 * second, 5 * minute, 10 * minute, 15 * minute, 20 * minute, 25 * minute, 30 * minute, hour, 6 * hour, 24 * hour} {
-			if end < until {
-				ends = append(ends, end)
-			}
-		}
-		return append(ends, until), nil
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		end, err := time.ParseDuration(strings.TrimSpace(word))
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("-windows %s: %q is not a duration such as 10s", text, word)
-		case end <= 0 || len(ends) > 0 && end <= ends[len(ends)-1]:
-			return nil, fmt.Errorf("-windows %s: each end must be later than the one before, and above 0", text)
-		}
-		ends = append(ends, end)
-	}
-	return ends, nil
-}
+Any of -policy, -baseline, -run, -mix, -until, -windows and -log asks for a
+figure of your own. Without -policy it compares today's delays, the reduced ones
+of KEP-4603, and today's under a maximum of 1s.
+
+A policy is [NAME=]CURVE[,OPTION=VALUE]... CURVE is INITIAL/MAX, such as 1s/60s,
+or a preset: %s. The options:
+  max=60s     an operator's maximum; it caps the initial delay too
+  factor=1.5  growth per failure, 1 or at least 1.01; 2 if not given
+  free=1      restarts without delay before the curve begins
+  reset=10m   a run longer than this resets the curve
+  run=10s     how long each run lasts, instead of -run
+`
+
+const moreUsage = `
+A window includes a restart at its end, not one at its start; the first window
+includes both.
+
+Exit codes:
+  0  everything was printed and written
+  1  the tables or the picture cannot be written
+  2  a flag is wrong
+
+Examples:
+  crashcurve -o curves.svg
+        the figures of KEP-4603
+  crashcurve -figure maximum -o maximum.png
+        one of them
+  crashcurve -policy today -policy mine=1s/30s,free=1 -run 10s -o mine.svg
+        two policies, for pods that run for 10s and end
+  crashcurve -pods 110 -run 10s -mix 0.3
+        a node where 30 % of the pods crash at once
+
+More: https://github.com/restartkit/restart/tree/main/examples#crashcurve
+`

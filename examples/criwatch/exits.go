@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"sync"
 	"time"
 
@@ -12,25 +11,25 @@ import (
 type exit struct {
 	pod, container, name string
 	attempt              uint32
-	coded                bool // the runtime has told what follows
+	coded                bool // the runtime has reported the fields below
 	code                 int32
 	reason               string
 	finished             time.Time // zero if the runtime does not say
-	known                time.Time // the stamp of the event that told; zero: an answer did, or it has none
-	deleted              bool      // an event has told that the container is gone
+	known                time.Time // the timestamp of its event; zero: it has none, or an answer reported the exit
+	deleted              bool      // an event has reported that the container is gone
 }
 
-// exits remembers how the last rememberedExits containers ended that the runtime
-// told of, in an answer or an event: a container may be gone before anybody has
-// asked for its status. The zero value is empty. exits is safe for concurrent
-// use by multiple goroutines.
+// exits remembers how the last rememberedExits containers ended, as answers and events
+// of the runtime reported it: a container may be gone before anybody asks for its
+// status. The zero value is empty. exits is safe for concurrent use by multiple
+// goroutines.
 type exits struct {
 	mu   sync.Mutex
 	last recent[exit]
 }
 
-// record notes those of the containers of a pod that have exited, from an event
-// of that stamp or, if it is zero, an answer.
+// record notes which containers of a pod have exited. event is the timestamp of the
+// event that reported them, zero for an answer.
 func (x *exits) record(pod string, list []*cri.ContainerStatus, event time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -45,8 +44,8 @@ func (x *exits) record(pod string, list []*cri.ContainerStatus, event time.Time)
 	}
 }
 
-// ended notes an event, of that stamp, that a container has exited, or is gone,
-// too. The event may show no status of it, being late.
+// ended notes an event that a container has exited and, with deleted, is gone. event is
+// its timestamp. A late event may come without the container's status.
 func (x *exits) ended(pod, container string, event time.Time, deleted bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -77,40 +76,4 @@ func (x *exits) in(pod string) []exit {
 		}
 	}
 	return list
-}
-
-// rememberedExits is how many exits are remembered.
-const rememberedExits = 4096
-
-// recent is a map that forgets what was put first when it is full. The zero
-// value is empty and has room for rememberedExits.
-type recent[V any] struct {
-	limit  int // 0 means rememberedExits
-	values map[string]V
-	keys   []string // a ring once it is full
-	next   int      // in keys, the oldest then
-}
-
-// put sets the value of a key, which keeps its place if it has one.
-func (r *recent[V]) put(key string, v V) {
-	if _, ok := r.values[key]; ok {
-		r.values[key] = v
-		return
-	}
-	if r.values == nil {
-		r.values = map[string]V{}
-	}
-	if len(r.keys) < cmp.Or(r.limit, rememberedExits) {
-		r.keys = append(r.keys, key)
-	} else {
-		delete(r.values, r.keys[r.next])
-		r.keys[r.next] = key
-		r.next = (r.next + 1) % len(r.keys)
-	}
-	r.values[key] = v
-}
-
-// inOrder returns the keys, oldest first.
-func (r *recent[V]) inOrder() []string {
-	return append(append([]string(nil), r.keys[r.next:]...), r.keys[:r.next]...)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // A fakeRuntime is a CRI runtime on a unix socket that runs nothing: tests say
-// what happens. It can be told to behave like containerd or like CRI-O.
+// what happens. It can behave like containerd or like CRI-O.
 type fakeRuntime struct {
 	cri.UnimplementedRuntimeServiceServer
 	t      testing.TB
@@ -180,7 +180,7 @@ func (f *fakeRuntime) removeQuietly(id string) {
 	f.with(func() { delete(f.containers, id) })
 }
 
-// removePod tells that the sandbox is deleted before it is, as containerd does.
+// removePod reports the sandbox as deleted before it is, as containerd does.
 func (f *fakeRuntime) removePod(id string) {
 	f.with(func() { f.sandboxes[id].State = cri.PodSandboxState_SANDBOX_NOTREADY })
 	f.send(id, id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)

@@ -30,10 +30,10 @@ func (f *fates) set(id string, v fate) {
 }
 
 // settle waits until the cache has what the runtime lists and everything done
-// has been told, then checks it.
-func settle(t *testing.T, d *driver, w *watch, r *recorder, f *fates) {
+// has been reported, then checks it.
+func settle(t *testing.T, d *kubelet, w *watch, r *recorder, f *fates) {
 	t.Helper()
-	programtest.Eventually(d.t, "every exit and removal is told", func() bool {
+	programtest.Eventually(d.t, "every exit and removal is reported", func() bool {
 		for id, v := range f.all {
 			if v.exited && !r.has(id, pleg.ContainerDied) || v.removed && !r.has(id, pleg.ContainerRemoved) {
 				return false
@@ -49,7 +49,7 @@ func settle(t *testing.T, d *driver, w *watch, r *recorder, f *fates) {
 // Containers are created, crash and are removed while events stream: quick ones
 // and killed ones, removed as they exit and later, four pods at a time.
 func TestIntegrationCrashes(t *testing.T) {
-	d := newDriver(t)
+	d := newKubelet(t)
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
 	raw := startTally(w)
 	programtest.Eventually(d.t, "the stream is in use", func() bool { return w.gen.Stats().Streaming })
@@ -85,7 +85,7 @@ func TestIntegrationCrashes(t *testing.T) {
 }
 
 // crashPod runs a pod through its life; every third stays.
-func crashPod(d *driver, r *recorder, f *fates, i, containers int) {
+func crashPod(d *kubelet, r *recorder, f *fates, i, containers int) {
 	random := rand.New(rand.NewPCG(1, uint64(i)))
 	p := d.runPod()
 	stays := i%3 == 0
@@ -93,7 +93,7 @@ func crashPod(d *driver, r *recorder, f *fates, i, containers int) {
 		code := int32(random.IntN(4))
 		switch id := d.start(p, fmt.Sprintf("sleep %s; exit %d", []string{"0", "60", "0.1", "0.01"}[c%4], code)); c % 4 {
 		case 0: // removed when it is known to have exited, as a kubelet does
-			programtest.Eventually(d.t, "the exit is told", func() bool { return r.has(id, pleg.ContainerDied) })
+			programtest.Eventually(d.t, "the exit is reported", func() bool { return r.has(id, pleg.ContainerDied) })
 			d.remove(id)
 			f.set(id, fate{exited: true, code: code, removed: true})
 		case 1: // removed while it runs
@@ -117,7 +117,7 @@ func crashPod(d *driver, r *recorder, f *fates, i, containers int) {
 // A second client opens the stream and does not read it. containerd stands still
 // then, for everything that makes an event; what is over can still be listed.
 func TestIntegrationStalledClient(t *testing.T) {
-	d := newDriver(t)
+	d := newKubelet(t)
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: 500 * time.Millisecond, evented: time.Second})
 	raw := startTally(w)
 	programtest.Eventually(d.t, "the stream is in use", func() bool { return w.gen.Stats().Streaming })
@@ -157,7 +157,7 @@ func TestIntegrationStalledClient(t *testing.T) {
 	for _, id := range early {
 		kill(t, d.containerPid(id))
 	}
-	programtest.Eventually(d.t, "exits are told while the stream stands still", func() bool {
+	programtest.Eventually(d.t, "exits are reported while the stream stands still", func() bool {
 		for _, id := range early {
 			if !r.has(id, pleg.ContainerDied) {
 				return false
@@ -182,7 +182,7 @@ func TestIntegrationStalledClient(t *testing.T) {
 
 // stallStream opens an event stream with the smallest window and reads nothing
 // of it until unstall.
-func stallStream(t *testing.T, d *driver) (unstall func()) {
+func stallStream(t *testing.T, d *kubelet) (unstall func()) {
 	t.Helper()
 	conn, err := dial(d.endpoint)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-func TestBadFlags(t *testing.T) {
+func TestWrongFlagOfCriwatchIsNamed(t *testing.T) {
 	for _, x := range []struct{ args, want string }{
 		{"-nope", "not defined: -nope"},
 		{"pods", `only flags are taken; got ["pods"]`},
@@ -39,7 +39,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
+func TestHelpOfCriwatchNamesEveryFlag(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
@@ -52,7 +52,7 @@ func TestHelp(t *testing.T) {
 	programtest.FitsTerminal(t, out.String())
 }
 
-func TestEndpoint(t *testing.T) {
+func TestEndpointIsAUnixSocket(t *testing.T) {
 	t.Setenv("CONTAINER_RUNTIME_ENDPOINT", "/run/other.sock")
 	if o, err := parseOptions(nil, nil); err != nil || o.endpoint != "unix:///run/other.sock" {
 		t.Errorf("%+v, %v", o, err)
@@ -63,7 +63,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-func TestNoRuntime(t *testing.T) {
+func TestMissingRuntimeIsAnError(t *testing.T) {
 	socket := t.TempDir() + "/none.sock"
 	var out, errs bytes.Buffer
 	code := criwatch(t.Context(), []string{"-endpoint", socket}, &out, &errs, false)
@@ -90,24 +90,24 @@ func TestRuntimeCannotSteerTheLog(t *testing.T) {
 	f.with(func() {
 		f.failing = map[string]error{"ListContainers": grpcstatus.Error(codes.Unknown, evil), "GetContainerEvents": grpcstatus.Error(codes.Unknown, evil)}
 	})
-	var told, log logBuffer
+	var reported, log logBuffer
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan int)
 	go func() {
-		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-relist-period", "10ms"}, &told, &log, false)
+		ended <- criwatch(ctx, []string{"-endpoint", f.socket, "-relist-period", "10ms"}, &reported, &log, false)
 	}()
 	programtest.Eventually(t, "it tells of the trouble", func() bool { return log.count("forged") >= 2 })
 	interrupt()
 	<-ended
-	for _, text := range []string{errs.String(), log.String(), told.String()} {
+	for _, text := range []string{errs.String(), log.String(), reported.String()} {
 		if terminal.EscapeLines(text) != text || strings.Contains(text, "\nforged") || !strings.Contains(text, "criwatch") && !strings.Contains(text, "msg=") && !strings.Contains(text, "at the end") {
-			t.Errorf("told %q", text)
+			t.Errorf("reported %q", text)
 		}
 	}
 }
 
 // Neither events nor help can be written to a full disk.
-func TestFullDiskIsAnError(t *testing.T) {
+func TestUnwrittenEventIsAnError(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	for _, args := range [][]string{{"-h"}, {"-endpoint", f.socket}, {"-endpoint", f.socket, "-o", "json"}} {
@@ -116,7 +116,7 @@ func TestFullDiskIsAnError(t *testing.T) {
 }
 
 // The whole program and its text, until it is interrupted.
-func TestProgram(t *testing.T) {
+func TestProgramPrintsUntilInterrupted(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	f.start("a", "a1")
@@ -144,7 +144,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
+func TestForEndsTheProgram(t *testing.T) {
 	f := newFake(t)
 	var out, errs bytes.Buffer
 	begun := time.Now()
@@ -155,7 +155,7 @@ func TestLimit(t *testing.T) {
 }
 
 // As a process: JSON lines, and a clean end on SIGINT and SIGTERM.
-func TestProcess(t *testing.T) {
+func TestProcessEndsCleanlyOnSignals(t *testing.T) {
 	f := newFake(t)
 	for i, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		c := startChild(t, "-endpoint", f.endpoint())
@@ -164,13 +164,13 @@ func TestProcess(t *testing.T) {
 		f.runPod("pod " + id)
 		f.start("pod "+id, id)
 		f.exit(id, 3)
-		programtest.Eventually(t, "the exit is told", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
+		programtest.Eventually(t, "the exit is reported", func() bool { return len(c.of(id, pleg.ContainerDied)) == 1 })
 		if got := c.end(signal); got != "exit status 0" {
 			t.Errorf("%v: %s", signal, got)
 		}
 		died := c.of(id, pleg.ContainerDied)[0]
 		if died.Exit == nil || died.Exit.Code != 3 {
-			t.Fatalf("%v: the exit is told as %+v", signal, died)
+			t.Fatalf("%v: the exit is reported as %+v", signal, died)
 		}
 		// A relist that was quicker than the event knows no latency.
 		if died.Latency != nil && *died.Latency <= 0 || died.Since != nil && *died.Since <= 0 || died.Pod.Name != "name-pod "+id || died.Container.Attempt != 2 {
@@ -192,9 +192,9 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An output that cannot be written ends the program with an error, at an event
-// or at the counters.
-func TestOutputFails(t *testing.T) {
+// An output that cannot be written ends the program with an error, at an event or at
+// the counters.
+func TestFailedOutputEndsTheProgram(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	for _, args := range [][]string{{"-o", "text"}, {"-o", "json"}, {"-stats", "1ms"}} {

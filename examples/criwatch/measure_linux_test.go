@@ -33,19 +33,19 @@ const (
 var measuredModes = [][]string{{"evented"}, {"evented, `-trust-events`", "-trust-events"}, {"`-poll`, every second", "-poll"}}
 
 // watch runs criwatch and waits for the end of its first lists.
-func (d *driver) watch(t *testing.T, mode []string) *child {
+func (d *kubelet) watch(t *testing.T, mode []string) *child {
 	c := startChild(t, append([]string{"-endpoint", d.endpoint}, mode[1:]...)...)
 	time.Sleep(5 * time.Second)
 	return c
 }
 
 // TestMeasure prints, for each number of pods, the CPU time that watching them
-// takes while nothing happens, and how late exits are told: evented and polling.
+// takes while nothing happens, and how late exits are reported: evented and polling.
 func TestMeasure(t *testing.T) {
 	if *measured == "" {
 		t.Skip("measures for minutes: -measure 10,100")
 	}
-	d := newDriver(t)
+	d := newKubelet(t)
 	table := [][]string{{"pods", "criwatch", "its CPU, ms/min", "containerd's", "shims'", "together", "exit to line, ms: p50", "p99", "event to line: p50", "p99"}}
 	var pods []testPod
 	for text := range strings.SplitSeq(*measured, ",") {
@@ -98,7 +98,7 @@ type cpuTime [3]time.Duration
 
 // idleCPU returns the CPU time that the client, of which 0 is none, and the
 // runtime use in a minute.
-func idleCPU(t *testing.T, d *driver, client int) (perMinute cpuTime) {
+func idleCPU(t *testing.T, d *kubelet, client int) (perMinute cpuTime) {
 	t.Helper()
 	daemon, shims := runtimeProcesses(t, d.endpoint)
 	now := func() (c cpuTime) {
@@ -178,7 +178,7 @@ func loadAverage(t *testing.T) string {
 // period, one in each pod at a time. It returns how long after that the line
 // about each was read, and how long after the runtime's event of it, if there is
 // one, the line was made.
-func exitLatencies(d *driver, c *child, pods []testPod) (whole, own latencies) {
+func exitLatencies(d *kubelet, c *child, pods []testPod) (whole, own latencies) {
 	for done := 0; done < measuredExits; {
 		var ids []string
 		var pids []int
@@ -187,14 +187,14 @@ func exitLatencies(d *driver, c *child, pods []testPod) (whole, own latencies) {
 			ids, pids = append(ids, id), append(pids, d.containerPid(id))
 		}
 		done += len(ids)
-		programtest.Eventually(d.t, "the starts are told", func() bool { return c.told(pleg.ContainerStarted, ids) })
+		programtest.Eventually(d.t, "the starts are reported", func() bool { return c.reported(pleg.ContainerStarted, ids) })
 		killed := make([]time.Time, len(ids))
 		for i, pid := range pids {
 			time.Sleep(rand.N(150 * time.Millisecond))
 			killed[i] = time.Now()
 			kill(d.t, pid)
 		}
-		programtest.Eventually(d.t, "the exits are told", func() bool { return c.told(pleg.ContainerDied, ids) })
+		programtest.Eventually(d.t, "the exits are reported", func() bool { return c.reported(pleg.ContainerDied, ids) })
 		for i, id := range ids {
 			l := c.of(id, pleg.ContainerDied)[0]
 			whole.add(l.read.Sub(killed[i]))

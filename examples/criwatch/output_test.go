@@ -3,16 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
-	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
@@ -47,7 +43,7 @@ func someLines() []line {
 	}
 }
 
-func TestTextLines(t *testing.T) {
+func TestTextLineOfEveryEvent(t *testing.T) {
 	want := strings.TrimLeft(`
 13:02:01.500  ContainerStarted  default/web-0                 sandbox         at 13:02:01.499 (1.0 ms ago)
 13:02:01.500  ContainerStarted  default/web-0                 app/3
@@ -71,7 +67,7 @@ func TestTextLines(t *testing.T) {
 	}
 }
 
-func TestColours(t *testing.T) {
+func TestDiedContainersAreColoured(t *testing.T) {
 	colours := map[int]string{2: "\x1b[31m", 3: "\x1b[32m", 4: "\x1b[31m", 5: "\x1b[32m", 6: "\x1b[31m"}
 	for i, l := range someLines() {
 		var out bytes.Buffer
@@ -82,7 +78,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-func TestJSONLines(t *testing.T) {
+func TestJSONLineOfEveryEvent(t *testing.T) {
 	const pod = `"pod":{"id":"0123456789abcdef","namespace":"default","name":"web-0","uid":"u0","attempt":1}`
 	const app = `"container":{"id":"fedcba9876543210","name":"app","attempt":3}`
 	const head = `{"time":"2026-05-04T13:02:01.5Z","type":`
@@ -110,7 +106,7 @@ func TestJSONLines(t *testing.T) {
 }
 
 // Whatever a runtime calls things, it cannot steer the terminal or add a line.
-func TestRuntimeCannotSteerTheTerminal(t *testing.T) {
+func TestNamesOfARuntimeCannotSteerTheTerminal(t *testing.T) {
 	const evil = "\x1b[2J\x1b]0;title\a\r\nforged\u009b2J\u202e\x7f\xff"
 	meta := &cri.PodSandboxMetadata{Namespace: evil, Name: evil, Uid: evil}
 	lines := []line{
@@ -154,7 +150,7 @@ func TestLinesStayAligned(t *testing.T) {
 	}
 }
 
-func TestStatsText(t *testing.T) {
+func TestCountersHaveTheNamesOfMetrics(t *testing.T) {
 	c := counters{at: time.Date(2026, 5, 4, 13, 2, 1, 0, time.UTC), healthy: errors.New("sick")}
 	c.stats = pleg.Stats{
 		Streaming: true, Connections: 1, ConnectionErrors: 2, EventsReceived: 3, MissedEvents: 4,
@@ -198,7 +194,7 @@ func TestStatsText(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
+func TestBoundIsThatOfTheQuantilesBucket(t *testing.T) {
 	for _, x := range []struct {
 		counts [15]uint64
 		q      float64
@@ -215,30 +211,6 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// The quantiles are those of the last keptLatencies.
-func TestLatencies(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfN(rapid.Int64Range(0, 1e9), 0, 3*keptLatencies).Draw(t, "latencies")
-		var l latencies
-		for _, n := range all {
-			l.add(time.Duration(n))
-		}
-		last := slices.Sorted(slices.Values(all[max(0, len(all)-keptLatencies):]))
-		for _, q := range []float64{.01, .5, .99, 1} {
-			want := time.Duration(0)
-			if n := len(last); n > 0 {
-				want = time.Duration(last[min(n-1, max(0, ceil(q, n)-1))])
-			}
-			if got := l.at(q); got != want {
-				t.Fatalf("at(%g) = %v, want %v of %d", q, got, want, len(last))
-			}
-		}
-		if l.all != len(all) {
-			t.Fatalf("%d counted, want %d", l.all, len(all))
-		}
-	})
-}
-
 // ceil is the smallest number of n things that is at least the fraction q.
 func ceil(q float64, n int) int {
 	k := 0
@@ -246,29 +218,4 @@ func ceil(q float64, n int) int {
 		k++
 	}
 	return k
-}
-
-// recent keeps the keys that were put last for the first time.
-func TestRecent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		r := recent[int]{limit: limit}
-		var keys []string
-		values := map[string]int{}
-		for i, key := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(t, "keys") {
-			k := fmt.Sprint(key)
-			r.put(k, i)
-			if _, ok := values[k]; !ok {
-				keys = append(keys, k)
-			}
-			values[k] = i
-			if len(keys) > limit {
-				delete(values, keys[0])
-				keys = keys[1:]
-			}
-			if !slices.Equal(r.inOrder(), keys) || !maps.Equal(r.values, values) {
-				t.Fatalf("%v %v, want %v %v", r.inOrder(), r.values, keys, values)
-			}
-		}
-	})
 }

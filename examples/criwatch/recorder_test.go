@@ -45,7 +45,7 @@ func (r *recorder) of(container string) []line {
 	return slices.DeleteFunc(slices.Clone(r.lines), func(l line) bool { return l.container != container })
 }
 
-// has reports whether an event of a container was told.
+// has reports whether an event of a container was reported.
 func (r *recorder) has(container string, event pleg.EventType) bool {
 	return slices.ContainsFunc(r.of(container), func(l line) bool { return l.event == event })
 }
@@ -113,18 +113,18 @@ type checker interface {
 	Logf(string, ...any)
 }
 
-// check compares what was told with what was done: every exit and removal once,
+// check compares what was reported with what was done: every exit and removal once,
 // starts at most once, in order, with the right code, and nothing else.
 func (r *recorder) check(t checker, done map[string]fate) {
 	t.Helper()
-	told := map[string][]line{}
+	reported := map[string][]line{}
 	for _, l := range r.lines {
 		if l.container == "" {
 			continue
 		}
-		told[l.container] = append(told[l.container], l)
+		reported[l.container] = append(reported[l.container], l)
 	}
-	for id, lines := range told {
+	for id, lines := range reported {
 		// containerd replays the events that nobody has read.
 		if _, ok := done[id]; !ok && !lines[0].before && !lines[0].sandbox() {
 			t.Errorf("an event of a container that nobody made: %v %s", lines[0].event, id)
@@ -134,11 +134,11 @@ func (r *recorder) check(t checker, done map[string]fate) {
 	for id, f := range done {
 		var events []string
 		at := -1
-		for _, l := range told[id] {
+		for _, l := range reported[id] {
 			events = append(events, string(l.event))
 			step := slices.Index(lifeOrder, l.event)
 			if step <= at {
-				t.Errorf("%s: %v told twice or too late: %v", id, l.event, events)
+				t.Errorf("%s: %v reported twice or too late: %v", id, l.event, events)
 			}
 			at = step
 			if l.event != pleg.ContainerDied || l.sandbox() {
@@ -148,26 +148,26 @@ func (r *recorder) check(t checker, done map[string]fate) {
 			case l.exit == nil && f.hasty:
 				unknown++
 			case l.exit == nil:
-				t.Errorf("%s: told no exit code, it was %d", id, f.code)
+				t.Errorf("%s: reported no exit code, it was %d", id, f.code)
 			case l.exit.code != f.code:
-				t.Errorf("%s: told exit %d, it was %d", id, l.exit.code, f.code)
+				t.Errorf("%s: reported exit %d, it was %d", id, l.exit.code, f.code)
 			}
 		}
 		if got := slices.Contains(events, string(pleg.ContainerDied)); got != (f.exited || f.removed) {
-			t.Errorf("%s: exited %v, but told %v", id, f.exited || f.removed, events)
+			t.Errorf("%s: exited %v, but reported %v", id, f.exited || f.removed, events)
 		}
 		if got := slices.Contains(events, string(pleg.ContainerRemoved)); got != f.removed {
-			t.Errorf("%s: removed %v, but told %v", id, f.removed, events)
+			t.Errorf("%s: removed %v, but reported %v", id, f.removed, events)
 		}
 	}
 	t.Logf("%d fates checked, %d exit codes lost by the runtime", len(done), unknown)
 }
 
 // A tally is a second reader of the generator's events, as they come: a reporter
-// would drop what is told twice.
+// would drop what is reported twice.
 type tally struct {
 	events map[string][]pleg.EventType // by container
-	merged map[string]bool             // pods of which a PodSync told
+	merged map[string]bool             // pods that a PodSync reported
 	done   chan struct{}               // closed when all of it is there
 }
 
@@ -187,8 +187,8 @@ func startTally(w *watch) *tally {
 	return y
 }
 
-// check compares what the generator told with what was done: no start, exit or
-// removal twice, nothing after a removal, and, but for pods that a PodSync told
+// check compares what the generator reported with what was done: no start, exit or
+// removal twice, nothing after a removal, and, but for pods that a PodSync reported
 // of, every exit and removal.
 func (y *tally) check(t checker, r *recorder, done map[string]fate) {
 	t.Helper()
@@ -196,7 +196,7 @@ func (y *tally) check(t checker, r *recorder, done map[string]fate) {
 	for id, events := range y.events {
 		for i, e := range events[1:] {
 			if slices.Index(lifeOrder, e) <= slices.Index(lifeOrder, events[i]) {
-				t.Errorf("%s: the generator told %v", id, events)
+				t.Errorf("%s: the generator reported %v", id, events)
 			}
 		}
 	}
@@ -207,13 +207,13 @@ func (y *tally) check(t checker, r *recorder, done map[string]fate) {
 		}
 		whole++
 		if got := slices.Contains(y.events[id], pleg.ContainerDied); got != (f.exited || f.removed) {
-			t.Errorf("%s: exited %v, but the generator told %v", id, f.exited || f.removed, y.events[id])
+			t.Errorf("%s: exited %v, but the generator reported %v", id, f.exited || f.removed, y.events[id])
 		}
 		if got := slices.Contains(y.events[id], pleg.ContainerRemoved); got != f.removed {
-			t.Errorf("%s: removed %v, but the generator told %v", id, f.removed, y.events[id])
+			t.Errorf("%s: removed %v, but the generator reported %v", id, f.removed, y.events[id])
 		}
 	}
-	t.Logf("%d of %d fates told by the generator without a PodSync", whole, len(done))
+	t.Logf("%d of %d fates reported by the generator without a PodSync", whole, len(done))
 }
 
 // inCache is what a watch's cache has, as the runtime would list it.

@@ -39,10 +39,10 @@ func control(t testing.TB, command string) {
 }
 
 // containerd is killed with -9 and started again three times. While it is down
-// containers and a sandbox exit; afterwards all that is told, and what exits
+// containers and a sandbox exit; afterwards all that is reported, and what exits
 // then is too.
 func TestIntegrationRuntimeRestarts(t *testing.T) {
-	d := newDriver(t)
+	d := newKubelet(t)
 	control(t, "up") // is there one?
 	w, r, stop := startWatch(t, d.endpoint, &options{relist: time.Second, evented: 300 * time.Second})
 	raw := startTally(w)
@@ -67,7 +67,7 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 		lost := pods[round]
 		pause := d.sandboxPid(lost.id)
 		for id := range after {
-			programtest.Eventually(d.t, "starts are told", func() bool { return r.has(id, pleg.ContainerStarted) })
+			programtest.Eventually(d.t, "starts are reported", func() bool { return r.has(id, pleg.ContainerStarted) })
 		}
 
 		control(t, "kill")
@@ -79,7 +79,7 @@ func TestIntegrationRuntimeRestarts(t *testing.T) {
 		f.set(lost.id, fate{exited: true})
 		time.Sleep(time.Duration(round) * time.Second) // through one, two, three attempts to reconnect
 		control(t, "up")
-		programtest.Eventually(d.t, "exits while the runtime was down are told", func() bool {
+		programtest.Eventually(d.t, "exits while the runtime was down are reported", func() bool {
 			for id := range down {
 				if !r.has(id, pleg.ContainerDied) {
 					return false
@@ -167,8 +167,8 @@ func (c *child) of(container string, event pleg.EventType) (list []childLine) {
 	return list
 }
 
-// told reports whether an event of each of the containers was.
-func (c *child) told(event pleg.EventType, containers []string) bool {
+// reported reports whether an event of each of the containers was.
+func (c *child) reported(event pleg.EventType, containers []string) bool {
 	return !slices.ContainsFunc(containers, func(id string) bool { return len(c.of(id, event)) == 0 })
 }
 
@@ -183,12 +183,12 @@ func (c *child) end(s syscall.Signal) string {
 // start again (KEP-3386, "ability of the Kubelet to recover the latest state of a
 // container after a restart").
 func TestIntegrationOwnRestart(t *testing.T) {
-	d := newDriver(t)
+	d := newKubelet(t)
 	p := d.runPod()
 	first := startChild(t, "-endpoint", d.endpoint)
 	id := d.start(p, "sleep 3600; exit 1")
 	other := d.start(p, "sleep 3600; exit 1")
-	programtest.Eventually(d.t, "the start is told", func() bool { return len(first.of(id, pleg.ContainerStarted)) == 1 })
+	programtest.Eventually(d.t, "the start is reported", func() bool { return len(first.of(id, pleg.ContainerStarted)) == 1 })
 	if got := first.end(syscall.SIGKILL); got != "signal: killed" {
 		t.Fatalf("killed, ended by %s", got)
 	}
@@ -196,9 +196,9 @@ func TestIntegrationOwnRestart(t *testing.T) {
 	programtest.Eventually(d.t, "the container exits", func() bool { return d.exited(id) })
 
 	second := startChild(t, "-endpoint", d.endpoint)
-	programtest.Eventually(d.t, "the exit is told", func() bool { return len(second.of(id, pleg.ContainerDied)) > 0 })
+	programtest.Eventually(d.t, "the exit is reported", func() bool { return len(second.of(id, pleg.ContainerDied)) > 0 })
 	kill(t, d.containerPid(other))
-	programtest.Eventually(d.t, "the next exit is told", func() bool { return len(second.of(other, pleg.ContainerDied)) > 0 })
+	programtest.Eventually(d.t, "the next exit is reported", func() bool { return len(second.of(other, pleg.ContainerDied)) > 0 })
 	if got := second.end(syscall.SIGINT); got != "exit status 0" {
 		t.Errorf("interrupted: %s", got)
 	}
@@ -210,7 +210,7 @@ func TestIntegrationOwnRestart(t *testing.T) {
 		t.Errorf("the exit of afterwards: %+v", died)
 	}
 	if n := len(first.of(id, pleg.ContainerDied)); n != 0 {
-		t.Errorf("the first process told %d exits", n)
+		t.Errorf("the first process reported %d exits", n)
 	}
 	if last := second.lines[len(second.lines)-1]; last.Type != "Stats" {
 		t.Errorf("the last line is a %s", last.Type)

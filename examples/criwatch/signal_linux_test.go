@@ -11,7 +11,7 @@ import (
 )
 
 // Its output being stuck, it cannot end cleanly; a second signal ends it.
-func TestSecondSignal(t *testing.T) {
+func TestSecondSignalEndsAStuckProgram(t *testing.T) {
 	f := newFake(t)
 	out, in, err := os.Pipe()
 	if err != nil {

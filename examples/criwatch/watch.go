@@ -20,7 +20,7 @@ type watch struct {
 	mu          sync.Mutex // the output, and what is below
 	out         writer
 	late, since latencies
-	fail        error // of the output
+	fail        error // the output's first
 }
 
 func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error) {
@@ -38,8 +38,8 @@ func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error)
 	return w, err
 }
 
-// run prints what happens until ctx ends or the output fails, and the counters
-// at the end. No goroutine outlives it.
+// run prints lifecycle events until ctx ends or the output fails, and then the
+// counters. It leaves no goroutine.
 func (w *watch) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -91,7 +91,7 @@ func (w *watch) printStats(ended bool) error {
 	return w.fail
 }
 
-// count prints the counters every now and then.
+// count prints the counters once in every period of -stats.
 func (w *watch) count(ctx context.Context, stop func()) {
 	ticker := time.NewTicker(w.opts.stats)
 	defer ticker.Stop()
@@ -107,8 +107,8 @@ func (w *watch) count(ctx context.Context, stop func()) {
 	}
 }
 
-// narrate logs when the stream or the runtime goes and comes back. It looks once a
-// second while one of them is away, and else waits until one goes.
+// narrate logs when the stream or the runtime fails and recovers. It checks once a
+// second while one of them fails, and otherwise waits for a failure.
 func (w *watch) narrate(ctx context.Context) {
 	ticker := time.NewTicker(min(time.Second, w.opts.relist))
 	defer ticker.Stop()

@@ -20,7 +20,7 @@ import (
 // quick has short periods, so that what depends on them is soon there.
 func quick() *options { return &options{relist: 20 * time.Millisecond, evented: time.Hour} }
 
-// story is what was told of a container, in words.
+// story is what was reported of a container, in words.
 func story(r *recorder, container string) (words []string) {
 	for _, l := range r.of(container) {
 		word := string(l.event)
@@ -33,15 +33,15 @@ func story(r *recorder, container string) (words []string) {
 }
 
 // streams waits until the watch relies on the stream and the fake has it open: a
-// runtime does not say when it has, so what happens in between may be told late.
+// runtime does not say when it has, so what happens in between may be reported late.
 func streams(t *testing.T, f *fakeRuntime, w *watch) {
 	t.Helper()
 	programtest.Eventually(t, "the stream is in use", func() bool { return f.listening() && w.gen.Stats().Streaming })
 }
 
-// A pod's life is told alike whether the runtime streams, streams with stamps in
+// A pod's life is reported alike whether the runtime streams, streams with stamps in
 // seconds or none, answers like CRI-O, or cannot stream.
-func TestWatch(t *testing.T) {
+func TestWatchIsAlikeOnEveryRuntime(t *testing.T) {
 	for name, setup := range map[string]func(*fakeRuntime, *options){
 		"evented":       func(*fakeRuntime, *options) {},
 		"like CRI-O":    func(f *fakeRuntime, _ *options) { f.full = true },
@@ -59,18 +59,18 @@ func TestWatch(t *testing.T) {
 			f.exit("o1", 9)
 			time.Sleep(2 * time.Millisecond) // o1's exit is before the watch
 			w, r, stop := startWatch(t, f.endpoint(), o)
-			programtest.Eventually(t, "what was there is told", func() bool { return r.has("o1", pleg.ContainerDied) })
+			programtest.Eventually(t, "what was there is reported", func() bool { return r.has("o1", pleg.ContainerDied) })
 			evented := !o.poll && !f.noStream
 			if evented {
 				streams(t, f, w)
 			}
 			f.runPod("a")
 			f.start("a", "a1")
-			programtest.Eventually(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
+			programtest.Eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
 			f.exit("a1", 3)
-			programtest.Eventually(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+			programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
 			f.removePod("a")
-			programtest.Eventually(t, "the removal is told", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
+			programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
 			if stats := w.gen.Stats(); stats.Streaming != evented {
 				t.Errorf("streaming %v", stats.Streaming)
 			}
@@ -111,8 +111,8 @@ type logBuffer struct{ programtest.Buffer }
 // count returns how often the words were written.
 func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }
 
-// The log tells of every change once: of the stream, and of the runtime.
-func TestNarration(t *testing.T) {
+// The log reports every change once: of the stream, and of the runtime.
+func TestEveryTroubleIsLoggedOnce(t *testing.T) {
 	f := newFake(t)
 	conn, err := dial(f.endpoint())
 	if err != nil {
@@ -121,15 +121,15 @@ func TestNarration(t *testing.T) {
 	defer conn.Close()
 	var log logBuffer
 	_, stop := startWatchTo(t, conn, quick(), &recorder{}, &log)
-	programtest.Eventually(t, "the stream is told", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
+	programtest.Eventually(t, "the stream is reported", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
 	f.down()
-	programtest.Eventually(t, "its end is told", func() bool {
+	programtest.Eventually(t, "its end is reported", func() bool {
 		return log.count(`msg="no event stream" relisting=20ms reason="GetContainerEvents: `) == 1
 	})
-	programtest.Eventually(t, "the silence is told", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
+	programtest.Eventually(t, "the silence is reported", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
 	f.with(func() { f.noStream = true })
 	f.up()
-	programtest.Eventually(t, "the answer is told", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
+	programtest.Eventually(t, "the answer is reported", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	if n := log.count("msg="); n != 4 {
@@ -138,7 +138,7 @@ func TestNarration(t *testing.T) {
 
 	var without logBuffer
 	_, stop = startWatchTo(t, conn, quick(), &recorder{}, &without)
-	programtest.Eventually(t, "the lack of a stream is told", func() bool { return without.count(`msg="no event stream"`) == 1 })
+	programtest.Eventually(t, "the lack of a stream is reported", func() bool { return without.count(`msg="no event stream"`) == 1 })
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	if n := without.count("msg="); n != 1 || without.count("the runtime has no event stream") != 1 {
@@ -147,7 +147,7 @@ func TestNarration(t *testing.T) {
 }
 
 // With a stream and nothing happening, nothing is asked of the runtime.
-func TestWatchIdle(t *testing.T) {
+func TestIdleWatchAsksNothing(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	f.start("a", "a1")
@@ -161,25 +161,25 @@ func TestWatchIdle(t *testing.T) {
 }
 
 // With -trust-events an event is enough, even if the runtime answers nothing.
-func TestWatchTrusts(t *testing.T) {
+func TestTrustedEventNeedsNoAnswer(t *testing.T) {
 	f, o := newFake(t), quick()
 	o.trust = true
 	w, r, _ := startWatch(t, f.endpoint(), o)
 	streams(t, f, w)
 	f.runPod("a")
 	f.start("a", "a1")
-	programtest.Eventually(t, "the start is told", func() bool { return r.has("a1", pleg.ContainerStarted) })
+	programtest.Eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
 	f.with(func() {
 		f.failing["PodSandboxStatus"] = grpcstatus.Error(codes.Internal, "out of order")
 		f.failing["ListContainers"] = grpcstatus.Error(codes.Internal, "out of order")
 	})
 	f.exit("a1", 3)
-	programtest.Eventually(t, "the exit is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
 }
 
-// A container that comes after a list, and is gone before the next, but was in
-// the status between them, does not stay in the cache.
-func TestWatchBetweenLists(t *testing.T) {
+// A container that comes after a list, and is gone before the next, but was in the
+// status between them, does not stay in the cache.
+func TestContainerSeenOnlyInAStatusIsForgotten(t *testing.T) {
 	f, o := newFake(t), quick()
 	o.poll = true
 	f.full = true // a status in one call
@@ -197,7 +197,7 @@ func TestWatchBetweenLists(t *testing.T) {
 	}
 	w, r, _ := startWatch(t, f.endpoint(), o)
 	<-came
-	programtest.Eventually(t, "the removal is told", func() bool { return r.has("a1", pleg.ContainerRemoved) })
+	programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a1", pleg.ContainerRemoved) })
 	programtest.Eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client) })
 	got := slices.DeleteFunc(story(r, "a1"), func(s string) bool { return s == "ContainerChanged" })
 	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied", "ContainerRemoved"}, got); diff != "" {
@@ -205,32 +205,32 @@ func TestWatchBetweenLists(t *testing.T) {
 	}
 }
 
-// The runtime goes down, containers exit meanwhile, it comes back, with the
-// stream or without it.
-func TestWatchRuntimeRestart(t *testing.T) {
+// The runtime goes down, containers exit meanwhile, it comes back, with the stream
+// or without it.
+func TestWatchSurvivesARestartOfTheRuntime(t *testing.T) {
 	f := newFake(t)
 	w, r, stop := startWatch(t, f.endpoint(), quick())
 	streams(t, f, w)
 	f.runPod("a")
 	for _, id := range []string{"a1", "a2", "a3"} {
 		f.start("a", id)
-		programtest.Eventually(t, "the start is told", func() bool { return r.has(id, pleg.ContainerStarted) })
+		programtest.Eventually(t, "the start is reported", func() bool { return r.has(id, pleg.ContainerStarted) })
 	}
 	f.down()
 	f.exitQuietly("a1", 1)
 	programtest.Eventually(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
 	programtest.Eventually(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
 	f.up()
-	programtest.Eventually(t, "the exit while it was down is told", func() bool { return r.has("a1", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit while it was down is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
 	streams(t, f, w)
 	f.exit("a2", 2)
-	programtest.Eventually(t, "the exit is told", func() bool { return r.has("a2", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a2", pleg.ContainerDied) })
 
 	f.down()
 	f.with(func() { f.noStream = true })
 	f.exitQuietly("a3", 3)
 	f.up()
-	programtest.Eventually(t, "the exit while it was down is told", func() bool { return r.has("a3", pleg.ContainerDied) })
+	programtest.Eventually(t, "the exit while it was down is reported", func() bool { return r.has("a3", pleg.ContainerDied) })
 	stop()
 	for id, want := range map[string][]string{
 		"a1": {"ContainerStarted", "ContainerDied 1"},
@@ -256,9 +256,9 @@ func (w *stuckWriter) line(l line) error {
 	return w.recorder.line(l)
 }
 
-// The output is stuck while hundreds of containers come, exit and go. Every exit
-// is told once all the same, with its code.
-func TestWatchStuckOutput(t *testing.T) {
+// The output is stuck while hundreds of containers come, exit and go. Every exit is
+// reported once all the same, with its code.
+func TestStuckOutputLosesNoExit(t *testing.T) {
 	f := newFake(t)
 	conn, err := dial(f.endpoint())
 	if err != nil {
@@ -307,12 +307,12 @@ func TestWatchStuckOutput(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		for _, id := range missing() {
-			t.Errorf("%s: not told that it exited: %+v, %v", id, done[id], story(&out.recorder, id))
+			t.Errorf("%s: not reported that it exited: %+v, %v", id, done[id], story(&out.recorder, id))
 		}
 	})
-	programtest.Eventually(t, "every exit is told", func() bool { return len(missing()) == 0 })
+	programtest.Eventually(t, "every exit is reported", func() bool { return len(missing()) == 0 })
 	stop()
-	for id, v := range done { // removals need not be told
+	for id, v := range done { // removals need not be reported
 		v.removed = v.removed && out.has(id, pleg.ContainerRemoved)
 		done[id] = v
 	}
@@ -323,13 +323,13 @@ func TestWatchStuckOutput(t *testing.T) {
 }
 
 // Nothing outlives a watch.
-func TestWatchLeavesNothing(t *testing.T) {
+func TestWatchLeavesNoGoroutine(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
 	before := runtime.NumGoroutine()
 	for _, o := range []*options{quick(), {relist: time.Millisecond, evented: time.Hour, poll: true, stats: time.Millisecond}} {
 		_, r, stop := startWatch(t, f.endpoint(), o)
-		programtest.Eventually(t, "the pod is told", func() bool { return r.has("a", pleg.ContainerStarted) })
+		programtest.Eventually(t, "the pod is reported", func() bool { return r.has("a", pleg.ContainerStarted) })
 		stop()
 	}
 	programtest.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })

@@ -46,13 +46,13 @@ func runTrueJob(b *testing.B, processes, parallelism int, args ...string) time.D
 	return time.Since(began)
 }
 
-// BenchmarkState runs 2,000 processes that do nothing, 8 at a time: under xargs, as
-// a Job, and as a Job with -state. It fails if the state makes it take more than
-// twice as long. The Job should take half as long as xargs, on a machine that has
+// BenchmarkJobWithState runs 2,000 processes that do nothing, 8 at a time: under
+// xargs, as a Job, and as a Job with -state. It fails if the state makes it take more
+// than twice as long. The Job should take half as long as xargs, on a machine that has
 // nothing else to do.
 //
 //	go -C examples test ./runjob -run '^$' -bench State -benchtime 5x
-func BenchmarkState(b *testing.B) {
+func BenchmarkJobWithState(b *testing.B) {
 	const processes, parallelism = 2000, 8
 	var xargs, without, with time.Duration
 	for b.Loop() {
@@ -75,12 +75,12 @@ func BenchmarkState(b *testing.B) {
 	}
 }
 
-// BenchmarkTrue runs 10,000 processes that do nothing, 50 at a time: as a Job,
-// and in a plain loop that starts them and waits for them. It prints the seconds
+// BenchmarkJobAgainstALoop runs 10,000 processes that do nothing, 50 at a time: as a
+// Job, and in a plain loop that starts them and waits for them. It prints the seconds
 // that both took, and fails if the Job took more than 1.5 times as long.
 //
-//	go -C examples test ./runjob -run '^$' -bench True -benchtime 3x
-func BenchmarkTrue(b *testing.B) {
+//	go -C examples test ./runjob -run '^$' -bench Loop -benchtime 3x
+func BenchmarkJobAgainstALoop(b *testing.B) {
 	const processes, parallelism = 10_000, 50
 	var loop, job time.Duration
 	for b.Loop() {

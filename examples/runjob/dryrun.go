@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// dryRun returns what can be said of a valid Job without running it.
+// dryRun returns the notes and the worst case of a valid Job.
 func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	bound, err := engine.WorstCase(&m.job.Spec)
 	if err != nil {
@@ -45,7 +45,7 @@ func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	return b.String(), nil
 }
 
-// count is a number of things, as 1 pod or 2 pods.
+// count returns a number of things, such as 1 pod or 2 pods.
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -53,7 +53,7 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// notes returns what a person should know of a valid Job before it runs.
+// notes returns warnings, unused fields and lint findings of a valid Job.
 func (m *manifest) notes() (notes []string) {
 	for _, warning := range m.warnings {
 		notes = append(notes, "warning: "+warning)
@@ -67,14 +67,14 @@ func (m *manifest) notes() (notes []string) {
 	return notes
 }
 
-// slots is how many indexes can wait at once: one that waits keeps its place among
-// those that run, as in Kubernetes.
+// slots returns how many indexes can wait at once: as in Kubernetes, an index that
+// waits takes a place of parallelism.
 func slots(spec *jobpolicy.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
 
-// waves returns how long the delays of the worst case hold a Job back by the clock,
-// where a Bound has their sum over all indexes: the indexes wait in waves, as many
-// at a time as there are slots. Without limits per index there is one delay for the
-// whole Job, and the result is the longest Duration.
+// waves returns how long the delays of the worst case delay a Job by the clock. A
+// Bound has their sum over all indexes, but the indexes wait in waves, as many at a
+// time as there are slots. Without limits per index there is one delay for the whole
+// Job, and waves returns the longest Duration.
 func waves(engine jobpolicy.Engine, spec jobpolicy.JobSpec) time.Duration {
 	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 {
 		return math.MaxInt64

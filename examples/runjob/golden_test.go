@@ -14,9 +14,9 @@ import (
 // times is what the golden files do not hold.
 var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
 
-// TestGolden runs every manifest of testdata and compares the final status with
-// its golden file. It must not depend on which process is faster.
-func TestGolden(t *testing.T) {
+// TestGoldenStatusOfEveryManifest runs every manifest of testdata and compares the
+// final status with its golden file. It must not depend on which process is faster.
+func TestGoldenStatusOfEveryManifest(t *testing.T) {
 	manifests, err := filepath.Glob("../testdata/*.yaml")
 	if err != nil || len(manifests) < 15 {
 		t.Fatalf("%d manifests, %v", len(manifests), err)
@@ -36,9 +36,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestBad runs what is no runnable Job. Nothing is started, and everything that
-// is wrong is named with its path.
-func TestBad(t *testing.T) {
+// TestBadManifestStartsNothing runs what is no runnable Job. Nothing is started, and
+// everything that is wrong is named with its path.
+func TestBadManifestStartsNothing(t *testing.T) {
 	inputs, err := filepath.Glob("../testdata/bad/*.[yj]*")
 	if err != nil || len(inputs) < 20 {
 		t.Fatalf("%d inputs, %v", len(inputs), err)
@@ -55,7 +55,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestGoldenFilesAreUsed: no golden file is left of a manifest that is gone.
+// No golden file is left of a manifest that is gone.
 func TestGoldenFilesAreUsed(t *testing.T) {
 	for files, source := range map[string]func(name string) string{
 		"../testdata/golden/*.txt":     func(name string) string { return "../testdata/" + name + ".yaml" },

@@ -1,27 +1,24 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/examples/internal/jobfields"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// manifest is a Job as its file describes it, with defaults and found valid.
+// manifest is a valid Job of a file, with defaults.
 type manifest struct {
 	job       *jobpolicy.Job
-	generated string     // what the name was made from, "" if it was given
+	generated string     // the prefix of a generated name, "" if the file has a name
 	sources   envSources // of variables, beside their plain values
 	config    config     // values for them
-	warnings  []string   // what strict validation would refuse
-	ignored   []string   // what is there but not used
+	warnings  []string   // mistakes only under strict validation
+	ignored   []string   // objects and fields that are not used
 }
 
-// reading is how a manifest is read.
+// reading are the options of reading a manifest.
 type reading struct {
 	job      string // name of the one to run; "": the only one
 	validate validation
@@ -29,59 +26,8 @@ type reading struct {
 	envFiles envFiles
 }
 
-// mistake is one thing that is wrong with a manifest.
-type mistake struct {
-	line int // 0: it is not from a line
-	text string
-}
-
-// newMistake returns a mistake on a line or, if that is 0, in what -set has given.
-func newMistake(line int, text string) mistake {
-	if line == 0 {
-		text = "-set " + text
-	}
-	return mistake{line, text}
-}
-
-// mistakes are all that is wrong with a manifest, in the order of the file.
-type mistakes []mistake
-
-func (m mistakes) Error() string {
-	lines := make([]string, len(m))
-	for i, one := range m {
-		lines[i] = one.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// sorted returns the mistakes in the order of their lines.
-func (m mistakes) sorted() mistakes {
-	return slices.SortedStableFunc(slices.Values(m), func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
-}
-
-// shortened returns the first of many mistakes, and how many more there are beside
-// those that were left out before.
-func (m mistakes) shortened(untold int) mistakes {
-	if len(m) > document.MostTold {
-		untold += len(m) - document.MostTold
-		m = m[:document.MostTold]
-	}
-	if untold > 0 {
-		m = append(slices.Clone(m), mistake{text: fmt.Sprintf("and %d more", untold)})
-	}
-	return m
-}
-
-// String returns the mistake with its line.
-func (m mistake) String() string {
-	if m.line > 0 {
-		return fmt.Sprintf("line %d: %s", m.line, m.text)
-	}
-	return m.text
-}
-
-// readManifest reads the Job of a file, or of standard input if the name is -.
-// What is wrong with the Job itself comes as mistakes.
+// readManifest reads the Job of a file, or of standard input if the name is -. Errors
+// in the Job itself are mistakes.
 func readManifest(name string, how reading) (*manifest, error) {
 	documents, err := document.ReadAll(name)
 	if err != nil {
@@ -90,8 +36,7 @@ func readManifest(name string, how reading) (*manifest, error) {
 	return decodeManifest(documents, how)
 }
 
-// decodeManifest turns the Job of a file into one that can be run, or says
-// everything that is wrong with it.
+// decodeManifest returns the Job of a file, ready to run, or all its mistakes.
 func decodeManifest(documents []*document.Node, how reading) (*manifest, error) {
 	all := objects(documents)
 	chosen, err := chooseJob(all, how.job)
@@ -125,8 +70,8 @@ func decodeManifest(documents []*document.Node, how reading) (*manifest, error) 
 	return m, nil
 }
 
-// adopt gives the Job what an API server would: a namespace, and no trace of
-// another cluster's.
+// adopt gives the Job a namespace and removes the fields that another cluster has set,
+// as for a new Job.
 func (m *manifest) adopt() {
 	from := m.job.ObjectMeta
 	m.job.ObjectMeta = jobpolicy.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +23,8 @@ func decode(t *testing.T, text string, how reading) (*manifest, error) {
 	return decodeManifest(documents, how)
 }
 
-// TestDecode: what of a manifest is kept, and what is told to be unused.
-func TestDecode(t *testing.T) {
+// Which fields of a manifest are kept, and which are reported as unused.
+func TestOnlyWhatIsUsedOfAManifestIsKept(t *testing.T) {
 	m, err := decode(t, `
 apiVersion: batch/v1
 kind: Job
@@ -78,58 +77,7 @@ status: {failed: 3}
 	}
 }
 
-func TestExpand(t *testing.T) {
-	variables := map[string]string{"A": "1", "EMPTY": "", "NESTED": "$(A)"}
-	for text, want := range map[string]string{
-		"":                "",
-		"plain":           "plain",
-		"$(A)":            "1",
-		"x$(A)y$(A)":      "x1y1",
-		"$(EMPTY)":        "",
-		"$(NESTED)":       "$(A)", // once
-		"$(MISSING)":      "$(MISSING)",
-		"$$(A)":           "$(A)",
-		"$$$(A)":          "$1",
-		"$A ${A} $( A) $": "$A ${A} $( A) $",
-		"$(A":             "$(A",
-		"$($(A))":         "$($(A))",
-	} {
-		e := expander{variables: variables}
-		if got, err := e.expand(text); got != want || err != nil {
-			t.Errorf("expand(%q) = %q, %v, want %q", text, got, err, want)
-		}
-	}
-}
-
-// TestExpandedTextIsBounded: variables that have each other twice fill no memory,
-// and neither do the words of a command.
-func TestExpandedTextIsBounded(t *testing.T) {
-	c := jobpolicy.Container{Command: []string{"true", "$(V16)"}}
-	for i := range 17 {
-		before := fmt.Sprintf("$(V%d)", i-1)
-		c.Env = append(c.Env, jobpolicy.EnvVar{Name: fmt.Sprintf("V%d", i), Value: before + before})
-	}
-	none := newConfig("default", envFiles{})
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != nil {
-		t.Error(err)
-	}
-	for range 3 {
-		c.Command = append(c.Command, c.Command...)
-	}
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != errExpanded {
-		t.Errorf("words: %v", err)
-	}
-	c.Command, c.Env = c.Command[:1], slices.Repeat(c.Env, 1000)
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != errExpanded {
-		t.Errorf("variables: %v", err)
-	}
-	unclosed := strings.Repeat("$(", 2<<20)
-	if got, err := new(expander).expand(unclosed); got != unclosed || err != nil {
-		t.Error("changed a text without names")
-	}
-}
-
-// TestManyMistakesAreCounted: of those that nobody would read there is the number.
+// Of those that nobody would read there is the number.
 func TestManyMistakesAreCounted(t *testing.T) {
 	t.Parallel()
 	const n = 5000
@@ -141,49 +89,16 @@ func TestManyMistakesAreCounted(t *testing.T) {
 	job.WriteString("  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n))
 	_, err := decode(t, job.String(), reading{validate: strictly})
 	wrong, ok := err.(mistakes)
-	if want := fmt.Sprintf("and %d more", 3*n-document.MostTold); !ok || len(wrong) != document.MostTold+1 || wrong[document.MostTold].String() != want {
+	if want := fmt.Sprintf("and %d more", 3*n-document.MaxReported); !ok || len(wrong) != document.MaxReported+1 || wrong[document.MaxReported].String() != want {
 		t.Fatalf("%d mistakes, the last %q, want %q", len(wrong), wrong[len(wrong)-1], want)
 	}
 	m, err := decode(t, job.String(), reading{validate: warn})
-	if m != nil || len(err.(mistakes)) != document.MostTold+1 {
+	if m != nil || len(err.(mistakes)) != document.MaxReported+1 {
 		t.Errorf("with warnings: %d mistakes", len(err.(mistakes)))
 	}
 }
 
-func TestNamesOfJobs(t *testing.T) {
-	for name, want := range map[string]bool{
-		"a": true, "a-b": true, "a.b-c.0": true, strings.Repeat("a", 63): true,
-		"": false, "A": false, "a_b": false, "-a": false, "a-": false, "a..b": false, "a.-b": false, "a-.b": false, ".a": false, "a.": false, strings.Repeat("a", 64): false,
-	} {
-		if got := validJobName(name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
-	}
-}
-
-// TestHostNamesOfIndexesAreLabels: the API server refuses an Indexed Job of which the
-// last pod could not have its host name.
-func TestHostNamesOfIndexesAreLabels(t *testing.T) {
-	for _, test := range []struct {
-		name, spec string
-		valid      bool
-	}{
-		{"a.b", "", true},
-		{"a.b", "completions: 3, completionMode: Indexed, ", false},
-		{"ab", "completions: 3, completionMode: Indexed, ", true},
-		{strings.Repeat("a", 61), "completions: 10, completionMode: Indexed, ", true},
-		{strings.Repeat("a", 61), "completions: 11, completionMode: Indexed, ", false},
-		{strings.Repeat("a", 63), "completions: 11, ", true},
-	} {
-		text := strings.Replace(named("Job", "name: "+test.name), "{template", "{"+test.spec+"template", 1)
-		_, err := decode(t, text, reading{validate: strictly})
-		if test.valid != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "line 3: metadata.name: invalid value") {
-			t.Errorf("%s, %s: %v", test.name, test.spec, err)
-		}
-	}
-}
-
-// FuzzManifest: any text is a valid Job or an error that says where.
+// Any text is a valid Job or an error that says where.
 func FuzzManifest(f *testing.F) {
 	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/bad/*.[yj]*"} {
 		files, _ := filepath.Glob(pattern)

@@ -8,20 +8,20 @@ import (
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// output passes on what the processes write, line by line with a prefix. It cannot
-// steer the terminal or look like a line of this program.
+// output passes on what the processes write, line by line with a prefix. Their lines
+// cannot steer the terminal or look like lines of runjob.
 type output struct {
 	printer *printer.Printer
 	print   func(prefix string, line []byte)
 	colours bool // as the processes set them
 }
 
-// open returns what prints the lines of a process under that prefix.
+// open returns a Source that prints the lines of a process with that prefix.
 func (o *output) open(prefix string) *printer.Source {
 	return o.printer.Source(func(line []byte) { o.line(prefix, line) })
 }
 
-// replay prints what another run has not printed.
+// replay prints output that another run has not printed.
 func (o *output) replay(prefix, text string) {
 	process.EachLine(text, func(line []byte) { o.line(prefix, line) })
 }

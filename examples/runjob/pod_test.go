@@ -12,9 +12,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// TestPod: init containers one after the other, sidecars beside the others and
-// ended last, several containers, and what a process gets to see.
-func TestPod(t *testing.T) {
+// Init containers one after the other, sidecars beside the others and ended last,
+// several containers, and what a process gets to see.
+func TestPodRunsItsContainersInOrder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, fmt.Sprintf(`
@@ -78,8 +78,8 @@ end one
 	}
 }
 
-// TestExitCodes: what a shell would say of the same command.
-func TestExitCodes(t *testing.T) {
+// What a shell would say of the same command.
+func TestExitCodesAreThoseOfAShell(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		return programtest.WriteFile(t, dir, name, text, mode)
@@ -126,9 +126,9 @@ spec:
 	}
 }
 
-// TestRestartInPlace: with OnFailure a container is restarted inside its pod,
-// and what is left of its process group does not see the next one.
-func TestRestartInPlace(t *testing.T) {
+// With OnFailure a container is restarted inside its pod, and what is left of its
+// process group does not see the next one.
+func TestOnFailureRestartsInItsPod(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, fmt.Sprintf(`
@@ -166,9 +166,9 @@ spec:
 	}
 }
 
-// TestDeletedWhilePending: a pod that is deleted before its first process has
-// started fails for that reason, and starts none.
-func TestDeletedWhilePending(t *testing.T) {
+// A pod that is deleted before its first process has started fails for that reason,
+// and starts none.
+func TestPodDeletedWhilePendingStartsNothing(t *testing.T) {
 	var last *jobpolicy.PodStatus
 	restarts, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 	if err != nil {
@@ -183,63 +183,5 @@ func TestDeletedWhilePending(t *testing.T) {
 	r.run()
 	if last.Phase != jobpolicy.PodFailed || last.Reason != "Deleted" {
 		t.Errorf("status %+v", last)
-	}
-}
-
-// TestOutput: lines of the processes come with a prefix, whole, and before the
-// end of their pod is told.
-func TestOutput(t *testing.T) {
-	t.Parallel()
-	p := start(t, job(1, 30, `
-printf 'no line break'
-echo; echo error >&2
-head -c 100000 /dev/zero | tr '\0' x
-`), "-")
-	p.Done(exitComplete)
-	text := p.Err.String()
-	for _, want := range []string{"test-0-1 main | no line break\n", "test-0-1 main | error\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("want %q:\n%.2000s", want, text)
-		}
-	}
-	if n := strings.Count(text, "x"); n < 100000 {
-		t.Errorf("%d bytes of output", n)
-	}
-	if strings.Index(text, "succeeded") < strings.LastIndex(text, "main | ") {
-		t.Error("output after the end")
-	}
-}
-
-// TestExplain: every rule is answered for every failed pod.
-func TestExplain(t *testing.T) {
-	t.Parallel()
-	p := start(t, "", "-explain", "../testdata/kep3329-two-containers.yaml")
-	p.Done(exitFailed)
-	for _, want := range []string{
-		"rule 0 (FailJob): matched: container main-job-container ended with exit code 2",
-		"rule 1 (Ignore): no match: not reached",
-		"not used here: spec.template.spec.containers[0].resources",
-	} {
-		if !strings.Contains(p.Err.String(), want) {
-			t.Errorf("want %q:\n%s", want, p.Err.String())
-		}
-	}
-}
-
-// TestUsage: -h explains, and wrong flags start nothing.
-func TestUsage(t *testing.T) {
-	t.Parallel()
-	p := start(t, "", "-h")
-	p.Done(0)
-	if out := p.Out.String(); !strings.HasPrefix(out, "Usage: runjob") || !strings.Contains(out, "-max-backoff") {
-		t.Errorf("-h prints:\n%s", out)
-	}
-	programtest.FitsTerminal(t, p.Out.String())
-	for _, args := range [][]string{{}, {"a", "b"}, {"-bogus"}, {"-backoff", "0s", "a"}, {"-backoff", "2s", "-max-backoff", "1s", "a"}, {"-backoff", "soon", "a"}, {"/no/such/file"}, {"/"}} {
-		p := start(t, "", args...)
-		p.Done(exitBad)
-		if p.Out.String() != "" || !strings.HasPrefix(p.Err.String(), "runjob: ") {
-			t.Errorf("runjob %q:\n%s%s", args, p.Out.String(), p.Err.String())
-		}
 	}
 }

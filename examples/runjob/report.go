@@ -6,36 +6,30 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
-	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/schollz/progressbar/v3"
 )
 
-// report tells a person what happens: a line for every event or, on a terminal,
-// a progress bar and a line for everything that is not as it should be. It is
-// safe for concurrent use by multiple goroutines.
+// report prints events: a line for each or, on a terminal, a progress bar and a line
+// for each unusual event. It is safe for concurrent use by multiple goroutines.
 type report struct {
 	begun   time.Time
 	explain bool
 	mu      sync.Mutex
 	out     io.Writer
 	bar     *progressbar.ProgressBar // nil: no terminal
-	next    *jobpolicy.JobStatus     // to be drawn
+	next    *jobpolicy.JobStatus     // what the bar will show
 
 	counted   int               // failures that count
-	toReplace int               // pods that have failed and for which none was created
+	toReplace int               // failed pods without a replacement yet
 	restarts  map[[2]string]int // by pod and container
 }
 
-// newReport returns a report that writes to out, which is on its way to standard
-// error.
+// newReport returns a report that writes to out, which leads to standard error.
 func newReport(job *jobpolicy.Job, explain bool, out io.Writer) *report {
 	r := &report{begun: time.Now(), explain: explain, out: out, restarts: make(map[[2]string]int)}
 	if terminal.Live(os.Stderr) {
@@ -55,7 +49,7 @@ func newReport(job *jobpolicy.Job, explain bool, out io.Writer) *report {
 	return r
 }
 
-// manifest tells what in a Job is not used, and what is surely not meant.
+// manifest prints which fields are not used, and what is likely a mistake.
 func (r *report) manifest(m *manifest) {
 	for _, note := range m.notes() {
 		r.event("", "%s", note)
@@ -75,7 +69,7 @@ func (r *report) print(line []byte) {
 	}
 }
 
-// output writes a line of a process, which has no line break any more.
+// output writes a line of a process. The line has no line break.
 func (r *report) output(prefix string, line []byte) {
 	var b bytes.Buffer
 	b.WriteString(prefix)
@@ -95,14 +89,14 @@ func (r *report) event(pod, format string, args ...any) {
 	r.print(fmt.Appendf(nil, "%8.3fs  %s\n", time.Since(r.begun).Seconds(), text))
 }
 
-// detail writes an event that the progress bar is enough for.
+// detail writes an event, unless the progress bar shows it.
 func (r *report) detail(pod, format string, args ...any) {
 	if r.bar == nil {
 		r.event(pod, format, args...)
 	}
 }
 
-// changes tells what a step has changed.
+// changes prints what a step has changed.
 func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
 	for _, p := range c.disrupted { // first, since it can be why a pod has failed
 		r.toReplace++
@@ -125,8 +119,7 @@ func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
 	}
 }
 
-// purpose says which pod a new one is: that of an index, or one for a pod that has
-// failed.
+// purpose returns the index and attempt of a new pod, or that it replaces a failed one.
 func (r *report) purpose(p *pod) string {
 	replaces := r.toReplace > 0
 	if replaces {
@@ -143,9 +136,9 @@ func (r *report) purpose(p *pod) string {
 	return ""
 }
 
-// restarting tells that a container which has ended is run again in its pod, for
-// the restart-th time, and the sum of all restarts in pods that run, which the
-// Job's limit is for.
+// restarting prints that a container restarts in its pod, for the restart-th time.
+// Under OnFailure it adds the sum of all restarts in running pods, which the Job's
+// limit is for.
 func (r *report) restarting(pod, container string, restart int, e exit, delay time.Duration, spec *jobpolicy.JobSpec) {
 	r.mu.Lock()
 	r.restarts[[2]string{pod, container}] = restart
@@ -161,7 +154,7 @@ func (r *report) restarting(pod, container string, restart int, e exit, delay ti
 	r.event(pod, "%s", text)
 }
 
-// ended tells how a pod ended and what follows from it.
+// ended prints how a pod ended and what follows from it.
 func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 	r.mu.Lock()
 	maps.DeleteFunc(r.restarts, func(at [2]string, _ int) bool { return at[0] == p.Name })
@@ -182,123 +175,5 @@ func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 	}
 	for _, step := range spec.PodFailurePolicy.Explain(&p.Pod) {
 		r.print([]byte("           " + terminal.Escape(step.String()) + "\n"))
-	}
-}
-
-// lastLine says how a pod ended that was deleted, and whose end decides nothing.
-func lastLine(p *pod) string {
-	s := &p.Status
-	if s.Reason != "" {
-		return "ended before a process was started"
-	}
-	killed := false
-	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		if t := c.State.Terminated; t != nil && t.Signal == int32(syscall.SIGKILL) {
-			killed = true
-		}
-	}
-	switch {
-	case killed && p.run.graceOver():
-		return fmt.Sprintf("ended: %s, after the grace period of %v", howEnded(s), p.run.grace)
-	case s.Phase == jobpolicy.PodSucceeded:
-		return "ended: succeeded"
-	}
-	return "ended: " + howEnded(s)
-}
-
-// howEnded says what of a pod failed.
-func howEnded(s *jobpolicy.PodStatus) string {
-	if s.Reason != "" {
-		return s.Reason
-	}
-	var parts []string
-	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			parts = append(parts, exitText(c.Name, t.ExitCode, t.Signal))
-		}
-	}
-	switch {
-	case s.Phase != jobpolicy.PodFailed:
-		parts = append(parts, "it is being deleted")
-	case len(parts) == 0:
-		parts = append(parts, "not all containers have run")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// exitText says how a container ended.
-func exitText(container string, code, signal int32) string {
-	if signal != 0 {
-		return fmt.Sprintf("container %s was killed by signal %d (exit code %d)", container, signal, code)
-	}
-	return fmt.Sprintf("container %s ended with exit code %d", container, code)
-}
-
-// verdict says what follows from a failure. counted is how many failures of the
-// Job count, this one included.
-func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
-	by := "no rule matched"
-	switch {
-	case spec.PodFailurePolicy == nil:
-		by = "no failure policy"
-	case match.Rule >= 0:
-		by = fmt.Sprintf("rule %d (%s)", match.Rule, match.Action)
-	}
-	switch limit := spec.BackoffLimitPerIndex; {
-	case !match.Counted():
-		return by + ": not counted"
-	case match.Action == jobpolicy.PodFailurePolicyActionFailJob:
-		return by + ": counted"
-	case limit == nil:
-		return fmt.Sprintf("%s: counted: failure %d, limit %d", by, counted, *spec.BackoffLimit)
-	default:
-		failures := p.failures()
-		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, failures+1, p.index, *limit)
-		if jobpolicy.IndexFailed(match, failures, limit) {
-			text += ": the index has failed"
-		}
-		return text
-	}
-}
-
-// barDelay gathers changes of the bar.
-const barDelay = 50 * time.Millisecond
-
-// progress brings the bar up to date soon.
-func (r *report) progress(s jobpolicy.JobStatus) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bar != nil && r.next == nil {
-		time.AfterFunc(barDelay, r.draw)
-	}
-	r.next = &s
-}
-
-// draw brings the bar up to date.
-func (r *report) draw() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.next
-	r.next = nil
-	if r.bar == nil {
-		return
-	}
-	done := int(s.Succeeded)
-	if s.FailedIndexes != nil {
-		if failed, err := indexset.Parse(*s.FailedIndexes); err == nil {
-			done += failed.Len()
-		}
-	}
-	r.bar.Describe(fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed))
-	_ = r.bar.Set(done)
-}
-
-// finish takes the bar away.
-func (r *report) finish() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bar != nil {
-		_ = r.bar.Clear()
-		r.bar = nil
 	}
 }

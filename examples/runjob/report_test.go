@@ -4,10 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/restartkit/restart/examples/internal/programtest"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // plainPods is a NonIndexed Job that runs an sh program, which knows its pod by
@@ -30,21 +28,9 @@ spec:
 ` + indent(script)
 }
 
-// inOrder reports whether a text has these parts one behind the other.
-func inOrder(text string, parts ...string) bool {
-	for _, part := range parts {
-		_, after, found := strings.Cut(text, part)
-		if !found {
-			return false
-		}
-		text = after
-	}
-	return true
-}
-
-// TestRestartsInAPodAreTold: with OnFailure every exit, the restart and its delay,
-// and the count that the limit is for.
-func TestRestartsInAPodAreTold(t *testing.T) {
+// With OnFailure every exit, the restart and its delay, and the count that the limit
+// is for.
+func TestRestartsInAPodAreReported(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("backoffLimit: 2", "restartPolicy: OnFailure", "kill -9 $$$$"), "-backoff", "20ms", "-")
 	p.Done(exitFailed)
@@ -59,8 +45,8 @@ func TestRestartsInAPodAreTold(t *testing.T) {
 	}
 }
 
-// TestSidecarRestartsAreTold, which count for no limit of a Job with Never.
-func TestSidecarRestartsAreTold(t *testing.T) {
+// TestSidecarRestartsAreReported, which count for no limit of a Job with Never.
+func TestSidecarRestartsAreReported(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("backoffLimit: 0", "restartPolicy: Never\n      initContainers: [{name: side, restartPolicy: Always, command: [sh, -c, exit 3]}]", "sleep 0.5"), "-backoff", "100ms", "-")
 	p.Done(exitComplete)
@@ -69,8 +55,8 @@ func TestSidecarRestartsAreTold(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNumbered: every counted failure of a NonIndexed Job with the
-// limit, and only pods that replace a failed one are said to.
+// Every counted failure of a NonIndexed Job with the limit, and only pods that
+// replace a failed one are said to.
 func TestFailuresAreNumbered(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("parallelism: 3\n  completions: 3\n  backoffLimit: 2", "restartPolicy: Never\n      terminationGracePeriodSeconds: 0", `
@@ -96,8 +82,8 @@ exit 3`), "-backoff", "10ms", "-")
 	}
 }
 
-// TestAttemptsOfAnIndex: the first has no number.
-func TestAttemptsOfAnIndex(t *testing.T) {
+// The first has no number.
+func TestAttemptsOfAnIndexAreNumberedFromTheSecond(t *testing.T) {
 	t.Parallel()
 	p := start(t, perIndex(2, 1, "test $JOB_COMPLETION_INDEX$FAILURES = 10 && exit 1\nexit 0"), "-backoff", "1ms", "-")
 	p.Done(exitComplete)
@@ -128,8 +114,7 @@ exit 3`)+"        env: [{name: DIR, value: "+t.TempDir()+"}]\n", "-")
 	}
 }
 
-// TestPodDecidedWhileItTerminatesHasALastLine: its failure counts at once, and how
-// it ended is told when it has.
+// Its failure counts at once, and how it ended is printed when it has.
 func TestPodDecidedWhileItTerminatesHasALastLine(t *testing.T) {
 	t.Parallel()
 	p := start(t, plainPods("completionMode: Indexed\n  completions: 1\n  backoffLimit: 0", "restartPolicy: Never\n      terminationGracePeriodSeconds: 1", `
@@ -177,41 +162,18 @@ metadata: {name: "web\r\u202e"}
 	}
 }
 
-// TestUnwrittenStatusIsAnError: who waits for it must not take the exit code for
-// the Job's.
-func TestUnwrittenStatusIsAnError(t *testing.T) {
+// Every rule is answered for every failed pod.
+func TestExplainAnswersEveryRule(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"../testdata/sidecar.yaml"}, {"-backoff", "1ms", "../testdata/not-found.yaml"}, {"-dry-run", "../testdata/sidecar.yaml"}, {"-h"}} {
-		programtest.FullDisk(t, exitError, args...)
-	}
-}
-
-// TestWorstWaitIsClockTime: indexes wait side by side, as many as parallelism
-// allows.
-func TestWorstWaitIsClockTime(t *testing.T) {
-	engine := jobpolicy.Engine{BaseDelay: 10 * time.Second, MaxDelay: 10 * time.Minute}
-	for name, tt := range map[string]struct{ spec, want string }{
-		"5,000 indexes, 100 at a time": {"{completions: 5000, parallelism: 100, backoffLimitPerIndex: 1}", "at most about 8m20s by the clock, 100 indexes at a time"},
-		"all at a time":                {"{completions: 5000, parallelism: 9000, backoffLimitPerIndex: 2}", "at most about 30s by the clock, 5000 indexes at a time"},
-		"one at a time":                {"{completions: 5, parallelism: 1, backoffLimitPerIndex: 1}", "at most 50s"},
-		"a few failures":               {"{completions: 5000, parallelism: 10, backoffLimitPerIndex: 1, backoffLimit: 15}", "at most about 20s by the clock, 10 indexes at a time"},
-		"no failures":                  {"{completions: 5000, parallelism: 10, backoffLimitPerIndex: 0}", "at most 0s"},
-		"a deadline":                   {"{completions: 5000, parallelism: 100, backoffLimitPerIndex: 1, activeDeadlineSeconds: 60}", "at most 1m0s"},
-		"one delay for all":            {"{completions: 5000, parallelism: 100}", "at most 10m30s"},
-		"a huge sum":                   {"{completions: 100000, parallelism: 1, backoffLimitPerIndex: 2147483647}", "any time"},
+	p := start(t, "", "-explain", "../testdata/kep3329-two-containers.yaml")
+	p.Done(exitFailed)
+	for _, want := range []string{
+		"rule 0 (FailJob): matched: container main-job-container ended with exit code 2",
+		"rule 1 (Ignore): no match: not reached",
+		"not used here: spec.template.spec.containers[0].resources",
 	} {
-		text := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  template: " +
-			strings.TrimSuffix(strings.TrimPrefix(pods, "{template: "), "}") + "\n  " + strings.NewReplacer("{", "", "}", "", ", ", "\n  ").Replace(tt.spec) + "\n"
-		m, err := decode(t, text, reading{validate: strictly})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		plan, err := dryRun(engine, m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := "  waiting  " + tt.want + "\n"; !strings.Contains(plan, want) {
-			t.Errorf("%s: want %q:\n%s", name, want, plan)
+		if !strings.Contains(p.Err.String(), want) {
+			t.Errorf("want %q:\n%s", want, p.Err.String())
 		}
 	}
 }

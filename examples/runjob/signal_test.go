@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -13,33 +11,6 @@ import (
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
-// job is a manifest of n indexes at once that all run the same sh program.
-func job(n int, grace int, script string) string {
-	return fmt.Sprintf(`
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: test
-spec:
-  parallelism: %d
-  completions: %d
-  completionMode: Indexed
-  template:
-    spec:
-      terminationGracePeriodSeconds: %d
-      restartPolicy: Never
-      containers:
-      - name: main
-        command: [sh, -c]
-        args:
-        - |
-%s`, n, n, grace, indent(script))
-}
-
-func indent(script string) string {
-	return "          " + strings.ReplaceAll(strings.TrimSpace(script), "\n", "\n          ") + "\n"
-}
-
 // Every index has grandchildren, one in its process group, one that has left it,
 // and one that has no parent any more.
 const family = `
@@ -49,9 +20,9 @@ setsid sleep 1000 &
 wait
 `
 
-// TestInterrupted: whatever ends it, no process is left, and pods that were
-// ended do not count as failed.
-func TestInterrupted(t *testing.T) {
+// Whatever ends it, no process is left, and pods that were ended do not count as
+// failed.
+func TestInterruptedJobLeavesNoProcess(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			p := start(t, job(50, 30, family), "-")
@@ -65,8 +36,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKilled: even after SIGKILL no process is left for long.
-func TestKilled(t *testing.T) {
+// Even after SIGKILL no process is left for long.
+func TestKilledRunjobLeavesNoProcess(t *testing.T) {
 	p := start(t, job(10, 30, family), "-")
 	p.Running(2 + 10*4)
 	p.Kill()
@@ -79,8 +50,8 @@ echo ready
 while :; do sleep 0.05; done
 `
 
-// TestGracePeriod: who does not listen to SIGTERM gets SIGKILL in the end.
-func TestGracePeriod(t *testing.T) {
+// Who does not listen to SIGTERM gets SIGKILL in the end.
+func TestStubbornProcessIsKilledAfterGrace(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(3, 1, stubborn), "-")
 	p.Err.Says("ready", 3)
@@ -92,8 +63,8 @@ func TestGracePeriod(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: the second signal does not wait for the grace period.
-func TestSecondSignal(t *testing.T) {
+// The second signal does not wait for the grace period.
+func TestSecondSignalKillsPods(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(3, 3600, stubborn), "-")
 	p.Err.Says("ready", 3)
@@ -110,8 +81,8 @@ func TestSecondSignal(t *testing.T) {
 	p.Done(exitInterrupted)
 }
 
-// TestGraceIsUsed: a process that ends itself on SIGTERM is not killed.
-func TestGraceIsUsed(t *testing.T) {
+// A process that ends itself on SIGTERM is not killed.
+func TestProcessCanCleanUpWithinGrace(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(1, 30, `
 trap 'sleep 0.2; echo cleaned up; exit 3' TERM
@@ -126,9 +97,8 @@ while :; do sleep 0.05; done
 	}
 }
 
-// TestStrays: what a process leaves behind ends with its pod, while the Job goes
-// on.
-func TestStrays(t *testing.T) {
+// What a process leaves behind ends with its pod, while the Job goes on.
+func TestStraysEndWithTheirPod(t *testing.T) {
 	t.Parallel()
 	p := start(t, job(2, 30, `
 test $JOB_COMPLETION_INDEX = 0 && exec sleep 1000
@@ -141,20 +111,37 @@ sleep 1000 &
 	p.Done(exitInterrupted)
 }
 
-// TestNobodyReads: when what it tells has no reader any more the run is over.
-func TestNobodyReads(t *testing.T) {
+// SIGTERM is for the first process of a container, as on a cluster; what it has
+// started is left to it until the grace period is over.
+func TestFirstProcessIsTerminated(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
+	p := start(t, job(1, 2, `
+trap 'echo first terminated' TERM
+sh -c 'trap "echo second terminated" TERM; echo ready; while :; do sleep 0.05; done' &
+while :; do sleep 0.05; done
+`), "-")
+	p.Err.Says("ready", 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitInterrupted)
+	if text := p.Err.String(); !strings.Contains(text, "first terminated") || strings.Contains(text, "second terminated") {
+		t.Errorf("printed:\n%s", text)
+	}
+}
+
+// Under nohup SIGHUP does not end a run.
+func TestNohupIgnoresSIGHUP(t *testing.T) {
+	t.Parallel()
+	gate := newGate(t)
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := programtest.New(t, "-")
-	p.Stdin, p.Stderr = strings.NewReader(job(3, 30, "while :; do echo line; sleep 0.01; done")), write
+	p.Path, p.Args = "/bin/sh", []string{"sh", "-c", `trap "" HUP; exec "$0" -`, self}
+	p.Stdin = strings.NewReader(job(1, 30, "echo ready\n"+gate.wait))
 	p.Start()
-	write.Close()
-	if _, err := io.ReadAtLeast(read, make([]byte, 4096), 1000); err != nil {
-		t.Error(err)
-	}
-	read.Close()
-	p.Done(exitInterrupted)
+	p.Err.Says("ready", 1)
+	p.Signal(syscall.SIGHUP)
+	gate.open(t)
+	p.Done(exitComplete)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// most is above all counts of a state.
+// most is the upper bound of the counts in a state.
 const most = 1 << 53
 
 // uid is what newUID returns.
 var uid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// valid reports what no run can have written, with its field.
+// valid returns an error, with its field, for a state that no run can have written.
 func (s *state) valid() error {
 	switch {
 	case s.Job == nil || s.Run == "":
@@ -41,7 +41,7 @@ func (s *state) valid() error {
 	return nil
 }
 
-// valid reports what is wrong with a pod of that Job. known are the UIDs of the
+// valid returns what is wrong with a pod of that Job. known holds the UIDs of the
 // others.
 func (p *savedPod) valid(spec *jobpolicy.JobSpec, known map[string]bool) error {
 	id := p.Metadata.UID

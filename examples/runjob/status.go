@@ -51,7 +51,7 @@ func writeStatus(w io.Writer, colours bool, job *jobpolicy.Job) error {
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// describe is a condition in a line.
+// describe returns a condition as one line.
 func describe(c jobpolicy.JobCondition) string {
 	text := string(c.Type)
 	if c.Status != jobpolicy.ConditionTrue {

@@ -15,7 +15,7 @@ type config struct {
 	rate     float64                 // restarts per second over all commands; 0: no ceiling
 	burst    int                     // of them at once; 0: 1
 	grace    time.Duration           // between SIGTERM and SIGKILL
-	called   map[string]string       // what a flag or the file calls the settings of the node
+	called   map[string]string       // the node's settings, as the flag or the file names them
 }
 
 // command is one command to keep running.
@@ -33,7 +33,8 @@ const defaultGrace = 30 * time.Second
 // longestName keeps the table narrow; it is that of a container's name.
 const longestName = 63
 
-// validName reports whether a name fits into a table and a prefix.
+// validName reports whether a name fits into the table and the prefix of an output
+// line.
 func validName(name string) bool {
 	return name != "" && len(name) <= longestName && strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) < 0
 }
@@ -42,7 +43,7 @@ func nameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
 }
 
-// nameOf makes a name of a command's program.
+// nameOf derives a name from a command's program.
 func nameOf(args []string) string {
 	name := strings.Map(func(r rune) rune {
 		if nameRune(r) {

@@ -58,7 +58,7 @@ type commandFields struct {
 	} `json:"curve"`
 }
 
-// findings is everything that is to say about a document.
+// findings are the mistakes and warnings of a document.
 type findings struct {
 	whole    *document.Node
 	mistakes []document.Mistake
@@ -67,7 +67,7 @@ type findings struct {
 	warnings []document.Mistake
 }
 
-// add adds a mistake, unless the value could not even be read.
+// add adds a mistake, unless the value has one already.
 func (f *findings) add(path string, value any, detail string) {
 	if !f.at.Cover(path) {
 		f.mistakes = append(f.mistakes, document.Mistake{Path: path, Line: f.whole.LineOf(path), Value: value, Detail: detail})
@@ -88,8 +88,8 @@ func (f *findings) addAll(path string, err error) {
 	}
 }
 
-// readFile adds what a file says. It returns warnings, or an error that names
-// everything that is wrong.
+// readFile adds the settings of a file. It returns warnings, and an error that names
+// every mistake.
 func (c *config) readFile(name string) (warnings []string, err error) {
 	var found findings
 	whole, err := document.Read(name)
@@ -105,19 +105,19 @@ func (c *config) readFile(name string) (warnings []string, err error) {
 	if len(found.mistakes) > 0 {
 		slices.SortStableFunc(found.mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
 		lines := []string{terminal.Escape(document.NameOf(name)) + ": nothing was started:"}
-		told := min(len(found.mistakes), document.MostTold)
-		for _, m := range found.mistakes[:told] {
+		reported := min(len(found.mistakes), document.MaxReported)
+		for _, m := range found.mistakes[:reported] {
 			lines = append(lines, terminal.Escape(m.String()))
 		}
-		if untold := len(found.mistakes) - told; untold > 0 {
-			lines = append(lines, fmt.Sprintf("and %d more", untold))
+		if omitted := len(found.mistakes) - reported; omitted > 0 {
+			lines = append(lines, fmt.Sprintf("and %d more", omitted))
 		}
 		err = errors.New(strings.Join(lines, "\n  "))
 	}
 	return warnings, err
 }
 
-// read adds what a document says.
+// read adds the settings of a document.
 func (c *config) read(whole *document.Node) (found findings, err error) {
 	found.whole, found.at, found.names = whole, make(document.Paths), make(map[string]bool)
 	fitted, mistakes := document.Fit(whole, document.TypeFor[configFile]())
@@ -162,8 +162,9 @@ func (c *config) read(whole *document.Node) (found findings, err error) {
 	return found, nil
 }
 
-// kubelets reports whether an unknown field can be one that the kubelet knows: the
-// document is a kubelet's, and the field is not in what only supervise reads.
+// kubelets reports whether an unknown field may be one of the kubelet's: the document
+// is a KubeletConfiguration, and the field is not in commands, which only supervise
+// reads.
 func kubelets(whole *document.Node, path string) bool {
 	return whole.Field("kind").Text() == "KubeletConfiguration" && !strings.HasPrefix(path, "commands[")
 }

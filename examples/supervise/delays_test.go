@@ -47,8 +47,8 @@ var crashing = map[string]backoff.Policy{
 
 // lateness runs these commands until each has been restarted ten times. It returns
 // by how much the gaps between two starts are longer than the delays, and what was
-// told.
-func lateness(t testing.TB) (late map[string][]time.Duration, told string) {
+// printed.
+func lateness(t testing.TB) (late map[string][]time.Duration, printed string) {
 	dir := t.TempDir()
 	commands := []string{"commands:"}
 	for name, p := range crashing {
@@ -77,8 +77,8 @@ func lateness(t testing.TB) (late map[string][]time.Duration, told string) {
 
 // Every start comes after its delay, which is the one of the curve. (How long after
 // is measured by BenchmarkLateness.)
-func TestGaps(t *testing.T) {
-	late, told := lateness(t)
+func TestStartsComeAfterTheirDelays(t *testing.T) {
+	late, printed := lateness(t)
 	for name, late := range late {
 		for i, d := range late {
 			if d < 0 {
@@ -88,8 +88,8 @@ func TestGaps(t *testing.T) {
 			if crashing[name].Delay(i+1) == 0 {
 				want = fmt.Sprintf("%s: exit code 1 under restartPolicy Always: restarted ", name)
 			}
-			if !strings.Contains(told, want) {
-				t.Errorf("not told: %s", want)
+			if !strings.Contains(printed, want) {
+				t.Errorf("not printed: %s", want)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func BenchmarkLateness(b *testing.B) {
 
 // Fifty commands that crash at once are not started more often than the ceiling
 // allows, all in all. (That it holds in any window is tested in package backoff.)
-func TestRate(t *testing.T) {
+func TestRateBoundsAllRestarts(t *testing.T) {
 	t.Parallel()
 	const count, rate, burst = 50, 20, 5
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestRate(t *testing.T) {
 }
 
 // A run longer than resetAfter starts the curve over; shorter ones do not.
-func TestReset(t *testing.T) {
+func TestLongRunResetsTheCurve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", `
@@ -169,7 +169,7 @@ commands:
 
 // SIGHUP ends the waits, however long they are, and keeps the count of failures;
 // under nohup, which has programs ignore it, too.
-func TestWake(t *testing.T) {
+func TestSIGHUPEndsTheWaits(t *testing.T) {
 	t.Parallel()
 	for _, nohup := range []bool{false, true} {
 		dir := t.TempDir()

@@ -1,42 +1,17 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/interrupt"
-	"github.com/restartkit/restart/examples/internal/programtest"
 )
-
-// family is a command with a process in its group, one that has left it, and one
-// that has no parent any more; on SIGTERM it ends.
-const family = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &); echo ready; wait"
-
-// Whatever ends supervise, no process is left.
-func TestEnded(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		signal syscall.Signal
-		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}} {
-		p := start(t, t.TempDir(), "--", "sh", "-c", family)
-		p.Out.Says("| ready", 1)
-		p.Eventually("four processes", func() bool { return len(p.Processes()) >= 6 }) // and supervise, and its guard
-		p.Signal(tt.signal)
-		p.Done(tt.code)
-		if out := p.Out.String(); !strings.Contains(out, "Terminating") || !strings.Contains(out, "143 (terminated)") {
-			t.Errorf("%v: printed\n%s", tt.signal, out)
-		}
-	}
-}
 
 // Who does not listen to SIGTERM gets SIGKILL after the grace period, or at once
 // with the second signal.
-func TestGrace(t *testing.T) {
+func TestStubbornCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	const stubborn = `trap "" TERM; echo ready; while :; do sleep 0.05; done`
 	p := start(t, t.TempDir(), "-grace", "700ms", "--", "sh", "-c", stubborn)
@@ -68,8 +43,21 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// After a signal nothing is started any more: the last table names no next start.
+func TestStoppedTableNamesNoNextStart(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "--", "sh", "-c", "exit 1")
+	p.Out.Says("CrashLoopBackOff", 1)
+	p.Signal(syscall.SIGINT)
+	p.Done(130)
+	lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
+	if last := strings.Fields(lines[len(lines)-1]); strings.Join(last, " ") != "sh CrashLoopBackOff 0 - 1" {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
 // -for ends it, and that is no failure.
-func TestFor(t *testing.T) {
+func TestEndOfForIsNoFailure(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	p := start(t, t.TempDir(), "-for", "500ms", "--", "sleep", "1000")
@@ -79,29 +67,8 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// When nobody reads any more, it ends.
-func TestBrokenPipe(t *testing.T) {
-	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const script = "%s -- sh -c 'while :; do echo x; sleep 0.01; done' | head -n 3"
-	p := start(t, t.TempDir(), "-restart-policy", "Never", "--", "sh", "-c", fmt.Sprintf(script, self))
-	p.Done(exitOK)
-}
-
-// A table that cannot be written, or the help, is no success, whatever the command
-// comes to.
-func TestFullDiskIsAnError(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
-		programtest.FullDisk(t, exitFailed, args...)
-	}
-}
-
 // What ends for good, with which state, and the exit codes that follow.
-func TestForGood(t *testing.T) {
+func TestStateAndExitCodeOfWhatEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -132,8 +99,8 @@ func TestForGood(t *testing.T) {
 	}
 }
 
-// What cannot be started is tried again, and told about.
-func TestCannotStart(t *testing.T) {
+// A command that cannot be started is reported and tried again.
+func TestCommandThatCannotStartIsRetried(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "-reduced", "--", "no-such-command")
 	p.Eventually("two attempts", func() bool {
@@ -144,7 +111,7 @@ func TestCannotStart(t *testing.T) {
 }
 
 // Rules decide before the restart policy does.
-func TestRules(t *testing.T) {
+func TestRulesComeBeforeTheRestartPolicy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-f", file(t, dir, "c.yaml", `
@@ -162,66 +129,4 @@ commands:
 	if last := words[len(words)-6:]; last[0] != "Error" || last[1] != "3" || last[5] != "43" {
 		t.Errorf("ended with %q", last)
 	}
-}
-
-// RestartAllContainers ends the others and starts all anew, when the delay of the
-// one is over, even what had ended for good; then each goes on as before.
-func TestTogether(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", `
-commands:
-- name: leader
-  command: [sh, -c, "echo leader $(date +%s%N) >> log; until test -e go; do sleep 0.05; done; test $(grep -c leader log) -gt 1 && sleep 1000; echo exits $(date +%s%N) >> log; exit 9"]
-  restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [9]}}]
-  curve: {initial: 500ms, max: 500ms}
-- name: runs
-  command: [sh, -c, "echo runs $(date +%s%N) >> log; exec sleep 1000"]
-  restartPolicy: Never
-- name: over
-  command: [sh, -c, "echo over $(date +%s%N) >> log"]
-  restartPolicy: OnFailure
-- name: waits
-  command: [sh, -c, "echo waits $(date +%s%N) >> log; exit 1"]
-  curve: {initial: 100s, max: 300s}
-- name: failed
-  command: [sh, -c, "echo >> runs; test $(wc -l < runs) -gt 1 || exit 1; echo failed $(date +%s%N) >> log; exec sleep 1000"]
-  curve: {initial: 10ms, max: 10ms, resetAfter: 1h}
-- name: slow
-  command: [sh, -c, "trap 'sleep 1; echo ended $(date +%s%N) >> log; exit' TERM; echo slow $(date +%s%N) >> log; while :; do sleep 0.05; done"]
-`))
-	var log map[string][]time.Duration
-	started := func(times int) func() bool {
-		return func() bool {
-			log = readLog(t, dir+"/log")
-			for _, name := range []string{"leader", "runs", "over", "waits", "failed", "slow"} {
-				if len(log[name]) < times {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	p.Eventually("a start of each", started(1))
-	p.Out.Says("over     Completed", 1)
-	p.Out.Says("waits    CrashLoopBackOff", 1)
-	file(t, dir, "go", "")
-	p.Eventually("two starts of each", started(2))
-	exits, ended := log["exits"][0], log["ended"][0]
-	delete(log, "exits")
-	delete(log, "ended")
-	for name, at := range log {
-		if len(at) != 2 || at[1] < exits+500*time.Millisecond || at[1] < ended {
-			t.Errorf("%s was started again at %v, the leader at %v; that had exited at %v, and the last of the others at %v", name, at[1:], log["leader"][1], exits, ended)
-		}
-	}
-	p.Out.Says("over     Completed", 2)
-	p.Out.Says("waits    CrashLoopBackOff", 2)
-	p.Eventually("failures go on", func() bool {
-		told := p.Err.String()
-		return strings.Contains(told, "waits: exit code 1 under restartPolicy Always: restarted after 3m20s (failure 2 in a row)") &&
-			strings.Contains(told, "failed: restarted with another command (failure 2 in a row)")
-	})
-	p.Signal(syscall.SIGINT)
-	p.Done(130)
 }

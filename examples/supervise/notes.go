@@ -3,18 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"regexp"
-
-	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// tell says something on standard error, in a line.
-func tell(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "supervise: %s\n", terminal.Escape(fmt.Sprintf(format, args...)))
-}
-
-// What package backoff calls the settings of the node, in its notes.
+// The names that package backoff uses for the node's settings in its notes.
 const (
 	settingReduce = "ReduceDefault"
 	settingMax    = "Max"
@@ -23,8 +15,8 @@ const (
 
 var setting = regexp.MustCompile(`\b(` + settingReduce + `|` + settingMax + `|` + settingGate + `)\b`)
 
-// notes are what led to the node's curve. They call each setting what the person
-// calls it who made it: by a flag, or by a field of the file.
+// notes returns what led to the node's curve. They name each setting as the user gave
+// it: by its flag, or by its field in the file.
 func (o *options) notes() []string {
 	var notes []string
 	for _, note := range o.resolution.Notes {

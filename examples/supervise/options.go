@@ -1,11 +1,7 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
@@ -35,23 +31,28 @@ type flagValues struct {
 	args               []string // after --
 }
 
-// parseOptions reads the flags and the file. The warnings are there in any case.
+// parseOptions reads the flags and the file. The options hold the warnings even if
+// there is an error.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := &options{config: config{grace: defaultGrace, called: make(map[string]string)}, hint: true}
 	var v flagValues
-	flags := flags.New("supervise", usage)
-	flags.StringVar(&v.file, "f", "", "`file` with commands and settings")
+	flags := flags.New("supervise", usage, moreUsage)
+	flags.StringVar(&v.file, "f", "", "`file` with commands and settings, or - for standard input")
 	flags.StringVar(&v.name, "name", "", "`name` of the command after -- (default: that of its program)")
 	flags.StringVar(&v.policy, "restart-policy", "Always", "restart `policy` of the command after --: Always, OnFailure or Never\n")
+	flags.Group("The commands")
 	flags.BoolVar(&v.reduced, "reduced", false, "delays from 1s to 60s instead of 10s to 300s")
-	flags.DurationVar(&v.maxPeriod, "max-period", 0, "longest `delay`, from 1s to 300s; a first delay above it becomes as short")
-	flags.Float64Var(&v.rate, "rate", 0, "most `restarts` per second, all commands together (default: any number)")
-	flags.IntVar(&v.burst, "burst", 1, "`restarts` that -rate lets happen at once")
+	flags.DurationVar(&v.maxPeriod, "max-period", 0, "longest `delay`, from 1s to 300s; it caps the first delay too")
+	flags.Float64Var(&v.rate, "rate", 0, "most `restarts` per second, all commands together (default: unlimited)")
+	flags.IntVar(&v.burst, "burst", 1, "`restarts` that -rate allows at once")
+	flags.Group("The delays")
 	flags.DurationVar(&v.grace, "grace", defaultGrace, "`time` between SIGTERM and SIGKILL")
-	flags.StringVar(&o.state, "state", "", "`folder` that remembers failures and waits for the next supervise")
-	flags.DurationVar(&o.limit, "for", 0, "`time` after which to end (default: never)")
-	flags.BoolVar(&o.explain, "explain", false, "say after each exit what follows from it, and why")
-	flags.BoolVar(&o.colours, "colours", false, "keep the colours in what the commands write; all other control\ncharacters are shown as \\x1b and the like")
+	flags.StringVar(&o.state, "state", "", "`folder` that keeps failures and delays for the next supervise")
+	flags.DurationVar(&o.limit, "for", 0, "`time` to run (default: no limit)")
+	flags.Group("The run")
+	flags.BoolVar(&o.explain, "explain", false, "print after each exit what follows from it, and why")
+	flags.BoolVar(&o.colours, "colours", false, "keep the colours of the commands' output; other control characters are\nalways shown as \\x1b and the like")
+	flags.Group("The output")
 	err := flags.Parse(args, stdout)
 	if err != nil {
 		return o, err
@@ -69,81 +70,39 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	return o, o.apply(&v)
 }
 
-// check reports the first flag that is out of bounds.
-func (v *flagValues) check(o *options) error {
-	switch {
-	case v.given["max-period"] && !inRange(v.maxPeriod):
-		return fmt.Errorf("-max-period %v: must be in [1s, 300s]", v.maxPeriod)
-	case v.given["rate"] && !(v.rate > 0 && v.rate <= math.MaxFloat64): // NaN too
-		return fmt.Errorf("-rate %v: must be above 0", v.rate)
-	case v.burst < 1:
-		return fmt.Errorf("-burst %d: must be at least 1", v.burst)
-	case v.grace < 0:
-		return fmt.Errorf("-grace %v: must not be below 0", v.grace)
-	case v.given["for"] && o.limit <= 0:
-		return fmt.Errorf("-for %v: must be above 0", o.limit)
-	case v.given["state"] && o.state == "":
-		return errors.New("-state: the folder has no name")
-	case len(v.args) == 0 && (v.given["name"] || v.given["restart-policy"]):
-		return errors.New("-name and -restart-policy are for the command after --, there is none")
-	}
-	return nil
-}
+const usage = `Usage: supervise [flags] -- COMMAND [ARGUMENT]...
+       supervise [flags] -f FILE [-- COMMAND [ARGUMENT]...]
 
-// inRange reports whether a node's maximum can be that.
-func inRange(d time.Duration) bool {
-	_, err := backoff.CrashLoopConfig{AllowMax: true, Max: &d}.Resolve()
-	return err == nil
-}
+Keeps commands running, as a kubelet keeps containers running. A command that
+ends is started again, according to its restartPolicy and restartPolicyRules,
+after a delay: 10s, doubled with every exit in a row up to 5m. A run of more
+than ten minutes resets the delay. A command that waits is in CrashLoopBackOff.
 
-// apply puts the flags over what the file says.
-func (o *options) apply(v *flagValues) error {
-	if v.given["reduced"] {
-		o.node.ReduceDefault, o.called[settingReduce] = v.reduced, "-reduced"
-	}
-	if v.given["max-period"] {
-		o.node.Max, o.node.AllowMax, o.called[settingMax] = &v.maxPeriod, true, "-max-period"
-	}
-	if v.given["rate"] {
-		o.rate = v.rate
-	}
-	if v.given["burst"] {
-		o.burst = v.burst
-	}
-	if v.given["grace"] {
-		o.grace = v.grace
-	}
-	if len(v.args) > 0 {
-		c, err := v.command()
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(o.commands, func(other command) bool { return other.name == c.name }) {
-			return fmt.Errorf("two commands are named %s: give the one after -- another -name", c.name)
-		}
-		o.commands = append(o.commands, c)
-	}
-	if len(o.commands) == 0 {
-		return errors.New("no command: write it after --, or commands into the file of -f")
-	}
-	var err error
-	o.resolution, err = o.node.Resolve()
-	return err
-}
+On a terminal a table stays below the output of the commands; elsewhere each
+change is a line. EXIT is the last exit code: 128+n after signal n, 127 for a
+missing program, 126 for one that cannot be started.
 
-// command is the one after --.
-func (v *flagValues) command() (command, error) {
-	c := command{name: v.name, args: v.args, policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicy(v.policy)}}
-	if !v.given["name"] {
-		c.name = nameOf(v.args)
-	}
-	switch {
-	case v.args[0] == "":
-		return c, errors.New("the command after -- is empty")
-	case !validName(c.name):
-		return c, fmt.Errorf("-name %s: must be 1 to %d letters, digits, hyphens, dots and underscores", c.name, longestName)
-	case v.policy == "" || c.policy.Validate() != nil:
-		return c, fmt.Errorf("-restart-policy %s: must be Always, OnFailure or Never", v.policy)
-	}
-	return c, nil
-}
+SIGHUP ends every wait. SIGINT, SIGTERM and the end of -for terminate the
+commands; after -grace, or with a second signal, they are killed. No process
+outlives supervise, even if supervise is killed.
+`
+
+const moreUsage = `
+Flags take precedence over FILE. Its format is described at the link below;
+testdata/supervise/supervise.yaml is an example.
+
+Exit codes:
+  0      all commands have ended with 0, or the time of -for is over
+  1      a command has ended otherwise, nothing can be started here, or the
+         output cannot be written
+  2      a flag, the file or the state is wrong; nothing was started
+  3      the final state could not be written
+  128+n  signal n has ended supervise; 141 (SIGPIPE): nobody reads the output
+
+Examples:
+  supervise -- sh testdata/flaky.sh
+  supervise -reduced -name web -- ./server -port 8080
+  supervise -f supervise.yaml -state state/ -for 8h
+
+More: https://github.com/restartkit/restart/tree/main/examples#supervise
+`

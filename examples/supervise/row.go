@@ -44,7 +44,7 @@ func (r row) cells(d detail) []string {
 	return []string{r.name, r.state, restarts, r.nextStart(d), exit}
 }
 
-// nextStart says when the next start is.
+// nextStart returns the NEXT column.
 func (r row) nextStart(d detail) string {
 	switch at := r.next.Local().Format(time.TimeOnly); {
 	case r.next.IsZero():
@@ -58,20 +58,20 @@ func (r row) nextStart(d detail) string {
 	}
 }
 
-// same reports whether nothing has happened between two rows but time.
+// same reports whether two rows differ only in elapsed time.
 func (r row) same(other row) bool {
 	r.ago, r.in, other.ago, other.in = 0, 0, 0, 0
 	return r == other
 }
 
-// outcome is what a state comes to, for whoever watches.
+// outcome is what a state means for a person who watches.
 type outcome struct {
-	rank   int    // what is to be seen first has the lowest
+	rank   int    // the lowest is shown first
 	word   string // in the line that counts them
 	colour terminal.Colour
 }
 
-// outcome returns what the row's state comes to.
+// outcome returns what the row's state means.
 func (r row) outcome() outcome {
 	switch r.state {
 	case "CrashLoopBackOff":
@@ -86,7 +86,7 @@ func (r row) outcome() outcome {
 	return outcome{2, strings.ToLower(r.state), ""} // Pending, Completed, Stopped
 }
 
-// rough is a wait as a person reads it.
+// rough formats a wait, rounded for a person.
 func rough(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -97,7 +97,7 @@ func rough(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// since is a time that has passed, in a few letters, as kubectl shows ages.
+// since formats an elapsed time in a few letters, as kubectl formats ages.
 func since(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shows the table, what the commands write, and notes. On a terminal the
-// table stays at the bottom and is kept up to date; otherwise each change is a
-// line. It is safe for concurrent use by multiple goroutines.
+// screen prints the table, the output of the commands, and notes. On a terminal the
+// table stays at the bottom; elsewhere each change is a line. It is safe for concurrent
+// use by multiple goroutines.
 type screen struct {
 	printer  *printer.Printer // so that nothing waits for a reader
 	out, err *printer.Output
@@ -43,8 +43,7 @@ func newScreen(out, err *os.File, commands []command) *screen {
 	return s
 }
 
-// refresh returns what ticks when the times in the table are to be brought up to
-// date.
+// refresh returns a channel that ticks when the times in the table must be updated.
 func (s *screen) refresh() <-chan time.Time {
 	if !s.live {
 		return nil
@@ -59,7 +58,7 @@ func (s *screen) show(rows []row) {
 	var text bytes.Buffer
 	if s.live {
 		if s.printer.Behind() {
-			return // there is no use in a table that nobody sees
+			return // nobody sees the table now
 		}
 		s.erase(&text)
 		s.rows = rows
@@ -89,14 +88,14 @@ func (s *screen) output(name string, line []byte) {
 	s.write(text.Bytes())
 }
 
-// note tells something beside the table, on standard error.
+// note prints a line on standard error, above the table.
 func (s *screen) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var text bytes.Buffer
 	s.erase(&text)
 	s.write(text.Bytes())
-	tell(s.err, format, args...)
+	logf(s.err, format, args...)
 	text.Reset()
 	s.draw(&text)
 	s.write(text.Bytes())
@@ -116,11 +115,11 @@ func (s *screen) name(name string) string {
 	return terminal.Pad(name, s.prefix)
 }
 
-// upAndErase takes away the line above the cursor, which goes there. To erase the
+// upAndErase erases the line above the cursor and moves the cursor there. Erasing the
 // whole screen at once would leave a copy of it in the history of some terminals.
 const upAndErase = "\x1b[A\x1b[2K"
 
-// erase takes the table off the terminal.
+// erase removes the table from the terminal.
 func (s *screen) erase(text *bytes.Buffer) {
 	if len(s.drawn) == 0 {
 		return
@@ -135,7 +134,7 @@ func (s *screen) erase(text *bytes.Buffer) {
 	s.drawn = nil
 }
 
-// draw puts the table onto the terminal.
+// draw prints the table on the terminal.
 func (s *screen) draw(text *bytes.Buffer) {
 	if !s.live || s.rows == nil {
 		return

@@ -39,7 +39,7 @@ func failures(t *testing.T, dir, name string) int {
 
 // Killed and started again, supervise goes on with the failures, the wait and the
 // restarts of each command; none of its processes outlives it.
-func TestKilled(t *testing.T) {
+func TestKilledSuperviseGoesOnWithItsState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := file(t, dir, "c.yaml", `
@@ -77,7 +77,7 @@ commands:
 	q.Out.Says("crashes   CrashLoopBackOff   4 (", 1)
 	q.Eventually("a restart of the family", func() bool { return len(log()["family"]) == 2 })
 	times := log()
-	const wait = 3200 * time.Millisecond // at least; that it is not the next longer one is told below
+	const wait = 3200 * time.Millisecond // at least; that it is not the next longer one is printed below
 	if at := times["crashes"]; len(at) != 5 || at[4]-at[3] < wait {
 		t.Errorf("starts at %v", at)
 	}
@@ -86,7 +86,7 @@ commands:
 	}
 	for _, want := range []string{
 		"note: crashes: goes on after 4 failures in a row",
-		"note: over: has ended; remove the state to begin anew\n",
+		"note: over: has ended; remove the state to start over\n",
 		"crashes: exit code 1 under restartPolicy Always: restarted after 6.4s (failure 5 in a row)\n",
 	} {
 		q.Err.Says(want, 1) // sooner or later: what is printed comes after what is saved
@@ -103,9 +103,9 @@ commands:
 	}
 }
 
-// What is left of a run whose guard was killed as well is gone before the next
-// run starts anything.
-func TestKilledWithGuard(t *testing.T) {
+// What is left of a run whose guard was killed as well is gone before the next run
+// starts anything.
+func TestNothingIsLeftOfSuperviseKilledWithItsGuard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"-state", dir, "--", "sh", "-c", "echo ready; setsid sleep 1000 & exec sleep 1000"}
@@ -123,9 +123,8 @@ func TestKilledWithGuard(t *testing.T) {
 	q.Done(130)
 }
 
-// A command that runs something else now begins anew; one that is gone is
-// forgotten.
-func TestChangedDefinition(t *testing.T) {
+// A command that runs something else now begins anew; one that is gone is forgotten.
+func TestChangedCommandStartsOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 3")
@@ -137,8 +136,8 @@ func TestChangedDefinition(t *testing.T) {
 	}
 	p = start(t, dir, "-state", dir, "-name", "c", "-restart-policy", "Never", "--", "sh", "-c", "exit 0")
 	p.Done(exitOK)
-	if out := p.Err.String(); out != "supervise: note: c: begins anew, for it runs sh -c \"exit 0\" now\n" {
-		t.Errorf("told\n%s", out)
+	if out := p.Err.String(); out != "supervise: note: c: starts over, since its command is now sh -c \"exit 0\"\n" {
+		t.Errorf("printed\n%s", out)
 	}
 	p = start(t, dir, "-state", dir, "-name", "d", "-restart-policy", "Never", "--", "true")
 	p.Done(exitOK)
@@ -147,9 +146,9 @@ func TestChangedDefinition(t *testing.T) {
 	}
 }
 
-// A state that cannot be used is no reason to begin anew unasked, and one that no
+// A state that cannot be used is no reason to start over unasked, and one that no
 // run can have written is refused with its field.
-func TestBadState(t *testing.T) {
+func TestUnusableStateIsRefused(t *testing.T) {
 	t.Parallel()
 	definition := (&command{args: []string{"true"}}).definition()
 	dir := t.TempDir()
@@ -172,23 +171,22 @@ func TestBadState(t *testing.T) {
 			`commands.true.backoff.decision.action: unsupported value "x": must be Stop, Restart, RestartAllContainers or GiveUp; commands.true.backoff.decision.failures: invalid value -1: must be >= 0`},
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
-		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to begin anew\n"; got != want {
-			t.Errorf("state %q: told\n%swant\n%s", tt.text, got, want)
+		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to start over\n"; got != want {
+			t.Errorf("state %q: printed\n%swant\n%s", tt.text, got, want)
 		}
 	}
 	dir = t.TempDir()
 	path := file(t, dir, "f", "")
 	if got := refused(t, dir, "-state", path, "--", "true"); !strings.HasPrefix(got, "supervise: -state: mkdir "+path) {
-		t.Errorf("told %q", got)
+		t.Errorf("printed %q", got)
 	}
 	if got := refused(t, dir, "-state", dir, "--", "true"); !strings.Contains(got, "was not made by supervise") {
-		t.Errorf("told %q", got)
+		t.Errorf("printed %q", got)
 	}
 }
 
-// A clock that was set back between two runs loses no failure and lengthens no
-// wait.
-func TestClockSetBack(t *testing.T) {
+// A clock that was set back between two runs loses no failure and lengthens no wait.
+func TestClockSetBackLengthensNoWait(t *testing.T) {
 	now := time.Now().Round(0)
 	later := now.Add(24 * time.Hour)
 	r, err := backoff.NewRestarter[string](backoff.CrashLoop(), backoff.RestarterOptions[string]{Limit: 2})
@@ -209,4 +207,17 @@ func TestClockSetBack(t *testing.T) {
 	if s, _ := r.State("c"); s.Decision.Failures != 3 {
 		t.Errorf("%d failures", s.Decision.Failures)
 	}
+}
+
+// A state that could not be written is an error of its own.
+func TestUnsavedStateIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "-state", dir+"/state", "--", "sh", "-c", "echo ready; until test -e go; do sleep 0.05; done; exit 1")
+	p.Out.Says("| ready", 1)
+	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir+"/state") == nil })
+	file(t, dir, "go", "")
+	p.Err.Says("warning: -state: ", 1)
+	p.Signal(syscall.SIGTERM)
+	p.Done(exitUnsaved)
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/restartkit/restart/examples/internal/process"
 )
 
-// supervisor keeps the commands running. It starts, ends and reports; whether and
-// when something is started again is the Restarter's decision. Only run's goroutine
-// touches the tasks. It hears of ends from its own children, each once, by the
-// kernel; a pleg.Generator, which finds out by lists and events what a runtime of
-// its own did, would ask a second source for what the first one cannot miss.
+// supervisor keeps the commands running. It starts and ends processes; the Restarter
+// decides whether and when a command is started again. Only run's goroutine touches the
+// tasks. The kernel reports every exit of a child once, so the supervisor needs no
+// pleg.Generator, which lists the containers of a runtime to find exits that it missed.
 type supervisor struct {
 	*options
 	restarter *backoff.Restarter[string] // by the command's name
@@ -25,13 +24,12 @@ type supervisor struct {
 	together  bool // a rule may restart all of them
 	ended     chan ending
 	stopping  bool
-	stopBy    time.Time // then: when what does not stop is killed
-	code      int       // to exit with when it has stopped
+	code      int // to exit with when it has stopped
 }
 
-// newSupervisor takes up what the state says, if there is one. Nothing runs
-// yet; run needs its children.
-func newSupervisor(o *options, tell func(string, ...any)) (*supervisor, error) {
+// newSupervisor returns a supervisor with the state of the run before, if there is one.
+// It starts nothing; run needs its field children.
+func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 	s := &supervisor{options: o, together: o.restartsAll(), ended: make(chan ending, len(o.commands))}
 	curves := make(map[string]backoff.Policy)
 	for _, c := range o.commands {
@@ -59,7 +57,7 @@ func newSupervisor(o *options, tell func(string, ...any)) (*supervisor, error) {
 		if s.store, err = openStore(o.state); err != nil {
 			return nil, err
 		}
-		if err := s.resume(tell); err != nil {
+		if err := s.resume(note); err != nil {
 			return nil, err
 		}
 	}
@@ -67,8 +65,8 @@ func newSupervisor(o *options, tell func(string, ...any)) (*supervisor, error) {
 	return s, nil
 }
 
-// run returns the exit code when all commands have ended for good, or when it has
-// been told to stop and none runs any more.
+// run runs the commands until all have ended for good, or until it was asked to stop
+// and none runs any more. It returns the exit code.
 func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 	var over <-chan time.Time
 	if s.limit > 0 {
@@ -85,7 +83,7 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 		select {
 		case e := <-s.ended:
 			s.handle(e)
-			for len(s.ended) > 0 { // what ends together is saved and shown together
+			for len(s.ended) > 0 { // one save and one table for all that ended together
 				s.handle(<-s.ended)
 			}
 		case signal := <-ends:
@@ -93,7 +91,7 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 		case <-wakes:
 			s.wake()
 		case <-broken:
-			broken = nil // it stays so
+			broken = nil // it stays broken
 			s.stop(128 + int(syscall.SIGPIPE))
 		case <-over:
 			s.stop(exitOK)
@@ -114,7 +112,8 @@ func (s *supervisor) done() bool {
 	return true
 }
 
-// startDue starts what has waited long enough. That it does is saved before.
+// startDue starts the commands whose delay is over. It saves that before it starts
+// them.
 func (s *supervisor) startDue() {
 	var due []*task
 	for _, t := range s.tasks {
@@ -135,12 +134,12 @@ func (s *supervisor) startDue() {
 	}
 }
 
-// startable reports whether t waits for nothing but its delay.
+// startable reports whether t waits only for its delay.
 func (s *supervisor) startable(t *task) bool {
 	return !s.stopping && t.process == nil && !t.over() && s.waitsFor(t) == nil
 }
 
-// untilDue is how long to sleep before something is to be started.
+// untilDue returns how long to sleep until the next start.
 func (s *supervisor) untilDue() time.Duration {
 	const long = time.Hour
 	wait := long
@@ -152,24 +151,17 @@ func (s *supervisor) untilDue() time.Duration {
 	return wait
 }
 
-// interrupt ends all that runs, the second time at once.
+// interrupt terminates all commands; the second time it kills them.
 func (s *supervisor) interrupt(signal syscall.Signal) {
 	if !s.stopping {
 		s.stop(128 + int(signal))
 		return
 	}
-	s.screen.printer.Late()
-	if soon := time.Now().Add(lastWords); soon.Before(s.stopBy) {
-		s.stopBy = soon
-	}
+	s.screen.printer.EndSoon()
 	for _, t := range s.tasks {
 		t.signal(syscall.SIGKILL)
 	}
 }
-
-// lastWords is how long may be printed what a reader that is there can still take,
-// after a second signal.
-const lastWords = time.Second
 
 // wake ends every wait.
 func (s *supervisor) wake() {
@@ -186,14 +178,13 @@ func (s *supervisor) wakeOne(t *task) {
 	}
 }
 
-// stop ends all that runs; then run returns that code.
+// stop terminates all commands. When they have ended, run returns code.
 func (s *supervisor) stop(code int) {
 	if s.stopping {
 		return
 	}
 	s.stopping, s.code = true, code
-	s.stopBy = time.Now().Add(s.grace)
-	time.AfterFunc(s.grace, s.screen.printer.Late)
+	s.screen.printer.EndWithin(s.grace)
 	for _, t := range s.tasks {
 		t.terminate(s.grace)
 	}
@@ -205,7 +196,7 @@ func (s *supervisor) show() {
 	rows := make([]row, len(s.tasks))
 	for i, t := range s.tasks {
 		rows[i] = t.row(now)
-		if t.waiting() {
+		if t.waiting() && !s.stopping {
 			until := t
 			if other := s.waitsFor(t); other != nil && other.waiting() {
 				until = other
@@ -214,23 +205,4 @@ func (s *supervisor) show() {
 		}
 	}
 	s.screen.show(rows)
-}
-
-// giveUp returns a channel that is closed when nobody may be kept waiting any more
-// for what is still to be printed: at the end of the grace period or, if all has
-// ended by itself, with the next signal.
-func (s *supervisor) giveUp(ends <-chan os.Signal) <-chan struct{} {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		var due <-chan time.Time
-		if s.stopping {
-			due = time.After(time.Until(s.stopBy))
-		}
-		select {
-		case <-ends:
-		case <-due:
-		}
-	}()
-	return over
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// columnGap is the space between two columns, as kubectl has it.
+// columnGap is the space between two columns, as in kubectl.
 const columnGap = 3
 
-// readableName is how short a name may get before something else of the row is
-// left out.
+// readableName is the width down to which a name is shortened before another column
+// loses detail.
 const readableName = 20
 
 // tableLine is a line of the table on a terminal.
@@ -22,10 +22,10 @@ type tableLine struct {
 	colour terminal.Colour
 }
 
-// fitTable returns the table as it fits onto a terminal: what has crashed first,
-// as many rows as there is room for, and a line that counts all of them. No line
-// takes the last column, and the last line is left to the cursor: so the terminal
-// neither wraps nor scrolls.
+// fitTable returns the table for a terminal of that size: the crashed commands first,
+// as many rows as there is room for, and a line that counts all of them. The last
+// column stays empty, and the last line is the cursor's, so the terminal neither wraps
+// nor scrolls.
 func fitTable(rows []row, width, height int) []tableLine {
 	width, height = max(width-1, 1), max(height-1, 1)
 	sorted := slices.Clone(rows)
@@ -42,8 +42,8 @@ func fitTable(rows []row, width, height int) []tableLine {
 	return append(lines, tableLine{text: terminal.Cut(total(sorted, len(shown)), width)})
 }
 
-// fitRows returns the header and the rows, within width columns: with all there is
-// to say if the names stay readable beside it, else with less.
+// fitRows returns the header and the rows, within width columns. It drops detail until
+// the names are readable.
 func fitRows(rows []row, width int) []tableLine {
 	var cells [][]string
 	room := 0 // for the names
@@ -77,7 +77,7 @@ func fitRows(rows []row, width int) []tableLine {
 	return lines
 }
 
-// total counts the rows by what they come to, in their order.
+// total counts the rows by outcome.
 func total(rows []row, shown int) string {
 	counts := make(map[string]int)
 	var words []string

@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// task is a command and how it fares: it runs, or it waits to be started, or it is
-// over.
+// task is a command and its state: it runs, it waits to be started, or it has ended for
+// good.
 type task struct {
 	command
 	run      int64            // counts its runs for the Restarter
@@ -23,11 +23,11 @@ type task struct {
 	process  *process.Process // nil: it does not run
 	began    time.Time        // its last start
 	code     int32            // of its last exit
-	killedBy syscall.Signal   // what brought it about, or 0
-	decision backoff.Decision // about its last exit; zero: there was none
+	killedBy syscall.Signal   // the signal that ended it, or 0
+	decision backoff.Decision // on its last exit; zero: it has not exited
 	ending   bool             // it was sent SIGTERM
-	together bool             // to be started again with the others
-	stopped  bool             // ended since this program does
+	together bool             // it will be started again with the others
+	stopped  bool             // it ended because this program ends
 }
 
 // over reports whether the task has ended for good.
@@ -66,7 +66,7 @@ func (s *supervisor) launch(t *task) {
 	go func() { s.ended <- ending{t, began, p.Wait()} }()
 }
 
-// start starts the process, whose output is passed on line by line.
+// start starts the process, and passes its output on line by line.
 func (s *supervisor) start(t *task) (*process.Process, error) {
 	return s.children.Start(process.Command{
 		Args: t.args,
@@ -79,8 +79,8 @@ func (s *supervisor) start(t *task) (*process.Process, error) {
 	})
 }
 
-// handle asks what follows from the end of a run. One that this program's own end
-// brought about is not told: the next supervise runs it again, uncounted.
+// handle decides what follows from the end of a run. An end that this program caused
+// when it stopped is not counted: the next supervise runs the command again.
 func (s *supervisor) handle(e ending) {
 	t := e.task
 	t.process, t.ending = nil, false
@@ -100,7 +100,8 @@ func (s *supervisor) handle(e ending) {
 	s.decide(t, exit)
 }
 
-// decide has the Restarter decide about an exit, and does what can be done now.
+// decide has the Restarter decide on an exit, and restarts the others if that is the
+// decision.
 func (s *supervisor) decide(t *task, e backoff.Exit) {
 	policy := t.policy
 	if t.together {
@@ -119,16 +120,15 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 	}
 }
 
-// signal sends a signal to the task's process, SIGKILL to all of its group, if there
-// is one.
+// signal sends a signal to the task's process, if it runs. SIGKILL goes to the whole
+// group.
 func (t *task) signal(sig syscall.Signal) {
 	if t.process != nil {
 		t.process.Signal(sig)
 	}
 }
 
-// terminate ends the task's process: with SIGTERM, and SIGKILL after the grace
-// period.
+// terminate sends SIGTERM to the task's process, and SIGKILL after the grace period.
 func (t *task) terminate(grace time.Duration) {
 	if t.process == nil || t.ending {
 		return
@@ -139,7 +139,7 @@ func (t *task) terminate(grace time.Duration) {
 	time.AfterFunc(grace, func() { p.Signal(syscall.SIGKILL) })
 }
 
-// row is the task's line of the table, without what is next.
+// row returns the task's line of the table, without the next start.
 func (t *task) row(now time.Time) row {
 	r := row{name: t.name, state: t.state(), restarts: max(t.starts-1, 0), exit: "-"}
 	if !t.began.IsZero() {
@@ -154,7 +154,7 @@ func (t *task) row(now time.Time) row {
 	return r
 }
 
-// state is the word for how the task fares, as kubectl has it.
+// state returns the STATE column: kubectl's word where it has one.
 func (t *task) state() string {
 	switch {
 	case t.process != nil && t.ending:

@@ -7,22 +7,20 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// A rule with the action RestartAllContainers restarts all commands together: the
-// others are ended when it matches, and everything is started when the delay of the
-// one that it matched for is over. All of these restarts count and take their turns
-// under the rate; only the one has a delay.
+// A rule with the action RestartAllContainers restarts all commands together. When it
+// matches an exit of one command, the others are terminated. When the delay of that
+// command is over, all start. All of these restarts count and take turns under the
+// rate; only that command has a delay.
 
-// reasonTogether is the reason of an exit that another command's rule brought
-// about.
+// reasonTogether is the reason of an exit that another command's rule caused.
 const reasonTogether = "RestartAllContainers"
 
-// atOnce is a task's curve after such an exit: no delay, and the same rule for
-// starting over.
+// atOnce returns a task's curve after such an exit: no delay, and the same ResetAfter.
 func atOnce(p backoff.Policy) backoff.Policy {
 	return backoff.Policy{Initial: 1, Max: 1, ResetAfter: p.ResetThreshold()}
 }
 
-// restartOthers ends the other tasks, to be started again with t.
+// restartOthers terminates the other tasks; they start again with t.
 func (s *supervisor) restartOthers(t *task) {
 	for _, other := range s.tasks {
 		switch {
@@ -40,8 +38,8 @@ func (s *supervisor) restartOthers(t *task) {
 	}
 }
 
-// waitsFor returns the task that t has to wait for beside its own delay, or nil:
-// for the one that restarts all, or, if t is that, for one that is still ending.
+// waitsFor returns the task that t waits for in addition to its own delay, or nil. The
+// task whose rule restarts all waits for those that still end; the others wait for it.
 func (s *supervisor) waitsFor(t *task) *task {
 	if !s.together {
 		return nil

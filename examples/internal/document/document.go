@@ -1,5 +1,5 @@
-// Package document reads the documents of a YAML or JSON file, and tells with path
-// and line what in them does not fit.
+// Package document reads the documents of a YAML or JSON file, and reports with path
+// and line which values do not fit a type.
 package document
 
 import (
@@ -12,11 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// largest is what an API server takes as one request, and far more than anyone
-// writes.
+// largest is the size limit of a document, which is an API server's limit of a request.
 const largest = 3 << 20
 
-// ErrEmpty says that there is no document.
+// ErrEmpty means that there is no document.
 var ErrEmpty = errors.New("empty: there is no document")
 
 var errNotJSON = errors.New("not JSON")
@@ -27,8 +26,8 @@ type Node struct {
 	Value any // nil, a bool, a string, a json.Number, a []*Node or an Object
 }
 
-// Object is a value with named fields, in the order of the text. Of fields with
-// the same name only the last one is there.
+// Object is a value with named fields, in the order of the text. Of fields with the
+// same name it has only the last.
 type Object []Field
 
 // Field is a field of an Object.
@@ -53,7 +52,7 @@ func (n *Node) Field(name string) *Node {
 	return nil
 }
 
-// Text returns the text that n is, "" if it is none.
+// Text returns n's string, "" if n is not a string.
 func (n *Node) Text() string {
 	if n == nil {
 		return ""
@@ -62,8 +61,7 @@ func (n *Node) Text() string {
 	return text
 }
 
-// Set gives a field of n, which must be an Object, a value. A nil value takes the
-// field away.
+// Set sets a field of n, which must be an Object. A nil value removes the field.
 func (n *Node) Set(name string, value *Node) {
 	object := n.Value.(Object)
 	var changed Object
@@ -81,7 +79,7 @@ func (n *Node) Set(name string, value *Node) {
 	n.Value = changed
 }
 
-// NameOf is a file's name as messages have it.
+// NameOf returns a file's name for messages.
 func NameOf(file string) string {
 	if file == "-" {
 		return "standard input"
@@ -149,7 +147,7 @@ func ParseAll(text []byte) ([]*Node, error) {
 		documents, err = parseJSON(text)
 	}
 	if err != nil {
-		documents, err = parseYAML(text) // even if it was meant as JSON: the error names the line
+		documents, err = parseYAML(text) // even for JSON, since this error names the line
 	}
 	switch {
 	case err != nil:
@@ -160,8 +158,8 @@ func ParseAll(text []byte) ([]*Node, error) {
 	return documents, nil
 }
 
-// invalidUTF8 returns where text is not UTF-8, -1 if it is. A YAML text can also be
-// UTF-16, and says so with its first two bytes.
+// invalidUTF8 returns the first index at which text is not UTF-8, or -1. A YAML text
+// may also be UTF-16, which its first two bytes say.
 func invalidUTF8(text []byte) int {
 	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return -1

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Mistake is what is wrong with the value at a path.
+// Mistake is a mistake in the value at a path.
 type Mistake struct {
 	Path   string // as commands[0].name; "": the whole document
 	Line   int    // 0: unknown
-	Value  any    // nil where it says nothing
+	Value  any    // nil if it does not help
 	Detail string
 	Fault  Fault
-	Meant  string // the known field that an unknown one was meant to be, "" if none is like it
+	Meant  string // the known field that is most like an unknown one, or ""
 }
 
-// MostTold is how many mistakes of a file a program should tell, which is more than
-// a person mends in one go.
-const MostTold = 100
+// MaxReported is how many mistakes of a file a program should report: more than a
+// person corrects at once.
+const MaxReported = 100
 
 // Fault is the kind of a mistake.
 type Fault int
@@ -26,14 +26,14 @@ type Fault int
 const (
 	Wrong   Fault = iota // a value that cannot be what it has to
 	Unknown              // a field that the type does not have
-	Again                // a field that is there more than once
+	Again                // a field that is given more than once
 )
 
-// Strict reports whether only strict validation minds.
+// Strict reports whether only strict validation refuses the mistake.
 func (m Mistake) Strict() bool { return m.Fault != Wrong }
 
-// String returns the mistake as one line. What of it came from the document may
-// hold control characters.
+// String returns the mistake as one line. Parts that come from the document may have
+// control characters.
 func (m Mistake) String() string {
 	text := m.Detail
 	if s, ok := m.Value.(string); ok {
@@ -50,10 +50,10 @@ func (m Mistake) String() string {
 	return text
 }
 
-// Fit returns the part of a document that fits a type, as encoding/json has it, and
-// everything that does not fit, in the order of the text: values of wrong types,
-// fields that are not known and fields that are there more than once. Names are
-// matched to the letter, as Kubernetes does. null is like an absent field.
+// Fit returns the part of a document that fits a type, as values of encoding/json. It
+// also returns all mistakes, in the order of the text: values of wrong types, unknown
+// fields, and fields that are given more than once. Names are case-sensitive, as in
+// Kubernetes. null is like an absent field.
 func Fit(n *Node, t *Type) (fitted any, found []Mistake) {
 	var f fitter
 	fitted = f.fit(n, t, "")
@@ -81,12 +81,12 @@ func (f *fitter) fit(n *Node, t *Type, path string) any {
 	if want := t.fits(n.Value); want != "" {
 		return f.wrong(n, want, path)
 	}
-	if s, ok := n.Value.(string); ok && strings.ContainsRune(s, 0) { // no program can be given one
+	if s, ok := n.Value.(string); ok && strings.ContainsRune(s, 0) { // no process can get one as an argument
 		f.add(Mistake{Path: path, Line: n.Line, Detail: "must not have a NUL character"})
 		return nil
 	}
 	if t == simple["any"] {
-		return nil // nobody looks at it
+		return nil // it is not used
 	}
 	return n.Value
 }
@@ -150,7 +150,7 @@ func (f *fitter) unknown(field Field, t *Type, path string) {
 	f.add(m)
 }
 
-// again reports a field that is there more than once.
+// again reports a field that is given more than once.
 func (f *fitter) again(field Field, path string) {
 	if field.First != 0 {
 		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("already given on line %d", field.First), Fault: Again})

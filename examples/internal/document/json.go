@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// deepest is how many objects and lists can stand in one another.
+// deepest limits the nesting of objects and lists.
 const deepest = 1000
 
-var errDeep = errors.New("too many objects and lists in one another")
+var errDeep = errors.New("objects and lists are nested too deeply")
 
 // parseJSON returns the values of a JSON text.
 func parseJSON(text []byte) (documents []*Node, err error) {
@@ -44,7 +44,7 @@ func (p *jsonParser) token() (json.Token, error) {
 	return token, err
 }
 
-// value reads a value that stands in depth others.
+// value reads a value inside depth others.
 func (p *jsonParser) value(depth int) (*Node, error) {
 	token, err := p.token()
 	if err != nil {

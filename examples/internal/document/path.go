@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Within reports whether a path is that of a whole, or of something in it. The
-// path "" is that of the document.
+// Within reports whether path is whole, or a path in it. The path "" is that of the
+// document.
 func Within(path, whole string) bool {
 	rest, ok := strings.CutPrefix(path, whole)
 	return ok && (rest == "" || whole == "" || rest[0] == '.' || rest[0] == '[')
@@ -15,8 +15,8 @@ func Within(path, whole string) bool {
 // Paths is a set of paths.
 type Paths map[string]bool
 
-// Cover reports whether a path is within one of the set. Its time does not depend
-// on how many these are.
+// Cover reports whether a path is within one of the set. Its time does not depend on
+// the size of the set.
 func (p Paths) Cover(path string) bool {
 	for i := range len(path) {
 		if (i == 0 || path[i] == '.' || path[i] == '[') && p[path[:i]] {
@@ -26,7 +26,7 @@ func (p Paths) Cover(path string) bool {
 	return p[path]
 }
 
-// join is the path of a field of what is at path.
+// join returns the path of a field of the value at path.
 func join(path, name string) string {
 	if name == "" {
 		name = `""`
@@ -37,8 +37,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// LineOf returns the line of the value at a path as Fit writes it, or of the
-// innermost value around it that is from a text. That of a field is its name's.
+// LineOf returns the line of the value at a path of Fit, or of the innermost value
+// around it that has a line. For a field it is the line of the name.
 func (n *Node) LineOf(path string) int {
 	line := n.Line
 	for n != nil {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// nearest returns the field that was meant by an unknown name, "" if there is none
-// like it.
+// nearest returns the known field that is most like an unknown name, "" if none is.
 func nearest(name string, known map[string]*Type) string {
 	best, least := "", 1+allowed(name)
 	for _, candidate := range slices.Sorted(maps.Keys(known)) {
@@ -24,12 +23,12 @@ func nearest(name string, known map[string]*Type) string {
 	return best
 }
 
-// allowed is how many mistakes of typing a name may have to be taken for another:
-// a third of its letters, at most 4.
+// allowed returns the largest distance of a suggestion: a third of the name's letters,
+// at most 4.
 func allowed(name string) int { return min(len(name)/3, 4) }
 
-// distance is how many letters must be changed, added, left out or swapped with
-// the next one to make b of a.
+// distance returns how many letters must be changed, added, removed or swapped with the
+// next one to turn a into b.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

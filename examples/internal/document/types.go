@@ -22,17 +22,17 @@ type Type struct {
 	fits   func(v any) string // "", or what a simple value should have been
 }
 
-// Duration is a duration that is written as 4s.
+// Duration is a duration in the form 4s.
 type Duration time.Duration
 
-// UnmarshalText reads what time.ParseDuration does.
+// UnmarshalText reads the form of time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)
 	return err
 }
 
-// simple are the types without parts, by the names that tables have for them.
+// simple are the types without parts, by their names in tables.
 var simple = map[string]*Type{
 	"any":      {fits: func(any) string { return "" }},
 	"string":   {fits: fitsKind[string]("a string")},
@@ -100,7 +100,7 @@ func fitsTextOrNumber(want string) func(v any) string {
 	}
 }
 
-// TypeFor returns the type of what encoding/json stores in a T.
+// TypeFor returns the type of the values that encoding/json stores in a T.
 func TypeFor[T any]() *Type { return typeOf(reflect.TypeFor[T]()) }
 
 func typeOf(t reflect.Type) *Type {
@@ -143,9 +143,10 @@ func fieldsOf(t reflect.Type) map[string]*Type {
 	return fields
 }
 
-// ParseTypes reads a table of types: a line with the name of a type, and below it,
-// behind a tab each, its fields with their types: the name of one, also of one that
-// comes later, behind [] for a list, behind map[string] for an object of any names.
+// ParseTypes reads a table of types. A type is a line with its name, followed by a
+// line for each field: a tab, the field's name, a space and its type. That is the name
+// of a type, which may be defined later, with the prefix [] for a list or map[string]
+// for an object of any names.
 func ParseTypes(table string) (map[string]*Type, error) {
 	types := make(map[string]*Type)
 	var named func(name string) *Type
@@ -185,8 +186,8 @@ func ParseTypes(table string) (map[string]*Type, error) {
 	return types, nil
 }
 
-// Field returns the type of a field at a path of names, as spec.template. Lists on
-// the way stand for their elements. It is nil if there is no such field.
+// Field returns the type of the field at a path of names, such as spec.template, nil if
+// there is no such field. A list on the way stands for its elements.
 func (t *Type) Field(path ...string) *Type {
 	for _, name := range path {
 		for t.elem != nil {

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// mostAliased is how many values the aliases of a text may stand for, so that a
-// short text cannot become a huge document.
+// mostAliased limits the values that the aliases of a text stand for, so that a short
+// text cannot become a huge document.
 const mostAliased = 100_000
 
 // parseYAML returns the documents of a YAML stream, without empty ones.
@@ -39,8 +39,8 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 	}
 }
 
-// explained is an error of the YAML library for a person who does not know what a
-// token is.
+// explained returns an error of the YAML library without the word token, which few
+// users know.
 func explained(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if strings.HasSuffix(text, "found character that cannot start any token") {
@@ -49,13 +49,13 @@ func explained(err error) error {
 	return errors.New(text)
 }
 
-// yamlConverter makes a Node of what the YAML library has read.
+// yamlConverter converts nodes of the YAML library.
 type yamlConverter struct {
-	aliases int // in which the present value stands
-	aliased int // values that aliases stood for
+	aliases int // around the present value
+	aliased int // values in aliases so far
 }
 
-// node converts a value that stands in depth others.
+// node converts a value inside depth others.
 func (c *yamlConverter) node(from *yaml.Node, depth int) (*Node, error) {
 	if depth > deepest {
 		return nil, at(from, "%w", errDeep)
@@ -88,8 +88,8 @@ func (c *yamlConverter) node(from *yaml.Node, depth int) (*Node, error) {
 	return n, err
 }
 
-// object converts a mapping. Fields that are merged into it (<<) come after its own
-// and do not replace them.
+// object converts a mapping. Merged fields (<<) come after its own and do not replace
+// them.
 func (c *yamlConverter) object(from *yaml.Node, depth int) (Object, error) {
 	var fields builder
 	var merged []*yaml.Node
@@ -119,8 +119,8 @@ func (c *yamlConverter) object(from *yaml.Node, depth int) (Object, error) {
 	return fields.object, nil
 }
 
-// merge adds the fields of a value behind <<, an object or a list of objects, but
-// for those that are there.
+// merge adds the fields of a << value, an object or a list of objects, unless they are
+// there already.
 func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error {
 	converted, err := c.node(from, depth)
 	if err != nil {
@@ -144,8 +144,8 @@ func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error
 	return nil
 }
 
-// words are the plain texts that YAML 1.1 reads as true or false. kubectl does too,
-// though YAML 1.2 and the library know only the longest.
+// words are the plain texts that YAML 1.1 and kubectl read as true or false. YAML 1.2
+// and the library know only true and false.
 var words = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
@@ -183,7 +183,7 @@ func scalar(from *yaml.Node) (any, error) {
 	return json.Number(text), nil
 }
 
-// at is an error that names the line of a value.
+// at returns an error with the line of a value.
 func at(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
 }

@@ -1,5 +1,5 @@
-// Package flags reads a program's flags, and tells what is wrong with them, as all
-// the programs here do.
+// Package flags reads the flags of a program, and writes its help text and its
+// errors. All the programs here use it.
 package flags
 
 import (
@@ -8,45 +8,73 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
-// Set is the flags of a program. It is not safe for concurrent use.
+// Set holds the flags of a program. It is not safe for concurrent use.
 type Set struct {
 	*flag.FlagSet
-	usage string
+	above, below string
+	groups       []group
 }
 
-// New returns the flags of a program, none so far. The usage stands above their
-// descriptions.
-func New(program, usage string) *Set {
-	s := &Set{flag.NewFlagSet(program, flag.ContinueOnError), usage}
-	s.SetOutput(io.Discard) // whoever calls Parse says what is wrong
+// group is flags that the help text describes together.
+type group struct {
+	title string
+	flags *flag.FlagSet
+}
+
+// New returns a Set without flags. In the help text the flags stand between above and
+// below.
+func New(program, above, below string) *Set {
+	s := &Set{FlagSet: flag.NewFlagSet(program, flag.ContinueOnError), above: above, below: below}
+	s.SetOutput(io.Discard) // the caller of Parse prints the error
 	return s
 }
 
-// Parse reads the arguments. If they ask for help, it is written to stdout; the
-// error is then flag.ErrHelp, or says that it could not be written.
+// Group gives the flags that were defined since the last Group a title in the help
+// text. Flags without a group are not described.
+func (s *Set) Group(title string) {
+	g := group{title, flag.NewFlagSet(title, flag.ContinueOnError)}
+	s.VisitAll(func(f *flag.Flag) {
+		if !s.grouped(f.Name) {
+			g.flags.Var(f.Value, f.Name, f.Usage)
+			g.flags.Lookup(f.Name).DefValue = f.DefValue
+		}
+	})
+	s.groups = append(s.groups, g)
+}
+
+func (s *Set) grouped(name string) bool {
+	return slices.ContainsFunc(s.groups, func(g group) bool { return g.flags.Lookup(name) != nil })
+}
+
+// Parse reads the arguments. If they ask for help, Parse writes the help text to
+// stdout and returns flag.ErrHelp, or the error of writing it.
 func (s *Set) Parse(args []string, stdout io.Writer) error {
 	err := s.FlagSet.Parse(args)
 	if !errors.Is(err, flag.ErrHelp) {
 		return s.explained(err)
 	}
 	var help bytes.Buffer
-	help.WriteString(s.usage)
-	s.SetOutput(&help)
-	s.PrintDefaults()
+	help.WriteString(s.above)
+	for _, g := range s.groups {
+		help.WriteString("\n" + g.title + ":\n")
+		g.flags.SetOutput(&help)
+		g.flags.PrintDefaults()
+	}
+	help.WriteString(s.below)
 	if _, err := stdout.Write(help.Bytes()); err != nil {
 		return &writeError{err}
 	}
 	return err
 }
 
-// explained says what a value must be where package flag only says that it could
-// not be read.
+// explained adds what a value must be, where package flag only says "parse error".
 func (s *Set) explained(err error) error {
 	if err == nil {
 		return nil
@@ -81,18 +109,18 @@ func (s *Set) Given() map[string]bool {
 	return given
 }
 
-// writeError is the error of a help text that nobody got.
+// writeError says that the help text could not be written.
 type writeError struct{ error }
 
-// The exit codes of a program that ends before it has done anything.
+// Exit codes of a program that ends before it has done anything.
 const (
 	exitHelped = 0
 	exitUsage  = 2
 )
 
-// Refused returns the exit code of a program that stops at that error of Parse, or of
-// what it makes of the flags, after it has said on stderr what is wrong: 0 if help
-// was asked for, unwritten if it could not be written.
+// Refused prints an error of Parse, or of the program's own checks of its flags, to
+// stderr, and returns the exit code: 0 if the user asked for help, unwritten if the
+// help text could not be written, 2 otherwise.
 func Refused(program string, err error, stderr io.Writer, unwritten int) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return exitHelped

@@ -20,7 +20,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		code       int
 		says, help string
 	}{
-		{args: "-h", code: 0, help: "Usage: prog\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n"},
+		{args: "-h", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n\nSee also: x\n"},
 		{args: "-h", out: full{}, code: 3, says: "prog: no space left on device\n"},
 		{args: "-n x", code: 2, says: "prog: invalid value \"x\" for flag -n: must be a whole number\nTry prog -h.\n"},
 		{args: "-n 99999999999999999999", code: 2, says: "prog: invalid value \"99999999999999999999\" for flag -n: value out of range\nTry prog -h.\n"},
@@ -29,11 +29,14 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		{args: "-all=5", code: 2, says: "prog: invalid boolean value \"5\" for -all: must be true or false\nTry prog -h.\n"},
 		{args: "-\x1b[2J", code: 2, says: "prog: flag provided but not defined: -\\x1b[2J\nTry prog -h.\n"},
 	} {
-		s := New("prog", "Usage: prog\n")
+		s := New("prog", "Usage: prog\n", "\nSee also: x\n")
 		s.Int("n", 1, "a `number`")
 		s.Bool("all", false, "")
 		s.Float64("share", 0, "")
 		s.Duration("for", 0, "")
+		s.Group("Flags")
+		s.Int("size", 0, "")
+		s.Group("Other flags")
 		var stdout, stderr bytes.Buffer
 		out := io.Writer(&stdout)
 		if test.out != nil {
@@ -53,7 +56,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestGivenNamesOnlyFlagsThatWereGiven(t *testing.T) {
-	s := New("prog", "")
+	s := New("prog", "", "")
 	s.Int("n", 1, "")
 	s.Int("m", 1, "")
 	if err := s.Parse([]string{"-n", "1"}, io.Discard); err != nil || len(s.Given()) != 1 || !s.Given()["n"] {

@@ -1,4 +1,4 @@
-// Package interrupt tells of the signals that ask a program to end.
+// Package interrupt receives the signals that ask a program to end.
 package interrupt
 
 import (
@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// Same is how close together two signals are one: whoever signals a process and
-// then its group, as timeout(1) does, means it once.
+// Same is the time within which two signals count as one: timeout(1) signals a process
+// and then its group, and means it once.
 const Same = 50 * time.Millisecond
 
-// Notify returns a channel with the signals as they come, but for those that are
-// the same as the one before. SIGHUP does not count where it is ignored, as under
-// nohup.
+// Notify returns a channel of the signals that arrive, without those within Same of the
+// one before. It leaves out SIGHUP where that is ignored, as under nohup.
 func Notify(signals ...os.Signal) <-chan os.Signal {
-	all, told := make(chan os.Signal, 8), make(chan os.Signal, 8)
+	all, distinct := make(chan os.Signal, 8), make(chan os.Signal, 8)
 	for _, sig := range signals {
 		if sig != syscall.SIGHUP || !signal.Ignored(sig) {
 			signal.Notify(all, sig)
@@ -27,9 +26,9 @@ func Notify(signals ...os.Signal) <-chan os.Signal {
 		for sig := range all {
 			if now := time.Now(); now.Sub(last) > Same {
 				last = now
-				told <- sig
+				distinct <- sig
 			}
 		}
 	}()
-	return told
+	return distinct
 }

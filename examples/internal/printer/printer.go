@@ -1,6 +1,5 @@
-// Package printer writes what a program prints from a goroutine of its own, so that
-// nothing in the program waits for a terminal that is stopped, a pager that is
-// paused or a pipe that is stuck.
+// Package printer writes a program's output in its own goroutine, so that the program
+// does not wait for a stopped terminal, a paused pager or a stuck pipe.
 package printer
 
 import (
@@ -9,30 +8,30 @@ import (
 	"time"
 )
 
-// How much may wait to be written, in bytes.
+// Limits of the text that waits to be written, in bytes.
 const (
-	ownLimit    = 1 << 20  // of the program's own text; what does not fit is dropped
-	sourceLimit = 64 << 10 // of one source
-	allLimit    = 4 << 20  // of all sources
+	ownLimit    = 1 << 20  // the program's own text; what exceeds it is dropped
+	sourceLimit = 64 << 10 // one source
+	allLimit    = 4 << 20  // all sources
 )
 
-// piece is how much is written at once: as much as a pipe takes as a whole, so that
-// a slow reader can be told from one that does not read.
+// piece is the size of one write: what a pipe takes at once, so that a slow reader can
+// be distinguished from one that does not read.
 const piece = 4096
 
-// patience is how long a single piece may take before the destination is stuck.
+// patience is how long one write may take before the destination counts as stuck.
 const patience = time.Second
 
-// Printer writes to one or several destinations, in the order in which it was asked
-// to. It is safe for concurrent use by multiple goroutines.
+// Printer writes to one or several destinations, in the order of the calls. It is safe
+// for concurrent use by multiple goroutines.
 //
-//  1. No method but Source.Line and Flush ever waits.
-//  2. All that Outputs are given is written in the end, unless a destination does not
-//     take it: then what would make own text longer than ownLimit is dropped, and
-//     said to be, unless the Output keeps all.
-//  3. A Source waits while too much of it is not written yet, so that it cannot fill
-//     the memory. Once it has ended it does not wait for a destination that is stuck:
-//     its lines are dropped, and said to be. After Late no Source waits at all.
+//  1. Only Source.Line, Flush and Finish wait.
+//  2. Everything that is written to an Output reaches its destination, unless the
+//     destination is stuck: then text that exceeds ownLimit is dropped, with a note, unless
+//     the Output keeps all.
+//  3. A Source waits while too much of its text waits, so that it cannot fill the memory.
+//     Once it has ended it does not wait for a stuck destination: its lines are dropped,
+//     with a note. After Late no Source waits.
 type Printer struct {
 	mu      sync.Mutex
 	changed *sync.Cond // the queue is shorter, or a source has ended, or something is stuck
@@ -40,12 +39,13 @@ type Printer struct {
 	own     int       // bytes of the program's own text in the queue
 	sources int       // bytes of all sources in the queue
 	late    bool      // sources do not wait any more
+	end     time.Time // when Finish gives up; zero: with a signal only
 	writing time.Time // since when a piece is being written; zero: none is
 	wake    chan struct{}
 }
 
-// entry is what waits: text for an output or, if that is nil, the note that n bytes
-// of a source have been passed.
+// entry is a queued text for an output or, if to is nil, the mark after n bytes of a
+// source.
 type entry struct {
 	to      *Output
 	text    []byte
@@ -64,7 +64,7 @@ func New() *Printer {
 
 // Output is a destination, as an io.Writer that never waits and never fails.
 type Output struct {
-	KeepAll bool // drop nothing; to be set before the first Write of what is not much
+	KeepAll bool // drop nothing; for short texts, set before the first Write
 
 	p      *Printer
 	w      io.Writer
@@ -72,13 +72,13 @@ type Output struct {
 	broken chan struct{}
 }
 
-// To returns an Output that writes to w. Two for the same w are two that know
-// nothing of each other's errors.
+// To returns an Output that writes to w. Two Outputs for the same w do not share their
+// errors.
 func (p *Printer) To(w io.Writer) *Output {
 	return &Output{p: p, w: w, broken: make(chan struct{})}
 }
 
-// Write takes text to be written. It always returns len(text), nil.
+// Write queues text. It always returns len(text), nil.
 func (o *Output) Write(text []byte) (int, error) {
 	p := o.p
 	p.mu.Lock()
@@ -97,7 +97,7 @@ func (o *Output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Err returns the first error of writing, nil if there was none. After it nothing
+// Err returns the first write error, nil if there was none. After an error nothing
 // more is written.
 func (o *Output) Err() error {
 	o.p.mu.Lock()
@@ -105,10 +105,10 @@ func (o *Output) Err() error {
 	return o.err
 }
 
-// Broken returns a channel that is closed when there is an error.
+// Broken returns a channel that is closed at the first write error.
 func (o *Output) Broken() <-chan struct{} { return o.broken }
 
-// Behind reports whether much waits to be written.
+// Behind reports whether much text waits to be written.
 func (p *Printer) Behind() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -236,7 +236,7 @@ func TestStuckReaderFillsNoMemory(t *testing.T) {
 	})
 }
 
-// The first error of writing is kept, told and ends the waiting.
+// The first error of writing is kept, reported and ends the waiting.
 func TestErrorIsKept(t *testing.T) {
 	p := New()
 	read, write := io.Pipe()

@@ -2,21 +2,22 @@ package printer
 
 import "fmt"
 
-// Source passes on the lines of a program's child, and keeps them from filling the
-// memory. One goroutine may call Line; Ended may be called by another.
+// Source passes on the lines of a program's child, within limits. One goroutine may
+// call Line; another may call Ended.
 type Source struct {
 	p       *Printer
 	print   func(line []byte)
 	waiting int  // bytes in the queue
-	ended   bool // it has no more to say than what is there
+	ended   bool // its process has ended
 	dropped int  // lines
 }
 
-// Source returns a Source whose lines are given to print, which hands them to an
+// Source returns a Source that calls print with its lines. print must write them to an
 // Output of the same Printer.
 func (p *Printer) Source(print func(line []byte)) *Source { return &Source{p: p, print: print} }
 
-// Line prints a line, as soon as enough of the source's earlier lines is written.
+// Line prints a line. It waits while too many of the source's earlier lines wait to be
+// written.
 func (s *Source) Line(line []byte) {
 	p := s.p
 	p.mu.Lock()
@@ -24,11 +25,12 @@ func (s *Source) Line(line []byte) {
 		p.changed.Wait()
 	}
 	if s.full() || s.dropped > 0 {
-		s.dropped++ // and all that come after it, so that none seems to follow on another
+		s.dropped++ // with all after it, so that the output has no hidden gap
 		p.mu.Unlock()
 		return
 	}
-	// Until the note behind it is passed the line is the source's, not the program's.
+	// Until the entry after it is written, the line counts for the source, not for the
+	// program.
 	s.waiting += len(line)
 	p.sources += len(line)
 	p.own -= len(line) + prefixRoom
@@ -41,7 +43,7 @@ func (s *Source) Line(line []byte) {
 	p.signal()
 }
 
-// prefixRoom is for what print adds to a line.
+// prefixRoom is room for what print adds to a line.
 const prefixRoom = 512
 
 // full reports whether too much is waiting. The caller holds the lock.
@@ -49,8 +51,7 @@ func (s *Source) full() bool {
 	return s.waiting >= sourceLimit || s.p.sources >= allLimit
 }
 
-// Late says that it is too late to wait for a reader: from now on the lines of all
-// sources are dropped that do not fit.
+// Late makes all sources drop lines instead of waiting for a reader.
 func (p *Printer) Late() {
 	p.mu.Lock()
 	p.late = true
@@ -58,7 +59,7 @@ func (p *Printer) Late() {
 	p.mu.Unlock()
 }
 
-// Ended says that no line is to wait for a destination that is stuck.
+// Ended makes the source drop lines instead of waiting for a stuck destination.
 func (s *Source) Ended() {
 	s.p.mu.Lock()
 	s.ended = true
@@ -66,7 +67,7 @@ func (s *Source) Ended() {
 	s.p.mu.Unlock()
 }
 
-// Close says how many lines were dropped, if that was so. No line may follow.
+// Close prints how many lines were dropped, if any. No call of Line may follow.
 func (s *Source) Close() {
 	if s.dropped == 0 {
 		return
@@ -74,7 +75,7 @@ func (s *Source) Close() {
 	p := s.p
 	p.mu.Lock()
 	room := 0
-	if p.own < 2*ownLimit { // it may be more than what the program itself says
+	if p.own < 2*ownLimit { // the note may exceed the limit, within reason
 		room = ownLimit
 	}
 	p.own -= room

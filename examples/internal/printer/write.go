@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// run writes what is queued, for ever.
+// run writes the queue, for ever.
 func (p *Printer) run() {
 	for range p.wake {
 		for {
@@ -20,8 +20,8 @@ func (p *Printer) run() {
 	}
 }
 
-// next takes the next text for one output off the queue, and how many entries that
-// were.
+// next takes the next text for one output off the queue. passed is its number of
+// entries.
 func (p *Printer) next() (to *Output, text []byte, passed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *Printer) next() (to *Output, text []byte, passed int) {
 	return to, text, passed
 }
 
-// write writes text, unless that has failed before.
+// write writes text, unless the output has failed before.
 func (p *Printer) write(to *Output, text []byte) {
 	for err := to.Err(); len(text) > 0 && err == nil; {
 		n := min(len(text), piece)
@@ -83,12 +83,12 @@ func (p *Printer) wakeAll() {
 	p.mu.Unlock()
 }
 
-// stuck reports whether the destination does not take what it is given. The caller
-// holds the lock.
+// stuck reports whether the current write takes longer than patience. The caller holds
+// the lock.
 func (p *Printer) stuck() bool { return !p.writing.IsZero() && time.Since(p.writing) >= patience }
 
-// Flush waits until all is written, or giveUp is closed or holds something. It
-// reports whether all is.
+// Flush waits until everything is written, or giveUp is closed or holds a value. It
+// reports whether everything is written.
 func (p *Printer) Flush(giveUp <-chan struct{}) bool {
 	over := make(chan struct{})
 	defer close(over)

@@ -108,7 +108,7 @@ func TestDaemonStaysWithItsChild(t *testing.T) {
 }
 
 // SIGTERM is for the first process alone, SIGKILL for all of its group.
-func TestSignals(t *testing.T) {
+func TestSIGTERMIsForTheFirstProcess(t *testing.T) {
 	lines := make(chan string, 10)
 	p, err := shared().Start(Command{
 		Args:   []string{"sh", "-c", `trap 'echo yes' TERM; sh -c 'trap "echo no" TERM; echo ready; while :; do sleep 0.01; done' & while :; do sleep 0.01; done`},
@@ -169,7 +169,7 @@ func startProgram(t *testing.T, script string) *testProgram {
 }
 
 // When the program is killed no process of it is left.
-func TestKilledProgram(t *testing.T) {
+func TestKilledProgramLeavesNoProcess(t *testing.T) {
 	p := startProgram(t, family+"wait")
 	_ = p.Process.Kill()
 	gone(t, append(p.pids, strconv.Itoa(p.guard)))
@@ -211,35 +211,9 @@ func TestChildOfAnotherGroupDiesWithItsProgram(t *testing.T) {
 	gone(t, append(p.pids, strconv.Itoa(p.guard)))
 }
 
-// A guard that somebody has stopped goes on when its program ends, in whatever way.
-func TestStoppedGuardGoesOn(t *testing.T) {
-	for name, end := range map[string]func(p *testProgram){
-		"killed": func(p *testProgram) { _ = p.Process.Kill() },
-		"closed": func(p *testProgram) { p.stdin.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := startProgram(t, "echo $$; exec sleep 1000")
-			_ = syscall.Kill(p.guard, syscall.SIGSTOP)
-			t.Cleanup(func() { _ = syscall.Kill(p.guard, syscall.SIGCONT) })
-			end(p)
-			gone(t, append(p.pids, strconv.Itoa(p.guard)))
-		})
-	}
-}
-
-// A child can be signalled whose guard was stopped.
-func TestSignalReachesAStoppedGuard(t *testing.T) {
-	p, _ := start(t, "sleep", "1000")
-	_ = syscall.Kill(p.guard.pid, syscall.SIGSTOP)
-	p.Signal(syscall.SIGTERM)
-	if e := p.Wait(); e.Signal != syscall.SIGTERM {
-		t.Errorf("%+v", e)
-	}
-}
-
 // When it ends in order nothing is left either, not even what does not listen to
 // signals, nor the guard, before it says so.
-func TestClose(t *testing.T) {
+func TestCloseLeavesNothing(t *testing.T) {
 	p := startProgram(t, "trap '' TERM HUP INT;"+family+"while :; do sleep 1; done")
 	p.stdin.Close()
 	for p.lines.Scan() && p.lines.Text() != "closed" {
@@ -269,138 +243,6 @@ func TestGuardHasAnotherName(t *testing.T) {
 	}
 	_ = p.Process.Kill()
 	gone(t, append(p.pids, strconv.Itoa(p.guard)))
-}
-
-// A guard that is killed is reported, and what ran below it is killed by the
-// program, which goes on with another one.
-func TestKilledGuard(t *testing.T) {
-	p := startProgram(t, family+"wait")
-	_ = syscall.Kill(p.guard, syscall.SIGKILL)
-	text := ""
-	for strings.Count(text, "ended 137 true\n") < 3 || !strings.Contains(text, "the guard") {
-		if !p.lines.Scan() {
-			t.Fatalf("it wrote %q", text)
-		}
-		text += p.lines.Text() + "\n"
-	}
-	for _, pid := range p.pids {
-		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
-		}
-	}
-	if want := fmt.Sprintf("the guard (process %d) has ended (killed): 3 that ran below it", p.guard); !strings.Contains(text, want) {
-		t.Errorf("want %q:\n%s", want, text)
-	}
-}
-
-// With another guard the program goes on as before. (A program of its own does
-// that, since the killed guard's children become those of its program.)
-func TestNextGuard(t *testing.T) {
-	if os.Getenv("PROCESS_TEST_NEXT_GUARD") == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestNextGuard$", "-test.v")
-		cmd.Env = append(os.Environ(), "PROCESS_TEST_NEXT_GUARD=1")
-		if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "--- PASS: TestNextGuard") {
-			t.Fatalf("%v:\n%s", err, text)
-		}
-		return
-	}
-	guard := func() int {
-		shared().mu.Lock()
-		defer shared().mu.Unlock()
-		if shared().guard == nil {
-			return 0
-		}
-		return shared().guard.pid
-	}
-	p, _ := start(t, "sleep", "1000")
-	first := guard()
-	_ = syscall.Kill(first, syscall.SIGKILL)
-	if e := p.Wait(); e.Code != 137 || !e.Lost {
-		t.Errorf("%+v", e)
-	}
-	for i := range 50 {
-		if pid := guard(); i%10 == 0 && pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if e, out := run(t, "sh", "-c", "echo hello; exit 3"); !e.Lost && (e.Code != 3 || out != "hello\n") {
-			t.Errorf("%+v, %q", e, out)
-		}
-	}
-	if guard() == first {
-		t.Error("it has the same guard")
-	}
-	shared().Close()
-}
-
-// When program and guard are killed together, what is left is found by its mark;
-// this process, which carries the mark of another run as well, stays.
-func TestKillRun(t *testing.T) {
-	p := startProgram(t, family+"wait")
-	run, err := parseRun(p.run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.Kill(p.Process.Pid, syscall.SIGSTOP) // so that it does not kill what the guard leaves
-	_ = syscall.Kill(p.guard, syscall.SIGKILL)
-	_ = p.Process.Kill()
-	_ = p.Process.Release()
-	for _, pid := range p.pids {
-		if !alive(t, pid) {
-			t.Errorf("process %s has ended by itself", pid)
-		}
-	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKillRunSelf$", "-test.v")
-	cmd.Env = append(os.Environ(), "PROCESS_TEST_KILL_RUN="+p.run)
-	undo := setMark(run.child(77))
-	text, err := cmd.CombinedOutput()
-	undo()
-	if err != nil || !strings.Contains(string(text), "--- PASS: TestKillRunSelf") {
-		t.Errorf("%v:\n%s", err, text)
-	}
-	for _, pid := range p.pids {
-		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
-			n, _ := strconv.Atoi(pid)
-			_ = syscall.Kill(n, syscall.SIGKILL)
-		}
-	}
-}
-
-// TestKillRunSelf is run by TestKillRun in a process that carries the mark.
-func TestKillRunSelf(t *testing.T) {
-	run := os.Getenv("PROCESS_TEST_KILL_RUN")
-	if run == "" {
-		t.Skip("only run by TestKillRun")
-	}
-	if got := markOf(os.Getpid()).run().String(); got != run {
-		t.Fatalf("it has the mark of %s, not of %s", got, run)
-	}
-	below := exec.Command("sleep", "1000")
-	if err := below.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := KillRun(run); err != nil {
-		t.Error(err)
-	}
-	if !alive(t, strconv.Itoa(below.Process.Pid)) {
-		t.Error("it has killed its own child")
-	}
-	_ = below.Process.Kill()
-	_ = below.Wait()
-}
-
-func TestRunNames(t *testing.T) {
-	for range 100 {
-		run := newRun()
-		if back, err := parseRun(run.String()); err != nil || back != run || run.child(1<<40+5).run() != run || run.child(5) != run.child(5+1<<childBits) {
-			t.Errorf("%v: %v, %v", run, back, err)
-		}
-	}
-	for _, wrong := range []string{"", "0", "x", "00000000000", "-1", "ffffffffff", "../../etc", strings.Repeat("1", 30)} {
-		if ValidRun(wrong) || KillRun(wrong) == nil {
-			t.Errorf("%q names a run", wrong)
-		}
-	}
 }
 
 // gone waits until no process of these numbers is left.

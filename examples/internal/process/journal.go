@@ -17,7 +17,7 @@ type RecordKey struct {
 	Run   int    `json:"run"`
 }
 
-// Record is how a child ended, or could not be started.
+// Record says how a child ended, or why it could not start.
 type Record struct {
 	RecordKey
 	Code    int       `json:"code"`              // its exit code, 128+n if signal n killed it
@@ -26,13 +26,13 @@ type Record struct {
 	Began   time.Time `json:"began"`
 	At      time.Time `json:"at"`
 	Stopped bool      `json:"stopped,omitempty"` // it was sent a signal before it ended
-	// Output is the end of what it wrote that its program, which was gone by then,
-	// had not read.
+	// Output is the rest of its output that its program had not read when it was
+	// killed.
 	Output string `json:"output,omitempty"`
 }
 
-// ReadJournal returns the records of a journal, in order, one for each key. A last
-// one that is cut off does not count.
+// ReadJournal returns the records of a journal, in order, one for each key. It ignores
+// a last record that was cut off.
 func ReadJournal(f *statefolder.Folder, name string) ([]Record, error) {
 	lines, err := f.ReadLog(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func ReadJournal(f *statefolder.Folder, name string) ([]Record, error) {
 	return records, nil
 }
 
-// check reports what no guard has written.
+// check returns an error for a record that no guard has written.
 func (r *Record) check() error {
 	switch {
 	case r.Owner == "" || r.Name == "" || strings.ContainsAny(r.Owner+r.Name, "/\x00"):
@@ -85,8 +85,8 @@ func WriteJournal(f *statefolder.Folder, name string, records []Record) error {
 	return f.ReplaceLog(name, lines)
 }
 
-// journal is the guard's side: what it has to remember of children that have ended.
-// A nil journal remembers nothing.
+// journal holds the records of ended children, in the guard. A nil journal records
+// nothing.
 type journal struct {
 	folder *statefolder.Folder
 	name   string
@@ -95,7 +95,7 @@ type journal struct {
 	kept   int                 // bytes of these, about
 }
 
-// openJournal goes on with a journal.
+// openJournal opens a journal to append to it.
 func openJournal(dir, name string) (*journal, error) {
 	folder, err := statefolder.At(dir)
 	if err != nil {
@@ -116,11 +116,11 @@ func openJournal(dir, name string) (*journal, error) {
 	return j, nil
 }
 
-// largestJournal is from when on a journal is written anew without what is
-// forgotten, if that is at least half of it.
+// largestJournal is the size from which on a journal is rewritten without forgotten
+// records, if these are at least half of it.
 const largestJournal = 1 << 20
 
-// write writes how a child ended.
+// write appends the record of a child.
 func (j *journal) write(r Record) error {
 	if j == nil || r.Owner == "" {
 		return nil
@@ -140,11 +140,11 @@ func (j *journal) write(r Record) error {
 	return j.compact()
 }
 
-// largestOutput is the size of a journal that takes no output any more: a longer one
-// than statefolder.Largest could not be read.
+// largestOutput is the size from which on a journal takes no output: one longer than
+// statefolder.Largest could not be read.
 const largestOutput = statefolder.Largest / 8
 
-// add adds to a record what its child wrote, if there is room for it.
+// add adds the child's output to a record, if there is room for it.
 func (j *journal) add(r Record, output string) {
 	r.Output = output
 	line, err := json.Marshal(&r)
@@ -153,7 +153,7 @@ func (j *journal) add(r Record, output string) {
 	}
 }
 
-// compact writes the journal anew.
+// compact rewrites the journal without forgotten records.
 func (j *journal) compact() error {
 	var all []Record
 	for _, records := range j.owners {

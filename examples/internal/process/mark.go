@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// mark is a number that a process of a run, and all that it brings forth, carries
-// from its start: that of the run and that of the child. 0 is no mark.
+// mark is a number that a process of a run and its descendants carry: the number of the
+// run and that of the child. 0 is no mark.
 type mark uint64
 
-// A mark has childBits for the child and runBits for the run. Together they stay
-// below what a limit can be.
+// A mark has childBits for the child and runBits for the run. Together they stay below
+// the largest limit.
 const (
 	childBits = 24
 	runBits   = 38
@@ -45,15 +45,15 @@ func parseRun(name string) (mark, error) {
 	return 0, fmt.Errorf("process: %q does not name a run", name)
 }
 
-// ValidRun reports whether a name can be that of a run.
+// ValidRun reports whether a run can have that name.
 func ValidRun(name string) bool {
 	_, err := parseRun(name)
 	return err == nil
 }
 
-// KillRun kills what is left of another run that has lost its guard, until nothing
-// is found: on Linux, processes that carry its mark, and what they have started.
-// This process, those above it and those below it stay, whatever they carry.
+// KillRun kills the remaining processes of another run whose guard was killed: on
+// Linux, those that carry its mark, and their descendants. It spares this process, its
+// ancestors and its own descendants, whatever mark they carry.
 func KillRun(name string) error {
 	run, err := parseRun(name)
 	if err != nil {
@@ -73,7 +73,8 @@ func KillRun(name string) error {
 	return fmt.Errorf("process: KillRun(%s): %d processes do not end", name, len(familyOf(run)))
 }
 
-// A process that was sent SIGKILL is gone as soon as the machine gets round to it.
+// How often and at what intervals KillRun looks again: after SIGKILL a process may
+// take a while to end.
 const (
 	killPasses = 1000
 	killPause  = 10 * time.Millisecond
@@ -110,7 +111,7 @@ func familyOf(run mark) []*os.Process {
 		if err != nil {
 			continue
 		}
-		if parent, _ := parentOf(pid); parent != parents[pid] { // another one by now, or looked at again in the next pass
+		if parent, _ := parentOf(pid); parent != parents[pid] { // another process by now, or one for the next pass
 			_ = p.Release()
 			continue
 		}

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// output is what one process writes, on its way to a Sink.
+// output reads what one process writes, and passes it to a Sink.
 type output struct {
 	sink  Sink
 	read  *os.File // nil: there is nothing to come
 	ended atomic.Bool
-	rest  int           // most to be read then
+	rest  int           // bytes that may be read after the end
 	done  chan struct{} // closed when all is taken
 }
 
-// longestLine is what a longer line is cut into pieces of.
+// longestLine is the length of the pieces that a longer line is cut into.
 const longestLine = 64 << 10
 
 func newOutput(sink Sink) *output {
@@ -66,14 +66,14 @@ func eachLine(r io.Reader, print func(line []byte)) {
 	}
 }
 
-// When a process has ended the end of its output comes at once, unless something
-// holds it open that is no descendant of it.
+// When a process has ended, the rest of its output comes at once, unless a process
+// that is not its descendant holds the output open.
 const (
 	outputPause = 100 * time.Millisecond // how long to wait for more of it
 	outputRest  = 1 << 20                // how much can be left: what a pipe holds
 )
 
-// Read reads from the process, for as long as output can be expected.
+// Read reads from the process, as long as output can be expected.
 func (o *output) Read(p []byte) (int, error) {
 	if o.ended.Load() {
 		if o.rest <= 0 {
@@ -88,7 +88,7 @@ func (o *output) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish returns when the Sink has what the process wrote, which has ended.
+// finish returns when the Sink has all output of the process, which has ended.
 func (o *output) finish() {
 	if o.read == nil {
 		return

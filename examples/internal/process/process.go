@@ -1,31 +1,27 @@
-// Package process runs programs below a guard: a second process of this program,
-// which starts them, is their parent, and outlives this program. No process of a
-// run is left when the run is over, however it ended.
+// Package process runs programs below a guard: a second process of this program, which
+// starts them, is their parent, and outlives this program. However a run ends, no
+// process of it is left.
 //
-//   - Each child has a process group of its own. When the child ends, all that is
-//     left of the group is killed, as in a container whose first process ends.
-//   - On Linux a process that loses its parent becomes a child of the guard. It may
-//     stay as long as the child that it came from. Its origin is known by a mark
-//     that it cannot lose by a new environment, session, title or program: the soft
-//     limit of file locks, which Linux hands down and enforces nowhere. What has got
-//     rid of that too (su and sudo set limits anew) is killed when the next child
-//     ends. A child is reported to have ended when all this is gone.
-//   - When this program is gone, by an order, a signal or SIGKILL, the guard kills
-//     all that it has, and what that leaves, until it has no child any more.
-//   - When the guard is killed, its children become this program's, which kills
-//     them and begins a new guard (see Exit.Lost).
-//   - When both are killed, KillRun finds what is left by the mark.
+//   - Each child has its own process group. When the child ends, the guard kills the rest
+//     of the group, as in a container whose first process ends.
+//   - On Linux a process that loses its parent becomes a child of the guard. It may run as
+//     long as the child that it came from. The guard knows its origin by a mark: the soft
+//     limit of file locks, which processes inherit and Linux does not enforce. A new
+//     environment, session, title or program keeps the mark. A process without the mark
+//     (su and sudo set limits) is killed when the next child ends. A child is reported as
+//     ended when all these processes are gone.
+//   - When this program ends, even by SIGKILL, the guard kills its children, and then the
+//     processes that they leave, until it has none.
+//   - When the guard is killed, its children become children of this program, which kills
+//     them and starts a new guard (see Exit.Lost).
+//   - When both are killed, KillRun finds the remaining processes by the mark.
 //
-// No process is ever signalled by a number that may be another's by now: the guard
-// signals only children that it has not reaped. On systems other than Linux what
-// leaves its process group is not found, nor what is left by a guard that was
-// killed.
+// No process is signalled by a pid that another process may have by now: the guard
+// signals only children that it has not reaped. On systems other than Linux, processes
+// that have left their group are not found, nor those that a killed guard has left.
 package process
 
 import (
-	"errors"
-	"os"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -35,15 +31,15 @@ type Command struct {
 	Args   []string // the program and its arguments; at least one
 	Env    []string // its whole environment, NAME=VALUE
 	Dir    string   // "": this program's
-	Output Sink     // takes its standard output and error; nil: nobody does
+	Output Sink     // takes its standard output and error; nil: they are dropped
 	Record RecordKey
 }
 
 // Sink takes what a process writes.
 type Sink interface {
 	Line(line []byte) // of its output, line break included if there was one
-	Ended()           // the process has: Line is not to wait for long any more
-	Close()           // there are no more lines
+	Ended()           // the process has ended: Line must not wait long any more
+	Close()           // no more lines follow
 }
 
 // Exit is how a process ended.
@@ -51,10 +47,10 @@ type Exit struct {
 	Code   int            // its exit code, 128+n if signal n killed it
 	Signal syscall.Signal // the signal that killed it, or 0
 	At     time.Time
-	Lost   bool // it was killed since the guard had been killed
+	Lost   bool // it was killed because its guard was
 }
 
-// exitOf is how a process ended that has been waited for.
+// exitOf returns how a process ended that has been waited for.
 func exitOf(s syscall.WaitStatus, at time.Time) Exit {
 	if s.Signaled() {
 		return Exit{Code: 128 + int(s.Signal()), Signal: s.Signal(), At: at}
@@ -67,17 +63,17 @@ func exitOf(s syscall.WaitStatus, at time.Time) Exit {
 type Process struct {
 	Began   time.Time // when it was started
 	id      int64
-	guard   *guardian     // which starts it
-	started chan struct{} // closed when it is, or is known not to be
-	failure error         // why it is not
+	guard   *guardian     // its parent
+	started chan struct{} // closed when it has started or cannot start
+	failure error         // why it cannot start
 	output  *output
 	ended   chan struct{} // closed when the exit is known
 	exit    Exit
-	done    chan struct{} // closed when its output is taken, too
+	done    chan struct{} // closed when its output is read, too
 }
 
-// Done returns a channel that is closed when the process has ended, with all that
-// it has left behind, and its output has been given to the Sink.
+// Done returns a channel that is closed when the process has ended, with all processes
+// that it left, and the Sink has its output.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait returns how the process ended, once Done is closed.
@@ -86,195 +82,12 @@ func (p *Process) Wait() Exit {
 	return p.exit
 }
 
-// Signal sends sig to the process or, if it is SIGKILL, to all of its group. It
-// does nothing once the process has ended.
+// Signal sends sig to the process; SIGKILL goes to its whole group. Signal does nothing
+// once the process has ended.
 func (p *Process) Signal(sig syscall.Signal) {
 	select {
 	case <-p.ended:
 	default:
 		p.guard.signal(p.id, sig)
-	}
-}
-
-// Options are settings of Children. The zero value is ready to use.
-type Options struct {
-	Folder string   // of the journal; "": no journal is kept
-	Log    string   // its name there
-	Hold   *os.File // kept open by the guard for as long as it runs, or nil
-
-	// Report, if it is not nil, is told that the guard has been killed, and what came
-	// of it.
-	Report func(text string)
-}
-
-// Children starts programs. There must be only one at a time, and this program
-// must not start processes otherwise. It is safe for concurrent use by multiple
-// goroutines.
-type Children struct {
-	options Options
-	run     mark
-	self    string // this program
-
-	mu      sync.Mutex
-	guard   *guardian // nil: none could be started in place of one that was killed
-	live    map[int64]*Process
-	begun   int64 // processes, all in all
-	closing bool
-	failure error // why an end could not be written to the journal
-}
-
-// New returns Children with a guard: another process of this program, whose main
-// must begin with Guard.
-func New(o Options) (*Children, error) {
-	self := "/proc/self/exe" // there even when the file has been replaced
-	if _, err := os.Stat(self); err != nil {
-		if self, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	if err := adoptOrphans(); err != nil {
-		return nil, err
-	}
-	c := &Children{options: o, run: newRun(), self: self, live: make(map[int64]*Process)}
-	var err error
-	if c.guard, err = c.startGuard(); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// Run is the name of this run. What is left of a run whose guard was killed as well
-// can be killed by its name, with KillRun.
-func (c *Children) Run() string { return c.run.String() }
-
-// Err returns why the end of a process could not be written to the journal, nil if
-// all have been.
-func (c *Children) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failure
-}
-
-// Forget says that the journal need not keep the records of an owner.
-func (c *Children) Forget(owner string) {
-	c.mu.Lock()
-	g := c.guard
-	c.mu.Unlock()
-	if g != nil && c.options.Folder != "" {
-		_ = g.conn.send(request{Kind: forgetRequest, Record: RecordKey{Owner: owner}}, nil, true)
-	}
-}
-
-// Start runs the command, without input. A StartError says that this command
-// cannot be run; any other error that this machine cannot start it now.
-func (c *Children) Start(cmd Command) (*Process, error) {
-	for {
-		p, err := c.request(cmd)
-		if err != nil {
-			return nil, err
-		}
-		<-p.started
-		if p.failure == errGuardLost {
-			continue // another one does it
-		}
-		if p.failure != nil {
-			return nil, p.failure
-		}
-		return p, nil
-	}
-}
-
-var errGuardLost = errors.New("process: the guard was killed")
-
-// request asks the guard to start a command. Messages are sent without the lock:
-// whoever waits for the guard to read must not keep it from being read.
-func (c *Children) request(cmd Command) (*Process, error) {
-	p, err := c.register(cmd)
-	if err != nil {
-		return nil, err
-	}
-	r := request{Kind: startRequest, ID: p.id, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Record: cmd.Record}
-	_ = p.guard.conn.send(r, nil, false) // listen ends what a guard cannot be told any more
-	return p, nil
-}
-
-func (c *Children) register(cmd Command) (*Process, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return nil, errors.New("process: Start: the run is over")
-	}
-	if c.guard == nil {
-		var err error
-		if c.guard, err = c.startGuard(); err != nil {
-			return nil, err
-		}
-	}
-	c.begun++
-	p := &Process{
-		id: c.begun, guard: c.guard, output: newOutput(cmd.Output),
-		started: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
-	}
-	c.live[p.id] = p
-	return p, nil
-}
-
-// handle takes a message of the guard.
-func (c *Children) handle(g *guardian, r *reply) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.live[r.ID]
-	if p == nil {
-		return
-	}
-	if r.Unrecorded != "" && c.failure == nil {
-		c.failure = errors.New(r.Unrecorded)
-	}
-	switch r.Kind {
-	case startedReply:
-		p.Began = time.Now()
-		file := g.conn.takeFile()
-		if file == nil { // and without its output nobody can know what it does
-			p.failure = syscall.EMFILE
-			go p.Signal(syscall.SIGKILL)
-		}
-		p.output.open(file)
-		close(p.started)
-	case failedReply:
-		delete(c.live, p.id)
-		p.failure = errors.New(r.Text)
-		if r.Code != 0 {
-			p.failure = &StartError{Code: r.Code, text: r.Text}
-		}
-		close(p.started)
-	case endedReply:
-		delete(c.live, p.id)
-		c.end(p, exitOf(r.Status, time.Now()))
-	}
-}
-
-// end tells how a process ended. The caller holds the lock.
-func (c *Children) end(p *Process, e Exit) {
-	p.exit = e
-	close(p.ended)
-	go func() {
-		p.output.finish()
-		if c.options.Folder != "" {
-			_ = p.guard.conn.send(request{Kind: releaseRequest, ID: p.id}, nil, true)
-		}
-		close(p.done)
-	}()
-}
-
-// Close kills all processes of this run and ends the guard; then nothing is left.
-// Nothing can be started afterwards.
-func (c *Children) Close() {
-	c.mu.Lock()
-	c.closing = true
-	g := c.guard
-	c.mu.Unlock()
-	if g != nil {
-		g.dismiss()
-		<-g.gone
 	}
 }

@@ -104,7 +104,7 @@ func run(t *testing.T, args ...string) (Exit, string) {
 	return e, text.String()
 }
 
-func TestExits(t *testing.T) {
+func TestExitsAreReportedAsByAShell(t *testing.T) {
 	for _, tt := range []struct {
 		script string
 		code   int
@@ -124,7 +124,7 @@ func TestExits(t *testing.T) {
 }
 
 // Output arrives whole, on one pipe, in order.
-func TestOutput(t *testing.T) {
+func TestOutputArrivesWholeAndInOrder(t *testing.T) {
 	_, out := run(t, "sh", "-c", "echo out; echo err >&2; printf 'no newline'; cat")
 	if out != "out\nerr\nno newline" {
 		t.Errorf("output %q", out)
@@ -135,7 +135,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-func TestStartErrors(t *testing.T) {
+func TestStartErrorsAreThoseOfAShell(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -176,7 +176,7 @@ func TestStartErrors(t *testing.T) {
 }
 
 // A relative program is looked for in its directory.
-func TestDir(t *testing.T) {
+func TestRelativeProgramIsFoundInItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "here"), []byte("#!/bin/sh\nexit 5\n"), 0o755); err != nil {
 		t.Fatal(err)

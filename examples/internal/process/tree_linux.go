@@ -20,9 +20,8 @@ func adoptOrphans() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// guardAttr has a guard start in a session of its own, since what ends that of its
-// program must not end its guard. One that is stopped goes on when its program is
-// gone.
+// guardAttr starts a guard in its own session, since the end of the program's session
+// must not end the guard. A stopped guard continues when its program is gone.
 func guardAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
@@ -33,8 +32,8 @@ type childList struct {
 	text []byte
 }
 
-// read returns the children, those that have ended and are not reaped yet
-// included. None is missed as long as none is reaped meanwhile.
+// read returns the children, including those that have ended and are not reaped. It
+// misses none as long as none is reaped meanwhile.
 func (l *childList) read() []int {
 	if l.file == nil {
 		file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
@@ -63,8 +62,8 @@ func (l *childList) close() {
 	}
 }
 
-// childrenByStat is for kernels without lists of children: it looks at all
-// processes.
+// childrenByStat returns the children by a look at all processes, for kernels without
+// lists of children.
 func childrenByStat(parent int) []int {
 	var pids []int
 	for pid := range processes {
@@ -90,8 +89,8 @@ func processes(yield func(pid int) bool) {
 	}
 }
 
-// parentOf returns the parent of a process as /proc has it, and whether it has
-// ended and only waits to be reaped; 0 if there is none.
+// parentOf returns the parent of a process, 0 if there is none, and whether the
+// process has ended and waits to be reaped.
 func parentOf(pid int) (parent int, ended bool) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	after := text[bytes.LastIndexByte(text, ')')+1:] // of its name, which may hold anything
@@ -103,8 +102,8 @@ func parentOf(pid int) (parent int, ended bool) {
 	return parent, words[0][0] == 'Z' || words[0][0] == 'X'
 }
 
-// waitAny waits until a child has ended. It is not reaped: until then nobody else
-// gets its number.
+// waitAny waits until a child has ended. It does not reap it, so that no other process
+// gets its pid.
 func waitAny() (pid int, reaped *syscall.WaitStatus, err error) {
 	var info [32]int32 // a siginfo_t: three numbers, padded to a whole word, then the process
 	for {
@@ -116,10 +115,9 @@ func waitAny() (pid int, reaped *syscall.WaitStatus, err error) {
 	return int(info[2+unsafe.Sizeof(uintptr(0))/4]), nil, err
 }
 
-// setMark gives this process a mark that what it starts now inherits, and that
-// neither a new environment nor a new session, a new program or another user takes
-// off: its soft limit of file locks, which Linux enforces nowhere. It returns what
-// sets it back.
+// setMark gives this process a mark that its new children inherit. The mark is the
+// soft limit of file locks, which Linux does not enforce; a new environment, session,
+// program or user keeps it. undo sets the limit back.
 func setMark(m mark) (undo func()) {
 	var before, now unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_LOCKS, &before) != nil {
@@ -133,7 +131,7 @@ func setMark(m mark) (undo func()) {
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &before) }
 }
 
-// markOf returns the mark of a process, 0 if it cannot be known.
+// markOf returns the mark of a process, 0 if it is unknown.
 func markOf(pid int) mark {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	_, after, _ := bytes.Cut(text, []byte("Max file locks"))

@@ -9,8 +9,8 @@ const noSignal = 0
 // adoptOrphans does nothing: process 1 is the parent of orphans here.
 func adoptOrphans() error { return nil }
 
-// guardAttr has a guard start in a session of its own, since what ends that of its
-// program must not end its guard.
+// guardAttr starts a guard in its own session, since the end of the program's session
+// must not end the guard.
 func guardAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // childList is empty: orphans cannot be found here.

@@ -1,10 +1,11 @@
-// Package programtest tests a program as a process: signals, exit codes and what is
-// left behind can only be seen on one. The process is the test program itself, so
-// the results that go test keeps are always those of the program as it is:
+// Package programtest tests a program as a process, with its signals, exit codes and
+// child processes. The process is the test program itself, so go test never takes a
+// cached result of an older program:
 //
 //	func TestMain(m *testing.M) { programtest.Main(m, main) }
 //
-// RESTART_BUILT=path in the environment of go test has a built program tested instead.
+// With RESTART_BUILT=path in the environment of go test, the program at that path is
+// tested instead.
 package programtest
 
 import (
@@ -24,12 +25,12 @@ import (
 	"time"
 )
 
-// marker is the variable in the environment of a program under test and of all that
-// it has brought forth.
+// marker is the variable in the environment of a program under test and of its
+// descendants.
 const marker = "RESTART_PROGRAM_TEST"
 
-// built is the variable in the environment of the tests that names a program to
-// test instead of the test program: one as users build it.
+// built is the variable in the environment of the tests that names a built program to
+// test instead of the test program.
 const built = "RESTART_BUILT"
 
 // Main runs the tests or, in a process that a test has started, the program.
@@ -43,8 +44,8 @@ func Main(m *testing.M, main func()) {
 	os.Exit(m.Run())
 }
 
-// Patience is how long a test waits for what must happen. It is no measure of
-// anything: a machine that is busy with other things may need most of it.
+// Patience is how long a test waits for what must happen. A busy machine may need most
+// of it.
 const Patience = 2 * time.Minute
 
 // Program is a program under test.
@@ -56,6 +57,7 @@ type Program struct {
 	ended    chan struct{}
 
 	terminals []*terminal
+	pipes     []*os.File // this process's part of them, to be given up
 }
 
 // New returns the program with these arguments, to be started.
@@ -84,6 +86,9 @@ func (p *Program) Start() {
 	}
 	for _, t := range p.terminals {
 		t.started()
+	}
+	for _, write := range p.pipes {
+		write.Close()
 	}
 	go func() {
 		_ = p.Cmd.Wait()
@@ -128,8 +133,8 @@ func (p *Program) Guard() int {
 	return 0
 }
 
-// KillGuard ends the program and its guard with SIGKILL, so that neither of them
-// can do anything about it.
+// KillGuard kills the program and its guard at once, so that neither can react to the
+// end of the other.
 func (p *Program) KillGuard() {
 	p.t.Helper()
 	p.Signal(syscall.SIGSTOP)
@@ -170,7 +175,7 @@ func (p *Program) Done(code int) {
 func (p *Program) Eventually(what string, ok func() bool) {
 	p.t.Helper()
 	if !becomes(ok) {
-		_ = p.Process.Signal(syscall.SIGQUIT) // tells what its goroutines do, if somebody reads that
+		_ = p.Process.Signal(syscall.SIGQUIT) // it prints its goroutines
 		if !becomes(p.Ended) {
 			_ = p.Process.Kill()
 		}
@@ -197,8 +202,8 @@ func becomes(ok func() bool) bool {
 	return true
 }
 
-// Processes returns all that the program has brought forth and that is still
-// there, itself and its guard included, with their command lines.
+// Processes returns the program, its guard and its descendants that are still there,
+// with their command lines.
 func (p *Program) Processes() map[int]string {
 	found := make(map[int]string)
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -221,26 +226,8 @@ func (p *Program) Running(n int) {
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
 }
 
-// ReadSlowly reads what a program writes, 4 KiB in half a second, until the program
-// or the test has ended.
-func ReadSlowly(t testing.TB, read *os.File) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for piece := make([]byte, 4096); ; time.Sleep(500 * time.Millisecond) {
-			if _, err := read.Read(piece); err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		read.Close()
-		<-done
-	})
-}
-
 // FullDisk runs the program with its standard output on a disk that is full, which
-// it must tell, and end with that exit code.
+// it must report, and end with that exit code.
 func FullDisk(t testing.TB, code int, args ...string) {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -252,8 +239,8 @@ func FullDisk(t testing.TB, code int, args ...string) {
 	p.Stdout = full
 	p.Start()
 	p.Done(code)
-	if told := p.Err.String(); !strings.Contains(told, "no space left on device") {
-		t.Errorf("%q: told\n%s", args, told)
+	if printed := p.Err.String(); !strings.Contains(printed, "no space left on device") {
+		t.Errorf("%q: printed\n%s", args, printed)
 	}
 }
 

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// Log is a file of records that only grows. Each record is a line with its
-// checksum, written by a single call, so that one that was cut off is known.
+// Log is a file of records that only grows. Each record is a line with its checksum, so
+// that ReadLog recognizes one that was cut off.
 type Log struct {
 	file *os.File
 	path string
 	size int64
 }
 
-// OpenLog goes on with a log, or begins one.
+// OpenLog opens a log to append to it, and creates it if need be.
 func (f *Folder) OpenLog(name string) (*Log, error) {
 	file, err := f.open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
@@ -32,8 +32,8 @@ func (f *Folder) OpenLog(name string) (*Log, error) {
 	return &Log{file: file, path: f.Path(name), size: info.Size()}, nil
 }
 
-// Append adds a record, which has no line break. What was appended survives the
-// end of the program, not always that of the machine.
+// Append adds a record, which must not have a line break. The record survives the end
+// of the program, but not always a failure of the machine.
 func (l *Log) Append(record []byte) error {
 	info, err := l.file.Stat()
 	if s, ok := info.Sys().(*syscall.Stat_t); err == nil && ok && s.Nlink == 0 {
@@ -43,7 +43,7 @@ func (l *Log) Append(record []byte) error {
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
 	n, err := l.file.Write(line(record))
-	if err != nil { // what a full disk has cut off would hide all that follows
+	if err != nil { // a record that a full disk has cut off would hide all after it
 		return errors.Join(err, l.file.Truncate(l.size))
 	}
 	l.size += int64(n)
@@ -56,7 +56,7 @@ func (l *Log) Clear() error {
 	return l.file.Truncate(0)
 }
 
-// Size is how many bytes the log has.
+// Size returns the bytes of the log.
 func (l *Log) Size() int64 { return l.size }
 
 // Close closes the file.
@@ -75,8 +75,8 @@ func line(record []byte) []byte {
 	return fmt.Appendf(make([]byte, 0, len(record)+10), "%08x %s\n", crc32.ChecksumIEEE(record), record)
 }
 
-// ReadLog returns the records of a log, none if there is no log. They end before
-// the first that is not whole: what comes after it was never promised.
+// ReadLog returns the records of a log, none if there is no log. It stops at the first
+// record that is not whole.
 func (f *Folder) ReadLog(name string) ([][]byte, error) {
 	text, err := f.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,11 @@
-// Package statefolder keeps what is to outlive a program in a folder of its own.
+// Package statefolder keeps the state of a program in a folder.
 //
-// The folder belongs to this user, and nobody else may write to it. It was empty,
-// or made by the same program: its lock begins with that program's name. Nothing
-// is read or written but regular files of given names, never by way of a symbolic
-// link, and nothing is removed. A file is replaced as a whole: after the end of the
-// program or of the machine at any moment it is there as it was or as it is to be.
-// A log (see Log) only grows, and loses at most its last records when the machine
-// ends.
+// The folder belongs to this user, and nobody else may write to it. It was empty, or
+// made by the same program: its lock begins with that program's name. The package
+// reads and writes only regular files of given names, follows no symbolic link, and
+// removes no other file. A file is replaced as a whole: if the program or the machine
+// fails at any moment, the file has its old or its new content. A log (see Log) only
+// grows; if the machine fails, it loses at most its last records.
 package statefolder
 
 import (
@@ -20,10 +19,10 @@ import (
 	"time"
 )
 
-// Largest is how large a file may be that is read.
+// Largest is the size limit of a file that is read.
 const Largest = 64 << 20
 
-// The files of every folder beside those that its program names.
+// The files of every folder, besides those that its program names.
 const (
 	lockName  = "lock"       // held by the program
 	guardName = "lock.guard" // held by what outlives the program for a moment
@@ -37,20 +36,20 @@ type Folder struct {
 	root *os.Root
 	lock *os.File // held for as long as the program runs
 
-	// Guard is a file to be inherited by a process that outlives the program: the
-	// next Open waits for its end, too. Nil after At.
+	// Guard is a file for a process that outlives the program to inherit: the next Open
+	// waits for the end of that process, too. It is nil after At.
 	Guard *os.File
 }
 
-// How long Open waits: for a run that was killed and may still seem to be there,
-// and for the guard of such a run to end what is left of it.
+// How long Open waits for a run that was killed to release its lock, and for its guard
+// to end.
 const (
 	lockWait  = time.Second
 	guardWait = time.Minute
 )
 
-// Open makes the folder if need be, and sees to it that no other run uses it.
-// program is a word that the folder is known by to be this program's.
+// Open creates the folder if need be, and locks it. program is the name of the
+// program, a word that identifies its folders.
 func Open(dir, program string) (*Folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -100,7 +99,7 @@ func At(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// checkOwner reports whether others could change what is in the folder.
+// checkOwner returns an error if others could change the files of the folder.
 func checkOwner(dir string, info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to user %d, not to user %d, who runs this", dir, s.Uid, os.Geteuid())
@@ -111,7 +110,7 @@ func checkOwner(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-// Close lets go of the folder.
+// Close releases the folder.
 func (f *Folder) Close() {
 	for _, file := range []*os.File{f.lock, f.Guard} {
 		if file != nil {
@@ -121,14 +120,14 @@ func (f *Folder) Close() {
 	f.root.Close()
 }
 
-// Path is the path of a file of the folder, for people.
+// Path returns the path of a file of the folder, for messages.
 func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
 
-// Dir is the path of the folder, which is absolute.
+// Dir returns the absolute path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// take locks the folder, if it is the program's. Until that is known nothing in
-// it is changed.
+// take locks the folder, if it is the program's. It changes nothing in a folder of
+// another program.
 func (f *Folder) take(program string) (err error) {
 	mark := program + " state\n"
 	if f.lock, err = f.open(lockName, os.O_RDWR); errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +146,7 @@ func (f *Folder) take(program string) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case len(found) == 0: // nobody came further than to make it
+	case len(found) == 0: // its program was killed before it wrote the lock
 		if err := f.unused(program); err != nil {
 			return err
 		}
@@ -161,12 +160,12 @@ func (f *Folder) take(program string) (err error) {
 		return err
 	}
 	if busy, err := lockFile(f.Guard, guardWait); err != nil || busy {
-		return f.inUse(err, f.dir+" is in use: the processes of the run before do not end")
+		return f.inUse(err, f.dir+" is in use: the processes of the previous run do not end")
 	}
 	return nil
 }
 
-// unused reports whether the folder is anybody else's.
+// unused returns an error if the folder is not empty.
 func (f *Folder) unused(program string) error {
 	folder, err := f.root.Open(".")
 	if err != nil {
@@ -196,7 +195,8 @@ func (f *Folder) inUse(err error, text string) error {
 	return errors.New(text)
 }
 
-// lockFile reports whether the file is still locked after that time.
+// lockFile locks the file. It reports whether another process still has the lock after
+// that time.
 func lockFile(file *os.File, wait time.Duration) (busy bool, err error) {
 	for until := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -217,7 +217,7 @@ func (f *Folder) open(name string, flags int) (*os.File, error) {
 	if info, err := f.root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", f.Path(name))
 	}
-	// Nobody waits for the other end of a FIFO, should it be one by now.
+	// O_NONBLOCK: if it is a FIFO by now, open must not wait for its other end.
 	file, err := f.root.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.dir, err)
@@ -229,7 +229,8 @@ func (f *Folder) open(name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// Read returns what is in a file; fs.ErrNotExist says that there is none.
+// Read returns the content of a file. The error is fs.ErrNotExist if there is no such
+// file.
 func (f *Folder) Read(name string) ([]byte, error) {
 	file, err := f.open(name, os.O_RDONLY)
 	if err != nil {
@@ -246,7 +247,8 @@ func (f *Folder) Read(name string) ([]byte, error) {
 // Replace replaces a file as a whole, and returns when the disk has it.
 func (f *Folder) Replace(name string, text []byte) error {
 	temporary := name + tempEnd
-	// One that is left of a run that was killed is ours; a link is removed, not followed.
+	// One that is left of a run that was killed is ours; a link is removed, not
+	// followed.
 	if err := f.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -264,7 +266,7 @@ func (f *Folder) Replace(name string, text []byte) error {
 	return f.sync()
 }
 
-// sync has the disk know the names in the folder.
+// sync writes the names of the folder to the disk.
 func (f *Folder) sync() error {
 	folder, err := f.root.Open(".")
 	if err != nil {

@@ -76,7 +76,7 @@ func TestOneUserAtATime(t *testing.T) {
 }
 
 // What is not ours is not used, and nothing in it is touched.
-func TestForeignFolderIsRefused(t *testing.T) {
+func TestFolderOfAnotherProgramIsRefused(t *testing.T) {
 	base := t.TempDir()
 	folder := func(name string, mode os.FileMode, files ...string) string {
 		dir := filepath.Join(base, name)
@@ -178,7 +178,7 @@ func TestOddFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+func TestReplaceKeepsTheOldFileOrTheNew(t *testing.T) {
 	f := open(t, t.TempDir())
 	if _, err := f.Read("state"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)

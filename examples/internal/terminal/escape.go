@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns text that came from elsewhere so that printing it cannot steer
-// a terminal or look like a line of the program: control characters, characters
-// that change the direction of writing, and bytes that are not UTF-8 are shown as
-// Go writes them in a string literal: \n, \x1b, \u202e. A tab stays.
+// Escape makes foreign text safe to print: it cannot steer a terminal or look like a
+// line of the program. Control characters, characters that change the direction of
+// writing, and bytes that are not UTF-8 become escapes of a Go string literal: \n,
+// \x1b, \u202e. Tabs stay.
 func Escape(text string) string { return escape(text, false) }
 
-// EscapeKeepingColours is Escape but for sequences that only set colours and other
+// EscapeKeepingColours is Escape, but keeps sequences that only set colours and other
 // attributes of characters, such as ESC [ 1 ; 3 1 m.
 func EscapeKeepingColours(text string) string { return escape(text, true) }
 
-// EscapeJSON returns a JSON text of the same meaning that cannot steer a terminal
-// either: encoding/json leaves characters in strings that Escape does not.
+// EscapeJSON returns a JSON text of the same meaning that cannot steer a terminal:
+// encoding/json keeps characters in strings that Escape replaces.
 func EscapeJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, unsafeInJSON) {
 		return text
@@ -39,11 +39,10 @@ func EscapeJSON(text []byte) []byte {
 	return safe
 }
 
-// unsafeInJSON is unsafeRune but for the line ends between JSON's tokens; in its
-// strings there are none.
+// unsafeInJSON is unsafeRune without line ends, which JSON has only between tokens.
 func unsafeInJSON(r rune) bool { return r != '\n' && r != utf8.RuneError && unsafeRune(r) }
 
-// EscapeLines is Escape but for the ends of lines.
+// EscapeLines is Escape, but keeps the ends of lines.
 func EscapeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -87,8 +86,7 @@ func escape(text string, colours bool) string {
 	return b.String()
 }
 
-// unsafeRune reports whether a character needs a closer look before it is
-// printed.
+// unsafeRune reports whether a character may have to be escaped.
 func unsafeRune(r rune) bool {
 	return r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }
@@ -108,7 +106,7 @@ func colourSequence(text string) int {
 }
 
 // EscapeLine is Escape for a line of another program's output. With colours it is
-// EscapeKeepingColours, and no colour goes on behind the line.
+// EscapeKeepingColours, and resets the colour at the end of the line.
 func EscapeLine(text string, colours bool) string {
 	text = escape(text, colours)
 	if strings.Contains(text, "\x1b") {

@@ -1,5 +1,4 @@
-// Package terminal says what can be done with a program's output, and makes text
-// fit for it.
+// Package terminal finds out what a program's output can show, and formats text for it.
 package terminal
 
 import (
@@ -9,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Live reports whether w is a terminal on which lines can be taken back.
+// Live reports whether w is a terminal on which lines can be erased.
 func Live(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"

@@ -6,11 +6,11 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Width returns how many columns of a terminal text takes, which has no control
-// characters.
+// Width returns how many columns of a terminal text takes. The text must not have
+// control characters.
 func Width(text string) int { return uniseg.StringWidth(text) }
 
-// Pad returns text with as many spaces behind it as make it width columns wide.
+// Pad returns text with spaces after it, width columns wide.
 func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-Width(text), 0))
 }
@@ -18,8 +18,8 @@ func Pad(text string, width int) string {
 // ellipsis stands for what is left out. It is one column wide.
 const ellipsis = "…"
 
-// Shorten returns text that takes at most width columns: of longer text the
-// beginning and the end, since names that differ often do so there.
+// Shorten returns text in at most width columns. It keeps the beginning and the end,
+// since similar names often differ there.
 func Shorten(text string, width int) string {
 	switch {
 	case Width(text) <= width:
@@ -31,7 +31,7 @@ func Shorten(text string, width int) string {
 	return beginning(text, width-1-tail) + ellipsis + end(text, tail)
 }
 
-// Cut returns text that takes at most width columns: of longer text the beginning.
+// Cut returns text in at most width columns. It keeps the beginning.
 func Cut(text string, width int) string {
 	switch {
 	case Width(text) <= width:
@@ -63,9 +63,8 @@ func end(text string, width int) string {
 	return text[from:]
 }
 
-// Align returns one line for each row, with the cells of a column below each
-// other: a column is as wide as its widest cell, and gap columns of the terminal are
-// between two.
+// Align returns one line for each row, with aligned cells. A column is as wide as its
+// widest cell, with gap spaces after it.
 func Align(rows [][]string, gap int) []string {
 	c := Columns{Gap: gap}
 	for _, row := range rows {
@@ -78,15 +77,15 @@ func Align(rows [][]string, gap int) []string {
 	return lines
 }
 
-// Columns are those of lines that are written one after the other, before the next
-// ones are known. The zero value has columns that are not wide and touch each other.
+// Columns aligns lines that are written one after the other. The zero value has
+// columns of no width, without a gap.
 type Columns struct {
-	Gap    int   // between two of them
-	Widths []int // of those that are known
+	Gap    int   // spaces between two columns
+	Widths []int // of the columns so far
 }
 
-// Line returns the cells below those of the lines before, with nothing behind the
-// last. What is wider than its column widens it for the lines to come.
+// Line returns the cells as a line aligned with the lines before, without spaces at its
+// end. A cell that is wider than its column widens it for the following lines.
 func (c *Columns) Line(cells []string) string {
 	c.widen(cells)
 	var line strings.Builder

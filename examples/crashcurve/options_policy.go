@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/terminal"
+)
+
+// namedPolicy is one -policy flag.
+type namedPolicy struct {
+	name   string
+	text   string // as given, without the name
+	policy backoff.Policy
+	run    *time.Duration // how long its runs last; nil: as -run says
+}
+
+// preset is a policy with a name of its own.
+type preset struct {
+	name   string
+	policy func() backoff.Policy
+}
+
+func presets() []preset {
+	return []preset{
+		{"today", backoff.CrashLoop},
+		{"reduced", backoff.ReducedCrashLoop},
+		{"imagepull", backoff.ImagePull},
+		{"jobpod", backoff.JobPod},
+	}
+}
+
+func presetNames() string {
+	var names []string
+	for _, p := range presets() {
+		names = append(names, p.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// longestName is what a legend has room for.
+const longestName = 40
+
+// parsePolicy reads [NAME=]CURVE[,OPTION=VALUE]...
+func parsePolicy(s string) (namedPolicy, error) {
+	words := strings.Split(s, ",")
+	var p namedPolicy
+	name, base, named := strings.Cut(words[0], "=")
+	if !named {
+		name, base = s, words[0]
+	}
+	p.name, p.text = strings.TrimSpace(name), strings.TrimPrefix(s, words[0][:len(words[0])-len(base)])
+	switch {
+	case p.name == "":
+		return p, errors.New("the name is empty")
+	case terminal.Escape(p.name) != p.name || strings.Contains(p.name, "\t"):
+		return p, errors.New("the name has characters that cannot be printed")
+	case terminal.Width(p.name) > longestName:
+		return p, fmt.Errorf("the name is longer than %d letters", longestName)
+	}
+	policy, err := parseBase(base)
+	if err != nil {
+		return p, err
+	}
+	p.policy = policy
+	for _, option := range words[1:] {
+		key, value, ok := strings.Cut(option, "=")
+		if !ok {
+			return p, fmt.Errorf("option %q is not NAME=VALUE", option)
+		}
+		if err := p.set(key, value); err != nil {
+			return p, fmt.Errorf("option %s: %w", key, err)
+		}
+	}
+	return p, p.policy.Validate()
+}
+
+// parseBase reads a preset's name or INITIAL/MAX.
+func parseBase(s string) (backoff.Policy, error) {
+	all := presets()
+	if i := slices.IndexFunc(all, func(p preset) bool { return p.name == s }); i >= 0 {
+		return all[i].policy(), nil
+	}
+	initial, longest, ok := strings.Cut(s, "/")
+	if !ok {
+		return backoff.Policy{}, fmt.Errorf("%q is neither a preset (%s) nor INITIAL/MAX such as 1s/60s", s, presetNames())
+	}
+	var p backoff.Policy
+	var err error
+	if p.Initial, err = parseDelay(initial); err != nil {
+		return p, err
+	}
+	if p.Max, err = parseDelay(longest); err != nil {
+		return p, err
+	}
+	if p.Max < p.Initial {
+		return p, fmt.Errorf("MAX %s is below INITIAL %s", longest, initial)
+	}
+	p.ResetAfter = backoff.CrashLoop().ResetAfter // KEP-4603 keeps it, whatever the curve
+	return p, nil
+}
+
+// The bounds limit the number of restarts that are counted one by one, and keep sums of
+// times within a Duration.
+const (
+	shortestDelay = time.Millisecond
+	longest       = 10 * 365 * 24 * time.Hour
+	leastFactor   = 1.01
+	mostFree      = 1000
+)
+
+func parseDelay(s string) (time.Duration, error) {
+	d, err := parseDuration(s)
+	if err == nil && d < shortestDelay {
+		err = fmt.Errorf("%s is below the shortest delay, %v", s, shortestDelay)
+	}
+	return d, err
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration such as 10s", s)
+	case d < 0 || d > longest:
+		return 0, fmt.Errorf("%s is not in 0s..%s", s, short(longest))
+	}
+	return d, nil
+}
+
+// set applies one option.
+func (p *namedPolicy) set(key, value string) error {
+	switch key {
+	case "max":
+		d, err := parseDelay(value)
+		p.policy = p.policy.WithMax(d)
+		return err
+	case "factor":
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || f != 1 && !(f >= leastFactor) || math.IsInf(f, 1) {
+			return fmt.Errorf("%q is not 1 or a number from %v on", value, leastFactor)
+		}
+		p.policy.Factor = f
+	case "free":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > mostFree {
+			return fmt.Errorf("%q is not a whole number in 0..%d", value, mostFree)
+		}
+		p.policy.Free = n
+	case "reset", "run":
+		d, err := parseDuration(value)
+		if key == "run" {
+			p.run = &d
+		} else {
+			p.policy.ResetAfter = d
+		}
+		return err
+	default:
+		return errors.New("unknown; must be max, factor, free, reset or run")
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// A node is a CRI runtime as package pleg needs it: a pleg.Runtime, PodLister and
+// Streamer. The id of a sandbox identifies its pod. The sandbox is also listed as one
+// of the pod's containers: running while it is ready, exited otherwise. The kubelet
+// may give a pod another sandbox; here that is another pod of the same name.
+//
+// A node is safe for concurrent use by multiple goroutines.
+type node struct {
+	client cri.RuntimeServiceClient
+	exits  exits
+
+	trouble chan struct{} // holds a token when there is new trouble
+
+	mu       sync.Mutex
+	leaving  map[string]bool // sandboxes reported as deleted and not listed since
+	troubled troubles
+}
+
+func newNode(conn grpc.ClientConnInterface) *node {
+	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), leaving: map[string]bool{}, troubled: troubles{closed: true}}
+}
+
+// Pods lists every pod. It lists the containers before the sandboxes: a sandbox that is
+// created in between is listed, and one that is removed leaves containers without a
+// sandbox, which are inspected.
+func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	pods, err := n.list(ctx, nil, nil)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.troubled.list = err
+	if err != nil {
+		n.complain()
+	}
+	for id := range n.leaving {
+		if err == nil && !slices.ContainsFunc(pods, func(p pleg.Pod[string]) bool { return p.ID == id }) {
+			delete(n.leaving, id)
+		}
+	}
+	return pods, err
+}
+
+// Pod lists one pod. containerd reports a sandbox as deleted a moment before it deletes
+// it. Until then the sandbox is still listed, and Pod lists again.
+func (n *node) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
+	leaving := n.takeLeaving(id)
+	for pause := time.Millisecond; ; pause *= 2 {
+		pods, err := n.list(ctx, &cri.PodSandboxFilter{Id: id}, &cri.ContainerFilter{PodSandboxId: id})
+		switch {
+		case err != nil:
+			return pleg.Pod[string]{}, err
+		case len(pods) == 0:
+			return pleg.Pod[string]{}, pleg.ErrNotFound
+		case !leaving || pause > 256*time.Millisecond:
+			return pods[0], nil
+		}
+		select {
+		case <-ctx.Done():
+			return pleg.Pod[string]{}, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// list lists the pods that pass the filters. A nil filter passes all.
+func (n *node) list(ctx context.Context, sandboxes *cri.PodSandboxFilter, containers *cri.ContainerFilter) ([]pleg.Pod[string], error) {
+	c, err := n.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: containers})
+	if err != nil {
+		return nil, fmt.Errorf("ListContainers: %w", err)
+	}
+	s, err := n.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: sandboxes})
+	if err != nil {
+		return nil, fmt.Errorf("ListPodSandbox: %w", err)
+	}
+	pods := make([]pleg.Pod[string], 0, len(s.Items))
+	place := make(map[string]int, len(s.Items))
+	at := func(id string) *pleg.Pod[string] {
+		i, ok := place[id]
+		if !ok {
+			i = len(pods)
+			place[id] = i
+			pods = append(pods, pleg.Pod[string]{ID: id})
+		}
+		return &pods[i]
+	}
+	for _, x := range s.Items {
+		pod := at(x.Id)
+		pod.Containers = append(pod.Containers, pleg.Container{ID: x.Id, State: sandboxState(x.State)})
+	}
+	for _, x := range c.Containers {
+		pod := at(x.PodSandboxId)
+		pod.Containers = append(pod.Containers, pleg.Container{ID: x.Id, State: containerState(x.State)})
+	}
+	return pods, nil
+}
+
+// setLeaving notes that the runtime reported a sandbox as deleted.
+func (n *node) setLeaving(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.leaving[id] = true
+}
+
+// takeLeaving reports whether the runtime has reported the sandbox as deleted since the
+// last call.
+func (n *node) takeLeaving(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	leaving := n.leaving[id]
+	delete(n.leaving, id)
+	return leaving
+}

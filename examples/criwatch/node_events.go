@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// Events follows the runtime's container events until the stream ends. It must read
+// without pauses: containerd blocks while a client does not read.
+func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+	n.mu.Lock()
+	n.troubled.closed = false
+	n.mu.Unlock()
+	err := n.follow(ctx, handle)
+	switch {
+	case grpcstatus.Code(err) == codes.Unimplemented:
+		err = fmt.Errorf("GetContainerEvents: %w: %s", pleg.ErrUnsupported, grpcstatus.Convert(err).Message())
+	case errors.Is(err, io.EOF):
+		err = errors.New("GetContainerEvents: the runtime has ended the stream")
+	default:
+		err = fmt.Errorf("GetContainerEvents: %w", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.troubled.stream, n.troubled.closed = err, true
+	n.complain()
+	return err
+}
+
+func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
+	stream, err := n.client.GetContainerEvents(ctx, &cri.GetEventsRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		e, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		handle(n.event(e))
+	}
+}
+
+// event translates one event. Without the status of the sandbox the pod is unknown, and
+// pleg lists everything.
+func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *status] {
+	out := pleg.RuntimeEvent[string, *status]{
+		Container: e.ContainerId,
+		Type:      pleg.RuntimeEventType(e.ContainerEventType),
+		At:        stamp(e.CreatedAt),
+	}
+	sandbox := e.PodSandboxStatus
+	if sandbox.GetId() == "" {
+		return out
+	}
+	out.Pod = sandbox.Id
+	n.exits.record(sandbox.Id, e.ContainersStatuses, out.At)
+	deleted := out.Type == pleg.RuntimeDeleted
+	if deleted || out.Type == pleg.RuntimeStopped {
+		n.exits.ended(sandbox.Id, e.ContainerId, out.At, deleted)
+	}
+	if deleted && e.ContainerId == sandbox.Id {
+		n.setLeaving(sandbox.Id)
+	}
+	st := &status{sandbox: sandbox, containers: e.ContainersStatuses}
+	out.Seen = &pleg.Observation[string, *status]{Pod: pleg.Pod[string]{ID: sandbox.Id, Containers: st.Containers()}, Status: st}
+	return out
+}
+
+// stamp converts a runtime's timestamp, which is in nanoseconds or, in some runtimes,
+// in seconds. It returns the zero time for 0. In this century nanoseconds exceed 1e17,
+// and seconds stay below 1e11.
+func stamp(n int64) time.Time {
+	switch {
+	case n <= 0:
+		return time.Time{}
+	case n < 1e11:
+		return time.Unix(n, 0)
+	}
+	return time.Unix(0, n)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// status is what the cache keeps of a pod. It does not change once it is in the cache.
+type status struct {
+	sandbox    *cri.PodSandboxStatus // nil: its containers have outlived it
+	containers []*cri.ContainerStatus
+}
+
+// Containers makes a status a pleg.ContainerLister: a status may show other containers
+// than the list before it.
+func (s *status) Containers() []pleg.Container {
+	if s == nil {
+		return nil
+	}
+	list := make([]pleg.Container, 0, 1+len(s.containers))
+	if s.sandbox != nil {
+		list = append(list, pleg.Container{ID: s.sandbox.Id, State: sandboxState(s.sandbox.State)})
+	}
+	for _, c := range s.containers {
+		list = append(list, pleg.Container{ID: c.Id, State: containerState(c.State)})
+	}
+	return list
+}
+
+// sandboxState returns the state of a sandbox as a container.
+func sandboxState(s cri.PodSandboxState) pleg.State {
+	if s == cri.PodSandboxState_SANDBOX_READY {
+		return pleg.StateRunning
+	}
+	return pleg.StateExited
+}
+
+func containerState(s cri.ContainerState) pleg.State {
+	switch s {
+	case cri.ContainerState_CONTAINER_CREATED:
+		return pleg.StateCreated
+	case cri.ContainerState_CONTAINER_RUNNING:
+		return pleg.StateRunning
+	case cri.ContainerState_CONTAINER_EXITED:
+		return pleg.StateExited
+	}
+	return pleg.StateUnknown
+}
+
+// Status returns the details of a pod. It takes one call if the runtime adds the
+// containers and a timestamp to the sandbox's status (KEP-3386), else one more call for
+// each container.
+func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
+	answer, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id})
+	if err != nil && grpcstatus.Code(err) != codes.NotFound {
+		return nil, time.Time{}, fmt.Errorf("PodSandboxStatus(%s): %w", id, err)
+	}
+	st := &status{sandbox: answer.GetStatus(), containers: answer.GetContainersStatuses()}
+	if answer.GetTimestamp() == 0 {
+		if st.containers, err = n.containers(ctx, id); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	if st.sandbox == nil && len(st.containers) == 0 {
+		return nil, time.Time{}, pleg.ErrNotFound
+	}
+	n.exits.record(id, st.containers, time.Time{})
+	return st, stamp(answer.GetTimestamp()), nil
+}
+
+// containers returns the status of every container of a pod.
+func (n *node) containers(ctx context.Context, id string) ([]*cri.ContainerStatus, error) {
+	list, err := n.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{PodSandboxId: id}})
+	if err != nil {
+		return nil, fmt.Errorf("ListContainers(%s): %w", id, err)
+	}
+	found := make([]*cri.ContainerStatus, 0, len(list.Containers))
+	for _, c := range list.Containers {
+		answer, err := n.client.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: c.Id})
+		if grpcstatus.Code(err) == codes.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ContainerStatus(%s): %w", c.Id, err)
+		}
+		found = append(found, answer.Status)
+	}
+	return found, nil
+}

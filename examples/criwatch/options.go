@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/restartkit/restart/examples/internal/flags"
+)
+
+const usage = `Usage: criwatch [flags]
+
+Watches a CRI runtime (containerd, CRI-O) and prints lifecycle events of its
+containers: started, died with an exit code, removed. A pod's sandbox is one of
+its containers. Opening the runtime's socket usually takes root.
+
+A line has the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT, the exit code,
+when it happened, and how long ago:
+
+  00:41:24.304  ContainerDied  default/web-0  app/2  exit 137 Error at
+      00:41:24.111 (193.0 ms ago)
+
+criwatch follows the runtime's event stream, and checks it against a full list
+every -evented-period. Without a stream, or with -poll, it lists everything
+every -relist-period. It reconnects when the runtime restarts.
+
+Events, and at the end counters, go to standard output; problems with the
+runtime go to standard error. SIGINT or SIGTERM ends criwatch; a second signal
+ends it at once.
+`
+
+const moreUsage = `
+Exit codes:
+  0  a signal or -for has ended it
+  1  no runtime answers at the start, or the output cannot be written
+  2  a flag is wrong
+
+Examples:
+  criwatch
+  criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
+  criwatch -o json -for 1h >events.json
+
+More: https://github.com/restartkit/restart/tree/main/examples/criwatch
+`
+
+// defaultEndpoint is containerd's.
+const defaultEndpoint = "unix:///run/containerd/containerd.sock"
+
+// options are the flags.
+type options struct {
+	endpoint string
+	format   string
+	poll     bool
+	trust    bool
+	relist   time.Duration
+	evented  time.Duration
+	stats    time.Duration
+	limit    time.Duration
+}
+
+// parseOptions reads the flags. For -h it writes the help text to stdout and returns
+// flag.ErrHelp.
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var o options
+	flags := flags.New("criwatch", usage, moreUsage)
+	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), defaultEndpoint)
+	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; the variable CONTAINER_RUNTIME_ENDPOINT sets\nthe default")
+	flags.BoolVar(&o.poll, "poll", false, "do not use the event stream")
+	flags.BoolVar(&o.trust, "trust-events", false, "take a pod's status from the event, without asking the runtime")
+	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
+	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with an event stream")
+	flags.Group("The runtime")
+	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line\n")
+	flags.DurationVar(&o.stats, "stats", 0, "`time` between two prints of the counters; 0: only at the end")
+	flags.DurationVar(&o.limit, "for", 0, "`time` to run; 0: no limit")
+	flags.Group("The run")
+	err := flags.Parse(args, stdout)
+	switch {
+	case err != nil:
+		return nil, err
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
+	case o.format != "text" && o.format != "json":
+		return nil, fmt.Errorf("-o %q: must be text or json", o.format)
+	case o.relist <= 0:
+		return nil, fmt.Errorf("-relist-period %v: must be above 0", o.relist)
+	case o.evented <= 0:
+		return nil, fmt.Errorf("-evented-period %v: must be above 0", o.evented)
+	case o.stats < 0:
+		return nil, fmt.Errorf("-stats %v: must not be below 0", o.stats)
+	case o.limit < 0:
+		return nil, fmt.Errorf("-for %v: must not be below 0", o.limit)
+	}
+	o.endpoint, err = parseEndpoint(o.endpoint)
+	return &o, err
+}

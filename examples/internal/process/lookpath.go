@@ -1,0 +1,93 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// checkDir returns why a command cannot run in that directory.
+func checkDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return &StartError{Code: cannotRun, text: "working directory " + dir + ": " + reason(err, syscall.ENOTDIR)}
+	}
+	return nil
+}
+
+// lookPath finds the program that a command names, as a shell would in that
+// directory and environment.
+func lookPath(name, dir string, env []string) (string, error) {
+	switch {
+	case name == "":
+		return "", &StartError{Code: notFound, text: `"": command not found`}
+	case strings.Contains(name, "/"):
+		return name, executable(name, dir)
+	}
+	var failure error
+	for _, folder := range filepath.SplitList(lookupEnv(env, "PATH")) {
+		path := filepath.Join(folder, name)
+		if folder == "" {
+			path = "./" + name
+		}
+		err := executable(path, dir)
+		if err == nil {
+			return path, nil
+		}
+		if start, ok := err.(*StartError); ok && start.Code == cannotRun && failure == nil {
+			failure = err
+		}
+	}
+	if failure != nil {
+		return "", failure
+	}
+	return "", &StartError{Code: notFound, text: name + ": command not found"}
+}
+
+// executable returns why path, relative to dir, is not a program.
+func executable(path, dir string) error {
+	seen := path
+	if dir != "" && !filepath.IsAbs(path) {
+		seen = filepath.Join(dir, path)
+	}
+	info, err := os.Stat(seen)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return &StartError{Code: notFound, text: path + ": " + reason(err, nil)}
+	case err != nil:
+		return &StartError{Code: cannotRun, text: path + ": " + reason(err, nil)}
+	case info.IsDir():
+		return &StartError{Code: cannotRun, text: path + ": " + syscall.EISDIR.Error()}
+	case info.Mode()&0o111 == 0:
+		return &StartError{Code: cannotRun, text: path + ": " + syscall.EACCES.Error()}
+	}
+	return nil
+}
+
+// reason returns the innermost text of a file error, without the path, which the caller
+// adds.
+func reason(err, otherwise error) string {
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &file):
+		return file.Err.Error()
+	case err != nil:
+		return err.Error()
+	}
+	return otherwise.Error()
+}
+
+// lookupEnv returns the last value of a variable in an environment.
+func lookupEnv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

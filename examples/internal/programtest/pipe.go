@@ -1,0 +1,41 @@
+package programtest
+
+import (
+	"os"
+	"time"
+)
+
+// Pipe makes one pipe the standard output and error of a program that is not started
+// yet. It returns the end to read from, which is closed when the test ends.
+func (p *Program) Pipe() (read *os.File) {
+	p.t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { read.Close() })
+	p.Stdout, p.Stderr = write, write
+	p.pipes = append(p.pipes, write)
+	return read
+}
+
+// StartWithSlowReader starts the program, of whose output 4 KiB are read every half a
+// second, until the program or the test has ended.
+func (p *Program) StartWithSlowReader() {
+	p.t.Helper()
+	read := p.Pipe()
+	p.Start()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for piece := make([]byte, 4096); ; time.Sleep(500 * time.Millisecond) {
+			if _, err := read.Read(piece); err != nil {
+				return
+			}
+		}
+	}()
+	p.t.Cleanup(func() {
+		read.Close()
+		<-done
+	})
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// envSources are the sources of containers' variables other than plain values, by the
+// name of the container. Through them a program learns how often its index has failed.
+type envSources map[string]containerSources
+
+// containerSources are the sources of one container.
+type containerSources struct {
+	From  []fromSource        `json:"from,omitempty"`  // envFrom
+	Value map[int]valueSource `json:"value,omitempty"` // valueFrom, by the element of env
+}
+
+// valueSource is the source of one variable: exactly one of the fields.
+type valueSource struct {
+	FieldRef *struct {
+		FieldPath string `json:"fieldPath"`
+	} `json:"fieldRef,omitempty"`
+	SecretKeyRef     *keyRef   `json:"secretKeyRef,omitempty"`
+	ConfigMapKeyRef  *keyRef   `json:"configMapKeyRef,omitempty"`
+	ResourceFieldRef *struct{} `json:"resourceFieldRef,omitempty"`
+	FileKeyRef       *struct{} `json:"fileKeyRef,omitempty"`
+}
+
+// keyRef names a key of a Secret or ConfigMap.
+type keyRef struct {
+	Name     string `json:"name"`
+	Key      string `json:"key"`
+	Optional bool   `json:"optional,omitempty"` // a missing value leaves the variable out
+}
+
+// fromSource is a Secret or ConfigMap whose keys all become variables.
+type fromSource struct {
+	Prefix       string    `json:"prefix,omitempty"`
+	SecretRef    *wholeRef `json:"secretRef,omitempty"`
+	ConfigMapRef *wholeRef `json:"configMapRef,omitempty"`
+}
+
+// wholeRef names a Secret or ConfigMap.
+type wholeRef struct {
+	Name     string `json:"name"`
+	Optional bool   `json:"optional,omitempty"`
+}
+
+// sourcedContainer are the fields of a container that name sources of variables.
+type sourcedContainer struct {
+	Name string `json:"name"`
+	Env  []struct {
+		Value     string       `json:"value"`
+		ValueFrom *valueSource `json:"valueFrom"`
+	} `json:"env"`
+	EnvFrom []fromSource `json:"envFrom"`
+}
+
+// readEnvSources reads the sources from a Job as JSON.
+func readEnvSources(job []byte) (envSources, error) {
+	var found struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					InitContainers []sourcedContainer `json:"initContainers"`
+					Containers     []sourcedContainer `json:"containers"`
+				} `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(job, &found); err != nil {
+		return nil, err
+	}
+	sources := make(envSources)
+	pod := found.Spec.Template.Spec
+	for _, c := range append(pod.InitContainers, pod.Containers...) {
+		one := containerSources{From: c.EnvFrom}
+		for i, v := range c.Env {
+			if v.ValueFrom == nil {
+				continue
+			}
+			if one.Value == nil {
+				one.Value = make(map[int]valueSource)
+			}
+			one.Value[i] = *v.ValueFrom
+		}
+		if one.From != nil || one.Value != nil {
+			sources[c.Name] = one
+		}
+	}
+	return sources, nil
+}
+
+// field returns the value of a pod's field, "" if it is not set.
+func field(pod *jobpolicy.Pod, path string) (value string, ok bool) {
+	switch path {
+	case "metadata.name":
+		return pod.Name, true
+	case "metadata.namespace":
+		return pod.Namespace, true
+	case "metadata.uid":
+		return pod.UID, true
+	}
+	for prefix, values := range map[string]map[string]string{
+		"metadata.annotations['": pod.Annotations,
+		"metadata.labels['":      pod.Labels,
+	} {
+		if key, found := strings.CutPrefix(path, prefix); found {
+			if key, found = strings.CutSuffix(key, "']"); found {
+				return values[key], true
+			}
+		}
+	}
+	return "", false
+}

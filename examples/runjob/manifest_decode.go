@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// decoder reads one Job.
+type decoder struct {
+	template
+	how     reading
+	types   map[string]*document.Type
+	omitted int // mistakes beyond those that are reported
+}
+
+// decode returns the Job, or its mistakes.
+func (d *decoder) decode() (*manifest, error) {
+	fitted, found := document.Fit(d.job, d.types["Job"])
+	m := &manifest{job: new(jobpolicy.Job)}
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, m.job)
+	}
+	if err == nil {
+		m.sources, err = readEnvSources(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.job.Spec.Default()
+	m.takeName()
+	unused := d.unused(found)
+	errs := append(m.check(found), d.how.set.unused(d.withoutEffect(unused, found))...)
+	wrong := d.located(errs, found)
+	var lenient mistakes
+	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
+		if one.Strict() {
+			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
+		} else {
+			e := jobpolicy.FieldError{Field: one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			wrong = append(wrong, newMistake(one.Line, e.Error()))
+		}
+	}
+	if wrong = m.validated(d.how.validate, wrong, lenient); len(wrong) > 0 {
+		return nil, wrong.sorted().shortened(d.omitted)
+	}
+	for _, path := range unused {
+		m.ignored = append(m.ignored, d.path(path))
+	}
+	m.adopt()
+	return m, nil
+}
+
+// inFile returns mistakes with their paths and lines in the file. A value of a flag has
+// no line.
+func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
+	found = slices.Clone(found)
+	for i := range found {
+		one := &found[i]
+		if d.how.set.cover(one.Path) {
+			one.Line = 0
+		}
+		one.Path = d.path(one.Path)
+	}
+	return found
+}
+
+// foundAround returns the mistakes in a CronJob outside of its Job.
+func (d *decoder) foundAround() []document.Mistake {
+	if d.around == nil {
+		return nil
+	}
+	_, found := document.Fit(d.around, d.types["CronJob"])
+	found = slices.DeleteFunc(found, func(m document.Mistake) bool { return isJobs(m.Path) })
+	for i := range found {
+		found[i].Path = d.at + found[i].Path
+	}
+	return found
+}
+
+// located returns the errors with their lines. It omits a missing field where an
+// unknown field may be a misspelling of it. Of consecutive errors about one missing
+// field or one unsupported value it keeps the last, which is the most specific.
+func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
+	typos := make(document.Paths) // what is around them
+	for _, one := range found {
+		if d.how.validate == strictly && one.Meant != "" {
+			typos[one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]] = true
+		}
+	}
+	for i, e := range errs {
+		if e.Type == backoff.ErrorTypeRequired && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
+			continue
+		}
+		if len(all) == document.MaxReported {
+			d.omitted++
+			continue
+		}
+		line := d.job.LineOf(e.Field)
+		if d.how.set.cover(e.Field) {
+			line = 0
+		}
+		e.Field = d.path(e.Field)
+		all = append(all, newMistake(line, e.Error()))
+	}
+	return all
+}
+
+// sameMistake reports whether two errors are about one missing field or one unsupported
+// value.
+func sameMistake(a, b jobpolicy.FieldError) bool {
+	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
+}
+
+// withoutEffect returns the paths of fields that a flag should not set: unused ones,
+// and unknown ones unless they are reported anyway.
+func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
+	unused = slices.Clone(unused)
+	for _, one := range found {
+		if one.Strict() && d.how.validate != strictly {
+			unused = append(unused, one.Path)
+		}
+	}
+	return unused
+}
+
+// unused returns the paths of known fields that have no meaning for processes.
+func (d *decoder) unused(found []document.Mistake) (paths []string) {
+	unknown := make(map[string]bool)
+	for _, one := range found {
+		unknown[one.Path] = true
+	}
+	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
+	for _, one := range missing {
+		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
+		if one.Strict() && !isEnv && !unknown[one.Path] {
+			paths = append(paths, one.Path)
+		}
+	}
+	for _, path := range []string{"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName"} {
+		at := d.job
+		for name := range strings.SplitSeq(path, ".") {
+			at = at.Field(name)
+		}
+		if at != nil && at.Value != nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

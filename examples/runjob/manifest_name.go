@@ -1,0 +1,83 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// takeName generates a name from metadata.generateName if there is no name, as an API
+// server does.
+func (m *manifest) takeName() {
+	const random = 5
+	prefix := m.job.GenerateName
+	if m.job.Name != "" || prefix == "" {
+		return
+	}
+	m.generated = prefix[:min(len(prefix), longestName-random)]
+	m.job.Name = m.generated + randomName(random)
+}
+
+// randomName returns n of the letters and digits that Kubernetes generates names from;
+// they form no words.
+func randomName(n int) string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	name := make([]byte, n)
+	_, _ = rand.Read(name)
+	for i := range name {
+		name[i] = letters[int(name[i])%len(letters)]
+	}
+	return string(name)
+}
+
+// resumeName takes over the name that an earlier run has generated.
+func (m *manifest) resumeName(name string) {
+	if m.generated != "" && len(name) > len(m.generated) && strings.HasPrefix(name, m.generated) {
+		m.job.Name = name
+	}
+}
+
+// longestName is the length limit of a DNS label, and of the value of a label.
+const longestName = 63
+
+// Names are DNS labels; that of a Job may be several with dots between them.
+var (
+	jobName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+)
+
+const (
+	nameRule    = "must be at most 63 lower case letters, digits and hyphens, with a letter or digit at both ends"
+	jobNameRule = nameRule + " and beside each dot"
+)
+
+func validJobName(name string) bool { return len(name) <= longestName && jobName.MatchString(name) }
+
+func validLabel(name string) bool { return len(name) <= longestName && dnsLabel.MatchString(name) }
+
+func (c *checker) name(name, generated string) {
+	switch {
+	case generated != "" && !validJobName(name):
+		c.add(backoff.ErrorTypeInvalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
+	case name == "":
+		c.add(backoff.ErrorTypeRequired, "metadata.name", nil, "a Job needs a name")
+	case !validJobName(name):
+		c.add(backoff.ErrorTypeInvalid, "metadata.name", name, jobNameRule)
+	}
+}
+
+// hostName checks that the host name of an Indexed Job's last pod is a DNS label, as
+// an API server does.
+func (c *checker) hostName(job *jobpolicy.Job) {
+	spec := &job.Spec
+	if spec.CompletionMode != jobpolicy.IndexedCompletion || spec.Completions == nil || *spec.Completions < 1 || !validJobName(job.Name) {
+		return
+	}
+	if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); !validLabel(last) {
+		c.add(backoff.ErrorTypeInvalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
+	}
+}

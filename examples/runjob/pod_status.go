@@ -1,0 +1,81 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// finish publishes how the pod ended.
+func (r *podRun) finish(ok bool) {
+	r.update(func(s *jobpolicy.PodStatus) {
+		switch {
+		case ok:
+			s.Phase = jobpolicy.PodSucceeded
+		case !r.begun:
+			s.Phase, s.Reason, s.Message = jobpolicy.PodFailed, "Deleted", "Deleted while pending"
+		default:
+			s.Phase = jobpolicy.PodFailed
+		}
+	})
+}
+
+// lose marks the containers of which no exit is known as killed by SIGKILL.
+func (r *podRun) lose() {
+	now := time.Now()
+	for i := range r.pod.Spec.Containers {
+		if c := r.container(r.pod.Spec.Containers[i], &r.status.ContainerStatuses[i]); len(c.past) == 0 {
+			c.ended(exit{Code: 137, Signal: 9, Began: now, At: now})
+		}
+	}
+}
+
+// disrupt adds the condition of a disruption.
+func (r *podRun) disrupt(c jobpolicy.PodCondition) {
+	r.update(func(s *jobpolicy.PodStatus) { s.Conditions = setCondition(s.Conditions, c) })
+}
+
+// update changes the status and publishes it.
+func (r *podRun) update(change func(*jobpolicy.PodStatus)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.status)
+	r.setReady()
+	published := r.status
+	published.InitContainerStatuses = slices.Clone(r.status.InitContainerStatuses)
+	published.ContainerStatuses = slices.Clone(r.status.ContainerStatuses)
+	r.host.publish(r.pod.UID, &published)
+}
+
+// publish publishes the status before the pod runs.
+func (r *podRun) publish() { r.update(func(*jobpolicy.PodStatus) {}) }
+
+// setReady updates the Ready condition. There are no probes, so a pod is ready while
+// all its containers run.
+func (r *podRun) setReady() {
+	c := jobpolicy.PodCondition{Type: jobpolicy.PodReady, Status: jobpolicy.ConditionFalse, LastTransitionTime: time.Now()}
+	if r.status.Phase == jobpolicy.PodRunning && !slices.ContainsFunc(r.status.ContainerStatuses, func(c jobpolicy.ContainerStatus) bool { return c.State.Running == nil }) {
+		c.Status = jobpolicy.ConditionTrue
+	}
+	r.status.Conditions = setCondition(r.status.Conditions, c)
+}
+
+// setCondition returns the conditions with c added or replaced. A condition that has
+// c's status already keeps its time. The given slice does not change.
+func setCondition(conditions []jobpolicy.PodCondition, c jobpolicy.PodCondition) []jobpolicy.PodCondition {
+	i := slices.IndexFunc(conditions, func(old jobpolicy.PodCondition) bool { return old.Type == c.Type })
+	switch {
+	case i < 0:
+		return append(slices.Clone(conditions), c)
+	case conditions[i].Status == c.Status:
+		return conditions
+	}
+	conditions = slices.Clone(conditions)
+	conditions[i] = c
+	return conditions
+}
+
+func waitingStatus(name string) jobpolicy.ContainerStatus {
+	return jobpolicy.ContainerStatus{Name: name, State: jobpolicy.ContainerState{Waiting: &jobpolicy.ContainerStateWaiting{Reason: "PodInitializing"}}}
+}

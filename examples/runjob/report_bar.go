@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// barDelay is how long changes are gathered before the bar is drawn.
+const barDelay = 50 * time.Millisecond
+
+// progress draws the bar after barDelay.
+func (r *report) progress(s jobpolicy.JobStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bar != nil && r.next == nil {
+		time.AfterFunc(barDelay, r.draw)
+	}
+	r.next = &s
+}
+
+// draw draws the bar.
+func (r *report) draw() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.next
+	r.next = nil
+	if r.bar == nil {
+		return
+	}
+	done := int(s.Succeeded)
+	if s.FailedIndexes != nil {
+		if failed, err := indexset.Parse(*s.FailedIndexes); err == nil {
+			done += failed.Len()
+		}
+	}
+	r.bar.Describe(fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed))
+	_ = r.bar.Set(done)
+}
+
+// finish removes the bar.
+func (r *report) finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bar != nil {
+		_ = r.bar.Clear()
+		r.bar = nil
+	}
+}

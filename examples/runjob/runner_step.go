@@ -1,0 +1,103 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// step makes one plan and carries it out: first in the Job and its pods, then, when
+// these are saved, in the processes. So every action of a process follows from a saved
+// state, and a run that resumes from it decides the same. Reports come after the save,
+// too. step returns whether there was anything to do, and when to plan again at the
+// latest.
+func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err error) {
+	pods := r.look()
+	disrupted, requeue := r.disrupt(now)
+	plan, err := r.engine.Plan(jobpolicy.Input{Job: r.job, Pods: pods, Memory: r.memory, Now: now})
+	if err != nil {
+		return false, 0, err
+	}
+	if d := plan.RequeueAfter; d > 0 && (requeue == 0 || d < requeue) {
+		requeue = d
+	}
+	c := r.apply(plan, now)
+	c.disrupted, c.deleted = disrupted, append(c.deleted, disrupted...)
+	if c.none() {
+		return false, requeue, nil
+	}
+	if err := r.save(len(c.conditions) > 0); err != nil {
+		return false, 0, err
+	}
+	r.report.changes(c, &r.job.Spec)
+	for _, p := range c.disrupted {
+		p.run.disrupt(drained(now))
+	}
+	for _, p := range c.deleted {
+		p.run.terminate()
+	}
+	for _, p := range c.created {
+		r.live.Go(p.run.run)
+	}
+	for _, p := range c.gone {
+		r.host.children.Forget(p.UID)
+	}
+	r.report.progress(r.job.Status)
+	return true, requeue, nil
+}
+
+// changes are what a step has changed in the Job and its pods.
+type changes struct {
+	ended      []ending
+	disrupted  []*pod
+	deleted    []*pod // including the disrupted ones
+	over       []*pod // deleted, and the Engine decides nothing on their end
+	created    []*pod
+	gone       []*pod // their records are not needed any more
+	conditions []jobpolicy.JobCondition
+	written    bool // the Job's status or its set of pods
+}
+
+// ending is the end of a pod and what the failure policy says of it.
+type ending struct {
+	pod   *pod
+	match jobpolicy.Match
+}
+
+func (c *changes) none() bool { return !c.written && len(c.deleted)+len(c.created) == 0 }
+
+// apply writes a plan to the Job and its pods, in the plan's order.
+func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
+	before := r.job.Status.Conditions
+	for _, d := range plan.Decisions {
+		p := r.pods[d.UID]
+		p.decided = p.ended() // else it still terminates, and its end is reported later
+		c.ended = append(c.ended, ending{p, d.Match})
+	}
+	for _, d := range plan.Delete {
+		c.deleted = append(c.deleted, r.delete(d, now))
+	}
+	for _, n := range plan.Create {
+		c.created = append(c.created, r.create(n, now))
+	}
+	if plan.Record != nil {
+		r.job.Status = *plan.Record
+	}
+	for _, ref := range plan.Release {
+		r.pods[ref.UID].release()
+	}
+	if plan.Status != nil {
+		r.job.Status = *plan.Status
+	}
+	r.memory = plan.Memory
+	for _, after := range r.job.Status.Conditions {
+		if !slices.ContainsFunc(before, func(b jobpolicy.JobCondition) bool { return b.Type == after.Type && b.Status == after.Status }) {
+			c.conditions = append(c.conditions, after)
+		}
+	}
+	known := len(r.pods)
+	c.gone, c.over = r.forget()
+	c.written = plan.Record != nil || plan.Status != nil || len(plan.Release) > 0 || len(r.pods) != known
+	return c
+}

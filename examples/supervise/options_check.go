@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// check returns an error for the first flag that is out of bounds.
+func (v *flagValues) check(o *options) error {
+	switch {
+	case v.given["max-period"] && !inRange(v.maxPeriod):
+		return fmt.Errorf("-max-period %v: must be in [1s, 300s]", v.maxPeriod)
+	case v.given["rate"] && !(v.rate > 0 && v.rate <= math.MaxFloat64): // NaN too
+		return fmt.Errorf("-rate %v: must be above 0", v.rate)
+	case v.burst < 1:
+		return fmt.Errorf("-burst %d: must be at least 1", v.burst)
+	case v.grace < 0:
+		return fmt.Errorf("-grace %v: must not be below 0", v.grace)
+	case v.given["for"] && o.limit <= 0:
+		return fmt.Errorf("-for %v: must be above 0", o.limit)
+	case v.given["state"] && o.state == "":
+		return errors.New("-state: the folder has no name")
+	case len(v.args) == 0 && (v.given["name"] || v.given["restart-policy"]):
+		return errors.New("-name and -restart-policy are for the command after --, there is none")
+	}
+	return nil
+}
+
+// inRange reports whether a node's maximum may be d.
+func inRange(d time.Duration) bool {
+	_, err := backoff.CrashLoopConfig{AllowMax: true, Max: &d}.Resolve()
+	return err == nil
+}
+
+// apply overrides the file's settings with the flags.
+func (o *options) apply(v *flagValues) error {
+	if v.given["reduced"] {
+		o.node.ReduceDefault, o.called[settingReduce] = v.reduced, "-reduced"
+	}
+	if v.given["max-period"] {
+		o.node.Max, o.node.AllowMax, o.called[settingMax] = &v.maxPeriod, true, "-max-period"
+	}
+	if v.given["rate"] {
+		o.rate = v.rate
+	}
+	if v.given["burst"] {
+		o.burst = v.burst
+	}
+	if v.given["grace"] {
+		o.grace = v.grace
+	}
+	if len(v.args) > 0 {
+		c, err := v.command()
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(o.commands, func(other command) bool { return other.name == c.name }) {
+			return fmt.Errorf("two commands are named %s: give the one after -- another -name", c.name)
+		}
+		o.commands = append(o.commands, c)
+	}
+	if len(o.commands) == 0 {
+		return errors.New("no command: write it after --, or commands into the file of -f")
+	}
+	var err error
+	o.resolution, err = o.node.Resolve()
+	return err
+}
+
+// command returns the command after --.
+func (v *flagValues) command() (command, error) {
+	c := command{name: v.name, args: v.args, policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicy(v.policy)}}
+	if !v.given["name"] {
+		c.name = nameOf(v.args)
+	}
+	switch {
+	case v.args[0] == "":
+		return c, errors.New("the command after -- is empty")
+	case !validName(c.name):
+		return c, fmt.Errorf("-name %s: must be 1 to %d letters, digits, hyphens, dots and underscores", c.name, longestName)
+	case v.policy == "" || c.policy.Validate() != nil:
+		return c, fmt.Errorf("-restart-policy %s: must be Always, OnFailure or Never", v.policy)
+	}
+	return c, nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/process"
+)
+
+// state is everything that survives this program.
+type state struct {
+	Version  int                     `json:"version"`
+	Run      string                  `json:"run"` // names the processes of the run that wrote it
+	Commands map[string]commandState `json:"commands"`
+}
+
+const stateVersion = 1
+
+type commandState struct {
+	Definition string                  `json:"definition"` // of what was run
+	Run        int64                   `json:"run"`
+	Starts     int64                   `json:"starts"`
+	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent: it has not exited yet
+}
+
+// most is the upper bound of the counts in a state.
+const most = 1 << 53
+
+// valid returns an error, with its field, for a state that no run can have written.
+func (st *state) valid() error {
+	switch {
+	case st.Version != stateVersion:
+		return fmt.Errorf("version is %d, must be %d", st.Version, stateVersion)
+	case st.Run != "" && !process.ValidRun(st.Run):
+		return fmt.Errorf("run is %q, which names no run", st.Run)
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.Commands)) {
+		c := st.Commands[name]
+		at := "commands." + name
+		switch {
+		case !validName(name):
+			return fmt.Errorf("commands has %q, which is not the name of a command", name)
+		case c.Run < 0 || c.Starts < 0:
+			return fmt.Errorf("%s: run is %d, starts is %d, must not be below 0", at, c.Run, c.Starts)
+		case c.Run > most:
+			return fmt.Errorf("%s.run is %d, must not be above %d", at, c.Run, int64(most))
+		case c.Starts > c.Run:
+			return fmt.Errorf("%s.starts is %d, must not be above run, %d", at, c.Starts, c.Run)
+		case c.Backoff == nil:
+		case c.Backoff.Last.Run < 0 || c.Backoff.Last.Run > c.Run:
+			return fmt.Errorf("%s.backoff.last.run is %d, must be in [0, run], [0, %d]", at, c.Backoff.Last.Run, c.Run)
+		case int64(c.Backoff.Decision.Failures) > c.Run:
+			return fmt.Errorf("%s.backoff.decision.failures is %d, must not be above run, %d", at, c.Backoff.Decision.Failures, c.Run)
+		}
+	}
+	return nil
+}
+
+// toClock holds the times of a state to the clock, which may have been set back since.
+func toClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
+	before := func(at, limit time.Time) time.Time {
+		if at.After(limit) {
+			return limit
+		}
+		return at
+	}
+	b.Last.Started, b.Last.Finished = before(b.Last.Started, now), before(b.Last.Finished, now)
+	b.Decision.NotBefore = before(b.Decision.NotBefore, now.Add(max(b.Decision.Delay, 0)))
+	for i, at := range b.Recent {
+		b.Recent[i] = before(at, now)
+	}
+	return b
+}
+
+// definition returns a hash of what a command runs. A command with another definition
+// is like another container: its failures start over.
+func (c *command) definition() string {
+	text, _ := json.Marshal([]any{c.args, c.env, c.dir})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
