@@ -23,10 +23,10 @@
 // Use a container's id once. Container.ID says what is still reported if it is used
 // again, as that of a virtual machine that is switched off and on.
 //
-// Inside, the Generator joins three parts that do not know it: the Cache, a relister
-// that sees of the Cache only a statusStore, and the state and queue of the stream.
-// cache.go and relist.go declare the state that the other files of their part work
-// on, and call them: these are the only arrows that run in both directions.
+// Inside, the Generator joins parts that do not know it: the Cache, a relister that
+// sees only a statusStore of the Cache, and the state and queue of the stream. Files
+// use each other in one direction, with one exception: cache.go and relist.go
+// declare a type whose methods and parts stand in the other files of their name.
 package pleg
 
 import (
@@ -55,8 +55,13 @@ const (
 	StateExited
 )
 
-// String returns the state in lower case.
-func (s State) String() string { return rankOf(s).String() }
+// String returns the state in lower case, "unknown" for any other number.
+func (s State) String() string {
+	if s < StateUnknown || s > StateExited {
+		s = StateUnknown
+	}
+	return [...]string{"unknown", "created", "running", "exited"}[s]
+}
 
 // Container is a container as a runtime lists it.
 type Container struct {

@@ -34,10 +34,6 @@ func rankReported(t RuntimeEventType) rank {
 	return created + rank(t-RuntimeCreated)
 }
 
-func (r rank) String() string {
-	return [...]string{"unseen", "unknown", "created", "running", "exited", "removed"}[r]
-}
-
 func (r rank) live() bool { return r > unseen && r < removed }
 
 // A step is one transition of a container, with the event that says so.

@@ -185,7 +185,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	now := r.g.cache.clock.Now()
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
-	r.g.takeEvents(now) // those that arrived before the result
+	r.g.state.received = r.g.core.takeEvents(&r.g.events, now) || r.g.state.received // before the result
 	r.g.core.handleResult(a, now)
 }
 
@@ -194,7 +194,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], connect bool, wake wakeup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.takeEvents(now)
+	g.state.received = g.core.takeEvents(&g.events, now) || g.state.received
 	if running {
 		if g.stream != nil {
 			connect = g.state.connect(now)
@@ -230,13 +230,6 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 		wake = wake.or(g.core.wake(g.period()))
 	}
 	return list, connect, wake
-}
-
-// takeEvents takes what came in.
-func (g *Generator[K, S]) takeEvents(now time.Time) {
-	if g.core.takeEvents(&g.events, now) {
-		g.state.received = true
-	}
 }
 
 // rely notes whether the stream is relied upon.

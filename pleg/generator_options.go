@@ -1,0 +1,77 @@
+package pleg
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// GeneratorOptions are the settings of a Generator. Zero means the default.
+type GeneratorOptions struct {
+	RelistPeriod     time.Duration // between full relists without a healthy stream; 1s
+	EventedPeriod    time.Duration // between full relists with one; 300s
+	RelistThreshold  time.Duration // age of the last full relist beyond which Healthy returns an error, and limit of a call of Pods; 3m
+	EventedThreshold time.Duration // that age with a healthy stream; 10m
+	Parallel         int           // concurrent calls of Status and Pod; 4
+	StatusTimeout    time.Duration // limit of each; 10s
+	// WaitLimit is how long a GetNewerThan or a WaitFor waits before its pod is
+	// relisted, and again after each such relist that did not end it; 2s. A pod is
+	// relisted once per WaitLimit, however many wait for it. WaitLimit replaces the
+	// KEP's periodic global time, which asserts a freshness that nobody observed.
+	WaitLimit time.Duration
+	// TrustEvents writes what an event's Observation shows to the cache at once (the
+	// KEP's design), if it proves to be newer than what the Generator saw of the pod:
+	// if it shows a container that the Generator saw created or running further than
+	// that. Watch and Events then report it at once. The entry keeps its time, so a
+	// GetNewerThan that began later waits for the relist that every event asks for,
+	// with and without TrustEvents. Leave TrustEvents off for a runtime that uses
+	// ids of containers again: until the relist a late event of the former container
+	// looks like an event of the present one.
+	TrustEvents bool
+}
+
+// Validate returns nil, or a backoff.FieldErrors with every field that is
+// negative.
+func (o GeneratorOptions) Validate() error {
+	var errs backoff.FieldErrors
+	for _, f := range o.durations() {
+		if *f.value < 0 {
+			errs.Add(backoff.ErrorTypeInvalid, f.name, *f.value, fmt.Sprintf("must be >= 0 (0 means %v)", f.fallback))
+		}
+	}
+	if o.Parallel < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "Parallel", o.Parallel, "must be >= 0 (0 means 4)")
+	}
+	return errs.Err()
+}
+
+type durationOption struct {
+	name     string
+	value    *time.Duration
+	fallback time.Duration
+}
+
+func (o *GeneratorOptions) durations() []durationOption {
+	return []durationOption{
+		{"RelistPeriod", &o.RelistPeriod, time.Second},
+		{"EventedPeriod", &o.EventedPeriod, 300 * time.Second},
+		{"RelistThreshold", &o.RelistThreshold, 3 * time.Minute},
+		{"EventedThreshold", &o.EventedThreshold, 10 * time.Minute},
+		{"StatusTimeout", &o.StatusTimeout, 10 * time.Second},
+		{"WaitLimit", &o.WaitLimit, 2 * time.Second},
+	}
+}
+
+// withDefaults returns o with its zeros filled in.
+func (o GeneratorOptions) withDefaults() GeneratorOptions {
+	for _, f := range o.durations() {
+		if *f.value == 0 {
+			*f.value = f.fallback
+		}
+	}
+	if o.Parallel == 0 {
+		o.Parallel = 4
+	}
+	return o
+}
