@@ -117,24 +117,26 @@ func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
 // more than MaxSkew; and if at is no time, as the zero time is on the real clock.
 // After Close it refuses every write.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
-	return c.write(key, status, err, at, false)
+	freed, updated := c.write(key, status, err, at, false)
+	freed.wake()
+	return updated
 }
 
 // observe is Set for the Generator. Its observations of a key follow each other
 // even within one reading of the clock, so a time equal to the entry's will do.
 func (c *Cache[K, S]) observe(key K, status S, err error, at time.Time) (updated bool) {
-	return c.write(key, status, err, at, true)
+	freed, updated := c.write(key, status, err, at, true)
+	freed.wake()
+	return updated
 }
 
-// write is Set, and with inOrder observe.
-func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (updated bool) {
+// write is Set, and with inOrder observe. It returns the waiters to wake.
+func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (freed *waiter[K], updated bool) {
 	v := &version[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}
-	var freed *waiter[K]
-	defer func() { freed.wake() }() // after the unlock
 	c.mu.Lock()
 	defer c.mu.Unlock() // Merge may panic
 	if c.closed || c.skewed(v.at) {
-		return false
+		return nil, false
 	}
 	old := c.last(key)
 	if earliest := c.earliestWrite(old); v.at < earliest || v.at == earliest && (earliest == never || !inOrder && !(c.equal && old.present())) {
@@ -142,7 +144,7 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 		if old != nil && !old.entry.Present {
 			c.counts.resurrections++
 		}
-		return false
+		return nil, false
 	}
 	if c.merge != nil {
 		v.merge(old, c.merge)
@@ -150,8 +152,7 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 	if !old.present() {
 		c.present.Add(1)
 	}
-	freed = c.put(key, v)
-	return true
+	return c.put(key, v), true
 }
 
 // last returns the last write or deletion of key that counts, or nil.
