@@ -15,16 +15,17 @@ func (s shown) Containers() []Container { return s }
 type bench struct {
 	*testing.T
 	*relister[string, shown]
+	cache   *Cache[string, shown]
 	now     time.Time
 	running bool
 	period  time.Duration
-	reader  *reader[string]
+	reader  *subscriber[string]
 	told    string // to the reader
 }
 
 func newBench(t *testing.T, single bool) *bench {
 	c := NewCache[string](CacheOptions[shown]{MaxSkew: -1})
-	return &bench{T: t, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
+	return &bench{T: t, cache: c, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
 }
 
 // asks checks the calls that are made now.
@@ -52,7 +53,7 @@ func (b *bench) holds() {
 // answer answers c: pods, each with a running container of its own name; none is
 // the pod that is gone.
 func (b *bench) answer(c call[string], pods ...string) {
-	a := answer[string, shown]{call: c}
+	a := result[string, shown]{call: c}
 	if c.kind == callStatus {
 		a.status = shown{{c.pod, StateRunning}}
 	}
@@ -62,24 +63,24 @@ func (b *bench) answer(c call[string], pods ...string) {
 	if c.kind == callPod && len(pods) == 0 {
 		a.err = ErrNotFound
 	}
-	b.answered(a, b.now)
+	b.handleResult(a, b.now)
 	b.holds()
 }
 
 // lists answers a call for pods with what p shows.
 func (b *bench) lists(c call[string], p ...Container) {
-	b.answered(answer[string, shown]{call: c, pods: []Pod[string]{{"p", p}}}, b.now)
+	b.handleResult(result[string, shown]{call: c, pods: []Pod[string]{{"p", p}}}, b.now)
 	b.holds()
 }
 
 // status answers a Status.
 func (b *bench) status(c call[string], err error, s ...Container) {
-	b.answered(answer[string, shown]{call: c, status: s, err: err}, b.now)
+	b.handleResult(result[string, shown]{call: c, status: s, err: err}, b.now)
 	b.holds()
 }
 
 func (b *bench) fails(c call[string], err error) {
-	b.answered(answer[string, shown]{call: c, err: err}, b.now)
+	b.handleResult(result[string, shown]{call: c, err: err}, b.now)
 	b.holds()
 }
 

@@ -47,8 +47,8 @@ func TestTombstonesAreBounded(t *testing.T) {
 				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.tombstones())
 			}
 		}
-		if most < strangers/2 || most > strangers+4 {
-			t.Errorf("at most %d tombstones, want about %d", most, strangers)
+		if most < maxOrphans/2 || most > maxOrphans+4 {
+			t.Errorf("at most %d tombstones, want about %d", most, maxOrphans)
 		}
 		if rt.lists == lists || rt.lists > lists+6 {
 			t.Errorf("%d lists to forget", rt.lists-lists)

@@ -30,10 +30,10 @@ import (
 //  4. no wait that could be answered is left waiting;
 //  5. tombstones are newer than the global time.
 //
-// Times count as local: they come from the Clock of the same process. Times
-// more than 292 years after the making of the Cache count as that far away, and
-// those as long before it as no time at all: a write stamped so is refused, on
-// the real clock one with the zero time.
+// All times are local: they come from the Clock of the same process. A time more
+// than 292 years after the Cache was made counts as 292 years after. A time more
+// than 292 years before counts as no time, and a write stamped so is refused; on
+// the real clock the zero time is such a time.
 //
 // The zero value is not usable; start with NewCache. A Cache is safe for
 // concurrent use by multiple goroutines.
@@ -44,7 +44,7 @@ type Cache[K comparable, S any] struct {
 	merge func(old, new S) S
 	epoch time.Time // instants count from here
 
-	// For readers, who take no lock; written under mu.
+	// Readers take no lock for these; they are written under mu.
 	nodes   table[K, S]  // present keys and tombstones
 	global  atomic.Int64 // the instant as of which everything is known
 	present atomic.Int64 // the number of present keys
@@ -53,8 +53,8 @@ type Cache[K comparable, S any] struct {
 
 	mu       sync.Mutex
 	closed   bool
-	latest   instant   // the newest reading of the clock
-	graves   graves[K] // of the tombstones, oldest first
+	latest   instant       // the newest reading of the clock
+	deleted  tombstones[K] // of the tombstones, oldest first
 	waits    waits[K]
 	watchers map[*watcher[K]]struct{}
 	counts   counts
@@ -69,14 +69,15 @@ type CacheOptions[S any] struct {
 	// AcceptEqual accepts a write stamped exactly like the entry, as the
 	// kubelet's code does; without it only newer ones, as the KEP has it.
 	AcceptEqual bool
-	// MaxSkew refuses and counts a write, deletion or global time stamped later
-	// than now+MaxSkew. 0 means 1 minute; a negative one checks nothing.
+	// MaxSkew is how far ahead of Clock a write, deletion or global time may be
+	// stamped; later ones are refused and counted. 0 means 1 minute; a negative
+	// MaxSkew allows any.
 	MaxSkew time.Duration
-	// Merge yields what to store when a newer status replaces an older one of
-	// the same key: it keeps what a newer observation must not take back. old is
-	// the status of the last write without an error; a write with an error is
-	// stored as it is. nil: new replaces old. Merge runs under the cache's lock
-	// and must not call it.
+	// Merge returns the status to store when a newer status of a key replaces an
+	// older one, so that it can keep what a newer observation must not take back.
+	// old is the status of the last write without an error. A write with an error
+	// is stored as it is. With a nil Merge new replaces old. Merge runs under the
+	// cache's lock and must not call the cache.
 	Merge func(old, new S) S
 }
 
@@ -109,31 +110,39 @@ func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
 }
 
 // Set stores status, or the error of an inspection, as observed at the local
-// time at, and reports whether it did. It is refused, and counted, where the
-// entry is newer (or as new, without AcceptEqual), where the key is absent and
-// its deletion or the global time is as new, where at is later than the clock
-// by more than MaxSkew or lies 292 years before the making of the Cache, as the
-// zero time does on the real clock; and after Close.
+// time at, and reports whether it did. Set refuses the write, and counts that,
+//
+//   - if the entry is newer, or as new without AcceptEqual;
+//   - if the key is absent and its deletion or the global time is as new or newer;
+//   - if at is later than the clock by more than MaxSkew;
+//   - if at is no time, as the zero time is on the real clock (see Cache).
+//
+// After Close it refuses every write.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
-	return c.write(key, status, err, at, false)
-}
-
-// write is Set; inOrder is for the Generator, whose observations of a key follow each
-// other even within one reading of the clock: an equal time will do.
-func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) bool {
-	freed, ok := c.set(key, &record[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}, inOrder)
+	freed, updated := c.write(key, status, err, at, false)
 	freed.wake()
-	return ok
+	return updated
 }
 
-func (c *Cache[K, S]) set(key K, r *record[S], inOrder bool) (*waiter[K], bool) {
+// observe is Set for the Generator. Its observations of a key follow each other
+// even within one reading of the clock, so a time equal to the entry's will do.
+func (c *Cache[K, S]) observe(key K, status S, err error, at time.Time) (updated bool) {
+	freed, updated := c.write(key, status, err, at, true)
+	freed.wake()
+	return updated
+}
+
+// write is Set and observe. It returns the waiters that it frees, which are woken
+// without the lock.
+func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (freed *waiter[K], updated bool) {
+	v := &version[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}
 	c.mu.Lock()
 	defer c.mu.Unlock() // Merge may panic
-	if c.closed || c.skewed(r.at) {
+	if c.closed || c.skewed(v.at) {
 		return nil, false
 	}
-	old := c.record(key)
-	if bar := c.bar(old); r.at < bar || r.at == bar && (bar == never || !inOrder && !(c.equal && old.is())) {
+	old := c.last(key)
+	if earliest := c.earliestWrite(old); v.at < earliest || v.at == earliest && (earliest == never || !inOrder && !(c.equal && old.present())) {
 		c.counts.stale++
 		if old != nil && !old.entry.Present {
 			c.counts.resurrections++
@@ -141,42 +150,43 @@ func (c *Cache[K, S]) set(key K, r *record[S], inOrder bool) (*waiter[K], bool) 
 		return nil, false
 	}
 	if c.merge != nil {
-		r.merge(old, c.merge)
+		v.merge(old, c.merge)
 	}
-	if !old.is() {
+	if !old.present() {
 		c.present.Add(1)
 	}
-	return c.put(key, r), true
+	return c.put(key, v), true
 }
 
-// record returns the last write or deletion of key that counts, or nil.
-func (c *Cache[K, S]) record(key K) *record[S] {
+// last returns the last write or deletion of key that counts, or nil.
+func (c *Cache[K, S]) last(key K) *version[S] {
 	if n := c.nodes.find(key); n != nil {
 		return n.last.Load()
 	}
 	return nil
 }
 
-// bar is the time that a write has to be newer than to replace old.
-func (c *Cache[K, S]) bar(old *record[S]) instant {
-	if old.is() {
+// earliestWrite is the earliest time of a write that may replace old; a write at
+// that very time may only if equal times are accepted.
+func (c *Cache[K, S]) earliestWrite(old *version[S]) instant {
+	if old.present() {
 		return old.at
 	}
-	return max(c.floor(), old.when())
+	return max(c.globalTime(), old.when())
 }
 
-// put stores r, which is not older than what is known of key, and returns the
+// put stores v, which is not older than what is known of key, and returns the
 // waiters that it frees.
-func (c *Cache[K, S]) put(key K, r *record[S]) *waiter[K] {
+func (c *Cache[K, S]) put(key K, v *version[S]) *waiter[K] {
 	if n := c.nodes.find(key); n != nil {
-		n.last.Store(r)
+		n.last.Store(v)
 	} else {
-		c.nodes.add(key, r)
+		c.nodes.add(key, v)
 	}
 	for w := range c.watchers {
-		w.mark(key, r.entry.Present)
+		w.mark(key, v.entry.Present)
 	}
-	return c.waits.written(key, max(r.at, c.floor()))
+	return c.waits.written(key, max(v.at, c.globalTime()))
 }
 
 // skewed reports, and counts, a time too far ahead of the clock. The clock is
@@ -201,48 +211,54 @@ func (c *Cache[K, S]) ahead(at instant) bool {
 
 // Get returns what is known of key.
 func (c *Cache[K, S]) Get(key K) Entry[S] {
-	r, floor := c.look(key)
-	if r != nil && r.at >= floor {
-		return r.entry // all in registers, as it mostly goes
+	v, global := c.lookup(key)
+	if v != nil && v.at >= global {
+		return v.entry // all in registers, as it mostly goes
 	}
-	return c.entry(r, floor)
+	return c.entry(v, global)
 }
 
-// look returns the record of key, nil if there is none, and the global time of
-// that moment, without a lock. Had a global time been set in between, the
-// record could be older than it, or gone because of it.
-func (c *Cache[K, S]) look(key K) (r *record[S], floor instant) {
+// lookup returns the last version of key, nil if there is none, and the global
+// time of that moment, without a lock. It starts over if the global time moved in
+// between: the version could be older than that, or gone because of it.
+func (c *Cache[K, S]) lookup(key K) (v *version[S], global instant) {
 	hash := maphash.Comparable(c.nodes.seed, key)
 	for {
-		floor, r = c.floor(), nil
+		global, v = c.globalTime(), nil
 		if n := c.nodes.findHash(key, hash); n != nil {
-			r = n.last.Load()
+			v = n.last.Load()
 		}
-		if c.floor() == floor {
-			return r, floor
+		if c.globalTime() == global {
+			return v, global
 		}
 	}
 }
 
-// floor is the global time.
-func (c *Cache[K, S]) floor() instant { return instant(c.global.Load()) }
+// globalTime is the instant as of which everything is known.
+func (c *Cache[K, S]) globalTime() instant { return instant(c.global.Load()) }
 
-// entry is what a record says under a global time.
-func (c *Cache[K, S]) entry(r *record[S], floor instant) (e Entry[S]) {
-	if r != nil {
-		e = r.entry
+// instant returns t on the cache's axis, by the monotonic clock if t has it.
+func (c *Cache[K, S]) instant(t time.Time) instant { return instant(t.Sub(c.epoch)) }
+
+// time is the inverse of instant.
+func (c *Cache[K, S]) time(i instant) time.Time { return c.epoch.Add(time.Duration(i)) }
+
+// entry is what v says under a global time.
+func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
+	if v != nil {
+		e = v.entry
 	}
-	if floor > r.when() {
-		e.Modified = c.time(floor)
+	if global > v.when() {
+		e.Modified = c.time(global)
 	}
 	return e
 }
 
-// Delete makes key absent as of at, unless its entry is newer, and reports
-// whether it was not: true also for a key that was absent. Until the global
-// time reaches at, the cache remembers it: no write stamped at or before at
-// brings the key back. Like a write it is refused if at lies too far ahead or
-// counts as no time, and after Close.
+// Delete makes key absent as of at and reports whether key is absent then: true
+// also if it was absent before, false if its entry is newer than at. Until the
+// global time reaches at, the cache remembers the deletion as a tombstone: no
+// write stamped at or before at brings the key back. Like Set, Delete refuses a
+// time that is too far ahead or no time, and everything after Close.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	freed, ok := c.delete(key, at)
 	freed.wake()
@@ -256,49 +272,50 @@ func (c *Cache[K, S]) delete(key K, at time.Time) (*waiter[K], bool) {
 	if c.closed || i == never || c.skewed(i) {
 		return nil, false
 	}
-	old := c.record(key)
-	if old.is() {
+	old := c.last(key)
+	if old.present() {
 		if old.at > i {
 			return nil, false
 		}
 		c.present.Add(-1)
-	} else if i <= max(c.floor(), old.when()) {
+	} else if i <= max(c.globalTime(), old.when()) {
 		return nil, true // known to be absent as of a later time
 	}
-	freed := c.put(key, &record[S]{entry: Entry[S]{Modified: at}, at: i})
-	c.bury(key)
+	freed := c.put(key, &version[S]{entry: Entry[S]{Modified: at}, at: i})
+	c.rememberDeletion(key)
 	return freed, true
 }
 
-// bury sees to it that the tombstone of key, if it is one, is remembered no
-// longer than the global time leaves it something to guard.
-func (c *Cache[K, S]) bury(key K) {
+// rememberDeletion keeps the tombstone of key, if key has one, until the global
+// time is as new: from then on that refuses what the tombstone would.
+func (c *Cache[K, S]) rememberDeletion(key K) {
 	n := c.nodes.find(key)
-	r := n.last.Load()
+	v := n.last.Load()
 	switch {
-	case r.entry.Present || n.grave:
-	case r.at <= c.floor():
+	case v.entry.Present || n.tombstone:
+	case v.at <= c.globalTime():
 		c.nodes.remove(key)
 	default:
-		n.grave = true
-		c.graves.add(key, r.at)
+		n.tombstone = true
+		c.deleted.add(key, v.at)
 	}
 }
 
-// UpdateTime says that everything is known as of at: a full relist began then
-// and has ended. It never goes back; it forgets the deletions up to at and
-// wakes the waiters that it answers, a hundred at a time, outside the lock.
+// UpdateTime sets the global time: a full relist that began at the local time at
+// has ended, so everything is known as of at. An earlier time than the last one
+// changes nothing. UpdateTime forgets the tombstones up to at and wakes the
+// waiters that it answers, a hundred at a time, outside the lock.
 func (c *Cache[K, S]) UpdateTime(at time.Time) {
 	i := c.instant(at)
 	c.mu.Lock()
-	if c.closed || i <= c.floor() || c.skewed(i) {
+	if c.closed || i <= c.globalTime() || c.skewed(i) {
 		c.mu.Unlock()
 		return
 	}
 	c.global.Store(int64(i))
-	for key := range c.graves.upTo(i) {
-		c.nodes.find(key).grave = false
-		c.bury(key)
+	for key := range c.deleted.upTo(i) {
+		c.nodes.find(key).tombstone = false
+		c.rememberDeletion(key)
 	}
 	for {
 		freed, more := c.waits.upTo(i)
@@ -307,8 +324,8 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 		if !more {
 			return
 		}
-		// Behind thousands that become ready at once everybody else would stand
-		// in line for milliseconds.
+		// If thousands became ready at once, everybody else would wait behind them
+		// for milliseconds.
 		runtime.Gosched()
 		c.mu.Lock()
 	}
@@ -329,9 +346,9 @@ func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 // Len returns the number of present entries.
 func (c *Cache[K, S]) Len() int { return int(c.present.Load()) }
 
-// Close ends every wait with ErrClosed and every Watch loop once it has yielded
-// what is pending. Later writes are refused; reads go on to answer. Closing
-// again does nothing.
+// Close ends every wait with ErrClosed, and every Watch loop once it has yielded
+// what is pending. The cache refuses later writes and still answers reads. A
+// second Close does nothing.
 func (c *Cache[K, S]) Close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -353,11 +370,11 @@ func (c *Cache[K, S]) isClosed() bool {
 	}
 }
 
-// tombstones is the number of deletions that are remembered.
+// tombstones returns the number of deletions that are remembered.
 func (c *Cache[K, S]) tombstones() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.graves)
+	return len(c.deleted)
 }
 
 // counted returns the refusals so far.

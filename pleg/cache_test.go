@@ -485,8 +485,8 @@ func TestTombstones(t *testing.T) {
 		c.Delete("a", at(2*i+1).Add(time.Millisecond))
 		c.Delete("b", at(i))
 	}
-	if len(c.graves) != 2 {
-		t.Errorf("%d graves for two keys", len(c.graves))
+	if len(c.deleted) != 2 {
+		t.Errorf("%d graves for two keys", len(c.deleted))
 	}
 	c.UpdateTime(at(150))
 	if err := c.valid(); err != nil || c.nodes.len != 1 {

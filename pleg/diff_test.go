@@ -22,7 +22,7 @@ func TestDiff(t *testing.T) {
 	}
 	known := map[string]containers{
 		"nothing": {},
-		"told":    {"c": {is: unseen, told: running}},
+		"told":    {"c": {is: unseen, reported: running}},
 		"unknown": {"c": {is: unknown}},
 		"created": {"c": {is: created}},
 		"running": {"c": {is: running}},
@@ -72,7 +72,7 @@ func TestDiff(t *testing.T) {
 		cs := containers{}
 		live := 0
 		for id, c := range known[from] {
-			cs[id] = &tracked{is: c.is, told: c.told}
+			cs[id] = &tracked{is: c.is, reported: c.reported}
 			if c.is.live() {
 				live++
 			}
@@ -84,7 +84,7 @@ func TestDiff(t *testing.T) {
 			got = []string{"same"}
 		case older:
 			got = []string{"older"}
-		case risen:
+		case resurrected:
 			got = []string{"risen"}
 		default:
 			for _, s := range cs.diff(seen[to]) {

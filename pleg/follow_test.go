@@ -48,7 +48,7 @@ func TestFollow(t *testing.T) {
 			name, is, _ := strings.Cut(f, ":")
 			c := &tracked{is: ranks[is], again: strings.HasSuffix(name, "!")}
 			if strings.HasSuffix(name, "+") {
-				c.told = exited
+				c.reported = exited
 			}
 			cs[strings.TrimRight(name, "+!")] = c
 		}

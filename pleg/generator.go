@@ -1,48 +1,53 @@
 package pleg
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // GeneratorOptions are the settings of a Generator. Zero means the default.
 type GeneratorOptions struct {
 	RelistPeriod     time.Duration // between full relists without a healthy stream; 1s
 	EventedPeriod    time.Duration // between full relists with one; 300s
-	RelistThreshold  time.Duration // without a full relist for longer is unhealthy, and a list that takes longer is cancelled; 3m
-	EventedThreshold time.Duration // the same with a healthy stream; 10m
+	RelistThreshold  time.Duration // age of the last full relist beyond which Healthy returns an error, and limit of a call of Pods; 3m
+	EventedThreshold time.Duration // that age with a healthy stream; 10m
 	Parallel         int           // concurrent calls of Status and Pod; 4
 	StatusTimeout    time.Duration // limit of each; 10s
 	// WaitLimit is how long a GetNewerThan or a WaitFor waits before its pod is
-	// relisted, and again after each such relist that did not end it; 2s. However
-	// many wait for a pod, that is one relist per WaitLimit. It replaces the KEP's
-	// periodic global time, which asserts a freshness that nobody observed.
+	// relisted, and again after each such relist that did not end it; 2s. A pod is
+	// relisted once per WaitLimit, however many wait for it. WaitLimit replaces the
+	// KEP's periodic global time, which asserts a freshness that nobody observed.
 	WaitLimit time.Duration
-	// TrustEvents writes what an event's Observation shows to the cache at once
-	// (the KEP's design), if it proves to be newer than what the Generator saw of
-	// the pod: if it shows a container that the Generator saw created or running
-	// further than that. Watch and Events tell of it at once; the entry keeps its
-	// time, and a GetNewerThan that began later waits for the relist that every
-	// event asks for, with and without TrustEvents. Leave it off for a runtime
-	// that uses the ids of containers again: a late event of the one before looks
-	// like an event of the one that runs now, until the relist.
+	// TrustEvents writes what an event's Observation shows to the cache at once (the
+	// KEP's design), if it proves to be newer than what the Generator saw of the pod:
+	// if it shows a container that the Generator saw created or running further than
+	// that. Watch and Events then report it at once. The entry keeps its time, so a
+	// GetNewerThan that began later waits for the relist that every event asks for,
+	// with and without TrustEvents. Leave TrustEvents off for a runtime that uses
+	// ids of containers again: until the relist a late event of the former container
+	// looks like an event of the present one.
 	TrustEvents bool
 }
 
-// Validate reports every field that is negative, joined into one error, or nil.
+// Validate returns nil, or a backoff.FieldErrors with every field that is
+// negative.
 func (o GeneratorOptions) Validate() error {
-	var errs []error
+	var errs backoff.FieldErrors
 	for _, f := range o.durations() {
 		if *f.value < 0 {
-			errs = append(errs, fmt.Errorf("pleg: GeneratorOptions.Validate(): %s is %v, must be >= 0 (0 means %v)", f.name, *f.value, f.fallback))
+			errs.Add(backoff.ErrorTypeInvalid, f.name, *f.value, fmt.Sprintf("must be >= 0 (0 means %v)", f.fallback))
 		}
 	}
 	if o.Parallel < 0 {
-		errs = append(errs, fmt.Errorf("pleg: GeneratorOptions.Validate(): Parallel is %d, must be >= 0 (0 means 4)", o.Parallel))
+		errs.Add(backoff.ErrorTypeInvalid, "Parallel", o.Parallel, "must be >= 0 (0 means 4)")
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 type durationOption struct {
@@ -75,14 +80,14 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 	return o
 }
 
-// Generator keeps a Cache equal to what a runtime runs and tells what happens to
-// its pods: by listing everything every second, or, while an event stream is up,
-// every five minutes and single pods when an event or a waiting reader asks
-// (KEP-3386). Start with NewGenerator, then Run.
+// Generator keeps a Cache equal to what a runtime runs and reports what happens to
+// its pods. It lists everything every second. While an event stream is up, it
+// lists everything every five minutes, and single pods when an event or a waiting
+// reader asks (KEP-3386). Start with NewGenerator, then Run.
 //
 // It guarantees, whatever the runtime's stamps say and the readers do,
 //
-//   - G1 the states seen of a key, but for those beside an error, are a
+//   - G1 the states seen of a key, except those beside an error, are a
 //     subsequence of the runtime's;
 //   - G2 what GetNewerThan(t) returns was observed after t;
 //   - G3 a removed container or deleted pod does not come back, unless the
@@ -95,10 +100,10 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 //     goes unreported;
 //   - G7 memory is in proportion to the pods;
 //   - G8 taking events never blocks the runtime;
-//   - G9 after a stamp that was wrong a pod is right again after one relist of it;
+//   - G9 after a wrong stamp one relist of the pod makes its entry right;
 //   - G10 a container has at most one ContainerStarted and one ContainerDied,
 //     another one with its id (see Container.ID) its own;
-//   - G11 the steps that relists find are told by an event or counted as missed;
+//   - G11 the steps that relists find are reported by an event or counted as missed;
 //   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
 //     for what waiters and errors ask for.
@@ -110,28 +115,29 @@ type Generator[K comparable, S any] struct {
 	single  PodLister[K]   // nil: none
 	stream  Streamer[K, S] // nil: none
 	cache   *Cache[K, S]
-	intake  intake[K, S]
-	driving chan struct{} // full while somebody makes the calls
+	events  eventQueue[K, S]
+	calling chan struct{} // full while somebody makes the calls
 
 	mu      sync.Mutex
 	core    *relister[K, S]
 	state   streamState
 	running bool
 	relying bool      // on the stream, at the last look
-	changed time.Time // when that changed, or the Generator was made
+	changed time.Time // when relying changed, or the Generator was made
 }
 
-// NewGenerator returns a Generator that fills c, on c's clock. stream may be nil:
-// relist only. A Runtime that is a PodLister is used as one.
+// NewGenerator returns a Generator that fills c, on c's clock. It uses a Runtime
+// that is a PodLister as one. stream is mostly rt itself, if that is a Streamer;
+// with a nil stream the Generator only relists. An error names every option that
+// is invalid (backoff.FieldErrors), or says that rt or c is nil.
 func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
-	if rt == nil {
-		return nil, errors.New("pleg: NewGenerator(): the runtime is nil")
-	}
-	if c == nil {
-		return nil, errors.New("pleg: NewGenerator(): the cache is nil")
-	}
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("pleg: NewGenerator(): %w", err)
+	switch err := o.Validate(); {
+	case rt == nil:
+		return nil, errors.New("pleg: NewGenerator: the runtime is nil")
+	case c == nil:
+		return nil, errors.New("pleg: NewGenerator: the cache is nil")
+	case err != nil:
+		return nil, fmt.Errorf("pleg: NewGenerator: %w", err)
 	}
 	o = o.withDefaults()
 	single, _ := rt.(PodLister[K])
@@ -140,22 +146,68 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		single:  single,
 		stream:  stream,
 		cache:   c,
-		intake:  intake[K, S]{trust: o.TrustEvents, kick: make(chan struct{}, 1), limit: strangers},
-		driving: make(chan struct{}, 1),
+		events:  eventQueue[K, S]{trust: o.TrustEvents, wake: make(chan struct{}, 1), limit: maxOrphans},
+		calling: make(chan struct{}, 1),
 		core:    newRelister(c, o, single != nil),
 		state:   streamState{period: o.RelistPeriod},
 		changed: c.clock.Now(),
 	}, nil
 }
 
-// RequestRelist asks for a relist of one pod, soon. Requests for the same pod
-// that have not begun are one. Outside Run they wait for the next Run or Relist.
-func (g *Generator[K, S]) RequestRelist(pod K) { g.intake.request(pod) }
+// RequestRelist asks for a relist of one pod soon. Requests for the same pod whose
+// relist has not begun count as one. Outside Run they wait for the next Run or
+// Relist.
+func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
-// Healthy returns nil while full relists keep succeeding, and otherwise what is
-// wrong: none has ever ended, one is stuck, or the last is too old for the
-// period in force. A lost stream is not an illness; the age counts from the
-// change of period then.
+// Events yields what happens to pods. Each loop starts anew, with one PodSync per
+// known pod. From there on nothing is lost: events of one pod come in order, and
+// after its entry in the cache. A slow loop gets one PodSync in place of many
+// events of a pod, which then stands for its exits too. A PodSync without a pod
+// (the zero key) stands for pods that came and went, more than are worth
+// remembering: look at all pods then.
+//
+// A loop ends at once with its context, and after the Close of the cache when it
+// has yielded what is pending. It leaves nothing behind if the body breaks.
+func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
+	return func(yield func(Event[K]) bool) {
+		g.mu.Lock()
+		s := g.core.subscribe()
+		g.mu.Unlock()
+		defer func() {
+			g.mu.Lock()
+			delete(g.core.subscribers, s)
+			g.mu.Unlock()
+		}()
+		for {
+			closed := g.cache.isClosed()
+			g.mu.Lock()
+			events, ok := s.take()
+			g.mu.Unlock()
+			for _, e := range events {
+				if ctx.Err() != nil || !yield(e) {
+					return
+				}
+			}
+			switch {
+			case ok:
+				continue
+			case closed:
+				return
+			}
+			select {
+			case <-s.wake:
+			case <-ctx.Done():
+				return
+			case <-g.cache.done:
+			}
+		}
+	}
+}
+
+// Healthy returns nil while full relists keep succeeding. Otherwise the error says
+// that none has ended yet, that one is stuck, or that the last is too old for the
+// period in force. The loss of a stream is no reason: after a change of period the
+// age counts from that change.
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,17 +216,17 @@ func (g *Generator[K, S]) Healthy() error {
 		limit = g.core.o.EventedThreshold
 	}
 	if l := g.core.relist; l != nil && now.Sub(l.start) > limit {
-		return fmt.Errorf("pleg: Healthy(): a relist has been under way for %v; the limit is %v", now.Sub(l.start), limit)
+		return fmt.Errorf("pleg: Healthy: a relist has been under way for %v; the limit is %v", now.Sub(l.start), limit)
 	}
 	if g.core.stats.Relists == 0 {
-		return errors.New("pleg: Healthy(): no relist has ended yet")
+		return errors.New("pleg: Healthy: no relist has ended yet")
 	}
 	last := g.core.lastStart
 	if g.changed.After(last) {
 		last = g.changed
 	}
 	if age := now.Sub(last); age > limit {
-		return fmt.Errorf("pleg: Healthy(): the last relist is %v old; the limit is %v", age, limit)
+		return fmt.Errorf("pleg: Healthy: the last relist is %v old; the limit is %v", age, limit)
 	}
 	return nil
 }
@@ -190,10 +242,10 @@ func (g *Generator[K, S]) Stats() Stats {
 	s.StaleWrites += refused.stale
 	s.SkewedWrites += refused.skewed
 	s.Resurrections += refused.resurrections
-	g.intake.mu.Lock()
-	defer g.intake.mu.Unlock()
-	s.EventsReceived, s.EventLatency = g.intake.received, g.intake.latency
-	s.MergedEvents += g.intake.merged
-	s.Backlog += g.intake.box.len()
+	g.events.mu.Lock()
+	defer g.events.mu.Unlock()
+	s.EventsReceived, s.EventLatency = g.events.received, g.events.latency
+	s.MergedEvents += g.events.merged
+	s.Backlog += g.events.pods.len()
 	return s
 }

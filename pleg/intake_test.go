@@ -8,33 +8,33 @@ import (
 
 // TestIntake takes a flood without a reader: it coalesces, and is bounded.
 func TestIntake(t *testing.T) {
-	q := &intake[string, int]{trust: true, kick: make(chan struct{}, 1), limit: 100}
+	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
 	for i := range 5000 {
 		q.event(RuntimeEvent[string, int]{Pod: fmt.Sprint("p", i%500), Container: fmt.Sprint("c", i), Type: RuntimeEventType(i / 500 % 5), At: t0,
 			Seen: &Observation[string, int]{Status: i}}, t1)
 		q.request(fmt.Sprint("p", i%500))
 	}
-	if q.box.len() != 100 || !q.everything || q.received != 5000 || q.latency.Count() != 5000 {
-		t.Errorf("%d slots, everything %v, %d received, %d latencies", q.box.len(), q.everything, q.received, q.latency.Count())
+	if q.pods.len() != 100 || !q.everything || q.received != 5000 || q.latency.Count() != 5000 {
+		t.Errorf("%d slots, everything %v, %d received, %d latencies", q.pods.len(), q.everything, q.received, q.latency.Count())
 	}
 	box, everything, told := q.drain(100)
-	if box.len() != 100 || !everything || !told || q.box.len() != 0 {
+	if box.len() != 100 || !everything || !told || q.pods.len() != 0 {
 		t.Errorf("drained %d slots, everything %v, told %v", box.len(), everything, told)
 	}
 	_, h, _ := box.take()
-	if len(h.told) != 8 || h.last == nil || h.last.Seen.Status != 4500 {
-		t.Errorf("told %v, last %+v", h.told, h.last)
+	if len(h.reported) != 8 || h.last == nil || h.last.Seen.Status != 4500 {
+		t.Errorf("told %v, last %+v", h.reported, h.last)
 	}
 }
 
 // TestEventsOfOnePodAreBounded: of a pod's containers as many are remembered as
 // of strangers, each with the furthest that was told of it.
 func TestEventsOfOnePodAreBounded(t *testing.T) {
-	q := &intake[string, int]{kick: make(chan struct{}, 1), limit: 100}
+	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	event := func(container int, kind RuntimeEventType) {
 		q.event(RuntimeEvent[string, int]{Pod: "p", Container: fmt.Sprint(container), Type: kind}, t1)
 	}
-	for i := range 2 * strangers {
+	for i := range 2 * maxOrphans {
 		event(i, RuntimeStarted)
 	}
 	event(0, RuntimeStopped)
@@ -42,17 +42,17 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	event(-1, 99)
 	box, everything, told := q.drain(1)
 	_, h, _ := box.take()
-	if len(h.told) != strangers || h.told["0"] != exited || h.told["1"] != running || everything || !told {
-		t.Errorf("%d containers; %v and %v; everything %v, told %v", len(h.told), h.told["0"], h.told["1"], everything, told)
+	if len(h.reported) != maxOrphans || h.reported["0"] != exited || h.reported["1"] != running || everything || !told {
+		t.Errorf("%d containers; %v and %v; everything %v, told %v", len(h.reported), h.reported["0"], h.reported["1"], everything, told)
 	}
 	event(0, 99)
 	seen := &Observation[string, int]{Status: 1}
 	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted, At: t1, Seen: seen}, t1)
 	box, _, _ = q.drain(1)
-	if _, h, ok := box.take(); !ok || len(h.told) != 0 || h.last != nil {
-		t.Errorf("events that tell of no container: %v, %v", h.told, h.last)
+	if _, h, ok := box.take(); !ok || len(h.reported) != 0 || h.last != nil {
+		t.Errorf("events that tell of no container: %v, %v", h.reported, h.last)
 	}
-	if _, everything, told = q.drain(1); everything || told || len(q.kick) != 1 {
+	if _, everything, told = q.drain(1); everything || told || len(q.wake) != 1 {
 		t.Error("what was taken comes again")
 	}
 	q.request("one")
@@ -60,14 +60,14 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	if q.everything {
 		t.Error("two requests of a pod do not fit one slot")
 	}
-	if q.request("two"); !q.everything || q.box.len() != 1 {
-		t.Errorf("beyond the limit: everything %v, %d slots", q.everything, q.box.len())
+	if q.request("two"); !q.everything || q.pods.len() != 1 {
+		t.Errorf("beyond the limit: everything %v, %d slots", q.everything, q.pods.len())
 	}
 }
 
 // TestNewestBelievableObservationIsKept of those that came in, if they are trusted.
 func TestNewestBelievableObservationIsKept(t *testing.T) {
-	q := &intake[string, int]{trust: true, kick: make(chan struct{}, 1), limit: 100}
+	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
 	for i, stamp := range []time.Time{t2, t3, t1, {}, t9, t3, t0.AddDate(-1, 0, 0)} {
 		q.event(RuntimeEvent[string, int]{Pod: "p", At: stamp, Seen: &Observation[string, int]{Status: i}}, t4)
 	}
@@ -78,11 +78,11 @@ func TestNewestBelievableObservationIsKept(t *testing.T) {
 		t.Errorf("kept %+v, want the last of %v", h.last, t3)
 	}
 	r.present = 600
-	r.take(q, t4)
-	if q.limit != strangers+2*600 {
+	r.takeEvents(q, t4)
+	if q.limit != maxOrphans+2*600 {
 		t.Errorf("room for %d pods", q.limit)
 	}
-	if q.request(""); r.take(q, t4) || r.listNow {
+	if q.request(""); r.takeEvents(q, t4) || r.listNow {
 		t.Error("a request is taken for an event, or for one of everything")
 	}
 }

@@ -106,23 +106,23 @@ func (c *Cache[K, S]) valid() error {
 			return fmt.Errorf("%v: written at no time", n.key)
 		case r.entry.Present:
 			present++
-		case r.at <= c.floor():
-			return fmt.Errorf("5: %v: tombstone at %d, global time %d", n.key, r.at, c.floor())
-		case !n.grave:
+		case r.at <= c.globalTime():
+			return fmt.Errorf("5: %v: tombstone at %d, global time %d", n.key, r.at, c.globalTime())
+		case !n.tombstone:
 			return fmt.Errorf("%v: tombstone without a grave", n.key)
 		}
-		if n.grave {
+		if n.tombstone {
 			graves++
 		}
 	}
-	if present != c.Len() || graves != len(c.graves) || length != c.nodes.len {
-		return fmt.Errorf("%d present, counted %d; %d graves, counted %d; %d nodes, counted %d", present, c.Len(), graves, len(c.graves), length, c.nodes.len)
+	if present != c.Len() || graves != len(c.deleted) || length != c.nodes.len {
+		return fmt.Errorf("%d present, counted %d; %d graves, counted %d; %d nodes, counted %d", present, c.Len(), graves, len(c.deleted), length, c.nodes.len)
 	}
 	waiting := 0
 	for key, first := range c.waits.byKey {
 		for w := first; w != nil; w = w.next {
 			waiting++
-			if known := max(c.floor(), c.record(key).when()); !w.any && known > w.min {
+			if known := max(c.globalTime(), c.last(key).when()); !w.any && known > w.min {
 				return fmt.Errorf("4: %v: waits for newer than %d, known as of %d", key, w.min, known)
 			}
 			if w.place == 0 || c.waits.byTime[w.place-1] != w {

@@ -17,7 +17,7 @@ import (
 // TestMailbox holds the queue against a slice and a map.
 func TestMailbox(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var m mailbox[int, int]
+		var m queue[int, int]
 		var order []int
 		values := map[int]int{}
 		key := rapid.IntRange(0, 5)
@@ -58,14 +58,14 @@ func TestMailbox(t *testing.T) {
 // TestTable holds the table against a map, over growing and shrinking.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table, model := &table[int, int]{}, map[int]*record[int]{}
+		table, model := &table[int, int]{}, map[int]*version[int]{}
 		table.init()
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				from := rapid.IntRange(0, 300).Draw(t, "from")
 				for k := from; k < from+rapid.IntRange(1, 60).Draw(t, "n"); k++ {
 					if model[k] == nil {
-						model[k] = &record[int]{at: instant(k)}
+						model[k] = &version[int]{at: instant(k)}
 						table.add(k, model[k])
 					}
 				}
@@ -80,7 +80,7 @@ func TestTable(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				got := map[int]*record[int]{}
+				got := map[int]*version[int]{}
 				for n := range table.all() {
 					if got[n.key] != nil {
 						t.Fatalf("key %d twice", n.key)
@@ -122,7 +122,7 @@ func TestTableKeepsItsSize(t *testing.T) {
 		}
 	}
 	for k := range 1000 {
-		table.add(k, &record[int]{})
+		table.add(k, &version[int]{})
 		check()
 	}
 	for k := range 1000 {
@@ -293,21 +293,21 @@ func TestAnswerFreesItsCall(t *testing.T) {
 		err  error
 		want string
 	}{
-		{false, nil, ""}, {true, nil, ""}, {false, reason, "down"}, {true, reason, "pleg: Pods(): no answer within 3m0s: context deadline exceeded"},
+		{false, nil, ""}, {true, nil, ""}, {false, reason, "down"}, {true, reason, "pleg: Pods: no answer within 3m0s: context deadline exceeded"},
 	} {
 		g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ticket := &ticket{serial: g.core.next(), done: make(chan error, 1)}
-		g.core.tickets = append(g.core.tickets, ticket)
+		ticket := &relistWaiter{serial: g.core.next(), done: make(chan error, 1)}
+		g.core.waiters = append(g.core.waiters, ticket)
 		c := g.core.calls(t1, false, 0)[0]
 		cancelled := false
-		d := &driver[string, int]{g: g, flights: map[call[string]]*flight{c: {cancel: func() { cancelled = true }, late: tt.late}}}
+		d := &runner[string, int]{g: g, inFlight: map[call[string]]*inFlightCall{c: {cancel: func() { cancelled = true }, late: tt.late}}}
 		g.RequestRelist("p")
-		d.land(answer[string, int]{call: c, err: tt.err})
-		if len(d.flights) != 0 || !cancelled || g.intake.box.len() != 0 {
-			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.flights), cancelled, g.intake.box.len())
+		d.handleResult(result[string, int]{call: c, err: tt.err})
+		if len(d.inFlight) != 0 || !cancelled || g.events.pods.len() != 0 {
+			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.inFlight), cancelled, g.events.pods.len())
 		}
 		got := ""
 		select {
@@ -326,7 +326,7 @@ func TestAnswerFreesItsCall(t *testing.T) {
 func TestAbandon(t *testing.T) {
 	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
 	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
-	r.answered(answer[int, int]{call: list(t0)[0]}, t0)
+	r.handleResult(result[int, int]{call: list(t0)[0]}, t0)
 	r.finish(t0)
 	if calls := list(t1); len(calls) != 0 {
 		t.Fatalf("calls %v between relists", calls)
@@ -346,14 +346,14 @@ func TestShed(t *testing.T) {
 	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
 	p := r.record(-1)
 	p.present, r.present = true, 1
-	rd := r.join()
+	rd := r.subscribe()
 	for i := range 10000 {
 		r.emit(i, []Event[int]{{i, ContainerStarted, "c"}, {i, ContainerDied, "c"}})
-		if rd.due.len() > strangers+2 || rd.lost != (i > strangers) {
-			t.Fatalf("%d slots after %d pods, lost %v", rd.due.len(), i, rd.lost)
+		if rd.pending.len() > maxOrphans+2 || rd.dropped != (i > maxOrphans) {
+			t.Fatalf("%d slots after %d pods, lost %v", rd.pending.len(), i, rd.dropped)
 		}
 	}
-	if n := int(r.stats.MergedEvents) + 2*(rd.due.len()-1); n != 20000 {
+	if n := int(r.stats.MergedEvents) + 2*(rd.pending.len()-1); n != 20000 {
 		t.Errorf("%d events are due or counted as merged, want all", n)
 	}
 	events, _ := rd.take()
@@ -406,7 +406,7 @@ func TestStatusPanics(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	close(stop)
-	d := &driver[string, int]{g: g, stop: stop}
+	d := &runner[string, int]{g: g, stop: stop}
 	func() {
 		defer func() {
 			if r := recover(); r != "status" {

@@ -66,7 +66,7 @@ func TestBriefContainerIsTold(t *testing.T) {
 			b := newBench(t, true)
 			b.relisted("p")
 			b.now, b.listNow = t1, true
-			b.reader = b.join()
+			b.reader = b.subscribe()
 			b.reader.take()
 			seen(b)
 			b.drain()
@@ -105,7 +105,7 @@ func TestDeletionWaitsForTheCache(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
 	b.now, b.listNow = t1, true
-	b.reader = b.join()
+	b.reader = b.subscribe()
 	b.reader.take()
 	b.cache.Set("p", nil, nil, t3)
 	b.answer(b.asks("Pods")[0])
@@ -126,26 +126,26 @@ func TestStrangersAreRememberedUpToABound(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p", "q")
 	b.o.Parallel = 0
-	bound := strangers + 2*(b.present+b.live)
+	bound := maxOrphans + 2*(b.present+b.live)
 	for i := range bound + 1 {
-		if b.crowded() || b.listHint {
+		if b.crowded() || b.listForPods {
 			t.Fatalf("crowded with %d of %d", i, bound)
 		}
-		b.tell("p", map[string]rank{fmt.Sprint(i): created})
+		b.noteEvents("p", map[string]rank{fmt.Sprint(i): created})
 	}
-	if b.held() != bound+1 || !b.crowded() || b.listHint {
-		t.Errorf("%d are held, crowded %v, a list wanted %v", b.held(), b.crowded(), b.listHint)
+	if b.remembered() != bound+1 || !b.crowded() || b.listForPods {
+		t.Errorf("%d are held, crowded %v, a list wanted %v", b.remembered(), b.crowded(), b.listForPods)
 	}
-	b.tell("p", map[string]rank{"more": created, "p": running})
-	if p := b.pods["p"]; !b.listHint || p.containers["more"] != nil || p.containers["p"].told != running {
+	b.noteEvents("p", map[string]rank{"more": created, "p": running})
+	if p := b.pods["p"]; !b.listForPods || p.containers["more"] != nil || p.containers["p"].reported != running {
 		t.Error("one more container is remembered, or one that is there is not told of")
 	}
-	b.listHint = false
-	if b.tell("stranger", nil); b.pods["stranger"] != nil || !b.listHint {
+	b.listForPods = false
+	if b.noteEvents("stranger", nil); b.pods["stranger"] != nil || !b.listForPods {
 		t.Error("one more pod is remembered")
 	}
 	o := &observation{serial: b.serial}
-	if b.glimpse(b.pods["p"], o, []Container{{"more", StateRunning}}); b.held() != bound+1 {
+	if b.noteUnrecorded(b.pods["p"], o, []Container{{"more", StateRunning}}); b.remembered() != bound+1 {
 		t.Error("one more container is remembered for having been seen")
 	}
 }
@@ -156,7 +156,7 @@ func TestStrangersAreRememberedUpToABound(t *testing.T) {
 func TestLateEventPaysForWhatItTells(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
-	b.expectTold = true
+	b.expectEvents = true
 	counts := func(transitions, told, missed uint64) {
 		t.Helper()
 		s := b.relister.stats
@@ -171,9 +171,9 @@ func TestLateEventPaysForWhatItTells(t *testing.T) {
 		b.status(b.asks("Status p")[0], nil, Container{"c", state})
 	}
 	counts(3, 0, 0)
-	b.tell("p", map[string]rank{"c": running})
+	b.noteEvents("p", map[string]rank{"c": running})
 	counts(3, 2, 0)
-	b.tell("p", map[string]rank{"c": running})
+	b.noteEvents("p", map[string]rank{"c": running})
 	counts(3, 2, 0)
 	b.lists(b.asks("Pod p")[0], Container{"c", StateExited})
 	b.status(b.asks("Status p")[0], nil, Container{"c", StateExited})
@@ -188,7 +188,7 @@ func TestLateEventPaysForWhatItTells(t *testing.T) {
 		b.settled()
 		counts(3, 2, tt.missed)
 	}
-	b.tell("p", map[string]rank{"c": exited}) // too late
+	b.noteEvents("p", map[string]rank{"c": exited}) // too late
 	counts(3, 2, 1)
 }
 
@@ -199,7 +199,7 @@ func TestNothingIsMissedWithoutAStream(t *testing.T) {
 		if !expect.first {
 			b.relisted()
 		}
-		b.expectTold = expect.told
+		b.expectEvents = expect.told
 		b.now = t1
 		b.relisted("p")
 		if s := b.relister.stats; s.Transitions+s.MissedEvents+s.ReportedEvents != 0 {

@@ -14,7 +14,7 @@ import (
 func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b := newBench(t, false)
 	b.fails(b.asks("Pods")[0], errors.New("down"))
-	b.listNow, b.listHint = true, true
+	b.listNow, b.listForPods = true, true
 	if at := b.wake(b.period); !at.set || !at.at.Equal(t1) {
 		t.Errorf("wakes at %v, want %v", at.at, t1)
 	}
@@ -44,7 +44,7 @@ func TestListForSinglePodsHasTime(t *testing.T) {
 	for _, single := range []bool{true, false} {
 		b := newBench(t, single)
 		b.relisted()
-		b.listHint = true
+		b.listForPods = true
 		want, at := "Pods", t0
 		if single {
 			want, at = "", t1
@@ -67,17 +67,17 @@ func TestListForSinglePodsHasTime(t *testing.T) {
 // served in and outside of it.
 func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b := newBench(t, true)
-	b.running, b.listNow, b.listHint = false, true, true
+	b.running, b.listNow, b.listForPods = false, true, true
 	b.asks("")
-	b.tickets = []*ticket{{serial: b.next(), done: make(chan error, 1)}}
+	b.waiters = []*relistWaiter{{serial: b.next(), done: make(chan error, 1)}}
 	list := b.asks("Pods")
-	if !b.relist.explicit || b.relist.lenient || b.listNow || b.listHint {
-		t.Errorf("relist %+v; still wanted: now %v, hint %v", b.relist, b.listNow, b.listHint)
+	if !b.relist.explicit || b.relist.lenient || b.listNow || b.listForPods {
+		t.Errorf("relist %+v; still wanted: now %v, hint %v", b.relist, b.listNow, b.listForPods)
 	}
-	late := &ticket{serial: b.next(), done: make(chan error, 1)}
-	other := &ticket{serial: b.next(), done: make(chan error, 1)}
-	first := b.tickets[0]
-	b.tickets = append(b.tickets, late, other)
+	late := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
+	other := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
+	first := b.waiters[0]
+	b.waiters = append(b.waiters, late, other)
 	b.answer(list[0])
 	b.settled()
 	if err, ok := receive(first.done); err != nil || !ok {
@@ -86,14 +86,14 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	if _, ok := receive(late.done); ok {
 		t.Error("a ticket has a relist that began before it")
 	}
-	b.drop(late)
-	if !slices.Equal(b.tickets, []*ticket{other}) {
-		t.Errorf("%d tickets are left, want the last", len(b.tickets))
+	b.dropWaiter(late)
+	if !slices.Equal(b.waiters, []*relistWaiter{other}) {
+		t.Errorf("%d tickets are left, want the last", len(b.waiters))
 	}
 	reason := errors.New("down")
 	b.fails(b.asks("Pods")[0], reason)
-	if err, ok := receive(other.done); err != reason || !ok || len(b.tickets) > 0 {
-		t.Errorf("the last ticket has %v, %v; %d are left", err, ok, len(b.tickets))
+	if err, ok := receive(other.done); err != reason || !ok || len(b.waiters) > 0 {
+		t.Errorf("the last ticket has %v, %v; %d are left", err, ok, len(b.waiters))
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	b.relisted("p", "q")
 	b.now = t1
 	b.listNow = true
-	b.answered(answer[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
+	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
 		{"p", []Container{{"p", StateRunning}, {"brief", StateRunning}}},
 		{"q", []Container{{"q", StateExited}}},
 		{"r", []Container{{"r", StateRunning}}},
@@ -115,7 +115,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	b.abandon()
 	b.holds()
 	b.now = t2
-	rd := b.join()
+	rd := b.subscribe()
 	rd.take()
 	rd.take()
 	list := b.asks("Pod r, Pod p, Pods")
@@ -139,11 +139,11 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 func TestLateCallSaysWhatWasLate(t *testing.T) {
 	o := GeneratorOptions{}.withDefaults()
 	for want, c := range map[string]call[string]{
-		"pleg: Pods(): no answer within 3m0s":   {kind: callPods},
+		"pleg: Pods: no answer within 3m0s":   {kind: callPods},
 		"pleg: Pod(p): no answer within 10s":    {kind: callPod, pod: "p"},
 		"pleg: Status(p): no answer within 10s": {kind: callStatus, pod: "p"},
 	} {
-		if err := c.late(o); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
+		if err := c.lateError(o); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -248,7 +248,7 @@ func TestStampCountsByItsAge(t *testing.T) {
 		{time.Time{}, 0, false}, {t9, 0, true}, {t9.Add(1), 0, false}, {t9.Add(-1), 1, true},
 		{t9.Add(-oldest), oldest, true}, {t9.Add(-oldest - 1), oldest, false}, {time.Unix(1, 0), oldest, false},
 	} {
-		if at, clean := local(t9, tt.stamp); t9.Sub(at) != tt.age || clean != tt.clean {
+		if at, clean := localTime(t9, tt.stamp); t9.Sub(at) != tt.age || clean != tt.clean {
 			t.Errorf("%v: %v old, clean %v", tt.stamp, t9.Sub(at), clean)
 		}
 	}
@@ -270,8 +270,8 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	b.now = t1
 	b.request("p", false)
 	look := b.asks("Pod p")[0]
-	ticket := &ticket{serial: b.next(), done: make(chan error, 1)}
-	b.tickets = append(b.tickets, ticket)
+	ticket := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
+	b.waiters = append(b.waiters, ticket)
 	b.answer(b.asks("Pods")[0], "p")
 	if _, ok := b.done(); ok {
 		t.Error("the relist does not wait for p, whose look began before it")
@@ -304,7 +304,7 @@ func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b.answer(b.asks("Pod p")[0], "p")
 	old := t0.Add(time.Second + 1)
 	for _, want := range []time.Time{old, t2} {
-		b.answered(answer[string, shown]{call: b.asks("Status p")[0], status: shown{{"p", StateRunning}}, stamp: old}, b.now)
+		b.handleResult(result[string, shown]{call: b.asks("Status p")[0], status: shown{{"p", StateRunning}}, stamp: old}, b.now)
 		if e := b.cache.Get("p"); !e.Modified.Equal(want) {
 			t.Errorf("known as of %v, want %v", e.Modified, want)
 		}

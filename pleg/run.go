@@ -8,69 +8,70 @@ import (
 	"time"
 )
 
-// Run keeps the cache and tells what happens until ctx ends or the cache is
-// closed, and returns why once every call that it made has returned. A second
-// Run at the same time is an error; one after the first goes on where that
-// ended.
+// Run fills the cache and reports what happens until ctx ends or the cache is
+// closed, and returns which of the two it was, once every call that it made has
+// returned. A second Run at the same time is an error. A later Run goes on where
+// the last one ended.
 func (g *Generator[K, S]) Run(ctx context.Context) error {
 	g.mu.Lock()
 	again := g.running
 	g.running = true
 	g.mu.Unlock()
 	if again {
-		return errors.New("pleg: Run(): already running")
+		return errors.New("pleg: Run: already running")
 	}
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.running = false
 	}()
-	return g.drive(ctx, true, nil)
+	return g.makeCalls(ctx, true, nil)
 }
 
-// Relist makes one full relist that begins now, looks at failing pods too, and
-// returns when it has ended. The error is the list's or the context's, or
-// ErrClosed; one of a single pod is in its entry. It works in and outside of
-// Run; outside it starts the goroutines that make its calls, and waits for them.
+// Relist makes one full relist that begins now and also looks at failing pods. It
+// returns when that has ended. The error is that of the list, the context's or
+// ErrClosed; the error of a single pod is in its entry. Relist works during Run
+// and without it. Without Run it starts the goroutines that make its calls, and
+// waits for them.
 func (g *Generator[K, S]) Relist(ctx context.Context) error {
-	t := &ticket{done: make(chan error, 1)}
+	w := &relistWaiter{done: make(chan error, 1)}
 	g.mu.Lock()
-	t.serial = g.core.next()
-	g.core.tickets = append(g.core.tickets, t)
+	w.serial = g.core.next()
+	g.core.waiters = append(g.core.waiters, w)
 	g.mu.Unlock()
-	poke(g.intake.kick)
-	err := g.drive(ctx, false, t.done)
+	signal(g.events.wake)
+	err := g.makeCalls(ctx, false, w.done)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.core.drop(t)
+	g.core.dropWaiter(w)
 	return err
 }
 
-// A driver makes the calls that the relister asks for. There is one at a time:
-// Run, or Relist outside of it.
-type driver[K comparable, S any] struct {
-	g       *Generator[K, S]
-	stop    <-chan struct{} // closed when no answer is taken any more
-	flights map[call[K]]*flight
-	answers chan answer[K, S]
-	ended   chan error // of the stream
-	working sync.WaitGroup
+// A runner makes the calls that the relister asks for. There is one at a time, for
+// Run or for a Relist without Run.
+type runner[K comparable, S any] struct {
+	g        *Generator[K, S]
+	stop     <-chan struct{} // closed when no result is taken any more
+	inFlight map[call[K]]*inFlightCall
+	results  chan result[K, S]
+	ended    chan error // of the stream
+	working  sync.WaitGroup
 }
 
-// A flight is a call under way.
-type flight struct {
+// An inFlightCall is a call that has not returned.
+type inFlightCall struct {
 	cancel context.CancelFunc
 	late   bool // cancelled at its deadline
 }
 
-// drive waits to become the driver and makes the calls until done brings
-// something, ctx ends or the cache is closed.
-func (g *Generator[K, S]) drive(ctx context.Context, running bool, done <-chan error) error {
+// makeCalls waits until nobody else makes the calls, and makes them until done
+// brings something, ctx ends or the cache is closed.
+func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
 	if g.cache.isClosed() { // else the choice below may fall on one more call
 		return ErrClosed
 	}
 	select {
-	case g.driving <- struct{}{}:
+	case g.calling <- struct{}{}:
 	case err := <-done:
 		return err
 	case <-g.cache.done:
@@ -79,21 +80,21 @@ func (g *Generator[K, S]) drive(ctx context.Context, running bool, done <-chan e
 		return ctx.Err()
 	}
 	inner, cancel := context.WithCancel(ctx)
-	d := &driver[K, S]{g: g, stop: inner.Done(), flights: map[call[K]]*flight{}, answers: make(chan answer[K, S]), ended: make(chan error)}
+	r := &runner[K, S]{g: g, stop: inner.Done(), inFlight: map[call[K]]*inFlightCall{}, results: make(chan result[K, S]), ended: make(chan error)}
 	defer func() {
 		cancel()
-		d.working.Wait()
+		r.working.Wait()
 		g.mu.Lock()
 		g.core.abandon()
 		g.state.reset()
 		g.rely(g.cache.clock.Now())
 		g.mu.Unlock()
-		<-g.driving
+		<-g.calling
 	}()
 	timer := g.cache.clock.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(d.advance(inner, running))
+		timer.Reset(r.advance(inner, running))
 		select {
 		case err := <-done:
 			return err
@@ -101,31 +102,31 @@ func (g *Generator[K, S]) drive(ctx context.Context, running bool, done <-chan e
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
-		case a := <-d.answers:
-			d.land(a)
-		case err := <-d.ended:
-			g.lost(err)
+		case a := <-r.results:
+			r.handleResult(a)
+		case err := <-r.ended:
+			g.streamEnded(err)
 		case <-timer.C():
-		case <-g.intake.kick:
+		case <-g.events.wake:
 		case <-g.cache.waits.began:
 		}
 	}
 }
 
-// advance cancels what is late, makes the calls that are due and returns how
-// long to wait for something to happen.
-func (d *driver[K, S]) advance(ctx context.Context, running bool) time.Duration {
-	now := d.g.cache.clock.Now()
-	list, connect, wake := d.g.step(now, running)
+// advance makes the calls that are due, cancels those that are late and returns
+// how long to wait for something to happen.
+func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration {
+	now := r.g.cache.clock.Now()
+	list, connect, wake := r.g.step(now, running)
 	if connect {
-		d.working.Go(func() { d.listen(ctx) })
+		r.working.Go(func() { r.listen(ctx) })
 	}
 	for _, c := range list {
 		ctx, cancel := context.WithCancel(ctx)
-		d.flights[c] = &flight{cancel: cancel}
-		d.working.Go(func() { d.ask(ctx, c) })
+		r.inFlight[c] = &inFlightCall{cancel: cancel}
+		r.working.Go(func() { r.ask(ctx, c) })
 	}
-	for c, f := range d.flights {
+	for c, f := range r.inFlight {
 		switch {
 		case f.late:
 		case c.deadline.After(now):
@@ -141,12 +142,59 @@ func (d *driver[K, S]) advance(ctx context.Context, running bool) time.Duration 
 	return wake.at.Sub(now)
 }
 
+// listen follows the stream until it ends.
+func (r *runner[K, S]) listen(ctx context.Context) {
+	err := errors.New("pleg: Events: the call did not return")
+	defer func() {
+		select {
+		case r.ended <- err:
+		case <-r.stop:
+		}
+	}()
+	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.clock.Now()) })
+}
+
+// ask makes one call. Its result comes even if the call ends the goroutine.
+func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
+	a := result[K, S]{call: c, err: fmt.Errorf("pleg: %v: the call did not return", c.kind)}
+	defer func() {
+		select {
+		case r.results <- a:
+		case <-r.stop:
+		}
+	}()
+	switch c.kind {
+	case callPods:
+		a.pods, a.err = r.g.runtime.Pods(ctx)
+	case callPod:
+		a.pods = make([]Pod[K], 1)
+		a.pods[0], a.err = r.g.single.Pod(ctx, c.pod)
+	case callStatus:
+		a.status, a.stamp, a.err = r.g.runtime.Status(ctx, c.pod)
+	}
+}
+
+// handleResult takes the result of a call.
+func (r *runner[K, S]) handleResult(a result[K, S]) {
+	f := r.inFlight[a.call]
+	f.cancel()
+	delete(r.inFlight, a.call)
+	if f.late && a.err != nil {
+		a.err = a.call.lateError(r.g.core.o)
+	}
+	now := r.g.cache.clock.Now()
+	r.g.mu.Lock()
+	defer r.g.mu.Unlock()
+	r.g.takeEvents(now) // those that arrived before the result
+	r.g.core.handleResult(a, now)
+}
+
 // step takes what came in and returns the calls to make, whether to open the
 // stream, and when to step again at the latest.
 func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], connect bool, wake wakeup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.hear(now)
+	g.takeEvents(now)
 	if running {
 		if g.stream != nil {
 			connect = g.state.connect(now)
@@ -161,8 +209,8 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 		}
 		wake = wake.or(next)
 	}
-	g.core.expectTold = running && g.stream != nil && !g.state.unsupported
-	g.core.tellsLate = g.state.open && !g.state.barred
+	g.core.expectEvents = running && g.stream != nil && !g.state.unsupported
+	g.core.streamYoung = g.state.open && !g.state.resynced
 	for {
 		g.rely(now)
 		g.core.retries(now)
@@ -184,10 +232,10 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 	return list, connect, wake
 }
 
-// hear takes what came in.
-func (g *Generator[K, S]) hear(now time.Time) {
-	if g.core.take(&g.intake, now) {
-		g.state.told = true
+// takeEvents takes what came in.
+func (g *Generator[K, S]) takeEvents(now time.Time) {
+	if g.core.takeEvents(&g.events, now) {
+		g.state.received = true
 	}
 }
 
@@ -206,8 +254,8 @@ func (g *Generator[K, S]) period() time.Duration {
 	return g.core.o.RelistPeriod
 }
 
-// lost notes the end of the stream.
-func (g *Generator[K, S]) lost(err error) {
+// streamEnded notes the end of the stream.
+func (g *Generator[K, S]) streamEnded(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.cache.clock.Now()
@@ -216,51 +264,4 @@ func (g *Generator[K, S]) lost(err error) {
 		g.core.listNow = true
 	}
 	g.rely(now)
-}
-
-// listen follows the stream once, until it ends.
-func (d *driver[K, S]) listen(ctx context.Context) {
-	err := errors.New("pleg: Events(): the call did not return")
-	defer func() {
-		select {
-		case d.ended <- err:
-		case <-d.stop:
-		}
-	}()
-	err = d.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { d.g.intake.event(e, d.g.cache.clock.Now()) })
-}
-
-// ask makes one call. Its answer comes also if the call ends the goroutine.
-func (d *driver[K, S]) ask(ctx context.Context, c call[K]) {
-	a := answer[K, S]{call: c, err: fmt.Errorf("pleg: %v(): the call did not return", c.kind)}
-	defer func() {
-		select {
-		case d.answers <- a:
-		case <-d.stop:
-		}
-	}()
-	switch c.kind {
-	case callPods:
-		a.pods, a.err = d.g.runtime.Pods(ctx)
-	case callPod:
-		a.pods = make([]Pod[K], 1)
-		a.pods[0], a.err = d.g.single.Pod(ctx, c.pod)
-	case callStatus:
-		a.status, a.stamp, a.err = d.g.runtime.Status(ctx, c.pod)
-	}
-}
-
-// land takes the answer of a call.
-func (d *driver[K, S]) land(a answer[K, S]) {
-	f := d.flights[a.call]
-	f.cancel()
-	delete(d.flights, a.call)
-	if f.late && a.err != nil {
-		a.err = a.call.late(d.g.core.o)
-	}
-	now := d.g.cache.clock.Now()
-	d.g.mu.Lock()
-	defer d.g.mu.Unlock()
-	d.g.hear(now) // what was told before the answer came
-	d.g.core.answered(a, now)
 }

@@ -16,15 +16,15 @@ func (g *Generator[K, S]) Valid() error {
 // waits for what nobody asks.
 func (r *relister[K, S]) valid() error {
 	present, live, flying, awaited := 0, 0, 0, 0
-	ghosts := map[ghost[K]]bool{}
-	for _, g := range r.ghosts {
+	ghosts := map[orphan[K]]bool{}
+	for _, g := range r.orphans {
 		ghosts[g] = true
 	}
 	for i, p := range r.order {
 		if r.pods[p.key] != p || p.index != i {
 			return fmt.Errorf("%v: at %d in order, its index is %d", p.key, i, p.index)
 		}
-		if _, ready := r.ready.slots[p.key]; !ready && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.failures == 0 && p.listed == nil && p.flight == nil {
+		if _, ready := r.ready.slots[p.key]; !ready && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.failures == 0 && p.listed == nil && p.inFlight == nil {
 			return fmt.Errorf("%v: nothing is known of it, and it will never be forgotten", p.key)
 		}
 		here, unshown := 0, 0
@@ -32,7 +32,7 @@ func (r *relister[K, S]) valid() error {
 			switch {
 			case c.is.live():
 				here++
-			case !ghosts[ghost[K]{p, id}]:
+			case !ghosts[orphan[K]{p, id}]:
 				return fmt.Errorf("%v: %s is %v and will never be forgotten", p.key, id, c.is)
 			case c.is == unseen:
 				unshown++
@@ -45,25 +45,25 @@ func (r *relister[K, S]) valid() error {
 		if p.present {
 			present++
 		}
-		if p.flight != nil {
+		if p.inFlight != nil {
 			flying++
 		}
 		if p.relist != nil {
 			awaited++
-			if p.relist != r.relist || p.listed == nil && p.flight == nil && p.wanted == 0 {
+			if p.relist != r.relist || p.listed == nil && p.inFlight == nil && p.wanted == 0 {
 				return fmt.Errorf("%v: a relist waits for it in vain", p.key)
 			}
 		}
 	}
-	if present != r.present || live != r.live || flying != r.flying || len(r.order) != len(r.pods) {
+	if present != r.present || live != r.live || flying != r.callsInFlight || len(r.order) != len(r.pods) {
 		return fmt.Errorf("%d pods present, counted %d; %d containers, counted %d; %d calls, counted %d; %d pods in order, %d by key",
-			present, r.present, live, r.live, flying, r.flying, len(r.order), len(r.pods))
+			present, r.present, live, r.live, flying, r.callsInFlight, len(r.order), len(r.pods))
 	}
 	if r.relist != nil && r.relist.open != awaited {
 		return fmt.Errorf("a relist waits for %d pods, counted %d", awaited, r.relist.open)
 	}
-	for rd := range r.readers {
-		if n := rd.due.len(); n > strangers+2*r.present {
+	for rd := range r.subscribers {
+		if n := rd.pending.len(); n > maxOrphans+2*r.present {
 			return fmt.Errorf("%d pods are due to a reader", n)
 		}
 	}

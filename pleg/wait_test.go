@@ -15,14 +15,14 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	c.Set("old", "x", nil, t1)
 	for _, key := range []string{"absent", "old"} {
-		r, floor := c.look(key)
+		r, floor := c.lookup(key)
 		w := &waiter[string]{key: key, min: max(r.when(), floor)}
 		if err := c.wait(over, w, r); err != context.Canceled {
 			t.Errorf("%s: nothing has happened: %v", key, err)
 		}
 	}
-	r, floor := c.look("old")
-	missing, _ := c.look("absent")
+	r, floor := c.lookup("old")
+	missing, _ := c.lookup("absent")
 	c.UpdateTime(t2)
 	if err := c.wait(over, &waiter[string]{key: "absent", min: floor}, missing); err != nil {
 		t.Errorf("absent: %v", err)
@@ -30,7 +30,7 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	if err := c.wait(over, &waiter[string]{key: "old", min: r.when()}, r); err != nil {
 		t.Errorf("old: %v", err)
 	}
-	r, floor = c.look("old")
+	r, floor = c.lookup("old")
 	c.Set("old", "y", nil, t2)
 	if err := c.wait(over, &waiter[string]{key: "old", min: floor, any: true}, r); err != nil {
 		t.Errorf("written: %v", err)

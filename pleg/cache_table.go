@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// A table maps keys to nodes. find and all take no lock, so that readers of the
-// cache never wait for a writer or for each other; add and remove need the
-// cache's. Chains of nodes hang off a power of two of buckets. A resize copies
-// the nodes: a reader in the old table reads what was true when it began.
-// (Measured against shards of RWMutex and map, read-only maps and sync.Map:
-// fastest with one reader and with two.)
+// A table maps keys to nodes. find and all take no lock, so readers of the cache
+// wait neither for a writer nor for each other; add and remove need the cache's
+// lock. The number of buckets is a power of two, and each bucket is a chain of
+// nodes. A resize copies the nodes, so a reader in the old table reads what was
+// true when it began. (Measured against shards of RWMutex and map, read-only maps
+// and sync.Map: fastest with one reader and with two.)
 type table[K comparable, S any] struct {
 	seed    maphash.Seed
 	buckets atomic.Pointer[buckets[K, S]]
@@ -22,10 +22,10 @@ type buckets[K comparable, S any] []atomic.Pointer[node[K, S]]
 
 // A node is the place of one key that is present or has a tombstone.
 type node[K comparable, S any] struct {
-	key   K
-	last  atomic.Pointer[record[S]] // never nil
-	next  atomic.Pointer[node[K, S]]
-	grave bool // in Cache.graves; for writers
+	key       K
+	last      atomic.Pointer[version[S]] // never nil
+	next      atomic.Pointer[node[K, S]]
+	tombstone bool // in Cache.graves; for writers
 }
 
 const fewestBuckets = 8
@@ -71,11 +71,11 @@ func (t *table[K, S]) all() iter.Seq[*node[K, S]] {
 }
 
 // add adds a node for a key that has none.
-func (t *table[K, S]) add(key K, r *record[S]) {
+func (t *table[K, S]) add(key K, v *version[S]) {
 	if t.len++; t.len > len(*t.buckets.Load()) {
 		t.resize(2 * t.len)
 	}
-	t.chain(*t.buckets.Load(), key, r, false)
+	t.chain(*t.buckets.Load(), key, v, false)
 }
 
 // remove removes the node of key, which has one.
@@ -100,16 +100,16 @@ func (t *table[K, S]) resize(n int) {
 	}
 	b := make(buckets[K, S], size)
 	for n := range t.all() {
-		t.chain(b, n.key, n.last.Load(), n.grave)
+		t.chain(b, n.key, n.last.Load(), n.tombstone)
 	}
 	t.buckets.Store(&b)
 }
 
 // chain adds a new node to b.
-func (t *table[K, S]) chain(b buckets[K, S], key K, r *record[S], grave bool) {
+func (t *table[K, S]) chain(b buckets[K, S], key K, v *version[S], grave bool) {
 	at := b.bucket(maphash.Comparable(t.seed, key))
-	n := &node[K, S]{key: key, grave: grave}
-	n.last.Store(r)
+	n := &node[K, S]{key: key, tombstone: grave}
+	n.last.Store(v)
 	n.next.Store(at.Load())
 	at.Store(n)
 }

@@ -5,17 +5,16 @@ import (
 	"iter"
 )
 
-// Watch yields what is known, from the start of the loop: first every present
-// entry, then each key that was written or deleted since, with its entry as it
-// is when it is yielded; Present is false for a deletion. A loop that is slow
-// skips states, never the last one, and costs memory by key, however long it
-// sleeps; a key that came and went unseen is not yielded. A later global time
-// is not a change. A loop makes a Generator look at nothing: it waits for what
-// events and relists bring.
+// Watch yields what is known from the start of the loop: first every present
+// entry, then each key that was written or deleted since, with its entry as it is
+// when Watch yields it. Present is false for a deletion. A slow loop misses states
+// in between but never the last one; it does not see a key that came and went. It
+// needs memory per key, however slow it is. A later global time is not a change. A
+// loop does not make a Generator look at a pod: it yields what events and relists
+// bring.
 //
-// Each loop has a place of its own. It ends with the context at once, after
-// Close when it has yielded what is pending, and leaves nothing behind when the
-// body breaks.
+// Every loop starts anew. It ends at once with the context, and after Close when
+// it has yielded what is pending. It leaves nothing behind if the body breaks.
 func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
 		w := c.watch()
@@ -40,12 +39,11 @@ func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 	}
 }
 
-// A watcher is the place of one Watch loop: the keys whose entries it has yet
-// to yield, and those it has yielded as present.
+// A watcher is the state of one Watch loop.
 type watcher[K comparable] struct {
-	due   mailbox[K, struct{}]
-	shown map[K]struct{}
-	wake  chan struct{} // holds one token while the loop has reason to look
+	due   queue[K, struct{}] // keys whose entries are to be yielded
+	shown map[K]struct{}     // keys that were yielded as present
+	wake  chan struct{}      // holds one token if there may be something to yield
 }
 
 func (c *Cache[K, S]) watch() *watcher[K] {
@@ -72,24 +70,16 @@ func (w *watcher[K]) mark(key K, present bool) {
 		return
 	}
 	w.due.put(key)
-	poke(w.wake)
+	signal(w.wake)
 }
 
-// poke leaves a token in a channel of one.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// progress is how a watcher stands.
+// progress says whether a watcher has something to yield.
 type progress int
 
 const (
 	pending progress = iota // there is an entry to yield
-	idle                    // not now
-	ended                   // nor ever
+	idle                    // there is none now
+	ended                   // there will be none
 )
 
 // next takes the next entry to yield.
@@ -104,7 +94,7 @@ func (c *Cache[K, S]) next(w *watcher[K]) (key K, e Entry[S], state progress) {
 	default:
 		return key, e, idle
 	}
-	e = c.entry(c.look(key))
+	e = c.entry(c.lookup(key))
 	if e.Present {
 		w.shown[key] = struct{}{}
 	} else {

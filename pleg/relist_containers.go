@@ -9,7 +9,7 @@ import (
 type rank uint8
 
 const (
-	unseen  rank = iota // told of by an event, by no observation
+	unseen  rank = iota // an event reported it, no observation was recorded
 	unknown             // from here to exited a container is live: it is listed
 	created
 	running
@@ -30,8 +30,8 @@ func rankOf(s State) rank {
 	return unknown
 }
 
-// rankTold returns the rank that an event of type t tells of.
-func rankTold(t RuntimeEventType) rank {
+// rankReported returns the rank that an event of type t reports.
+func rankReported(t RuntimeEventType) rank {
 	switch t {
 	case RuntimeCreated:
 		return created
@@ -51,7 +51,7 @@ func (r rank) String() string {
 
 func (r rank) live() bool { return r > unseen && r < removed }
 
-// A step is one transition of a container, with the event that tells of it.
+// A step is one transition of a container, with the event that says so.
 type step struct {
 	container string
 	event     EventType
@@ -77,40 +77,38 @@ func steps(list []step, id string, from, to rank) []step {
 
 // tracked is what is known of one container.
 type tracked struct {
-	is    rank
-	told  rank   // the furthest an event has told of
-	owed  uint8  // a bit per rank: steps that a relist found and no event has told of, yet
-	shown bool   // a PodSync has stood in for what was told beyond is
-	again bool   // its id was used before
-	mark  uint64 // of the last comparison that met it
-	since uint64 // serial of the last event, or of its removal
+	is         rank
+	reported   rank   // the furthest that an event has reported
+	unreported uint8  // a bit per rank: steps that a relist found and no event has reported yet
+	synced     bool   // a PodSync stands for what was reported beyond is
+	again      bool   // its id was used before
+	mark       uint64 // of the last comparison that met it
+	since      uint64 // serial of the last event or of its removal
 }
 
-// behind reports whether r is a step back from what is known of c.
+// behind reports whether r is a step back from what is known of c; an unknown
+// state takes nothing back.
 func (c *tracked) behind(r rank) bool {
 	return c.is == removed || r < c.is && r != unknown
 }
 
 // containers are those of a pod by id: the live ones, the removed ones that
-// must not come back, and those that only events told of.
+// must not come back, and those that only events reported.
 type containers map[string]*tracked
 
-// verdict is how an observation stands to what is known.
+// A verdict says how an observation stands to what is known.
 type verdict int
 
 const (
-	same    verdict = iota
-	changed         // at least one step ahead, none back
-	older           // a step back somewhere: it is older, or an id is used again
-	risen           // a removed container is back: likewise
+	same        verdict = iota
+	changed             // at least one step ahead, none back
+	older               // a step back somewhere: it is older, or an id is used again
+	resurrected         // a removed container is back: likewise
 )
 
-// compare judges seen, all containers of a pod of which live are known to be,
-// and allocates nothing. mark is a number never used before. It reports a
-// duplicate id instead of judging it.
-//
-// The order is created < running < exited < removed per container; an unknown
-// state takes nothing back.
+// compare compares seen, which lists all containers of a pod, with what is known
+// of it; live is how many of cs are live. mark is a number never used before. A
+// list that names an id twice gets no verdict. compare allocates nothing.
 func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict, duplicate bool) {
 	met, ahead := 0, false
 	for _, s := range seen {
@@ -126,7 +124,7 @@ func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict
 		met++
 		switch {
 		case c.is == removed:
-			return risen, false
+			return resurrected, false
 		case c.behind(r):
 			return older, false
 		case r > c.is:

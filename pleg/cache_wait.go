@@ -1,0 +1,103 @@
+package pleg
+
+import (
+	"context"
+	"time"
+)
+
+// GetNewerThan returns what is known of key as soon as that knowledge is newer
+// than min: an entry, a deletion or a global time later than min. If it is there
+// already, GetNewerThan returns at once, even if the context is done, and
+// allocates nothing. The answer may be unchanged data; to wait for a change use
+// WaitFor or Watch. The error is the context's or ErrClosed.
+func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (Entry[S], error) {
+	i := c.instant(min)
+	for {
+		v, global := c.lookup(key)
+		switch {
+		case v != nil && v.at >= global && v.at > i:
+			return v.entry, nil
+		case max(v.when(), global) > i:
+			return c.entry(v, global), nil
+		}
+		if err := c.wait(ctx, &waiter[K]{key: key, min: i}, v); err != nil {
+			return Entry[S]{}, err
+		}
+	}
+}
+
+// WaitFor returns what is known of key as soon as ok accepts it. It calls ok at
+// once, and again whenever the entry was written or deleted or is known as of a
+// later time. ok does not see states that pass faster than this goroutine runs.
+// It is called on this goroutine, without a lock. The error is the context's or
+// ErrClosed.
+//
+// A running Generator looks at the pod whenever WaitFor has waited for WaitLimit
+// since the last look, so ok also sees what no event reported.
+func (c *Cache[K, S]) WaitFor(ctx context.Context, key K, ok func(Entry[S]) bool) (Entry[S], error) {
+	for {
+		v, global := c.lookup(key)
+		if e := c.entry(v, global); ok(e) {
+			return e, nil
+		}
+		if err := c.wait(ctx, &waiter[K]{key: key, min: max(v.when(), global), any: true}, v); err != nil {
+			return Entry[S]{}, err
+		}
+	}
+}
+
+// wait waits until w is freed. It returns at once if there is something to look
+// at: a version other than seen, which did not do, or a global time that frees w.
+func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) error {
+	c.mu.Lock()
+	v := c.last(w.key)
+	switch {
+	case v != seen, max(v.when(), c.globalTime()) > w.min:
+		c.mu.Unlock()
+		return nil
+	case c.closed:
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	w.done = make(chan struct{})
+	w.asked = c.clock.Now()
+	c.waits.add(w)
+	c.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !w.waiting() { // freed meanwhile: the answer is there
+		return nil
+	}
+	c.waits.remove(w)
+	return ctx.Err()
+}
+
+// overdue returns the keys that somebody has waited for longer than limit, for
+// any change or for a time that has come: what should have freed the waiter was
+// lost (KEP-3386, "stuck at GetNewerThan"). It returns no key again before another
+// limit has passed, however many wait for it. next is when to call overdue again,
+// never if nobody waits.
+func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next wakeup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.waits.byAge.Front(); e != nil; e = c.waits.byAge.Front() {
+		w := e.Value.(*waiter[K])
+		if at := w.asked.Add(limit); at.After(now) {
+			return keys, wakeAt(at)
+		}
+		if !w.any && w.min >= c.instant(now) {
+			c.waits.again(w, now)
+			continue
+		}
+		keys = append(keys, w.key)
+		for w = c.waits.byKey[w.key]; w != nil; w = w.next {
+			c.waits.again(w, now)
+		}
+	}
+	return keys, wakeup{}
+}

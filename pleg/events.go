@@ -1,0 +1,58 @@
+package pleg
+
+// slotEvents is how many events of one pod a loop over Events may be behind
+// before they become one PodSync.
+const slotEvents = 8
+
+// A subscriber is the state of one loop over Events: what it has yet to yield.
+type subscriber[K comparable] struct {
+	pending queue[K, podEvents[K]]
+	dropped bool          // pods came and went that are not in pending
+	wake    chan struct{} // holds one token if there may be something to yield
+}
+
+// podEvents are events of one pod, in order.
+type podEvents[K comparable] struct {
+	list   []Event[K]
+	merged bool // list is one PodSync, which stands for later events too
+}
+
+// put adds events of one pod and returns how many of those that are due became
+// part of a PodSync.
+func (s *subscriber[K]) put(key K, events []Event[K]) (merged int) {
+	switch p, n := s.pending.put(key), len(events); {
+	case p.merged:
+		return n
+	case len(p.list)+n > slotEvents:
+		n += len(p.list)
+		*p = podEvents[K]{[]Event[K]{{Pod: key, Type: PodSync}}, true}
+		return n
+	default:
+		p.list = append(p.list, events...)
+		p.merged = len(p.list) == 1 && p.list[0].Type == PodSync
+		return 0
+	}
+}
+
+// dropGone drops the events of pods that are not present, in favour of one PodSync
+// without a pod, and returns how many these were.
+func (s *subscriber[K]) dropGone(present func(K) bool) (merged int) {
+	for key, slot := range s.pending.slots {
+		if !present(key) {
+			merged += len(slot.value.list)
+			s.pending.drop(key)
+		}
+	}
+	s.dropped = true
+	return merged
+}
+
+// take removes what the loop is to yield next.
+func (s *subscriber[K]) take() ([]Event[K], bool) {
+	if s.dropped {
+		s.dropped = false
+		return []Event[K]{{Type: PodSync}}, true
+	}
+	_, p, ok := s.pending.take()
+	return p.list, ok
+}

@@ -1,0 +1,156 @@
+package pleg
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A call is one call of the Runtime to make.
+type call[K comparable] struct {
+	kind     callKind
+	pod      K
+	start    time.Time
+	deadline time.Time
+}
+
+type callKind int
+
+const (
+	callPods callKind = iota
+	callPod
+	callStatus
+)
+
+func (k callKind) String() string { return [...]string{"Pods", "Pod", "Status"}[k] }
+
+// lateError is the error of a call that was cancelled at its deadline.
+func (c call[K]) lateError(o GeneratorOptions) error {
+	if c.kind == callPods {
+		return fmt.Errorf("pleg: Pods: no answer within %v: %w", o.RelistThreshold, context.DeadlineExceeded)
+	}
+	return fmt.Errorf("pleg: %v(%v): no answer within %v: %w", c.kind, c.pod, o.StatusTimeout, context.DeadlineExceeded)
+}
+
+// A result is what a call returned.
+type result[K comparable, S any] struct {
+	call   call[K]
+	pods   []Pod[K] // one for callPod
+	status S
+	stamp  time.Time
+	err    error
+}
+
+// calls returns the calls to make now. running is false outside Run, where only
+// full lists for Relist begin.
+func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration) []call[K] {
+	var list []call[K]
+	for r.callsInFlight < r.o.Parallel {
+		key, _, ok := r.ready.take()
+		if !ok {
+			break
+		}
+		if c, ok := r.begin(r.pods[key], now); ok {
+			r.callsInFlight++
+			list = append(list, c)
+		}
+	}
+	if due, lenient := r.due(now, running, period); due {
+		r.listForPods, r.listNow = false, false
+		r.relist = &relist{start: now, serial: r.next(), explicit: len(r.waiters) > 0, lenient: lenient || r.streamYoung, repeats: r.repeats}
+		r.repeats = false
+		list = append(list, call[K]{kind: callPods, start: now, deadline: now.Add(r.o.RelistThreshold)})
+	}
+	return list
+}
+
+// begin starts the observation of p, if there is one to make, and returns its
+// next call.
+func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
+	if p.inFlight != nil {
+		return call[K]{}, false // its result makes p ready again
+	}
+	if o := p.listed; o != nil {
+		p.listed = nil
+		if !p.newer(o.serial, o.start) {
+			p.inFlight = o
+			return call[K]{callStatus, p.key, now, now.Add(r.o.StatusTimeout)}, true
+		}
+		r.refuse(p, o, now)
+		r.settle(p, o)
+	}
+	switch {
+	case p.wanted == 0, p.backsOff(now) && !p.urgent:
+	case !r.single:
+		r.listForPods = true
+	default:
+		p.urgent = false
+		p.inFlight = &observation{start: now, serial: r.next(), lenient: true}
+		return call[K]{callPod, p.key, now, now.Add(r.o.StatusTimeout)}, true
+	}
+	r.forgetIfEmpty(p)
+	return call[K]{}, false
+}
+
+// due reports whether a full relist is to begin, and whether only for the sake
+// of single pods.
+func (r *relister[K, S]) due(now time.Time, running bool, period time.Duration) (due, lenient bool) {
+	switch {
+	case r.relist != nil:
+		return false, false
+	case len(r.waiters) > 0:
+		return true, false
+	case !running:
+		return false, false
+	case !r.listed, !now.Before(r.listAt(period)):
+		return true, false
+	case r.listFailed:
+		return false, false
+	case r.listNow:
+		return true, false
+	}
+	return r.listForPods && !now.Before(r.listForPodsAt()), true
+}
+
+// listAt is when the next periodic relist is due, if one has ended.
+func (r *relister[K, S]) listAt(period time.Duration) time.Time {
+	if r.listFailed {
+		period = r.o.RelistPeriod
+	}
+	return r.listEnd.Add(period)
+}
+
+// listForPodsAt is when a full list may be made for the sake of single pods. If
+// these can be listed alone, its only use is to forget, which is not urgent.
+func (r *relister[K, S]) listForPodsAt() time.Time {
+	if r.single {
+		return r.listEnd.Add(r.o.RelistPeriod)
+	}
+	return r.listEnd
+}
+
+// wake is when a full relist is due, never while one is under way.
+func (r *relister[K, S]) wake(period time.Duration) wakeup {
+	if r.relist != nil {
+		return wakeup{}
+	}
+	next := wakeAt(r.listAt(period))
+	if r.listForPods && !r.listFailed {
+		next = next.or(wakeAt(r.listForPodsAt()))
+	}
+	return next
+}
+
+// retries readies the pods whose backoff is over and returns when the backoff of
+// the next one is.
+func (r *relister[K, S]) retries(now time.Time) (next wakeup) {
+	for key := range r.failing.keys() {
+		if p := r.pods[key]; p.backsOff(now) {
+			next = next.or(wakeAt(p.retryAt))
+			continue
+		}
+		r.failing.drop(key)
+		r.ready.put(key)
+	}
+	return next
+}

@@ -1,0 +1,74 @@
+package pleg
+
+// An orphan is a container that is remembered although it is not there: it was
+// removed, or only an event or an unrecorded observation showed it.
+type orphan[K comparable] struct {
+	pod       *podRecord[K]
+	container string
+}
+
+// maxOrphans is how many orphans, absent pods and tombstones may be remembered
+// beyond twice the pods and containers that are there. With more, a full relist
+// is made, which forgets them (G7).
+const maxOrphans = 1024
+
+// crowded reports whether as much is remembered as may be.
+func (r *relister[K, S]) crowded() bool {
+	return r.remembered() > maxOrphans+2*(r.present+r.live)
+}
+
+// remembered counts what is remembered although it is not there.
+func (r *relister[K, S]) remembered() int {
+	return len(r.orphans) + len(r.pods) - r.present + r.store.tombstones()
+}
+
+// backlog counts what is remembered besides the pods that are there.
+func (r *relister[K, S]) backlog() int {
+	n := r.remembered()
+	for s := range r.subscribers {
+		n += s.pending.len()
+	}
+	return n
+}
+
+// noteUnrecorded remembers containers that an observation showed which is not
+// going to be recorded. If the next one does not show them, a PodSync says that
+// there was something (G6).
+func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []Container) {
+	for _, s := range seen {
+		if p.containers[s.ID] == nil && !r.crowded() {
+			r.trackOrphan(p, s.ID).since = o.serial
+		}
+	}
+}
+
+// trackOrphan tracks a container of p that no recorded observation has shown.
+func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
+	c := &tracked{}
+	p.containers[id] = c
+	p.unseen++
+	r.orphans = append(r.orphans, orphan[K]{p, id})
+	return c
+}
+
+// forgetOrphans forgets those of before the relist l, which has ended. What comes
+// later about them began before l and is refused.
+func (r *relister[K, S]) forgetOrphans(l *relist) {
+	kept := r.orphans[:0]
+	for _, x := range r.orphans {
+		c := x.pod.containers[x.container]
+		switch {
+		case c == nil || c.is.live():
+			continue
+		case c.since >= l.serial, c.is == unseen && !c.synced:
+			kept = append(kept, x)
+			continue
+		case c.is == unseen:
+			x.pod.unseen--
+		}
+		delete(x.pod.containers, x.container)
+		r.forgetIfEmpty(x.pod)
+	}
+	clear(r.orphans[len(kept):])
+	r.orphans = kept
+}

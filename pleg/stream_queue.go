@@ -1,0 +1,89 @@
+package pleg
+
+import (
+	"sync"
+	"time"
+)
+
+// An eventQueue takes what the runtime reports, and requests of a relist, without
+// ever blocking: it coalesces them per pod (G7, G8). It is safe for concurrent use
+// by multiple goroutines.
+type eventQueue[K comparable, S any] struct {
+	trust bool
+	wake  chan struct{} // holds one token if there is something to take
+
+	mu         sync.Mutex
+	pods       queue[K, pendingEvent[K, S]]
+	limit      int  // of pods; beyond it everything is to be listed
+	everything bool // a full relist is asked for
+	fresh      bool // events came in since the last drain
+	received   uint64
+	merged     uint64
+	latency    Histogram
+}
+
+// A pendingEvent is what came in about one pod.
+type pendingEvent[K comparable, S any] struct {
+	reported map[string]rank     // the furthest rank per container
+	last     *RuntimeEvent[K, S] // the newest that carries an observation, if these are trusted
+}
+
+// event takes an event that arrived at now.
+func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
+	at, clean := localTime(now, e.At)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.received++
+	q.fresh = true
+	if clean {
+		q.latency.observe(now.Sub(at))
+	}
+	defer signal(q.wake)
+	var none K
+	if e.Pod == none || q.full(e.Pod) {
+		q.everything = true
+		return
+	}
+	before := q.pods.len()
+	p := q.pods.put(e.Pod)
+	if q.pods.len() == before {
+		q.merged++
+	}
+	if p.reported == nil {
+		p.reported = map[string]rank{}
+	}
+	if r := rankReported(e.Type); e.Container != "" && r > p.reported[e.Container] && (len(p.reported) < maxOrphans || p.reported[e.Container] > 0) {
+		p.reported[e.Container] = r
+	}
+	if q.trust && e.Seen != nil && clean && (p.last == nil || !e.At.Before(p.last.At)) {
+		kept := e // only what is kept goes to the heap
+		p.last = &kept
+	}
+}
+
+// request asks for a relist of one pod.
+func (q *eventQueue[K, S]) request(pod K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.full(pod) {
+		q.everything = true
+	} else {
+		q.pods.put(pod)
+	}
+	signal(q.wake)
+}
+
+// full reports whether there is no slot for pod.
+func (q *eventQueue[K, S]) full(pod K) bool {
+	return q.pods.slots[pod] == nil && q.pods.len() >= q.limit
+}
+
+// drain removes and returns what came in: by pod, whether a full relist is asked
+// for, and whether any events came. limit is the new one.
+func (q *eventQueue[K, S]) drain(limit int) (pods queue[K, pendingEvent[K, S]], everything, received bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	pods, everything, received = q.pods, q.everything, q.fresh
+	q.pods, q.everything, q.fresh, q.limit = queue[K, pendingEvent[K, S]]{}, false, false, limit
+	return pods, everything, received
+}
