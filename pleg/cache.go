@@ -53,8 +53,8 @@ type Cache[K comparable, S any] struct {
 
 	mu       sync.Mutex
 	closed   bool
-	latest   instant       // the newest reading of the clock
-	deleted  tombstones[K] // of the tombstones, oldest first
+	latest   instant        // the newest reading of the clock
+	deleted  map[K]struct{} // keys with a tombstone, and some that are present again
 	waits    waits[K]
 	watchers map[*watcher[K]]struct{}
 	counts   counts
@@ -95,6 +95,7 @@ func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
 		merge:    o.Merge,
 		done:     make(chan struct{}),
 		waits:    waits[K]{byKey: map[K]*waiter[K]{}, began: make(chan struct{}, 1)},
+		deleted:  map[K]struct{}{},
 		watchers: map[*watcher[K]]struct{}{},
 	}
 	if c.clock == nil {
@@ -110,13 +111,10 @@ func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
 }
 
 // Set stores status, or the error of an inspection, as observed at the local
-// time at, and reports whether it did. Set refuses the write, and counts that,
-//
-//   - if the entry is newer, or as new without AcceptEqual;
-//   - if the key is absent and its deletion or the global time is as new or newer;
-//   - if at is later than the clock by more than MaxSkew;
-//   - if at is no time, as the zero time is on the real clock (see Cache).
-//
+// time at, and reports whether it did. It refuses, and counts, a write if the
+// entry is newer, or as new without AcceptEqual; if the key is absent and its
+// deletion or the global time is as new or newer; if at is later than the clock by
+// more than MaxSkew; and if at is no time, as the zero time is on the real clock.
 // After Close it refuses every write.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, false)
@@ -282,22 +280,22 @@ func (c *Cache[K, S]) delete(key K, at time.Time) (*waiter[K], bool) {
 		return nil, true // known to be absent as of a later time
 	}
 	freed := c.put(key, &version[S]{entry: Entry[S]{Modified: at}, at: i})
-	c.rememberDeletion(key)
+	c.keepTombstone(key)
 	return freed, true
 }
 
-// rememberDeletion keeps the tombstone of key, if key has one, until the global
-// time is as new: from then on that refuses what the tombstone would.
-func (c *Cache[K, S]) rememberDeletion(key K) {
-	n := c.nodes.find(key)
-	v := n.last.Load()
+// keepTombstone keeps the tombstone of key, if key has one, until the global time
+// is as new: from then on that refuses what the tombstone would.
+func (c *Cache[K, S]) keepTombstone(key K) {
+	v := c.last(key)
 	switch {
-	case v.entry.Present || n.tombstone:
-	case v.at <= c.globalTime():
-		c.nodes.remove(key)
+	case v.present():
+		delete(c.deleted, key)
+	case v.at > c.globalTime():
+		c.deleted[key] = struct{}{}
 	default:
-		n.tombstone = true
-		c.deleted.add(key, v.at)
+		delete(c.deleted, key)
+		c.nodes.remove(key)
 	}
 }
 
@@ -313,9 +311,8 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 		return
 	}
 	c.global.Store(int64(i))
-	for key := range c.deleted.upTo(i) {
-		c.nodes.find(key).tombstone = false
-		c.rememberDeletion(key)
+	for key := range c.deleted {
+		c.keepTombstone(key)
 	}
 	for {
 		freed, more := c.waits.upTo(i)
@@ -358,16 +355,6 @@ func (c *Cache[K, S]) Close() {
 	freed := c.waits.all()
 	c.mu.Unlock()
 	freed.wake()
-}
-
-// isClosed reports whether Close was called.
-func (c *Cache[K, S]) isClosed() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // tombstones returns the number of deletions that are remembered.

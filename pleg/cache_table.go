@@ -22,10 +22,9 @@ type buckets[K comparable, S any] []atomic.Pointer[node[K, S]]
 
 // A node is the place of one key that is present or has a tombstone.
 type node[K comparable, S any] struct {
-	key       K
-	last      atomic.Pointer[version[S]] // never nil
-	next      atomic.Pointer[node[K, S]]
-	tombstone bool // in Cache.graves; for writers
+	key  K
+	last atomic.Pointer[version[S]] // never nil
+	next atomic.Pointer[node[K, S]]
 }
 
 const fewestBuckets = 8
@@ -75,7 +74,7 @@ func (t *table[K, S]) add(key K, v *version[S]) {
 	if t.len++; t.len > len(*t.buckets.Load()) {
 		t.resize(2 * t.len)
 	}
-	t.chain(*t.buckets.Load(), key, v, false)
+	t.chain(*t.buckets.Load(), key, v)
 }
 
 // remove removes the node of key, which has one.
@@ -100,15 +99,15 @@ func (t *table[K, S]) resize(n int) {
 	}
 	b := make(buckets[K, S], size)
 	for n := range t.all() {
-		t.chain(b, n.key, n.last.Load(), n.tombstone)
+		t.chain(b, n.key, n.last.Load())
 	}
 	t.buckets.Store(&b)
 }
 
 // chain adds a new node to b.
-func (t *table[K, S]) chain(b buckets[K, S], key K, v *version[S], grave bool) {
+func (t *table[K, S]) chain(b buckets[K, S], key K, v *version[S]) {
 	at := b.bucket(maphash.Comparable(t.seed, key))
-	n := &node[K, S]{key: key, tombstone: grave}
+	n := &node[K, S]{key: key}
 	n.last.Store(v)
 	n.next.Store(at.Load())
 	at.Store(n)

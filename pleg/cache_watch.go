@@ -18,24 +18,15 @@ import (
 func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
 		w := c.watch()
-		defer c.unwatch(w)
-		for ctx.Err() == nil {
-			key, e, state := c.next(w)
-			switch state {
-			case pending:
-				if !yield(key, e) {
-					return
-				}
-			case ended:
-				return
-			case idle:
-				select {
-				case <-w.wake:
-				case <-c.done:
-				case <-ctx.Done():
-				}
-			}
-		}
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.watchers, w)
+		}()
+		pump(ctx, w.wake, c.done, func() (ok, more bool) {
+			key, e, ok := c.next(w)
+			return ok, !ok || yield(key, e)
+		})
 	}
 }
 
@@ -57,12 +48,6 @@ func (c *Cache[K, S]) watch() *watcher[K] {
 	return w
 }
 
-func (c *Cache[K, S]) unwatch(w *watcher[K]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.watchers, w)
-}
-
 // mark notes that key was written or deleted.
 func (w *watcher[K]) mark(key K, present bool) {
 	if _, shown := w.shown[key]; !present && !shown {
@@ -73,26 +58,12 @@ func (w *watcher[K]) mark(key K, present bool) {
 	signal(w.wake)
 }
 
-// progress says whether a watcher has something to yield.
-type progress int
-
-const (
-	pending progress = iota // there is an entry to yield
-	idle                    // there is none now
-	ended                   // there will be none
-)
-
-// next takes the next entry to yield.
-func (c *Cache[K, S]) next(w *watcher[K]) (key K, e Entry[S], state progress) {
+// next takes the next entry to yield, if there is one.
+func (c *Cache[K, S]) next(w *watcher[K]) (key K, e Entry[S], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key, _, ok := w.due.take()
-	switch {
-	case ok:
-	case c.closed:
-		return key, e, ended
-	default:
-		return key, e, idle
+	if key, _, ok = w.due.take(); !ok {
+		return key, e, false
 	}
 	e = c.entry(c.lookup(key))
 	if e.Present {
@@ -100,5 +71,5 @@ func (c *Cache[K, S]) next(w *watcher[K]) (key K, e Entry[S], state progress) {
 	} else {
 		delete(w.shown, key)
 	}
-	return key, e, pending
+	return key, e, true
 }

@@ -207,10 +207,13 @@ func TestStrings(t *testing.T) {
 	for _, s := range []State{StateUnknown, StateCreated, StateRunning, StateExited, -1, 99} {
 		got = append(got, s.String())
 	}
+	for _, e := range []RuntimeEventType{RuntimeCreated, RuntimeStarted, RuntimeStopped, RuntimeDeleted, -1, 99} {
+		got = append(got, e.String())
+	}
 	for _, e := range []EventType{ContainerStarted, ContainerDied, ContainerRemoved, ContainerChanged, PodSync} {
 		got = append(got, string(e))
 	}
-	if want := "unknown created running exited unknown unknown ContainerStarted ContainerDied ContainerRemoved ContainerChanged PodSync"; strings.Join(got, " ") != want {
+	if want := "unknown created running exited unknown unknown created started stopped deleted unknown unknown ContainerStarted ContainerDied ContainerRemoved ContainerChanged PodSync"; strings.Join(got, " ") != want {
 		t.Errorf("%v", got)
 	}
 }

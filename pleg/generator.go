@@ -178,29 +178,17 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 			delete(g.core.subscribers, s)
 			g.mu.Unlock()
 		}()
-		for {
-			closed := g.cache.isClosed()
+		pump(ctx, s.wake, g.cache.done, func() (ok, more bool) {
 			g.mu.Lock()
 			events, ok := s.take()
 			g.mu.Unlock()
 			for _, e := range events {
 				if ctx.Err() != nil || !yield(e) {
-					return
+					return ok, false
 				}
 			}
-			switch {
-			case ok:
-				continue
-			case closed:
-				return
-			}
-			select {
-			case <-s.wake:
-			case <-ctx.Done():
-				return
-			case <-g.cache.done:
-			}
-		}
+			return ok, true
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
 )
@@ -645,13 +646,17 @@ func TestNewGenerator(t *testing.T) {
 		o    pleg.GeneratorOptions
 		want []string
 	}{
-		{nil, c, pleg.GeneratorOptions{}, []string{"NewGenerator()", "runtime is nil"}},
-		{rt, nil, pleg.GeneratorOptions{}, []string{"NewGenerator()", "cache is nil"}},
+		{nil, c, pleg.GeneratorOptions{}, []string{"pleg: NewGenerator: ", "runtime is nil"}},
+		{rt, nil, pleg.GeneratorOptions{}, []string{"pleg: NewGenerator: ", "cache is nil"}},
 		{rt, c, pleg.GeneratorOptions{RelistPeriod: -1, Parallel: -2, WaitLimit: -time.Second},
-			[]string{"RelistPeriod is -1ns", "Parallel is -2", "WaitLimit is -1s", "0 means 2s"}},
+			[]string{"pleg: NewGenerator: RelistPeriod: ", "-1ns", "Parallel: invalid value -2", "WaitLimit: invalid value -1s", "0 means 2s"}},
 		{rt, c, pleg.GeneratorOptions{}, nil},
 	} {
 		_, err := pleg.NewGenerator(tt.rt, nil, tt.c, tt.o)
+		var fields backoff.FieldErrors
+		if valid := tt.o.Validate(); (valid == nil) != (tt.o == pleg.GeneratorOptions{}) || valid != nil && (!errors.As(err, &fields) || fields.Error() != valid.Error()) {
+			t.Errorf("error %v does not wrap %v", err, valid)
+		}
 		if (err == nil) != (tt.want == nil) {
 			t.Errorf("error: %v, want %q", err, tt.want)
 		}

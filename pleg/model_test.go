@@ -99,6 +99,7 @@ func (c *Cache[K, S]) valid() error {
 	for n := range c.nodes.all() {
 		length++
 		r := n.last.Load()
+		_, deleted := c.deleted[n.key]
 		switch {
 		case c.nodes.find(n.key) != n:
 			return fmt.Errorf("%v: not found", n.key)
@@ -108,10 +109,10 @@ func (c *Cache[K, S]) valid() error {
 			present++
 		case r.at <= c.globalTime():
 			return fmt.Errorf("5: %v: tombstone at %d, global time %d", n.key, r.at, c.globalTime())
-		case !n.tombstone:
+		case !deleted:
 			return fmt.Errorf("%v: tombstone without a grave", n.key)
 		}
-		if n.tombstone {
+		if deleted {
 			graves++
 		}
 	}

@@ -1,24 +1,32 @@
-// Package pleg knows what the pods of a node are doing: a status cache whose
+// Package pleg knows what the pods of a node are doing. It has a status cache whose
 // writes are ordered by the time of their observation, and the generator of pod
 // lifecycle events that fills it, by relisting and from a runtime's event stream
 // (KEP-3386, "Kubelet Evented PLEG").
 //
-// Implement Runtime over whatever runs the containers, and Streamer too if it
-// can tell of changes; make a Cache and a Generator over them; call Run; then
-// range over Events, and ask the Cache.
+// Implement Runtime over whatever runs the containers, and Streamer too if it can
+// stream events. Make a Cache and a Generator over them, call Run, range over
+// Events and ask the Cache.
 //
 //	cache := pleg.NewCache[string](pleg.CacheOptions[*Status]{})
-//	gen, err := pleg.NewGenerator(runtime, stream, cache, pleg.GeneratorOptions{})
+//	gen, err := pleg.NewGenerator(runtime, runtime, cache, pleg.GeneratorOptions{})
 //	go gen.Run(ctx)
 //	for e := range gen.Events(ctx) {
 //		status := cache.Get(e.Pod)
 //		...
 //	}
 //
-// It knows no Kubernetes types: a pod is any comparable key, a status any type.
+// A pod is any comparable key, a status any type; there are no Kubernetes types.
+// What a Runtime or a status may offer besides is found by asking the value for an
+// interface: the Runtime for PodLister, the status for ContainerLister. Whether to
+// use a stream is a choice, so NewGenerator takes the Streamer, or nil.
 //
-// A container's id should be used once. If it is used again, as that of a virtual
-// machine that is switched off and on, Container.ID says what is still told.
+// Use a container's id once. Container.ID says what is still reported if it is used
+// again, as that of a virtual machine that is switched off and on.
+//
+// Inside, the Generator joins three parts that do not know it: the Cache, a relister
+// that sees of the Cache only a statusStore, and the state and queue of the stream.
+// cache.go and relist.go declare the state that the other files of their part work
+// on, and call them: these are the only arrows that run in both directions.
 package pleg
 
 import (
@@ -34,12 +42,12 @@ var (
 	ErrUnsupported = errors.New("pleg: the runtime has no event stream")
 )
 
-// State is what a container does. Containers go through the states in order and
-// never back; see Container.ID. The zero value is StateUnknown.
+// State is the state of a container. A container goes through the states in order
+// and never back; see Container.ID. The zero value is StateUnknown.
 type State int
 
-// The states in order. StateUnknown says nothing and takes nothing back; so does
-// any other number.
+// The states in order. StateUnknown, like any other number, says nothing and takes
+// nothing back.
 const (
 	StateUnknown State = iota
 	StateCreated
@@ -55,12 +63,12 @@ type Container struct {
 	// ID names the container within its pod, and no other one before or after it,
 	// as a container runtime's ids do.
 	//
-	// An id that is used again is recognised as soon as two observations of the
-	// Generator's own in a row show it a step back, from exited to running or from
-	// removed to there. The second is made at once. Then it is another container,
-	// with a ContainerStarted and a ContainerDied of its own. What nobody looks at
-	// nobody learns: an exit between two observations that both show a running
-	// container is at most a PodSync, if an event tells of it.
+	// The Generator recognises an id that is used again as soon as two of its own
+	// observations in a row show a step back: from exited to running, or from removed
+	// to there. It makes the second at once. Then it is another container, with a
+	// ContainerStarted and a ContainerDied of its own. An exit between two
+	// observations that both show a running container goes unnoticed; if an event
+	// reports it, there is a PodSync.
 	ID    string
 	State State
 }
@@ -75,11 +83,11 @@ type Pod[K comparable] struct {
 // EventType is the kind of an Event; the strings are the kubelet's.
 type EventType string
 
-// The kinds of events. PodSync says that something about the pod may have
-// changed and that its status is worth a look.
+// The kinds of events. PodSync says that something about the pod may have changed:
+// look at its status.
 const (
 	ContainerStarted EventType = "ContainerStarted" // it runs
-	ContainerDied    EventType = "ContainerDied"    // it has exited, or is gone without having been seen so
+	ContainerDied    EventType = "ContainerDied"    // it has exited, or is gone and was not seen to exit
 	ContainerRemoved EventType = "ContainerRemoved" // it is gone
 	ContainerChanged EventType = "ContainerChanged" // it was created, or its state is unknown
 	PodSync          EventType = "PodSync"
@@ -92,58 +100,58 @@ type Event[K comparable] struct {
 	Container string
 }
 
-// Runtime is what the caller implements: a view of what runs the pods. Its
-// methods are called from several goroutines at once and should end when their
-// context does: a call that does not holds its place, and Run back.
+// Runtime is what the caller implements: a view of what runs the pods. The
+// Generator calls its methods from several goroutines at once. They should return
+// when their context ends: one that does not counts against Parallel, and Run does
+// not return before it.
 type Runtime[K comparable, S any] interface {
-	// Pods lists every pod and container the runtime knows, as they are at one
-	// moment of the call: a list that is older makes a new container of one that
-	// has exited (Container.ID). The Generator keeps nothing of the slices.
+	// Pods lists every pod and container that the runtime knows, as they are at one
+	// moment of the call. An older list makes a new container of one that has exited
+	// (Container.ID). The Generator keeps nothing of the slices.
 	Pods(ctx context.Context) ([]Pod[K], error)
-	// Status returns the details of a pod and the runtime's own stamp of them,
-	// zero if it has none; ErrNotFound when the pod is gone. A status that comes
-	// with another error is stored with that; beside an error without one (the
-	// zero S) the last status stays.
+	// Status returns the details of a pod and the runtime's own stamp of them, zero
+	// if it has none. The error is ErrNotFound if the pod is gone. A status that
+	// comes with another error is stored with that. If none comes (the zero S), the
+	// last status stays beside the error.
 	Status(ctx context.Context, pod K) (S, time.Time, error)
 }
 
-// PodLister is implemented by a Runtime that can list one pod for less than all
-// of them. Without it every event costs a full list. Pod is called from several
-// goroutines at once.
+// PodLister is implemented by a Runtime that can list one pod for less than all of
+// them. Without it every event costs a full list. A type that wraps a Runtime has
+// to have the method too. The Generator calls Pod from several goroutines at once.
 type PodLister[K comparable] interface {
-	// Pod lists one pod, as Pods would; ErrNotFound when it is gone.
+	// Pod lists one pod, as Pods would. The error is ErrNotFound if it is gone.
 	Pod(ctx context.Context, pod K) (Pod[K], error)
 }
 
-// ContainerLister is implemented by a status type that shows the containers of
-// its pod: all that Pods lists, in their states. Without it the Generator takes
-// the list made before the status for what the status shows, so a container that
-// comes and goes in between may stay in the status until the pod changes again.
-// The Generator calls Containers from one goroutine at a time; others may read
-// the status meanwhile.
+// ContainerLister is implemented by a status type that shows the containers of its
+// pod: all that Pods lists, in their states. Without it the Generator assumes that
+// the status shows what the list before it did, so a container that comes and goes
+// in between may stay in the status until the pod changes again. The Generator
+// calls Containers from one goroutine at a time while others may read the status.
 type ContainerLister interface {
 	Containers() []Container
 }
 
-// Streamer is implemented by a Runtime that can also tell of changes (KEP-3386,
-// "GetContainerEvents"). Events is called by one goroutine at a time, while others
-// call the Runtime's methods.
+// Streamer is implemented by a Runtime that can also stream events (KEP-3386,
+// "GetContainerEvents"). The Generator calls Events from one goroutine at a time,
+// while others call the Runtime's methods.
 type Streamer[K comparable, S any] interface {
-	// Events calls handle for every event until the stream ends or ctx does, and
-	// says why; ErrUnsupported: the runtime has no stream. handle never blocks
-	// and may be called by several goroutines.
+	// Events calls handle for every event until the stream or ctx ends, and returns
+	// why. The error is ErrUnsupported if the runtime has no stream. handle never
+	// blocks; several goroutines may call it.
 	//
-	// The Generator assumes that the subscription lives a RelistPeriod after the
-	// call: a full relist that begins then finds what changed before. A
-	// subscription that takes longer, or may, should handle an event that names no
-	// pod as soon as it lives, which asks for one more full relist.
+	// The Generator assumes that the subscription is up a RelistPeriod after the
+	// call: a full relist that begins then finds what changed before. If it may take
+	// longer, call handle with an event that names no pod as soon as it is up; that
+	// asks for one more full relist.
 	Events(ctx context.Context, handle func(RuntimeEvent[K, S])) error
 }
 
 // RuntimeEventType is what happened to a container; the numbers are the CRI's.
 type RuntimeEventType int
 
-// The kinds of runtime events. Any other number still asks for a relist.
+// The kinds of runtime events. An event of any other type still asks for a relist.
 const (
 	RuntimeCreated RuntimeEventType = iota
 	RuntimeStarted
@@ -151,14 +159,22 @@ const (
 	RuntimeDeleted
 )
 
-// RuntimeEvent is what a runtime tells. One that names no pod (the zero key)
-// asks for a full relist.
+// String returns what happened in lower case, or "unknown".
+func (t RuntimeEventType) String() string {
+	if t < RuntimeCreated || t > RuntimeDeleted {
+		return "unknown"
+	}
+	return [...]string{"created", "started", "stopped", "deleted"}[t]
+}
+
+// RuntimeEvent is what a runtime reports. One that names no pod (the zero key) asks
+// for a full relist.
 type RuntimeEvent[K comparable, S any] struct {
 	Pod       K
 	Container string
 	Type      RuntimeEventType
 	At        time.Time          // the runtime's own stamp; zero if it has none
-	Seen      *Observation[K, S] // the pod as of At, if the runtime sends it
+	Seen      *Observation[K, S] // the pod as of At; nil if the runtime does not send it
 }
 
 // Observation is a pod as a runtime event carries it.

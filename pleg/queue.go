@@ -1,6 +1,9 @@
 package pleg
 
-import "iter"
+import (
+	"context"
+	"iter"
+)
 
 // A queue coalesces: it has one slot per key, in the order in which the keys came
 // in, so a slow reader needs memory per key and not per event. The zero value is
@@ -83,5 +86,35 @@ func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
+	}
+}
+
+// isClosed reports whether done is closed.
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// pump calls step again and again, and after one that was not ok waits for wake.
+// It returns when ctx ends, when step wants no more, or when step is not ok after
+// done was closed: then there is nothing left.
+func pump(ctx context.Context, wake, done <-chan struct{}, step func() (ok, more bool)) {
+	for ctx.Err() == nil {
+		closed := isClosed(done)
+		switch ok, more := step(); {
+		case !more, !ok && closed:
+			return
+		case ok:
+			continue
+		}
+		select {
+		case <-wake:
+		case <-done:
+		case <-ctx.Done():
+		}
 	}
 }

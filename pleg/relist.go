@@ -99,13 +99,7 @@ type relistWaiter struct {
 }
 
 func newRelister[K comparable, S any](store statusStore[K, S], o GeneratorOptions, single bool) *relister[K, S] {
-	return &relister[K, S]{
-		o:           o,
-		store:       store,
-		single:      single,
-		subscribers: map[*subscriber[K]]struct{}{},
-		pods:        map[K]*podRecord[K]{},
-	}
+	return &relister[K, S]{o: o, store: store, single: single, subscribers: map[*subscriber[K]]struct{}{}, pods: map[K]*podRecord[K]{}}
 }
 
 // next returns a serial number later than all before it.

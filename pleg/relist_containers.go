@@ -17,32 +17,21 @@ const (
 	removed
 )
 
-// rankOf returns the rank of a container in state s.
+// rankOf returns the rank of a container in state s; both are in the same order.
 func rankOf(s State) rank {
-	switch s {
-	case StateCreated:
-		return created
-	case StateRunning:
-		return running
-	case StateExited:
-		return exited
+	if s < StateUnknown || s > StateExited {
+		return unknown
 	}
-	return unknown
+	return unknown + rank(s-StateUnknown)
 }
 
-// rankReported returns the rank that an event of type t reports.
+// rankReported returns the rank that an event of type t reports; both are in the
+// same order.
 func rankReported(t RuntimeEventType) rank {
-	switch t {
-	case RuntimeCreated:
-		return created
-	case RuntimeStarted:
-		return running
-	case RuntimeStopped:
-		return exited
-	case RuntimeDeleted:
-		return removed
+	if t < RuntimeCreated || t > RuntimeDeleted {
+		return unseen
 	}
-	return unseen
+	return created + rank(t-RuntimeCreated)
 }
 
 func (r rank) String() string {

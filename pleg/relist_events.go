@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -82,15 +83,12 @@ func (r *relister[K, S]) attribute(c *tracked, to rank, o *observation) {
 // countMissed counts the steps as missed that were found a RelistPeriod or more
 // before the relist l, which has ended, and that no event has reported.
 func (r *relister[K, S]) countMissed(l *relist) {
-	kept := r.unreported[:0]
-	for _, x := range r.unreported {
+	r.unreported = slices.DeleteFunc(r.unreported, func(x unreportedSteps) bool {
 		if x.found.Add(r.o.RelistPeriod).After(l.start) {
-			kept = append(kept, x)
-			continue
+			return false
 		}
 		r.stats.MissedEvents += uint64(bits.OnesCount8(x.container.unreported))
 		x.container.unreported = 0
-	}
-	clear(r.unreported[len(kept):])
-	r.unreported = kept
+		return true
+	})
 }

@@ -1,5 +1,7 @@
 package pleg
 
+import "slices"
+
 // An orphan is a container that is remembered although it is not there: it was
 // removed, or only an event or an unrecorded observation showed it.
 type orphan[K comparable] struct {
@@ -46,7 +48,6 @@ func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []
 func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	c := &tracked{}
 	p.containers[id] = c
-	p.unseen++
 	r.orphans = append(r.orphans, orphan[K]{p, id})
 	return c
 }
@@ -54,21 +55,16 @@ func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 // forgetOrphans forgets those of before the relist l, which has ended. What comes
 // later about them began before l and is refused.
 func (r *relister[K, S]) forgetOrphans(l *relist) {
-	kept := r.orphans[:0]
-	for _, x := range r.orphans {
+	r.orphans = slices.DeleteFunc(r.orphans, func(x orphan[K]) bool {
 		c := x.pod.containers[x.container]
 		switch {
 		case c == nil || c.is.live():
-			continue
+			return true
 		case c.since >= l.serial, c.is == unseen && !c.synced:
-			kept = append(kept, x)
-			continue
-		case c.is == unseen:
-			x.pod.unseen--
+			return false
 		}
 		delete(x.pod.containers, x.container)
 		r.forgetIfEmpty(x.pod)
-	}
-	clear(r.orphans[len(kept):])
-	r.orphans = kept
+		return true
+	})
 }

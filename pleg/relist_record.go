@@ -8,7 +8,6 @@ type podRecord[K comparable] struct {
 	index       int // in relister.order
 	containers  containers
 	live        int       // containers that are there
-	unseen      int       // containers that only events reported
 	present     bool      // the last observation showed the pod
 	serial      uint64    // of the last observation of ours that was recorded; 0: none was
 	at          time.Time // that observation's; what events added to it makes it no newer
@@ -116,7 +115,6 @@ func (r *relister[K, S]) renew(p *podRecord[K], s step) {
 		r.live--
 	}
 	p.containers[s.container] = &tracked{again: true, reported: min(old.reported, s.to)}
-	p.unseen++
 }
 
 // step records one step.
@@ -126,10 +124,8 @@ func (r *relister[K, S]) step(p *podRecord[K], s step) {
 	case c == nil:
 		c = &tracked{}
 		p.containers[s.container] = c
-		p.live++
-		r.live++
+		fallthrough
 	case c.is == unseen:
-		p.unseen--
 		p.live++
 		r.live++
 	case s.to == removed:

@@ -139,7 +139,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 func TestLateCallSaysWhatWasLate(t *testing.T) {
 	o := GeneratorOptions{}.withDefaults()
 	for want, c := range map[string]call[string]{
-		"pleg: Pods: no answer within 3m0s":   {kind: callPods},
+		"pleg: Pods: no answer within 3m0s":     {kind: callPods},
 		"pleg: Pod(p): no answer within 10s":    {kind: callPod, pod: "p"},
 		"pleg: Status(p): no answer within 10s": {kind: callStatus, pod: "p"},
 	} {

@@ -67,7 +67,7 @@ type inFlightCall struct {
 // makeCalls waits until nobody else makes the calls, and makes them until done
 // brings something, ctx ends or the cache is closed.
 func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
-	if g.cache.isClosed() { // else the choice below may fall on one more call
+	if isClosed(g.cache.done) { // else the choice below may fall on one more call
 		return ErrClosed
 	}
 	select {

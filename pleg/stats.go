@@ -18,24 +18,24 @@ type Stats struct {
 	Connections      uint64    // evented_pleg_connection_success_count
 	ConnectionErrors uint64    // evented_pleg_connection_error_count: streams that ended, an unsupported one included
 	EventsReceived   uint64    // evented_pleg_notifications_received
-	EventLatency     Histogram // evented_pleg_connection_latency_seconds, of the believable stamps
+	EventLatency     Histogram // evented_pleg_connection_latency_seconds, of the stamps that are believed
 
-	Transitions    uint64 // steps of containers that relists found while a stream should have told of them
-	ReportedEvents uint64 // of these, told by an event
-	MissedEvents   uint64 // kube_pod_missed_events: of these, told by none; a step that a single pod's relist found, or one before the stream is relied upon, counts only after the next full one
+	Transitions    uint64 // steps of containers that relists found while a stream should have reported them
+	ReportedEvents uint64 // of these, reported by an event
+	MissedEvents   uint64 // kube_pod_missed_events: of these, reported by none; a step that a single pod's relist found, or one before the stream is relied upon, counts only after the next full one
 
 	StaleWrites   uint64 // observations that lost against newer knowledge
 	SkewedWrites  uint64 // refused for a time ahead of the clock
 	Resurrections uint64 // refused because they would have brought back what is gone
 	MergedEvents  uint64 // events that became part of another because a reader, or the Generator, was behind
 
-	Pods       int // that are there, as last seen
-	Containers int // of these
-	Backlog    int // what is remembered besides: for slow readers, against late events
+	Pods       int // pods that are there, as last seen
+	Containers int // their containers
+	Backlog    int // pods, containers and deletions that are remembered besides: for slow readers, against late events
 }
 
-// Histogram counts durations by upper bound, in seconds: those of
-// HistogramBounds, and the rest.
+// Histogram counts durations by their upper bound in seconds: one of
+// HistogramBounds, or none.
 type Histogram struct {
 	Counts [15]uint64 // Counts[i]: above bound i-1, up to bound i
 	Sum    float64

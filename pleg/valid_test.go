@@ -27,19 +27,17 @@ func (r *relister[K, S]) valid() error {
 		if _, ready := r.ready.slots[p.key]; !ready && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.failures == 0 && p.listed == nil && p.inFlight == nil {
 			return fmt.Errorf("%v: nothing is known of it, and it will never be forgotten", p.key)
 		}
-		here, unshown := 0, 0
+		here := 0
 		for id, c := range p.containers {
 			switch {
 			case c.is.live():
 				here++
 			case !ghosts[orphan[K]{p, id}]:
 				return fmt.Errorf("%v: %s is %v and will never be forgotten", p.key, id, c.is)
-			case c.is == unseen:
-				unshown++
 			}
 		}
-		if p.live != here || p.unseen != unshown || here > 0 && !p.present {
-			return fmt.Errorf("%v: %d containers live, counted %d; %d unseen, counted %d; present %v", p.key, here, p.live, unshown, p.unseen, p.present)
+		if p.live != here || here > 0 && !p.present {
+			return fmt.Errorf("%v: %d containers live, counted %d; present %v", p.key, here, p.live, p.present)
 		}
 		live += here
 		if p.present {
