@@ -117,27 +117,24 @@ func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
 // more than MaxSkew; and if at is no time, as the zero time is on the real clock.
 // After Close it refuses every write.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
-	freed, updated := c.write(key, status, err, at, false)
-	freed.wake()
-	return updated
+	return c.write(key, status, err, at, false)
 }
 
 // observe is Set for the Generator. Its observations of a key follow each other
 // even within one reading of the clock, so a time equal to the entry's will do.
 func (c *Cache[K, S]) observe(key K, status S, err error, at time.Time) (updated bool) {
-	freed, updated := c.write(key, status, err, at, true)
-	freed.wake()
-	return updated
+	return c.write(key, status, err, at, true)
 }
 
-// write is Set and observe. It returns the waiters that it frees, which are woken
-// without the lock.
-func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (freed *waiter[K], updated bool) {
+// write is Set, and with inOrder observe.
+func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (updated bool) {
 	v := &version[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}
+	var freed *waiter[K]
+	defer func() { freed.wake() }() // after the unlock
 	c.mu.Lock()
 	defer c.mu.Unlock() // Merge may panic
 	if c.closed || c.skewed(v.at) {
-		return nil, false
+		return false
 	}
 	old := c.last(key)
 	if earliest := c.earliestWrite(old); v.at < earliest || v.at == earliest && (earliest == never || !inOrder && !(c.equal && old.present())) {
@@ -145,7 +142,7 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 		if old != nil && !old.entry.Present {
 			c.counts.resurrections++
 		}
-		return nil, false
+		return false
 	}
 	if c.merge != nil {
 		v.merge(old, c.merge)
@@ -153,7 +150,8 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 	if !old.present() {
 		c.present.Add(1)
 	}
-	return c.put(key, v), true
+	freed = c.put(key, v)
+	return true
 }
 
 // last returns the last write or deletion of key that counts, or nil.
@@ -258,30 +256,26 @@ func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 // write stamped at or before at brings the key back. Like Set, Delete refuses a
 // time that is too far ahead or no time, and everything after Close.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
-	freed, ok := c.delete(key, at)
-	freed.wake()
-	return ok
-}
-
-func (c *Cache[K, S]) delete(key K, at time.Time) (*waiter[K], bool) {
 	i := c.instant(at)
+	var freed *waiter[K]
+	defer func() { freed.wake() }() // after the unlock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || i == never || c.skewed(i) {
-		return nil, false
+		return false
 	}
 	old := c.last(key)
 	if old.present() {
 		if old.at > i {
-			return nil, false
+			return false
 		}
 		c.present.Add(-1)
 	} else if i <= max(c.globalTime(), old.when()) {
-		return nil, true // known to be absent as of a later time
+		return true // known to be absent as of a later time
 	}
-	freed := c.put(key, &version[S]{entry: Entry[S]{Modified: at}, at: i})
+	freed = c.put(key, &version[S]{entry: Entry[S]{Modified: at}, at: i})
 	c.keepTombstone(key)
-	return freed, true
+	return true
 }
 
 // keepTombstone keeps the tombstone of key, if key has one, until the global time

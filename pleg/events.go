@@ -17,21 +17,19 @@ type podEvents[K comparable] struct {
 	merged bool // list is one PodSync, which stands for later events too
 }
 
-// put adds events of one pod and returns how many of those that are due became
-// part of a PodSync.
+// put adds events of one pod and returns how many events it made part of a PodSync.
 func (s *subscriber[K]) put(key K, events []Event[K]) (merged int) {
-	switch p, n := s.pending.put(key), len(events); {
+	switch p := s.pending.put(key); {
 	case p.merged:
-		return n
-	case len(p.list)+n > slotEvents:
-		n += len(p.list)
+		merged = len(events)
+	case len(p.list)+len(events) > slotEvents:
+		merged = len(p.list) + len(events)
 		*p = podEvents[K]{[]Event[K]{{Pod: key, Type: PodSync}}, true}
-		return n
 	default:
 		p.list = append(p.list, events...)
 		p.merged = len(p.list) == 1 && p.list[0].Type == PodSync
-		return 0
 	}
+	return merged
 }
 
 // dropGone drops the events of pods that are not present, in favour of one PodSync
