@@ -27,7 +27,7 @@ func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 // pod that is known to fail, until its backoff is over; Relist does.
 func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &fickle{Runtime: w.rt, err: errors.New("no status today")}
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // script is a Streamer whose events the test sends by hand, over the truth of a
 // fake runtime whose own events are lost.
 type script struct {
-	*plegtest.Runtime[string]
+	*recorder
 	handle func(pleg.RuntimeEvent[string, *plegtest.Status])
 }
 
@@ -37,7 +37,7 @@ func scripted(t *testing.T, body func(w *world, s *script)) {
 func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
 	t.Helper()
 	s.run(t, func(w *world) {
-		s := &script{Runtime: w.rt}
+		s := &script{recorder: w.rt}
 		gen, err := pleg.NewGenerator(w.rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestMissIsNotAbsence(t *testing.T) {
 			t.Errorf("before any list: %+v", e)
 		}
 		begin := time.Now()
-		done := make(chan pleg.Entry[*plegtest.Status], 1)
+		done := make(chan entry, 1)
 		w.all.Go(func() {
 			e, _ := w.cache.GetNewerThan(w.ctx, "p", begin)
 			done <- e
@@ -322,7 +322,7 @@ func TestFirstConnectionLosesNothing(t *testing.T) {
 		{3 * time.Second, true, 3 * time.Second},
 	} {
 		setup{}.run(t, func(w *world) {
-			s := &sluggish{Runtime: w.rt, takes: tt.takes, says: tt.says}
+			s := &sluggish{recorder: w.rt, takes: tt.takes, says: tt.says}
 			gen, err := pleg.NewGenerator(w.rt, pleg.Streamer[string, *plegtest.Status](s), w.cache, pleg.GeneratorOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -350,7 +350,7 @@ func TestFirstConnectionLosesNothing(t *testing.T) {
 // sluggish is a Streamer whose subscription comes to life after some time, which
 // it may say; what happens before is lost.
 type sluggish struct {
-	*plegtest.Runtime[string]
+	*recorder
 	takes time.Duration
 	says  bool
 }
@@ -360,5 +360,5 @@ func (s *sluggish) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 	if s.says {
 		handle(pleg.RuntimeEvent[string, *plegtest.Status]{})
 	}
-	return s.Runtime.Events(ctx, handle)
+	return s.recorder.Events(ctx, handle)
 }

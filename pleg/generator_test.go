@@ -109,7 +109,7 @@ func TestRelistContext(t *testing.T) {
 		go func() { done <- w.gen.Relist(w.ctx) }()
 		w.pass(0)
 		lists := w.count("Pods")
-		w.rt.Calm(true)
+		w.rt.SetFaults(plegtest.Faults{})
 		equal(t, "error", <-done, nil)
 		if w.count("Pods") <= lists {
 			t.Error("Relist took a relist that began before it for its own")
@@ -160,7 +160,7 @@ func TestReconnect(t *testing.T) {
 		equal(t, "connections", w.gen.Stats().Connections, 0)
 		equal(t, "streaming", w.gen.Stats().Streaming, false)
 
-		w.rt.Calm(true) // the next one lives, for a minute
+		w.rt.SetFaults(plegtest.Faults{}) // the next one lives, for a minute
 		w.pass(time.Minute)
 		equal(t, "streaming", w.gen.Stats().Streaming, true)
 		w.pass(time.Minute)
@@ -245,7 +245,7 @@ func TestHealthy(t *testing.T) {
 			w.start()
 			w.pass(10 * time.Second)
 			healthy(w, "no relist has ended yet")
-			w.rt.Calm(true)
+			w.rt.SetFaults(plegtest.Faults{})
 			w.pass(22 * time.Second)
 			healthy(w, "") // the list was cancelled at its deadline
 		})
@@ -256,7 +256,7 @@ func TestHealthy(t *testing.T) {
 // backoff, and tells when it is over.
 func TestStatusFails(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
-		rt := &fickle{Runtime: w.rt, err: errors.New("no status today")}
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
 		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -290,7 +290,7 @@ func TestStatusFails(t *testing.T) {
 
 // fickle fails on demand.
 type fickle struct {
-	*plegtest.Runtime[string]
+	*recorder
 	fail   atomic.Bool
 	failed atomic.Int64
 	err    error
@@ -301,13 +301,13 @@ func (f *fickle) Status(ctx context.Context, id string) (*plegtest.Status, time.
 		f.failed.Add(1)
 		return nil, time.Time{}, f.err
 	}
-	return f.Runtime.Status(ctx, id)
+	return f.recorder.Status(ctx, id)
 }
 
 // TestStatusHangs: a call is given up after its timeout, others go on meanwhile.
 func TestStatusHangs(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &hanging{Runtime: w.rt, pod: "q"}
+		rt := &hanging{recorder: w.rt, pod: "q"}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -329,7 +329,7 @@ func TestStatusHangs(t *testing.T) {
 
 // hanging never answers for one pod.
 type hanging struct {
-	*plegtest.Runtime[string]
+	*recorder
 	pod string
 }
 
@@ -338,7 +338,7 @@ func (h *hanging) Status(ctx context.Context, id string) (*plegtest.Status, time
 		<-ctx.Done()
 		return nil, time.Time{}, ctx.Err()
 	}
-	return h.Runtime.Status(ctx, id)
+	return h.recorder.Status(ctx, id)
 }
 
 // TestParallel: as many inspections at a time as the options say.
@@ -625,7 +625,7 @@ func TestCloseDuringEverything(t *testing.T) {
 				w.all.Go(func() { w.gen.Relist(w.ctx) })
 				w.all.Go(func() { w.rt.Wait(w.ctx, w.cache, "q", 0) })
 				w.all.Go(func() {
-					w.cache.WaitFor(w.ctx, "q", func(pleg.Entry[*plegtest.Status]) bool { return false })
+					w.cache.WaitFor(w.ctx, "q", func(entry) bool { return false })
 				})
 			}
 			w.up("a")
@@ -707,8 +707,8 @@ func TestChurn(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			s := w.gen.Stats()
-			w.rt.Note(func(h *plegtest.History[string]) {
-				h.Samples = append(h.Samples, plegtest.Sample{At: time.Now(), Stats: s, Readers: 1})
+			w.rt.Note(func(h *history) {
+				h.Samples = append(h.Samples, sample{At: time.Now(), Stats: s, Readers: 1})
 			})
 		}
 		close(gate)

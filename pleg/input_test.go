@@ -239,7 +239,7 @@ func TestClockSetBack(t *testing.T) {
 		if n := more - lists + later - others; n > 300 {
 			t.Errorf("%d calls in 50s", n)
 		}
-		w.rt.Note(func(h *plegtest.History[string]) { h.Waits = nil })
+		w.rt.Note(func(h *history) { h.Waits = nil })
 		w.pass(2 * time.Minute)
 		w.rt.Compare(w.cache, 4)
 	})

@@ -214,7 +214,7 @@ func TestFickleListDoesNotSpin(t *testing.T) {
 // the kubelet does, unless it shows a step back; without one the last stays.
 func TestStatusBesideError(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &besides{Runtime: w.rt}
+		rt := &besides{recorder: w.rt}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func TestStatusBesideError(t *testing.T) {
 
 // besides fails with a status.
 type besides struct {
-	*plegtest.Runtime[string]
+	*recorder
 	status atomic.Pointer[plegtest.Status]
 	err    atomic.Pointer[error]
 }
@@ -263,7 +263,7 @@ func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time
 	if err := b.err.Load(); err != nil && *err != nil {
 		return b.status.Load(), time.Time{}, *err
 	}
-	return b.Runtime.Status(ctx, id)
+	return b.recorder.Status(ctx, id)
 }
 
 // TestDroppedListIsNotForgotten: what only a list showed that was made once more

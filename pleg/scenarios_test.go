@@ -15,7 +15,7 @@ import (
 // The first relist caches the exit, and it is reported exactly once.
 func TestScenarioOwnRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := plegtest.New[string](1, plegtest.Faults{})
+		rt := record(1, plegtest.Faults{})
 		second := setup{stream: true}.world(t)
 		first := setup{stream: true}.world(t)
 		first.rt, second.rt = rt, rt

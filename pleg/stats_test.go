@@ -157,7 +157,7 @@ func TestReaderBehindIsToldOnce(t *testing.T) {
 			w.pass(time.Second)
 			for i := range tt.steps {
 				id := string(rune('a' + i/4))
-				[]func(string, string){w.rt.Create, w.rt.Start, w.rt.Exit, w.rt.Remove}[i%4]("p", id)
+				[]func(string, string) bool{w.rt.Create, w.rt.Start, w.rt.Exit, w.rt.Remove}[i%4]("p", id)
 				w.gen.Relist(w.ctx)
 				w.pass(time.Second)
 			}
@@ -175,7 +175,7 @@ func TestReaderBehindIsToldOnce(t *testing.T) {
 // last relist is.
 func TestStuckListIsUnhealthy(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &holding{Runtime: w.rt, hold: make(chan struct{})}
+		rt := &holding{recorder: w.rt, hold: make(chan struct{})}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{RelistThreshold: 30 * time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestStuckListIsUnhealthy(t *testing.T) {
 
 // holding answers its lists when it pleases.
 type holding struct {
-	*plegtest.Runtime[string]
+	*recorder
 	hold chan struct{}
 }
 
@@ -207,7 +207,7 @@ func (h *holding) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, errors.New("too late")
 	}
-	return h.Runtime.Pods(ctx)
+	return h.recorder.Pods(ctx)
 }
 
 // TestEventIsToldOnceHoweverOftenItComes: a runtime that repeats the event of a

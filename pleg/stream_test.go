@@ -99,7 +99,7 @@ func TestYoungStreamMayTellLate(t *testing.T) {
 // generator.
 func TestHungCallEndsAtItsDeadline(t *testing.T) {
 	setup{}.run(t, func(w *world) {
-		rt := &hanging{Runtime: w.rt, pod: "p"}
+		rt := &hanging{recorder: w.rt, pod: "p"}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func TestEventAnswersNoLaterWait(t *testing.T) {
 		w.pass(100 * time.Millisecond)
 		w.rt.Remove("p", "a")
 		w.pass(100 * time.Millisecond)
-		done := make(chan pleg.Entry[*plegtest.Status], 1)
+		done := make(chan entry, 1)
 		w.all.Go(func() {
 			e, _ := w.rt.Wait(w.ctx, w.cache, "p", 10*time.Second)
 			done <- e
@@ -142,7 +142,7 @@ func TestSuspiciousEventIsAHint(t *testing.T) {
 // TestEventDoesNotHideAnError: while looks at a pod fail its entry says so.
 func TestEventDoesNotHideAnError(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
-		rt := &besides{Runtime: w.rt}
+		rt := &besides{recorder: w.rt}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestEventDoesNotHideAnError(t *testing.T) {
 // PodSync says so after its end.
 func TestLookUnderWayConcludesNothing(t *testing.T) {
 	setup{}.scripted(t, func(w *world, s *script) {
-		rt := &gated{Runtime: w.rt, gate: make(chan struct{})}
+		rt := &gated{recorder: w.rt, gate: make(chan struct{})}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -202,13 +202,13 @@ func TestLookUnderWayConcludesNothing(t *testing.T) {
 
 // gated holds back the answers for single pods until the gate lets them pass.
 type gated struct {
-	*plegtest.Runtime[string]
+	*recorder
 	closed atomic.Bool
 	gate   chan struct{}
 }
 
 func (g *gated) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
-	p, err := g.Runtime.Pod(ctx, id)
+	p, err := g.recorder.Pod(ctx, id)
 	if g.closed.Load() {
 		select {
 		case <-g.gate:

@@ -12,8 +12,8 @@ import (
 )
 
 // shows reports whether the first container that e shows is in state s.
-func shows(s pleg.State) func(pleg.Entry[*plegtest.Status]) bool {
-	return func(e pleg.Entry[*plegtest.Status]) bool {
+func shows(s pleg.State) func(entry) bool {
+	return func(e entry) bool {
 		return e.Present && e.Status.Listed[0].State == s
 	}
 }
@@ -53,7 +53,7 @@ func TestLostEventEndsWaitFor(t *testing.T) {
 func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
-			rt := &podless{Runtime: w.rt}
+			rt := &podless{recorder: w.rt}
 			gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +89,7 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 
 // podless counts, and may fail, the lists of single pods.
 type podless struct {
-	*plegtest.Runtime[string]
+	*recorder
 	fails atomic.Bool
 	looks atomic.Int64
 }
@@ -99,7 +99,7 @@ func (p *podless) Pod(ctx context.Context, id string) (pleg.Pod[string], error) 
 	if p.fails.Load() {
 		return pleg.Pod[string]{}, errors.New("no pod today")
 	}
-	return p.Runtime.Pod(ctx, id)
+	return p.recorder.Pod(ctx, id)
 }
 
 // TestFutureWaitDelaysNobody: a wait for a time that is yet to come does not put
