@@ -51,9 +51,9 @@ func told(second int, kind pleg.EventType) eventRead {
 	return eventRead{Reader: "r", At: at(second), Event: e}
 }
 
-// TestCheck breaks each guarantee in a made-up history, in every way that its
+// TestEveryBrokenGuaranteeIsNoticed breaks each guarantee in a made-up history, in every way that its
 // checker knows, beside histories that break none.
-func TestCheck(t *testing.T) {
+func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 	v := truth()
 	shown := map[containerRef]time.Time{{Pod: "p", Container: "a"}: at(1)}
 	for _, tt := range []struct {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestIntake takes a flood without a reader: it coalesces, and is bounded.
-func TestIntake(t *testing.T) {
+// TestFloodOfEventsIsBounded takes a flood without a reader: it coalesces, and is bounded.
+func TestFloodOfEventsIsBounded(t *testing.T) {
 	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
 	for i := range 5000 {
 		q.event(RuntimeEvent[string, int]{Pod: fmt.Sprint("p", i%500), Container: fmt.Sprint("c", i), Type: RuntimeEventType(i / 500 % 5), At: t0,

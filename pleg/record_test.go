@@ -10,10 +10,10 @@ import (
 
 var brief = Container{"brief", StateRunning}
 
-// TestBriefContainerIsTold: a container that only an observation showed that was
+// TestBriefContainerIsReported: a container that only an observation showed that was
 // not recorded, for whatever reason, has been: when the next one does not show
 // it, a PodSync says that something was.
-func TestBriefContainerIsTold(t *testing.T) {
+func TestBriefContainerIsReported(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	no := errors.New("no")
 	for name, seen := range map[string]func(b *bench){
@@ -120,9 +120,9 @@ func TestDeletionWaitsForTheCache(t *testing.T) {
 	}
 }
 
-// TestStrangersAreRememberedUpToABound: one more than that, and of the next only
+// TestUnknownContainersAreRememberedUpToABound: one more than that, and of the next only
 // a full list is asked for, which forgets them.
-func TestStrangersAreRememberedUpToABound(t *testing.T) {
+func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p", "q")
 	b.o.Parallel = 0
@@ -150,10 +150,10 @@ func TestStrangersAreRememberedUpToABound(t *testing.T) {
 	}
 }
 
-// TestLateEventPaysForWhatItTells: a step that the look at a pod found counts as
+// TestLateEventCountsForWhatItReports: a step that the look at a pod found counts as
 // told when its event comes before the next full relist, and only up to what that
 // tells; else as missed, once.
-func TestLateEventPaysForWhatItTells(t *testing.T) {
+func TestLateEventCountsForWhatItReports(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
 	b.expectEvents = true

@@ -37,10 +37,10 @@ func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b.asks("Pods")
 }
 
-// TestListForSinglePodsHasTime where these can be listed alone: it is made only
+// TestListIsRareWherePodsAreListedAlone where these can be listed alone: it is made only
 // to forget, no more often than every RelistPeriod. Without that it is made as
 // soon as the one before has ended.
-func TestListForSinglePodsHasTime(t *testing.T) {
+func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
 	for _, single := range []bool{true, false} {
 		b := newBench(t, single)
 		b.relisted()
@@ -331,4 +331,98 @@ func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	if n := b.relister.stats.StaleWrites; n != 1 || b.cache.Get("p").Status[0] != running {
 		t.Errorf("%d refused; it shows %v", n, b.cache.Get("p").Status)
 	}
+}
+
+// TestAnsweredCallIsForgotten: what has been answered is cancelled and forgotten; the
+// error of a call that was late says so, that of another is the runtime's, and an
+// answer that comes late is one.
+func TestAnsweredCallIsForgotten(t *testing.T) {
+	reason := errors.New("down")
+	for _, tt := range []struct {
+		late bool
+		err  error
+		want string
+	}{
+		{false, nil, ""}, {true, nil, ""}, {false, reason, "down"}, {true, reason, "pleg: Pods: no answer within 3m0s: context deadline exceeded"},
+	} {
+		g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := &relistWaiter{serial: g.core.next(), done: make(chan error, 1)}
+		g.core.waiters = append(g.core.waiters, ticket)
+		c := g.core.calls(t1, false, 0)[0]
+		cancelled := false
+		d := &runner[string, int]{g: g, inFlight: map[call[string]]*inFlightCall{c: {cancel: func() { cancelled = true }, late: tt.late}}}
+		g.RequestRelist("p")
+		d.handleResult(result[string, int]{call: c, err: tt.err})
+		if len(d.inFlight) != 0 || !cancelled || g.events.pods.len() != 0 {
+			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.inFlight), cancelled, g.events.pods.len())
+		}
+		got := ""
+		select {
+		case err := <-ticket.done:
+			got = err.Error()
+		default:
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+// TestAbandonedListIsMadeAnew: a full relist that was under way when nobody drives any longer is
+// made anew, though the next periodic one is far off.
+func TestAbandonedListIsMadeAnew(t *testing.T) {
+	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
+	r.handleResult(result[int, int]{call: list(t0)[0]}, t0)
+	r.finish(t0)
+	if calls := list(t1); len(calls) != 0 {
+		t.Fatalf("calls %v between relists", calls)
+	}
+	r.listNow = true
+	for range 3 {
+		if calls := list(t1); len(calls) != 1 || calls[0].kind != callPods {
+			t.Fatalf("calls %v", calls)
+		}
+		r.abandon()
+	}
+}
+
+// TestPanicOfARuntimeLeavesNoLock: the panic is the caller's to see, and no lock is held.
+func TestPanicOfARuntimeLeavesNoLock(t *testing.T) {
+	g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop)
+	d := &runner[string, int]{g: g, stop: stop}
+	func() {
+		defer func() {
+			if r := recover(); r != "status" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		d.ask(t.Context(), call[string]{kind: callStatus, pod: "p"})
+	}()
+	g.Stats()
+	if err := g.Healthy(); err == nil {
+		t.Error("healthy without a relist")
+	}
+	g.RequestRelist("p")
+	g.cache.Close()
+	if err := g.Relist(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// panicking is a Runtime whose Status panics.
+type panicking struct{}
+
+func (panicking) Pods(context.Context) ([]Pod[string], error) { return []Pod[string]{{ID: "p"}}, nil }
+
+func (panicking) Status(context.Context, string) (int, time.Time, error) {
+	panic("status")
 }

@@ -2,10 +2,7 @@ package pleg_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,9 +66,9 @@ func TestReusedIDIsAnotherContainer(t *testing.T) {
 	}
 }
 
-// TestReusedIDWithStream is the same as it comes by events: at once, and without
+// TestReusedIDIsAnotherContainerOnAStream is the same as it comes by events: at once, and without
 // lists where a pod can be listed.
-func TestReusedIDWithStream(t *testing.T) {
+func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		setup{stream: true, faults: reusing(plegtest.Faults{}), options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
 			w.up("a")
@@ -208,62 +205,6 @@ func TestFickleListDoesNotSpin(t *testing.T) {
 			t.Errorf("%d inspections for 20 relists", n)
 		}
 	})
-}
-
-// TestStatusBesideError: a status that comes with an error is stored with it, as
-// the kubelet does, unless it shows a step back; without one the last stays.
-func TestStatusBesideError(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		rt := &besides{recorder: w.rt}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
-		read := w.read("reader", 0)
-		w.up("a")
-		gen.Relist(w.ctx)
-		w.pass(time.Second)
-		old := w.rt.Truth()["p"]
-		w.rt.Exit("p", "a")
-		rt.fail(errors.New("half"))
-		for i, step := range []struct {
-			beside *plegtest.Status
-			shows  string
-		}{
-			{nil, "a:running half"},
-			{w.rt.Truth()["p"], "a:exited half"},
-			{nil, "a:exited half"},
-			{&plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateCreated}}}, "a:exited half"},
-			{old, "a:running half"}, // no step back: the exit is not recorded
-		} {
-			rt.status.Store(step.beside)
-			gen.Relist(w.ctx)
-			w.shows(step.shows)
-			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
-			w.pass(time.Second)
-		}
-		rt.fail(nil)
-		gen.Relist(w.ctx)
-		w.shows("a:exited")
-		equal(t, "events", read(), "p:started a p:died a")
-	})
-}
-
-// besides fails with a status.
-type besides struct {
-	*recorder
-	status atomic.Pointer[plegtest.Status]
-	err    atomic.Pointer[error]
-}
-
-func (b *besides) fail(err error) { b.err.Store(&err) }
-
-func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	if err := b.err.Load(); err != nil && *err != nil {
-		return b.status.Load(), time.Time{}, *err
-	}
-	return b.recorder.Status(ctx, id)
 }
 
 // TestDroppedListIsNotForgotten: what only a list showed that was made once more

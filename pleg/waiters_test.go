@@ -118,3 +118,52 @@ func TestFutureWaitDelaysNobody(t *testing.T) {
 		equal(t, "lasted", time.Since(begin), 2*time.Second)
 	})
 }
+
+// TestUneventfulWaitEndsByARelist: a wait on a pod that nothing happens to is ended by a relist of
+// that pod, with an answer for one that is not there, and costs no list where a
+// single pod can be listed. (kubernetes#124704: a wait that no event ever ends)
+func TestUneventfulWaitEndsByARelist(t *testing.T) {
+	for _, listless := range []bool{false, true} {
+		setup{stream: true, listless: listless}.run(t, func(w *world) {
+			w.up("a")
+			w.start()
+			w.pass(10 * time.Second)
+			lists, _ := w.calls()
+			for _, id := range []string{"p", "nobody"} {
+				begin := time.Now()
+				w.pass(time.Millisecond)
+				e, err := w.rt.Wait(w.ctx, w.cache, id, 2*time.Second)
+				if err != nil || !e.Modified.After(begin) || e.Present != (id == "p") {
+					t.Errorf("a wait for %s: %+v, %v", id, e, err)
+				}
+				equal(t, "lasted", time.Since(begin), 2*time.Second+time.Millisecond)
+			}
+			later, _ := w.calls()
+			equal(t, "lists", later-lists, map[bool]int{false: 0, true: 2}[listless])
+		})
+	}
+}
+
+// TestWaitForTheFutureAsksForNothing asks for nothing before its time has come.
+func TestWaitForTheFutureAsksForNothing(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		_, before := w.calls()
+		begin := time.Now()
+		min := begin.Add(20 * time.Second)
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.cache.GetNewerThan(w.ctx, "p", min)
+			done <- err
+		}()
+		w.pass(19 * time.Second)
+		_, calls := w.calls()
+		equal(t, "calls before", calls, before)
+		equal(t, "error", <-done, nil)
+		if lasted := time.Since(begin); lasted > 25*time.Second {
+			t.Errorf("lasted %v", lasted)
+		}
+	})
+}
