@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestHotCallsAllocateNothing pins what hot calls cost.
+// The numbers are what each hot call allocates.
 func TestHotCallsAllocateNothing(t *testing.T) {
 	c := NewCache[string](CacheOptions[*int]{MaxSkew: -1})
 	now := time.Now()

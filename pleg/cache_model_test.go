@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCacheAgainstModel: the cache answers like the model after every operation;
-// no stale write wins; no waiter is left that could be answered; what is known
-// never gets older; a Watch loop ends with the cache's state.
+// The cache answers like the model after every operation; no stale write wins;
+// no waiter is left that could be answered; what is known never gets older; a
+// Watch loop ends with the cache's state.
 func TestCacheAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTableIsAMap holds the table against a map, over growing and shrinking.
+// The table holds what a map holds, while it grows and shrinks.
 func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, model := &table[int, int]{}, map[int]*version[int]{}
@@ -57,8 +57,8 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// TestTableFollowsItsKeys in proportion to its keys while it grows and shrinks,
-// and makes a new one only then.
+// A table stays in proportion to its keys while it grows and shrinks, and is
+// made anew only for that.
 func TestTableFollowsItsKeys(t *testing.T) {
 	table := &table[int, int]{}
 	table.init()
@@ -88,9 +88,9 @@ func TestTableFollowsItsKeys(t *testing.T) {
 	}
 }
 
-// TestReadersWithoutLockSeeNoStepBack reads while keys are written, deleted and forgotten:
-// what is known of a key never gets older, and what was deleted is not seen
-// again under a later time.
+// Readers read while keys are written, deleted and forgotten. What is known of
+// a key never gets older, and what was deleted is not seen again under a later
+// time.
 func TestReadersWithoutLockSeeNoStepBack(t *testing.T) {
 	c := NewCache[int](CacheOptions[int64]{MaxSkew: -1})
 	const keys, writes = 8, 4000

@@ -27,8 +27,8 @@ func free(o CacheOptions[string]) *Cache[string, string] {
 	return NewCache[string](o)
 }
 
-// TestNoWriteTakesBackWhatIsNewer drives the cache and the model through histories and
-// states the outcome that matters in each.
+// Histories drive the cache and its model; each states the outcome that
+// matters.
 func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
 	type step struct {
 		do   string // set, fail, delete, time
@@ -113,8 +113,8 @@ func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
 	}
 }
 
-// TestTimeAheadOfTheClockIsRefused pins what a time ahead of the clock may do: nothing beyond
-// MaxSkew, so a status stamped an hour ahead cannot block its key for an hour.
+// No time beyond MaxSkew is taken, so a status stamped an hour ahead cannot
+// block its key for an hour.
 func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 	clock := clocktesting.NewFakeClock(t0)
 	for _, tt := range []struct {
@@ -154,8 +154,8 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 	}
 }
 
-// TestMergeSeesTheLastStatusWithoutError pins what Merge sees: the last status without an error, never
-// that of a deleted key.
+// Merge sees the last status that came without an error, never that of a
+// deleted key.
 func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
 	c := free(CacheOptions[string]{Merge: func(old, new string) string { return old + new }})
 	for i, s := range []struct {
@@ -174,7 +174,7 @@ func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
 	}
 }
 
-// TestPanicOfMergeLeavesNoLock leaves no lock held when the caller's Merge panics.
+// No lock is held when the caller's Merge panics.
 func TestPanicOfMergeLeavesNoLock(t *testing.T) {
 	c := free(CacheOptions[string]{Merge: func(old, new string) string { panic("merge") }})
 	c.Set("k", "a", nil, t1)
@@ -188,8 +188,8 @@ func TestPanicOfMergeLeavesNoLock(t *testing.T) {
 	}
 }
 
-// TestGetNeverGoesBack: what Get says of a key is never older than what it said
-// before, while its deletion is forgotten for a global time.
+// What Get says of a key is never older than what it said before, while its
+// deletion is forgotten for a global time.
 func TestGetNeverGoesBack(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	done := make(chan struct{})
@@ -215,7 +215,7 @@ func TestGetNeverGoesBack(t *testing.T) {
 	}
 }
 
-// TestAllYieldsPresentEntries yields present entries only, and lets its body write.
+// All yields present entries only, and the loop's body may write.
 func TestAllYieldsPresentEntries(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	for i := range 9 {

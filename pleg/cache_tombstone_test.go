@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestTombstonesLastUntilTheGlobalTime: they are kept once a key, and freed by the global time.
+// They are kept once a key, and freed by the global time.
 func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	for i := range 100 {
@@ -29,9 +29,9 @@ func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
 	}
 }
 
-// TestTombstonesAreBounded: each pod that was looked for in vain leaves a
-// tombstone. They count as memory: beyond the bound a full list is made, which
-// frees them, long before it would be due.
+// Each pod that was looked for in vain leaves a tombstone. They count as
+// memory: beyond the bound a full list is made, which frees them, long before
+// it would be due.
 func TestTombstonesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, c := &nobody{}, NewCache[int](CacheOptions[int]{})

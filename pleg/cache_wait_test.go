@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestWaitEndsByWhatIsNewerOnly is the table of what ends a wait that began at t3 on a key
-// with an entry of t2, and what does not.
+// The table has what ends a wait that began at t3 on a key with an entry of t2,
+// and what does not.
 func TestWaitEndsByWhatIsNewerOnly(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -73,8 +73,8 @@ type answered struct {
 	err error
 }
 
-// TestAllWaitsEndTogether: a global time, a write and Close end all the waits they
-// answer, however many there are.
+// A global time, a write and Close end all the waits they answer, however many
+// there are.
 func TestAllWaitsEndTogether(t *testing.T) {
 	const waiters = 1050
 	for name, end := range map[string]func(c *Cache[string, string]){
@@ -104,8 +104,7 @@ func TestAllWaitsEndTogether(t *testing.T) {
 	}
 }
 
-// TestHitAnswersUnderAnyContext answers at once, even under a context that is over, and
-// after Close.
+// A hit answers at once, even under a context that is over, and after Close.
 func TestHitAnswersUnderAnyContext(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	c.Set("a", "x", nil, t2)
@@ -123,8 +122,8 @@ func TestHitAnswersUnderAnyContext(t *testing.T) {
 	}
 }
 
-// TestEmptyCacheAnswersNoWait: no min, however early, is answered by a cache
-// that knows nothing. (kubernetes#120941: a miss answered as "no containers")
+// No min, however early, is answered by a cache that knows nothing.
+// (kubernetes#120941: a miss answered as "no containers")
 func TestEmptyCacheAnswersNoWait(t *testing.T) {
 	for _, min := range []time.Time{{}, time.Time{}.Add(-time.Hour), time.Time{}.AddDate(-1000, 0, 0), t0} {
 		c := free(CacheOptions[string]{})
@@ -139,7 +138,8 @@ func TestEmptyCacheAnswersNoWait(t *testing.T) {
 	}
 }
 
-// TestWaitForSeesEveryWriteThatCounts sees the writes that change the answer and ends with the rest.
+// WaitFor sees the writes that change the answer, and ends with the context,
+// and with Close.
 func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := free(CacheOptions[string]{AcceptEqual: true})
@@ -184,8 +184,8 @@ func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 	})
 }
 
-// TestWaitFreedWhileItsContextEnds has its answer, whichever of the two the wait
-// sees first.
+// A wait that is freed while its context ends has its answer, whichever of the
+// two it sees first.
 func TestWaitFreedWhileItsContextEnds(t *testing.T) {
 	for range 64 {
 		c := free(CacheOptions[string]{})
@@ -219,8 +219,8 @@ func (e endsMeanwhile) Done() <-chan struct{} {
 
 func (e endsMeanwhile) Err() error { return context.Canceled }
 
-// TestGlobalTimeBeforeTheWaitEndsIt: one that is set after a wait has looked and
-// before it has begun is not slept through; nor is a write.
+// One that is set after a wait has looked and before it has begun is not slept
+// through; nor is a write.
 func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -249,8 +249,8 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	}
 }
 
-// TestTimeItselfFreesNoWait that wants to know of later, nor is such a wait
-// overdue before: newer is strictly after.
+// A wait for what is newer than a time does not end with that time, and is not
+// overdue before it: newer is strictly after.
 func TestTimeItselfFreesNoWait(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	w := &waiter[string]{key: "a", min: c.instant(t2), done: make(chan struct{}), asked: t0}

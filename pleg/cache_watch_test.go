@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestWatchSkipsWhatCameAndWent: a snapshot, changes, a deletion; a key that came and went while
-// the loop slept is not told.
+// A snapshot, changes, a deletion; a key that came and went while the loop
+// slept is not told.
 func TestWatchSkipsWhatCameAndWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := free(CacheOptions[string]{})
@@ -47,7 +47,7 @@ func TestWatchSkipsWhatCameAndWent(t *testing.T) {
 	})
 }
 
-// TestSleepingWatchHoldsOneEntryPerKey: what a sleeping loop costs does not grow with what passes.
+// What a sleeping loop costs does not grow with what passes.
 func TestSleepingWatchHoldsOneEntryPerKey(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	for i := range 10 {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEveryStepHasItsEvents is the table of single steps: what is known of a container, what is
-// seen of it, and the events, or why there are none.
+// The table has single steps: what is known of a container, what is seen of it,
+// and the events, or why there are none.
 func TestEveryStepHasItsEvents(t *testing.T) {
 	seen := map[string][]Container{
 		"gone":    nil,
@@ -97,9 +97,9 @@ func TestEveryStepHasItsEvents(t *testing.T) {
 	}
 }
 
-// TestAppliedDiffLeavesNone: comparing agrees with differing; the events are ordered by
-// container; applying them makes the next comparison the same; no order of the
-// list matters; what compares as older is behind somewhere.
+// Comparing agrees with differing; the events are ordered by container;
+// applying them makes the next comparison the same; no order of the list
+// matters; what compares as older is behind somewhere.
 func TestAppliedDiffLeavesNone(t *testing.T) {
 	states := rapid.SampledFrom([]State{StateUnknown, StateCreated, StateRunning, StateExited, 17})
 	ranks := rapid.SampledFrom([]rank{unseen, unknown, created, running, exited, removed})
@@ -166,7 +166,8 @@ func TestAppliedDiffLeavesNone(t *testing.T) {
 	})
 }
 
-// TestDuplicatesAreFound are found where they could make a difference look like none.
+// Containers listed twice are found where they could make a difference look
+// like none.
 func TestDuplicatesAreFound(t *testing.T) {
 	cs := containers{"a": {is: running}, "b": {is: running}}
 	list := []Container{{"a", StateRunning}, {"a", StateRunning}}
@@ -182,7 +183,7 @@ func TestDuplicatesAreFound(t *testing.T) {
 	}
 }
 
-// TestCompareAllocatesNothing nothing, however many containers there are.
+// However many containers there are, comparing them allocates nothing.
 func TestCompareAllocatesNothing(t *testing.T) {
 	cs, list := containers{}, []Container{}
 	for i := range 1000 {
@@ -201,7 +202,7 @@ func TestCompareAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestStringsAreTheKubelets: the strings are the kubelet's, and every state has one.
+// The strings are the kubelet's, and every state has one.
 func TestStringsAreTheKubelets(t *testing.T) {
 	var got []string
 	for _, s := range []State{StateUnknown, StateCreated, StateRunning, StateExited, -1, 99} {

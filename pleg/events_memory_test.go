@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSleepingReaderHoldsNoMoreThanThePods: a reader that sleeps through pods by the thousand is told that it
-// did, and holds no more than what is there.
+// A reader that sleeps through pods by the thousand is told that it did, and
+// holds no more than what is there.
 func TestSleepingReaderHoldsNoMoreThanThePods(t *testing.T) {
 	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
 	p := r.record(-1)

@@ -11,8 +11,8 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// TestSlowReaderLosesNoExit merges what a reader does not keep up with, pod by pod, and
-// loses no exit.
+// What a reader does not keep up with is merged, pod by pod, and no exit is
+// lost.
 func TestSlowReaderLosesNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.start()
@@ -34,7 +34,7 @@ func TestSlowReaderLosesNoExit(t *testing.T) {
 	})
 }
 
-// TestReaderBeginsWithOneSyncPerPod: a loop begins with one PodSync per pod that is there.
+// A loop begins with one PodSync per pod that is there.
 func TestReaderBeginsWithOneSyncPerPod(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -56,8 +56,8 @@ func TestReaderBeginsWithOneSyncPerPod(t *testing.T) {
 	})
 }
 
-// TestReaderBehindGetsOneSync: up to eight events of a pod wait for a reader; with
-// one more they are a single PodSync, and all of them are counted as merged.
+// Up to eight events of a pod wait for a reader; with one more they are a
+// single PodSync, and all of them are counted as merged.
 func TestReaderBehindGetsOneSync(t *testing.T) {
 	for _, tt := range []struct {
 		steps  int
@@ -97,9 +97,8 @@ func TestReaderBehindGetsOneSync(t *testing.T) {
 	}
 }
 
-// TestRepeatedEventIsReportedOnce: a runtime that repeats the event of a
-// container that nobody saw makes one PodSync of it, and another only for what is
-// new of it.
+// A runtime that repeats the event of a container that nobody saw makes one
+// PodSync of it, and another only for what is new of it.
 func TestRepeatedEventIsReportedOnce(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -127,7 +126,7 @@ func TestRepeatedEventIsReportedOnce(t *testing.T) {
 	})
 }
 
-// TestLoopEndsWithItsContextAtOnce, whatever is pending.
+// A loop ends with its context, whatever it has still to yield.
 func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		for i := range 5 {
@@ -165,8 +164,7 @@ func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
 	})
 }
 
-// TestWatchForgetsWhatItShowedAsGone: the key is one that came and went unseen,
-// when it does so again.
+// The key is one that came and went unseen, when it does so again.
 func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := pleg.NewCache[string](pleg.CacheOptions[string]{MaxSkew: -1})
@@ -201,8 +199,8 @@ func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
 	})
 }
 
-// TestChurnHoldsNoMoreThanThePods: pods come and go while readers sleep; what is held stays in
-// proportion to the pods that are there (G7), and no reader ends in silence.
+// Pods come and go while readers sleep; what is held stays in proportion to the
+// pods that are there (G7), and no reader ends in silence.
 func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
 	setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
 		w.start()

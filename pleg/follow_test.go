@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestOnlyNewerContentsAreBelieved is the table of what proves that an event's contents are newer than
-// what is known, and of what does not. Known is a list like "a:running"; with a
-// + an event has told of more, with a ! the id was used before.
+// The table has what proves that an event's contents are newer than what is
+// known, and what does not. Known is a list like "a:running"; with a + an event
+// has reported more, with a ! the id was used before.
 func TestOnlyNewerContentsAreBelieved(t *testing.T) {
 	ranks := map[string]rank{"unseen": unseen, "unknown": unknown, "created": created, "running": running, "exited": exited, "removed": removed}
 	states := map[string]State{"unknown": StateUnknown, "created": StateCreated, "running": StateRunning, "exited": StateExited}

@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestIdleHourCostsOneListPerPeriod is G13: an hour with a stream costs 13 lists, two of which are for
-// its begin, without one 3600, and no inspection after the first.
+// G13: an hour with a stream costs 13 lists, two of which are for its begin;
+// one without a stream costs 3600; and there is no inspection after the first.
 func TestIdleHourCostsOneListPerPeriod(t *testing.T) {
 	for _, tt := range []struct {
 		stream bool
@@ -34,8 +34,8 @@ func TestIdleHourCostsOneListPerPeriod(t *testing.T) {
 	}
 }
 
-// TestHealthyJudgesRelistingOnly judges relisting only: never done, too old, stuck, and by the
-// period in force.
+// Healthy judges relisting: whether there was one, how old the last is, whether
+// one is stuck, and by the period in force.
 func TestHealthyJudgesRelistingOnly(t *testing.T) {
 	healthy := func(w *world, want string) {
 		w.Helper()
@@ -84,7 +84,7 @@ func TestHealthyJudgesRelistingOnly(t *testing.T) {
 	})
 }
 
-// TestGeneratorRunsOnceAtATime: one at a time; again after the end; not on a closed cache.
+// One Run at a time; another after its end; none on a closed cache.
 func TestGeneratorRunsOnceAtATime(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -112,7 +112,7 @@ func TestGeneratorRunsOnceAtATime(t *testing.T) {
 	})
 }
 
-// TestCloseEndsEverything ends all that runs and waits.
+// Close ends all that runs and waits.
 func TestCloseEndsEverything(t *testing.T) {
 	for after := range 20 {
 		f := plegtest.Faults{Slow: 0.5, Hang: 0.1, Error: 0.1, Late: 0.5, Disconnect: 0.1}
@@ -136,7 +136,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// TestNewGeneratorSaysWhatCannotWork refuses what cannot work, and says what.
+// NewGenerator refuses what cannot work, and says what.
 func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
 	rt, c := plegtest.New[string](1, plegtest.Faults{}), pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
 	for _, tt := range []struct {
@@ -167,9 +167,8 @@ func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
 	}
 }
 
-// TestStuckListIsUnhealthy: a runtime that holds a list beyond its deadline and
-// hears no cancellation is an illness, and one that is said before the age of the
-// last relist is.
+// A runtime that holds a list beyond its deadline and hears no cancellation is
+// an illness, and one that is said before the age of the last relist is.
 func TestStuckListIsUnhealthy(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &holding{recorder: w.rt, hold: make(chan struct{})}

@@ -59,9 +59,9 @@ func (s *totals) add(h history, injected map[string]int, r report) {
 	}
 }
 
-// TestHistories runs random scripts under random faults and holds each history
-// against the guarantees. It is a hundred histories per mode; for 21,000 in all
-// run it with -rapid.checks=3000.
+// Random scripts run under random faults, and each history is held against the
+// guarantees. It is a hundred histories per mode; for 21,000 in all run it with
+// -rapid.checks=3000.
 func TestHistories(t *testing.T) {
 	sum := &totals{injected: map[string]int{}, failures: map[string]string{}}
 	t.Run("modes", func(t *testing.T) {

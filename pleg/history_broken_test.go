@@ -51,8 +51,8 @@ func told(second int, kind pleg.EventType) eventRead {
 	return eventRead{Reader: "r", At: at(second), Event: e}
 }
 
-// TestEveryBrokenGuaranteeIsNoticed breaks each guarantee in a made-up history, in every way that its
-// checker knows, beside histories that break none.
+// Each guarantee is broken in a made-up history, in every way that its checker
+// knows, beside histories that break none.
 func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 	v := truth()
 	shown := map[containerRef]time.Time{{Pod: "p", Container: "a"}: at(1)}

@@ -60,8 +60,8 @@ func pod(id string, containers ...pleg.Container) pleg.Pod[string] {
 	return pleg.Pod[string]{ID: id, Containers: containers}
 }
 
-// TestOddListsAreReadAsFarAsTheyGo: pods and containers listed twice, pods without containers,
-// states that are none, the zero key, ids that are empty.
+// Pods and containers listed twice, pods without containers, states that are
+// none, the zero key, ids that are empty.
 func TestOddListsAreReadAsFarAsTheyGo(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -95,7 +95,7 @@ func TestOddListsAreReadAsFarAsTheyGo(t *testing.T) {
 	}
 }
 
-// TestNothingOfAListIsKept: what Pods returned may be used again.
+// What Pods returned may be used again.
 func TestNothingOfAListIsKept(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
@@ -114,7 +114,7 @@ func TestNothingOfAListIsKept(t *testing.T) {
 	})
 }
 
-// TestPodGoneBetweenListAndStatusIsGone: a pod that vanishes there is gone.
+// A pod that vanishes there is gone.
 func TestPodGoneBetweenListAndStatusIsGone(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		read := w.read("reader", 0)
@@ -133,8 +133,8 @@ func TestPodGoneBetweenListAndStatusIsGone(t *testing.T) {
 	})
 }
 
-// TestOddStampsCostOneRelist: whatever the runtime stamps a status with, it is in the cache
-// after one relist, at the time of that.
+// Whatever the runtime stamps a status with, it is in the cache after one
+// relist, at the time of that.
 func TestOddStampsCostOneRelist(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		now := time.Now()
@@ -155,9 +155,9 @@ func TestOddStampsCostOneRelist(t *testing.T) {
 	})
 }
 
-// TestOddEventsOnlyAskForARelist: events of unknown type, of nobody's pod, without container,
-// with contents of another pod, stamped in the year 1 or 2200: hints, all of
-// them, and nothing else.
+// Events of unknown type, of nobody's pod, without container, with contents of
+// another pod, stamped in the year 1 or 2200: hints, all of them, and nothing
+// else.
 func TestOddEventsOnlyAskForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -189,8 +189,8 @@ func TestOddEventsOnlyAskForARelist(t *testing.T) {
 	})
 }
 
-// TestUnknownContainersAreForgotten: events of pods and containers that do not exist are not
-// remembered without bound.
+// Events of pods and containers that do not exist are not remembered without
+// bound.
 func TestUnknownContainersAreForgotten(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -220,8 +220,8 @@ type setBack struct {
 
 func (c *setBack) Now() time.Time { return c.RealClock.Now().Add(-time.Duration(c.by.Load())) }
 
-// TestClockSetBackMakesNothingSpin: a clock that breaks its promise makes nothing spin, and once
-// it has caught up all is well.
+// A clock that breaks its promise makes nothing spin, and once it has caught up
+// all is well.
 func TestClockSetBackMakesNothingSpin(t *testing.T) {
 	c := &setBack{}
 	setup{stream: true, cache: pleg.CacheOptions[*plegtest.Status]{Clock: c}, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLateWritesHistories feeds a cache alone: several writers with observations of
-// the truth, late and in any order, and what Watch and GetNewerThan make of it.
+// A cache alone is fed by several writers with observations of the truth, late
+// and in any order; Watch and GetNewerThan must make the best of it.
 func TestLateWritesHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h history

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueueHoldsEachKeyOnce holds the queue against a slice and a map.
+// The queue agrees with a slice and a map.
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m queue[int, int]

@@ -10,9 +10,9 @@ import (
 
 var brief = Container{"brief", StateRunning}
 
-// TestBriefContainerIsReported: a container that only an observation showed that was
-// not recorded, for whatever reason, has been: when the next one does not show
-// it, a PodSync says that something was.
+// A container that only an observation showed that was not recorded, for
+// whatever reason, has been: when the next one does not show it, a PodSync says
+// that something was.
 func TestBriefContainerIsReported(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	no := errors.New("no")
@@ -99,8 +99,8 @@ func TestBriefContainerIsReported(t *testing.T) {
 	}
 }
 
-// TestDeletionWaitsForTheCache: what the cache refuses to delete, because somebody
-// stamped it ahead, is not told as gone before it can be.
+// What the cache refuses to delete, because somebody stamped it ahead, is not
+// told as gone before it can be.
 func TestDeletionWaitsForTheCache(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -120,8 +120,8 @@ func TestDeletionWaitsForTheCache(t *testing.T) {
 	}
 }
 
-// TestUnknownContainersAreRememberedUpToABound: one more than that, and of the next only
-// a full list is asked for, which forgets them.
+// One more than that, and of the next only a full list is asked for, which
+// forgets them.
 func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p", "q")
@@ -150,9 +150,9 @@ func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	}
 }
 
-// TestLateEventCountsForWhatItReports: a step that the look at a pod found counts as
-// told when its event comes before the next full relist, and only up to what that
-// tells; else as missed, once.
+// A step that the look at a pod found counts as told when its event comes
+// before the next full relist, and only up to what that tells; else as missed,
+// once.
 func TestLateEventCountsForWhatItReports(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -192,7 +192,7 @@ func TestLateEventCountsForWhatItReports(t *testing.T) {
 	counts(3, 2, 1)
 }
 
-// TestNothingIsMissedWithoutAStream, nor by the first relist, nor by an event.
+// Without a stream no step is missed, nor by the first relist, nor by an event.
 func TestNothingIsMissedWithoutAStream(t *testing.T) {
 	for name, expect := range map[string]struct{ told, first bool }{"no stream": {false, false}, "the first list": {true, true}} {
 		b := newBench(t, true)

@@ -12,8 +12,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestRelistSeesWhatWasBeforeIt drives single relists, outside of Run and within one reading of
-// the clock: each sees what changed before it.
+// Single relists, outside of Run and within one reading of the clock, each see
+// what changed before them.
 func TestRelistSeesWhatWasBeforeIt(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{listless: listless}.run(t, func(w *world) {
@@ -52,7 +52,7 @@ func TestRelistSeesWhatWasBeforeIt(t *testing.T) {
 	}
 }
 
-// TestRelistInspectsOnlyWhatChanged: only what changed is inspected, and no pod is listed alone.
+// Only what changed is inspected, and no pod is listed alone.
 func TestRelistInspectsOnlyWhatChanged(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		for i := range 10 {
@@ -70,7 +70,7 @@ func TestRelistInspectsOnlyWhatChanged(t *testing.T) {
 	})
 }
 
-// TestFailedListChangesNothing: a failed list changes nothing and is Relist's error.
+// A failed list changes nothing and is Relist's error.
 func TestFailedListChangesNothing(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -91,8 +91,8 @@ func TestFailedListChangesNothing(t *testing.T) {
 	})
 }
 
-// TestRelistEndsWithItsContext: Relist ends with its context and leaves the generator
-// usable; and it begins behind the call, even if one is under way.
+// Relist ends with its context and leaves the generator usable; and it begins
+// behind the call, even if one is under way.
 func TestRelistEndsWithItsContext(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Minute}}.run(t, func(w *world) {
 		w.up("a")
@@ -116,8 +116,8 @@ func TestRelistEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestPodThatNoListShowsIsDeleted: what no list shows is deleted, unless it is newer than the
-// relist; also what others wrote.
+// What no list shows is deleted, unless it is newer than the relist; also what
+// others wrote.
 func TestPodThatNoListShowsIsDeleted(t *testing.T) {
 	setup{cache: pleg.CacheOptions[*plegtest.Status]{MaxSkew: time.Hour}}.run(t, func(w *world) {
 		now := time.Now()
@@ -133,8 +133,8 @@ func TestPodThatNoListShowsIsDeleted(t *testing.T) {
 	})
 }
 
-// TestEntryStampedAheadBlocksNoLonger: an entry that somebody stamped ahead of the clock blocks the
-// generator no longer than that, and then nothing was lost.
+// An entry that somebody stamped ahead of the clock blocks the generator no
+// longer than that, and then nothing was lost.
 func TestEntryStampedAheadBlocksNoLonger(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -150,9 +150,8 @@ func TestEntryStampedAheadBlocksNoLonger(t *testing.T) {
 	})
 }
 
-// TestBlockedEntryIsRightSoon: an entry that somebody else stamped ahead is right
-// within a list of that time: nothing says that it is wrong, so no backoff holds
-// it.
+// An entry that somebody else stamped ahead is right within a list of that
+// time: nothing says that it is wrong, so no backoff holds it.
 func TestBlockedEntryIsRightSoon(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.up("a")
@@ -164,7 +163,7 @@ func TestBlockedEntryIsRightSoon(t *testing.T) {
 	})
 }
 
-// TestGeneratorKeepsWhatMergeKeeps: what Merge keeps is in the cache that the generator fills.
+// What Merge keeps is in the cache that the generator fills.
 func TestGeneratorKeepsWhatMergeKeeps(t *testing.T) {
 	keep := func(old, new *plegtest.Status) *plegtest.Status {
 		return &plegtest.Status{Version: new.Version, Listed: new.Listed}
@@ -182,7 +181,8 @@ func TestGeneratorKeepsWhatMergeKeeps(t *testing.T) {
 	})
 }
 
-// TestRelistOutsideRunOpensNoStream, and makes one list, however long it takes.
+// A relist outside of Run opens no stream and makes one list, however long that
+// takes.
 func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Slow: 1, SlowBy: 8 * time.Second}}.run(t, func(w *world) {
 		w.up("a")

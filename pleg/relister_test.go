@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestFailedListIsRetriedWithinRelistPeriod, also where a stream is relied upon
-// and the next periodic one would be far off; no sooner, whatever else asks for one.
+// A failed list is tried again within RelistPeriod, also where a stream is
+// relied upon and the next periodic one would be far off; no sooner, whatever
+// else asks for one.
 func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b := newBench(t, false)
 	b.fails(b.asks("Pods")[0], errors.New("down"))
@@ -37,9 +38,9 @@ func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b.asks("Pods")
 }
 
-// TestListIsRareWherePodsAreListedAlone where these can be listed alone: it is made only
-// to forget, no more often than every RelistPeriod. Without that it is made as
-// soon as the one before has ended.
+// Where single pods can be listed, a full list is made only to forget, no more
+// often than every RelistPeriod. Elsewhere it is made as soon as the one before
+// has ended.
 func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
 	for _, single := range []bool{true, false} {
 		b := newBench(t, single)
@@ -63,8 +64,8 @@ func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
 	}
 }
 
-// TestOnlyRelistListsOutsideRun: periods, hints and streams are Run's; a ticket is
-// served in and outside of it.
+// Periods, hints and streams are Run's; a ticket is served in and outside of
+// it.
 func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b := newBench(t, true)
 	b.running, b.listNow, b.listForPods = false, true, true
@@ -97,9 +98,9 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	}
 }
 
-// TestAbandonedCallsAreMadeAnew: what was under way when nobody drives any longer
-// is asked again, at once and not more than Parallel at a time; what it had shown
-// of a container that is gone then is told by a PodSync.
+// What was under way when nobody drives any longer is asked again, at once and
+// not more than Parallel at a time; what it had shown of a container that is
+// gone then is told by a PodSync.
 func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	b := newBench(t, true)
 	b.o.Parallel = 2
@@ -135,7 +136,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	}
 }
 
-// TestLateCallSaysWhatWasLate and by which limit.
+// The error of a late call says what was late, and by which limit.
 func TestLateCallSaysWhatWasLate(t *testing.T) {
 	o := GeneratorOptions{}.withDefaults()
 	for want, c := range map[string]call[string]{
@@ -149,8 +150,7 @@ func TestLateCallSaysWhatWasLate(t *testing.T) {
 	}
 }
 
-// TestCallsHaveTheDeadlinesOfTheOptions: a list has RelistThreshold, the others have
-// StatusTimeout.
+// A list has RelistThreshold, the others have StatusTimeout.
 func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
 	b := newBench(t, true)
 	b.request("p", false)
@@ -169,7 +169,7 @@ func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
 	}
 }
 
-// TestOneObservationOfAPodAtATime: what is asked meanwhile is asked after it, once.
+// What is asked meanwhile is asked after it, once.
 func TestOneObservationOfAPodAtATime(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -185,8 +185,8 @@ func TestOneObservationOfAPodAtATime(t *testing.T) {
 	b.asks("")
 }
 
-// TestFailingPodsAreRetriedEachInItsTime, which the generator wakes up for; an
-// urgent request does not wait for it.
+// Each failing pod is retried in its own time, which the generator wakes up
+// for; an urgent request does not wait for it.
 func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -225,7 +225,7 @@ func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
 	}
 }
 
-// TestEarlierWakeupWins; never is later than any time.
+// Of two wakeups the earlier wins, and never is later than any time.
 func TestEarlierWakeupWins(t *testing.T) {
 	never, early, late := wakeup{}, wakeAt(t1), wakeAt(t2)
 	for _, tt := range []struct{ a, b, want wakeup }{
@@ -237,8 +237,8 @@ func TestEarlierWakeupWins(t *testing.T) {
 	}
 }
 
-// TestStampCountsByItsAge: none is now, one from the future is now, one older
-// than ten minutes is that old, and only the others are believed.
+// None is now, one from the future is now, one older than ten minutes is that
+// old, and only the others are believed.
 func TestStampCountsByItsAge(t *testing.T) {
 	for _, tt := range []struct {
 		stamp time.Time
@@ -261,9 +261,8 @@ func TestStampCountsByItsAge(t *testing.T) {
 	}
 }
 
-// TestFailedLookOfAWaitedPodFailsTheRelist: a Relist that waits for another look
-// at a pod, because a call was under way with its list, returns the error of that
-// look; other waits go on.
+// A Relist that waits for another look at a pod, because a call was under way
+// with its list, returns the error of that look; other waits go on.
 func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -293,9 +292,9 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	}
 }
 
-// TestOldStampIsAskedOnceMore: a status that the runtime stamps older than the
-// question stands as that old; the second answer stands as old as the question,
-// whatever its stamp. That is one more call, and no other look.
+// A status that the runtime stamps older than the question stands as that old;
+// the second answer stands as old as the question, whatever its stamp. That is
+// one more call, and no other look.
 func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -312,8 +311,8 @@ func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b.asks("")
 }
 
-// TestStepBackOfTwoListsIsBelieved with the first status that shows it, too: two
-// observations in a row are enough.
+// A step back that two lists show is believed with the first status that shows
+// it, too: two observations in a row are enough.
 func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	b := newBench(t, true)
@@ -333,9 +332,9 @@ func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	}
 }
 
-// TestAnsweredCallIsForgotten: what has been answered is cancelled and forgotten; the
-// error of a call that was late says so, that of another is the runtime's, and an
-// answer that comes late is one.
+// What has been answered is cancelled and forgotten; the error of a call that
+// was late says so, that of another is the runtime's, and an answer that comes
+// late is one.
 func TestAnsweredCallIsForgotten(t *testing.T) {
 	reason := errors.New("down")
 	for _, tt := range []struct {
@@ -371,8 +370,8 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 	}
 }
 
-// TestAbandonedListIsMadeAnew: a full relist that was under way when nobody drives any longer is
-// made anew, though the next periodic one is far off.
+// A full relist that was under way when nobody drives any longer is made anew,
+// though the next periodic one is far off.
 func TestAbandonedListIsMadeAnew(t *testing.T) {
 	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
 	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
@@ -390,7 +389,7 @@ func TestAbandonedListIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestPanicOfARuntimeLeavesNoLock: the panic is the caller's to see, and no lock is held.
+// The panic is the caller's to see, and no lock is held.
 func TestPanicOfARuntimeLeavesNoLock(t *testing.T) {
 	g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
 	if err != nil {

@@ -16,9 +16,8 @@ func reusing(f plegtest.Faults) plegtest.Faults {
 	return f
 }
 
-// TestReusedIDIsAnotherContainer: a container that was seen exited, or gone, and
-// is there again is one of its own. One relist shows it, with events of its own,
-// and nothing goes on asking.
+// A container that was seen exited, or gone, and is there again is one of its
+// own. One relist shows it, with events of its own, and nothing goes on asking.
 func TestReusedIDIsAnotherContainer(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{listless: listless, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
@@ -66,8 +65,8 @@ func TestReusedIDIsAnotherContainer(t *testing.T) {
 	}
 }
 
-// TestReusedIDIsAnotherContainerOnAStream is the same as it comes by events: at once, and without
-// lists where a pod can be listed.
+// The same comes by events at once, and without lists where a pod can be
+// listed.
 func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		setup{stream: true, faults: reusing(plegtest.Faults{}), options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
@@ -93,9 +92,8 @@ func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 	}
 }
 
-// TestUnseenRestartIsSynced: a container that an event told the exit of and that
-// a look shows running has exited and begun again: a PodSync says that something
-// was, each time.
+// A container that an event told the exit of and that a look shows running has
+// exited and begun again: a PodSync says that something was, each time.
 func TestUnseenRestartIsSynced(t *testing.T) {
 	setup{stream: true, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
 		w.up("a")
@@ -115,8 +113,8 @@ func TestUnseenRestartIsSynced(t *testing.T) {
 	})
 }
 
-// TestOneStaleAnswerBringsNothingBack: one answer that shows a step back, of a
-// list, a pod or a status, is asked for again; only a second one is believed.
+// One answer that shows a step back, of a list, a pod or a status, is asked for
+// again; only a second one is believed.
 func TestOneStaleAnswerBringsNothingBack(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -181,8 +179,8 @@ func (r *inTurn) Status(context.Context, string) (*plegtest.Status, time.Time, e
 	return &plegtest.Status{Listed: r.next(&r.status)}, time.Time{}, nil
 }
 
-// TestFickleListDoesNotSpin: a runtime whose every answer contradicts the last
-// one costs two lists per relist, and no more.
+// A runtime whose every answer contradicts the last one costs two lists per
+// relist, and no more.
 func TestFickleListDoesNotSpin(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		rt := &inTurn{answers: map[byte][]pleg.Container{
@@ -207,8 +205,8 @@ func TestFickleListDoesNotSpin(t *testing.T) {
 	})
 }
 
-// TestDroppedListIsNotForgotten: what only a list showed that was made once more
-// has come and gone, and a PodSync says so.
+// What only a list showed that was made once more has come and gone, and a
+// PodSync says so.
 func TestDroppedListIsNotForgotten(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		exited := pod("p", pleg.Container{ID: "a", State: pleg.StateExited})

@@ -8,8 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestStatsTimeRelists: how long full relists took, from start to start, and when
-// the last one began.
+// How long full relists took, from start to start, and when the last one began.
 func TestStatsTimeRelists(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}}.run(t, func(w *world) {
 		for _, pause := range []time.Duration{3 * time.Second, 5 * time.Second, 0} {
@@ -43,7 +42,7 @@ func TestStatsTimeRelists(t *testing.T) {
 	})
 }
 
-// TestStatsCountRefusals of everybody's writes, by reason.
+// Refused writes are counted by reason, whoever wrote.
 func TestStatsCountRefusals(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.pass(time.Minute)
@@ -62,9 +61,9 @@ func TestStatsCountRefusals(t *testing.T) {
 	})
 }
 
-// TestStatsShowWhatIsHeld: the pods and containers that are there; and besides,
-// each thing once: requests, what readers have yet to take, tombstones,
-// containers and pods that are gone.
+// The pods and containers that are there; and besides, each thing once:
+// requests, what readers have yet to take, tombstones, containers and pods that
+// are gone.
 func TestStatsShowWhatIsHeld(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		held := func(pods, containers, backlog int) {
@@ -102,8 +101,8 @@ func TestStatsShowWhatIsHeld(t *testing.T) {
 	})
 }
 
-// TestStatsCountEvents: every one that came in, how old the believable ones
-// were, and those that became one with another before anybody looked.
+// Every one that came in, how old the believable ones were, and those that
+// became one with another before anybody looked.
 func TestStatsCountEvents(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -126,8 +125,8 @@ func TestStatsCountEvents(t *testing.T) {
 	})
 }
 
-// TestDuplicateHidesNoStep: a container that a list shows twice counts at the
-// furthest of its states, also behind one that would be a step back.
+// A container that a list shows twice counts at the furthest of its states,
+// also behind one that would be a step back.
 func TestDuplicateHidesNoStep(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -143,7 +142,7 @@ func TestDuplicateHidesNoStep(t *testing.T) {
 	})
 }
 
-// TestStatsAllocatesNothing nothing.
+// Stats may be called often: it allocates nothing.
 func TestStatsAllocatesNothing(t *testing.T) {
 	w := setup{}.world(t)
 	if n := testing.AllocsPerRun(100, func() { w.gen.Stats() }); n != 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestFailedStatusIsCachedAndRetried caches the error with the last status, tries again with
-// backoff, and tells when it is over.
+// The error is cached with the last status, the call is tried again with
+// backoff, and the end of it is reported.
 func TestFailedStatusIsCachedAndRetried(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
@@ -65,7 +65,7 @@ func (f *fickle) Status(ctx context.Context, id string) (*plegtest.Status, time.
 	return f.recorder.Status(ctx, id)
 }
 
-// TestHungStatusHoldsUpNobody: a call is given up after its timeout, others go on meanwhile.
+// A call is given up after its timeout, others go on meanwhile.
 func TestHungStatusHoldsUpNobody(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &hanging{recorder: w.rt, pod: "q"}
@@ -102,7 +102,7 @@ func (h *hanging) Status(ctx context.Context, id string) (*plegtest.Status, time
 	return h.recorder.Status(ctx, id)
 }
 
-// TestNoMoreCallsAtOnceThanAllowed: as many inspections at a time as the options say.
+// As many inspections at a time as the options say.
 func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions{Parallel: 3}}.run(t, func(w *world) {
 		for i := range 12 {
@@ -125,8 +125,8 @@ func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
 	})
 }
 
-// TestListsLeaveAFailingPodItsBackoff: full lists by the second do not inspect a
-// pod that is known to fail, until its backoff is over; Relist does.
+// Full lists by the second do not inspect a pod that is known to fail, until
+// its backoff is over; Relist does.
 func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
@@ -150,8 +150,8 @@ func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 	})
 }
 
-// TestStatusBesideAnErrorIsStored: a status that comes with an error is stored with it, as
-// the kubelet does, unless it shows a step back; without one the last stays.
+// A status that comes with an error is stored with it, as the kubelet does,
+// unless it shows a step back; without one the last stays.
 func TestStatusBesideAnErrorIsStored(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &besides{recorder: w.rt}
@@ -206,8 +206,8 @@ func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time
 	return b.recorder.Status(ctx, id)
 }
 
-// TestHungCallEndsAtItsDeadline outside of Run too, where nothing else wakes the
-// generator.
+// A call that hangs ends at its deadline outside of Run, too, where nothing
+// else wakes the generator.
 func TestHungCallEndsAtItsDeadline(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &hanging{recorder: w.rt, pod: "p"}

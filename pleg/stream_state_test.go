@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestStreamIsReliedUponAfterAList drives the state machine alone, by seconds.
+// The stream's state machine is driven alone, by seconds.
 func TestStreamIsReliedUponAfterAList(t *testing.T) {
 	var now time.Time
 	s := streamState{period: time.Second}

@@ -13,7 +13,8 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestStreamWithAnEventCountsAtOnce at once, not only when it has lived for a while.
+// A stream that delivers an event counts as one at once, not only when it has
+// lived for a while.
 func TestStreamWithAnEventCountsAtOnce(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
@@ -27,8 +28,8 @@ func TestStreamWithAnEventCountsAtOnce(t *testing.T) {
 	})
 }
 
-// TestNothingStreamsAfterRun: a Generator that does not run relies on no stream,
-// misses no event and leaves no timer behind.
+// A Generator that does not run relies on no stream, misses no event and leaves
+// no timer behind.
 func TestNothingStreamsAfterRun(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.start()
@@ -63,7 +64,7 @@ func TestNothingStreamsAfterRun(t *testing.T) {
 	})
 }
 
-// TestNothingIsMissedOfAnUnsupportedStream.
+// A stream that the runtime does not have misses nothing.
 func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.SetUnsupported(true)
@@ -77,8 +78,8 @@ func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 	})
 }
 
-// TestYoungStreamMayReportLate: a step that a list finds before the stream is relied
-// upon is missed only if the next full list still knows of no event.
+// A step that a list finds before the stream is relied upon is missed only if
+// the next full list still knows of no event.
 func TestYoungStreamMayReportLate(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.start()
@@ -94,7 +95,7 @@ func TestYoungStreamMayReportLate(t *testing.T) {
 	})
 }
 
-// TestUnknownEventOnlyAsksForARelist but that the pod is worth a look.
+// An event of unknown type says only that its pod is worth a look.
 func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -110,9 +111,8 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	})
 }
 
-// TestEventAsOldAsTheRelistIsAHint: what a full relist knows is as new as its
-// begin, so an event of that moment shows nothing newer, also of a pod that it
-// did not have to inspect.
+// What a full relist knows is as new as its begin, so an event of that moment
+// shows nothing newer, also of a pod that it did not have to inspect.
 func TestEventAsOldAsTheRelistIsAHint(t *testing.T) {
 	for _, late := range []time.Duration{0, 1} {
 		slowCalls.scripted(t, func(w *world, s *script) {
@@ -131,10 +131,10 @@ func TestEventAsOldAsTheRelistIsAHint(t *testing.T) {
 	}
 }
 
-// TestReconnectsKeepTheSchedule is the KEP's list: at once, then after 1, 2, 4, 8, 16, 32 and
-// 60 seconds, and every 60 for ever; a stream that lived for a minute starts
-// over. A stream that ends at once must not spin. (kubernetes#129827: five
-// retries spent at once and never back)
+// The KEP's list: at once, then after 1, 2, 4, 8, 16, 32 and 60 seconds, and
+// every 60 for ever; a stream that lived for a minute starts over. A stream
+// that ends at once must not spin. (kubernetes#129827: five retries spent at
+// once and never back)
 func TestReconnectsKeepTheSchedule(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}}.run(t, func(w *world) {
 		begin := time.Now()
@@ -162,9 +162,9 @@ func TestReconnectsKeepTheSchedule(t *testing.T) {
 	})
 }
 
-// TestLostStreamFallsBackAtOnce: a lost stream falls back to the short period with a relist at
-// once, and is not an illness; the long period is back when a list has begun
-// behind the new one.
+// A lost stream falls back to the short period with a relist at once, and is
+// not an illness; the long period is back when a list has begun behind the new
+// one.
 func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
@@ -193,8 +193,7 @@ func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	})
 }
 
-// TestEventMakesItsPodInspected: with hints an event makes its pod be looked at, and nothing
-// else.
+// With hints an event makes its pod be looked at, and nothing else.
 func TestEventMakesItsPodInspected(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
@@ -220,7 +219,7 @@ func TestEventMakesItsPodInspected(t *testing.T) {
 	}
 }
 
-// TestEventWithoutPodAsksForAFullRelist asks for a full relist.
+// An event that names no pod asks for a full relist.
 func TestEventWithoutPodAsksForAFullRelist(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Nameless: 1}}.run(t, func(w *world) {
 		w.start()
@@ -234,8 +233,8 @@ func TestEventWithoutPodAsksForAFullRelist(t *testing.T) {
 	})
 }
 
-// TestMissedStepIsCountedOnce: a step that no event told of is counted once, when a full
-// relist finds it, or after one if the relist of a pod did.
+// A step that no event told of is counted once, when a full relist finds it, or
+// after one if the relist of a pod did.
 func TestMissedStepIsCountedOnce(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.up("a")

@@ -18,8 +18,8 @@ func shows(s pleg.State) func(entry) bool {
 	}
 }
 
-// TestLostEventEndsWaitFor: an exit that no event tells of ends a WaitFor within
-// WaitLimit, whether it happened before the wait or long after it began.
+// An exit that no event tells of ends a WaitFor within WaitLimit, whether it
+// happened before the wait or long after it began.
 func TestLostEventEndsWaitFor(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		for _, late := range []time.Duration{0, time.Second, 17 * time.Second} {
@@ -47,9 +47,8 @@ func TestLostEventEndsWaitFor(t *testing.T) {
 	}
 }
 
-// TestLongWaitsCostOneLookPerLimit: however many wait for one pod, it is looked
-// at once per WaitLimit, and not at all when the last has gone; also where every
-// look fails.
+// However many wait for one pod, it is looked at once per WaitLimit, and not at
+// all when the last has gone; also where every look fails.
 func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
@@ -102,8 +101,8 @@ func (p *podless) Pod(ctx context.Context, id string) (pleg.Pod[string], error) 
 	return p.recorder.Pod(ctx, id)
 }
 
-// TestFutureWaitDelaysNobody: a wait for a time that is yet to come does not put
-// off the look that another wait for the same pod is due.
+// A wait for a time that is yet to come does not put off the look that another
+// wait for the same pod is due.
 func TestFutureWaitDelaysNobody(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
@@ -119,9 +118,9 @@ func TestFutureWaitDelaysNobody(t *testing.T) {
 	})
 }
 
-// TestUneventfulWaitEndsByARelist: a wait on a pod that nothing happens to is ended by a relist of
-// that pod, with an answer for one that is not there, and costs no list where a
-// single pod can be listed. (kubernetes#124704: a wait that no event ever ends)
+// A wait on a pod that nothing happens to is ended by a relist of that pod,
+// with an answer for one that is not there, and costs no list where a single
+// pod can be listed. (kubernetes#124704: a wait that no event ever ends)
 func TestUneventfulWaitEndsByARelist(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{stream: true, listless: listless}.run(t, func(w *world) {
@@ -144,7 +143,7 @@ func TestUneventfulWaitEndsByARelist(t *testing.T) {
 	}
 }
 
-// TestWaitForTheFutureAsksForNothing asks for nothing before its time has come.
+// A wait for the future asks for nothing before its time has come.
 func TestWaitForTheFutureAsksForNothing(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
