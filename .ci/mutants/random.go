@@ -19,7 +19,7 @@ type draw struct {
 	tries    int           // for each package
 	seed     uint64        // of the sample
 	parallel int           // mutants at a time
-	limit    time.Duration // of the tests over one mutant; 0: by a run without one
+	limit    time.Duration // of the tests over one mutant; 0: from how long they take without
 	enough   float64       // percent of the mutants that are not equivalent, to be noticed
 }
 
@@ -118,14 +118,13 @@ func (s *sample) readEquivalent(texts map[string][]byte) error {
 
 // try tries mutants that compile, drawn at random, each at most once.
 func (s *sample) try(d draw) error {
-	s.limit = d.limit
-	if s.limit == 0 {
-		start := time.Now()
-		first := s.all[0]
-		failed, _, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
-		if err != nil || failed != "" {
-			return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
-		}
+	start := time.Now()
+	first := s.all[0]
+	failed, _, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
+	if err != nil || failed != "" {
+		return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
+	}
+	if s.limit = d.limit; s.limit == 0 {
 		s.limit = (5*time.Since(start) + time.Minute).Round(time.Second)
 	}
 	drawn := rand.New(rand.NewPCG(d.seed, 0)).Perm(len(s.all))
