@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,12 @@ func TestOnlySensibleStepsChangeTheTruth(t *testing.T) {
 func TestSameSeedSameFaults(t *testing.T) {
 	script := func(seed uint64) string {
 		var trace strings.Builder
+		var mu sync.Mutex
+		note := func(what ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintln(&trace, what...)
+		}
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			rt := plegtest.New[string](seed, plegtest.Faults{Drop: 0.3, Duplicate: 0.3, Late: 0.3, Stale: 0.3, Error: 0.3, Unstamped: 0.2, Step: 0.2})
@@ -65,7 +72,7 @@ func TestSameSeedSameFaults(t *testing.T) {
 				if e.Seen != nil {
 					seen = e.Seen.Status.String()
 				}
-				fmt.Fprintln(&trace, time.Since(begin), e.Container, e.Type, e.At, seen)
+				note(time.Since(begin), e.Container, e.Type, e.At, seen)
 			})
 			synctest.Wait()
 			for c := range strings.SplitSeq("abcdefghij", "") {
@@ -73,12 +80,12 @@ func TestSameSeedSameFaults(t *testing.T) {
 				rt.Start("p", c)
 				synctest.Wait()
 				s, stamp, err := rt.Status(t.Context(), "p")
-				fmt.Fprintln(&trace, time.Since(begin), s, stamp, err)
+				note(time.Since(begin), s, stamp, err)
 				time.Sleep(time.Second)
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			fmt.Fprintln(&trace, rt.Injected())
+			note(rt.Injected())
 		})
 		return trace.String()
 	}
