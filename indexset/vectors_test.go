@@ -6,33 +6,49 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
-// The conformance runner: recorded inputs and outcomes of Kubernetes 1.36.3.
-// VECTORS_DIR names another folder of files in the same format.
+// vectorFiles lists the recorded cases of Kubernetes that this package answers
+// for; package jobpolicy answers for the rest of indexset_ops.
+func vectorFiles() []vectors.File {
+	kind := func(judge func(vector) (answer, error)) vectors.Kind {
+		return vectors.Kind{Run: func(c *vectors.Case) (any, error) { return judgeVector(c, judge) }, Normal: normalWant}
+	}
+	ops := map[string]vectors.Kind{"has": kind(hasVector), "union": kind(unionVector)}
+	for _, name := range []string{
+		"succeeded", "failed", "index_failed", "kept_pods", "next_counts", "pending",
+		"duplicates", "generate_name", "failure_count", "overlap", "finished_counts",
+	} {
+		ops[name] = vectors.Kind{}
+	}
+	lenient := kind(lenientVector)
+	lenient.Ignored = []string{"intervals"} // as Kubernetes holds them: out of order, not joined
+	return []vectors.File{
+		{Name: "indexset_parse", Kinds: map[string]vectors.Kind{
+			"strict": kind(strictVector), "lenient": lenient, "format": kind(formatVector),
+		}},
+		{Name: "indexset_ops", Kinds: ops},
+	}
+}
 
-const (
-	parseFile = "indexset_parse.json"
-	opsFile   = "indexset_ops.json"
-	otherKind = "read by the jobpolicy runner"
-)
+func TestVectors(t *testing.T) { vectors.Run(t, vectorFiles()) }
 
-// A vector is one recorded case. Pointers tell absent inputs from empty ones.
+func TestSetVectorsTurnRed(t *testing.T) { vectors.TurnRed(t, vectorFiles()) }
+
+// A vector is the input of a recorded case. Pointers tell absent inputs from empty
+// ones.
 type vector struct {
-	ID          string          `json:"id"`
-	Kind        string          `json:"kind"`
-	Text        *string         `json:"text"`
-	Completions *int64          `json:"completions"`
-	Intervals   *[][2]int64     `json:"intervals"`
-	Index       *int64          `json:"index"`
-	A           *string         `json:"a"`
-	B           *string         `json:"b"`
-	Want        json.RawMessage `json:"want"`
+	Text        *string     `json:"text"`
+	Completions *int64      `json:"completions"`
+	Intervals   *[][2]int64 `json:"intervals"`
+	Index       *int64      `json:"index"`
+	A           *string     `json:"a"`
+	B           *string     `json:"b"`
 }
 
 // An outcome has the fields of want: int64, bool or string.
@@ -47,20 +63,69 @@ type answer struct {
 	ours     outcome  // ours
 }
 
-// kinds has the kinds of each file; nil is for another runner.
-var kinds = map[string]map[string]func(v vector) (answer, error){
-	parseFile: {"strict": strictVector, "lenient": lenientVector, "format": formatVector},
-	opsFile: {
-		"has": hasVector, "union": unionVector,
-		"succeeded": nil, "failed": nil, "index_failed": nil, "kept_pods": nil, "next_counts": nil, "pending": nil,
-		"duplicates": nil, "generate_name": nil, "failure_count": nil, "overlap": nil, "finished_counts": nil,
-	},
+// judgeVector tells the runner what a case should come to. The case deviates if
+// the two rules differ in a field that is wanted, and then there must be a known
+// reason.
+func judgeVector(c *vectors.Case, judge func(vector) (answer, error)) (any, error) {
+	var v vector
+	if err := c.Decode(&v); err != nil {
+		return nil, err
+	}
+	a, err := judge(v)
+	if err != nil || a.excluded != "" {
+		c.Exclude(a.excluded)
+		return nil, err
+	}
+	if fields, ok := c.Want.(map[string]any); ok {
+		unwanted := func(name string, _ any) bool { _, ok := fields[name]; return !ok }
+		maps.DeleteFunc(a.theirs, unwanted)
+		maps.DeleteFunc(a.rule, unwanted)
+	}
+	if !maps.Equal(a.theirs, a.rule) {
+		if len(a.reasons) == 0 {
+			return nil, fmt.Errorf("our rules and Kubernetes' differ for no known reason: %v and %v", a.rule, a.theirs)
+		}
+		slices.Sort(a.reasons)
+		c.Deviate(strings.Join(a.reasons, "; "), bare(c, saturated(a.rule)))
+	}
+	c.Model(bare(c, saturated(a.theirs)))
+	return bare(c, a.ours), nil
 }
 
-// wantFields are the fields that a kind's want may have. The raw intervals of
-// a lenient reading are Kubernetes' own and not compared.
-var wantFields = map[string][]string{
-	"strict": {"total", "error"}, "lenient": {"format", "total"}, "format": {"text", "total"}, "has": {"has"}, "union": {"text", "total"},
+// bare is the one field of an outcome that is wanted without a name.
+func bare(c *vectors.Case, o outcome) any {
+	if _, isBool := c.Want.(bool); isBool {
+		return o["has"]
+	}
+	return o
+}
+
+// saturated counts as Len does on 32-bit platforms.
+func saturated(o outcome) outcome {
+	if n, ok := o["total"].(int64); ok {
+		o["total"] = min(n, math.MaxInt)
+	}
+	return o
+}
+
+// normalWant makes a wanted outcome one of ours. The text of an error is another.
+func normalWant(_ *vectors.Case, want any) (any, error) {
+	fields, ok := want.(map[string]any)
+	if !ok {
+		return want, nil
+	}
+	fields = maps.Clone(fields)
+	if text, ok := fields["error"]; ok {
+		fields["error"] = text != nil && text != false
+	}
+	if n, ok := fields["total"].(json.Number); ok {
+		total, err := n.Int64()
+		if err != nil {
+			return nil, err
+		}
+		fields["total"] = min(total, math.MaxInt)
+	}
+	return fields, nil
 }
 
 func strictVector(v vector) (answer, error) {
@@ -204,278 +269,4 @@ func unionVector(v vector) (answer, error) {
 	t, _ := ParseLenient(*v.B)
 	u := s.Union(t)
 	return answer{theirs: want, rule: want, ours: outcome{"text": u.String(), "total": int64(u.Len())}}, nil
-}
-
-// wanted reads the want of a case: the fields to compare.
-func wanted(v vector) (outcome, error) {
-	var fields map[string]any
-	var bare bool
-	if v.Kind == "has" && json.Unmarshal(v.Want, &bare) == nil && string(v.Want) != "null" {
-		return outcome{"has": bare}, nil
-	}
-	if err := json.Unmarshal(v.Want, &fields); err != nil || len(fields) == 0 {
-		return nil, fmt.Errorf("want has no fields: %s", v.Want)
-	}
-	want := outcome{}
-	for name, value := range fields {
-		if v.Kind == "lenient" && name == "intervals" {
-			continue
-		}
-		if !slices.Contains(wantFields[v.Kind], name) {
-			return nil, fmt.Errorf("want has unknown field %q", name)
-		}
-		switch value := value.(type) {
-		case float64:
-			want[name] = int64(value)
-		case string:
-			want[name] = value
-		case bool:
-			want[name] = value
-		case nil:
-			want[name] = false
-		}
-		if _, isBool := value.(bool); (name == "error") != (isBool || value == nil) {
-			return nil, fmt.Errorf("want.%s is %v", name, value)
-		}
-	}
-	return want, nil
-}
-
-// differ returns the fields of want in which got is another.
-func differ(want, got outcome) (fields []string) {
-	for name, value := range want {
-		g, ok := got[name]
-		if n, isInt := value.(int64); isInt && n > math.MaxInt {
-			value = int64(math.MaxInt) // Len saturates on 32-bit platforms
-		}
-		if !ok || g != value {
-			fields = append(fields, name)
-		}
-	}
-	slices.Sort(fields)
-	return fields
-}
-
-// only returns the fields of o that want has.
-func only(want, o outcome) outcome {
-	o = maps.Clone(o)
-	maps.DeleteFunc(o, func(name string, _ any) bool { _, ok := want[name]; return !ok })
-	return o
-}
-
-// A tally is what came of one file.
-type tally struct {
-	cases, fields int
-	notes         map[string]int    // cases per deviation and per exclusion
-	covered       map[string]string // kind, field and how it was compared: the first such case
-	failures      []string
-}
-
-func (r *tally) fail(id, form string, args ...any) {
-	r.failures = append(r.failures, id+": "+fmt.Sprintf(form, args...))
-}
-
-// run compares one case.
-func (r *tally) run(v vector, judge func(vector) (answer, error)) {
-	a, err := judge(v)
-	if err != nil {
-		r.fail(v.ID, "%v", err)
-		return
-	}
-	if a.excluded != "" {
-		r.notes["excluded: "+a.excluded]++
-		return
-	}
-	want, err := wanted(v)
-	if err != nil {
-		r.fail(v.ID, "%v", err)
-		return
-	}
-	how, expected := "", want
-	if len(differ(only(want, a.rule), a.theirs)) > 0 {
-		how, expected = " under a deviation", only(want, a.rule)
-		for _, reason := range a.reasons {
-			r.notes["deviation: "+reason]++
-		}
-		if len(a.reasons) == 0 {
-			r.fail(v.ID, "our rules and Kubernetes' differ for no known reason: %v and %v", a.rule, a.theirs)
-		}
-		if len(differ(want, expected)) == 0 {
-			r.fail(v.ID, "no deviation: Kubernetes' outcome is ours, %v", want)
-		}
-		if fields := differ(want, a.theirs); len(fields) > 0 {
-			r.fail(v.ID, "Kubernetes' outcome %v is not what the deviation says, %v", want, only(want, a.theirs))
-		}
-	}
-	for name := range expected {
-		r.fields++
-		key := v.Kind + "." + name + how
-		r.covered[key] = cmp.Or(r.covered[key], v.ID)
-	}
-	if fields := differ(expected, a.ours); len(fields) > 0 {
-		r.fail(v.ID, "%v: got %v, want %v%s", fields, only(want, a.ours), expected, how)
-	}
-}
-
-// runVectorFile compares all cases of a file that are ours.
-func runVectorFile(dir, name string) *tally {
-	r := &tally{notes: map[string]int{}, covered: map[string]string{}}
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		r.fail(name, "%v", err)
-		return r
-	}
-	var file struct {
-		Cases []json.RawMessage `json:"cases"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		r.fail(name, "%v", err)
-		return r
-	}
-	for k, raw := range file.Cases {
-		r.cases++
-		// Cases of other runners use the same names for other things.
-		var head struct{ ID, Kind string }
-		if err := json.Unmarshal(raw, &head); err != nil {
-			r.fail(fmt.Sprintf("case %d", k), "%v", err)
-			continue
-		}
-		head.ID = cmp.Or(head.ID, fmt.Sprintf("case %d", k))
-		judge, known := kinds[name][head.Kind]
-		switch {
-		case !known:
-			r.fail(head.ID, "unknown kind %q", head.Kind)
-		case judge == nil:
-			r.notes[otherKind]++
-		default:
-			var v vector
-			if err := json.Unmarshal(raw, &v); err != nil {
-				r.fail(head.ID, "%v", err)
-				continue
-			}
-			v.ID = head.ID
-			r.run(v, judge)
-		}
-	}
-	if r.fields == 0 {
-		r.fail(name, "nothing to compare in %d cases", r.cases)
-	}
-	return r
-}
-
-func vectorsDir() string { return cmp.Or(os.Getenv("VECTORS_DIR"), "testdata/vectors") }
-
-func TestVectors(t *testing.T) {
-	for _, name := range []string{parseFile, opsFile} {
-		r := runVectorFile(vectorsDir(), name)
-		for _, failure := range r.failures {
-			t.Errorf("%s: %s", name, failure)
-		}
-		var out strings.Builder
-		fmt.Fprintf(&out, "%s: %d cases, %d fields compared", name, r.cases, r.fields)
-		for _, note := range slices.Sorted(maps.Keys(r.notes)) {
-			fmt.Fprintf(&out, "\n%6d cases %s", r.notes[note], note)
-		}
-		t.Log(out.String())
-	}
-}
-
-// TestVectorsSelfTest corrupts one want field of each kind, and whole files,
-// and sees that the runner notices.
-func TestVectorsSelfTest(t *testing.T) {
-	corrupt := func(value any) any {
-		switch value := value.(type) {
-		case nil:
-			return true
-		case bool:
-			return !value
-		case float64:
-			return value + 1
-		case string:
-			return value + "0"
-		}
-		return nil
-	}
-	for _, name := range []string{parseFile, opsFile} {
-		clean := runVectorFile(vectorsDir(), name)
-		for kind, fields := range wantFields {
-			for _, field := range fields {
-				if kinds[name][kind] != nil && clean.covered[kind+"."+field] == "" {
-					t.Errorf("%s: no case compares %s.%s", name, kind, field)
-				}
-			}
-		}
-		data, err := os.ReadFile(filepath.Join(vectorsDir(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		// rerun runs the file after change and returns the failures.
-		rerun := func(change func(file map[string]any)) string {
-			var file map[string]any
-			if err := json.Unmarshal(data, &file); err != nil {
-				t.Fatal(err)
-			}
-			change(file)
-			changed, err := json.Marshal(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, name), changed, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return strings.Join(runVectorFile(dir, name).failures, "\n")
-		}
-		byID := func(file map[string]any, id string) map[string]any {
-			for _, c := range file["cases"].([]any) {
-				if c := c.(map[string]any); c["id"] == id {
-					return c
-				}
-			}
-			t.Fatalf("no case %s", id)
-			return nil
-		}
-		for _, key := range slices.Sorted(maps.Keys(clean.covered)) {
-			id := clean.covered[key]
-			failures := rerun(func(file map[string]any) {
-				c := byID(file, id)
-				field := strings.Fields(key[strings.Index(key, ".")+1:])[0]
-				if want, ok := c["want"].(map[string]any); !ok {
-					c["want"] = corrupt(c["want"])
-				} else if field == "error" && want[field] == true {
-					want[field] = nil
-				} else {
-					want[field] = corrupt(want[field])
-				}
-			})
-			if !strings.Contains(failures, id+": ") {
-				t.Errorf("%s: corrupted %s of %s, and the runner said %q", name, key, id, failures)
-			}
-		}
-		t.Logf("%s: corrupted %d kinds of fields", name, len(clean.covered))
-
-		some := clean.covered[slices.Min(slices.Collect(maps.Keys(clean.covered)))]
-		for what, change := range map[string]func(file map[string]any){
-			"an unknown kind":       func(file map[string]any) { byID(file, some)["kind"] = "hsa" },
-			"an unknown want field": func(file map[string]any) { byID(file, some)["want"] = map[string]any{"ttoal": 1} },
-			"an empty want":         func(file map[string]any) { byID(file, some)["want"] = nil },
-			"no cases":              func(file map[string]any) { file["cases"] = []any{} },
-		} {
-			if rerun(change) == "" {
-				t.Errorf("%s: the runner did not notice %s", name, what)
-			}
-		}
-		dir := t.TempDir()
-		for what, content := range map[string]string{"an empty file": "", "half a file": string(data[:len(data)/2])} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if len(runVectorFile(dir, name).failures) == 0 {
-				t.Errorf("%s: the runner did not notice %s", name, what)
-			}
-		}
-		if len(runVectorFile(filepath.Join(dir, "missing"), name).failures) == 0 {
-			t.Errorf("%s: the runner did not notice a missing file", name)
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // The recorded runs are whole Jobs under the real controller, with a scripted
@@ -70,7 +72,7 @@ func (s *runScenario) UnmarshalJSON(data []byte) error {
 }
 
 func TestJobRuns(t *testing.T) {
-	runs, timing, err := readRuns(vectorsDir())
+	runs, timing, err := readRuns(vectors.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +113,9 @@ func readRuns(dir string) (runs, timing []*recordedRun, err error) {
 func replay(r *recordedRun) (all []string, compared int) {
 	d := newDriver(r.Scenario)
 	differ := func(path string, want, got any) {
-		w, _ := jsonValue(want)
-		g, _ := jsonValue(got)
-		for _, text := range differences("", w, g, &compared) {
+		w, _ := vectors.Value(want)
+		g, _ := vectors.Value(got)
+		for _, text := range vectors.Differences(w, g, &compared) {
 			all = append(all, path+": "+strings.TrimPrefix(text, "want"))
 		}
 	}
@@ -471,7 +473,7 @@ func (d *driver) recordStatus() json.RawMessage {
 // named is a recorded status that names the pod that ours names, where several
 // match FailJob.
 func (d *driver) named(status json.RawMessage) any {
-	tree, err := jsonTree(status)
+	tree, err := vectors.Tree(status)
 	if err != nil {
 		return err.Error()
 	}
@@ -484,7 +486,7 @@ var podSuffix = regexp.MustCompile(`-\d{5} `)
 // TestJobRunsSelfTest corrupts every kind of recorded field once: each must be
 // noticed.
 func TestJobRunsSelfTest(t *testing.T) {
-	runs, timing, err := readRuns(vectorsDir())
+	runs, timing, err := readRuns(vectors.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -558,7 +560,7 @@ func TestJobRunsSelfTest(t *testing.T) {
 	for name, corrupt := range corruptions {
 		tried := false
 		for i := range runs {
-			fresh, _, err := readRuns(vectorsDir())
+			fresh, _, err := readRuns(vectors.Dir())
 			if err != nil {
 				t.Fatal(err)
 			}

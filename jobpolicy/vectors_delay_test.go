@@ -4,14 +4,16 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // finishTimeVector: when a pod is taken to have finished.
-func finishTimeVector(c *vectorCase) (any, error) {
+func finishTimeVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Pod *vectorPod `json:"pod"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Pod != nil && in.Pod.Deleting && in.Pod.DeletedAt == nil {
@@ -31,13 +33,13 @@ type vectorRecord struct {
 }
 
 // backoffRecordVector: the Job-wide streak after newly finished pods.
-func backoffRecordVector(c *vectorCase) (any, error) {
+func backoffRecordVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Prior       *vectorRecord `json:"prior"`
 		SucceededAt []*vectorTime `json:"succeeded_at"`
 		FailedAt    []*vectorTime `json:"failed_at"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	var m Memory
@@ -45,7 +47,7 @@ func backoffRecordVector(c *vectorCase) (any, error) {
 		m.Failures, m.LastFailure = in.Prior.Failures, in.Prior.LastFailure.time(time.Time{})
 	}
 	if m.Failures > maxCount-len(in.FailedAt) {
-		c.exclude("a streak that 32 bits do not hold, which saturates")
+		c.Exclude("a streak that 32 bits do not hold, which saturates")
 	}
 	m = m.after(vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
 	return map[string]any{"failures": m.Failures, "last_failure": vectorTimeText(m.LastFailure)}, nil
@@ -123,52 +125,52 @@ func (v vectorDelay) waits(pod *vectorPod) (w waits, err error) {
 }
 
 // remainingVector: the wait for the whole Job.
-func remainingVector(c *vectorCase) (any, error) {
+func remainingVector(c *vectors.Case) (any, error) {
 	var in struct {
 		vectorDelay
 		vectorRecord
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	last := in.LastFailure.time(time.Time{})
 	if in.Failures != 0 && last.After(in.now()) {
-		c.deviate(futureFailure, wantMS(in.delay(in.Failures)))
+		c.Deviate(futureFailure, wantMS(in.delay(in.Failures)))
 	}
 	return wantMS(Remaining(in.base(), in.max(), in.Failures, last, in.now())), nil
 }
 
 // remainingPerIndexVector: the wait of one index, by its last failed pod.
-func remainingPerIndexVector(c *vectorCase) (any, error) {
+func remainingPerIndexVector(c *vectors.Case) (any, error) {
 	var in struct {
 		vectorDelay
 		Pod *vectorPod `json:"pod"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if !in.exact() {
-		c.exclude(noSuchEngine)
+		c.Exclude(noSuchEngine)
 	}
 	w, err := in.waits(in.Pod)
 	if w.ours != w.kubernetes {
-		c.deviate(futureFailure, wantMS(w.ours))
+		c.Deviate(futureFailure, wantMS(w.ours))
 	}
 	return wantMS(w.got), err
 }
 
 // readyIndexesVector: which indexes need not wait, and how long the others must.
-func readyIndexesVector(c *vectorCase) (any, error) {
+func readyIndexesVector(c *vectors.Case) (any, error) {
 	var in struct {
 		vectorDelay
 		Indexes    []int              `json:"indexes"`
 		LastFailed map[int]*vectorPod `json:"last_failed"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if !in.exact() {
-		c.exclude(noSuchEngine)
+		c.Exclude(noSuchEngine)
 	}
 	got, ours, kubernetes := map[int]time.Duration{}, map[int]time.Duration{}, map[int]time.Duration{}
 	for i, pod := range in.LastFailed {
@@ -179,7 +181,7 @@ func readyIndexesVector(c *vectorCase) (any, error) {
 		got[i], ours[i], kubernetes[i] = w.got, w.ours, w.kubernetes
 	}
 	if want := shortestWait(in.Indexes, ours); jsonText(want) != jsonText(shortestWait(in.Indexes, kubernetes)) {
-		c.deviate(futureFailure, want)
+		c.Deviate(futureFailure, want)
 	}
 	ready, wait := readyIndexes(in.Indexes, func(i int) time.Duration { return got[i] })
 	return readyAndWait(ready, wait), nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // jobSyncNow is what the times of one pass are relative to.
@@ -213,11 +215,11 @@ func (v *jobSyncInput) endsTwice(pods []*Pod) string {
 }
 
 // jobSyncVector: one whole pass over a Job.
-func jobSyncVector(c *vectorCase) (any, error) {
+func jobSyncVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Input jobSyncInput `json:"input"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	v := in.Input
@@ -227,7 +229,7 @@ func jobSyncVector(c *vectorCase) (any, error) {
 		return nil, err
 	}
 	if reason := v.excluded(pods); reason != "" {
-		c.exclude(reason)
+		c.Exclude(reason)
 	}
 	job := &Job{ObjectMeta: ObjectMeta{Name: v.Name, Namespace: "default"}, Spec: v.Spec.spec(), Status: v.Status.status(now)}
 	if v.Deleting {
@@ -285,14 +287,14 @@ func jobSyncVector(c *vectorCase) (any, error) {
 // passOutcome rewrites what a recorded pass says more of than a plan can: of the
 // moments at which Kubernetes looks again a plan names the first, and of several
 // pods that match FailJob it names the one with the smallest index.
-func passOutcome(c *vectorCase, want any) (any, error) {
+func passOutcome(c *vectors.Case, want any) (any, error) {
 	var in struct {
 		Input jobSyncInput `json:"input"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	own, err := jsonTree([]byte(jsonText(want))) // what is rewritten is a copy
+	own, err := vectors.Tree([]byte(jsonText(want))) // what is rewritten is a copy
 	fields, ok := own.(map[string]any)
 	if err != nil || !ok {
 		return want, err

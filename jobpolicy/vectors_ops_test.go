@@ -8,29 +8,27 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
-// opsKinds are the kinds of index bookkeeping. The index set's own are the
-// business of its package's runner.
-func opsKinds() map[string]vectorKind {
-	elsewhere := vectorKind{run: func(c *vectorCase) (any, error) {
-		c.exclude("read by the index set's own runner")
-		return nil, nil
-	}}
-	return map[string]vectorKind{
-		"has":             elsewhere,
-		"union":           elsewhere,
-		"succeeded":       {run: succeededVector},
-		"failed":          {run: failedVector},
-		"index_failed":    {run: indexFailedVector},
-		"kept_pods":       {run: keptPodsVector},
-		"next_counts":     {run: nextCountsVector},
-		"pending":         {run: pendingVector},
-		"duplicates":      {run: duplicatesVector, normal: podContents},
-		"generate_name":   {run: generateNameVector},
-		"failure_count":   {run: failureCountVector},
-		"overlap":         {run: overlapVector, normal: isError},
-		"finished_counts": {run: finishedCountsVector},
+// opsKinds are the kinds of index bookkeeping. The index set's own package answers
+// for two of them.
+func opsKinds() map[string]vectors.Kind {
+	return map[string]vectors.Kind{
+		"has":             {},
+		"union":           {},
+		"succeeded":       {Run: succeededVector},
+		"failed":          {Run: failedVector},
+		"index_failed":    {Run: indexFailedVector},
+		"kept_pods":       {Run: keptPodsVector},
+		"next_counts":     {Run: nextCountsVector},
+		"pending":         {Run: pendingVector},
+		"duplicates":      {Run: duplicatesVector, Normal: podContents},
+		"generate_name":   {Run: generateNameVector},
+		"failure_count":   {Run: failureCountVector},
+		"overlap":         {Run: overlapVector, Normal: isError},
+		"finished_counts": {Run: finishedCountsVector},
 	}
 }
 
@@ -129,9 +127,9 @@ func printIntervals(intervals []vectorInterval) string {
 	return strings.Join(parts, ",")
 }
 
-func succeededVector(c *vectorCase) (any, error) {
+func succeededVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	job := in.job()
@@ -155,14 +153,14 @@ func succeededVector(c *vectorCase) (any, error) {
 		}
 	}
 	if theirs, ours := read(kubernetesReads), read(setReads); jsonText(theirs) != jsonText(ours) {
-		c.deviate(misread, ours)
+		c.Deviate(misread, ours)
 	}
 	return map[string]any{"previous": p.wasSucceeded.String(), "now": p.succeeded.String()}, nil
 }
 
-func failedVector(c *vectorCase) (any, error) {
+func failedVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	job := in.job()
@@ -187,21 +185,21 @@ func failedVector(c *vectorCase) (any, error) {
 	}
 	theirs, ours := kubernetesReads(previous, in.Completions, failed...), setReads(previous, in.Completions, failed...)
 	if theirs != ours {
-		c.deviate(misread, ours)
+		c.Deviate(misread, ours)
 	}
 	// An index that is in previous has failed for good; one that succeeds in this
 	// pass has not.
 	was := setReads(previous, in.Completions)
 	rest := slices.DeleteFunc(slices.Clone(failed), func(i int) bool { return slices.Contains(ended, i) })
 	if once := setReads(was, in.Completions, rest...); once != ours {
-		c.deviate("an index with a failed and a succeeded pod in one pass: it succeeds and does not fail too", once)
+		c.Deviate("an index with a failed and a succeeded pod in one pass: it succeeds and does not fail too", once)
 	}
 	return p.failed.String(), nil
 }
 
-func indexFailedVector(c *vectorCase) (any, error) {
+func indexFailedVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	pods, err := vectorPods([]*vectorPod{in.Pod}, time.Unix(0, 0))
@@ -210,7 +208,7 @@ func indexFailedVector(c *vectorCase) (any, error) {
 	}
 	pod, policy := pods[0], in.Policy.policy()
 	if openPatternDecides(policy, pod) {
-		c.exclude("a condition pattern without status, which the API server would have set to True")
+		c.Exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	in.Completions = 1 << 20
 	p, err := newPass(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
@@ -227,9 +225,9 @@ func indexFailedVector(c *vectorCase) (any, error) {
 	}, nil
 }
 
-func keptPodsVector(c *vectorCase) (any, error) {
+func keptPodsVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	p, err := in.pass(in.job())
@@ -239,7 +237,7 @@ func keptPodsVector(c *vectorCase) (any, error) {
 	for _, a := range p.pods {
 		for _, b := range p.pods {
 			if a.index == b.index && keptByOrder(a.Pod, b.Pod) {
-				c.exclude(keptEither)
+				c.Exclude(keptEither)
 			}
 		}
 	}
@@ -251,9 +249,9 @@ func keptPodsVector(c *vectorCase) (any, error) {
 	return uids, nil
 }
 
-func nextCountsVector(c *vectorCase) (any, error) {
+func nextCountsVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	failures, ignored := 0, 0
@@ -265,15 +263,15 @@ func nextCountsVector(c *vectorCase) (any, error) {
 		m := in.Policy.policy().Match(pod)
 		failures, ignored = NextCounts(failureCount(pod), ignoredCount(pod), m)
 		if m.Counted() && failureCount(pod) == maxCount || !m.Counted() && ignoredCount(pod) == maxCount {
-			c.deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
+			c.Deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
 		}
 	}
 	return map[string]any{"failures": failures, "ignored": ignored}, nil
 }
 
-func pendingVector(c *vectorCase) (any, error) {
+func pendingVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Failed != nil {
@@ -296,15 +294,15 @@ func pendingVector(c *vectorCase) (any, error) {
 	}
 	for _, text := range []string{in.Succeeded, vectorValue(in.Failed)} {
 		if kubernetesReads(text, in.Completions) != setReads(text, in.Completions) {
-			c.exclude(misread)
+			c.Exclude(misread)
 		}
 	}
 	return append([]int{}, p.pending(in.Count, nil)...), nil
 }
 
-func duplicatesVector(c *vectorCase) (any, error) {
+func duplicatesVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	p, err := in.pass(in.job())
@@ -328,11 +326,11 @@ func duplicatesVector(c *vectorCase) (any, error) {
 	return map[string]any{"remove": contents(remove), "keep": contents(keep)}, nil
 }
 
-func rawPods(c *vectorCase) ([]map[string]any, error) {
+func rawPods(c *vectors.Case) ([]map[string]any, error) {
 	var in struct {
 		Pods []map[string]any `json:"pods"`
 	}
-	err := c.decode(&in)
+	err := c.Decode(&in)
 	return in.Pods, err
 }
 
@@ -350,7 +348,7 @@ func podContent(pod map[string]any) string {
 
 // podContents makes sorted lists of contents of a wanted outcome whose lists name
 // pods: by UID, by position, or as they are.
-func podContents(c *vectorCase, want any) (any, error) {
+func podContents(c *vectors.Case, want any) (any, error) {
 	raw, err := rawPods(c)
 	if err != nil {
 		return nil, err
@@ -396,17 +394,17 @@ func podContents(c *vectorCase, want any) (any, error) {
 	return out, nil
 }
 
-func generateNameVector(c *vectorCase) (any, error) {
+func generateNameVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	return generateName(in.Name, in.Index), nil
 }
 
-func failureCountVector(c *vectorCase) (any, error) {
+func failureCountVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	pod := &Pod{}
@@ -416,9 +414,9 @@ func failureCountVector(c *vectorCase) (any, error) {
 	return failureCount(pod), nil
 }
 
-func overlapVector(c *vectorCase) (any, error) {
+func overlapVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	_, overlaps := overlapAt(in.Completed, vectorValue(in.Failed), in.Completions)
@@ -426,11 +424,11 @@ func overlapVector(c *vectorCase) (any, error) {
 }
 
 // isError compares errors only as there or not.
-func isError(_ *vectorCase, want any) (any, error) { return want != nil, nil }
+func isError(_ *vectors.Case, want any) (any, error) { return want != nil, nil }
 
-func finishedCountsVector(c *vectorCase) (any, error) {
+func finishedCountsVector(c *vectors.Case) (any, error) {
 	var in opsInput
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	job := &Job{
@@ -445,7 +443,7 @@ func finishedCountsVector(c *vectorCase) (any, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(present(p.in.Pods), otherEnd(in.UncountedSucceeded, in.UncountedFailed)) {
-		c.exclude(recordedOtherwise)
+		c.Exclude(recordedOtherwise)
 	}
 	return map[string]any{"succeeded": p.succeededPods, "failed": p.failedPods}, nil
 }

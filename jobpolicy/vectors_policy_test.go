@@ -3,16 +3,18 @@ package jobpolicy
 import (
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // podFailurePolicyVector: one failed pod against one policy.
-func podFailurePolicyVector(c *vectorCase) (any, error) {
+func podFailurePolicyVector(c *vectors.Case) (any, error) {
 	var in struct {
 		FailIndexEnabled *bool         `json:"fail_index_enabled"`
 		Policy           *vectorPolicy `json:"policy"`
 		Pod              *vectorPod    `json:"pod"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	pod, err := in.Pod.pod(time.Time{})
@@ -22,9 +24,9 @@ func podFailurePolicyVector(c *vectorCase) (any, error) {
 	policy := in.Policy.policy()
 	switch {
 	case in.FailIndexEnabled != nil && !*in.FailIndexEnabled && hasFailIndex(policy):
-		c.exclude("FailIndex rules with the feature switched off: there is no such switch")
+		c.Exclude("FailIndex rules with the feature switched off: there is no such switch")
 	case openPatternDecides(policy, pod):
-		c.exclude("a condition pattern without status, which the API server would have set to True")
+		c.Exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	m := policy.Match(pod)
 	got := map[string]any{"action": nil, "counted": m.Counted(), "message": nil, "matched": m.Rule >= 0, "rule": nil}

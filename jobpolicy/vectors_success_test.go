@@ -9,33 +9,34 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 const refusedIndexes = "indexes of a rule that are unordered or overlap name a set all the same, where Kubernetes reads them otherwise"
 
 // successPolicyVector: whether a success policy is met.
-func successPolicyVector(c *vectorCase) (any, error) {
+func successPolicyVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Enabled     *bool                `json:"enabled"`
 		Policy      *vectorSuccessPolicy `json:"policy"`
 		Completions int                  `json:"completions"`
 		Succeeded   []vectorInterval     `json:"succeeded"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Enabled != nil && !*in.Enabled {
-		c.exclude("the feature switched off: there is no such switch")
+		c.Exclude("the feature switched off: there is no such switch")
 		return nil, nil
 	}
 	succeeded, ok := vectorSet(in.Succeeded)
 	if !ok {
-		c.exclude(notASet)
+		c.Exclude(notASet)
 		return nil, nil
 	}
 	policy := in.Policy.policy()
 	if set, walk := successModel(policy, in.Succeeded, in.Completions); set != walk {
-		c.deviate(refusedIndexes, metAndMessage(set))
+		c.Deviate(refusedIndexes, metAndMessage(set))
 	}
 	return metAndMessage(policy.Match(succeeded, in.Completions)), nil
 }
@@ -49,13 +50,13 @@ func metAndMessage(rule int) any {
 
 // successRuleVector: whether one rule with indexes is met. A policy asks its
 // rules only if an index has succeeded and the rule's indexes name any.
-func successRuleVector(c *vectorCase) (any, error) {
+func successRuleVector(c *vectors.Case) (any, error) {
 	var in struct {
 		RuleIndexes *string          `json:"rule_indexes"`
 		Succeeded   []vectorInterval `json:"succeeded"`
 		Count       *int32           `json:"count"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.RuleIndexes == nil {
@@ -63,17 +64,17 @@ func successRuleVector(c *vectorCase) (any, error) {
 	}
 	succeeded, ok := vectorSet(in.Succeeded)
 	if !ok {
-		c.exclude(notASet)
+		c.Exclude(notASet)
 		return nil, nil
 	}
 	rule := SuccessPolicyRule{SucceededIndexes: in.RuleIndexes, SucceededCount: in.Count}
 	asWritten := readIndexesAsWritten(*in.RuleIndexes, indexset.MaxIndex)
 	if len(asWritten) == 0 {
-		c.exclude("a rule whose indexes name none, which a policy never asks")
+		c.Exclude("a rule whose indexes name none, which a policy never asks")
 	}
 	set := metByRule(mergeIntervals(readIndexesAsSet(*in.RuleIndexes, indexset.MaxIndex)), in.Succeeded, in.Count)
 	if set != metByRule(asWritten, in.Succeeded, in.Count) {
-		c.deviate(refusedIndexes, set)
+		c.Deviate(refusedIndexes, set)
 	}
 	return rule.met(succeeded, indexset.MaxIndex), nil
 }

@@ -4,35 +4,36 @@ import (
 	"errors"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // createVector: the mistakes in a specification.
-func createVector(c *vectorCase) (any, error) {
+func createVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Spec vectorSpec `json:"spec"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	spec := in.Spec.spec()
 	if in.Spec.emptyText() {
-		c.deviate(emptyTextIsAbsent, mistakesText(modelValidate(&spec)))
+		c.Deviate(emptyTextIsAbsent, mistakesText(modelValidate(&spec)))
 	}
 	return mistakes(spec.Validate())
 }
 
 // updateVector: the mistakes in a specification that replaces another.
-func updateVector(c *vectorCase) (any, error) {
+func updateVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Old vectorSpec `json:"old"`
 		New vectorSpec `json:"new"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	old, spec := in.Old.spec(), in.New.spec()
 	if in.New.emptyText() || in.Old.emptyMode() && in.New.Mode == nil {
-		c.deviate(emptyTextIsAbsent, mistakesText(modelValidateUpdate(&spec, &old)))
+		c.Deviate(emptyTextIsAbsent, mistakesText(modelValidateUpdate(&spec, &old)))
 	}
 	return mistakes(spec.ValidateUpdate(&old))
 }

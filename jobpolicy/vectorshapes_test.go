@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/internal/vectors"
 )
 
 // The shapes that the vector files share, and their conversion to the package's
@@ -313,3 +315,5 @@ func strictJSON(data []byte, dst any) error {
 	d.DisallowUnknownFields()
 	return d.Decode(dst)
 }
+
+func jsonText(v any) string { return vectors.Text(v) }

@@ -18,7 +18,7 @@ import (
 // script is a Streamer whose events the test sends by hand, over the truth of a
 // fake runtime whose own events are lost.
 type script struct {
-	*plegtest.Runtime[string]
+	*recorder
 	handle func(pleg.RuntimeEvent[string, *plegtest.Status])
 }
 
@@ -37,7 +37,7 @@ func scripted(t *testing.T, body func(w *world, s *script)) {
 func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
 	t.Helper()
 	s.run(t, func(w *world) {
-		s := &script{Runtime: w.rt}
+		s := &script{recorder: w.rt}
 		gen, err := pleg.NewGenerator(w.rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestMissIsNotAbsence(t *testing.T) {
 			t.Errorf("before any list: %+v", e)
 		}
 		begin := time.Now()
-		done := make(chan pleg.Entry[*plegtest.Status], 1)
+		done := make(chan entry, 1)
 		w.all.Go(func() {
 			e, _ := w.cache.GetNewerThan(w.ctx, "p", begin)
 			done <- e
@@ -85,7 +85,7 @@ func TestMissIsNotAbsence(t *testing.T) {
 
 // A wait on a pod whose event never comes ends all the same, soon.
 // (kubernetes#124704: pod workers stuck at GetNewerThan)
-func TestLostEventEndsNoWait(t *testing.T) {
+func TestWaitEndsWithoutItsEvent(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -101,7 +101,7 @@ func TestLostEventEndsNoWait(t *testing.T) {
 
 // Stamps in seconds where nanoseconds are due make no status stale.
 // (kubernetes#127814: nanoseconds read as seconds)
-func TestSecondsForNanoseconds(t *testing.T) {
+func TestSecondsForNanosecondsMakeNothingStale(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		setup{stream: true, faults: plegtest.Faults{Seconds: 1}, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
 			w.start()
@@ -121,7 +121,7 @@ func TestSecondsForNanoseconds(t *testing.T) {
 // A clock that was stepped back, by an hour or a day, blocks no pod: neither the
 // stamps before the step, which are in the future now, nor those after it.
 // (kubernetes#134153)
-func TestClockSteppedBack(t *testing.T) {
+func TestSteppedClockBlocksNoPod(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, 24 * time.Hour, time.Minute} {
 		scripted(t, func(w *world, s *script) {
 			w.up("a")
@@ -186,7 +186,7 @@ func TestFullChannelLosesNoExit(t *testing.T) {
 
 // An event may carry older contents under its newer stamp, and even list a
 // container that is gone. (containerd: 6 of 1440 events)
-func TestNewerStampOlderContents(t *testing.T) {
+func TestOlderContentsUnderANewerStampAreNotBelieved(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		read := w.read("reader", 0)
 		w.up("a")
@@ -224,7 +224,7 @@ func without(words, word string) string {
 
 // Events of before a subscription are replayed to it. They bring nothing back
 // and are told to nobody. (containerd)
-func TestReplay(t *testing.T) {
+func TestReplayBringsNothingBack(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{stream: true, listless: listless, faults: plegtest.Faults{Replay: 1}, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
 			w.start()
@@ -252,7 +252,7 @@ func TestReplay(t *testing.T) {
 
 // What a runtime loses right after a reconnect is found a relist period later,
 // not an evented period. (containerd)
-func TestLossAfterReconnect(t *testing.T) {
+func TestLossAfterReconnectIsFoundSoon(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Lose: 1}}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -268,7 +268,7 @@ func TestLossAfterReconnect(t *testing.T) {
 
 // What exits while the runtime is down sends no event, and is found when it is
 // back.
-func TestExitWhileDown(t *testing.T) {
+func TestExitWhileDownIsFound(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
 		w.start()
@@ -286,7 +286,7 @@ func TestExitWhileDown(t *testing.T) {
 
 // A write that was stamped before a deletion brings nothing back; the kubelet's
 // cache accepts it.
-func TestStaleWriteAfterDeletion(t *testing.T) {
+func TestStaleWriteAfterDeletionIsRefused(t *testing.T) {
 	// Calls are slow, so that what is written in error can be seen.
 	setup{faults: plegtest.Faults{Slow: 1}}.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -322,7 +322,7 @@ func TestFirstConnectionLosesNothing(t *testing.T) {
 		{3 * time.Second, true, 3 * time.Second},
 	} {
 		setup{}.run(t, func(w *world) {
-			s := &sluggish{Runtime: w.rt, takes: tt.takes, says: tt.says}
+			s := &sluggish{recorder: w.rt, takes: tt.takes, says: tt.says}
 			gen, err := pleg.NewGenerator(w.rt, pleg.Streamer[string, *plegtest.Status](s), w.cache, pleg.GeneratorOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -350,7 +350,7 @@ func TestFirstConnectionLosesNothing(t *testing.T) {
 // sluggish is a Streamer whose subscription comes to life after some time, which
 // it may say; what happens before is lost.
 type sluggish struct {
-	*plegtest.Runtime[string]
+	*recorder
 	takes time.Duration
 	says  bool
 }
@@ -360,5 +360,5 @@ func (s *sluggish) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 	if s.says {
 		handle(pleg.RuntimeEvent[string, *plegtest.Status]{})
 	}
-	return s.Runtime.Events(ctx, handle)
+	return s.recorder.Events(ctx, handle)
 }

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDiff is the table of single steps: what is known of a container, what is
-// seen of it, and the events, or why there are none.
-func TestDiff(t *testing.T) {
+// The table has single steps: what is known of a container, what is seen of it,
+// and the events, or why there are none.
+func TestEveryStepHasItsEvents(t *testing.T) {
 	seen := map[string][]Container{
 		"gone":    nil,
 		"unknown": {{"c", StateUnknown}},
@@ -97,10 +97,10 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffProperties: comparing agrees with differing; the events are ordered by
-// container; applying them makes the next comparison the same; no order of the
-// list matters; what compares as older is behind somewhere.
-func TestDiffProperties(t *testing.T) {
+// Comparing agrees with differing; the events are ordered by container;
+// applying them makes the next comparison the same; no order of the list
+// matters; what compares as older is behind somewhere.
+func TestAppliedDiffLeavesNone(t *testing.T) {
 	states := rapid.SampledFrom([]State{StateUnknown, StateCreated, StateRunning, StateExited, 17})
 	ranks := rapid.SampledFrom([]rank{unseen, unknown, created, running, exited, removed})
 	ids := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -166,8 +166,9 @@ func TestDiffProperties(t *testing.T) {
 	})
 }
 
-// TestDuplicates are found where they could make a difference look like none.
-func TestDuplicates(t *testing.T) {
+// Containers listed twice are found where they could make a difference look
+// like none.
+func TestDuplicatesAreFound(t *testing.T) {
 	cs := containers{"a": {is: running}, "b": {is: running}}
 	list := []Container{{"a", StateRunning}, {"a", StateRunning}}
 	if _, duplicate := cs.compare(list, 2, 1); !duplicate {
@@ -182,8 +183,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestCompareAllocates nothing, however many containers there are.
-func TestCompareAllocates(t *testing.T) {
+// However many containers there are, comparing them allocates nothing.
+func TestCompareAllocatesNothing(t *testing.T) {
 	cs, list := containers{}, []Container{}
 	for i := range 1000 {
 		id := fmt.Sprint("c", i)
@@ -201,8 +202,8 @@ func TestCompareAllocates(t *testing.T) {
 	}
 }
 
-// TestStrings: the strings are the kubelet's, and every state has one.
-func TestStrings(t *testing.T) {
+// The strings are the kubelet's, and every state has one.
+func TestStringsAreTheKubelets(t *testing.T) {
 	var got []string
 	for _, s := range []State{StateUnknown, StateCreated, StateRunning, StateExited, -1, 99} {
 		got = append(got, s.String())

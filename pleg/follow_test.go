@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestFollow is the table of what proves that an event's contents are newer than
-// what is known, and of what does not. Known is a list like "a:running"; with a
-// + an event has told of more, with a ! the id was used before.
-func TestFollow(t *testing.T) {
+// The table has what proves that an event's contents are newer than what is
+// known, and what does not. Known is a list like "a:running"; with a + an event
+// has reported more, with a ! the id was used before.
+func TestOnlyNewerContentsAreBelieved(t *testing.T) {
 	ranks := map[string]rank{"unseen": unseen, "unknown": unknown, "created": created, "running": running, "exited": exited, "removed": removed}
 	states := map[string]State{"unknown": StateUnknown, "created": StateCreated, "running": StateRunning, "exited": StateExited}
 	for _, tt := range []struct {

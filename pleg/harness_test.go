@@ -16,7 +16,7 @@ import (
 // A world is a generator over a fake runtime, in a bubble.
 type world struct {
 	*testing.T
-	rt    *plegtest.Runtime[string]
+	rt    *recorder
 	cache *pleg.Cache[string, *plegtest.Status]
 	gen   *pleg.Generator[string, *plegtest.Status]
 	ctx   context.Context
@@ -33,6 +33,11 @@ type setup struct {
 	options  pleg.GeneratorOptions
 }
 
+// listless hides that a fake runtime lists single pods.
+type listless struct {
+	pleg.Runtime[string, *plegtest.Status]
+}
+
 // run runs body in a bubble, and ends the world.
 func (s setup) run(t *testing.T, body func(w *world)) {
 	t.Helper()
@@ -44,10 +49,10 @@ func (s setup) run(t *testing.T, body func(w *world)) {
 }
 
 func (s setup) world(t *testing.T) *world {
-	w := &world{T: t, rt: plegtest.New[string](1, s.faults), cache: pleg.NewCache[string](s.cache)}
+	w := &world{T: t, rt: record(1, s.faults), cache: pleg.NewCache[string](s.cache)}
 	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
 	if s.listless {
-		rt = plegtest.Listless[string]{R: w.rt}
+		rt = listless{w.rt}
 	}
 	var stream pleg.Streamer[string, *plegtest.Status]
 	if s.stream {
@@ -78,7 +83,7 @@ func (w *world) end() {
 		w.Errorf("%d calls and streams outlive Run", n)
 	}
 	h := w.rt.History()
-	for _, v := range plegtest.Check(h) {
+	for _, v := range h.check().violations {
 		w.Error(v)
 	}
 	if w.Failed() {
@@ -115,7 +120,7 @@ func (w *world) read(name string, pace time.Duration) func() string {
 	return func() string {
 		synctest.Wait()
 		var b strings.Builder
-		for _, t := range w.rt.History().Told {
+		for _, t := range w.rt.History().Events {
 			if t.Reader == name {
 				fmt.Fprintf(&b, " %s:%s%s", t.Event.Pod, short[t.Event.Type], t.Event.Container)
 			}
@@ -130,14 +135,7 @@ var short = map[pleg.EventType]string{
 }
 
 // count is the number of calls of one kind that have begun.
-func (w *world) count(kind string) (n int) {
-	for _, c := range w.rt.History().Calls {
-		if c.Kind == kind {
-			n++
-		}
-	}
-	return n
-}
+func (w *world) count(kind string) int { return w.rt.Calls()[kind] }
 
 // calls is the number of lists, and of all other calls.
 func (w *world) calls() (lists, others int) {

@@ -3,6 +3,7 @@ package pleg_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -41,26 +42,26 @@ type totals struct {
 	histories int
 	changes   int
 	injected  map[string]int
-	checks    [plegtest.Guarantees + 1]int
+	checks    [guarantees + 1]int
 	failures  map[string]string // the first failure of each mode: the scheduler may not show it again
 }
 
-func (s *totals) add(h plegtest.History[string], r plegtest.Report) {
+func (s *totals) add(h history, injected map[string]int, r report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.histories++
 	s.changes += len(h.Changes)
-	for name, n := range h.Injected {
+	for name, n := range injected {
 		s.injected[name] += n
 	}
-	for i, n := range r.Checks {
+	for i, n := range r.checks {
 		s.checks[i] += n
 	}
 }
 
-// TestHistories runs random scripts under random faults and holds each history
-// against the guarantees. It is a hundred histories per mode; for 21,000 in all
-// run it with -rapid.checks=3000.
+// Random scripts run under random faults, and each history is held against the
+// guarantees. It is a hundred histories per mode; for 21,000 in all run it with
+// -rapid.checks=3000.
 func TestHistories(t *testing.T) {
 	sum := &totals{injected: map[string]int{}, failures: map[string]string{}}
 	t.Run("modes", func(t *testing.T) {
@@ -68,15 +69,16 @@ func TestHistories(t *testing.T) {
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
 				rapid.Check(t, func(t *rapid.T) {
-					var h plegtest.History[string]
-					rapid.SyncTest(t, func(t *rapid.T) { h = simulate(t, m) })
-					report := plegtest.Inspect(h)
-					sum.add(h, report)
-					for _, v := range report.Violations {
+					var h history
+					var injected map[string]int
+					rapid.SyncTest(t, func(t *rapid.T) { h, injected = simulate(t, m) })
+					report := h.check()
+					sum.add(h, injected, report)
+					for _, v := range report.violations {
 						t.Errorf("%v", v)
 					}
-					if len(report.Violations) > 0 {
-						sum.fail(m.name, fmt.Sprintf("%v\nhistory:\n%v", report.Violations, h))
+					if len(report.violations) > 0 {
+						sum.fail(m.name, fmt.Sprintf("%v\nhistory:\n%v", report.violations, h))
 					}
 				})
 			})
@@ -98,17 +100,29 @@ func (s *totals) fail(name, failure string) {
 	}
 }
 
+// faultNames are the names under which a Runtime counts what it injects: its rates
+// and the methods that are a fault of their own.
+func faultNames() []string {
+	names := []string{"Restart", "SetUnsupported"}
+	for f := range reflect.TypeFor[plegtest.Faults]().NumField() {
+		if field := reflect.TypeFor[plegtest.Faults]().Field(f); field.Type.Kind() == reflect.Float64 {
+			names = append(names, field.Name)
+		}
+	}
+	return names
+}
+
 // print prints the table, in which a zero fails.
 func (s *totals) print(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d histories with %d changes\n", s.histories, s.changes)
-	for _, name := range plegtest.FaultNames() {
+	for _, name := range faultNames() {
 		fmt.Fprintf(&b, "%12d  %s\n", s.injected[name], name)
 		if s.injected[name] == 0 {
 			t.Errorf("fault %q was never injected", name)
 		}
 	}
-	for i := 1; i <= plegtest.Guarantees; i++ {
+	for i := 1; i <= guarantees; i++ {
 		fmt.Fprintf(&b, "%12d  checks of G%d\n", s.checks[i], i)
 		if s.checks[i] == 0 {
 			t.Errorf("G%d was never checked", i)
@@ -116,7 +130,7 @@ func (s *totals) print(t *testing.T) {
 	}
 	t.Log(b.String())
 	for name := range s.injected {
-		if !slices.Contains(plegtest.FaultNames(), name) {
+		if !slices.Contains(faultNames(), name) {
 			t.Errorf("fault %q has no name", name)
 		}
 	}
@@ -146,10 +160,16 @@ func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
 	return f
 }
 
+// onlyStamps leaves of f the faults that wrong nothing but stamps and ids.
+func onlyStamps(f plegtest.Faults) plegtest.Faults {
+	return plegtest.Faults{Unstamped: f.Unstamped, Seconds: f.Seconds, Future: f.Future, Step: f.Step, Ahead: f.Ahead, Reuse: f.Reuse}
+}
+
 // A simulation is a generator under a random script.
 type simulation struct {
 	m       mode
-	rt      *plegtest.Runtime[string]
+	faults  plegtest.Faults
+	rt      *recorder
 	cache   *pleg.Cache[string, *plegtest.Status]
 	gen     *pleg.Generator[string, *plegtest.Status]
 	ctx     context.Context
@@ -164,9 +184,9 @@ type simulation struct {
 
 const waitLimit = 2 * time.Second
 
-func simulate(t *rapid.T, m mode) plegtest.History[string] {
+func simulate(t *rapid.T, m mode) (history, map[string]int) {
 	f := drawFaults(t, m)
-	w := &simulation{m: m, rt: plegtest.New[string](rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, removed: map[string][]string{}, limit: 2*waitLimit + time.Second}
+	w := &simulation{m: m, faults: f, rt: record(rapid.Uint64().Draw(t, "seed"), f), live: map[string][]string{}, removed: map[string][]string{}, limit: 2*waitLimit + time.Second}
 	if f.Slow > 0 || f.Hang > 0 || f.Error > 0 {
 		w.limit = 45 * time.Second
 	}
@@ -178,7 +198,7 @@ func simulate(t *rapid.T, m mode) plegtest.History[string] {
 	w.period = time.Second
 	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
 	if !m.single {
-		rt = plegtest.Listless[string]{R: w.rt}
+		rt = listless{w.rt}
 	}
 	var stream pleg.Streamer[string, *plegtest.Status]
 	if m.stream {
@@ -200,7 +220,7 @@ func simulate(t *rapid.T, m mode) plegtest.History[string] {
 	}
 	w.all.Go(func() {
 		w.gen.Run(ctx)
-		w.rt.Note(func(h *plegtest.History[string]) { h.RunEnded = time.Now() })
+		w.rt.Note(func(h *history) { h.RunEnded = time.Now() })
 	})
 	w.reader(m.pace)
 	w.script(t)
@@ -211,7 +231,7 @@ func simulate(t *rapid.T, m mode) plegtest.History[string] {
 	w.cache.Close()
 	w.all.Wait()
 	w.valid(t)
-	return w.rt.History()
+	return w.rt.History(), w.rt.Injected()
 }
 
 // script draws what happens.
@@ -309,26 +329,12 @@ func (w *simulation) wait(t *rapid.T) {
 	w.all.Go(func() {
 		defer cancel()
 		if anyChange {
-			w.waitFor(ctx, id)
+			w.rt.WaitFor(ctx, w.cache, id, w.limit)
 		} else {
 			w.rt.Wait(ctx, w.cache, id, w.limit)
 		}
 	})
 	synctest.Wait()
-}
-
-// waitFor records a WaitFor that ends like a GetNewerThan for now.
-func (w *simulation) waitFor(ctx context.Context, id string) {
-	now, place := time.Now(), 0
-	w.rt.Note(func(h *plegtest.History[string]) {
-		place = len(h.Waits)
-		h.Waits = append(h.Waits, plegtest.Wait[string]{Pod: id, Min: now, Start: now, Limit: w.limit})
-	})
-	e, err := w.cache.WaitFor(ctx, id, func(e pleg.Entry[*plegtest.Status]) bool { return e.Modified.After(now) })
-	w.rt.Note(func(h *plegtest.History[string]) {
-		x := &h.Waits[place]
-		x.End, x.Entry, x.Err = time.Now(), e, err
-	})
 }
 
 // reader starts a Watch and an Events loop.
@@ -342,14 +348,14 @@ func (w *simulation) reader(pace time.Duration) {
 
 func (w *simulation) sample(settled bool) {
 	stats := w.gen.Stats()
-	w.rt.Note(func(h *plegtest.History[string]) {
-		h.Samples = append(h.Samples, plegtest.Sample{At: time.Now(), Stats: stats, Readers: len(w.names), Settled: settled})
+	w.rt.Note(func(h *history) {
+		h.Samples = append(h.Samples, sample{At: time.Now(), Stats: stats, Readers: len(w.names), Settled: settled})
 	})
 }
 
 // settle ends the faults, in two steps, and compares.
 func (w *simulation) settle(t *rapid.T) {
-	w.rt.Calm(false)
+	w.rt.SetFaults(onlyStamps(w.faults))
 	time.Sleep(45 * time.Second) // what hangs is cancelled, backoffs are over
 	if rapid.Bool().Draw(t, "once more") {
 		w.change(t)
@@ -358,7 +364,7 @@ func (w *simulation) settle(t *rapid.T) {
 		t.Errorf("a relist of a live runtime: %v", err)
 	}
 	w.rt.Compare(w.cache, 9)
-	w.rt.Calm(true)
+	w.rt.SetFaults(plegtest.Faults{Reuse: w.faults.Reuse})
 	w.change(t)
 	time.Sleep(2*w.period + 75*time.Second) // streams are back
 	w.change(t)
@@ -371,8 +377,8 @@ func (w *simulation) settle(t *rapid.T) {
 	w.valid(t)
 	from := time.Now()
 	time.Sleep(5 * w.period)
-	w.rt.Note(func(h *plegtest.History[string]) {
-		h.Idles = append(h.Idles, plegtest.Idle{From: from, To: time.Now(), Period: w.period})
+	w.rt.Note(func(h *history) {
+		h.Idles = append(h.Idles, idle{From: from, To: time.Now(), Period: w.period})
 	})
 	time.Sleep(40 * w.m.pace)
 	w.rt.Compare(w.cache, 4, w.names...)

@@ -60,9 +60,9 @@ func pod(id string, containers ...pleg.Container) pleg.Pod[string] {
 	return pleg.Pod[string]{ID: id, Containers: containers}
 }
 
-// TestOddLists: pods and containers listed twice, pods without containers,
-// states that are none, the zero key, ids that are empty.
-func TestOddLists(t *testing.T) {
+// Pods and containers listed twice, pods without containers, states that are
+// none, the zero key, ids that are empty.
+func TestOddListsAreReadAsFarAsTheyGo(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
 	unknown := pleg.Container{ID: "a", State: pleg.StateUnknown}
@@ -95,8 +95,8 @@ func TestOddLists(t *testing.T) {
 	}
 }
 
-// TestKeepsNoSlices: what Pods returned may be used again.
-func TestKeepsNoSlices(t *testing.T) {
+// What Pods returned may be used again.
+func TestNothingOfAListIsKept(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
 		hold := make(chan struct{})
@@ -114,8 +114,8 @@ func TestKeepsNoSlices(t *testing.T) {
 	})
 }
 
-// TestGoneBetweenListAndStatus: a pod that vanishes there is gone.
-func TestGoneBetweenListAndStatus(t *testing.T) {
+// A pod that vanishes there is gone.
+func TestPodGoneBetweenListAndStatusIsGone(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		read := w.read("reader", 0)
 		l.pods = []pleg.Pod[string]{pod("p", pleg.Container{ID: "a", State: pleg.StateRunning})}
@@ -133,9 +133,9 @@ func TestGoneBetweenListAndStatus(t *testing.T) {
 	})
 }
 
-// TestOddStamps: whatever the runtime stamps a status with, it is in the cache
-// after one relist, at the time of that.
-func TestOddStamps(t *testing.T) {
+// Whatever the runtime stamps a status with, it is in the cache after one
+// relist, at the time of that.
+func TestOddStampsCostOneRelist(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		now := time.Now()
 		for i, stamp := range []time.Time{
@@ -155,10 +155,10 @@ func TestOddStamps(t *testing.T) {
 	})
 }
 
-// TestOddEvents: events of unknown type, of nobody's pod, without container,
-// with contents of another pod, stamped in the year 1 or 2200: hints, all of
-// them, and nothing else.
-func TestOddEvents(t *testing.T) {
+// Events of unknown type, of nobody's pod, without container, with contents of
+// another pod, stamped in the year 1 or 2200: hints, all of them, and nothing
+// else.
+func TestOddEventsOnlyAskForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
@@ -189,9 +189,9 @@ func TestOddEvents(t *testing.T) {
 	})
 }
 
-// TestFloodOfStrangers: events of pods and containers that do not exist are not
-// remembered without bound.
-func TestFloodOfStrangers(t *testing.T) {
+// Events of pods and containers that do not exist are not remembered without
+// bound.
+func TestUnknownContainersAreForgotten(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		for i := range 20000 {
@@ -220,9 +220,9 @@ type setBack struct {
 
 func (c *setBack) Now() time.Time { return c.RealClock.Now().Add(-time.Duration(c.by.Load())) }
 
-// TestClockSetBack: a clock that breaks its promise makes nothing spin, and once
-// it has caught up all is well.
-func TestClockSetBack(t *testing.T) {
+// A clock that breaks its promise makes nothing spin, and once it has caught up
+// all is well.
+func TestClockSetBackMakesNothingSpin(t *testing.T) {
 	c := &setBack{}
 	setup{stream: true, cache: pleg.CacheOptions[*plegtest.Status]{Clock: c}, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
 		w.start()
@@ -239,7 +239,7 @@ func TestClockSetBack(t *testing.T) {
 		if n := more - lists + later - others; n > 300 {
 			t.Errorf("%d calls in 50s", n)
 		}
-		w.rt.Note(func(h *plegtest.History[string]) { h.Waits = nil })
+		w.rt.Note(func(h *history) { h.Waits = nil })
 		w.pass(2 * time.Minute)
 		w.rt.Compare(w.cache, 4)
 	})

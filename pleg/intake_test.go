@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestIntake takes a flood without a reader: it coalesces, and is bounded.
-func TestIntake(t *testing.T) {
+// A flood of events without a reader is coalesced and bounded.
+func TestFloodOfEventsIsBounded(t *testing.T) {
 	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
 	for i := range 5000 {
 		q.event(RuntimeEvent[string, int]{Pod: fmt.Sprint("p", i%500), Container: fmt.Sprint("c", i), Type: RuntimeEventType(i / 500 % 5), At: t0,
@@ -27,8 +27,8 @@ func TestIntake(t *testing.T) {
 	}
 }
 
-// TestEventsOfOnePodAreBounded: of a pod's containers as many are remembered as
-// of strangers, each with the furthest that was told of it.
+// Of a pod's containers as many are remembered as of strangers, each with the
+// furthest that was told of it.
 func TestEventsOfOnePodAreBounded(t *testing.T) {
 	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	event := func(container int, kind RuntimeEventType) {
@@ -65,7 +65,8 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	}
 }
 
-// TestNewestBelievableObservationIsKept of those that came in, if they are trusted.
+// Of the observations of a pod that came in, the newest believable one is kept,
+// if they are trusted.
 func TestNewestBelievableObservationIsKept(t *testing.T) {
 	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
 	for i, stamp := range []time.Time{t2, t3, t1, {}, t9, t3, t0.AddDate(-1, 0, 0)} {

@@ -12,21 +12,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLateWritesHistories feeds a cache alone: several writers with observations of
-// the truth, late and in any order, and what Watch and GetNewerThan make of it.
+// A cache alone is fed by several writers with observations of the truth, late
+// and in any order; Watch and GetNewerThan must make the best of it.
 func TestLateWritesHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var h plegtest.History[string]
+		var h history
 		rapid.SyncTest(t, func(t *rapid.T) { h = simulateCache(t) })
-		for _, v := range plegtest.Check(h) {
+		for _, v := range h.check().violations {
 			t.Errorf("%v", v)
 		}
 	})
 }
 
-func simulateCache(t *rapid.T) plegtest.History[string] {
+func simulateCache(t *rapid.T) history {
 	w := &simulation{
-		rt:    plegtest.New[string](1, plegtest.Faults{}),
+		rt:    record(1, plegtest.Faults{}),
 		cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{}),
 		live:  map[string][]string{}, removed: map[string][]string{},
 	}

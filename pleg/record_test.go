@@ -10,10 +10,10 @@ import (
 
 var brief = Container{"brief", StateRunning}
 
-// TestBriefContainerIsTold: a container that only an observation showed that was
-// not recorded, for whatever reason, has been: when the next one does not show
-// it, a PodSync says that something was.
-func TestBriefContainerIsTold(t *testing.T) {
+// A container that only an observation showed that was not recorded, for
+// whatever reason, has been: when the next one does not show it, a PodSync says
+// that something was.
+func TestBriefContainerIsReported(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	no := errors.New("no")
 	for name, seen := range map[string]func(b *bench){
@@ -99,8 +99,8 @@ func TestBriefContainerIsTold(t *testing.T) {
 	}
 }
 
-// TestDeletionWaitsForTheCache: what the cache refuses to delete, because somebody
-// stamped it ahead, is not told as gone before it can be.
+// What the cache refuses to delete, because somebody stamped it ahead, is not
+// told as gone before it can be.
 func TestDeletionWaitsForTheCache(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -120,9 +120,9 @@ func TestDeletionWaitsForTheCache(t *testing.T) {
 	}
 }
 
-// TestStrangersAreRememberedUpToABound: one more than that, and of the next only
-// a full list is asked for, which forgets them.
-func TestStrangersAreRememberedUpToABound(t *testing.T) {
+// One more than that, and of the next only a full list is asked for, which
+// forgets them.
+func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p", "q")
 	b.o.Parallel = 0
@@ -150,10 +150,10 @@ func TestStrangersAreRememberedUpToABound(t *testing.T) {
 	}
 }
 
-// TestLateEventPaysForWhatItTells: a step that the look at a pod found counts as
-// told when its event comes before the next full relist, and only up to what that
-// tells; else as missed, once.
-func TestLateEventPaysForWhatItTells(t *testing.T) {
+// A step that the look at a pod found counts as told when its event comes
+// before the next full relist, and only up to what that tells; else as missed,
+// once.
+func TestLateEventCountsForWhatItReports(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
 	b.expectEvents = true
@@ -192,7 +192,7 @@ func TestLateEventPaysForWhatItTells(t *testing.T) {
 	counts(3, 2, 1)
 }
 
-// TestNothingIsMissedWithoutAStream, nor by the first relist, nor by an event.
+// Without a stream no step is missed, nor by the first relist, nor by an event.
 func TestNothingIsMissedWithoutAStream(t *testing.T) {
 	for name, expect := range map[string]struct{ told, first bool }{"no stream": {false, false}, "the first list": {true, true}} {
 		b := newBench(t, true)

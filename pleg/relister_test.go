@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestFailedListIsRetriedWithinRelistPeriod, also where a stream is relied upon
-// and the next periodic one would be far off; no sooner, whatever else asks for one.
+// A failed list is tried again within RelistPeriod, also where a stream is
+// relied upon and the next periodic one would be far off; no sooner, whatever
+// else asks for one.
 func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b := newBench(t, false)
 	b.fails(b.asks("Pods")[0], errors.New("down"))
@@ -37,10 +38,10 @@ func TestFailedListIsRetriedWithinRelistPeriod(t *testing.T) {
 	b.asks("Pods")
 }
 
-// TestListForSinglePodsHasTime where these can be listed alone: it is made only
-// to forget, no more often than every RelistPeriod. Without that it is made as
-// soon as the one before has ended.
-func TestListForSinglePodsHasTime(t *testing.T) {
+// Where single pods can be listed, a full list is made only to forget, no more
+// often than every RelistPeriod. Elsewhere it is made as soon as the one before
+// has ended.
+func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
 	for _, single := range []bool{true, false} {
 		b := newBench(t, single)
 		b.relisted()
@@ -63,8 +64,8 @@ func TestListForSinglePodsHasTime(t *testing.T) {
 	}
 }
 
-// TestOnlyRelistListsOutsideRun: periods, hints and streams are Run's; a ticket is
-// served in and outside of it.
+// Periods, hints and streams are Run's; a ticket is served in and outside of
+// it.
 func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b := newBench(t, true)
 	b.running, b.listNow, b.listForPods = false, true, true
@@ -97,9 +98,9 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	}
 }
 
-// TestAbandonedCallsAreMadeAnew: what was under way when nobody drives any longer
-// is asked again, at once and not more than Parallel at a time; what it had shown
-// of a container that is gone then is told by a PodSync.
+// What was under way when nobody drives any longer is asked again, at once and
+// not more than Parallel at a time; what it had shown of a container that is
+// gone then is told by a PodSync.
 func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	b := newBench(t, true)
 	b.o.Parallel = 2
@@ -135,7 +136,7 @@ func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	}
 }
 
-// TestLateCallSaysWhatWasLate and by which limit.
+// The error of a late call says what was late, and by which limit.
 func TestLateCallSaysWhatWasLate(t *testing.T) {
 	o := GeneratorOptions{}.withDefaults()
 	for want, c := range map[string]call[string]{
@@ -149,8 +150,7 @@ func TestLateCallSaysWhatWasLate(t *testing.T) {
 	}
 }
 
-// TestCallsHaveTheDeadlinesOfTheOptions: a list has RelistThreshold, the others have
-// StatusTimeout.
+// A list has RelistThreshold, the others have StatusTimeout.
 func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
 	b := newBench(t, true)
 	b.request("p", false)
@@ -169,7 +169,7 @@ func TestCallsHaveTheDeadlinesOfTheOptions(t *testing.T) {
 	}
 }
 
-// TestOneObservationOfAPodAtATime: what is asked meanwhile is asked after it, once.
+// What is asked meanwhile is asked after it, once.
 func TestOneObservationOfAPodAtATime(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -185,8 +185,8 @@ func TestOneObservationOfAPodAtATime(t *testing.T) {
 	b.asks("")
 }
 
-// TestFailingPodsAreRetriedEachInItsTime, which the generator wakes up for; an
-// urgent request does not wait for it.
+// Each failing pod is retried in its own time, which the generator wakes up
+// for; an urgent request does not wait for it.
 func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -225,7 +225,7 @@ func TestFailingPodsAreRetriedEachInItsTime(t *testing.T) {
 	}
 }
 
-// TestEarlierWakeupWins; never is later than any time.
+// Of two wakeups the earlier wins, and never is later than any time.
 func TestEarlierWakeupWins(t *testing.T) {
 	never, early, late := wakeup{}, wakeAt(t1), wakeAt(t2)
 	for _, tt := range []struct{ a, b, want wakeup }{
@@ -237,8 +237,8 @@ func TestEarlierWakeupWins(t *testing.T) {
 	}
 }
 
-// TestStampCountsByItsAge: none is now, one from the future is now, one older
-// than ten minutes is that old, and only the others are believed.
+// None is now, one from the future is now, one older than ten minutes is that
+// old, and only the others are believed.
 func TestStampCountsByItsAge(t *testing.T) {
 	for _, tt := range []struct {
 		stamp time.Time
@@ -261,9 +261,8 @@ func TestStampCountsByItsAge(t *testing.T) {
 	}
 }
 
-// TestFailedLookOfAWaitedPodFailsTheRelist: a Relist that waits for another look
-// at a pod, because a call was under way with its list, returns the error of that
-// look; other waits go on.
+// A Relist that waits for another look at a pod, because a call was under way
+// with its list, returns the error of that look; other waits go on.
 func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p")
@@ -293,9 +292,9 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	}
 }
 
-// TestOldStampIsAskedOnceMore: a status that the runtime stamps older than the
-// question stands as that old; the second answer stands as old as the question,
-// whatever its stamp. That is one more call, and no other look.
+// A status that the runtime stamps older than the question stands as that old;
+// the second answer stands as old as the question, whatever its stamp. That is
+// one more call, and no other look.
 func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted()
@@ -312,8 +311,8 @@ func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b.asks("")
 }
 
-// TestStepBackOfTwoListsIsBelieved with the first status that shows it, too: two
-// observations in a row are enough.
+// A step back that two lists show is believed with the first status that shows
+// it, too: two observations in a row are enough.
 func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	running, exited := Container{"p", StateRunning}, Container{"p", StateExited}
 	b := newBench(t, true)
@@ -331,4 +330,98 @@ func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	if n := b.relister.stats.StaleWrites; n != 1 || b.cache.Get("p").Status[0] != running {
 		t.Errorf("%d refused; it shows %v", n, b.cache.Get("p").Status)
 	}
+}
+
+// What has been answered is cancelled and forgotten; the error of a call that
+// was late says so, that of another is the runtime's, and an answer that comes
+// late is one.
+func TestAnsweredCallIsForgotten(t *testing.T) {
+	reason := errors.New("down")
+	for _, tt := range []struct {
+		late bool
+		err  error
+		want string
+	}{
+		{false, nil, ""}, {true, nil, ""}, {false, reason, "down"}, {true, reason, "pleg: Pods: no answer within 3m0s: context deadline exceeded"},
+	} {
+		g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := &relistWaiter{serial: g.core.next(), done: make(chan error, 1)}
+		g.core.waiters = append(g.core.waiters, ticket)
+		c := g.core.calls(t1, false, 0)[0]
+		cancelled := false
+		d := &runner[string, int]{g: g, inFlight: map[call[string]]*inFlightCall{c: {cancel: func() { cancelled = true }, late: tt.late}}}
+		g.RequestRelist("p")
+		d.handleResult(result[string, int]{call: c, err: tt.err})
+		if len(d.inFlight) != 0 || !cancelled || g.events.pods.len() != 0 {
+			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.inFlight), cancelled, g.events.pods.len())
+		}
+		got := ""
+		select {
+		case err := <-ticket.done:
+			got = err.Error()
+		default:
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+// A full relist that was under way when nobody drives any longer is made anew,
+// though the next periodic one is far off.
+func TestAbandonedListIsMadeAnew(t *testing.T) {
+	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
+	r.handleResult(result[int, int]{call: list(t0)[0]}, t0)
+	r.finish(t0)
+	if calls := list(t1); len(calls) != 0 {
+		t.Fatalf("calls %v between relists", calls)
+	}
+	r.listNow = true
+	for range 3 {
+		if calls := list(t1); len(calls) != 1 || calls[0].kind != callPods {
+			t.Fatalf("calls %v", calls)
+		}
+		r.abandon()
+	}
+}
+
+// The panic is the caller's to see, and no lock is held.
+func TestPanicOfARuntimeLeavesNoLock(t *testing.T) {
+	g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop)
+	d := &runner[string, int]{g: g, stop: stop}
+	func() {
+		defer func() {
+			if r := recover(); r != "status" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		d.ask(t.Context(), call[string]{kind: callStatus, pod: "p"})
+	}()
+	g.Stats()
+	if err := g.Healthy(); err == nil {
+		t.Error("healthy without a relist")
+	}
+	g.RequestRelist("p")
+	g.cache.Close()
+	if err := g.Relist(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// panicking is a Runtime whose Status panics.
+type panicking struct{}
+
+func (panicking) Pods(context.Context) ([]Pod[string], error) { return []Pod[string]{{ID: "p"}}, nil }
+
+func (panicking) Status(context.Context, string) (int, time.Time, error) {
+	panic("status")
 }

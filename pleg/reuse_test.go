@@ -2,10 +2,7 @@ package pleg_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,9 +16,8 @@ func reusing(f plegtest.Faults) plegtest.Faults {
 	return f
 }
 
-// TestReusedIDIsAnotherContainer: a container that was seen exited, or gone, and
-// is there again is one of its own. One relist shows it, with events of its own,
-// and nothing goes on asking.
+// A container that was seen exited, or gone, and is there again is one of its
+// own. One relist shows it, with events of its own, and nothing goes on asking.
 func TestReusedIDIsAnotherContainer(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		setup{listless: listless, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
@@ -69,9 +65,9 @@ func TestReusedIDIsAnotherContainer(t *testing.T) {
 	}
 }
 
-// TestReusedIDWithStream is the same as it comes by events: at once, and without
-// lists where a pod can be listed.
-func TestReusedIDWithStream(t *testing.T) {
+// The same comes by events at once, and without lists where a pod can be
+// listed.
+func TestReusedIDIsAnotherContainerOnAStream(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		setup{stream: true, faults: reusing(plegtest.Faults{}), options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
 			w.up("a")
@@ -96,9 +92,8 @@ func TestReusedIDWithStream(t *testing.T) {
 	}
 }
 
-// TestUnseenRestartIsSynced: a container that an event told the exit of and that
-// a look shows running has exited and begun again: a PodSync says that something
-// was, each time.
+// A container that an event told the exit of and that a look shows running has
+// exited and begun again: a PodSync says that something was, each time.
 func TestUnseenRestartIsSynced(t *testing.T) {
 	setup{stream: true, faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
 		w.up("a")
@@ -118,8 +113,8 @@ func TestUnseenRestartIsSynced(t *testing.T) {
 	})
 }
 
-// TestOneStaleAnswerBringsNothingBack: one answer that shows a step back, of a
-// list, a pod or a status, is asked for again; only a second one is believed.
+// One answer that shows a step back, of a list, a pod or a status, is asked for
+// again; only a second one is believed.
 func TestOneStaleAnswerBringsNothingBack(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -184,8 +179,8 @@ func (r *inTurn) Status(context.Context, string) (*plegtest.Status, time.Time, e
 	return &plegtest.Status{Listed: r.next(&r.status)}, time.Time{}, nil
 }
 
-// TestFickleListDoesNotSpin: a runtime whose every answer contradicts the last
-// one costs two lists per relist, and no more.
+// A runtime whose every answer contradicts the last one costs two lists per
+// relist, and no more.
 func TestFickleListDoesNotSpin(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		rt := &inTurn{answers: map[byte][]pleg.Container{
@@ -210,64 +205,8 @@ func TestFickleListDoesNotSpin(t *testing.T) {
 	})
 }
 
-// TestStatusBesideError: a status that comes with an error is stored with it, as
-// the kubelet does, unless it shows a step back; without one the last stays.
-func TestStatusBesideError(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		rt := &besides{Runtime: w.rt}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
-		read := w.read("reader", 0)
-		w.up("a")
-		gen.Relist(w.ctx)
-		w.pass(time.Second)
-		old := w.rt.Truth()["p"]
-		w.rt.Exit("p", "a")
-		rt.fail(errors.New("half"))
-		for i, step := range []struct {
-			beside *plegtest.Status
-			shows  string
-		}{
-			{nil, "a:running half"},
-			{w.rt.Truth()["p"], "a:exited half"},
-			{nil, "a:exited half"},
-			{&plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateCreated}}}, "a:exited half"},
-			{old, "a:running half"}, // no step back: the exit is not recorded
-		} {
-			rt.status.Store(step.beside)
-			gen.Relist(w.ctx)
-			w.shows(step.shows)
-			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
-			w.pass(time.Second)
-		}
-		rt.fail(nil)
-		gen.Relist(w.ctx)
-		w.shows("a:exited")
-		equal(t, "events", read(), "p:started a p:died a")
-	})
-}
-
-// besides fails with a status.
-type besides struct {
-	*plegtest.Runtime[string]
-	status atomic.Pointer[plegtest.Status]
-	err    atomic.Pointer[error]
-}
-
-func (b *besides) fail(err error) { b.err.Store(&err) }
-
-func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
-	if err := b.err.Load(); err != nil && *err != nil {
-		return b.status.Load(), time.Time{}, *err
-	}
-	return b.Runtime.Status(ctx, id)
-}
-
-// TestDroppedListIsNotForgotten: what only a list showed that was made once more
-// has come and gone, and a PodSync says so.
+// What only a list showed that was made once more has come and gone, and a
+// PodSync says so.
 func TestDroppedListIsNotForgotten(t *testing.T) {
 	listed(t, func(w *world, l *listing) {
 		exited := pod("p", pleg.Container{ID: "a", State: pleg.StateExited})

@@ -13,9 +13,9 @@ import (
 // KEP-3386, "recover the latest state of a container after a restart": our
 // process stops while a container runs, the container exits, we start again.
 // The first relist caches the exit, and it is reported exactly once.
-func TestScenarioOwnRestart(t *testing.T) {
+func TestScenarioOwnRestartReportsTheExitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt := plegtest.New[string](1, plegtest.Faults{})
+		rt := record(1, plegtest.Faults{})
 		second := setup{stream: true}.world(t)
 		first := setup{stream: true}.world(t)
 		first.rt, second.rt = rt, rt
@@ -46,7 +46,7 @@ func TestScenarioOwnRestart(t *testing.T) {
 // second to arrive, then all of them finish and are removed. Four events per
 // container are received, nothing is lost or missed, and the cache equals the
 // list.
-func TestScenarioStress(t *testing.T) {
+func TestScenarioStressLosesNothing(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		// Every event takes up to two seconds.
 		f := plegtest.Faults{Late: 1, Delay: 2 * time.Second}
@@ -92,7 +92,7 @@ func TestScenarioStress(t *testing.T) {
 // KEP-3386, scenario 1: we are upgraded, the runtime is not. Relisting goes on
 // as ever, at the cost of one attempt a minute; then the runtime is upgraded,
 // and the stream is used; then downgraded.
-func TestScenarioUpgrades(t *testing.T) {
+func TestScenarioUpgradesKeepRelisting(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.SetUnsupported(true)
 		w.up("a")

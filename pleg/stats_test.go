@@ -1,9 +1,6 @@
 package pleg_test
 
 import (
-	"context"
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestStatsTimeRelists: how long full relists took, from start to start, and when
-// the last one began.
+// How long full relists took, from start to start, and when the last one began.
 func TestStatsTimeRelists(t *testing.T) {
 	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}}.run(t, func(w *world) {
 		for _, pause := range []time.Duration{3 * time.Second, 5 * time.Second, 0} {
@@ -46,7 +42,7 @@ func TestStatsTimeRelists(t *testing.T) {
 	})
 }
 
-// TestStatsCountRefusals of everybody's writes, by reason.
+// Refused writes are counted by reason, whoever wrote.
 func TestStatsCountRefusals(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.pass(time.Minute)
@@ -65,9 +61,9 @@ func TestStatsCountRefusals(t *testing.T) {
 	})
 }
 
-// TestStatsShowWhatIsHeld: the pods and containers that are there; and besides,
-// each thing once: requests, what readers have yet to take, tombstones,
-// containers and pods that are gone.
+// The pods and containers that are there; and besides, each thing once:
+// requests, what readers have yet to take, tombstones, containers and pods that
+// are gone.
 func TestStatsShowWhatIsHeld(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		held := func(pods, containers, backlog int) {
@@ -105,8 +101,8 @@ func TestStatsShowWhatIsHeld(t *testing.T) {
 	})
 }
 
-// TestStatsCountEvents: every one that came in, how old the believable ones
-// were, and those that became one with another before anybody looked.
+// Every one that came in, how old the believable ones were, and those that
+// became one with another before anybody looked.
 func TestStatsCountEvents(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -129,119 +125,8 @@ func TestStatsCountEvents(t *testing.T) {
 	})
 }
 
-// TestReaderBehindIsToldOnce: up to eight events of a pod wait for a reader; with
-// one more they are a single PodSync, and all of them are counted as merged.
-func TestReaderBehindIsToldOnce(t *testing.T) {
-	for _, tt := range []struct {
-		steps  int
-		events string
-		merged uint64
-	}{
-		{7, "p:changed a p:started a p:died a p:removed a p:changed b p:started b p:died b", 0},
-		{8, "p:changed a p:started a p:died a p:removed a p:changed b p:started b p:died b p:removed b", 0},
-		{9, "p:sync", 9},
-		{12, "p:sync", 12},
-	} {
-		setup{}.run(t, func(w *world) {
-			w.rt.Create("p", "keep")
-			w.rt.Create("q", "one")
-			w.gen.Relist(w.ctx)
-			read := w.read("reader", time.Minute)
-			w.rt.Remove("q", "one") // the reader sleeps over its first event
-			w.pass(time.Minute + time.Second)
-			w.gen.Relist(w.ctx)
-			w.pass(3*time.Minute - 2*time.Second)
-			already := len(read())
-			w.rt.Create("s", "last")
-			w.gen.Relist(w.ctx)
-			w.pass(time.Second)
-			for i := range tt.steps {
-				id := string(rune('a' + i/4))
-				[]func(string, string){w.rt.Create, w.rt.Start, w.rt.Exit, w.rt.Remove}[i%4]("p", id)
-				w.gen.Relist(w.ctx)
-				w.pass(time.Second)
-			}
-			merged := w.gen.Stats().MergedEvents
-			w.pass(30 * time.Minute)
-			_, got, _ := strings.Cut(read()[already:], "s:changed last ")
-			equal(t, "events", got, tt.events)
-			equal(t, "merged", merged, tt.merged)
-		})
-	}
-}
-
-// TestStuckListIsUnhealthy: a runtime that holds a list beyond its deadline and
-// hears no cancellation is an illness, and one that is said before the age of the
-// last relist is.
-func TestStuckListIsUnhealthy(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		rt := &holding{Runtime: w.rt, hold: make(chan struct{})}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{RelistThreshold: 30 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
-		w.start()
-		w.pass(30 * time.Second)
-		if err := gen.Healthy(); err == nil || !strings.Contains(err.Error(), "no relist has ended yet") {
-			t.Errorf("at the limit: %v", err)
-		}
-		w.pass(time.Second)
-		if err := gen.Healthy(); err == nil || !strings.Contains(err.Error(), "under way for 31s; the limit is 30s") {
-			t.Errorf("after the limit: %v", err)
-		}
-		close(rt.hold)
-		w.pass(2 * time.Second)
-		equal(t, "healthy", gen.Healthy(), nil)
-	})
-}
-
-// holding answers its lists when it pleases.
-type holding struct {
-	*plegtest.Runtime[string]
-	hold chan struct{}
-}
-
-func (h *holding) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
-	<-h.hold
-	if err := ctx.Err(); err != nil {
-		return nil, errors.New("too late")
-	}
-	return h.Runtime.Pods(ctx)
-}
-
-// TestEventIsToldOnceHoweverOftenItComes: a runtime that repeats the event of a
-// container that nobody saw makes one PodSync of it, and another only for what is
-// new of it.
-func TestEventIsToldOnceHoweverOftenItComes(t *testing.T) {
-	scripted(t, func(w *world, s *script) {
-		w.up("a")
-		w.gen.Relist(w.ctx)
-		read := w.read("reader", 0)
-		for i, tt := range []struct {
-			event pleg.RuntimeEventType
-			want  string
-		}{
-			{pleg.RuntimeStarted, "p:sync p:sync"},
-			{pleg.RuntimeStarted, "p:sync p:sync"},
-			{pleg.RuntimeCreated, "p:sync p:sync"},
-			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
-			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
-			{pleg.RuntimeStarted, "p:sync p:sync p:sync"},
-			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
-			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
-		} {
-			w.pass(time.Second)
-			s.handle(event("z", tt.event, time.Now(), nil))
-			if got := read(); got != tt.want {
-				t.Errorf("after event %d: %s, want %s", i, got, tt.want)
-			}
-		}
-	})
-}
-
-// TestDuplicateHidesNoStep: a container that a list shows twice counts at the
-// furthest of its states, also behind one that would be a step back.
+// A container that a list shows twice counts at the furthest of its states,
+// also behind one that would be a step back.
 func TestDuplicateHidesNoStep(t *testing.T) {
 	running := pleg.Container{ID: "a", State: pleg.StateRunning}
 	exited := pleg.Container{ID: "a", State: pleg.StateExited}
@@ -255,4 +140,13 @@ func TestDuplicateHidesNoStep(t *testing.T) {
 		equal(t, "StaleWrites", w.gen.Stats().StaleWrites, 0)
 		w.shows("a:exited")
 	})
+}
+
+// Stats may be called often: it allocates nothing.
+func TestStatsAllocatesNothing(t *testing.T) {
+	w := setup{}.world(t)
+	if n := testing.AllocsPerRun(100, func() { w.gen.Stats() }); n != 0 {
+		t.Errorf("Stats() allocates %v times", n)
+	}
+	w.stop()
 }

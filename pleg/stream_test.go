@@ -1,9 +1,8 @@
 package pleg_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +13,9 @@ import (
 	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// TestStreamThatTellsIsOne at once, not only when it has lived for a while.
-func TestStreamThatTellsIsOne(t *testing.T) {
+// A stream that delivers an event counts as one at once, not only when it has
+// lived for a while.
+func TestStreamWithAnEventCountsAtOnce(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.start()
 		w.pass(time.Millisecond)
@@ -28,8 +28,8 @@ func TestStreamThatTellsIsOne(t *testing.T) {
 	})
 }
 
-// TestNothingStreamsAfterRun: a Generator that does not run relies on no stream,
-// misses no event and leaves no timer behind.
+// A Generator that does not run relies on no stream, misses no event and leaves
+// no timer behind.
 func TestNothingStreamsAfterRun(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.start()
@@ -64,7 +64,7 @@ func TestNothingStreamsAfterRun(t *testing.T) {
 	})
 }
 
-// TestNothingIsMissedOfAnUnsupportedStream.
+// A stream that the runtime does not have misses nothing.
 func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.rt.SetUnsupported(true)
@@ -78,9 +78,9 @@ func TestNothingIsMissedOfAnUnsupportedStream(t *testing.T) {
 	})
 }
 
-// TestYoungStreamMayTellLate: a step that a list finds before the stream is relied
-// upon is missed only if the next full list still knows of no event.
-func TestYoungStreamMayTellLate(t *testing.T) {
+// A step that a list finds before the stream is relied upon is missed only if
+// the next full list still knows of no event.
+func TestYoungStreamMayReportLate(t *testing.T) {
 	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
 		w.start()
 		w.pass(100 * time.Millisecond)
@@ -95,28 +95,8 @@ func TestYoungStreamMayTellLate(t *testing.T) {
 	})
 }
 
-// TestHungCallEndsAtItsDeadline outside of Run too, where nothing else wakes the
-// generator.
-func TestHungCallEndsAtItsDeadline(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		rt := &hanging{Runtime: w.rt, pod: "p"}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
-		w.up("a")
-		begin := time.Now()
-		equal(t, "error", gen.Relist(w.ctx), nil)
-		equal(t, "lasted", time.Since(begin), 10*time.Second)
-		if e := w.cache.Get("p"); !errors.Is(e.Err, context.DeadlineExceeded) {
-			t.Errorf("%+v", e)
-		}
-	})
-}
-
-// TestUnknownEventTellsOfNothing but that the pod is worth a look.
-func TestUnknownEventTellsOfNothing(t *testing.T) {
+// An event of unknown type says only that its pod is worth a look.
+func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
@@ -131,9 +111,8 @@ func TestUnknownEventTellsOfNothing(t *testing.T) {
 	})
 }
 
-// TestEventAsOldAsTheRelistIsAHint: what a full relist knows is as new as its
-// begin, so an event of that moment shows nothing newer, also of a pod that it
-// did not have to inspect.
+// What a full relist knows is as new as its begin, so an event of that moment
+// shows nothing newer, also of a pod that it did not have to inspect.
 func TestEventAsOldAsTheRelistIsAHint(t *testing.T) {
 	for _, late := range []time.Duration{0, 1} {
 		slowCalls.scripted(t, func(w *world, s *script) {
@@ -152,76 +131,138 @@ func TestEventAsOldAsTheRelistIsAHint(t *testing.T) {
 	}
 }
 
-// TestLoopEndsWithItsContextAtOnce, whatever is pending.
-func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
-	setup{}.run(t, func(w *world) {
-		for i := range 5 {
-			w.rt.Create(fmt.Sprint("p", i), "a")
+// The KEP's list: at once, then after 1, 2, 4, 8, 16, 32 and 60 seconds, and
+// every 60 for ever; a stream that lived for a minute starts over. A stream
+// that ends at once must not spin. (kubernetes#129827: five retries spent at
+// once and never back)
+func TestReconnectsKeepTheSchedule(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}}.run(t, func(w *world) {
+		begin := time.Now()
+		w.start()
+		w.pass(10 * time.Minute)
+		var at []string
+		for _, c := range w.rt.History().Connections {
+			at = append(at, fmt.Sprint(c.Sub(begin).Seconds()))
 		}
-		w.gen.Relist(w.ctx)
-		for name, loop := range map[string]func(ctx context.Context, stop func()) int{
-			"Events": func(ctx context.Context, stop func()) (n int) {
-				for range w.gen.Events(ctx) {
-					n++
-					stop()
-				}
-				return n
-			},
-			"Watch": func(ctx context.Context, stop func()) (n int) {
-				for range w.cache.Watch(ctx) {
-					n++
-					stop()
-				}
-				return n
-			},
-		} {
-			ctx, cancel := context.WithCancel(w.ctx)
-			if n := loop(ctx, cancel); n != 1 {
-				t.Errorf("%s yields %d times, want 1", name, n)
-			}
-			if n := loop(ctx, cancel); n != 0 {
-				t.Errorf("%s yields %d times after the end", name, n)
-			}
-		}
-		equal(t, "left behind", w.gen.Stats().Backlog, 0)
-		w.rt.Exit("p0", "a")
-		w.gen.Relist(w.ctx)
-		equal(t, "left behind", w.gen.Stats().Backlog, 0)
+		equal(t, "connections after", strings.Join(at, " "), "0 0 1 3 7 15 31 63 123 183 243 303 363 423 483 543")
+		lists, _ := w.calls()
+		equal(t, "lists", lists, 601)
+		equal(t, "errors", w.gen.Stats().ConnectionErrors, 16)
+		equal(t, "connections", w.gen.Stats().Connections, 0)
+		equal(t, "streaming", w.gen.Stats().Streaming, false)
+
+		w.rt.SetFaults(plegtest.Faults{}) // the next one lives, for a minute
+		w.pass(time.Minute)
+		equal(t, "streaming", w.gen.Stats().Streaming, true)
+		w.pass(time.Minute)
+		w.rt.Disconnect()
+		w.pass(0)
+		n := len(w.rt.History().Connections)
+		equal(t, "connections", n, 18) // at once
 	})
 }
 
-// TestWatchForgetsWhatItShowedAsGone: the key is one that came and went unseen,
-// when it does so again.
-func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := pleg.NewCache[string](pleg.CacheOptions[string]{MaxSkew: -1})
-		now := time.Now()
-		c.Set("a", "1", nil, now)
-		next := make(chan string)
-		go func() {
-			defer close(next)
-			for key, e := range c.Watch(t.Context()) {
-				next <- fmt.Sprint(key, e.Present)
-			}
-		}()
-		for i, want := range []string{"atrue", "afalse", "btrue"} {
-			if got := <-next; got != want {
-				t.Errorf("step %d: %s, want %s", i, got, want)
-			}
-			synctest.Wait()
-			switch i {
-			case 0:
-				c.Delete("a", now.Add(time.Second))
-			case 1:
-				c.Set("b", "1", nil, now) // keeps the loop busy
-				synctest.Wait()
-				c.Set("a", "2", nil, now.Add(2*time.Second))
-				c.Delete("a", now.Add(3*time.Second))
-			}
+// A lost stream falls back to the short period with a relist at once, and is
+// not an illness; the long period is back when a list has begun behind the new
+// one.
+func TestLostStreamFallsBackAtOnce(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(250 * time.Second)
+		equal(t, "healthy", w.gen.Healthy(), nil)
+		lists, _ := w.calls()
+		equal(t, "lists", lists, 2)
+		w.gen.Relist(w.ctx)
+		w.pass(time.Millisecond)
+		w.rt.SetUnsupported(true)
+		w.pass(0)
+		lists, _ = w.calls()
+		equal(t, "lists after the loss", lists, 4)
+		equal(t, "streaming", w.gen.Stats().Streaming, false)
+		w.pass(10*time.Second + time.Millisecond)
+		lists, _ = w.calls()
+		equal(t, "lists after 10s", lists, 14)
+		w.rt.SetUnsupported(false)
+		w.pass(55 * time.Second)
+		equal(t, "streaming", w.gen.Stats().Streaming, true)
+		lists, _ = w.calls()
+		w.pass(200 * time.Second)
+		later, _ := w.calls()
+		equal(t, "lists in 200s", later-lists, 0)
+	})
+}
+
+// With hints an event makes its pod be looked at, and nothing else.
+func TestEventMakesItsPodInspected(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
+			w.rt.Create("q", "b")
+			w.start()
+			read := w.read("reader", 0)
+			w.pass(10 * time.Second)
+			lists, _ := w.calls()
+			w.up("a")
+			w.shows("a:running")
+			w.pass(time.Second)
+			w.rt.Exit("p", "a")
+			w.shows("a:exited")
+			equal(t, "events", read(), "q:sync p:started a p:died a")
+			later, _ := w.calls()
+			equal(t, "lists", later, lists)
+			s := w.gen.Stats()
+			equal(t, "EventsReceived", s.EventsReceived, 3)
+			equal(t, "Connections", s.Connections, 1)
+			equal(t, "MissedEvents", s.MissedEvents, 0)
+			equal(t, "EventLatency", s.EventLatency.Count(), 3)
+		})
+	}
+}
+
+// An event that names no pod asks for a full relist.
+func TestEventWithoutPodAsksForAFullRelist(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{Nameless: 1}}.run(t, func(w *world) {
+		w.start()
+		w.pass(10 * time.Second)
+		lists, _ := w.calls()
+		w.up("a")
+		w.shows("a:running")
+		if later, _ := w.calls(); later == lists {
+			t.Error("no full relist")
 		}
-		c.Close()
-		if got, open := <-next; open {
-			t.Errorf("then %s", got)
-		}
+	})
+}
+
+// A step that no event told of is counted once, when a full relist finds it, or
+// after one if the relist of a pod did.
+func TestMissedStepIsCountedOnce(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{Drop: 1}}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		w.rt.Exit("p", "a")
+		w.pass(time.Second)
+		w.shows("a:running")
+		w.gen.Relist(w.ctx)
+		w.shows("a:exited")
+		s := w.gen.Stats()
+		equal(t, "Transitions", s.Transitions, 1)
+		equal(t, "MissedEvents", s.MissedEvents, 1)
+		w.rt.Remove("p", "a")
+		w.up("b")
+		w.gen.RequestRelist("p")
+		w.shows("b:running")
+		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 1)
+		w.pass(5 * time.Second)
+		w.gen.Relist(w.ctx)
+		s = w.gen.Stats()
+		equal(t, "Transitions", s.Transitions, 3)
+		equal(t, "MissedEvents", s.MissedEvents, 3)
+	})
+	setup{}.run(t, func(w *world) { // no stream: nothing to miss
+		w.start()
+		w.up("a")
+		w.pass(5 * time.Second)
+		equal(t, "MissedEvents", w.gen.Stats().MissedEvents, 0)
 	})
 }

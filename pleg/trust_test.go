@@ -14,8 +14,8 @@ import (
 // brings can be seen.
 var slowCalls = setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Second}}
 
-// TestTrustedEventShowsAtOnce: the cache, and who reads events, have what an
-// event shows before any call has ended; the entry is as old as it was.
+// The cache, and who reads events, have what an event shows before any call has
+// ended; the entry is as old as it was.
 func TestTrustedEventShowsAtOnce(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		read := w.read("reader", 0)
@@ -43,11 +43,10 @@ func TestTrustedEventShowsAtOnce(t *testing.T) {
 	})
 }
 
-// TestEventAnswersNoLaterWait: what an event shows was true at some time before it
-// came, whatever its stamp says. With a runtime whose clock is a second ahead, or
-// after the node's was set back while the event was under way, the stamp lies
-// behind the end of what it shows; a wait that began in between gets what a
-// relist shows.
+// What an event shows was true at some time before it came, whatever its stamp
+// says. With a runtime whose clock is a second ahead, or after the node's was
+// set back while the event was under way, the stamp lies behind the end of what
+// it shows; a wait that began in between gets what a relist shows.
 func TestEventAnswersNoLaterWait(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -59,7 +58,7 @@ func TestEventAnswersNoLaterWait(t *testing.T) {
 		w.pass(100 * time.Millisecond)
 		w.rt.Remove("p", "a")
 		w.pass(100 * time.Millisecond)
-		done := make(chan pleg.Entry[*plegtest.Status], 1)
+		done := make(chan entry, 1)
 		w.all.Go(func() {
 			e, _ := w.rt.Wait(w.ctx, w.cache, "p", 10*time.Second)
 			done <- e
@@ -73,9 +72,8 @@ func TestEventAnswersNoLaterWait(t *testing.T) {
 	})
 }
 
-// TestLateEventBringsNothingBack: an event of a container that is gone and
-// forgotten is a hint, whatever its stamp says: nothing tells it from the event
-// of a new one.
+// An event of a container that is gone and forgotten is a hint, whatever its
+// stamp says: nothing tells it from the event of a new one.
 func TestLateEventBringsNothingBack(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
 		w.up("a")
@@ -104,8 +102,8 @@ func TestLateEventBringsNothingBack(t *testing.T) {
 	})
 }
 
-// TestSuspiciousEventIsAHint: what an event shows is not taken where its stamp
-// says that it is older than a look, where it has none, or while looks fail.
+// What an event shows is not taken where its stamp says that it is older than a
+// look, where it has none, or while looks fail.
 func TestSuspiciousEventIsAHint(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -139,10 +137,10 @@ func TestSuspiciousEventIsAHint(t *testing.T) {
 	}
 }
 
-// TestEventDoesNotHideAnError: while looks at a pod fail its entry says so.
+// While looks at a pod fail its entry says so.
 func TestEventDoesNotHideAnError(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
-		rt := &besides{Runtime: w.rt}
+		rt := &besides{recorder: w.rt}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
 		if err != nil {
 			t.Fatal(err)
@@ -168,12 +166,11 @@ func TestEventDoesNotHideAnError(t *testing.T) {
 	})
 }
 
-// TestLookUnderWayConcludesNothing: a container that an event tells of while a
-// look is under way is not that look's to judge: when it has come and gone, a
-// PodSync says so after its end.
+// A container that an event tells of while a look is under way is not that
+// look's to judge: when it has come and gone, a PodSync says so after its end.
 func TestLookUnderWayConcludesNothing(t *testing.T) {
 	setup{}.scripted(t, func(w *world, s *script) {
-		rt := &gated{Runtime: w.rt, gate: make(chan struct{})}
+		rt := &gated{recorder: w.rt, gate: make(chan struct{})}
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, s, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -202,13 +199,13 @@ func TestLookUnderWayConcludesNothing(t *testing.T) {
 
 // gated holds back the answers for single pods until the gate lets them pass.
 type gated struct {
-	*plegtest.Runtime[string]
+	*recorder
 	closed atomic.Bool
 	gate   chan struct{}
 }
 
 func (g *gated) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
-	p, err := g.Runtime.Pod(ctx, id)
+	p, err := g.recorder.Pod(ctx, id)
 	if g.closed.Load() {
 		select {
 		case <-g.gate:

@@ -12,14 +12,14 @@ import (
 )
 
 // shows reports whether the first container that e shows is in state s.
-func shows(s pleg.State) func(pleg.Entry[*plegtest.Status]) bool {
-	return func(e pleg.Entry[*plegtest.Status]) bool {
+func shows(s pleg.State) func(entry) bool {
+	return func(e entry) bool {
 		return e.Present && e.Status.Listed[0].State == s
 	}
 }
 
-// TestLostEventEndsWaitFor: an exit that no event tells of ends a WaitFor within
-// WaitLimit, whether it happened before the wait or long after it began.
+// An exit that no event tells of ends a WaitFor within WaitLimit, whether it
+// happened before the wait or long after it began.
 func TestLostEventEndsWaitFor(t *testing.T) {
 	for _, listless := range []bool{false, true} {
 		for _, late := range []time.Duration{0, time.Second, 17 * time.Second} {
@@ -47,13 +47,12 @@ func TestLostEventEndsWaitFor(t *testing.T) {
 	}
 }
 
-// TestLongWaitsCostOneLookPerLimit: however many wait for one pod, it is looked
-// at once per WaitLimit, and not at all when the last has gone; also where every
-// look fails.
+// However many wait for one pod, it is looked at once per WaitLimit, and not at
+// all when the last has gone; also where every look fails.
 func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
-			rt := &podless{Runtime: w.rt}
+			rt := &podless{recorder: w.rt}
 			gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +88,7 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 
 // podless counts, and may fail, the lists of single pods.
 type podless struct {
-	*plegtest.Runtime[string]
+	*recorder
 	fails atomic.Bool
 	looks atomic.Int64
 }
@@ -99,11 +98,11 @@ func (p *podless) Pod(ctx context.Context, id string) (pleg.Pod[string], error) 
 	if p.fails.Load() {
 		return pleg.Pod[string]{}, errors.New("no pod today")
 	}
-	return p.Runtime.Pod(ctx, id)
+	return p.recorder.Pod(ctx, id)
 }
 
-// TestFutureWaitDelaysNobody: a wait for a time that is yet to come does not put
-// off the look that another wait for the same pod is due.
+// A wait for a time that is yet to come does not put off the look that another
+// wait for the same pod is due.
 func TestFutureWaitDelaysNobody(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		w.up("a")
@@ -116,5 +115,54 @@ func TestFutureWaitDelaysNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, "lasted", time.Since(begin), 2*time.Second)
+	})
+}
+
+// A wait on a pod that nothing happens to is ended by a relist of that pod,
+// with an answer for one that is not there, and costs no list where a single
+// pod can be listed. (kubernetes#124704: a wait that no event ever ends)
+func TestUneventfulWaitEndsByARelist(t *testing.T) {
+	for _, listless := range []bool{false, true} {
+		setup{stream: true, listless: listless}.run(t, func(w *world) {
+			w.up("a")
+			w.start()
+			w.pass(10 * time.Second)
+			lists, _ := w.calls()
+			for _, id := range []string{"p", "nobody"} {
+				begin := time.Now()
+				w.pass(time.Millisecond)
+				e, err := w.rt.Wait(w.ctx, w.cache, id, 2*time.Second)
+				if err != nil || !e.Modified.After(begin) || e.Present != (id == "p") {
+					t.Errorf("a wait for %s: %+v, %v", id, e, err)
+				}
+				equal(t, "lasted", time.Since(begin), 2*time.Second+time.Millisecond)
+			}
+			later, _ := w.calls()
+			equal(t, "lists", later-lists, map[bool]int{false: 0, true: 2}[listless])
+		})
+	}
+}
+
+// A wait for the future asks for nothing before its time has come.
+func TestWaitForTheFutureAsksForNothing(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		_, before := w.calls()
+		begin := time.Now()
+		min := begin.Add(20 * time.Second)
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.cache.GetNewerThan(w.ctx, "p", min)
+			done <- err
+		}()
+		w.pass(19 * time.Second)
+		_, calls := w.calls()
+		equal(t, "calls before", calls, before)
+		equal(t, "error", <-done, nil)
+		if lasted := time.Since(begin); lasted > 25*time.Second {
+			t.Errorf("lasted %v", lasted)
+		}
 	})
 }

@@ -148,7 +148,7 @@ func TestNoStampIsNoTime(t *testing.T) {
 	}
 }
 
-// TestZeroStampIsRefused, as any other of 292 years before the making of the
+// A zero stamp is refused like any other of 292 years before the making of the
 // cache: on a real clock it is a stamp that somebody forgot.
 func TestZeroStampIsRefused(t *testing.T) {
 	c := NewCache[string](CacheOptions[string]{Clock: clocktesting.NewFakeClock(t0)})

@@ -20,23 +20,32 @@ func listed() ([]string, error) {
 	}
 	var packages []string
 	for _, list := range lists {
-		packages = append(packages, strings.TrimSuffix(filepath.Base(list), ".txt"))
+		packages = append(packages, strings.ReplaceAll(strings.TrimSuffix(filepath.Base(list), ".txt"), "-", "/"))
 	}
 	return packages, nil
 }
 
-// tryChosen tries the chosen mutations of the packages and prints a table.
-func tryChosen(packages []string, write bool) error {
+// listOf is the file for a package in a folder of lists.
+func listOf(folder, pkg string) string {
+	return filepath.Join(folder, strings.ReplaceAll(pkg, "/", "-")+".txt")
+}
+
+// tryChosen tries the chosen mutations of the packages whose description contains
+// what, and prints a table.
+func tryChosen(packages []string, what string, write bool) error {
 	var table strings.Builder
 	table.WriteString("| package | broken | noticed by |\n|---|---|---|\n")
 	survivors := 0
 	for _, pkg := range packages {
-		list := filepath.Join(".ci/mutants", pkg+".txt")
+		list := listOf(".ci/mutants", pkg)
 		mutations, err := readMutations(list)
 		if err != nil {
 			return err
 		}
 		for _, m := range mutations {
+			if !strings.Contains(m.what, what) {
+				continue
+			}
 			noticed, err := m.try(pkg)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", list, m.what, err)
@@ -64,6 +73,9 @@ func tryChosen(packages []string, write bool) error {
 // mutation replaces some lines of one file.
 type mutation struct {
 	what, file, before, after string
+
+	test   string // the test that has to notice, "" for any
+	output string // what it has to print
 }
 
 // readMutations reads a list of mutations in the form that the package comment
@@ -90,7 +102,12 @@ func parseMutation(block string) (mutation, bool) {
 		return mutation{}, false
 	}
 	m := mutation{what: lines[0][2:], file: lines[1]}
-	for _, line := range lines[2:] {
+	lines = lines[2:]
+	if required, ok := strings.CutPrefix(lines[0], "? "); ok {
+		m.test, m.output, _ = strings.Cut(required, " ")
+		lines = lines[1:]
+	}
+	for _, line := range lines {
 		if line == "" {
 			return mutation{}, false
 		}
@@ -129,7 +146,16 @@ func (m mutation) try(pkg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return notice(path, mutated, chosenLimit, "./"+pkg+"/...", "-rapid.nofailfile")
+	if m.test == "" {
+		noticed, _, err := notice(path, mutated, chosenLimit, "./"+pkg+"/...", "-rapid.nofailfile")
+		return noticed, err
+	}
+	noticed, out, err := notice(path, mutated, chosenLimit, "./"+pkg, "-run", "^"+m.test+"$",
+		"-rapid.nofailfile", "-rapid.checks=2000", "-rapid.shrinktime=1s")
+	if noticed != "" && !bytes.Contains(out, []byte(m.output)) {
+		return "", fmt.Errorf("%s fails without saying %q:\n%.3000s", m.test, m.output, out)
+	}
+	return noticed, err
 }
 
 // insert puts the table between the two marks of a document.

@@ -3,6 +3,7 @@
 //
 //	go run ./.ci/mutants                               every chosen mutation of every package
 //	go run ./.ci/mutants backoff                       those of one package
+//	go run ./.ci/mutants -what G5 pleg                 those whose description contains G5
 //	go run ./.ci/mutants -w                            and write the table into CONTRIBUTING.md
 //	go run ./.ci/mutants -random 60 -seed 1 backoff    a random sample of all mutants of a package
 //
@@ -14,6 +15,9 @@
 //	file.go
 //	-	the line as it is
 //	+	the line as it would be
+//
+// A third line "? TestName text" before the change names the one test that has to
+// notice, with two thousand random histories, and what it then prints.
 //
 // A random sample is drawn from all mutants of the package's files: operators
 // replaced by their opposites, bounds moved, conditions negated, statements and
@@ -28,7 +32,8 @@
 //
 // No file is changed: the mutated one is laid over the original for one run of
 // the package's tests. The exit code is 1 if a chosen mutation survives, or if
-// less than 95 % of a sample's mutants that are not equivalent are noticed.
+// less than 95 % (-enough) of a package's mutants that are not equivalent are
+// noticed. Tests that do not end within their time limit have noticed.
 package main
 
 import (
@@ -39,24 +44,34 @@ import (
 
 func main() {
 	write := flag.Bool("w", false, "write the table of the chosen mutations into CONTRIBUTING.md")
+	what := flag.String("what", "", "try only chosen mutations whose description contains this")
 	random := flag.Int("random", 0, "try so many random mutants of each package instead of the chosen ones")
-	seed := flag.Uint64("seed", 1, "the seed of the random sample")
+	d := draw{}
+	flag.Uint64Var(&d.seed, "seed", 1, "the seed of the random sample")
+	flag.IntVar(&d.parallel, "parallel", 1, "try so many random mutants at a time")
+	flag.DurationVar(&d.limit, "limit", 0, "the time limit of the tests over a random mutant; 0: five times as long as without one, and a minute")
+	flag.Float64Var(&d.enough, "enough", 95, "the percentage of a package's random mutants to be noticed")
 	flag.Parse()
-	if err := run(flag.Args(), *random, *seed, *write); err != nil {
+	d.tries = *random
+	if *write && *what != "" {
+		fmt.Fprintln(os.Stderr, "mutants: -w writes the whole table, -what tries a part")
+		os.Exit(2)
+	}
+	if err := run(flag.Args(), d, *what, *write); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(packages []string, random int, seed uint64, write bool) error {
+func run(packages []string, d draw, what string, write bool) error {
 	if len(packages) == 0 {
 		var err error
 		if packages, err = listed(); err != nil {
 			return err
 		}
 	}
-	if random > 0 {
-		return trySamples(packages, random, seed)
+	if d.tries > 0 {
+		return trySamples(packages, d)
 	}
-	return tryChosen(packages, write)
+	return tryChosen(packages, what, write)
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,12 +112,16 @@ func TestListsFitTheLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pkg := range packages {
-		list := filepath.Join(".ci/mutants", pkg+".txt")
+		list := listOf(".ci/mutants", pkg)
 		chosen, err := readMutations(list)
 		if err != nil {
 			t.Fatal(err)
 		}
+		tests := testNames(t, pkg)
 		for _, m := range chosen {
+			if m.test != "" && !slices.Contains(tests, m.test) {
+				t.Errorf("%s: %s: package %s has no %s", list, m.what, pkg, m.test)
+			}
 			text, err := os.ReadFile(filepath.Join(pkg, m.file))
 			if err == nil {
 				_, err = m.apply(text)
@@ -130,6 +136,41 @@ func TestListsFitTheLibrary(t *testing.T) {
 		}
 		for _, fault := range s.faults {
 			t.Error(fault)
+		}
+	}
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+func testNames(t *testing.T, pkg string) (names []string) {
+	files, err := filepath.Glob(filepath.Join(pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range testFunction.FindAllSubmatch(text, -1) {
+			names = append(names, string(found[1]))
+		}
+	}
+	return names
+}
+
+// For each guarantee of pleg.Generator there is a mutant that its checker notices.
+func TestEveryGuaranteeHasAMutant(t *testing.T) {
+	inRoot(t)
+	chosen, err := readMutations(listOf(".ci/mutants", "pleg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 13 {
+		if g := fmt.Sprintf("G%d: ", i+1); !slices.ContainsFunc(chosen, func(m mutation) bool {
+			return strings.HasPrefix(m.what, g) && m.test != ""
+		}) {
+			t.Errorf("no mutant of %s", g)
 		}
 	}
 }

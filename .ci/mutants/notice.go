@@ -21,42 +21,45 @@ const boundMemory = `sh -c 'ulimit -v 4194304; exec "$0" "$@"'`
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
+// timeLimit stands for a test that fails where the tests did not end in time.
+const timeLimit = "the tests' time limit"
+
 // notice runs go test with the mutated text laid over the file, and returns the
-// first test that fails, "" if none does.
-func notice(path string, mutated []byte, limit time.Duration, args ...string) (string, error) {
-	path, err := filepath.Abs(path)
+// first test that fails, "" if none does, and what the tests print.
+func notice(path string, mutated []byte, limit time.Duration, args ...string) (test string, out []byte, err error) {
+	path, err = filepath.Abs(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	scratch, err := os.MkdirTemp("", "mutant")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer os.RemoveAll(scratch)
 	mutatedFile, overlayFile := filepath.Join(scratch, "mutated.go"), filepath.Join(scratch, "overlay.json")
 	if err := os.WriteFile(mutatedFile, mutated, 0o644); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutatedFile}})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	args = append([]string{"test", "-vet=off", "-failfast", "-exec", boundMemory, "-overlay", overlayFile, "-timeout", limit.String()}, args...)
-	out, err := exec.Command("go", args...).CombinedOutput()
+	out, err = exec.Command("go", args...).CombinedOutput()
 	switch {
 	case err == nil:
-		return "", nil
+		return "", out, nil
 	case bytes.Contains(out, []byte("[build failed]")), bytes.Contains(out, []byte("[setup failed]")):
-		return "", fmt.Errorf("%w:\n%s", errBuild, out)
+		return "", out, fmt.Errorf("%w:\n%s", errBuild, out)
 	}
 	if found := failedTest.FindSubmatch(out); found != nil {
-		return string(found[1]), nil
+		return string(found[1]), out, nil
 	}
 	if bytes.Contains(out, []byte("panic: test timed out")) {
-		return "the tests' time limit", nil
+		return timeLimit, out, nil
 	}
-	return "a crash of the tests", nil
+	return "a crash of the tests", out, nil
 }

@@ -10,15 +10,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
-// enough is the share, in percent, of the mutants that are not equivalent that
-// the tests have to notice.
-const enough = 95
+// A draw says which random mutants to try, and how.
+type draw struct {
+	tries    int           // for each package
+	seed     uint64        // of the sample
+	parallel int           // mutants at a time
+	limit    time.Duration // of the tests over one mutant; 0: from how long they take without
+	enough   float64       // percent of the mutants that are not equivalent, to be noticed
+}
 
-// trySamples tries so many random mutants of each package and prints a table.
-func trySamples(packages []string, tries int, seed uint64) error {
+// trySamples tries random mutants of each package and prints a table.
+func trySamples(packages []string, d draw) error {
 	var table strings.Builder
 	table.WriteString("| package | tried | noticed | equivalent | survived | noticed of those not equivalent |\n|---|---|---|---|---|---|\n")
 	var faults []string
@@ -27,13 +33,13 @@ func trySamples(packages []string, tries int, seed uint64) error {
 		if err := s.prepare(); err != nil {
 			return fmt.Errorf("%s: %w", pkg, err)
 		}
-		if err := s.try(tries, seed); err != nil {
+		if err := s.try(d); err != nil {
 			return fmt.Errorf("%s: %w", pkg, err)
 		}
 		table.WriteString(s.row())
 		faults = append(faults, s.faults...)
-		if s.percent() < enough {
-			faults = append(faults, fmt.Sprintf("%s: %.1f %% noticed, not %d %%", pkg, s.percent(), enough))
+		if s.percent() < d.enough {
+			faults = append(faults, fmt.Sprintf("%s: %.1f %% noticed, not %.1f %%", pkg, s.percent(), d.enough))
 		}
 		for _, m := range s.survivors {
 			fmt.Printf("\n%s\n", m.entry(pkg))
@@ -90,7 +96,7 @@ func (s *sample) prepare() error {
 
 // readEquivalent reads the list of equivalent mutants, if there is one.
 func (s *sample) readEquivalent(texts map[string][]byte) error {
-	list := filepath.Join(".ci/mutants/equivalent", strings.ReplaceAll(s.pkg, "/", "-")+".txt")
+	list := listOf(".ci/mutants/equivalent", s.pkg)
 	entries, err := readMutations(list)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -110,29 +116,39 @@ func (s *sample) readEquivalent(texts map[string][]byte) error {
 	return nil
 }
 
-// try tries so many mutants that compile, drawn at random, each at most once.
-func (s *sample) try(tries int, seed uint64) error {
+// try tries mutants that compile, drawn at random, each at most once.
+func (s *sample) try(d draw) error {
 	start := time.Now()
 	first := s.all[0]
-	failed, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
+	failed, _, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
 	if err != nil || failed != "" {
 		return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
 	}
-	s.limit = (5*time.Since(start) + time.Minute).Round(time.Second)
-
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(s.all)) {
-		if s.tried == tries {
-			break
+	if s.limit = d.limit; s.limit == 0 {
+		s.limit = (5*time.Since(start) + time.Minute).Round(time.Second)
+	}
+	drawn := rand.New(rand.NewPCG(d.seed, 0)).Perm(len(s.all))
+	for s.tried < d.tries && len(drawn) > 0 {
+		batch := drawn[:min(d.parallel, d.tries-s.tried, len(drawn))]
+		drawn = drawn[len(batch):]
+		noticed, errs := make([]string, len(batch)), make([]error, len(batch))
+		var all sync.WaitGroup
+		for k, i := range batch {
+			all.Go(func() {
+				m := s.all[i]
+				noticed[k], _, errs[k] = notice(filepath.Join(s.pkg, m.file), m.mutated(), s.limit, s.args...)
+			})
 		}
-		m := s.all[i]
-		noticed, err := notice(filepath.Join(s.pkg, m.file), m.mutated(), s.limit, s.args...)
-		if errors.Is(err, errBuild) {
-			continue
+		all.Wait()
+		for k, i := range batch {
+			if errors.Is(errs[k], errBuild) {
+				continue
+			}
+			if errs[k] != nil {
+				return errs[k]
+			}
+			s.count(s.all[i], noticed[k])
 		}
-		if err != nil {
-			return err
-		}
-		s.count(m, noticed)
 	}
 	return nil
 }
@@ -141,7 +157,7 @@ func (s *sample) count(m mutant, noticed string) {
 	s.tried++
 	result := noticed
 	switch equivalent := s.equivalent[m.file+string(m.mutated())]; {
-	case equivalent && noticed != "":
+	case equivalent && noticed != "" && noticed != timeLimit:
 		s.faults = append(s.faults, fmt.Sprintf("%s is listed as equivalent, but %s notices it", m.where(s.pkg), noticed))
 		s.noticed++
 	case equivalent:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Story is a parsed story file.
+// Story is a story file, read.
 type Story struct {
 	Cases []Case
 	Rest  []string // prose after the last case
@@ -13,8 +13,8 @@ type Story struct {
 
 const separator = "----"
 
-// Parse reads a story. Its String gives the same text again, up to trailing
-// space, line ends and the number of blank lines between cases.
+// Parse reads a story. [Story.String] gives the text back, but for white space at
+// the ends of lines and the number of blank lines between cases.
 func Parse(text string) (Story, error) {
 	var (
 		s     Story
@@ -64,7 +64,7 @@ func Parse(text string) (Story, error) {
 	return s, nil
 }
 
-// String returns the text of s, ready to be written to a file.
+// String returns the text of s as it stands in a file.
 func (s Story) String() string {
 	var b strings.Builder
 	for i, c := range s.Cases {

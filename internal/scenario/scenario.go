@@ -1,5 +1,5 @@
-// Package scenario reads stories: text files of cases, each a command with its
-// input and the output it must produce. It is for tests only.
+// Package scenario runs stories: text files of cases. A case is a command, its
+// input and the output that must come of it. It is for tests only.
 //
 // A story file looks like this:
 //
@@ -16,10 +16,9 @@
 //	----
 //	more output
 //
-// Blank lines separate the cases, so neither input nor output has any. Lines that
-// start with # before a command are prose and kept as they are. A command line is
-// the command's name, then arguments: key=value or just a word. Values hold no
-// spaces.
+// Blank lines separate the cases, so neither input nor output may have any. Lines
+// before a command that begin with # are prose. A command line is the command's
+// name and its arguments, each key=value or a single word; no value has a space.
 package scenario
 
 import (
@@ -31,38 +30,39 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite the expected output of story files")
+var rewrite = flag.Bool("rewrite", false, "write the output that comes into the story files")
 
 // Case is one case of a story.
 type Case struct {
-	Line    int      // of the command, counted from 1
-	Prose   []string // the lines before the command, comments and blanks, as they stand
-	Command string   // the whole command line
-	Input   []string // between the command line and the ----
-	Want    []string // after the ----
+	Line    int      // the number of the command's line in the file, from 1
+	Prose   []string // the lines before the command
+	Command string   // the command line
+	Input   []string // the lines between the command and the ----
+	Want    []string // the lines after the ----
 }
 
 // Name is the first word of the command line.
 func (c Case) Name() string { return strings.Fields(c.Command)[0] }
 
-// Args returns the arguments of the command line; a word without = has the value
-// "". A key given twice is an error.
+// Args returns the arguments of the command line by key. A single word is a key
+// with the value "". It returns an error if a key is there twice.
 func (c Case) Args() (map[string]string, error) {
 	args := map[string]string{}
 	for _, word := range strings.Fields(c.Command)[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		if _, twice := args[key]; twice {
-			return nil, fmt.Errorf("scenario: Case.Args(): %q is given twice (line %d)", key, c.Line)
+			return nil, fmt.Errorf("scenario: Case.Args(): %q is there twice (line %d)", key, c.Line)
 		}
 		args[key] = value
 	}
 	return args, nil
 }
 
-// Run runs the cases of every story that matches the pattern, in order, one
-// subtest per file. start makes the function that runs the cases of one file: it
-// returns a case's output, without blank lines, so cases of a file may share
-// state. With -rewrite the files' expected output becomes what was returned.
+// Run runs the stories whose paths match the pattern, each in a subtest, and their
+// cases in order. It calls start once for a story; the function that start returns
+// runs a case and returns its output, which may have no blank line. So the cases of
+// one story may share state, and no others do. With the flag -rewrite no output is
+// compared: it is written into the file.
 func Run(t *testing.T, pattern string, start func(t *testing.T) func(c Case) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)

@@ -26,7 +26,7 @@ greet
 # The end.
 `
 
-func TestParse(t *testing.T) {
+func TestStoryReadsBack(t *testing.T) {
 	got, err := Parse(story)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrors(t *testing.T) {
+func TestBadStoryIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"# prose\n----\nx\n":     "---- without a command (line 2)",
 		"greet\ninput\n":         `command "greet" has no ---- (line 1)`,
@@ -65,12 +65,12 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := (Case{Line: 3, Command: "greet a=1 a=2"}).Args(); err == nil || !strings.Contains(err.Error(), `"a" is given twice (line 3)`) {
+	if _, err := (Case{Line: 3, Command: "greet a=1 a=2"}).Args(); err == nil || !strings.Contains(err.Error(), `"a" is there twice (line 3)`) {
 		t.Errorf("doubled argument: %v", err)
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzStoryReadsBack(f *testing.F) {
 	f.Add(story)
 	f.Add("a\n----\n")
 	f.Add("# x\r\n\r\n\r\n# y\r\na b=c\r\n \r\n")
@@ -106,7 +106,7 @@ func setRewrite(t *testing.T, to bool) {
 	t.Cleanup(func() { *rewrite = was })
 }
 
-func TestRun(t *testing.T) {
+func TestEveryCaseRunsInOrder(t *testing.T) {
 	setRewrite(t, false)
 	path := filepath.Join(t.TempDir(), "a.story")
 	if err := os.WriteFile(path, []byte("say\nhello\n----\nHELLO\n\nsay\nyou\n----\nYOU\n"), 0o600); err != nil {
@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 }
 
 // With -rewrite the output is replaced and everything else kept.
-func TestRunRewrites(t *testing.T) {
+func TestRewriteKeepsAllButTheOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.story")
 	const before = "# Prose.\nsay x=1\nhello\n----\nwrong\n\n# More.\nsay\nyou\n----\n"
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
@@ -138,7 +138,7 @@ func TestRunRewrites(t *testing.T) {
 	}
 }
 
-func TestCheckBody(t *testing.T) {
+func TestOutputMustReadBack(t *testing.T) {
 	for _, bad := range [][]string{{"a", "", "b"}, {" \t"}, {"----"}} {
 		if checkBody(bad) == nil {
 			t.Errorf("%q accepted", bad)

@@ -38,7 +38,6 @@ func (r *Runtime[K]) cut(err error) {
 		s.poke()
 	}
 	r.streams = nil
-	r.history.troubled()
 }
 
 // replayed is how many events a stream replays, or loses, at its begin.
@@ -47,39 +46,37 @@ const replayed = 5
 // send sends the event of the last change of a pod, as well as the faults let
 // it.
 func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEventType) {
-	n := len(r.history.Changes)
-	roll := func(fault string, rate float64) bool {
-		return !r.quiet && r.dice.roll(rate, fault, n) && r.inject(fault)
-	}
-	if r.down || roll("drop", r.faults.Drop) {
+	n := r.changes
+	roll := func(fault string, rate float64) bool { return r.roll(fault, rate, n) }
+	if r.down || roll("Drop", r.faults.Drop) {
 		return
 	}
 	e := pleg.RuntimeEvent[K, *Status]{Pod: id, Container: container, Type: kind, At: r.stamp("event", n)}
 	version := len(p.versions) - 1
-	if roll("stale", r.faults.Stale) {
+	if roll("Stale", r.faults.Stale) {
 		version = max(0, version-1-int(3*r.dice.float("how", n)))
 	}
-	if s := p.versions[version]; s != nil && !roll("bare", r.faults.Bare) {
+	if s := p.versions[version]; s != nil && !roll("Bare", r.faults.Bare) {
 		e.Seen = &pleg.Observation[K, *Status]{Pod: pleg.Pod[K]{ID: id, Containers: slices.Clone(s.Listed)}, Status: s}
 	}
 	switch {
-	case roll("nameless", r.faults.Nameless):
+	case roll("Nameless", r.faults.Nameless):
 		var none K
 		e.Pod = none
-	case roll("strange", r.faults.Strange):
+	case roll("Strange", r.faults.Strange):
 		e.Type = 99
 	}
 	delay := r.faults.Delay
 	d := delivery[K]{event: e, due: time.Now(), order: float64(n)}
 	switch {
-	case roll("late", r.faults.Late):
+	case roll("Late", r.faults.Late):
 		d.due = d.due.Add(time.Duration(r.dice.float("lateness", n) * float64(delay)))
-	case roll("reorder", r.faults.Reorder):
+	case roll("Reorder", r.faults.Reorder):
 		d.order = -d.order
 		d.due = d.due.Add(time.Duration(r.dice.float("reordering", n) * float64(delay)))
 	}
 	deliveries := []delivery[K]{d}
-	if roll("duplicate", r.faults.Duplicate) {
+	if roll("Duplicate", r.faults.Duplicate) {
 		d.due = d.due.Add(time.Duration(r.dice.float("again", n) * float64(delay)))
 		deliveries = append(deliveries, d)
 	}
@@ -89,18 +86,18 @@ func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEvent
 	for _, s := range r.streams {
 		if s.lose > 0 {
 			s.lose--
-			r.inject("lose")
+			r.inject("Lose")
 			continue
 		}
 		s.queue = append(s.queue, deliveries...)
 		s.poke()
 	}
-	if roll("disconnect", r.faults.Disconnect) {
+	if roll("Disconnect", r.faults.Disconnect) {
 		r.cut(ErrInjected)
 	}
 }
 
-// Events streams the events of changes.
+// Events streams the events of changes until ctx or the stream ends.
 func (r *Runtime[K]) Events(ctx context.Context, handle func(pleg.RuntimeEvent[K, *Status])) error {
 	s, err := r.connect()
 	if s == nil {
@@ -113,7 +110,7 @@ func (r *Runtime[K]) Events(ctx context.Context, handle func(pleg.RuntimeEvent[K
 		case err != nil:
 			return err
 		case wait == 0:
-			r.deliver(d, handle)
+			handle(d.event)
 			continue
 		}
 		select {
@@ -129,26 +126,23 @@ func (r *Runtime[K]) connect() (*stream[K], error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.connections++
-	r.history.Connections = append(r.history.Connections, time.Now())
-	roll := func(fault string, rate float64) bool {
-		return !r.quiet && r.dice.roll(rate, fault, r.connections) && r.inject(fault)
-	}
+	roll := func(fault string, rate float64) bool { return r.roll(fault, rate, r.connections) }
 	switch {
 	case r.unsupported:
 		return nil, pleg.ErrUnsupported
 	case r.down:
 		return nil, ErrDown
-	case roll("end at once", r.faults.EndAtOnce):
+	case roll("EndAtOnce", r.faults.EndAtOnce):
 		return nil, nil
 	}
 	s := &stream[K]{wake: make(chan struct{}, 1)}
-	if len(r.log) > 0 && roll("replay", r.faults.Replay) {
+	if len(r.log) > 0 && roll("Replay", r.faults.Replay) {
 		for _, d := range r.log[max(0, len(r.log)-replayed):] {
 			d.due = time.Now()
 			s.queue = append(s.queue, d)
 		}
 	}
-	if r.connections > 1 && !r.quiet && r.dice.roll(r.faults.Lose, "lose", r.connections) {
+	if r.connections > 1 && r.dice.float("Lose", r.connections) < r.faults.Lose {
 		s.lose = replayed
 	}
 	r.streams = append(r.streams, s)
@@ -185,17 +179,4 @@ func (r *Runtime[K]) next(s *stream[K]) (d delivery[K], wait time.Duration, err 
 	d = s.queue[0]
 	s.queue = s.queue[1:]
 	return d, 0, nil
-}
-
-// deliver hands an event over and notes how long that took.
-func (r *Runtime[K]) deliver(d delivery[K], handle func(pleg.RuntimeEvent[K, *Status])) {
-	start := time.Now()
-	handle(d.event)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.history.Deliveries = append(r.history.Deliveries, Delivery[K]{At: start, Took: time.Since(start), Event: d.event})
-	var none K
-	if d.event.Pod != none && d.event.Type <= pleg.RuntimeDeleted {
-		r.history.shown(Ref[K]{d.event.Pod, d.event.Container})
-	}
 }

@@ -1,17 +1,15 @@
-package plegtest
+package pleg_test
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/restartkit/restart/pleg"
 )
 
 // String returns the history as one line per thing that happened, in order of
 // time.
-func (h History[K]) String() string {
+func (h history) String() string {
 	type line struct {
 		at   time.Time
 		text string
@@ -43,14 +41,14 @@ func (h History[K]) String() string {
 		add(t, "trouble")
 	}
 	for _, v := range h.Views {
-		add(v.At, "%-10s pod %v: %s", v.Reader, v.Pod, entry(v.Entry))
+		add(v.At, "%-10s pod %v: %s", v.Reader, v.Pod, entryText(v.Entry))
 	}
-	for _, t := range h.Told {
+	for _, t := range h.Events {
 		add(t.At, "%-10s %v %v %s", t.Reader, t.Event.Pod, t.Event.Type, t.Event.Container)
 	}
 	for _, w := range h.Waits {
 		add(w.Start, "wait       pod %v newer than %s", w.Pod, w.Min.Format(clockFormat))
-		add(w.End, "wait       pod %v newer than %s: %s, %v", w.Pod, w.Min.Format(clockFormat), entry(w.Entry), w.Err)
+		add(w.End, "wait       pod %v newer than %s: %s, %v", w.Pod, w.Min.Format(clockFormat), entryText(w.Entry), w.Err)
 	}
 	for _, f := range h.Finals {
 		add(f.At, "compared   for G%d", f.Guarantee)
@@ -66,20 +64,7 @@ func (h History[K]) String() string {
 
 const clockFormat = "15:04:05.000000000"
 
-// String returns the version and the containers.
-func (s *Status) String() string {
-	if s == nil {
-		return "gone"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "v%d", s.Version)
-	for _, c := range s.Listed {
-		fmt.Fprintf(&b, " %s:%v", c.ID, c.State)
-	}
-	return b.String()
-}
-
-func entry(e pleg.Entry[*Status]) string {
+func entryText(e entry) string {
 	switch {
 	case e.Present && e.Err != nil:
 		return fmt.Sprintf("%v (%v) as of %s", e.Status, e.Err, e.Modified.Format(clockFormat))

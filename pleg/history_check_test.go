@@ -1,4 +1,4 @@
-package plegtest
+package pleg_test
 
 import (
 	"errors"
@@ -8,32 +8,30 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
 )
 
-// Guarantees is the number of guarantees of pleg.Generator; they count from 1.
-const Guarantees = 13
+// guarantees is the number of guarantees of pleg.Generator; they count from 1.
+const guarantees = 13
 
-// Violation is a place where a history breaks a guarantee.
-type Violation struct {
-	Guarantee int // 1 to Guarantees
-	Text      string
+// A violation is a place where a history breaks a guarantee.
+type violation struct {
+	guarantee int // 1 to guarantees
+	text      string
 }
 
-func (v Violation) String() string { return fmt.Sprintf("G%d: %s", v.Guarantee, v.Text) }
+func (v violation) String() string { return fmt.Sprintf("G%d: %s", v.guarantee, v.text) }
 
-// Report is the outcome of all checkers over one history.
-type Report struct {
-	Violations []Violation
-	Checks     [Guarantees + 1]int // evaluated, by guarantee
+// A report is the outcome of all checkers over one history.
+type report struct {
+	violations []violation
+	checks     [guarantees + 1]int // evaluated, by guarantee
 }
 
-// Check holds a history against the guarantees of pleg.Generator and returns
-// where it breaks them.
-func Check[K comparable](h History[K]) []Violation { return Inspect(h).Violations }
-
-// Inspect is Check, and counts what was checked.
-func Inspect[K comparable](h History[K]) Report {
-	x := &inspection[K]{History: h, truth: map[K][]Change[K]{}}
+// check holds the history against the guarantees of pleg.Generator. It evaluates
+// what was recorded.
+func (h history) check() report {
+	x := &inspection{history: h, truth: map[string][]change{}}
 	for _, c := range h.Changes {
 		x.truth[c.Pod] = append(x.truth[c.Pod], c)
 	}
@@ -47,25 +45,25 @@ func Inspect[K comparable](h History[K]) Report {
 }
 
 // An inspection is the run of the checkers over one history.
-type inspection[K comparable] struct {
-	History[K]
-	truth  map[K][]Change[K] // by pod; place i has version i+1
-	report Report
+type inspection struct {
+	history
+	truth  map[string][]change // by pod; place i has version i+1
+	report report
 }
 
 // check counts one evaluation of a guarantee and notes a violation.
-func (x *inspection[K]) check(guarantee int, ok bool, format string, args ...any) {
-	x.report.Checks[guarantee]++
+func (x *inspection) check(guarantee int, ok bool, format string, args ...any) {
+	x.report.checks[guarantee]++
 	if !ok {
-		x.report.Violations = append(x.report.Violations, Violation{guarantee, fmt.Sprintf(format, args...)})
+		x.report.violations = append(x.report.violations, violation{guarantee, fmt.Sprintf(format, args...)})
 	}
 }
 
 // version returns the first version from min on in which pod was as s shows it,
 // nil: not there; -1 if there is none. Version 0 is before the pod was created.
-func (x *inspection[K]) version(pod K, s *Status, min int) int {
+func (x *inspection) version(pod string, s *plegtest.Status, min int) int {
 	for v := min; v <= len(x.truth[pod]); v++ {
-		var was *Status
+		var was *plegtest.Status
 		if v > 0 {
 			was = x.truth[pod][v-1].Status
 		}
@@ -77,7 +75,7 @@ func (x *inspection[K]) version(pod K, s *Status, min int) int {
 }
 
 // ended is when a version was replaced by the next, zero if it was not.
-func (x *inspection[K]) ended(pod K, version int) time.Time {
+func (x *inspection) ended(pod string, version int) time.Time {
 	if t := x.truth[pod]; version < len(t) {
 		return t[version].At
 	}
@@ -85,10 +83,10 @@ func (x *inspection[K]) ended(pod K, version int) time.Time {
 }
 
 // G1: the states that a reader sees of a pod are a subsequence of the truth.
-func (x *inspection[K]) states() {
+func (x *inspection) states() {
 	type place struct {
 		reader string
-		pod    K
+		pod    string
 	}
 	at := map[place]int{}
 	for _, v := range x.Views {
@@ -107,7 +105,7 @@ func (x *inspection[K]) states() {
 
 // G2: what a wait returned was the truth at some moment after its min. An entry
 // with an error says itself that it may not be.
-func (x *inspection[K]) freshness() {
+func (x *inspection) freshness() {
 	for _, w := range x.Waits {
 		if w.End.IsZero() || w.Err != nil || w.Entry.Err != nil {
 			continue
@@ -118,7 +116,7 @@ func (x *inspection[K]) freshness() {
 }
 
 // held reports whether what e shows of pod was the truth at some moment after t.
-func (x *inspection[K]) held(pod K, e pleg.Entry[*Status], t time.Time) bool {
+func (x *inspection) held(pod string, e entry, t time.Time) bool {
 	s := e.Status
 	if !e.Present {
 		s = nil
@@ -132,7 +130,7 @@ func (x *inspection[K]) held(pod K, e pleg.Entry[*Status], t time.Time) bool {
 }
 
 // lives is how many containers of that id the truth had up to a time.
-func (x *inspection[K]) lives(ref Ref[K], upTo time.Time) (n int) {
+func (x *inspection) lives(ref containerRef, upTo time.Time) (n int) {
 	over := true
 	for _, c := range x.truth[ref.Pod] {
 		if c.Container != ref.Container || c.At.After(upTo) {
@@ -147,29 +145,29 @@ func (x *inspection[K]) lives(ref Ref[K], upTo time.Time) (n int) {
 }
 
 // G3: what a reader saw gone stays gone, until there is another one of that id.
-func (x *inspection[K]) absence() {
+func (x *inspection) absence() {
 	type place struct {
 		reader string
-		ref    Ref[K]
+		ref    containerRef
 	}
-	there := map[string]map[K]*Status{}
+	there := map[string]map[string]*plegtest.Status{}
 	gone := map[place]int{} // how many had lived then
 	for _, v := range x.Views {
 		if there[v.Reader] == nil {
-			there[v.Reader] = map[K]*Status{}
+			there[v.Reader] = map[string]*plegtest.Status{}
 		}
 		var now []pleg.Container
 		if v.Entry.Present && v.Entry.Status != nil {
 			now = v.Entry.Status.Listed
 		}
 		for _, c := range now {
-			ref := Ref[K]{v.Pod, c.ID}
+			ref := containerRef{v.Pod, c.ID}
 			x.check(3, gone[place{v.Reader, ref}] < x.lives(ref, v.At), "%s saw container %s of pod %v come back at %v", v.Reader, c.ID, v.Pod, v.At)
 		}
 		if before := there[v.Reader][v.Pod]; before != nil {
 			for _, c := range before.Listed {
 				if !slices.ContainsFunc(now, func(d pleg.Container) bool { return d.ID == c.ID }) {
-					ref := Ref[K]{v.Pod, c.ID}
+					ref := containerRef{v.Pod, c.ID}
 					gone[place{v.Reader, ref}]++
 				}
 			}
@@ -182,7 +180,7 @@ func (x *inspection[K]) absence() {
 }
 
 // G4 and G9: the cache equals the truth where that was due.
-func (x *inspection[K]) equality() {
+func (x *inspection) equality() {
 	for _, f := range x.Finals {
 		if f.Guarantee == 0 {
 			continue
@@ -200,19 +198,19 @@ func (x *inspection[K]) equality() {
 
 // byID are the containers that s shows, in order of id: one that came back with
 // its id before anybody looked has another place, and nobody can know.
-func byID(s *Status) []pleg.Container {
+func byID(s *plegtest.Status) []pleg.Container {
 	return slices.SortedFunc(slices.Values(s.Listed), func(a, b pleg.Container) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // G5: every wait has ended, and within its limit from its start or the last
 // trouble in it.
-func (x *inspection[K]) waits() {
+func (x *inspection) waits() {
 	for _, w := range x.Waits {
 		if w.End.IsZero() {
 			x.check(5, false, "a wait for pod %v since %v has not ended", w.Pod, w.Start)
 			continue
 		}
-		x.check(5, w.Err == nil || errors.Is(w.Err, pleg.ErrClosed) || w.Entry == pleg.Entry[*Status]{}, "a wait for pod %v returned data and %v", w.Pod, w.Err)
+		x.check(5, w.Err == nil || errors.Is(w.Err, pleg.ErrClosed) || w.Entry == entry{}, "a wait for pod %v returned data and %v", w.Pod, w.Err)
 		if w.Limit == 0 || w.Err != nil {
 			continue
 		}
@@ -228,18 +226,17 @@ func (x *inspection[K]) waits() {
 
 // G6: every reader ends with the cache's state, and hears of every exit of a
 // container that the runtime has shown.
-func (x *inspection[K]) readers() {
-	heard := map[string]map[Ref[K]]time.Time{} // the last word, by reader; container "" for PodSync
-	for _, t := range x.Told {
+func (x *inspection) readers() {
+	heard := map[string]map[containerRef]time.Time{} // the last word, by reader; container "" for PodSync
+	for _, t := range x.Events {
 		if heard[t.Reader] == nil {
-			heard[t.Reader] = map[Ref[K]]time.Time{}
+			heard[t.Reader] = map[containerRef]time.Time{}
 		}
 		switch t.Event.Type {
 		case pleg.PodSync, pleg.ContainerDied:
-			heard[t.Reader][Ref[K]{t.Event.Pod, t.Event.Container}] = t.At
+			heard[t.Reader][containerRef{t.Event.Pod, t.Event.Container}] = t.At
 		}
 	}
-	var none K
 	for _, f := range x.Finals {
 		for reader, view := range f.Readers {
 			x.check(6, len(view) == len(f.Cache), "%s ended with %d pods, the cache with %d", reader, len(view), len(f.Cache))
@@ -252,7 +249,7 @@ func (x *inspection[K]) readers() {
 				if c.At.After(f.At) || !c.At.After(x.Readers[reader]) {
 					continue
 				}
-				told := slices.ContainsFunc([]Ref[K]{{c.Pod, c.Container}, {c.Pod, ""}, {none, ""}}, func(ref Ref[K]) bool {
+				told := slices.ContainsFunc([]containerRef{{c.Pod, c.Container}, {c.Pod, ""}, {"", ""}}, func(ref containerRef) bool {
 					at, ok := heard[reader][ref]
 					return ok && !at.Before(c.At)
 				})
@@ -265,14 +262,14 @@ func (x *inspection[K]) readers() {
 // exits are the changes by which containers ended that were shown to be there.
 // Of several with one id only the last counts, if a reader saw it before its end:
 // an exit between two looks that show a running container nobody can know.
-func (x *inspection[K]) exits() (list []Change[K]) {
+func (x *inspection) exits() (list []change) {
 	type life struct {
 		begin time.Time
-		end   *Change[K] // nil: not yet
+		end   *change // nil: not yet
 	}
-	last := map[Ref[K]]life{}
+	last := map[containerRef]life{}
 	for i, c := range x.Changes {
-		ref := Ref[K]{c.Pod, c.Container}
+		ref := containerRef{c.Pod, c.Container}
 		l, known := last[ref]
 		switch end := c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted; {
 		case end && l.end == nil:
@@ -290,15 +287,15 @@ func (x *inspection[K]) exits() (list []Change[K]) {
 }
 
 // sawAlive reports whether a reader saw a container that had not exited.
-func (x *inspection[K]) sawAlive(ref Ref[K], from, to time.Time) bool {
-	return slices.ContainsFunc(x.Views, func(v View[K]) bool {
+func (x *inspection) sawAlive(ref containerRef, from, to time.Time) bool {
+	return slices.ContainsFunc(x.Views, func(v view) bool {
 		return v.Pod == ref.Pod && v.Entry.Modified.After(from) && v.At.Before(to) && v.Entry.Present && v.Entry.Err == nil &&
 			slices.ContainsFunc(v.Entry.Status.Listed, func(c pleg.Container) bool { return c.ID == ref.Container && c.State < pleg.StateExited })
 	})
 }
 
 // G7: what is held for late things and slow readers is bounded by the pods.
-func (x *inspection[K]) memory() {
+func (x *inspection) memory() {
 	for _, s := range x.Samples {
 		bound := (1 + s.Readers) * (2*1024 + 4*(s.Stats.Pods+s.Stats.Containers))
 		x.check(7, s.Stats.Backlog <= bound, "at %v %d things are held for %d pods and %d containers", s.At, s.Stats.Backlog, s.Stats.Pods, s.Stats.Containers)
@@ -306,7 +303,7 @@ func (x *inspection[K]) memory() {
 }
 
 // G8: no time passes while an event is handed over.
-func (x *inspection[K]) intake() {
+func (x *inspection) intake() {
 	for _, d := range x.Deliveries {
 		x.check(8, d.Took < time.Millisecond, "the event of container %s of pod %v took %v to hand over", d.Event.Container, d.Event.Pod, d.Took)
 	}
@@ -314,19 +311,19 @@ func (x *inspection[K]) intake() {
 
 // G10: a reader hears of a container at most one start and one death, and of
 // nothing after its removal; of another one of its id likewise.
-func (x *inspection[K]) once() {
+func (x *inspection) once() {
 	type place struct {
 		reader string
-		event  pleg.Event[K]
+		event  pleg.Event[string]
 	}
 	count := map[place]int{}
-	for _, t := range x.Told {
+	for _, t := range x.Events {
 		e := t.Event
-		removed := place{t.Reader, pleg.Event[K]{Pod: e.Pod, Type: pleg.ContainerRemoved, Container: e.Container}}
+		removed := place{t.Reader, pleg.Event[string]{Pod: e.Pod, Type: pleg.ContainerRemoved, Container: e.Container}}
 		switch e.Type {
 		case pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved:
 			count[place{t.Reader, e}]++
-			lives := x.lives(Ref[K]{e.Pod, e.Container}, t.At)
+			lives := x.lives(containerRef{e.Pod, e.Container}, t.At)
 			x.check(10, count[place{t.Reader, e}] <= lives, "%s heard %s of container %s of pod %v %d times", t.Reader, e.Type, e.Container, e.Pod, count[place{t.Reader, e}])
 			x.check(10, e.Type == pleg.ContainerRemoved || count[removed] < lives, "%s heard %s of container %s of pod %v after its removal", t.Reader, e.Type, e.Container, e.Pod)
 		}
@@ -334,7 +331,7 @@ func (x *inspection[K]) once() {
 }
 
 // G11: every step that a relist found is accounted for.
-func (x *inspection[K]) accounts() {
+func (x *inspection) accounts() {
 	for _, s := range x.Samples {
 		found, told := s.Stats.Transitions, s.Stats.ReportedEvents+s.Stats.MissedEvents
 		x.check(11, found >= told && (found == told || !s.Settled), "at %v relists have found %d steps, told and missed are %d", s.At, found, told)
@@ -342,7 +339,7 @@ func (x *inspection[K]) accounts() {
 }
 
 // G12: no call outlives Run.
-func (x *inspection[K]) leftovers() {
+func (x *inspection) leftovers() {
 	if x.RunEnded.IsZero() {
 		return
 	}
@@ -352,7 +349,7 @@ func (x *inspection[K]) leftovers() {
 }
 
 // G13: an idle time costs one list per period and no status.
-func (x *inspection[K]) idleness() {
+func (x *inspection) idleness() {
 	for _, idle := range x.Idles {
 		lists, others := 0, 0
 		for _, c := range x.Calls {

@@ -1,0 +1,84 @@
+package pleg
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// They are kept once a key, and freed by the global time.
+func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
+	c := free(CacheOptions[string]{})
+	for i := range 100 {
+		c.Set("a", "", nil, at(2*i))
+		c.Delete("a", at(2*i+1))
+		c.Delete("a", at(2*i+1).Add(time.Millisecond))
+		c.Delete("b", at(i))
+	}
+	if len(c.deleted) != 2 {
+		t.Errorf("%d graves for two keys", len(c.deleted))
+	}
+	c.UpdateTime(at(150))
+	if err := c.valid(); err != nil || c.nodes.len != 1 {
+		t.Errorf("%d nodes after a global time between the deletions, want 1; %v", c.nodes.len, err)
+	}
+	c.UpdateTime(at(300))
+	if err := c.valid(); err != nil || c.nodes.len != 0 {
+		t.Errorf("%d nodes after a global time later than the deletions; %v", c.nodes.len, err)
+	}
+}
+
+// Each pod that was looked for in vain leaves a tombstone. They count as
+// memory: beyond the bound a full list is made, which frees them, long before
+// it would be due.
+func TestTombstonesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, c := &nobody{}, NewCache[int](CacheOptions[int]{})
+		g, err := NewGenerator[int, int](rt, rt, c, GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		lists, most := rt.lists, 0
+		for i := range 5000 {
+			g.RequestRelist(i)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			most = max(most, c.tombstones())
+			if n := g.Stats().Backlog; n < c.tombstones() {
+				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.tombstones())
+			}
+		}
+		if most < maxOrphans/2 || most > maxOrphans+4 {
+			t.Errorf("at most %d tombstones, want about %d", most, maxOrphans)
+		}
+		if rt.lists == lists || rt.lists > lists+6 {
+			t.Errorf("%d lists to forget", rt.lists-lists)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// nobody is a runtime without pods, that can list single ones.
+type nobody struct{ lists int }
+
+func (n *nobody) Pods(context.Context) ([]Pod[int], error) { n.lists++; return nil, nil }
+
+func (n *nobody) Pod(context.Context, int) (Pod[int], error) {
+	return Pod[int]{}, ErrNotFound
+}
+
+func (n *nobody) Status(context.Context, int) (int, time.Time, error) {
+	return 0, time.Time{}, ErrNotFound
+}
+
+func (n *nobody) Events(ctx context.Context, _ func(RuntimeEvent[int, int])) error {
+	<-ctx.Done()
+	return ctx.Err()
+}

@@ -1,0 +1,72 @@
+package pleg
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// A snapshot, changes, a deletion; a key that came and went while the loop
+// slept is not told.
+func TestWatchSkipsWhatCameAndWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := free(CacheOptions[string]{})
+		c.Set("a", "1", nil, t1)
+		var seen []string
+		gate, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for key, e := range c.Watch(t.Context()) {
+				seen = append(seen, fmt.Sprint(key, e.Status, e.Present))
+				<-gate
+			}
+		}()
+		synctest.Wait()
+		c.Set("b", "1", nil, t2)
+		c.Set("b", "2", nil, t3)
+		c.Set("c", "1", nil, t3)
+		c.Delete("c", t4)
+		c.Delete("a", t4)
+		close(gate)
+		synctest.Wait()
+		c.Delete("b", t5)
+		c.Set("b", "3", nil, t6)
+		c.Set("d", "1", nil, t6)
+		c.Close()
+		<-ended
+		if got, want := strings.Join(seen, " "), "a1true b2true afalse b3true d1true"; got != want {
+			t.Errorf("seen %s\nwant %s", got, want)
+		}
+		for range c.Watch(t.Context()) {
+			break
+		}
+		if len(c.watchers) != 0 {
+			t.Errorf("%d watchers left behind", len(c.watchers))
+		}
+	})
+}
+
+// What a sleeping loop costs does not grow with what passes.
+func TestSleepingWatchHoldsOneEntryPerKey(t *testing.T) {
+	c := free(CacheOptions[string]{})
+	for i := range 10 {
+		c.Set(fmt.Sprint("old", i), "", nil, t1)
+	}
+	w := c.watch()
+	for range 5 {
+		c.next(w)
+	}
+	for i := range 1000 {
+		key := fmt.Sprint("new", i)
+		c.Set(key, "", nil, at(2*i+2))
+		c.Set(key, "", nil, at(2*i+3))
+		c.Delete(key, at(2*i+3))
+	}
+	for i := range 10 {
+		c.Delete(fmt.Sprint("old", i), at(10000))
+	}
+	if got := w.due.len(); got != 5 {
+		t.Errorf("%d keys are due, want the 5 deletions of what was shown", got)
+	}
+}

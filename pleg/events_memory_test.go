@@ -1,0 +1,40 @@
+package pleg
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// A reader that sleeps through pods by the thousand is told that it did, and
+// holds no more than what is there.
+func TestSleepingReaderHoldsNoMoreThanThePods(t *testing.T) {
+	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	p := r.record(-1)
+	p.present, r.present = true, 1
+	rd := r.subscribe()
+	for i := range 10000 {
+		r.emit(i, []Event[int]{{i, ContainerStarted, "c"}, {i, ContainerDied, "c"}})
+		if rd.pending.len() > maxOrphans+2 || rd.dropped != (i > maxOrphans) {
+			t.Fatalf("%d slots after %d pods, lost %v", rd.pending.len(), i, rd.dropped)
+		}
+	}
+	if n := int(r.stats.MergedEvents) + 2*(rd.pending.len()-1); n != 20000 {
+		t.Errorf("%d events are due or counted as merged, want all", n)
+	}
+	events, _ := rd.take()
+	if !slices.Equal(events, []Event[int]{{Type: PodSync}}) {
+		t.Errorf("first %v", events)
+	}
+	if events, _ = rd.take(); !slices.Equal(events, []Event[int]{{-1, PodSync, ""}}) {
+		t.Errorf("then %v", events)
+	}
+	for i := range 100 {
+		r.emit(-1, []Event[int]{{-1, ContainerChanged, fmt.Sprint(i)}})
+	}
+	for events, ok := rd.take(); ok; events, ok = rd.take() {
+		if len(events) > slotEvents || events[0].Pod == -1 && !slices.Equal(events, []Event[int]{{-1, PodSync, ""}}) {
+			t.Errorf("at once %v", events)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// What a reader does not keep up with is merged, pod by pod, and no exit is
+// lost.
+func TestSlowReaderLosesNoExit(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.start()
+		read := w.read("reader", time.Minute)
+		w.up("a")
+		w.pass(time.Second)
+		for i := range 20 {
+			w.up(fmt.Sprint("b", i))
+			w.pass(time.Second)
+			w.rt.Exit("p", fmt.Sprint("b", i))
+			w.pass(time.Second)
+		}
+		w.rt.Exit("p", "a")
+		w.pass(10 * time.Minute)
+		equal(t, "events", read(), "p:started a p:sync")
+		if s := w.gen.Stats(); s.MergedEvents < 30 {
+			t.Errorf("%d merged events", s.MergedEvents)
+		}
+	})
+}
+
+// A loop begins with one PodSync per pod that is there.
+func TestReaderBeginsWithOneSyncPerPod(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.rt.Create("q", "b")
+		w.rt.Create("gone", "c")
+		w.gen.Relist(w.ctx)
+		w.rt.Remove("gone", "c")
+		w.gen.Relist(w.ctx)
+		read := w.read("reader", 0)
+		equal(t, "events", read(), "p:sync q:sync")
+		for range w.gen.Events(w.ctx) {
+			break
+		}
+		w.rt.Exit("p", "a")
+		w.gen.Relist(w.ctx)
+		equal(t, "events", read(), "p:sync q:sync p:died a")
+		w.cache.Close()
+		w.all.Wait()
+	})
+}
+
+// Up to eight events of a pod wait for a reader; with one more they are a
+// single PodSync, and all of them are counted as merged.
+func TestReaderBehindGetsOneSync(t *testing.T) {
+	for _, tt := range []struct {
+		steps  int
+		events string
+		merged uint64
+	}{
+		{7, "p:changed a p:started a p:died a p:removed a p:changed b p:started b p:died b", 0},
+		{8, "p:changed a p:started a p:died a p:removed a p:changed b p:started b p:died b p:removed b", 0},
+		{9, "p:sync", 9},
+		{12, "p:sync", 12},
+	} {
+		setup{}.run(t, func(w *world) {
+			w.rt.Create("p", "keep")
+			w.rt.Create("q", "one")
+			w.gen.Relist(w.ctx)
+			read := w.read("reader", time.Minute)
+			w.rt.Remove("q", "one") // the reader sleeps over its first event
+			w.pass(time.Minute + time.Second)
+			w.gen.Relist(w.ctx)
+			w.pass(3*time.Minute - 2*time.Second)
+			already := len(read())
+			w.rt.Create("s", "last")
+			w.gen.Relist(w.ctx)
+			w.pass(time.Second)
+			for i := range tt.steps {
+				id := string(rune('a' + i/4))
+				[]func(string, string) bool{w.rt.Create, w.rt.Start, w.rt.Exit, w.rt.Remove}[i%4]("p", id)
+				w.gen.Relist(w.ctx)
+				w.pass(time.Second)
+			}
+			merged := w.gen.Stats().MergedEvents
+			w.pass(30 * time.Minute)
+			_, got, _ := strings.Cut(read()[already:], "s:changed last ")
+			equal(t, "events", got, tt.events)
+			equal(t, "merged", merged, tt.merged)
+		})
+	}
+}
+
+// A runtime that repeats the event of a container that nobody saw makes one
+// PodSync of it, and another only for what is new of it.
+func TestRepeatedEventIsReportedOnce(t *testing.T) {
+	scripted(t, func(w *world, s *script) {
+		w.up("a")
+		w.gen.Relist(w.ctx)
+		read := w.read("reader", 0)
+		for i, tt := range []struct {
+			event pleg.RuntimeEventType
+			want  string
+		}{
+			{pleg.RuntimeStarted, "p:sync p:sync"},
+			{pleg.RuntimeStarted, "p:sync p:sync"},
+			{pleg.RuntimeCreated, "p:sync p:sync"},
+			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
+			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
+			{pleg.RuntimeStarted, "p:sync p:sync p:sync"},
+			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
+			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
+		} {
+			w.pass(time.Second)
+			s.handle(event("z", tt.event, time.Now(), nil))
+			if got := read(); got != tt.want {
+				t.Errorf("after event %d: %s, want %s", i, got, tt.want)
+			}
+		}
+	})
+}
+
+// A loop ends with its context, whatever it has still to yield.
+func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		for i := range 5 {
+			w.rt.Create(fmt.Sprint("p", i), "a")
+		}
+		w.gen.Relist(w.ctx)
+		for name, loop := range map[string]func(ctx context.Context, stop func()) int{
+			"Events": func(ctx context.Context, stop func()) (n int) {
+				for range w.gen.Events(ctx) {
+					n++
+					stop()
+				}
+				return n
+			},
+			"Watch": func(ctx context.Context, stop func()) (n int) {
+				for range w.cache.Watch(ctx) {
+					n++
+					stop()
+				}
+				return n
+			},
+		} {
+			ctx, cancel := context.WithCancel(w.ctx)
+			if n := loop(ctx, cancel); n != 1 {
+				t.Errorf("%s yields %d times, want 1", name, n)
+			}
+			if n := loop(ctx, cancel); n != 0 {
+				t.Errorf("%s yields %d times after the end", name, n)
+			}
+		}
+		equal(t, "left behind", w.gen.Stats().Backlog, 0)
+		w.rt.Exit("p0", "a")
+		w.gen.Relist(w.ctx)
+		equal(t, "left behind", w.gen.Stats().Backlog, 0)
+	})
+}
+
+// The key is one that came and went unseen, when it does so again.
+func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := pleg.NewCache[string](pleg.CacheOptions[string]{MaxSkew: -1})
+		now := time.Now()
+		c.Set("a", "1", nil, now)
+		next := make(chan string)
+		go func() {
+			defer close(next)
+			for key, e := range c.Watch(t.Context()) {
+				next <- fmt.Sprint(key, e.Present)
+			}
+		}()
+		for i, want := range []string{"atrue", "afalse", "btrue"} {
+			if got := <-next; got != want {
+				t.Errorf("step %d: %s, want %s", i, got, want)
+			}
+			synctest.Wait()
+			switch i {
+			case 0:
+				c.Delete("a", now.Add(time.Second))
+			case 1:
+				c.Set("b", "1", nil, now) // keeps the loop busy
+				synctest.Wait()
+				c.Set("a", "2", nil, now.Add(2*time.Second))
+				c.Delete("a", now.Add(3*time.Second))
+			}
+		}
+		c.Close()
+		if got, open := <-next; open {
+			t.Errorf("then %s", got)
+		}
+	})
+}
+
+// Pods come and go while readers sleep; what is held stays in proportion to the
+// pods that are there (G7), and no reader ends in silence.
+func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
+	setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
+		w.start()
+		gate := make(chan struct{})
+		var last pleg.Event[string]
+		w.all.Go(func() {
+			for e := range w.gen.Events(w.ctx) {
+				last = e
+				<-gate
+			}
+		})
+		w.all.Go(func() {
+			for range w.cache.Watch(w.ctx) {
+				<-gate
+			}
+		})
+		w.up("a")
+		for i := range 5000 {
+			id := fmt.Sprint("churn", i)
+			w.rt.Create(id, "c")
+			w.rt.Exit(id, "c")
+			synctest.Wait()
+			w.rt.Remove(id, "c")
+			synctest.Wait()
+			if i%500 == 0 {
+				time.Sleep(time.Second)
+			}
+			s := w.gen.Stats()
+			w.rt.Note(func(h *history) {
+				h.Samples = append(h.Samples, sample{At: time.Now(), Stats: s, Readers: 1})
+			})
+		}
+		close(gate)
+		w.pass(time.Second)
+		if last == (pleg.Event[string]{}) {
+			t.Error("the reader was told nothing")
+		}
+		equal(t, "pods", w.cache.Len(), 1)
+	})
+}

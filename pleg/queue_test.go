@@ -1,0 +1,49 @@
+package pleg
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The queue agrees with a slice and a map.
+func TestQueueHoldsEachKeyOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m queue[int, int]
+		var order []int
+		values := map[int]int{}
+		key := rapid.IntRange(0, 5)
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				k := key.Draw(t, "key")
+				if _, ok := values[k]; !ok {
+					order = append(order, k)
+				}
+				values[k]++
+				*m.put(k)++
+			},
+			"drop": func(t *rapid.T) {
+				k := key.Draw(t, "key")
+				m.drop(k)
+				delete(values, k)
+				order = slices.DeleteFunc(order, func(x int) bool { return x == k })
+			},
+			"take": func(t *rapid.T) {
+				k, v, ok := m.take()
+				if ok != (len(order) > 0) || ok && (k != order[0] || v != values[k]) {
+					t.Fatalf("took %d, %d, %v from %v", k, v, ok, order)
+				}
+				if ok {
+					delete(values, k)
+					order = order[1:]
+				}
+			},
+			"": func(t *rapid.T) {
+				if got := slices.Collect(m.keys()); !slices.Equal(got, order) || m.len() != len(order) {
+					t.Fatalf("keys %v, want %v", got, order)
+				}
+			},
+		})
+	})
+}

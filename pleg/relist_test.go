@@ -1,0 +1,197 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// Single relists, outside of Run and within one reading of the clock, each see
+// what changed before them.
+func TestRelistSeesWhatWasBeforeIt(t *testing.T) {
+	for _, listless := range []bool{false, true} {
+		setup{listless: listless}.run(t, func(w *world) {
+			read := w.read("reader", 0)
+			w.rt.Compare(w.cache, 4)
+			for _, step := range []struct {
+				do    func()
+				shows string
+				tells string
+			}{
+				{func() {}, "gone", ""},
+				{func() { w.rt.Create("p", "a") }, "a:created", "p:changed a"},
+				{func() { w.rt.Start("p", "a") }, "a:running", "p:started a"},
+				{func() {}, "a:running", ""},
+				{func() { w.up("b") }, "a:running b:running", "p:started b"},
+				{func() { w.rt.Exit("p", "a"); w.rt.Exit("p", "b") }, "a:exited b:exited", "p:died a p:died b"},
+				{func() { w.rt.Remove("p", "a") }, "b:exited", "p:removed a"},
+				{func() { w.up("c"); w.rt.Exit("p", "c") }, "b:exited c:exited", "p:died c"},
+				{func() { w.up("d") }, "b:exited c:exited d:running", "p:started d"},
+				{func() { w.rt.Remove("p", "d"); w.rt.Remove("p", "c") }, "b:exited", "p:removed c p:died d p:removed d"},
+				{func() { w.rt.Remove("p", "b") }, "gone", "p:removed b"},
+				{func() {}, "gone", ""},
+				{func() { w.up("e") }, "e:running", "p:started e"},
+			} {
+				before := read()
+				step.do()
+				if err := w.gen.Relist(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				w.shows(step.shows)
+				equal(t, "events", strings.TrimSpace(strings.TrimPrefix(read(), before)), step.tells)
+				w.rt.Compare(w.cache, 4)
+			}
+			equal(t, "Relists", w.gen.Stats().Relists, 13)
+		})
+	}
+}
+
+// Only what changed is inspected, and no pod is listed alone.
+func TestRelistInspectsOnlyWhatChanged(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		for i := range 10 {
+			w.rt.Create(fmt.Sprint("p", i), "a")
+		}
+		for i, want := range []int{10, 10, 11, 11} {
+			if i == 2 {
+				w.rt.Start("p3", "a")
+			}
+			w.gen.Relist(w.ctx)
+			lists, others := w.calls()
+			equal(t, "lists", lists, i+1)
+			equal(t, "inspections", others, want)
+		}
+	})
+}
+
+// A failed list changes nothing and is Relist's error.
+func TestFailedListChangesNothing(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.gen.Relist(w.ctx)
+		w.all.Go(func() { w.rt.Restart(10 * time.Second) })
+		w.pass(time.Second)
+		if err := w.gen.Relist(w.ctx); !errors.Is(err, plegtest.ErrDown) {
+			t.Errorf("Relist of a runtime that is down: %v", err)
+		}
+		w.shows("a:running")
+		if at := w.cache.Get("p").Modified; !at.Before(time.Now()) {
+			t.Errorf("a failed list made the pod known as of %v", at)
+		}
+		w.rt.Exit("p", "a")
+		w.pass(10 * time.Second)
+		equal(t, "error", w.gen.Relist(w.ctx), nil)
+		w.shows("a:exited")
+	})
+}
+
+// Relist ends with its context and leaves the generator usable; and it begins
+// behind the call, even if one is under way.
+func TestRelistEndsWithItsContext(t *testing.T) {
+	setup{faults: plegtest.Faults{Slow: 1, SlowBy: time.Minute}}.run(t, func(w *world) {
+		w.up("a")
+		ctx, cancel := context.WithTimeout(w.ctx, time.Millisecond)
+		defer cancel()
+		equal(t, "error", w.gen.Relist(ctx), context.DeadlineExceeded)
+		equal(t, "calls left", w.rt.Busy(), 0)
+		w.start()
+		w.pass(time.Millisecond)
+		done := make(chan error, 1)
+		go func() { done <- w.gen.Relist(w.ctx) }()
+		w.pass(0)
+		lists := w.count("Pods")
+		w.rt.SetFaults(plegtest.Faults{})
+		equal(t, "error", <-done, nil)
+		if w.count("Pods") <= lists {
+			t.Error("Relist took a relist that began before it for its own")
+		}
+		w.stop()
+		equal(t, "error", w.gen.Relist(w.ctx), context.Canceled)
+	})
+}
+
+// What no list shows is deleted, unless it is newer than the relist; also what
+// others wrote.
+func TestPodThatNoListShowsIsDeleted(t *testing.T) {
+	setup{cache: pleg.CacheOptions[*plegtest.Status]{MaxSkew: time.Hour}}.run(t, func(w *world) {
+		now := time.Now()
+		time.Sleep(time.Second)
+		w.cache.Set("stray", nil, nil, now)
+		w.cache.Set("newer", nil, nil, time.Now().Add(time.Minute))
+		w.gen.Relist(w.ctx)
+		equal(t, "stray", w.cache.Get("stray").Present, false)
+		equal(t, "newer", w.cache.Get("newer").Present, true)
+		time.Sleep(2 * time.Minute)
+		w.gen.Relist(w.ctx)
+		equal(t, "newer", w.cache.Get("newer").Present, false)
+	})
+}
+
+// An entry that somebody stamped ahead of the clock blocks the generator no
+// longer than that, and then nothing was lost.
+func TestEntryStampedAheadBlocksNoLonger(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		read := w.read("reader", 0)
+		w.cache.Set("p", nil, nil, time.Now().Add(30*time.Second))
+		w.rt.Exit("p", "a")
+		w.pass(2 * time.Second)
+		equal(t, "events", read(), "p:sync")
+		w.pass(40 * time.Second)
+		w.shows("a:exited")
+		equal(t, "events", read(), "p:sync p:died a")
+	})
+}
+
+// An entry that somebody else stamped ahead is right within a list of that
+// time: nothing says that it is wrong, so no backoff holds it.
+func TestBlockedEntryIsRightSoon(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.start()
+		w.cache.Set("p", nil, nil, time.Now().Add(29*time.Second))
+		w.rt.Exit("p", "a")
+		w.pass(30*time.Second + time.Millisecond)
+		w.shows("a:exited")
+	})
+}
+
+// What Merge keeps is in the cache that the generator fills.
+func TestGeneratorKeepsWhatMergeKeeps(t *testing.T) {
+	keep := func(old, new *plegtest.Status) *plegtest.Status {
+		return &plegtest.Status{Version: new.Version, Listed: new.Listed}
+	}
+	setup{cache: pleg.CacheOptions[*plegtest.Status]{Merge: keep}}.run(t, func(w *world) {
+		w.up("a")
+		w.gen.Relist(w.ctx)
+		first := w.cache.Get("p").Status
+		w.rt.Exit("p", "a")
+		w.gen.Relist(w.ctx)
+		w.shows("a:exited")
+		if second := w.cache.Get("p").Status; second == first || second == w.rt.Truth()["p"] {
+			t.Error("Merge was not asked")
+		}
+	})
+}
+
+// A relist outside of Run opens no stream and makes one list, however long that
+// takes.
+func TestRelistOutsideRunOpensNoStream(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{Slow: 1, SlowBy: 8 * time.Second}}.run(t, func(w *world) {
+		w.up("a")
+		if err := w.gen.Relist(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		lists, others := w.calls()
+		equal(t, "lists", lists, 1)
+		equal(t, "inspections", others, 1)
+		equal(t, "connections", len(w.rt.History().Connections), 0)
+	})
+}

@@ -1,0 +1,227 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// The error is cached with the last status, the call is tried again with
+// backoff, and the end of it is reported.
+func TestFailedStatusIsCachedAndRetried(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.up("a")
+		rt.fail.Store(true)
+		w.start()
+		read := w.read("reader", 0)
+		w.shows("nothing no status today")
+		if e := w.cache.Get("p"); !e.Present || e.Status != nil {
+			t.Errorf("a pod whose status was never read: %+v", e)
+		}
+		equal(t, "events", read(), "")
+		w.pass(25 * time.Second)
+		equal(t, "inspections in 25s", w.count("Status"), 0) // all failed before the runtime
+		equal(t, "attempts in 25s", rt.failed.Load(), 6)     // at 0 1 3 7 15 25
+		rt.fail.Store(false)
+		w.pass(10 * time.Second)
+		w.shows("a:running")
+		equal(t, "events", read(), "p:started a")
+		rt.fail.Store(true)
+		w.gen.RequestRelist("p")
+		w.shows("a:running no status today")
+		rt.fail.Store(false)
+		w.pass(time.Second)
+		w.shows("a:running")
+		equal(t, "events", read(), "p:started a p:sync")
+	})
+}
+
+// fickle fails on demand.
+type fickle struct {
+	*recorder
+	fail   atomic.Bool
+	failed atomic.Int64
+	err    error
+}
+
+func (f *fickle) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+	if f.fail.Load() {
+		f.failed.Add(1)
+		return nil, time.Time{}, f.err
+	}
+	return f.recorder.Status(ctx, id)
+}
+
+// A call is given up after its timeout, others go on meanwhile.
+func TestHungStatusHoldsUpNobody(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &hanging{recorder: w.rt, pod: "q"}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.rt.Create("q", "b")
+		w.up("a")
+		w.start()
+		w.shows("a:running")
+		w.gen.RequestRelist("p") // is served while q hangs
+		w.rt.Exit("p", "a")
+		w.shows("a:exited")
+		w.pass(10*time.Second + time.Millisecond)
+		if e := w.cache.Get("q"); !errors.Is(e.Err, context.DeadlineExceeded) || !strings.Contains(e.Err.Error(), "Status(q)") {
+			t.Errorf("after the timeout: %+v", e)
+		}
+	})
+}
+
+// hanging never answers for one pod.
+type hanging struct {
+	*recorder
+	pod string
+}
+
+func (h *hanging) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+	if id == h.pod {
+		<-ctx.Done()
+		return nil, time.Time{}, ctx.Err()
+	}
+	return h.recorder.Status(ctx, id)
+}
+
+// As many inspections at a time as the options say.
+func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
+	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions{Parallel: 3}}.run(t, func(w *world) {
+		for i := range 12 {
+			w.rt.Create(fmt.Sprint("p", i), "a")
+		}
+		w.all.Go(func() { w.gen.Relist(w.ctx) })
+		most := 0
+		for range 300 {
+			w.pass(100 * time.Millisecond)
+			busy := 0
+			for _, c := range w.rt.History().Calls {
+				if c.Kind == "Status" && c.End.IsZero() {
+					busy++
+				}
+			}
+			most = max(most, busy)
+		}
+		equal(t, "inspections at a time", most, 3)
+		equal(t, "pods", w.cache.Len(), 12)
+	})
+}
+
+// Full lists by the second do not inspect a pod that is known to fail, until
+// its backoff is over; Relist does.
+func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.up("a")
+		rt.fail.Store(true)
+		w.start()
+		w.pass(24 * time.Second)
+		n := rt.failed.Load()
+		if n > 8 {
+			t.Errorf("%d attempts in 24 s", n)
+		}
+		gen.Relist(w.ctx)
+		equal(t, "attempts after Relist", rt.failed.Load(), n+1)
+		w.pass(5 * time.Second)
+		equal(t, "attempts 5s later", rt.failed.Load(), n+1)
+	})
+}
+
+// A status that comes with an error is stored with it, as the kubelet does,
+// unless it shows a step back; without one the last stays.
+func TestStatusBesideAnErrorIsStored(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &besides{recorder: w.rt}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		read := w.read("reader", 0)
+		w.up("a")
+		gen.Relist(w.ctx)
+		w.pass(time.Second)
+		old := w.rt.Truth()["p"]
+		w.rt.Exit("p", "a")
+		rt.fail(errors.New("half"))
+		for i, step := range []struct {
+			beside *plegtest.Status
+			shows  string
+		}{
+			{nil, "a:running half"},
+			{w.rt.Truth()["p"], "a:exited half"},
+			{nil, "a:exited half"},
+			{&plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateCreated}}}, "a:exited half"},
+			{old, "a:running half"}, // no step back: the exit is not recorded
+		} {
+			rt.status.Store(step.beside)
+			gen.Relist(w.ctx)
+			w.shows(step.shows)
+			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
+			w.pass(time.Second)
+		}
+		rt.fail(nil)
+		gen.Relist(w.ctx)
+		w.shows("a:exited")
+		equal(t, "events", read(), "p:started a p:died a")
+	})
+}
+
+// besides fails with a status.
+type besides struct {
+	*recorder
+	status atomic.Pointer[plegtest.Status]
+	err    atomic.Pointer[error]
+}
+
+func (b *besides) fail(err error) { b.err.Store(&err) }
+
+func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+	if err := b.err.Load(); err != nil && *err != nil {
+		return b.status.Load(), time.Time{}, *err
+	}
+	return b.recorder.Status(ctx, id)
+}
+
+// A call that hangs ends at its deadline outside of Run, too, where nothing
+// else wakes the generator.
+func TestHungCallEndsAtItsDeadline(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &hanging{recorder: w.rt, pod: "p"}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.up("a")
+		begin := time.Now()
+		equal(t, "error", gen.Relist(w.ctx), nil)
+		equal(t, "lasted", time.Since(begin), 10*time.Second)
+		if e := w.cache.Get("p"); !errors.Is(e.Err, context.DeadlineExceeded) {
+			t.Errorf("%+v", e)
+		}
+	})
+}
