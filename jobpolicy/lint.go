@@ -107,7 +107,7 @@ func (l *linter) unreachable(i int, rule *PodFailurePolicyRule, reach ruleReach)
 	}
 	first := "rule " + strconv.Itoa(reach.taker)
 	switch {
-	case !rule.Action.known():
+	case !rule.Action.Known():
 		warn(fmt.Sprintf("the rule is skipped, its action %s is unknown; use Count, FailIndex, FailJob or Ignore", quote.Text(string(rule.Action))))
 	case reach.taker >= 0 && l.sameButFailIndex(rule, reach.taker):
 		warn(first + " fails the index for the same failures, so the Job is never failed by this rule; keep the one that is meant")
@@ -189,7 +189,7 @@ func (l *linter) drain(i int, rule *PodFailurePolicyRule, reach ruleReach, field
 	}
 	fix := "put a rule for the condition DisruptionTarget before it"
 	for j := range l.spec.PodFailurePolicy.Rules {
-		if r := &l.spec.PodFailurePolicy.Rules[j]; r.Action.known() && r.hasPattern(DisruptionTarget, ConditionTrue) {
+		if r := &l.spec.PodFailurePolicy.Rules[j]; r.Action.Known() && r.hasPattern(DisruptionTarget, ConditionTrue) {
 			if j < i {
 				return
 			}

@@ -95,7 +95,7 @@ func (o *OnExitCodes) names(container string) bool {
 }
 
 func (r *reachability) byCodes(i int) {
-	on, reach, known := r.rules[i].OnExitCodes, &r.reach[i], r.rules[i].Action.known()
+	on, reach, known := r.rules[i].OnExitCodes, &r.reach[i], r.rules[i].Action.Known()
 	var now []codeSpans // by name: the codes on which this rule decides
 	for n, name := range r.names {
 		if !on.names(name) {
@@ -121,7 +121,7 @@ func (r *reachability) byCodes(i int) {
 }
 
 func (r *reachability) byConditions(i int) {
-	reach, known := &r.reach[i], r.rules[i].Action.known()
+	reach, known := &r.reach[i], r.rules[i].Action.Known()
 	for k, o := range r.rules[i].OnPodConditions {
 		o.Status = o.status()
 		switch rule, taken := r.patterns[o]; {

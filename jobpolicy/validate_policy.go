@@ -39,7 +39,7 @@ func (s *JobSpec) validateAction(errs *FieldErrors, rule int, a Action) {
 	switch {
 	case a == "":
 		errs.Add(backoff.ErrorTypeRequired, field(), nil, actions)
-	case !a.known():
+	case !a.Known():
 		errs.Add(backoff.ErrorTypeNotSupported, field(), string(a), actions)
 	case a == PodFailurePolicyActionFailIndex && s.BackoffLimitPerIndex == nil:
 		errs.Add(backoff.ErrorTypeInvalid, field(), string(a), "needs backoffLimitPerIndex")
