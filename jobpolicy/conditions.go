@@ -107,11 +107,11 @@ func (p *pass) verdict() *end {
 		tally.Elapsed = p.now.Sub(p.status.StartTime)
 	}
 	if p.indexed {
-		if rule := p.spec.SuccessPolicy.Match(p.succeeded, p.completions()); rule >= 0 {
-			tally.SuccessPolicy = successMessage(rule)
+		if m := p.spec.SuccessPolicy.Match(p.succeeded, p.completions()); m.Rule >= 0 {
+			tally.SuccessPolicy = successMessage(m.Rule)
 		}
 	}
-	reason, message := Verdict(limits, tally)
+	reason, message := limits.Verdict(tally)
 	switch reason {
 	case JobReasonPodFailurePolicy, JobReasonBackoffLimitExceeded, JobReasonDeadlineExceeded:
 	default: // the deadline was looked at and lies ahead

@@ -75,7 +75,7 @@ func TestCountersSaturate(t *testing.T) {
 		t.Error("all completions are there and the Job goes on")
 	}
 	completions := int32(3)
-	if reason, _ := Verdict(Limits{Completions: &completions}, Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != JobReasonFailedIndexes {
+	if reason, _ := (Limits{Completions: &completions}).Verdict(Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != JobReasonFailedIndexes {
 		t.Errorf("verdict %q", reason)
 	}
 }
@@ -107,16 +107,16 @@ func TestRefusedStatuses(t *testing.T) {
 
 // Nil and odd arguments have plain answers.
 func TestNilArguments(t *testing.T) {
-	if got := FinishTime(nil); !got.IsZero() {
+	if got := (*Pod)(nil).FinishTime(); !got.IsZero() {
 		t.Error(got)
 	}
-	if stale, after := StaleDisruption(nil, t0); stale || after != 0 {
+	if stale, after := (*Pod)(nil).StaleDisruption(t0); stale || after != 0 {
 		t.Error(stale, after)
 	}
 	if _, finished := (*JobStatus)(nil).Finished(); finished {
 		t.Error("a nil status has finished")
 	}
-	if f, i := NextCounts(-5, -7, Match{Rule: -1}); f != 1 || i != 0 {
+	if f, i := noMatch.NextCounts(-5, -7); f != 1 || i != 0 {
 		t.Error(f, i)
 	}
 	m := Match{Action: PodFailurePolicyActionFailJob, Rule: 2}

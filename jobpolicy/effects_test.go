@@ -176,7 +176,7 @@ func TestRequeueReason(t *testing.T) {
 		"deadline":           {Input{Job: deadline, Now: t0.Add(time.Second)}, 59 * time.Second, RequeueDeadline},
 		"deadline first":     {Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), Memory: Memory{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, RequeueDeadline},
 		"delay first":        {Input{Job: far, Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
-		"an older Job":       {Input{Job: plainJob(2), Memory: Memory{Written: Progress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
+		"an older Job":       {Input{Job: plainJob(2), Memory: Memory{Written: progress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
 	} {
 		if plan := mustPlan(t, Engine{}, tt.in); plan.RequeueAfter != tt.after || plan.RequeueReason != tt.why {
 			t.Errorf("%s: again after %v because of %q, want %v, %q", name, plan.RequeueAfter, plan.RequeueReason, tt.after, tt.why)

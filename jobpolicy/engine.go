@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // Engine decides what to do next about a Job. Its zero value decides as
@@ -62,16 +64,9 @@ type Plan struct {
 	Notes         []string      // what a lenient reading passed over, and why nothing was planned
 }
 
-// RequeueReason says what a plan waits for; "" is nothing.
+// RequeueReason says what a plan waits for: RequeueDelay, RequeueBatch,
+// RequeueDeadline or RequeueStaleJob; "" is nothing.
 type RequeueReason string
-
-// The reasons to plan again after some time, though nothing changes.
-const (
-	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
-	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
-	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
-	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
-)
 
 // PodRef names a pod.
 type PodRef struct{ Name, UID string }
@@ -124,8 +119,8 @@ type Counts struct {
 // caught up or five minutes have passed. Without Memory, after it was lost, only
 // a fresh view will do: read Job and Pods from where they are stored.
 func (e Engine) Plan(in Input) (Plan, error) {
-	if err := e.valid(); err != nil {
-		return Plan{}, err
+	if err := e.Validate(); err != nil {
+		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
 	}
 	switch {
 	case in.Job == nil:
@@ -180,22 +175,26 @@ func (p *pass) decide() *end {
 	return end
 }
 
-// valid reports settings that no Engine can have.
-func (e Engine) valid() error {
-	var errs []error
-	negative := func(field string, v int64) {
-		if v < 0 {
-			errs = append(errs, fmt.Errorf("jobpolicy: Engine.%s is %d: must not be negative", field, v))
-		}
+// Validate returns every setting that no Engine can have as FieldErrors, nil if
+// there is none.
+func (e Engine) Validate() error {
+	var errs backoff.FieldErrors
+	if e.BaseDelay < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "BaseDelay", e.BaseDelay, "must not be negative")
 	}
-	negative("BaseDelay", int64(e.BaseDelay))
-	negative("MaxDelay", int64(e.MaxDelay))
-	negative("MinRequeue", int64(e.MinRequeue))
-	negative("MaxPerPass", int64(e.MaxPerPass))
+	if e.MaxDelay < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "MaxDelay", e.MaxDelay, "must not be negative")
+	}
+	if e.MinRequeue < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "MinRequeue", e.MinRequeue, "must not be negative")
+	}
+	if e.MaxPerPass < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "MaxPerPass", e.MaxPerPass, "must not be negative")
+	}
 	if e.IgnoredDelay < IgnoredSame || e.IgnoredDelay > IgnoredNone {
-		errs = append(errs, fmt.Errorf("jobpolicy: Engine.IgnoredDelay is %d: must be IgnoredSame, IgnoredOwn or IgnoredNone", e.IgnoredDelay))
+		errs.Add(backoff.ErrorTypeNotSupported, "IgnoredDelay", e.IgnoredDelay, "must be IgnoredSame, IgnoredOwn or IgnoredNone")
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 func (e Engine) baseDelay() time.Duration  { return orDefault(e.BaseDelay, 10*time.Second) }

@@ -39,7 +39,7 @@ func TestWorkGrowsInProportion(t *testing.T) {
 	const many = 60_000
 	sidecars := withSidecars(&Pod{}, 2*many)
 	inTime(t, "the end of a pod with many sidecars", func() {
-		if got := FinishTime(sidecars); !got.Equal(t0) {
+		if got := sidecars.FinishTime(); !got.Equal(t0) {
 			t.Errorf("finished at %v", got)
 		}
 	})

@@ -73,7 +73,7 @@ func (p *pass) readIndex(pods []*podView) (now indexNow) {
 		case v.succeeded:
 			now.succeeded = true
 		case v.failed && p.perIndex:
-			now.failed = now.failed || IndexFailed(p.match(v), v.failures, p.spec.BackoffLimitPerIndex)
+			now.failed = now.failed || p.match(v).indexFailedAfter(v.failures, p.spec.BackoffLimitPerIndex)
 			if now.lastFailed == nil || v.follows(now.lastFailed) {
 				now.lastFailed = v
 			}

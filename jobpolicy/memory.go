@@ -23,7 +23,7 @@ type Memory struct {
 	// whose status says less is an older view of it: nothing is planned then.
 	// Behind is since when that has been so, zero if it is not. After five minutes
 	// the status is believed, because somebody may have set it back.
-	Written Progress  `json:"written,omitzero"`
+	Written progress  `json:"written,omitzero"`
 	Behind  time.Time `json:"behind,omitzero"`
 
 	// The Job-wide streak of failures since the last success; without a limit
@@ -50,9 +50,9 @@ type Memory struct {
 	Released []string `json:"released,omitempty"`
 }
 
-// Progress is how far the status of a Job has come, in numbers that only rise
+// progress is how far the status of a Job has come, in numbers that only rise
 // while completions stay as they are. The zero value is that of a new Job.
-type Progress struct {
+type progress struct {
 	Succeeded   int  `json:"succeeded,omitempty"`   // pods, counted or not yet counted; of an Indexed Job indexes
 	Failed      int  `json:"failed,omitempty"`      // pods, counted or not yet counted; an index fails with one of them
 	Ending      bool `json:"ending,omitempty"`      // the end of the Job is decided
@@ -60,7 +60,7 @@ type Progress struct {
 }
 
 // less reports whether some of p is less than it is in q.
-func (p Progress) less(q Progress) bool {
+func (p progress) less(q progress) bool {
 	return p.Succeeded < q.Succeeded || p.Failed < q.Failed || !p.Ending && q.Ending
 }
 
@@ -101,7 +101,7 @@ func (p *pass) behind() (left time.Duration, behind bool) {
 // seenBelow is how far the status that came in has come with the indexes below
 // completions. A Job whose completions were lowered and raised has written statuses
 // that count different indexes, of which an older one may count as many.
-func (p *pass) seenBelow(completions int) Progress {
+func (p *pass) seenBelow(completions int) progress {
 	seen := p.seen
 	switch {
 	case !p.indexed || completions == 0:
@@ -124,9 +124,9 @@ func (p *pass) wait(left time.Duration) Plan {
 }
 
 // progress is how far the status has come.
-func (s *JobStatus) progress() Progress {
+func (s *JobStatus) progress() progress {
 	u := s.UncountedTerminatedPods
-	return Progress{
+	return progress{
 		Succeeded: addCounts(int(s.Succeeded), len(u.Succeeded)),
 		Failed:    addCounts(int(s.Failed), len(u.Failed)),
 		Ending:    s.has(JobFailureTarget) || s.has(JobSuccessCriteriaMet),

@@ -47,7 +47,7 @@ func (p *pass) newPod(index int, last *podView) NewPod {
 	if p.perIndex {
 		failures, ignored := 0, 0
 		if last != nil {
-			failures, ignored = NextCounts(last.failures, last.ignored, p.match(last))
+			failures, ignored = p.match(last).NextCounts(last.failures, last.ignored)
 		}
 		n.Annotations[JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
 		if ignored > 0 {

@@ -27,7 +27,7 @@ type pass struct {
 	succeeded, failed         indexset.Set // indexes, with those of this pass
 	wasSucceeded, wasFailed   indexset.Set // indexes, as the status has them
 	succeededPods, failedPods int          // counted, with those of this pass; for an Indexed Job succeededPods counts indexes
-	seen                      Progress     // of the status that came in
+	seen                      progress     // of the status that came in
 
 	ended                      int // pods whose end is new in this pass
 	active, ready, terminating int // as they will be when the plan is carried out
@@ -73,16 +73,16 @@ func newPass(e Engine, in Input) (*pass, error) {
 
 // refuse reports what no Job can have and nothing sensible follows from.
 func (p *pass) refuse() error {
-	var errs FieldErrors
+	var errs backoff.FieldErrors
 	if p.indexed && p.spec.Completions == nil {
-		errs = append(errs, FieldError{Field: "spec.completions", Type: backoff.ErrorTypeRequired, Detail: "an Indexed Job needs it"})
+		errs = append(errs, backoff.FieldError{Field: "spec.completions", Type: backoff.ErrorTypeRequired, Detail: "an Indexed Job needs it"})
 	}
 	p.status.validateNumbers(&errs)
 	if u := p.status.UncountedTerminatedPods; u != nil {
 		succeeded := setOf(u.Succeeded)
 		for i, uid := range u.Failed {
 			if succeeded[uid] {
-				errs = append(errs, FieldError{Field: fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), Type: backoff.ErrorTypeDuplicate, Value: uid, Detail: "the pod has succeeded, too"})
+				errs = append(errs, backoff.FieldError{Field: fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), Type: backoff.ErrorTypeDuplicate, Value: uid, Detail: "the pod has succeeded, too"})
 			}
 		}
 	}

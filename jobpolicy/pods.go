@@ -171,7 +171,7 @@ func (p *pass) match(v *podView) Match {
 
 func (v *podView) finish() time.Time {
 	if !v.finishKnown {
-		v.finishTime, v.finishKnown = FinishTime(v.Pod), true
+		v.finishTime, v.finishKnown = v.FinishTime(), true
 	}
 	return v.finishTime
 }

@@ -167,13 +167,3 @@ func (o OnPodCondition) status() ConditionStatus {
 	}
 	return o.Status
 }
-
-// Known reports whether the action is one of the four that this package carries
-// out. Rules with any other, of a later Kubernetes perhaps, are skipped.
-func (a Action) Known() bool {
-	switch a {
-	case PodFailurePolicyActionFailJob, PodFailurePolicyActionFailIndex, PodFailurePolicyActionIgnore, PodFailurePolicyActionCount:
-		return true
-	}
-	return false
-}

@@ -201,6 +201,55 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 	}
 }
 
+// A pod may have any number of distinct exit codes.
+func TestPodsOfManyExitCodes(t *testing.T) {
+	for n := 15; n <= 18; n++ {
+		p := &Pod{}
+		on := &OnExitCodes{}
+		for code := range int32(n) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code + 1}}})
+			if code < 16 {
+				on.Values = append(on.Values, code+1)
+			}
+		}
+		policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionIgnore, OnExitCodes: on}}}
+		on.Operator = PodFailurePolicyOnExitCodesOpIn
+		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 1 {
+			t.Errorf("%d codes, In: %+v", n, m)
+		}
+		on.Operator = PodFailurePolicyOnExitCodesOpNotIn
+		if m := policy.Match(p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
+			t.Errorf("%d codes, NotIn: %+v", n, m)
+		}
+		on.Values = on.Values[:1]
+		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 2 {
+			t.Errorf("%d codes, NotIn the first: %+v", n, m)
+		}
+	}
+}
+
+// A policy may have more rules than validation lets through, and a rule of any
+// place may decide.
+func TestPoliciesOfManyRules(t *testing.T) {
+	for n := 30; n <= 35; n++ {
+		policy := &PodFailurePolicy{}
+		for i := range int32(n) {
+			policy.Rules = append(policy.Rules, PodFailurePolicyRule{
+				Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{i + 1}},
+			})
+		}
+		job := plainJob(1)
+		job.Spec.PodFailurePolicy = policy
+		for _, rule := range []int{0, n - 1} {
+			p := pod("a", 0, PodFailed, int32(rule+1), t0)
+			got := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Now: t0}).Decisions[0].Match.Rule
+			if got != rule || policy.Match(p).Rule != rule {
+				t.Errorf("%d rules: a plan has rule %d, Match %d, want %d", n, got, policy.Match(p).Rule, rule)
+			}
+		}
+	}
+}
+
 func TestMatchNil(t *testing.T) {
 	var p *PodFailurePolicy
 	if m := p.Match(&Pod{}); m.Rule != -1 || !m.Counted() || m.Message(&Pod{}) != "" {

@@ -34,11 +34,11 @@ func (s *sim) streakAfter(newly []*Pod) (int, time.Time) {
 	var success, failure time.Time
 	for _, p := range newly {
 		if p.Status.Phase == PodSucceeded {
-			n, last, success = 0, time.Time{}, later(success, FinishTime(p))
+			n, last, success = 0, time.Time{}, later(success, p.FinishTime())
 		}
 	}
 	for _, p := range newly {
-		if t := FinishTime(p); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
+		if t := p.FinishTime(); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
 			n, failure = n+1, later(failure, t)
 		}
 	}

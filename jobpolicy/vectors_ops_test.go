@@ -181,7 +181,7 @@ func failedVector(c *vectorCase) (any, error) {
 		case !v.tracked || !v.inRange:
 		case v.Status.Phase == PodSucceeded:
 			ended = append(ended, v.index)
-		case v.failed && IndexFailed(p.match(v), failureCount(v.Pod), in.Limit):
+		case v.failed && p.match(v).indexFailedAfter(failureCount(v.Pod), in.Limit):
 			failed = append(failed, v.index)
 		}
 	}
@@ -223,7 +223,7 @@ func indexFailedVector(c *vectorCase) (any, error) {
 	v := p.pods[0]
 	return map[string]any{
 		"pod_failed":   v.failed,
-		"index_failed": v.failed && IndexFailed(p.match(v), failureCount(pod), in.Limit),
+		"index_failed": v.failed && p.match(v).indexFailedAfter(failureCount(pod), in.Limit),
 	}, nil
 }
 
@@ -263,7 +263,7 @@ func nextCountsVector(c *vectorCase) (any, error) {
 			return nil, err
 		}
 		m := in.Policy.policy().Match(pod)
-		failures, ignored = NextCounts(failureCount(pod), ignoredCount(pod), m)
+		failures, ignored = m.NextCounts(failureCount(pod), ignoredCount(pod))
 		if m.Counted() && failureCount(pod) == maxCount || !m.Counted() && ignoredCount(pod) == maxCount {
 			c.deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
 		}

@@ -37,7 +37,7 @@ func successPolicyVector(c *vectorCase) (any, error) {
 	if set, walk := successModel(policy, in.Succeeded, in.Completions); set != walk {
 		c.deviate(refusedIndexes, metAndMessage(set))
 	}
-	return metAndMessage(policy.Match(succeeded, in.Completions)), nil
+	return metAndMessage(policy.Match(succeeded, in.Completions).Rule), nil
 }
 
 func metAndMessage(rule int) any {

@@ -79,7 +79,7 @@ func ourMistakes(t *rapid.T, err error) []mistake {
 	if err == nil {
 		return nil
 	}
-	var errs jobpolicy.FieldErrors
+	var errs backoff.FieldErrors
 	if !errors.As(err, &errs) {
 		t.Fatalf("Validate returned a %T: %v", err, err)
 	}
