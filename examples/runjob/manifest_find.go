@@ -7,7 +7,6 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // object is an object of a file: a document, or an item of a list.

@@ -76,9 +76,9 @@ func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int
 	case limit == nil:
 		return fmt.Sprintf("%s: counted: failure %d, limit %d", by, counted, *spec.BackoffLimit)
 	default:
-		failures := p.failures()
-		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, failures+1, p.index, *limit)
-		if jobpolicy.IndexFailed(match, failures, limit) {
+		failures := p.failures() + 1 // with this one
+		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, failures, p.index, *limit)
+		if match.IndexFailed(failures, limit) {
 			text += ": the index has failed"
 		}
 		return text

@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // TestValidateDifferential compares, on random specifications a few changes away
