@@ -143,6 +143,7 @@ func TestMatchLongLists(t *testing.T) {
 				matched bool
 			}{
 				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside}, true},
+				{PodFailurePolicyOnExitCodesOpIn, []int32{138 + outside}, place != 38}, // the highest, or the one below
 				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside + 1<<10}, false},
 				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside + 1<<10, 7 + outside}, true},
 				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside}, false},
