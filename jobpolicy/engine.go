@@ -1,7 +1,6 @@
 package jobpolicy
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,12 +10,13 @@ import (
 // Engine decides what to do next about a Job. Its zero value decides as
 // Kubernetes 1.36 does with its default feature gates. API servers from 1.31 on
 // accept the statuses; that of 1.30 refuses SuccessCriteriaMet for most Jobs.
-// Call Plan, carry out what it says, and call it again whenever something about
-// the Job or its pods has changed, the plan's own effects included, or
-// RequeueAfter has passed.
 //
-// An Engine only holds settings: it may be copied, compared and used by multiple
-// goroutines at once.
+// Call Plan and carry out what it says. Call it again when RequeueAfter has
+// passed, and whenever the Job or its pods have changed, the plan's own effects
+// included.
+//
+// An Engine only holds settings. It may be copied and compared, and it is safe
+// for concurrent use by multiple goroutines.
 type Engine struct {
 	BaseDelay    time.Duration // before the first replacement; 0 means 10s
 	MaxDelay     time.Duration // to which the delay doubles; 0 means 10m
@@ -27,28 +27,27 @@ type Engine struct {
 	ManagedBy    string        // acts for the Jobs with this spec.managedBy; "" means those with none or with Kubernetes' own name
 }
 
-// Input is what Plan decides on. It is not changed and may be shared, also
+// Input is what Plan decides on. Plan does not change it, so it may be shared
 // between goroutines.
 type Input struct {
-	Job         *Job      // as it was last written, or older, which Plan notices by Memory
-	Pods        []*Pod    // all that the caller can see of the Job's pods, in any order; each has a UID or at least a name
-	Memory      Memory    // what the last plan handed back, once its Record was written; zero at first
-	Unsettled   bool      // creations or deletions of an earlier plan are not visible in Pods yet
-	Released    []string  // UIDs, or names without, of pods whose finalizer was taken off and which Pods may still show with it
-	AccountOnly bool      // creations or deletions are refused: plan none, and no end that needs one
-	Now         time.Time // the caller's clock; must be set
+	Job        *Job      // as it was last written; Memory tells Plan if it is older
+	Pods       []*Pod    // all of the Job's pods that the caller can see, in any order; each has a UID or at least a name
+	Memory     Memory    // of the last plan whose Record was written; zero at first
+	Unsettled  bool      // creations or deletions of an earlier plan are not visible in Pods yet
+	Released   []string  // pods whose finalizer was taken off and which Pods may still show with it: UIDs, or names of those without
+	RecordOnly bool      // the API server refuses creations or deletions: plan none, and no end that needs one
+	Now        time.Time // the caller's clock; must be set
 }
 
-// Plan is what to do, in this order: Delete, Create, Record, Release, Status. A
-// pod's end is first written down in the status (Record), then its finalizer is
-// taken off (Release), and only then does the counter rise (Status), so that a
-// crash at any point neither loses a failure nor counts it twice (KEP-3850, and
-// the Job tracking protocol it builds on). A Plan is a plain value that shares
-// nothing that is written to.
+// Plan is what to do, in this order: Delete, Create, Record, Release, Status.
+// Record writes the ends of pods down in the status, Release takes the finalizers
+// of these pods off, and only Status raises the counters. So a crash at any point
+// neither loses a failure nor counts it twice (KEP-3850, and the Job tracking
+// protocol it builds on). A Plan shares nothing that anybody writes to.
 //
-// If an effect fails, the rest of the plan must not be carried out. After a
-// refused deletion or creation make another plan with AccountOnly, so that what
-// has ended is still counted and released; in all cases plan again later.
+// If an effect fails, leave out the rest of the plan and plan again later. After
+// a refused deletion or creation make another plan at once, with RecordOnly: it
+// still records and releases what has ended.
 type Plan struct {
 	Delete  []Deletion // delete these pods …
 	Create  []NewPod   // … create these …
@@ -56,12 +55,12 @@ type Plan struct {
 	Release []PodRef   // … take the tracking finalizer off these pods, running ones among them when the Job ends …
 	Status  *JobStatus // … and write this (nil: nothing more to write)
 
-	Memory        Memory        // for the next pass; keep it once Record is written, at once if there is none
+	Memory        Memory        // for the next plan; keep it once Record is written, at once if there is none
 	RequeueAfter  time.Duration // 0: nothing to wait for
 	RequeueReason RequeueReason // what RequeueAfter waits for
-	Decisions     []PodDecision // one per newly finished pod, in the order of index and UID; a pod has one in all
+	Decisions     []PodDecision // one for each newly finished pod, in the order of index and UID
 	Counts        Counts        // metric increments, valid once Record is written, at once if there is none
-	Notes         []string      // what a lenient reading passed over, and why nothing was planned
+	Notes         []string      // what Plan could not read or left out, and why nothing was planned
 }
 
 // RequeueReason says what a plan waits for: RequeueDelay, RequeueBatch,
@@ -71,25 +70,29 @@ type RequeueReason string
 // PodRef names a pod.
 type PodRef struct{ Name, UID string }
 
-// Deletion is a pod to delete. With Untrack its tracking finalizer is taken off
-// first: it is not wanted any more, and its end does not count.
+// Deletion is a pod to delete. With Untrack take its tracking finalizer off
+// first: the Job does not want the pod any more, and its end does not count.
 type Deletion struct {
 	PodRef
 	Untrack bool
 }
 
-// PodDecision is what the pod failure policy says of a newly finished pod. For
-// one that succeeded, or if no rule matches, Match.Rule is -1. A pod is decided
-// on once: what was recorded of it stands, even if it shows another end later.
+// PodDecision is what Plan decided about a newly finished pod. Each pod is
+// decided on once: what was recorded of it stands, even if it shows another end
+// later.
 type PodDecision struct {
 	PodRef
-	Match     Match
-	Untracked bool // it has no tracking finalizer: its end counts nothing
+	Index       int       // completion index, -1 for a NonIndexed Job
+	Match       Match     // what the pod failure policy says; Rule is -1 if the pod succeeded or no rule matches
+	Failures    int       // counted failures of its index, with this one if it counts; 0 without a limit per index
+	IndexFailed bool      // the index fails with this pod
+	Finished    time.Time // when the pod ended, as FinishTime says
+	Untracked   bool      // it has no tracking finalizer: its end counts nothing
 }
 
-// Counts are increments of the Job controller's metrics. Summed over the plans
-// whose Record was written they count every pod, index and Job once, whatever
-// was cut off or repeated. The zero value adds nothing.
+// Counts are increments of the Job controller's metrics. Add those of every plan
+// whose Record was written: each pod, index and Job is then counted once, whatever
+// crashed or was repeated in between. The zero value adds nothing.
 type Counts struct {
 	Finished         Reason         // job_finished_total{reason}: the end was decided, for this reason; "" if it was not
 	PodsSucceeded    int            // job_pods_finished_total{result="succeeded"}
@@ -101,32 +104,30 @@ type Counts struct {
 }
 
 // Plan decides what to do next about a Job. It is pure and deterministic: the
-// same input gives the same plan, whatever the order of the pods. It returns an
-// error if the Engine or the Input is invalid, and FieldErrors if the status is;
-// then nothing is planned. A Job that has finished needs nothing, and neither
-// does one that the Engine is not for or whose completion mode is unknown, with
-// a note.
+// same input gives the same plan, whatever the order of the pods. If the Engine,
+// the Input or the Job's status is invalid, Plan returns FieldErrors, wrapped, and
+// plans nothing. It plans nothing either for a Job that has finished and, with a
+// note, for one that belongs to another controller or whose completion mode is
+// unknown.
 //
-// Pods are settled when they show every creation and deletion of earlier plans.
-// While they do not, say Unsettled: then no pod is created, no surplus pod is
-// deleted and the Job does not end, but pods that have ended are accounted for.
-// A release that is not visible does not unsettle them: name its pod in Released
-// as soon as the API server has taken the finalizer off, until Pods show it; a
-// pod that is shown with its finalizer and is not named is released again.
+// Say Unsettled while Pods do not show every creation and deletion of earlier
+// plans. Then no pod is created, no surplus pod is deleted and the Job does not
+// end, but pods that have ended are recorded and released. For releases there is
+// Released: name a pod there as soon as the API server has taken its finalizer
+// off, until Pods show it so. A pod that is shown with its finalizer and not named
+// is released again.
 //
-// Job should be the one that was last written. One whose status says less than
-// the last Record is recognized by Memory: nothing is planned, until it has
-// caught up or five minutes have passed. Without Memory, after it was lost, only
-// a fresh view will do: read Job and Pods from where they are stored.
+// Job should be as it was last written. Plan recognizes by Memory a status that
+// says less than the last Record, and then plans nothing until the status has
+// caught up or five minutes have passed. If the memory is lost, read Job and Pods
+// from where they are stored before the next plan.
+//
+// Plan takes three steps, each of which only reads what the one before has made:
+// observe works out what is seen, decide says what to do about it, and record
+// turns both into what is written.
 func (e Engine) Plan(in Input) (Plan, error) {
-	if err := e.Validate(); err != nil {
+	if err := e.validateInput(in); err != nil {
 		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
-	}
-	switch {
-	case in.Job == nil:
-		return Plan{}, errors.New("jobpolicy: Plan(nil Job): a Job is needed")
-	case in.Now.IsZero():
-		return Plan{}, errors.New("jobpolicy: Plan(zero Now): the time is needed")
 	}
 	if why := e.leavesAlone(&in.Job.Spec); why != "" {
 		return Plan{Memory: in.Memory, Notes: []string{why}}, nil
@@ -134,45 +135,30 @@ func (e Engine) Plan(in Input) (Plan, error) {
 	if _, finished := in.Job.Status.Finished(); finished {
 		return Plan{}, nil
 	}
-	p, err := newPass(e, in)
+	v, err := observe(e, in)
 	if err != nil {
-		return Plan{}, err
+		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
 	}
-	if left, behind := p.behind(); behind {
-		return p.wait(left), nil
+	if v.olderFor > 0 {
+		return Plan{Memory: v.in.Memory, RequeueAfter: v.olderFor, RequeueReason: RequeueStaleJob, Notes: v.notes}, nil
 	}
-	p.remember()
-	p.account(p.decide())
-	return p.plan, nil
+	return record(v, v.decide()), nil
 }
 
-// decide plans deletions and creations and returns how the Job ends, nil if it
-// goes on. Completions are judged last, when it is known how many pods stay
-// active.
-func (p *pass) decide() *end {
-	end := p.standing()
-	if end == nil {
-		end = p.verdict()
+// validateInput returns what no Engine and no Input can have as FieldErrors, but
+// for what observe finds in the Job and its pods.
+func (e Engine) validateInput(in Input) error {
+	if err := e.Validate(); err != nil {
+		return err
 	}
-	switch {
-	case end != nil && (end.standing || end.reason != JobReasonCompletionsReached):
-		if p.in.AccountOnly && p.active > 0 {
-			return nil // its pods cannot be deleted: decide again when they can
-		}
-		p.deleteActive()
-	default:
-		managed := !p.in.Unsettled && !p.in.AccountOnly && p.in.Job.DeletionTimestamp.IsZero()
-		if managed {
-			p.manage()
-		}
-		if end = p.verdict(); end == nil && managed {
-			p.markSuspended()
-		}
+	var errs backoff.FieldErrors
+	if in.Job == nil {
+		errs.Add(backoff.ErrorTypeRequired, "Job", nil, "")
 	}
-	if p.in.Unsettled {
-		return nil // pods may be on their way: decide again when they are seen
+	if in.Now.IsZero() {
+		errs.Add(backoff.ErrorTypeRequired, "Now", nil, "")
 	}
-	return end
+	return errs.Err()
 }
 
 // Validate returns every setting that no Engine can have as FieldErrors, nil if

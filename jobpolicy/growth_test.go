@@ -118,11 +118,11 @@ func TestOrderOfTwoViews(t *testing.T) {
 		if d := cmp.Diff(one, two); d != "" {
 			t.Errorf("%s: another order, another plan:\n%s", name, d)
 		}
-		if x, y := (&podView{Pod: a}).wholeText(), (&podView{Pod: b}).wholeText(); string(x) == string(y) {
+		if x, y := podText(a), podText(b); string(x) == string(y) {
 			t.Errorf("%s: two pods have one text", name)
 		}
 		for range 20 { // a map has no order
-			if x, y := (&podView{Pod: b}).wholeText(), (&podView{Pod: same}).wholeText(); string(x) != string(y) {
+			if x, y := podText(b), podText(same); string(x) != string(y) {
 				t.Fatalf("%s: pods that say the same have two texts", name)
 			}
 		}

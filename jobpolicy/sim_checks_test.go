@@ -78,7 +78,7 @@ func (s *sim) check() Plan {
 	if (plan.RequeueAfter > 0) != (plan.RequeueReason != "") {
 		s.Fatalf("again after %v because of %q", plan.RequeueAfter, plan.RequeueReason)
 	}
-	if in.AccountOnly {
+	if in.RecordOnly {
 		s.table["check: nothing created or deleted when refused"]++
 		if len(plan.Create)+len(plan.Delete) > 0 {
 			s.Fatalf("creates %d and deletes %d, which is refused", len(plan.Create), len(plan.Delete))

@@ -310,7 +310,7 @@ func (s *sim) tracked(uid string) bool {
 
 // input is what the caller sees.
 func (s *sim) input() Input {
-	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, AccountOnly: s.refuse, Now: s.now}
+	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, RecordOnly: s.refuse, Now: s.now}
 	if in.Unsettled {
 		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *Pod) bool {
 			return slices.ContainsFunc(s.hidden, func(h *Pod) bool { return h.UID == p.UID })

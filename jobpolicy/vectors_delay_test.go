@@ -47,7 +47,7 @@ func backoffRecordVector(c *vectorCase) (any, error) {
 	if m.Failures > maxCount-len(in.FailedAt) {
 		c.exclude("a streak that 32 bits do not hold, which saturates")
 	}
-	m = m.after(vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
+	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
 	return map[string]any{"failures": m.Failures, "last_failure": vectorTimeText(m.LastFailure)}, nil
 }
 

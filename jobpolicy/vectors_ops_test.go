@@ -70,12 +70,12 @@ func (in *opsInput) job() *Job {
 
 // pass reads a Job and its pods, of which some are still shown with a finalizer
 // that was taken off.
-func (in *opsInput) pass(job *Job) (*pass, error) {
+func (in *opsInput) pass(job *Job) (*view, error) {
 	pods, err := vectorPods(in.Pods, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	return newPass(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
+	return observe(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
 }
 
 const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"
@@ -181,7 +181,7 @@ func failedVector(c *vectorCase) (any, error) {
 		case !v.tracked || !v.inRange:
 		case v.Status.Phase == PodSucceeded:
 			ended = append(ended, v.index)
-		case v.failed && p.match(v).indexFailedAfter(failureCount(v.Pod), in.Limit):
+		case v.failed && v.match.indexFailedAfter(failureCount(v.Pod), in.Limit):
 			failed = append(failed, v.index)
 		}
 	}
@@ -213,7 +213,7 @@ func indexFailedVector(c *vectorCase) (any, error) {
 		c.exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	in.Completions = 1 << 20
-	p, err := newPass(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
+	p, err := observe(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func indexFailedVector(c *vectorCase) (any, error) {
 	v := p.pods[0]
 	return map[string]any{
 		"pod_failed":   v.failed,
-		"index_failed": v.failed && p.match(v).indexFailedAfter(failureCount(pod), in.Limit),
+		"index_failed": v.failed && v.match.indexFailedAfter(failureCount(pod), in.Limit),
 	}, nil
 }
 
@@ -244,7 +244,7 @@ func keptPodsVector(c *vectorCase) (any, error) {
 		}
 	}
 	uids := []string{}
-	for _, v := range p.kept {
+	for _, v := range p.predecessors {
 		uids = append(uids, v.UID)
 	}
 	slices.Sort(uids)
