@@ -33,7 +33,7 @@ func TestStaleViewCountsOnce(t *testing.T) {
 }
 
 // Only what is tracked is untracked.
-func TestSurplusWithoutFinalizer(t *testing.T) {
+func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
 	untracked := pod("a", 0, PodRunning, 0, t0)
 	untracked.Finalizers = nil
 	in := Input{Job: &Job{Spec: JobSpec{Suspend: true}}, Pods: []*Pod{untracked, pod("b", 0, PodRunning, 0, t0)}, Now: t0}
@@ -93,7 +93,7 @@ func TestRunningPodsFailWithTheJob(t *testing.T) {
 	}
 }
 
-func TestRefusedStatuses(t *testing.T) {
+func TestImpossibleStatusesAreRefused(t *testing.T) {
 	for field, s := range map[string]JobStatus{
 		"status.ready":                          {Ready: pointerTo[int32](-1)},
 		"status.terminating":                    {Terminating: pointerTo[int32](-1)},
@@ -106,7 +106,7 @@ func TestRefusedStatuses(t *testing.T) {
 }
 
 // Nil and odd arguments have plain answers.
-func TestNilArguments(t *testing.T) {
+func TestNilArgumentsHavePlainAnswers(t *testing.T) {
 	if got := (*Pod)(nil).FinishTime(); !got.IsZero() {
 		t.Error(got)
 	}
@@ -129,7 +129,7 @@ func TestNilArguments(t *testing.T) {
 }
 
 // A target that was taken back is followed by a new one.
-func TestTargetTakenBack(t *testing.T) {
+func TestTargetTakenBackIsFollowedByAnother(t *testing.T) {
 	job := &Job{
 		Spec:   JobSpec{BackoffLimit: pointerTo[int32](0)},
 		Status: JobStatus{Conditions: []JobCondition{{Type: JobFailureTarget, Status: ConditionFalse}}},

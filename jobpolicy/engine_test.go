@@ -64,7 +64,7 @@ func TestFinishedJobNeedsNothing(t *testing.T) {
 
 // Of a Job that is being deleted every ended pod is released, the last failed one
 // of an index too, and nothing else happens: its pods go with it.
-func TestJobThatIsBeingDeleted(t *testing.T) {
+func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
 	job := indexedJob(4, 3)
 	pods := []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodSucceeded, 0, t0), pod("c", 2, PodRunning, 0, t0)}
 	for _, suspend := range []bool{false, true} {

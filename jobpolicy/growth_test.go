@@ -88,7 +88,7 @@ func TestWorkGrowsInProportion(t *testing.T) {
 }
 
 // Of two views of a pod one is taken, the same in whatever order they come.
-func TestOrderOfTwoViews(t *testing.T) {
+func TestOrderOfTwoViewsDecidesNothing(t *testing.T) {
 	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 	change := map[string]func(p *Pod){
 		"phase":          func(p *Pod) { p.Status.Phase = PodRunning },

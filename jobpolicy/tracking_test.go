@@ -11,7 +11,7 @@ import (
 
 // Pods without a UID are told apart by their name, in the status too: none is
 // lost when the caller crashes.
-func TestPodsWithoutUID(t *testing.T) {
+func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
 	named := func(name string, phase PodPhase) *Pod {
 		p := pod("", 0, phase, 1, t0)
 		p.Name, p.Annotations = name, nil
@@ -211,7 +211,7 @@ func TestDecisionsTellOfTheirIndex(t *testing.T) {
 }
 
 // A caller without an API server tracks its pods itself.
-func TestTrack(t *testing.T) {
+func TestTrackAndUntrackShareNothing(t *testing.T) {
 	p := &Pod{ObjectMeta: ObjectMeta{Finalizers: make([]string, 1, 9)}}
 	p.Finalizers[0] = "x.com/y"
 	shared := p.Finalizers

@@ -75,7 +75,7 @@ func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 
 // A plan that only records has no end that needs a deletion, and one that needs
 // none.
-func TestRecordOnly(t *testing.T) {
+func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 	failing := func() *Job {
 		job := plainJob(2)
 		job.Spec.BackoffLimit = pointerTo[int32](0)
@@ -111,7 +111,7 @@ func TestRecordOnly(t *testing.T) {
 
 // While pods are not settled none is created, no surplus one is deleted and the
 // Job does not end; what has ended is recorded.
-func TestUnsettled(t *testing.T) {
+func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
 	surplus := plainJob(2)
 	surplus.Spec.Parallelism = pointerTo[int32](0)
 	suspended := plainJob(2)
@@ -176,7 +176,7 @@ func TestPlanRefusesImpossibleInput(t *testing.T) {
 }
 
 // What a plan waits for is said, and of several the first.
-func TestRequeueReason(t *testing.T) {
+func TestPlanSaysWhatItWaitsFor(t *testing.T) {
 	deadline := plainJob(2)
 	deadline.Spec.ActiveDeadlineSeconds, deadline.Status.StartTime = pointerTo[int64](60), t0
 	far := plainJob(2)
@@ -205,7 +205,7 @@ func TestRequeueReason(t *testing.T) {
 
 // An Engine acts for the Jobs that are managed by its name, and says when it
 // leaves one alone.
-func TestManagedBy(t *testing.T) {
+func TestJobsOfOtherControllersAreLeftAlone(t *testing.T) {
 	const kubernetes, other = "kubernetes.io/job-controller", "example.com/jobs"
 	for _, tt := range []struct {
 		engine, job string

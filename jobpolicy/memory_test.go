@@ -126,7 +126,7 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 
 // The memory of a Job that had the same name is not this Job's, and one without a
 // UID is anybody's.
-func TestMemoryOfAnotherJob(t *testing.T) {
+func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 	job := plainJob(1)
 	job.UID = "new"
 	kept := Memory{Failures: 3, LastFailure: t0, Written: progress{Failed: 3}}
