@@ -145,8 +145,8 @@ func (e Engine) Plan(in Input) (Plan, error) {
 	return record(v, v.decide()), nil
 }
 
-// validateInput returns what no Engine and no Input can have as FieldErrors, but
-// for what observe finds in the Job and its pods.
+// validateInput returns FieldErrors for settings that no Engine can have and for an
+// Input without a Job or a time.
 func (e Engine) validateInput(in Input) error {
 	if err := e.Validate(); err != nil {
 		return err

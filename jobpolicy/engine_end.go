@@ -40,8 +40,7 @@ func newEnd(reason Reason, message string) *end {
 // standing returns the end that an earlier plan decided, nil if none did. It is
 // not reconsidered.
 func (v *view) standing() *end {
-	for _, success := range [...]bool{true, false} {
-		e := &end{success: success, standing: true}
+	for _, e := range [...]*end{{success: true, standing: true}, {standing: true}} {
 		for _, c := range v.in.Job.Status.Conditions {
 			if c.Type == e.target() && c.Status == ConditionTrue {
 				e.reason, e.message = c.Reason, c.Message

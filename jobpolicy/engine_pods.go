@@ -168,9 +168,9 @@ func (p *podView) newlyEnded() bool {
 	return p.tracked && p.inRange && (p.succeeded || p.failed) && p.recorded == unrecorded
 }
 
-// hasEnded reports whether the pod's end is not recorded yet, whether it counts or
-// counts nothing.
-func (p *podView) hasEnded() bool { return p.newlyEnded() || p.untracked }
+// endIsNew reports whether the pod has ended and no status says so yet, because its
+// end was not recorded or because it counts nothing.
+func (p *podView) endIsNew() bool { return p.newlyEnded() || p.untracked }
 
 func (p *podView) ref() PodRef { return PodRef{Name: p.Name, UID: p.UID} }
 

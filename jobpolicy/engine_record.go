@@ -111,7 +111,7 @@ func (r *recording) countReleased(held map[string]bool) bool {
 func (r *recording) decisions() []PodDecision {
 	decisions := make([]PodDecision, 0, r.ended)
 	for _, p := range r.pods {
-		if p.handled || !p.hasEnded() {
+		if p.handled || !p.endIsNew() {
 			continue
 		}
 		d := PodDecision{PodRef: p.ref(), Index: p.index, Match: p.match, Failures: p.failures, IndexFailed: p.failsIndex, Finished: p.finish, Untracked: p.untracked}
@@ -215,7 +215,7 @@ func (r *recording) memory(m Memory) Memory {
 		switch id := p.identity(); {
 		case p.counted:
 			m.Released = append(m.Released, id)
-		case p.hasEnded() && !named[id] || scaledAway:
+		case p.endIsNew() && !named[id] || scaledAway:
 			m.Handled = append(m.Handled, id)
 		}
 	}

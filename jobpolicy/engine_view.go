@@ -64,8 +64,8 @@ func observe(e Engine, in Input) (*view, error) {
 	return v, nil
 }
 
-// validate returns as FieldErrors what the status of no Job says and what an
-// Indexed Job cannot do without.
+// validate returns FieldErrors for a status that no Job has and for an Indexed Job
+// without completions.
 func (v *view) validate(known known) error {
 	var errs backoff.FieldErrors
 	if v.indexed && v.spec.Completions == nil {
@@ -89,7 +89,7 @@ func (v *view) completions() int { return max(int(*v.spec.Completions), 0) }
 type podCounts struct {
 	active, ready, terminating int
 	succeededPods, failedPods  int // with those that earlier plans counted; of an Indexed Job succeeded indexes
-	ended                      int // that hasEnded names
+	ended                      int // whose end is not in the status yet
 }
 
 // count adds the pods up: those that are seen, and those that the status names or
@@ -106,15 +106,15 @@ func (v *view) count(known known) (c podCounts) {
 		case p.terminating:
 			c.terminating++
 		}
-		newly := p.newlyEnded()
-		switch {
-		case newly && p.succeeded:
-			succeeded++
-		case newly && p.match.Counted():
-			failed++
-		}
-		if p.hasEnded() {
+		if p.endIsNew() {
 			c.ended++
+		}
+		switch {
+		case !p.newlyEnded():
+		case p.succeeded:
+			succeeded++
+		case p.match.Counted():
+			failed++
 		}
 	}
 	c.succeededPods = addCounts(int(v.in.Job.Status.Succeeded), succeeded)
