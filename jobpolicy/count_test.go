@@ -1,6 +1,7 @@
 package jobpolicy
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -25,12 +26,12 @@ func TestVerdictPrecedence(t *testing.T) {
 			tally := Tally{Active: 1}
 			first.reach(&tally)
 			ends[k].reach(&tally)
-			reason, message := Verdict(limits, tally)
+			reason, message := limits.Verdict(tally)
 			if reason != first.reason || message == "" {
 				t.Errorf("%s and %s: %s %q", first.reason, ends[k].reason, reason, message)
 			}
 		}
-		if reason, _ := Verdict(Limits{}, Tally{Active: 1}); reason != "" {
+		if reason, _ := (Limits{}).Verdict(Tally{Active: 1}); reason != "" {
 			t.Errorf("a Job without limits that runs ends for %s", reason)
 		}
 	}
@@ -61,7 +62,7 @@ func TestVerdictBounds(t *testing.T) {
 		{"work queue, none succeeded", Limits{}, Tally{}, ""},
 		{"nothing to complete", Limits{Completions: pointerTo[int32](0)}, Tally{}, JobReasonCompletionsReached},
 	} {
-		if got, _ := Verdict(c.l, c.t); got != c.want {
+		if got, _ := c.l.Verdict(c.t); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestVerdictBounds(t *testing.T) {
 
 // An index fails with its first failure beyond the limit, or at once by a rule;
 // without a limit per index, by nothing.
-func TestIndexFails(t *testing.T) {
+func TestIndexFailsBeyondItsLimit(t *testing.T) {
 	failIndex, ignored, counted := Match{Action: PodFailurePolicyActionFailIndex}, Match{Action: PodFailurePolicyActionIgnore}, noMatch
 	for _, tt := range []struct {
 		m        Match
@@ -77,22 +78,38 @@ func TestIndexFails(t *testing.T) {
 		limit    *int32
 		want     bool
 	}{
-		{counted, 0, pointerTo[int32](1), false}, {counted, 1, pointerTo[int32](1), true}, {counted, 0, pointerTo[int32](0), true},
-		{ignored, 5, pointerTo[int32](1), false}, {failIndex, 0, pointerTo[int32](1), true},
+		{counted, 1, pointerTo[int32](1), false}, {counted, 2, pointerTo[int32](1), true}, {counted, 1, pointerTo[int32](0), true},
+		{ignored, 5, pointerTo[int32](1), false}, {failIndex, 1, pointerTo[int32](1), true},
+		{counted, -3, pointerTo[int32](0), true}, {counted, math.MinInt, pointerTo[int32](1), false},
 		{counted, 5, nil, false}, {failIndex, 5, nil, false},
 	} {
-		if got := IndexFailed(tt.m, tt.failures, tt.limit); got != tt.want {
+		if got := tt.m.IndexFailed(tt.failures, tt.limit); got != tt.want {
 			t.Errorf("action %q, %d failures, limit %v: %v", tt.m.Action, tt.failures, pointee(tt.limit), got)
+		}
+	}
+}
+
+// What NextCounts returns is what IndexFailed takes; the Engine, whose pods carry
+// the counts from before, decides alike.
+func TestIndexFailedTakesWhatNextCountsReturns(t *testing.T) {
+	for _, m := range []Match{noMatch, {Action: PodFailurePolicyActionIgnore}, {Action: PodFailurePolicyActionFailIndex}} {
+		for before := range 5 {
+			for limit := range int32(5) {
+				failures, _ := m.NextCounts(before, 0)
+				if got, want := m.IndexFailed(failures, &limit), m.indexFailedAfter(before, &limit); got != want {
+					t.Errorf("action %q, failure %d, limit %d: %v; by the Engine %v", m.Action, failures, limit, got, want)
+				}
+			}
 		}
 	}
 }
 
 func TestNextCountsSaturates(t *testing.T) {
 	counted, ignored := Match{Rule: -1}, Match{Action: PodFailurePolicyActionIgnore}
-	if f, i := NextCounts(maxCount, maxCount, counted); f != maxCount || i != maxCount {
+	if f, i := counted.NextCounts(maxCount, maxCount); f != maxCount || i != maxCount {
 		t.Errorf("%d, %d", f, i)
 	}
-	if f, i := NextCounts(maxCount, maxCount, ignored); f != maxCount || i != maxCount {
+	if f, i := ignored.NextCounts(maxCount, maxCount); f != maxCount || i != maxCount {
 		t.Errorf("%d, %d", f, i)
 	}
 }
@@ -115,11 +132,11 @@ func TestRemainingNeverOverflows(t *testing.T) {
 		{time.Second, time.Hour, -7, time.Second},
 		{time.Second, time.Hour, 0, 0},
 	} {
-		if got := Remaining(c.base, c.max, c.failures, t0, t0); got != c.want {
-			t.Errorf("Remaining(%v, %v, %d) = %v, want %v", c.base, c.max, c.failures, got, c.want)
+		if got := remaining(c.base, c.max, c.failures, 0); got != c.want {
+			t.Errorf("remaining(%v, %v, %d) = %v, want %v", c.base, c.max, c.failures, got, c.want)
 		}
 	}
-	if got := Remaining(time.Second, time.Hour, 5, time.Time{}, t0); got != 0 {
+	if got := remaining(time.Second, time.Hour, 5, t0.Sub(time.Time{})); got != 0 {
 		t.Errorf("after a failure in year 1: %v", got)
 	}
 }
@@ -148,7 +165,7 @@ func TestStaleDisruption(t *testing.T) {
 		"ended":            {ended, t0.Add(time.Hour), false, 0},
 		"never was target": {&Pod{}, t0, false, 0},
 	} {
-		if stale, after := StaleDisruption(c.pod, c.now); stale != c.stale || after != c.after {
+		if stale, after := c.pod.StaleDisruption(c.now); stale != c.stale || after != c.after {
 			t.Errorf("%s: %v %v, want %v %v", name, stale, after, c.stale, c.after)
 		}
 	}

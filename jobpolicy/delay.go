@@ -1,15 +1,26 @@
 package jobpolicy
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
-// Remaining returns how long to wait before a replacement, after failures in a
-// row of which the last was at last: base, doubled for every failure after the
-// first until max, less the time that has passed; never below 0. As in
-// Kubernetes max bounds only the doubling, so a base above max is the first
-// delay; a negative number of failures counts as one. Unlike there, a failure in
-// the future counts as one that happens now, so that the wait never exceeds the
-// delay (KEP-3850, "Exponential backoff delay per index").
-func Remaining(base, max time.Duration, failures int, last, now time.Time) time.Duration {
+// Remaining returns how long to wait before a replacement: BaseDelay, doubled for
+// every failure in a row after the first until MaxDelay, less the time that has
+// passed since the last one ended; never below 0. failures counts that last one
+// too: 0 has no delay, and a negative number counts as 1. As in Kubernetes
+// MaxDelay bounds only the doubling, so a BaseDelay above it is the first delay.
+// Unlike there, a failure in the future (sinceLast below 0) counts as one that
+// happens now, so that the wait never exceeds the delay (KEP-3850, "Exponential
+// backoff delay per index").
+//
+// Which failures to count is the caller's choice: those of the Job, or of an
+// index; Kubernetes counts ignored ones too.
+func (e Engine) Remaining(failures int, sinceLast time.Duration) time.Duration {
+	return remaining(e.baseDelay(), e.maxDelay(), failures, sinceLast)
+}
+
+func remaining(base, max time.Duration, failures int, sinceLast time.Duration) time.Duration {
 	if failures == 0 || base <= 0 {
 		return 0
 	}
@@ -21,32 +32,37 @@ func Remaining(base, max time.Duration, failures int, last, now time.Time) time.
 		}
 		delay *= 2
 	}
-	elapsed := now.Sub(last)
-	if elapsed < 0 {
-		elapsed = 0
-	}
-	if elapsed >= delay {
+	switch {
+	case sinceLast < 0:
+		sinceLast = 0
+	case sinceLast >= delay:
 		return 0
 	}
-	return delay - elapsed
+	return delay - sinceLast
 }
 
 // IgnoredDelay says whether failures that an Ignore rule matched lengthen the
-// delay before a replacement.
+// delay before a replacement: IgnoredSame, IgnoredOwn or IgnoredNone.
 type IgnoredDelay int
 
-// The treatments of ignored failures.
-const (
-	IgnoredSame IgnoredDelay = iota // as any other failure (Kubernetes)
-	IgnoredOwn                      // they have a streak of their own: neither lengthens the other's delay
-	IgnoredNone                     // replaced without a delay (KEP-3850's text)
-)
+// String returns the name of the constant.
+func (d IgnoredDelay) String() string {
+	switch d {
+	case IgnoredSame:
+		return "IgnoredSame"
+	case IgnoredOwn:
+		return "IgnoredOwn"
+	case IgnoredNone:
+		return "IgnoredNone"
+	}
+	return "IgnoredDelay(" + strconv.Itoa(int(d)) + ")"
+}
 
 // jobWait is how long the Job-wide streak holds replacements back.
 func (e Engine) jobWait(m Memory, now time.Time) time.Duration {
-	wait := Remaining(e.baseDelay(), e.maxDelay(), m.Failures, m.LastFailure, now)
+	wait := e.Remaining(m.Failures, now.Sub(m.LastFailure))
 	if e.IgnoredDelay == IgnoredOwn {
-		wait = max(wait, Remaining(e.baseDelay(), e.maxDelay(), m.Ignored, m.LastIgnored, now))
+		wait = max(wait, e.Remaining(m.Ignored, now.Sub(m.LastIgnored)))
 	}
 	return wait
 }
@@ -64,7 +80,7 @@ func (e Engine) indexWait(failures, ignored int, m Match, last, now time.Time) t
 	default:
 		failures = ignored
 	}
-	return Remaining(e.baseDelay(), e.maxDelay(), addCounts(failures, 1), last, now)
+	return e.Remaining(addCounts(failures, 1), now.Sub(last))
 }
 
 // readyIndexes splits off the candidates, which rise, that need not wait. If all

@@ -62,7 +62,7 @@ func last(in Input, plan Plan) *JobStatus {
 // A failure that lies in the future, because a clock stepped back, waits its
 // delay from when it was noticed, and not until the clock has caught up.
 func TestDeviationFutureFailure(t *testing.T) {
-	if got := Remaining(10*time.Second, time.Minute, 1, t0.Add(24*time.Hour), t0); got != 10*time.Second {
+	if got := (Engine{MaxDelay: time.Minute}).Remaining(1, -24*time.Hour); got != 10*time.Second {
 		t.Errorf("Remaining = %v, want 10s", got)
 	}
 	for name, job := range map[string]*Job{

@@ -6,20 +6,20 @@ import "time"
 // begin.
 const staleDisruptionAfter = 2 * time.Minute
 
-// StaleDisruption reports whether the pod's DisruptionTarget condition was set
-// but nothing came of it: the condition is True, yet two minutes later the pod is
-// neither being deleted nor finished. Such a condition should be taken back, or
-// it would excuse a later failure that is the program's own. While a disruption
-// is pending, after is how long until it is stale; otherwise it is 0. A condition
-// that the kubelet set (TerminationByKubelet) never becomes stale: the kubelet
-// itself ends the pod. (KEP-3329, "Failing delete after a condition is added")
-func StaleDisruption(pod *Pod, now time.Time) (stale bool, after time.Duration) {
-	if pod == nil {
+// StaleDisruption reports whether the pod's DisruptionTarget condition was set but
+// nothing came of it: the condition is True, yet two minutes later the pod is
+// neither being deleted nor finished. Take such a condition back, or it excuses a
+// later failure that is the program's own. While a disruption is pending, after
+// says how long until it is stale; otherwise it is 0. A condition that the kubelet
+// set (TerminationByKubelet) never becomes stale, since the kubelet itself ends
+// the pod. (KEP-3329, "Failing delete after a condition is added")
+func (p *Pod) StaleDisruption(now time.Time) (stale bool, after time.Duration) {
+	if p == nil {
 		return false, 0
 	}
-	c := pod.condition(DisruptionTarget)
+	c := p.condition(DisruptionTarget)
 	if c == nil || c.Status != ConditionTrue || c.Reason == PodReasonTerminationByKubelet ||
-		!pod.DeletionTimestamp.IsZero() || pod.finished() {
+		!p.DeletionTimestamp.IsZero() || p.finished() {
 		return false, 0
 	}
 	elapsed := max(now.Sub(c.LastTransitionTime), 0) // a clock that stepped back

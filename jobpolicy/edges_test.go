@@ -33,7 +33,7 @@ func TestStaleViewCountsOnce(t *testing.T) {
 }
 
 // Only what is tracked is untracked.
-func TestSurplusWithoutFinalizer(t *testing.T) {
+func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
 	untracked := pod("a", 0, PodRunning, 0, t0)
 	untracked.Finalizers = nil
 	in := Input{Job: &Job{Spec: JobSpec{Suspend: true}}, Pods: []*Pod{untracked, pod("b", 0, PodRunning, 0, t0)}, Now: t0}
@@ -75,7 +75,7 @@ func TestCountersSaturate(t *testing.T) {
 		t.Error("all completions are there and the Job goes on")
 	}
 	completions := int32(3)
-	if reason, _ := Verdict(Limits{Completions: &completions}, Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != JobReasonFailedIndexes {
+	if reason, _ := (Limits{Completions: &completions}).Verdict(Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != JobReasonFailedIndexes {
 		t.Errorf("verdict %q", reason)
 	}
 }
@@ -93,7 +93,7 @@ func TestRunningPodsFailWithTheJob(t *testing.T) {
 	}
 }
 
-func TestRefusedStatuses(t *testing.T) {
+func TestImpossibleStatusesAreRefused(t *testing.T) {
 	for field, s := range map[string]JobStatus{
 		"status.ready":                          {Ready: pointerTo[int32](-1)},
 		"status.terminating":                    {Terminating: pointerTo[int32](-1)},
@@ -106,17 +106,17 @@ func TestRefusedStatuses(t *testing.T) {
 }
 
 // Nil and odd arguments have plain answers.
-func TestNilArguments(t *testing.T) {
-	if got := FinishTime(nil); !got.IsZero() {
+func TestNilArgumentsHavePlainAnswers(t *testing.T) {
+	if got := (*Pod)(nil).FinishTime(); !got.IsZero() {
 		t.Error(got)
 	}
-	if stale, after := StaleDisruption(nil, t0); stale || after != 0 {
+	if stale, after := (*Pod)(nil).StaleDisruption(t0); stale || after != 0 {
 		t.Error(stale, after)
 	}
 	if _, finished := (*JobStatus)(nil).Finished(); finished {
 		t.Error("a nil status has finished")
 	}
-	if f, i := NextCounts(-5, -7, Match{Rule: -1}); f != 1 || i != 0 {
+	if f, i := noMatch.NextCounts(-5, -7); f != 1 || i != 0 {
 		t.Error(f, i)
 	}
 	m := Match{Action: PodFailurePolicyActionFailJob, Rule: 2}
@@ -129,7 +129,7 @@ func TestNilArguments(t *testing.T) {
 }
 
 // A target that was taken back is followed by a new one.
-func TestTargetTakenBack(t *testing.T) {
+func TestTargetTakenBackIsFollowedByAnother(t *testing.T) {
 	job := &Job{
 		Spec:   JobSpec{BackoffLimit: pointerTo[int32](0)},
 		Status: JobStatus{Conditions: []JobCondition{{Type: JobFailureTarget, Status: ConditionFalse}}},

@@ -1,11 +1,14 @@
 package jobpolicy
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 )
 
 // Settings that no Engine can have are refused, each by its name.
@@ -23,21 +26,23 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 		{Engine{BaseDelay: -1, MaxPerPass: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPerPass", "IgnoredDelay"}},
 	} {
 		plan, err := tt.engine.Plan(Input{Job: plainJob(1), Now: t0})
-		if err == nil || strings.Count(err.Error(), "Engine.") != len(tt.fields) || effects(plan) != 0 {
+		var errs backoff.FieldErrors
+		if !errors.As(err, &errs) || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+tt.fields[0]) || effects(plan) != 0 {
 			t.Errorf("%+v: %v, %+v", tt.engine, err, plan)
-			continue
 		}
-		for _, field := range tt.fields {
-			if !strings.Contains(err.Error(), "Engine."+field+" is") {
-				t.Errorf("%+v: %v, which does not name %s", tt.engine, err, field)
-			}
+		var fields []string
+		for _, e := range errs {
+			fields = append(fields, e.Field)
+		}
+		if !slices.Equal(fields, tt.fields) || cmp.Diff(error(errs), tt.engine.Validate()) != "" {
+			t.Errorf("%+v: %v, want mistakes in %v", tt.engine, err, tt.fields)
 		}
 	}
 	for _, d := range []IgnoredDelay{IgnoredSame, IgnoredOwn, IgnoredNone} {
 		mustPlan(t, Engine{BaseDelay: 1, MaxDelay: 1, MinRequeue: 1, MaxPerPass: 1, IgnoredDelay: d}, Input{Job: plainJob(1), Now: t0})
 	}
-	if _, err := (Engine{}).Plan(Input{Now: t0}); err == nil || !strings.Contains(err.Error(), "nil Job") {
-		t.Errorf("no Job: %v", err)
+	if err := (Engine{}).Validate(); err != nil {
+		t.Errorf("the zero value: %v", err)
 	}
 }
 
@@ -59,7 +64,7 @@ func TestFinishedJobNeedsNothing(t *testing.T) {
 
 // Of a Job that is being deleted every ended pod is released, the last failed one
 // of an index too, and nothing else happens: its pods go with it.
-func TestJobThatIsBeingDeleted(t *testing.T) {
+func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
 	job := indexedJob(4, 3)
 	pods := []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodSucceeded, 0, t0), pod("c", 2, PodRunning, 0, t0)}
 	for _, suspend := range []bool{false, true} {

@@ -2,16 +2,18 @@ package jobpolicy_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// A manifest is read, defaulted, checked and looked over before anything runs.
+// A manifest is read, defaulted and checked, and the first pods are planned.
 func Example() {
 	var job jobpolicy.Job
 	if err := json.Unmarshal([]byte(`{
@@ -28,18 +30,10 @@ func Example() {
 	}
 	job.Spec.Default()
 	fmt.Println("valid:", job.Spec.Validate() == nil)
-	for _, finding := range job.Spec.Lint() {
-		fmt.Println(finding.Field, finding.Check)
-	}
-	bound, _ := jobpolicy.Engine{}.WorstCase(&job.Spec)
-	fmt.Println("at most", bound.Runs, "pods")
-
 	plan, _ := jobpolicy.Engine{}.Plan(jobpolicy.Input{Job: &job, Now: noon})
 	fmt.Println("now create", len(plan.Create))
 	// Output:
 	// valid: true
-	// spec.podFailurePolicy.rules[0].onExitCodes drain
-	// at most 3000 pods
 	// now create 50
 }
 
@@ -115,6 +109,27 @@ func ExampleEngine_Plan() {
 	// Complete CompletionsReached 0-2 1
 }
 
+// A manifest is defaulted, then validated.
+func ExampleJobSpec_Validate() {
+	var job jobpolicy.Job
+	err := json.Unmarshal([]byte(`{"spec": {
+		"completionMode": "Indexed", "completions": 3, "maxFailedIndexes": 5,
+		"template": {"spec": {"restartPolicy": "Never"}}}}`), &job)
+	if err != nil {
+		panic(err)
+	}
+	job.Spec.Default()
+	var mistakes backoff.FieldErrors
+	if errors.As(job.Spec.Validate(), &mistakes) {
+		for _, m := range mistakes {
+			fmt.Println(m.Type, m.Field)
+		}
+	}
+	// Output:
+	// Required spec.backoffLimitPerIndex
+	// Invalid spec.maxFailedIndexes
+}
+
 // A node is drained while a task runs; the task is not to blame.
 func ExamplePodFailurePolicy_Match() {
 	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{
@@ -159,56 +174,93 @@ func ExamplePodFailurePolicy_Explain() {
 	// rule 1 (FailJob): matched: container main ended with exit code 137, not in [0 1]
 }
 
-// A CI runner retries a shard and keeps the two counts in its own database.
-func ExampleNextCounts() {
-	flaky := jobpolicy.Match{Rule: -1}
-	preempted := jobpolicy.Match{Action: jobpolicy.PodFailurePolicyActionIgnore}
-	failures, ignored := 0, 0
-	for _, end := range []jobpolicy.Match{flaky, preempted, flaky} {
-		failures, ignored = jobpolicy.NextCounts(failures, ignored, end)
+// A CI runner has no pods: it asks the policy about the exit code of a task.
+func ExamplePodFailurePolicy_MatchExit() {
+	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{
+		{Action: jobpolicy.PodFailurePolicyActionIgnore, OnExitCodes: &jobpolicy.OnExitCodes{
+			Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{75}, // the machine is to blame
+		}},
+		{Action: jobpolicy.PodFailurePolicyActionFailIndex, OnExitCodes: &jobpolicy.OnExitCodes{
+			Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{2}, // wrong usage: no retry helps
+		}},
+	}}
+	for _, code := range []int32{75, 2, 1} {
+		match := policy.MatchExit("main", code)
+		fmt.Printf("%d: rule %d %q, counted: %v\n", code, match.Rule, match.Action, match.Counted())
 	}
-	fmt.Println(failures, ignored)
-	// Output: 2 1
+	// Output:
+	// 75: rule 0 "Ignore", counted: false
+	// 2: rule 1 "FailIndex", counted: true
+	// 1: rule -1 "", counted: true
+}
+
+// A CI runner retries a shard, and keeps its two counts in a database of its own.
+// After every failure it takes the next counts and goes on with those: they decide
+// whether the shard has failed for good, and how long the next attempt waits.
+func ExampleMatch_NextCounts() {
+	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{
+		Action:      jobpolicy.PodFailurePolicyActionIgnore,
+		OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{75}},
+	}}}
+	limit := int32(1) // two runs that count
+	engine := jobpolicy.Engine{BaseDelay: 10 * time.Second, MaxDelay: time.Minute}
+	failures, ignored := 0, 0
+	for _, code := range []int32{1, 75, 1} {
+		ended := noon
+		match := policy.MatchExit("main", code)
+		failures, ignored = match.NextCounts(failures, ignored)
+		if match.IndexFailed(failures, &limit) {
+			fmt.Println(code, failures, ignored, "failed for good")
+			break
+		}
+		now := ended.Add(3 * time.Second)
+		fmt.Println(code, failures, ignored, "again in", engine.Remaining(failures+ignored, now.Sub(ended)))
+	}
+	// Output:
+	// 1 1 0 again in 7s
+	// 75 1 1 again in 17s
+	// 1 2 1 failed for good
 }
 
 // A limit of 1 allows two runs of each shard.
-func ExampleIndexFailed() {
+func ExampleMatch_IndexFailed() {
 	limit := int32(1)
 	failed := jobpolicy.Match{Rule: -1}
-	fmt.Println(jobpolicy.IndexFailed(failed, 0, &limit)) // its first failure
-	fmt.Println(jobpolicy.IndexFailed(failed, 1, &limit)) // its second
+	fmt.Println(failed.IndexFailed(1, &limit)) // its first failure
+	fmt.Println(failed.IndexFailed(2, &limit)) // its second
 	// Output:
 	// false
 	// true
 }
 
 // A batch scheduler asks after every end whether the whole array is over.
-func ExampleVerdict() {
+func ExampleLimits_Verdict() {
 	size, tolerated := int32(100), int32(5)
 	limits := jobpolicy.Limits{Completions: &size, MaxFailedIndexes: &tolerated}
-	fmt.Println(jobpolicy.Verdict(limits, jobpolicy.Tally{Succeeded: 60, FailedIndexes: 6, Active: 34}))
-	reason, _ := jobpolicy.Verdict(limits, jobpolicy.Tally{Succeeded: 60, FailedIndexes: 2, Active: 38})
+	fmt.Println(limits.Verdict(jobpolicy.Tally{Succeeded: 60, FailedIndexes: 6, Active: 34}))
+	reason, _ := limits.Verdict(jobpolicy.Tally{Succeeded: 60, FailedIndexes: 2, Active: 38})
 	fmt.Printf("%q\n", reason)
 	// Output:
 	// MaxFailedIndexesExceeded Job has exceeded the specified maximal number of failed indexes
 	// ""
 }
 
-// The third failure in a row was 15 seconds ago.
-func ExampleRemaining() {
-	fmt.Println(jobpolicy.Remaining(10*time.Second, 10*time.Minute, 3, noon.Add(-15*time.Second), noon))
+// The third failure in a row was 15 seconds ago. It is followed by four times the
+// first delay of 10s.
+func ExampleEngine_Remaining() {
+	fmt.Println(jobpolicy.Engine{}.Remaining(3, 15*time.Second))
 	// Output: 25s
 }
 
-func ExampleFinishTime() {
+func ExamplePod_FinishTime() {
 	pod := &jobpolicy.Pod{ObjectMeta: jobpolicy.ObjectMeta{CreationTimestamp: noon}}
-	fmt.Println(jobpolicy.FinishTime(pod).Format(time.TimeOnly)) // nothing else is known
+	fmt.Println(pod.FinishTime().Format(time.TimeOnly)) // nothing else is known
 	for i, name := range []string{"main", "logger"} {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, jobpolicy.ContainerStatus{Name: name, State: jobpolicy.ContainerState{
 			Terminated: &jobpolicy.ContainerStateTerminated{FinishedAt: noon.Add(time.Duration(i+1) * time.Minute)},
 		}})
 	}
-	fmt.Println(jobpolicy.FinishTime(pod).Format(time.TimeOnly)) // the last container's end
+	fmt.Println(pod.FinishTime().Format(time.TimeOnly)) // the last container's end
 	// Output:
 	// 12:00:00
 	// 12:02:00
@@ -218,9 +270,9 @@ func ExampleFinishTime() {
 func ExampleSuccessPolicy_Match() {
 	leader, four := "0", int32(4)
 	policy := &jobpolicy.SuccessPolicy{Rules: []jobpolicy.SuccessPolicyRule{{SucceededIndexes: &leader}, {SucceededCount: &four}}}
-	fmt.Println(policy.Match(indexset.MustParse("1-3"), 10))
-	fmt.Println(policy.Match(indexset.MustParse("1-3,7"), 10))
-	fmt.Println(policy.Match(indexset.MustParse("0,1"), 10))
+	fmt.Println(policy.Match(indexset.MustParse("1-3"), 10).Rule)
+	fmt.Println(policy.Match(indexset.MustParse("1-3,7"), 10).Rule)
+	fmt.Println(policy.Match(indexset.MustParse("0,1"), 10).Rule)
 	// Output:
 	// -1
 	// 1
@@ -228,15 +280,15 @@ func ExampleSuccessPolicy_Match() {
 }
 
 // A disruption that never came is taken back after two minutes.
-func ExampleStaleDisruption() {
+func ExamplePod_StaleDisruption() {
 	pod := &jobpolicy.Pod{}
 	pod.Status.Phase = jobpolicy.PodRunning
 	pod.Status.Conditions = []jobpolicy.PodCondition{{
 		Type: jobpolicy.DisruptionTarget, Status: jobpolicy.ConditionTrue,
 		Reason: jobpolicy.PodReasonPreemptionByScheduler, LastTransitionTime: noon,
 	}}
-	fmt.Println(jobpolicy.StaleDisruption(pod, noon.Add(30*time.Second)))
-	fmt.Println(jobpolicy.StaleDisruption(pod, noon.Add(2*time.Minute)))
+	fmt.Println(pod.StaleDisruption(noon.Add(30 * time.Second)))
+	fmt.Println(pod.StaleDisruption(noon.Add(2 * time.Minute)))
 	// Output:
 	// false 1m30s
 	// true 0s

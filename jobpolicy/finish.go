@@ -2,8 +2,8 @@ package jobpolicy
 
 import "time"
 
-// FinishTime returns when a pod finished, by the first of four look-ups that
-// has an answer:
+// FinishTime returns when a finished pod did so, by the first of four look-ups
+// that has an answer:
 //
 //  1. the latest end of its containers, if all of them have ended; sidecars are
 //     waited for too;
@@ -11,27 +11,28 @@ import "time"
 //  3. when its deletion was asked for;
 //  4. its creation.
 //
-// A pod without any of these finished at the zero time. As in Kubernetes, if the
-// app containers have no common end but a sidecar has one, the sidecar's counts.
-func FinishTime(pod *Pod) time.Time {
-	if pod == nil {
+// A nil pod, and one without any of these, finished at the zero time. As in
+// Kubernetes, if not all app containers have ended but all sidecars have, the
+// latest end of the sidecars counts.
+func (p *Pod) FinishTime() time.Time {
+	if p == nil {
 		return time.Time{}
 	}
-	if t, ok := containersEnd(pod); ok {
+	if t, ok := containersEnd(p); ok {
 		return t
 	}
-	if c := pod.condition(PodReady); c != nil && c.Status == ConditionFalse && !c.LastTransitionTime.IsZero() {
+	if c := p.condition(PodReady); c != nil && c.Status == ConditionFalse && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime
 	}
-	if !pod.DeletionTimestamp.IsZero() {
-		return deletionAsked(pod)
+	if !p.DeletionTimestamp.IsZero() {
+		return deletionAsked(p)
 	}
-	return pod.CreationTimestamp
+	return p.CreationTimestamp
 }
 
-// containersEnd is the latest end of the containers. A sidecar that has not
-// ended voids it; app containers that have not are then made up for by sidecars
-// that have.
+// containersEnd returns the latest end of the app containers and sidecars. If a
+// sidecar has not ended there is none; if an app container has not, the sidecars
+// alone count.
 func containersEnd(pod *Pod) (end time.Time, ok bool) {
 	for i := range pod.Status.ContainerStatuses {
 		t := pod.Status.ContainerStatuses[i].endTime()
@@ -102,26 +103,4 @@ func (p *Pod) condition(t PodConditionType) *PodCondition {
 func (p *Pod) ready() bool {
 	c := p.condition(PodReady)
 	return c != nil && c.Status == ConditionTrue
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// mostSeconds is how many seconds a Duration holds.
-const mostSeconds = int64(1<<63-1) / int64(time.Second)
-
-// seconds is n seconds; a number that no Duration holds saturates.
-func seconds(n int64) time.Duration {
-	return time.Duration(min(max(n, -mostSeconds), mostSeconds)) * time.Second
 }

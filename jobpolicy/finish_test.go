@@ -58,11 +58,11 @@ func TestFinishTimeLookUps(t *testing.T) {
 	} {
 		p := &Pod{ObjectMeta: ObjectMeta{CreationTimestamp: at(1)}}
 		tt.change(p)
-		if got := FinishTime(p); !got.Equal(tt.want) {
+		if got := p.FinishTime(); !got.Equal(tt.want) {
 			t.Errorf("%s: finished at %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	if got := FinishTime(&Pod{}); !got.IsZero() {
+	if got := (&Pod{}).FinishTime(); !got.IsZero() {
 		t.Errorf("a pod that says nothing finished at %v", got)
 	}
 }

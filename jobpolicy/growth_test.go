@@ -39,7 +39,7 @@ func TestWorkGrowsInProportion(t *testing.T) {
 	const many = 60_000
 	sidecars := withSidecars(&Pod{}, 2*many)
 	inTime(t, "the end of a pod with many sidecars", func() {
-		if got := FinishTime(sidecars); !got.Equal(t0) {
+		if got := sidecars.FinishTime(); !got.Equal(t0) {
 			t.Errorf("finished at %v", got)
 		}
 	})
@@ -88,7 +88,7 @@ func TestWorkGrowsInProportion(t *testing.T) {
 }
 
 // Of two views of a pod one is taken, the same in whatever order they come.
-func TestOrderOfTwoViews(t *testing.T) {
+func TestOrderOfTwoViewsDecidesNothing(t *testing.T) {
 	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 	change := map[string]func(p *Pod){
 		"phase":          func(p *Pod) { p.Status.Phase = PodRunning },
@@ -118,11 +118,11 @@ func TestOrderOfTwoViews(t *testing.T) {
 		if d := cmp.Diff(one, two); d != "" {
 			t.Errorf("%s: another order, another plan:\n%s", name, d)
 		}
-		if x, y := (&podView{Pod: a}).wholeText(), (&podView{Pod: b}).wholeText(); string(x) == string(y) {
+		if x, y := podText(a), podText(b); string(x) == string(y) {
 			t.Errorf("%s: two pods have one text", name)
 		}
 		for range 20 { // a map has no order
-			if x, y := (&podView{Pod: b}).wholeText(), (&podView{Pod: same}).wholeText(); string(x) != string(y) {
+			if x, y := podText(b), podText(same); string(x) != string(y) {
 				t.Fatalf("%s: pods that say the same have two texts", name)
 			}
 		}

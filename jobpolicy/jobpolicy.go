@@ -1,25 +1,219 @@
 // Package jobpolicy decides what to do about the failed pods of a Job, as
-// Kubernetes' Job controller does, in functions without IO.
-//
-// It has three layers, each usable alone and each built on the one before:
-//
-//   - rules: [PodFailurePolicy.Match] asks a pod failure policy about one pod,
-//     [PodFailurePolicy.Explain] says why (KEP-3329);
-//   - arithmetic: [NextCounts], [IndexFailed], [Verdict], [Remaining] and
-//     [FinishTime] turn numbers into verdicts, for schedulers that have no Job
-//     objects (KEP-3850);
-//   - the pass: [Engine.Plan] looks at a Job and all its pods and returns what
-//     to do next.
-//
-// Kubernetes' feature gates are as 1.36 has them by default. API servers accept
-// the statuses from 1.31 on; KUBERNETES.md says more.
-//
-// Around them stand [JobSpec.Default] and [JobSpec.Validate], which do to a
-// manifest what the API server would, [JobSpec.Lint], which finds what is valid
-// but surely not meant, and [Engine.WorstCase], which says what a Job can come to.
-//
-// The types mirror the JSON of batch/v1 and core/v1, so a manifest or the output
-// of kubectl get -o json fills them. Nothing here reads a clock, starts a
-// goroutine or changes its arguments, [JobSpec.Default] excepted; every function
-// is safe for concurrent use as long as nobody changes what it was given.
+// Kubernetes' Job controller does, in functions without IO. [Engine.Plan] makes the
+// controller's pass; start there. [PodFailurePolicy.Match] judges a pod, MatchExit an
+// exit code; [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and
+// [Limits.Verdict] count without Job objects. Package lint reviews specifications.
 package jobpolicy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// Engine decides what to do next about a Job. Its zero value decides as
+// Kubernetes 1.36 does with its default feature gates. API servers from 1.31 on
+// accept the statuses; that of 1.30 refuses SuccessCriteriaMet for most Jobs.
+//
+// Call Plan and carry out what it says. Call it again when RequeueAfter has
+// passed, and whenever the Job or its pods have changed, the plan's own effects
+// included.
+//
+// An Engine only holds settings. It may be copied and compared, and it is safe
+// for concurrent use by multiple goroutines.
+type Engine struct {
+	BaseDelay    time.Duration // before the first replacement; 0 means 10s
+	MaxDelay     time.Duration // to which the delay doubles; 0 means 10m
+	MinRequeue   time.Duration // shortest RequeueAfter for a delay; 0 means 1s
+	MaxPerPass   int           // creations, or deletions of surplus pods, in one plan; 0 means 500
+	SkipWaiting  bool          // start other pending indexes while some wait; Kubernetes lets waiting ones block the head of the line
+	IgnoredDelay IgnoredDelay  // whether ignored failures lengthen the delay
+	ManagedBy    string        // acts for the Jobs with this spec.managedBy; "" means those with none or with Kubernetes' own name
+}
+
+// Input is what Plan decides on. Plan does not change it, so it may be shared
+// between goroutines.
+type Input struct {
+	Job        *Job      // as it was last written; Memory tells Plan if it is older
+	Pods       []*Pod    // all of the Job's pods that the caller can see, in any order; each has a UID or at least a name
+	Memory     Memory    // of the last plan whose Record was written; zero at first
+	Unsettled  bool      // creations or deletions of an earlier plan are not visible in Pods yet
+	Released   []string  // pods whose finalizer was taken off and which Pods may still show with it: UIDs, or names of those without
+	RecordOnly bool      // the API server refuses creations or deletions: plan none, and no end that needs one
+	Now        time.Time // the caller's clock; must be set
+}
+
+// Plan is what to do, in this order: Delete, Create, Record, Release, Status.
+// Record writes the ends of pods down in the status, Release takes the finalizers
+// of these pods off, and only Status raises the counters. So a crash at any point
+// neither loses a failure nor counts it twice (KEP-3850, and the Job tracking
+// protocol it builds on). A Plan shares nothing that anybody writes to.
+//
+// If an effect fails, leave out the rest of the plan and plan again later. After
+// a refused deletion or creation make another plan at once, with RecordOnly: it
+// still records and releases what has ended.
+type Plan struct {
+	Delete  []Deletion // delete these pods …
+	Create  []NewPod   // … create these …
+	Record  *JobStatus // … write this status (nil: nothing to write) …
+	Release []PodRef   // … take the tracking finalizer off these pods, running ones among them when the Job ends …
+	Status  *JobStatus // … and write this (nil: nothing more to write)
+
+	Memory        Memory        // for the next plan; keep it once Record is written, at once if there is none
+	RequeueAfter  time.Duration // 0: nothing to wait for
+	RequeueReason RequeueReason // what RequeueAfter waits for
+	Decisions     []PodDecision // one for each newly finished pod, in the order of index and UID
+	Counts        Counts        // metric increments, valid once Record is written, at once if there is none
+	Notes         []string      // what Plan could not read or left out, and why nothing was planned
+}
+
+// RequeueReason says what a plan waits for: RequeueDelay, RequeueBatch,
+// RequeueDeadline or RequeueStaleJob; "" is nothing.
+type RequeueReason string
+
+// PodRef names a pod.
+type PodRef struct{ Name, UID string }
+
+// Deletion is a pod to delete. With Untrack take its tracking finalizer off
+// first: the Job does not want the pod any more, and its end does not count.
+type Deletion struct {
+	PodRef
+	Untrack bool
+}
+
+// PodDecision is what Plan decided about a newly finished pod. Each pod is
+// decided on once: what was recorded of it stands, even if it shows another end
+// later.
+type PodDecision struct {
+	PodRef
+	Index       int       // completion index, -1 for a NonIndexed Job
+	Match       Match     // what the pod failure policy says; Rule is -1 if the pod succeeded or no rule matches
+	Failures    int       // counted failures of its index, with this one if it counts; 0 without a limit per index
+	IndexFailed bool      // the index fails with this pod
+	Finished    time.Time // when the pod ended, as FinishTime says
+	Untracked   bool      // it has no tracking finalizer: its end counts nothing
+}
+
+// Counts are increments of the Job controller's metrics. Add those of every plan
+// whose Record was written: each pod, index and Job is then counted once, whatever
+// crashed or was repeated in between. The zero value adds nothing.
+type Counts struct {
+	Finished         Reason         // job_finished_total{reason}: the end was decided, for this reason; "" if it was not
+	PodsSucceeded    int            // job_pods_finished_total{result="succeeded"}
+	PodsFailed       int            // job_pods_finished_total{result="failed"}
+	IndexesSucceeded int            // job_finished_indexes_total{status="succeeded"}
+	IndexesFailed    int            // job_finished_indexes_total{status="failed"}
+	PerIndex         bool           // the label backoffLimit of the two: "perIndex", or "global"
+	Handled          map[Action]int // pod_failures_handled_by_failure_policy_total{action}
+}
+
+// Plan decides what to do next about a Job. It is pure and deterministic: the
+// same input gives the same plan, whatever the order of the pods. If the Engine,
+// the Input or the Job's status is invalid, Plan returns FieldErrors, wrapped, and
+// plans nothing. It plans nothing either for a Job that has finished and, with a
+// note, for one that belongs to another controller or whose completion mode is
+// unknown.
+//
+// Say Unsettled while Pods do not show every creation and deletion of earlier
+// plans. Then no pod is created, no surplus pod is deleted and the Job does not
+// end, but pods that have ended are recorded and released. For releases there is
+// Released: name a pod there as soon as the API server has taken its finalizer
+// off, until Pods show it so. A pod that is shown with its finalizer and not named
+// is released again.
+//
+// Job should be as it was last written. Plan recognizes by Memory a status that
+// says less than the last Record, and then plans nothing until the status has
+// caught up or five minutes have passed. If the memory is lost, read Job and Pods
+// from where they are stored before the next plan.
+//
+// Plan takes three steps, each of which only reads what the one before has made:
+// observe works out what is seen, decide says what to do about it, and record
+// turns both into what is written.
+func (e Engine) Plan(in Input) (Plan, error) {
+	if err := e.validateInput(in); err != nil {
+		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
+	}
+	if why := e.leavesAlone(&in.Job.Spec); why != "" {
+		return Plan{Memory: in.Memory, Notes: []string{why}}, nil
+	}
+	if _, finished := in.Job.Status.Finished(); finished {
+		return Plan{}, nil
+	}
+	v, err := observe(e, in)
+	if err != nil {
+		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
+	}
+	if v.olderFor > 0 {
+		return Plan{Memory: v.in.Memory, RequeueAfter: v.olderFor, RequeueReason: RequeueStaleJob, Notes: v.notes}, nil
+	}
+	return record(v, v.decide()), nil
+}
+
+// validateInput returns FieldErrors for settings that no Engine can have and for an
+// Input without a Job or a time.
+func (e Engine) validateInput(in Input) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	var errs backoff.FieldErrors
+	if in.Job == nil {
+		errs.Add(backoff.ErrorTypeRequired, "Job", nil, "")
+	}
+	if in.Now.IsZero() {
+		errs.Add(backoff.ErrorTypeRequired, "Now", nil, "")
+	}
+	return errs.Err()
+}
+
+// Validate returns every setting that no Engine can have as FieldErrors, nil if
+// there is none.
+func (e Engine) Validate() error {
+	var errs backoff.FieldErrors
+	if e.BaseDelay < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "BaseDelay", e.BaseDelay, "must not be negative")
+	}
+	if e.MaxDelay < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "MaxDelay", e.MaxDelay, "must not be negative")
+	}
+	if e.MinRequeue < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "MinRequeue", e.MinRequeue, "must not be negative")
+	}
+	if e.MaxPerPass < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "MaxPerPass", e.MaxPerPass, "must not be negative")
+	}
+	if e.IgnoredDelay < IgnoredSame || e.IgnoredDelay > IgnoredNone {
+		errs.Add(backoff.ErrorTypeNotSupported, "IgnoredDelay", e.IgnoredDelay, "must be IgnoredSame, IgnoredOwn or IgnoredNone")
+	}
+	return errs.Err()
+}
+
+func (e Engine) baseDelay() time.Duration  { return orDefault(e.BaseDelay, 10*time.Second) }
+func (e Engine) maxDelay() time.Duration   { return orDefault(e.MaxDelay, 10*time.Minute) }
+func (e Engine) minRequeue() time.Duration { return orDefault(e.MinRequeue, time.Second) }
+func (e Engine) maxPerPass() int           { return orDefault(e.MaxPerPass, 500) }
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// leavesAlone says why a Job is left alone, "" if it is not: it is another
+// controller's, or in a mode that this package does not know.
+func (e Engine) leavesAlone(spec *JobSpec) string {
+	switch spec.CompletionMode {
+	case "", NonIndexedCompletion, IndexedCompletion:
+	default:
+		return fmt.Sprintf("the Job is left alone: its completion mode %q is unknown", spec.CompletionMode)
+	}
+	if ours := orDefault(e.ManagedBy, jobControllerName); orDefault(spec.ManagedBy, jobControllerName) != ours {
+		return fmt.Sprintf("the Job is left alone: its spec.managedBy is %q, this Engine acts for %q", spec.ManagedBy, ours)
+	}
+	return ""
+}
+
+// jobControllerName is the managedBy of Jobs that are left to the Job controller.
+const jobControllerName = "kubernetes.io/job-controller"

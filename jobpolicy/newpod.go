@@ -6,24 +6,25 @@ import (
 	"strconv"
 )
 
-// NewPod is a pod to create from the Job's template. Its ObjectMeta is complete
-// but for the name: the template's labels and annotations, the Job's own, and
-// the tracking finalizer. Of the template's specification a pod of an Indexed Job
-// changes two things: the hostname, and JobCompletionIndexEnv with the index as
-// its value in every container and init container that does not set it itself.
+// NewPod is a pod to create from the Job's template. Its ObjectMeta has all but a
+// name: the template's labels and annotations, the Job's own, and the tracking
+// finalizer. A pod of an Indexed Job differs in two things from the template's
+// specification: it has a hostname of its own, and every container and init
+// container that does not set JobCompletionIndexEnv itself gets it, with the index
+// as its value. NewPod.Pod makes such a pod.
 type NewPod struct {
 	Index    int    // completion index, -1 for a NonIndexed Job
-	Hostname string // <job>-<index>, whatever the template has; with its subdomain that is a DNS name. "": as in the template
+	Hostname string // <job>-<index>, in place of the template's; with the subdomain that is a DNS name. "": as in the template
 	ObjectMeta
 }
 
-// newPod is a pod for the index, or for none if index is -1. The kept pod of the
-// index, if there is one, says how often it has failed.
-func (p *pass) newPod(index int, last *podView) NewPod {
-	t := &p.spec.Template.ObjectMeta
+// newPod is a pod for the index, or for none if index is -1. Its predecessor, if
+// there is one, says how often the index has failed.
+func (v *view) newPod(index int, predecessor *podView) NewPod {
+	t := &v.spec.Template.ObjectMeta
 	n := NewPod{Index: index, ObjectMeta: ObjectMeta{
-		GenerateName: generateName(p.in.Job.Name, index),
-		Namespace:    p.in.Job.Namespace,
+		GenerateName: generateName(v.in.Job.Name, index),
+		Namespace:    v.in.Job.Namespace,
 		Labels:       maps.Clone(t.Labels),
 		Annotations:  maps.Clone(t.Annotations),
 		Finalizers:   slices.Clone(t.Finalizers),
@@ -41,13 +42,13 @@ func (p *pass) newPod(index int, last *podView) NewPod {
 		n.Annotations = make(map[string]string, 3)
 	}
 	text := strconv.Itoa(index)
-	n.Hostname = p.in.Job.Name + "-" + text
+	n.Hostname = v.in.Job.Name + "-" + text
 	n.Labels[JobCompletionIndexAnnotation] = text
 	n.Annotations[JobCompletionIndexAnnotation] = text
-	if p.perIndex {
+	if v.perIndex {
 		failures, ignored := 0, 0
-		if last != nil {
-			failures, ignored = NextCounts(last.failures, last.ignored, p.match(last))
+		if predecessor != nil {
+			failures, ignored = predecessor.match.NextCounts(predecessor.failures, predecessor.ignored)
 		}
 		n.Annotations[JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
 		if ignored > 0 {
@@ -57,8 +58,8 @@ func (p *pass) newPod(index int, last *podView) NewPod {
 	return n
 }
 
-// Pod returns the pod, made of the specification of the Job's template, which is
-// not written to. The caller names it.
+// Pod returns a pod with this metadata, and with the specification of the Job's
+// template, which it does not change. The caller names the pod.
 func (n NewPod) Pod(spec PodSpec) *Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname
@@ -81,4 +82,16 @@ func withEnv(containers []Container, variable EnvVar) []Container {
 		}
 	}
 	return containers
+}
+
+// generateName is the prefix of the names of an index's pods, cut so that what
+// the API server appends still fits; the suffix stays whole. Without an index the
+// API server does the cutting.
+func generateName(job string, index int) string {
+	if index < 0 {
+		return job + "-"
+	}
+	const longest = 58
+	suffix := "-" + strconv.Itoa(index) + "-"
+	return job[:min(len(job), longest-len(suffix))] + suffix
 }

@@ -12,7 +12,7 @@ import (
 
 // A pod of an Indexed Job is told its index in every container, and has a
 // hostname of its own; whatever else the template says stays.
-func TestPodOfATemplate(t *testing.T) {
+func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	var template PodTemplateSpec
 	if err := json.Unmarshal([]byte(`{
 		"metadata": {"labels": {"app": "a"}, "finalizers": ["x.com/y"]},
@@ -51,7 +51,7 @@ func TestPodOfATemplate(t *testing.T) {
 }
 
 // A new pod has the template's metadata and the Job's own, and shares none of it.
-func TestMetadataOfANewPod(t *testing.T) {
+func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
 	template := ObjectMeta{
 		Labels:      map[string]string{"app": "a"},
 		Annotations: map[string]string{"note": "n"},

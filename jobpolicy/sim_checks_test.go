@@ -34,11 +34,11 @@ func (s *sim) streakAfter(newly []*Pod) (int, time.Time) {
 	var success, failure time.Time
 	for _, p := range newly {
 		if p.Status.Phase == PodSucceeded {
-			n, last, success = 0, time.Time{}, later(success, FinishTime(p))
+			n, last, success = 0, time.Time{}, later(success, p.FinishTime())
 		}
 	}
 	for _, p := range newly {
-		if t := FinishTime(p); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
+		if t := p.FinishTime(); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
 			n, failure = n+1, later(failure, t)
 		}
 	}
@@ -78,7 +78,7 @@ func (s *sim) check() Plan {
 	if (plan.RequeueAfter > 0) != (plan.RequeueReason != "") {
 		s.Fatalf("again after %v because of %q", plan.RequeueAfter, plan.RequeueReason)
 	}
-	if in.AccountOnly {
+	if in.RecordOnly {
 		s.table["check: nothing created or deleted when refused"]++
 		if len(plan.Create)+len(plan.Delete) > 0 {
 			s.Fatalf("creates %d and deletes %d, which is refused", len(plan.Create), len(plan.Delete))

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -310,7 +309,7 @@ func (s *sim) tracked(uid string) bool {
 
 // input is what the caller sees.
 func (s *sim) input() Input {
-	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, AccountOnly: s.refuse, Now: s.now}
+	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, RecordOnly: s.refuse, Now: s.now}
 	if in.Unsettled {
 		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *Pod) bool {
 			return slices.ContainsFunc(s.hidden, func(h *Pod) bool { return h.UID == p.UID })
@@ -328,170 +327,6 @@ func (s *sim) input() Input {
 		}
 	}
 	return in
-}
-
-// some returns a pod that has the property, if there is one.
-func (s *sim) some(label string, has func(*Pod) bool) *Pod {
-	var list []*Pod
-	for _, p := range s.pods {
-		if has(p) {
-			list = append(list, p)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return rapid.SampledFrom(list).Draw(s.T, label)
-}
-
-func isActive(p *Pod) bool      { return !p.finished() && p.DeletionTimestamp.IsZero() }
-func isTerminating(p *Pod) bool { return !p.finished() && !p.DeletionTimestamp.IsZero() }
-
-func (s *sim) start() {
-	if p := s.some("pod", func(p *Pod) bool { return isActive(p) && p.Status.Phase == PodPending }); p != nil {
-		s.run(p.UID)
-	}
-}
-
-func (s *sim) exit(code int32) {
-	if p := s.some("pod", isActive); p != nil {
-		s.finish(p.UID, code)
-	}
-}
-
-// finish ends a pod, and keeps what is true of it.
-func (s *sim) finish(uid string, code int32) {
-	phase := PodFailed
-	if code == 0 {
-		phase = PodSucceeded
-	}
-	tr := s.truths[uid]
-	tr.failed, tr.at = code != 0, s.now
-	tr.deleted = slices.ContainsFunc(s.pods, func(p *Pod) bool { return p.UID == uid && isTerminating(p) })
-	s.change(uid, func(p *Pod) { // while it can still be seen
-		q := *p
-		q.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}}}}
-		tr.counted = tr.failed && s.job.Spec.PodFailurePolicy.Match(&q).Counted()
-	})
-	s.end(uid, phase, code)
-}
-
-func (s *sim) evict() {
-	if p := s.some("pod", isActive); p != nil {
-		s.table["fault: pod evicted"]++
-		s.change(p.UID, func(p *Pod) {
-			p.DeletionTimestamp = s.now
-			p.setCondition(DisruptionTarget, ConditionTrue, PodReasonEvictionByEvictionAPI, s.now)
-		})
-	}
-}
-
-// terminate ends a pod that is being deleted.
-func (s *sim) terminate() {
-	p := s.some("pod", isTerminating)
-	if p == nil {
-		return
-	}
-	if s.chance("without statuses", 4) {
-		s.table["fault: pod ends without container statuses"]++
-		tr := s.truths[p.UID]
-		tr.failed, tr.counted, tr.at = true, s.job.Spec.PodFailurePolicy.Match(p).Counted(), s.now
-		s.change(p.UID, func(p *Pod) {
-			p.Status.Phase = PodFailed
-			p.setCondition(PodReady, ConditionFalse, "", s.now)
-		})
-		return
-	}
-	if s.chance("exits 0", 6) {
-		s.table["fault: pod exits 0 although it was deleted"]++
-		s.finish(p.UID, 0)
-		return
-	}
-	s.finish(p.UID, 143)
-}
-
-// wait lets time pass: what the plan asked for, or a jump.
-func (s *sim) wait() {
-	if s.chance("jump", 12) {
-		s.table["fault: clock steps"]++
-		s.jumped = true
-		s.now = s.now.Add(time.Duration(rapid.IntRange(-24, 24).Draw(s.T, "hours")) * time.Hour)
-		return
-	}
-	s.now = s.now.Add(max(s.requeue, time.Duration(rapid.IntRange(1, 30).Draw(s.T, "seconds"))*time.Second))
-}
-
-// oddities are what should not happen and does.
-func (s *sim) oddities() {
-	p := s.some("pod", isActive)
-	if p == nil {
-		return
-	}
-	switch rapid.IntRange(0, 4).Draw(s.T, "oddity") {
-	case 0:
-		s.table["fault: pod vanishes"]++
-		s.vanished = true
-		s.truths[p.UID].vanished = true
-		s.pods = slices.DeleteFunc(s.pods, func(q *Pod) bool { return q.UID == p.UID })
-	case 1:
-		s.table["fault: annotation overwritten"]++
-		s.tampered = true
-		s.change(p.UID, func(p *Pod) {
-			p.Annotations = maps.Clone(p.Annotations)
-			if p.Annotations == nil {
-				p.Annotations = map[string]string{}
-			}
-			p.Annotations[JobIndexFailureCountAnnotation] = rapid.SampledFrom([]string{"", "-1", "x", "99999999999"}).Draw(s.T, "text")
-		})
-	case 2:
-		s.table["fault: pod listed twice"]++
-		in := s.input()
-		want, err := s.engine.Plan(in)
-		if err != nil {
-			s.Fatal(err)
-		}
-		in.Pods = append(slices.Clone(in.Pods), p)
-		got, err := s.engine.Plan(in)
-		if err != nil {
-			s.Fatal(err)
-		}
-		want.Notes, got.Notes = nil, nil
-		if slices.Contains(in.Pods[:len(in.Pods)-1], p) {
-			if d := cmp.Diff(want, got); d != "" {
-				s.Fatalf("a pod that is listed twice changes the plan:\n%s", d)
-			}
-		}
-	case 3:
-		s.table["fault: pod stuck terminating"]++ // until the faults are over
-		s.change(p.UID, func(p *Pod) { p.DeletionTimestamp = s.now })
-	case 4:
-		s.table["fault: sidecar never ends"]++
-		s.change(p.UID, func(p *Pod) {
-			p.Spec.InitContainers = []Container{{Name: "side", RestartPolicy: RestartPolicyAlways}}
-			p.Status.InitContainerStatuses = []ContainerStatus{{Name: "side", State: ContainerState{Running: &ContainerStateRunning{}}}}
-		})
-	}
-}
-
-// steer is the user: suspend, resume, scale.
-func (s *sim) steer() {
-	job := *s.job
-	s.job = &job
-	spec := &job.Spec
-	if s.chance("scale", 2) && spec.CompletionMode == IndexedCompletion && spec.SuccessPolicy == nil && spec.MaxFailedIndexes == nil {
-		s.table["fault: job scaled"]++
-		s.scaled = true
-		n := s.number("size", 1, 6)
-		spec.Completions, spec.Parallelism = n, n
-		return
-	}
-	spec.Suspend = !spec.Suspend
-	if spec.Suspend {
-		s.table["fault: job suspended"]++
-		s.scaled = true // pods that it stops are not counted
-	} else {
-		s.table["fault: job resumed"]++
-	}
 }
 
 // settle ends the faults and lets everything succeed until the Job ends.

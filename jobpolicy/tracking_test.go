@@ -11,7 +11,7 @@ import (
 
 // Pods without a UID are told apart by their name, in the status too: none is
 // lost when the caller crashes.
-func TestPodsWithoutUID(t *testing.T) {
+func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
 	named := func(name string, phase PodPhase) *Pod {
 		p := pod("", 0, phase, 1, t0)
 		p.Name, p.Annotations = name, nil
@@ -125,8 +125,93 @@ func TestPodsThatCountNothingAreReported(t *testing.T) {
 	}
 }
 
+// A pod whose index ended, was scaled away and is back again was counted, and is
+// not taken for one that never was.
+func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
+	for name, status := range map[string]JobStatus{
+		"succeeded": {CompletedIndexes: "0,2"},
+		"failed":    {CompletedIndexes: "0", FailedIndexes: pointerTo("2")},
+	} {
+		job := indexedJob(3, 1)
+		job.Status = status
+		pods := []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("c", 2, PodSucceeded, 0, t0)}
+		for _, p := range pods {
+			p.Untrack()
+		}
+		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
+		for _, completions := range []int32{3, 2, 2, 3, 3} {
+			job.Spec.Completions = &completions
+			plan := mustPlan(t, Engine{}, in)
+			in.Memory, job.Status = plan.Memory, *last(in, plan)
+			if len(plan.Decisions) != 0 || strings.Contains(strings.Join(plan.Notes, " "), "finalizer") {
+				t.Errorf("%s: with %d completions: notes %q, decisions %+v", name, completions, plan.Notes, plan.Decisions)
+			}
+		}
+		if n := len(in.Memory.Released); n != 1 {
+			t.Errorf("%s: the memory holds %d pods, want the one of the index that came back", name, n)
+		}
+		in.Pods = nil
+		if m := mustPlan(t, Engine{}, in).Memory; len(m.Released) != 0 {
+			t.Errorf("%s: the pods are gone and still remembered: %v", name, m.Released)
+		}
+	}
+}
+
+// A pod is decided on once, even if its index is scaled away and back before its
+// finalizer is seen to be gone.
+func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
+	job := indexedJob(3, 5)
+	in := Input{Job: job, Pods: []*Pod{pod("c", 2, PodFailed, 1, t0)}, Now: t0}
+	decisions := 0
+	for _, completions := range []int32{3, 2, 2, 3, 3} {
+		job.Spec.Completions = &completions
+		plan := mustPlan(t, Engine{}, in)
+		in.Memory, job.Status = plan.Memory, *last(in, plan)
+		decisions += len(plan.Decisions)
+	}
+	if decisions != 1 || in.Memory.Failures != 1 || len(in.Memory.Handled) != 1 {
+		t.Errorf("%d decisions, memory %+v", decisions, in.Memory)
+	}
+}
+
+// A decision says of which index the pod was, how often that has failed, and
+// whether it fails with this pod.
+func TestDecisionsTellOfTheirIndex(t *testing.T) {
+	at := t0.Add(-time.Minute)
+	failed := func(uid string, index, code int, failures string) *Pod {
+		p := pod(uid, index, PodFailed, int32(code), at)
+		p.Annotations[JobIndexFailureCountAnnotation] = failures
+		return p
+	}
+	job := indexedJob(6, 2)
+	job.Spec.PodFailurePolicy = ignores7()
+	job.Status.FailedIndexes = pointerTo("4")
+	succeeded := pod("d", 3, PodSucceeded, 0, at)
+	succeeded.Annotations[JobIndexFailureCountAnnotation] = "1"
+	pods := []*Pod{failed("a", 0, 1, "1"), failed("b", 1, 1, "2"), failed("c", 2, 7, "2"), succeeded, failed("e", 4, 1, "2")}
+	type told struct {
+		Index, Failures int
+		IndexFailed     bool
+	}
+	want := []told{{0, 2, false}, {1, 3, true}, {2, 2, false}, {3, 1, false}, {4, 3, false}}
+	var got []told
+	for _, d := range mustPlan(t, Engine{}, Input{Job: job, Pods: pods, Now: t0}).Decisions {
+		if got = append(got, told{d.Index, d.Failures, d.IndexFailed}); !d.Finished.Equal(at) {
+			t.Errorf("pod %s finished at %v, want %v", d.UID, d.Finished, at)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for _, d := range mustPlan(t, Engine{}, Input{Job: plainJob(2), Pods: plainPods(1, PodFailed), Now: t0}).Decisions {
+		if d.Index != -1 || d.Failures != 0 || d.IndexFailed {
+			t.Errorf("of a NonIndexed Job: %+v", d)
+		}
+	}
+}
+
 // A caller without an API server tracks its pods itself.
-func TestTrack(t *testing.T) {
+func TestTrackAndUntrackShareNothing(t *testing.T) {
 	p := &Pod{ObjectMeta: ObjectMeta{Finalizers: make([]string, 1, 9)}}
 	p.Finalizers[0] = "x.com/y"
 	shared := p.Finalizers

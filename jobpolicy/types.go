@@ -1,16 +1,6 @@
 package jobpolicy
 
-import (
-	"time"
-
-	"github.com/restartkit/restart/backoff"
-)
-
-// TypeMeta names the kind of an API object.
-type TypeMeta struct {
-	Kind       string `json:"kind,omitempty"`
-	APIVersion string `json:"apiVersion,omitempty"`
-}
+import "time"
 
 // ObjectMeta is the part of an API object's metadata that restart decisions need.
 type ObjectMeta struct {
@@ -27,9 +17,15 @@ type ObjectMeta struct {
 }
 
 // Job is a batch/v1 Job: its specification and what is known of its progress.
-// It decodes from the JSON of a manifest or of kubectl get -o json.
+//
+// The types of this package mirror the JSON of batch/v1 and core/v1, so that a
+// manifest or the output of kubectl get -o json fills them. No function of this
+// package changes what it is given, but for JobSpec.Default, Pod.Track and
+// Pod.Untrack; the others are safe for concurrent use by multiple goroutines while
+// nobody changes their arguments.
 type Job struct {
-	TypeMeta   `json:",inline"`
+	Kind       string `json:"kind,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
 	ObjectMeta `json:"metadata,omitzero"`
 	Spec       JobSpec   `json:"spec,omitzero"`
 	Status     JobStatus `json:"status,omitzero"`
@@ -165,7 +161,8 @@ type JobCondition struct {
 
 // Pod is one attempt at a piece of a Job.
 type Pod struct {
-	TypeMeta   `json:",inline"`
+	Kind       string `json:"kind,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
 	ObjectMeta `json:"metadata,omitzero"`
 	Spec       PodSpec   `json:"spec,omitzero"`
 	Status     PodStatus `json:"status,omitzero"`
@@ -226,131 +223,3 @@ type ContainerStateTerminated struct {
 	StartedAt  time.Time `json:"startedAt,omitzero"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 }
-
-// RestartPolicy is a container's restart policy. A Job's pods have OnFailure or Never.
-type RestartPolicy = backoff.RestartPolicy
-
-// The restart policies.
-const (
-	RestartPolicyAlways    = backoff.RestartPolicyAlways
-	RestartPolicyOnFailure = backoff.RestartPolicyOnFailure
-	RestartPolicyNever     = backoff.RestartPolicyNever
-)
-
-// Action is what a pod failure policy's rule does about a pod that it matches.
-type Action string
-
-// The actions of a pod failure policy.
-const (
-	PodFailurePolicyActionFailJob   Action = "FailJob"   // the Job fails at once
-	PodFailurePolicyActionFailIndex Action = "FailIndex" // the index fails at once
-	PodFailurePolicyActionIgnore    Action = "Ignore"    // replaced without counting
-	PodFailurePolicyActionCount     Action = "Count"     // counted, as if no rule matched
-)
-
-// Operator relates an exit code to a list of values.
-type Operator string
-
-// The operators of OnExitCodes.
-const (
-	PodFailurePolicyOnExitCodesOpIn    Operator = "In"
-	PodFailurePolicyOnExitCodesOpNotIn Operator = "NotIn"
-)
-
-// CompletionMode says how a Job counts its successes.
-type CompletionMode string
-
-// The completion modes.
-const (
-	NonIndexedCompletion CompletionMode = "NonIndexed" // any pod's success counts
-	IndexedCompletion    CompletionMode = "Indexed"    // one success for each index
-)
-
-// PodReplacementPolicy says when a replacement may be created.
-type PodReplacementPolicy string
-
-// The pod replacement policies.
-const (
-	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
-	PodReplacementFailed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
-)
-
-// PodPhase is how far a pod has come.
-type PodPhase string
-
-// The phases of a pod.
-const (
-	PodPending   PodPhase = "Pending"
-	PodRunning   PodPhase = "Running"
-	PodSucceeded PodPhase = "Succeeded"
-	PodFailed    PodPhase = "Failed"
-	PodUnknown   PodPhase = "Unknown"
-)
-
-// ConditionStatus is a condition's truth.
-type ConditionStatus string
-
-// The statuses of a condition.
-const (
-	ConditionTrue    ConditionStatus = "True"
-	ConditionFalse   ConditionStatus = "False"
-	ConditionUnknown ConditionStatus = "Unknown"
-)
-
-// PodConditionType names a condition of a pod.
-type PodConditionType string
-
-// Conditions of a pod that decide something here.
-const (
-	PodReady         PodConditionType = "Ready"
-	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for a reason outside it (KEP-3329)
-)
-
-// Reasons of the DisruptionTarget condition (KEP-3329, "New PodConditions"; the
-// KEP spells the first PreemptionByKubeScheduler).
-const (
-	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
-	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
-	PodReasonEvictionByEvictionAPI  = "EvictionByEvictionAPI"
-	PodReasonDeletionByPodGC        = "DeletionByPodGC"
-	PodReasonTerminationByKubelet   = "TerminationByKubelet"
-)
-
-// JobConditionType names a condition of a Job.
-type JobConditionType string
-
-// The conditions of a Job.
-const (
-	JobSuspended          JobConditionType = "Suspended"
-	JobComplete           JobConditionType = "Complete"
-	JobFailed             JobConditionType = "Failed"
-	JobFailureTarget      JobConditionType = "FailureTarget"      // will be Failed once every pod has ended
-	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // will be Complete once every pod has ended
-)
-
-// Reason says why a Job has a condition.
-type Reason string
-
-// The reasons of a Job's conditions.
-const (
-	JobReasonPodFailurePolicy         Reason = "PodFailurePolicy"
-	JobReasonBackoffLimitExceeded     Reason = "BackoffLimitExceeded"
-	JobReasonDeadlineExceeded         Reason = "DeadlineExceeded"
-	JobReasonMaxFailedIndexesExceeded Reason = "MaxFailedIndexesExceeded"
-	JobReasonFailedIndexes            Reason = "FailedIndexes"
-	JobReasonSuccessPolicy            Reason = "SuccessPolicy"
-	JobReasonCompletionsReached       Reason = "CompletionsReached"
-	JobReasonSuspended                Reason = "JobSuspended"
-	JobReasonResumed                  Reason = "JobResumed"
-)
-
-// The annotations and the finalizer that a Job's pods carry; the first is a label too.
-const (
-	JobCompletionIndexAnnotation          = "batch.kubernetes.io/job-completion-index"
-	JobIndexFailureCountAnnotation        = "batch.kubernetes.io/job-index-failure-count"
-	JobIndexIgnoredFailureCountAnnotation = "batch.kubernetes.io/job-index-ignored-failure-count"
-	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
-)
-
-// JobCompletionIndexEnv is the variable that tells a container its completion index.
-const JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"

@@ -22,6 +22,12 @@ const (
 	maxFailedIndexesForMany = 10_000
 )
 
+// FieldError is one mistake in an API object or in settings.
+type FieldError = backoff.FieldError
+
+// FieldErrors are all mistakes in an API object or in settings, in a fixed order.
+type FieldErrors = backoff.FieldErrors
+
 // Validate returns every mistake in the specification as FieldErrors, in the
 // order, with the paths and of the types that the API server reports on create;
 // nil if there is none. Like the API server it expects what [JobSpec.Default]
@@ -30,12 +36,12 @@ const (
 // the pod template it takes container names and the restart policy. Its work
 // grows with the size of the specification, not with the numbers in it.
 func (s *JobSpec) Validate() error {
-	var errs FieldErrors
+	var errs backoff.FieldErrors
 	s.validate(&errs)
 	return errs.Err()
 }
 
-func (s *JobSpec) validate(errs *FieldErrors) {
+func (s *JobSpec) validate(errs *backoff.FieldErrors) {
 	if s == nil {
 		errs.Add(backoff.ErrorTypeRequired, "spec", nil, "a Job needs a specification")
 		return
@@ -50,7 +56,7 @@ func (s *JobSpec) validate(errs *FieldErrors) {
 
 // validateNumbers: no count is negative, and a limit of failed indexes needs a
 // limit per index.
-func (s *JobSpec) validateNumbers(errs *FieldErrors) {
+func (s *JobSpec) validateNumbers(errs *backoff.FieldErrors) {
 	notNegative(errs, "spec.parallelism", s.Parallelism)
 	notNegative(errs, "spec.completions", s.Completions)
 	notNegative(errs, "spec.activeDeadlineSeconds", s.ActiveDeadlineSeconds)
@@ -63,14 +69,14 @@ func (s *JobSpec) validateNumbers(errs *FieldErrors) {
 	}
 }
 
-func notNegative[T int32 | int64](errs *FieldErrors, field string, n *T) {
+func notNegative[T int32 | int64](errs *backoff.FieldErrors, field string, n *T) {
 	if n != nil && *n < 0 {
 		errs.Add(backoff.ErrorTypeInvalid, field, *n, "must be 0 or more")
 	}
 }
 
 // validateMode: what the completion mode asks for and rules out.
-func (s *JobSpec) validateMode(errs *FieldErrors) {
+func (s *JobSpec) validateMode(errs *backoff.FieldErrors) {
 	switch s.CompletionMode {
 	case IndexedCompletion:
 		s.validateIndexed(errs)
@@ -87,7 +93,7 @@ func (s *JobSpec) validateMode(errs *FieldErrors) {
 }
 
 // validateIndexed bounds what an Indexed Job's status can grow to.
-func (s *JobSpec) validateIndexed(errs *FieldErrors) {
+func (s *JobSpec) validateIndexed(errs *backoff.FieldErrors) {
 	if s.Completions == nil {
 		errs.Add(backoff.ErrorTypeRequired, "spec.completions", nil, "completionMode Indexed needs it")
 	}
@@ -107,7 +113,7 @@ func (s *JobSpec) validateIndexed(errs *FieldErrors) {
 	atMost(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes, maxFailedIndexesForMany, reason)
 }
 
-func atMost(errs *FieldErrors, field string, n *int32, limit int32, reason string) {
+func atMost(errs *backoff.FieldErrors, field string, n *int32, limit int32, reason string) {
 	if n != nil && *n > limit {
 		errs.Add(backoff.ErrorTypeInvalid, field, *n, fmt.Sprintf("must be at most %d with %s", limit, reason))
 	}
@@ -115,7 +121,7 @@ func atMost(errs *FieldErrors, field string, n *int32, limit int32, reason strin
 
 // validateReplacement: with a pod failure policy a pod is replaced only once it
 // has failed.
-func (s *JobSpec) validateReplacement(errs *FieldErrors) {
+func (s *JobSpec) validateReplacement(errs *backoff.FieldErrors) {
 	const field = "spec.podReplacementPolicy"
 	switch s.PodReplacementPolicy {
 	case "", PodReplacementFailed:
@@ -130,7 +136,7 @@ func (s *JobSpec) validateReplacement(errs *FieldErrors) {
 
 // validateRestartPolicy reports a missing or unknown restart policy twice, as
 // the API server does: the first is its general check of pod templates.
-func (s *JobSpec) validateRestartPolicy(errs *FieldErrors) {
+func (s *JobSpec) validateRestartPolicy(errs *backoff.FieldErrors) {
 	const field = "spec.template.spec.restartPolicy"
 	switch policy := s.Template.Spec.RestartPolicy; policy {
 	case RestartPolicyNever:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // Every limit, on its edge and one beyond.
@@ -102,7 +104,7 @@ func TestValidateEdges(t *testing.T) {
 func typesAndFields(err error) string {
 	var all []string
 	if err != nil {
-		for _, e := range err.(FieldErrors) {
+		for _, e := range err.(backoff.FieldErrors) {
 			all = append(all, fmt.Sprintf("%s %s", e.Type, e.Field))
 		}
 	}

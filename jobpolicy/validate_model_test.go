@@ -16,16 +16,16 @@ import (
 
 type validationModel struct {
 	spec *JobSpec
-	errs FieldErrors
+	errs backoff.FieldErrors
 }
 
 func (m *validationModel) check(ok bool, t backoff.ErrorType, field string) {
 	if !ok {
-		m.errs = append(m.errs, FieldError{Field: "spec." + field, Type: t})
+		m.errs = append(m.errs, backoff.FieldError{Field: "spec." + field, Type: t})
 	}
 }
 
-func modelValidate(s *JobSpec) FieldErrors {
+func modelValidate(s *JobSpec) backoff.FieldErrors {
 	m := &validationModel{spec: s}
 	m.numbers()
 	m.completionMode()
@@ -47,7 +47,7 @@ func modelValidate(s *JobSpec) FieldErrors {
 	return m.errs
 }
 
-func modelValidateUpdate(s, old *JobSpec) FieldErrors {
+func modelValidateUpdate(s, old *JobSpec) backoff.FieldErrors {
 	m := &validationModel{spec: s, errs: modelValidate(s)}
 	same := jsonText(s.Completions) == jsonText(old.Completions)
 	if s.CompletionMode != "Indexed" {

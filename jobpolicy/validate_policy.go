@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-func (s *JobSpec) validatePodFailurePolicy(errs *FieldErrors) {
+func (s *JobSpec) validatePodFailurePolicy(errs *backoff.FieldErrors) {
 	if s.PodFailurePolicy == nil {
 		return
 	}
@@ -33,13 +33,13 @@ func (s *JobSpec) validatePodFailurePolicy(errs *FieldErrors) {
 	}
 }
 
-func (s *JobSpec) validateAction(errs *FieldErrors, rule int, a Action) {
+func (s *JobSpec) validateAction(errs *backoff.FieldErrors, rule int, a Action) {
 	const actions = "must be Count, FailIndex, FailJob or Ignore"
 	field := func() string { return fmt.Sprintf("spec.podFailurePolicy.rules[%d].action", rule) }
 	switch {
 	case a == "":
 		errs.Add(backoff.ErrorTypeRequired, field(), nil, actions)
-	case !a.known():
+	case !a.Known():
 		errs.Add(backoff.ErrorTypeNotSupported, field(), string(a), actions)
 	case a == PodFailurePolicyActionFailIndex && s.BackoffLimitPerIndex == nil:
 		errs.Add(backoff.ErrorTypeInvalid, field(), string(a), "needs backoffLimitPerIndex")
@@ -63,7 +63,7 @@ func (n *containerNames) have(name string, s *PodSpec) bool {
 	return ok
 }
 
-func (s *JobSpec) validateExitCodes(errs *FieldErrors, rule int, on *OnExitCodes, names *containerNames) {
+func (s *JobSpec) validateExitCodes(errs *backoff.FieldErrors, rule int, on *OnExitCodes, names *containerNames) {
 	field := func(name string) string {
 		return fmt.Sprintf("spec.podFailurePolicy.rules[%d].onExitCodes.%s", rule, name)
 	}
@@ -88,7 +88,7 @@ func (s *JobSpec) validateExitCodes(errs *FieldErrors, rule int, on *OnExitCodes
 
 // validateValues looks at each exit code. A list that rises all the way has
 // neither duplicates nor disorder; only any other is remembered code by code.
-func validateValues(errs *FieldErrors, on *OnExitCodes, field func(string) string) {
+func validateValues(errs *backoff.FieldErrors, on *OnExitCodes, field func(string) string) {
 	values := on.Values
 	rises, ordered, zero := true, true, false
 	for i, v := range values {
@@ -117,7 +117,7 @@ func validateValues(errs *FieldErrors, on *OnExitCodes, field func(string) strin
 	}
 }
 
-func validateConditions(errs *FieldErrors, rule int, patterns []OnPodCondition) {
+func validateConditions(errs *backoff.FieldErrors, rule int, patterns []OnPodCondition) {
 	const field = "spec.podFailurePolicy.rules[%d].onPodConditions"
 	if n := len(patterns); n > maxPolicyConditions {
 		errs.Add(backoff.ErrorTypeTooMany, fmt.Sprintf(field, rule), n, fmt.Sprintf("must be at most %d", maxPolicyConditions))

@@ -12,7 +12,7 @@ import (
 // is none. Some of them only say that the controller has not caught up with a
 // change of the specification, such as indexes above lowered completions.
 func (j *Job) ValidateStatus() error {
-	var errs FieldErrors
+	var errs backoff.FieldErrors
 	if j == nil {
 		errs.Add(backoff.ErrorTypeRequired, "status", nil, "there is no Job")
 		return errs
@@ -26,7 +26,7 @@ func (j *Job) ValidateStatus() error {
 	return errs.Err()
 }
 
-func (s *JobStatus) validateNumbers(errs *FieldErrors) {
+func (s *JobStatus) validateNumbers(errs *backoff.FieldErrors) {
 	notNegative(errs, "status.active", &s.Active)
 	notNegative(errs, "status.succeeded", &s.Succeeded)
 	notNegative(errs, "status.failed", &s.Failed)
@@ -35,7 +35,7 @@ func (s *JobStatus) validateNumbers(errs *FieldErrors) {
 }
 
 // validateUncounted: every UID is there, once in both lists.
-func (s *JobStatus) validateUncounted(errs *FieldErrors) {
+func (s *JobStatus) validateUncounted(errs *backoff.FieldErrors) {
 	if s.UncountedTerminatedPods == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *JobStatus) has(t JobConditionType) bool {
 }
 
 // validateEnd: what a finished Job must and must not have.
-func (j *Job) validateEnd(errs *FieldErrors) {
+func (j *Job) validateEnd(errs *backoff.FieldErrors) {
 	s := &j.Status
 	complete, failed := s.has(JobComplete), s.has(JobFailed)
 	finished := complete || failed
@@ -106,7 +106,7 @@ func (j *Job) validateEnd(errs *FieldErrors) {
 
 // validateIndexes: the index texts are well formed, wanted, and name no index
 // twice.
-func (j *Job) validateIndexes(errs *FieldErrors) {
+func (j *Job) validateIndexes(errs *backoff.FieldErrors) {
 	s, spec := &j.Status, &j.Spec
 	const completed, failed = "status.completedIndexes", "status.failedIndexes"
 	if spec.Completions != nil {
@@ -137,7 +137,7 @@ func (j *Job) validateIndexes(errs *FieldErrors) {
 
 // validateConditions: what the conditions and the pods' numbers say about each
 // other.
-func (j *Job) validateConditions(errs *FieldErrors) {
+func (j *Job) validateConditions(errs *backoff.FieldErrors) {
 	s := &j.Status
 	finished := s.has(JobComplete) || s.has(JobFailed)
 	if s.Terminating != nil && *s.Terminating > 0 && finished {

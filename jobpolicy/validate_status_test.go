@@ -14,12 +14,12 @@ import (
 
 // modelValidateStatus is the list of what the API server refuses in a status,
 // in its order.
-func modelValidateStatus(j *Job) FieldErrors {
-	var errs FieldErrors
+func modelValidateStatus(j *Job) backoff.FieldErrors {
+	var errs backoff.FieldErrors
 	s := j.Status
 	check := func(ok bool, t backoff.ErrorType, field string) {
 		if !ok {
-			errs = append(errs, FieldError{Field: "status." + field, Type: t})
+			errs = append(errs, backoff.FieldError{Field: "status." + field, Type: t})
 		}
 	}
 	is := func(t JobConditionType) bool {
@@ -195,7 +195,7 @@ func TestValidateStatusOfARun(t *testing.T) {
 	}
 	j.Status.FailedIndexes = pointerTo("0,2")
 	err := j.ValidateStatus()
-	want := FieldErrors{{Field: "status.failedIndexes", Type: backoff.ErrorTypeInvalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
+	want := backoff.FieldErrors{{Field: "status.failedIndexes", Type: backoff.ErrorTypeInvalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("an index that succeeded and failed (-want +got):\n%s", diff)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/internal/quote"
 )
 
-func (s *JobSpec) validateSuccessPolicy(errs *FieldErrors) {
+func (s *JobSpec) validateSuccessPolicy(errs *backoff.FieldErrors) {
 	switch {
 	case s.SuccessPolicy == nil:
 		return
@@ -35,7 +35,7 @@ func (s *JobSpec) validateSuccessPolicy(errs *FieldErrors) {
 	}
 }
 
-func validateSuccessRule(errs *FieldErrors, rule int, r *SuccessPolicyRule, completions int32) {
+func validateSuccessRule(errs *backoff.FieldErrors, rule int, r *SuccessPolicyRule, completions int32) {
 	field := func(name string) string { return fmt.Sprintf("spec.successPolicy.rules[%d]%s", rule, name) }
 	if r.SucceededIndexes == nil && r.SucceededCount == nil {
 		errs.Add(backoff.ErrorTypeRequired, field(""), nil, "must have succeededIndexes, succeededCount or both")

@@ -13,7 +13,7 @@ import (
 // setting completions and parallelism to the same number. A nil old is no
 // change. Changes of the pod template are not looked at.
 func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
-	var errs FieldErrors
+	var errs backoff.FieldErrors
 	s.validate(&errs)
 	if s == nil || old == nil {
 		return errs.Err()
@@ -37,7 +37,7 @@ func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 
 // validateResize: completions change only together with parallelism, and only in
 // an Indexed Job. Missing completions of an Indexed Job are a mistake already.
-func (s *JobSpec) validateResize(errs *FieldErrors, old *JobSpec) {
+func (s *JobSpec) validateResize(errs *backoff.FieldErrors, old *JobSpec) {
 	parallelism := int32(1)
 	if s.Parallelism != nil {
 		parallelism = *s.Parallelism

@@ -23,7 +23,7 @@ func finishTimeVector(c *vectors.Case) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return FinishTime(pod).UTC().Format(time.RFC3339Nano), nil
+	return pod.FinishTime().UTC().Format(time.RFC3339Nano), nil
 }
 
 // vectorRecord is the Job-wide streak of failures.
@@ -49,7 +49,7 @@ func backoffRecordVector(c *vectors.Case) (any, error) {
 	if m.Failures > maxCount-len(in.FailedAt) {
 		c.Exclude("a streak that 32 bits do not hold, which saturates")
 	}
-	m = m.after(vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
+	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
 	return map[string]any{"failures": m.Failures, "last_failure": vectorTimeText(m.LastFailure)}, nil
 }
 
@@ -106,9 +106,9 @@ func (v vectorDelay) waits(pod *vectorPod) (w waits, err error) {
 		return w, err
 	}
 	e := Engine{BaseDelay: v.base(), MaxDelay: v.max()}
-	w.got = e.indexWait(failureCount(p), ignoredCount(p), Match{Rule: -1}, FinishTime(p), v.now())
+	w.got = e.indexWait(failureCount(p), ignoredCount(p), Match{Rule: -1}, p.FinishTime(), v.now())
 	w.ours, w.kubernetes = w.got, w.got
-	if ahead := FinishTime(p).Sub(v.now()); ahead > 0 {
+	if ahead := p.FinishTime().Sub(v.now()); ahead > 0 {
 		failures := 1
 		for _, text := range []*string{pod.IndexFailures, pod.IndexIgnoredFailures} {
 			if n, err := strconv.ParseInt(vectorValue(text), 10, 32); err == nil && n > 0 {
@@ -137,7 +137,7 @@ func remainingVector(c *vectors.Case) (any, error) {
 	if in.Failures != 0 && last.After(in.now()) {
 		c.Deviate(futureFailure, wantMS(in.delay(in.Failures)))
 	}
-	return wantMS(Remaining(in.base(), in.max(), in.Failures, last, in.now())), nil
+	return wantMS(remaining(in.base(), in.max(), in.Failures, in.now().Sub(last))), nil
 }
 
 // remainingPerIndexVector: the wait of one index, by its last failed pod.

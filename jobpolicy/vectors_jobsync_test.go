@@ -139,7 +139,7 @@ func (v *jobSyncInput) excluded(pods []*Pod) string {
 	}
 	spec := v.Spec.spec()
 	for _, p := range pods {
-		if !isActive(p) && FinishTime(p).After(jobSyncNow) {
+		if !isActive(p) && p.FinishTime().After(jobSyncNow) {
 			return "an end in the future, which counts as now"
 		}
 		if failureCount(p) > maxCount-2-ignoredCount(p) {
@@ -179,7 +179,7 @@ const keptEither = "failed pods of one index of which one has more failures and 
 // it comes upon first.
 func keptByOrder(p, q *Pod) bool {
 	return p.Status.Phase == PodFailed && q.Status.Phase == PodFailed &&
-		addCounts(failureCount(p), ignoredCount(p)) > addCounts(failureCount(q), ignoredCount(q)) && FinishTime(p).Before(FinishTime(q))
+		addCounts(failureCount(p), ignoredCount(p)) > addCounts(failureCount(q), ignoredCount(q)) && p.FinishTime().Before(q.FinishTime())
 }
 
 // endsTwice says whether an index would both succeed and fail.
@@ -200,7 +200,7 @@ func (v *jobSyncInput) endsTwice(pods []*Pod) string {
 		}
 		failed := p.Status.Phase == PodFailed || isTerminating(p) && !spec.replaceOnlyFailed()
 		succeeds[i] = succeeds[i] || p.Status.Phase == PodSucceeded
-		fails[i] = fails[i] || failed && IndexFailed(spec.PodFailurePolicy.Match(p), failureCount(p), spec.BackoffLimitPerIndex)
+		fails[i] = fails[i] || failed && spec.PodFailurePolicy.Match(p).indexFailedAfter(failureCount(p), spec.BackoffLimitPerIndex)
 	}
 	for i := range n {
 		s, f := succeeds[i] || has(v.Status.CompletedIndexes, i), fails[i] || has(vectorValue(v.Status.FailedIndexes), i)

@@ -68,12 +68,12 @@ func (in *opsInput) job() *Job {
 
 // pass reads a Job and its pods, of which some are still shown with a finalizer
 // that was taken off.
-func (in *opsInput) pass(job *Job) (*pass, error) {
+func (in *opsInput) pass(job *Job) (*view, error) {
 	pods, err := vectorPods(in.Pods, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	return newPass(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
+	return observe(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
 }
 
 const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"
@@ -179,7 +179,7 @@ func failedVector(c *vectors.Case) (any, error) {
 		case !v.tracked || !v.inRange:
 		case v.Status.Phase == PodSucceeded:
 			ended = append(ended, v.index)
-		case v.failed && IndexFailed(p.match(v), failureCount(v.Pod), in.Limit):
+		case v.failed && v.match.indexFailedAfter(failureCount(v.Pod), in.Limit):
 			failed = append(failed, v.index)
 		}
 	}
@@ -211,7 +211,7 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 		c.Exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	in.Completions = 1 << 20
-	p, err := newPass(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
+	p, err := observe(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 	v := p.pods[0]
 	return map[string]any{
 		"pod_failed":   v.failed,
-		"index_failed": v.failed && IndexFailed(p.match(v), failureCount(pod), in.Limit),
+		"index_failed": v.failed && v.match.indexFailedAfter(failureCount(pod), in.Limit),
 	}, nil
 }
 
@@ -242,7 +242,7 @@ func keptPodsVector(c *vectors.Case) (any, error) {
 		}
 	}
 	uids := []string{}
-	for _, v := range p.kept {
+	for _, v := range p.predecessors {
 		uids = append(uids, v.UID)
 	}
 	slices.Sort(uids)
@@ -261,7 +261,7 @@ func nextCountsVector(c *vectors.Case) (any, error) {
 			return nil, err
 		}
 		m := in.Policy.policy().Match(pod)
-		failures, ignored = NextCounts(failureCount(pod), ignoredCount(pod), m)
+		failures, ignored = m.NextCounts(failureCount(pod), ignoredCount(pod))
 		if m.Counted() && failureCount(pod) == maxCount || !m.Counted() && ignoredCount(pod) == maxCount {
 			c.Deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
 		}

@@ -38,7 +38,7 @@ func successPolicyVector(c *vectors.Case) (any, error) {
 	if set, walk := successModel(policy, in.Succeeded, in.Completions); set != walk {
 		c.Deviate(refusedIndexes, metAndMessage(set))
 	}
-	return metAndMessage(policy.Match(succeeded, in.Completions)), nil
+	return metAndMessage(policy.Match(succeeded, in.Completions).Rule), nil
 }
 
 func metAndMessage(rule int) any {

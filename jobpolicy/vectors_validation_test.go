@@ -42,14 +42,14 @@ const emptyTextIsAbsent = "completionMode or podReplacementPolicy that is there 
 
 // mistakes is an error of Validate in the shape of a wanted outcome.
 func mistakes(err error) (any, error) {
-	var list FieldErrors
+	var list backoff.FieldErrors
 	if err != nil && !errors.As(err, &list) {
 		return nil, err
 	}
 	return mistakesText(list), nil
 }
 
-func mistakesText(list FieldErrors) []map[string]string {
+func mistakesText(list backoff.FieldErrors) []map[string]string {
 	all := []map[string]string{}
 	for _, e := range list {
 		all = append(all, map[string]string{"type": longErrorType(e.Type), "field": e.Field})

@@ -8,11 +8,12 @@ import (
 
 	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 // dryRun returns the notes and the worst case of a valid Job.
 func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
-	bound, err := engine.WorstCase(&m.job.Spec)
+	bound, err := lint.WorstCase(engine, &m.job.Spec)
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +62,7 @@ func (m *manifest) notes() (notes []string) {
 	if len(m.ignored) > 0 {
 		notes = append(notes, "not used here: "+strings.Join(m.ignored, ", "))
 	}
-	for _, finding := range m.job.Spec.Lint() {
+	for _, finding := range lint.Check(&m.job.Spec) {
 		notes = append(notes, finding.String())
 	}
 	return notes
@@ -85,7 +86,7 @@ func waves(engine jobpolicy.Engine, spec jobpolicy.JobSpec) time.Duration {
 	rounds := divideUp(waiting, int64(slots(&spec)))
 	one := int32(1)
 	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds = &one, &one, nil
-	each, err := engine.WorstCase(&spec)
+	each, err := lint.WorstCase(engine, &spec)
 	if err != nil || rounds > 0 && int64(each.Wait) > math.MaxInt64/rounds {
 		return math.MaxInt64
 	}

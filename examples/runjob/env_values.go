@@ -43,7 +43,7 @@ func (c *config) add(o object) error {
 	var all mistakes
 	for _, one := range wrong {
 		if !one.Strict() { // such as metadata
-			at := jobpolicy.FieldError{Field: o.String() + ": " + one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			at := backoff.FieldError{Field: o.String() + ": " + one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
 			all = append(all, mistake{one.Line, at.Error()})
 		}
 	}
@@ -60,7 +60,7 @@ func (c *config) add(o object) error {
 		for _, key := range slices.Sorted(maps.Keys(found.Data)) {
 			value, err := base64.StdEncoding.DecodeString(found.Data[key])
 			if err != nil {
-				at := jobpolicy.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: backoff.ErrorTypeInvalid, Detail: "must be in base64"}
+				at := backoff.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: backoff.ErrorTypeInvalid, Detail: "must be in base64"}
 				all = append(all, mistake{o.node.LineOf("data[" + key + "]"), at.Error()})
 			}
 			values[key] = string(value)

@@ -13,16 +13,16 @@ import (
 
 // checker gathers the reasons why a Job cannot run: what an API server would refuse,
 // and what processes cannot do.
-type checker struct{ errs jobpolicy.FieldErrors }
+type checker struct{ errs backoff.FieldErrors }
 
 func (c *checker) add(kind backoff.ErrorType, field string, value any, detail string) {
-	c.errs = append(c.errs, jobpolicy.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
+	c.errs = append(c.errs, backoff.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
 }
 
 // check returns the mistakes of a Job that has its defaults. found are the values of
 // wrong types. A part of the Job that has one is not checked: what it lacks without
 // the value is no mistake of its own.
-func (m *manifest) check(found []document.Mistake) jobpolicy.FieldErrors {
+func (m *manifest) check(found []document.Mistake) backoff.FieldErrors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
 			return !e.Strict() && document.Within(e.Path, part)
@@ -55,7 +55,7 @@ func (c *checker) version(v string) {
 }
 
 func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
-	var invalid jobpolicy.FieldErrors
+	var invalid backoff.FieldErrors
 	if errors.As(spec.Validate(), &invalid) {
 		c.errs = append(c.errs, invalid...)
 	}

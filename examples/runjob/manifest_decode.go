@@ -42,7 +42,7 @@ func (d *decoder) decode() (*manifest, error) {
 		if one.Strict() {
 			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
 		} else {
-			e := jobpolicy.FieldError{Field: one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			e := backoff.FieldError{Field: one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
 			wrong = append(wrong, newMistake(one.Line, e.Error()))
 		}
 	}
@@ -86,7 +86,7 @@ func (d *decoder) foundAround() []document.Mistake {
 // located returns the errors with their lines. It omits a missing field where an
 // unknown field may be a misspelling of it. Of consecutive errors about one missing
 // field or one unsupported value it keeps the last, which is the most specific.
-func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) (all mistakes) {
+func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (all mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
 		if d.how.validate == strictly && one.Meant != "" {
@@ -113,7 +113,7 @@ func (d *decoder) located(errs jobpolicy.FieldErrors, found []document.Mistake) 
 
 // sameMistake reports whether two errors are about one missing field or one unsupported
 // value.
-func sameMistake(a, b jobpolicy.FieldError) bool {
+func sameMistake(a, b backoff.FieldError) bool {
 	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // object is an object of a file: a document, or an item of a list.
@@ -116,7 +115,7 @@ func notAJob(o object) error {
 	if _, ok := o.node.Value.(document.Object); !ok {
 		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
 	}
-	e := jobpolicy.FieldError{Field: o.at + "kind", Type: backoff.ErrorTypeNotSupported, Value: o.kind, Detail: `must be "Job" or "CronJob"`}
+	e := backoff.FieldError{Field: o.at + "kind", Type: backoff.ErrorTypeNotSupported, Value: o.kind, Detail: `must be "Job" or "CronJob"`}
 	switch kind := o.node.Field("kind"); {
 	case o.at != "" || o.kind != "": // a text, or of a list
 	case kind == nil || kind.Value == nil:

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/examples/internal/terminal"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // mistake is one mistake in a manifest.
@@ -71,7 +71,7 @@ func complain(w io.Writer, manifest string, err error) {
 		for _, one := range err {
 			lines = append(lines, one.String())
 		}
-	case jobpolicy.FieldErrors:
+	case backoff.FieldErrors:
 		for i := range err {
 			lines = append(lines, err[i].Error())
 		}

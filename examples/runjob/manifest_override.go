@@ -10,7 +10,6 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // override is a value that a flag gives to a field of the Job.
@@ -68,10 +67,10 @@ func (o overrides) cover(path string) bool {
 }
 
 // unused returns an error for each override of an ignored field.
-func (o overrides) unused(ignored []string) (errs jobpolicy.FieldErrors) {
+func (o overrides) unused(ignored []string) (errs backoff.FieldErrors) {
 	for _, one := range o {
 		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
-			errs = append(errs, jobpolicy.FieldError{Field: one.path, Type: backoff.ErrorTypeNotSupported, Detail: "set by a flag, but not used here"})
+			errs = append(errs, backoff.FieldError{Field: one.path, Type: backoff.ErrorTypeNotSupported, Detail: "set by a flag, but not used here"})
 		}
 	}
 	return errs

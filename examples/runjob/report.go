@@ -103,7 +103,7 @@ func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
 		r.event(p.Name, "is disrupted")
 	}
 	for _, e := range c.ended {
-		r.ended(e.pod, e.match, spec)
+		r.ended(e.pod, e.decision, spec)
 	}
 	for _, p := range c.deleted {
 		r.detail(p.Name, "terminating")
@@ -155,7 +155,7 @@ func (r *report) restarting(pod, container string, restart int, e exit, delay ti
 }
 
 // ended prints how a pod ended and what follows from it.
-func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
+func (r *report) ended(p *pod, d jobpolicy.PodDecision, spec *jobpolicy.JobSpec) {
 	r.mu.Lock()
 	maps.DeleteFunc(r.restarts, func(at [2]string, _ int) bool { return at[0] == p.Name })
 	r.mu.Unlock()
@@ -166,10 +166,10 @@ func (r *report) ended(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec) {
 	if p.DeletionTimestamp.IsZero() {
 		r.toReplace++
 	}
-	if match.Counted() {
+	if d.Match.Counted() {
 		r.counted++
 	}
-	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(p, match, spec, r.counted))
+	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(d, spec, r.counted))
 	if !r.explain {
 		return
 	}

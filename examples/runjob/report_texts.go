@@ -60,8 +60,8 @@ func exitText(container string, code, signal int32) string {
 
 // verdict returns what follows from a failure. counted is the number of the Job's
 // counted failures, this one included.
-func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int) string {
-	by := "no rule matched"
+func verdict(d jobpolicy.PodDecision, spec *jobpolicy.JobSpec, counted int) string {
+	match, by := d.Match, "no rule matched"
 	switch {
 	case spec.PodFailurePolicy == nil:
 		by = "no failure policy"
@@ -76,9 +76,8 @@ func verdict(p *pod, match jobpolicy.Match, spec *jobpolicy.JobSpec, counted int
 	case limit == nil:
 		return fmt.Sprintf("%s: counted: failure %d, limit %d", by, counted, *spec.BackoffLimit)
 	default:
-		failures := p.failures()
-		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, failures+1, p.index, *limit)
-		if jobpolicy.IndexFailed(match, failures, limit) {
+		text := fmt.Sprintf("%s: failure %d of index %d, limit %d", by, d.Failures, d.Index, *limit)
+		if d.IndexFailed {
 			text += ": the index has failed"
 		}
 		return text

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,17 +23,6 @@ func (p *pod) ended() bool {
 }
 
 func (p *pod) tracked() bool { return slices.Contains(p.Finalizers, jobpolicy.JobTrackingFinalizer) }
-
-// release takes the tracking finalizer off.
-func (p *pod) release() {
-	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == jobpolicy.JobTrackingFinalizer })
-}
-
-// failures returns how many counted failures the pod's index had before it.
-func (p *pod) failures() int {
-	n, _ := strconv.Atoi(p.Annotations[jobpolicy.JobIndexFailureCountAnnotation])
-	return n
-}
 
 // look updates the pods from the cache and returns them.
 func (r *runner) look() []*jobpolicy.Pod {
@@ -77,7 +65,7 @@ func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
 			interrupted := *p
 			r.suspended = append(r.suspended, &interrupted)
 		}
-		p.release()
+		p.Untrack()
 	}
 	seconds := int64(p.run.grace / time.Second)
 	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = now.Add(p.run.grace), &seconds

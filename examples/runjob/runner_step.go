@@ -59,10 +59,10 @@ type changes struct {
 	written    bool // the Job's status or its set of pods
 }
 
-// ending is the end of a pod and what the failure policy says of it.
+// ending is the end of a pod and what was decided about it.
 type ending struct {
-	pod   *pod
-	match jobpolicy.Match
+	pod      *pod
+	decision jobpolicy.PodDecision
 }
 
 func (c *changes) none() bool { return !c.written && len(c.deleted)+len(c.created) == 0 }
@@ -73,7 +73,7 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	for _, d := range plan.Decisions {
 		p := r.pods[d.UID]
 		p.decided = p.ended() // else it still terminates, and its end is reported later
-		c.ended = append(c.ended, ending{p, d.Match})
+		c.ended = append(c.ended, ending{p, d})
 	}
 	for _, d := range plan.Delete {
 		c.deleted = append(c.deleted, r.delete(d, now))
@@ -85,7 +85,7 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 		r.job.Status = *plan.Record
 	}
 	for _, ref := range plan.Release {
-		r.pods[ref.UID].release()
+		r.pods[ref.UID].Untrack()
 	}
 	if plan.Status != nil {
 		r.job.Status = *plan.Status

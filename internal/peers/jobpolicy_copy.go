@@ -15,7 +15,8 @@ import (
 // jobpolicy changes none of its input, and neither must the caller.
 func JobFrom(j *batchv1.Job) *jobpolicy.Job {
 	return &jobpolicy.Job{
-		TypeMeta:   typeMetaFrom(j.TypeMeta),
+		Kind:       j.Kind,
+		APIVersion: j.APIVersion,
 		ObjectMeta: metaFrom(&j.ObjectMeta),
 		Spec:       jobSpecFrom(&j.Spec),
 		Status:     jobStatusFrom(&j.Status),
@@ -27,7 +28,8 @@ func JobFrom(j *batchv1.Job) *jobpolicy.Job {
 // than a way through JSON.
 func PodFrom(p *corev1.Pod) *jobpolicy.Pod {
 	return &jobpolicy.Pod{
-		TypeMeta:   typeMetaFrom(p.TypeMeta),
+		Kind:       p.Kind,
+		APIVersion: p.APIVersion,
 		ObjectMeta: metaFrom(&p.ObjectMeta),
 		Spec:       podSpecFrom(&p.Spec),
 		Status: jobpolicy.PodStatus{
@@ -40,10 +42,6 @@ func PodFrom(p *corev1.Pod) *jobpolicy.Pod {
 			ContainerStatuses:     each(p.Status.ContainerStatuses, containerStatusFrom),
 		},
 	}
-}
-
-func typeMetaFrom(m metav1.TypeMeta) jobpolicy.TypeMeta {
-	return jobpolicy.TypeMeta{Kind: m.Kind, APIVersion: m.APIVersion}
 }
 
 func metaFrom(m *metav1.ObjectMeta) jobpolicy.ObjectMeta {

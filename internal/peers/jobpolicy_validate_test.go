@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/jobpolicy"
 )
 
 // TestValidateDifferential compares, on random specifications a few changes away
@@ -79,7 +78,7 @@ func ourMistakes(t *rapid.T, err error) []mistake {
 	if err == nil {
 		return nil
 	}
-	var errs jobpolicy.FieldErrors
+	var errs backoff.FieldErrors
 	if !errors.As(err, &errs) {
 		t.Fatalf("Validate returned a %T: %v", err, err)
 	}

@@ -11,24 +11,22 @@ import (
 	"time"
 )
 
-// comparePods orders pods by index, UID and name. Pods that are alike in all
-// three should not be; they are put in some order that does not depend on the
-// input's.
+// comparePods orders pods by index, UID and name. Pods that are alike in all three,
+// which should not be, are ordered by all that they say, so that the order of the
+// input decides nothing.
 func comparePods(a, b *podView) int {
-	if c := cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name)); c != 0 || a.Pod == b.Pod {
+	if c := cmp.Compare(a.index, b.index); c != 0 {
 		return c
 	}
-	return bytes.Compare(a.wholeText(), b.wholeText())
+	if c := cmp.Or(strings.Compare(a.UID, b.UID), strings.Compare(a.Name, b.Name)); c != 0 || a.Pod == b.Pod {
+		return c
+	}
+	return bytes.Compare(podText(a.Pod), podText(b.Pod))
 }
 
-// wholeText is a text of everything that the pod says: pods with the same text
-// are the same.
-func (v *podView) wholeText() []byte {
-	if v.text == nil {
-		v.text = appendText(nil, reflect.ValueOf(v.Pod))
-	}
-	return v.text
-}
+// podText is a text of everything that the pod says: pods with the same text are
+// the same.
+func podText(pod *Pod) []byte { return appendText(nil, reflect.ValueOf(pod)) }
 
 // appendText appends a text of the value that no other value has. Unlike JSON it
 // has one for every time.

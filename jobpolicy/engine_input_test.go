@@ -1,9 +1,13 @@
 package jobpolicy
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // underQuota carries plans out while creations are refused that would make more
@@ -21,7 +25,7 @@ func underQuota(t *testing.T, c *cluster, quota int, work func()) (refused int) 
 		if allowed := quota - len(c.pods); len(plan.Create) > allowed {
 			refused++
 			c.carryOut(plan, allowed) // and no further
-			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, Memory: c.memory, AccountOnly: true, Now: c.now})
+			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, Memory: c.memory, RecordOnly: true, Now: c.now})
 		}
 		c.carryOut(plan, effects(plan))
 		work()
@@ -30,7 +34,7 @@ func underQuota(t *testing.T, c *cluster, quota int, work func()) (refused int) 
 }
 
 // A quota on pods refuses every creation for as long as finished pods are there.
-// With a plan that only accounts they go, and the Job ends.
+// With a plan that only records they go, and the Job ends.
 func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
 	c := &cluster{now: t0, job: plainJob(5)}
 	c.job.Spec.Parallelism = pointerTo[int32](2)
@@ -69,9 +73,9 @@ func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 	}
 }
 
-// A plan that only accounts has no end that needs a deletion, and one that needs
+// A plan that only records has no end that needs a deletion, and one that needs
 // none.
-func TestAccountOnly(t *testing.T) {
+func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 	failing := func() *Job {
 		job := plainJob(2)
 		job.Spec.BackoffLimit = pointerTo[int32](0)
@@ -94,7 +98,7 @@ func TestAccountOnly(t *testing.T) {
 		"deletes no surplus":           {plainJob(1), append(plainPods(1, PodSucceeded), running...), "", 1, false},
 		"suspends nothing":             {suspended, running, "", 0, false},
 	} {
-		in := Input{Job: tt.job, Pods: tt.pods, AccountOnly: true, Now: t0.Add(time.Hour)}
+		in := Input{Job: tt.job, Pods: tt.pods, RecordOnly: true, Now: t0.Add(time.Hour)}
 		plan := mustPlan(t, Engine{}, in)
 		if len(plan.Create)+len(plan.Delete) != 0 || plan.Counts.Finished != tt.finished || len(plan.Release) != tt.released {
 			t.Errorf("%s: %+v", name, plan)
@@ -106,8 +110,8 @@ func TestAccountOnly(t *testing.T) {
 }
 
 // While pods are not settled none is created, no surplus one is deleted and the
-// Job does not end; what has ended is accounted for.
-func TestUnsettled(t *testing.T) {
+// Job does not end; what has ended is recorded.
+func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
 	surplus := plainJob(2)
 	surplus.Spec.Parallelism = pointerTo[int32](0)
 	suspended := plainJob(2)
@@ -151,14 +155,28 @@ func TestReleasedOnce(t *testing.T) {
 	}
 }
 
-func TestPlanNeedsTheTime(t *testing.T) {
-	if _, err := (Engine{}).Plan(Input{Job: plainJob(1)}); err == nil {
-		t.Error("a plan at no time")
+// An Input that nothing can be planned for is refused with a field that a caller
+// can find.
+func TestPlanRefusesImpossibleInput(t *testing.T) {
+	lost := plainJob(1)
+	lost.Spec.CompletionMode, lost.Spec.Completions = IndexedCompletion, nil
+	for field, in := range map[string]Input{
+		"Job":              {Now: t0},
+		"Now":              {Job: plainJob(1)},
+		"Pods[1]":          {Job: plainJob(1), Pods: append(plainPods(1, PodRunning), &Pod{}), Now: t0},
+		"spec.completions": {Job: lost, Now: t0},
+		"status.failed":    {Job: &Job{Status: JobStatus{Failed: -1}}, Now: t0},
+	} {
+		plan, err := (Engine{}).Plan(in)
+		var mistake backoff.FieldError
+		if !errors.As(err, &mistake) || mistake.Field != field || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+field+": ") || effects(plan) != 0 {
+			t.Errorf("%s: %v, %+v", field, err, plan)
+		}
 	}
 }
 
 // What a plan waits for is said, and of several the first.
-func TestRequeueReason(t *testing.T) {
+func TestPlanSaysWhatItWaitsFor(t *testing.T) {
 	deadline := plainJob(2)
 	deadline.Spec.ActiveDeadlineSeconds, deadline.Status.StartTime = pointerTo[int64](60), t0
 	far := plainJob(2)
@@ -175,8 +193,9 @@ func TestRequeueReason(t *testing.T) {
 		"put off":            {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9500 * time.Millisecond)}, time.Second, RequeueBatch},
 		"deadline":           {Input{Job: deadline, Now: t0.Add(time.Second)}, 59 * time.Second, RequeueDeadline},
 		"deadline first":     {Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), Memory: Memory{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, RequeueDeadline},
+		"both at once":       {Input{Job: deadline, Pods: failed, Now: t0.Add(50 * time.Second), Memory: Memory{Failures: 1, LastFailure: t0.Add(40 * time.Second), Handled: []string{"0000"}}}, 10 * time.Second, RequeueDeadline},
 		"delay first":        {Input{Job: far, Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
-		"an older Job":       {Input{Job: plainJob(2), Memory: Memory{Written: Progress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
+		"an older Job":       {Input{Job: plainJob(2), Memory: Memory{Written: progress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
 	} {
 		if plan := mustPlan(t, Engine{}, tt.in); plan.RequeueAfter != tt.after || plan.RequeueReason != tt.why {
 			t.Errorf("%s: again after %v because of %q, want %v, %q", name, plan.RequeueAfter, plan.RequeueReason, tt.after, tt.why)
@@ -186,7 +205,7 @@ func TestRequeueReason(t *testing.T) {
 
 // An Engine acts for the Jobs that are managed by its name, and says when it
 // leaves one alone.
-func TestManagedBy(t *testing.T) {
+func TestJobsOfOtherControllersAreLeftAlone(t *testing.T) {
 	const kubernetes, other = "kubernetes.io/job-controller", "example.com/jobs"
 	for _, tt := range []struct {
 		engine, job string

@@ -96,7 +96,7 @@ func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
 func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 	job := plainJob(3)
 	job.Status.Succeeded = 1
-	in := Input{Job: job, Memory: Memory{Written: Progress{Succeeded: 2}}}
+	in := Input{Job: job, Memory: Memory{Written: progress{Succeeded: 2}}}
 	for _, step := range []struct {
 		at    time.Duration
 		left  time.Duration // 0: it is believed
@@ -117,7 +117,7 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 		if len(plan.Notes) != step.notes {
 			t.Errorf("after %s: notes %q, want %d", step.at, plan.Notes, step.notes)
 		}
-		if step.left == 0 && (plan.Memory.Written != Progress{Succeeded: 1} || !plan.Memory.Behind.IsZero()) {
+		if step.left == 0 && (plan.Memory.Written != progress{Succeeded: 1} || !plan.Memory.Behind.IsZero()) {
 			t.Fatalf("after %s: memory %+v", step.at, plan.Memory)
 		}
 		in.Memory = plan.Memory
@@ -126,10 +126,10 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 
 // The memory of a Job that had the same name is not this Job's, and one without a
 // UID is anybody's.
-func TestMemoryOfAnotherJob(t *testing.T) {
+func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 	job := plainJob(1)
 	job.UID = "new"
-	kept := Memory{Failures: 3, LastFailure: t0, Written: Progress{Failed: 3}}
+	kept := Memory{Failures: 3, LastFailure: t0, Written: progress{Failed: 3}}
 	for owner, created := range map[string]int{"old": 1, "new": 0, "": 0} {
 		kept.Job = owner
 		plan := mustPlan(t, Engine{}, Input{Job: job, Memory: kept, Now: t0})

@@ -1,43 +1,21 @@
-package jobpolicy_test
+package lint_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
-
-// A manifest is defaulted, then validated.
-func ExampleJobSpec_Validate() {
-	var job jobpolicy.Job
-	err := json.Unmarshal([]byte(`{"spec": {
-		"completionMode": "Indexed", "completions": 3, "maxFailedIndexes": 5,
-		"template": {"spec": {"restartPolicy": "Never"}}}}`), &job)
-	if err != nil {
-		panic(err)
-	}
-	job.Spec.Default()
-	var mistakes jobpolicy.FieldErrors
-	if errors.As(job.Spec.Validate(), &mistakes) {
-		for _, m := range mistakes {
-			fmt.Println(m.Type, m.Field)
-		}
-	}
-	// Output:
-	// Required spec.backoffLimitPerIndex
-	// Invalid spec.maxFailedIndexes
-}
 
 // The policy of KEP-3329's Story 1: all exit codes but three are bugs. So is 143
 // then, with which the containers of a drained node end.
-func ExampleJobSpec_Lint() {
+func ExampleCheck() {
 	spec := jobpolicy.JobSpec{PodFailurePolicy: &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{
 		Action:      jobpolicy.PodFailurePolicyActionFailJob,
 		OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{40, 41, 42}},
 	}}}}
-	for _, f := range spec.Lint() {
-		fmt.Println(f.Check, f.Field)
+	for _, f := range lint.Check(&spec) {
+		fmt.Println(f.Kind, f.Field)
 		fmt.Println(f.Text)
 	}
 	// Output:
@@ -47,8 +25,8 @@ func ExampleJobSpec_Lint() {
 
 // A Job with nothing set runs a pod up to seven times, with ten and a half
 // minutes of delays in between.
-func ExampleEngine_WorstCase() {
-	bound, err := jobpolicy.Engine{}.WorstCase(&jobpolicy.JobSpec{})
+func ExampleWorstCase() {
+	bound, err := lint.WorstCase(jobpolicy.Engine{}, &jobpolicy.JobSpec{})
 	fmt.Println(bound.Runs, bound.Wait, bound.Unbounded, err)
 	// Output: 7 10m30s false <nil>
 }

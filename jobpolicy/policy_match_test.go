@@ -54,7 +54,7 @@ func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
 		rapid.SampledFrom([]int32{0, 1, 2, 63, 64, 137, 255, 256, 257, 1024, 1025, 2049, -1, -1023, 1 << 30}), // some alike by 256 or 1024
 		rapid.Int32Range(0, 40),
 	)
-	values := rapid.OneOf(rapid.SliceOfN(code, 0, 4), rapid.SliceOfN(code, 7, 26)) // long lists are read by eights
+	values := rapid.OneOf(rapid.SliceOfN(code, 0, 4), rapid.SliceOfN(code, 7, 26)) // three long lists are worth a table
 	name := rapid.SampledFrom([]string{"a", "b", ""})
 	condition := rapid.SampledFrom([]PodConditionType{DisruptionTarget, "X"})
 	status := rapid.SampledFrom([]ConditionStatus{"True", "False", "Unknown", ""})
@@ -105,7 +105,7 @@ func TestMatchEqualsModel(t *testing.T) {
 		if got := newRuleTable(p).match(pod); got != want {
 			t.Fatalf("with a table: %+v, model %+v", got, want)
 		}
-		for _, pad := range []int{mostTabled - len(p.Rules), mostTabled} { // as many rules as a table holds, and more
+		for _, pad := range []int{tabled - len(p.Rules), tabled} { // as many rules as a table holds, and more
 			shifted := want
 			if want.Rule >= 0 {
 				shifted.Rule += pad
@@ -127,42 +127,125 @@ func TestMatchEqualsModel(t *testing.T) {
 	})
 }
 
-// TestMatchLongLists puts a code at every place of a long list, and codes of the
-// same remainder beside it.
+// A code at every place of a long list, and codes that only differ from it by a
+// power of two, or lie outside the codes of Linux.
 func TestMatchLongLists(t *testing.T) {
-	const alike = 1 << 10
-	for place := range 26 {
-		values := make([]int32, 26)
+	for place := range 40 {
+		values := make([]int32, 40)
 		for i := range values {
 			values[i] = int32(100 + i)
 		}
 		values[place] = 7
-		for _, tt := range []struct {
-			op      Operator
-			codes   []int32
-			matched bool
-		}{
-			{PodFailurePolicyOnExitCodesOpIn, []int32{7}, true},
-			{PodFailurePolicyOnExitCodesOpIn, []int32{7 + alike}, false},
-			{PodFailurePolicyOnExitCodesOpIn, []int32{7 + alike, 7}, true},
-			{PodFailurePolicyOnExitCodesOpNotIn, []int32{7}, false},
-			{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + alike}, true},
-			{PodFailurePolicyOnExitCodesOpNotIn, []int32{7, 7 - alike}, true},
-		} {
-			p := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-				Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: tt.op, Values: values},
-			}}}
-			pod := &Pod{}
-			for _, code := range tt.codes {
-				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ContainerStatus{
-					State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}},
-				})
+		for _, outside := range []int32{0, 1 << 8, 1 << 10, -1 << 10} { // of the values
+			for _, tt := range []struct {
+				op      Operator
+				codes   []int32
+				matched bool
+			}{
+				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside}, true},
+				{PodFailurePolicyOnExitCodesOpIn, []int32{138 + outside}, place != 38}, // the highest, or the one below
+				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside + 1<<10}, false},
+				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside + 1<<10, 7 + outside}, true},
+				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside}, false},
+				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside + 1<<10}, true},
+				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside, 7 + outside - 1<<10}, true},
+			} {
+				on := &OnExitCodes{Operator: tt.op, Values: slices.Clone(values)}
+				for i := range on.Values {
+					on.Values[i] += outside
+				}
+				p := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount, OnExitCodes: on}}}
+				for _, idle := range []int{0, 3} { // containers that have not ended: more of them are worth a table
+					pod := &Pod{}
+					for _, code := range tt.codes {
+						pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ContainerStatus{
+							State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}},
+						})
+					}
+					pod.Status.InitContainerStatuses = make([]ContainerStatus, idle)
+					if m := p.Match(pod); (m.Rule == 0) != tt.matched {
+						t.Errorf("%v %s %v: matched %v", tt.codes, tt.op, on.Values, !tt.matched)
+					}
+					if m := newRuleTable(p).match(pod); (m.Rule == 0) != tt.matched {
+						t.Errorf("%v %s %v, among many pods: matched %v", tt.codes, tt.op, on.Values, !tt.matched)
+					}
+				}
 			}
-			if m := p.Match(pod); (m.Rule == 0) != tt.matched {
-				t.Errorf("%v %s %v: matched %v", tt.codes, tt.op, values, !tt.matched)
+		}
+	}
+}
+
+// MatchExit is Match of a pod with nothing but that container.
+func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
+	matched := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p, pod := genMatchCase(t)
+		for _, c := range pod.Status.ContainerStatuses {
+			if c.State.Terminated == nil {
+				continue
 			}
-			if m := newRuleTable(p).match(pod); (m.Rule == 0) != tt.matched {
-				t.Errorf("%v %s %v: matched by the table %v", tt.codes, tt.op, values, !tt.matched)
+			one := &Pod{Status: PodStatus{ContainerStatuses: []ContainerStatus{c}}}
+			got, want := p.MatchExit(c.Name, c.State.Terminated.ExitCode), p.Match(one)
+			if got != want {
+				t.Fatalf("MatchExit = %+v, Match %+v", got, want)
+			}
+			if got.Rule >= 0 {
+				matched++
+			}
+		}
+	})
+	if matched == 0 {
+		t.Error("no exit was matched")
+	}
+	if got := (*PodFailurePolicy)(nil).MatchExit("a", 1); got != noMatch {
+		t.Errorf("a nil policy: %+v", got)
+	}
+}
+
+// A pod may have any number of distinct exit codes.
+func TestPodsOfManyExitCodes(t *testing.T) {
+	for n := 15; n <= 18; n++ {
+		p := &Pod{}
+		on := &OnExitCodes{}
+		for code := range int32(n) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code + 1}}})
+			if code < 16 {
+				on.Values = append(on.Values, code+1)
+			}
+		}
+		policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionIgnore, OnExitCodes: on}}}
+		on.Operator = PodFailurePolicyOnExitCodesOpIn
+		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 1 {
+			t.Errorf("%d codes, In: %+v", n, m)
+		}
+		on.Operator = PodFailurePolicyOnExitCodesOpNotIn
+		if m := policy.Match(p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
+			t.Errorf("%d codes, NotIn: %+v", n, m)
+		}
+		on.Values = on.Values[:1]
+		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 2 {
+			t.Errorf("%d codes, NotIn the first: %+v", n, m)
+		}
+	}
+}
+
+// A policy may have more rules than validation lets through, and a rule of any
+// place may decide.
+func TestPoliciesOfManyRules(t *testing.T) {
+	for n := 30; n <= 35; n++ {
+		policy := &PodFailurePolicy{}
+		for i := range int32(n) {
+			policy.Rules = append(policy.Rules, PodFailurePolicyRule{
+				Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{i + 1}},
+			})
+		}
+		job := plainJob(1)
+		job.Spec.PodFailurePolicy = policy
+		for _, rule := range []int{0, n - 1} {
+			p := pod("a", 0, PodFailed, int32(rule+1), t0)
+			got := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Now: t0}).Decisions[0].Match.Rule
+			if got != rule || policy.Match(p).Rule != rule {
+				t.Errorf("%d rules: a plan has rule %d, Match %d, want %d", n, got, policy.Match(p).Rule, rule)
 			}
 		}
 	}
@@ -200,7 +283,7 @@ func bigPolicy() (*PodFailurePolicy, *Pod) {
 	return p, pod
 }
 
-func TestMatchAllocates(t *testing.T) {
+func TestMatchAllocatesNothing(t *testing.T) {
 	p, pod := bigPolicy()
 	if n := testing.AllocsPerRun(100, func() { p.Match(pod) }); n != 0 {
 		t.Errorf("Match without a hit: %v allocations", n)
@@ -208,6 +291,9 @@ func TestMatchAllocates(t *testing.T) {
 	p.Rules[19].OnExitCodes.Values[254] = 256
 	if n := testing.AllocsPerRun(100, func() { p.Match(pod) }); n != 0 {
 		t.Errorf("Match with a hit: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { p.MatchExit("c", 256) }); n != 0 {
+		t.Errorf("MatchExit: %v allocations", n)
 	}
 }
 

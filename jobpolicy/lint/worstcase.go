@@ -1,9 +1,12 @@
-package jobpolicy
+package lint
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
 )
 
 // Bound is the most that a Job can come to by failures of its own pods; changes
@@ -16,56 +19,62 @@ type Bound struct {
 	IndexBytes int           // length of completedIndexes and failedIndexes together (KEP-3850, "The Job object too big")
 }
 
-// WorstCase returns what a Job with this specification can come to under the
-// engine, with defaults filled in and not suspended. Some run of the Job reaches
+// WorstCase returns what a Job with this specification, with defaults filled in
+// and not suspended, can come to under the engine. Some run of the Job reaches
 // Runs and IndexBytes, unless something else ends it before, such as a success
-// policy. The error is for an Engine that cannot be, and, as FieldErrors, for
-// numbers or a completion mode that [JobSpec.Validate] refuses.
-func (e Engine) WorstCase(s *JobSpec) (Bound, error) {
-	if err := e.valid(); err != nil {
-		return Bound{}, err
+// policy. WorstCase returns an error if the engine is invalid, or if
+// [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its
+// completion mode; then the error holds backoff.FieldErrors.
+func WorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) (Bound, error) {
+	if err := e.Validate(); err != nil {
+		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
 	if s == nil {
-		return Bound{}, errors.New("jobpolicy: WorstCase(nil): a specification is needed")
+		return Bound{}, errors.New("lint: WorstCase(nil): a specification is needed")
 	}
 	spec := *s
 	spec.Default()
-	var errs FieldErrors
-	spec.validateNumbers(&errs)
-	spec.validateMode(&errs)
-	if err := errs.Err(); err != nil {
-		return Bound{}, err
+	if err := validateNumbers(spec); err != nil {
+		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
 	w := newWorstCase(e, &spec)
 	if w.nothingRuns() {
 		return Bound{}, nil
 	}
 	b := Bound{Runs: w.runs(), Wait: w.wait(), IndexBytes: w.indexBytes()}
-	for i, reach := range spec.reach() {
-		if reach.decides && spec.PodFailurePolicy.Rules[i].Action == PodFailurePolicyActionIgnore {
+	for i, reach := range reachOf(&spec) {
+		if reach.decides && spec.PodFailurePolicy.Rules[i].Action == jobpolicy.PodFailurePolicyActionIgnore {
 			b.Unbounded, b.Runs, b.Wait = true, math.MaxInt, math.MaxInt64
 		}
 	}
 	if spec.ActiveDeadlineSeconds != nil {
-		b.Wait = min(b.Wait, seconds(*spec.ActiveDeadlineSeconds))
+		b.Wait = min(b.Wait, time.Duration(mulSaturating(*spec.ActiveDeadlineSeconds, int64(time.Second))))
 	}
 	return b, nil
 }
 
+// validateNumbers checks the counts, limits and completion mode of a
+// specification, and nothing else.
+func validateNumbers(s jobpolicy.JobSpec) error {
+	s.PodFailurePolicy, s.SuccessPolicy, s.PodReplacementPolicy = nil, nil, ""
+	s.Template.Spec.RestartPolicy = jobpolicy.RestartPolicyNever
+	return s.Validate()
+}
+
 type worstCase struct {
-	engine      Engine
-	spec        *JobSpec // with defaults
+	engine      jobpolicy.Engine
+	spec        *jobpolicy.JobSpec // with defaults
 	parallelism int64
 	completions int64 // 0 for a Job without
 	perIndex    bool
 }
 
-func newWorstCase(e Engine, s *JobSpec) worstCase {
+func newWorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) worstCase {
 	w := worstCase{engine: e, spec: s, parallelism: int64(*s.Parallelism)}
 	if s.Completions != nil {
 		w.completions = int64(*s.Completions)
 	}
-	w.perIndex = s.CompletionMode == IndexedCompletion && s.BackoffLimitPerIndex != nil
+	w.perIndex = s.CompletionMode == jobpolicy.IndexedCompletion && s.BackoffLimitPerIndex != nil
 	return w
 }
 
@@ -108,23 +117,27 @@ func (w worstCase) wait() time.Duration {
 	if failures == 0 {
 		return 0
 	}
-	if base, most := int64(w.engine.baseDelay()), int64(w.engine.maxDelay()); base > most {
-		first := min(failures, streaks)
-		return time.Duration(addSaturating(mulSaturating(first, base), mulSaturating(failures-first, most)))
+	first, most := w.delay(1), w.delay(math.MaxInt32)
+	if first > most {
+		n := min(failures, streaks)
+		return time.Duration(addSaturating(mulSaturating(n, first), mulSaturating(failures-n, most)))
 	}
 	all := mulSaturating(failures/longest, w.streak(longest))
 	return time.Duration(addSaturating(all, w.streak(failures%longest)))
 }
 
+// delay is the delay after the n-th failure in a row.
+func (w worstCase) delay(n int64) int64 { return int64(w.engine.Remaining(int(n), 0)) }
+
 // streak is the sum of the delays after n failures in a row.
 func (w worstCase) streak(n int64) (sum int64) {
-	now := time.Time{}
+	most := w.delay(math.MaxInt32)
 	for k := int64(1); k <= n; k++ {
-		delay := Remaining(w.engine.baseDelay(), w.engine.maxDelay(), int(k), now, now)
-		if delay == w.engine.maxDelay() {
-			return addSaturating(sum, mulSaturating(n-k+1, int64(delay)))
+		delay := w.delay(k)
+		if delay == most {
+			return addSaturating(sum, mulSaturating(n-k+1, most))
 		}
-		sum = addSaturating(sum, int64(delay))
+		sum = addSaturating(sum, delay)
 	}
 	return sum
 }
@@ -135,7 +148,7 @@ func (w worstCase) streak(n int64) (sum int64) {
 // third index is missing from completedIndexes: failed, and then named in
 // failedIndexes, or not ended yet. What is below is one run.
 func (w worstCase) indexBytes() int {
-	if w.spec.CompletionMode != IndexedCompletion {
+	if w.spec.CompletionMode != jobpolicy.IndexedCompletion {
 		return 0
 	}
 	n := w.completions

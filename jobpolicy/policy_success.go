@@ -6,22 +6,22 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// Match returns the index of the first rule that the succeeded indexes meet, or
-// -1. A rule with indexes is met when all of them have succeeded or, with a
-// count, that many of them have; a rule with a count alone when that many of all
-// indexes have. Indexes at or above completions are left out of a rule; a rule
-// whose indexes name none is never met. Without any success no rule is met, not
-// even one with count 0. A nil policy has no rules.
-func (p *SuccessPolicy) Match(succeeded indexset.Set, completions int) int {
+// Match returns the first rule that the succeeded indexes meet; of the Match only
+// Rule is set, to -1 if none is met. A rule with indexes is met when all of them
+// have succeeded or, with a count, that many of them have; a rule with a count
+// alone when that many of all indexes have. Indexes at or above completions are
+// left out of a rule; a rule whose indexes name none is never met. Without any
+// success no rule is met, not even one with count 0. A nil policy has no rules.
+func (p *SuccessPolicy) Match(succeeded indexset.Set, completions int) Match {
 	if p == nil || succeeded.IsZero() {
-		return -1
+		return noMatch
 	}
 	for i := range p.Rules {
 		if p.Rules[i].met(succeeded, completions) {
-			return i
+			return Match{Rule: i}
 		}
 	}
-	return -1
+	return noMatch
 }
 
 func (r *SuccessPolicyRule) met(succeeded indexset.Set, completions int) bool {

@@ -22,8 +22,8 @@ func plainPods(n int, phase PodPhase) (pods []*Pod) {
 	return pods
 }
 
-// TestBoundsOfAPass holds the numbers that one pass does not exceed.
-func TestBoundsOfAPass(t *testing.T) {
+// One plan does not exceed these numbers.
+func TestPlanKeepsItsBounds(t *testing.T) {
 	const many = 600
 	unwanted := plainJob(many)
 	unwanted.Spec.Parallelism = pointerTo[int32](0)
@@ -52,7 +52,7 @@ func TestBoundsOfAPass(t *testing.T) {
 	}
 }
 
-// TestShortDelaysAreBatched checks that what is left of a delay is rounded up.
+// What is left of a delay is rounded up.
 func TestShortDelaysAreBatched(t *testing.T) {
 	in := Input{Job: plainJob(2), Pods: plainPods(1, PodFailed), Now: t0.Add(9700 * time.Millisecond)}
 	for _, tt := range []struct {
@@ -65,17 +65,6 @@ func TestShortDelaysAreBatched(t *testing.T) {
 		if plan := mustPlan(t, tt.engine, in); plan.RequeueAfter != tt.want || len(plan.Create) != 0 {
 			t.Errorf("%+v: again after %v with %d created, want %v and none", tt.engine, plan.RequeueAfter, len(plan.Create), tt.want)
 		}
-	}
-}
-
-// TestRecordedFailureStands: a pod whose failure is written down counts as
-// failed, whatever its phase says later.
-func TestRecordedFailureStands(t *testing.T) {
-	job := plainJob(2)
-	job.Status.UncountedTerminatedPods = &UncountedTerminatedPods{Failed: []string{"0000"}}
-	in := Input{Job: job, Pods: plainPods(1, PodSucceeded), Now: t0.Add(time.Hour)}
-	if s := last(in, mustPlan(t, Engine{}, in)); s.Failed != 1 || s.Succeeded != 0 {
-		t.Errorf("%d failed, %d succeeded, want 1 and 0", s.Failed, s.Succeeded)
 	}
 }
 

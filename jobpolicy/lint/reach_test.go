@@ -1,4 +1,4 @@
-package jobpolicy
+package lint
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"pgregory.net/rapid"
 )
 
@@ -14,28 +15,28 @@ import (
 // the conditions A and B. Code 9 stands for all other codes.
 
 // world is every pod of the small world with these containers.
-func world(containers ...string) (pods []*Pod) {
-	states := []ContainerState{
+func world(containers ...string) (pods []*jobpolicy.Pod) {
+	states := []jobpolicy.ContainerState{
 		{},
-		{Running: &ContainerStateRunning{}},
-		{Terminated: &ContainerStateTerminated{ExitCode: 0}},
+		{Running: &jobpolicy.ContainerStateRunning{}},
+		{Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: 0}},
 	}
 	for _, code := range []int32{1, 2, 137, 9} {
-		states = append(states, ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}})
+		states = append(states, jobpolicy.ContainerState{Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: code}})
 	}
-	conditions := []PodCondition{{Type: "A", Status: ConditionTrue}, {Type: "A", Status: ConditionFalse}, {Type: "B", Status: ConditionTrue}}
+	conditions := []jobpolicy.PodCondition{{Type: "A", Status: jobpolicy.ConditionTrue}, {Type: "A", Status: jobpolicy.ConditionFalse}, {Type: "B", Status: jobpolicy.ConditionTrue}}
 	total := 1
 	for range containers {
 		total *= len(states)
 	}
 	for n := range total {
-		var statuses []ContainerStatus
+		var statuses []jobpolicy.ContainerStatus
 		for _, name := range containers {
-			statuses = append(statuses, ContainerStatus{Name: name, State: states[n%len(states)]})
+			statuses = append(statuses, jobpolicy.ContainerStatus{Name: name, State: states[n%len(states)]})
 			n /= len(states)
 		}
 		for set := range 1 << len(conditions) {
-			pod := &Pod{Status: PodStatus{ContainerStatuses: statuses}}
+			pod := &jobpolicy.Pod{Status: jobpolicy.PodStatus{ContainerStatuses: statuses}}
 			for k, c := range conditions {
 				if set>>k&1 == 1 {
 					pod.Status.Conditions = append(pod.Status.Conditions, c)
@@ -48,34 +49,37 @@ func world(containers ...string) (pods []*Pod) {
 }
 
 // worldRules is every requirement of the small world.
-func worldRules() (rules []PodFailurePolicyRule) {
+func worldRules() (rules []jobpolicy.PodFailurePolicyRule) {
 	for _, name := range []*string{nil, pointerTo("a"), pointerTo("b"), pointerTo("x")} {
-		for _, op := range []Operator{PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn} {
+		for _, op := range []jobpolicy.Operator{jobpolicy.PodFailurePolicyOnExitCodesOpIn, jobpolicy.PodFailurePolicyOnExitCodesOpNotIn} {
 			for _, values := range [][]int32{nil, {0}, {1}, {2}, {1, 2}, {0, 137}, {1, 2, 137}} {
-				rules = append(rules, PodFailurePolicyRule{OnExitCodes: &OnExitCodes{ContainerName: name, Operator: op, Values: values}})
+				rules = append(rules, jobpolicy.PodFailurePolicyRule{OnExitCodes: &jobpolicy.OnExitCodes{ContainerName: name, Operator: op, Values: values}})
 			}
 		}
 	}
-	a, b := OnPodCondition{Type: "A"}, OnPodCondition{Type: "B", Status: ConditionTrue}
-	notA := OnPodCondition{Type: "A", Status: ConditionFalse}
-	for _, patterns := range [][]OnPodCondition{{}, {a}, {b}, {a, b}, {notA, a}, {a, a}, {a, notA, b}} {
-		rules = append(rules, PodFailurePolicyRule{OnPodConditions: patterns})
+	a, b := jobpolicy.OnPodCondition{Type: "A"}, jobpolicy.OnPodCondition{Type: "B", Status: jobpolicy.ConditionTrue}
+	notA := jobpolicy.OnPodCondition{Type: "A", Status: jobpolicy.ConditionFalse}
+	for _, patterns := range [][]jobpolicy.OnPodCondition{{}, {a}, {b}, {a, b}, {notA, a}, {a, a}, {a, notA, b}} {
+		rules = append(rules, jobpolicy.PodFailurePolicyRule{OnPodConditions: patterns})
 	}
-	return append(rules, PodFailurePolicyRule{OnExitCodes: &OnExitCodes{Operator: "in", Values: []int32{1}}})
+	return append(rules, jobpolicy.PodFailurePolicyRule{OnExitCodes: &jobpolicy.OnExitCodes{Operator: "in", Values: []int32{1}}})
 }
 
-func specWith(containers []string, rules ...PodFailurePolicyRule) *JobSpec {
-	s := &JobSpec{PodFailurePolicy: &PodFailurePolicy{Rules: rules}}
+// specWith is a specification with these containers and rules.
+func specWith(containers []string, rules ...jobpolicy.PodFailurePolicyRule) *jobpolicy.JobSpec {
+	s := &jobpolicy.JobSpec{PodFailurePolicy: &jobpolicy.PodFailurePolicy{Rules: rules}}
 	for _, name := range containers {
-		s.Template.Spec.Containers = append(s.Template.Spec.Containers, Container{Name: name})
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, jobpolicy.Container{Name: name})
 	}
 	return s
 }
 
 // checkReach compares Lint with what happens to every pod of the world: a rule is
-// reported as unreachable exactly if it decides on none, a listed value as dead
+// reported as unreachable exactly if it decides on none, a listed value as shadowed
 // or double exactly if without it the same rules decide.
-func checkReach(t interface{ Fatalf(string, ...any) }, s *JobSpec, pods []*Pod) (unreachable int) {
+func checkReach(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec, pods []*jobpolicy.Pod) (unreachable int) {
+	whole := *s
+	whole.Default()
 	policy := s.PodFailurePolicy
 	decided := make([]int, len(pods))
 	decides := make([]bool, len(policy.Rules))
@@ -85,12 +89,12 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *JobSpec, pods []*Pod) 
 		}
 	}
 	reported := map[int]bool{}
-	for _, f := range s.Lint() {
-		if f.Check == CheckUnreachable {
+	for _, f := range Check(s) {
+		if f.Kind == KindUnreachable {
 			reported[f.Rule] = true
 		}
 	}
-	for i, reach := range s.reach() {
+	for i, reach := range reachOf(&whole) {
 		if reported[i] == decides[i] || reach.decides != decides[i] {
 			t.Fatalf("rule %d of %s: decides on a pod: %v; reported: %v", i, jsonText(policy), decides[i], reported[i])
 		}
@@ -101,7 +105,7 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *JobSpec, pods []*Pod) 
 		rule := policy.Rules[i]
 		values := len(rule.OnPodConditions)
 		if rule.OnExitCodes != nil {
-			if rule.OnExitCodes.Operator != PodFailurePolicyOnExitCodesOpIn {
+			if rule.OnExitCodes.Operator != jobpolicy.PodFailurePolicyOnExitCodesOpIn {
 				continue
 			}
 			values = len(rule.OnExitCodes.Values)
@@ -110,8 +114,8 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *JobSpec, pods []*Pod) 
 			if hasTwin(rule.OnPodConditions, k) || rule.OnExitCodes != nil && rule.OnExitCodes.Values[k] == 0 {
 				continue // of twins the later one is reported; 0 is left to validation
 			}
-			void := slices.Contains(reach.dead, k) || slices.Contains(reach.twice, k)
-			without := &PodFailurePolicy{Rules: slices.Clone(policy.Rules)}
+			void := slices.Contains(reach.shadowed, k) || slices.Contains(reach.twice, k)
+			without := &jobpolicy.PodFailurePolicy{Rules: slices.Clone(policy.Rules)}
 			without.Rules[i] = withoutValue(rule, k)
 			same := true
 			for n, pod := range pods {
@@ -126,15 +130,23 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *JobSpec, pods []*Pod) 
 }
 
 // hasTwin reports whether pattern k is there again further on.
-func hasTwin(patterns []OnPodCondition, k int) bool {
-	return k < len(patterns) && slices.ContainsFunc(patterns[k+1:], func(o OnPodCondition) bool {
-		return o.Type == patterns[k].Type && o.status() == patterns[k].status()
+func hasTwin(patterns []jobpolicy.OnPodCondition, k int) bool {
+	return k < len(patterns) && slices.ContainsFunc(patterns[k+1:], func(o jobpolicy.OnPodCondition) bool {
+		return o.Type == patterns[k].Type && status(o) == status(patterns[k])
 	})
 }
 
-func withoutValue(r PodFailurePolicyRule, k int) PodFailurePolicyRule {
+// status is the wanted status, with its default.
+func status(o jobpolicy.OnPodCondition) jobpolicy.ConditionStatus {
+	if o.Status == "" {
+		return jobpolicy.ConditionTrue
+	}
+	return o.Status
+}
+
+func withoutValue(r jobpolicy.PodFailurePolicyRule, k int) jobpolicy.PodFailurePolicyRule {
 	if on := r.OnExitCodes; on != nil {
-		r.OnExitCodes = &OnExitCodes{ContainerName: on.ContainerName, Operator: on.Operator, Values: slices.Delete(slices.Clone(on.Values), k, k+1)}
+		r.OnExitCodes = &jobpolicy.OnExitCodes{ContainerName: on.ContainerName, Operator: on.Operator, Values: slices.Delete(slices.Clone(on.Values), k, k+1)}
 	} else {
 		r.OnPodConditions = slices.Delete(slices.Clone(r.OnPodConditions), k, k+1)
 	}
@@ -143,9 +155,9 @@ func withoutValue(r PodFailurePolicyRule, k int) PodFailurePolicyRule {
 
 func TestReachIsExact(t *testing.T) {
 	rules := worldRules()
-	actions := []Action{PodFailurePolicyActionFailJob, PodFailurePolicyActionIgnore, PodFailurePolicyActionFailIndex, PodFailurePolicyActionCount, "Unknown"}
+	actions := []jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionIgnore, jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionCount, "Unknown"}
 	worlds := [][]string{{"a"}, {"a", "b"}, {"c", "a"}, {"c"}}
-	pods := make([][]*Pod, len(worlds))
+	pods := make([][]*jobpolicy.Pod, len(worlds))
 	for w, containers := range worlds {
 		pods[w] = world(containers...)
 	}
@@ -175,7 +187,7 @@ func TestReachOfPairs(t *testing.T) {
 	pairs, unreachable := 0, 0
 	for _, first := range worldRules() {
 		for _, second := range worldRules() {
-			first.Action, second.Action = PodFailurePolicyActionIgnore, PodFailurePolicyActionFailJob
+			first.Action, second.Action = jobpolicy.PodFailurePolicyActionIgnore, jobpolicy.PodFailurePolicyActionFailJob
 			pairs++
 			unreachable += checkReach(t, specWith(containers, first, second), pods)
 		}

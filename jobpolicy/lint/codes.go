@@ -1,8 +1,10 @@
-package jobpolicy
+package lint
 
 import (
 	"math"
 	"slices"
+
+	"github.com/restartkit/restart/jobpolicy"
 )
 
 // codeSpans is a set of exit codes other than 0, which no rule looks at: spans
@@ -14,23 +16,23 @@ type codeSpan struct{ first, last int32 }
 
 func allCodes() codeSpans { return codesNotIn(nil) }
 
-// codes returns the codes that meet the requirement.
-func (o *OnExitCodes) codes() codeSpans {
+// codesOf returns the codes that meet the requirement.
+func codesOf(o *jobpolicy.OnExitCodes) codeSpans {
 	switch o.Operator {
-	case PodFailurePolicyOnExitCodesOpIn:
+	case jobpolicy.PodFailurePolicyOnExitCodesOpIn:
 		return codesIn(o.Values)
-	case PodFailurePolicyOnExitCodesOpNotIn:
+	case jobpolicy.PodFailurePolicyOnExitCodesOpNotIn:
 		return codesNotIn(o.Values)
 	}
 	return nil
 }
 
-// otherCodes returns the codes that do not.
-func (o *OnExitCodes) otherCodes() codeSpans {
+// otherCodes returns the codes that do not meet the requirement.
+func otherCodes(o *jobpolicy.OnExitCodes) codeSpans {
 	switch o.Operator {
-	case PodFailurePolicyOnExitCodesOpIn:
+	case jobpolicy.PodFailurePolicyOnExitCodesOpIn:
 		return codesNotIn(o.Values)
-	case PodFailurePolicyOnExitCodesOpNotIn:
+	case jobpolicy.PodFailurePolicyOnExitCodesOpNotIn:
 		return codesIn(o.Values)
 	}
 	return allCodes()

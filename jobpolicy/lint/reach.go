@@ -1,6 +1,10 @@
-package jobpolicy
+package lint
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
 
 // ruleReach says on which pods a rule of a pod failure policy can decide, the
 // rules before it considered.
@@ -10,56 +14,56 @@ import "slices"
 // decide on some pod exactly if it can on a pod that has nothing but one
 // container that ended, or one condition.
 type ruleReach struct {
-	decides bool  // on some pod
-	onLinux bool  // on some pod by a condition, or by an exit code that Linux has
-	killed  bool  // on a pod that was told to go: exit code 137 or 143
-	dead    []int // positions of listed codes or patterns on which earlier rules decide
-	twice   []int // positions of patterns that the rule has already
-	takers  []int // earlier rules that match some of what it matches
-	taker   int   // the first that alone matches all of it, -1 if there is none
+	decides   bool  // on some pod
+	onLinux   bool  // on some pod by a condition, or by an exit code that Linux has
+	killed    bool  // on a pod that was told to go: exit code 137 or 143
+	shadowed  []int // positions of listed codes or patterns on which earlier rules decide
+	twice     []int // positions of patterns that the rule has already
+	shadowing []int // earlier rules that match some of what it matches
+	cover     int   // the first of them that alone matches all of it, -1 if there is none
 }
 
 // reachability works out the reach of one rule after the other.
 type reachability struct {
-	rules    []PodFailurePolicyRule
-	names    []string               // containers that stand for all there can be
-	wanted   []codeSpans            // by rule: the codes that meet it
-	left     []codeSpans            // by name: the codes on which no rule has decided so far
-	patterns map[OnPodCondition]int // the rule that decides on a pattern
+	rules    []jobpolicy.PodFailurePolicyRule
+	names    []string                         // containers that stand for all there can be
+	wanted   []codeSpans                      // by rule: the codes that meet it
+	left     []codeSpans                      // by name: the codes on which no rule has decided so far
+	patterns map[jobpolicy.OnPodCondition]int // the rule that decides on a pattern
 	reach    []ruleReach
 }
 
-// reach returns the reach of every rule. Of a policy with more rules than a
-// valid one may have it looks at no more than those.
-func (s *JobSpec) reach() []ruleReach {
+// reachOf returns the reach of every rule of a specification with defaults. Of a
+// policy with more rules than a valid one has it looks at so many only.
+func reachOf(s *jobpolicy.JobSpec) []ruleReach {
 	if s.PodFailurePolicy == nil {
 		return nil
 	}
 	rules := s.PodFailurePolicy.Rules
-	rules = rules[:min(len(rules), maxPolicyRules)]
+	rules = rules[:min(len(rules), mostRules)]
 	r := &reachability{
-		rules: rules, names: s.namesFor(rules), wanted: make([]codeSpans, len(rules)),
-		patterns: map[OnPodCondition]int{}, reach: make([]ruleReach, len(rules)),
+		rules: rules, names: namesFor(s, rules), wanted: make([]codeSpans, len(rules)),
+		patterns: map[jobpolicy.OnPodCondition]int{}, reach: make([]ruleReach, len(rules)),
 	}
 	for range r.names {
 		r.left = append(r.left, allCodes())
 	}
 	for i := range rules {
-		r.reach[i].taker = -1
+		r.reach[i].cover = -1
 		if rules[i].OnExitCodes != nil {
-			r.wanted[i] = rules[i].OnExitCodes.codes()
+			r.wanted[i] = codesOf(rules[i].OnExitCodes)
 			r.byCodes(i)
 		} else {
 			r.byConditions(i)
 		}
-		r.findTakers(i)
+		r.findShadowing(i)
 	}
 	return r.reach
 }
 
 // namesFor returns container names that stand for all of the template's: those
 // that a rule names, and one that none does. Without a template there may be any.
-func (s *JobSpec) namesFor(rules []PodFailurePolicyRule) (names []string) {
+func namesFor(s *jobpolicy.JobSpec, rules []jobpolicy.PodFailurePolicyRule) (names []string) {
 	named := map[string]bool{}
 	for i := range rules {
 		if on := rules[i].OnExitCodes; on != nil && on.ContainerName != nil {
@@ -67,7 +71,7 @@ func (s *JobSpec) namesFor(rules []PodFailurePolicyRule) (names []string) {
 		}
 	}
 	other := false
-	for _, containers := range [2][]Container{s.Template.Spec.Containers, s.Template.Spec.InitContainers} {
+	for _, containers := range [2][]jobpolicy.Container{s.Template.Spec.Containers, s.Template.Spec.InitContainers} {
 		for i := range containers {
 			if name := containers[i].Name; named[name] {
 				names = append(names, name)
@@ -90,15 +94,16 @@ func (s *JobSpec) namesFor(rules []PodFailurePolicyRule) (names []string) {
 	return append(names, unnamed)
 }
 
-func (o *OnExitCodes) names(container string) bool {
+// looksAt reports whether the requirement is about a container with this name.
+func looksAt(o *jobpolicy.OnExitCodes, container string) bool {
 	return o.ContainerName == nil || *o.ContainerName == container
 }
 
 func (r *reachability) byCodes(i int) {
-	on, reach, known := r.rules[i].OnExitCodes, &r.reach[i], r.rules[i].Action.known()
+	on, reach, known := r.rules[i].OnExitCodes, &r.reach[i], r.rules[i].Action.Known()
 	var now []codeSpans // by name: the codes on which this rule decides
 	for n, name := range r.names {
-		if !on.names(name) {
+		if !looksAt(on, name) {
 			continue
 		}
 		rest := r.wanted[i].and(r.left[n])
@@ -107,28 +112,27 @@ func (r *reachability) byCodes(i int) {
 		reach.killed = reach.killed || known && (rest.has(137) || rest.has(143))
 		reach.decides = reach.decides || known && len(rest) > 0
 		if known {
-			r.left[n] = r.left[n].and(on.otherCodes())
+			r.left[n] = r.left[n].and(otherCodes(on))
 		}
 	}
-	if on.Operator != PodFailurePolicyOnExitCodesOpIn {
+	if on.Operator != jobpolicy.PodFailurePolicyOnExitCodesOpIn {
 		return
 	}
 	for k, v := range on.Values {
 		if v != 0 && !slices.ContainsFunc(now, func(rest codeSpans) bool { return rest.has(v) }) {
-			reach.dead = append(reach.dead, k)
+			reach.shadowed = append(reach.shadowed, k)
 		}
 	}
 }
 
 func (r *reachability) byConditions(i int) {
-	reach, known := &r.reach[i], r.rules[i].Action.known()
+	reach, known := &r.reach[i], r.rules[i].Action.Known()
 	for k, o := range r.rules[i].OnPodConditions {
-		o.Status = o.status()
 		switch rule, taken := r.patterns[o]; {
 		case taken && rule == i:
 			reach.twice = append(reach.twice, k)
 		case taken:
-			reach.dead = append(reach.dead, k)
+			reach.shadowed = append(reach.shadowed, k)
 		case known:
 			r.patterns[o] = i
 			reach.decides, reach.onLinux = true, true
@@ -136,39 +140,39 @@ func (r *reachability) byConditions(i int) {
 	}
 }
 
-// findTakers looks for the earlier rules that match what rule i matches.
-func (r *reachability) findTakers(i int) {
+// findShadowing looks for the earlier rules that match what rule i matches.
+func (r *reachability) findShadowing(i int) {
 	reach := &r.reach[i]
 	for j := range i {
 		if !r.reach[j].decides {
 			continue
 		}
-		some, all := r.takes(j, i)
+		some, all := r.covers(j, i)
 		if some {
-			reach.takers = append(reach.takers, j)
+			reach.shadowing = append(reach.shadowing, j)
 		}
-		if some && all && reach.taker < 0 {
-			reach.taker = j
+		if some && all && reach.cover < 0 {
+			reach.cover = j
 		}
 	}
 }
 
-// takes reports whether rule j matches some, and all, of what rule i matches.
-func (r *reachability) takes(j, i int) (some, all bool) {
+// covers reports whether rule j matches some, and all, of what rule i matches.
+func (r *reachability) covers(j, i int) (some, all bool) {
 	a, b := &r.rules[j], &r.rules[i]
 	switch {
 	case a.OnExitCodes == nil && b.OnExitCodes == nil:
 		all = true
 		for _, o := range b.OnPodConditions {
-			has := a.hasPattern(o.Type, o.status())
+			has := hasPattern(a, o.Type, o.Status)
 			some, all = some || has, all && has
 		}
 	case a.OnExitCodes != nil && b.OnExitCodes != nil:
 		both := r.wanted[i].and(r.wanted[j])
 		some, all = false, slices.Equal(both, r.wanted[i])
 		for _, name := range r.names {
-			if b.OnExitCodes.names(name) {
-				looks := a.OnExitCodes.names(name)
+			if looksAt(b.OnExitCodes, name) {
+				looks := looksAt(a.OnExitCodes, name)
 				some, all = some || looks && len(both) > 0, all && looks
 			}
 		}
@@ -177,8 +181,8 @@ func (r *reachability) takes(j, i int) (some, all bool) {
 }
 
 // hasPattern reports whether a condition of that type and status meets the rule.
-func (r *PodFailurePolicyRule) hasPattern(t PodConditionType, status ConditionStatus) bool {
-	return r.OnExitCodes == nil && slices.ContainsFunc(r.OnPodConditions, func(o OnPodCondition) bool {
-		return o.Type == t && o.status() == status
+func hasPattern(r *jobpolicy.PodFailurePolicyRule, t jobpolicy.PodConditionType, status jobpolicy.ConditionStatus) bool {
+	return r.OnExitCodes == nil && slices.ContainsFunc(r.OnPodConditions, func(o jobpolicy.OnPodCondition) bool {
+		return o.Type == t && o.Status == status
 	})
 }

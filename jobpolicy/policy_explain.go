@@ -42,7 +42,7 @@ func (p *PodFailurePolicy) Explain(pod *Pod) []RuleStep {
 			continue
 		}
 		steps[i].Why = rule.why(pod)
-		if !rule.Action.known() {
+		if !rule.Action.Known() {
 			steps[i].Why = fmt.Sprintf("unknown action, the rule is skipped (%s)", steps[i].Why)
 		}
 	}
@@ -64,7 +64,7 @@ func (o *OnExitCodes) why(pod *Pod) string {
 	if _, ok := exitcode.Matches(o.Operator, nil, 0); !ok {
 		return fmt.Sprintf("unknown operator %q", o.Operator)
 	}
-	if c := o.find(pod, o.meets); c != nil {
+	if c := o.find(pod); c != nil {
 		return fmt.Sprintf("container %s ended with exit code %d, %s %v", orQuoted(c.Name), c.State.Terminated.ExitCode, relation(o.Operator, true), o.Values)
 	}
 	var parts []string

@@ -46,15 +46,43 @@ func (p *PodFailurePolicy) Match(pod *Pod) Match {
 	if p == nil || pod == nil {
 		return noMatch
 	}
-	var codes codeTable
-	codes.read(pod)
+	// A table costs about as much as two looks at every value.
+	if ends := len(pod.Status.ContainerStatuses) + len(pod.Status.InitContainerStatuses); ends > 2 && p.values() > fewValues {
+		var t codeTable
+		t.fill(p)
+		return p.firstMatch(pod, t.candidates(pod))
+	}
+	return p.firstMatch(pod, allRules)
+}
+
+// MatchExit returns what Match does for a pod of which nothing is known but that
+// this container ended with this exit code. It is for schedulers that have no
+// pods. Rules on conditions never match, and neither does exit code 0.
+func (p *PodFailurePolicy) MatchExit(container string, code int32) Match {
+	if p == nil {
+		return noMatch
+	}
 	for i := range p.Rules {
 		rule := &p.Rules[i]
-		on := rule.OnExitCodes
-		if !rule.Action.known() || on != nil && !codes.mayMeet(on) {
+		if rule.Action.Known() && rule.OnExitCodes != nil && rule.OnExitCodes.metBy(container, code) {
+			return Match{Rule: i, Action: rule.Action, Container: container, ExitCode: code}
+		}
+	}
+	return noMatch
+}
+
+// firstMatch asks one rule after the other. Of the first 32 it asks only the
+// candidates.
+func (p *PodFailurePolicy) firstMatch(pod *Pod, candidates uint32) Match {
+	for i := range p.Rules {
+		if i < tabled && candidates>>i&1 == 0 {
 			continue
 		}
-		if m, ok := rule.match(pod, on.meets); ok {
+		rule := &p.Rules[i]
+		if !rule.Action.Known() {
+			continue
+		}
+		if m, ok := rule.match(pod); ok {
 			m.Rule, m.Action = i, rule.Action
 			return m
 		}
@@ -62,11 +90,10 @@ func (p *PodFailurePolicy) Match(pod *Pod) Match {
 	return noMatch
 }
 
-// match reports whether the rule's requirement is met, and by what. meets says
-// which exit codes do.
-func (r *PodFailurePolicyRule) match(pod *Pod, meets func(code int32) bool) (Match, bool) {
+// match reports whether the rule's requirement is met, and by what.
+func (r *PodFailurePolicyRule) match(pod *Pod) (Match, bool) {
 	if on := r.OnExitCodes; on != nil {
-		if c := on.find(pod, meets); c != nil {
+		if c := on.find(pod); c != nil {
 			return Match{Container: c.Name, ExitCode: c.State.Terminated.ExitCode}, true
 		}
 		return Match{}, false
@@ -104,12 +131,13 @@ func findCondition(patterns []OnPodCondition, conditions []PodCondition) *PodCon
 	return nil
 }
 
-// find returns the first container, in the order of the statuses and the app
-// containers first, that is looked at and whose exit code meets the requirement.
-func (o *OnExitCodes) find(pod *Pod, meets func(code int32) bool) *ContainerStatus {
+// find returns the first container that meets the requirement, in the order of
+// the statuses and the app containers first.
+func (o *OnExitCodes) find(pod *Pod) *ContainerStatus {
 	for _, statuses := range [2][]ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
-			if c := &statuses[i]; o.looksAt(c) && meets(c.State.Terminated.ExitCode) {
+			c := &statuses[i]
+			if end := c.State.Terminated; end != nil && o.metBy(c.Name, end.ExitCode) {
 				return c
 			}
 		}
@@ -117,18 +145,15 @@ func (o *OnExitCodes) find(pod *Pod, meets func(code int32) bool) *ContainerStat
 	return nil
 }
 
-// meets reports whether the exit code meets the requirement.
-func (o *OnExitCodes) meets(code int32) bool {
+// metBy reports whether a container with this name that ended with this exit code
+// meets the requirement. Exit code 0 never does, and a wanted name that is set but
+// empty only fits a container without a name.
+func (o *OnExitCodes) metBy(container string, code int32) bool {
+	if code == 0 || o.ContainerName != nil && *o.ContainerName != container {
+		return false
+	}
 	met, _ := exitcode.Matches(o.Operator, o.Values, code)
 	return met
-}
-
-// looksAt reports whether the container is one whose exit code is compared: it
-// ended with a non-zero code and has the wanted name. A name that is set but
-// empty only fits a status without a name.
-func (o *OnExitCodes) looksAt(c *ContainerStatus) bool {
-	return c.State.Terminated != nil && c.State.Terminated.ExitCode != 0 &&
-		(o.ContainerName == nil || *o.ContainerName == c.Name)
 }
 
 func (o OnPodCondition) matches(c *PodCondition) bool {
@@ -141,14 +166,4 @@ func (o OnPodCondition) status() ConditionStatus {
 		return ConditionTrue
 	}
 	return o.Status
-}
-
-// known reports whether the action is one that this package carries out. Rules
-// with another action, of a later Kubernetes perhaps, are passed over.
-func (a Action) known() bool {
-	switch a {
-	case PodFailurePolicyActionFailJob, PodFailurePolicyActionFailIndex, PodFailurePolicyActionIgnore, PodFailurePolicyActionCount:
-		return true
-	}
-	return false
 }

@@ -1,0 +1,170 @@
+package jobpolicy
+
+import "time"
+
+// decision is what to do about what is seen.
+type decision struct {
+	end     *end // how the Job ends, nil if it goes on
+	managed bool // the number of pods follows the specification, suspension included
+
+	delete                     []Deletion
+	create                     []NewPod
+	active, ready, terminating int // pods, once these are deleted and created
+
+	memory  Memory // with the streaks of failures; the rest of it says what is written
+	requeue requeue
+}
+
+// decide says how the Job ends and which pods are deleted or created. Failures, the
+// deadline and the success policy are judged on what is seen, completions last, when
+// it is known how many pods stay active.
+func (v *view) decide() decision {
+	d := decision{memory: v.continued(), active: v.active, ready: v.ready, terminating: v.terminating}
+	if d.end = v.standing(); d.end == nil {
+		d.end, d.requeue = v.verdict()
+	}
+	switch {
+	case d.end != nil && v.in.RecordOnly && v.active > 0:
+		d.end = nil // its pods cannot be deleted: decide again when they can
+	case d.end != nil:
+		for _, p := range v.activePods() {
+			d.remove(p, false) // its end still counts
+		}
+	default:
+		if d.managed = !v.in.Unsettled && !v.in.RecordOnly && v.in.Job.DeletionTimestamp.IsZero(); d.managed {
+			surplus, create, wait := v.manage(d.memory)
+			for _, p := range surplus {
+				d.remove(p, true)
+			}
+			d.create = create
+			d.active += len(create)
+			d.requeue = d.requeue.or(v.engine.requeueAfter(wait))
+		}
+		d.end = v.completed(d.active)
+	}
+	if v.in.Unsettled {
+		d.end = nil // pods may be on their way: decide again when they are seen
+	}
+	return d
+}
+
+// remove deletes an active pod. With untrack its end does not count any more.
+func (d *decision) remove(p *podView, untrack bool) {
+	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked})
+	d.active--
+	d.terminating++
+	if p.ready() {
+		d.ready--
+	}
+}
+
+// requeue is when to plan again though nothing changes; the zero value is never.
+type requeue struct {
+	after  time.Duration
+	reason RequeueReason
+}
+
+// or returns the earlier of the two.
+func (r requeue) or(s requeue) requeue {
+	if s.reason == "" || r.reason != "" && r.after <= s.after {
+		return r
+	}
+	return s
+}
+
+// requeueAfter is when to plan again after a delay; short delays are batched.
+func (e Engine) requeueAfter(delay time.Duration) requeue {
+	switch least := e.minRequeue(); {
+	case delay == 0:
+		return requeue{}
+	case delay < least:
+		return requeue{least, RequeueBatch}
+	}
+	return requeue{delay, RequeueDelay}
+}
+
+// manage returns the pods that the Job has too many, or those to create for it, and
+// how long others wait. It returns one of the two, never both.
+func (v *view) manage(m Memory) (surplus []*podView, create []NewPod, wait time.Duration) {
+	if v.spec.Suspend {
+		return v.surplus(v.active), nil, 0
+	}
+	wanted := v.wantedActive()
+	if surplus = v.surplus(v.active - wanted); len(surplus) > 0 {
+		return surplus[:min(len(surplus), v.engine.maxPerPass())], nil, 0
+	}
+	missing := wanted - v.active
+	if v.spec.replaceOnlyFailed() {
+		missing -= v.terminating
+	}
+	if missing > 0 {
+		create, wait = v.creations(min(missing, v.engine.maxPerPass()), m)
+	}
+	return nil, create, wait
+}
+
+// wantedActive is how many pods should be active.
+func (v *view) wantedActive() int {
+	parallelism := max(int(*v.spec.Parallelism), 0)
+	if v.spec.Completions == nil {
+		if v.succeededPods > 0 {
+			return v.active // whatever runs may end; nothing new starts
+		}
+		return parallelism
+	}
+	return max(min(int(*v.spec.Completions)-v.succeededPods, parallelism), 0)
+}
+
+// creations returns n pods to create, less those that must wait, and how long these
+// wait.
+func (v *view) creations(n int, m Memory) (pods []NewPod, wait time.Duration) {
+	if !v.perIndex {
+		if wait = v.engine.jobWait(m, v.in.Now); wait > 0 {
+			return nil, wait
+		}
+	}
+	if !v.indexed {
+		for range n {
+			pods = append(pods, v.newPod(-1, nil))
+		}
+		return pods, 0
+	}
+	ready, wait := v.startable(n)
+	for _, i := range ready {
+		pods = append(pods, v.newPod(i, v.predecessor(i)))
+	}
+	return pods, wait
+}
+
+// startable returns up to n pending indexes that can start now, and how long the
+// others wait if there is room for them.
+func (v *view) startable(n int) (ready []int, wait time.Duration) {
+	switch {
+	case !v.perIndex:
+		return v.pending(n, nil), 0
+	case !v.engine.SkipWaiting:
+		return readyIndexes(v.pending(n, nil), func(i int) time.Duration { return v.waitAfter(v.predecessor(i)) })
+	}
+	var waiting []int
+	for _, p := range v.predecessors {
+		if w := v.waitAfter(p); w > 0 {
+			waiting = append(waiting, p.index)
+			if wait == 0 || w < wait {
+				wait = w
+			}
+		}
+	}
+	if ready = v.pending(n, waiting); len(ready) == n {
+		wait = 0
+	}
+	return ready, wait
+}
+
+// waitAfter is how long the next attempt waits after its predecessor; the first,
+// which has none, does not.
+func (v *view) waitAfter(p *podView) time.Duration {
+	if p == nil {
+		return 0
+	}
+	return v.engine.indexWait(p.failures, p.ignored, p.match, v.endOf(p), v.in.Now)
+}

@@ -1,0 +1,131 @@
+package jobpolicy
+
+import (
+	"math"
+	"time"
+)
+
+// end is how the Job ends. It passes through two conditions: a target
+// (FailureTarget, SuccessCriteriaMet) as soon as it is decided, and the final one
+// (Failed, Complete) when every pod has ended and is counted.
+type end struct {
+	reason   Reason
+	message  string
+	success  bool
+	standing bool // an earlier pass decided it
+}
+
+func (e *end) target() JobConditionType {
+	if e.success {
+		return JobSuccessCriteriaMet
+	}
+	return JobFailureTarget
+}
+
+func (e *end) final() JobConditionType {
+	if e.success {
+		return JobComplete
+	}
+	return JobFailed
+}
+
+// newEnd is the end for a Verdict, nil if the Job goes on.
+func newEnd(reason Reason, message string) *end {
+	if reason == "" {
+		return nil
+	}
+	return &end{reason: reason, message: message, success: reason.Succeeded()}
+}
+
+// standing returns the end that an earlier plan decided, nil if none did. It is
+// not reconsidered.
+func (v *view) standing() *end {
+	for _, e := range [...]*end{{success: true, standing: true}, {standing: true}} {
+		for _, c := range v.in.Job.Status.Conditions {
+			if c.Type == e.target() && c.Status == ConditionTrue {
+				e.reason, e.message = c.Reason, c.Message
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// verdict returns the end that the limits decide on what is seen, nil if the Job
+// goes on, and when to look at the deadline. Completions are left to completed.
+func (v *view) verdict() (*end, requeue) {
+	limits := Limits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
+	tally := Tally{
+		FailJob:       v.failJobMessage(),
+		Failed:        v.failedPods,
+		Restarts:      v.restarts(),
+		Succeeded:     v.succeededPods,
+		FailedIndexes: v.failed.Len(),
+		Active:        1, // so that the Job is not complete
+	}
+	if !v.spec.Suspend {
+		limits.ActiveDeadlineSeconds = v.spec.ActiveDeadlineSeconds
+		tally.Elapsed = v.in.Now.Sub(v.startTime)
+	}
+	if v.indexed {
+		if m := v.spec.SuccessPolicy.Match(v.succeeded, v.completions()); m.Rule >= 0 {
+			tally.SuccessPolicy = successMessage(m.Rule)
+		}
+	}
+	reason, message := limits.Verdict(tally)
+	var atDeadline requeue
+	switch reason {
+	case JobReasonPodFailurePolicy, JobReasonBackoffLimitExceeded, JobReasonDeadlineExceeded:
+	default: // the deadline was looked at and lies ahead
+		if limits.ActiveDeadlineSeconds != nil {
+			atDeadline = requeue{until(seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
+		}
+	}
+	return newEnd(reason, message), atDeadline
+}
+
+// completed returns the end of a Job with enough successes and no active pod left,
+// nil if it goes on.
+func (v *view) completed(active int) *end {
+	return newEnd(Limits{Completions: v.spec.Completions}.Verdict(Tally{Succeeded: v.succeededPods, Active: active}))
+}
+
+// until is what is left of a limit that is not reached, at least a moment. A
+// start that lies ahead makes it longer, up to the longest there is.
+func until(limit, elapsed time.Duration) time.Duration {
+	if elapsed < 0 && limit > math.MaxInt64+elapsed {
+		return math.MaxInt64
+	}
+	return max(limit-elapsed, 1)
+}
+
+// failJobMessage is the message for the pod with the smallest index, then UID,
+// that a FailJob rule matches; "" if there is none.
+func (v *view) failJobMessage() string {
+	for _, p := range v.pods {
+		if message := p.match.Message(p.Pod); message != "" {
+			return message
+		}
+	}
+	return ""
+}
+
+// restarts counts the restarts in place of unfinished pods, which count as
+// failures under OnFailure.
+func (v *view) restarts() int {
+	if v.spec.Template.Spec.RestartPolicy != RestartPolicyOnFailure {
+		return 0
+	}
+	sum := 0
+	for _, p := range v.pods {
+		if p.Status.Phase != PodRunning && p.Status.Phase != PodPending {
+			continue
+		}
+		for _, statuses := range [2][]ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+			for i := range statuses {
+				sum = addCounts(sum, max(int(statuses[i].RestartCount), 0))
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,195 @@
+package jobpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// podView is a pod with what there is to know of it, worked out once.
+type podView struct {
+	*Pod
+	index             int // completion index; -1: none, or the Job is NonIndexed
+	failures, ignored int // of its index, before it
+
+	inRange     bool // its end can count: NonIndexed, or the index is one of the Job's
+	tracked     bool // it has the tracking finalizer: its end has not been counted for good
+	untracked   bool // its end counts nothing because it never had the finalizer
+	released    bool // the caller has taken its finalizer off
+	counted     bool // its end was counted and its finalizer taken off before; it may be shown as it was
+	handled     bool // its end was decided on by an earlier plan
+	recorded    recorded
+	active      bool // neither finished nor being deleted
+	terminating bool // not finished, being deleted
+	succeeded   bool // counts as succeeded
+	failed      bool // counts as failed; while it terminates only if it may be replaced at once
+	predecessor bool // the next attempt of its index continues its counts: it is not released before that exists
+	failsIndex  bool // its index fails with it, in this plan
+	misread     bool // an annotation does not hold the number that it is read as
+
+	match  Match     // what the policy says, if it has failed
+	finish time.Time // when it ended, if it has succeeded or failed
+}
+
+// recorded says in which list of the status' uncounted pods a pod is.
+type recorded uint8
+
+const (
+	unrecorded recorded = iota
+	recordedSucceeded
+	recordedFailed
+)
+
+// observePods looks at every pod once. Of two with the same identity it leaves
+// out the later; it refuses a pod without any.
+func (v *view) observePods(known known) (pods []*podView, notes notes, err error) {
+	var rules *ruleTable // made for the first pod that needs it
+	all := make([]podView, 0, len(v.in.Pods))
+	for i, pod := range v.in.Pods {
+		switch {
+		case pod == nil:
+			notes.add("a nil pod was left out")
+			continue
+		case pod.UID == "" && pod.Name == "":
+			return nil, nil, backoff.FieldErrors{{Field: fmt.Sprintf("Pods[%d]", i), Type: backoff.ErrorTypeRequired, Detail: "a pod needs a UID or a name: nothing else tells it from others"}}
+		}
+		p := v.podView(pod, known)
+		if p.succeeded || p.failed {
+			p.finish, p.handled = pod.FinishTime(), known.handled[p.identity()]
+		}
+		if p.match = noMatch; p.failed && v.spec.PodFailurePolicy != nil {
+			if rules == nil {
+				rules = newRuleTable(v.spec.PodFailurePolicy)
+			}
+			p.match = rules.match(pod)
+		}
+		all = append(all, p)
+	}
+	pods = make([]*podView, len(all))
+	for i := range all {
+		pods[i] = &all[i]
+	}
+	slices.SortFunc(pods, comparePods)
+	seen := make(map[string]struct{}, len(pods))
+	pods = slices.DeleteFunc(pods, func(p *podView) bool {
+		id := p.identity()
+		if _, twice := seen[id]; twice {
+			notes.add("pod %s was left out: %s occurs twice", p.Name, id)
+			return true
+		}
+		seen[id] = struct{}{}
+		return false
+	})
+	for _, p := range pods {
+		if p.misread {
+			notes.addMisread(p.Pod)
+		}
+	}
+	return pods, notes, nil
+}
+
+// podView works out what there is to know of a pod, but for how and when it ended.
+func (v *view) podView(pod *Pod, known known) podView {
+	p := podView{Pod: pod, index: -1, inRange: true, tracked: pod.tracked()}
+	if v.indexed {
+		p.readAnnotations()
+		p.inRange = p.index >= 0 && p.index < v.completions()
+	}
+	id := p.identity()
+	switch {
+	case known.uncountedFailed[id]:
+		p.recorded = recordedFailed
+	case known.uncountedSucceeded[id]:
+		p.recorded = recordedSucceeded
+	default:
+		p.counted = known.counted[id]
+	}
+	p.released = known.released[id]
+	p.tracked = p.tracked && !p.counted && !p.released
+	done, deleting := pod.finished(), !pod.DeletionTimestamp.IsZero()
+	p.active = !done && !deleting
+	p.terminating = !done && deleting
+	phase := pod.Status.Phase
+	if done { // what is recorded stands, whatever the pod says now
+		switch p.recorded {
+		case recordedFailed:
+			phase = PodFailed
+		case recordedSucceeded:
+			phase = PodSucceeded
+		}
+	}
+	p.succeeded = phase == PodSucceeded
+	p.failed = phase == PodFailed || p.terminating && !v.spec.replaceOnlyFailed()
+	return p
+}
+
+// numbers are the annotations in which an Indexed Job's pod carries numbers.
+var numbers = [...]string{JobCompletionIndexAnnotation, JobIndexFailureCountAnnotation, JobIndexIgnoredFailureCountAnnotation}
+
+// readAnnotations reads what an Indexed Job's pod says of itself.
+func (p *podView) readAnnotations() {
+	p.index = -1
+	for i, to := range [...]*int{&p.index, &p.failures, &p.ignored} {
+		if text, ok := p.Annotations[numbers[i]]; ok {
+			n, ok := readNumber(text)
+			if p.misread = p.misread || !ok; ok || to == &p.index {
+				*to = n
+			}
+		}
+	}
+}
+
+// addMisread notes the annotations that do not hold the number that they are read as.
+func (n *notes) addMisread(pod *Pod) {
+	for _, a := range numbers {
+		if text, there := pod.Annotations[a]; there {
+			if _, ok := readNumber(text); !ok {
+				n.add("pod %s: annotation %s is %q: not a number from 0 to %d", pod.Name, a, text, maxCount)
+			}
+		}
+	}
+}
+
+// readNumber reads an index or a count of an annotation. If it is none from 0 to
+// maxCount, n is -1 or, above that, maxCount, which is out of every range alike.
+func readNumber(text string) (n int, ok bool) {
+	read, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || read < 0 {
+		return -1, false
+	}
+	return int(min(read, maxCount)), read <= maxCount
+}
+
+// newlyEnded reports whether the pod's end counts and is not recorded yet.
+func (p *podView) newlyEnded() bool {
+	return p.tracked && p.inRange && (p.succeeded || p.failed) && p.recorded == unrecorded
+}
+
+// endIsNew reports whether the pod has ended and no status says so yet, because its
+// end was not recorded or because it counts nothing.
+func (p *podView) endIsNew() bool { return p.newlyEnded() || p.untracked }
+
+func (p *podView) ref() PodRef { return PodRef{Name: p.Name, UID: p.UID} }
+
+// identity tells the pod from others of the Job, in the status and the memory
+// too: its UID, or its name where whoever made it gives none.
+func (p *podView) identity() string {
+	if p.UID == "" {
+		return p.Name
+	}
+	return p.UID
+}
+
+// finished reports whether the pod has reached its end.
+func (p *Pod) finished() bool {
+	return p.Status.Phase == PodSucceeded || p.Status.Phase == PodFailed
+}
+
+// replaceOnlyFailed reports whether a pod that is being deleted is replaced only
+// once it has ended. With a failure policy it must be: the policy judges ends.
+func (s *JobSpec) replaceOnlyFailed() bool {
+	return s.PodReplacementPolicy == PodReplacementFailed || s.PodFailurePolicy != nil
+}

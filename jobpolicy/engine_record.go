@@ -1,0 +1,265 @@
+package jobpolicy
+
+import (
+	"slices"
+	"time"
+)
+
+// maxUncounted bounds the UIDs that the status holds at once, so that it stays
+// small; the rest is counted by later plans.
+const maxUncounted = 500
+
+// record makes the plan: the status with the ends of pods, the pods whose
+// finalizers may then go, and the status once they are gone.
+func record(v *view, d decision) Plan {
+	r := recording{view: v, end: d.end, status: v.in.Job.Status.clone()}
+	r.status.StartTime = v.startTime
+	if d.managed && d.end == nil {
+		r.writeSuspension()
+	}
+	r.writeCounts(&d)
+	held := make(map[string]bool) // the uncounted pods that have their finalizers on
+	for _, p := range v.pods {
+		if p.tracked && p.recorded != unrecorded {
+			held[p.identity()] = true
+		}
+	}
+	r.changed = r.countReleased(held) || r.changed
+	decisions := r.decisions()
+	release, all := r.writeEnds()
+	if v.indexed {
+		r.writeIndexes()
+	}
+	if e := d.end; e != nil && !e.standing {
+		r.status.addCondition(e.target(), ConditionTrue, e.reason, e.message, v.in.Now)
+		r.changed = true
+		r.counts.Finished = e.reason
+	}
+	plan := Plan{
+		Delete: d.delete, Create: d.create, Memory: r.memory(d.memory),
+		RequeueAfter: d.requeue.after, RequeueReason: d.requeue.reason,
+		Decisions: decisions, Counts: r.counts, Notes: v.notes,
+	}
+	if r.changed {
+		plan.Record = r.status.clone()
+	}
+	for _, p := range release {
+		plan.Release = append(plan.Release, p.ref())
+		delete(held, p.identity())
+	}
+	more := r.countReleased(held)
+	if d.end != nil && all && r.status.uncounted() == 0 && d.terminating == 0 {
+		r.conclude()
+		more = true
+	}
+	if more {
+		plan.Status = r.status
+	}
+	return plan
+}
+
+// recording is a status that is being rewritten.
+type recording struct {
+	*view
+	end     *end // how the Job ends, nil if it goes on
+	status  *JobStatus
+	changed bool // the status differs from the one that is seen
+	counts  Counts
+}
+
+// writeSuspension keeps the Suspended condition. A Job that was never suspended
+// has none; a resumed one starts over its deadline.
+func (r *recording) writeSuspension() {
+	status, reason, message, start := ConditionFalse, JobReasonResumed, "Job resumed", r.in.Now
+	if r.spec.Suspend {
+		status, reason, message, start = ConditionTrue, JobReasonSuspended, "Job suspended", time.Time{}
+	}
+	if r.status.setCondition(JobSuspended, status, reason, message, r.in.Now) {
+		r.status.StartTime = start
+		r.changed = true
+	}
+}
+
+// writeCounts brings the status' counts of unfinished pods up to date.
+func (r *recording) writeCounts(d *decision) {
+	s, active, ready, terminating := r.status, int32(d.active), int32(d.ready), int32(d.terminating)
+	if s.Active != active || !equalPtr(s.Ready, &ready) || !equalPtr(s.Terminating, &terminating) {
+		r.changed = true
+	}
+	s.Active, s.Ready, s.Terminating = active, &ready, &terminating
+}
+
+// countReleased moves the uncounted pods that are not held into the counters, and
+// reports whether there were any.
+func (r *recording) countReleased(held map[string]bool) bool {
+	before := r.status.uncounted()
+	move := func(uids []string, counter *int32) []string {
+		left := slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return !held[uid] })
+		*counter = int32(addCounts(int(*counter), len(uids)-len(left)))
+		return left
+	}
+	u := r.status.UncountedTerminatedPods
+	r.status.UncountedTerminatedPods = &UncountedTerminatedPods{
+		Succeeded: move(u.Succeeded, &r.status.Succeeded),
+		Failed:    move(u.Failed, &r.status.Failed),
+	}
+	return r.status.uncounted() != before
+}
+
+// decisions returns what was decided about the pods whose end is new, and counts
+// what the policy handled.
+func (r *recording) decisions() []PodDecision {
+	decisions := make([]PodDecision, 0, r.ended)
+	for _, p := range r.pods {
+		if p.handled || !p.endIsNew() {
+			continue
+		}
+		d := PodDecision{PodRef: p.ref(), Index: p.index, Match: p.match, Failures: p.failures, IndexFailed: p.failsIndex, Finished: p.finish, Untracked: p.untracked}
+		if p.failed && !p.untracked {
+			r.counts.handle(p.match)
+			d.Failures, _ = p.match.NextCounts(p.failures, p.ignored)
+		}
+		if !r.perIndex {
+			d.Failures = 0
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
+func (c *Counts) handle(m Match) {
+	if m.Action == "" {
+		return
+	}
+	if c.Handled == nil {
+		c.Handled = make(map[Action]int)
+	}
+	c.Handled[m.Action]++
+}
+
+// writeEnds writes the ends of tracked pods down, as uncounted or as completed
+// indexes, and returns the pods whose finalizer may then go. all is false if the
+// status has no room for more.
+func (r *recording) writeEnds() (release []*podView, all bool) {
+	u := r.status.UncountedTerminatedPods
+	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // nobody waits for the ends of the others
+	newIndexes := 0
+	for _, p := range r.pods {
+		if !p.tracked || !everyPod && !p.succeeded && (!p.failed || p.predecessor) {
+			continue
+		}
+		release = append(release, p)
+		switch {
+		case p.succeeded && r.indexed:
+			if p.inRange && !r.wasSucceeded.Contains(p.index) {
+				newIndexes++ // the index is all that needs writing down
+			}
+		case !p.inRange || p.recorded != unrecorded:
+		case p.succeeded:
+			u.Succeeded = append(u.Succeeded, p.identity())
+			r.counts.PodsSucceeded++
+			r.changed = true
+		case p.failed || r.end != nil && !r.end.success:
+			match := p.match
+			if !p.failed { // when a Job fails, whatever still runs fails with it
+				match = r.spec.PodFailurePolicy.Match(p.Pod)
+				r.counts.handle(match)
+			}
+			if match.Counted() {
+				u.Failed = append(u.Failed, p.identity())
+				r.counts.PodsFailed++
+				r.changed = true
+			}
+		}
+		if newIndexes+r.status.uncounted() >= maxUncounted {
+			return release, false
+		}
+	}
+	return release, true
+}
+
+// writeIndexes rewrites the index fields from the sets.
+func (r *recording) writeIndexes() {
+	r.counts.PerIndex = r.perIndex
+	r.counts.IndexesSucceeded = max(r.succeeded.Len()-r.wasSucceeded.Len(), 0)
+	r.counts.PodsSucceeded = r.counts.IndexesSucceeded
+	if text := r.succeeded.String(); text != r.status.CompletedIndexes {
+		r.status.CompletedIndexes = text
+		r.changed = true
+	}
+	r.status.Succeeded = int32(r.succeeded.Len())
+
+	var failed *string
+	if r.perIndex {
+		text := r.failed.String()
+		failed = &text
+		r.counts.IndexesFailed = max(r.failed.Len()-r.wasFailed.Len(), 0)
+	}
+	if !equalPtr(r.status.FailedIndexes, failed) {
+		r.status.FailedIndexes = failed
+		r.changed = true
+	}
+}
+
+// memory returns the memory with what the status says and what it has no place for.
+func (r *recording) memory(m Memory) Memory {
+	m.Written = r.status.progress()
+	if r.indexed {
+		m.Written.Completions = r.completions()
+	}
+	uncounted := slices.Concat(r.status.UncountedTerminatedPods.Succeeded, r.status.UncountedTerminatedPods.Failed)
+	named := setOf(uncounted)
+	m.Handled, m.Released = make([]string, 0, r.ended), nil
+	for _, p := range r.pods {
+		scaledAway := p.handled && p.tracked && !p.inRange // and may come back before its finalizer is seen to be gone
+		switch id := p.identity(); {
+		case p.counted:
+			m.Released = append(m.Released, id)
+		case p.endIsNew() && !named[id] || scaledAway:
+			m.Handled = append(m.Handled, id)
+		}
+	}
+	m.Released = append(m.Released, uncounted...)
+	return m
+}
+
+// conclude sets the final condition.
+func (r *recording) conclude() {
+	e, s, now := r.end, r.status, r.in.Now
+	s.setCondition(e.final(), ConditionTrue, e.reason, e.message, now)
+	if s.StartTime.IsZero() { // it ended while it was suspended
+		s.StartTime = now
+	}
+	if e.success {
+		s.CompletionTime = later(now, s.StartTime) // the clock may have stepped back
+	}
+}
+
+// uncounted is how many pods the status names that it has not counted yet.
+func (s *JobStatus) uncounted() int {
+	u := s.UncountedTerminatedPods
+	return len(u.Succeeded) + len(u.Failed)
+}
+
+// clone returns a copy whose lists may be written to, and whose uncounted pods are
+// never nil.
+func (s *JobStatus) clone() *JobStatus {
+	c := *s
+	c.Conditions = slices.Clone(s.Conditions)
+	c.UncountedTerminatedPods = s.UncountedTerminatedPods.clone()
+	return &c
+}
+
+func (u *UncountedTerminatedPods) clone() *UncountedTerminatedPods {
+	if u == nil {
+		return &UncountedTerminatedPods{}
+	}
+	return &UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
+}
+
+func equalPtr[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

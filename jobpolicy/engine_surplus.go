@@ -1,0 +1,131 @@
+package jobpolicy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// surplus returns the active pods to remove: all duplicates and pods without a
+// place, and then, until there are atLeast, those that have come least far.
+func (v *view) surplus(atLeast int) []*podView {
+	active := v.activePods()
+	var remove []*podView
+	if v.indexed {
+		remove, active = duplicates(active)
+	}
+	if short := atLeast - len(remove); short > 0 {
+		sortByProgress(active)
+		remove = append(remove, active[:min(short, len(active))]...)
+	}
+	return remove
+}
+
+func (v *view) activePods() []*podView {
+	active := make([]*podView, 0, v.active)
+	for _, p := range v.pods {
+		if p.active {
+			active = append(active, p)
+		}
+	}
+	return active
+}
+
+// duplicates splits active pods, which are in the order of their index, into
+// those without a place in the Job or behind another of their index, and the
+// rest.
+func duplicates(active []*podView) (remove, keep []*podView) {
+	for len(active) > 0 {
+		var same []*podView
+		same, active = cutIndex(active)
+		if same[0].inRange {
+			sortByProgress(same)
+			keep = append(keep, same[len(same)-1])
+			same = same[:len(same)-1]
+		}
+		remove = append(remove, same...)
+	}
+	return remove, keep
+}
+
+// sortByProgress orders active pods by how far they have come: the least loss
+// first.
+func sortByProgress(pods []*podView) {
+	if len(pods) < 2 {
+		return
+	}
+	ranked := make([]rank, len(pods))
+	for i, p := range pods {
+		ranked[i] = newRank(p)
+	}
+	slices.SortStableFunc(ranked, rank.compare)
+	for i := range ranked {
+		pods[i] = ranked[i].pod
+	}
+}
+
+// rank is how far an active pod has come.
+type rank struct {
+	pod               *podView
+	scheduled         bool
+	phase             int
+	ready             bool
+	readySince        time.Time // zero: it is not ready, or nobody knows
+	restarts, sidecar int32     // of the worst container, and of the worst sidecar
+	created           time.Time
+}
+
+func newRank(p *podView) rank {
+	r := rank{
+		pod:       p,
+		scheduled: p.Spec.NodeName != "",
+		phase:     max(slices.Index(phasesByProgress, p.Status.Phase), 0),
+		ready:     p.ready(),
+		created:   p.CreationTimestamp,
+	}
+	if r.ready {
+		r.readySince = p.condition(PodReady).LastTransitionTime
+	}
+	for i := range p.Status.ContainerStatuses {
+		r.restarts = max(r.restarts, p.Status.ContainerStatuses[i].RestartCount)
+	}
+	sidecars := p.Spec.sidecars()
+	for i := range p.Status.InitContainerStatuses {
+		if c := &p.Status.InitContainerStatuses[i]; sidecars[c.Name] {
+			r.sidecar = max(r.sidecar, c.RestartCount)
+		}
+	}
+	return r
+}
+
+func (a rank) compare(b rank) int {
+	return cmp.Or(
+		compareBool(a.scheduled, b.scheduled),
+		cmp.Compare(a.phase, b.phase),
+		compareBool(a.ready, b.ready),
+		compareSince(a.readySince, b.readySince),
+		cmp.Compare(b.restarts, a.restarts),
+		cmp.Compare(b.sidecar, a.sidecar), // only where the others are equal
+		compareSince(a.created, b.created),
+	)
+}
+
+// phasesByProgress are the phases of active pods, those that have come least far first.
+var phasesByProgress = []PodPhase{PodPending, PodUnknown, PodRunning}
+
+// compareSince orders an unknown time first, then the later one: it has lasted
+// shorter.
+func compareSince(a, b time.Time) int {
+	return cmp.Or(compareBool(!a.IsZero(), !b.IsZero()), b.Compare(a))
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,287 @@
+package lint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/internal/scenario"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// The stories give a Job's manifest and have what Check finds in it.
+func TestStoriesHaveTheirFindings(t *testing.T) {
+	scenario.Run(t, "testdata/*.story", func(t *testing.T) func(scenario.Case) string {
+		return func(c scenario.Case) string {
+			if c.Name() != "lint" {
+				t.Fatalf("line %d: unknown command %q", c.Line, c.Name())
+			}
+			return lintText(strings.Join(c.Input, "\n"))
+		}
+	})
+}
+
+func lintText(manifest string) string {
+	var job jobpolicy.Job
+	if err := json.Unmarshal([]byte(manifest), &job); err != nil {
+		return "not a Job"
+	}
+	var lines []string
+	for _, f := range Check(&job.Spec) {
+		lines = append(lines, f.String())
+	}
+	if lines == nil {
+		return "nothing"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// What the KEPs show as meant has no findings, whatever the stories say.
+func TestKEPsHaveNoFindings(t *testing.T) {
+	want := map[string]int{
+		"Story 2": 2, "Story 3": 2, "JobSpec API": 1, "Relationship with Job API": 1, "Story 1: a suite": 1, // cases in all files
+	}
+	for _, file := range []string{"kep-3329", "kep-3850", "kep-4603"} {
+		text, err := os.ReadFile("testdata/" + file + ".story")
+		if err != nil {
+			t.Fatal(err)
+		}
+		story, err := scenario.Parse(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range story.Cases {
+			for title := range want {
+				if strings.Contains(strings.Join(c.Prose, "\n"), "# "+title) {
+					want[title]--
+					if got := lintText(strings.Join(c.Input, "\n")); got != "nothing" {
+						t.Errorf("%s, %s: %s", file, title, got)
+					}
+				}
+			}
+		}
+	}
+	for title, n := range want {
+		if n != 0 {
+			t.Errorf("%s: %d Jobs are missing", title, n)
+		}
+	}
+}
+
+// Check takes any specification, says the same of it with its defaults filled in,
+// and points at fields and rules that are there.
+func TestCheckTakesAnySpecification(t *testing.T) {
+	found, refused := map[Kind]int{}, 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 5 {
+			s := genSpec(t)
+			before := jsonText(s)
+			findings := Check(s)
+			if compareRefusals(t, s) {
+				refused++
+			}
+			if jsonText(s) != before {
+				t.Fatalf("Check changed the specification %s to %s", before, jsonText(s))
+			}
+			s.Default()
+			if again := Check(s); fmt.Sprint(again) != fmt.Sprint(findings) {
+				t.Fatalf("%v, with defaults %v", findings, again)
+			}
+			for _, f := range findings {
+				found[f.Kind]++
+				checkFinding(t, s, f)
+			}
+		}
+	})
+	if t.Log(found, refused); refused == 0 {
+		t.Error("no specification was refused")
+	}
+	if Check(nil) != nil {
+		t.Error("findings in nothing")
+	}
+}
+
+// A rule of a success policy is reported as never met exactly if no set of
+// succeeded indexes meets it; one that is always met is met by every index alone.
+func TestSuccessRulesAreJudgedExactly(t *testing.T) {
+	checked, never, always := 0, 0, 0
+	for completions := range 5 {
+		for _, text := range []*string{nil, pointerTo(""), pointerTo("0"), pointerTo("1-3"), pointerTo("0-4"), pointerTo("3,1"), pointerTo("7")} {
+			for count := int32(-2); count <= 6; count++ {
+				rule := jobpolicy.SuccessPolicyRule{SucceededIndexes: text}
+				if count > -2 {
+					rule.SucceededCount = &count
+				}
+				s := &jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: pointerTo(int32(completions)), SuccessPolicy: &jobpolicy.SuccessPolicy{Rules: []jobpolicy.SuccessPolicyRule{rule}}}
+				sets, met := 0, 0
+				for set := 1; set < 1<<completions; set++ {
+					var b indexset.Builder
+					for i := range completions {
+						if set>>i&1 == 1 {
+							b.Add(i)
+						}
+					}
+					sets++
+					if s.SuccessPolicy.Match(b.Set(), completions).Rule == 0 {
+						met++
+					}
+				}
+				found := map[Kind]bool{}
+				for _, f := range Check(s) {
+					found[f.Kind] = true
+				}
+				if found[KindSuccessNever] != (met == 0) || found[KindSuccessAlways] && met < sets {
+					t.Errorf("%d completions, rule %s: met by %d of %d sets, found %v", completions, jsonText(rule), met, sets, found)
+				}
+				checked++
+				if found[KindSuccessNever] {
+					never++
+				}
+				if found[KindSuccessAlways] {
+					always++
+				}
+			}
+		}
+	}
+	if t.Logf("%d rules, %d never met, %d always", checked, never, always); never == 0 || always == 0 {
+		t.Error("one kind was not found")
+	}
+}
+
+// A status that just fits into an API object is no finding, one that is longer is.
+func TestSizeIsFoundAboveTheLimit(t *testing.T) {
+	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
+		spec := &jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_380)}
+		bound, err := WorstCase(jobpolicy.Engine{}, spec)
+		if err != nil || bound.IndexBytes != maxObjectBytes+above {
+			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, maxObjectBytes+above, err)
+		}
+		if findings := Check(spec); len(findings) != above {
+			t.Errorf("%d completions: %v", completions, findings)
+		}
+	}
+}
+
+func checkFinding(t *rapid.T, s *jobpolicy.JobSpec, f Finding) {
+	rules := 0
+	switch {
+	case strings.HasPrefix(f.Field, "spec.podFailurePolicy.rules["):
+		rules = len(s.PodFailurePolicy.Rules)
+	case strings.HasPrefix(f.Field, "spec.successPolicy.rules["):
+		rules = len(s.SuccessPolicy.Rules)
+	}
+	if (f.Rule >= 0) != (rules > 0) || f.Rule >= rules || f.Rule >= 0 && !strings.Contains(f.Field, fmt.Sprintf("rules[%d]", f.Rule)) {
+		t.Fatalf("rule %d, field %s", f.Rule, f.Field)
+	}
+	if f.Severity != SeverityWarning && f.Severity != SeverityNotice || !strings.Contains(f.Text, "; ") || strings.HasSuffix(f.Text, ".") || strings.Contains(f.Text, "\n") || len(f.Text) > 600 {
+		t.Fatalf("%s", f)
+	}
+}
+
+// A policy that validation would refuse for its size does not get Check to work
+// for long.
+func TestWorkIsBoundedForHugePolicies(t *testing.T) {
+	s := &jobpolicy.JobSpec{}
+	s.PodFailurePolicy = &jobpolicy.PodFailurePolicy{}
+	for i := range 100_000 {
+		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, jobpolicy.PodFailurePolicyRule{
+			Action:      jobpolicy.PodFailurePolicyActionCount,
+			OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, ContainerName: pointerTo(fmt.Sprint(i)), Values: []int32{int32(i + 1)}},
+		})
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, jobpolicy.Container{Name: fmt.Sprint(i)})
+	}
+	if n := len(Check(s)); n != 0 {
+		t.Errorf("%d findings", n)
+	}
+}
+
+// A finding about many codes names the first five and how many more there are.
+func TestFindingsNameAFew(t *testing.T) {
+	for n, want := range map[int]string{4: "256, 257, 258, 259", 5: "256, 257, 258, 259, 260", 6: "256, 257, 258, 259, 260 and 1 more", 8: "256, 257, 258, 259, 260 and 3 more"} {
+		on := &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}
+		for i := range n {
+			on.Values = append(on.Values, int32(256+i))
+		}
+		text := fmt.Sprint(Check(specWith(nil, jobpolicy.PodFailurePolicyRule{Action: jobpolicy.PodFailurePolicyActionCount, OnExitCodes: on})))
+		if !strings.Contains(text, want) || strings.Contains(text, "more") != (n > 5) {
+			t.Errorf("%d codes: %s, want %q", n, text, want)
+		}
+	}
+}
+
+// Without a template a rule may name any container, the empty name too: a rule
+// for one container leaves the others to later rules.
+func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
+	for _, name := range []string{"", "a", "+", "a+"} {
+		spec := specWith(nil,
+			jobpolicy.PodFailurePolicyRule{Action: jobpolicy.PodFailurePolicyActionIgnore, OnExitCodes: &jobpolicy.OnExitCodes{ContainerName: &name, Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
+			jobpolicy.PodFailurePolicyRule{Action: jobpolicy.PodFailurePolicyActionCount, OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
+		)
+		for _, f := range Check(spec) {
+			if f.Kind == KindUnreachable {
+				t.Errorf("a rule for container %q: %s", name, f)
+			}
+		}
+	}
+}
+
+// Only a FailJob rule behind a FailIndex rule is said to come too late because the
+// index fails first.
+func TestFindingsSayThatTheIndexFailsOnlyBehindFailIndex(t *testing.T) {
+	for _, first := range []jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionCount, jobpolicy.PodFailurePolicyActionFailJob} {
+		for _, second := range []jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionCount, jobpolicy.PodFailurePolicyActionFailIndex} {
+			on := &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}
+			spec := specWith(nil, jobpolicy.PodFailurePolicyRule{Action: first, OnExitCodes: on}, jobpolicy.PodFailurePolicyRule{Action: second, OnExitCodes: on})
+			want := first == jobpolicy.PodFailurePolicyActionFailIndex && second == jobpolicy.PodFailurePolicyActionFailJob
+			if text := fmt.Sprint(Check(spec)); strings.Contains(text, "fails the index") != want {
+				t.Errorf("%s before %s: %s", first, second, text)
+			}
+		}
+	}
+}
+
+// Whatever a manifest says, nothing panics, and WorstCase refuses what Validate
+// refuses of the numbers and the completion mode.
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(`{"completionMode":"Indexed","completions":3,"backoffLimitPerIndex":1,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[1,2]}}]}}`))
+	f.Add([]byte(`{"successPolicy":{"rules":[{"succeededIndexes":"0-2","succeededCount":2},{}]},"completionMode":"Indexed"}`))
+	f.Add([]byte(`{"podFailurePolicy":{"rules":[{"onPodConditions":[{}]},{"onExitCodes":{"containerName":"","values":[0,0]}}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s jobpolicy.JobSpec
+		if json.Unmarshal(data, &s) != nil {
+			t.Skip()
+		}
+		_ = fmt.Sprint(Check(&s))
+		compareRefusals(t, &s)
+	})
+}
+
+// compareRefusals compares the mistakes for which WorstCase refuses a
+// specification with those of Validate about the same fields.
+func compareRefusals(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec) (refused bool) {
+	numbers := []string{"spec.parallelism", "spec.completions", "spec.activeDeadlineSeconds", "spec.backoffLimit",
+		"spec.ttlSecondsAfterFinished", "spec.backoffLimitPerIndex", "spec.maxFailedIndexes", "spec.completionMode"}
+	whole := *s
+	whole.Default()
+	var all, got, want backoff.FieldErrors
+	errors.As(whole.Validate(), &all)
+	for _, e := range all {
+		if slices.Contains(numbers, e.Field) {
+			want = append(want, e)
+		}
+	}
+	_, err := WorstCase(jobpolicy.Engine{}, s)
+	if errors.As(err, &got); !reflect.DeepEqual(got, want) || (err != nil) != (want != nil) {
+		t.Fatalf("%s: WorstCase: %v; Validate: %v", jsonText(s), err, all)
+	}
+	return err != nil
+}

@@ -1,0 +1,72 @@
+package lint
+
+import (
+	"encoding/json"
+	"math"
+
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// genSpec draws a specification in which there is something to find: rules of the
+// small world and others that no container reaches, numbers on the edges, modes
+// and limits that do not fit together.
+func genSpec(t *rapid.T) *jobpolicy.JobSpec {
+	number := func(label string, more ...int32) *int32 {
+		n := rapid.SampledFrom(append([]int32{math.MinInt32, -1, 0, 1, 3, 12, 12, 100_000, math.MaxInt32}, more...)).Draw(t, label)
+		if n == math.MinInt32 {
+			return nil
+		}
+		return &n
+	}
+	s := &jobpolicy.JobSpec{
+		Parallelism:          number("parallelism", math.MinInt32, math.MinInt32, 1, 1, 1),
+		Completions:          number("completions", 12, 12, 12, math.MaxInt32),
+		BackoffLimit:         number("backoffLimit", math.MinInt32, math.MinInt32, 6, 6, 6),
+		BackoffLimitPerIndex: number("backoffLimitPerIndex", math.MinInt32, math.MinInt32, math.MinInt32, 1, 1),
+		MaxFailedIndexes:     number("maxFailedIndexes", math.MinInt32, math.MinInt32, math.MinInt32, 1),
+		CompletionMode:       rapid.SampledFrom([]jobpolicy.CompletionMode{"", jobpolicy.NonIndexedCompletion, jobpolicy.IndexedCompletion, jobpolicy.IndexedCompletion, jobpolicy.IndexedCompletion, "x"}).Draw(t, "mode"),
+	}
+	s.Template.Spec.RestartPolicy = rapid.SampledFrom([]jobpolicy.RestartPolicy{jobpolicy.RestartPolicyNever, jobpolicy.RestartPolicyOnFailure}).Draw(t, "restart policy")
+	for _, name := range []string{"a", "b", ""}[:rapid.IntRange(0, 3).Draw(t, "containers")] {
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, jobpolicy.Container{Name: name})
+	}
+	if rapid.Bool().Draw(t, "policy") {
+		s.PodFailurePolicy = &jobpolicy.PodFailurePolicy{Rules: rapid.SliceOfN(rapid.Custom(genRule), 0, 22).Draw(t, "rules")}
+	}
+	if rapid.Bool().Draw(t, "success policy") {
+		s.SuccessPolicy = &jobpolicy.SuccessPolicy{}
+		for range rapid.SampledFrom([]int{0, 1, 2, 21}).Draw(t, "success rules") {
+			rule := jobpolicy.SuccessPolicyRule{SucceededCount: number("count")}
+			if rapid.Bool().Draw(t, "with indexes") {
+				rule.SucceededIndexes = pointerTo(rapid.SampledFrom([]string{"", "0", "1-3", "7,3", "x", "20-30"}).Draw(t, "indexes"))
+			}
+			s.SuccessPolicy.Rules = append(s.SuccessPolicy.Rules, rule)
+		}
+	}
+	return s
+}
+
+// genRule draws a rule of the small world, or one with codes outside it.
+func genRule(t *rapid.T) jobpolicy.PodFailurePolicyRule {
+	rule := rapid.SampledFrom(worldRules()).Draw(t, "rule")
+	rule.Action = rapid.SampledFrom([]jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionFailJob,
+		jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionIgnore, jobpolicy.PodFailurePolicyActionCount, "Other"}).Draw(t, "action")
+	if rule.OnExitCodes != nil && rapid.Bool().Draw(t, "other codes") {
+		on := *rule.OnExitCodes
+		on.Values = rapid.SliceOfN(rapid.SampledFrom([]int32{0, 1, 143, 255, 256, 257, -1, math.MaxInt32, math.MinInt32}), 0, 9).Draw(t, "codes")
+		rule.OnExitCodes = &on
+	}
+	return rule
+}
+
+func pointerTo[T any](v T) *T { return &v }
+
+func jsonText(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}

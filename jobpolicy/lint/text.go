@@ -1,0 +1,58 @@
+package lint
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/restartkit/restart/internal/quote"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+func codeText(rule *jobpolicy.PodFailurePolicyRule) func(int) string {
+	return func(k int) string { return strconv.Itoa(int(rule.OnExitCodes.Values[k])) }
+}
+
+func patternText(rule *jobpolicy.PodFailurePolicyRule) func(int) string {
+	return func(k int) string {
+		o := &rule.OnPodConditions[k]
+		text := fmt.Sprintf("%s=%s", o.Type, o.Status)
+		if quoted := quote.Text(text); quoted != `"`+text+`"` {
+			return quoted // it is long or not printable
+		}
+		return text
+	}
+}
+
+// listText lists a few of the items at these positions.
+func listText(positions []int, text func(int) string) string {
+	const most = 5
+	var parts []string
+	for _, k := range positions[:min(len(positions), most)] {
+		parts = append(parts, text(k))
+	}
+	if n := len(positions); n > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(parts, ", "), n-most)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// plural names rules and what they do.
+func plural(rules []int, one, many string) string {
+	last := len(rules) - 1
+	if last == 0 {
+		return fmt.Sprintf("rule %d %s", rules[0], one)
+	}
+	var parts []string
+	for _, r := range rules[:last] {
+		parts = append(parts, strconv.Itoa(r))
+	}
+	return fmt.Sprintf("rules %s and %d %s", strings.Join(parts, ", "), rules[last], many)
+}
+
+func itOrThem(positions []int) string {
+	if len(positions) == 1 {
+		return "it"
+	}
+	return "them"
+}

@@ -1,0 +1,25 @@
+package jobpolicy
+
+import "time"
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// mostSeconds is how many seconds a Duration holds.
+const mostSeconds = int64(1<<63-1) / int64(time.Second)
+
+// seconds is n seconds; a number that no Duration holds saturates.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, -mostSeconds), mostSeconds)) * time.Second
+}

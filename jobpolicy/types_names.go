@@ -1,0 +1,142 @@
+package jobpolicy
+
+import "github.com/restartkit/restart/backoff"
+
+// Action is what a pod failure policy's rule does about a pod that it matches:
+// FailJob, FailIndex, Ignore or Count, the constants PodFailurePolicyAction….
+type Action string
+
+// Operator relates an exit code to a list of values: In or NotIn, the constants
+// PodFailurePolicyOnExitCodesOp….
+type Operator string
+
+// CompletionMode says how a Job counts its successes: NonIndexedCompletion or
+// IndexedCompletion.
+type CompletionMode string
+
+// PodReplacementPolicy says when the replacement of a pod may be created:
+// PodReplacementTerminatingOrFailed or PodReplacementFailed.
+type PodReplacementPolicy string
+
+// RestartPolicy is a container's restart policy, one of the constants
+// RestartPolicy…. A Job's pods have OnFailure or Never.
+type RestartPolicy = backoff.RestartPolicy
+
+// PodPhase is how far a pod has come, from PodPending to PodSucceeded or PodFailed.
+type PodPhase string
+
+// ConditionStatus says whether a condition holds: ConditionTrue, ConditionFalse or
+// ConditionUnknown.
+type ConditionStatus string
+
+// PodConditionType names a condition of a pod, such as DisruptionTarget.
+type PodConditionType string
+
+// JobConditionType names a condition of a Job, such as JobFailed.
+type JobConditionType string
+
+// Reason says why a Job has a condition: one of the constants JobReason….
+type Reason string
+
+// Succeeded reports whether a Job that ended for this reason has succeeded.
+func (r Reason) Succeeded() bool {
+	return r == JobReasonSuccessPolicy || r == JobReasonCompletionsReached
+}
+
+// Known reports whether the action is one of the four that this package carries
+// out. Rules with any other, of a later Kubernetes perhaps, are skipped.
+func (a Action) Known() bool {
+	switch a {
+	case PodFailurePolicyActionFailJob, PodFailurePolicyActionFailIndex, PodFailurePolicyActionIgnore, PodFailurePolicyActionCount:
+		return true
+	}
+	return false
+}
+
+// The names that Kubernetes has for these values, and at the end the Engine's own.
+const (
+	// The restart policies.
+	RestartPolicyAlways    = backoff.RestartPolicyAlways
+	RestartPolicyOnFailure = backoff.RestartPolicyOnFailure
+	RestartPolicyNever     = backoff.RestartPolicyNever
+
+	// The actions of a pod failure policy.
+	PodFailurePolicyActionFailJob   Action = "FailJob"   // the Job fails at once
+	PodFailurePolicyActionFailIndex Action = "FailIndex" // the index fails at once
+	PodFailurePolicyActionIgnore    Action = "Ignore"    // replaced without counting
+	PodFailurePolicyActionCount     Action = "Count"     // counted, as if no rule matched
+
+	// The operators of OnExitCodes.
+	PodFailurePolicyOnExitCodesOpIn    Operator = "In"
+	PodFailurePolicyOnExitCodesOpNotIn Operator = "NotIn"
+
+	// The completion modes.
+	NonIndexedCompletion CompletionMode = "NonIndexed" // any pod's success counts
+	IndexedCompletion    CompletionMode = "Indexed"    // one success for each index
+
+	// The pod replacement policies.
+	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
+	PodReplacementFailed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
+
+	// The phases of a pod.
+	PodPending   PodPhase = "Pending"
+	PodRunning   PodPhase = "Running"
+	PodSucceeded PodPhase = "Succeeded"
+	PodFailed    PodPhase = "Failed"
+	PodUnknown   PodPhase = "Unknown"
+
+	// The statuses of a condition.
+	ConditionTrue    ConditionStatus = "True"
+	ConditionFalse   ConditionStatus = "False"
+	ConditionUnknown ConditionStatus = "Unknown"
+
+	// Conditions of a pod that decide something here.
+	PodReady         PodConditionType = "Ready"
+	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for a reason outside it (KEP-3329)
+
+	// Reasons of the DisruptionTarget condition (KEP-3329, "New PodConditions"; the
+	// KEP spells the first PreemptionByKubeScheduler).
+	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
+	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
+	PodReasonEvictionByEvictionAPI  = "EvictionByEvictionAPI"
+	PodReasonDeletionByPodGC        = "DeletionByPodGC"
+	PodReasonTerminationByKubelet   = "TerminationByKubelet"
+
+	// The conditions of a Job.
+	JobSuspended          JobConditionType = "Suspended"
+	JobComplete           JobConditionType = "Complete"
+	JobFailed             JobConditionType = "Failed"
+	JobFailureTarget      JobConditionType = "FailureTarget"      // will be Failed once every pod has ended
+	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // will be Complete once every pod has ended
+
+	// The reasons of a Job's conditions.
+	JobReasonPodFailurePolicy         Reason = "PodFailurePolicy"
+	JobReasonBackoffLimitExceeded     Reason = "BackoffLimitExceeded"
+	JobReasonDeadlineExceeded         Reason = "DeadlineExceeded"
+	JobReasonMaxFailedIndexesExceeded Reason = "MaxFailedIndexesExceeded"
+	JobReasonFailedIndexes            Reason = "FailedIndexes"
+	JobReasonSuccessPolicy            Reason = "SuccessPolicy"
+	JobReasonCompletionsReached       Reason = "CompletionsReached"
+	JobReasonSuspended                Reason = "JobSuspended"
+	JobReasonResumed                  Reason = "JobResumed"
+
+	// The annotations and the finalizer that a Job's pods carry; the first is a label too.
+	JobCompletionIndexAnnotation          = "batch.kubernetes.io/job-completion-index"
+	JobIndexFailureCountAnnotation        = "batch.kubernetes.io/job-index-failure-count"
+	JobIndexIgnoredFailureCountAnnotation = "batch.kubernetes.io/job-index-ignored-failure-count"
+	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
+
+	// The environment variable that tells a container its completion index.
+	JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"
+
+	// Whether ignored failures lengthen the delay before a replacement.
+	IgnoredSame IgnoredDelay = 0 // as any other failure (Kubernetes)
+	IgnoredOwn  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
+	IgnoredNone IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
+
+	// Why to plan again after some time, though nothing changes.
+	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
+	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
+	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
+)

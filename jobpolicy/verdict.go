@@ -1,0 +1,84 @@
+package jobpolicy
+
+import "time"
+
+// Limits are the numbers that end a Job. Nil is no limit, so the zero value only
+// ends a Job that has succeeded once and has no active pod.
+type Limits struct {
+	Completions           *int32 // successes wanted; nil: one, and no active pod left
+	BackoffLimit          *int32 // counted failures tolerated
+	MaxFailedIndexes      *int32 // failed indexes tolerated
+	ActiveDeadlineSeconds *int64 // time since the start
+}
+
+// Tally is what has happened to a Job so far. Its zero value is a Job that has
+// just started.
+type Tally struct {
+	FailJob       string        // message of a pod that matched a FailJob rule, "" if none did
+	Failed        int           // counted failures
+	Restarts      int           // container restarts of unfinished pods, where restarts in place count (OnFailure)
+	Elapsed       time.Duration // since the start
+	Succeeded     int           // successes; for an Indexed Job, succeeded indexes
+	FailedIndexes int           // failed indexes; 0 without a limit per index
+	SuccessPolicy string        // message of the success policy's rule that is met, "" if none is
+	Active        int           // pods that are neither finished nor being deleted
+}
+
+// Verdict returns why a Job with these limits ends now, and the message of its condition, or "" if
+// it goes on. Where several limits are reached the first in Kubernetes' order
+// decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
+// MaxFailedIndexesExceeded, FailedIndexes, SuccessPolicy, CompletionsReached.
+// The last two are successes.
+func (l Limits) Verdict(t Tally) (reason Reason, message string) {
+	for _, end := range precedence {
+		if end.reached(l, t) {
+			return end.reason, end.message(t)
+		}
+	}
+	return "", ""
+}
+
+// precedence is every end of a Job, the strongest first.
+var precedence = [...]struct {
+	reason  Reason
+	message func(Tally) string
+	reached func(Limits, Tally) bool
+}{
+	{JobReasonPodFailurePolicy,
+		func(t Tally) string { return t.FailJob },
+		func(l Limits, t Tally) bool { return t.FailJob != "" }},
+	{JobReasonBackoffLimitExceeded,
+		text("Job has reached the specified backoff limit"),
+		func(l Limits, t Tally) bool {
+			return l.BackoffLimit != nil && (t.Failed > int(*l.BackoffLimit) ||
+				t.Restarts > 0 && t.Restarts >= int(*l.BackoffLimit))
+		}},
+	{JobReasonDeadlineExceeded,
+		text("Job was active longer than specified deadline"),
+		func(l Limits, t Tally) bool {
+			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= seconds(*l.ActiveDeadlineSeconds)
+		}},
+	{JobReasonMaxFailedIndexesExceeded,
+		text("Job has exceeded the specified maximal number of failed indexes"),
+		func(l Limits, t Tally) bool {
+			return l.MaxFailedIndexes != nil && t.FailedIndexes > int(*l.MaxFailedIndexes)
+		}},
+	{JobReasonFailedIndexes,
+		text("Job has failed indexes"),
+		func(l Limits, t Tally) bool {
+			return l.Completions != nil && t.FailedIndexes > 0 && t.FailedIndexes >= int(*l.Completions)-t.Succeeded
+		}},
+	{JobReasonSuccessPolicy,
+		func(t Tally) string { return t.SuccessPolicy },
+		func(l Limits, t Tally) bool { return t.SuccessPolicy != "" }},
+	{JobReasonCompletionsReached,
+		text("Reached expected number of succeeded pods"),
+		func(l Limits, t Tally) bool {
+			if l.Completions == nil {
+				return t.Succeeded > 0 && t.Active == 0
+			}
+			return t.Succeeded >= int(*l.Completions) && t.Active == 0
+		}},
+}
+
+func text(s string) func(Tally) string { return func(Tally) string { return s } }
