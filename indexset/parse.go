@@ -10,7 +10,7 @@ import (
 
 // A ParseError names an item of a text that is not in the text form, and the
 // reason. It is a plain value, and errors.As finds it in an error; the zero value
-// names no item.
+// names no item. It is safe for concurrent use by multiple goroutines.
 type ParseError struct {
 	Offset int    // where the item starts, in bytes
 	Text   string // the item; its beginning if it is long
