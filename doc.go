@@ -6,7 +6,8 @@
 //   - backoff: keyed exponential restart delays with reset thresholds (KEP-4603)
 //   - pleg: a timestamp-guarded status cache and lifecycle event generators (KEP-3386)
 //   - jobpolicy: pod failure policy, backoff limits and the Job controller's
-//     pass as a pure function (KEP-3329, KEP-3850)
+//     pass as a pure function (KEP-3329, KEP-3850); jobpolicy/lint reviews
+//     specifications
 //   - indexset: compressed sets of indexes in the text form 1,3-5,7 (KEP-3850)
 //
 // This package holds nothing itself.
