@@ -327,8 +327,19 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 // yields: entries written meanwhile may appear as they were or as they are.
 func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
+		for key := range c.keys() {
+			if e := c.Get(key); e.Present && !yield(key, e) {
+				return
+			}
+		}
+	}
+}
+
+// keys yields the keys that are present, in no order and without a lock.
+func (c *Cache[K, S]) keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
 		for n := range c.nodes.all() {
-			if e := c.Get(n.key); e.Present && !yield(n.key, e) {
+			if n.last.Load().entry.Present && !yield(n.key) {
 				return
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // A statusStore is what a relister reads and writes of a Cache.
 type statusStore[K comparable, S any] interface {
 	Get(key K) Entry[S]
-	All() iter.Seq2[K, Entry[S]]
+	keys() iter.Seq[K] // that are present
 	Delete(key K, at time.Time) bool
 	observe(key K, status S, err error, at time.Time) (updated bool)
 	tombstones() int

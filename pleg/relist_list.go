@@ -107,7 +107,7 @@ func (r *relister[K, S]) missing(l *relist, mark uint64, now time.Time) {
 	for _, p := range gone {
 		r.gone(p, &observation{start: l.start, serial: l.serial, absent: true, lenient: l.lenient}, now)
 	}
-	for key := range r.store.All() { // others may have written to the cache
+	for key := range r.store.keys() { // others may have written to the cache
 		if r.pods[key] == nil {
 			r.store.Delete(key, l.start)
 		}

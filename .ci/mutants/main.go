@@ -27,12 +27,12 @@
 //
 // The mutants of package p that nobody can tell from the original stand in
 // .ci/mutants/equivalent/p.txt, in the same form, the reason behind the #. An
-// entry that is no possible mutant any more, or that a test notices, is an error.
-// Survivors are printed in this form, too.
+// entry that is no possible mutant any more is an error; one that a test notices
+// says so in its line. Survivors are printed in this form, too.
 //
 // No file is changed: the mutated one is laid over the original for one run of
 // the package's tests. The exit code is 1 if a chosen mutation survives, or if
-// less than 95 % (-enough) of a package's mutants that are not equivalent are
+// less than 95 % (-enough) of the random mutants that are not equivalent are
 // noticed. Tests that do not end within their time limit have noticed.
 package main
 
@@ -50,7 +50,7 @@ func main() {
 	flag.Uint64Var(&d.seed, "seed", 1, "the seed of the random sample")
 	flag.IntVar(&d.parallel, "parallel", 1, "try so many random mutants at a time")
 	flag.DurationVar(&d.limit, "limit", 0, "the time limit of the tests over a random mutant; 0: five times as long as without one, and a minute")
-	flag.Float64Var(&d.enough, "enough", 95, "the percentage of a package's random mutants to be noticed")
+	flag.Float64Var(&d.enough, "enough", 95, "the percentage of the random mutants to be noticed")
 	flag.Parse()
 	d.tries = *random
 	if *write && *what != "" {

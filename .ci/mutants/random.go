@@ -20,7 +20,7 @@ type draw struct {
 	seed     uint64        // of the sample
 	parallel int           // mutants at a time
 	limit    time.Duration // of the tests over one mutant; 0: from how long they take without
-	enough   float64       // percent of the mutants that are not equivalent, to be noticed
+	enough   float64       // percent of all mutants that are not equivalent, to be noticed
 }
 
 // trySamples tries random mutants of each package and prints a table.
@@ -28,6 +28,7 @@ func trySamples(packages []string, d draw) error {
 	var table strings.Builder
 	table.WriteString("| package | tried | noticed | equivalent | survived | noticed of those not equivalent |\n|---|---|---|---|---|---|\n")
 	var faults []string
+	noticed, meant := 0, 0
 	for _, pkg := range packages {
 		s := sample{pkg: pkg}
 		if err := s.prepare(); err != nil {
@@ -38,14 +39,15 @@ func trySamples(packages []string, d draw) error {
 		}
 		table.WriteString(s.row())
 		faults = append(faults, s.faults...)
-		if s.percent() < d.enough {
-			faults = append(faults, fmt.Sprintf("%s: %.1f %% noticed, not %.1f %%", pkg, s.percent(), d.enough))
-		}
+		noticed, meant = noticed+s.noticed, meant+s.tried-s.listed
 		for _, m := range s.survivors {
 			fmt.Printf("\n%s\n", m.entry(pkg))
 		}
 	}
 	fmt.Printf("\n%s", table.String())
+	if all := percent(noticed, meant); all < d.enough {
+		faults = append(faults, fmt.Sprintf("%.1f %% noticed, not %.1f %%", all, d.enough))
+	}
 	if len(faults) > 0 {
 		return errors.New(strings.Join(faults, "\n"))
 	}
@@ -158,7 +160,7 @@ func (s *sample) count(m mutant, noticed string) {
 	result := noticed
 	switch equivalent := s.equivalent[m.file+string(m.mutated())]; {
 	case equivalent && noticed != "" && noticed != timeLimit:
-		s.faults = append(s.faults, fmt.Sprintf("%s is listed as equivalent, but %s notices it", m.where(s.pkg), noticed))
+		result += ", though it is listed as equivalent"
 		s.noticed++
 	case equivalent:
 		result = "equivalent"
@@ -172,12 +174,16 @@ func (s *sample) count(m mutant, noticed string) {
 	fmt.Printf("%3d %s: %s\n", s.tried, m.where(s.pkg), result)
 }
 
-func (s *sample) percent() float64 {
-	return 100 * float64(s.noticed) / float64(max(1, s.tried-s.listed))
+// percent returns the share of the mutants meant that were noticed; all, if none was meant.
+func percent(noticed, meant int) float64 {
+	if meant == 0 {
+		return 100
+	}
+	return 100 * float64(noticed) / float64(meant)
 }
 
 func (s *sample) row() string {
-	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% |\n", s.pkg, s.tried, s.noticed, s.listed, len(s.survivors), s.percent())
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% |\n", s.pkg, s.tried, s.noticed, s.listed, len(s.survivors), percent(s.noticed, s.tried-s.listed))
 }
 
 // where says in one line what the mutant is.
