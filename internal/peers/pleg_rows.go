@@ -121,6 +121,9 @@ func cacheRows() []bench.Row {
 	}
 	rows[0].Note = "With one reader the two come out even: what the kubelet spends on its lock, we spend on reading the global time twice, on a longer entry and on a hash that is not the map's own. " +
 		"Tried: shards of a lock and a map, read-only maps, sync.Map: all were slower, with one reader and with two."
+	rows[1].Note = "The figure moves with what else the machine does: 0.35 to 0.64 in six runs on an AMD EPYC, 0.11 to 0.13 on an Intel Xeon. Get takes no lock, and writes nothing that another goroutine reads."
+	rows[3].Note = "Set allocates the entry, and so does the kubelet; the rest is a lock and a hash on both sides."
+	rows[4].Note = "It is a Get and a comparison of times; see Cache.Get."
 	return rows
 }
 
@@ -303,6 +306,8 @@ func relistRow() bench.Row {
 	return bench.Row{
 		Package: "pleg",
 		Name:    "idle relist of 1000 pods of 2 containers",
+		Note: "A list is compared twice with what is known: once to see whether it steps back, before anything of it is taken, and once to take it. " +
+			"Both are map lookups of pods and containers, which take most of the time. On an Intel Xeon it was 0.40 to 0.42.",
 		Candidates: []bench.Candidate{
 			bench.Time(ours, func(bool) func(n int) {
 				g := must(pleg.NewGenerator(newQuietRuntime(), nil, newPodCache(), pleg.GeneratorOptions{}))
@@ -370,8 +375,10 @@ func intakeRow(name string, stuck bool) bench.Row {
 		})
 	}
 	return bench.Row{
-		Package:    "pleg",
-		Name:       name,
+		Package: "pleg",
+		Name:    name,
+		Note: "An event reads the clock, takes a lock and looks up its pod and its container, so that a thousand events of one pod take the room of one. " +
+			"A channel takes a lock and copies.",
 		Candidates: []bench.Candidate{candidate(ours, takeIn), candidate(channel, sendThrough)},
 		Goals:      []bench.Goal{bench.Ratio(channel, 5)},
 		Rounds:     7,

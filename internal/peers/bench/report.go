@@ -71,12 +71,13 @@ func (p Report) packages() []string {
 	return names
 }
 
-// writePackage prints a package's table, and below it a note on every row with a
-// missed goal.
+// writePackage prints a package's table, and below it the rows with a missed goal,
+// each note once behind all rows that it explains.
 func (p Report) writePackage(b *strings.Builder, name string) {
 	fmt.Fprintf(b, "\n## %s\n\n", name)
 	fmt.Fprintf(b, "| | ours | theirs | allocs | judged | goal | |\n|---|---|---|---|---|---|---|\n")
-	var notes []string
+	var notes []string // in order of appearance
+	missedRows := make(map[string][]string)
 	for _, r := range p.Results {
 		if r.Row.Package != name {
 			continue
@@ -99,10 +100,16 @@ func (p Report) writePackage(b *strings.Builder, name string) {
 			if note == "" {
 				note = "Not explained yet."
 			}
-			notes = append(notes, fmt.Sprintf("- **%s**: %s. %s", r.Row.Name, strings.Join(missed, "; "), note))
+			if missedRows[note] == nil {
+				notes = append(notes, note)
+			}
+			missedRows[note] = append(missedRows[note], fmt.Sprintf("**%s**: %s.", r.Row.Name, strings.Join(missed, "; ")))
 		}
 	}
 	if len(notes) > 0 {
-		fmt.Fprintf(b, "\nMissed:\n\n%s\n", strings.Join(notes, "\n"))
+		fmt.Fprintf(b, "\nMissed:\n\n")
+		for _, note := range notes {
+			fmt.Fprintf(b, "- %s %s\n", strings.Join(missedRows[note], " "), note)
+		}
 	}
 }
