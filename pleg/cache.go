@@ -306,8 +306,11 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 		return
 	}
 	c.global.Store(int64(i))
-	for key := range c.deleted {
-		c.keepTombstone(key)
+	if deleted := c.deleted; len(deleted) > 0 {
+		c.deleted = map[K]struct{}{} // a map never shrinks, and a walk over it takes as long as it was ever large
+		for key := range deleted {
+			c.keepTombstone(key)
+		}
 	}
 	for {
 		freed, more := c.waits.upTo(i)

@@ -37,7 +37,7 @@ func (v *version[S]) when() instant {
 	return v.at
 }
 
-// present reports whether the record present of a present key.
+// present reports whether the key of v is known to be present.
 func (v *version[S]) present() bool { return v != nil && v.entry.Present }
 
 // merge makes v, which replaces old, keep what merge keeps of old.

@@ -15,7 +15,7 @@ type waiter[K comparable] struct {
 	done       chan struct{}
 	place      int           // in byTime, plus one; 0: not waiting
 	prev, next *waiter[K]    // of the same key; next also links the freed ones
-	asked      time.Time     // when overdue last returned its key, or the wait began
+	asked      time.Time     // when the wait began, or overdue last looked at it
 	age        *list.Element // in byAge
 }
 

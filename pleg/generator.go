@@ -113,7 +113,7 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 			g.mu.Unlock()
 			for _, e := range events {
 				if ctx.Err() != nil || !yield(e) {
-					return ok, false
+					return false, false
 				}
 			}
 			return ok, true

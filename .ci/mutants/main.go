@@ -33,7 +33,7 @@
 // No file is changed: the mutated one is laid over the original for one run of
 // the package's tests. The exit code is 1 if a chosen mutation survives, or if
 // less than 95 % (-enough) of the random mutants that are not equivalent are
-// noticed. Tests that do not end within their time limit have noticed.
+// noticed, of each package if at least 20 were tried there, else in all. Tests that do not end within their time limit have noticed.
 package main
 
 import (

@@ -23,6 +23,9 @@ type draw struct {
 	enough   float64       // percent of all mutants that are not equivalent, to be noticed
 }
 
+// fewest is how many mutants a package is judged by alone.
+const fewest = 20
+
 // trySamples tries random mutants of each package and prints a table.
 func trySamples(packages []string, d draw) error {
 	var table strings.Builder
@@ -40,6 +43,9 @@ func trySamples(packages []string, d draw) error {
 		table.WriteString(s.row())
 		faults = append(faults, s.faults...)
 		noticed, meant = noticed+s.noticed, meant+s.tried-s.listed
+		if share := percent(s.noticed, s.tried-s.listed); s.tried >= fewest && (share < d.enough || s.wrong > 0) {
+			faults = append(faults, fmt.Sprintf("%s: %.1f %% noticed, not %.1f %%; %d of them listed as equivalent", pkg, share, d.enough, s.wrong))
+		}
 		for _, m := range s.survivors {
 			fmt.Printf("\n%s\n", m.entry(pkg))
 		}
@@ -64,6 +70,7 @@ type sample struct {
 	faults     []string
 
 	tried, noticed, listed int // listed: of those tried, as equivalent
+	wrong                  int // noticed, though listed as equivalent
 	survivors              []mutant
 }
 
@@ -161,6 +168,7 @@ func (s *sample) count(m mutant, noticed string) {
 	switch equivalent := s.equivalent[m.file+string(m.mutated())]; {
 	case equivalent && noticed != "" && noticed != timeLimit:
 		result += ", though it is listed as equivalent"
+		s.wrong++
 		s.noticed++
 	case equivalent:
 		result = "equivalent"
