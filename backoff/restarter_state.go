@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,19 +77,20 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // that is still to come takes a new turn under Rate, in a bucket that knows of no
 // earlier restart. If s is nothing that a Restarter returns, or is later than the
 // clock, nothing changes, and the error wraps FieldErrors with every mistake; paths
-// are those of the JSON.
+// are those of the JSON. If the clock was set back since, first set what is later
+// to the clock's time, and NotBefore to at most a Delay after it.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	clockTime, _ := r.clock.now()
 	if err := s.validate(clockTime).Err(); err != nil {
 		return fmt.Errorf("backoff: Restarter.Restore(%s): %w", keyText(key), err)
 	}
-	r.restore(key, s)
+	policy, _ := r.policyFor(key, s.Last)
+	r.restore(key, s, policy)
 	return nil
 }
 
 // restore sets the state of key to s, which was valid a moment ago.
-func (r *Restarter[K]) restore(key K, s RestarterState) {
-	policy, _ := r.policyFor(key, s.Last)
+func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
 	clockTime, now := r.clock.now()
@@ -163,25 +165,60 @@ func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 }
 
 // MarshalJSON returns the state of all keys as a JSON object, with the key as name
-// and its RestarterState as value. It is weakly consistent, as All is. K must be a
-// string, an integer, or an encoding.TextMarshaler and TextUnmarshaler, as for the
-// keys of a map in encoding/json; otherwise the error says so.
+// and its RestarterState as value. It is weakly consistent, as All is. K must have
+// both MarshalText and UnmarshalText, or neither and be a string or an integer;
+// otherwise the error says so. Where JSON cannot hold a key or a time, the error
+// wraps FieldErrors with every such one, as in ["key"].last.finished. The Restarter
+// must come from NewRestarter.
 func (r *Restarter[K]) MarshalJSON() ([]byte, error) {
-	err := textual[K]()
-	if err == nil {
-		var text []byte
-		if text, err = json.Marshal(maps.Collect(r.All())); err == nil {
-			return text, nil
-		}
+	text, err := r.marshalAll()
+	if err != nil {
+		return nil, fmt.Errorf("backoff: Restarter.MarshalJSON: %w", err)
 	}
-	return nil, fmt.Errorf("backoff: Restarter.MarshalJSON: %w", err)
+	return text, nil
+}
+
+func (r *Restarter[K]) marshalAll() ([]byte, error) {
+	if err := r.checkJSON(); err != nil {
+		return nil, err
+	}
+	var errs FieldErrors
+	states := make(map[string]RestarterState)
+	for key, s := range r.All() {
+		path := "[" + keyText(key) + "]"
+		name, err := nameOf(key)
+		if err != nil {
+			errs.Add(ErrorTypeInvalid, path, nil, err.Error())
+			continue
+		}
+		check := func(field string, at time.Time) {
+			if _, err := at.MarshalText(); err != nil {
+				errs.Add(ErrorTypeInvalid, path+field, at, err.Error())
+			}
+		}
+		check(".last.started", s.Last.Started)
+		check(".last.finished", s.Last.Finished)
+		check(".decision.notBefore", s.Decision.NotBefore)
+		for i, at := range s.Recent {
+			check(fmt.Sprintf(".recent[%d]", i), at)
+		}
+		states[name] = s
+	}
+	slices.SortFunc(errs, func(a, b FieldError) int { return strings.Compare(a.Field, b.Field) })
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(states)
 }
 
 // UnmarshalJSON restores the state of every key in what MarshalJSON returned; other
 // keys keep theirs, as when encoding/json reads into a map. Restarts still to come
 // take their turns under Rate in their former order. If Restore would refuse the
 // state of any key, nothing changes, and the error wraps FieldErrors with every
-// mistake, as in ["key"].decision.delay. The Restarter must come from NewRestarter.
+// mistake, as in ["key"].decision.delay. A clock that was set back, if only by a
+// nanosecond, is such a reason: then read the text into a map[K]RestarterState, mend
+// its times as Restore says, and Restore each key. The Restarter must come from
+// NewRestarter.
 func (r *Restarter[K]) UnmarshalJSON(text []byte) error {
 	if err := r.restoreAll(text); err != nil {
 		return fmt.Errorf("backoff: Restarter.UnmarshalJSON: %w", err)
@@ -190,10 +227,7 @@ func (r *Restarter[K]) UnmarshalJSON(text []byte) error {
 }
 
 func (r *Restarter[K]) restoreAll(text []byte) error {
-	if r.clock == nil {
-		return errors.New("the Restarter was not made by NewRestarter")
-	}
-	if err := textual[K](); err != nil {
+	if err := r.checkJSON(); err != nil {
 		return err
 	}
 	var states map[K]RestarterState
@@ -217,21 +251,61 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 	if len(errs) > 0 {
 		return errs
 	}
-	for _, key := range keys {
-		r.restore(key, states[key])
+	// PolicyFor is the caller's and may panic, so it is called before anything changes.
+	policies := make([]Policy, len(keys))
+	for i, key := range keys {
+		policies[i], _ = r.policyFor(key, states[key].Last)
+	}
+	for i, key := range keys {
+		r.restore(key, states[key], policies[i])
 	}
 	return nil
 }
 
-// textual returns an error unless encoding/json both writes and reads a K as the
-// name of a value.
-func textual[K comparable]() error {
+// checkJSON returns an error unless r comes from NewRestarter and a K is text in
+// both directions.
+func (r *Restarter[K]) checkJSON() error {
+	if r == nil || r.clock == nil {
+		return errors.New("the Restarter was not made by NewRestarter")
+	}
+	_, writes := any(new(K)).(encoding.TextMarshaler)
+	_, reads := any(new(K)).(encoding.TextUnmarshaler)
 	k := reflect.TypeFor[K]()
-	if kind := k.Kind(); kind == reflect.String || kind >= reflect.Int && kind <= reflect.Uintptr ||
-		k.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && reflect.PointerTo(k).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	switch kind := k.Kind(); {
+	case writes != reads:
+		return fmt.Errorf("keys of type %v have only one of MarshalText and UnmarshalText", k)
+	case writes, kind == reflect.String, kind >= reflect.Int && kind <= reflect.Uintptr:
 		return nil
 	}
 	return fmt.Errorf("keys of type %v are not text", k)
+}
+
+// nameOf returns the name of a key in JSON, which encoding/json reads as the same
+// key. Written by encoding/json, a string would go without its MarshalText.
+func nameOf[K comparable](key K) (name string, err error) {
+	v := reflect.ValueOf(&key).Elem()
+	if k, ok := any(&key).(encoding.TextMarshaler); ok {
+		text, err := k.MarshalText()
+		if err != nil {
+			return "", err
+		}
+		name = string(text)
+	} else if v.CanInt() {
+		name = strconv.FormatInt(v.Int(), 10)
+	} else if v.CanUint() {
+		name = strconv.FormatUint(v.Uint(), 10)
+	} else {
+		name = v.String()
+	}
+	var read map[K]struct{} // without key if it is not valid UTF-8, or its text not its own
+	text, err := json.Marshal(map[string]struct{}{name: {}})
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if _, same := read[key]; err == nil && !same {
+		err = errors.New("JSON would be read as another key")
+	}
+	return name, err
 }
 
 // keyText prints a key for a message.

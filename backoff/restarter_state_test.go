@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -224,14 +225,167 @@ func TestOnlyTextKeysBecomeJSON(t *testing.T) {
 	_, err1 = throughJSON(struct{ n int }{})
 	_, err2 = throughJSON[any]("a")
 	_, err3 = throughJSON(1.5)
-	for want, err := range map[string]error{"struct { n int }": err1, "interface {}": err2, "float64": err3} {
-		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want+" are not text") {
+	_, err4 := throughJSON(written(1))
+	_, err5 := throughJSON(read("a"))
+	const oneOnly = " have only one of MarshalText and UnmarshalText"
+	for want, err := range map[string]error{"struct { n int } are not text": err1, "interface {} are not text": err2, "float64 are not text": err3,
+		"backoff.written" + oneOnly: err4, "backoff.read" + oneOnly: err5} {
+		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	of, _ := NewRestarter(CrashLoop(), RestarterOptions[float64]{})
 	if err := json.Unmarshal([]byte("{}"), of); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type float64 are not text" {
 		t.Error(err)
+	}
+	halves, _ := NewRestarter(CrashLoop(), RestarterOptions[written]{})
+	if err := json.Unmarshal([]byte("{}"), halves); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type backoff.written"+oneOnly {
+		t.Error(err)
+	}
+}
+
+// written and read are keys with only one of the two methods.
+type (
+	written int
+	read    string
+)
+
+func (k written) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", int(k)), nil }
+
+func (k *read) UnmarshalText(text []byte) error { *k = read(text) + "!"; return nil }
+
+// label is a string, and level an integer, that is another text by its methods.
+type (
+	label string
+	level int
+)
+
+func (l label) MarshalText() ([]byte, error) { return []byte("<" + l + ">"), nil }
+
+func (l *label) UnmarshalText(text []byte) error {
+	*l = label(strings.TrimSuffix(strings.TrimPrefix(string(text), "<"), ">"))
+	return nil
+}
+
+func (l level) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "level %d", int(l)), nil }
+
+func (l *level) UnmarshalText(text []byte) error {
+	_, err := fmt.Sscanf(string(text), "level %d", (*int)(l))
+	return err
+}
+
+// number prints as something else than the number.
+type number int8
+
+func (number) String() string { return "a number" }
+
+// Every key that JSON can hold is read back as the same key, also into a map; the
+// others are named.
+func TestKeysAreReadFromJSONAsWritten(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	keysThroughJSON(t, text)
+	keysThroughJSON(t, rapid.Map(text, func(s string) label { return label(s) }))
+	keysThroughJSON(t, rapid.Map(text, func(s string) node { return node{"z", s} }))
+	keysThroughJSON(t, rapid.Int64())
+	keysThroughJSON(t, rapid.Uintptr())
+	keysThroughJSON(t, rapid.Map(rapid.Int8(), func(n int8) number { return number(n) }))
+	keysThroughJSON(t, rapid.Map(rapid.Int(), func(n int) level { return level(n) }))
+}
+
+func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
+	t.Helper()
+	rapid.Check(t, func(t *rapid.T) {
+		from, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
+		to, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
+		var want []string
+		for i, key := range rapid.SliceOfNDistinct(key, 0, 6, rapid.ID).Draw(t, "keys") {
+			from.Exited(key, ContainerPolicy{}, crash(int64(i+1), t0, 0))
+			if !utf8.ValidString(fmt.Sprintf("%s", any(key))) {
+				want = append(want, "["+keyText(key)+"]")
+			}
+		}
+		slices.Sort(want)
+		text, err := json.Marshal(from)
+		if got := fieldsOf(err); !slices.Equal(got, want) || (err == nil) != (len(want) == 0) {
+			t.Fatalf("refused %v: %v, want %v", got, err, want)
+		}
+		if err != nil {
+			return
+		}
+		var states map[K]RestarterState
+		if err := errors.Join(json.Unmarshal(text, to), json.Unmarshal(text, &states)); err != nil {
+			t.Fatal(err)
+		}
+		same := func(a, b RestarterState) bool { return cmp.Equal(a, b) }
+		if all := maps.Collect(from.All()); !maps.EqualFunc(all, maps.Collect(to.All()), same) || !maps.EqualFunc(all, states, same) {
+			t.Fatalf("%s: read %v, want %v", text, maps.Collect(to.All()), all)
+		}
+	})
+}
+
+// JSON has no times outside the years 0 to 9999; all that a Restarter has are named.
+func TestTimesOutsideJSONAreNamed(t *testing.T) {
+	c := clocktesting.NewFakePassiveClock(time.Date(9999, 12, 31, 23, 59, 55, 0, time.UTC))
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 9})
+	r.Exited("b", ContainerPolicy{}, Exit{Run: 1, Code: 1, Started: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
+	step(c, minute)
+	r.Exited("a", ContainerPolicy{}, Exit{Run: 1, Code: 1})
+	r.Exited("c", ContainerPolicy{RestartPolicy: RestartPolicyNever}, Exit{Run: 1, Finished: t0})
+	_, err := r.MarshalJSON()
+	want := []string{`["a"].decision.notBefore`, `["a"].last.finished`, `["a"].recent[0]`, `["b"].decision.notBefore`, `["b"].last.started`}
+	if got := fieldsOf(err); !slices.Equal(got, want) || !strings.Contains(err.Error(), "year outside of range [0,9999]") {
+		t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// A PolicyFor that panics leaves no part of a JSON restored.
+func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
+	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	for _, key := range []string{"a", "b", "c"} {
+		from.Exited(key, ContainerPolicy{}, crash(1, t0, 0))
+	}
+	text, err := json.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), PolicyFor: func(key string, _ Exit) Policy {
+		if key == "c" {
+			panic("no policy for c")
+		}
+		return Policy{}
+	}})
+	defer func() {
+		if r := recover(); r != "no policy for c" || to.Len() != 0 {
+			t.Errorf("panic %v, restored %v", r, slices.Sorted(maps.Keys(maps.Collect(to.All()))))
+		}
+	}()
+	t.Error(to.UnmarshalJSON(text))
+}
+
+// A JSON that is later than the clock is refused whole; with its times mended as
+// the comment of Restore says, it is restored.
+func TestJSONLaterThanTheClockCanBeMended(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	d := r.Exited("a", ContainerPolicy{}, crash(1, t0, 0))
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step(c, -1)
+	to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	if got := fieldsOf(to.UnmarshalJSON(text)); !slices.Equal(got, []string{`["a"].last.started`, `["a"].last.finished`, `["a"].decision.notBefore`}) || to.Len() != 0 {
+		t.Errorf("refused %v", got)
+	}
+	var states map[string]RestarterState
+	if err := json.Unmarshal(text, &states); err != nil {
+		t.Fatal(err)
+	}
+	s := states["a"]
+	s.Last.Started, s.Last.Finished = earlier(s.Last.Started, c.Now()), earlier(s.Last.Finished, c.Now())
+	s.Decision.NotBefore = earlier(s.Decision.NotBefore, c.Now().Add(s.Decision.Delay))
+	if err := to.Restore("a", s); err != nil || to.Remaining("a") != d.Delay {
+		t.Errorf("%v, %v left", err, to.Remaining("a"))
 	}
 }
 
@@ -249,6 +403,14 @@ func TestRestarterRefusesOtherJSON(t *testing.T) {
 	var in struct{ R *Restarter[string] }
 	if err := json.Unmarshal([]byte(`{"R": {}}`), &in); err == nil || !strings.Contains(err.Error(), "was not made by NewRestarter") {
 		t.Error(err)
+	}
+	for _, none := range []*Restarter[string]{nil, {}} {
+		_, writeErr := none.MarshalJSON()
+		for _, err := range []error{writeErr, none.UnmarshalJSON([]byte("{}"))} {
+			if err == nil || !strings.Contains(err.Error(), "was not made by NewRestarter") {
+				t.Error(err)
+			}
+		}
 	}
 }
 
