@@ -123,7 +123,7 @@ func TestNothingIsLeftOfSuperviseKilledWithItsGuard(t *testing.T) {
 	q.Done(130)
 }
 
-// A command that runs something else now begins anew; one that is gone is forgotten.
+// A command whose definition has changed starts over; one that is gone is forgotten.
 func TestChangedCommandStartsOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
