@@ -125,7 +125,7 @@ func TestDeviationCorruptIndexText(t *testing.T) {
 }
 
 // An index ends once. In the status success wins, in one pass too, and a verdict
-// of an earlier pass stands.
+// of an earlier plan stands.
 func TestDeviationIndexEndsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		completed, failed string

@@ -12,7 +12,7 @@ type end struct {
 	reason   Reason
 	message  string
 	success  bool
-	standing bool // an earlier pass decided it
+	standing bool // an earlier plan decided it
 }
 
 func (e *end) target() JobConditionType {

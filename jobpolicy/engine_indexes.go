@@ -27,10 +27,9 @@ type indexes struct {
 // index").
 func (v *view) observeIndexes() (x indexes, notes notes) {
 	status := &v.in.Job.Status
-	var allFailed indexset.Set
 	x.wasSucceeded, x.allSucceeded = v.readField("completedIndexes", status.CompletedIndexes, &notes)
 	if v.perIndex && status.FailedIndexes != nil {
-		x.wasFailed, allFailed = v.readField("failedIndexes", *status.FailedIndexes, &notes)
+		x.wasFailed, _ = v.readField("failedIndexes", *status.FailedIndexes, &notes)
 	}
 	if both := x.wasFailed.Intersect(x.wasSucceeded); !both.IsZero() {
 		notes.add("status.failedIndexes: %s are in completedIndexes too and taken as completed", both)
@@ -41,10 +40,7 @@ func (v *view) observeIndexes() (x indexes, notes notes) {
 		var same []*podView
 		same, rest = cutIndex(rest)
 		index := same[0].index
-		if !same[0].inRange { // the status drops its index, which may come back
-			for _, p := range same {
-				p.counted = p.counted || p.succeeded && !p.tracked && (x.allSucceeded.Contains(index) || allFailed.Contains(index))
-			}
+		if !same[0].inRange {
 			continue
 		}
 		now := v.observeIndex(same)

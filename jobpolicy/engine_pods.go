@@ -19,7 +19,7 @@ type podView struct {
 	tracked     bool // it has the tracking finalizer: its end has not been counted for good
 	untracked   bool // its end counts nothing because it never had the finalizer
 	released    bool // the caller has taken its finalizer off
-	counted     bool // its end was counted and its finalizer taken off before; it may be shown as it was
+	counted     bool // its end was dealt with and its finalizer taken off before; it may be shown as it was
 	handled     bool // its end was decided on by an earlier plan
 	recorded    recorded
 	active      bool // neither finished nor being deleted
@@ -110,6 +110,9 @@ func (v *view) podView(pod *Pod, known known) podView {
 	p.released = known.released[id]
 	p.tracked = p.tracked && !p.counted && !p.released
 	done, deleting := pod.finished(), !pod.DeletionTimestamp.IsZero()
+	if done && !p.tracked && p.recorded == unrecorded && v.scaledAway(p.index) {
+		p.counted = true // or released uncounted, because the Job did not want its index
+	}
 	p.active = !done && !deleting
 	p.terminating = !done && deleting
 	phase := pod.Status.Phase
@@ -124,6 +127,19 @@ func (v *view) podView(pod *Pod, known known) podView {
 	p.succeeded = phase == PodSucceeded
 	p.failed = phase == PodFailed || p.terminating && !v.spec.replaceOnlyFailed()
 	return p
+}
+
+// scaledAway reports whether the index is beyond the Job's completions, or was in the
+// last plan. That plan released whatever had ended there.
+func (v *view) scaledAway(index int) bool {
+	if !v.indexed {
+		return false
+	}
+	n := v.completions()
+	if last := v.in.Memory.Written.Completions; last > 0 {
+		n = min(n, last)
+	}
+	return index >= n
 }
 
 // numbers are the annotations in which an Indexed Job's pod carries numbers.

@@ -108,8 +108,7 @@ func (r *recording) countReleased(held map[string]bool) bool {
 
 // decisions returns what was decided about the pods whose end is new, and counts
 // what the policy handled.
-func (r *recording) decisions() []PodDecision {
-	decisions := make([]PodDecision, 0, r.ended)
+func (r *recording) decisions() (decisions []PodDecision) {
 	for _, p := range r.pods {
 		if p.handled || !p.endIsNew() {
 			continue
@@ -209,13 +208,12 @@ func (r *recording) memory(m Memory) Memory {
 	}
 	uncounted := slices.Concat(r.status.UncountedTerminatedPods.Succeeded, r.status.UncountedTerminatedPods.Failed)
 	named := setOf(uncounted)
-	m.Handled, m.Released = make([]string, 0, r.ended), nil
+	m.Handled, m.Released = nil, nil
 	for _, p := range r.pods {
-		scaledAway := p.handled && p.tracked && !p.inRange // and may come back before its finalizer is seen to be gone
 		switch id := p.identity(); {
 		case p.counted:
 			m.Released = append(m.Released, id)
-		case p.endIsNew() && !named[id] || scaledAway:
+		case (p.endIsNew() || p.handled && !p.inRange) && !named[id]: // an index out of range may come back
 			m.Handled = append(m.Handled, id)
 		}
 	}

@@ -22,7 +22,7 @@ type view struct {
 	pods []*podView // each once, in the order of index and UID
 	podCounts
 
-	startTime time.Time     // of the Job; zero while it is suspended
+	startTime time.Time     // of the Job: its status', or now; zero if it has none and is suspended
 	olderFor  time.Duration // how much longer the Job is taken for older than what was written; 0: it is not
 	notes     notes
 }
@@ -89,7 +89,6 @@ func (v *view) completions() int { return max(int(*v.spec.Completions), 0) }
 type podCounts struct {
 	active, ready, terminating int
 	succeededPods, failedPods  int // with those that earlier plans counted; of an Indexed Job succeeded indexes
-	ended                      int // whose end is not in the status yet
 }
 
 // count adds the pods up: those that are seen, and those that the status names or
@@ -105,9 +104,6 @@ func (v *view) count(known known) (c podCounts) {
 			}
 		case p.terminating:
 			c.terminating++
-		}
-		if p.endIsNew() {
-			c.ended++
 		}
 		switch {
 		case !p.newlyEnded():

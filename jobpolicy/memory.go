@@ -43,7 +43,10 @@ type Memory struct {
 
 	// Released holds the UIDs of pods whose end was recorded and whose finalizer
 	// was to go. Once the status does not name such a pod any more, it is counted,
-	// and what an older view shows of it counts nothing.
+	// and what an older view shows of it counts nothing. Released also holds the ended
+	// pods without a finalizer whose index is beyond the completions or was so in the
+	// last plan. Such a pod is not taken for one that never had a finalizer when its
+	// index comes back.
 	Released []string `json:"released,omitempty"`
 }
 

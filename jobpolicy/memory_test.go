@@ -3,6 +3,7 @@ package jobpolicy
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,52 @@ func TestMemoryIsBounded(t *testing.T) {
 			in.Now = in.Now.Add(time.Second)
 		}
 		in.Pods = nil
+	}
+}
+
+// A plan in which nothing has ended hands on a memory that JSON keeps as it is, and
+// for a Job without a UID the zero one.
+func TestIdleMemoryEqualsItsJSON(t *testing.T) {
+	for name, in := range map[string]Input{
+		"nothing ended": {Job: plainJob(2), Pods: plainPods(2, PodRunning)},
+		"all counted":   {Job: plainJob(2), Pods: plainPods(1, PodSucceeded)},
+		"Indexed":       {Job: indexedJob(1, 1), Pods: []*Pod{pod("a", 0, PodRunning, 0, t0)}},
+	} {
+		in.Now = t0
+		plan := mustPlan(t, Engine{}, in)
+		if ended := name == "all counted"; ended != (plan.Decisions != nil) {
+			t.Errorf("%s: decisions %#v", name, plan.Decisions)
+		}
+		var again Memory
+		text, err := json.Marshal(plan.Memory)
+		if err == nil {
+			err = json.Unmarshal(text, &again)
+		}
+		if err != nil || !reflect.DeepEqual(again, plan.Memory) {
+			t.Errorf("%s: %s is read as %#v, not as %#v (%v)", name, text, again, plan.Memory, err)
+		}
+		if zero := name == "nothing ended"; zero != reflect.ValueOf(plan.Memory).IsZero() {
+			t.Errorf("%s: %#v", name, plan.Memory)
+		}
+	}
+}
+
+// A pod that the status names is in one list of the memory, and there once, even if
+// its index is scaled away and an older memory has it as decided on.
+func TestNamedPodIsRememberedOnce(t *testing.T) {
+	for _, phase := range []PodPhase{PodFailed, PodSucceeded} {
+		for _, tracked := range []bool{true, false} {
+			job := indexedJob(2, 5)
+			job.Status.UncountedTerminatedPods = &UncountedTerminatedPods{Failed: []string{"c"}}
+			p := pod("c", 2, phase, 1, t0)
+			if !tracked {
+				p.Untrack()
+			}
+			plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Memory: Memory{Handled: []string{"c"}}, Now: t0})
+			if m := plan.Memory; len(m.Handled)+len(m.Released) > 1 || tracked && len(m.Released) != 1 {
+				t.Errorf("%s, with the finalizer: %v: %+v", phase, tracked, m)
+			}
+		}
 	}
 }
 

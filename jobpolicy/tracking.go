@@ -21,8 +21,9 @@ func (p *Pod) tracked() bool { return slices.Contains(p.Finalizers, JobTrackingF
 // observeUntracked marks the pods that have ended without the tracking finalizer
 // and so count nothing, and notes them. A pod that was counted and released looks
 // the same, so that there must be more of them than the status has counted. Which
-// they are is only known if it has counted none. Pods that are being deleted are
-// not wanted, nor are any once the end of the Job is decided.
+// they are is only known if it has counted none. Left out are pods that may have
+// been released while their index was scaled away, and pods that nobody wants: those
+// that are being deleted, and all once the end of the Job is decided.
 func (v *view) observeUntracked() (notes notes) {
 	status := &v.in.Job.Status
 	if status.progress().Ending {

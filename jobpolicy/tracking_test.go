@@ -174,6 +174,70 @@ func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 	}
 }
 
+// A pod that was released while its index was scaled away is remembered while it
+// is seen, however late it is seen without its finalizer: when the index is back,
+// the pod is neither noted nor decided on again.
+func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
+	type step struct {
+		completions int32
+		phase       PodPhase
+		tracked     bool
+	}
+	for name, tt := range map[string]struct {
+		decisions int
+		steps     []step
+	}{
+		"seen to be released while away": {1, []step{{3, PodFailed, true}, {2, PodFailed, true}, {2, PodFailed, false}, {2, PodFailed, false}, {3, PodFailed, false}, {3, PodFailed, false}}},
+		"seen to be released when back":  {1, []step{{3, PodFailed, true}, {2, PodFailed, true}, {3, PodFailed, false}, {3, PodFailed, false}}},
+		"succeeded while away":           {0, []step{{2, PodRunning, true}, {2, PodSucceeded, true}, {3, PodSucceeded, false}, {3, PodSucceeded, false}}},
+		"failed while away":              {0, []step{{2, PodRunning, true}, {2, PodFailed, true}, {2, PodFailed, false}, {3, PodFailed, false}, {3, PodFailed, false}}},
+	} {
+		job := indexedJob(3, 5)
+		in := Input{Job: job, Now: t0}
+		decisions := 0
+		for i, s := range tt.steps {
+			p := pod("c", 2, s.phase, 1, t0)
+			if !s.tracked {
+				p.Untrack()
+			}
+			job.Spec.Completions, in.Pods, in.Unsettled = &s.completions, []*Pod{p}, s.phase == PodRunning
+			plan := mustPlan(t, Engine{}, in)
+			in.Memory, job.Status = plan.Memory, *last(in, plan)
+			decisions += len(plan.Decisions)
+			if len(plan.Notes) != 0 || decisions > tt.decisions {
+				t.Errorf("%s: plan %d: notes %q, decisions %+v", name, i+1, plan.Notes, plan.Decisions)
+			}
+			if m := plan.Memory; len(m.Handled)+len(m.Released) > 1 {
+				t.Errorf("%s: plan %d: remembered twice: %+v", name, i+1, m)
+			}
+		}
+		if job.Status.CompletedIndexes != "" || job.Status.Failed != 0 {
+			t.Errorf("%s: it counts: %+v", name, job.Status)
+		}
+		in.Pods, in.Now = nil, t0.Add(time.Hour)
+		if m := mustPlan(t, Engine{}, in).Memory; len(m.Handled)+len(m.Released) != 0 {
+			t.Errorf("%s: the pod is gone and still remembered: %+v", name, m)
+		}
+	}
+}
+
+// A pod whose index is scaled away before its finalizer is off, again and again, is
+// released until it is seen to be gone.
+func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
+	job := indexedJob(3, 5)
+	in := Input{Job: job, Pods: []*Pod{pod("c", 2, PodSucceeded, 0, t0)}, Now: t0}
+	for i, completions := range []int32{2, 2, 3} {
+		job.Spec.Completions = &completions
+		plan := mustPlan(t, Engine{}, in)
+		if in.Memory, job.Status = plan.Memory, *last(in, plan); len(plan.Release) != 1 {
+			t.Errorf("plan %d does not release it: %+v", i+1, plan)
+		}
+	}
+	if job.Status.CompletedIndexes != "2" {
+		t.Errorf("it is back with its finalizer and does not count: %+v", job.Status)
+	}
+}
+
 // A decision says of which index the pod was, how often that has failed, and
 // whether it fails with this pod.
 func TestDecisionsTellOfTheirIndex(t *testing.T) {

@@ -24,9 +24,9 @@ type Tally struct {
 	Active        int           // pods that are neither finished nor being deleted
 }
 
-// Verdict returns why a Job with these limits ends now, and the message of its condition, or "" if
-// it goes on. Where several limits are reached the first in Kubernetes' order
-// decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
+// Verdict returns why a Job with these limits ends now, and the message of its
+// condition, or "" if it goes on. Where several limits are reached the first in
+// Kubernetes' order decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
 // MaxFailedIndexesExceeded, FailedIndexes, SuccessPolicy, CompletionsReached.
 // The last two are successes.
 func (l Limits) Verdict(t Tally) (reason Reason, message string) {
