@@ -121,7 +121,7 @@ func (r *recording) decisions() (decisions []PodDecision) {
 		if !r.perIndex {
 			d.Failures = 0
 		}
-		decisions = append(decisions, d)
+		decisions = append(slices.Grow(decisions, r.ended-len(decisions)), d)
 	}
 	return decisions
 }
@@ -214,7 +214,7 @@ func (r *recording) memory(m Memory) Memory {
 		case p.counted:
 			m.Released = append(m.Released, id)
 		case (p.endIsNew() || p.handled && !p.inRange) && !named[id]: // an index out of range may come back
-			m.Handled = append(m.Handled, id)
+			m.Handled = append(slices.Grow(m.Handled, max(r.ended-len(m.Handled), 0)), id)
 		}
 	}
 	m.Released = append(m.Released, uncounted...)

@@ -89,6 +89,7 @@ func (v *view) completions() int { return max(int(*v.spec.Completions), 0) }
 type podCounts struct {
 	active, ready, terminating int
 	succeededPods, failedPods  int // with those that earlier plans counted; of an Indexed Job succeeded indexes
+	ended                      int // whose end is not in the status yet
 }
 
 // count adds the pods up: those that are seen, and those that the status names or
@@ -104,6 +105,9 @@ func (v *view) count(known known) (c podCounts) {
 			}
 		case p.terminating:
 			c.terminating++
+		}
+		if p.endIsNew() {
+			c.ended++
 		}
 		switch {
 		case !p.newlyEnded():
