@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -55,10 +56,11 @@ type Generator[K comparable, S any] struct {
 	changed time.Time // when relying changed, or the Generator was made
 }
 
-// NewGenerator returns a Generator that fills c, on c's clock. It uses a Runtime
-// that is a PodLister as one. stream is mostly rt itself, if that is a Streamer;
-// with a nil stream the Generator only relists. An error names every option that
-// is invalid (backoff.FieldErrors), or says that rt or c is nil.
+// NewGenerator returns a Generator that fills c, on c's clock. If S is no
+// ContainerLister, it uses a Runtime that is a PodLister as one. stream is mostly rt
+// itself, if that is a Streamer; with a nil stream the Generator only relists. An
+// error names every option that is invalid (backoff.FieldErrors), or says that rt or
+// c is nil.
 func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
 	switch err := o.Validate(); {
 	case rt == nil:
@@ -70,6 +72,9 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 	}
 	o = o.withDefaults()
 	single, _ := rt.(PodLister[K])
+	alone := reflect.TypeFor[S]().Implements(reflect.TypeFor[ContainerLister]())
+	core := newRelister(c, o, single != nil || alone)
+	core.alone = alone
 	return &Generator[K, S]{
 		runtime: rt,
 		single:  single,
@@ -77,7 +82,7 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		cache:   c,
 		events:  eventQueue[K, S]{trust: o.TrustEvents, wake: make(chan struct{}, 1), limit: maxOrphans},
 		calling: make(chan struct{}, 1),
-		core:    newRelister(c, o, single != nil),
+		core:    core,
 		state:   streamState{period: o.RelistPeriod},
 		changed: c.clock.Now(),
 	}, nil

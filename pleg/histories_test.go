@@ -21,7 +21,7 @@ type mode struct {
 	name   string
 	stream bool // events are listened to
 	trust  bool
-	single bool // one pod can be listed
+	single bool // one pod can be looked at, by its status alone or with a list
 	short  bool // periods that make lists and events meet often
 	pace   time.Duration
 }
@@ -208,6 +208,9 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 	gen, err := pleg.NewGenerator(rt, stream, w.cache, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !m.single || rapid.Bool().Draw(t, "list first") {
+		gen.DistrustStatuses()
 	}
 	w.gen = gen
 	ctx, cancel := context.WithCancel(t.Context())

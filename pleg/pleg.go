@@ -118,22 +118,28 @@ type Runtime[K comparable, S any] interface {
 	// if it has none. The error is ErrNotFound if the pod is gone. A status that
 	// comes with another error is stored with that. If none comes (the zero S), the
 	// last status stays beside the error.
+	//
+	// A Runtime that needs what Pods showed of the pod keeps its last list, and lists
+	// the pod itself if that does not show it: a ContainerLister is also asked for
+	// pods that no list has shown.
 	Status(ctx context.Context, pod K) (S, time.Time, error)
 }
 
 // PodLister is implemented by a Runtime that can list one pod for less than all of
-// them. Without it every event costs a full list. A type that wraps a Runtime has
-// to have the method too. The Generator calls Pod from several goroutines at once.
+// them. Its use is for statuses that are no ContainerLister: without it each of
+// their events costs a full list. A type that wraps a Runtime has to have the method
+// too. The Generator calls Pod from several goroutines at once.
 type PodLister[K comparable] interface {
 	// Pod lists one pod, as Pods would. The error is ErrNotFound if it is gone.
 	Pod(ctx context.Context, pod K) (Pod[K], error)
 }
 
 // ContainerLister is implemented by a status type that shows the containers of its
-// pod: all that Pods lists, in their states. Without it the Generator assumes that
-// the status shows what the list before it did, so a container that comes and goes
-// in between may stay in the status until the pod changes again. The Generator
-// calls Containers from one goroutine at a time while others may read the status.
+// pod: all that Pods lists, in their states. Then one call of Status is a look at a
+// pod. Without it a look is a list and a Status, and the Generator assumes that the
+// status shows what the list before it did, so a container that comes and goes in
+// between may stay in the status until the pod changes again. The Generator calls
+// Containers from one goroutine at a time while others may read the status.
 type ContainerLister interface {
 	Containers() []Container
 }

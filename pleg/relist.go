@@ -40,7 +40,8 @@ type statusStore[K comparable, S any] interface {
 type relister[K comparable, S any] struct {
 	o      GeneratorOptions
 	store  statusStore[K, S]
-	single bool // one pod can be listed
+	single bool // one pod can be looked at
+	alone  bool // by its Status alone
 	stats  Stats
 
 	serial     uint64
@@ -77,6 +78,7 @@ type observation struct {
 	seen      []Container // every container once, in order of id
 	absent    bool        // the pod is not there
 	lenient   bool        // a step without an event does not count as missed yet
+	alone     bool        // it is a Status that no list came before
 	fromEvent bool        // an event carried it
 	blind     bool        // the runtime's stamp of the status is not believed
 }

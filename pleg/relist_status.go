@@ -32,7 +32,7 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 		r.noteUnrecorded(p, o, o.seen)
 		r.gone(p, o, now)
 		r.settle(p, o)
-	case a.call.kind == callPod && a.err != nil:
+	case a.err != nil && (a.call.kind == callPod || o.alone && !r.store.Get(p.key).Present): // nothing says that p is there
 		r.fail(p, now)
 		if p.relist != nil {
 			r.failed(a.err, now)
