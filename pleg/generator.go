@@ -36,7 +36,10 @@ import (
 //   - G11 the steps that relists find are reported by an event or counted as missed;
 //   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
-//     for what waiters and errors ask for.
+//     for what waiters and errors ask for;
+//   - G14 an ExitReader, and the one that goes on at its Position, yield once the
+//     exit of every container that an answer or an event has shown, and never
+//     before it has ended.
 //
 // One Generator writes to a Cache. The zero value is not usable. A Generator is
 // safe for concurrent use by multiple goroutines.

@@ -167,8 +167,14 @@ func (r *recorder) Start(pod, container string) bool {
 	return r.change(pod, container, r.Runtime.Start, pleg.RuntimeStarted)
 }
 
-func (r *recorder) Exit(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Exit, pleg.RuntimeStopped)
+func (r *recorder) Exit(pod, container string) bool { return r.ExitCode(pod, container, 0) }
+
+func (r *recorder) ExitCode(pod, container string, code int32) bool {
+	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitCode(pod, container, code) }, pleg.RuntimeStopped)
+}
+
+func (r *recorder) ExitWith(pod, container string, d pleg.ExitDetails) bool {
+	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitWith(pod, container, d) }, pleg.RuntimeStopped)
 }
 
 func (r *recorder) Remove(pod, container string) bool {

@@ -1,32 +1,26 @@
-// Package pleg knows what the pods of a node are doing. It has a status cache whose
-// writes are ordered by the time of their observation, and the generator of pod
-// lifecycle events that fills it, by relisting and from a runtime's event stream
-// (KEP-3386, "Kubelet Evented PLEG").
+// Package pleg knows what the pods of a node are doing: a status cache whose writes
+// are ordered by the time of their observation, and the generator of lifecycle events
+// and exits that fills it, from lists and a runtime's event stream (KEP-3386,
+// "Kubelet Evented PLEG").
 //
 // Implement Runtime over whatever runs the containers, and Streamer too if it can
 // stream events. Make a Cache and a Generator over them, call Run, range over
-// Events and ask the Cache.
+// Events or Exits and ask the Cache.
 //
 //	cache := pleg.NewCache[string](pleg.CacheOptions[*Status]{})
 //	gen, err := pleg.NewGenerator(runtime, runtime, cache, pleg.GeneratorOptions{})
 //	go gen.Run(ctx)
-//	for e := range gen.Events(ctx) {
-//		status := cache.Get(e.Pod)
-//		...
+//	for e := range gen.Exits(ctx) {
+//		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
-// A pod is any comparable key, a status any type; there are no Kubernetes types.
-// What a Runtime or a status may offer besides is found by asking the value for an
-// interface: the Runtime for PodLister, the status for ContainerLister. Whether to
-// use a stream is a choice, so NewGenerator takes the Streamer, or nil.
+// A pod is any comparable key, a status any type. What they may offer besides is
+// found by asking the Runtime for PodLister, a status for ContainerLister and
+// ExitLister; but whether to use a stream is a choice. Use a container's id once;
+// Container.ID says what comes of using it again.
 //
-// Use a container's id once. Container.ID says what is still reported if it is used
-// again, as that of a virtual machine that is switched off and on.
-//
-// Inside, the Generator joins parts that do not know it: the Cache, a relister that
-// sees only a statusStore of the Cache, and the state and queue of the stream. Files
-// use each other in one direction, with one exception: cache.go and relist.go
-// declare a type whose methods and parts stand in the other files of their name.
+// Inside, files use each other in one direction, with one exception: cache.go,
+// exits.go and relist.go declare a type whose parts stand in files of their name.
 package pleg
 
 import (

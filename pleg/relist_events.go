@@ -17,6 +17,7 @@ func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (receive
 			return received
 		}
 		r.noteEvents(key, e.reported)
+		r.noteExits(key, e.exits)
 		if e.last != nil {
 			r.recordEvent(e.last, now)
 		}

@@ -137,6 +137,7 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 // finish ends the full relist under way.
 func (r *relister[K, S]) finish(now time.Time) {
 	l := r.relist
+	r.inferExits(l)
 	r.forgetOrphans(l)
 	r.countMissed(l)
 	r.stats.RelistDuration.observe(now.Sub(l.start))

@@ -76,7 +76,16 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 // apply records the steps of an observation and emits their events.
 func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	events := make([]Event[K], 0, len(list)+1)
+	follow := len(r.exitQueues) > 0
+	var ends []end[K]
+	var begun []string
 	for _, s := range list {
+		switch {
+		case follow && s.to == exited:
+			ends = append(ends, r.endOf(p, s, o))
+		case follow && s.to < exited:
+			begun = append(begun, s.container)
+		}
 		if s.again {
 			r.renew(p, s)
 		}
@@ -87,9 +96,16 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	// A container that an event reported and nothing shows has come and gone. A
 	// container that runs although an event reported its end has begun again.
 	sync := len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
-	for _, c := range p.containers {
+	for id, c := range p.containers {
 		if (c.is == unseen || c.is < exited && c.reported >= exited) && !c.synced && c.since <= o.serial {
 			c.synced, sync = true, true
+			if follow && c.is == unseen {
+				e := end[K]{exit: exitOf(p.key, id, c, o), orphan: true}
+				if c.exit != nil {
+					e.told = c.exit.told
+				}
+				ends = append(ends, e)
+			}
 		}
 	}
 	if sync {
@@ -104,6 +120,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		}
 	}
 	r.emit(p.key, events)
+	r.reportEnds(p.key, ends, begun, o.start)
 }
 
 // renew begins a container anew whose id is used again. An event may have
@@ -134,5 +151,7 @@ func (r *relister[K, S]) step(p *podRecord[K], s step) {
 		r.orphans = append(r.orphans, orphan[K]{p, s.container})
 		c.since = r.serial
 	}
-	c.is = s.to
+	if c.is = s.to; c.is >= exited {
+		c.exit = nil
+	}
 }
