@@ -49,21 +49,26 @@ func taken(r *pleg.ExitReader[string]) string {
 }
 
 // stored takes a position to JSON and back.
-func stored(t testing.TB, p pleg.ExitPosition[string]) *pleg.ExitPosition[string] {
+func stored(t failing, p pleg.ExitPosition[string]) *pleg.ExitPosition[string] {
 	t.Helper()
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back := position(t, string(text))
+	back := position(t, string(marshal(t, p)))
 	if diff := cmp.Diff(p, *back); diff != "" {
 		t.Errorf("a position is another one when it comes back from JSON:\n%s", diff)
 	}
 	return back
 }
 
+func marshal(t failing, p pleg.ExitPosition[string]) []byte {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // position reads a position.
-func position(t testing.TB, text string) *pleg.ExitPosition[string] {
+func position(t failing, text string) *pleg.ExitPosition[string] {
 	t.Helper()
 	var p pleg.ExitPosition[string]
 	if err := json.Unmarshal([]byte(text), &p); err != nil {

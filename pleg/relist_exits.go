@@ -182,8 +182,8 @@ func (r *relister[K, S]) awaited(c containerRef[K]) bool {
 	return false
 }
 
-// subscribeExits adds a reader of exits. What has ended is due to it if it wants
-// the exits of before.
+// subscribeExits adds a reader of exits. It gets what has ended if it wants the
+// exits of before, and of what is gone that which its position does not know.
 func (r *relister[K, S]) subscribeExits(q *exitQueue[K]) {
 	q.serial = r.next()
 	r.exitQueues[q] = struct{}{}
@@ -192,7 +192,6 @@ func (r *relister[K, S]) subscribeExits(q *exitQueue[K]) {
 		var shown map[string]ExitDetails
 		for id, c := range p.containers {
 			ref := containerRef[K]{p.key, id}
-			_, before := q.before[ref]
 			switch {
 			case c.is == exited && q.earlier:
 				if ends == nil {
@@ -201,7 +200,9 @@ func (r *relister[K, S]) subscribeExits(q *exitQueue[K]) {
 				ends = append(ends, end[K]{exit: exitOf(p.key, id, c, &observation{seen: []Container{{id, StateExited}}, exits: shown})})
 			case c.is.live() && c.is < exited:
 				q.begin(ref)
-			case c.is == unseen && !c.synced, before: // its end is yet to be reported
+			case c.is == unseen && !c.synced: // its end is yet to be reported
+			case c.is != exited && q.before != nil:
+				ends = append(ends, end[K]{exit: exitOf(p.key, id, c, &observation{absent: true})})
 			default:
 				q.note(ref, p.at)
 			}
@@ -265,6 +266,16 @@ func (r *relister[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 				pod(rec.key).Live = append(pod(rec.key).Live, id)
 			}
 		}
+		for _, o := range []*observation{rec.listed, rec.inFlight} {
+			if o == nil {
+				continue
+			}
+			for _, s := range o.seen {
+				if ref := (containerRef[K]{rec.key, s.ID}); rec.containers[s.ID] == nil && !q.has(ref) {
+					pod(rec.key).Live = append(pod(rec.key).Live, s.ID)
+				}
+			}
+		}
 	}
 	for c := range q.before {
 		if rec := r.pods[c.pod]; rec == nil || rec.containers[c.container] == nil || rec.containers[c.container].is == removed {
@@ -276,6 +287,7 @@ func (r *relister[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 	}
 	for i := range p.Pods {
 		slices.Sort(p.Pods[i].Live)
+		p.Pods[i].Live = slices.Compact(p.Pods[i].Live)
 		// Ended is in the order in which the containers will be forgotten.
 	}
 	return p

@@ -53,7 +53,7 @@ func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now 
 	v, seen := r.judge(p, seen)
 	p.steppedBack = p.steppedBack && v >= older
 	wanted := p.wanted > 0 && p.wanted < l.serial
-	if v == same && p.present && !wanted && (p.inFlight == nil || p.inFlight.serial > l.serial) {
+	if v == same && p.present && !wanted && !p.unjudged && (p.inFlight == nil || p.inFlight.serial > l.serial) {
 		return
 	}
 	o := &observation{start: l.start, serial: l.serial, seen: normal(seen), lenient: l.lenient}

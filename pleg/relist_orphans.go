@@ -65,6 +65,7 @@ func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []
 func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	c := &tracked{}
 	p.containers[id] = c
+	p.unjudged = true
 	r.orphans = append(r.orphans, orphan[K]{p, id})
 	return c
 }

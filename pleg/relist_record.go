@@ -13,6 +13,7 @@ type podRecord[K comparable] struct {
 	at          time.Time // that observation's; what events added to it makes it no newer
 	eventSerial uint64    // when an event added to it; 0: none did
 	steppedBack bool      // the last observation of ours showed a step back
+	unjudged    bool      // containers were shown or reported that no recorded observation has judged
 	until       time.Time // when the last observation of ours ended
 	ended       uint64    // likewise
 	mark        uint64    // of the last full list that showed it
@@ -96,6 +97,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	// A container that an event reported and nothing shows has come and gone. A
 	// container that runs although an event reported its end has begun again.
 	sync := len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
+	p.unjudged = false
 	for id, c := range p.containers {
 		if (c.is == unseen || c.is < exited && c.reported >= exited) && !c.synced && c.since <= o.serial {
 			c.synced, sync = true, true
@@ -107,6 +109,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 				ends = append(ends, e)
 			}
 		}
+		p.unjudged = p.unjudged || c.is == unseen && !c.synced
 	}
 	if sync {
 		events = append(events, Event[K]{Pod: p.key, Type: PodSync})
