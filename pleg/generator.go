@@ -96,12 +96,18 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 // Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
+// RequestSync is a RequestRelist that ends with a PodSync of the pod, whatever the
+// look finds, or with a PodSync without a pod. The PodSync comes after what was
+// found, also where that is an error in the entry. Several requests may have one in
+// common.
+func (g *Generator[K, S]) RequestSync(pod K) { g.events.requestSync(pod) }
+
 // Events yields what happens to pods. Each loop starts anew, with one PodSync per
 // known pod. From there on nothing is lost: events of one pod come in order, and
 // after its entry in the cache. A slow loop gets one PodSync in place of many
 // events of a pod, which then stands for its exits too. A PodSync without a pod
-// (the zero key) stands for pods that came and went, more than are worth
-// remembering: look at all pods then.
+// (the zero key) stands for pods that came and went, or were asked for, more than
+// are worth remembering: look at all pods then.
 //
 // A loop ends at once with its context, and after the Close of the cache when it
 // has yielded what is pending. It leaves nothing behind if the body breaks.

@@ -55,6 +55,7 @@ type relister[K comparable, S any] struct {
 
 	subscribers map[*subscriber[K]]struct{}
 	exitQueues  map[*exitQueue[K]]struct{}
+	syncAll     uint64 // a full relist after it ends with a PodSync of all; 0: none
 
 	ready         queue[K, struct{}] // pods with something to ask
 	failing       queue[K, struct{}] // pods that back off

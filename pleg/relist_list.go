@@ -140,6 +140,7 @@ func (r *relister[K, S]) finish(now time.Time) {
 	r.inferExits(l)
 	r.forgetOrphans(l)
 	r.countMissed(l)
+	r.syncEverything(l)
 	r.stats.RelistDuration.observe(now.Sub(l.start))
 	if r.stats.Relists > 0 {
 		r.stats.RelistInterval.observe(l.start.Sub(r.lastStart))

@@ -20,6 +20,7 @@ type podRecord[K comparable] struct {
 
 	wanted   uint64       // an observation later than this one is wanted; 0: none
 	urgent   bool         // even while backing off: somebody waits
+	sync     uint64       // an observation later than this one ends with a PodSync; 0: none
 	listed   *observation // from a list, to be inspected
 	inFlight *observation // whose call is in flight
 	relist   *relist      // that waits for this pod
@@ -96,7 +97,11 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	}
 	// A container that an event reported and nothing shows has come and gone. A
 	// container that runs although an event reported its end has begun again.
-	sync := len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
+	asked := p.sync > 0 && p.sync < o.serial
+	if asked {
+		p.sync = 0
+	}
+	sync := asked || len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
 	p.unjudged = false
 	for id, c := range p.containers {
 		if (c.is == unseen || c.is < exited && c.reported >= exited) && !c.synced && c.since <= o.serial {
