@@ -206,7 +206,8 @@ func (c *Cache[K, S]) ahead(at instant) bool {
 	return at > c.latest && uint64(at)-uint64(c.latest) > uint64(c.skew)
 }
 
-// Get returns what is known of key.
+// Get returns what is known of key. Whoever wants what is newer than a time now or
+// not at all compares Modified with it; GetNewerThan waits for it.
 func (c *Cache[K, S]) Get(key K) Entry[S] {
 	v, global := c.lookup(key)
 	if v != nil && v.at >= global {
@@ -276,6 +277,28 @@ func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	}
 	freed = c.put(key, &version[S]{entry: Entry[S]{Modified: at}, at: i})
 	c.keepTombstone(key)
+	return true
+}
+
+// Confirm notes that the entry of key still holds at the local time at, as it is,
+// and reports whether it did: false if key is absent, if what is known is as new or
+// newer, or if Set would refuse the time. It wakes whoever waits for knowledge of that
+// age, and is no change for Watch. It is for the one who writes the entry: a write
+// between the look and Confirm would be confirmed in place of what was seen.
+func (c *Cache[K, S]) Confirm(key K, at time.Time) bool {
+	i := c.instant(at)
+	var freed *waiter[K]
+	defer func() { freed.wake() }() // after the unlock
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.last(key)
+	if c.closed || !old.present() || i <= max(old.at, c.globalTime()) || c.skewed(i) {
+		return false
+	}
+	v := *old
+	v.entry.Modified, v.at = at, i
+	c.nodes.find(key).last.Store(&v)
+	freed = c.waits.written(key, i)
 	return true
 }
 

@@ -79,6 +79,26 @@ func ExampleCache() {
 	// false false
 }
 
+// Who wants what is newer than a time, now or not at all, compares; and who has seen
+// that nothing has changed says so.
+func ExampleCache_Confirm() {
+	cache := pleg.NewCache[string, string](pleg.CacheOptions[string]{})
+	seen := time.Now()
+	cache.Set("web-0", "running", nil, seen)
+
+	fresh := func(min time.Time) (string, bool) {
+		e := cache.Get("web-0")
+		return e.Status, e.Modified.After(min)
+	}
+	fmt.Println(fresh(seen))
+	fmt.Println(cache.Confirm("web-0", seen.Add(time.Millisecond)))
+	fmt.Println(fresh(seen))
+	// Output:
+	// running false
+	// true
+	// running true
+}
+
 // Whoever has just changed something waits for a status that shows it.
 func ExampleCache_GetNewerThan() {
 	cache := pleg.NewCache[string, string](pleg.CacheOptions[string]{})

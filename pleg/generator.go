@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -35,7 +36,10 @@ import (
 //   - G11 the steps that relists find are reported by an event or counted as missed;
 //   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
-//     for what waiters and errors ask for.
+//     for what waiters and errors ask for;
+//   - G14 an ExitReader, and the one that goes on at its Position, yield once the
+//     exit of every container that an answer or an event has shown, and never
+//     before it has ended.
 //
 // One Generator writes to a Cache. The zero value is not usable. A Generator is
 // safe for concurrent use by multiple goroutines.
@@ -55,10 +59,11 @@ type Generator[K comparable, S any] struct {
 	changed time.Time // when relying changed, or the Generator was made
 }
 
-// NewGenerator returns a Generator that fills c, on c's clock. It uses a Runtime
-// that is a PodLister as one. stream is mostly rt itself, if that is a Streamer;
-// with a nil stream the Generator only relists. An error names every option that
-// is invalid (backoff.FieldErrors), or says that rt or c is nil.
+// NewGenerator returns a Generator that fills c, on c's clock. If S is no
+// ContainerLister, it uses a Runtime that is a PodLister as one. stream is mostly rt
+// itself, if that is a Streamer; with a nil stream the Generator only relists. An
+// error names every option that is invalid (backoff.FieldErrors), or says that rt or
+// c is nil.
 func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
 	switch err := o.Validate(); {
 	case rt == nil:
@@ -70,6 +75,9 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 	}
 	o = o.withDefaults()
 	single, _ := rt.(PodLister[K])
+	alone := reflect.TypeFor[S]().Implements(reflect.TypeFor[ContainerLister]())
+	core := newRelister(c, o, single != nil || alone)
+	core.alone = alone
 	return &Generator[K, S]{
 		runtime: rt,
 		single:  single,
@@ -77,7 +85,7 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		cache:   c,
 		events:  eventQueue[K, S]{trust: o.TrustEvents, wake: make(chan struct{}, 1), limit: maxOrphans},
 		calling: make(chan struct{}, 1),
-		core:    newRelister(c, o, single != nil),
+		core:    core,
 		state:   streamState{period: o.RelistPeriod},
 		changed: c.clock.Now(),
 	}, nil
@@ -88,12 +96,18 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 // Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
+// RequestSync is a RequestRelist that ends with a PodSync of the pod, whatever the
+// look finds, or with a PodSync without a pod. The PodSync comes after what was
+// found, also where that is an error in the entry. Several requests may have one in
+// common.
+func (g *Generator[K, S]) RequestSync(pod K) { g.events.requestSync(pod) }
+
 // Events yields what happens to pods. Each loop starts anew, with one PodSync per
 // known pod. From there on nothing is lost: events of one pod come in order, and
 // after its entry in the cache. A slow loop gets one PodSync in place of many
 // events of a pod, which then stands for its exits too. A PodSync without a pod
-// (the zero key) stands for pods that came and went, more than are worth
-// remembering: look at all pods then.
+// (the zero key) stands for pods that came and went, or were asked for, more than
+// are worth remembering: look at all pods then.
 //
 // A loop ends at once with its context, and after the Close of the cache when it
 // has yielded what is pending. It leaves nothing behind if the body breaks.

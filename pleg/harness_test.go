@@ -28,7 +28,7 @@ type world struct {
 type setup struct {
 	faults   plegtest.Faults
 	stream   bool
-	listless bool // single pods cannot be listed
+	listless bool // single pods cannot be looked at
 	cache    pleg.CacheOptions[*plegtest.Status]
 	options  pleg.GeneratorOptions
 }
@@ -61,6 +61,9 @@ func (s setup) world(t *testing.T) *world {
 	gen, err := pleg.NewGenerator(rt, stream, w.cache, s.options)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.listless {
+		gen.DistrustStatuses()
 	}
 	w.gen = gen
 	w.ctx, w.stop = context.WithCancel(t.Context())

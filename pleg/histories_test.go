@@ -21,8 +21,9 @@ type mode struct {
 	name   string
 	stream bool // events are listened to
 	trust  bool
-	single bool // one pod can be listed
+	single bool // one pod can be looked at, by its status alone or with a list
 	short  bool // periods that make lists and events meet often
+	again  bool // the program is restarted, and only its reader of exits goes on
 	pace   time.Duration
 }
 
@@ -34,6 +35,7 @@ var modes = []mode{
 	{name: "trusted events", stream: true, single: true, trust: true},
 	{name: "both", stream: true, single: true, trust: true, short: true},
 	{name: "slow readers", stream: true, single: true, short: true, pace: 7 * time.Second},
+	{name: "restarts of the program", stream: true, single: true, short: true, again: true},
 }
 
 // totals add up what was injected and checked.
@@ -43,6 +45,7 @@ type totals struct {
 	changes   int
 	injected  map[string]int
 	checks    [guarantees + 1]int
+	exits     map[string]int    // by source, and restarts of their readers
 	failures  map[string]string // the first failure of each mode: the scheduler may not show it again
 }
 
@@ -57,13 +60,24 @@ func (s *totals) add(h history, injected map[string]int, r report) {
 	for i, n := range r.checks {
 		s.checks[i] += n
 	}
+	for _, r := range h.ExitsRead {
+		s.exits["exits: "+string(r.Exit.Source)]++
+		if r.Exit.Known {
+			s.exits["exits with details"]++
+		}
+	}
+	for _, r := range h.ExitReaders {
+		s.exits["restarts of readers of exits"] += len(r.Gaps)
+	}
+	s.exits["restarts with exits due"] += h.RestartsDue
+	s.exits["restarts of the program"] += h.Programs
 }
 
 // Random scripts run under random faults, and each history is held against the
-// guarantees. It is a hundred histories per mode; for 21,000 in all run it with
+// guarantees. It is a hundred histories per mode; for 24,000 in all run it with
 // -rapid.checks=3000.
 func TestHistories(t *testing.T) {
-	sum := &totals{injected: map[string]int{}, failures: map[string]string{}}
+	sum := &totals{injected: map[string]int{}, exits: map[string]int{}, failures: map[string]string{}}
 	t.Run("modes", func(t *testing.T) {
 		for _, m := range modes {
 			t.Run(m.name, func(t *testing.T) {
@@ -128,6 +142,15 @@ func (s *totals) print(t *testing.T) {
 			t.Errorf("G%d was never checked", i)
 		}
 	}
+	for _, name := range []string{
+		"exits: event", "exits: relist", "exits: inferred", "exits with details",
+		"restarts of readers of exits", "restarts with exits due", "restarts of the program",
+	} {
+		fmt.Fprintf(&b, "%12d  %s\n", s.exits[name], name)
+		if s.exits[name] == 0 {
+			t.Errorf("there were no %s", name)
+		}
+	}
 	t.Log(b.String())
 	for name := range s.injected {
 		if !slices.Contains(faultNames(), name) {
@@ -180,6 +203,14 @@ type simulation struct {
 	removed map[string][]string // likewise
 	names   []string            // of readers
 	period  time.Duration
+	options struct {
+		cache pleg.CacheOptions[*plegtest.Status]
+		gen   pleg.GeneratorOptions
+		first bool // pods are listed before their statuses
+	}
+	exits *follower
+	stop  context.CancelFunc // of Run
+	ended chan struct{}      // closed when Run has returned
 }
 
 const waitLimit = 2 * time.Second
@@ -190,39 +221,36 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 	if f.Slow > 0 || f.Hang > 0 || f.Error > 0 {
 		w.limit = 45 * time.Second
 	}
-	w.cache = pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{AcceptEqual: rapid.Bool().Draw(t, "equal")})
+	w.options.cache = pleg.CacheOptions[*plegtest.Status]{AcceptEqual: rapid.Bool().Draw(t, "equal")}
 	o := pleg.GeneratorOptions{TrustEvents: m.trust, WaitLimit: waitLimit, RelistThreshold: 20 * time.Second, EventedPeriod: 60 * time.Second}
 	if m.short {
 		o.EventedPeriod = 3 * time.Second
 	}
 	w.period = time.Second
-	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
-	if !m.single {
-		rt = listless{w.rt}
-	}
-	var stream pleg.Streamer[string, *plegtest.Status]
 	if m.stream {
-		stream = w.rt
 		w.period = o.EventedPeriod
 	}
-	gen, err := pleg.NewGenerator(rt, stream, w.cache, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.gen = gen
+	w.options.gen = o
+	w.options.first = !m.single || rapid.Bool().Draw(t, "list first")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx
 	defer w.all.Wait()
-	defer w.cache.Close()
+	defer func() { w.cache.Close() }()
 	defer cancel()
+	w.generator(t)
 	for range rapid.IntRange(0, 3).Draw(t, "before") {
 		w.change(t)
 	}
-	w.all.Go(func() {
-		w.gen.Run(ctx)
-		w.rt.Note(func(h *history) { h.RunEnded = time.Now() })
-	})
-	w.reader(m.pace)
+	exits, err := w.rt.follow("exits", w.gen, rapid.Bool().Draw(t, "earlier"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.exits = exits
+	w.exits.save(t)
+	w.run()
+	if !m.again {
+		w.reader(m.pace)
+	}
 	w.script(t)
 	if rapid.IntRange(0, 4).Draw(t, "abruptly") > 0 {
 		w.settle(t)
@@ -234,12 +262,85 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 	return w.rt.History(), w.rt.Injected()
 }
 
+// generator makes a cache and a generator.
+func (w *simulation) generator(t *rapid.T) {
+	w.cache = pleg.NewCache[string](w.options.cache)
+	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
+	if !w.m.single {
+		rt = listless{w.rt}
+	}
+	var stream pleg.Streamer[string, *plegtest.Status]
+	if w.m.stream {
+		stream = w.rt
+	}
+	gen, err := pleg.NewGenerator(rt, stream, w.cache, w.options.gen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.options.first {
+		gen.DistrustStatuses()
+	}
+	w.gen = gen
+}
+
+// run runs the generator.
+func (w *simulation) run() {
+	ctx, stop := context.WithCancel(w.ctx)
+	gen, ended := w.gen, make(chan struct{})
+	w.stop, w.ended = stop, ended
+	w.all.Go(func() {
+		defer close(ended)
+		gen.Run(ctx)
+		w.rt.Note(func(h *history) { h.RunEnded = time.Now() })
+	})
+}
+
+// takeExits takes some exits, or restarts their reader.
+func (w *simulation) takeExits(t *rapid.T) {
+	do := []string{"take", "take", "save", "restart"}
+	if w.m.again {
+		do = append(do, "program", "program")
+	}
+	switch rapid.SampledFrom(do).Draw(t, "exits") {
+	case "take":
+		w.exits.take(t, rapid.IntRange(1, 5).Draw(t, "most"))
+	case "save":
+		w.exits.save(t)
+	case "restart":
+		if rapid.Bool().Draw(t, "at once") {
+			w.exits.save(t)
+		}
+		w.goOn(t)
+	case "program":
+		w.stop()
+		<-w.ended
+		w.cache.Close()
+		time.Sleep(time.Duration(rapid.IntRange(0, 3000).Draw(t, "down ms")) * time.Millisecond)
+		for range rapid.IntRange(0, 3).Draw(t, "meanwhile") {
+			w.change(t)
+		}
+		w.rt.Note(func(h *history) { h.Programs++ })
+		w.generator(t)
+		w.goOn(t)
+		w.run()
+	}
+}
+
+// goOn restarts the reader of exits.
+func (w *simulation) goOn(t *rapid.T) {
+	w.exits.restart(t, w.gen)
+	if strings.Contains(w.exits.saved, `"due"`) {
+		w.rt.Note(func(h *history) { h.RestartsDue++ })
+	}
+}
+
 // script draws what happens.
 func (w *simulation) script(t *rapid.T) {
 	actions := []string{"change", "change", "change", "change", "sleep", "sleep", "wait", "request", "relist", "restart", "reader"}
 	if w.m.stream {
 		actions = append(actions, "disconnect", "unsupported", "burst")
 	}
+	actions = append(actions, "exits", "exits")
 	for range rapid.IntRange(10, 60).Draw(t, "steps") {
 		switch rapid.SampledFrom(actions).Draw(t, "action") {
 		case "change":
@@ -251,7 +352,11 @@ func (w *simulation) script(t *rapid.T) {
 		case "sleep":
 			time.Sleep(time.Duration(rapid.IntRange(1, 5000).Draw(t, "ms")) * time.Millisecond)
 		case "wait":
-			w.wait(t)
+			if !w.m.again {
+				w.wait(t)
+			}
+		case "exits":
+			w.takeExits(t)
 		case "request":
 			w.gen.RequestRelist(w.pod(t))
 		case "relist":
@@ -273,7 +378,7 @@ func (w *simulation) script(t *rapid.T) {
 				})
 			}
 		case "reader":
-			if len(w.names) < 4 {
+			if len(w.names) < 4 && !w.m.again {
 				w.reader(w.m.pace / 2)
 			}
 		}
@@ -311,7 +416,7 @@ func (w *simulation) change(t *rapid.T) {
 	case 0, 1:
 		w.rt.Start(id, c)
 	case 2:
-		w.rt.Exit(id, c)
+		w.rt.ExitCode(id, c, rapid.Int32Range(0, 255).Draw(t, "code"))
 	case 3:
 		w.rt.Remove(id, c)
 		w.live[id] = slices.DeleteFunc(w.live[id], func(x string) bool { return x == c })
@@ -349,7 +454,7 @@ func (w *simulation) reader(pace time.Duration) {
 func (w *simulation) sample(settled bool) {
 	stats := w.gen.Stats()
 	w.rt.Note(func(h *history) {
-		h.Samples = append(h.Samples, sample{At: time.Now(), Stats: stats, Readers: len(w.names), Settled: settled})
+		h.Samples = append(h.Samples, sample{At: time.Now(), Stats: stats, Readers: len(w.names), ExitReaders: 1, Settled: settled})
 	})
 }
 
@@ -381,7 +486,8 @@ func (w *simulation) settle(t *rapid.T) {
 		h.Idles = append(h.Idles, idle{From: from, To: time.Now(), Period: w.period})
 	})
 	time.Sleep(40 * w.m.pace)
-	w.rt.Compare(w.cache, 4, w.names...)
+	w.exits.take(t, 1<<30)
+	w.rt.Compare(w.cache, 4, append([]string{w.exits.name}, w.names...)...)
 	if err := w.gen.Healthy(); err != nil {
 		t.Errorf("after all: %v", err)
 	}

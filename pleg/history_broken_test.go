@@ -27,10 +27,12 @@ func status(version int, containers string) *plegtest.Status {
 
 // truth is the life of pod p that the histories below are about.
 func truth() []change {
+	over := status(3, "a:exited")
+	over.Ended = map[string]pleg.ExitDetails{"a": {Code: 3}}
 	return []change{
 		{At: at(1), Pod: "p", Version: 1, Status: status(1, "a:created"), Container: "a", Type: pleg.RuntimeCreated},
 		{At: at(2), Pod: "p", Version: 2, Status: status(2, "a:running"), Container: "a", Type: pleg.RuntimeStarted},
-		{At: at(3), Pod: "p", Version: 3, Status: status(3, "a:exited"), Container: "a", Type: pleg.RuntimeStopped},
+		{At: at(3), Pod: "p", Version: 3, Status: over, Container: "a", Type: pleg.RuntimeStopped},
 		{At: at(4), Pod: "p", Version: 4, Container: "a", Type: pleg.RuntimeDeleted},
 	}
 }
@@ -51,10 +53,26 @@ func told(second int, kind pleg.EventType) eventRead {
 	return eventRead{Reader: "r", At: at(second), Event: e}
 }
 
+func yielded(second int, source pleg.ExitSource, d pleg.ExitDetails) exitRead {
+	return exitRead{Reader: "x", At: at(second), Exit: pleg.Exit[string]{Pod: "p", Container: "a", Source: source, Known: d != pleg.ExitDetails{}, Details: d}}
+}
+
+// follows adds a reader of exits that is up to date at the end.
+func (h *history) follows(shown map[containerRef]time.Time, earlier bool, read ...exitRead) {
+	h.Shown, h.ShownAt = shown, map[containerRef][]time.Time{}
+	for c, at := range shown {
+		h.ShownAt[c] = []time.Time{at}
+	}
+	h.ExitReaders = map[string]exitReader{"x": {Earlier: earlier}}
+	h.ExitsRead = read
+	h.Finals = []final{{At: at(9), ExitsRead: []string{"x"}}}
+}
+
 // Each guarantee is broken in a made-up history, in every way that its checker
 // knows, beside histories that break none.
 func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 	v := truth()
+	details := v[2].Status.Ended["a"]
 	shown := map[containerRef]time.Time{{Pod: "p", Container: "a"}: at(1)}
 	for _, tt := range []struct {
 		name string
@@ -227,6 +245,36 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 		{"an inspection in an idle time", 13, func(h *history) {
 			h.Idles = []idle{{From: at(0), To: at(10), Period: 20 * time.Second}}
 			h.Calls = []call{{Kind: "Status", Start: at(1)}}
+		}},
+		{"an exit that is yielded", 0, func(h *history) {
+			h.follows(shown, true, yielded(3, pleg.ExitSeenByRelist, details))
+		}},
+		{"an exit of before that is not asked for", 0, func(h *history) {
+			h.follows(shown, false)
+		}},
+		{"an exit that is shown only in a gap", 0, func(h *history) {
+			h.follows(shown, true)
+			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(0), at(2)}}}
+		}},
+		{"an exit that is never yielded", 14, func(h *history) {
+			h.follows(shown, true)
+		}},
+		{"an exit that is yielded twice", 14, func(h *history) {
+			h.follows(shown, true, yielded(3, pleg.ExitSeenByRelist, details), yielded(4, pleg.ExitInferred, pleg.ExitDetails{}))
+		}},
+		{"an exit that is yielded before it", 14, func(h *history) {
+			h.follows(shown, false, yielded(2, pleg.ExitInferred, pleg.ExitDetails{}))
+		}},
+		{"an exit with another code", 14, func(h *history) {
+			h.follows(shown, true, yielded(3, pleg.ExitSeenByRelist, pleg.ExitDetails{Code: 4}))
+		}},
+		{"an exit that is inferred, with a code", 14, func(h *history) {
+			h.follows(shown, true, yielded(3, pleg.ExitInferred, details))
+		}},
+		{"an exit that was dropped", 14, func(h *history) {
+			e := yielded(3, pleg.ExitSeenByRelist, details)
+			e.Exit.Lost = 1
+			h.follows(shown, true, e)
 		}},
 	} {
 		h := history{Changes: v}

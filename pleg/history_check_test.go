@@ -12,7 +12,7 @@ import (
 )
 
 // guarantees is the number of guarantees of pleg.Generator; they count from 1.
-const guarantees = 13
+const guarantees = 14
 
 // A violation is a place where a history breaks a guarantee.
 type violation struct {
@@ -37,7 +37,7 @@ func (h history) check() report {
 	}
 	for _, check := range []func(){
 		x.states, x.freshness, x.absence, x.equality, x.waits, x.readers, x.memory,
-		x.intake, x.once, x.accounts, x.leftovers, x.idleness,
+		x.intake, x.once, x.accounts, x.leftovers, x.idleness, x.exitsRead,
 	} {
 		check()
 	}
@@ -260,13 +260,23 @@ func (x *inspection) readers() {
 }
 
 // exits are the changes by which containers ended that were shown to be there.
+func (x *inspection) exits() (list []change) {
+	for _, l := range x.lastLives() {
+		list = append(list, *l.end)
+	}
+	return list
+}
+
+// A life is that of a container.
+type life struct {
+	begin time.Time
+	end   *change // nil: not yet
+}
+
+// lastLives are the lives of containers that were shown to be there and have ended.
 // Of several with one id only the last counts, if a reader saw it before its end:
 // an exit between two looks that show a running container nobody can know.
-func (x *inspection) exits() (list []change) {
-	type life struct {
-		begin time.Time
-		end   *change // nil: not yet
-	}
+func (x *inspection) lastLives() (list []life) {
 	last := map[containerRef]life{}
 	for i, c := range x.Changes {
 		ref := containerRef{c.Pod, c.Container}
@@ -280,7 +290,7 @@ func (x *inspection) exits() (list []change) {
 	}
 	for ref, l := range last {
 		if _, shown := x.Shown[ref]; shown && l.end != nil && (x.lives(ref, l.end.At) == 1 || x.sawAlive(ref, l.begin, l.end.At)) {
-			list = append(list, *l.end)
+			list = append(list, l)
 		}
 	}
 	return list
@@ -297,7 +307,7 @@ func (x *inspection) sawAlive(ref containerRef, from, to time.Time) bool {
 // G7: what is held for late things and slow readers is bounded by the pods.
 func (x *inspection) memory() {
 	for _, s := range x.Samples {
-		bound := (1 + s.Readers) * (2*1024 + 4*(s.Stats.Pods+s.Stats.Containers))
+		bound := (1+s.Readers)*(2*1024+4*(s.Stats.Pods+s.Stats.Containers)) + s.ExitReaders*3*(4096+1024+4*(s.Stats.Pods+s.Stats.Containers))
 		x.check(7, s.Stats.Backlog <= bound, "at %v %d things are held for %d pods and %d containers", s.At, s.Stats.Backlog, s.Stats.Pods, s.Stats.Containers)
 	}
 }

@@ -17,21 +17,25 @@ import (
 // and what readers of a Cache and a Generator over it observed. All times are of
 // one clock. Zero parts were not recorded.
 type history struct {
-	Changes     []change                   // of the truth, in order
-	Calls       []call                     // of Pods, Pod and Status
-	Deliveries  []delivery                 // of events, in order
-	Connections []time.Time                // attempts to open the event stream
-	Shown       map[containerRef]time.Time // containers that an answer or an event has shown, and when first
-	Trouble     []time.Time                // when calls failed, streams ended, the runtime came back
+	Changes     []change                     // of the truth, in order
+	Calls       []call                       // of Pods, Pod and Status
+	Deliveries  []delivery                   // of events, in order
+	Connections []time.Time                  // attempts to open the event stream
+	Shown       map[containerRef]time.Time   // containers that an answer or an event has shown, and when first
+	ShownAt     map[containerRef][]time.Time // and whenever they did while there was a reader of exits
+	Trouble     []time.Time                  // when calls failed, streams ended, the runtime came back
 
-	Readers  map[string]time.Time // Events loops by name, and when they began
-	Views    []view               // what Watch loops yielded
-	Events   []eventRead          // what Events loops yielded
-	Waits    []wait               // GetNewerThan and WaitFor
-	Finals   []final              // comparisons of the cache with the truth
-	Samples  []sample             // of Stats
-	Idles    []idle               // times without a change
-	RunEnded time.Time            // when Run had returned; zero: not yet
+	Readers               map[string]time.Time  // Events loops by name, and when they began
+	Views                 []view                // what Watch loops yielded
+	Events                []eventRead           // what Events loops yielded
+	Waits                 []wait                // GetNewerThan and WaitFor
+	ExitReaders           map[string]exitReader // by name
+	ExitsRead             []exitRead            // what they yielded
+	Finals                []final               // comparisons of the cache with the truth
+	Samples               []sample              // of Stats
+	Idles                 []idle                // times without a change
+	RunEnded              time.Time             // when Run had returned; zero: not yet
+	Programs, RestartsDue int                   // restarts of the program, and those of readers of exits that had some due
 }
 
 // A containerRef names a container.
@@ -98,14 +102,16 @@ type final struct {
 	Truth      map[string]*plegtest.Status
 	Readers    map[string]map[string]entry // what Watch loops ended with (6)
 	EventsRead []string                    // Events loops that have yielded all they had (6)
+	ExitsRead  []string                    // readers of exits that have yielded all they had (14)
 }
 
 // A sample is a look at Stats.
 type sample struct {
-	At      time.Time
-	Stats   pleg.Stats
-	Readers int  // Watch and Events loops
-	Settled bool // two full relists have ended since the last change
+	At          time.Time
+	Stats       pleg.Stats
+	Readers     int // Watch and Events loops
+	ExitReaders int
+	Settled     bool // two full relists have ended since the last change
 }
 
 // An idle is a time without a change, a fault or a wait.
@@ -125,7 +131,10 @@ type recorder struct {
 func record(seed uint64, f plegtest.Faults) *recorder {
 	return &recorder{
 		Runtime: plegtest.New[string](seed, f),
-		h:       history{Shown: map[containerRef]time.Time{}, Readers: map[string]time.Time{}},
+		h: history{
+			Shown: map[containerRef]time.Time{}, ShownAt: map[containerRef][]time.Time{},
+			Readers: map[string]time.Time{}, ExitReaders: map[string]exitReader{},
+		},
 	}
 }
 
@@ -138,7 +147,8 @@ func (r *recorder) History() history {
 	h.Connections, h.Trouble = slices.Clone(h.Connections), slices.Clone(h.Trouble)
 	h.Views, h.Events, h.Waits = slices.Clone(h.Views), slices.Clone(h.Events), slices.Clone(h.Waits)
 	h.Finals, h.Samples, h.Idles = slices.Clone(h.Finals), slices.Clone(h.Samples), slices.Clone(h.Idles)
-	h.Shown, h.Readers = maps.Clone(h.Shown), maps.Clone(h.Readers)
+	h.Shown, h.ShownAt, h.Readers = maps.Clone(h.Shown), maps.Clone(h.ShownAt), maps.Clone(h.Readers)
+	h.ExitReaders, h.ExitsRead = maps.Clone(h.ExitReaders), slices.Clone(h.ExitsRead)
 	return h
 }
 
@@ -154,8 +164,12 @@ func (r *recorder) trouble() {
 }
 
 func (h *history) show(pod, container string) {
-	if c := (containerRef{pod, container}); h.Shown[c].IsZero() {
+	c := containerRef{pod, container}
+	if h.Shown[c].IsZero() {
 		h.Shown[c] = time.Now()
+	}
+	if len(h.ExitReaders) > 0 {
+		h.ShownAt[c] = append(h.ShownAt[c], time.Now())
 	}
 }
 
@@ -167,8 +181,14 @@ func (r *recorder) Start(pod, container string) bool {
 	return r.change(pod, container, r.Runtime.Start, pleg.RuntimeStarted)
 }
 
-func (r *recorder) Exit(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Exit, pleg.RuntimeStopped)
+func (r *recorder) Exit(pod, container string) bool { return r.ExitCode(pod, container, 0) }
+
+func (r *recorder) ExitCode(pod, container string, code int32) bool {
+	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitCode(pod, container, code) }, pleg.RuntimeStopped)
+}
+
+func (r *recorder) ExitWith(pod, container string, d pleg.ExitDetails) bool {
+	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitWith(pod, container, d) }, pleg.RuntimeStopped)
 }
 
 func (r *recorder) Remove(pod, container string) bool {
@@ -250,8 +270,10 @@ func (r *recorder) Pod(ctx context.Context, id string) (p pleg.Pod[string], err 
 
 func (r *recorder) Status(ctx context.Context, id string) (s *plegtest.Status, stamp time.Time, err error) {
 	r.call("Status", id, func() ([]pleg.Pod[string], error) {
-		s, stamp, err = r.Runtime.Status(ctx, id)
-		return nil, err
+		if s, stamp, err = r.Runtime.Status(ctx, id); err != nil {
+			return nil, err
+		}
+		return []pleg.Pod[string]{{ID: id, Containers: s.Listed}}, nil
 	})
 	return s, stamp, err
 }
@@ -333,8 +355,8 @@ func (r *recorder) wait(id string, limit time.Duration, get func(now time.Time) 
 }
 
 // Compare records a comparison of the cache with the truth, which the numbered
-// guarantee makes equal now (0: none does), and what the readers of Watch and
-// Read, which have caught up, ended with.
+// guarantee makes equal now (0: none does), and what the readers of Watch, of Read
+// and of exits, which have caught up, ended with.
 func (r *recorder) Compare(c *pleg.Cache[string, *plegtest.Status], guarantee int, readers ...string) {
 	r.Note(func(h *history) {
 		f := final{
@@ -342,7 +364,9 @@ func (r *recorder) Compare(c *pleg.Cache[string, *plegtest.Status], guarantee in
 			Readers: map[string]map[string]entry{},
 		}
 		for _, reader := range readers {
-			if _, ok := h.Readers[reader]; ok {
+			if _, ok := h.ExitReaders[reader]; ok {
+				f.ExitsRead = append(f.ExitsRead, reader)
+			} else if _, ok := h.Readers[reader]; ok {
 				f.EventsRead = append(f.EventsRead, reader)
 			} else {
 				f.Readers[reader] = h.view(reader)

@@ -46,6 +46,16 @@ func (h history) String() string {
 	for _, t := range h.Events {
 		add(t.At, "%-10s %v %v %s", t.Reader, t.Event.Pod, t.Event.Type, t.Event.Container)
 	}
+	for _, r := range h.ExitsRead {
+		add(r.At, "%-10s %v exited %s: %s, %v", r.Reader, r.Exit.Pod, r.Exit.Container, r.Exit.Source, r.Exit.Details)
+	}
+	for name, r := range h.ExitReaders {
+		add(r.Begin, "%-10s begins, earlier %v", name, r.Earlier)
+		for _, g := range r.Gaps {
+			add(g.From, "%-10s saves its position", name)
+			add(g.To, "%-10s begins again from %s", name, g.From.Format(clockFormat))
+		}
+	}
 	for _, w := range h.Waits {
 		add(w.Start, "wait       pod %v newer than %s", w.Pod, w.Min.Format(clockFormat))
 		add(w.End, "wait       pod %v newer than %s: %s, %v", w.Pod, w.Min.Format(clockFormat), entryText(w.Entry), w.Err)

@@ -1,32 +1,26 @@
-// Package pleg knows what the pods of a node are doing. It has a status cache whose
-// writes are ordered by the time of their observation, and the generator of pod
-// lifecycle events that fills it, by relisting and from a runtime's event stream
-// (KEP-3386, "Kubelet Evented PLEG").
+// Package pleg knows what the pods of a node are doing: a status cache whose writes
+// are ordered by the time of their observation, and the generator of lifecycle events
+// and exits that fills it, from lists and a runtime's event stream (KEP-3386,
+// "Kubelet Evented PLEG").
 //
 // Implement Runtime over whatever runs the containers, and Streamer too if it can
 // stream events. Make a Cache and a Generator over them, call Run, range over
-// Events and ask the Cache.
+// Events or Exits and ask the Cache.
 //
 //	cache := pleg.NewCache[string](pleg.CacheOptions[*Status]{})
 //	gen, err := pleg.NewGenerator(runtime, runtime, cache, pleg.GeneratorOptions{})
 //	go gen.Run(ctx)
-//	for e := range gen.Events(ctx) {
-//		status := cache.Get(e.Pod)
-//		...
+//	for e := range gen.Exits(ctx) {
+//		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
-// A pod is any comparable key, a status any type; there are no Kubernetes types.
-// What a Runtime or a status may offer besides is found by asking the value for an
-// interface: the Runtime for PodLister, the status for ContainerLister. Whether to
-// use a stream is a choice, so NewGenerator takes the Streamer, or nil.
+// A pod is any comparable key, a status any type. What they may offer besides is
+// found by asking the Runtime for PodLister, a status for ContainerLister and
+// ExitLister; but whether to use a stream is a choice. Use a container's id once;
+// Container.ID says what comes of using it again.
 //
-// Use a container's id once. Container.ID says what is still reported if it is used
-// again, as that of a virtual machine that is switched off and on.
-//
-// Inside, the Generator joins parts that do not know it: the Cache, a relister that
-// sees only a statusStore of the Cache, and the state and queue of the stream. Files
-// use each other in one direction, with one exception: cache.go and relist.go
-// declare a type whose methods and parts stand in the other files of their name.
+// Inside, files use each other in one direction, with one exception: cache.go,
+// exits.go and relist.go declare a type whose parts stand in files of their name.
 package pleg
 
 import (
@@ -118,22 +112,28 @@ type Runtime[K comparable, S any] interface {
 	// if it has none. The error is ErrNotFound if the pod is gone. A status that
 	// comes with another error is stored with that. If none comes (the zero S), the
 	// last status stays beside the error.
+	//
+	// A Runtime that needs what Pods showed of the pod keeps its last list, and lists
+	// the pod itself if that does not show it: a ContainerLister is also asked for
+	// pods that no list has shown.
 	Status(ctx context.Context, pod K) (S, time.Time, error)
 }
 
 // PodLister is implemented by a Runtime that can list one pod for less than all of
-// them. Without it every event costs a full list. A type that wraps a Runtime has
-// to have the method too. The Generator calls Pod from several goroutines at once.
+// them. Its use is for statuses that are no ContainerLister: without it each of
+// their events costs a full list. A type that wraps a Runtime has to have the method
+// too. The Generator calls Pod from several goroutines at once.
 type PodLister[K comparable] interface {
 	// Pod lists one pod, as Pods would. The error is ErrNotFound if it is gone.
 	Pod(ctx context.Context, pod K) (Pod[K], error)
 }
 
 // ContainerLister is implemented by a status type that shows the containers of its
-// pod: all that Pods lists, in their states. Without it the Generator assumes that
-// the status shows what the list before it did, so a container that comes and goes
-// in between may stay in the status until the pod changes again. The Generator
-// calls Containers from one goroutine at a time while others may read the status.
+// pod: all that Pods lists, in their states. Then one call of Status is a look at a
+// pod. Without it a look is a list and a Status, and the Generator assumes that the
+// status shows what the list before it did, so a container that comes and goes in
+// between may stay in the status until the pod changes again. The Generator calls
+// Containers from one goroutine at a time while others may read the status.
 type ContainerLister interface {
 	Containers() []Container
 }

@@ -35,12 +35,14 @@ type statusStore[K comparable, S any] interface {
 //     global time (G2).
 //
 // This file holds the state; relist_calls.go chooses what to ask, relist_list.go
-// and relist_status.go take the answers, relist_stepback.go doubts them, and
-// relist_record.go writes down what they show.
+// and relist_status.go take the answers, relist_stepback.go doubts them,
+// relist_record.go writes down what they show, and relist_exits.go says what has
+// ended.
 type relister[K comparable, S any] struct {
 	o      GeneratorOptions
 	store  statusStore[K, S]
-	single bool // one pod can be listed
+	single bool // one pod can be looked at
+	alone  bool // by its Status alone
 	stats  Stats
 
 	serial     uint64
@@ -52,6 +54,8 @@ type relister[K comparable, S any] struct {
 	unreported []unreportedSteps // steps that an event may still report
 
 	subscribers map[*subscriber[K]]struct{}
+	exitQueues  map[*exitQueue[K]]struct{}
+	syncAll     uint64 // a full relist after it ends with a PodSync of all; 0: none
 
 	ready         queue[K, struct{}] // pods with something to ask
 	failing       queue[K, struct{}] // pods that back off
@@ -74,11 +78,13 @@ type relister[K comparable, S any] struct {
 type observation struct {
 	start     time.Time // before the first call; what it shows is no older
 	serial    uint64
-	seen      []Container // every container once, in order of id
-	absent    bool        // the pod is not there
-	lenient   bool        // a step without an event does not count as missed yet
-	fromEvent bool        // an event carried it
-	blind     bool        // the runtime's stamp of the status is not believed
+	seen      []Container            // every container once, in order of id
+	exits     map[string]ExitDetails // of the status, if it says and there are readers of exits
+	absent    bool                   // the pod is not there
+	lenient   bool                   // a step without an event does not count as missed yet
+	alone     bool                   // it is a Status that no list came before
+	fromEvent bool                   // an event carried it
+	blind     bool                   // the runtime's stamp of the status is not believed
 }
 
 // A relist is a full relist under way.
@@ -99,7 +105,7 @@ type relistWaiter struct {
 }
 
 func newRelister[K comparable, S any](store statusStore[K, S], o GeneratorOptions, single bool) *relister[K, S] {
-	return &relister[K, S]{o: o, store: store, single: single, subscribers: map[*subscriber[K]]struct{}{}, pods: map[K]*podRecord[K]{}}
+	return &relister[K, S]{o: o, store: store, single: single, subscribers: map[*subscriber[K]]struct{}{}, exitQueues: map[*exitQueue[K]]struct{}{}, pods: map[K]*podRecord[K]{}}
 }
 
 // next returns a serial number later than all before it.

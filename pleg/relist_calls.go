@@ -85,8 +85,12 @@ func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
 		r.listForPods = true
 	default:
 		p.urgent = false
-		p.inFlight = &observation{start: now, serial: r.next(), lenient: true}
-		return call[K]{callPod, p.key, now, now.Add(r.o.StatusTimeout)}, true
+		p.inFlight = &observation{start: now, serial: r.next(), lenient: true, alone: r.alone}
+		kind := callPod
+		if r.alone {
+			kind = callStatus
+		}
+		return call[K]{kind, p.key, now, now.Add(r.o.StatusTimeout)}, true
 	}
 	r.forgetIfEmpty(p)
 	return call[K]{}, false

@@ -63,12 +63,13 @@ func steps(list []step, id string, from, to rank) []step {
 // tracked is what is known of one container.
 type tracked struct {
 	is         rank
-	reported   rank   // the furthest that an event has reported
-	unreported uint8  // a bit per rank: steps that a relist found and no event has reported yet
-	synced     bool   // a PodSync stands for what was reported beyond is
-	again      bool   // its id was used before
-	mark       uint64 // of the last comparison that met it
-	since      uint64 // serial of the last event or of its removal
+	reported   rank      // the furthest that an event has reported
+	unreported uint8     // a bit per rank: steps that a relist found and no event has reported yet
+	synced     bool      // a PodSync stands for what was reported beyond is
+	again      bool      // its id was used before
+	mark       uint64    // of the last comparison that met it
+	since      uint64    // serial of the last event or of its removal
+	exit       *exitNote // what was shown of its end; nil: nothing, or that is recorded
 }
 
 // behind reports whether r is a step back from what is known of c; an unknown

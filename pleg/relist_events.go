@@ -11,15 +11,52 @@ import (
 func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (received bool) {
 	pods, everything, received := q.drain(maxOrphans + 2*r.present)
 	r.listNow = r.listNow || everything
+	if q.takeSyncAll() {
+		r.syncAll = r.next()
+	}
 	for {
 		key, e, ok := pods.take()
 		if !ok {
 			return received
 		}
 		r.noteEvents(key, e.reported)
+		if e.sync {
+			r.requestSync(key)
+		}
+		r.noteExits(key, e.exits)
 		if e.last != nil {
 			r.recordEvent(e.last, now)
 		}
+	}
+}
+
+// requestSync makes the look at key that is asked for end with a PodSync. If key is
+// not worth remembering, the next full relist does.
+func (r *relister[K, S]) requestSync(key K) {
+	if p := r.pods[key]; p != nil {
+		p.sync = p.wanted
+	} else {
+		r.syncAll = r.next()
+	}
+}
+
+// emitSync emits the PodSync that was asked for before o, if one was.
+func (r *relister[K, S]) emitSync(p *podRecord[K], o *observation) {
+	if p.sync > 0 && p.sync < o.serial {
+		p.sync = 0
+		r.emit(p.key, []Event[K]{{Pod: p.key, Type: PodSync}})
+	}
+}
+
+// syncEverything emits a PodSync without a pod, if one was asked for before l.
+func (r *relister[K, S]) syncEverything(l *relist) {
+	if r.syncAll == 0 || r.syncAll > l.serial {
+		return
+	}
+	r.syncAll = 0
+	for s := range r.subscribers {
+		s.dropped = true
+		signal(s.wake)
 	}
 }
 

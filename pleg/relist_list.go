@@ -53,7 +53,7 @@ func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now 
 	v, seen := r.judge(p, seen)
 	p.steppedBack = p.steppedBack && v >= older
 	wanted := p.wanted > 0 && p.wanted < l.serial
-	if v == same && p.present && !wanted && (p.inFlight == nil || p.inFlight.serial > l.serial) {
+	if v == same && p.present && !wanted && !p.unjudged && (p.inFlight == nil || p.inFlight.serial > l.serial) {
 		return
 	}
 	o := &observation{start: l.start, serial: l.serial, seen: normal(seen), lenient: l.lenient}
@@ -137,8 +137,10 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 // finish ends the full relist under way.
 func (r *relister[K, S]) finish(now time.Time) {
 	l := r.relist
+	r.inferExits(l)
 	r.forgetOrphans(l)
 	r.countMissed(l)
+	r.syncEverything(l)
 	r.stats.RelistDuration.observe(now.Sub(l.start))
 	if r.stats.Relists > 0 {
 		r.stats.RelistInterval.observe(l.start.Sub(r.lastStart))

@@ -30,6 +30,9 @@ func (r *relister[K, S]) backlog() int {
 	for s := range r.subscribers {
 		n += s.pending.len()
 	}
+	for q := range r.exitQueues {
+		n += q.len()
+	}
 	return n
 }
 
@@ -38,9 +41,23 @@ func (r *relister[K, S]) backlog() int {
 // there was something (G6).
 func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []Container) {
 	for _, s := range seen {
-		if p.containers[s.ID] == nil && !r.crowded() {
-			r.trackOrphan(p, s.ID).since = o.serial
+		c := p.containers[s.ID]
+		if c == nil {
+			if r.crowded() {
+				continue
+			}
+			c = r.trackOrphan(p, s.ID)
+			c.since = o.serial
 		}
+		if len(r.exitQueues) == 0 {
+			continue
+		}
+		n := exitNote{told: o.start}
+		if s.State == StateExited {
+			n.source = ExitSeenByRelist
+			n.details, n.known = o.exits[s.ID]
+		}
+		c.noteExit(n)
 	}
 }
 
@@ -48,6 +65,7 @@ func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []
 func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	c := &tracked{}
 	p.containers[id] = c
+	p.unjudged = true
 	r.orphans = append(r.orphans, orphan[K]{p, id})
 	return c
 }
@@ -64,7 +82,13 @@ func (r *relister[K, S]) forgetOrphans(l *relist) {
 			return false
 		}
 		delete(x.pod.containers, x.container)
+		for q := range r.exitQueues {
+			q.forgotten(containerRef[K]{x.pod.key, x.container}, l.start)
+		}
 		r.forgetIfEmpty(x.pod)
 		return true
 	})
+	for q := range r.exitQueues {
+		q.evict(r.exitLimit(), r.tracks)
+	}
 }

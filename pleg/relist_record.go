@@ -13,12 +13,14 @@ type podRecord[K comparable] struct {
 	at          time.Time // that observation's; what events added to it makes it no newer
 	eventSerial uint64    // when an event added to it; 0: none did
 	steppedBack bool      // the last observation of ours showed a step back
+	unjudged    bool      // containers were shown or reported that no recorded observation has judged
 	until       time.Time // when the last observation of ours ended
 	ended       uint64    // likewise
 	mark        uint64    // of the last full list that showed it
 
 	wanted   uint64       // an observation later than this one is wanted; 0: none
 	urgent   bool         // even while backing off: somebody waits
+	sync     uint64       // an observation later than this one ends with a PodSync; 0: none
 	listed   *observation // from a list, to be inspected
 	inFlight *observation // whose call is in flight
 	relist   *relist      // that waits for this pod
@@ -76,7 +78,16 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 // apply records the steps of an observation and emits their events.
 func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	events := make([]Event[K], 0, len(list)+1)
+	follow := len(r.exitQueues) > 0
+	var ends []end[K]
+	var begun []string
 	for _, s := range list {
+		switch {
+		case follow && s.to == exited:
+			ends = append(ends, r.endOf(p, s, o))
+		case follow && s.to < exited:
+			begun = append(begun, s.container)
+		}
 		if s.again {
 			r.renew(p, s)
 		}
@@ -86,11 +97,24 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	}
 	// A container that an event reported and nothing shows has come and gone. A
 	// container that runs although an event reported its end has begun again.
-	sync := len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
-	for _, c := range p.containers {
+	asked := p.sync > 0 && p.sync < o.serial
+	if asked {
+		p.sync = 0
+	}
+	sync := asked || len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
+	p.unjudged = false
+	for id, c := range p.containers {
 		if (c.is == unseen || c.is < exited && c.reported >= exited) && !c.synced && c.since <= o.serial {
 			c.synced, sync = true, true
+			if follow && c.is == unseen {
+				e := end[K]{exit: exitOf(p.key, id, c, o), orphan: true}
+				if c.exit != nil {
+					e.told = c.exit.told
+				}
+				ends = append(ends, e)
+			}
 		}
+		p.unjudged = p.unjudged || c.is == unseen && !c.synced
 	}
 	if sync {
 		events = append(events, Event[K]{Pod: p.key, Type: PodSync})
@@ -104,6 +128,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		}
 	}
 	r.emit(p.key, events)
+	r.reportEnds(p.key, ends, begun, o.start)
 }
 
 // renew begins a container anew whose id is used again. An event may have
@@ -134,5 +159,7 @@ func (r *relister[K, S]) step(p *podRecord[K], s step) {
 		r.orphans = append(r.orphans, orphan[K]{p, s.container})
 		c.since = r.serial
 	}
-	c.is = s.to
+	if c.is = s.to; c.is >= exited {
+		c.exit = nil
+	}
 }

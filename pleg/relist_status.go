@@ -2,7 +2,6 @@ package pleg
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 		r.noteUnrecorded(p, o, o.seen)
 		r.gone(p, o, now)
 		r.settle(p, o)
-	case a.call.kind == callPod && a.err != nil:
+	case a.err != nil && (a.call.kind == callPod || o.alone && !r.store.Get(p.key).Present): // nothing says that p is there
 		r.fail(p, now)
 		if p.relist != nil {
 			r.failed(a.err, now)
@@ -43,6 +42,7 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 	case a.err != nil:
 		r.store.observe(p.key, r.statusBesideError(p, o, a.status), a.err, o.start)
 		r.noteUnrecorded(p, o, o.seen)
+		r.emitSync(p, o)
 		r.fail(p, now)
 		p.wanted = r.next()
 		r.settle(p, o)
@@ -59,11 +59,12 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 // statusBesideError returns the status to store beside an error: what came with
 // the error, or the last status if nothing came or what came shows a step back.
 func (r *relister[K, S]) statusBesideError(p *podRecord[K], o *observation, status S) S {
-	if reflect.ValueOf(&status).Elem().IsZero() {
+	if isZero(status) {
 		return r.store.Get(p.key).Status
 	}
 	if s, ok := any(status).(ContainerLister); ok {
 		seen := normal(s.Containers())
+		o.exits = r.exitsIn(status)
 		r.noteUnrecorded(p, o, seen)
 		if v, _ := p.containers.compare(seen, p.live, r.next()); v >= older {
 			return r.store.Get(p.key).Status
@@ -72,10 +73,21 @@ func (r *relister[K, S]) statusBesideError(p *podRecord[K], o *observation, stat
 	return status
 }
 
-// shows reports whether o shows c.
+// shows reports whether o shows c, in whatever state.
 func (o *observation) shows(c Container) bool {
-	_, ok := slices.BinarySearchFunc(o.seen, c.ID, func(d Container, id string) int { return strings.Compare(d.ID, id) })
+	_, ok := o.find(c.ID)
 	return ok
+}
+
+// showsExited reports whether o shows a container of that id exited.
+func (o *observation) showsExited(id string) bool {
+	i, ok := o.find(id)
+	return ok && !o.absent && o.seen[i].State == StateExited
+}
+
+// find returns the place of a container in what o shows.
+func (o *observation) find(id string) (i int, ok bool) {
+	return slices.BinarySearchFunc(o.seen, id, func(d Container, id string) int { return strings.Compare(d.ID, id) })
 }
 
 // inspectNext makes o the next observation of p to inspect, unless a newer one
@@ -93,6 +105,7 @@ func (r *relister[K, S]) inspectNext(p *podRecord[K], o *observation) {
 
 // handleStatus takes the status of a pod.
 func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[K, S], now time.Time) {
+	o.exits = r.exitsIn(a.status)
 	if s, ok := any(a.status).(ContainerLister); ok {
 		listed := o.seen
 		o.seen = normal(s.Containers())

@@ -36,14 +36,14 @@ func (r *relister[K, S]) stepsBack(pods []Pod[K], l *relist) (back bool) {
 			continue
 		}
 		if v, seen := r.judge(p, pod.Containers); v >= older {
-			r.refuseStepBack(p, v, &observation{serial: l.serial, seen: seen})
+			r.refuseStepBack(p, v, &observation{start: l.start, serial: l.serial, seen: seen})
 			back = true
 		}
 	}
 	if back { // what else it shows may be gone when the next one comes
 		for _, pod := range pods {
 			p := r.record(pod.ID)
-			r.noteUnrecorded(p, &observation{serial: l.serial}, pod.Containers)
+			r.noteUnrecorded(p, &observation{start: l.start, serial: l.serial}, pod.Containers)
 			r.forgetIfEmpty(p)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,5 +194,65 @@ func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 		equal(t, "lists", lists, 1)
 		equal(t, "inspections", others, 1)
 		equal(t, "connections", len(w.rt.History().Connections), 0)
+	})
+}
+
+// A requested PodSync comes whatever the look finds: nothing new, nothing at all, an
+// error, or no room for one more pod.
+func TestRequestSyncEndsWithAPodSync(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.up("a")
+		w.start()
+		w.pass(10 * time.Second)
+		told := w.read("reader", 0)
+		heard := told()
+		tells := func(what, want string) {
+			t.Helper()
+			w.pass(time.Second)
+			equal(t, what, strings.TrimSpace(strings.TrimPrefix(told(), heard)), want)
+			heard = told()
+		}
+		gen.RequestSync("p")
+		tells("events of an unchanged pod", "p:sync")
+		tells("events later", "")
+		gen.RequestSync("p")
+		gen.RequestSync("p")
+		gen.RequestRelist("p")
+		tells("events of three requests", "p:sync")
+		gen.RequestRelist("p")
+		tells("events of a mere relist", "")
+		w.rt.Exit("p", "a")
+		gen.RequestSync("p")
+		heard = told() // the event may have come first
+		w.pass(time.Second)
+		if got := told(); !strings.HasSuffix(got, "p:sync") && !strings.HasSuffix(heard, "p:sync") {
+			t.Errorf("events of a changed pod: %s", got)
+		}
+		heard = told()
+		gen.RequestSync("nobody")
+		tells("events of no pod", "nobody:sync")
+		rt.fail.Store(true)
+		gen.RequestSync("p")
+		tells("events of a pod whose status fails", "p:sync")
+		if w.cache.Get("p").Err == nil {
+			t.Error("there is no error in the cache")
+		}
+		rt.fail.Store(false)
+		w.pass(10 * time.Second)
+		heard = told()
+		for i := range 5000 {
+			gen.RequestSync(fmt.Sprint("nobody", i))
+		}
+		w.pass(10 * time.Second)
+		events := strings.Fields(strings.TrimPrefix(told(), heard))
+		if len(events) < 1000 || !slices.Contains(events, ":sync") {
+			t.Errorf("%d PodSyncs of 5000, and none for all pods", len(events))
+		}
 	})
 }

@@ -332,6 +332,30 @@ func TestStepBackOfTwoListsIsBelieved(t *testing.T) {
 	}
 }
 
+// What a list showed that was made once more is judged by a look, also if the next
+// list shows what is known: it may be gone.
+func TestContainerOfADroppedListIsJudged(t *testing.T) {
+	running, exited, other := Container{"p", StateRunning}, Container{"p", StateExited}, Container{"other", StateRunning}
+	b := newBench(t, true)
+	b.listNow = true
+	b.lists(b.asks("Pods")[0], exited)
+	b.status(b.asks("Status p")[0], nil, exited)
+	b.settled()
+	b.reader = b.subscribe()
+	b.reader.take()
+	b.now, b.listNow = t1, true
+	b.lists(b.asks("Pods")[0], running, other)
+	b.lists(b.asks("Pods")[0], exited)
+	b.status(b.asks("Status p")[0], nil, exited)
+	b.settled()
+	if b.drain(); b.told != "PodSync" {
+		t.Errorf("told %s", b.told)
+	}
+	b.now, b.listNow = t2, true
+	b.lists(b.asks("Pods")[0], exited)
+	b.asks("")
+}
+
 // What has been answered is cancelled and forgotten; the error of a call that
 // was late says so, that of another is the runtime's, and an answer that comes
 // late is one.

@@ -2,6 +2,7 @@ package pleg_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -239,4 +240,43 @@ func (c *changing) Pods(context.Context) ([]pleg.Pod[string], error) {
 		c.pods, c.then = c.then[0], c.then[1:]
 	}
 	return c.pods, nil
+}
+
+// Another container with the id of one that ended ends on its own, whether the end
+// of the first was seen or not, and also for a reader that began again meanwhile.
+func TestReusedIDEndsAgain(t *testing.T) {
+	setup{faults: reusing(plegtest.Faults{})}.run(t, func(w *world) {
+		r, exits := w.follow(pleg.ExitOptions[string]{})
+		for i, step := range []struct {
+			do    func()
+			exits string
+		}{
+			{func() { w.up("a") }, ""},
+			{func() { w.rt.ExitCode("p", "a", 1) }, "a:relist 1"},
+			{func() { w.rt.Start("p", "a") }, ""},
+			{func() { w.rt.ExitCode("p", "a", 2) }, "a:relist 2"},
+			{func() { w.rt.Remove("p", "a") }, ""},
+			{func() { w.up("a") }, ""},
+			{func() { w.rt.Remove("p", "a"); w.rt.Create("p", "a") }, "a:inferred"}, // from running to created
+			{func() { w.rt.ExitCode("p", "a", 3) }, "a:relist 3"},
+			{func() {
+				place := stored(t, r.Position())
+				r.Close()
+				w.rt.Start("p", "a")
+				w.gen.Relist(w.ctx)
+				r, exits = w.follow(pleg.ExitOptions[string]{After: place})
+			}, ""},
+			{func() { w.rt.ExitCode("p", "a", 4) }, "a:relist 4"},
+			{func() { w.rt.Remove("p", "a"); w.gen.Relist(w.ctx); w.gen.Relist(w.ctx) }, ""}, // it is forgotten
+			{func() { w.up("a") }, ""},
+			{func() { w.rt.ExitCode("p", "a", 5) }, "a:relist 5"},
+		} {
+			step.do()
+			w.pass(time.Second)
+			if err := w.gen.Relist(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, fmt.Sprint("exits after step ", i), exits(), step.exits)
+		}
+	})
 }

@@ -206,6 +206,30 @@ func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time
 	return b.recorder.Status(ctx, id)
 }
 
+// Where nothing says that a pod is there, a Status that fails does not either.
+func TestFailedStatusShowsNoPod(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.start()
+		w.pass(10 * time.Second)
+		rt.fail.Store(true)
+		gen.RequestRelist("nobody")
+		w.pass(5 * time.Second)
+		equal(t, "attempts", rt.failed.Load(), 3) // after 0, 1 and 3 s
+		equal(t, "present", w.cache.Get("nobody").Present, false)
+		rt.fail.Store(false)
+		w.pass(10 * time.Second)
+		rt.failed.Store(0)
+		w.pass(time.Minute)
+		equal(t, "attempts when the runtime has answered", rt.failed.Load(), 0)
+	})
+}
+
 // A call that hangs ends at its deadline outside of Run, too, where nothing
 // else wakes the generator.
 func TestHungCallEndsAtItsDeadline(t *testing.T) {

@@ -16,15 +16,19 @@ type eventQueue[K comparable, S any] struct {
 	pods       queue[K, pendingEvent[K, S]]
 	limit      int  // of pods; beyond it everything is to be listed
 	everything bool // a full relist is asked for
+	syncAll    bool // likewise, and a PodSync of it
 	fresh      bool // events came in since the last drain
 	received   uint64
 	merged     uint64
 	latency    Histogram
+	exits      bool // what events show of exits is wanted
 }
 
 // A pendingEvent is what came in about one pod.
 type pendingEvent[K comparable, S any] struct {
 	reported map[string]rank     // the furthest rank per container
+	sync     bool                // a PodSync is asked for
+	exits    map[string]exitNote // what was shown of the ends of containers, if that is wanted
 	last     *RuntimeEvent[K, S] // the newest that carries an observation, if these are trusted
 }
 
@@ -55,22 +59,78 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 	if r := rankReported(e.Type); e.Container != "" && r > p.reported[e.Container] && (len(p.reported) < maxOrphans || p.reported[e.Container] > 0) {
 		p.reported[e.Container] = r
 	}
+	if q.exits {
+		p.noteExits(e, at, clean)
+	}
 	if q.trust && e.Seen != nil && clean && (p.last == nil || !e.At.Before(p.last.At)) {
 		kept := e // only what is kept goes to the heap
 		p.last = &kept
 	}
 }
 
+// noteExits keeps what an event, which is of the local time at if that is believed,
+// shows of the ends of containers.
+func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, believed bool) {
+	if !believed {
+		at = time.Time{}
+	}
+	add := func(container string, n exitNote) {
+		old, ok := p.exits[container]
+		if !ok && len(p.exits) >= maxOrphans {
+			return
+		}
+		if p.exits == nil {
+			p.exits = map[string]exitNote{}
+		}
+		old.add(n)
+		p.exits[container] = old
+	}
+	if e.Container != "" {
+		add(e.Container, exitNote{told: at})
+	}
+	if e.Seen == nil || e.Seen.Pod.ID != e.Pod {
+		return
+	}
+	details := exitsIn(e.Seen.Status)
+	for _, c := range e.Seen.Pod.Containers {
+		if c.State == StateExited {
+			d, known := details[c.ID]
+			add(c.ID, exitNote{source: ExitSeenByEvent, told: at, known: known, details: d})
+		}
+	}
+}
+
+// followExits sets whether what events show of exits is wanted.
+func (q *eventQueue[K, S]) followExits(follow bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.exits = follow
+}
+
 // request asks for a relist of one pod.
-func (q *eventQueue[K, S]) request(pod K) {
+func (q *eventQueue[K, S]) request(pod K) { q.ask(pod, false) }
+
+// requestSync asks for a relist of one pod that ends with a PodSync.
+func (q *eventQueue[K, S]) requestSync(pod K) { q.ask(pod, true) }
+
+func (q *eventQueue[K, S]) ask(pod K, sync bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.full(pod) {
 		q.everything = true
-	} else {
-		q.pods.put(pod)
+		q.syncAll = q.syncAll || sync
+	} else if p := q.pods.put(pod); sync {
+		p.sync = true
 	}
 	signal(q.wake)
+}
+
+// takeSyncAll reports whether a PodSync was asked for of pods that had no slot.
+func (q *eventQueue[K, S]) takeSyncAll() (sync bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	sync, q.syncAll = q.syncAll, false
+	return sync
 }
 
 // full reports whether there is no slot for pod.
@@ -79,7 +139,7 @@ func (q *eventQueue[K, S]) full(pod K) bool {
 }
 
 // drain removes and returns what came in: by pod, whether a full relist is asked
-// for, and whether any events came. limit is the new one.
+// for, and whether any events came. limit is the new one. See takeSyncAll.
 func (q *eventQueue[K, S]) drain(limit int) (pods queue[K, pendingEvent[K, S]], everything, received bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

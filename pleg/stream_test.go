@@ -105,7 +105,7 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 		s.handle(event("z", 99, time.Now(), nil))
 		w.pass(time.Second)
 		equal(t, "events", read(), "p:sync")
-		if _, calls := w.calls(); calls != before+2 {
+		if _, calls := w.calls(); calls != before+1 {
 			t.Errorf("%d calls, want one look", calls-before)
 		}
 	})
@@ -215,6 +215,42 @@ func TestEventMakesItsPodInspected(t *testing.T) {
 			equal(t, "Connections", s.Connections, 1)
 			equal(t, "MissedEvents", s.MissedEvents, 0)
 			equal(t, "EventLatency", s.EventLatency.Count(), 3)
+		})
+	}
+}
+
+// A status that shows its containers is a look at its pod, so an event costs one
+// call. Before each other status a pod is listed, and without PodLister all pods are.
+func TestEventCostsOneCall(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		distrust, listless bool
+		want               string
+	}{
+		{"a ContainerLister", false, false, "map[Events:0 Pod:0 Pods:0 Status:10]"},
+		{"another status", true, false, "map[Events:0 Pod:10 Pods:0 Status:10]"},
+		{"another status without PodLister", true, true, "map[Events:0 Pod:0 Pods:10 Status:10]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			setup{stream: true, listless: tt.listless}.run(t, func(w *world) {
+				if tt.distrust {
+					w.gen.DistrustStatuses()
+				}
+				w.start()
+				w.pass(10 * time.Second)
+				before := w.rt.Calls()
+				for i := range 5 {
+					for _, do := range []func(pod, container string) bool{w.rt.Create, w.rt.Start} {
+						do("p", fmt.Sprint(i))
+						w.pass(time.Second)
+					}
+				}
+				calls := w.rt.Calls()
+				for _, kind := range []string{"Pods", "Pod", "Status", "Events"} {
+					calls[kind] -= before[kind]
+				}
+				equal(t, "calls for ten events", fmt.Sprint(calls), tt.want)
+			})
 		})
 	}
 }

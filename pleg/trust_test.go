@@ -204,13 +204,13 @@ type gated struct {
 	gate   chan struct{}
 }
 
-func (g *gated) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
-	p, err := g.recorder.Pod(ctx, id)
+func (g *gated) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+	s, stamp, err := g.recorder.Status(ctx, id)
 	if g.closed.Load() {
 		select {
 		case <-g.gate:
 		case <-ctx.Done():
 		}
 	}
-	return p, err
+	return s, stamp, err
 }

@@ -12,6 +12,12 @@ func (g *Generator[K, S]) Valid() error {
 	return errors.Join(g.core.valid(), g.cache.valid())
 }
 
+// DistrustStatuses makes g list a pod before each Status, as if the type of the
+// statuses did not promise to show its containers.
+func (g *Generator[K, S]) DistrustStatuses() {
+	g.core.alone, g.core.single = false, g.single != nil
+}
+
 // valid checks that what a relister counts is what it holds, and that nothing
 // waits for what nobody asks.
 func (r *relister[K, S]) valid() error {

@@ -86,19 +86,19 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	}
 }
 
-// podless counts, and may fail, the lists of single pods.
+// podless counts, and may fail, the looks at single pods.
 type podless struct {
 	*recorder
 	fails atomic.Bool
 	looks atomic.Int64
 }
 
-func (p *podless) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
+func (p *podless) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
 	p.looks.Add(1)
 	if p.fails.Load() {
-		return pleg.Pod[string]{}, errors.New("no pod today")
+		return nil, time.Time{}, errors.New("no pod today")
 	}
-	return p.recorder.Pod(ctx, id)
+	return p.recorder.Status(ctx, id)
 }
 
 // A wait for a time that is yet to come does not put off the look that another

@@ -36,7 +36,7 @@ type fakeRuntime struct {
 	full      bool              // PodSandboxStatus has the containers and a stamp (CRI-O)
 	unit      time.Duration     // of the stamps; zero: no stamps
 	failing   map[string]error  // by call
-	lingering map[string]int    // sandboxes that lists show that many times more
+	lingering map[string]int    // sandboxes that are shown that many times more
 	hooks     map[string]func() // by call, run without the lock
 }
 
@@ -256,16 +256,21 @@ func (f *fakeRuntime) ListPodSandbox(_ context.Context, r *cri.ListPodSandboxReq
 		if !strings.HasPrefix(id, r.Filter.GetId()) {
 			continue
 		}
-		if n := f.lingering[id]; n > 0 && f.sandboxes[id].State == cri.PodSandboxState_SANDBOX_NOTREADY {
-			if f.lingering[id]--; n == 1 {
-				delete(f.sandboxes, id)
-				continue
-			}
+		if f.linger(id); f.sandboxes[id] != nil {
+			s := f.sandboxes[id]
+			answer.Items = append(answer.Items, &cri.PodSandbox{Id: id, Metadata: s.Metadata, State: s.State})
 		}
-		s := f.sandboxes[id]
-		answer.Items = append(answer.Items, &cri.PodSandbox{Id: id, Metadata: s.Metadata, State: s.State})
 	}
 	return answer, err
+}
+
+// linger deletes a sandbox that was deleted, and has been shown often enough since.
+func (f *fakeRuntime) linger(id string) {
+	if n := f.lingering[id]; n > 0 && f.sandboxes[id].GetState() == cri.PodSandboxState_SANDBOX_NOTREADY {
+		if f.lingering[id]--; n == 1 {
+			delete(f.sandboxes, id)
+		}
+	}
 }
 
 func (f *fakeRuntime) ListContainers(_ context.Context, r *cri.ListContainersRequest) (*cri.ListContainersResponse, error) {
@@ -283,6 +288,7 @@ func (f *fakeRuntime) ListContainers(_ context.Context, r *cri.ListContainersReq
 func (f *fakeRuntime) PodSandboxStatus(_ context.Context, r *cri.PodSandboxStatusRequest) (*cri.PodSandboxStatusResponse, error) {
 	err := f.enter("PodSandboxStatus")
 	defer f.mu.Unlock()
+	f.linger(r.PodSandboxId)
 	s := f.sandbox(r.PodSandboxId)
 	if err == nil && s == nil {
 		err = grpcstatus.Error(codes.NotFound, "no such sandbox")

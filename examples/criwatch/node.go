@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -13,8 +12,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A node is a CRI runtime as package pleg needs it: a pleg.Runtime, PodLister and
-// Streamer. The id of a sandbox identifies its pod. The sandbox is also listed as one
+// A node is a CRI runtime as package pleg needs it: a pleg.Runtime and Streamer. The id of a sandbox identifies its pod. The sandbox is also listed as one
 // of the pod's containers: running while it is ready, exited otherwise. The kubelet
 // may give a pod another sandbox; here that is another pod of the same name.
 //
@@ -38,7 +36,7 @@ func newNode(conn grpc.ClientConnInterface) *node {
 // created in between is listed, and one that is removed leaves containers without a
 // sandbox, which are inspected.
 func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
-	pods, err := n.list(ctx, nil, nil)
+	pods, err := n.list(ctx)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.troubled.list = err
@@ -53,35 +51,13 @@ func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	return pods, err
 }
 
-// Pod lists one pod. containerd reports a sandbox as deleted a moment before it deletes
-// it. Until then the sandbox is still listed, and Pod lists again.
-func (n *node) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
-	leaving := n.takeLeaving(id)
-	for pause := time.Millisecond; ; pause *= 2 {
-		pods, err := n.list(ctx, &cri.PodSandboxFilter{Id: id}, &cri.ContainerFilter{PodSandboxId: id})
-		switch {
-		case err != nil:
-			return pleg.Pod[string]{}, err
-		case len(pods) == 0:
-			return pleg.Pod[string]{}, pleg.ErrNotFound
-		case !leaving || pause > 256*time.Millisecond:
-			return pods[0], nil
-		}
-		select {
-		case <-ctx.Done():
-			return pleg.Pod[string]{}, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// list lists the pods that pass the filters. A nil filter passes all.
-func (n *node) list(ctx context.Context, sandboxes *cri.PodSandboxFilter, containers *cri.ContainerFilter) ([]pleg.Pod[string], error) {
-	c, err := n.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: containers})
+// list lists every pod.
+func (n *node) list(ctx context.Context) ([]pleg.Pod[string], error) {
+	c, err := n.client.ListContainers(ctx, &cri.ListContainersRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("ListContainers: %w", err)
 	}
-	s, err := n.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: sandboxes})
+	s, err := n.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("ListPodSandbox: %w", err)
 	}

@@ -54,10 +54,27 @@ func containerState(s cri.ContainerState) pleg.State {
 	return pleg.StateUnknown
 }
 
-// Status returns the details of a pod. It takes one call if the runtime adds the
+// Status returns the details of a pod. containerd reports a sandbox as deleted a moment
+// before it deletes it. Until then the sandbox is still there, and Status asks again.
+func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
+	leaving := n.takeLeaving(id)
+	for pause := time.Millisecond; ; pause *= 2 {
+		st, at, err := n.status(ctx, id)
+		if err != nil || st.sandbox == nil || !leaving || pause > 256*time.Millisecond {
+			return st, at, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, time.Time{}, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// status is Status without patience. It takes one call if the runtime adds the
 // containers and a timestamp to the sandbox's status (KEP-3386), else one more call for
 // each container.
-func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
+func (n *node) status(ctx context.Context, id string) (*status, time.Time, error) {
 	answer, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil && grpcstatus.Code(err) != codes.NotFound {
 		return nil, time.Time{}, fmt.Errorf("PodSandboxStatus(%s): %w", id, err)

@@ -72,13 +72,13 @@ func TestPodsListsSandboxesAsContainers(t *testing.T) {
 		t.Errorf("Pods (-want +got):\n%s", diff)
 	}
 	for id, want := range want {
-		p, err := n.Pod(t.Context(), id)
-		if diff := cmp.Diff(want, states(p)); diff != "" || err != nil {
-			t.Errorf("Pod(%s): %v (-want +got):\n%s", id, err, diff)
+		st, _, err := n.Status(t.Context(), id)
+		if diff := cmp.Diff(want, states(pleg.Pod[string]{Containers: st.Containers()})); diff != "" || err != nil {
+			t.Errorf("Status(%s): %v (-want +got):\n%s", id, err, diff)
 		}
 	}
-	if _, err := n.Pod(t.Context(), "no-such"); !errors.Is(err, pleg.ErrNotFound) {
-		t.Errorf("Pod of no sandbox: %v", err)
+	if _, _, err := n.Status(t.Context(), "no-such"); !errors.Is(err, pleg.ErrNotFound) {
+		t.Errorf("Status of no sandbox: %v", err)
 	}
 }
 
@@ -170,9 +170,6 @@ func TestStatusOfAGoneContainerIsLeftOut(t *testing.T) {
 	for _, call := range []string{"ListPodSandbox", "ListContainers"} {
 		f.with(func() { f.failing = map[string]error{call: grpcstatus.Error(codes.Internal, "out of order")} })
 		if _, err := n.Pods(t.Context()); err == nil || !strings.HasPrefix(err.Error(), call) {
-			t.Errorf("%s fails: %v", call, err)
-		}
-		if _, err := n.Pod(t.Context(), "b"); err == nil || !strings.HasPrefix(err.Error(), call) {
 			t.Errorf("%s fails: %v", call, err)
 		}
 	}
@@ -294,7 +291,7 @@ func TestUnimplementedStreamIsUnsupported(t *testing.T) {
 	}
 }
 
-// A deleted sandbox that is still listed for a moment is gone for Pod, once; one
+// A deleted sandbox that is still there for a moment is gone for Status, once; one
 // that stays is not waited for any longer.
 func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
 	f := newFake(t)
@@ -309,8 +306,8 @@ func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
 			break
 		}
 	}
-	if p, err := n.Pod(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
-		t.Errorf("listed four times more: %+v, %v", p, err)
+	if st, _, err := n.Status(t.Context(), "a"); !errors.Is(err, pleg.ErrNotFound) {
+		t.Errorf("shown four times more: %+v, %v", st, err)
 	}
 	f.runPod("b")
 	f.lingering["b"] = 1 << 30
@@ -320,11 +317,11 @@ func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
 			break
 		}
 	}
-	if p, err := n.Pod(t.Context(), "b"); err != nil || len(p.Containers) != 1 {
-		t.Errorf("listed for ever: %+v, %v", p, err)
+	if st, _, err := n.Status(t.Context(), "b"); err != nil || len(st.Containers()) != 1 {
+		t.Errorf("shown for ever: %+v, %v", st, err)
 	}
-	lists := f.count("ListPodSandbox")
-	if _, err := n.Pod(t.Context(), "b"); err != nil || f.count("ListPodSandbox") != lists+1 {
-		t.Errorf("asked again, it made %d lists, %v", f.count("ListPodSandbox")-lists, err)
+	calls := f.count("PodSandboxStatus")
+	if _, _, err := n.Status(t.Context(), "b"); err != nil || f.count("PodSandboxStatus") != calls+1 {
+		t.Errorf("asked again, it made %d calls, %v", f.count("PodSandboxStatus")-calls, err)
 	}
 }

@@ -14,6 +14,7 @@ package plegtest
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -25,12 +26,16 @@ import (
 
 // Status is what a Runtime says of a pod: a snapshot, which never changes.
 type Status struct {
-	Version int              // grows with every change of the pod
-	Listed  []pleg.Container // in the order of their creation
+	Version int                         // grows with every change of the pod
+	Listed  []pleg.Container            // in the order of their creation
+	Ended   map[string]pleg.ExitDetails // how those of them ended that have exited, by id
 }
 
 // Containers makes *Status a pleg.ContainerLister.
 func (s *Status) Containers() []pleg.Container { return s.Listed }
+
+// Exits makes *Status a pleg.ExitLister.
+func (s *Status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.Ended) }
 
 // String returns the version and the containers, as in "v3 a:exited b:running".
 func (s *Status) String() string {
@@ -80,7 +85,22 @@ type Runtime[K comparable] struct {
 type pod struct {
 	number     int
 	containers []pleg.Container
-	versions   []*Status // by version; nil: the pod was not there
+	started    map[string]time.Time
+	ended      map[string]pleg.ExitDetails // never changed, only replaced
+	versions   []*Status                   // by version; nil: the pod was not there
+}
+
+// end notes how a container ended, nil: it has not, or not any longer.
+func (p *pod) end(container string, d *pleg.ExitDetails) {
+	ended := maps.Clone(p.ended)
+	delete(ended, container)
+	if d != nil {
+		if ended == nil {
+			ended = map[string]pleg.ExitDetails{}
+		}
+		ended[container] = *d
+	}
+	p.ended = ended
 }
 
 type callCount struct {
@@ -118,15 +138,46 @@ func (r *Runtime[K]) Start(id K, container string) bool {
 		if i >= 0 && p.containers[i].State == pleg.StateExited && r.reuse() {
 			p.containers = slices.Clone(p.containers)
 			p.containers[i].State = pleg.StateUnknown
+			p.end(container, nil)
 		}
-		return move(p, i, pleg.StateRunning)
+		if !move(p, i, pleg.StateRunning) {
+			return false
+		}
+		p.started[container] = time.Now().Round(0)
+		return true
 	}, pleg.RuntimeStarted)
 }
 
-// Exit makes a container exit. It does nothing and returns false if there is none
-// that is created or runs.
-func (r *Runtime[K]) Exit(id K, container string) bool {
-	return r.change(id, container, func(p *pod, i int) bool { return move(p, i, pleg.StateExited) }, pleg.RuntimeStopped)
+// Exit makes a container exit with code 0. It does nothing and returns false if
+// there is none that is created or runs.
+func (r *Runtime[K]) Exit(id K, container string) bool { return r.ExitCode(id, container, 0) }
+
+// ExitCode is Exit with another code. The reason is Completed for 0, otherwise
+// Error, the times are those of Start and of this call.
+func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
+	reason := "Error"
+	if code == 0 {
+		reason = "Completed"
+	}
+	return r.exit(id, container, func(p *pod) pleg.ExitDetails {
+		return pleg.ExitDetails{Code: code, Reason: reason, Started: p.started[container], Finished: time.Now().Round(0)}
+	})
+}
+
+// ExitWith is Exit with what the status is to say of it, also what makes no sense.
+func (r *Runtime[K]) ExitWith(id K, container string, d pleg.ExitDetails) bool {
+	return r.exit(id, container, func(*pod) pleg.ExitDetails { return d })
+}
+
+func (r *Runtime[K]) exit(id K, container string, details func(p *pod) pleg.ExitDetails) bool {
+	return r.change(id, container, func(p *pod, i int) bool {
+		if !move(p, i, pleg.StateExited) {
+			return false
+		}
+		d := details(p)
+		p.end(container, &d)
+		return true
+	}, pleg.RuntimeStopped)
 }
 
 // Remove removes a container, whatever its state, and the pod with its last one.
@@ -137,6 +188,8 @@ func (r *Runtime[K]) Remove(id K, container string) bool {
 			return false
 		}
 		p.containers = slices.Delete(slices.Clone(p.containers), i, i+1)
+		delete(p.started, container)
+		p.end(container, nil)
 		return true
 	}, pleg.RuntimeDeleted)
 }
@@ -254,7 +307,7 @@ func (r *Runtime[K]) change(id K, container string, do func(p *pod, i int) bool,
 	defer r.mu.Unlock()
 	p := r.pods[id]
 	if p == nil {
-		p = &pod{number: len(r.pods), versions: []*Status{nil}}
+		p = &pod{number: len(r.pods), started: map[string]time.Time{}, versions: []*Status{nil}}
 		r.pods[id] = p
 		r.order = append(r.order, id)
 	}
@@ -263,7 +316,7 @@ func (r *Runtime[K]) change(id K, container string, do func(p *pod, i int) bool,
 	}
 	var s *Status
 	if len(p.containers) > 0 {
-		s = &Status{Version: len(p.versions), Listed: p.containers}
+		s = &Status{Version: len(p.versions), Listed: p.containers, Ended: p.ended}
 	}
 	p.versions = append(p.versions, s)
 	r.changes++

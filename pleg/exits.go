@@ -1,0 +1,189 @@
+package pleg
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+)
+
+// ExitSource says how an exit became known.
+type ExitSource string
+
+// How an exit may become known. An exit is inferred if the container is gone and
+// nothing has shown that it had exited.
+const (
+	ExitSeenByEvent  ExitSource = "event"
+	ExitSeenByRelist ExitSource = "relist"
+	ExitInferred     ExitSource = "inferred"
+)
+
+// Exit is the end of one container.
+type Exit[K comparable] struct {
+	Pod       K           `json:"pod"`
+	Container string      `json:"container"` // its id
+	Source    ExitSource  `json:"source"`
+	Known     bool        `json:"known,omitempty"` // the runtime has said how it ended; without it Details are zero
+	Details   ExitDetails `json:"details,omitzero"`
+	Lost      int         `json:"lost,omitempty"` // exits before this one that were dropped because the reader was too far behind
+}
+
+// ExitDetails are what a status says of a container that has exited. The Generator
+// hands them on as they are, also a time that is zero or lies ahead.
+type ExitDetails struct {
+	Name     string    `json:"name,omitempty"`    // of the container in its pod, the same for every attempt
+	Attempt  int64     `json:"attempt,omitempty"` // how many of that name there were before, as the runtime counts
+	Code     int32     `json:"code"`
+	Reason   string    `json:"reason,omitempty"` // Completed, Error, OOMKilled, …
+	Started  time.Time `json:"started,omitzero"` // zero: it never ran, or the runtime does not say
+	Finished time.Time `json:"finished,omitzero"`
+}
+
+// ExitLister is implemented by a status type that says how its containers ended.
+// Without it exits come without details. The Generator calls Exits, also of the
+// statuses in events, from several goroutines at once, and only while there is an
+// ExitReader. What a status says of a container that has exited is believed for as
+// long as its id stands for that container, whatever the stamps say.
+type ExitLister interface {
+	// Exits yields the containers that have exited, by id, and how they ended.
+	Exits() iter.Seq2[string, ExitDetails]
+}
+
+// ExitOptions are the settings of an ExitReader. The zero value is a reader of the
+// exits from now on.
+type ExitOptions[K comparable] struct {
+	// Earlier also yields the exits of the containers that had exited when the
+	// Generator looked first, or that have exited when the reader is made.
+	Earlier bool
+	// After goes on where another reader was at its Position: it yields what that
+	// reader has not, and what has ended since. Of a container that was there then and
+	// is gone the exit is inferred. A position of another node makes every container
+	// in it such a one. Nil: there is none. It implies Earlier.
+	After *ExitPosition[K]
+}
+
+// An ExitReader yields every exit once (G14), those of a pod in the order in which
+// they became known, and those that one look shows by the time at which they
+// finished. An exit comes after the entry of its pod in the cache. The subscription
+// exists from ExitReader on, before the first relist too. A sandbox that is listed as
+// a container ends like one.
+//
+// A reader that is not read holds a bounded number of exits, in proportion to the
+// pods and containers, and then drops the oldest; see Exit.Lost. It remembers the
+// containers that are there and the last 4096 that ended. If more have ended since,
+// late news of an older one, or without a stamp of one that nobody saw, is no exit:
+// rather never than twice. An end that nobody saw of a container whose id is used
+// again goes unnoticed, as Container.ID says.
+//
+// Make one with Generator.ExitReader; the zero value is not usable. An ExitReader is
+// safe for concurrent use by multiple goroutines.
+type ExitReader[K comparable] struct {
+	mu       *sync.Mutex // the Generator's
+	due      *exitQueue[K]
+	position func() ExitPosition[K]
+	drop     func()
+	ended    <-chan struct{} // closed with the cache
+	closed   chan struct{}
+	once     sync.Once
+}
+
+// ExitReader returns a reader of exits. The error wraps backoff.FieldErrors with
+// what is wrong with o.After. Close the reader when nobody reads it any longer.
+func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
+	q, err := newExitQueue(o, g.cache.clock.Now())
+	if err != nil {
+		return nil, fmt.Errorf("pleg: ExitReader: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.core.subscribeExits(q)
+	g.events.followExits(true)
+	return &ExitReader[K]{
+		mu:       &g.mu,
+		due:      q,
+		position: func() ExitPosition[K] { return g.exitPosition(q) },
+		drop:     func() { g.dropExits(q) },
+		ended:    g.cache.done,
+		closed:   make(chan struct{}),
+	}, nil
+}
+
+// Exits yields the exits from now on, each loop from its own start. It is a loop
+// over an ExitReader without options, for programs that need not remember across
+// their own restart what they have seen. It ends like a loop over Events.
+func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
+	return func(yield func(Exit[K]) bool) {
+		r, err := g.ExitReader(ExitOptions[K]{})
+		if err != nil {
+			return // cannot be: there is no position
+		}
+		defer r.Close()
+		for ctx.Err() == nil {
+			e, err := r.Next(ctx)
+			if err != nil || !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// exitPosition is the position of q. It takes the events that came in first, which
+// may tell of containers that nobody has looked at.
+func (g *Generator[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state.received = g.core.takeEvents(&g.events, g.cache.clock.Now()) || g.state.received
+	return g.core.exitPosition(q)
+}
+
+// dropExits ends the subscription of q.
+func (g *Generator[K, S]) dropExits(q *exitQueue[K]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.core.exitQueues, q)
+	g.events.followExits(len(g.core.exitQueues) > 0)
+}
+
+// Next returns the next exit and waits for it. If one is there Next returns it at
+// once, even if the context is done. Otherwise the error is the context's, or
+// ErrClosed after the Close of the reader or of the cache.
+func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
+	for {
+		over := isClosed(r.ended) || isClosed(r.closed)
+		if e, ok := r.TryNext(); ok {
+			return e, nil
+		}
+		if over {
+			return Exit[K]{}, ErrClosed
+		}
+		select {
+		case <-r.due.wake:
+		case <-r.ended:
+		case <-r.closed:
+		case <-ctx.Done():
+			return Exit[K]{}, ctx.Err()
+		}
+	}
+}
+
+// TryNext returns the next exit if there is one.
+func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.due.take()
+}
+
+// Position returns where the reader is: a reader made with it, of this Generator or
+// of one in another process, yields what this one has not yielded. Take it when an
+// exit has been dealt with, and store it together with what came of that: from an
+// older position the exit comes again. It may be taken before and after Close.
+func (r *ExitReader[K]) Position() ExitPosition[K] { return r.position() }
+
+// Close ends the subscription. What is due can still be read.
+func (r *ExitReader[K]) Close() {
+	r.once.Do(func() {
+		r.drop()
+		close(r.closed)
+	})
+}

@@ -1,0 +1,81 @@
+package pleg
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// ExitPosition is where an ExitReader is, to and from JSON if K is. Its size is in
+// proportion to the pods and containers, and to the exits that the reader has not
+// taken. Instead of making one, take it from ExitReader.Position; the zero value is
+// that of a reader that knows of no container.
+type ExitPosition[K comparable] struct {
+	Due     []Exit[K]        `json:"due,omitempty"`    // not taken yet, in order
+	Lost    int              `json:"lost,omitempty"`   // dropped before these
+	Pods    []podPosition[K] `json:"pods,omitempty"`   // each once
+	Horizon time.Time        `json:"horizon,omitzero"` // late news of this time and before may be of a container that ended and is not in Pods
+}
+
+// A podPosition is the part of a position that is about one pod.
+type podPosition[K comparable] struct {
+	Pod   K        `json:"pod"`
+	Live  []string `json:"live,omitempty"`  // containers that have not ended, as far as is known
+	Ended []string `json:"ended,omitempty"` // containers whose end is due or was taken, and that may still be shown
+}
+
+// mostInPosition is how many containers and exits a position may hold.
+const mostInPosition = 1 << 20
+
+// Validate returns nil, or a backoff.FieldErrors: for a pod that stands in p twice,
+// for a container that does so or has no id, for a source that is none and a negative
+// number, and for more than 1048576 exits and containers.
+func (p ExitPosition[K]) Validate() error {
+	var errs backoff.FieldErrors
+	size := len(p.Due)
+	if p.Lost < 0 {
+		errs.Add(backoff.ErrorTypeInvalid, "lost", p.Lost, "must be >= 0")
+	}
+	for i, e := range p.Due {
+		field := fmt.Sprintf("due[%d]", i)
+		if e.Container == "" {
+			errs.Add(backoff.ErrorTypeRequired, field+".container", nil, "")
+		}
+		if !slices.Contains([]ExitSource{ExitSeenByEvent, ExitSeenByRelist, ExitInferred}, e.Source) {
+			errs.Add(backoff.ErrorTypeNotSupported, field+".source", string(e.Source), "must be event, relist or inferred")
+		}
+		if e.Lost < 0 {
+			errs.Add(backoff.ErrorTypeInvalid, field+".lost", e.Lost, "must be >= 0")
+		}
+	}
+	pods := map[K]bool{}
+	for i, pod := range p.Pods {
+		field := fmt.Sprintf("pods[%d]", i)
+		if pods[pod.Pod] {
+			errs.Add(backoff.ErrorTypeDuplicate, field+".pod", pod.Pod, "")
+		}
+		pods[pod.Pod] = true
+		seen := map[string]bool{}
+		for _, list := range []struct {
+			name string
+			ids  []string
+		}{{"live", pod.Live}, {"ended", pod.Ended}} {
+			size += len(list.ids)
+			for j, id := range list.ids {
+				switch field := fmt.Sprintf("%s.%s[%d]", field, list.name, j); {
+				case id == "":
+					errs.Add(backoff.ErrorTypeRequired, field, nil, "")
+				case seen[id]:
+					errs.Add(backoff.ErrorTypeDuplicate, field, id, "")
+				}
+				seen[id] = true
+			}
+		}
+	}
+	if size > mostInPosition {
+		errs.Add(backoff.ErrorTypeTooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
+	}
+	return errs.Err()
+}

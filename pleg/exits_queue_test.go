@@ -1,0 +1,171 @@
+package pleg
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"testing"
+	"time"
+)
+
+func (s shown) Exits() iter.Seq2[string, ExitDetails] {
+	ended := map[string]ExitDetails{}
+	for _, c := range s {
+		if c.State == StateExited {
+			ended[c.ID] = ExitDetails{Code: 1}
+		}
+	}
+	return maps.All(ended)
+}
+
+// follow adds a reader of exits.
+func (b *bench) follow(o ExitOptions[string]) *exitQueue[string] {
+	b.Helper()
+	q, err := newExitQueue(o, b.now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.subscribeExits(q)
+	return q
+}
+
+// look makes an observation of p, with these containers.
+func (b *bench) look(containers ...Container) {
+	b.Helper()
+	b.now = b.now.Add(time.Millisecond)
+	b.request("p", false)
+	b.lists(b.asks("Pod p")[0], containers...)
+	b.status(b.asks("Status p")[0], nil, containers...)
+}
+
+// relistP makes a full relist, of p with these containers.
+func (b *bench) relistP(containers ...Container) {
+	b.Helper()
+	b.now, b.listNow = b.now.Add(time.Millisecond), true
+	b.lists(b.asks("Pods")[0], containers...)
+	for _, c := range b.calls(b.now, b.running, b.period) {
+		b.status(c, nil, containers...)
+	}
+	b.settled()
+}
+
+// A reader that nobody reads holds a bounded number of exits, and says how many it
+// dropped before the oldest that it has; what it remembers of containers that are
+// forgotten is bounded, too.
+func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	const exits = 20000
+	keeper := Container{"p", StateRunning}
+	for i := range exits {
+		c := Container{fmt.Sprint(i), StateExited}
+		b.look(keeper, c)
+		b.look(keeper)
+		if i%100 == 0 {
+			b.relistP(keeper)
+		}
+		if limit := b.exitLimit(); len(q.due) > limit+200 || q.ended.len() > limit || limit > rememberedExits+1000 {
+			t.Fatalf("after %d exits %d are due and %d remembered; the limit is %d", i, len(q.due), q.ended.len(), limit)
+		}
+	}
+	e, _ := q.take()
+	if want := fmt.Sprint(e.Lost); e.Container != want || e.Lost < exits-rememberedExits-1000 {
+		t.Errorf("the first is that of %s, and %d were lost", e.Container, e.Lost)
+	}
+	lost, taken := e.Lost, 1
+	for e, ok := q.take(); ok; e, ok = q.take() {
+		lost += e.Lost
+		taken++
+	}
+	if lost+taken != exits {
+		t.Errorf("%d taken, %d lost, want %d in all", taken, lost, exits)
+	}
+	if q.due != nil {
+		t.Error("an empty reader keeps its memory")
+	}
+}
+
+// An event of a container that a reader has forgotten is told apart from one of a
+// container that nobody saw by its stamp; without one it tells no exit.
+func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	keeper := Container{"p", StateRunning}
+	for i := range 2 * rememberedExits {
+		b.look(keeper, Container{fmt.Sprint(i), StateExited})
+		b.look(keeper)
+		if i%100 == 0 {
+			b.relistP(keeper)
+		}
+	}
+	if q.has(containerRef[string]{"p", "0"}) || !q.evicted {
+		t.Fatal("nothing was forgotten")
+	}
+	for _, ok := q.take(); ok; _, ok = q.take() {
+	}
+	for _, tt := range []struct {
+		container string
+		told      time.Time
+		want      bool
+	}{
+		{"0", q.horizon, false},
+		{"1", time.Time{}, false},
+		{fmt.Sprint(2*rememberedExits - 1), b.now, false}, // remembered
+		{"new", q.horizon.Add(1), true},
+	} {
+		b.noteEvents("p", map[string]rank{tt.container: exited})
+		b.noteExits("p", map[string]exitNote{tt.container: {source: ExitSeenByEvent, told: tt.told, known: true, details: ExitDetails{Code: 9}}})
+		b.lists(b.asks("Pod p")[0], keeper)
+		b.status(b.asks("Status p")[0], nil, keeper)
+		if e, ok := q.take(); ok != tt.want || ok && (e.Details.Code != 9 || e.Source != ExitSeenByEvent) {
+			t.Errorf("an event of container %s of %v: %+v, %v", tt.container, tt.told, e, ok)
+		}
+	}
+}
+
+// Without a reader of exits nothing is kept of them, and an idle relist costs the
+// same with one.
+func TestExitsCostNothingWithoutAReader(t *testing.T) {
+	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100}
+	seen := shown{{"a", StateExited}}
+	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "a", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
+	pods, _, _ := q.drain(1)
+	if _, e, _ := pods.take(); e.exits != nil {
+		t.Errorf("an event keeps %v", e.exits)
+	}
+	b := newBench(t, true)
+	b.relisted("p")
+	b.look(Container{"p", StateRunning}, Container{"a", StateCreated})
+	b.look(Container{"p", StateRunning}, Container{"a", StateExited})
+	b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"p", StateExited}, {"z", StateExited}})
+	for id, c := range b.pods["p"].containers {
+		if c.exit != nil {
+			t.Errorf("of container %s %+v is kept", id, *c.exit)
+		}
+	}
+
+	b = newBench(t, true)
+	var list []Pod[string]
+	for i := range 1000 {
+		id := fmt.Sprint(i)
+		list = append(list, Pod[string]{id, []Container{{id, StateRunning}}})
+	}
+	relist := func() {
+		b.now, b.listNow = b.now.Add(time.Millisecond), true
+		b.handleResult(result[string, shown]{call: b.calls(b.now, true, b.period)[0], pods: list}, b.now)
+		for calls := b.calls(b.now, true, b.period); len(calls) > 0; calls = b.calls(b.now, true, b.period) {
+			for _, c := range calls {
+				b.handleResult(result[string, shown]{call: c, status: shown{{c.pod, StateRunning}}}, b.now)
+			}
+		}
+		b.finish(b.now)
+	}
+	relist()
+	without := testing.AllocsPerRun(10, relist)
+	b.follow(ExitOptions[string]{})
+	if with := testing.AllocsPerRun(10, relist); with > without || without > 20 {
+		t.Errorf("an idle relist of 1000 pods allocates %v times, %v with a reader of exits", without, with)
+	}
+}
