@@ -49,7 +49,7 @@ func main() {
 	d := draw{}
 	flag.Uint64Var(&d.seed, "seed", 1, "the seed of the random sample")
 	flag.IntVar(&d.parallel, "parallel", 1, "try so many random mutants at a time")
-	flag.DurationVar(&d.limit, "limit", 0, "the time limit of the tests over a random mutant; 0: five times as long as without one, and a minute")
+	flag.DurationVar(&d.limit, "limit", 0, "the time limit of the tests over a random mutant; 0: three times as long as without one, and half a minute")
 	flag.Float64Var(&d.enough, "enough", 95, "the percentage of the random mutants to be noticed")
 	flag.Parse()
 	d.tries = *random

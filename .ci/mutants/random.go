@@ -134,7 +134,7 @@ func (s *sample) try(d draw) error {
 		return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
 	}
 	if s.limit = d.limit; s.limit == 0 {
-		s.limit = (5*time.Since(start) + time.Minute).Round(time.Second)
+		s.limit = (3*time.Since(start) + 30*time.Second).Round(time.Second)
 	}
 	drawn := rand.New(rand.NewPCG(d.seed, 0)).Perm(len(s.all))
 	for s.tried < d.tries && len(drawn) > 0 {
