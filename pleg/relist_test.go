@@ -251,8 +251,10 @@ func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 		}
 		w.pass(10 * time.Second)
 		events := strings.Fields(strings.TrimPrefix(told(), heard))
-		if len(events) < 1000 || !slices.Contains(events, ":sync") {
-			t.Errorf("%d PodSyncs of 5000, and none for all pods", len(events))
+		// How many have one of their own depends on who comes first; one for all pods
+		// stands for the others.
+		if len(events) < 5000 && !slices.Contains(events, ":sync") {
+			t.Errorf("%d PodSyncs of 5000, and none for all pods: %s", len(events), events[max(0, len(events)-3):])
 		}
 	})
 }
