@@ -29,6 +29,7 @@ func Example_lifecycle() {
 	begin := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakeClock(begin)
 	rt := plegtest.New[string](1, plegtest.Faults{})
+	rt.SetClock(clock)
 	cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{Clock: clock})
 	defer cache.Close()
 	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
@@ -51,7 +52,6 @@ func Example_lifecycle() {
 
 	for run, code := range []int32{1, 1, -1, 0} { // -1: it is removed before anybody sees it exit
 		id := fmt.Sprint("web-", run)
-		started := clock.Now()
 		rt.Create("web", id)
 		rt.Start("web", id)
 		gen.Relist(ctx)
@@ -59,7 +59,7 @@ func Example_lifecycle() {
 		if code < 0 {
 			rt.Remove("web", id)
 		} else {
-			rt.ExitWith("web", id, pleg.ExitDetails{Code: code, Started: started, Finished: clock.Now()})
+			rt.ExitCode("web", id, code)
 		}
 		gen.Relist(ctx)
 
@@ -71,8 +71,8 @@ func Example_lifecycle() {
 		clock.Step(restarter.Remaining("web")) // waits
 	}
 	// Output:
-	// 5s: web-0 (relist): exit code 1 under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
-	// 20s: web-1 (relist): exit code 1 under restartPolicy OnFailure: restarted after 20s (failure 2 in a row)
+	// 5s: web-0 (relist): exit code 1 (Error) under restartPolicy OnFailure: restarted after 10s (failure 1 in a row)
+	// 20s: web-1 (relist): exit code 1 (Error) under restartPolicy OnFailure: restarted after 20s (failure 2 in a row)
 	// 45s: web-2 (inferred): exit code 137 (inferred) under restartPolicy OnFailure: restarted after 40s (failure 3 in a row)
-	// 1m30s: web-3 (relist): exit code 0 under restartPolicy OnFailure: not restarted
+	// 1m30s: web-3 (relist): exit code 0 (Completed) under restartPolicy OnFailure: not restarted
 }

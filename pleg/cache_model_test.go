@@ -349,7 +349,7 @@ func alike(a, b Entry[string]) bool {
 func (c *Cache[K, S]) valid() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	present, graves := 0, 0
+	present, tombstones := 0, 0
 	length := 0
 	for n := range c.nodes.all() {
 		length++
@@ -368,11 +368,11 @@ func (c *Cache[K, S]) valid() error {
 			return fmt.Errorf("%v: tombstone without a grave", n.key)
 		}
 		if deleted {
-			graves++
+			tombstones++
 		}
 	}
-	if present != c.Len() || graves != len(c.deleted) || length != c.nodes.len {
-		return fmt.Errorf("%d present, counted %d; %d graves, counted %d; %d nodes, counted %d", present, c.Len(), graves, len(c.deleted), length, c.nodes.len)
+	if present != c.Len() || tombstones != len(c.deleted) || length != c.nodes.len {
+		return fmt.Errorf("%d present, counted %d; %d tombstones, counted %d; %d nodes, counted %d", present, c.Len(), tombstones, len(c.deleted), length, c.nodes.len)
 	}
 	waiting := 0
 	for key, first := range c.waits.byKey {

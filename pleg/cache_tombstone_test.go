@@ -17,7 +17,7 @@ func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
 		c.Delete("b", at(i))
 	}
 	if len(c.deleted) != 2 {
-		t.Errorf("%d graves for two keys", len(c.deleted))
+		t.Errorf("%d tombstones for two keys", len(c.deleted))
 	}
 	c.UpdateTime(at(150))
 	if err := c.valid(); err != nil || c.nodes.len != 1 {

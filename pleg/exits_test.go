@@ -391,11 +391,7 @@ func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
 func TestFailingPodInfersNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, false)
 		w.up("a")
 		w.up("b")
 		rt.fail.Store(true)

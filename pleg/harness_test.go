@@ -70,6 +70,20 @@ func (s setup) world(t *testing.T) *world {
 	return w
 }
 
+// replace makes another generator, over rt, with the events of w.rt or without.
+func (w *world) replace(rt pleg.Runtime[string, *plegtest.Status], streams bool) {
+	w.Helper()
+	var stream pleg.Streamer[string, *plegtest.Status]
+	if streams {
+		stream = w.rt
+	}
+	gen, err := pleg.NewGenerator(rt, stream, w.cache, pleg.GeneratorOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.gen = gen
+}
+
 // start runs the generator.
 func (w *world) start() {
 	w.all.Go(func() { w.gen.Run(w.ctx) })

@@ -202,11 +202,7 @@ func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
-		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, true)
 		w.up("a")
 		w.start()
 		w.pass(10 * time.Second)
@@ -218,27 +214,27 @@ func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 			equal(t, what, strings.TrimSpace(strings.TrimPrefix(told(), heard)), want)
 			heard = told()
 		}
-		gen.RequestSync("p")
+		w.gen.RequestSync("p")
 		tells("events of an unchanged pod", "p:sync")
 		tells("events later", "")
-		gen.RequestSync("p")
-		gen.RequestSync("p")
-		gen.RequestRelist("p")
+		w.gen.RequestSync("p")
+		w.gen.RequestSync("p")
+		w.gen.RequestRelist("p")
 		tells("events of three requests", "p:sync")
-		gen.RequestRelist("p")
+		w.gen.RequestRelist("p")
 		tells("events of a mere relist", "")
 		w.rt.Exit("p", "a")
-		gen.RequestSync("p")
+		w.gen.RequestSync("p")
 		heard = told() // the event may have come first
 		w.pass(time.Second)
 		if got := told(); !strings.HasSuffix(got, "p:sync") && !strings.HasSuffix(heard, "p:sync") {
 			t.Errorf("events of a changed pod: %s", got)
 		}
 		heard = told()
-		gen.RequestSync("nobody")
+		w.gen.RequestSync("nobody")
 		tells("events of no pod", "nobody:sync")
 		rt.fail.Store(true)
-		gen.RequestSync("p")
+		w.gen.RequestSync("p")
 		tells("events of a pod whose status fails", "p:sync")
 		if w.cache.Get("p").Err == nil {
 			t.Error("there is no error in the cache")
@@ -247,7 +243,7 @@ func TestRequestSyncEndsWithAPodSync(t *testing.T) {
 		w.pass(10 * time.Second)
 		heard = told()
 		for i := range 5000 {
-			gen.RequestSync(fmt.Sprint("nobody", i))
+			w.gen.RequestSync(fmt.Sprint("nobody", i))
 		}
 		w.pass(10 * time.Second)
 		events := strings.Fields(strings.TrimPrefix(told(), heard))

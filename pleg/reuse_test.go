@@ -134,20 +134,16 @@ func TestOneStaleAnswerBringsNothingBack(t *testing.T) {
 				rt := &inTurn{answers: map[byte][]pleg.Container{
 					'r': {running}, 'e': {exited}, 'b': {exited, {ID: "b", State: pleg.StateRunning}}, 'g': {},
 				}, list: tt.list, status: tt.status}
-				gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				w.gen = gen
+				w.replace(rt, false)
 				read := w.read("reader", 0)
 				for range 3 {
-					if err := gen.Relist(w.ctx); err != nil {
+					if err := w.gen.Relist(w.ctx); err != nil {
 						t.Fatal(err)
 					}
 					w.pass(time.Second)
 				}
 				equal(t, "events", without(read(), "p:sync"), tt.events)
-				s := gen.Stats()
+				s := w.gen.Stats()
 				equal(t, "StaleWrites", s.StaleWrites, tt.stale)
 				equal(t, "Resurrections", s.Resurrections, tt.risen)
 			})

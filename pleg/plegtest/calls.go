@@ -118,7 +118,7 @@ func (r *Runtime[K]) pause(ctx context.Context, d time.Duration) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	select {
-	case <-after(d):
+	case <-r.after(d):
 	case <-ctx.Done():
 	}
 }
@@ -126,10 +126,10 @@ func (r *Runtime[K]) pause(ctx context.Context, d time.Duration) {
 // forever is longer than anybody waits.
 const forever time.Duration = 1 << 62
 
-// after is time.After, but leaves no timer behind that never fires.
-func after(d time.Duration) <-chan time.Time {
+// after is the clock's After, but leaves no timer behind that never fires.
+func (r *Runtime[K]) after(d time.Duration) <-chan time.Time {
 	if d == forever {
 		return nil
 	}
-	return time.After(d)
+	return r.clock.After(d)
 }

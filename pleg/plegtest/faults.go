@@ -83,7 +83,7 @@ func (r *Runtime[K]) inject(fault string) { r.injected[fault]++ }
 
 // stamp is the runtime's stamp of now.
 func (r *Runtime[K]) stamp(at ...any) time.Time {
-	now := time.Now().Round(0)
+	now := r.now()
 	chance := func(of string) float64 { return r.dice.float(append([]any{of}, at...)...) }
 	switch {
 	case r.roll("Unstamped", r.faults.Unstamped, at...):

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -65,7 +67,8 @@ var (
 // usable; start with New. A Runtime is safe for concurrent use by multiple
 // goroutines.
 type Runtime[K comparable] struct {
-	dice dice
+	dice  dice
+	clock clock.Clock
 
 	mu          sync.Mutex
 	faults      Faults
@@ -113,11 +116,19 @@ func New[K comparable](seed uint64, f Faults) *Runtime[K] {
 	return &Runtime[K]{
 		faults:   f.withDefaults(),
 		dice:     dice(seed),
+		clock:    clock.RealClock{},
 		pods:     map[K]*pod{},
 		calls:    map[callCount]int{},
 		injected: map[string]int{},
 	}
 }
+
+// SetClock replaces the real clock, which in a testing/synctest bubble is the
+// bubble's, for stamps and delays. Call it before every other method.
+func (r *Runtime[K]) SetClock(c clock.Clock) { r.clock = c }
+
+// now is the clock's wall time, which is all that a runtime knows.
+func (r *Runtime[K]) now() time.Time { return r.clock.Now().Round(0) }
 
 // Create adds a container, and the pod if it is the first one. It does nothing and
 // returns false if the pod has or had a container of that id; but see Faults.Reuse.
@@ -143,7 +154,7 @@ func (r *Runtime[K]) Start(id K, container string) bool {
 		if !move(p, i, pleg.StateRunning) {
 			return false
 		}
-		p.started[container] = time.Now().Round(0)
+		p.started[container] = r.now()
 		return true
 	}, pleg.RuntimeStarted)
 }
@@ -160,7 +171,7 @@ func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
 		reason = "Completed"
 	}
 	return r.exit(id, container, func(p *pod) pleg.ExitDetails {
-		return pleg.ExitDetails{Code: code, Reason: reason, Started: p.started[container], Finished: time.Now().Round(0)}
+		return pleg.ExitDetails{Code: code, Reason: reason, Started: p.started[container], Finished: r.now()}
 	})
 }
 
@@ -202,7 +213,7 @@ func (r *Runtime[K]) Restart(d time.Duration) {
 	r.inject("Restart")
 	r.cut(ErrDown)
 	r.mu.Unlock()
-	time.Sleep(d)
+	r.clock.Sleep(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.down = false

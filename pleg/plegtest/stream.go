@@ -67,7 +67,7 @@ func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEvent
 		e.Type = 99
 	}
 	delay := r.faults.Delay
-	d := delivery[K]{event: e, due: time.Now(), order: float64(n)}
+	d := delivery[K]{event: e, due: r.clock.Now(), order: float64(n)}
 	switch {
 	case roll("Late", r.faults.Late):
 		d.due = d.due.Add(time.Duration(r.dice.float("lateness", n) * float64(delay)))
@@ -115,7 +115,7 @@ func (r *Runtime[K]) Events(ctx context.Context, handle func(pleg.RuntimeEvent[K
 		}
 		select {
 		case <-s.wake:
-		case <-after(wait):
+		case <-r.after(wait):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -138,7 +138,7 @@ func (r *Runtime[K]) connect() (*stream[K], error) {
 	s := &stream[K]{wake: make(chan struct{}, 1)}
 	if len(r.log) > 0 && roll("Replay", r.faults.Replay) {
 		for _, d := range r.log[max(0, len(r.log)-replayed):] {
-			d.due = time.Now()
+			d.due = r.clock.Now()
 			s.queue = append(s.queue, d)
 		}
 	}
@@ -173,7 +173,7 @@ func (r *Runtime[K]) next(s *stream[K]) (d delivery[K], wait time.Duration, err 
 		}
 		return cmp.Compare(a.order, b.order)
 	})
-	if wait = time.Until(s.queue[0].due); wait > 0 {
+	if wait = s.queue[0].due.Sub(r.clock.Now()); wait > 0 {
 		return d, wait, nil
 	}
 	d = s.queue[0]

@@ -18,11 +18,7 @@ import (
 func TestFailedStatusIsCachedAndRetried(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
-		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, true)
 		w.up("a")
 		rt.fail.Store(true)
 		w.start()
@@ -69,11 +65,7 @@ func (f *fickle) Status(ctx context.Context, id string) (*plegtest.Status, time.
 func TestHungStatusHoldsUpNobody(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &hanging{recorder: w.rt, pod: "q"}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, false)
 		w.rt.Create("q", "b")
 		w.up("a")
 		w.start()
@@ -130,11 +122,7 @@ func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
 func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, false)
 		w.up("a")
 		rt.fail.Store(true)
 		w.start()
@@ -143,7 +131,7 @@ func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 		if n > 8 {
 			t.Errorf("%d attempts in 24 s", n)
 		}
-		gen.Relist(w.ctx)
+		w.gen.Relist(w.ctx)
 		equal(t, "attempts after Relist", rt.failed.Load(), n+1)
 		w.pass(5 * time.Second)
 		equal(t, "attempts 5s later", rt.failed.Load(), n+1)
@@ -155,14 +143,10 @@ func TestListsLeaveAFailingPodItsBackoff(t *testing.T) {
 func TestStatusBesideAnErrorIsStored(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &besides{recorder: w.rt}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, false)
 		read := w.read("reader", 0)
 		w.up("a")
-		gen.Relist(w.ctx)
+		w.gen.Relist(w.ctx)
 		w.pass(time.Second)
 		old := w.rt.Truth()["p"]
 		w.rt.Exit("p", "a")
@@ -178,13 +162,13 @@ func TestStatusBesideAnErrorIsStored(t *testing.T) {
 			{old, "a:running half"}, // no step back: the exit is not recorded
 		} {
 			rt.status.Store(step.beside)
-			gen.Relist(w.ctx)
+			w.gen.Relist(w.ctx)
 			w.shows(step.shows)
 			equal(t, fmt.Sprint("events after step ", i), read(), "p:started a")
 			w.pass(time.Second)
 		}
 		rt.fail(nil)
-		gen.Relist(w.ctx)
+		w.gen.Relist(w.ctx)
 		w.shows("a:exited")
 		equal(t, "events", read(), "p:started a p:died a")
 	})
@@ -210,15 +194,11 @@ func (b *besides) Status(ctx context.Context, id string) (*plegtest.Status, time
 func TestFailedStatusShowsNoPod(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
 		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
-		gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, true)
 		w.start()
 		w.pass(10 * time.Second)
 		rt.fail.Store(true)
-		gen.RequestRelist("nobody")
+		w.gen.RequestRelist("nobody")
 		w.pass(5 * time.Second)
 		equal(t, "attempts", rt.failed.Load(), 3) // after 0, 1 and 3 s
 		equal(t, "present", w.cache.Get("nobody").Present, false)
@@ -235,14 +215,10 @@ func TestFailedStatusShowsNoPod(t *testing.T) {
 func TestHungCallEndsAtItsDeadline(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		rt := &hanging{recorder: w.rt, pod: "p"}
-		gen, err := pleg.NewGenerator[string, *plegtest.Status](rt, nil, w.cache, pleg.GeneratorOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.gen = gen
+		w.replace(rt, false)
 		w.up("a")
 		begin := time.Now()
-		equal(t, "error", gen.Relist(w.ctx), nil)
+		equal(t, "error", w.gen.Relist(w.ctx), nil)
 		equal(t, "lasted", time.Since(begin), 10*time.Second)
 		if e := w.cache.Get("p"); !errors.Is(e.Err, context.DeadlineExceeded) {
 			t.Errorf("%+v", e)

@@ -27,8 +27,8 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 	}
 }
 
-// Of a pod's containers as many are remembered as of strangers, each with the
-// furthest that was told of it.
+// Of a pod's containers as many are remembered as of orphans, each with the
+// furthest that was reported of it.
 func TestEventsOfOnePodAreBounded(t *testing.T) {
 	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	event := func(container int, kind RuntimeEventType) {

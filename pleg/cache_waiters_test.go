@@ -53,11 +53,7 @@ func TestLongWaitsCostOneLookPerLimit(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		setup{stream: true}.run(t, func(w *world) {
 			rt := &podless{recorder: w.rt}
-			gen, err := pleg.NewGenerator(rt, pleg.Streamer[string, *plegtest.Status](w.rt), w.cache, pleg.GeneratorOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.gen = gen
+			w.replace(rt, true)
 			w.up("a")
 			w.start()
 			w.pass(10 * time.Second)

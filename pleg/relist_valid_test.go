@@ -22,9 +22,9 @@ func (g *Generator[K, S]) DistrustStatuses() {
 // waits for what nobody asks.
 func (r *relister[K, S]) valid() error {
 	present, live, flying, awaited := 0, 0, 0, 0
-	ghosts := map[orphan[K]]bool{}
+	orphans := map[orphan[K]]bool{}
 	for _, g := range r.orphans {
-		ghosts[g] = true
+		orphans[g] = true
 	}
 	for i, p := range r.order {
 		if r.pods[p.key] != p || p.index != i {
@@ -38,7 +38,7 @@ func (r *relister[K, S]) valid() error {
 			switch {
 			case c.is.live():
 				here++
-			case !ghosts[orphan[K]{p, id}]:
+			case !orphans[orphan[K]{p, id}]:
 				return fmt.Errorf("%v: %s is %v and will never be forgotten", p.key, id, c.is)
 			}
 		}
