@@ -149,8 +149,8 @@ func (r *recorder) check(t checker, done map[string]fate) {
 				unknown++
 			case l.exit == nil:
 				t.Errorf("%s: reported no exit code, it was %d", id, f.code)
-			case l.exit.code != f.code:
-				t.Errorf("%s: reported exit %d, it was %d", id, l.exit.code, f.code)
+			case l.exit.Code != f.code:
+				t.Errorf("%s: reported exit %d, it was %d", id, l.exit.Code, f.code)
 			}
 		}
 		if got := slices.Contains(events, string(pleg.ContainerDied)); got != (f.exited || f.removed) {
