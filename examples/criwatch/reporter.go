@@ -8,10 +8,10 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A reporter makes lines of events and exits. The generator reports every exit once,
-// but merges other events of a pod into one PodSync if their reader is slow. After a
-// PodSync the reporter compares its lines so far with the cache, so that starts and
-// removals that can still be seen there make a line, too.
+// A reporter makes lines of events and exits. An event only says which pod to look at:
+// the lines are what the cache shows and was not reported before, so that a slow
+// reader, whose events are merged, misses no start and no removal that can still be
+// seen. Every exit is reported once, by the generator's reader of exits.
 //
 // A reporter is not safe for concurrent use.
 type reporter struct {
@@ -35,25 +35,17 @@ func newReporter(cache *pleg.Cache[string, *status], exits func() (pleg.Exit[str
 
 // handle takes the next event.
 func (r *reporter) handle(e pleg.Event[string]) {
-	switch {
-	case e.Type == pleg.PodSync && e.Pod == "":
+	if e.Type == pleg.PodSync && e.Pod == "" {
 		r.takeExits()
 		for _, pod := range r.known() {
 			r.catchUp(pod)
 		}
 		r.report(line{at: r.now(), event: e.Type})
-	case e.Type == pleg.PodSync:
-		meta := r.catchUp(e.Pod)
+		return
+	}
+	meta := r.catchUp(e.Pod)
+	if e.Type == pleg.PodSync {
 		r.report(line{at: r.now(), event: e.Type, pod: e.Pod, meta: meta})
-	default:
-		p := r.look(e.Pod)
-		r.takeExits()
-		if e.Type == pleg.ContainerDied {
-			r.end(e.Pod, p, func(x pleg.Exit[string]) bool { return x.Container == e.Container })
-		} else {
-			r.step(e.Pod, p, e.Container, e.Type)
-		}
-		r.forget(e.Pod, p)
 	}
 }
 
@@ -85,73 +77,67 @@ func (r *reporter) known() []string {
 func (r *reporter) catchUp(pod string) *podMeta {
 	p := r.look(pod)
 	r.takeExits()
-	r.end(pod, p, func(pleg.Exit[string]) bool { return true })
+	for _, x := range r.due[pod] {
+		r.end(pod, p, x)
+	}
+	delete(r.due, pod)
 	for _, id := range slices.Sorted(maps.Keys(p.containers)) {
 		switch c := p.containers[id]; {
+		case c.there && c.state <= pleg.StateCreated:
+			r.step(pod, p, id, stageCreated)
 		case c.state == pleg.StateRunning:
-			r.step(pod, p, id, pleg.ContainerStarted)
+			r.step(pod, p, id, stageStarted)
 		case !c.there && c.stage == stageDied:
-			r.step(pod, p, id, pleg.ContainerRemoved)
+			r.step(pod, p, id, stageRemoved)
 		}
 	}
 	r.forget(pod, p)
 	return p.meta
 }
 
-// end reports the exits of a pod that are due and wanted.
-func (r *reporter) end(pod string, p *podView, wanted func(pleg.Exit[string]) bool) {
-	var later []pleg.Exit[string]
-	for _, x := range r.due[pod] {
-		if !wanted(x) {
-			later = append(later, x)
-			continue
-		}
-		c := p.container(x.Container)
-		c.stage = max(c.stage, stageDied)
-		l := line{at: r.now(), event: pleg.ContainerDied, pod: pod, meta: p.meta, container: x.Container, name: c.name, attempt: c.attempt, source: x.Source, lost: x.Lost}
-		if x.Source == pleg.ExitSeenByEvent {
-			l.told = r.told(x.Container)
-		}
-		l.happened = l.told
-		if x.Known {
-			l.exit, l.happened = &x.Details, x.Details.Finished
-			l.name, l.attempt = x.Details.Name, uint32(x.Details.Attempt)
-		}
-		r.send(l)
+// end reports an exit, after the start if that was not reported.
+func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
+	c := p.container(x.Container)
+	l := line{event: pleg.ContainerDied, pod: pod, meta: p.meta, container: x.Container, source: x.Source, lost: x.Lost}
+	if x.Source == pleg.ExitSeenByEvent {
+		l.told = r.told(x.Container)
 	}
-	if r.due[pod] = later; len(later) == 0 {
-		delete(r.due, pod)
+	l.happened = l.told
+	if x.Known {
+		l.exit, l.happened = &x.Details, x.Details.Finished
+		c.name, c.attempt = x.Details.Name, uint32(x.Details.Attempt)
+		if c.started = x.Details.Started; !c.started.IsZero() && !l.happened.Before(r.begun) {
+			r.step(pod, p, x.Container, stageStarted)
+		}
 	}
+	c.stage = max(c.stage, stageDied)
+	r.send(c, l)
 }
 
-// step reports an event of a container other than its end, unless it was reported
+// step reports a stage of a container other than its end, unless it was reported
 // before.
-func (r *reporter) step(pod string, p *podView, container string, event pleg.EventType) {
+func (r *reporter) step(pod string, p *podView, container string, to stage) {
 	c := p.container(container)
-	to := map[pleg.EventType]stage{
-		pleg.ContainerChanged: stageCreated,
-		pleg.ContainerStarted: stageStarted,
-		pleg.ContainerRemoved: stageRemoved,
-	}[event]
-	ended := func(x pleg.Exit[string]) bool { return x.Container == container }
-	switch {
-	case to < c.stage, to == c.stage && to != stageCreated:
+	if to <= c.stage {
 		return
-	case !c.there && c.stage < stageDied && !slices.ContainsFunc(r.due[pod], ended):
-		return // a PodSync before this event has reported its end and its removal
 	}
 	c.stage = to
-	l := line{at: r.now(), event: event, pod: pod, meta: p.meta, container: container, name: c.name, attempt: c.attempt}
+	l := line{pod: pod, meta: p.meta, container: container}
 	switch {
-	case event == pleg.ContainerChanged, event == pleg.ContainerStarted && l.sandbox():
-		l.happened = c.created
-	case event == pleg.ContainerStarted:
-		l.happened = c.started
+	case to == stageRemoved:
+		l.event = pleg.ContainerRemoved
+	case to == stageCreated:
+		l.event, l.happened = pleg.ContainerChanged, c.created
+	case l.sandbox():
+		l.event, l.happened = pleg.ContainerStarted, c.created
+	default:
+		l.event, l.happened = pleg.ContainerStarted, c.started
 	}
-	r.send(l)
+	r.send(c, l)
 }
 
-func (r *reporter) send(l line) {
+func (r *reporter) send(c *containerView, l line) {
+	l.at, l.name, l.attempt = r.now(), c.name, c.attempt
 	l.before = !l.happened.IsZero() && l.happened.Before(r.begun)
 	r.report(l)
 }

@@ -326,18 +326,12 @@ func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 	}
 }
 
-// An exit that comes before the event of its container waits for that, so that the
-// lines of a container are in order.
-func TestExitWaitsForTheStartOfItsContainer(t *testing.T) {
+// A container that has started and exited between two looks has a line for each.
+func TestExitTellsOfAStartThatNobodySaw(t *testing.T) {
 	m := newReportModel()
-	m.truth["p"] = map[string]*modelContainer{"c": {state: pleg.StateRunning}}
-	m.look("p")
-	m.truth["p"]["c"].state = pleg.StateExited
-	m.look("p")
-	for _, e := range m.queue["p"] {
-		m.reporter.handle(e)
-	}
-	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied 0"}, story(m.recorder, "c")); diff != "" {
+	m.exits = []pleg.Exit[string]{{Pod: "p", Container: "c", Known: true, Details: pleg.ExitDetails{Code: 3, Started: m.now}}}
+	m.reporter.handle(pleg.Event[string]{Pod: "p", Type: pleg.ContainerDied, Container: "c"})
+	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied 3", "ContainerRemoved"}, story(m.recorder, "c")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
