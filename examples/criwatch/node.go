@@ -19,8 +19,9 @@ import (
 //
 // A node is safe for concurrent use by multiple goroutines.
 type node struct {
-	client cri.RuntimeServiceClient
-	told   told
+	client  cri.RuntimeServiceClient
+	runtime string // its name, after greet
+	told    told
 
 	trouble chan struct{} // holds a token when there is new trouble
 

@@ -329,7 +329,7 @@ func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 // A container that has started and exited between two looks has a line for each.
 func TestExitTellsOfAStartThatNobodySaw(t *testing.T) {
 	m := newReportModel()
-	m.exits = []pleg.Exit[string]{{Pod: "p", Container: "c", Known: true, Details: pleg.ExitDetails{Code: 3, Started: m.now}}}
+	m.exits = []pleg.Exit[string]{{Pod: "p", Container: "c", Known: true, Details: pleg.ExitDetails{Code: 3, Started: m.now, Finished: m.now}}}
 	m.reporter.handle(pleg.Event[string]{Pod: "p", Type: pleg.ContainerDied, Container: "c"})
 	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied 3", "ContainerRemoved"}, story(m.recorder, "c")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

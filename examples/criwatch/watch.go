@@ -24,7 +24,8 @@ type watch struct {
 	fail        error // the output's first
 }
 
-func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error) {
+// newWatch returns a watch that reads the exits as the options say.
+func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, log *slog.Logger) (*watch, error) {
 	w := &watch{node: n, cache: pleg.NewCache[string](pleg.CacheOptions[*status]{}), log: log, opts: o, out: out}
 	var stream pleg.Streamer[string, *status]
 	if !o.poll {
@@ -39,7 +40,7 @@ func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error)
 	if err != nil {
 		return nil, err
 	}
-	w.exits, err = w.gen.ExitReader(pleg.ExitOptions[string]{Earlier: true})
+	w.exits, err = w.gen.ExitReader(exits)
 	return w, err
 }
 
