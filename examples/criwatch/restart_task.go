@@ -102,6 +102,8 @@ func (t *task) word(left time.Duration) string {
 		return "Removed"
 	case t.trouble != "":
 		return t.trouble
+	case t.busy && t.created():
+		return ""
 	case t.pending:
 		return "CrashLoopBackOff"
 	case t.state == pleg.StateRunning:
