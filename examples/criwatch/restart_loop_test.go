@@ -408,7 +408,7 @@ containers:
 	}
 }
 
-// Starts keep to the rate where all turns were missed while the runtime was away, and
+// Starts keep to the rate where all turns were missed while the runtime was stuck, and
 // when criwatch ends in the middle of them and begins again.
 func TestRateHoldsWhateverDelaysTheStarts(t *testing.T) {
 	f := newFake(t)
@@ -427,14 +427,15 @@ func TestRateHoldsWhateverDelaysTheStarts(t *testing.T) {
 		f.exit("p-"+name+"-0", 1)
 	}
 	l.says(t, names[containers-1], "CrashLoopBackOff")
-	f.down()
-	time.Sleep(2500 * time.Millisecond) // every wait and every turn is over
 	var starts []time.Time
+	free := make(chan struct{})
 	f.with(func() {
+		f.hooks["ListContainers"] = func() { <-free }
 		f.hooks["CreateContainer"] = func() { f.with(func() { starts = append(starts, time.Now()) }) }
 	})
-	up := time.Now()
-	f.up()
+	time.Sleep(2500 * time.Millisecond) // every wait and every turn is over
+	begun := time.Now()
+	close(free)
 	programtest.Eventually(t, "half of them run", func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -446,8 +447,8 @@ func TestRateHoldsWhateverDelaysTheStarts(t *testing.T) {
 		programtest.Eventually(t, name+" runs", func() bool { return f.runs("p", name, 1) })
 	}
 	for i, at := range starts {
-		// Those on their way when the runtime came back had their turn before.
-		if took, least := at.Sub(up), time.Duration(i+1-burst-mostStarts)*time.Second/rate; took < least {
+		// Those on their way when the runtime went on had their turn before.
+		if took, least := at.Sub(begun), time.Duration(i+1-burst-mostStarts)*time.Second/rate; took < least {
 			t.Errorf("start %d came after %v, must not before %v", i+1, took, least)
 		}
 	}
