@@ -170,3 +170,14 @@ func (f *fakeRuntime) doubled() (list []string) {
 	}
 	return list
 }
+
+// StopContainer kills a container.
+func (f *fakeRuntime) StopContainer(_ context.Context, r *cri.StopContainerRequest) (*cri.StopContainerResponse, error) {
+	err := f.enter("StopContainer")
+	c := f.containers[r.ContainerId]
+	f.mu.Unlock()
+	if err == nil && c != nil {
+		f.exit(r.ContainerId, 137)
+	}
+	return &cri.StopContainerResponse{}, err
+}

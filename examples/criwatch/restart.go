@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/restartstate"
@@ -242,6 +243,7 @@ func (l *crashLoop) lookAt(pod string) {
 			}
 			t.sandbox = pod
 			t.show(c.Id, c.GetMetadata().GetAttempt(), containerState(c.State), stamp(c.StartedAt))
+			t.lost = c.State == cri.ContainerState_CONTAINER_UNKNOWN && t.decided != c.Id
 			l.print(t)
 		}
 	}
@@ -296,7 +298,7 @@ func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 	wait = time.Hour
 	var ready []*task
 	for k, t := range l.tasks {
-		if !t.pending || t.busy {
+		if !t.pending && !t.lost || t.busy {
 			continue
 		}
 		if left := max(l.back.Remaining(k), t.retry.Sub(now)); left > 0 {
@@ -330,6 +332,13 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 	calls, done := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer done()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastCalls, done) })()
+	if from.lost {
+		err := l.node.stop(calls, from.container)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.stopped(from, err)
+		return
+	}
 	id, err := l.node.restart(calls, from.sandbox, from.key.Name, from.exited())
 
 	l.mu.Lock()
@@ -358,6 +367,21 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 		l.retry(t, err)
 	}
 	l.print(t)
+}
+
+// stopped notes that a container was stopped of which the runtime knew nothing. Its exit
+// comes like any other.
+func (l *crashLoop) stopped(from task, err error) {
+	l.busy--
+	if t := l.tasks[from.key]; t != nil {
+		t.busy = false
+		if err != nil {
+			l.retry(t, err)
+		} else if t.container == from.container {
+			t.lost = false
+		}
+	}
+	l.changed()
 }
 
 // retry tries a start again after a while that grows, unless the runtime is away: then

@@ -336,6 +336,33 @@ func TestOddExitsAreDecidedOn(t *testing.T) {
 	}
 }
 
+// A container of which the runtime has lost sight is stopped before its next attempt
+// begins, before its exit is known and after that.
+func TestContainerInAnUnknownStateIsStoppedFirst(t *testing.T) {
+	f := newFake(t)
+	f.runPod("p")
+	unknown := func(s *cri.ContainerStatus) { s.State = cri.ContainerState_CONTAINER_UNKNOWN }
+	for _, name := range []string{"runs", "ended"} {
+		f.run("p", containerConfig(name))
+	}
+	l := startLoop(t, f, "containers: [{curve: {initial: 300ms, max: 300ms}}]", "-poll")
+	l.says(t, "ended", "Running")
+	f.change("p-runs-0", unknown)
+	f.exit("p-ended-0", 1)
+	l.says(t, "ended", "CrashLoopBackOff")
+	f.change("p-ended-0", unknown)
+	for _, name := range []string{"runs", "ended"} {
+		programtest.Eventually(t, name+" runs again", func() bool { return f.runs("p", name, 1) })
+		if _, state := f.attempt("p", name, 0); state != cri.ContainerState_CONTAINER_EXITED {
+			t.Errorf("%s: the attempt before is %v", name, state)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	if n := f.count("StopContainer"); n != 2 || f.doubled() != nil || !f.runs("p", "runs", 1) {
+		t.Errorf("%d were stopped, %v", n, f.doubled())
+	}
+}
+
 // What cannot be started again is said so once, and tried again if that may help.
 func TestContainerThatCannotBeStartedIsReported(t *testing.T) {
 	f := newFake(t)

@@ -25,6 +25,7 @@ var (
 //
 //   - if the next attempt is created and was not started, it is started;
 //   - if it has been started, or there is a later one, the error is errSuperseded;
+//   - if the runtime has lost sight of the one that has exited, it is stopped first;
 //   - a runtime has at most one container of a name and attempt in a sandbox.
 //
 // Of the attempts before the one that has exited none is left: as a kubelet does,
@@ -39,7 +40,14 @@ func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32)
 	}
 	last := all[len(all)-1]
 	id := last.Id
-	switch attempt := last.GetMetadata().GetAttempt(); {
+	attempt := last.GetMetadata().GetAttempt()
+	if attempt == exited && last.State == cri.ContainerState_CONTAINER_UNKNOWN {
+		if err := n.stop(ctx, id); err != nil {
+			return "", err
+		}
+		last.State = cri.ContainerState_CONTAINER_EXITED
+	}
+	switch {
 	case attempt == exited && last.State == cri.ContainerState_CONTAINER_EXITED:
 		if id, err = n.createNext(ctx, sandbox, last.Id); err != nil {
 			return "", err
@@ -58,6 +66,16 @@ func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32)
 		}
 	}
 	return id, nil
+}
+
+// stop kills a container of which the runtime does not know whether it runs, as it may
+// be after a failure of its own. A kubelet does the same before it starts another.
+func (n *node) stop(ctx context.Context, container string) error {
+	_, err := n.client.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: container})
+	if err != nil && grpcstatus.Code(err) != codes.NotFound {
+		return fmt.Errorf("StopContainer: %w", err)
+	}
+	return nil
 }
 
 // attempts lists the containers of a name in a sandbox, the last attempt last.
