@@ -110,7 +110,7 @@ func newCodeTable(rules Rules) *codeTable {
 			t.bounds, t.rules = append(t.bounds, e.at), append(t.rules, listing)
 		}
 	}
-	t.bounds, t.rules = slices.Clip(t.bounds), slices.Clip(t.rules)
+	t.bounds, t.rules = slices.Clone(t.bounds), slices.Clone(t.rules)
 	return t
 }
 

@@ -132,7 +132,7 @@ func (r *Rule) validateNumbers(errs *FieldErrors, path string) {
 			e.Field = path + ".delay." + strings.ToLower(e.Field[:1]) + e.Field[1:]
 			*errs = append(*errs, e)
 		}
-		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 {
+		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != GiveUp {
 			errs.Add(ErrorTypeRequired, path+".window", nil, "must be given: the limit would hold for ever, although delay.resetAfter forgets failures")
 		}
 	}
