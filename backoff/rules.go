@@ -3,6 +3,8 @@ package backoff
 import (
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/internal/exitcode"
 )
 
 // RestartPolicy says when a container is restarted, as in core/v1. The zero
@@ -130,7 +132,7 @@ func (c *ContainerPolicy) decide(e *Exit, attempt int, table *codeTable) (Action
 			if table == nil {
 				listed = codes.list(e.Code)
 			}
-			if listed && codes.Operator != OperatorIn || !listed && codes.Operator != OperatorNotIn {
+			if met, _ := exitcode.Meets(codes.Operator, listed); !met {
 				continue
 			}
 		}
