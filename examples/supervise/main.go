@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 	"github.com/restartkit/restart/examples/internal/process"
 )
 
@@ -41,7 +42,7 @@ func supervise(args []string) int {
 		complain(err)
 		return exitUsage
 	}
-	for _, text := range o.notes() {
+	for _, text := range policyfile.Notes(o.resolution, o.called) {
 		note("%s", text)
 	}
 
