@@ -16,6 +16,7 @@ type RuleState struct {
 	Used     int           `json:"used,omitempty"`     // restarts that its Limit counts, if that has no Window
 	Recent   []time.Time   `json:"recent,omitempty"`   // when those within its Window were decided, oldest first
 	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart they matter; nanoseconds in JSON
+	Reset    time.Duration `json:"reset,omitempty"`    // a run longer than this ends the row of Failures; nanoseconds in JSON
 }
 
 // ruleCount is a RuleState in steady time.
@@ -26,17 +27,30 @@ type ruleCount struct {
 	used     int
 	recent   []time.Duration
 	keep     time.Duration
+	reset    time.Duration
 }
 
-// of reports whether the counts are those of a rule.
-func (n *ruleCount) of(rules Rules, i int) bool {
-	return rules[i].counts() && n.name == rules[i].Name && (n.name != "" || n.rule == i)
+// find looks for the rule that the counts are of, which may have moved, and follows
+// it. It reports whether they are to be kept.
+func (n *ruleCount) find(rules Rules) bool {
+	if len(rules) == 0 {
+		return true
+	}
+	if n.name != "" && (n.rule >= len(rules) || rules[n.rule].Name != n.name) {
+		n.rule = slices.IndexFunc(rules, func(r Rule) bool { return r.Name == n.name })
+	}
+	if n.rule < 0 || n.rule >= len(rules) || rules[n.rule].Name != n.name || !rules[n.rule].counts() {
+		return false
+	}
+	n.follow(&rules[n.rule])
+	return true
 }
 
 // countByRule counts the last exit for the rules that have counts of their own, and
-// forgets the counts of rules that are not there any more. It returns the curve of the
-// exit's delay and the failures that the curve goes by: those of the rule that
-// decided, otherwise the key's, under the curve of the key.
+// forgets the counts of rules that are not there any more; a policy without rules
+// leaves them. It returns the curve of the exit's delay and the failures that the curve
+// goes by: those of the rule that decided, otherwise the key's, under the curve of the
+// key.
 func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*Policy, int) {
 	d := &h.decision
 	ran := h.last.ran()
@@ -44,18 +58,13 @@ func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*P
 	kept := h.counts[:0]
 	for i := range h.counts {
 		n := &h.counts[i]
-		rule := n.rule
-		if rule >= len(rules) || !n.of(rules, rule) { // it may have moved
-			rule = slices.IndexFunc(rules, func(r Rule) bool { return n.name != "" && r.Name == n.name && r.counts() })
-		}
-		if rule < 0 {
+		if !n.find(rules) {
 			continue
 		}
-		n.rule = rule
-		if p := rules[rule].Delay; p == nil || ran > p.ResetThreshold() {
+		if ran > n.reset {
 			n.failures = 0
 		}
-		if rule == d.Rule {
+		if len(rules) > 0 && n.rule == d.Rule {
 			own = len(kept)
 		}
 		kept = append(kept, *n)
@@ -69,9 +78,9 @@ func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*P
 	if own < 0 {
 		own = len(h.counts)
 		h.counts = append(h.counts, ruleCount{rule: d.Rule, name: rule.Name})
+		h.counts[own].follow(rule)
 	}
 	n := &h.counts[own]
-	n.keepFor(rule)
 	failures := d.Failures
 	if rule.Delay != nil && rule.Delay.valid() {
 		n.failures = addCount(n.failures, 1)
@@ -101,14 +110,17 @@ func (n *ruleCount) allow(rule *Rule, now time.Duration) bool {
 	return true
 }
 
-// keepFor sets how long after a restart the counts of a rule can matter.
-func (n *ruleCount) keepFor(rule *Rule) {
-	n.keep = rule.Window
+// follow takes from a rule how long its counts can matter, and what ends the row of its
+// failures.
+func (n *ruleCount) follow(rule *Rule) {
+	n.keep, n.reset = rule.Window, 0
 	if rule.Limit > 0 && rule.Window == 0 {
 		n.keep = math.MaxInt64
 	}
-	if rule.Delay != nil {
-		reset := rule.Delay.ResetThreshold()
-		n.keep = max(n.keep, addDuration(reset, reset))
+	if rule.Delay == nil {
+		n.failures = 0
+		return
 	}
+	n.reset = rule.Delay.ResetThreshold()
+	n.keep = max(n.keep, addDuration(n.reset, n.reset))
 }

@@ -104,9 +104,9 @@ func TestCountsFollowTheNameOfARule(t *testing.T) {
 	}
 	a, b, none := rule("a", 1), rule("b", 2), rule("", 3)
 	got := []int{exit(1, a, b, none), exit(2, a, b, none), exit(3, a, b, none), exit(1, b, a, none), exit(3, b, a, none), // moved: a goes on
-		exit(3, none, b, a),                   // without a name, an index is another rule
-		exit(2, a), exit(2, a, b), exit(1, a)} // b was gone
-	if want := []int{1, 1, 1, 2, 2, 1, 0, 1, 3}; !slices.Equal(got, want) {
+		exit(3, none, b, a),                                           // without a name, an index is another rule
+		exit(2, a), exit(2, a, b), exit(2), exit(2, a, b), exit(1, a)} // b was gone; without any rules it is not
+	if want := []int{1, 1, 1, 2, 2, 1, 0, 1, 0, 2, 3}; !slices.Equal(got, want) {
 		t.Errorf("counts %v, want %v", got, want)
 	}
 	if s, _ := r.State("a"); len(s.Rules) != 1 || s.Rules[0].Name != "a" {
@@ -190,7 +190,7 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
 	s := RestarterState{Last: Exit{Code: 1}, Decision: Decision{Action: Restart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
-		Rules:   []RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
+		Rules:   []RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Reset: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
 		History: []Outcome{{}, {Exit{Code: 1, Finished: t0.Add(1)}, Decision{Action: Restart, Failures: 1, Rule: -1, Delay: -1}}}}
 	s.Rules = append(s.Rules, make([]RuleState, 16)...)
 	s.History = append(s.History, slices.Repeat([]Outcome{{Decision: Decision{Action: Stop, Rule: -1}}}, 999)...)
@@ -198,7 +198,7 @@ func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 		s.Rules[5+i].Rule = 10 + i
 	}
 	want := []string{"decision.ruleName", "decision.ruleFailures",
-		"rules[0].rule", "rules[0].failures", "rules[0].used", "rules[0].keep", "rules[0].recent[0]", "rules[2]", "rules[4]",
+		"rules[0].rule", "rules[0].failures", "rules[0].used", "rules[0].keep", "rules[0].reset", "rules[0].recent[0]", "rules[2]", "rules[4]",
 		"history[0].decision.action", "history[0].decision.failures", "history[1].exit.finished", "history[1].decision.delay", "rules", "history"}
 	if got := fieldsOf(r.Restore("a", s)); !slices.Equal(got, want) {
 		t.Errorf("refused %q, want %q", got, want)
@@ -251,8 +251,9 @@ func TestMemoryOfAKeyIsBounded(t *testing.T) {
 	if sizes[0] != sizes[2] || sizes[2] > 1<<20 {
 		t.Errorf("%v bytes", sizes)
 	}
-	// The last exits under today's policies leave nothing of the rules.
-	r.Exited("a", ContainerPolicy{}, Exit{Run: run + 1, Code: 1})
+	// Exits under other rules leave nothing of these.
+	other := Rules{{Action: Restart, Attempts: 1}}
+	r.Exited("a", ContainerPolicy{Rules: other}, Exit{Run: run + 1, Code: 1})
 	shard, hash := r.keys.lock("a")
 	defer shard.mu.Unlock()
 	if h, _ := lookup(shard, hash, "a"); len(h.counts) != 0 || h.table != nil {

@@ -38,6 +38,7 @@ type modelRecord struct {
 // modelCount is what is counted of a rule with a Delay or a Limit.
 type modelCount struct {
 	failures int
+	delay    *Policy         // of the rule, when it was last seen
 	decided  []time.Duration // restarts, each
 }
 
@@ -81,21 +82,20 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		failures++
 	}
 	d := Decision{Action: action, Rule: rule, Failures: failures, PolicyInvalid: invalid}
-	// Counts of rules: those that are gone are forgotten, those of a Delay start over
-	// with a long run.
-	there := map[string]*Rule{}
-	for i := range c.Rules {
-		if r := &c.Rules[i]; r.Delay != nil || r.Limit > 0 {
-			if there[ruleKey(c, i)] == nil {
-				there[ruleKey(c, i)] = r
+	// Counts of rules: those that are gone are forgotten, unless there are none at all;
+	// those of a Delay start over with a long run.
+	for name, n := range rec.rules {
+		there := len(c.Rules) == 0
+		for i, r := range c.Rules {
+			if ruleKey(c, i) == name && (r.Delay != nil || r.Limit > 0) {
+				if there, n.delay = true, r.Delay; r.Delay == nil {
+					n.failures = 0
+				}
 			}
 		}
-	}
-	for name, n := range rec.rules {
-		r := there[name]
-		if r == nil {
+		if !there {
 			delete(rec.rules, name)
-		} else if r.Delay == nil || !e.Started.IsZero() && e.Finished.Sub(e.Started) > r.Delay.ResetThreshold() {
+		} else if n.delay != nil && !e.Started.IsZero() && e.Finished.Sub(e.Started) > n.delay.ResetThreshold() {
 			n.failures = 0
 		}
 	}
@@ -107,7 +107,7 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		if r.Delay != nil || r.Limit > 0 {
 			n := rec.rules[ruleKey(c, rule)]
 			if n == nil {
-				n = &modelCount{}
+				n = &modelCount{delay: r.Delay}
 				rec.rules[ruleKey(c, rule)] = n
 			}
 			if r.Delay != nil {

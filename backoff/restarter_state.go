@@ -46,7 +46,7 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 		d.NotBefore = clockTime.Add(h.remaining(now))
 	}
 	for _, n := range h.counts {
-		state.Rules = append(state.Rules, RuleState{n.rule, n.name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep})
+		state.Rules = append(state.Rules, RuleState{n.rule, n.name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep, n.reset})
 	}
 	state.History = h.earlier.list()
 	for i := range state.History {
@@ -124,7 +124,7 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	}
 	h := &history{last: s.Last.reportedAt(clockTime), decision: s.Decision, due: now, reported: now}
 	for _, rule := range s.Rules {
-		h.counts = append(h.counts, ruleCount{rule.Rule, rule.Name, rule.Failures, rule.Used, steadyTimes(rule.Recent, maxLimit, clockTime, now), rule.Keep})
+		h.counts = append(h.counts, ruleCount{rule.Rule, rule.Name, rule.Failures, rule.Used, steadyTimes(rule.Recent, maxLimit, clockTime, now), rule.Keep, rule.Reset})
 	}
 	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
 	if h.decision.Action.restarts() {
@@ -240,6 +240,7 @@ func (v *stateChecker) rule(path string, s RuleState) {
 	v.errs.check(s.Failures >= 0, path+"failures", s.Failures, ">= 0")
 	v.errs.check(s.Used >= 0, path+"used", s.Used, ">= 0")
 	v.errs.check(s.Keep >= 0, path+"keep", s.Keep, ">= 0")
+	v.errs.check(s.Reset >= 0, path+"reset", s.Reset, ">= 0")
 	for i, at := range s.Recent {
 		v.notAfter(at, fmt.Sprintf("%srecent[%d]", path, i), v.now)
 	}

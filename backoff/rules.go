@@ -74,17 +74,17 @@ type CodeRange struct{ First, Last int32 }
 // Limit counts its own restarts. A key keeps the counts of a rule under its Name, or
 // its index if it has none: name the rules of a policy that can change.
 type Rule struct {
-	Name       string        // unique, a DNS label; in the Decision and in Why
-	Action     Action        // Restart, RestartAll or GiveUp
-	ExitCodes  *ExitCodes    // condition: the exit code is one of these, or none of them
-	Reasons    []string      // condition: the exit's Reason is exactly one of these
-	Signals    []string      // condition: the exit's signal is one of these, by its name on Linux: SIGKILL, SIGRTMIN+1
-	RanLess    time.Duration // condition: the run was shorter than this; 0: none
-	RanAtLeast time.Duration // condition: the run was no shorter than this; 0: none
-	Attempts   int           // condition: it is the key's n-th failure in a row or a later one; 0: none
-	Delay      *Policy       // curve of the rule's own failures in a row; nil: the policy of the key, and its failures
-	Limit      int           // restarts of the rule allowed within Window, then GiveUp, in place of the Restarter's Limit; 0: none of its own
-	Window     time.Duration // of Limit; 0: for ever
+	Name       string        `json:"name,omitempty"`       // unique, a DNS label; in the Decision and in Why
+	Action     Action        `json:"action,omitempty"`     // Restart, RestartAll or GiveUp
+	ExitCodes  *ExitCodes    `json:"exitCodes,omitempty"`  // condition: the exit code is one of these, or none of them
+	Reasons    []string      `json:"reasons,omitempty"`    // condition: the exit's Reason is exactly one of these
+	Signals    []string      `json:"signals,omitempty"`    // condition: the exit's signal is one of these, by its name on Linux: SIGKILL, SIGRTMIN+1
+	RanLess    time.Duration `json:"ranLess,omitempty"`    // condition: the run was shorter than this; 0: none
+	RanAtLeast time.Duration `json:"ranAtLeast,omitempty"` // condition: the run was no shorter than this; 0: none
+	Attempts   int           `json:"attempts,omitempty"`   // condition: it is the key's n-th failure in a row or a later one; 0: none
+	Delay      *Policy       `json:"delay,omitempty"`      // curve of the rule's own failures in a row; nil: the policy of the key, and its failures
+	Limit      int           `json:"limit,omitempty"`      // restarts of the rule allowed within Window, then GiveUp, in place of the Restarter's Limit; 0: none of its own
+	Window     time.Duration `json:"window,omitempty"`     // of Limit; 0: for ever
 }
 
 // Rules are a container's restartPolicyRules. The zero value has none. Rules are safe
