@@ -173,10 +173,8 @@ func (r *Rule) counts() bool { return r.Delay != nil || r.Limit > 0 }
 
 // list reports whether a code is one of the values or in one of the ranges.
 func (c *ExitCodes) list(code int32) bool {
-	for _, v := range c.Values {
-		if v == code {
-			return true
-		}
+	if slices.Contains(c.Values, code) {
+		return true
 	}
 	for _, r := range c.Ranges {
 		if r.First <= code && code <= r.Last {

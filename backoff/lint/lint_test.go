@@ -43,7 +43,7 @@ func vocabulary() (rules []backoff.Rule) {
 	}
 	for _, codes := range []*backoff.ExitCodes{nil, in("In", []int32{1}), in("In", []int32{1, 2}), in("NotIn", []int32{1}), in("NotIn", nil), in("In", nil), in("In", nil, backoff.CodeRange{First: 1, Last: 200}), in("Exists", nil)} {
 		for _, r := range []backoff.Rule{{}, {Reasons: []string{"A"}}, {Signals: []string{"SIGKILL"}}, {Signals: []string{"NONE"}}, {RanLess: time.Second}, {RanAtLeast: time.Second},
-			{Attempts: 2}, {Attempts: 3}, {RanAtLeast: time.Minute, Attempts: 2}} {
+			{Attempts: 2}, {Attempts: 3}, {RanAtLeast: 8*time.Second + 1, Attempts: 2}} {
 			r.Action, r.ExitCodes = backoff.Restart, codes
 			rules = append(rules, r)
 		}
