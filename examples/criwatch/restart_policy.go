@@ -74,6 +74,15 @@ func readPolicy(name string) (p *policy, warnings []string, err error) {
 	if warnings, err = policyfile.ReadFile(name, "nothing was restarted", p.read); err == nil {
 		p.resolution, err = p.Config.Resolve()
 	}
+	if err == nil {
+		for i, e := range p.entries {
+			curve := p.resolution.Policy
+			if e.curve != nil {
+				curve = *e.curve
+			}
+			warnings = append(warnings, policyfile.Lint(fmt.Sprintf("containers[%d]", i), e.container, curve)...)
+		}
+	}
 	return p, warnings, err
 }
 

@@ -84,7 +84,9 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 			env:  []string{"A=b"},
 			dir:  "/tmp",
 			policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
-				{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}},
+				{Name: "unlucky", Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}, Ranges: []backoff.CodeRange{{First: 60, Last: 69}}},
+					Reasons: []string{"StartError"}, Signals: []string{"SIGTERM"}, RanLess: time.Hour, RanAtLeast: time.Second, Attempts: 2,
+					Delay: &backoff.Policy{Initial: 5 * time.Second, Max: 5 * time.Second}, Limit: 3, Window: time.Hour},
 			}},
 			curve: &backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.1, ResetAfter: 10 * time.Minute, Free: 1},
 		}},

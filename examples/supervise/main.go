@@ -45,6 +45,11 @@ func supervise(args []string) int {
 	for _, text := range policyfile.Notes(o.resolution, o.called) {
 		note("%s", text)
 	}
+	for _, c := range o.commands {
+		for _, text := range policyfile.Lint(c.name, c.policy, c.curveIn(o.resolution)) {
+			note("warning: %s", text)
+		}
+	}
 
 	s, err := newSupervisor(o, note)
 	if err != nil {

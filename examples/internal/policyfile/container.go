@@ -1,14 +1,17 @@
 package policyfile
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/backoff/lint"
 	"github.com/restartkit/restart/examples/internal/document"
 )
 
 // Container are the fields of a container that say when it is restarted: those of
-// core/v1, and a curve. Embed it in what a program reads of a container.
+// core/v1, with all that package backoff adds to its rules, and a curve. Embed it in
+// what a program reads of a container.
 type Container struct {
 	backoff.ContainerPolicy
 	Curve *struct {
@@ -41,4 +44,13 @@ func (c *Container) Read(path string, found *Findings) (backoff.ContainerPolicy,
 	}
 	found.AddAll(path+".curve", curve.Validate())
 	return c.ContainerPolicy, curve
+}
+
+// Lint returns what in a policy is surely not meant, as warnings about the container
+// of that name. curve is the one in force.
+func Lint(name string, policy backoff.ContainerPolicy, curve backoff.Policy) (warnings []string) {
+	for _, f := range lint.Check(policy, curve) {
+		warnings = append(warnings, fmt.Sprintf("%s: %v", name, f))
+	}
+	return warnings
 }

@@ -18,11 +18,24 @@ func ToClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
 		}
 		return at
 	}
-	b.Last.Started, b.Last.Finished = before(b.Last.Started, now), before(b.Last.Finished, now)
-	b.Decision.NotBefore = before(b.Decision.NotBefore, now.Add(max(b.Decision.Delay, 0)))
-	b.Recent = slices.Clone(b.Recent)
-	for i, at := range b.Recent {
-		b.Recent[i] = before(at, now)
+	exit := func(e *backoff.Exit, d *backoff.Decision) {
+		e.Started, e.Finished = before(e.Started, now), before(e.Finished, now)
+		d.NotBefore = before(d.NotBefore, now.Add(max(d.Delay, 0)))
+	}
+	recent := func(times []time.Time) []time.Time {
+		times = slices.Clone(times)
+		for i, at := range times {
+			times[i] = before(at, now)
+		}
+		return times
+	}
+	exit(&b.Last, &b.Decision)
+	b.Recent, b.Rules, b.History = recent(b.Recent), slices.Clone(b.Rules), slices.Clone(b.History)
+	for i := range b.Rules {
+		b.Rules[i].Recent = recent(b.Rules[i].Recent)
+	}
+	for i := range b.History {
+		exit(&b.History[i].Exit, &b.History[i].Decision)
 	}
 	return b
 }
