@@ -27,13 +27,24 @@ func (l *layout) arrange() {
 	for _, r := range rows[:ownRows] {
 		l.chart.Rows = append(l.chart.Rows, r.alone(barBudget/ownRows))
 	}
-	rest := rows[ownRows:]
-	for i := range groupRows {
-		from, to := len(rest)*i/groupRows, len(rest)*(i+1)/groupRows
-		if from < to {
-			l.chart.Rows = append(l.chart.Rows, grouped(rest[from:to]))
-		}
+	for _, group := range groups(rows[ownRows:]) {
+		l.chart.Rows = append(l.chart.Rows, grouped(group))
 	}
+}
+
+// groups divides rows into groups of one size. A group ends sooner where the number of
+// attempts changes, unless it is too small: there are 4*groupRows at most.
+func groups(rows []*row) [][]*row {
+	size := (len(rows) + groupRows - 1) / groupRows
+	var all [][]*row
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && to-from < size && (len(rows[to].bars) == len(rows[from].bars) || (to-from)*4 < size) {
+			to++
+		}
+		all, from = append(all, rows[from:to]), to
+	}
+	return all
 }
 
 // alone returns the Row of one index. With more than limit bars it is a strip.

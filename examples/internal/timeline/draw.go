@@ -127,6 +127,9 @@ func (d *drawing) measure() {
 	for i := range c.Rows {
 		labels = max(labels, picture.Width(c.label(&c.Rows[i]), styleRow.Size))
 	}
+	if c.Grouped() {
+		labels = max(labels, 80)
+	}
 	d.left = margin + min(max(labels, 24), 0.3*d.p.Width) + 8
 	d.right = d.p.Width - margin - 6
 	for i := range c.Rows {
@@ -205,11 +208,11 @@ func (d *drawing) axes() {
 	rows := styleRow
 	rows.Fill = picture.Faint
 	axis := "index"
-	switch {
-	case c.Grouped():
-		axis = "indexes, attempts of each"
-	case !c.Indexed:
+	if !c.Indexed {
 		axis = "lane"
+	}
+	if c.Grouped() {
+		axis += ", attempts"
 	}
 	d.p.Text(d.left-8, d.top-5, rows, axis)
 }

@@ -86,7 +86,11 @@ func (d *drawing) strip(r *Row, top, bottom float64) {
 				level[i] = min(ground[i]+max(h, 1), height)
 			}
 		}
-		d.stripArea(outcomeStyles[o], hover, ground, level, bottom-1)
+		style := outcomeStyles[o]
+		if style.Pattern != picture.Plain {
+			style.Stroke, style.Width = picture.Colour{}, 0 // it would hide what is low
+		}
+		d.stripArea(style, hover, ground, level, bottom-1)
 		ground = level
 	}
 }
