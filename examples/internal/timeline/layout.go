@@ -15,9 +15,10 @@ import (
 // returns a chart. It does not keep the events.
 func Layout(events []Event) *Chart {
 	l := &layout{
-		chart: &Chart{Result: "not finished"},
-		rows:  make(map[int]*row),
-		pods:  make(map[string]*pod),
+		chart:      &Chart{Result: "not finished"},
+		rows:       make(map[int]*row),
+		pods:       make(map[string]*pod),
+		conditions: make(map[string]string),
 	}
 	for i := range events {
 		l.event(&events[i])
@@ -29,10 +30,11 @@ func Layout(events []Event) *Chart {
 
 // layout gathers events.
 type layout struct {
-	chart *Chart
-	rows  map[int]*row // by index or lane
-	order []*row
-	pods  map[string]*pod
+	chart      *Chart
+	rows       map[int]*row // by index or lane
+	order      []*row
+	conditions map[string]string // what was last said of each
+	pods       map[string]*pod
 
 	runs     []shift       // in the order of their beginnings
 	last     time.Duration // the latest time so far
@@ -158,11 +160,10 @@ func (l *layout) condition(e *Event) {
 		detail += ": " + text(e.Message)
 	}
 	at := l.at(e.Time)
-	for _, m := range l.chart.Marks {
-		if m.At == at && m.Detail == detail {
-			return // written twice
-		}
+	if l.conditions[e.Condition] == detail {
+		return // written twice
 	}
+	l.conditions[e.Condition] = detail
 	switch {
 	case (e.Condition == "Complete" || e.Condition == "Failed") && e.Status != "False":
 		l.chart.Result, l.finished = result, true
@@ -266,9 +267,11 @@ func (l *layout) pod(e *Event) {
 	p := l.podOf(e, at)
 	switch e.What {
 	case Started:
-		if p.open && p.row.bars[p.bar].From != at || !p.open && !p.ended {
+		again := p.ended && p.row.bars[p.bar].Outcome == OutcomeTerminated // it was suspended
+		if p.open && p.row.bars[p.bar].From != at || !p.open && (!p.ended || again) {
 			p.close(at, OutcomeUnfinished, "")
 			p.begin(at)
+			p.ended = false
 		}
 	case Restarted:
 		l.restart(p, e, at)
