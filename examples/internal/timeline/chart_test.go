@@ -59,12 +59,14 @@ func (c *Chart) valid() error {
 	return nil
 }
 
-// drawn checks a picture of the chart: whatever is drawn lies within the frame, and
-// every attempt is drawn once.
+// drawn checks a picture of the chart: whatever is drawn lies within the frame, bars
+// within the axis, and every attempt is drawn once.
 func (c *Chart) drawn(p *picture.Picture) error {
 	inside := func(x, y float64) bool {
 		return x >= -0.01 && x <= p.Width+0.01 && y >= -0.01 && y <= p.Height+0.01 // false for NaN, too
 	}
+	d := &drawing{chart: c, p: &picture.Picture{Width: p.Width}}
+	d.measure()
 	bars := make(map[string]int) // by hover text
 	for _, s := range p.Shapes {
 		for _, at := range s.Points {
@@ -82,12 +84,15 @@ func (c *Chart) drawn(p *picture.Picture) error {
 		}
 		if s.Kind == picture.Rectangle && s.Hover != "" && s.Style != styleRestart {
 			bars[s.Hover]++
+			if s.Points[0].X < d.left-0.01 || s.Points[1].X > d.right+0.01 {
+				return fmt.Errorf("%+v lies outside of the axis, %v..%v", s, d.left, d.right)
+			}
 		}
 	}
 	want := make(map[string]int)
 	for i := range c.Rows {
 		for j := range c.Rows[i].Bars {
-			want[(&drawing{chart: c}).hover(&c.Rows[i], &c.Rows[i].Bars[j])]++
+			want[d.hover(&c.Rows[i], &c.Rows[i].Bars[j])]++
 		}
 	}
 	if fmt.Sprint(bars) != fmt.Sprint(want) {

@@ -16,7 +16,9 @@ type Options struct {
 }
 
 // Draw draws the chart. The picture is as high as its rows need.
-func (c *Chart) Draw(o Options) *picture.Picture {
+func (c *Chart) Draw(o Options) *picture.Picture { return c.draw(o).p }
+
+func (c *Chart) draw(o Options) *drawing {
 	if o.Width == 0 {
 		o.Width = 1000
 	}
@@ -31,7 +33,7 @@ func (c *Chart) Draw(o Options) *picture.Picture {
 	}
 	d.marks()
 	d.now()
-	return d.p
+	return d
 }
 
 // describe is the chart in words, for those who cannot see it.
@@ -172,7 +174,7 @@ func (d *drawing) ground() { d.p.Rect(0, 0, d.p.Width, d.p.Height, styleGround, 
 func (d *drawing) head() {
 	width := d.p.Width - 2*margin
 	y := float64(margin + 12)
-	d.p.Text(margin, y, styleTitle, picture.Fit(d.chart.Title(), styleTitle.Size*1.08, width))
+	d.p.Text(margin, y, styleTitle, picture.Fit(d.chart.Title(), styleTitle.Size*picture.BoldWidth, width))
 	y += lineStep + 2
 	d.p.Text(margin, y, styleFaint, picture.Fit(d.chart.Summary(), fontSize, width))
 	y += lineStep + 3

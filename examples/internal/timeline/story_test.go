@@ -129,7 +129,7 @@ var stories = []struct {
 	events: []Event{
 		of(0, Created, 0, 1), of(10, Started, 0, 1), failed(100, 0, 1, true, time.Second), condition(100, "Suspended", "x"),
 		{Time: at(200), What: Resumed},
-		failed(100, 0, 1, true, time.Second), condition(200, "Suspended", "x"), of(1200, Created, 0, 2), of(1200, Created, 0, 2), of(1210, Started, 0, 2), of(1300, Succeeded, 0, 2), of(1300, Succeeded, 0, 2),
+		failed(100, 0, 1, true, time.Second), condition(200, "Suspended", "x"), of(1200, Created, 0, 2), of(1200, Created, 0, 2), of(1210, Started, 0, 2), of(1300, Succeeded, 0, 2), of(1310, Succeeded, 0, 2),
 	},
 	result: "Suspended (x)",
 	rows:   []string{"10-100 failed, 1110-1200 succeeded, 100~1100"},
