@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/picture"
@@ -38,15 +39,16 @@ func (c *Chart) draw(o Options) *drawing {
 
 // describe is the chart in words, for those who cannot see it.
 func (c *Chart) describe() string {
-	text := "Timeline of a Job, a row for each " + c.rowName() + ". " + c.Summary() + "."
+	var text strings.Builder
+	fmt.Fprintf(&text, "Timeline of a Job, a row for each %s. %s.", c.rowName(), c.Summary())
 	for i, m := range c.Marks {
 		if i == 10 {
-			text += fmt.Sprintf(" And %d marks more.", len(c.Marks)-i)
+			fmt.Fprintf(&text, " And %d marks more.", len(c.Marks)-i)
 			break
 		}
-		text += fmt.Sprintf(" At %s: %s.", short(m.At), m.Detail)
+		fmt.Fprintf(&text, " At %s: %s.", short(m.At), m.Detail)
 	}
-	return text
+	return text.String()
 }
 
 func (c *Chart) rowName() string {
@@ -91,7 +93,6 @@ var (
 	styleGrid   = picture.Style{Stroke: picture.Grid, Width: 1}
 	styleAxis   = picture.Style{Stroke: picture.Faint, Width: 1}
 	styleWait   = picture.Style{Stroke: picture.Faint, Width: 1.2}
-	styleBreak  = picture.Style{Stroke: picture.Ground, Width: 2}
 	styleMark   = picture.Style{Stroke: picture.Text, Width: 1, Dash: 4}
 	styleNow    = picture.Style{Stroke: picture.Text, Width: 1.5}
 	styleGround = picture.Style{Fill: picture.Ground}

@@ -44,11 +44,10 @@ func seen(r Row) string {
 	var parts []string
 	ms := func(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 	for _, b := range r.Bars {
-		part := ms(b.From) + "-" + ms(b.To) + " " + b.Outcome.String()
+		parts = append(parts, ms(b.From)+"-"+ms(b.To)+" "+b.Outcome.String())
 		for _, w := range b.Restarts {
-			part += " restart " + ms(w.From) + "~" + ms(w.To)
+			parts = append(parts, "restart "+ms(w.From)+"~"+ms(w.To))
 		}
-		parts = append(parts, part)
 	}
 	for _, w := range r.Waits {
 		parts = append(parts, ms(w.From)+"~"+ms(w.To))
@@ -103,7 +102,7 @@ var stories = []struct {
 		of(600, Deleted, 0, 1), of(700, Terminated, 0, 1),
 	},
 	result: "not finished: the run was cut off, or goes on",
-	rows:   []string{"10-700 deleted restart 100~300 restart 400~700"},
+	rows:   []string{"10-700 deleted, restart 100~300, restart 400~700"},
 }, {
 	name: "a killed run is resumed a day later: the pause is left out, and what ran runs again",
 	events: []Event{
