@@ -54,12 +54,12 @@ func FuzzTextStaysText(f *testing.F) {
 		}
 		p := &Picture{Width: 100, Height: 50, Title: clean, Desc: text}
 		p.Text(1, 2, Style{Fill: Text, Size: 10}, clean)
-		p.Rect(0, 0, 5, 5, Style{Fill: Blue}, clean)
+		p.Rect(0, 0, 5, 5, Style{Fill: Blue}, "x"+clean)
 		svg := p.SVG(SVGOptions{Dark: true})
 		if got := texts(t, svg, "text"); len(got) != 1 || got[0] != clean {
 			t.Fatalf("%q became %q", clean, got)
 		}
-		if got := texts(t, svg, "title"); len(got) != 2 || got[0] != clean || got[1] != clean {
+		if got := texts(t, svg, "title"); len(got) != 2 || got[0] != clean || got[1] != "x"+clean {
 			t.Fatalf("%q became %q", clean, got)
 		}
 		if got := texts(t, svg, "desc"); len(got) != 1 || !utf8.ValidString(got[0]) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,10 @@ func failed(ms, index, attempt int, counted bool, wait time.Duration) Event {
 		e.Rule, e.Action = &rule, "Ignore"
 	}
 	return e
+}
+
+func indexFailed(ms, index int) Event {
+	return Event{Time: at(ms), What: IndexFailed, Job: "story", Index: &index}
 }
 
 func condition(ms int, kind, reason string) Event {
@@ -70,7 +75,7 @@ var stories = []struct {
 		of(300, Succeeded, 0, 1), failed(200, 1, 1, true, time.Second), failed(100, 2, 1, false, time.Second),
 		of(1100, Created, 2, 2), of(1110, Started, 2, 2), of(1200, Created, 1, 2), of(1210, Started, 1, 2),
 		of(1400, Succeeded, 2, 2), failed(1500, 1, 2, true, 0),
-		{Time: at(1500), What: IndexFailed, Index: new(int), Job: "story"},
+		indexFailed(1500, 1),
 		condition(1500, "FailureTarget", "FailedIndexes"), condition(1510, "Failed", "FailedIndexes"),
 		{Time: at(1600), What: Ended, Job: "story"},
 	},
@@ -150,14 +155,7 @@ var stories = []struct {
 }}
 
 func TestStoriesAreLaidOut(t *testing.T) {
-	one := 1
-	for i := range stories {
-		s := &stories[i]
-		for j := range s.events {
-			if s.events[j].What == IndexFailed {
-				s.events[j].Index = &one
-			}
-		}
+	for _, s := range stories {
 		c := Layout(s.events)
 		var rows []string
 		for _, r := range c.Rows {
@@ -213,7 +211,7 @@ func TestChartUpToAnInstant(t *testing.T) {
 // stand in it as text.
 func TestPageRunsNothingOfNames(t *testing.T) {
 	const evil = `</title></script><script>alert(1)</script><img src=x onerror=alert(2)>`
-	events := stories[0].events
+	events := slices.Clone(stories[0].events)
 	for i := range events {
 		events[i].Job, events[i].Reason = evil, evil
 		if events[i].Pod != "" {
