@@ -93,6 +93,15 @@ func TestDashesHaveGaps(t *testing.T) {
 	}
 }
 
+// A line has no gaps at its corners.
+func TestCornersAreClosed(t *testing.T) {
+	p := &picture.Picture{Width: 30, Height: 30}
+	p.Line(picture.Style{Stroke: picture.RGB(0), Width: 4}, "", picture.Point{X: 0, Y: 10}, picture.Point{X: 10, Y: 10}, picture.Point{X: 10, Y: 20}, picture.Point{X: 30, Y: 20})
+	if n := colours(drawn(t, p, 1)); n[black] != 12*4+10*4+18*4 {
+		t.Errorf("%d pixels are black", n[black])
+	}
+}
+
 // A label is as wide as it was laid out for, or narrower, wherever it is anchored.
 func TestLabelsKeepToTheirWidth(t *testing.T) {
 	for _, bold := range []bool{false, true} {
