@@ -13,13 +13,13 @@ import (
 
 // dryRun returns the notes and the worst case of a valid Job.
 func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
-	bound, err := lint.WorstCase(engine, &m.job.Spec)
+	bound, err := lint.WorstCase(engine, &m.Job.Spec)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(terminal.Escape(fmt.Sprintf(format, args...)) + "\n") }
-	line("job %s/%s is valid", m.job.Namespace, m.job.Name)
+	line("job %s/%s is valid", m.Job.Namespace, m.Job.Name)
 	for _, note := range m.notes() {
 		line("%s", note)
 	}
@@ -32,11 +32,11 @@ func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	} else {
 		line("  runs     at most %s", count(bound.Runs, "pod"))
 	}
-	switch wait := waves(engine, m.job.Spec); {
+	switch wait := waves(engine, m.Job.Spec); {
 	case bound.Wait == math.MaxInt64:
 		line("  waiting  any time")
 	case wait < bound.Wait:
-		line("  waiting  at most about %v by the clock, %d indexes at a time", wait, slots(&m.job.Spec))
+		line("  waiting  at most about %v by the clock, %d indexes at a time", wait, slots(&m.Job.Spec))
 	default:
 		line("  waiting  at most %v", bound.Wait)
 	}
@@ -56,13 +56,13 @@ func count(n int, thing string) string {
 
 // notes returns warnings, unused fields and lint findings of a valid Job.
 func (m *manifest) notes() (notes []string) {
-	for _, warning := range m.warnings {
+	for _, warning := range m.Warnings {
 		notes = append(notes, "warning: "+warning)
 	}
-	if len(m.ignored) > 0 {
-		notes = append(notes, "not used here: "+strings.Join(m.ignored, ", "))
+	if len(m.Ignored) > 0 {
+		notes = append(notes, "not used here: "+strings.Join(m.Ignored, ", "))
 	}
-	for _, finding := range lint.Check(&m.job.Spec) {
+	for _, finding := range lint.Check(&m.Job.Spec) {
 		notes = append(notes, finding.String())
 	}
 	return notes

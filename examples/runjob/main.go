@@ -47,7 +47,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return refused(err)
 	}
-	if err := o.disruptions.check(&m.job.Spec); err != nil {
+	if err := o.disruptions.check(&m.Job.Spec); err != nil {
 		return refused(err)
 	}
 	if o.dryRun {
@@ -76,7 +76,7 @@ func runManifest(o *options, m *manifest, store *store, old *state, stdout, stde
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	screen := printer.New()
 	events := screen.To(stderr)
-	report := newReport(m.job, o.explain, events)
+	report := newReport(m.Job, o.explain, events)
 	if old != nil {
 		report.counted = int(old.Job.Status.Failed)
 	}
@@ -110,15 +110,15 @@ func prepare(o *options, m *manifest, store *store, report *report, screen *prin
 		output:   &output{printer: screen, print: report.output, colours: o.colours},
 		store:    store,
 		machine:  os.Environ(),
-		sources:  m.sources,
+		sources:  m.Sources,
 		config:   m.config,
 		restarts: restarts,
 		event:    report.event,
 		again: func(pod, container string, restart int, e exit, delay time.Duration) {
-			report.restarting(pod, container, restart, e, delay, &m.job.Spec)
+			report.restarting(pod, container, restart, e, delay, &m.Job.Spec)
 		},
 	}
-	m.job.UID = newUID()
+	m.Job.UID = newUID()
 	r := newRunner(o.engine(), m, h, report)
 	r.disruptions = o.disruptions
 	return r, nil
