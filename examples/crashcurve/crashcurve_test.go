@@ -26,9 +26,9 @@ func TestTablesAreTheGoldenOnes(t *testing.T) {
 		{"half-node", []string{"-figure", "summary", "-pods", "55", "-requests", "4"}},
 		{"defaults", []string{"-run", "0s"}},
 		{"mix", []string{"-pods", "110", "-run", "10s", "-mix", "0.3"}},
-		{"own", []string{"-policy", "today", "-policy", "mine=1s/30s,free=1,run=1m", "-policy", "today,max=4s",
+		{"own", []string{"-policy", "kubelet", "-policy", "mine=1s/30s,free=1,run=1m", "-policy", "kubelet,max=4s",
 			"-policy", "slow=10s/5m,factor=1.5,reset=1h", "-baseline", "mine", "-windows", "1s, 30s,5m,1h"}},
-		{"runs-beyond-the-reset", []string{"-policy", "today", "-policy", "pull=imagepull,reset=20m", "-run", "601s", "-until", "1h"}},
+		{"runs-beyond-the-reset", []string{"-policy", "kubelet", "-policy", "pull=imagepull,reset=20m", "-run", "601s", "-until", "1h"}},
 		{"all-of-a-mix", []string{"-policy", "1s/1s,factor=1", "-mix", "1", "-pods", "3", "-until", "90s"}},
 	} {
 		t.Run(tt.golden, func(t *testing.T) {
@@ -44,25 +44,25 @@ func TestTablesAreTheGoldenOnes(t *testing.T) {
 // A wrong flag is reported in one line that names it.
 func TestWrongFlagOfCrashcurveIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (today, reduced, imagepull, jobpod) nor INITIAL/MAX such as 1s/60s`},
+		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (kubelet, kubelet-reduced, job, imagepull, docker, systemd, flink) nor INITIAL/MAX such as 1s/60s`},
 		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s`},
 		{"-policy 1s/", `invalid value "1s/" for flag -policy: "" is not a duration such as 10s`},
 		{"-policy 0s/1s", `invalid value "0s/1s" for flag -policy: 0s is below the shortest delay, 1ms`},
 		{"-policy 10s/1s", `invalid value "10s/1s" for flag -policy: MAX 1s is below INITIAL 10s`},
 		{"-policy 1s/99999999h", `invalid value "1s/99999999h" for flag -policy: "99999999h" is not a duration such as 10s`},
 		{"-policy 1s/999999h", `invalid value "1s/999999h" for flag -policy: 999999h is not in 0s..87600h`},
-		{"-policy =today", `invalid value "=today" for flag -policy: the name is empty`},
-		{"-policy " + strings.Repeat("n", 41) + "=today", `invalid value "` + strings.Repeat("n", 41) + `=today" for flag -policy: the name is longer than 40 letters`},
-		{"-policy a\x1b[2J=today", `invalid value "a\x1b[2J=today" for flag -policy: the name has characters that cannot be printed`},
-		{"-policy today,free", `invalid value "today,free" for flag -policy: option "free" is not NAME=VALUE`},
-		{"-policy today,free=-1", `invalid value "today,free=-1" for flag -policy: option free: "-1" is not a whole number in 0..1000`},
-		{"-policy today,factor=1.001", `invalid value "today,factor=1.001" for flag -policy: option factor: "1.001" is not 1 or a number from 1.01 on`},
-		{"-policy today,factor=NaN", `invalid value "today,factor=NaN" for flag -policy: option factor: "NaN" is not 1 or a number from 1.01 on`},
-		{"-policy today,factor=Inf", `invalid value "today,factor=Inf" for flag -policy: option factor: "Inf" is not 1 or a number from 1.01 on`},
-		{"-policy today,reset=-1s", `invalid value "today,reset=-1s" for flag -policy: option reset: -1s is not in 0s..87600h`},
-		{"-policy today,jitter=1", `invalid value "today,jitter=1" for flag -policy: option jitter: unknown; must be max, factor, free, reset or run`},
-		{"-policy today -policy today", `-policy today: another policy has this name; write NAME=today`},
-		{"-policy today -policy today=1s/1s", `-policy today: another policy has this name; write NAME=1s/1s`},
+		{"-policy =kubelet", `invalid value "=kubelet" for flag -policy: the name is empty`},
+		{"-policy " + strings.Repeat("n", 41) + "=kubelet", `invalid value "` + strings.Repeat("n", 41) + `=kubelet" for flag -policy: the name is longer than 40 letters`},
+		{"-policy a\x1b[2J=kubelet", `invalid value "a\x1b[2J=kubelet" for flag -policy: the name has characters that cannot be printed`},
+		{"-policy kubelet,free", `invalid value "kubelet,free" for flag -policy: option "free" is not NAME=VALUE`},
+		{"-policy kubelet,free=-1", `invalid value "kubelet,free=-1" for flag -policy: option free: "-1" is not a whole number in 0..1000`},
+		{"-policy kubelet,factor=1.001", `invalid value "kubelet,factor=1.001" for flag -policy: option factor: "1.001" is not 1 or a number from 1.01 on`},
+		{"-policy kubelet,factor=NaN", `invalid value "kubelet,factor=NaN" for flag -policy: option factor: "NaN" is not 1 or a number from 1.01 on`},
+		{"-policy kubelet,factor=Inf", `invalid value "kubelet,factor=Inf" for flag -policy: option factor: "Inf" is not 1 or a number from 1.01 on`},
+		{"-policy kubelet,reset=-1s", `invalid value "kubelet,reset=-1s" for flag -policy: option reset: -1s is not in 0s..87600h`},
+		{"-policy kubelet,jitter=1", `invalid value "kubelet,jitter=1" for flag -policy: option jitter: unknown; must be max, factor, free, reset or run`},
+		{"-policy kubelet -policy kubelet", `-policy kubelet: another policy has this name; write NAME=kubelet`},
+		{"-policy kubelet -policy kubelet=1s/1s", `-policy kubelet: another policy has this name; write NAME=1s/1s`},
 		{strings.Repeat("-policy 1s/1s ", 9), `9 policies: at most 8 can be distinguished`},
 		{"-baseline mine", `-baseline mine: no policy has that name`},
 		{"-mix 1.1", `-mix 1.1: must be in 0..1`},
@@ -152,9 +152,9 @@ func TestPicturesHaveTheirFormatAndSize(t *testing.T) {
 		if !bytes.Contains(all, []byte(">"+f.title+"<")) {
 			t.Errorf("the picture lacks %q", f.title)
 		}
-		for _, l := range f.lines() {
-			if !bytes.Contains(all, []byte(">"+l.label+"<")) {
-				t.Errorf("the picture lacks the legend %q", l.label)
+		for _, c := range f.curves {
+			if !bytes.Contains(all, []byte(">"+f.legend(c)+"<")) {
+				t.Errorf("the picture lacks the legend %q", f.legend(c))
 			}
 		}
 	}

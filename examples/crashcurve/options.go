@@ -29,11 +29,11 @@ type rawOptions struct {
 }
 
 // ownFlags are those that ask for a figure of one's own.
-var ownFlags = []string{"policy", "baseline", "run", "mix", "until", "windows", "log"}
+var ownFlags = []string{"policy", "compare", "baseline", "run", "mix", "until", "windows", "log"}
 
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var raw rawOptions
-	flags := flags.New("crashcurve", fmt.Sprintf(usage, presetNames()), moreUsage)
+	flags := flags.New("crashcurve", usage, fmt.Sprintf(moreUsage, presetHelp()))
 	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg or .png")
 	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+strings.Replace(figureNames(), ", initial", ",\ninitial", 1))
 	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
@@ -43,6 +43,16 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		p, err := parsePolicy(s)
 		raw.policies = append(raw.policies, p)
 		return err
+	})
+	flags.Func("compare", "`presets` to show, such as kubelet,docker,systemd; as one -policy each", func(s string) error {
+		for word := range strings.SplitSeq(s, ",") {
+			p, err := parsePolicy(strings.TrimSpace(word))
+			if err != nil {
+				return err
+			}
+			raw.policies = append(raw.policies, p)
+		}
+		return nil
 	})
 	flags.StringVar(&raw.baseline, "baseline", "", "`name` of the policy to compare the others with (default: the first)")
 	flags.DurationVar(&raw.run, "run", 0, "`time` that each run of a pod lasts")
@@ -112,12 +122,12 @@ API requests that makes, before you roll the backoff out. Prints tables; -o
 draws restarts against time. Without flags it reproduces the figures of KEP-4603
 (Tune CrashLoopBackOff).
 
-Any of -policy, -baseline, -run, -mix, -until, -windows and -log asks for a
-figure of your own. Without -policy it compares today's delays, the reduced ones
-of KEP-4603, and today's under a maximum of 1s.
+Any of -policy, -compare, -baseline, -run, -mix, -until, -windows and -log asks
+for a figure of your own. Without -policy and -compare it shows the kubelet's
+delays, the reduced ones of KEP-4603, and the kubelet's under a maximum of 1s.
 
 A policy is [NAME=]CURVE[,OPTION=VALUE]... CURVE is INITIAL/MAX, such as 1s/60s,
-or a preset: %s. The options:
+or a preset, see below. The options:
   max=60s     an operator's maximum; it caps the initial delay too
   factor=1.5  growth per failure, 1 or at least 1.01; 2 if not given
   free=1      restarts without delay before the curve begins
@@ -129,6 +139,8 @@ const moreUsage = `
 A window includes a restart at its end, not one at its start; the first window
 includes both.
 
+Presets, with their sources:
+%s
 Exit codes:
   0  everything was printed and written
   1  the tables or the picture cannot be written
@@ -139,10 +151,14 @@ Examples:
         the figures of KEP-4603
   crashcurve -figure maximum -o maximum.png
         one of them
-  crashcurve -policy today -policy mine=1s/30s,free=1 -run 10s -o mine.svg
+  crashcurve -compare kubelet,docker,systemd -o systems.svg
+        what three systems do to pods that crash at once
+  crashcurve -policy kubelet -policy mine=1s/30s,free=1 -run 10s -o mine.svg
         two policies, for pods that run for 10s and end
+  crashcurve -policy systemd,RestartSec=1s,RestartSteps=5,RestartMaxDelaySec=1m
+        one unit of systemd
   crashcurve -pods 110 -run 10s -mix 0.3
-        a node where 30 % of the pods crash at once
+        a node where 30 %% of the pods crash at once
 
 More: https://github.com/restartkit/restart/tree/main/examples#crashcurve
 `

@@ -26,8 +26,8 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 	policies := raw.policies
 	if len(policies) == 0 {
 		policies = []namedPolicy{
-			{name: "today", policy: backoff.CrashLoop()},
-			{name: "reduced", policy: backoff.ReducedCrashLoop()},
+			{name: "kubelet", policy: backoff.CrashLoop()},
+			{name: "kubelet-reduced", policy: backoff.ReducedCrashLoop()},
 			{name: "1s maximum", policy: backoff.CrashLoop().WithMax(time.Second)},
 		}
 	}

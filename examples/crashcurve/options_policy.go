@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,29 +20,6 @@ type namedPolicy struct {
 	run    *time.Duration // how long its runs last; nil: as -run says
 }
 
-// preset is a policy with a name of its own.
-type preset struct {
-	name   string
-	policy func() backoff.Policy
-}
-
-func presets() []preset {
-	return []preset{
-		{"today", backoff.CrashLoop},
-		{"reduced", backoff.ReducedCrashLoop},
-		{"imagepull", backoff.ImagePull},
-		{"jobpod", backoff.JobPod},
-	}
-}
-
-func presetNames() string {
-	var names []string
-	for _, p := range presets() {
-		names = append(names, p.name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // longestName is what a legend has room for.
 const longestName = 40
 
@@ -54,6 +30,9 @@ func parsePolicy(s string) (namedPolicy, error) {
 	name, base, named := strings.Cut(words[0], "=")
 	if !named {
 		name, base = s, words[0]
+		if terminal.Width(name) > longestName {
+			name = base
+		}
 	}
 	p.name, p.text = strings.TrimSpace(name), strings.TrimPrefix(s, words[0][:len(words[0])-len(base)])
 	switch {
@@ -69,23 +48,33 @@ func parsePolicy(s string) (namedPolicy, error) {
 		return p, err
 	}
 	p.policy = policy
+	var u unit
 	for _, option := range words[1:] {
 		key, value, ok := strings.Cut(option, "=")
 		if !ok {
 			return p, fmt.Errorf("option %q is not NAME=VALUE", option)
 		}
-		if err := p.set(key, value); err != nil {
+		found := false
+		if base == "systemd" {
+			found, err = u.set(key, value)
+		}
+		if !found {
+			err = p.set(key, value)
+		}
+		if err != nil {
 			return p, fmt.Errorf("option %s: %w", key, err)
 		}
+	}
+	if p.policy, err = u.apply(p.policy); err != nil {
+		return p, err
 	}
 	return p, p.policy.Validate()
 }
 
 // parseBase reads a preset's name or INITIAL/MAX.
 func parseBase(s string) (backoff.Policy, error) {
-	all := presets()
-	if i := slices.IndexFunc(all, func(p preset) bool { return p.name == s }); i >= 0 {
-		return all[i].policy(), nil
+	if p, found, err := parsePreset(s); found {
+		return p, err
 	}
 	initial, longest, ok := strings.Cut(s, "/")
 	if !ok {

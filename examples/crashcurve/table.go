@@ -119,14 +119,18 @@ func describe(p backoff.Policy) string {
 	if p.Initial == p.Max {
 		text = "always " + short(p.Max)
 	}
-	if p.Factor != 0 && p.Factor != 2 {
-		text += fmt.Sprintf(", factor %v", p.Factor)
+	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
+		text += ", factor " + digits(p.Factor)
 	}
 	if p.Free > 0 {
 		text += fmt.Sprintf(", %d free", p.Free)
 	}
-	if reset := p.ResetThreshold(); reset != backoff.CrashLoop().ResetAfter {
-		text += ", reset after " + short(reset)
+	switch reset := p.ResetThreshold(); reset {
+	case backoff.CrashLoop().ResetAfter:
+	case never:
+		text += ", never reset"
+	default:
+		text += ", reset after " + short((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
 	}
 	return text
 }

@@ -35,6 +35,9 @@ func main() {
 
 // runjob is the program. It returns the exit code.
 func runjob(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "timeline" {
+		return drawEvents(args[1:], stdout, stderr)
+	}
 	o, err := parseOptions(args, stdout)
 	if err != nil {
 		return flags.Refused("runjob", err, stderr, exitError)
@@ -64,15 +67,22 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	}
 	if old != nil {
 		if _, finished := old.Job.Status.Finished(); finished {
+			if o.timeline != "" {
+				fmt.Fprintln(stderr, "runjob: the Job has finished before; \"runjob timeline\" draws what -events wrote then")
+			}
 			return conclude(stdout, stderr, terminal.Colours(stdout), old.Job, nil)
 		}
 	}
-	return runManifest(o, m, store, old, stdout, stderr)
+	record, err := newRecorder(o, m.Job.Name, old != nil)
+	if err != nil {
+		return refused(err)
+	}
+	return runManifest(o, m, store, old, record, stdout, stderr)
 }
 
 // runManifest runs the Job to its end, from old if that is not nil, and prints its
 // status. It returns the exit code.
-func runManifest(o *options, m *manifest, store *store, old *state, stdout, stderr io.Writer) int {
+func runManifest(o *options, m *manifest, store *store, old *state, record *recorder, stdout, stderr io.Writer) int {
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	screen := printer.New()
 	events := screen.To(stderr)
@@ -81,12 +91,13 @@ func runManifest(o *options, m *manifest, store *store, old *state, stdout, stde
 		report.counted = int(old.Job.Status.Failed)
 	}
 	report.manifest(m)
-	r, err := prepare(o, m, store, report, screen)
+	r, err := prepare(o, m, store, report, record, screen)
 	if err != nil {
 		return printed(stderr, err, exitBad)
 	}
 	err = r.run(old, signals)
 	report.finish()
+	recorded := r.recorded(o)
 	status := screen.To(stdout)
 	status.KeepAll = true
 	code := conclude(status, events, terminal.Colours(stdout), r.job, err)
@@ -94,6 +105,8 @@ func runManifest(o *options, m *manifest, store *store, old *state, stdout, stde
 	switch err := status.Err(); {
 	case err != nil:
 		return printed(stderr, fmt.Errorf("the status cannot be written: %w", err), code)
+	case recorded != nil:
+		return printed(stderr, recorded, exitError)
 	case !whole && !r.interrupted:
 		return exitError
 	}
@@ -101,7 +114,7 @@ func runManifest(o *options, m *manifest, store *store, old *state, stdout, stde
 }
 
 // prepare returns a runner for the Job.
-func prepare(o *options, m *manifest, store *store, report *report, screen *printer.Printer) (*runner, error) {
+func prepare(o *options, m *manifest, store *store, report *report, record *recorder, screen *printer.Printer) (*runner, error) {
 	restarts, err := backoff.NewRestarter(o.restartPolicy(), backoff.RestarterOptions[string]{})
 	if err != nil {
 		return nil, err
@@ -114,13 +127,15 @@ func prepare(o *options, m *manifest, store *store, report *report, screen *prin
 		config:   m.config,
 		restarts: restarts,
 		event:    report.event,
-		again: func(pod, container string, restart int, e exit, delay time.Duration) {
-			report.restarting(pod, container, restart, e, delay, &m.Job.Spec)
+		started:  record.started,
+		again: func(pod *podRun, container string, restart int, e exit, delay time.Duration) {
+			record.restarting(pod, container, restart, e, delay)
+			report.restarting(pod.pod.Name, container, restart, e, delay, &m.Job.Spec)
 		},
 	}
 	m.Job.UID = newUID()
 	r := newRunner(o.engine(), m, h, report)
-	r.disruptions = o.disruptions
+	r.disruptions, r.events = o.disruptions, record
 	return r, nil
 }
 

@@ -13,6 +13,7 @@ import (
 )
 
 const usage = `Usage: runjob [flags] MANIFEST
+       runjob timeline EVENTS -o FILE
 
 Runs the batch/v1 Job of a YAML or JSON file (- for standard input) on this
 machine: every container is a process, images are ignored. Retries, delays, pod
@@ -35,6 +36,7 @@ Examples:
   runjob testdata/quickstart.yaml
   runjob -dry-run -set backoffLimit=3 job.yaml
   kubectl get job NAME -o yaml | runjob -
+  runjob -timeline run.html job.yaml
   runjob -state state/ -env-file secrets.env job.yaml
 
 More: https://github.com/restartkit/restart/tree/main/examples#runjob
@@ -46,6 +48,7 @@ type options struct {
 	backoff, maxBackoff time.Duration
 	explain, dryRun     bool
 	state               string
+	events, timeline    string
 	colours             bool
 	reading             reading
 	disruptions         disruptions
@@ -69,6 +72,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.Group("The run")
 	flags.BoolVar(&o.explain, "explain", false, "print for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.colours, "colours", false, "keep the colours of the processes' output; other control characters are\nalways shown as \\x1b and the like")
+	flags.StringVar(&o.events, "events", "", "`file` for what happens, a JSON object per line; a run that -state resumes\nappends to it. Fields: time, event (began, resumed, created, started,\nrestarted, succeeded, failed, deleted, terminated, indexFailed, condition,\nended), job, pod, uid, index, attempt, container, exitCode, signal,\ncondition, status, reason, message, rule, ruleName, action, counted, wait,\nwhy")
+	flags.StringVar(&o.timeline, "timeline", "", "`file` for a picture of the run, drawn at its end: .svg, .png or .html;\n\"runjob timeline -h\" draws what -events wrote")
 	flags.Group("The output")
 	err := flags.Parse(args, stdout)
 	switch {
@@ -76,6 +81,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		return nil, err
 	case o.state == "" && flags.Given()["state"]:
 		return nil, errors.New("-state: the folder has no name")
+	case o.events == "" && flags.Given()["events"]:
+		return nil, errors.New("-events: the file has no name")
 	case flags.NArg() == 0:
 		return nil, errors.New("a manifest is needed")
 	case flags.NArg() > 1:
@@ -86,6 +93,11 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		return nil, fmt.Errorf("-max-backoff %v: must not be below -backoff %v", o.maxBackoff, o.backoff)
 	}
 	o.manifest = flags.Arg(0)
+	if flags.Given()["timeline"] {
+		if err := checkPicture("timeline", o.timeline); err != nil {
+			return nil, err
+		}
+	}
 	return &o, nil
 }
 

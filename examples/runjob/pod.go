@@ -18,6 +18,8 @@ type podRun struct {
 	past  history       // of the same pod under another run
 	grace time.Duration
 
+	index, attempt int // index is -1 for a NonIndexed Job
+
 	stopOnce, killOnce sync.Once
 	stop, kill         chan struct{} // closed: terminate, kill
 	expired            chan struct{} // closed: killed because the grace period is over

@@ -44,7 +44,7 @@ func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) b
 			return e.Code == 0
 		}
 		if !replayed {
-			c.pod.host.again(c.pod.pod.Name, c.spec.Name, run+1, e, d.Delay)
+			c.pod.host.again(c.pod, c.spec.Name, run+1, e, d.Delay)
 			select {
 			case <-time.After(restarts.Remaining(key)):
 			case <-stop:
@@ -159,10 +159,14 @@ func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 
 // running publishes that the container's process has started.
 func (c *container) running(at time.Time) {
+	first := false
 	c.pod.update(func(*jobpolicy.PodStatus) {
-		c.pod.begun = true
+		first, c.pod.begun = !c.pod.begun, true
 		c.status.State = jobpolicy.ContainerState{Running: &jobpolicy.ContainerStateRunning{StartedAt: at}}
 	})
+	if first {
+		c.pod.host.started(c.pod, at)
+	}
 }
 
 // ended publishes how the container's process ended.

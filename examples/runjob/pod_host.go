@@ -21,6 +21,7 @@ type host struct {
 	restarts *backoff.Restarter[string] // of containers inside a pod
 	publish  func(uid string, status *jobpolicy.PodStatus)
 	event    func(pod, format string, args ...any) // prints an event of a pod
-	again    func(pod, container string, restart int, e exit, delay time.Duration)
+	started  func(pod *podRun, at time.Time)       // records the first process of a pod
+	again    func(pod *podRun, container string, restart int, e exit, delay time.Duration)
 	shortage sync.Once // only the first wait of a process is reported
 }

@@ -23,6 +23,7 @@ type runner struct {
 	host   *host
 	cache  *pleg.Cache[string, *jobpolicy.PodStatus]
 	report *report
+	events *recorder
 
 	begun       time.Time
 	attempts    map[int]int    // begun, by index
@@ -98,6 +99,7 @@ func (r *runner) begin(old *state) (err error) {
 			return err
 		}
 	}
+	r.events.begin(r.begun, old != nil)
 	h := r.host
 	if err := h.store.begin(r.pods); err != nil {
 		return err

@@ -52,6 +52,7 @@ func (r *runner) create(n jobpolicy.NewPod, now time.Time) *pod {
 func (r *runner) add(p *pod, past history) {
 	p.Spec = r.job.Spec.Template.Spec
 	p.run = newPodRun(r.host, p.Pod, past)
+	p.run.index, p.run.attempt = p.index, p.attempt
 	r.pods[p.UID] = p
 	r.attempts[p.index] = max(r.attempts[p.index], p.attempt)
 	p.run.publish()

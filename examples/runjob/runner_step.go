@@ -27,6 +27,7 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 	if c.none() {
 		return false, requeue, nil
 	}
+	r.events.changes(c, now)
 	if err := r.save(len(c.conditions) > 0); err != nil {
 		return false, 0, err
 	}
@@ -63,6 +64,8 @@ type changes struct {
 type ending struct {
 	pod      *pod
 	decision jobpolicy.PodDecision
+	wait     time.Duration // before its replacement, from its end on
+	why      string
 }
 
 func (c *changes) none() bool { return !c.written && len(c.deleted)+len(c.created) == 0 }
@@ -73,7 +76,7 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	for _, d := range plan.Decisions {
 		p := r.pods[d.UID]
 		p.decided = p.ended() // else it still terminates, and its end is reported later
-		c.ended = append(c.ended, ending{p, d})
+		c.ended = append(c.ended, ending{pod: p, decision: d})
 	}
 	for _, d := range plan.Delete {
 		c.deleted = append(c.deleted, r.delete(d, now))
@@ -91,6 +94,10 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 		r.job.Status = *plan.Status
 	}
 	r.memory = plan.Memory
+	for i := range c.ended {
+		e := &c.ended[i]
+		e.wait, e.why = r.replaced(e.pod, e.decision)
+	}
 	for _, after := range r.job.Status.Conditions {
 		if !slices.ContainsFunc(before, func(b jobpolicy.JobCondition) bool { return b.Type == after.Type && b.Status == after.Status }) {
 			c.conditions = append(c.conditions, after)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// subtitle says what the first panel shows: of which pods, how long they run, and how
+// many there are.
+func (f *figure) subtitle() string {
+	if f.mixed {
+		crashing, others := f.curves[0].groups[0], f.curves[0].groups[1]
+		run, same := f.run(1)
+		end := "end after " + short(run)
+		if !same {
+			end = "end when the legend says"
+		}
+		return fmt.Sprintf("Restarts of all %d pods: %d crash at once, %d %s", f.pods, crashing.pods, others.pods, end)
+	}
+	switch run, same := f.run(0); {
+	case !same:
+		return "Restarts of one pod; the legend says how long its runs last"
+	case run > 0:
+		return "Restarts of one pod that runs for " + short(run) + " each time"
+	}
+	return "Restarts of one pod that crashes as soon as it starts"
+}
+
+// run returns how long the runs of a group last, and whether that is the same for all
+// curves.
+func (f *figure) run(group int) (run time.Duration, same bool) {
+	run = f.curves[0].groups[group].run
+	for _, c := range f.curves {
+		if c.groups[group].run != run {
+			return 0, false
+		}
+	}
+	return run, true
+}
+
+// requestsTitle says what the second panel shows.
+func (f *figure) requestsTitle() string {
+	return fmt.Sprintf("API requests per second of all %d pods, %d per restart, %s", f.pods, f.requests, f.binText())
+}
+
+// describe is the figure in words, for those who cannot see it.
+func (f *figure) describe() string {
+	text := f.title + ". " + f.subtitle() + ", up to " + short(f.end) + "."
+	for _, c := range f.curves {
+		text += fmt.Sprintf(" %s (%s): %s restarts.", c.name, describe(c.policy), number(f.shown(c).restarts(-1, f.end)))
+	}
+	return text
+}

@@ -1,0 +1,88 @@
+package picture
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Family is the font of all labels, as CSS has it.
+const Family = `Arial,"Liberation Sans",sans-serif`
+
+// Width estimates how wide a label is. It is rather too wide than too narrow, since
+// nobody knows which font the reader has.
+func Width(text string, size float64) float64 {
+	width := 0.0
+	for _, r := range text {
+		width += runeWidth(r)
+	}
+	return width * size
+}
+
+// runeWidth returns the width of a character as a part of the font's size.
+func runeWidth(r rune) float64 {
+	switch {
+	case r >= 0x1100: // Hangul, Chinese, Japanese, symbols
+		return 1.05
+	case strings.ContainsRune("iljtfrI.,:;'|!()[]{}/\\- ", r):
+		return 0.36
+	case strings.ContainsRune("mwMW@%", r):
+		return 0.95
+	case unicode.IsUpper(r):
+		return 0.73
+	}
+	return 0.6
+}
+
+// Fit returns text, cut if it is wider than width. It keeps the beginning and the end,
+// since similar names often differ there.
+func Fit(text string, size, width float64) string {
+	if Width(text, size) <= width {
+		return text
+	}
+	left := (width - Width("…", size)) / 2
+	if left <= 0 {
+		return ""
+	}
+	head, tail := 0, len(text)
+	for used := 0.0; head < tail; {
+		r, n := utf8.DecodeRuneInString(text[head:])
+		if used += runeWidth(r) * size; used > left {
+			break
+		}
+		head += n
+	}
+	for used := 0.0; tail > head; {
+		r, n := utf8.DecodeLastRuneInString(text[:tail])
+		if used += runeWidth(r) * size; used > left {
+			break
+		}
+		tail -= n
+	}
+	return text[:head] + "…" + text[tail:]
+}
+
+// Clean returns text from elsewhere as it can stand in a picture: characters that
+// control something, or change the direction of writing, become escapes as in a Go
+// string literal. It has at most limit characters.
+func Clean(text string, limit int) string {
+	var b strings.Builder
+	n := 0
+	for i, r := range text {
+		if n++; n > limit {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			b.WriteString(`\x` + strconv.FormatUint(uint64(text[i])|0x100, 16)[1:])
+		case r == ' ' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
