@@ -50,7 +50,7 @@ const (
 )
 
 // restartPicture draws the restarts of one pod.
-func (s Settings) restartPicture(all []curve, window time.Duration, width float64) string {
+func (s Settings) restartPicture(all []curve, window time.Duration, width float64) *Picture {
 	c := chart{
 		title: "Restarts of one pod",
 		desc:  fmt.Sprintf("Restarts of a pod that fails after runs of %s, up to %s.", s.Run, short(window)),
@@ -85,7 +85,7 @@ func (c curve) points(window time.Duration) (points []chartPoint) {
 }
 
 // requestPicture draws what all pods of a node ask of the API server.
-func (s Settings) requestPicture(all []curve, window time.Duration, width float64) string {
+func (s Settings) requestPicture(all []curve, window time.Duration, width float64) *Picture {
 	bucket := max(window/samples, 10*time.Second)
 	c := chart{
 		title: "Requests per second of the node",
@@ -121,8 +121,8 @@ var (
 	chartAxis  = picture.Style{Stroke: picture.Faint, Width: 1}
 )
 
-// draw returns the chart as SVG.
-func (c *chart) draw(width float64, prefix string) string {
+// draw returns the chart.
+func (c *chart) draw(width float64, prefix string) *Picture {
 	c.scale()
 	c.p = &picture.Picture{Width: width, Title: c.title, Desc: c.desc}
 	height := min(max(width*0.45, 260), 620)
@@ -150,7 +150,7 @@ func (c *chart) draw(width float64, prefix string) string {
 	}
 	back := picture.Shape{Kind: picture.Rectangle, Points: []picture.Point{{}, {X: width, Y: c.p.Height}}, Style: picture.Style{Fill: picture.Ground}}
 	c.p.Shapes = append(c.p.Shapes[:ground:ground], append([]picture.Shape{back}, c.p.Shapes[ground:]...)...)
-	return string(c.p.SVG(picture.SVGOptions{Prefix: prefix, Dark: true, Fluid: true}))
+	return drawn(c.p, prefix)
 }
 
 // scale finds the range of the values.

@@ -38,7 +38,7 @@ type Curves struct {
 	Summary  string        `json:"summary"`
 	Wrong    []Field       `json:"wrong,omitempty"`
 	Table    [][]string    `json:"table,omitempty"` // the first row is the head, as the first of each row
-	Pictures []string      `json:"pictures,omitempty"`
+	Pictures []*Picture    `json:"pictures,omitempty"`
 	Node     *Policy       `json:"node,omitempty"` // what the node's gates and maximum come to
 	NodeText string        `json:"nodeText"`
 	Notes    []SettingNote `json:"notes,omitempty"`
@@ -177,7 +177,7 @@ func (s Settings) view(width float64) *Curves {
 		return v
 	}
 	v.Table = s.table(all, window)
-	v.Pictures = []string{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
+	v.Pictures = []*Picture{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
 	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", short(window), short(run))
 	for _, c := range all {
 		v.Summary += fmt.Sprintf(" %s %s,", c.name, number(c.restarts(-1, window)))
@@ -260,8 +260,8 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 		table = append(table, cells)
 	}
 	row("delays", func(c curve) string { return describe(c.policy) })
-	for _, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
-		if end < window || end == window {
+	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
+		if end < window || i == 2 {
 			row("restarts of a pod in the first "+short(end), func(c curve) string { return number(c.restarts(-1, end)) })
 		}
 	}

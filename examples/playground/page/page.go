@@ -6,6 +6,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/restartkit/restart/examples/internal/picture"
 	"github.com/restartkit/restart/jobpolicy"
@@ -117,6 +118,22 @@ func (s State) bounded() State {
 	s.Step = max(s.Step, 0)
 	s.Curves = s.Curves.bounded()
 	return s
+}
+
+// Picture is a picture whose style stands apart: the page's policy admits no style inside
+// of an element.
+type Picture struct {
+	SVG string `json:"svg"`
+	CSS string `json:"css"`
+}
+
+// drawn returns a picture for the page. All names in it begin with the prefix, since
+// those of several pictures must differ.
+func drawn(p *picture.Picture, prefix string) *Picture {
+	svg := string(p.SVG(picture.SVGOptions{Prefix: prefix, Dark: true, Fluid: true}))
+	before, rest, _ := strings.Cut(svg, "<style>")
+	css, after, _ := strings.Cut(rest, "</style>")
+	return &Picture{SVG: before + after, CSS: css}
 }
 
 // clean returns a line that may have parts of what was entered: without characters that

@@ -119,7 +119,7 @@ func (s *script) add(line string, job *jobpolicy.Job, given *bool) error {
 		return fmt.Errorf("%s: more than %d lines", key, mostLines)
 	}
 	indexes, err := indexset.Parse(strings.ReplaceAll(key, " ", ""))
-	if err != nil {
+	if err != nil || indexes.IsZero() {
 		return fmt.Errorf("%s: must be an index, indexes as 0-2,7, or *", key)
 	}
 	if last, _ := indexes.Max(); last >= int(*job.Spec.Completions) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/examples/internal/picture"
 	"github.com/restartkit/restart/examples/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -24,7 +23,7 @@ type Simulation struct {
 	At       string   `json:"at"`   // its time
 	Lines    []string `json:"lines,omitempty"`
 	Status   string   `json:"status"` // after it, as YAML
-	Picture  string   `json:"picture"`
+	Picture  *Picture `json:"picture,omitempty"`
 }
 
 // run is a simulation that has been made.
@@ -114,7 +113,7 @@ func (r *run) view(n int, width float64) *Simulation {
 	if v.Step < v.Steps {
 		options.Until = max(shown.at, 1)
 	}
-	v.Picture = string(r.chart.Draw(options).SVG(picture.SVGOptions{Prefix: "run", Dark: true, Fluid: true}))
+	v.Picture = drawn(r.chart.Draw(options), "run")
 	return v
 }
 

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -89,8 +88,7 @@ func scalar(value any) string {
 		if isPlain(value) {
 			return value
 		}
-		quoted, _ := json.Marshal(value)
-		return string(quoted)
+		return strconv.Quote(value) // YAML knows all escapes of Go
 	case map[string]any:
 		return "{}"
 	default:
