@@ -26,8 +26,11 @@ import (
 // of it.
 const patience = 4 * time.Minute
 
-// address is that of the page, and runjob the path of that program.
-var address, runjob string
+var (
+	address string          // of the page
+	runjob  string          // path of the program
+	browser context.Context // one for all tests
+)
 
 // chromium returns the path of the browser, "" if there is none.
 func chromium() string {
@@ -79,10 +82,30 @@ func withPage(test func() int) (code int, err error) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err == nil {
 		address = strings.TrimSpace(line)
-		code = test()
-		err = server.Process.Signal(syscall.SIGINT)
+		code, err = withBrowser(filepath.Join(folder, "profile"), test)
+		err = errors.Join(err, server.Process.Signal(syscall.SIGINT))
 	}
 	return code, errors.Join(err, server.Wait())
+}
+
+// withBrowser starts the browser, and runs the tests. Root cannot have a sandbox.
+func withBrowser(profile string, test func() int) (code int, err error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium()),
+		chromedp.Flag("no-sandbox", os.Geteuid() == 0),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(profile),
+		chromedp.WSURLReadTimeout(patience),
+	)
+	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	browser, cancel = chromedp.NewContext(allocated)
+	defer cancel()
+	if err := chromedp.Do(browser); err != nil {
+		return 0, err
+	}
+	return test(), nil
 }
 
 // tab is a page in a browser of its own.
@@ -96,24 +119,13 @@ type tab struct {
 	trouble  []string // errors and warnings of the console, exceptions, violations of the policy
 }
 
-// open opens the page in a new browser and waits until it is ready. At the end of the
-// test it must have made no request, and the console be empty.
+// open opens the page, which shares nothing with other tabs, and waits until it is ready.
+// At the end of the test it must have made no request, and the console be empty.
 func open(t *testing.T, fragment string, width int64, dark bool) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium()),
-		chromedp.NoSandbox,
-		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.NoFirstRun,
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.WSURLReadTimeout(patience),
-	)
-	allocated, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	bound, cancel := context.WithTimeout(browser, patience)
 	t.Cleanup(cancel)
-	bound, cancel := context.WithTimeout(allocated, patience)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(bound)
+	ctx, cancel := chromedp.NewContext(bound, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	p := &tab{Context: ctx, t: t}
 	if err := chromedp.Listen(ctx, p.heard); err != nil {

@@ -22,7 +22,6 @@ func emulateColours(dark bool) chromedp.Action[chromedp.Void] {
 // TestNothingIsWiderThanThePage takes a picture of every tab, on narrow and wide pages,
 // light and dark. With PICTURES=folder it keeps them, to be looked at.
 func TestNothingIsWiderThanThePage(t *testing.T) {
-	folder := os.Getenv("PICTURES")
 	for _, width := range []int64{360, 1600, 3840} {
 		for _, dark := range []bool{false, true} {
 			p := open(t, "", width, dark)
@@ -35,14 +34,18 @@ func TestNothingIsWiderThanThePage(t *testing.T) {
 				if len(picture) < 10_000 {
 					t.Errorf("%s: a picture of %d bytes", name, len(picture))
 				}
-				if folder != "" {
-					scheme := map[bool]string{false: "light", true: "dark"}[dark]
-					file := filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
-					if err := os.WriteFile(file, picture, 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
+				p.keep(fmt.Sprintf("%s-%d-%s.png", name, width, map[bool]string{false: "light", true: "dark"}[dark]), picture)
 			}
+		}
+	}
+}
+
+// keep keeps a file in the folder of PICTURES, if there is one.
+func (p *tab) keep(name string, content []byte) {
+	p.t.Helper()
+	if folder := os.Getenv("PICTURES"); folder != "" {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+			p.t.Fatal(err)
 		}
 	}
 }

@@ -208,7 +208,7 @@ function remarks(title, list, field) {
 function pairs(caption, head, rows) {
 	if (!rows || !rows.length) return null;
 	return node('table', {}, node('caption', {}, caption),
-		node('thead', {}, node('tr', {}, ...head.map(h => node('th', {scope: 'col'}, h)))),
+		head ? node('thead', {}, node('tr', {}, ...head.map(h => node('th', {scope: 'col'}, h)))) : null,
 		node('tbody', {}, ...rows.map(r => node('tr', {}, node('th', {scope: 'row'}, r[0]), ...r.slice(1).map(c => node('td', {}, c))))));
 }
 
@@ -218,7 +218,7 @@ function showJob(job) {
 	summary(job.summary);
 	fill('mistakes', ...remarks('Mistakes', job.mistakes, byId('manifest')));
 	fill('findings', ...remarks('Likely not meant', job.findings, byId('manifest')));
-	fill('worst', pairs('The worst case', ['', 'at most'], job.worst));
+	fill('worst', pairs('The worst case', null, job.worst));
 	const valid = !job.mistakes;
 	byId('trials').hidden = byId('trial-add').hidden = !valid;
 	if (valid) showTrials(job);
@@ -251,13 +251,13 @@ function trialForm(trial, i, containers) {
 		input.addEventListener('input', () => { set(trials()[i], input.value); changed(); });
 		return node('label', {}, label + ' ', input);
 	};
-	const whole = {type: 'number', min: 0, size: 4};
+	const whole = {type: 'number', min: 0, max: 2147483647};
 	return node('fieldset', {className: 'trial'}, node('legend', {}, 'Pod ' + (i + 1)),
 		node('div', {className: 'row'},
 			...containers.map(name => entry('exit code of ' + name, trial.exits?.[name] ?? '', (t, v) => { t.exits = {...t.exits, [name]: v}; }, {inputMode: 'numeric'})),
 			entry('index', trial.index, (t, v) => { t.index = Math.trunc(Number(v)) || 0; }, whole),
-			entry('earlier failures', trial.failures, (t, v) => { t.failures = Math.trunc(Number(v)) || 0; }, whole),
-			entry('of them ignored', trial.ignored, (t, v) => { t.ignored = Math.trunc(Number(v)) || 0; }, {...whole, 'aria-label': 'earlier failures that were ignored, besides the counted ones'}),
+			entry('failures before', trial.failures, (t, v) => { t.failures = Math.trunc(Number(v)) || 0; }, whole),
+			entry('and ignored ones', trial.ignored, (t, v) => { t.ignored = Math.trunc(Number(v)) || 0; }, whole),
 			entry('conditions', trial.conditions, (t, v) => { t.conditions = v; }, {size: 18, placeholder: 'DisruptionTarget'}),
 			node('button', {type: 'button', 'aria-label': 'Remove pod ' + (i + 1), onclick: () => { trials().splice(i, 1); trialShape = ''; changed(0); byId('trial-add').focus(); }}, 'Remove')),
 		node('div', {id: 'tried-' + i, className: 'tried'}));
@@ -489,6 +489,7 @@ async function start() {
 	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));
 	listen();
 	if (!await readLink()) startWith(examples.find(e => e.name === 'quickstart') ?? {text: ''});
+	performance.mark('first result');
 	document.documentElement.dataset.ready = 'yes';
 }
 
