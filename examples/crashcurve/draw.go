@@ -75,7 +75,7 @@ func (f *figure) draw(p *picture.Picture, left, top float64) {
 	width := float64(figureWidth - 2*margin)
 	left += margin
 	y := top + margin + 12
-	p.Text(left, y, styleTitle, picture.Fit(f.title, styleTitle.Size*1.08, width))
+	p.Text(left, y, styleTitle, picture.Fit(f.title, styleTitle.Size*picture.BoldWidth, width))
 	y += textLine
 	p.Text(left, y, styleText, picture.Fit(f.subtitle()+logarithmic(f.logCount), styleText.Size, width))
 	y += 10

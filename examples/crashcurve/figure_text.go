@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -45,9 +46,10 @@ func (f *figure) requestsTitle() string {
 
 // describe is the figure in words, for those who cannot see it.
 func (f *figure) describe() string {
-	text := f.title + ". " + f.subtitle() + ", up to " + short(f.end) + "."
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s. %s, up to %s.", f.title, f.subtitle(), short(f.end))
 	for _, c := range f.curves {
-		text += fmt.Sprintf(" %s (%s): %s restarts.", c.name, describe(c.policy), number(f.shown(c).restarts(-1, f.end)))
+		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.name, describe(c.policy), number(f.shown(c).restarts(-1, f.end)))
 	}
-	return text
+	return text.String()
 }

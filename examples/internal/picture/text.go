@@ -10,6 +10,9 @@ import (
 // Family is the font of all labels, as CSS has it.
 const Family = `Arial,"Liberation Sans",sans-serif`
 
+// BoldWidth is how much wider bold letters are.
+const BoldWidth = 1.15
+
 // Width estimates how wide a label is. It is rather too wide than too narrow, since
 // nobody knows which font the reader has.
 func Width(text string, size float64) float64 {
@@ -26,13 +29,15 @@ func runeWidth(r rune) float64 {
 	case r >= 0x1100: // Hangul, Chinese, Japanese, symbols
 		return 1.05
 	case strings.ContainsRune("iljtfrI.,:;'|!()[]{}/\\- ", r):
-		return 0.36
+		return 0.38
 	case strings.ContainsRune("mwMW@%", r):
 		return 0.95
+	case strings.ContainsRune("<>=+~", r):
+		return 0.84
 	case unicode.IsUpper(r):
-		return 0.73
+		return 0.75
 	}
-	return 0.6
+	return 0.63
 }
 
 // Fit returns text, cut if it is wider than width. It keeps the beginning and the end,

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/picture"
@@ -16,7 +17,9 @@ type Options struct {
 }
 
 // Draw draws the chart. The picture is as high as its rows need.
-func (c *Chart) Draw(o Options) *picture.Picture {
+func (c *Chart) Draw(o Options) *picture.Picture { return c.draw(o).p }
+
+func (c *Chart) draw(o Options) *drawing {
 	if o.Width == 0 {
 		o.Width = 1000
 	}
@@ -31,20 +34,21 @@ func (c *Chart) Draw(o Options) *picture.Picture {
 	}
 	d.marks()
 	d.now()
-	return d.p
+	return d
 }
 
 // describe is the chart in words, for those who cannot see it.
 func (c *Chart) describe() string {
-	text := "Timeline of a Job, a row for each " + c.rowName() + ". " + c.Summary() + "."
+	var text strings.Builder
+	fmt.Fprintf(&text, "Timeline of a Job, a row for each %s. %s.", c.rowName(), c.Summary())
 	for i, m := range c.Marks {
 		if i == 10 {
-			text += fmt.Sprintf(" And %d marks more.", len(c.Marks)-i)
+			fmt.Fprintf(&text, " And %d marks more.", len(c.Marks)-i)
 			break
 		}
-		text += fmt.Sprintf(" At %s: %s.", short(m.At), m.Detail)
+		fmt.Fprintf(&text, " At %s: %s.", short(m.At), m.Detail)
 	}
-	return text
+	return text.String()
 }
 
 func (c *Chart) rowName() string {
@@ -89,7 +93,6 @@ var (
 	styleGrid   = picture.Style{Stroke: picture.Grid, Width: 1}
 	styleAxis   = picture.Style{Stroke: picture.Faint, Width: 1}
 	styleWait   = picture.Style{Stroke: picture.Faint, Width: 1.2}
-	styleBreak  = picture.Style{Stroke: picture.Ground, Width: 2}
 	styleMark   = picture.Style{Stroke: picture.Text, Width: 1, Dash: 4}
 	styleNow    = picture.Style{Stroke: picture.Text, Width: 1.5}
 	styleGround = picture.Style{Fill: picture.Ground}
@@ -172,7 +175,7 @@ func (d *drawing) ground() { d.p.Rect(0, 0, d.p.Width, d.p.Height, styleGround, 
 func (d *drawing) head() {
 	width := d.p.Width - 2*margin
 	y := float64(margin + 12)
-	d.p.Text(margin, y, styleTitle, picture.Fit(d.chart.Title(), styleTitle.Size*1.08, width))
+	d.p.Text(margin, y, styleTitle, picture.Fit(d.chart.Title(), styleTitle.Size*picture.BoldWidth, width))
 	y += lineStep + 2
 	d.p.Text(margin, y, styleFaint, picture.Fit(d.chart.Summary(), fontSize, width))
 	y += lineStep + 3

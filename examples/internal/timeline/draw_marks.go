@@ -78,6 +78,11 @@ func (d *drawing) place(l markLabel) {
 
 func (m *Mark) text() string { return fmt.Sprintf("%s: %s", short(m.At), m.Detail) }
 
+// markTop is where the lines of marks begin: below the legend.
+func (d *drawing) markTop() float64 {
+	return d.top - 18 - 8 - float64(max(len(d.lanes), 1)-1)*13
+}
+
 // marks draws the lines of all marks, with their labels.
 func (d *drawing) marks() {
 	bottom := d.tops[len(d.tops)-1]

@@ -23,9 +23,10 @@ var script string
 var sheet string
 
 // HTML returns the chart as a page that needs nothing else: a pointer on a bar shows
-// what happened, buttons and keys zoom, and a dark ground is followed. The page's own
+// what happened, buttons, keys and the wheel zoom in time, and a dark ground is followed. The page's own
 // policy lets no other script run and no request leave it.
 func (c *Chart) HTML() []byte {
+	d := c.draw(Options{})
 	sum := sha256.Sum256([]byte(script))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
@@ -44,16 +45,18 @@ func (c *Chart) HTML() []byte {
 <button type="button" id="out" aria-label="zoom out">−</button>
 <button type="button" id="in" aria-label="zoom in">+</button>
 <button type="button" id="all" aria-label="show all">all</button>
+<button type="button" id="back" aria-label="earlier">←</button>
+<button type="button" id="forth" aria-label="later">→</button>
 <span id="level" aria-live="polite"></span>
-<span class="hint">Ctrl and wheel, or + − 0, zoom; a pointer on a bar shows more.</span>
+<span class="hint">Ctrl and wheel, or + − 0, zoom in time; a pointer on a bar shows more.</span>
 </nav>
-<main tabindex="0" aria-label="timeline">
+<main tabindex="0" aria-label="timeline" data-left="%.2f" data-right="%.2f" data-top="%.2f" data-bottom="%.2f" data-seconds="%g">
 %s</main>
 <output id="more" hidden></output>
 <script>%s</script>
 </body>
 </html>
 `, base64.StdEncoding.EncodeToString(sum[:]), html.EscapeString(c.Title()), sheet,
-		c.Draw(Options{}).SVG(picture.SVGOptions{Prefix: "tl", Dark: true, Fluid: true}), script)
+		d.left, d.right, d.markTop(), d.tops[len(d.tops)-1], c.Length.Seconds(), d.p.SVG(picture.SVGOptions{Prefix: "tl", Dark: true, Fluid: true}), script)
 	return b.Bytes()
 }

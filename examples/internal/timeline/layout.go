@@ -305,8 +305,10 @@ func (l *layout) end(p *pod, e *Event, at time.Duration, o Outcome) {
 	case p.open:
 	case p.bar >= 0: // it was taken for cut off
 		p.open = true
-	default:
+	case o == OutcomeTerminated: // no process of it ever started
 		p.begin(at)
+	default: // its start stands nowhere
+		p.begin(p.created)
 	}
 	p.close(at, o, howEnded(e))
 	p.ended = true

@@ -90,26 +90,31 @@ func (c *canvas) stroke(points []picture.Point, s picture.Style) {
 		if length == 0 {
 			continue
 		}
-		for from := 0.0; from < length; {
-			to := length
-			drawn := true
-			if s.Dash > 0 {
-				left := s.Dash - math.Mod(phase, s.Dash)
-				drawn = math.Mod(phase, 2*s.Dash) < s.Dash
-				to = min(length, from+max(left, 0.01))
-				phase += to - from
+		if s.Dash <= 0 {
+			from, to := 0.0, length
+			if i > 1 {
+				from -= s.Width / 2 // so that corners have no gaps
 			}
+			if i < len(points)-1 {
+				to += s.Width / 2
+			}
+			parts = append(parts, thick(a, b, from/length, to/length, s.Width))
+			continue
+		}
+		for from := 0.0; from < length; {
+			drawn := math.Mod(phase, 2*s.Dash) < s.Dash
+			to := min(length, from+max(s.Dash-math.Mod(phase, s.Dash), 0.01))
 			if drawn {
 				parts = append(parts, thick(a, b, from/length, to/length, s.Width))
 			}
+			phase += to - from
 			from = to
 		}
 	}
 	c.polygons(parts, image.NewUniform(ink))
 }
 
-// thick returns the rectangle around a part of a line. Without dashes it is longer by
-// half the width at both ends, so that the corners of a line have no gaps.
+// thick returns the rectangle around a part of the line from a to b, which is 0 to 1.
 func thick(a, b picture.Point, from, to, width float64) []picture.Point {
 	dx, dy := b.X-a.X, b.Y-a.Y
 	length := math.Hypot(dx, dy)

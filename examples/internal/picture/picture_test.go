@@ -1,0 +1,118 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// texts returns what the elements of that name in an SVG document say.
+func texts(t testing.TB, svg []byte, element string) (all []string) {
+	t.Helper()
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	in := false
+	for {
+		token, err := decoder.Token()
+		switch e := token.(type) {
+		case xml.StartElement:
+			if in = e.Name.Local == element; in {
+				all = append(all, "")
+			}
+		case xml.EndElement:
+			in = false
+		case xml.CharData:
+			if in {
+				all[len(all)-1] += string(e)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Text from elsewhere stands in a picture as text.
+func FuzzTextStaysText(f *testing.F) {
+	for _, text := range []string{"plain", `<script>alert("1")</script>`, "]]>&amp;", "\x00\x1b[2J\u202e", "\xff\xfe\ufffe", "a\nb\tc", "名前"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		clean := Clean(text, 1000)
+		for _, r := range clean {
+			if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+				t.Fatalf("Clean(%q) = %q", text, clean)
+			}
+		}
+		p := &Picture{Width: 100, Height: 50, Title: clean, Desc: text}
+		p.Text(1, 2, Style{Fill: Text, Size: 10}, clean)
+		p.Rect(0, 0, 5, 5, Style{Fill: Blue}, "x"+clean)
+		svg := p.SVG(SVGOptions{Dark: true})
+		if got := texts(t, svg, "text"); len(got) != 1 || got[0] != clean {
+			t.Fatalf("%q became %q", clean, got)
+		}
+		if got := texts(t, svg, "title"); len(got) != 2 || got[0] != clean || got[1] != "x"+clean {
+			t.Fatalf("%q became %q", clean, got)
+		}
+		if got := texts(t, svg, "desc"); len(got) != 1 || !utf8.ValidString(got[0]) {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+func TestCleanTextIsBounded(t *testing.T) {
+	for text, want := range map[string]string{
+		"abc": "abc", "abcd": "abc…", "äöü": "äöü", "a\nb": `a\nb`, "\x1b": `\x1b`, "\xff": `\xff`, "\u202e": `\u202e`, "\ufffd": "\ufffd",
+	} {
+		if got := Clean(text, 3); got != want {
+			t.Errorf("Clean(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What is cut fits, and keeps its beginning and its end.
+func TestFittedTextFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		width := rapid.Float64Range(0, 400).Draw(t, "width")
+		got := Fit(text, 10, width)
+		head, tail, cut := strings.Cut(got, "…")
+		if Width(got, 10) > width+1e-6 || !cut && got != text && got != "" || cut && !strings.Contains(text, "…") && (!strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail)) {
+			t.Fatalf("Fit(%q, %v) = %q, %v wide", text, width, got, Width(got, 10))
+		}
+	})
+}
+
+// Names of one picture do not meet those of another in the same page.
+func TestPrefixBeginsAllNames(t *testing.T) {
+	p := &Picture{Width: 10, Height: 10}
+	p.Rect(0, 0, 5, 5, Style{Fill: Blue, Pattern: Rising, Ink: Text}, "")
+	svg := string(p.SVG(SVGOptions{Prefix: "left"}))
+	for _, name := range []string{`id="`, `class="`, "url(#", "\n."} {
+		for _, rest := range strings.Split(svg, name)[1:] {
+			if !strings.HasPrefix(rest, "left") {
+				t.Errorf("%s%.20s", name, rest)
+			}
+		}
+	}
+}
+
+// A dark ground has its own colours, for those who want it.
+func TestDarkColoursAreOptional(t *testing.T) {
+	p := &Picture{Width: 10, Height: 10}
+	p.Rect(0, 0, 5, 5, Style{Fill: Pair(0xaa0000, 0x00bb00)}, "")
+	for dark, want := range map[bool]int{false: 0, true: 1} {
+		svg := string(p.SVG(SVGOptions{Dark: dark}))
+		if strings.Count(svg, "#aa0000") != 1 || strings.Count(svg, "#00bb00") != want {
+			t.Errorf("dark %v:\n%s", dark, svg)
+		}
+	}
+}
