@@ -55,7 +55,7 @@ func TestWorstWaitIsClockTime(t *testing.T) {
 	} {
 		text := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  template: " +
 			strings.TrimSuffix(strings.TrimPrefix(pods, "{template: "), "}") + "\n  " + strings.NewReplacer("{", "", "}", "", ", ", "\n  ").Replace(tt.spec) + "\n"
-		m, err := decode(t, text, reading{validate: strictly})
+		m, err := decode(t, text, strict)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -41,17 +42,17 @@ func TestExpandedTextIsBounded(t *testing.T) {
 		c.Env = append(c.Env, jobpolicy.EnvVar{Name: fmt.Sprintf("V%d", i), Value: before + before})
 	}
 	none := newConfig("default", envFiles{})
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != nil {
+	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, jobfile.ContainerSources{}); err != nil {
 		t.Error(err)
 	}
 	for range 3 {
 		c.Command = append(c.Command, c.Command...)
 	}
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != errExpanded {
+	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, jobfile.ContainerSources{}); err != errExpanded {
 		t.Errorf("words: %v", err)
 	}
 	c.Command, c.Env = c.Command[:1], slices.Repeat(c.Env, 1000)
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, containerSources{}); err != errExpanded {
+	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, jobfile.ContainerSources{}); err != errExpanded {
 		t.Errorf("variables: %v", err)
 	}
 	unclosed := strings.Repeat("$(", 2<<20)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -37,14 +38,14 @@ type configData struct {
 }
 
 // add adds the values of a Secret or ConfigMap.
-func (c *config) add(o object) error {
+func (c *config) add(o jobfile.Object) error {
 	var found configData
-	fitted, wrong := document.Fit(o.node, document.TypeFor[configData]())
-	var all mistakes
+	fitted, wrong := document.Fit(o.Node, document.TypeFor[configData]())
+	var all jobfile.Mistakes
 	for _, one := range wrong {
 		if !one.Strict() { // such as metadata
 			at := backoff.FieldError{Field: o.String() + ": " + one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
-			all = append(all, mistake{one.Line, at.Error()})
+			all = append(all, jobfile.Mistake{Line: one.Line, Text: at.Error()})
 		}
 	}
 	text, err := json.Marshal(fitted)
@@ -55,22 +56,22 @@ func (c *config) add(o object) error {
 		return err
 	}
 	values := found.Data
-	if o.kind == "Secret" {
+	if o.Kind == "Secret" {
 		values = make(map[string]string)
 		for _, key := range slices.Sorted(maps.Keys(found.Data)) {
 			value, err := base64.StdEncoding.DecodeString(found.Data[key])
 			if err != nil {
 				at := backoff.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: backoff.ErrorTypeInvalid, Detail: "must be in base64"}
-				all = append(all, mistake{o.node.LineOf("data[" + key + "]"), at.Error()})
+				all = append(all, jobfile.Mistake{Line: o.Node.LineOf("data[" + key + "]"), Text: at.Error()})
 			}
 			values[key] = string(value)
 		}
 		maps.Copy(values, found.StringData)
 	}
 	if len(all) > 0 {
-		return all.sorted().shortened(0)
+		return all.Sorted().Shortened(0)
 	}
-	c.objects[o.kind+" "+o.name()] = values
+	c.objects[o.Kind+" "+o.Name()] = values
 	return nil
 }
 
@@ -98,7 +99,7 @@ func (m missingValues) err() error {
 // environment returns the words of a container's command and the environment of
 // its process. The error says why a kubelet could not create the container: all
 // missing values, where a kubelet names the first.
-func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources containerSources) (argv, env []string, err error) {
+func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources jobfile.ContainerSources) (argv, env []string, err error) {
 	own := expander{variables: variables(pod)}
 	var missing missingValues
 	for _, from := range sources.From {
@@ -129,11 +130,11 @@ func (c *config) environment(machine []string, pod *jobpolicy.Pod, container job
 }
 
 // value returns the value of a variable, if there is one.
-func (c *config) value(pod *jobpolicy.Pod, variable string, source valueSource) (value string, found bool, err error) {
+func (c *config) value(pod *jobpolicy.Pod, variable string, source jobfile.ValueSource) (value string, found bool, err error) {
 	kind, ref := "Secret", source.SecretKeyRef
 	switch {
 	case source.FieldRef != nil:
-		value, found = field(pod, source.FieldRef.FieldPath)
+		value, found = jobfile.Field(pod, source.FieldRef.FieldPath)
 		return value, found, nil
 	case ref == nil:
 		kind, ref = "ConfigMap", source.ConfigMapKeyRef
@@ -159,7 +160,7 @@ func (c *config) value(pod *jobpolicy.Pod, variable string, source valueSource) 
 }
 
 // all returns all values of an object.
-func (c *config) all(from fromSource) (map[string]string, error) {
+func (c *config) all(from jobfile.FromSource) (map[string]string, error) {
 	kind, ref := "Secret", from.SecretRef
 	if ref == nil {
 		kind, ref = "ConfigMap", from.ConfigMapRef
@@ -184,9 +185,9 @@ func lower(kind string) string {
 
 // missing returns, for each container of the Job that could not be created, why.
 func (m *manifest) missing() (reasons []string) {
-	pod := &m.job.Spec.Template.Spec
+	pod := &m.Job.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.sources[c.Name]); err != nil {
+		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.Sources[c.Name]); err != nil {
 			reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -66,12 +67,12 @@ spec:
       containers:
       - name: main
         command: [x]
-        `+tt.container, reading{validate: strictly, envFiles: envFiles{tt.lines}})
+        `+tt.container, reading{Reading: jobfile.Reading{Validate: jobfile.Strict}, envFiles: envFiles{tt.lines}})
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		m.config.machine = func(name string) (string, bool) { value, ok := tt.machine[name]; return value, ok }
-		_, env, err := m.config.environment(nil, &jobpolicy.Pod{ObjectMeta: jobpolicy.ObjectMeta{Name: "pod"}}, m.job.Spec.Template.Spec.Containers[0], m.sources["main"])
+		_, env, err := m.config.environment(nil, &jobpolicy.Pod{ObjectMeta: jobpolicy.ObjectMeta{Name: "pod"}}, m.Job.Spec.Template.Spec.Containers[0], m.Sources["main"])
 		got := strings.TrimSpace(strings.Replace(strings.Join(env, " ")+" ", "HOSTNAME=pod ", "", 1))
 		if err != nil {
 			got = "! " + err.Error()

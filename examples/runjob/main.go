@@ -50,7 +50,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return refused(err)
 	}
-	if err := o.disruptions.check(&m.job.Spec); err != nil {
+	if err := o.disruptions.check(&m.Job.Spec); err != nil {
 		return refused(err)
 	}
 	if o.dryRun {
@@ -73,7 +73,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 			return conclude(stdout, stderr, terminal.Colours(stdout), old.Job, nil)
 		}
 	}
-	record, err := newRecorder(o, m.job.Name, old != nil)
+	record, err := newRecorder(o, m.Job.Name, old != nil)
 	if err != nil {
 		return refused(err)
 	}
@@ -86,7 +86,7 @@ func runManifest(o *options, m *manifest, store *store, old *state, record *reco
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	screen := printer.New()
 	events := screen.To(stderr)
-	report := newReport(m.job, o.explain, events)
+	report := newReport(m.Job, o.explain, events)
 	if old != nil {
 		report.counted = int(old.Job.Status.Failed)
 	}
@@ -123,17 +123,17 @@ func prepare(o *options, m *manifest, store *store, report *report, record *reco
 		output:   &output{printer: screen, print: report.output, colours: o.colours},
 		store:    store,
 		machine:  os.Environ(),
-		sources:  m.sources,
+		sources:  m.Sources,
 		config:   m.config,
 		restarts: restarts,
 		event:    report.event,
 		started:  record.started,
 		again: func(pod *podRun, container string, restart int, e exit, delay time.Duration) {
 			record.restarting(pod, container, restart, e, delay)
-			report.restarting(pod.pod.Name, container, restart, e, delay, &m.job.Spec)
+			report.restarting(pod.pod.Name, container, restart, e, delay, &m.Job.Spec)
 		},
 	}
-	m.job.UID = newUID()
+	m.Job.UID = newUID()
 	r := newRunner(o.engine(), m, h, report)
 	r.disruptions, r.events = o.disruptions, record
 	return r, nil

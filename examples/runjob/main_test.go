@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
@@ -109,4 +111,24 @@ func inOrder(text string, parts ...string) bool {
 		text = after
 	}
 	return true
+}
+
+// decode reads the Job of a text.
+func decode(t *testing.T, text string, how reading) (*manifest, error) {
+	t.Helper()
+	documents, err := document.ParseAll([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decodeManifest(documents, how)
+}
+
+// strict is how a manifest is read without flags.
+var strict = reading{Reading: jobfile.Reading{Validate: jobfile.Strict}}
+
+const pods = "{template: {spec: {restartPolicy: Never, containers: [{name: main, command: [x]}]}}}"
+
+// named is a Job of that name.
+func named(name string) string {
+	return "apiVersion: batch/v1\nkind: Job\nmetadata: {" + name + "}\nspec: " + pods + "\n"
 }

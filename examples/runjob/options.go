@@ -8,6 +8,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -56,11 +57,11 @@ type options struct {
 // parseOptions reads the flags. For -h it writes the help text to stdout and returns
 // flag.ErrHelp.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
-	o := options{reading: reading{validate: strictly}}
+	o := options{reading: reading{Reading: jobfile.Reading{Validate: jobfile.Strict}}}
 	flags := flags.New("runjob", usage, moreUsage)
-	flags.StringVar(&o.reading.job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
-	flags.Var(&o.reading.set, "set", "`field=value` that overrides a field of the Job's spec, such as\nmaxFailedIndexes=5; repeatable")
-	flags.Var(&o.reading.validate, "validate", "what to do about unknown and duplicate fields, as with kubectl: a `level`,\nstrict, warn or ignore")
+	flags.StringVar(&o.reading.Job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
+	flags.Var(&o.reading.Set, "set", "`field=value` that overrides a field of the Job's spec, such as\nmaxFailedIndexes=5; repeatable")
+	flags.Var(&o.reading.Validate, "validate", "what to do about unknown and duplicate fields, as with kubectl: a `level`,\nstrict, warn or ignore")
 	flags.Var(&o.reading.envFiles, "env-file", "`file` of NAME=VALUE lines for secretKeyRef, configMapKeyRef and envFrom;\nrepeatable")
 	flags.Group("The manifest")
 	flags.DurationVar(&o.backoff, "backoff", 10*time.Second, "`delay` before a failed pod is replaced; doubles with every further\nfailure")

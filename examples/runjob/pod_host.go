@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -15,7 +16,7 @@ type host struct {
 	output   *output
 	store    *store   // nil: nothing outlives this program
 	machine  []string // environment of every process
-	sources  envSources
+	sources  jobfile.EnvSources
 	config   config
 	restarts *backoff.Restarter[string] // of containers inside a pod
 	publish  func(uid string, status *jobpolicy.PodStatus)

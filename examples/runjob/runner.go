@@ -36,7 +36,7 @@ type runner struct {
 func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *runner {
 	r := &runner{
 		engine: engine,
-		job:    m.job,
+		job:    m.Job,
 		pods:   make(map[string]*pod),
 		host:   h,
 		// Every key has one writer, whose clock may stand still between two writes.

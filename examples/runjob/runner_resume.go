@@ -103,14 +103,14 @@ func (r *runner) rerun(p *pod, past history) *pod {
 // check returns why the Job of m cannot resume from the state: the state is another
 // Job's, or an API server would refuse the change.
 func (s *state) check(m *manifest) backoff.FieldErrors {
-	job, old := m.job, s.Job
+	job, old := m.Job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {
 		return backoff.FieldErrors{{Field: "metadata.name", Type: backoff.ErrorTypeInvalid, Value: job.Namespace + "/" + job.Name,
 			Detail: "the state is that of " + old.Namespace + "/" + old.Name}}
 	}
 	var errs backoff.FieldErrors
 	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
-	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.sources, s.Fields) {
+	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.Sources, s.Fields) {
 		errs = append(errs, backoff.FieldError{Field: "spec.template", Type: backoff.ErrorTypeInvalid, Detail: "must not change"})
 	}
 	return errs

@@ -1,18 +1,19 @@
 package main
 
 import (
+	"github.com/restartkit/restart/examples/internal/jobfile"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
 // state is what a run leaves for the next one: all input of its decisions, and the
 // attempts in progress.
 type state struct {
-	Run    string           `json:"run"`  // identifies its processes
-	Step   int64            `json:"step"` // counts the states of a run
-	Job    *jobpolicy.Job   `json:"job"`  // with its status
-	Fields envSources       `json:"fields"`
-	Memory jobpolicy.Memory `json:"memory,omitzero"`
-	Pods   []savedPod       `json:"pods,omitempty"`
+	Run    string             `json:"run"`  // identifies its processes
+	Step   int64              `json:"step"` // counts the states of a run
+	Job    *jobpolicy.Job     `json:"job"`  // with its status
+	Fields jobfile.EnvSources `json:"fields"`
+	Memory jobpolicy.Memory   `json:"memory,omitzero"`
+	Pods   []savedPod         `json:"pods,omitempty"`
 	// Suspended are pods that an interruption has ended: for the Job they are gone,
 	// the next run starts them again.
 	Suspended []savedPod `json:"suspended,omitempty"`

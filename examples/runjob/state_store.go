@@ -164,7 +164,7 @@ func openState(dir string, m *manifest) (*store, *state, error) {
 	if old == nil {
 		return s, nil, nil
 	}
-	m.resumeName(old.Job.Name)
+	m.ResumeName(old.Job.Name)
 	if errs := old.check(m); len(errs) > 0 {
 		return nil, nil, errs
 	}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v3"
 )
 
 // mostAliased limits the values that the aliases of a text stand for, so that a short
@@ -27,7 +29,7 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, explained(err)
+			return nil, explained(text, err)
 		}
 		document, err := c.node(&root, 0)
 		if err != nil {
@@ -39,14 +41,66 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 	}
 }
 
-// explained returns an error of the YAML library without the word token, which few
-// users know.
-func explained(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if strings.HasSuffix(text, "found character that cannot start any token") {
-		text += ", such as a tab, @ or %"
+// explained returns an error of the YAML library with the line at which a reader
+// notices it, and without the word token, which few users know.
+func explained(text []byte, err error) error {
+	line, what := splitError(err)
+	if strings.HasSuffix(what, "found character that cannot start any token") {
+		what += ", such as a tab, @ or %"
 	}
-	return errors.New(text)
+	if line = noticed(text, line, err); line > 0 {
+		what = fmt.Sprintf("line %d: %s", line, what)
+	}
+	return errors.New(what)
+}
+
+// splitError returns the line that an error of the YAML library names, 0 if it names
+// none, and the rest of its text.
+func splitError(err error) (line int, what string) {
+	what = strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, found := strings.CutPrefix(what, "line "); found {
+		digits, after, _ := strings.Cut(rest, ": ")
+		if n, err := strconv.Atoi(digits); err == nil {
+			return n, after
+		}
+	}
+	return 0, what
+}
+
+// noticed returns the first line up to which the text has the error: the library names
+// the line on which the list or object around it begins. It does not look far.
+func noticed(text []byte, named int, err error) int {
+	const mostLines, mostRead = 100, 8 << 20
+	_, what := splitError(err)
+	n, read := 0, 0
+	for end := range lineEnds(text) {
+		if n++; n < named {
+			continue
+		}
+		if read += end; n > named+mostLines || read > mostRead {
+			break
+		}
+		decoder := yaml.NewDecoder(bytes.NewReader(text[:end]))
+		for err = nil; err == nil; {
+			err = decoder.Decode(new(yaml.Node))
+		}
+		if _, same := splitError(err); same == what {
+			return n
+		}
+	}
+	return named
+}
+
+// lineEnds yields the end of each line.
+func lineEnds(text []byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		end := 0
+		for line := range bytes.Lines(text) {
+			if end += len(line); !yield(end) {
+				return
+			}
+		}
+	}
 }
 
 // yamlConverter converts nodes of the YAML library.

@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"errors"
@@ -53,43 +53,43 @@ func TestTheJobIsFound(t *testing.T) {
 		"a typo in a List":       {strings.Replace(items, "command:", "comand:", 1), "", "", "line 6: items[0].spec.template.spec.containers[0].comand: unknown field: did you mean command?"},
 		"a wrong generateName":   {named("Job", "generateName: A_"), "", "", "line 3: metadata.generateName: invalid value \"A_\": must be lower case letters, digits and hyphens, with a letter or digit at the beginning"},
 	} {
-		m, err := decode(t, tt.text, reading{job: tt.job, validate: strictly})
+		m, err := decode(t, tt.text, Reading{Job: tt.job, Validate: Strict, Processes: true})
 		got := ""
 		if err != nil {
 			got = err.Error()
 		}
-		var wrong mistakes
+		var wrong Mistakes
 		if errors.As(err, &wrong) {
 			got = err.Error()
 		}
 		if got != tt.err {
 			t.Errorf("%s: error %q, want %q", name, got, tt.err)
 		}
-		if err == nil && !regexp.MustCompile(tt.want).MatchString(m.job.Name) {
-			t.Errorf("%s: name %s, want %s", name, m.job.Name, tt.want)
+		if err == nil && !regexp.MustCompile(tt.want).MatchString(m.Job.Name) {
+			t.Errorf("%s: name %s, want %s", name, m.Job.Name, tt.want)
 		}
-		if err == nil && strings.HasPrefix(name, "a CronJob") && m.job.Spec.Template.Spec.Containers[0].Name != "main" {
-			t.Errorf("%s: job %+v", name, m.job)
+		if err == nil && strings.HasPrefix(name, "a CronJob") && m.Job.Spec.Template.Spec.Containers[0].Name != "main" {
+			t.Errorf("%s: job %+v", name, m.Job)
 		}
 	}
 }
 
 func TestWhatIsLeftOfAFileIsNoted(t *testing.T) {
-	m, err := decode(t, "kind: Service\nmetadata: {name: web}\n---\nkind: Secret\nmetadata: {name: s}\n---\n"+named("Job", "name: a")+"---\n"+named("CronJob", "name: b"), reading{validate: strictly})
+	m, err := decode(t, "kind: Service\nmetadata: {name: web}\n---\nkind: Secret\nmetadata: {name: s}\n---\n"+named("Job", "name: a")+"---\n"+named("CronJob", "name: b"), strict)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(m.ignored, ", "), "Service web (line 1), CronJob b (line 12)"; got != want {
+	if got, want := strings.Join(m.Ignored, ", "), "Service web (line 1), CronJob b (line 12)"; got != want {
 		t.Errorf("not used: %s, want %s", got, want)
 	}
 }
 
 func TestCronJobKeepsItsNamespaceAndLabels(t *testing.T) {
-	m, err := decode(t, named("CronJob", "name: nightly, namespace: ops"), reading{validate: strictly})
+	m, err := decode(t, named("CronJob", "name: nightly, namespace: ops"), strict)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.job.Namespace != "ops" || m.job.Labels["a"] != "b" {
-		t.Errorf("metadata %+v", m.job.ObjectMeta)
+	if m.Job.Namespace != "ops" || m.Job.Labels["a"] != "b" {
+		t.Errorf("metadata %+v", m.Job.ObjectMeta)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"errors"
@@ -18,14 +18,16 @@ type override struct {
 	value *document.Node // nil takes the field away
 }
 
-// overrides are a repeatable flag.
-type overrides []override
+// Overrides are a repeatable flag.
+type Overrides []override
 
-func (o *overrides) String() string { return "" }
+// String returns "": there is no default.
+// String returns "": there is no default.
+func (o *Overrides) String() string { return "" }
 
 // Set takes field=value. The field is one of spec, or a path from there; the
 // value is YAML.
-func (o *overrides) Set(text string) error {
+func (o *Overrides) Set(text string) error {
 	path, value, ok := strings.Cut(text, "=")
 	if !ok || path == "" {
 		return errors.New("must be field=value")
@@ -42,7 +44,7 @@ func (o *overrides) Set(text string) error {
 }
 
 // apply changes the document of a Job. It adds missing objects on the way to a field.
-func (o overrides) apply(job *document.Node) error {
+func (o Overrides) apply(job *document.Node) error {
 	for _, one := range o {
 		steps, err := parsePath(one.path)
 		at := job
@@ -62,12 +64,12 @@ func (o overrides) apply(job *document.Node) error {
 }
 
 // cover reports whether the value at a path, or a value around it, comes from a flag.
-func (o overrides) cover(path string) bool {
+func (o Overrides) cover(path string) bool {
 	return slices.ContainsFunc(o, func(one override) bool { return document.Within(path, one.path) })
 }
 
 // unused returns an error for each override of an ignored field.
-func (o overrides) unused(ignored []string) (errs backoff.FieldErrors) {
+func (o Overrides) unused(ignored []string) (errs backoff.FieldErrors) {
 	for _, one := range o {
 		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
 			errs = append(errs, backoff.FieldError{Field: one.path, Type: backoff.ErrorTypeNotSupported, Detail: "set by a flag, but not used here"})

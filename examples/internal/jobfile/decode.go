@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"encoding/json"
@@ -13,31 +13,32 @@ import (
 // decoder reads one Job.
 type decoder struct {
 	template
-	how     reading
+	how     Reading
 	types   map[string]*document.Type
 	omitted int // mistakes beyond those that are reported
 }
 
 // decode returns the Job, or its mistakes.
-func (d *decoder) decode() (*manifest, error) {
+func (d *decoder) decode() (*Manifest, error) {
 	fitted, found := document.Fit(d.job, d.types["Job"])
-	m := &manifest{job: new(jobpolicy.Job)}
+	m := &Manifest{Job: new(jobpolicy.Job), at: d.template}
 	text, err := json.Marshal(fitted)
 	if err == nil {
-		err = json.Unmarshal(text, m.job)
+		err = json.Unmarshal(text, m.Job)
 	}
 	if err == nil {
-		m.sources, err = readEnvSources(text)
+		m.Sources, err = readEnvSources(text)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m.job.Spec.Default()
+	m.Written = text
+	m.Job.Spec.Default()
 	m.takeName()
 	unused := d.unused(found)
-	errs := append(m.check(found), d.how.set.unused(d.withoutEffect(unused, found))...)
+	errs := append(m.check(found, d.how.Processes), d.how.Set.unused(d.withoutEffect(unused, found))...)
 	wrong := d.located(errs, found)
-	var lenient mistakes
+	var lenient Mistakes
 	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
 		if one.Strict() {
 			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
@@ -46,11 +47,11 @@ func (d *decoder) decode() (*manifest, error) {
 			wrong = append(wrong, newMistake(one.Line, e.Error()))
 		}
 	}
-	if wrong = m.validated(d.how.validate, wrong, lenient); len(wrong) > 0 {
-		return nil, wrong.sorted().shortened(d.omitted)
+	if wrong = m.validated(d.how.Validate, wrong, lenient); len(wrong) > 0 {
+		return nil, wrong.Sorted().Shortened(d.omitted)
 	}
 	for _, path := range unused {
-		m.ignored = append(m.ignored, d.path(path))
+		m.Ignored = append(m.Ignored, d.path(path))
 	}
 	m.adopt()
 	return m, nil
@@ -62,7 +63,7 @@ func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
 	found = slices.Clone(found)
 	for i := range found {
 		one := &found[i]
-		if d.how.set.cover(one.Path) {
+		if d.how.Set.cover(one.Path) {
 			one.Line = 0
 		}
 		one.Path = d.path(one.Path)
@@ -86,10 +87,10 @@ func (d *decoder) foundAround() []document.Mistake {
 // located returns the errors with their lines. It omits a missing field where an
 // unknown field may be a misspelling of it. Of consecutive errors about one missing
 // field or one unsupported value it keeps the last, which is the most specific.
-func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (all mistakes) {
+func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (all Mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
-		if d.how.validate == strictly && one.Meant != "" {
+		if d.how.Validate == Strict && one.Meant != "" {
 			typos[one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]] = true
 		}
 	}
@@ -102,7 +103,7 @@ func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (a
 			continue
 		}
 		line := d.job.LineOf(e.Field)
-		if d.how.set.cover(e.Field) {
+		if d.how.Set.cover(e.Field) {
 			line = 0
 		}
 		e.Field = d.path(e.Field)
@@ -122,7 +123,7 @@ func sameMistake(a, b backoff.FieldError) bool {
 func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
 	unused = slices.Clone(unused)
 	for _, one := range found {
-		if one.Strict() && d.how.validate != strictly {
+		if one.Strict() && d.how.Validate != Strict {
 			unused = append(unused, one.Path)
 		}
 	}

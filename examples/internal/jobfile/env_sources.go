@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"encoding/json"
@@ -7,43 +7,43 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// envSources are the sources of containers' variables other than plain values, by the
+// EnvSources are the sources of containers' variables other than plain values, by the
 // name of the container. Through them a program learns how often its index has failed.
-type envSources map[string]containerSources
+type EnvSources map[string]ContainerSources
 
-// containerSources are the sources of one container.
-type containerSources struct {
-	From  []fromSource        `json:"from,omitempty"`  // envFrom
-	Value map[int]valueSource `json:"value,omitempty"` // valueFrom, by the element of env
+// ContainerSources are the sources of one container.
+type ContainerSources struct {
+	From  []FromSource        `json:"from,omitempty"`  // envFrom
+	Value map[int]ValueSource `json:"value,omitempty"` // valueFrom, by the element of env
 }
 
-// valueSource is the source of one variable: exactly one of the fields.
-type valueSource struct {
+// ValueSource is the source of one variable: exactly one of the fields.
+type ValueSource struct {
 	FieldRef *struct {
 		FieldPath string `json:"fieldPath"`
 	} `json:"fieldRef,omitempty"`
-	SecretKeyRef     *keyRef   `json:"secretKeyRef,omitempty"`
-	ConfigMapKeyRef  *keyRef   `json:"configMapKeyRef,omitempty"`
+	SecretKeyRef     *KeyRef   `json:"secretKeyRef,omitempty"`
+	ConfigMapKeyRef  *KeyRef   `json:"configMapKeyRef,omitempty"`
 	ResourceFieldRef *struct{} `json:"resourceFieldRef,omitempty"`
 	FileKeyRef       *struct{} `json:"fileKeyRef,omitempty"`
 }
 
-// keyRef names a key of a Secret or ConfigMap.
-type keyRef struct {
+// KeyRef names a key of a Secret or ConfigMap.
+type KeyRef struct {
 	Name     string `json:"name"`
 	Key      string `json:"key"`
 	Optional bool   `json:"optional,omitempty"` // a missing value leaves the variable out
 }
 
-// fromSource is a Secret or ConfigMap whose keys all become variables.
-type fromSource struct {
+// FromSource is a Secret or ConfigMap whose keys all become variables.
+type FromSource struct {
 	Prefix       string    `json:"prefix,omitempty"`
-	SecretRef    *wholeRef `json:"secretRef,omitempty"`
-	ConfigMapRef *wholeRef `json:"configMapRef,omitempty"`
+	SecretRef    *WholeRef `json:"secretRef,omitempty"`
+	ConfigMapRef *WholeRef `json:"configMapRef,omitempty"`
 }
 
-// wholeRef names a Secret or ConfigMap.
-type wholeRef struct {
+// WholeRef names a Secret or ConfigMap.
+type WholeRef struct {
 	Name     string `json:"name"`
 	Optional bool   `json:"optional,omitempty"`
 }
@@ -53,13 +53,13 @@ type sourcedContainer struct {
 	Name string `json:"name"`
 	Env  []struct {
 		Value     string       `json:"value"`
-		ValueFrom *valueSource `json:"valueFrom"`
+		ValueFrom *ValueSource `json:"valueFrom"`
 	} `json:"env"`
-	EnvFrom []fromSource `json:"envFrom"`
+	EnvFrom []FromSource `json:"envFrom"`
 }
 
 // readEnvSources reads the sources from a Job as JSON.
-func readEnvSources(job []byte) (envSources, error) {
+func readEnvSources(job []byte) (EnvSources, error) {
 	var found struct {
 		Spec struct {
 			Template struct {
@@ -73,16 +73,16 @@ func readEnvSources(job []byte) (envSources, error) {
 	if err := json.Unmarshal(job, &found); err != nil {
 		return nil, err
 	}
-	sources := make(envSources)
+	sources := make(EnvSources)
 	pod := found.Spec.Template.Spec
 	for _, c := range append(pod.InitContainers, pod.Containers...) {
-		one := containerSources{From: c.EnvFrom}
+		one := ContainerSources{From: c.EnvFrom}
 		for i, v := range c.Env {
 			if v.ValueFrom == nil {
 				continue
 			}
 			if one.Value == nil {
-				one.Value = make(map[int]valueSource)
+				one.Value = make(map[int]ValueSource)
 			}
 			one.Value[i] = *v.ValueFrom
 		}
@@ -93,8 +93,8 @@ func readEnvSources(job []byte) (envSources, error) {
 	return sources, nil
 }
 
-// field returns the value of a pod's field, "" if it is not set.
-func field(pod *jobpolicy.Pod, path string) (value string, ok bool) {
+// Field returns the value of a pod's field, "" if it is not set.
+func Field(pod *jobpolicy.Pod, path string) (value string, ok bool) {
 	switch path {
 	case "metadata.name":
 		return pod.Name, true

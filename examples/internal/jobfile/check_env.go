@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 )
 
 // sources checks where the variables of a container come from.
-func (c *checker) sources(at string, container jobpolicy.Container, sources containerSources) {
+func (c *checker) sources(at string, container jobpolicy.Container, sources ContainerSources) {
 	for i, v := range container.Env {
 		source, ok := sources.Value[i]
 		if !ok {
@@ -38,15 +38,15 @@ func (c *checker) sources(at string, container jobpolicy.Container, sources cont
 const supportedFields = "must be metadata.name, .namespace, .uid, .annotations['name'] or .labels['name']"
 
 // source checks a valueFrom.
-func (c *checker) source(at string, s valueSource) {
+func (c *checker) source(at string, s ValueSource) {
 	n := 0
 	if ref := s.FieldRef; ref != nil {
 		n++
-		if _, ok := field(&jobpolicy.Pod{}, ref.FieldPath); !ok {
+		if _, ok := Field(&jobpolicy.Pod{}, ref.FieldPath); !ok && c.processes {
 			c.add(backoff.ErrorTypeNotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
 		}
 	}
-	key := func(at string, ref *keyRef) {
+	key := func(at string, ref *KeyRef) {
 		if ref == nil {
 			return
 		}
@@ -61,7 +61,9 @@ func (c *checker) source(at string, s valueSource) {
 	none := func(at string, ref *struct{}) {
 		if ref != nil {
 			n++
-			c.add(backoff.ErrorTypeNotSupported, at, nil, "a process has none")
+			if c.processes {
+				c.add(backoff.ErrorTypeNotSupported, at, nil, "a process has none")
+			}
 		}
 	}
 	none(at+".resourceFieldRef", s.ResourceFieldRef)

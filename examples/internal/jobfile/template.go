@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"github.com/restartkit/restart/examples/internal/document"
@@ -13,24 +13,24 @@ type template struct {
 
 const jobTemplate = "spec.jobTemplate."
 
-func templateOf(o object) template {
-	if o.kind == "Job" {
-		return template{job: o.node, at: o.at}
+func templateOf(o Object) template {
+	if o.Kind == "Job" {
+		return template{job: o.Node, at: o.at}
 	}
-	from := o.node.Field("spec").Field("jobTemplate")
-	job := &document.Node{Line: o.node.LineOf("spec.jobTemplate"), Value: document.Object{}}
-	job.Set("apiVersion", o.node.Field("apiVersion"))
+	from := o.Node.Field("spec").Field("jobTemplate")
+	job := &document.Node{Line: o.Node.LineOf("spec.jobTemplate"), Value: document.Object{}}
+	job.Set("apiVersion", o.Node.Field("apiVersion"))
 	job.Set("kind", &document.Node{Value: "Job"})
 	job.Set("metadata", cronMetadata(o, from.Field("metadata")))
 	job.Set("spec", from.Field("spec"))
-	return template{job: job, around: o.node, at: o.at}
+	return template{job: job, around: o.Node, at: o.at}
 }
 
 // cronMetadata is the metadata of a Job that a CronJob makes: labels and annotations
 // of the template, and a name that begins as the CronJob's.
-func cronMetadata(o object, from *document.Node) *document.Node {
-	metadata := &document.Node{Line: o.node.LineOf("metadata"), Value: document.Object{}}
-	own := o.node.Field("metadata")
+func cronMetadata(o Object, from *document.Node) *document.Node {
+	metadata := &document.Node{Line: o.Node.LineOf("metadata"), Value: document.Object{}}
+	own := o.Node.Field("metadata")
 	if name := own.Field("name").Text(); name != "" {
 		metadata.Set("generateName", &document.Node{Value: name + "-"})
 	}

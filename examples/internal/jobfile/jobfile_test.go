@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"errors"
@@ -13,14 +13,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
+// strict is how a program reads that runs the Job as processes.
+var strict = Reading{Validate: Strict, Processes: true}
+
 // decode reads the Job of a text.
-func decode(t *testing.T, text string, how reading) (*manifest, error) {
+func decode(t *testing.T, text string, how Reading) (*Manifest, error) {
 	t.Helper()
 	documents, err := document.ParseAll([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decodeManifest(documents, how)
+	return Decode(documents, how)
 }
 
 // Which fields of a manifest are kept, and which are reported as unused.
@@ -54,25 +57,25 @@ spec:
         - {name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}
 status: {failed: 3}
-`, reading{validate: warn})
+`, Reading{Validate: Warn, Processes: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(jobpolicy.ObjectMeta{Name: "decode", Namespace: "default", Labels: map[string]string{"a": "b"}}, m.job.ObjectMeta); diff != "" {
+	if diff := cmp.Diff(jobpolicy.ObjectMeta{Name: "decode", Namespace: "default", Labels: map[string]string{"a": "b"}}, m.Job.ObjectMeta); diff != "" {
 		t.Error(diff)
 	}
-	if m.job.Status.Failed != 0 || *m.job.Spec.Parallelism != 1 {
-		t.Errorf("job %+v", m.job)
+	if m.Job.Status.Failed != 0 || *m.Job.Spec.Parallelism != 1 {
+		t.Errorf("job %+v", m.Job)
 	}
-	if got := m.sources["main"].Value; got[0].FieldRef.FieldPath != "metadata.name" || got[1].SecretKeyRef.Key != "k" {
+	if got := m.Sources["main"].Value; got[0].FieldRef.FieldPath != "metadata.name" || got[1].SecretKeyRef.Key != "k" {
 		t.Errorf("sources %+v", got)
 	}
 	unused := []string{"metadata.resourceVersion", "spec.template.spec.volumes", "spec.template.spec.containers[0].resources", "status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName", "image img"}
-	if diff := cmp.Diff(unused, m.ignored); diff != "" {
+	if diff := cmp.Diff(unused, m.Ignored); diff != "" {
 		t.Error(diff)
 	}
 	warnings := []string{"line 12: spec.Parallelism: unknown field: did you mean parallelism?", "line 14: spec.unknown: unknown field"}
-	if diff := cmp.Diff(warnings, m.warnings); diff != "" {
+	if diff := cmp.Diff(warnings, m.Warnings); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -87,20 +90,20 @@ func TestManyMistakesAreCounted(t *testing.T) {
 		fmt.Fprintf(&job, "  nothing like %d: 1\n", i)
 	}
 	job.WriteString("  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n))
-	_, err := decode(t, job.String(), reading{validate: strictly})
-	wrong, ok := err.(mistakes)
+	_, err := decode(t, job.String(), strict)
+	wrong, ok := err.(Mistakes)
 	if want := fmt.Sprintf("and %d more", 3*n-document.MaxReported); !ok || len(wrong) != document.MaxReported+1 || wrong[document.MaxReported].String() != want {
 		t.Fatalf("%d mistakes, the last %q, want %q", len(wrong), wrong[len(wrong)-1], want)
 	}
-	m, err := decode(t, job.String(), reading{validate: warn})
-	if m != nil || len(err.(mistakes)) != document.MaxReported+1 {
-		t.Errorf("with warnings: %d mistakes", len(err.(mistakes)))
+	m, err := decode(t, job.String(), Reading{Validate: Warn, Processes: true})
+	if m != nil || len(err.(Mistakes)) != document.MaxReported+1 {
+		t.Errorf("with warnings: %d mistakes", len(err.(Mistakes)))
 	}
 }
 
 // Any text is a valid Job or an error that says where.
 func FuzzManifest(f *testing.F) {
-	for _, pattern := range []string{"../testdata/*.yaml", "../testdata/bad/*.[yj]*"} {
+	for _, pattern := range []string{"../../testdata/*.yaml", "../../testdata/bad/*.[yj]*"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -115,22 +118,22 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m, err := decodeManifest(documents, reading{validate: strictly})
+		m, err := Decode(documents, strict)
 		if err != nil {
-			var wrong mistakes
+			var wrong Mistakes
 			if errors.As(err, &wrong) {
 				for _, one := range wrong {
-					if path, _, _ := strings.Cut(one.text, ": "); path == "" {
+					if path, _, _ := strings.Cut(one.Text, ": "); path == "" {
 						t.Errorf("a mistake without a path: %v", one)
 					}
 				}
 			}
 			return
 		}
-		if err := m.job.Spec.Validate(); err != nil {
+		if err := m.Job.Spec.Validate(); err != nil {
 			t.Errorf("decoded, but invalid: %v", err)
 		}
-		if len(m.job.Spec.Template.Spec.Containers[0].Command) == 0 {
+		if len(m.Job.Spec.Template.Spec.Containers[0].Command) == 0 {
 			t.Error("nothing to run")
 		}
 	})

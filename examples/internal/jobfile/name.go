@@ -1,8 +1,8 @@
-package main
+package jobfile
 
 import (
-	"crypto/rand"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 
@@ -12,14 +12,14 @@ import (
 
 // takeName generates a name from metadata.generateName if there is no name, as an API
 // server does.
-func (m *manifest) takeName() {
+func (m *Manifest) takeName() {
 	const random = 5
-	prefix := m.job.GenerateName
-	if m.job.Name != "" || prefix == "" {
+	prefix := m.Job.GenerateName
+	if m.Job.Name != "" || prefix == "" {
 		return
 	}
-	m.generated = prefix[:min(len(prefix), longestName-random)]
-	m.job.Name = m.generated + randomName(random)
+	m.Generated = prefix[:min(len(prefix), longestName-random)]
+	m.Job.Name = m.Generated + randomName(random)
 }
 
 // randomName returns n of the letters and digits that Kubernetes generates names from;
@@ -27,17 +27,16 @@ func (m *manifest) takeName() {
 func randomName(n int) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
 	name := make([]byte, n)
-	_, _ = rand.Read(name)
 	for i := range name {
-		name[i] = letters[int(name[i])%len(letters)]
+		name[i] = letters[rand.IntN(len(letters))]
 	}
 	return string(name)
 }
 
-// resumeName takes over the name that an earlier run has generated.
-func (m *manifest) resumeName(name string) {
-	if m.generated != "" && len(name) > len(m.generated) && strings.HasPrefix(name, m.generated) {
-		m.job.Name = name
+// ResumeName takes over the name that an earlier run has generated.
+func (m *Manifest) ResumeName(name string) {
+	if m.Generated != "" && len(name) > len(m.Generated) && strings.HasPrefix(name, m.Generated) {
+		m.Job.Name = name
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"errors"
@@ -11,9 +11,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// checker gathers the reasons why a Job cannot run: what an API server would refuse,
-// and what processes cannot do.
-type checker struct{ errs backoff.FieldErrors }
+// checker gathers the reasons why a Job cannot run.
+type checker struct {
+	errs      backoff.FieldErrors
+	processes bool // what processes cannot do is a mistake too
+}
 
 func (c *checker) add(kind backoff.ErrorType, field string, value any, detail string) {
 	c.errs = append(c.errs, backoff.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
@@ -22,24 +24,24 @@ func (c *checker) add(kind backoff.ErrorType, field string, value any, detail st
 // check returns the mistakes of a Job that has its defaults. found are the values of
 // wrong types. A part of the Job that has one is not checked: what it lacks without
 // the value is no mistake of its own.
-func (m *manifest) check(found []document.Mistake) backoff.FieldErrors {
+func (m *Manifest) check(found []document.Mistake, processes bool) backoff.FieldErrors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
 			return !e.Strict() && document.Within(e.Path, part)
 		})
 	}
-	var c checker
+	c := checker{processes: processes}
 	if sound("apiVersion") {
-		c.version(m.job.APIVersion)
+		c.version(m.Job.APIVersion)
 	}
 	if sound("metadata") {
-		c.name(m.job.Name, m.generated)
+		c.name(m.Job.Name, m.Generated)
 	}
 	if sound("spec") {
-		c.spec(&m.job.Spec, m.sources)
+		c.spec(&m.Job.Spec, m.Sources)
 	}
 	if sound("metadata") && sound("spec") {
-		c.hostName(m.job)
+		c.hostName(m.Job)
 	}
 	return c.errs
 }
@@ -54,11 +56,19 @@ func (c *checker) version(v string) {
 	}
 }
 
-func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
+func (c *checker) spec(spec *jobpolicy.JobSpec, sources EnvSources) {
 	var invalid backoff.FieldErrors
 	if errors.As(spec.Validate(), &invalid) {
 		c.errs = append(c.errs, invalid...)
 	}
+	if c.processes {
+		c.idle(spec)
+	}
+	c.pod(&spec.Template.Spec, sources)
+}
+
+// idle refuses a Job that would not run here.
+func (c *checker) idle(spec *jobpolicy.JobSpec) {
 	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
 		c.add(backoff.ErrorTypeNotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
 	}
@@ -69,11 +79,10 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources envSources) {
 	if *spec.Parallelism == 0 {
 		c.add(backoff.ErrorTypeNotSupported, "spec.parallelism", 0, idle)
 	}
-	c.pod(&spec.Template.Spec, sources)
 }
 
-// pod checks the part of the pod template that concerns processes.
-func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
+// pod checks the part of the pod template that is used.
+func (c *checker) pod(pod *jobpolicy.PodSpec, sources EnvSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
 		c.add(backoff.ErrorTypeInvalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
@@ -92,13 +101,13 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, sources envSources) {
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%scontainers[%d]", path, i)
 		c.container(at, container, names, sources)
-		if p := container.RestartPolicy; p != "" {
+		if p := container.RestartPolicy; p != "" && c.processes {
 			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "only the pod's restartPolicy is used")
 		}
 	}
 }
 
-func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, sources envSources) {
+func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, sources EnvSources) {
 	switch {
 	case container.Name == "":
 		c.add(backoff.ErrorTypeRequired, at+".name", nil, "a container needs a name")
@@ -109,6 +118,7 @@ func (c *checker) container(at string, container jobpolicy.Container, names map[
 	}
 	names[container.Name] = true
 	switch {
+	case !c.processes: // an image has a command
 	case len(container.Command) == 0:
 		c.add(backoff.ErrorTypeRequired, at+".command", nil, "images are ignored, so it must name a program")
 	case container.Command[0] == "":

@@ -1,0 +1,78 @@
+package jobfile
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/lint"
+)
+
+// Fact is a number of the worst case, in words.
+type Fact struct{ Name, Text string }
+
+// WorstCase returns the most that a Job with defaults can come to under the engine, as
+// lint.WorstCase does, in words. The time that it can wait is that of a clock.
+func WorstCase(engine jobpolicy.Engine, spec *jobpolicy.JobSpec) ([]Fact, error) {
+	bound, err := lint.WorstCase(engine, spec)
+	if err != nil {
+		return nil, err
+	}
+	var facts []Fact
+	add := func(name, format string, args ...any) {
+		facts = append(facts, Fact{name, fmt.Sprintf(format, args...)})
+	}
+	if bound.Unbounded {
+		add("runs", "any number of pods, since an Ignore rule can replace them for ever")
+	} else {
+		add("runs", "at most %s", count(bound.Runs, "pod"))
+	}
+	switch wait := waves(engine, *spec); {
+	case bound.Wait == math.MaxInt64:
+		add("waiting", "any time")
+	case wait < bound.Wait:
+		add("waiting", "at most about %v by the clock, %d indexes at a time", wait, slots(spec))
+	default:
+		add("waiting", "at most %v", bound.Wait)
+	}
+	if bound.IndexBytes > 0 {
+		add("status", "at most %s of completedIndexes and failedIndexes", count(bound.IndexBytes, "byte"))
+	}
+	return facts, nil
+}
+
+// count returns a number of things, such as 1 pod or 2 pods.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// slots returns how many indexes can wait at once: as in Kubernetes, an index that
+// waits takes a place of parallelism.
+func slots(spec *jobpolicy.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
+
+// waves returns how long the delays of the worst case delay a Job by the clock. A
+// Bound has their sum over all indexes, but the indexes wait in waves, as many at a
+// time as there are slots. Without limits per index there is one delay for the whole
+// Job, and waves returns the longest Duration.
+func waves(engine jobpolicy.Engine, spec jobpolicy.JobSpec) time.Duration {
+	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 || slots(&spec) == 0 {
+		return math.MaxInt64
+	}
+	limit := int64(*spec.BackoffLimitPerIndex)
+	failures := min(int64(*spec.BackoffLimit), int64(*spec.Completions)*limit)
+	waiting := divideUp(failures, limit) // indexes that fail as often as they may
+	rounds := divideUp(waiting, int64(slots(&spec)))
+	one := int32(1)
+	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds = &one, &one, nil
+	each, err := lint.WorstCase(engine, &spec)
+	if err != nil || rounds > 0 && int64(each.Wait) > math.MaxInt64/rounds {
+		return math.MaxInt64
+	}
+	return time.Duration(rounds) * each.Wait
+}
+
+func divideUp(a, b int64) int64 { return (a + b - 1) / b }

@@ -1,0 +1,247 @@
+package browsertest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a test waits for what must happen. A busy machine may need most
+// of it.
+const patience = 4 * time.Minute
+
+var (
+	address string          // of the page
+	runjob  string          // path of the program
+	browser context.Context // one for all tests
+)
+
+// chromium returns the path of the browser, "" if there is none.
+func chromium() string {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+func TestMain(m *testing.M) {
+	if chromium() == "" {
+		fmt.Println("no chromium here: the page is not tested")
+		return
+	}
+	code, err := withPage(m.Run)
+	if err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// withPage builds the programs, serves the page, and runs the tests.
+func withPage(test func() int) (code int, err error) {
+	folder, err := os.MkdirTemp("", "browsertest-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(folder)
+	for _, program := range []string{"playground", "runjob"} {
+		build := exec.Command("go", "build", "-o", folder, "./"+program)
+		build.Dir = "../.."
+		if said, err := build.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("%s: %w\n%s", program, err, said)
+		}
+	}
+	runjob = filepath.Join(folder, "runjob")
+	server := exec.Command(filepath.Join(folder, "playground"), "-addr", "127.0.0.1:0")
+	server.Stderr = os.Stderr
+	out, err := server.StdoutPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		return 0, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		address = strings.TrimSpace(line)
+		code, err = withBrowser(filepath.Join(folder, "profile"), test)
+		err = errors.Join(err, server.Process.Signal(syscall.SIGINT))
+	}
+	return code, errors.Join(err, server.Wait())
+}
+
+// withBrowser starts the browser, and runs the tests. Root cannot have a sandbox.
+func withBrowser(profile string, test func() int) (code int, err error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium()),
+		chromedp.Flag("no-sandbox", os.Geteuid() == 0),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(profile),
+		chromedp.WSURLReadTimeout(patience),
+	)
+	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	browser, cancel = chromedp.NewContext(allocated)
+	defer cancel()
+	if err := chromedp.Do(browser); err != nil {
+		return 0, err
+	}
+	return test(), nil
+}
+
+// tab is a page in a browser of its own.
+type tab struct {
+	context.Context
+	t *testing.T
+
+	mu       sync.Mutex
+	loaded   bool
+	requests []string // after it was loaded
+	trouble  []string // errors and warnings of the console, exceptions, violations of the policy
+}
+
+// open opens the page, which shares nothing with other tabs, and waits until it is ready.
+// At the end of the test it must have made no request, and the console be empty.
+func open(t *testing.T, fragment string, width int64, dark bool) *tab {
+	t.Helper()
+	bound, cancel := context.WithTimeout(browser, patience)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(bound, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	p := &tab{Context: ctx, t: t}
+	if err := chromedp.Listen(ctx, p.heard); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.check)
+	p.do(call(network.Enable, network.EnableParams{}), call(log.Enable, cdp.Empty{}),
+		chromedp.EmulateViewport(width, 900), emulateColours(dark), chromedp.Navigate(address+fragment))
+	p.await(`document.documentElement?.dataset.ready === 'yes'`)
+	p.mu.Lock()
+	p.loaded = true
+	p.mu.Unlock()
+	return p
+}
+
+// heard notes what must not be.
+func (p *tab) heard(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if p.loaded {
+			p.requests = append(p.requests, e.Request.URL)
+		}
+	case *runtime.EventConsoleAPICalled:
+		p.trouble = append(p.trouble, fmt.Sprintf("console %s: %s", e.Type, said(e.Args)))
+	case *runtime.EventExceptionThrown:
+		p.trouble = append(p.trouble, fmt.Sprintf("exception: %s %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
+	case *log.EventEntryAdded:
+		p.trouble = append(p.trouble, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
+	}
+}
+
+func said(args []*runtime.RemoteObject) (text string) {
+	for _, a := range args {
+		text += " " + fmt.Sprintf("%s%v", a.Value, a.Description)
+	}
+	return text
+}
+
+// check reports requests and trouble.
+func (p *tab) check() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.requests {
+		p.t.Errorf("a request after the page was loaded: %.200s", r)
+	}
+	for _, text := range p.trouble {
+		p.t.Errorf("%.500s", text)
+	}
+}
+
+// call is a command of the browser as an action.
+func call[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, c, params)
+		return err
+	})
+}
+
+func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	if err := chromedp.Do(p, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// result returns the value of an action.
+func result[T any](p *tab, action chromedp.Action[T]) T {
+	p.t.Helper()
+	value, err := chromedp.Run(p, action)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return value
+}
+
+// eval returns the value of an expression.
+func eval[T any](p *tab, expression string, args ...any) T {
+	p.t.Helper()
+	return result(p, chromedp.Evaluate[T](script(expression, args...), chromedp.EvalAwaitPromise))
+}
+
+// await waits until a condition holds.
+func (p *tab) await(condition string, args ...any) {
+	p.t.Helper()
+	eval[bool](p, `new Promise(held => { const look = () => (`+script(condition, args...)+`) ? held(true) : setTimeout(look, 20); look(); })`)
+}
+
+// script puts values into an expression, as JSON.
+func script(expression string, args ...any) string {
+	for _, a := range args {
+		text, err := json.Marshal(a)
+		if err != nil {
+			panic(err)
+		}
+		expression = strings.Replace(expression, "$", string(text), 1)
+	}
+	return expression
+}
+
+// enter writes a text into a field as pasting does, and waits until the page shows what
+// comes of it.
+func (p *tab) enter(id, text string) {
+	p.t.Helper()
+	eval[bool](p, `(() => { const f = document.getElementById($); f.value = $; f.dispatchEvent(new Event('input', {bubbles: true})); show(); return true; })()`, id, text)
+}
+
+// choose shows a tab.
+func (p *tab) choose(name string) {
+	p.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS("#tab-" + name)))
+}
+
+// texts returns the texts of elements.
+func (p *tab) texts(selector string) []string {
+	p.t.Helper()
+	return eval[[]string](p, `[...document.querySelectorAll($)].filter(e => e.checkVisibility()).map(e => e.textContent)`, selector)
+}

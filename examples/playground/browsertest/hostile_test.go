@@ -1,0 +1,206 @@
+package browsertest
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+)
+
+// attacks are texts that would run, if they were taken for more than a text.
+var attacks = []string{
+	`<script>window.attacked=1</script>`,
+	`<img src=x onerror=window.attacked=1>`,
+	`<svg onload=window.attacked=1>`,
+	`</title></svg><script>window.attacked=1</script>`,
+	`"><iframe srcdoc="<script>parent.attacked=1</script>">`,
+	`javascript:window.attacked=1`,
+	`'+(window.attacked=1)+'`,
+	`\u003cscript>window.attacked=1\u003c/script>`,
+	`]]><script>window.attacked=1</script>`,
+	`}</style><script>window.attacked=1</script>`,
+}
+
+// unharmed checks that nothing was executed, and that nothing of the text became part of
+// the page.
+func (p *tab) unharmed(about string) {
+	p.t.Helper()
+	if eval[bool](p, `'attacked' in window`) {
+		p.t.Fatalf("%s: executed", about)
+	}
+	if n := eval[int](p, `document.querySelectorAll('script, iframe, img, object, embed, svg script, [onload], [onerror]').length - 2`); n != 0 {
+		p.t.Fatalf("%s: %d elements too many", about, n)
+	}
+}
+
+// quoted is a text in YAML.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// Texts with scripts are shown as texts, wherever they are pasted.
+func TestNothingPastedIsExecuted(t *testing.T) {
+	p := open(t, "", 1200, false)
+	shown := 0
+	for _, attack := range attacks {
+		q := quoted(attack)
+		manifests := map[string]string{
+			"the text":      attack,
+			"a key":         "apiVersion: batch/v1\nkind: Job\n" + q + ": 1\nmetadata: {name: a, " + q + ": 2}\nspec: {" + q + ": {}}\n",
+			"a name":        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + q + "}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: " + q + "}]}}}\n",
+			"a kind":        "kind: " + q + "\n",
+			"a JSON key":    `{"kind": "Job", "` + strings.ReplaceAll(strings.ReplaceAll(attack, `\`, `\\`), `"`, `\"`) + `": 1}`,
+			"a condition":   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: " + q + "}]}]}, template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}\n",
+			"an annotation": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {" + q + ": " + q + "}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: " + q + ", env: [{name: A, value: " + q + "}]}]}}}\n",
+		}
+		for where, manifest := range manifests {
+			p.enter("manifest", manifest)
+			for _, name := range []string{"simulate", "job"} {
+				p.choose(name)
+				p.unharmed(where + " " + attack)
+			}
+			if text := eval[string](p, `document.getElementById('columns').textContent`); strings.Contains(text, "window.attacked=1") || strings.Contains(text, "parent.attacked") {
+				shown++
+			}
+		}
+		p.enter("manifest", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}\n")
+		p.enter("name", attack)
+		p.unharmed("the Job's name")
+		p.enter("name", "")
+		eval[bool](p, `(() => { for (const f of document.querySelectorAll('.trial input:not([type=number])')) { f.value = $; f.dispatchEvent(new Event('input')); } show(); return true; })()`, attack)
+		p.unharmed("a pod")
+		p.choose("simulate")
+		p.enter("script", "*: "+attack+"\n"+attack+": 1\n")
+		p.unharmed("a script")
+		p.choose("curves")
+		eval[bool](p, `(() => { for (const f of document.querySelectorAll('#policies input:not([type=range]):not([aria-label]), #policies .slider input:not([type=range]), #nodeMax')) { f.value = $; f.dispatchEvent(new Event('input')); } show(); return true; })()`, attack)
+		p.unharmed("a policy")
+		eval[bool](p, `(() => { state.curves = {policies: [{name: $, initial: '1s', max: '1m', factor: 2, jitter: 0, reset: ''}]}; policyShape = ''; show(); return true; })()`, attack)
+		p.unharmed("a policy's name")
+		if len(p.texts("#curves-pictures svg")) != 2 {
+			t.Errorf("%s: no pictures", attack)
+		}
+		p.choose("job")
+	}
+	if shown < 2*len(attacks) {
+		t.Errorf("%d texts were shown", shown)
+	}
+	t.Logf("%d texts, each pasted in 12 places, %d times shown as text", len(attacks), shown)
+}
+
+// A fragment is a state, or a notice is shown.
+func TestNothingInAFragmentIsExecuted(t *testing.T) {
+	raw := func(text string) string { return "#1" + base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	for _, attack := range []string{attacks[0], attacks[4]} {
+		for where, fragment := range map[string]string{
+			"as it is":   "#" + attack,
+			"escaped":    "#" + url.PathEscape(attack),
+			"of version": "#1" + attack,
+			"unpacked":   raw(attack),
+			"half":       "#1%",
+		} {
+			p := open(t, fragment, 800, false)
+			p.unharmed("a fragment " + where)
+			if notice := p.texts("#notice"); len(notice) != 1 || !strings.Contains(notice[0], "The link is damaged") {
+				t.Errorf("%s: %q", where, notice)
+			}
+		}
+	}
+	p := open(t, "", 800, false)
+	for _, state := range []string{
+		`{"tab":"<script>window.attacked=1</script>","manifest":"<script>window.attacked=1</script>"}`,
+		`{"tab":"simulate","manifest":3}`, `{"tab":"curves","curves":{"policies":[{"name":"<img src=x onerror=window.attacked=1>","initial":"<b>","max":"1s"}]}}`, `[]`, `{"__proto__":{"attacked":1},"trials":[null,{}]}`,
+	} {
+		eval[bool](p, `pack($).then(link => { location.hash = link; return true; })`, state)
+		p.await(`location.hash === written || document.getElementById('notice').textContent !== ''`)
+		p.unharmed(state)
+	}
+}
+
+// The page's policy refuses what a defect might try.
+func TestPageCannotSendAnything(t *testing.T) {
+	p := open(t, "", 800, false)
+	for what, attempt := range map[string]string{
+		"a request":       `fetch('examples.json').then(() => 'done', () => 'refused')`,
+		"another origin":  `fetch('https://example.invalid/').then(() => 'done', () => 'refused')`,
+		"a picture":       `new Promise(r => { const i = new Image(); i.onload = () => r('done'); i.onerror = () => r('refused'); i.src = '/x.png'; })`,
+		"HTML":            `(() => { try { document.body.insertAdjacentHTML('beforeend', '<b>x</b>'); return 'done'; } catch { return 'refused'; } })()`,
+		"an inline style": `(() => { const e = document.createElement('style'); e.textContent = 'body{display:none}'; document.head.append(e); return getComputedStyle(document.body).display === 'none' ? 'done' : 'refused'; })()`,
+		"eval in a timer": `new Promise(r => { window.told = r; try { setTimeout("told('done')", 0); setTimeout(() => r('refused'), 100); } catch { r('refused'); } })`,
+	} {
+		if got := eval[string](p, attempt); got != "refused" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.trouble) < 4 {
+		t.Errorf("the console says only %q", p.trouble)
+	}
+	p.trouble, p.requests = nil, nil // they were asked for
+}
+
+// Bad and huge texts are answered, and the page goes on.
+func TestBadTextsAreAnswered(t *testing.T) {
+	p := open(t, "", 800, false)
+	valid := eval[string](p, `document.getElementById('manifest').value`)
+	for what, tt := range map[string]struct{ text, want string }{
+		"a tab":             {"a: 1\nb:\n\tc: 2\n", "line 3"},
+		"an open list":      {"a: [1, 2\nb: 3\n", "not a YAML or JSON document"},
+		"half of JSON":      {`{"kind": "Job", `, "not a YAML or JSON document"},
+		"nothing":           {" \n", "empty: there is no document"},
+		"aliases":           {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e]\n", "aliases stand for more than 100000 values"},
+		"5 MB":              {strings.Repeat("x: y # 5 MB\n", 5<<20/12), "this page reads at most 1048576"},
+		"1 MB of lists":     {"a: [" + strings.Repeat("x,", 500_000) + "]\n", "mistake"},
+		"deep":              {strings.Repeat("[", 100_000), "depth"},
+		"lone surrogates":   {"kind: Job\nmetadata: {name: '\ufffd'}\n", "mistake"},
+		"right to left":     {"kind: \u202eboJ\n", "mistake"},
+		"lines of Windows":  {"kind: Pod\r\n", "line 1"},
+		"no line at an end": {"kind: Pod", "line 1"},
+	} {
+		begun := time.Now()
+		p.enter("manifest", tt.text)
+		got := strings.Join(p.texts("#mistakes li"), "\n") + "\n" + strings.Join(p.texts("#summary"), "\n")
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %.500s", what, got)
+		}
+		p.choose("simulate")
+		p.choose("job")
+		t.Logf("%s: answered in %v", what, time.Since(begun).Round(time.Millisecond))
+	}
+	p.enter("manifest", valid)
+	if got := p.texts("#summary"); got[0] != "Job default/quickstart is valid, 0 findings." {
+		t.Errorf("%q", got)
+	}
+}
+
+// What is entered survives in the link, and the link shows it in another browser.
+func TestLinkShowsWhatOneSaw(t *testing.T) {
+	p := open(t, "", 1000, false)
+	p.enter("manifest", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: linked}\nspec: {backoffLimit: 2, template: {spec: {restartPolicy: Never, containers: [{name: main}]}}}\n")
+	eval[bool](p, `(() => { const f = document.querySelector('.trial input'); f.value = '7'; f.dispatchEvent(new Event('input')); show(); return true; })()`)
+	p.choose("simulate")
+	p.enter("script", "*: 3, 0\n")
+	p.do(chromedp.Click(chromedp.CSS("#step-first")))
+	p.do(chromedp.Click(chromedp.CSS("#step-next")))
+	p.do(chromedp.Click(chromedp.CSS("#step-next")))
+	p.choose("curves")
+	p.do(chromedp.Click(chromedp.CSS("#reduce")))
+	p.enter("nodeMax", "20s")
+	look := `(() => { const out = []; for (const t of ['curves', 'simulate', 'job']) { state.tab = t; show(); out.push(document.getElementById('summary').textContent, document.getElementById('panel-' + t).innerText, [...document.querySelectorAll('#panel-' + t + ' input, #panel-' + t + ' textarea')].map(f => f.type === 'checkbox' ? f.checked : f.value).join('|')); } return out.join('\n'); })()`
+	first := eval[string](p, look)
+	eval[bool](p, `(async () => { await writeLink(); return true; })()`)
+	link := eval[string](p, `location.hash`)
+	again := open(t, link, 1000, false)
+	if second := eval[string](again, look); second != first {
+		t.Error("the link shows something else:", cmp.Diff(strings.Split(first, "\n"), strings.Split(second, "\n")))
+	}
+	for _, want := range []string{"no failure policy", "linked", "failure 1 of the Job, limit 2", "exit code 3", "1s to 1m"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("never %q in\n%s", want, first)
+		}
+	}
+	t.Logf("a link of %d characters", len(link))
+}

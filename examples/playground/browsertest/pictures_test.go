@@ -1,0 +1,56 @@
+package browsertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// emulateColours makes the browser prefer a dark ground, or a light one.
+func emulateColours(dark bool) chromedp.Action[chromedp.Void] {
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+}
+
+// TestNothingIsWiderThanThePage takes a picture of every tab, on narrow and wide pages,
+// light and dark. With PICTURES=folder it keeps them, to be looked at.
+func TestNothingIsWiderThanThePage(t *testing.T) {
+	for _, width := range []int64{360, 1600, 3840} {
+		for _, dark := range []bool{false, true} {
+			p := open(t, "", width, dark)
+			for _, name := range []string{"job", "simulate", "curves"} {
+				p.choose(name)
+				if wide := eval[int64](p, `document.documentElement.scrollWidth`); wide > width {
+					t.Errorf("%s is %d pixels wide on a page of %d: %v", name, wide, width, p.tooWide(width))
+				}
+				picture := result(p, chromedp.FullScreenshot(100))
+				if len(picture) < 10_000 {
+					t.Errorf("%s: a picture of %d bytes", name, len(picture))
+				}
+				p.keep(fmt.Sprintf("%s-%d-%s.png", name, width, map[bool]string{false: "light", true: "dark"}[dark]), picture)
+			}
+		}
+	}
+}
+
+// keep keeps a file in the folder of PICTURES, if there is one.
+func (p *tab) keep(name string, content []byte) {
+	p.t.Helper()
+	if folder := os.Getenv("PICTURES"); folder != "" {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// tooWide names the elements that leave the page.
+func (p *tab) tooWide(width int64) []string {
+	return eval[[]string](p, `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > $ + 1 && !e.closest('.scroll, .picture, pre, textarea')).slice(0, 5).map(e => e.tagName + '#' + e.id + '.' + e.className)`, width)
+}

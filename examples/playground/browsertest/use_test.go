@@ -1,0 +1,151 @@
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// focus returns what has the focus.
+func (p *tab) focus() string {
+	p.t.Helper()
+	return eval[string](p, `document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.tagName`)
+}
+
+func (p *tab) press(keys string) {
+	p.t.Helper()
+	p.do(chromedp.KeyEvent(keys))
+}
+
+// The page is used by keys alone.
+func TestPageIsUsedByKeysAlone(t *testing.T) {
+	p := open(t, "", 1000, false)
+	p.press(kb.Tab)
+	if got := p.focus(); got != "skip" {
+		t.Errorf("first is %s", got)
+	}
+	p.press(kb.Tab)
+	if got := p.focus(); got != "tab-job" {
+		t.Fatalf("then comes %s", got)
+	}
+	p.press(kb.ArrowRight)
+	if got := p.focus(); got != "tab-simulate" || len(p.texts("#panel-simulate")) != 1 || len(p.texts("#panel-job")) != 0 {
+		t.Errorf("the arrow leads to %s", got)
+	}
+	reached := []string{}
+	for range 60 {
+		p.press(kb.Tab)
+		reached = append(reached, p.focus())
+		if reached[len(reached)-1] == "copy" {
+			break
+		}
+	}
+	for _, want := range []string{"example", "name", "manifest", "script", "step-first", "step", "run-picture", "copy"} {
+		if !slices.Contains(reached, want) {
+			t.Errorf("%s is not reached: %v", want, reached)
+		}
+	}
+	steps := func() string { return p.texts("#step-text")[0] }
+	if got := steps(); got != "6 of 6, at 32s" {
+		t.Fatalf("step %s", got)
+	}
+	eval[bool](p, `(document.getElementById('step').focus(), true)`)
+	p.press(kb.ArrowLeft)
+	if got := steps(); got != "5 of 6, at 22s" {
+		t.Errorf("an arrow on the slider leads to %s", got)
+	}
+	eval[bool](p, `(document.getElementById('step-first').focus(), true)`)
+	p.press(kb.Enter)
+	if got := steps(); got != "1 of 6, at 0s" {
+		t.Errorf("Enter leads to %s", got)
+	}
+	eval[bool](p, `(document.getElementById('step-next').focus(), true)`)
+	p.press(" ")
+	if got := steps(); got != "2 of 6, at 1s" {
+		t.Errorf("space leads to %s", got)
+	}
+	eval[bool](p, `(document.getElementById('tab-simulate').focus(), true)`)
+	p.press(kb.End)
+	if got := p.focus(); got != "tab-curves" {
+		t.Errorf("End leads to %s", got)
+	}
+	before := p.texts("#curves-table")[0]
+	eval[bool](p, `(document.querySelector('#policies input[type=range]').focus(), true)`)
+	p.press(kb.ArrowRight)
+	p.await(`document.getElementById('curves-table').textContent !== $`, before)
+	if got := eval[string](p, `document.activeElement.getAttribute('aria-label') + ' ' + document.activeElement.getAttribute('aria-valuetext')`); got != "policy 1: initial 20s" {
+		t.Errorf("the slider says %s", got)
+	}
+}
+
+// Everything that can be used has a name for those who do not see it, and every picture
+// has a title.
+func TestEverythingHasAName(t *testing.T) {
+	p := open(t, "", 1000, false)
+	counted := make(map[string]int)
+	for _, name := range []string{"job", "simulate", "curves"} {
+		p.choose(name)
+		tree := result(p, chromedp.Action[accessibility.GetFullAXTreeResult](func(ctx context.Context, t *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+			return cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		}))
+		for _, n := range tree.Nodes {
+			if n.Ignored || n.Role == nil {
+				continue
+			}
+			role := strings.Trim(string(n.Role.Value), `"`)
+			switch role {
+			case "button", "textbox", "combobox", "slider", "spinbutton", "checkbox", "tab", "tabpanel", "region", "img", "image", "tablist":
+				counted[role]++
+				if n.Name == nil || strings.Trim(string(n.Name.Value), `" `) == "" {
+					t.Errorf("%s: a %s without a name: %s", name, role, fmt.Sprint(n.Description))
+				}
+			}
+		}
+	}
+	t.Log(counted)
+	for _, role := range []string{"button", "textbox", "slider", "tab", "combobox", "checkbox"} {
+		if counted[role] == 0 {
+			t.Errorf("no %s", role)
+		}
+	}
+}
+
+func TestEveryTabIsPrinted(t *testing.T) {
+	p := open(t, "", 1000, true)
+	for _, name := range []string{"job", "simulate", "curves"} {
+		p.choose(name)
+		text := result(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4), chromedp.PDFPrintBackground()))
+		if !bytes.HasPrefix(text, []byte("%PDF-")) || len(text) < 10_000 {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
+		p.keep(name+"-print.pdf", text)
+	}
+}
+
+// TestFirstResultComesSoon prints how long the page takes until it shows its first
+// result, and then each tab. A test cannot know how fast its machine is.
+func TestFirstResultComesSoon(t *testing.T) {
+	p := open(t, "", 1600, false)
+	t.Logf("first result after %.0f ms", eval[float64](p, `performance.getEntriesByName('first result')[0].startTime`))
+	for _, name := range []string{"job", "simulate", "curves"} {
+		t.Logf("%s: %.0f ms", name, eval[float64](p, `(() => { state.tab = $; const begun = performance.now(); show(); return performance.now() - begun; })()`, name))
+	}
+	for _, example := range []string{"flaky-1000", "tenth-1000"} {
+		p.choose("simulate")
+		took := eval[float64](p, `(() => { const begun = performance.now(); startWith(examples.find(e => e.name === $)); return performance.now() - begun; })()`, example)
+		t.Logf("%s, simulated and drawn: %.0f ms, %s", example, took, p.texts("#summary")[0])
+	}
+	sizes := eval[map[string]float64](p, `Object.fromEntries(performance.getEntriesByType('resource').map(e => [e.name.split('/').pop(), e.encodedBodySize]))`)
+	t.Log(sizes)
+	if sizes["playground.bin"] == 0 || sizes["playground.bin"] > 1_560_000 {
+		t.Errorf("the program has %.0f bytes", sizes["playground.bin"])
+	}
+}

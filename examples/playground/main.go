@@ -1,0 +1,110 @@
+// Command playground serves a page that explains restart policies: it reads a Job, tries
+// failed pods on it, simulates it, and compares delay curves. The page is this library,
+// compiled to WebAssembly.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/terminal"
+)
+
+const usage = `Usage: playground [flags]
+
+Builds the page and serves it on this machine, until it is interrupted. Open the
+address that it prints. The page makes no request once it is loaded: what you
+enter into it stays in it, and in the links that you copy from it.
+`
+
+const moreUsage = `
+The page is built by the go command from the folder of this program, so that has
+to be there. The first time takes a while.
+
+Exit codes:
+  0  interrupted, or the files are written
+  1  the page cannot be built, served or written
+  2  a flag is wrong
+
+Examples:
+  playground
+  playground -o public    # for any web server: plain files, nothing runs there
+
+More: https://github.com/restartkit/restart/tree/main/examples#playground
+`
+
+// The exit codes of this program.
+const (
+	exitOK     = 0
+	exitFailed = 1
+)
+
+// usualAddress is where the page is unless something else is there already, so that
+// links to it mostly stay good.
+const usualAddress = "127.0.0.1:8017"
+
+// options are the flags.
+type options struct {
+	address string
+	chosen  bool // by the flag
+	output  string
+}
+
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var o options
+	set := flags.New("playground", usage, moreUsage)
+	set.StringVar(&o.address, "addr", usualAddress, "`host:port` to listen on; port 0 takes any")
+	set.StringVar(&o.output, "o", "", "`folder` to write the page's files to, instead of serving them")
+	set.Group("Flags")
+	if err := set.Parse(args, stdout); err != nil {
+		return nil, err
+	}
+	given := set.Given()
+	o.chosen = given["addr"]
+	switch {
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("no arguments are needed beside the flags; got %q", set.Args())
+	case given["o"] && o.output == "":
+		return nil, errors.New("-o: the folder has no name")
+	case given["o"] && o.chosen:
+		return nil, errors.New("-o and -addr: choose one")
+	}
+	return &o, nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	os.Exit(playground(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// playground is the program. It runs until ctx ends and returns the exit code.
+func playground(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if err != nil {
+		return flags.Refused("playground", err, stderr, exitFailed)
+	}
+	if err = run(ctx, o, stdout, stderr); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(stderr, "playground: %s\n", terminal.EscapeLines(err.Error()))
+		return exitFailed
+	}
+	return exitOK
+}
+
+func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+	fmt.Fprintln(stderr, "playground: building the page")
+	s, err := build(ctx)
+	if err != nil {
+		return err
+	}
+	if o.output != "" {
+		return s.write(o.output, stdout)
+	}
+	return s.serve(ctx, o, stdout)
+}

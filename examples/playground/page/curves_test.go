@@ -1,0 +1,99 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The figures are those of KEP-4603's text, which crashcurve compares one by one.
+func TestFiguresAreThoseOfTheKEP(t *testing.T) {
+	c := view(t, State{Tab: TabCurves, Curves: Settings{Window: "5m"}}).Curves
+	want := [][]string{
+		{"", "kubelet", "kubelet, reduced"},
+		{"delays", "10s to 5m, starts over after a run of more than 10m", "1s to 1m, starts over after a run of more than 10m"},
+		{"restarts of a pod in the first 1m", "2", "5"},
+		{"restarts of a pod in the first 5m", "4", "9"},
+		{"in the long run, one every", "5m", "1m"},
+		{"requests per second of the node, busiest 10 s", "55", "165"},
+		{"in the long run", "1.83", "9.17"},
+	}
+	if diff := cmp.Diff(want, c.Table); diff != "" || len(c.Pictures) != 2 || len(c.Wrong) > 0 {
+		t.Error(diff, c.Wrong)
+	}
+}
+
+func TestNodeSettingsAreResolvedWithNotes(t *testing.T) {
+	for _, tt := range []struct {
+		settings Settings
+		node     string
+		warnings int
+	}{
+		{Settings{}, "10s to 5m, starts over after a run of more than 10m", 0},
+		{Settings{Reduce: true}, "1s to 1m, starts over after a run of more than 10m", 0},
+		{Settings{Max: "20s"}, "10s to 5m, starts over after a run of more than 10m", 1},
+		{Settings{Max: "4s", AllowMax: true}, "always 4s, starts over after a run of more than 10m", 0},
+		{Settings{Max: "20s", AllowMax: true, Reduce: true}, "1s to 20s, starts over after a run of more than 10m", 0},
+		{Settings{Max: "301s", AllowMax: true}, "", 0},
+		{Settings{Max: "x"}, "", 0},
+	} {
+		c := view(t, State{Tab: TabCurves, Curves: tt.settings}).Curves
+		warnings := 0
+		for _, n := range c.Notes {
+			if n.Warning {
+				warnings++
+			}
+		}
+		if c.NodeText != tt.node || warnings != tt.warnings || (len(c.Wrong) == 0) != (tt.node != "") {
+			t.Errorf("%+v: %q %+v %+v", tt.settings, c.NodeText, c.Notes, c.Wrong)
+		}
+	}
+}
+
+func TestMistakesInSettingsNameTheirField(t *testing.T) {
+	c := view(t, State{Tab: TabCurves, Curves: Settings{Run: "x", Window: "1ms", Policies: []Policy{
+		{Initial: "0s", Max: "1m"}, {Initial: "1s", Max: "", Reset: "-1s"}, {Initial: "2s", Max: "1s"}, {Initial: "1s", Max: "2s", Factor: 0.5, Jitter: 2},
+	}}}).Curves
+	var got []string
+	for _, w := range c.Wrong {
+		got = append(got, strings.Join([]string{string(rune('0' + w.Policy + 1)), w.Field}, " "))
+	}
+	want := []string{"0 run", "0 window", "1 initial", "2 max", "2 reset", "3 max", "4 factor"}
+	if diff := cmp.Diff(want, got); diff != "" || c.Pictures != nil {
+		t.Error(diff, c.Wrong)
+	}
+}
+
+// Whatever the settings, there are pictures or mistakes, and no number is not one.
+func TestExtremeSettingsAreDrawn(t *testing.T) {
+	for _, s := range []Settings{
+		{Run: "0s", Window: "87600h", Policies: []Policy{{Initial: "1ms", Max: "1ms", Factor: 1}, {Initial: "87600h", Max: "87600h"}}},
+		{Run: "87600h", Window: "1s", Pods: 1 << 30, Requests: 1 << 30, Policies: []Policy{{Initial: "1ms", Max: "87600h", Factor: 1.01, Jitter: 1}}},
+		{Window: "1h", Policies: []Policy{{Initial: "1s", Max: "1m", Jitter: 0.5}, {Initial: "1s", Max: "1m", Factor: 1e308}}},
+		{Policies: []Policy{}},
+	} {
+		c := view(t, State{Tab: TabCurves, Curves: s}).Curves
+		if len(s.Policies) > 0 && len(c.Pictures) != 2 || c.Summary == "" {
+			t.Errorf("%+v: %+v", s, c)
+		}
+		for _, p := range c.Pictures {
+			if strings.Contains(p.SVG, "NaN") || strings.Contains(p.SVG, "Inf") || len(p.SVG) > 1<<20 {
+				t.Errorf("%+v: a picture of %d bytes", s, len(p.SVG))
+			}
+		}
+	}
+}
+
+func TestJitterBoundsTheRestartsFromAbove(t *testing.T) {
+	c := view(t, State{Tab: TabCurves, Curves: Settings{Window: "5m", Policies: []Policy{{Initial: "10s", Max: "5m", Jitter: 0.5, Reset: "10m"}, {Initial: "10s", Max: "5m", Jitter: 1}}}}).Curves
+	var row []string
+	for _, r := range c.Table {
+		if r[0] == "with jitter, at most" {
+			row = r
+		}
+	}
+	if diff := cmp.Diff([]string{"with jitter, at most", "5", "any number"}, row); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,185 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/jobfile"
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/lint"
+)
+
+// Job is what is to be said of a manifest. With Mistakes there is nothing else.
+type Job struct {
+	Summary    string      `json:"summary"` // in one sentence
+	Mistakes   []Remark    `json:"mistakes,omitempty"`
+	Findings   []Remark    `json:"findings,omitempty"` // what is valid but surely not meant
+	Worst      [][2]string `json:"worst,omitempty"`    // name and text
+	Filled     [][2]string `json:"filled,omitempty"`   // field and default
+	Spec       string      `json:"spec,omitempty"`     // with defaults, as YAML
+	Unused     []string    `json:"unused,omitempty"`   // fields and objects that decide nothing
+	Containers []string    `json:"containers,omitempty"`
+	Trials     []Tried     `json:"trials,omitempty"`
+}
+
+// Remark is about a line of the manifest.
+type Remark struct {
+	Line int    `json:"line"` // 0: about none
+	Kind string `json:"kind"` // mistake, warning or notice
+	Text string `json:"text"`
+}
+
+const (
+	largestManifest = 1 << 20 // more than etcd's limit leaves an API object in practice
+	largestSpec     = 100_000 // bytes that are shown
+	mostUnused      = 100
+	mostContainers  = 8 // that have a column of their own
+	mostTrials      = 50
+	mostFilled      = 200
+)
+
+// read returns the Job of a manifest, or its mistakes.
+func read(manifest, name string) (*jobfile.Manifest, []Remark) {
+	m, err := decode(manifest, name)
+	if err == nil {
+		return m, nil
+	}
+	var wrong jobfile.Mistakes
+	if !errors.As(err, &wrong) {
+		line, text := lineOf(err.Error())
+		return nil, []Remark{{line, "mistake", clean(text)}}
+	}
+	var all []Remark
+	for _, one := range wrong {
+		all = append(all, Remark{one.Line, "mistake", clean(one.Text)})
+	}
+	return nil, all
+}
+
+func decode(manifest, name string) (*jobfile.Manifest, error) {
+	if len(manifest) > largestManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes, this page reads at most %d", len(manifest), largestManifest)
+	}
+	documents, err := document.ParseAll([]byte(manifest))
+	if err != nil {
+		return nil, err
+	}
+	return jobfile.Decode(documents, jobfile.Reading{Job: name, Validate: jobfile.Strict})
+}
+
+// lineOf returns the line that an error of package document names, 0 if it names none.
+func lineOf(text string) (int, string) {
+	before, rest, found := strings.Cut(text, "line ")
+	digits, after, colon := strings.Cut(rest, ": ")
+	line, err := strconv.Atoi(digits)
+	if !found || !colon || err != nil {
+		return 0, text
+	}
+	return line, before + after
+}
+
+// examine makes the Job tab.
+func examine(s State) *Job {
+	m, wrong := read(s.Manifest, s.Name)
+	if m == nil {
+		return &Job{Summary: "This is no Job that Kubernetes would take: " + count(len(wrong), "mistake") + ".", Mistakes: wrong}
+	}
+	j := &Job{}
+	for _, f := range lint.Check(&m.Job.Spec) {
+		j.Findings = append(j.Findings, Remark{m.Line(f.Field), string(f.Severity), clean(f.String())})
+	}
+	facts, err := jobfile.WorstCase(engine, &m.Job.Spec)
+	if err != nil {
+		facts = []jobfile.Fact{{Name: "unknown", Text: clean(err.Error())}}
+	}
+	for _, f := range facts {
+		j.Worst = append(j.Worst, [2]string{f.Name, f.Text})
+	}
+	j.Summary = fmt.Sprintf("Job %s/%s is valid, %s.", clean(m.Job.Namespace), clean(m.Job.Name), count(len(j.Findings), "finding"))
+	j.Filled, j.Spec = filledIn(m)
+	for i, field := range m.Ignored {
+		if i == mostUnused {
+			j.Unused = append(j.Unused, fmt.Sprintf("and %d more", len(m.Ignored)-i))
+			break
+		}
+		j.Unused = append(j.Unused, clean(field))
+	}
+	j.Containers = containers(m.Job)
+	trials := s.Trials
+	if trials == nil {
+		trials = suggested(m.Job)
+	}
+	for _, t := range trials {
+		j.Trials = append(j.Trials, try(m.Job, t))
+	}
+	return j
+}
+
+// containers returns the names of the first containers, those before init containers.
+func containers(job *jobpolicy.Job) []string {
+	pod := &job.Spec.Template.Spec
+	var names []string
+	for _, c := range slices.Concat(pod.Containers, pod.InitContainers) {
+		if len(names) < mostContainers {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// filledIn returns the fields that have a default, and the specification with them.
+func filledIn(m *jobfile.Manifest) (filled [][2]string, spec string) {
+	var before, after struct {
+		Spec any `json:"spec"`
+	}
+	text, err := json.Marshal(m.Job)
+	if err == nil {
+		err = json.Unmarshal(text, &after)
+	}
+	if err == nil {
+		err = json.Unmarshal(m.Written, &before)
+	}
+	if err != nil {
+		return nil, ""
+	}
+	compare(before.Spec, after.Spec, "spec", &filled)
+	spec = YAML(map[string]any{"spec": after.Spec})
+	if len(spec) > largestSpec {
+		spec = strings.ToValidUTF8(spec[:largestSpec], "") + "\n… and more: the specification is too long for this page\n"
+	}
+	return filled, spec
+}
+
+// compare gathers what is in after and not in before.
+func compare(before, after any, path string, filled *[][2]string) {
+	switch after := after.(type) {
+	case map[string]any:
+		old, _ := before.(map[string]any)
+		for _, name := range sortedKeys(after) {
+			compare(old[name], after[name], path+"."+name, filled)
+		}
+	case []any:
+		old, _ := before.([]any)
+		for i := range after {
+			if i < len(old) {
+				compare(old[i], after[i], fmt.Sprintf("%s[%d]", path, i), filled)
+			}
+		}
+	default:
+		if before == nil && after != nil && len(*filled) < mostFilled {
+			*filled = append(*filled, [2]string{clean(path), clean(scalar(after))})
+		}
+	}
+}
+
+// fieldErrors returns the mistakes in settings.
+func fieldErrors(err error) (all backoff.FieldErrors) {
+	errors.As(err, &all)
+	return all
+}

@@ -1,0 +1,264 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// Trial is a failed pod to try.
+type Trial struct {
+	Index      int               `json:"index"`      // its completion index
+	Failures   int               `json:"failures"`   // counted failures before it: of its index, or of the Job
+	Ignored    int               `json:"ignored"`    // the same of ignored ones
+	Exits      map[string]string `json:"exits"`      // exit codes of containers; none: it has not ended
+	Conditions string            `json:"conditions"` // such as DisruptionTarget, Ready=False
+}
+
+// Tried is a Trial and what comes of it.
+type Tried struct {
+	Trial   Trial  `json:"trial"`
+	Mistake string `json:"mistake,omitempty"` // in the Trial; nothing came of it then
+	Rules   []Rule `json:"rules,omitempty"`
+	Decides string `json:"decides,omitempty"` // which rule, or that there is none
+	Counts  string `json:"counts,omitempty"`  // what the failure counts for
+	Next    string `json:"next,omitempty"`    // when the replacement starts, or why there is none
+}
+
+// Rule is how a rule of the pod failure policy was answered.
+type Rule struct {
+	Rule    int    `json:"rule"`
+	Action  string `json:"action"`
+	Matched bool   `json:"matched"`
+	Why     string `json:"why"`
+}
+
+// suggested returns pods that are worth trying: each exit code that a rule names, any
+// other, and a pod of a drained node.
+func suggested(job *jobpolicy.Job) []Trial {
+	main := job.Spec.Template.Spec.Containers[0].Name
+	exits := func(container string, code int32) map[string]string {
+		all := make(map[string]string)
+		for _, c := range job.Spec.Template.Spec.Containers {
+			if all[c.Name] = "0"; c.Name == container {
+				all[c.Name] = strconv.Itoa(int(code))
+			}
+		}
+		return all
+	}
+	trials := []Trial{{Exits: exits(main, 1)}, {Exits: exits(main, 143), Conditions: string(jobpolicy.DisruptionTarget)}}
+	for _, code := range listed(job) {
+		if len(trials) < 5 && (code.container != main || code.code != 1) {
+			trials = append(trials, Trial{Exits: exits(code.container, code.code)})
+		}
+	}
+	return trials
+}
+
+// exit is how a container ended.
+type exit struct {
+	container string
+	code      int32
+}
+
+// listed returns an exit code of each rule that lists some.
+func listed(job *jobpolicy.Job) (all []exit) {
+	if job.Spec.PodFailurePolicy == nil {
+		return nil
+	}
+	for _, rule := range job.Spec.PodFailurePolicy.Rules {
+		on := rule.OnExitCodes
+		if on == nil || on.Operator != jobpolicy.PodFailurePolicyOnExitCodesOpIn || len(on.Values) == 0 {
+			continue
+		}
+		e := exit{job.Spec.Template.Spec.Containers[0].Name, on.Values[0]}
+		if on.ContainerName != nil {
+			e.container = *on.ContainerName
+		}
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// try says what comes of a failed pod.
+func try(job *jobpolicy.Job, t Trial) Tried {
+	t.Index, t.Failures, t.Ignored = bounded(t.Index), bounded(t.Failures), bounded(t.Ignored)
+	result := Tried{Trial: t}
+	pod, err := t.pod(job)
+	if err != nil {
+		result.Mistake = clean(err.Error())
+		return result
+	}
+	if pod.Status.Phase == jobpolicy.PodSucceeded {
+		result.Decides = "no rule: the pod succeeds"
+		return result
+	}
+	policy := job.Spec.PodFailurePolicy
+	for _, step := range policy.Explain(pod) {
+		result.Rules = append(result.Rules, Rule{step.Rule, string(step.Action), step.Matched, clean(step.Why)})
+	}
+	match := policy.Match(pod)
+	result.Decides = decides(policy, match)
+	v := judge(job, t, match, match.Message(pod))
+	result.Counts, result.Next = v.counts(job, t), clean(v.next(job))
+	return result
+}
+
+func bounded(n int) int { return min(max(n, 0), math.MaxInt32) }
+
+// decides names the rule of a Match.
+func decides(policy *jobpolicy.PodFailurePolicy, m jobpolicy.Match) string {
+	switch {
+	case policy == nil:
+		return "the Job has no failure policy"
+	case m.Rule < 0:
+		return "no rule matches"
+	}
+	return fmt.Sprintf("rule %d (%s)", m.Rule, m.Action)
+}
+
+// judged is what follows from a failed pod.
+type judged struct {
+	match             jobpolicy.Match
+	failures, ignored int // with this one
+	indexFailed       bool
+	reason            jobpolicy.Reason // why the Job ends; "": it goes on
+	message           string
+	delay             time.Duration
+}
+
+// judge does for one pod what the Engine does for a whole Job, of which nothing else is
+// known.
+func judge(job *jobpolicy.Job, t Trial, match jobpolicy.Match, message string) judged {
+	spec := &job.Spec
+	v := judged{match: match}
+	v.failures, v.ignored = match.NextCounts(t.Failures, t.Ignored)
+	tally := jobpolicy.Tally{FailJob: message, Failed: v.failures}
+	if v.indexFailed = match.IndexFailed(v.failures, spec.BackoffLimitPerIndex); v.indexFailed {
+		tally.FailedIndexes = 1
+	}
+	limits := jobpolicy.Limits{Completions: spec.Completions, BackoffLimit: spec.BackoffLimit, MaxFailedIndexes: spec.MaxFailedIndexes}
+	v.reason, v.message = limits.Verdict(tally)
+	v.delay = engine.Remaining(v.failures+v.ignored, 0)
+	return v
+}
+
+// counts says what the failure counts for.
+func (v judged) counts(job *jobpolicy.Job, t Trial) string {
+	switch limit := job.Spec.BackoffLimitPerIndex; {
+	case !v.match.Counted():
+		return "not counted"
+	case limit != nil:
+		text := fmt.Sprintf("failure %d of index %d, limit %d", v.failures, t.Index, *limit)
+		if v.indexFailed && v.match.Action == jobpolicy.PodFailurePolicyActionFailIndex {
+			return text + ": the rule fails the index"
+		}
+		if v.indexFailed {
+			return text + ": the index has failed"
+		}
+		return text
+	}
+	return fmt.Sprintf("failure %d of the Job, limit %d", v.failures, *job.Spec.BackoffLimit)
+}
+
+// next says when the replacement starts.
+func (v judged) next(job *jobpolicy.Job) string {
+	switch {
+	case v.reason != "":
+		return fmt.Sprintf("no replacement: the Job fails (%s): %s", v.reason, v.message)
+	case v.indexFailed:
+		return "no replacement: the other indexes go on, and the Job fails at the end"
+	}
+	text := "the replacement starts " + v.delay.String() + " after the end of the pod"
+	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil && v.delay >= time.Duration(min(*deadline, math.MaxInt32))*time.Second {
+		text += fmt.Sprintf(", unless the Job's %d s are over before", *deadline)
+	}
+	return text
+}
+
+// pod returns the pod that has ended so.
+func (t Trial) pod(job *jobpolicy.Job) (*jobpolicy.Pod, error) {
+	spec := job.Spec.Template.Spec
+	pod := &jobpolicy.Pod{Spec: spec}
+	pod.Name, pod.Namespace = fmt.Sprintf("%s-%d-x", job.Name, t.Index), job.Namespace
+	if job.Spec.CompletionMode == jobpolicy.IndexedCompletion && t.Index >= int(*job.Spec.Completions) {
+		return nil, fmt.Errorf("index %d: the highest of the Job is %d", t.Index, *job.Spec.Completions-1)
+	}
+	pod.Status.Phase = jobpolicy.PodSucceeded
+	for _, c := range spec.Containers {
+		status, err := t.status(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if status.State.Terminated == nil || status.State.Terminated.ExitCode != 0 {
+			pod.Status.Phase = jobpolicy.PodFailed
+		}
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+	}
+	for _, c := range spec.InitContainers {
+		status, err := t.status(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
+			pod.Status.Phase = jobpolicy.PodFailed
+		}
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
+	}
+	var err error
+	if pod.Status.Conditions, err = conditions(t.Conditions); err != nil {
+		return nil, err
+	}
+	if len(pod.Status.Conditions) > 0 {
+		pod.Status.Phase = jobpolicy.PodFailed
+	}
+	return pod, nil
+}
+
+func (t Trial) status(container string) (jobpolicy.ContainerStatus, error) {
+	status := jobpolicy.ContainerStatus{Name: container}
+	text := strings.TrimSpace(t.Exits[container])
+	if text == "" {
+		status.State.Running = new(jobpolicy.ContainerStateRunning)
+		return status, nil
+	}
+	code, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return status, fmt.Errorf("container %s: %q is no exit code", container, text)
+	}
+	status.State.Terminated = &jobpolicy.ContainerStateTerminated{ExitCode: int32(code)}
+	return status, nil
+}
+
+const mostConditions = 20
+
+// conditions reads conditions such as DisruptionTarget, Ready=False.
+func conditions(text string) (all []jobpolicy.PodCondition, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		name, status, given := strings.Cut(strings.TrimSpace(word), "=")
+		if name == "" && !given {
+			continue
+		}
+		c := jobpolicy.PodCondition{Type: jobpolicy.PodConditionType(strings.TrimSpace(name)), Status: jobpolicy.ConditionStatus(strings.TrimSpace(status))}
+		if !given {
+			c.Status = jobpolicy.ConditionTrue
+		}
+		switch c.Status {
+		case jobpolicy.ConditionTrue, jobpolicy.ConditionFalse, jobpolicy.ConditionUnknown:
+		default:
+			return nil, fmt.Errorf("condition %s: %q is not True, False or Unknown", name, status)
+		}
+		if c.Type == "" || len(all) == mostConditions {
+			return nil, fmt.Errorf("conditions: must be at most %d, as DisruptionTarget, Ready=False", mostConditions)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}

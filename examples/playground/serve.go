@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// serve serves the page until ctx ends.
+func (s site) serve(ctx context.Context, o *options, stdout io.Writer) error {
+	listener, err := net.Listen("tcp", o.address)
+	if errors.Is(err, syscall.EADDRINUSE) && !o.chosen {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return fmt.Errorf("-addr: %w", err)
+	}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	context.AfterFunc(ctx, func() { server.Close() })
+	if _, err := fmt.Fprintf(stdout, "http://%s/\n", listener.Addr()); err != nil {
+		return err
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP answers a request for a file of the page.
+func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := path.Clean(r.URL.Path)[1:]
+	if name == "" {
+		name = "index.html"
+	}
+	content, ok := s[name]
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
+		return
+	case !ok:
+		http.NotFound(w, r)
+		return
+	}
+	head := w.Header()
+	head.Set("Content-Type", typeOf(name))
+	head.Set("Cache-Control", "no-cache")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Content-Security-Policy", "frame-ancestors 'none'") // a page cannot say that of itself
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+func typeOf(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".js": // some systems say that it is something else
+		return "text/javascript; charset=utf-8"
+	case ".bin":
+		return "application/octet-stream"
+	default:
+		return mime.TypeByExtension(ext)
+	}
+}
+
+// write writes the files into a folder, and prints their sizes.
+func (s site) write(folder string, stdout io.Writer) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if err := os.WriteFile(filepath.Join(folder, name), s[name], 0o644); err != nil {
+			return err
+		}
+		n := compressed(s[name])
+		total += n
+		fmt.Fprintf(stdout, "%9d %9d  %s\n", len(s[name]), n, name)
+	}
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%9s %9d  bytes, and compressed, in %s\n", "", total, absolute)
+	return err
+}
+
+// compressed returns the size of a file as a web server compresses it.
+func compressed(content []byte) int {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(content)
+	_ = w.Close()
+	return min(b.Len(), len(content))
+}

@@ -1,0 +1,496 @@
+'use strict';
+// The page's own part: it passes what is entered to the program, which is Go compiled to
+// WebAssembly, and shows the answer. All text is set as text; pictures come from the
+// program and are checked element by element.
+
+const byId = id => document.getElementById(id);
+const tabs = ['job', 'simulate', 'curves'];
+const longestLink = 50000; // characters
+const largestState = 4 << 20; // bytes
+
+let state = {tab: 'job', manifest: '', name: '', step: 0, curves: {}};
+let examples = [];
+let presets = [];
+let latest = null; // answer of the program
+
+// node makes an element. Of its properties, those with a dash or of a role are attributes.
+function node(name, properties = {}, ...children) {
+	const e = document.createElement(name);
+	for (const [key, value] of Object.entries(properties)) {
+		if (value === undefined) continue;
+		if (key.includes('-') || key === 'role' || key === 'for' || key === 'scope') e.setAttribute(key, value);
+		else e[key] = value;
+	}
+	e.append(...children.filter(c => c !== null && c !== undefined));
+	return e;
+}
+
+const fill = (id, ...children) => byId(id).replaceChildren(...children.filter(c => c !== null));
+
+// ---- pictures
+
+const trusted = window.trustedTypes ? trustedTypes.createPolicy('picture', {createHTML: text => text}) : {createHTML: text => text};
+const drawn = new Set(['svg', 'title', 'desc', 'pattern', 'path', 'rect', 'text']);
+const drawnAs = new Set(['xmlns', 'viewBox', 'role', 'aria-labelledby', 'class', 'id', 'font-family', 'x', 'y', 'width', 'height', 'd', 'patternUnits']);
+const sheets = new Map(); // by the place of the picture
+
+// picture shows a picture of the program in a place. Its style is a sheet of its own, which
+// the page's policy admits.
+function picture(place, p) {
+	if (!p) {
+		place.replaceChildren();
+		return;
+	}
+	const root = new DOMParser().parseFromString(trusted.createHTML(p.svg), 'image/svg+xml').documentElement;
+	for (const e of [root, ...root.querySelectorAll('*')]) {
+		if (!drawn.has(e.localName) || [...e.attributes].some(a => !drawnAs.has(a.name))) throw new Error('a picture with ' + e.localName);
+	}
+	const sheet = new CSSStyleSheet();
+	sheet.replaceSync(p.css);
+	sheets.set(place.id, sheet);
+	document.adoptedStyleSheets = [...sheets.values()];
+	place.replaceChildren(document.importNode(root, true));
+}
+
+// ---- the program
+
+function ask(request) {
+	return JSON.parse(playground(JSON.stringify(request)));
+}
+
+let pending = 0;
+
+// changed asks for a new view, soon.
+function changed(delay = 150) {
+	clearTimeout(pending);
+	pending = setTimeout(show, delay);
+}
+
+function width() {
+	const place = state.tab === 'curves' ? byId('panel-curves') : byId('panel-simulate');
+	const whole = Math.max((place.clientWidth || document.body.clientWidth) - 4, 320);
+	return state.tab === 'curves' && matchMedia('(min-width: 90rem)').matches ? whole / 2 - 10 : whole;
+}
+
+function show(link) {
+	clearTimeout(pending);
+	selectTab(state.tab);
+	const request = {state, width: width()};
+	if (typeof link === 'string') request.link = link;
+	let view;
+	try {
+		view = ask(request);
+	} catch (err) {
+		notice('The program of this page has ended (' + err.message + '). Reload the page; the link above has what you entered.');
+		return;
+	}
+	notice(view.notice);
+	if (!view.state) return;
+	if (request.link !== undefined) {
+		state = view.state;
+		fillForms();
+		if (state.tab !== tabOf(view)) { show(); return; }
+	}
+	latest = view;
+	selectTab(state.tab);
+	if (view.job) showJob(view.job);
+	if (view.simulate) showSimulation(view.simulate);
+	if (view.curves) showCurves(view.curves, view.state.curves);
+	writeLink();
+}
+
+const tabOf = view => view.job ? 'job' : view.simulate ? 'simulate' : 'curves';
+
+function notice(text) {
+	byId('notice').hidden = !text;
+	byId('notice').textContent = text || '';
+}
+
+function summary(text) {
+	if (byId('summary').textContent !== text) byId('summary').textContent = text;
+}
+
+function selectTab(tab) {
+	for (const t of tabs) {
+		const button = byId('tab-' + t);
+		button.setAttribute('aria-selected', String(t === tab));
+		button.tabIndex = t === tab ? 0 : -1;
+		byId('panel-' + t).hidden = t !== tab;
+	}
+	byId('input').hidden = tab === 'curves';
+	byId('columns').classList.toggle('two', tab !== 'curves');
+}
+
+// fillForms writes the state into the fields that are always there.
+function fillForms() {
+	byId('manifest').value = state.manifest;
+	byId('name').value = state.name;
+	byId('script').value = state.script ?? '';
+	const c = state.curves;
+	byId('reduce').checked = Boolean(c.reduce);
+	byId('allowMax').checked = Boolean(c.allowMax);
+	byId('nodeMax').value = c.max ?? '';
+	byId('example').value = String(examples.findIndex(e => e.text === state.manifest));
+	trialShape = policyShape = '';
+}
+
+// ---- the link
+
+function base64url(bytes) {
+	let text = '';
+	for (let i = 0; i < bytes.length; i += 4096) text += String.fromCharCode(...bytes.subarray(i, i + 4096));
+	return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+async function pack(text) {
+	const packed = new Blob([text]).stream().pipeThrough(new CompressionStream('deflate-raw'));
+	return '1' + base64url(new Uint8Array(await new Response(packed).arrayBuffer()));
+}
+
+async function unpack(link) {
+	if (link[0] !== '1') throw new Error('it is of another version');
+	const bytes = Uint8Array.from(atob(link.slice(1).replaceAll('-', '+').replaceAll('_', '/')), c => c.charCodeAt(0));
+	const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')).getReader();
+	const parts = [];
+	for (let size = 0; ;) {
+		const {done, value} = await reader.read();
+		if (done) return new Blob(parts).text();
+		if ((size += value.length) > largestState) throw new Error('it is too long');
+		parts.push(value);
+	}
+}
+
+let written = ''; // fragment
+let writing = 0;
+
+async function writeLink() {
+	const turn = ++writing;
+	const link = '#' + await pack(JSON.stringify(state));
+	if (turn !== writing) return;
+	written = link.length > longestLink ? '' : link;
+	history.replaceState(null, '', written || location.pathname + location.search);
+	byId('copy').disabled = !written;
+	byId('copied').textContent = written ? '' : 'Too long for a link.';
+}
+
+async function readLink() {
+	const link = location.hash.slice(1);
+	if (!link || location.hash === written) return false;
+	let text = '';
+	try {
+		text = await unpack(decodeURIComponent(link));
+	} catch (err) {
+		text = 'no state';
+	}
+	show(text);
+	return true;
+}
+
+// ---- parts of a view
+
+function lineButton(line, field) {
+	if (!line) return null;
+	return node('button', {type: 'button', className: 'line', 'aria-label': 'Go to line ' + line, onclick: () => {
+		const lines = field.value.split('\n');
+		const from = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0);
+		field.focus();
+		field.setSelectionRange(from, from + (lines[line - 1] ?? '').length);
+		field.scrollTop = Math.max(0, (line - 4) * parseFloat(getComputedStyle(field).lineHeight));
+	}}, 'line ' + line);
+}
+
+function remarks(title, list, field) {
+	if (!list || !list.length) return [];
+	return [node('h2', {}, title), node('ul', {className: 'remarks'}, ...list.map(r =>
+		node('li', {className: r.kind}, node('b', {}, r.kind), lineButton(r.line, field), ' ', node('span', {className: 'text'}, r.text))))];
+}
+
+function pairs(caption, head, rows) {
+	if (!rows || !rows.length) return null;
+	return node('table', {}, node('caption', {}, caption),
+		head ? node('thead', {}, node('tr', {}, ...head.map(h => node('th', {scope: 'col'}, h)))) : null,
+		node('tbody', {}, ...rows.map(r => node('tr', {}, node('th', {scope: 'row'}, r[0]), ...r.slice(1).map(c => node('td', {}, c))))));
+}
+
+// ---- Job
+
+function showJob(job) {
+	summary(job.summary);
+	fill('mistakes', ...remarks('Mistakes', job.mistakes, byId('manifest')));
+	fill('findings', ...remarks('Likely not meant', job.findings, byId('manifest')));
+	fill('worst', pairs('The worst case', null, job.worst));
+	const valid = !job.mistakes;
+	byId('trials').hidden = byId('trial-add').hidden = !valid;
+	if (valid) showTrials(job);
+	fill('defaults', pairs('Defaults that the API server fills in', ['field', 'value'], job.filled),
+		job.spec ? node('details', {}, node('summary', {}, 'The specification with its defaults'), node('pre', {tabIndex: 0}, job.spec)) : null,
+		job.unused ? node('details', {}, node('summary', {}, 'What decides nothing here'), node('ul', {}, ...job.unused.map(u => node('li', {}, u)))) : null);
+}
+
+let trialShape = ''; // of the forms that are there
+
+function showTrials(job) {
+	const shape = JSON.stringify([job.containers, job.trials.length]);
+	if (shape !== trialShape) {
+		trialShape = shape;
+		fill('trials', ...job.trials.map((t, i) => trialForm(t.trial, i, job.containers)));
+	}
+	job.trials.forEach((t, i) => byId('tried-' + i).replaceChildren(...trialResult(t)));
+	byId('trial-add').disabled = job.trials.length >= 50;
+}
+
+// trials returns what is to be edited: the suggestions, unless there are others.
+function trials() {
+	state.trials ??= latest.job.trials.map(t => t.trial);
+	return state.trials;
+}
+
+function trialForm(trial, i, containers) {
+	const entry = (label, value, set, properties = {}) => {
+		const input = node('input', {size: 5, value, autocomplete: 'off', ...properties});
+		input.addEventListener('input', () => { set(trials()[i], input.value); changed(); });
+		return node('label', {}, label + ' ', input);
+	};
+	const whole = {type: 'number', min: 0, max: 2147483647};
+	return node('fieldset', {className: 'trial'}, node('legend', {}, 'Pod ' + (i + 1)),
+		node('div', {className: 'row'},
+			...containers.map(name => entry('exit code of ' + name, trial.exits?.[name] ?? '', (t, v) => { t.exits = {...t.exits, [name]: v}; }, {inputMode: 'numeric'})),
+			entry('index', trial.index, (t, v) => { t.index = Math.trunc(Number(v)) || 0; }, whole),
+			entry('failures before', trial.failures, (t, v) => { t.failures = Math.trunc(Number(v)) || 0; }, whole),
+			entry('and ignored ones', trial.ignored, (t, v) => { t.ignored = Math.trunc(Number(v)) || 0; }, whole),
+			entry('conditions', trial.conditions, (t, v) => { t.conditions = v; }, {size: 18, placeholder: 'DisruptionTarget'}),
+			node('button', {type: 'button', 'aria-label': 'Remove pod ' + (i + 1), onclick: () => { trials().splice(i, 1); trialShape = ''; changed(0); byId('trial-add').focus(); }}, 'Remove')),
+		node('div', {id: 'tried-' + i, className: 'tried'}));
+}
+
+function trialResult(t) {
+	if (t.mistake) return [node('p', {className: 'mistake'}, node('b', {}, 'mistake'), ' ', t.mistake)];
+	return [
+		node('p', {}, node('strong', {}, t.decides), t.counts ? ': ' + t.counts + '.' : '.', t.next ? ' ' + t.next[0].toUpperCase() + t.next.slice(1) + '.' : ''),
+		t.rules ? node('ul', {}, ...t.rules.map(r => node('li', {className: r.matched ? 'matched' : ''}, `rule ${r.rule} (${r.action}): ${r.why}`))) : null,
+	].filter(e => e);
+}
+
+// ---- Simulate
+
+function showSimulation(s) {
+	summary(s.summary);
+	if (document.activeElement !== byId('script')) byId('script').value = s.script;
+	fill('wrong', ...remarks('Mistakes in the manifest', s.mistakes, byId('manifest')), ...remarks('Mistakes in the script', s.wrong, byId('script')));
+	const slider = byId('step');
+	slider.max = Math.max(s.steps, 1);
+	slider.value = s.step;
+	slider.disabled = s.steps < 2;
+	slider.setAttribute('aria-valuetext', `step ${s.step} of ${s.steps}, at ${s.at}`);
+	byId('step-text').textContent = s.steps ? `${s.step} of ${s.steps}, at ${s.at}` : '';
+	byId('step-first').disabled = byId('step-back').disabled = s.step <= 1;
+	byId('step-next').disabled = byId('step-last').disabled = s.step >= s.steps;
+	fill('lines', s.lines ? node('ul', {}, ...s.lines.map(l => node('li', {}, l))) : null,
+		s.notes ? node('p', {}, s.notes.join('; ')) : null);
+	picture(byId('run-picture'), s.picture);
+	byId('run-picture').hidden = !s.picture;
+	fill('status', s.status ? node('h2', {}, 'Status') : null, s.status ? node('pre', {tabIndex: 0}, s.status) : null);
+}
+
+function step(n) {
+	const last = latest.simulate.steps;
+	n = Math.min(Math.max(n, 1), last);
+	state.step = n === last ? 0 : n;
+	show();
+}
+
+// ---- Curves
+
+const ladder = ['1ms', '10ms', '100ms', '200ms', '500ms', '1s', '2s', '5s', '10s', '20s', '30s', '1m', '2m', '5m', '10m', '15m', '30m', '1h', '3h', '12h', '24h'];
+const units = {ms: 1e-3, s: 1, m: 60, h: 3600};
+
+function toSeconds(text) {
+	let total = 0, found = false;
+	for (const [, n, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) { total += Number(n) * units[unit]; found = true; }
+	return found ? total : NaN;
+}
+
+// nearest returns the place of a duration on the slider.
+function nearest(text) {
+	const want = Math.log(Math.max(toSeconds(text), 1e-4));
+	let best = 0;
+	ladder.forEach((rung, i) => {
+		if (Math.abs(Math.log(toSeconds(rung)) - want) < Math.abs(Math.log(toSeconds(ladder[best])) - want)) best = i;
+	});
+	return best;
+}
+
+// slider is a slider and a field for the same value.
+function slider(label, value, set, range) {
+	const name = label.replace(/^.*: /, '');
+	const bar = node('input', {type: 'range', 'aria-label': label, ...(range ?? {min: 0, max: ladder.length - 1})});
+	const field = node('input', {value, size: 6, autocomplete: 'off', 'aria-label': label + ', exactly'});
+	const place = () => { bar.value = range ? field.value : nearest(field.value); bar.setAttribute('aria-valuetext', field.value || 'not set'); };
+	place();
+	bar.addEventListener('input', () => { field.value = range ? bar.value : ladder[bar.value]; bar.setAttribute('aria-valuetext', field.value); set(field.value); changed(50); });
+	field.addEventListener('input', () => { place(); set(field.value); changed(); });
+	return node('div', {className: 'slider'}, node('span', {'aria-hidden': 'true'}, name), bar, field);
+}
+
+let policyShape = '';
+
+// curves returns the settings that are to be edited.
+function curves() {
+	if (!state.curves.policies) state.curves = latest.state.curves;
+	return state.curves;
+}
+
+function showCurves(c, settings) {
+	summary(c.summary);
+	presets = c.presets;
+	const shape = String(settings.policies.length);
+	if (shape !== policyShape) {
+		policyShape = shape;
+		fill('policies', ...settings.policies.map(policyForm));
+		fill('shared', node('legend', {}, 'Pods'),
+			slider('run length', settings.run, v => { curves().run = v; }),
+			slider('pods', settings.pods, v => { curves().pods = Math.trunc(Number(v)) || 0; }, {min: 1, max: 500}),
+			slider('requests', settings.requests, v => { curves().requests = Math.trunc(Number(v)) || 0; }, {min: 1, max: 50}),
+			slider('drawn time', settings.window, v => { curves().window = v; }),
+			node('small', {}, 'requests: to the API server, for each restart'));
+	}
+	byId('policy-add').disabled = byId('node-add').disabled = settings.policies.length >= 4;
+	byId('node-add').disabled ||= !c.node;
+	fill('node-notes', node('p', {}, c.nodeText ? 'Delays of ' + c.nodeText + '.' : ''),
+		c.notes ? node('ul', {}, ...c.notes.map(n => node('li', {className: n.warning ? 'warning' : ''},
+			n.warning ? node('b', {}, 'warning') : null, `${n.field} ${n.value}: ${n.reason}`))) : null);
+	const head = c.table ? c.table[0] : null;
+	fill('curves-table', c.wrong ? node('ul', {className: 'remarks'}, ...c.wrong.map(w => node('li', {className: 'mistake'}, node('b', {}, 'mistake'),
+		(w.policy >= 0 ? 'policy ' + (w.policy + 1) + ': ' : '') + w.text))) : null,
+		head ? pairs('Figures', head, c.table.slice(1)) : null);
+	const wanted = c.pictures ?? [];
+	byId('curves-pictures').hidden = !wanted.length;
+	if (byId('curves-pictures').children.length !== wanted.length) {
+		fill('curves-pictures', ...wanted.map((p, i) => node('div', {className: 'picture', id: 'curve-picture-' + i})));
+	}
+	wanted.forEach((p, i) => picture(byId('curve-picture-' + i), p));
+}
+
+function policyForm(p, i) {
+	const set = (key, read = v => v) => v => { curves().policies[i][key] = read(v); };
+	const of = label => 'policy ' + (i + 1) + ': ' + label;
+	const name = node('input', {value: p.name, size: 16, autocomplete: 'off', maxLength: 40});
+	name.addEventListener('input', () => { curves().policies[i].name = name.value; changed(); });
+	const choose = node('select', {'aria-label': of('preset')}, node('option', {value: ''}, 'take a preset'), ...presets.map((q, k) => node('option', {value: String(k)}, q.name)));
+	choose.addEventListener('change', () => {
+		if (choose.value === '') return;
+		curves().policies[i] = {...presets[Number(choose.value)]};
+		redraw(() => byId('policies').children[i].querySelector('select'));
+	});
+	return node('fieldset', {}, node('legend', {}, 'Policy ' + (i + 1)),
+		node('div', {className: 'row'}, node('label', {}, 'name ', name), choose,
+			node('button', {type: 'button', 'aria-label': 'Remove policy ' + (i + 1), disabled: latest === null, onclick: () => {
+				curves().policies.splice(i, 1);
+				redraw(() => byId('policy-add'));
+			}}, 'Remove')),
+		slider(of('initial'), p.initial, set('initial')),
+		slider(of('maximum'), p.max, set('max')),
+		slider(of('factor'), p.factor, set('factor', Number), {min: 1, max: 5, step: 0.1}),
+		slider(of('jitter'), p.jitter, set('jitter', Number), {min: 0, max: 1, step: 0.05}),
+		slider(of('reset after'), p.reset, set('reset')));
+}
+
+// redraw makes the forms anew, and puts the focus where it belongs.
+function redraw(focus) {
+	policyShape = '';
+	show();
+	focus()?.focus();
+}
+
+// ---- events
+
+function listen() {
+	byId('manifest').addEventListener('input', () => { state.manifest = byId('manifest').value; state.trials = undefined; trialShape = ''; byId('example').value = '-1'; changed(300); });
+	byId('name').addEventListener('input', () => { state.name = byId('name').value.trim(); trialShape = ''; changed(300); });
+	byId('script').addEventListener('input', () => { state.script = byId('script').value; state.step = 0; changed(300); });
+	byId('example').addEventListener('change', () => {
+		const chosen = examples[Number(byId('example').value)];
+		if (chosen) startWith(chosen);
+	});
+	byId('trial-add').addEventListener('click', () => {
+		const all = trials();
+		all.push({index: 0, failures: 0, ignored: 0, exits: {}, conditions: '', ...structuredClone(all.at(-1) ?? {})});
+		show();
+		byId('trials').lastElementChild.querySelector('input').focus();
+	});
+	byId('step').addEventListener('input', () => step(Number(byId('step').value)));
+	byId('step-first').addEventListener('click', () => step(1));
+	byId('step-back').addEventListener('click', () => step(latest.simulate.step - 1));
+	byId('step-next').addEventListener('click', () => step(latest.simulate.step + 1));
+	byId('step-last').addEventListener('click', () => step(latest.simulate.steps));
+	byId('reduce').addEventListener('change', () => { curves().reduce = byId('reduce').checked; changed(0); });
+	byId('allowMax').addEventListener('change', () => { curves().allowMax = byId('allowMax').checked; changed(0); });
+	byId('nodeMax').addEventListener('input', () => { curves().max = byId('nodeMax').value.trim(); changed(); });
+	byId('policy-add').addEventListener('click', () => { curves().policies.push({...presets[0], name: 'policy ' + (curves().policies.length + 1)}); redraw(() => byId('policies').lastElementChild.querySelector('input')); });
+	byId('node-add').addEventListener('click', () => { curves().policies.push({...latest.curves.node}); redraw(() => byId('policies').lastElementChild.querySelector('input')); });
+	byId('skip').addEventListener('click', event => { event.preventDefault(); byId('panel-' + state.tab).focus(); });
+	byId('copy').addEventListener('click', async () => {
+		try {
+			await navigator.clipboard.writeText(location.href);
+			byId('copied').textContent = 'Copied.';
+		} catch (err) {
+			byId('copied').textContent = 'The browser refuses to copy; the address of the page is the link.';
+		}
+	});
+	for (const t of tabs) byId('tab-' + t).addEventListener('click', () => { state.tab = t; show(); });
+	document.querySelector('[role=tablist]').addEventListener('keydown', event => {
+		const at = tabs.indexOf(state.tab);
+		const to = {ArrowRight: at + 1, ArrowLeft: at + tabs.length - 1, Home: 0, End: tabs.length - 1}[event.key];
+		if (to === undefined) return;
+		event.preventDefault();
+		state.tab = tabs[to % tabs.length];
+		show();
+		byId('tab-' + state.tab).focus();
+	});
+	window.addEventListener('hashchange', readLink);
+	window.addEventListener('resize', () => { if (state.tab !== 'job') changed(200); });
+	window.addEventListener('beforeprint', () => { byId('paper').textContent = state.manifest; });
+}
+
+function startWith(example) {
+	state = {...state, manifest: example.text, name: '', trials: undefined, script: undefined, step: 0};
+	fillForms();
+	show();
+}
+
+// ---- start
+
+// load fetches the program. It is compressed; of a part that grows by the same steps
+// only the differences are in the file, see pack.go.
+async function load(name) {
+	const answer = await fetch(name);
+	if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
+	let bytes = new Uint8Array(await answer.arrayBuffer());
+	if (bytes[0] === 0x1f && bytes[1] === 0x8b) { // a server may have unpacked it
+		bytes = new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer());
+	}
+	const head = new DataView(bytes.buffer, 0, 12);
+	const [stride, from, to] = [head.getUint32(0, true), head.getUint32(4, true), head.getUint32(8, true)];
+	const program = bytes.subarray(12);
+	for (let i = from + stride; i < to; i++) program[i] += program[i - stride];
+	return program;
+}
+
+async function start() {
+	const ready = new Promise(resolve => { window.playgroundReady = resolve; });
+	const [program, list] = await Promise.all([load('playground.bin'), fetch('examples.json').then(answer => answer.json())]);
+	examples = list;
+	const go = new Go();
+	const {instance} = await WebAssembly.instantiate(program, go.importObject);
+	go.run(instance);
+	await ready;
+	// From here on the page makes no request.
+	document.head.append(node('meta', {httpEquiv: 'Content-Security-Policy', content: "connect-src 'none'"}));
+	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));
+	listen();
+	if (!await readLink()) startWith(examples.find(e => e.name === 'quickstart') ?? {text: ''});
+	performance.mark('first result');
+	document.documentElement.dataset.ready = 'yes';
+}
+
+start().catch(err => notice('The page cannot start: ' + err.message));

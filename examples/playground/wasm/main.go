@@ -1,0 +1,33 @@
+//go:build js && wasm
+
+// Command wasm is the playground's program in the browser: it defines the function
+// playground, which answers the page's requests, and then calls playgroundReady.
+package main
+
+import (
+	"fmt"
+	"syscall/js"
+
+	"github.com/restartkit/restart/examples/playground/page"
+)
+
+func main() {
+	p := new(page.Page)
+	js.Global().Set("playground", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		return answer(p, args[0].String())
+	}))
+	js.Global().Call("playgroundReady")
+	select {}
+}
+
+// answer is Page.Answer, but does not end the program on a panic: what was entered
+// should not be lost by a defect.
+func answer(p *page.Page, request string) (answer string) {
+	defer func() {
+		if r := recover(); r != nil {
+			*p = page.Page{}
+			answer = fmt.Sprintf(`{"notice":%q}`, fmt.Sprint("This is a defect of the page: ", r))
+		}
+	}()
+	return string(p.Answer([]byte(request)))
+}
