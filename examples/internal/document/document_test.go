@@ -68,7 +68,7 @@ func TestParseHoldsWhatKubectlReads(t *testing.T) {
 		"the last of a name": {"{a: 1, a: 2}", `{"a":2}`, ""},
 		"two":                {"a: 1\n---\na: 2\n", "", "2 documents, must be one"},
 		"two JSON values":    {"{} {}", "", "2 documents, must be one"},
-		"text behind":        {"a: 1\n...\nmore", "", "not a YAML or JSON document: line 2: did not find expected <document start>"},
+		"text behind":        {"a: 1\n...\nmore", "", "not a YAML or JSON document: line 3: did not find expected <document start>"},
 		"nothing":            {" \n\n", "", ErrEmpty.Error()},
 		"null":               {"null", "", ErrEmpty.Error()},
 		"a tab":              {"a: 1\nb:\n\tc: 2\n", "", "not a YAML or JSON document: line 3: found character that cannot start any token, such as a tab, @ or %"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -127,6 +128,11 @@ func TestEveryTabIsPrinted(t *testing.T) {
 			t.Errorf("%s: %d bytes", name, len(text))
 		}
 		p.keep(name+"-print.pdf", text)
+	}
+	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	for _, name := range []string{"job", "simulate", "curves"} {
+		eval[bool](p, `(state.tab = $, show(), dispatchEvent(new Event('beforeprint')), true)`, name)
+		p.keep(name+"-print.png", result(p, chromedp.FullScreenshot(100)))
 	}
 }
 

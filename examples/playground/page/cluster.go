@@ -52,11 +52,11 @@ const (
 	endingTime = time.Second
 )
 
-// The bounds of a simulation.
+// The bounds of a simulation, so that a browser answers in seconds.
 const (
-	mostSteps   = 2000
-	mostPods    = 20_000
-	mostWork    = 1_500_000 // pods looked at
+	mostSteps   = 1000
+	mostPods    = 5000
+	mostWork    = 300_000 // pods looked at
 	mostVirtual = 10 * 365 * 24 * time.Hour
 )
 
@@ -119,7 +119,7 @@ func (c *cluster) settle() (time.Duration, error) {
 		for _, note := range plan.Notes {
 			c.log.note(note)
 		}
-		if !c.carryOut(plan) || c.work >= mostWork {
+		if !c.carryOut(plan) || c.work >= mostWork || len(c.byUID) >= mostPods {
 			return plan.RequeueAfter, nil
 		}
 	}

@@ -70,13 +70,17 @@ const (
 	nameLength    = 40
 )
 
-// presets returns the curves of the library.
+// presets returns the curves of the library, and that of Docker, by the names that
+// crashcurve has for them.
 func presets() []Policy {
+	job := backoff.JobPod()
+	job.ResetAfter = longestDelay // only a success ends the row of failures, a long run does not
 	return []Policy{
 		written("kubelet", backoff.CrashLoop()),
-		written("kubelet, reduced", backoff.ReducedCrashLoop()),
-		written("image pull", backoff.ImagePull()),
-		written("Job pod", backoff.JobPod()),
+		written("kubelet-reduced", backoff.ReducedCrashLoop()),
+		written("job", job),
+		written("imagepull", backoff.ImagePull()),
+		written("docker", backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute, ResetAfter: 10*time.Second - 1}),
 	}
 }
 
@@ -313,6 +317,9 @@ func describe(p backoff.Policy) string {
 	}
 	if p.Jitter > 0 {
 		text += fmt.Sprintf(", up to %v%% shorter", math.Round(p.Jitter*1000)/10)
+	}
+	if p.ResetThreshold() >= longestDelay {
+		return text + ", whatever the length of a run"
 	}
 	return text + ", starts over after a run of more than " + short(p.ResetThreshold())
 }

@@ -11,7 +11,7 @@ import (
 func TestFiguresAreThoseOfTheKEP(t *testing.T) {
 	c := view(t, State{Tab: TabCurves, Curves: Settings{Window: "5m"}}).Curves
 	want := [][]string{
-		{"", "kubelet", "kubelet, reduced"},
+		{"", "kubelet", "kubelet-reduced"},
 		{"delays", "10s to 5m, starts over after a run of more than 10m", "1s to 1m, starts over after a run of more than 10m"},
 		{"restarts of a pod in the first 1m", "2", "5"},
 		{"restarts of a pod in the first 5m", "4", "9"},
