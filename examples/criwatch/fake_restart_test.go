@@ -140,10 +140,11 @@ func (f *fakeRuntime) StartContainer(_ context.Context, r *cri.StartContainerReq
 	if err != nil {
 		return nil, err
 	}
+	sandbox := c.sandbox
 	f.change(r.ContainerId, func(s *cri.ContainerStatus) {
 		s.State, s.StartedAt = cri.ContainerState_CONTAINER_RUNNING, time.Now().UnixNano()
 	})
-	f.send(c.sandbox, r.ContainerId, cri.ContainerEventType_CONTAINER_STARTED_EVENT)
+	f.send(sandbox, r.ContainerId, cri.ContainerEventType_CONTAINER_STARTED_EVENT)
 	f.did("StartContainer")
 	return &cri.StartContainerResponse{}, nil
 }
@@ -169,4 +170,15 @@ func (f *fakeRuntime) doubled() (list []string) {
 		}
 	}
 	return list
+}
+
+// StopContainer kills a container.
+func (f *fakeRuntime) StopContainer(_ context.Context, r *cri.StopContainerRequest) (*cri.StopContainerResponse, error) {
+	err := f.enter("StopContainer")
+	c := f.containers[r.ContainerId]
+	f.mu.Unlock()
+	if err == nil && c != nil {
+		f.exit(r.ContainerId, 137)
+	}
+	return &cri.StopContainerResponse{}, err
 }

@@ -112,6 +112,13 @@ func (f *fakeRuntime) enter(call string) error {
 	return f.failing[call]
 }
 
+// container returns a container as it is now.
+func (f *fakeRuntime) container(id string) fakeContainer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *f.containers[id]
+}
+
 // listening reports whether somebody has the stream open.
 func (f *fakeRuntime) listening() bool {
 	f.mu.Lock()
@@ -164,7 +171,7 @@ func (f *fakeRuntime) start(pod, id string) {
 
 func (f *fakeRuntime) exit(id string, code int32) {
 	f.exitQuietly(id, code)
-	f.send(f.containers[id].sandbox, id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
+	f.send(f.container(id).sandbox, id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
 func (f *fakeRuntime) exitQuietly(id string, code int32) {
@@ -174,7 +181,7 @@ func (f *fakeRuntime) exitQuietly(id string, code int32) {
 }
 
 func (f *fakeRuntime) remove(id string) {
-	pod := f.containers[id].sandbox
+	pod := f.container(id).sandbox
 	f.removeQuietly(id)
 	f.send(pod, id, cri.ContainerEventType_CONTAINER_DELETED_EVENT)
 }

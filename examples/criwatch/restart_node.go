@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -25,6 +24,7 @@ var (
 //
 //   - if the next attempt is created and was not started, it is started;
 //   - if it has been started, or there is a later one, the error is errSuperseded;
+//   - if the runtime has lost sight of the one that has exited, it is stopped first;
 //   - a runtime has at most one container of a name and attempt in a sandbox.
 //
 // Of the attempts before the one that has exited none is left: as a kubelet does,
@@ -39,7 +39,14 @@ func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32)
 	}
 	last := all[len(all)-1]
 	id := last.Id
-	switch attempt := last.GetMetadata().GetAttempt(); {
+	attempt := last.GetMetadata().GetAttempt()
+	if attempt == exited && last.State == cri.ContainerState_CONTAINER_UNKNOWN {
+		if err := n.stop(ctx, id); err != nil {
+			return "", err
+		}
+		last.State = cri.ContainerState_CONTAINER_EXITED
+	}
+	switch {
 	case attempt == exited && last.State == cri.ContainerState_CONTAINER_EXITED:
 		if id, err = n.createNext(ctx, sandbox, last.Id); err != nil {
 			return "", err
@@ -58,6 +65,16 @@ func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32)
 		}
 	}
 	return id, nil
+}
+
+// stop kills a container of which the runtime does not know whether it runs, as it may
+// be after a failure of its own. A kubelet does the same before it starts another.
+func (n *node) stop(ctx context.Context, container string) error {
+	_, err := n.client.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: container})
+	if err != nil && grpcstatus.Code(err) != codes.NotFound {
+		return fmt.Errorf("StopContainer: %w", err)
+	}
+	return nil
 }
 
 // attempts lists the containers of a name in a sandbox, the last attempt last.
@@ -117,42 +134,4 @@ func (n *node) createNext(ctx context.Context, sandbox, container string) (strin
 		return "", fmt.Errorf("CreateContainer: %w", err)
 	}
 	return created.ContainerId, nil
-}
-
-// A pacer keeps the starts to a rate, whatever delays them: the Restarter gives each
-// restart a turn, but a runtime that was away would make all the turns it has missed at
-// once. The zero value does not hold back.
-type pacer struct {
-	interval time.Duration // between two starts
-	burst    int
-	full     time.Time // when burst starts are allowed at once again
-}
-
-// newPacer returns a pacer. Unless it is the first on this node, starts of before may
-// have used up the burst.
-func newPacer(rate float64, burst int, first bool, now time.Time) *pacer {
-	if rate == 0 {
-		return &pacer{}
-	}
-	p := &pacer{interval: time.Duration(min(float64(time.Second)/rate, float64(1<<62))), burst: max(burst, 1)}
-	if !first {
-		p.full = now.Add(p.interval * time.Duration(p.burst))
-	}
-	return p
-}
-
-// wait returns how long to wait for the next start.
-func (p *pacer) wait(now time.Time) time.Duration {
-	if p.interval == 0 || !p.full.After(now) {
-		return 0
-	}
-	return max(0, p.full.Sub(now)-time.Duration(p.burst-1)*p.interval)
-}
-
-// take notes a start.
-func (p *pacer) take(now time.Time) {
-	if p.full.Before(now) {
-		p.full = now
-	}
-	p.full = p.full.Add(p.interval)
 }

@@ -117,9 +117,9 @@ func (p *policy) read(whole *document.Node) (*policyfile.Findings, error) {
 }
 
 func (f *policyFields) read(at string, found *policyfile.Findings) policyEntry {
-	for field, pattern := range map[string]string{"namespace": f.Namespace, "pod": f.Pod, "name": f.Name} {
-		if _, err := path.Match(pattern, ""); err != nil {
-			found.Add(at+"."+field, pattern, "must be a pattern such as web-*: a [ has no ], or a \\ ends it")
+	for _, p := range []struct{ field, pattern string }{{"namespace", f.Namespace}, {"pod", f.Pod}, {"name", f.Name}} {
+		if _, err := path.Match(p.pattern, ""); err != nil {
+			found.Add(at+"."+p.field, p.pattern, "must be a pattern such as web-*: a [ has no ], or a \\ ends it")
 		}
 	}
 	e := policyEntry{namespace: f.Namespace, pod: f.Pod, name: f.Name}

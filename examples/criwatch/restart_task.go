@@ -27,6 +27,7 @@ type task struct {
 	state     pleg.State
 	started   time.Time // the last attempt that has
 	gone      bool      // from the runtime
+	lost      bool      // the runtime does not know whether it runs: it is to be stopped
 
 	exit     backoff.Exit     // that was decided on last
 	decided  string           // id of the container that had it
@@ -48,7 +49,7 @@ func (t *task) precedes(c *containerStatus) bool {
 // show takes what was seen of the last attempt. A container's state does not go back.
 func (t *task) show(container string, attempt uint32, state pleg.State, started time.Time) {
 	if container != t.container {
-		t.container, t.attempt, t.state = container, attempt, state
+		t.container, t.attempt, t.state, t.lost = container, attempt, state, false
 	}
 	t.state = max(t.state, state)
 	if t.container != t.decided && !t.created() { // the next attempt has begun
@@ -102,6 +103,8 @@ func (t *task) word(left time.Duration) string {
 		return "Removed"
 	case t.trouble != "":
 		return t.trouble
+	case t.busy && t.created():
+		return ""
 	case t.pending:
 		return "CrashLoopBackOff"
 	case t.state == pleg.StateRunning:
