@@ -28,13 +28,14 @@ func Job(j *batchv1.Job) *jobpolicy.Job {
 	if j == nil {
 		return nil
 	}
-	return &jobpolicy.Job{
+	job := &jobpolicy.Job{
 		Kind:       j.Kind,
 		APIVersion: j.APIVersion,
-		ObjectMeta: meta(&j.ObjectMeta),
 		Spec:       *JobSpec(&j.Spec),
 		Status:     *JobStatus(&j.Status),
 	}
+	setMeta(&job.ObjectMeta, &j.ObjectMeta)
+	return job
 }
 
 // JobSpec returns the fields of a Job's specification that jobpolicy knows. Absent
@@ -53,7 +54,7 @@ func JobSpec(s *batchv1.JobSpec) *jobpolicy.JobSpec {
 		BackoffLimit:            s.BackoffLimit,
 		BackoffLimitPerIndex:    s.BackoffLimitPerIndex,
 		MaxFailedIndexes:        s.MaxFailedIndexes,
-		Template:                jobpolicy.PodTemplateSpec{ObjectMeta: meta(&s.Template.ObjectMeta), Spec: podSpec(&s.Template.Spec)},
+		Template:                podTemplate(&s.Template),
 		TTLSecondsAfterFinished: s.TTLSecondsAfterFinished,
 		CompletionMode:          jobpolicy.CompletionMode(valueAt(s.CompletionMode)),
 		Suspend:                 valueAt(s.Suspend),
@@ -95,47 +96,28 @@ func SuccessPolicy(p *batchv1.SuccessPolicy) *jobpolicy.SuccessPolicy {
 	})}
 }
 
-// meta is the part of an object's metadata that jobpolicy knows.
-func meta(m *metav1.ObjectMeta) jobpolicy.ObjectMeta {
-	return jobpolicy.ObjectMeta{
-		Name:                       m.Name,
-		GenerateName:               m.GenerateName,
-		Namespace:                  m.Namespace,
-		UID:                        string(m.UID),
-		CreationTimestamp:          m.CreationTimestamp.Time,
-		DeletionTimestamp:          timeAt(m.DeletionTimestamp),
-		DeletionGracePeriodSeconds: m.DeletionGracePeriodSeconds,
-		Labels:                     m.Labels,
-		Annotations:                m.Annotations,
-		Finalizers:                 m.Finalizers,
-	}
+// podTemplate returns what pods are made from.
+func podTemplate(t *corev1.PodTemplateSpec) jobpolicy.PodTemplateSpec {
+	var size podSizes
+	size.add(&corev1.Pod{Spec: t.Spec})
+	var template jobpolicy.PodTemplateSpec
+	setMeta(&template.ObjectMeta, &t.ObjectMeta)
+	size.room().spec(&template.Spec, &t.Spec)
+	return template
 }
 
-// podSpec is the part of a pod's specification that jobpolicy knows.
-func podSpec(s *corev1.PodSpec) jobpolicy.PodSpec {
-	return jobpolicy.PodSpec{
-		InitContainers:                each(s.InitContainers, container),
-		Containers:                    each(s.Containers, container),
-		RestartPolicy:                 jobpolicy.RestartPolicy(s.RestartPolicy),
-		TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
-		NodeName:                      s.NodeName,
-		Hostname:                      s.Hostname,
-		Subdomain:                     s.Subdomain,
-	}
-}
-
-// container is the part of a container that jobpolicy knows. A variable whose value
-// comes from elsewhere has its name only.
-func container(c *corev1.Container) jobpolicy.Container {
-	return jobpolicy.Container{
-		Name:          c.Name,
-		Image:         c.Image,
-		Command:       c.Command,
-		Args:          c.Args,
-		WorkingDir:    c.WorkingDir,
-		Env:           each(c.Env, func(e *corev1.EnvVar) jobpolicy.EnvVar { return jobpolicy.EnvVar{Name: e.Name, Value: e.Value} }),
-		RestartPolicy: jobpolicy.RestartPolicy(valueAt(c.RestartPolicy)),
-	}
+// setMeta makes meta, a zero one, the part of an object's metadata that jobpolicy knows.
+func setMeta(meta *jobpolicy.ObjectMeta, m *metav1.ObjectMeta) {
+	meta.Name = m.Name
+	meta.GenerateName = m.GenerateName
+	meta.Namespace = m.Namespace
+	meta.UID = string(m.UID)
+	meta.CreationTimestamp = m.CreationTimestamp.Time
+	meta.DeletionTimestamp = timeAt(m.DeletionTimestamp)
+	meta.DeletionGracePeriodSeconds = m.DeletionGracePeriodSeconds
+	meta.Labels = m.Labels
+	meta.Annotations = m.Annotations
+	meta.Finalizers = m.Finalizers
 }
 
 // each returns what to makes of every element, nil for none.
