@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,57 +12,90 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 )
 
-// leases is an API server for Leases that can be out of reach of one replica or all.
+// leases is an API server with one Lease. It can be out of reach of a replica.
 type leases struct {
-	client *fake.Clientset
-	down   sync.Map // of identities
-}
+	down sync.Map // of identities
 
-func newLeases() *leases { return &leases{client: fake.NewClientset()} }
+	mu      sync.Mutex
+	record  resourcelock.LeaderElectionRecord
+	version int // 0: there is no Lease
+}
 
 func (l *leases) election(identity string) *election {
-	client := fake.NewClientset()
-	client.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if _, down := l.down.Load(identity); down {
-			return true, nil, errors.New("out of reach")
-		}
-		object, err := l.client.Invokes(a, nil)
-		return true, object, err
-	})
-	lock := &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: "ns", Name: "lease"},
-		Client:     client.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-	}
-	return newElection(lock, 15*time.Second, 10*time.Second, 2*time.Second)
+	return newElection(&lock{leases: l, identity: identity}, 15*time.Second, 10*time.Second, 2*time.Second)
 }
+
+func (l *leases) holder() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.record.HolderIdentity
+}
+
+// lock is the Lease as a replica sees it.
+type lock struct {
+	leases   *leases
+	identity string
+	version  int // that it has read or written
+}
+
+func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	s := l.leases
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, down := s.down.Load(l.identity); down {
+		return nil, nil, errors.New("out of reach")
+	}
+	if s.version == 0 {
+		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "lease")
+	}
+	l.version = s.version
+	record := s.record
+	text, err := json.Marshal(record)
+	return &record, text, err
+}
+
+// Create makes the Lease, unless it is there.
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.version = 0
+	return l.Update(ctx, record)
+}
+
+// Update writes the Lease, unless another has written since it was read.
+func (l *lock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	s := l.leases
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, down := s.down.Load(l.identity); down {
+		return errors.New("out of reach")
+	}
+	if l.version != s.version {
+		return errors.New("it was written by another")
+	}
+	s.record = record
+	s.version++
+	l.version = s.version
+	return nil
+}
+
+func (l *lock) RecordEvent(string) {}
+func (l *lock) Identity() string   { return l.identity }
+func (l *lock) Describe() string   { return "lease" }
 
 // quiet keeps what client-go logs to itself.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }
-
-func (l *leases) holder(t rapid.TB) string {
-	t.Helper()
-	lease, err := l.client.CoordinationV1().Leases("ns").Get(context.Background(), "lease", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *lease.Spec.HolderIdentity
-}
 
 // A leader that is asked to end holds the Lease until its last request has returned,
 // and not longer: the next one begins within a retry period.
 func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLeases()
+		l := &leases{}
 		ctx, cancel := context.WithCancel(quiet(t.Context()))
 		var ended time.Time
 		var first, second sync.WaitGroup
@@ -69,7 +103,7 @@ func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 			err := l.election("a").run(ctx, func(ctx context.Context) error {
 				<-ctx.Done()
 				time.Sleep(time.Minute) // its last request
-				if holder := l.holder(t); holder != "a" {
+				if holder := l.holder(); holder != "a" {
 					t.Errorf("while a's work ends, %q holds the Lease", holder)
 				}
 				ended = time.Now()
@@ -99,16 +133,16 @@ func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 		}
 		cancel()
 		first.Wait()
-		if holder := l.holder(t); holder == "a" {
+		if holder := l.holder(); holder == "a" {
 			t.Error("a has ended and holds the Lease")
 		}
 		time.Sleep(10 * time.Second)
-		if holder := l.holder(t); holder != "b" || e.standsBy() {
+		if holder := l.holder(); holder != "b" || e.standsBy() {
 			t.Errorf("%q holds the Lease, want b", holder)
 		}
 		cancelOther()
 		second.Wait()
-		if holder := l.holder(t); holder != "" {
+		if holder := l.holder(); holder != "" {
 			t.Errorf("%q holds the Lease, want nobody", holder)
 		}
 	})
@@ -118,7 +152,7 @@ func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 // does not end.
 func TestLostLeaseEndsWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLeases()
+		l := &leases{}
 		e := l.election("a")
 		var unhealthy error
 		begin := time.Now()
@@ -152,13 +186,13 @@ func TestLostLeaseEndsWork(t *testing.T) {
 // Work that fails ends the process, and gives the Lease up.
 func TestFailedWorkGivesTheLeaseUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLeases()
+		l := &leases{}
 		failure := errors.New("the informers ended")
 		err := l.election("a").run(quiet(t.Context()), func(context.Context) error { return failure })
 		if !errors.Is(err, failure) || errors.Is(err, errLeaseLost) {
 			t.Errorf("%v", err)
 		}
-		if holder := l.holder(t); holder != "" {
+		if holder := l.holder(); holder != "" {
 			t.Errorf("%q holds the Lease", holder)
 		}
 	})
@@ -167,7 +201,7 @@ func TestFailedWorkGivesTheLeaseUp(t *testing.T) {
 // Whoever is asked to end before leading does so, and never works.
 func TestStandbyEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLeases()
+		l := &leases{}
 		l.down.Store("a", true)
 		ctx, cancel := context.WithTimeout(quiet(t.Context()), 7*time.Second)
 		defer cancel()
@@ -186,7 +220,7 @@ func TestOnlyOneReplicaWorks(t *testing.T) {
 	var takeovers, losses, outages, asked int
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
-			l := newLeases()
+			l := &leases{}
 			var working atomic.Int32
 			var replicas sync.WaitGroup
 			var mu sync.Mutex
@@ -228,10 +262,13 @@ func TestOnlyOneReplicaWorks(t *testing.T) {
 			for range 2 {
 				launch()
 			}
-			for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			for range rapid.IntRange(5, 12).Draw(t, "steps") {
 				time.Sleep(time.Duration(rapid.IntRange(0, 20_000).Draw(t, "wait")) * time.Millisecond)
+				victim := l.holder()
+				if victim == "" || rapid.Bool().Draw(t, "anybody") {
+					victim = fmt.Sprint("replica-", rapid.IntRange(1, next).Draw(t, "victim"))
+				}
 				mu.Lock()
-				victim := fmt.Sprint("replica-", rapid.IntRange(1, next).Draw(t, "victim"))
 				cancel := stop[victim]
 				mu.Unlock()
 				switch rapid.SampledFrom([]string{"end", "outage", "back"}).Draw(t, "step") {
