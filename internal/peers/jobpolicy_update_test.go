@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // TestValidateUpdateDifferential compares, on pairs of specifications a few
@@ -29,8 +31,8 @@ func TestValidateUpdateDifferential(t *testing.T) {
 			oldJob, job := jobOf(old), jobOf(spec)
 			setDefaults(oldJob)
 			setDefaults(job)
-			ours := JobFrom(job.DeepCopy()).Spec
-			got := ourMistakes(t, ours.ValidateUpdate(&JobFrom(oldJob).Spec))
+			ours := convert.Job(job.DeepCopy()).Spec
+			got := ourMistakes(t, ours.ValidateUpdate(&convert.Job(oldJob).Spec))
 			oldInternal, internal := internalOf(t, oldJob), internalOf(t, job)
 			want, panicked := theirList(func() field.ErrorList {
 				return validation.ValidateJobUpdate(internal, oldInternal, validation.JobValidationOptions{RequirePrefixedLabels: true})
@@ -61,7 +63,7 @@ func TestValidateStatusDifferential(t *testing.T) {
 			job := jobOf(drawSpec(t))
 			setDefaults(job)
 			job.Status = drawStatus(t)
-			got := ourMistakes(t, JobFrom(job.DeepCopy()).ValidateStatus())
+			got := ourMistakes(t, convert.Job(job.DeepCopy()).ValidateStatus())
 			internal := internalOf(t, job)
 			want, panicked := theirList(func() field.ErrorList {
 				return validation.ValidateJobUpdateStatus(internal, internal, everyCheck(job))
