@@ -214,7 +214,7 @@ func validateRow() bench.Row {
 				path := field.NewPath("spec")
 				return func(n int) {
 					for range n {
-						if errs := validation.ValidateJobSpec(&job.Spec, path, corevalidation.PodValidationOptions{}); len(errs) > 0 {
+						if errs := validation.ValidateJobSpec(&job.Spec, nil, path, corevalidation.PodValidationOptions{}); len(errs) > 0 {
 							panic(errs.ToAggregate())
 						}
 					}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/kube/convert"
@@ -90,7 +91,7 @@ func TestValidateStatusDifferential(t *testing.T) {
 // everyCheck switches on what the API server checks of the parts of a status that
 // changed.
 func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
-	neverStarts := valueAt(job.Spec.Suspend) && job.Spec.Completions != nil && *job.Spec.Completions == 0
+	neverStarts := ptr.Deref(job.Spec.Suspend, false) && job.Spec.Completions != nil && *job.Spec.Completions == 0
 	return validation.JobStatusValidationOptions{
 		RejectDecreasingSucceededCounter:             true,
 		RejectDecreasingFailedCounter:                true,
@@ -112,7 +113,6 @@ func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
 		RejectNotCompleteJobWithCompletionTime:       true,
 		RejectCompleteJobWithFailedCondition:         true,
 		RejectCompleteJobWithFailureTargetCondition:  true,
-		AllowForSuccessCriteriaMetInExtendedScope:    true,
 		RejectMoreReadyThanActivePods:                true,
 		RejectFinishedJobWithTerminatingPods:         true,
 	}
@@ -130,7 +130,7 @@ func drawStatus(t *rapid.T) batchv1.JobStatus {
 		Failed:           number.Draw(t, "failed"),
 		Ready:            optional.Draw(t, "ready"),
 		Terminating:      optional.Draw(t, "terminating"),
-		CompletedIndexes: valueAt(drawIndexes(t)),
+		CompletedIndexes: ptr.Deref(drawIndexes(t), ""),
 		FailedIndexes:    drawIndexes(t),
 	}
 	if rapid.Bool().Draw(t, "few indexes") {

@@ -123,7 +123,7 @@ func setDefaults(job *batchv1.Job) {
 func theirMistakes(t *rapid.T, job *batchv1.Job) (all []mistake, panicked bool) {
 	internal := internalOf(t, job)
 	return theirList(func() field.ErrorList {
-		return validation.ValidateJob(internal, validation.JobValidationOptions{RequirePrefixedLabels: true})
+		return validation.ValidateJobCreate(internal, validation.JobValidationOptions{RequirePrefixedLabels: true})
 	})
 }
 
