@@ -75,8 +75,8 @@ type faults struct {
 	refused int        // percent of requests that are not carried out
 	lost    int        // percent of requests that are carried out and whose answers are lost
 	lag     map[string]time.Duration
-	dead    bool                                        // nothing gets through any more: the client's process was killed
-	hook    func(call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
+	dead    bool                                                             // nothing gets through any more: the client's process was killed
+	hook    func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
 	counts  map[string]int
 }
 
@@ -133,7 +133,10 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 			return s.watch(r, f), nil
 		}
 		if f.hook != nil {
-			refuse, lose := f.hook(callOf(r))
+			refuse, lose := f.hook(r.Context(), callOf(r))
+			if r.Context().Err() != nil {
+				return nil, r.Context().Err()
+			}
 			if refuse != nil {
 				return answer(nil, refuse), nil
 			}

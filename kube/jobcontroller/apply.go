@@ -160,7 +160,11 @@ func saysMore(m, than jobpolicy.Memory) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(m.Handled, func(uid string) bool { return !slices.Contains(than.Handled, uid) })
+	known := make(map[string]bool, len(than.Handled))
+	for _, uid := range than.Handled {
+		known[uid] = true
+	}
+	return slices.ContainsFunc(m.Handled, func(uid string) bool { return !known[uid] })
 }
 
 // joined returns the errors that are not nil as one, which says how many there are

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/restartkit/restart/backoff"
 )
@@ -87,8 +89,10 @@ func (c *Controller) Metrics() *Metrics { return c.metrics }
 // the Controller acts.
 func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 
-// Run runs Jobs until ctx is done, and returns when what it has begun has ended and
-// its goroutines are gone. Logs go to the logger of ctx (klog.NewContext). The error is
+// Run runs Jobs until ctx is done, and returns when its goroutines are gone. Passes that
+// are under way come to their end first, so that none of their requests can be carried
+// out after Run has returned and another replica leads; what takes longer than 20s is
+// given up. To end at once, because another replica leads already, end the process. Logs go to the logger of ctx (klog.NewContext). The error is
 // not nil if Run was called before, or if the informers were stopped before they had
 // synced; a context that is done is not an error.
 func (c *Controller) Run(ctx context.Context) error {
@@ -103,6 +107,8 @@ func (c *Controller) run(ctx context.Context) error {
 		stop := c.recordEvents(ctx)
 		defer stop()
 	}
+	passes, endPasses := lingering(ctx, c.options.Clock, endWithin)
+	defer endPasses()
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer c.stopQueues()
@@ -118,8 +124,8 @@ func (c *Controller) run(ctx context.Context) error {
 	}
 	logger.Info("running Jobs", "workers", c.options.Workers)
 	for range c.options.Workers {
-		running.Go(func() { work(ctx, c.queue, c.syncJob) })
-		running.Go(func() { work(ctx, c.orphans, c.syncOrphan) })
+		running.Go(func() { work(ctx, passes, c.queue, c.syncJob) })
+		running.Go(func() { work(ctx, passes, c.orphans, c.syncOrphan) })
 	}
 	<-ctx.Done()
 	logger.Info("ending")
@@ -132,15 +138,38 @@ func (c *Controller) stopQueues() {
 	c.orphans.ShutDown()
 }
 
-// work takes keys from the queue until it is shut down. A key whose work fails comes
-// back after a delay.
-func work[K comparable](ctx context.Context, queue workqueue.TypedRateLimitingInterface[K], do func(context.Context, K) error) {
+// endWithin is how long passes may take once the Controller is to end.
+const endWithin = 20 * time.Second
+
+// lingering returns a context that is done some time after ctx is, or when end is called.
+func lingering(ctx context.Context, clock clock.WithTicker, after time.Duration) (lingers context.Context, end func()) {
+	lingers, end = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		select {
+		case <-lingers.Done():
+			return
+		case <-ctx.Done():
+		}
+		timer := clock.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-lingers.Done():
+		case <-timer.C():
+			end()
+		}
+	}()
+	return lingers, end
+}
+
+// work takes keys from the queue until ctx is done or the queue is shut down. A key
+// whose work fails comes back after a delay. Work that has begun has the context passes.
+func work[K comparable](ctx, passes context.Context, queue workqueue.TypedRateLimitingInterface[K], do func(context.Context, K) error) {
 	for {
 		key, shutdown := queue.Get()
-		if shutdown {
+		if shutdown || ctx.Err() != nil {
 			return
 		}
-		switch err := do(ctx, key); {
+		switch err := do(passes, key); {
 		case err == nil:
 			queue.Forget(key)
 		case ctx.Err() != nil:

@@ -1,6 +1,7 @@
 package jobcontroller
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -501,7 +502,7 @@ func TestLostAnswersCreateNoPodTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		losing := 6
 		f := lagging(0, 10*time.Second)
-		f.hook = func(call string) (error, bool) {
+		f.hook = func(_ context.Context, call string) (error, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if call == "POST pods" && losing > 0 {
@@ -524,7 +525,7 @@ func TestLostAnswersCreateNoPodTwice(t *testing.T) {
 // count every end once.
 func TestLostAnswersToStatusesAreFoundOut(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		f := &faults{hook: func(call string) (error, bool) { return nil, call == "PUT jobs/status" }}
+		f := &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "PUT jobs/status" }}
 		c := start(t, s, Options{}, f)
 		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr[int32](3), ptr[int32](6) }))
 		for range 2 {
@@ -649,7 +650,9 @@ func TestUnknownCompletionModeIsReported(t *testing.T) {
 // of it. The bubble fails if a goroutine stays.
 func TestNothingIsLeftWhenRunReturns(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		f := &faults{hook: func(string) (error, bool) { return apierrors.NewInternalError(errors.New("broken")), false }}
+		f := &faults{hook: func(context.Context, string) (error, bool) {
+			return apierrors.NewInternalError(errors.New("broken")), false
+		}}
 		c := start(t, s, Options{}, f)
 		s.createJob(newJob("a", nil))
 		after(time.Minute)
@@ -659,6 +662,38 @@ func TestNothingIsLeftWhenRunReturns(t *testing.T) {
 			t.Error("it runs twice")
 		}
 	})
+}
+
+// Creations take 5 s. A Controller that is to end after 2 s ends when they have, and with
+// the status written: the next one finds nothing under way.
+func TestPassUnderWayEndsBeforeRunReturns(t *testing.T) {
+	for _, test := range []struct {
+		creation, run time.Duration
+		created       int
+	}{{5 * time.Second, 5 * time.Second, 1}, {time.Hour, 2*time.Second + endWithin, 0}} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, &faults{hook: func(ctx context.Context, call string) (error, bool) {
+				if call == "POST pods" {
+					select {
+					case <-ctx.Done():
+					case <-time.After(test.creation):
+					}
+				}
+				return nil, false
+			}})
+			after(time.Second)
+			began := time.Now()
+			s.createJob(newJob("a", nil))
+			after(2 * time.Second)
+			c.stop()
+			if took := time.Since(began); took != test.run {
+				t.Errorf("creations of %v: it took %v, want %v", test.creation, took, test.run)
+			}
+			if n, active := len(s.pods()), int(s.job("a").Status.Active); n != test.created || active != test.created {
+				t.Errorf("creations of %v: %d pods, %d in the status, want %d", test.creation, n, active, test.created)
+			}
+		})
+	}
 }
 
 func TestUnansweredRequestsAreToldFromRefusals(t *testing.T) {
