@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
+	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // TestValidateDifferential compares, on random specifications a few changes away
@@ -31,10 +33,10 @@ func TestValidateDifferential(t *testing.T) {
 			for range 20 {
 				spec := drawSpec(t)
 				job := jobOf(spec)
-				ours := JobFrom(job.DeepCopy()).Spec
+				ours := convert.Job(job.DeepCopy()).Spec
 				ours.Default()
 				setDefaults(job)
-				if theirs := JobFrom(job).Spec; !reflect.DeepEqual(ours, theirs) {
+				if theirs := convert.Job(job).Spec; !reflect.DeepEqual(ours, theirs) {
 					t.Fatalf("defaults (-API server +ours):\n%s", cmp.Diff(theirs, ours))
 				}
 				got := ourMistakes(t, ours.Validate())
@@ -121,7 +123,7 @@ func setDefaults(job *batchv1.Job) {
 func theirMistakes(t *rapid.T, job *batchv1.Job) (all []mistake, panicked bool) {
 	internal := internalOf(t, job)
 	return theirList(func() field.ErrorList {
-		return validateJob(internal)
+		return validation.ValidateJobCreate(internal, validation.JobValidationOptions{RequirePrefixedLabels: true})
 	})
 }
 
