@@ -92,7 +92,7 @@ func TestValidateStatusDifferential(t *testing.T) {
 // changed.
 func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
 	neverStarts := ptr.Deref(job.Spec.Suspend, false) && job.Spec.Completions != nil && *job.Spec.Completions == 0
-	return validation.JobStatusValidationOptions{
+	return wideScope(validation.JobStatusValidationOptions{
 		RejectDecreasingSucceededCounter:             true,
 		RejectDecreasingFailedCounter:                true,
 		RejectDisablingTerminalCondition:             true,
@@ -115,7 +115,7 @@ func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
 		RejectCompleteJobWithFailureTargetCondition:  true,
 		RejectMoreReadyThanActivePods:                true,
 		RejectFinishedJobWithTerminatingPods:         true,
-	}
+	})
 }
 
 // drawStatus draws a status whose parts need not fit together.
