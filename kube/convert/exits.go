@@ -102,6 +102,7 @@ func exitOf(t *corev1.ContainerStateTerminated, run int64) backoff.Exit {
 	return backoff.Exit{
 		Run:      max(run, 0),
 		Code:     t.ExitCode,
+		Signal:   t.Signal,
 		Reason:   t.Reason,
 		Started:  known(t.StartedAt),
 		Finished: known(t.FinishedAt),
