@@ -1,0 +1,97 @@
+package jobcontroller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+// replicaVariable makes the test program a replica; it holds its settings as JSON.
+const replicaVariable = "JOBCONTROLLER_TEST_REPLICA"
+
+type replicaSettings struct {
+	Kubeconfig, Namespace, Name string
+	Ahead                       time.Duration // how far its clock is ahead
+}
+
+// The times of the Lease are short, so that a replica takes over soon.
+const (
+	leaseDuration = time.Second
+	renewDeadline = 700 * time.Millisecond
+	retryPeriod   = 150 * time.Millisecond
+)
+
+func TestMain(m *testing.M) {
+	text, wanted := os.LookupEnv(replicaVariable)
+	if !wanted {
+		os.Exit(m.Run())
+	}
+	go func() { // it ends with the test, however that ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	if err := runReplica(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// runReplica runs Jobs while it holds the Lease, until it is killed or loses it.
+func runReplica(text string) error {
+	var s replicaSettings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	leaderelection.RunOrDie(context.Background(), leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: s.Namespace, Name: "controller"},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: s.Name},
+		},
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				c, err := jobcontroller.New(client, jobcontroller.Options{Namespace: s.Namespace, Clock: aheadClock{by: s.Ahead}, BatchPeriod: 200 * time.Millisecond})
+				if err != nil {
+					panic(err)
+				}
+				if err := c.Run(ctx); err != nil {
+					panic(err)
+				}
+			},
+			OnStoppedLeading: func() { os.Exit(3) },
+		},
+	})
+	return nil
+}
+
+// aheadClock is the real clock, some time ahead.
+type aheadClock struct {
+	clock.RealClock
+	by time.Duration
+}
+
+func (c aheadClock) Now() time.Time                  { return time.Now().Add(c.by) }
+func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
