@@ -29,9 +29,9 @@ type replicaSettings struct {
 
 // The times of the Lease are short, so that a replica takes over soon.
 const (
-	leaseDuration = time.Second
-	renewDeadline = 700 * time.Millisecond
-	retryPeriod   = 150 * time.Millisecond
+	leaseDuration = 2 * time.Second
+	renewDeadline = 1500 * time.Millisecond
+	retryPeriod   = 200 * time.Millisecond
 )
 
 func TestMain(m *testing.M) {

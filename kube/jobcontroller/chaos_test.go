@@ -131,7 +131,7 @@ func (c *chaos) run() {
 	replicas := []*replica{c.start(0), c.start(1)}
 	defer func() {
 		for _, r := range replicas {
-			r.kill()
+			r.end()
 		}
 	}()
 	for i := range 5 {
@@ -143,7 +143,6 @@ func (c *chaos) run() {
 		i := c.IntN(2)
 		replicas[i].kill()
 		c.table["fault: replica killed"]++
-		replicas[i] = c.start(i)
 		if n == 3 {
 			if err := c.env.RestartEtcd(ctx); err != nil {
 				c.Fatal(err)
@@ -434,18 +433,72 @@ func indexed(job *batchv1.Job) bool {
 	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// replica is a process that runs Jobs while it holds the Lease.
+// replica is a process that runs Jobs while it holds the Lease, and another one when it
+// has ended.
 type replica struct {
+	mu      sync.Mutex
 	command *exec.Cmd
-	stdin   interface{ Close() error }
+	ended   bool
+	done    chan struct{}
 }
 
 // start starts replica 0 or 1. The clock of replica 1 is 30 s ahead.
 func (c *chaos) start(i int) *replica {
-	c.Helper()
-	settings, err := json.Marshal(replicaSettings{Kubeconfig: c.config, Namespace: c.namespace, Name: fmt.Sprintf("replica-%d-%d", i, time.Now().UnixNano()), Ahead: time.Duration(i) * 30 * time.Second})
+	r := &replica{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for r.once(c.replicaCommand(i)) {
+		}
+	}()
+	return r
+}
+
+// once runs the process, and reports whether to run it again.
+func (r *replica) once(command *exec.Cmd) bool {
+	stdin, err := command.StdinPipe() // the replica ends when it is closed
 	if err != nil {
-		c.Fatal(err)
+		return false
+	}
+	defer stdin.Close()
+	r.mu.Lock()
+	if r.ended {
+		r.mu.Unlock()
+		return false
+	}
+	if err = command.Start(); err == nil {
+		r.command = command
+	}
+	r.mu.Unlock()
+	if err == nil {
+		_ = command.Wait()
+	}
+	time.Sleep(100 * time.Millisecond)
+	return true
+}
+
+// kill is kill -9.
+func (r *replica) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.command != nil {
+		_ = r.command.Process.Kill()
+	}
+}
+
+// end kills the replica for good.
+func (r *replica) end() {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.kill()
+	<-r.done
+}
+
+func (c *chaos) replicaCommand(i int) *exec.Cmd {
+	name := fmt.Sprintf("replica-%d-%d", i, time.Now().UnixNano())
+	settings, err := json.Marshal(replicaSettings{Kubeconfig: c.config, Namespace: c.namespace, Name: name, Ahead: time.Duration(i) * 30 * time.Second})
+	if err != nil {
+		panic(err)
 	}
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), replicaVariable+"="+string(settings))
@@ -453,23 +506,8 @@ func (c *chaos) start(i int) *replica {
 		command = exec.Command(*chaosProgram, "-kubeconfig", c.config, "-namespace", c.namespace, "-listen", "", "-leader-elect-resource-namespace", c.namespace,
 			"-leader-elect-lease-duration", leaseDuration.String(), "-leader-elect-renew-deadline", renewDeadline.String(), "-leader-elect-retry-period", retryPeriod.String(), "-kube-api-qps", "0")
 	}
-	command.Stderr = os.Stderr
-	if !testing.Verbose() {
-		command.Stderr = nil
+	if testing.Verbose() {
+		command.Stderr = os.Stderr
 	}
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		c.Fatal(err)
-	}
-	return &replica{command, stdin}
-}
-
-// kill is kill -9.
-func (r *replica) kill() {
-	_ = r.command.Process.Kill()
-	_ = r.command.Wait()
-	_ = r.stdin.Close()
+	return command
 }
