@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -346,6 +347,30 @@ func TestPodOfAJobThatIsNotSeenYetIsNoOrphan(t *testing.T) {
 			t.Error("the Job is gone, and the pod keeps its finalizer")
 		}
 	})
+}
+
+func TestPodsOfADeletedJobLoseTheirFinalizersWithoutReads(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr[int32](20), ptr[int32](20) }))
+		after(5 * time.Second)
+		s.removeJob("a")
+		after(5 * time.Second)
+		if left, reads := trackedPods(s), s.called("GET jobs"); left != 0 || reads != 0 {
+			t.Errorf("%d pods have their finalizer, the Job was read %d times", left, reads)
+		}
+	})
+}
+
+func TestGoneJobsStayFew(t *testing.T) {
+	var g goneJobs
+	for i := range 10000 {
+		uid := types.UID(fmt.Sprint(i))
+		g.add(uid)
+		if !g.has(uid) || len(g.uids) > 4096 {
+			t.Fatalf("%d of them, the last is there: %v", len(g.uids), g.has(uid))
+		}
+	}
 }
 
 func TestPodEventsWithinASecondAreOnePass(t *testing.T) {
