@@ -17,6 +17,7 @@ import (
 
 	"github.com/restartkit/restart/internal/peers/bench"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 const (
@@ -115,7 +116,7 @@ func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, cod
 					panic(err)
 				}
 				_, _, action := matchPodFailurePolicy(policy, &theirs)
-				if hit := failurePolicyFrom(policy).Match(pod).Rule >= 0; hit != (action != nil) {
+				if hit := convert.PodFailurePolicy(policy).Match(pod).Rule >= 0; hit != (action != nil) {
 					panic("the two sides disagree whether a rule matches")
 				}
 				return func(n int) {
@@ -131,7 +132,7 @@ func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, cod
 
 // matching matches our pod n times.
 func matching(policy *batchv1.PodFailurePolicy, pod *jobpolicy.Pod) func(n int) {
-	p := failurePolicyFrom(policy)
+	p := convert.PodFailurePolicy(policy)
 	return func(n int) {
 		for range n {
 			p.Match(pod)
@@ -196,7 +197,7 @@ func validateRow() bench.Row {
 		Name:    "Validate, 20 rules of 255 codes",
 		Candidates: []bench.Candidate{
 			bench.Time(ours, func(bool) func(n int) {
-				spec := &JobFrom(largest()).Spec
+				spec := &convert.Job(largest()).Spec
 				return func(n int) {
 					for range n {
 						if err := spec.Validate(); err != nil {
@@ -213,7 +214,7 @@ func validateRow() bench.Row {
 				path := field.NewPath("spec")
 				return func(n int) {
 					for range n {
-						if errs := validation.ValidateJobSpec(&job.Spec, path, corevalidation.PodValidationOptions{}); len(errs) > 0 {
+						if errs := validation.ValidateJobSpec(&job.Spec, nil, path, corevalidation.PodValidationOptions{}); len(errs) > 0 {
 							panic(errs.ToAggregate())
 						}
 					}
@@ -332,7 +333,7 @@ func (s planShape) input() jobpolicy.Input {
 	}
 	job.Status.CompletedIndexes = string(done[:len(done)-1])
 
-	input := jobpolicy.Input{Job: JobFrom(job), Now: now}
+	input := jobpolicy.Input{Job: convert.Job(job), Now: now}
 	for i := range s.pods {
 		pod := failedPod(i, max(1, s.containers), 1, now.Add(-s.ago-time.Duration(i)*time.Millisecond))
 		switch i % s.kinds {

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // TestValidateDifferential compares, on random specifications a few changes away
@@ -32,10 +33,10 @@ func TestValidateDifferential(t *testing.T) {
 			for range 20 {
 				spec := drawSpec(t)
 				job := jobOf(spec)
-				ours := JobFrom(job.DeepCopy()).Spec
+				ours := convert.Job(job.DeepCopy()).Spec
 				ours.Default()
 				setDefaults(job)
-				if theirs := JobFrom(job).Spec; !reflect.DeepEqual(ours, theirs) {
+				if theirs := convert.Job(job).Spec; !reflect.DeepEqual(ours, theirs) {
 					t.Fatalf("defaults (-API server +ours):\n%s", cmp.Diff(theirs, ours))
 				}
 				got := ourMistakes(t, ours.Validate())
@@ -122,7 +123,7 @@ func setDefaults(job *batchv1.Job) {
 func theirMistakes(t *rapid.T, job *batchv1.Job) (all []mistake, panicked bool) {
 	internal := internalOf(t, job)
 	return theirList(func() field.ErrorList {
-		return validation.ValidateJob(internal, validation.JobValidationOptions{RequirePrefixedLabels: true})
+		return validation.ValidateJobCreate(internal, validation.JobValidationOptions{RequirePrefixedLabels: true})
 	})
 }
 

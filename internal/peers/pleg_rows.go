@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	kubeletpleg "k8s.io/kubernetes/pkg/kubelet/pleg"
 	"k8s.io/utils/clock"
@@ -322,7 +321,7 @@ func relistRow() bench.Row {
 				return relist
 			}),
 			bench.Time(kubelet, func(bool) func(n int) {
-				g := kubeletpleg.NewGenericPLEG(klog.Background(), newQuietKubeletRuntime(),
+				g := kubeletpleg.NewGenericPLEG(newQuietKubeletRuntime(),
 					make(chan *kubeletpleg.PodLifecycleEvent, 2*nodePods),
 					&kubeletpleg.RelistDuration{RelistPeriod: time.Second, RelistThreshold: 3 * time.Minute},
 					kubecontainer.NewCache(), clock.RealClock{}).(interface{ Relist() })

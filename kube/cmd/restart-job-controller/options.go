@@ -88,7 +88,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.BoolVar(&o.takeOver, "take-over", false, "run the Jobs of Kubernetes' own controller instead: only where that one does not\nrun")
 	flags.StringVar(&o.namespace, "namespace", "", "run the Jobs of this `namespace` only; default: of all")
 	flags.IntVar(&o.workers, "workers", 5, "Jobs that are worked on at once")
-	flags.BoolVar(&o.elect, "leader-elect", true, "run Jobs only while holding a Lease; false: only where there is one replica")
+	flags.BoolVar(&o.elect, "leader-elect", true, "run Jobs only while holding a Lease; false: only for a single replica")
 	flags.StringVar(&o.leaseName, "leader-elect-resource-name", "restart-job-controller", "`name` of the Lease")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "`namespace` of the Lease; default: that of the pod it runs in, or of the kubeconfig's\ncontext")
 	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "`time` after which a Lease that is not renewed may be taken")
