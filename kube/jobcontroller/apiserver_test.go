@@ -36,6 +36,7 @@ type apiServer struct {
 	calls   map[string]int
 
 	allow     func(pod *corev1.Pod) error              // refuses creations; nil: none
+	onJob     func(job *batchv1.Job)                   // a Job is created
 	onStatus  func(old, job *batchv1.Job)              // a status is written
 	onUntrack func(old *corev1.Pod)                    // a pod loses the tracking finalizer
 	onCreate  func(pod *corev1.Pod, all []*corev1.Pod) // a pod is created beside the others
@@ -260,6 +261,9 @@ func (s *apiServer) createJob(job *batchv1.Job) *batchv1.Job {
 	if job.Spec.ManagedBy == nil {
 		by := DefaultManagedBy
 		job.Spec.ManagedBy = &by
+	}
+	if s.onJob != nil {
+		s.onJob(job)
 	}
 	s.put("jobs", "ADDED", job)
 	return job

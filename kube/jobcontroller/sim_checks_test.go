@@ -27,7 +27,7 @@ type simRecord struct {
 }
 
 func (s *sim) onStatus(old, job *batchv1.Job) {
-	s.table["check: status is one that the API server takes"]++
+	s.note("check: status is one that the API server takes", 1)
 	if finished(old) {
 		s.Errorf("%s has finished, and its status is written again: %+v", job.Name, job.Status)
 	}
@@ -46,7 +46,7 @@ func (s *sim) onStatus(old, job *batchv1.Job) {
 			}
 		}
 		for _, uid := range now {
-			s.table["check: no UID is named again once it is counted"]++
+			s.note("check: no UID is named again once it is counted", 1)
 			if r.left[i][uid] || r.named[1-i][uid] {
 				s.Errorf("%s: pod %s is counted twice: %+v", job.Name, uid, job.Status)
 			}
@@ -67,7 +67,7 @@ func (s *sim) onUntrack(pod *corev1.Pod) {
 	if !ended(pod) || job == nil || job.UID != ref.UID || finished(job) {
 		return
 	}
-	s.table["check: released only after its end is recorded"]++
+	s.note("check: released only after its end is recorded", 1)
 	r, plain := s.records[job.UID], convert.Pod(pod)
 	switch {
 	case r.named[0][pod.UID] || r.named[1][pod.UID]:
@@ -109,12 +109,12 @@ func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
 			continue
 		}
 		active++
-		s.table["check: one active pod an index"]++
+		s.note("check: one active pod an index", 1)
 		if indexed(job) && simIndex(p) == simIndex(pod) {
 			s.Errorf("pod %s is created beside %s of the same index", pod.Name, p.Name)
 		}
 	}
-	s.table["check: active at most parallelism"]++
+	s.note("check: active at most parallelism", 1)
 	if most := s.records[job.UID].parallelism; active >= most {
 		s.Errorf("pod %s is created beside %d active ones, parallelism was at most %d", pod.Name, active, most)
 	}
@@ -129,11 +129,11 @@ func (s *sim) check() {
 		if job == nil {
 			continue
 		}
-		s.table["check: Job ends"]++
+		s.note("check: Job ends", 1)
 		for _, c := range job.Status.Conditions {
 			if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
-				s.table["end: "+string(c.Type)]++
-				s.table["reason: "+c.Reason]++
+				s.note("end: "+string(c.Type), 1)
+				s.note("reason: "+c.Reason, 1)
 			}
 		}
 		if l := job.Spec.BackoffLimitPerIndex; l != nil && !s.records[job.UID].startedOver {
@@ -142,7 +142,7 @@ func (s *sim) check() {
 				runs[s.indexOf(uid)]++
 			}
 			for index, n := range runs {
-				s.table["check: no index ran beyond its limit"]++
+				s.note("check: no index ran beyond its limit", 1)
 				if n > int(*l)+1 {
 					s.Errorf("%s: index %d failed %d times, its limit is %d%s", job.Name, index, n, *l, s.story(job, index))
 				}
@@ -150,7 +150,7 @@ func (s *sim) check() {
 		}
 	}
 	for _, pod := range s.server.pods() {
-		s.table["check: no finalizer left"]++
+		s.note("check: no finalizer left", 1)
 		if tracked(pod) {
 			s.Errorf("pod %s of %v keeps its finalizer", pod.Name, metav1.GetControllerOf(pod))
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,7 @@ type sim struct {
 	*testing.T
 	*rand.Rand
 	server  *apiServer
+	noteMu  sync.Mutex
 	table   map[string]int
 	control *running
 	clock   *skewedClock
@@ -79,8 +81,28 @@ func newSim(t *testing.T, seed uint64, table map[string]int) *sim {
 		records: map[types.UID]*simRecord{}, unproven: map[types.UID]string{}, deleted: map[types.UID]bool{},
 	}
 	s.server.onStatus, s.server.onUntrack, s.server.onCreate, s.server.allow = s.onStatus, s.onUntrack, s.onCreate, s.allow
+	s.server.onJob = func(job *batchv1.Job) {
+		s.records[job.UID] = &simRecord{
+			named: [2]map[types.UID]bool{{}, {}}, left: [2]map[types.UID]bool{{}, {}},
+			parallelism: *job.Spec.Parallelism,
+		}
+	}
 	s.server.onDelete = func(pod *corev1.Pod) { s.deleted[pod.UID] = true }
 	return s
+}
+
+// note adds to the table.
+func (s *sim) note(what string, n int) {
+	s.noteMu.Lock()
+	defer s.noteMu.Unlock()
+	s.table[what] += n
+}
+
+// locked calls f while the server handles no request.
+func (s *sim) locked(f func()) {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	f()
 }
 
 func (s *sim) chance(oneIn int) bool { return s.IntN(oneIn) == 0 }
@@ -111,10 +133,10 @@ func (s *sim) begin() {
 	switch s.IntN(3) {
 	case 0:
 		s.clock.by = 30 * time.Second
-		s.table["fault: clock of the next controller is ahead"]++
+		s.note("fault: clock of the next controller is ahead", 1)
 	case 1:
 		s.clock.by = -30 * time.Second
-		s.table["fault: clock of the next controller is behind"]++
+		s.note("fault: clock of the next controller is behind", 1)
 	}
 	s.control = start(s.T, s.server, Options{Clock: s.clock, BatchPeriod: 500 * time.Millisecond}, f)
 }
@@ -127,14 +149,17 @@ func (s *sim) kill() {
 }
 
 func (s *sim) collect() {
-	for name, n := range s.control.faults.counts {
-		s.table["fault: "+name] += n
+	f := s.control.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, n := range f.counts {
+		s.note("fault: "+name, n)
 	}
-	s.control.faults.counts = map[string]int{}
+	f.counts = map[string]int{}
 }
 
 func (s *sim) createJob(name string) {
-	job := s.server.createJob(newJob(name, func(j *batchv1.Job) {
+	s.server.createJob(newJob(name, func(j *batchv1.Job) {
 		spec := &j.Spec
 		spec.Parallelism, spec.Completions = new(int32(1+s.IntN(5))), new(int32(1+s.IntN(12)))
 		spec.BackoffLimit = new(int32(s.IntN(30)))
@@ -164,10 +189,6 @@ func (s *sim) createJob(name string) {
 			j.Annotations = map[string]string{AnnotationBaseDelay: "1s", AnnotationMaxDelay: "8s", AnnotationSkipWaiting: "true", AnnotationIgnoredDelay: "Own"}
 		}
 	}))
-	s.records[job.UID] = &simRecord{
-		named: [2]map[types.UID]bool{{}, {}}, left: [2]map[types.UID]bool{{}, {}},
-		parallelism: *job.Spec.Parallelism,
-	}
 }
 
 func (s *sim) trouble() {
@@ -180,22 +201,23 @@ func (s *sim) trouble() {
 	switch n := s.IntN(40); {
 	case n == 0:
 		s.kill()
-		s.table["fault: controller killed"]++
+		s.note("fault: controller killed", 1)
 		time.Sleep(time.Duration(s.IntN(3000)) * time.Millisecond)
 		s.begin()
 	case n == 1:
-		s.quota = 0
+		quota := 0
 		if s.chance(3) {
-			s.quota = 5 + s.IntN(8)
+			quota = 5 + s.IntN(8)
 		}
+		s.locked(func() { s.quota = quota })
 	case n == 2:
 		s.someJob(func(j *batchv1.Job) {
 			j.Spec.Suspend = new(j.Spec.Suspend == nil || !*j.Spec.Suspend)
 			s.records[j.UID].startedOver = true
 			if *j.Spec.Suspend {
-				s.table["fault: Job suspended"]++
+				s.note("fault: Job suspended", 1)
 			} else {
-				s.table["fault: Job resumed"]++
+				s.note("fault: Job resumed", 1)
 			}
 		})
 	case n == 3:
@@ -206,13 +228,13 @@ func (s *sim) trouble() {
 		})
 	case n == 4 && s.chance(6):
 		if job := s.server.job(fmt.Sprintf("job%d", s.IntN(3))); job != nil {
-			s.table["fault: Job removed"]++
-			s.records[job.UID].removed = true
+			s.note("fault: Job removed", 1)
+			s.locked(func() { s.records[job.UID].removed = true })
 			s.server.removeJob(job.Name)
 		}
 	case pod == nil:
 	case n < 8 && pod.DeletionTimestamp == nil && !ended(pod):
-		s.table["fault: pod evicted"]++
+		s.note("fault: pod evicted", 1)
 		s.server.changePod(pod.Name, func(p *corev1.Pod) {
 			p.DeletionTimestamp = new(metav1.Now())
 			p.DeletionGracePeriodSeconds = new(int64(30))
@@ -246,7 +268,7 @@ func (s *sim) advance(pod *corev1.Pod, code int32) {
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
 		default:
 			if endPod(p, code); code != 0 {
-				s.table["fault: pod failed"]++
+				s.note("fault: pod failed", 1)
 			}
 		}
 	})
@@ -280,14 +302,14 @@ func (s *sim) allow(*corev1.Pod) error {
 	if s.quota == 0 || s.calm || n < s.quota {
 		return nil
 	}
-	s.table["fault: quota refused a pod"]++
+	s.note("fault: quota refused a pod", 1)
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", fmt.Errorf("exceeded quota"))
 }
 
 // settle ends the trouble and lets everything succeed until all Jobs have ended.
 func (s *sim) settle() {
 	s.collect()
-	s.calm = true
+	s.locked(func() { s.calm = true })
 	if s.chance(2) {
 		s.kill()
 		s.begin()
