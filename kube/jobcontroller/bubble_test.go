@@ -95,6 +95,4 @@ func newJob(name string, change func(*batchv1.Job)) *batchv1.Job {
 	return j
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,9 +31,9 @@ type replicaSettings struct {
 
 // The times of the Lease are short, so that a replica takes over soon.
 const (
-	leaseDuration = time.Second
-	renewDeadline = 700 * time.Millisecond
-	retryPeriod   = 150 * time.Millisecond
+	leaseDuration = 2 * time.Second
+	renewDeadline = 1500 * time.Millisecond
+	retryPeriod   = 200 * time.Millisecond
 )
 
 func TestMain(m *testing.M) {
@@ -95,3 +97,76 @@ type aheadClock struct {
 
 func (c aheadClock) Now() time.Time                  { return time.Now().Add(c.by) }
 func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+type replica struct {
+	mu      sync.Mutex
+	command *exec.Cmd
+	ended   bool
+	done    chan struct{}
+}
+
+func (c *chaos) start(i int) *replica {
+	r := &replica{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for r.once(c.replicaCommand(i)) {
+		}
+	}()
+	return r
+}
+
+func (r *replica) once(command *exec.Cmd) bool {
+	stdin, err := command.StdinPipe() // the replica ends when it is closed
+	if err != nil {
+		return false
+	}
+	defer stdin.Close()
+	r.mu.Lock()
+	if r.ended {
+		r.mu.Unlock()
+		return false
+	}
+	if err = command.Start(); err == nil {
+		r.command = command
+	}
+	r.mu.Unlock()
+	if err == nil {
+		_ = command.Wait()
+	}
+	time.Sleep(100 * time.Millisecond)
+	return true
+}
+
+func (r *replica) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.command != nil {
+		_ = r.command.Process.Kill()
+	}
+}
+
+func (r *replica) end() {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.kill()
+	<-r.done
+}
+
+func (c *chaos) replicaCommand(i int) *exec.Cmd {
+	name := fmt.Sprintf("replica-%d-%d", i, time.Now().UnixNano())
+	settings, err := json.Marshal(replicaSettings{Kubeconfig: c.config, Namespace: c.namespace, Name: name, Ahead: time.Duration(i) * 30 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), replicaVariable+"="+string(settings))
+	if *chaosProgram != "" {
+		command = exec.Command(*chaosProgram, "-kubeconfig", c.config, "-namespace", c.namespace, "-listen", "", "-leader-elect-resource-namespace", c.namespace,
+			"-leader-elect-lease-duration", leaseDuration.String(), "-leader-elect-renew-deadline", renewDeadline.String(), "-leader-elect-retry-period", retryPeriod.String(), "-kube-api-qps", "0")
+	}
+	if testing.Verbose() {
+		command.Stderr = os.Stderr
+	}
+	return command
+}

@@ -2,7 +2,6 @@ package jobcontroller_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -29,7 +27,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/kube/jobcontroller"
 	"github.com/restartkit/restart/kube/testenv"
 )
@@ -131,7 +128,7 @@ func (c *chaos) run() {
 	replicas := []*replica{c.start(0), c.start(1)}
 	defer func() {
 		for _, r := range replicas {
-			r.kill()
+			r.end()
 		}
 	}()
 	for i := range 5 {
@@ -143,7 +140,6 @@ func (c *chaos) run() {
 		i := c.IntN(2)
 		replicas[i].kill()
 		c.table["fault: replica killed"]++
-		replicas[i] = c.start(i)
 		if n == 3 {
 			if err := c.env.RestartEtcd(ctx); err != nil {
 				c.Fatal(err)
@@ -209,18 +205,18 @@ func (c *chaos) keepQuota(ctx context.Context) {
 func (c *chaos) createJob(i int) {
 	by := jobcontroller.DefaultManagedBy
 	spec := batchv1.JobSpec{
-		ManagedBy: &by, Parallelism: to(int32(3 + c.IntN(4))), Completions: to(int32(15 + c.IntN(25))), BackoffLimit: to[int32](1000),
+		ManagedBy: &by, Parallelism: new(int32(3 + c.IntN(4))), Completions: new(int32(15 + c.IntN(25))), BackoffLimit: new(int32(1000)),
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: to[int64](1),
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(1)),
 			Containers: []corev1.Container{{Name: "main", Image: "none"}},
 		}},
 	}
 	if i%2 == 1 {
-		spec.CompletionMode = to(batchv1.IndexedCompletion)
-		spec.BackoffLimit, spec.BackoffLimitPerIndex = nil, to(int32(c.IntN(3)))
+		spec.CompletionMode = new(batchv1.IndexedCompletion)
+		spec.BackoffLimit, spec.BackoffLimitPerIndex = nil, new(int32(c.IntN(3)))
 	}
 	if i == 4 {
-		spec.CompletionMode, spec.PodReplacementPolicy = to(batchv1.IndexedCompletion), to(batchv1.Failed)
+		spec.CompletionMode, spec.PodReplacementPolicy = new(batchv1.IndexedCompletion), new(batchv1.Failed)
 	}
 	job, err := c.client.BatchV1().Jobs(c.namespace).Create(c.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job", i), Namespace: c.namespace, Annotations: map[string]string{
@@ -287,189 +283,14 @@ func (c *chaos) check() {
 }
 
 // chaosRecord is what the server has shown.
-type chaosRecord struct {
-	t      *testing.T
-	mu     sync.Mutex
-	counts map[string]int
-	jobs   map[types.UID]*chaosJob
-	pods   map[types.UID]*corev1.Pod // as seen last
-	gone   map[types.UID]bool
-}
-
-type chaosJob struct {
-	last        *batchv1.Job
-	named, left [2]map[types.UID]bool // pods that were ever uncounted, and not any more
-	suspended   bool                  // ever
-}
-
-func newChaosRecord(t *testing.T) *chaosRecord {
-	return &chaosRecord{t: t, counts: map[string]int{}, jobs: map[types.UID]*chaosJob{}, pods: map[types.UID]*corev1.Pod{}, gone: map[types.UID]bool{}}
-}
-
-func (r *chaosRecord) count(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.counts[what]++
-}
-
 // job checks a status against those before it. A watch may leave out versions after
 // etcd was restarted, so that a pod may have been named without being seen.
-func (r *chaosRecord) job(job *batchv1.Job) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	j := r.jobs[job.UID]
-	if j == nil {
-		j = &chaosJob{named: [2]map[types.UID]bool{{}, {}}, left: [2]map[types.UID]bool{{}, {}}}
-		r.jobs[job.UID] = j
-	}
-	j.last = job
-	j.suspended = j.suspended || job.Spec.Suspend != nil && *job.Spec.Suspend
-	u := job.Status.UncountedTerminatedPods
-	if u == nil {
-		return
-	}
-	for i, now := range [2][]types.UID{u.Succeeded, u.Failed} {
-		for uid := range j.named[i] {
-			if !slices.Contains(now, uid) {
-				j.left[i][uid] = true
-			}
-		}
-		for _, uid := range now {
-			if j.left[i][uid] || j.named[1-i][uid] {
-				r.t.Errorf("%s: pod %s is counted twice: %+v", job.Name, uid, job.Status)
-			}
-			j.named[i][uid] = true
-		}
-	}
-}
-
 // pod checks a pod against the others of its Job.
-func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.pods[pod.UID]; !known && podActive(pod) && index(pod) >= 0 {
-		for _, other := range r.pods {
-			if !r.gone[other.UID] && podActive(other) && index(other) == index(pod) && metav1.GetControllerOf(other).UID == metav1.GetControllerOf(pod).UID {
-				r.t.Errorf("pod %s was created beside %s of the same index", pod.Name, other.Name)
-			}
-		}
-	}
-	r.pods[pod.UID], r.gone[pod.UID] = pod, gone
-}
-
-func podEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-func podActive(pod *corev1.Pod) bool { return !podEnded(pod) && pod.DeletionTimestamp == nil }
-
-func (r *chaosRecord) running() (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for uid, pod := range r.pods {
-		if !r.gone[uid] && !podEnded(pod) {
-			n++
-		}
-	}
-	return n
-}
-
-func (r *chaosRecord) endedJobs() (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, j := range r.jobs {
-		if complete(j.last) || holds(batchv1.JobFailed, "")(j.last) {
-			n++
-		}
-	}
-	return n
-}
-
 // check compares the final counts with the pods that there were. Pods that were deleted
 // because the Job was suspended count nothing.
-func (r *chaosRecord) check(table map[string]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for what, n := range r.counts {
-		table[what] += n
-	}
-	for uid, j := range r.jobs {
-		var succeeded, failed int
-		failures := map[int]int{}
-		for _, pod := range r.pods {
-			if metav1.GetControllerOf(pod).UID != uid || !podEnded(pod) {
-				continue
-			}
-			table["check: pod ended"]++
-			switch {
-			case pod.Status.Phase == corev1.PodSucceeded:
-				succeeded++
-			case pod.DeletionTimestamp == nil || !j.suspended:
-				failed++
-				failures[index(pod)]++
-			}
-		}
-		s := j.last.Status
-		table["check: end counted"] += int(s.Failed + s.Succeeded)
-		if indexes, err := indexset.Parse(s.CompletedIndexes); indexed(j.last) && (err != nil || indexes.Len() != int(s.Succeeded)) {
-			r.t.Errorf("%s: %d indexes completed, status %+v, %v", j.last.Name, indexes.Len(), s, err)
-		}
-		if !j.suspended && (int(s.Failed) != failed || int(s.Succeeded) != succeeded) {
-			r.t.Errorf("%s: %d pods succeeded and %d failed, status %+v", j.last.Name, succeeded, failed, s)
-		}
-		if l := j.last.Spec.BackoffLimitPerIndex; l != nil && !j.suspended {
-			for i, n := range failures {
-				if n > int(*l)+1 {
-					r.t.Errorf("%s: index %d failed %d times, its limit is %d", j.last.Name, i, n, *l)
-				}
-			}
-		}
-		if u := s.UncountedTerminatedPods; u != nil && len(u.Failed)+len(u.Succeeded) > 0 {
-			r.t.Errorf("%s has ended with uncounted pods: %+v", j.last.Name, s)
-		}
-	}
-}
-
-func indexed(job *batchv1.Job) bool {
-	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
-}
-
-// replica is a process that runs Jobs while it holds the Lease.
-type replica struct {
-	command *exec.Cmd
-	stdin   interface{ Close() error }
-}
-
+// replica is a process that runs Jobs while it holds the Lease, and another one when it
+// has ended.
 // start starts replica 0 or 1. The clock of replica 1 is 30 s ahead.
-func (c *chaos) start(i int) *replica {
-	c.Helper()
-	settings, err := json.Marshal(replicaSettings{Kubeconfig: c.config, Namespace: c.namespace, Name: fmt.Sprintf("replica-%d-%d", i, time.Now().UnixNano()), Ahead: time.Duration(i) * 30 * time.Second})
-	if err != nil {
-		c.Fatal(err)
-	}
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), replicaVariable+"="+string(settings))
-	if *chaosProgram != "" {
-		command = exec.Command(*chaosProgram, "-kubeconfig", c.config, "-namespace", c.namespace, "-listen", "", "-leader-elect-resource-namespace", c.namespace,
-			"-leader-elect-lease-duration", leaseDuration.String(), "-leader-elect-renew-deadline", renewDeadline.String(), "-leader-elect-retry-period", retryPeriod.String(), "-kube-api-qps", "0")
-	}
-	command.Stderr = os.Stderr
-	if !testing.Verbose() {
-		command.Stderr = nil
-	}
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		c.Fatal(err)
-	}
-	return &replica{command, stdin}
-}
-
+// once runs the process, and reports whether to run it again.
 // kill is kill -9.
-func (r *replica) kill() {
-	_ = r.command.Process.Kill()
-	_ = r.command.Wait()
-	_ = r.stdin.Close()
-}
+// end kills the replica for good.

@@ -33,7 +33,7 @@ func TestConditionsThatChangeAreEvents(t *testing.T) {
 			[]jobEvent{{warning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"}, {normal, "Completed", "Job completed"}}},
 	} {
 		job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: test.after, Succeeded: test.succeeded}}
-		job.Spec.Completions = ptr[int32](2)
+		job.Spec.Completions = new(int32(2))
 		if got := conditionEvents(test.before, job); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}

@@ -41,6 +41,7 @@ func (c *Controller) jobUpdated(old, job *batchv1.Job) {
 }
 
 func (c *Controller) jobDeleted(job *batchv1.Job) {
+	c.gone.add(job.UID)
 	c.enqueueJob(job, 0)
 	c.enqueueOrphansOf(job)
 }

@@ -46,6 +46,7 @@ type Controller struct {
 	jobs      jobStore
 	pods      podStore
 	states    states
+	gone      goneJobs
 
 	queue   workqueue.TypedRateLimitingInterface[string]    // Jobs, as namespace/name
 	orphans workqueue.TypedRateLimitingInterface[orphanKey] // pods whose finalizer nobody may take off

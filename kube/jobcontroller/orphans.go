@@ -3,6 +3,7 @@ package jobcontroller
 import (
 	"context"
 	"errors"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,31 @@ import (
 
 // An orphan is a pod with a tracking finalizer that no pass over a Job takes off: its
 // Job is gone, has ended, or has lost it. Such a finalizer would keep the pod for ever.
+
+// goneJobs are UIDs of Jobs that were seen to be deleted: their pods are orphans, without
+// a look at the API server. The zero value has none. They are safe for concurrent use.
+type goneJobs struct {
+	mu   sync.Mutex
+	uids map[types.UID]struct{}
+}
+
+// add notes a Job that is gone. So that they stay few, all are forgotten now and then.
+func (g *goneJobs) add(uid types.UID) {
+	const most = 4096
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.uids == nil || len(g.uids) >= most {
+		g.uids = make(map[types.UID]struct{})
+	}
+	g.uids[uid] = struct{}{}
+}
+
+func (g *goneJobs) has(uid types.UID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, gone := g.uids[uid]
+	return gone
+}
 
 // orphanKey names a pod that may be an orphan.
 type orphanKey struct {
@@ -80,6 +106,9 @@ func (c *Controller) orphan(ctx context.Context, pod *corev1.Pod) (bool, error) 
 		return false, nil
 	}
 	job := c.jobs.owner(pod.Namespace, ref)
+	if job == nil && c.gone.has(ref.UID) {
+		return true, nil
+	}
 	if job == nil {
 		var err error
 		if job, err = c.freshJob(ctx, jobNamed(pod.Namespace, ref.Name, ref.UID)); errors.Is(err, errGone) {

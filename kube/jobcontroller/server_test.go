@@ -75,7 +75,7 @@ func (w *world) create(change func(*batchv1.JobSpec)) *batchv1.Job {
 			ManagedBy: &by,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy:                 corev1.RestartPolicyNever,
-				TerminationGracePeriodSeconds: to[int64](1),
+				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers:                    []corev1.Container{{Name: "main", Image: "none"}},
 			}},
 		},
@@ -166,8 +166,6 @@ func holds(t batchv1.JobConditionType, reason string) func(*batchv1.Job) bool {
 
 var complete = holds(batchv1.JobComplete, "")
 
-func to[T any](v T) *T { return &v }
-
 // index is the completion index of a pod.
 func index(pod *corev1.Pod) int {
 	i, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
@@ -185,13 +183,13 @@ func attempt(pod *corev1.Pod) int {
 
 func indexedSpec(completions, parallelism int32) func(*batchv1.JobSpec) {
 	return func(s *batchv1.JobSpec) {
-		s.CompletionMode, s.Completions, s.Parallelism = to(batchv1.IndexedCompletion), &completions, &parallelism
+		s.CompletionMode, s.Completions, s.Parallelism = new(batchv1.IndexedCompletion), &completions, &parallelism
 	}
 }
 
 func TestServerJobCompletes(t *testing.T) {
 	w := newWorld(t, nil)
-	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = to[int32](2), to[int32](5) })
+	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(2)), new(int32(5)) })
 	job = w.await(job, "its completion", complete)
 	if job.Status.Succeeded != 5 || job.Annotations[jobcontroller.AnnotationMemory] == "" {
 		t.Errorf("%+v, annotations %v", job.Status, job.Annotations)
@@ -210,7 +208,7 @@ func TestServerIndexesFailAndAreRetried(t *testing.T) {
 	})
 	job := w.create(func(s *batchv1.JobSpec) {
 		indexedSpec(4, 4)(s)
-		s.BackoffLimitPerIndex = to[int32](1)
+		s.BackoffLimitPerIndex = new(int32(1))
 	})
 	job = w.await(job, "its failure", holds(batchv1.JobFailed, "FailedIndexes"))
 	if s := job.Status; s.CompletedIndexes != "0,2,3" || *s.FailedIndexes != "1" || s.Failed != 3 || s.Succeeded != 3 {
@@ -234,7 +232,7 @@ func TestServerPodFailurePolicyDecides(t *testing.T) {
 	})
 	job := w.create(func(s *batchv1.JobSpec) {
 		indexedSpec(2, 2)(s)
-		s.BackoffLimitPerIndex = to[int32](0)
+		s.BackoffLimitPerIndex = new(int32(0))
 		s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 			{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}},
 			{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}}},
@@ -251,7 +249,7 @@ func TestServerSuccessPolicyEndsAJob(t *testing.T) {
 	w := newWorld(t, func(pod *corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: index(pod) > 1} })
 	job := w.create(func(s *batchv1.JobSpec) {
 		indexedSpec(4, 4)(s)
-		s.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: to[int32](2)}}}
+		s.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32(2))}}}
 	})
 	job = w.await(job, "its success", holds(batchv1.JobComplete, "SuccessPolicy"))
 	if s := job.Status; s.CompletedIndexes != "0,1" || s.Active != 0 {
@@ -262,14 +260,14 @@ func TestServerSuccessPolicyEndsAJob(t *testing.T) {
 
 func TestServerJobIsSuspendedAndResumed(t *testing.T) {
 	w := newWorld(t, func(pod *corev1.Pod) testenv.Outcome { return testenv.Outcome{Run: 2 * time.Second} })
-	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = to[int32](3), to[int32](3) })
+	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(3)), new(int32(3)) })
 	w.await(job, "running pods", func(j *batchv1.Job) bool { return j.Status.Active == 3 })
-	w.update(job, func(s *batchv1.JobSpec) { s.Suspend = to(true) })
+	w.update(job, func(s *batchv1.JobSpec) { s.Suspend = new(true) })
 	suspended := w.await(job, "its suspension", func(j *batchv1.Job) bool { return holds(batchv1.JobSuspended, "")(j) && j.Status.Active == 0 })
 	if suspended.Status.StartTime != nil {
 		t.Errorf("%+v", suspended.Status)
 	}
-	w.update(job, func(s *batchv1.JobSpec) { s.Suspend = to(false) })
+	w.update(job, func(s *batchv1.JobSpec) { s.Suspend = new(false) })
 	job = w.await(job, "its completion", complete)
 	if job.Status.Succeeded != 3 || job.Status.Failed != 0 {
 		t.Errorf("%+v", job.Status)
@@ -295,7 +293,7 @@ func TestServerElasticJobIsScaled(t *testing.T) {
 
 func TestServerBackoffLimitEndsAJob(t *testing.T) {
 	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{ExitCodes: []int32{1}} })
-	job := w.create(func(s *batchv1.JobSpec) { s.BackoffLimit = to[int32](2) })
+	job := w.create(func(s *batchv1.JobSpec) { s.BackoffLimit = new(int32(2)) })
 	job = w.await(job, "its failure", holds(batchv1.JobFailed, "BackoffLimitExceeded"))
 	if job.Status.Failed != 3 {
 		t.Errorf("%+v", job.Status)
@@ -305,7 +303,7 @@ func TestServerBackoffLimitEndsAJob(t *testing.T) {
 
 func TestServerDeadlineEndsAJob(t *testing.T) {
 	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
-	job := w.create(func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = to[int64](1) })
+	job := w.create(func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = new(int64(1)) })
 	job = w.await(job, "its failure", holds(batchv1.JobFailed, "DeadlineExceeded"))
 	w.awaitNoFinalizer(job)
 }
@@ -316,7 +314,7 @@ func TestServerDeletedJobsLeaveNoFinalizer(t *testing.T) {
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		t.Run(string(how), func(t *testing.T) {
 			w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
-			job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = to[int32](3), to[int32](3) })
+			job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(3)), new(int32(3)) })
 			w.await(job, "running pods", func(j *batchv1.Job) bool { return j.Status.Active == 3 })
 			if err := w.client.BatchV1().Jobs(w.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &how}); err != nil {
 				t.Fatal(err)
@@ -366,7 +364,7 @@ func TestServerQuotaDelaysAJob(t *testing.T) {
 		}
 	}
 	quota("0")
-	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = to[int32](4), to[int32](4) })
+	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(4)), new(int32(4)) })
 	w.await(job, "two successes", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 && j.Status.Active == 0 })
 	w.awaitNoFinalizer(job)
 	w.hasEvents(job, "FailedCreate")
@@ -381,7 +379,7 @@ func TestServerQuotaDelaysAJob(t *testing.T) {
 // name was made here.
 func TestServerPodsAreAdoptedOnceTheyMatch(t *testing.T) {
 	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
-	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = to[int32](2), to[int32](2) })
+	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(2)), new(int32(2)) })
 	w.await(job, "running pods", func(j *batchv1.Job) bool { return j.Status.Active == 2 })
 	pod := w.pods(job)[0]
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, batchv1.ControllerUidLabel)

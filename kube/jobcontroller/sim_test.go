@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/jobpolicy"
-	"github.com/restartkit/restart/kube/convert"
 )
 
 var (
@@ -66,6 +62,7 @@ type sim struct {
 	*testing.T
 	*rand.Rand
 	server  *apiServer
+	noteMu  sync.Mutex
 	table   map[string]int
 	control *running
 	clock   *skewedClock
@@ -78,24 +75,34 @@ type sim struct {
 }
 
 // simRecord is what the statuses of a Job have said so far.
-type simRecord struct {
-	named, left [2]map[types.UID]bool // of succeeded and failed pods: ever uncounted, and not any more
-	parallelism int32                 // the most that there was
-	removed     bool
-
-	// Pods that the Job did not want any more were deleted: the counts of their indexes
-	// went with them and start over, here as in Kubernetes.
-	startedOver bool
-}
-
 func newSim(t *testing.T, seed uint64, table map[string]int) *sim {
 	s := &sim{
 		T: t, Rand: newRandom(seed), server: newAPIServer(), table: table,
 		records: map[types.UID]*simRecord{}, unproven: map[types.UID]string{}, deleted: map[types.UID]bool{},
 	}
 	s.server.onStatus, s.server.onUntrack, s.server.onCreate, s.server.allow = s.onStatus, s.onUntrack, s.onCreate, s.allow
+	s.server.onJob = func(job *batchv1.Job) {
+		s.records[job.UID] = &simRecord{
+			named: [2]map[types.UID]bool{{}, {}}, left: [2]map[types.UID]bool{{}, {}},
+			parallelism: *job.Spec.Parallelism,
+		}
+	}
 	s.server.onDelete = func(pod *corev1.Pod) { s.deleted[pod.UID] = true }
 	return s
+}
+
+// note adds to the table.
+func (s *sim) note(what string, n int) {
+	s.noteMu.Lock()
+	defer s.noteMu.Unlock()
+	s.table[what] += n
+}
+
+// locked calls f while the server handles no request.
+func (s *sim) locked(f func()) {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	f()
 }
 
 func (s *sim) chance(oneIn int) bool { return s.IntN(oneIn) == 0 }
@@ -126,10 +133,10 @@ func (s *sim) begin() {
 	switch s.IntN(3) {
 	case 0:
 		s.clock.by = 30 * time.Second
-		s.table["fault: clock of the next controller is ahead"]++
+		s.note("fault: clock of the next controller is ahead", 1)
 	case 1:
 		s.clock.by = -30 * time.Second
-		s.table["fault: clock of the next controller is behind"]++
+		s.note("fault: clock of the next controller is behind", 1)
 	}
 	s.control = start(s.T, s.server, Options{Clock: s.clock, BatchPeriod: 500 * time.Millisecond}, f)
 }
@@ -142,34 +149,37 @@ func (s *sim) kill() {
 }
 
 func (s *sim) collect() {
-	for name, n := range s.control.faults.counts {
-		s.table["fault: "+name] += n
+	f := s.control.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, n := range f.counts {
+		s.note("fault: "+name, n)
 	}
-	s.control.faults.counts = map[string]int{}
+	f.counts = map[string]int{}
 }
 
 func (s *sim) createJob(name string) {
-	job := s.server.createJob(newJob(name, func(j *batchv1.Job) {
+	s.server.createJob(newJob(name, func(j *batchv1.Job) {
 		spec := &j.Spec
-		spec.Parallelism, spec.Completions = ptr(int32(1+s.IntN(5))), ptr(int32(1+s.IntN(12)))
-		spec.BackoffLimit = ptr(int32(s.IntN(30)))
+		spec.Parallelism, spec.Completions = new(int32(1+s.IntN(5))), new(int32(1+s.IntN(12)))
+		spec.BackoffLimit = new(int32(s.IntN(30)))
 		if !s.chance(3) {
-			spec.CompletionMode = ptr(batchv1.IndexedCompletion)
+			spec.CompletionMode = new(batchv1.IndexedCompletion)
 			if !s.chance(3) {
-				spec.BackoffLimitPerIndex, spec.BackoffLimit = ptr(int32(s.IntN(4))), ptr(int32(1<<31-1))
+				spec.BackoffLimitPerIndex, spec.BackoffLimit = new(int32(s.IntN(4))), new(int32(1<<31-1))
 				if s.chance(3) {
-					spec.MaxFailedIndexes = ptr(int32(s.IntN(3)))
+					spec.MaxFailedIndexes = new(int32(s.IntN(3)))
 				}
 			}
 			if s.chance(5) {
-				spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr(1 + *spec.Completions/2)}}}
+				spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(1 + *spec.Completions/2)}}}
 			}
 		}
 		if s.chance(3) {
-			spec.PodReplacementPolicy = ptr(batchv1.Failed)
+			spec.PodReplacementPolicy = new(batchv1.Failed)
 		}
 		if s.chance(3) {
-			spec.PodReplacementPolicy = ptr(batchv1.Failed)
+			spec.PodReplacementPolicy = new(batchv1.Failed)
 			spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 				{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}},
 				{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{9}}},
@@ -179,10 +189,6 @@ func (s *sim) createJob(name string) {
 			j.Annotations = map[string]string{AnnotationBaseDelay: "1s", AnnotationMaxDelay: "8s", AnnotationSkipWaiting: "true", AnnotationIgnoredDelay: "Own"}
 		}
 	}))
-	s.records[job.UID] = &simRecord{
-		named: [2]map[types.UID]bool{{}, {}}, left: [2]map[types.UID]bool{{}, {}},
-		parallelism: *job.Spec.Parallelism,
-	}
 }
 
 func (s *sim) trouble() {
@@ -195,22 +201,23 @@ func (s *sim) trouble() {
 	switch n := s.IntN(40); {
 	case n == 0:
 		s.kill()
-		s.table["fault: controller killed"]++
+		s.note("fault: controller killed", 1)
 		time.Sleep(time.Duration(s.IntN(3000)) * time.Millisecond)
 		s.begin()
 	case n == 1:
-		s.quota = 0
+		quota := 0
 		if s.chance(3) {
-			s.quota = 5 + s.IntN(8)
+			quota = 5 + s.IntN(8)
 		}
+		s.locked(func() { s.quota = quota })
 	case n == 2:
 		s.someJob(func(j *batchv1.Job) {
-			j.Spec.Suspend = ptr(j.Spec.Suspend == nil || !*j.Spec.Suspend)
+			j.Spec.Suspend = new(j.Spec.Suspend == nil || !*j.Spec.Suspend)
 			s.records[j.UID].startedOver = true
 			if *j.Spec.Suspend {
-				s.table["fault: Job suspended"]++
+				s.note("fault: Job suspended", 1)
 			} else {
-				s.table["fault: Job resumed"]++
+				s.note("fault: Job resumed", 1)
 			}
 		})
 	case n == 3:
@@ -221,16 +228,16 @@ func (s *sim) trouble() {
 		})
 	case n == 4 && s.chance(6):
 		if job := s.server.job(fmt.Sprintf("job%d", s.IntN(3))); job != nil {
-			s.table["fault: Job removed"]++
-			s.records[job.UID].removed = true
+			s.note("fault: Job removed", 1)
+			s.locked(func() { s.records[job.UID].removed = true })
 			s.server.removeJob(job.Name)
 		}
 	case pod == nil:
 	case n < 8 && pod.DeletionTimestamp == nil && !ended(pod):
-		s.table["fault: pod evicted"]++
+		s.note("fault: pod evicted", 1)
 		s.server.changePod(pod.Name, func(p *corev1.Pod) {
-			p.DeletionTimestamp = ptr(metav1.Now())
-			p.DeletionGracePeriodSeconds = ptr(int64(30))
+			p.DeletionTimestamp = new(metav1.Now())
+			p.DeletionGracePeriodSeconds = new(int64(30))
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
 		})
 	default:
@@ -261,7 +268,7 @@ func (s *sim) advance(pod *corev1.Pod, code int32) {
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
 		default:
 			if endPod(p, code); code != 0 {
-				s.table["fault: pod failed"]++
+				s.note("fault: pod failed", 1)
 			}
 		}
 	})
@@ -272,7 +279,7 @@ func (s *sim) collectGarbage() {
 	for _, pod := range s.server.pods() {
 		if ref := metav1.GetControllerOf(pod); ref != nil && pod.DeletionTimestamp == nil && s.records[ref.UID].removed {
 			s.server.changePod(pod.Name, func(p *corev1.Pod) {
-				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr(metav1.Now()), ptr(int64(30))
+				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
 			})
 		}
 	}
@@ -295,14 +302,14 @@ func (s *sim) allow(*corev1.Pod) error {
 	if s.quota == 0 || s.calm || n < s.quota {
 		return nil
 	}
-	s.table["fault: quota refused a pod"]++
+	s.note("fault: quota refused a pod", 1)
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", fmt.Errorf("exceeded quota"))
 }
 
 // settle ends the trouble and lets everything succeed until all Jobs have ended.
 func (s *sim) settle() {
 	s.collect()
-	s.calm = true
+	s.locked(func() { s.calm = true })
 	if s.chance(2) {
 		s.kill()
 		s.begin()
@@ -354,186 +361,8 @@ func (s *sim) done() bool {
 }
 
 // onStatus checks a status that is written.
-func (s *sim) onStatus(old, job *batchv1.Job) {
-	s.table["check: status is one that the API server takes"]++
-	if finished(old) {
-		s.Errorf("%s has finished, and its status is written again: %+v", job.Name, job.Status)
-	}
-	if err := convert.Job(job).ValidateStatus(); err != nil {
-		s.Errorf("%s: a status that cannot be: %v", job.Name, err)
-	}
-	r := s.records[job.UID]
-	u := job.Status.UncountedTerminatedPods
-	if u == nil {
-		u = &batchv1.UncountedTerminatedPods{}
-	}
-	for i, now := range [2][]types.UID{u.Succeeded, u.Failed} {
-		for uid := range r.named[i] {
-			if !slices.Contains(now, uid) {
-				r.left[i][uid] = true
-			}
-		}
-		for _, uid := range now {
-			s.table["check: no UID is named again once it is counted"]++
-			if r.left[i][uid] || r.named[1-i][uid] {
-				s.Errorf("%s: pod %s is counted twice: %+v", job.Name, uid, job.Status)
-			}
-			r.named[i][uid] = true
-		}
-	}
-	if got, want := int(job.Status.Failed)+len(u.Failed), len(r.named[1]); got != want {
-		s.Errorf("%s: %d failures, %d pods were named", job.Name, got, want)
-	}
-	if got, want := int(job.Status.Succeeded)+len(u.Succeeded), len(r.named[0]); got != want && !indexed(job) {
-		s.Errorf("%s: %d successes, %d pods were named", job.Name, got, want)
-	}
-}
-
 // onUntrack checks that the end of a pod is recorded before its finalizer goes.
-func (s *sim) onUntrack(pod *corev1.Pod) {
-	ref := metav1.GetControllerOf(pod)
-	job, _ := s.server.objects["jobs"][keyOf("ns", ref.Name)].(*batchv1.Job)
-	if !ended(pod) || job == nil || job.UID != ref.UID || finished(job) {
-		return
-	}
-	s.table["check: released only after its end is recorded"]++
-	r, plain := s.records[job.UID], convert.Pod(pod)
-	switch {
-	case r.named[0][pod.UID] || r.named[1][pod.UID]:
-	case indexed(job) && s.indexEnded(job, pod):
-	case !convert.PodFailurePolicy(job.Spec.PodFailurePolicy).Match(plain).Counted():
-	case has(job, batchv1.JobSuccessCriteriaMet):
-	default:
-		s.unproven[pod.UID] = fmt.Sprintf("%s of %s: %s", pod.Name, job.Name, pod.Status.Phase)
-	}
-}
-
-func (s *sim) indexEnded(job *batchv1.Job, pod *corev1.Pod) bool {
-	completed, _ := indexset.ParseLenient(job.Status.CompletedIndexes)
-	return completed.Contains(simIndex(pod))
-}
-
-func has(job *batchv1.Job, t batchv1.JobConditionType) bool {
-	c := conditionOf(job.Status.Conditions, t)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
-func simIndex(pod *corev1.Pod) int {
-	i, err := strconv.Atoi(pod.Annotations[jobpolicy.JobCompletionIndexAnnotation])
-	if err != nil {
-		return -1
-	}
-	return i
-}
-
 // onCreate checks a pod that is created beside the others.
-func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
-	ref := metav1.GetControllerOf(pod)
-	if s.records[ref.UID].removed {
-		return
-	}
-	job := s.server.objects["jobs"][keyOf("ns", ref.Name)].(*batchv1.Job)
-	active := int32(0)
-	for _, p := range all {
-		if owner := metav1.GetControllerOf(p); owner == nil || owner.UID != job.UID || ended(p) || p.DeletionTimestamp != nil {
-			continue
-		}
-		active++
-		s.table["check: one active pod an index"]++
-		if indexed(job) && simIndex(p) == simIndex(pod) {
-			s.Errorf("pod %s is created beside %s of the same index", pod.Name, p.Name)
-		}
-	}
-	s.table["check: active at most parallelism"]++
-	if most := s.records[job.UID].parallelism; active >= most {
-		s.Errorf("pod %s is created beside %d active ones, parallelism was at most %d", pod.Name, active, most)
-	}
-	if finished(job) {
-		s.Errorf("pod %s is created for a Job that has finished", pod.Name)
-	}
-}
-
 // check checks what is there when all is over.
-func (s *sim) check() {
-	for i := range 3 {
-		job := s.server.job(fmt.Sprintf("job%d", i))
-		if job == nil {
-			continue
-		}
-		s.table["check: Job ends"]++
-		for _, c := range job.Status.Conditions {
-			if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
-				s.table["end: "+string(c.Type)]++
-				s.table["reason: "+c.Reason]++
-			}
-		}
-		if l := job.Spec.BackoffLimitPerIndex; l != nil && !s.records[job.UID].startedOver {
-			runs := map[int]int{}
-			for uid := range s.records[job.UID].named[1] {
-				runs[s.indexOf(uid)]++
-			}
-			for index, n := range runs {
-				s.table["check: no index ran beyond its limit"]++
-				if n > int(*l)+1 {
-					s.Errorf("%s: index %d failed %d times, its limit is %d%s", job.Name, index, n, *l, s.story(job, index))
-				}
-			}
-		}
-	}
-	for _, pod := range s.server.pods() {
-		s.table["check: no finalizer left"]++
-		if tracked(pod) {
-			s.Errorf("pod %s of %v keeps its finalizer", pod.Name, metav1.GetControllerOf(pod))
-		}
-	}
-	for uid, what := range s.unproven {
-		if !s.deleted[uid] {
-			s.Errorf("pod %s was released without a record of its end", what)
-		}
-	}
-}
-
 // story is what has become of an index, and of the Job around it.
-func (s *sim) story(job *batchv1.Job, index int) string {
-	var b strings.Builder
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
-	for _, c := range s.server.history {
-		switch o := c.object.(type) {
-		case *corev1.Pod:
-			if ref := metav1.GetControllerOf(o); ref != nil && ref.UID == job.UID && simIndex(o) == index {
-				fmt.Fprintf(&b, "\n%s %s %s %s failures %s deleted %v tracked %v", c.at.Format("04:05.000"), c.kind, o.UID, o.Status.Phase,
-					o.Annotations[jobpolicy.JobIndexFailureCountAnnotation], o.DeletionTimestamp != nil, tracked(o))
-			}
-		case *batchv1.Job:
-			if o.UID == job.UID {
-				var failed []types.UID
-				if u := o.Status.UncountedTerminatedPods; u != nil {
-					failed = u.Failed
-				}
-				fmt.Fprintf(&b, "\n%s Job failed %d uncounted %v active %d indexes %q %q suspended %v", c.at.Format("04:05.000"), o.Status.Failed, failed, o.Status.Active,
-					o.Status.CompletedIndexes, deref(o.Status.FailedIndexes), deref(o.Spec.Suspend))
-			}
-		}
-	}
-	return b.String()
-}
-
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 // indexOf is the index of a pod that once was.
-func (s *sim) indexOf(uid types.UID) int {
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
-	for _, c := range s.server.history {
-		if c.object.GetUID() == uid {
-			return simIndex(c.object.(*corev1.Pod))
-		}
-	}
-	return -1
-}

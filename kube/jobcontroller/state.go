@@ -1,6 +1,7 @@
 package jobcontroller
 
 import (
+	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -62,14 +63,14 @@ func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
 
 // unreported returns the mistakes unless they were the last ones, too.
 func (s *jobState) unreported(errs backoff.FieldErrors) backoff.FieldErrors {
-	text := ""
+	var text strings.Builder
 	for _, err := range errs {
-		text += err.Error() + "\n"
+		text.WriteString(err.Error() + "\n")
 	}
-	if text == s.reported {
+	if text.String() == s.reported {
 		return nil
 	}
-	s.reported = text
+	s.reported = text.String()
 	return errs
 }
 
