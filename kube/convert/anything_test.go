@@ -30,7 +30,7 @@ func theirs[T any]() *rapid.Generator[*T] {
 					*q = *resource.NewQuantity(c.Int63n(1000), resource.DecimalSI)
 				},
 				func(v *intstr.IntOrString, c randfill.Continue) { *v = intstr.FromInt32(c.Int31()) },
-				func(f *metav1.FieldsV1, c randfill.Continue) { f.Raw = []byte("{}") },
+				func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawBytes([]byte("{}")) },
 			)
 		object := new(T)
 		filler.Fill(object)
@@ -98,8 +98,8 @@ func memory(v reflect.Value, all map[uintptr]bool) {
 		if v.Type() == reflect.TypeFor[time.Time]() || v.Type() == reflect.TypeFor[resource.Quantity]() {
 			return // shares a time zone, a number that nobody writes to
 		}
-		for i := range v.NumField() {
-			memory(v.Field(i), all)
+		for _, field := range v.Fields() {
+			memory(field, all)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
@@ -188,7 +187,7 @@ func TestContainerPolicyAgreesWithJSON(t *testing.T) {
 // A sidecar is restarted whatever its pod's policy.
 func TestContainerPolicyOfASidecarIsItsOwn(t *testing.T) {
 	pod := &corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}
-	sidecar := &corev1.Container{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
+	sidecar := &corev1.Container{RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}
 	if got := ContainerPolicy(pod, sidecar).RestartPolicy; got != backoff.RestartPolicyAlways {
 		t.Errorf("a sidecar's policy is %s", got)
 	}

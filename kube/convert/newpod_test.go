@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -36,10 +35,10 @@ func TestNewPodOfIndexedJobIsWhole(t *testing.T) {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "ns", UID: "u1"},
 		Spec: batchv1.JobSpec{
-			CompletionMode:       ptr.To(batchv1.IndexedCompletion),
-			Completions:          ptr.To(int32(8)),
-			Parallelism:          ptr.To(int32(1)),
-			BackoffLimitPerIndex: ptr.To(int32(1)),
+			CompletionMode:       new(batchv1.IndexedCompletion),
+			Completions:          new(int32(8)),
+			Parallelism:          new(int32(1)),
+			BackoffLimitPerIndex: new(int32(1)),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"note": "n"}, Finalizers: []string{"example.com/f"}},
 				Spec: corev1.PodSpec{
@@ -81,7 +80,7 @@ func TestNewPodOfIndexedJobIsWhole(t *testing.T) {
 			},
 			Finalizers: []string{"example.com/f", "batch.kubernetes.io/job-tracking"},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "batch/v1", Kind: "Job", Name: "work", UID: "u1", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+				APIVersion: "batch/v1", Kind: "Job", Name: "work", UID: "u1", Controller: new(true), BlockOwnerDeletion: new(true),
 			}},
 		},
 		Spec: corev1.PodSpec{
@@ -126,7 +125,7 @@ func TestNewPodOfNonIndexedJobHasNoIndex(t *testing.T) {
 			Labels:       map[string]string{"app": "a"},
 			Finalizers:   []string{"batch.kubernetes.io/job-tracking"},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "batch/v1", Kind: "Job", Name: "work", UID: "u1", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+				APIVersion: "batch/v1", Kind: "Job", Name: "work", UID: "u1", Controller: new(true), BlockOwnerDeletion: new(true),
 			}},
 		},
 		Spec: job.Spec.Template.Spec,

@@ -26,7 +26,7 @@ var (
 	conflict = apierrors.NewConflict(widgets, "web", errors.New("changed"))
 	busy     = apierrors.NewTooManyRequests("later", 0)
 	invalid  = apierrors.NewBadRequest("no")
-	other    = errors.New("the disk is full")
+	errDisk  = errors.New("the disk is full")
 )
 
 // limiters returns one Limiter of each kind, on clocks of their own.
@@ -52,7 +52,7 @@ func TestClassesOfErrors(t *testing.T) {
 		want Class
 	}{
 		{nil, Success},
-		{other, Retry},
+		{errDisk, Retry},
 		{io.EOF, Retry},
 		{context.DeadlineExceeded, Retry},
 		{conflict, Conflict},
@@ -67,11 +67,11 @@ func TestClassesOfErrors(t *testing.T) {
 		{apierrors.NewServiceUnavailable("no"), Busy},
 		{apierrors.NewServerTimeout(widgets, "get", 1), Busy},
 		{apierrors.NewTimeoutError("no", 1), Busy},
-		{apierrors.NewInternalError(other), Retry},
+		{apierrors.NewInternalError(errDisk), Retry},
 		{fmt.Errorf("writing the status: %w", conflict), Conflict},
 		{errors.Join(conflict, invalid), Conflict},
-		{errors.Join(invalid, fmt.Errorf("and: %w", other)), Retry},
-		{fmt.Errorf("%w and %w", busy, other), Busy},
+		{errors.Join(invalid, fmt.Errorf("and: %w", errDisk)), Retry},
+		{fmt.Errorf("%w and %w", busy, errDisk), Busy},
 		{utilerrors.NewAggregate([]error{invalid, busy}), Busy},
 		{utilerrors.NewAggregate([]error{invalid, fmt.Errorf("too: %w", invalid)}), Terminal},
 		{wraps{}, Retry},
@@ -102,7 +102,7 @@ func TestServersRetryAfterIsHeard(t *testing.T) {
 			t.Errorf("%s: %v, want the server's 7s", name, got)
 		}
 		for range 5 {
-			l.RequeueAfter("a", other)
+			l.RequeueAfter("a", errDisk)
 		}
 		if got := l.RequeueAfter("a", apierrors.NewTooManyRequests("later", 7)); got != curve.Max {
 			t.Errorf("%s: %v, want the curve's %v", name, got, curve.Max)
@@ -116,7 +116,7 @@ func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 	l := limiters(t, backoff.RestarterOptions[string]{Limit: 2, Window: time.Hour})["restarter"]
 	for round := range 2 {
 		for i, want := range []time.Duration{time.Second, 2 * time.Second, 0, 0} {
-			if got := l.RequeueAfter("a", other); got != want {
+			if got := l.RequeueAfter("a", errDisk); got != want {
 				t.Errorf("round %d, failure %d: %v, want %v", round, i, got, want)
 			}
 			l.Forget("a")
@@ -137,7 +137,7 @@ func TestFreeFailureIsRequeued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := NewTrackerLimiter(tracker, nil).RequeueAfter("a", other); got <= 0 || got > time.Millisecond {
+	if got := NewTrackerLimiter(tracker, nil).RequeueAfter("a", errDisk); got <= 0 || got > time.Millisecond {
 		t.Errorf("requeued after %v, want as good as at once", got)
 	}
 }
@@ -153,14 +153,14 @@ func TestCallersClassesDecide(t *testing.T) {
 	}
 	l := NewLimiter(restarter, func(err error) Class {
 		switch err {
-		case other:
+		case errDisk:
 			return "Disk"
 		case io.EOF:
 			return "Bad"
 		}
 		return Terminal
 	})
-	if got := l.RequeueAfter("a", other); got != time.Minute {
+	if got := l.RequeueAfter("a", errDisk); got != time.Minute {
 		t.Errorf("the class's own curve: %v, want 1m", got)
 	}
 	if got := l.RequeueAfter("b", io.EOF); got != time.Second {
@@ -189,7 +189,7 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 		}
 		fails := func(item string) time.Duration {
 			failures[item]++
-			err := rapid.SampledFrom([]error{other, busy, conflict}).Draw(t, "error")
+			err := rapid.SampledFrom([]error{errDisk, busy, conflict}).Draw(t, "error")
 			after := l.RequeueAfter(item, err)
 			expect("after a failure", after, delayAfter(item))
 			return after
@@ -270,7 +270,7 @@ func TestQueueWaitsAsTheLimiterSays(t *testing.T) {
 		queue.AddAfter("a", l.RequeueAfter("a", conflict))
 		queue.Done("a")
 		wait(8 * time.Second)
-		l.RequeueAfter("a", other)
+		l.RequeueAfter("a", errDisk)
 		queue.AddRateLimited("a")
 		queue.Done("a")
 		wait(16 * time.Second)

@@ -106,7 +106,7 @@ func (r *replica) ready() error {
 	case controller != nil && controller.HasSynced():
 		return nil
 	case controller != nil:
-		return errors.New("Jobs and pods are being listed")
+		return errors.New("waiting for the first list of Jobs and pods")
 	case r.election != nil && r.election.standsBy():
 		return nil
 	}
