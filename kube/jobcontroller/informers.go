@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -26,9 +27,17 @@ func newInformers(client kubernetes.Interface, o Options) informers {
 	if o.Jobs != nil {
 		return informers{jobs: o.Jobs.Informer(), pods: o.Pods.Informer()}
 	}
-	f := kubeinformers.NewSharedInformerFactoryWithOptions(client, 0,
-		kubeinformers.WithNamespace(o.Namespace), kubeinformers.WithTransform(withoutManagedFields))
+	f := kubeinformers.NewSharedInformerFactoryWithOptions(client, 0, kubeinformers.WithNamespace(o.Namespace),
+		kubeinformers.WithTransform(withoutManagedFields), kubeinformers.WithTweakListOptions(fromStorage))
 	return informers{factory: f, jobs: f.Batch().V1().Jobs().Informer(), pods: f.Core().V1().Pods().Informer()}
+}
+
+// fromStorage asks for what is stored, and not for what some API server's cache has:
+// nothing may be older than what an earlier controller wrote.
+func fromStorage(o *metav1.ListOptions) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
 }
 
 // withoutManagedFields drops what nobody here reads and makes up much of an object.
