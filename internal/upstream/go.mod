@@ -1,4 +1,5 @@
-module github.com/restartkit/restart/internal/upstream
+// The path has no "internal", since Kubernetes' packages import this in a copy.
+module github.com/restartkit/restart/upstream
 
 go 1.26.0
 

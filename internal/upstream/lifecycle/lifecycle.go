@@ -13,7 +13,7 @@ import (
 
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 
-	"github.com/restartkit/restart/internal/upstream/podcache"
+	"github.com/restartkit/restart/upstream/podcache"
 	"github.com/restartkit/restart/pleg"
 )
 

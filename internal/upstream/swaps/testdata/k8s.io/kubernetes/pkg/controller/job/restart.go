@@ -8,7 +8,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/controller/job/metrics"
 
-	"github.com/restartkit/restart/internal/upstream/job"
+	"github.com/restartkit/restart/upstream/job"
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/internal/upstream/podcache"
+	"github.com/restartkit/restart/upstream/podcache"
 	"github.com/restartkit/restart/pleg"
 )
 
