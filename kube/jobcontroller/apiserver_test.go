@@ -41,9 +41,9 @@ type apiServer struct {
 	events  []corev1.Event
 	calls   map[string]int
 
-	allow     func(pod *corev1.Pod) error             // refuses creations; nil: none
-	onStatus  func(old, job *batchv1.Job)             // a status is written
-	onUntrack func(old *corev1.Pod)                   // a pod loses the tracking finalizer
+	allow     func(pod *corev1.Pod) error              // refuses creations; nil: none
+	onStatus  func(old, job *batchv1.Job)              // a status is written
+	onUntrack func(old *corev1.Pod)                    // a pod loses the tracking finalizer
 	onCreate  func(pod *corev1.Pod, all []*corev1.Pod) // a pod is created beside the others
 	onDelete  func(pod *corev1.Pod)                    // a client deletes a pod
 }
@@ -75,7 +75,8 @@ type faults struct {
 	refused int        // percent of requests that are not carried out
 	lost    int        // percent of requests that are carried out and whose answers are lost
 	lag     map[string]time.Duration
-	dead    bool // nothing gets through any more: the client's process was killed
+	dead    bool                                        // nothing gets through any more: the client's process was killed
+	hook    func(call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
 	counts  map[string]int
 }
 
@@ -131,6 +132,13 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 		case watch:
 			return s.watch(r, f), nil
 		}
+		if f.hook != nil {
+			refuse, lose := f.hook(callOf(r))
+			if refuse != nil {
+				return answer(nil, refuse), nil
+			}
+			lost = lost || lose
+		}
 		body, err := s.serve(r)
 		if lost {
 			return nil, errReset
@@ -184,6 +192,16 @@ func parse(path string) (r request) {
 	return r
 }
 
+// callOf names what a request does: LIST pods, GET jobs, PUT jobs/status.
+func callOf(r *http.Request) string {
+	q := parse(r.URL.Path)
+	method := r.Method
+	if method == http.MethodGet && q.name == "" {
+		method = "LIST"
+	}
+	return strings.TrimSuffix(method+" "+q.resource+"/"+q.subresource, "/")
+}
+
 func (s *apiServer) serve(r *http.Request) (any, error) {
 	q := parse(r.URL.Path)
 	var body []byte
@@ -192,7 +210,7 @@ func (s *apiServer) serve(r *http.Request) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls[strings.TrimSuffix(r.Method+" "+q.resource+"/"+q.subresource, "/")]++
+	s.calls[callOf(r)]++
 	key := keyOf(q.namespace, q.name)
 	there := s.objects[q.resource][key]
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: q.resource}, q.name)
@@ -547,6 +565,13 @@ func endPod(pod *corev1.Pod, code int32) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()},
 	}}}
+}
+
+// called is how often something was called.
+func (s *apiServer) called(call string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[call]
 }
 
 // eventReasons are the reasons of the Events that were written, with how often.

@@ -81,8 +81,11 @@ type sim struct {
 type simRecord struct {
 	named, left [2]map[types.UID]bool // of succeeded and failed pods: ever uncounted, and not any more
 	parallelism int32                 // the most that there was
-	indexOf     map[types.UID]int
 	removed     bool
+
+	// Pods that the Job did not want any more were deleted: the counts of their indexes
+	// went with them and start over, here as in Kubernetes.
+	startedOver bool
 }
 
 func newSim(t *testing.T, seed uint64, table map[string]int) *sim {
@@ -100,9 +103,10 @@ func (s *sim) chance(oneIn int) bool { return s.IntN(oneIn) == 0 }
 func (s *sim) run() {
 	s.begin()
 	for i := range 1 + s.IntN(3) {
+		time.Sleep(time.Duration(s.IntN(3)) * time.Second)
 		s.createJob(fmt.Sprintf("job%d", i))
 	}
-	for range 100 + s.IntN(300) {
+	for range 100 + s.IntN(400) {
 		time.Sleep(time.Duration(s.IntN(1500)) * time.Millisecond)
 		s.trouble()
 	}
@@ -177,7 +181,7 @@ func (s *sim) createJob(name string) {
 	}))
 	s.records[job.UID] = &simRecord{
 		named: [2]map[types.UID]bool{{}, {}}, left: [2]map[types.UID]bool{{}, {}},
-		parallelism: *job.Spec.Parallelism, indexOf: map[types.UID]int{},
+		parallelism: *job.Spec.Parallelism,
 	}
 }
 
@@ -195,10 +199,14 @@ func (s *sim) trouble() {
 		time.Sleep(time.Duration(s.IntN(3000)) * time.Millisecond)
 		s.begin()
 	case n == 1:
-		s.quota = s.IntN(8)
+		s.quota = 0
+		if s.chance(3) {
+			s.quota = 5 + s.IntN(8)
+		}
 	case n == 2:
 		s.someJob(func(j *batchv1.Job) {
 			j.Spec.Suspend = ptr(j.Spec.Suspend == nil || !*j.Spec.Suspend)
+			s.records[j.UID].startedOver = true
 			if *j.Spec.Suspend {
 				s.table["fault: Job suspended"]++
 			} else {
@@ -208,6 +216,7 @@ func (s *sim) trouble() {
 	case n == 3:
 		s.someJob(func(j *batchv1.Job) {
 			*j.Spec.Parallelism = int32(1 + s.IntN(5))
+			s.records[j.UID].startedOver = true
 			s.records[j.UID].parallelism = max(s.records[j.UID].parallelism, *j.Spec.Parallelism)
 		})
 	case n == 4 && s.chance(6):
@@ -277,7 +286,13 @@ func (s *sim) someJob(f func(*batchv1.Job)) {
 
 // allow is the quota: it counts pods that have not ended and those that are held.
 func (s *sim) allow(*corev1.Pod) error {
-	if s.quota == 0 || s.calm || len(s.server.podsLocked()) < s.quota+4 {
+	n := 0
+	for _, pod := range s.server.podsLocked() {
+		if !ended(pod) || tracked(pod) {
+			n++
+		}
+	}
+	if s.quota == 0 || s.calm || n < s.quota {
 		return nil
 	}
 	s.table["fault: quota refused a pod"]++
@@ -452,7 +467,7 @@ func (s *sim) check() {
 				s.table["reason: "+c.Reason]++
 			}
 		}
-		if l := job.Spec.BackoffLimitPerIndex; l != nil {
+		if l := job.Spec.BackoffLimitPerIndex; l != nil && !s.records[job.UID].startedOver {
 			runs := map[int]int{}
 			for uid := range s.records[job.UID].named[1] {
 				runs[s.indexOf(uid)]++
@@ -460,7 +475,7 @@ func (s *sim) check() {
 			for index, n := range runs {
 				s.table["check: no index ran beyond its limit"]++
 				if n > int(*l)+1 {
-					s.Errorf("%s: index %d failed %d times, its limit is %d", job.Name, index, n, *l)
+					s.Errorf("%s: index %d failed %d times, its limit is %d%s", job.Name, index, n, *l, s.story(job, index))
 				}
 			}
 		}
@@ -478,6 +493,39 @@ func (s *sim) check() {
 	}
 }
 
+// story is what has become of an index, and of the Job around it.
+func (s *sim) story(job *batchv1.Job, index int) string {
+	var b strings.Builder
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	for _, c := range s.server.history {
+		switch o := c.object.(type) {
+		case *corev1.Pod:
+			if ref := metav1.GetControllerOf(o); ref != nil && ref.UID == job.UID && simIndex(o) == index {
+				fmt.Fprintf(&b, "\n%s %s %s %s failures %s deleted %v tracked %v", c.at.Format("04:05.000"), c.kind, o.UID, o.Status.Phase,
+					o.Annotations[jobpolicy.JobIndexFailureCountAnnotation], o.DeletionTimestamp != nil, tracked(o))
+			}
+		case *batchv1.Job:
+			if o.UID == job.UID {
+				var failed []types.UID
+				if u := o.Status.UncountedTerminatedPods; u != nil {
+					failed = u.Failed
+				}
+				fmt.Fprintf(&b, "\n%s Job failed %d uncounted %v active %d indexes %q %q suspended %v", c.at.Format("04:05.000"), o.Status.Failed, failed, o.Status.Active,
+					o.Status.CompletedIndexes, deref(o.Status.FailedIndexes), deref(o.Spec.Suspend))
+			}
+		}
+	}
+	return b.String()
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 // indexOf is the index of a pod that once was.
 func (s *sim) indexOf(uid types.UID) int {
 	s.server.mu.Lock()
@@ -489,5 +537,3 @@ func (s *sim) indexOf(uid types.UID) int {
 	}
 	return -1
 }
-
-var _ = strings.TrimSpace
