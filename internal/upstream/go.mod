@@ -6,6 +6,7 @@ go 1.26.0
 godebug default=go1.26
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/restartkit/restart v0.0.0
 	github.com/restartkit/restart/kube v0.0.0
 	k8s.io/apimachinery v0.37.2
