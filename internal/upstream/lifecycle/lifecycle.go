@@ -13,8 +13,8 @@ import (
 
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 
-	"github.com/restartkit/restart/upstream/podcache"
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/upstream/podcache"
 )
 
 // Event is one step in the life of a pod, with the strings of the kubelet.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/upstream/podcache"
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/upstream/podcache"
 )
 
 type Cache interface {
