@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		baseline = flags.Bool("baseline", false, "run Kubernetes' own code, and expect no failure")
 		only     = flags.String("run", "", "run only top-level tests that match this regular expression, and expect nothing of the others")
 		list     = flags.Bool("list", false, "list the suites")
-		keep     = flags.String("dir", "", "where to make the copy and the logs, to be kept; default: a temporary folder")
+		keep     = flags.String("dir", "", "where to make the copy and the logs, to be kept; default: a temporary folder that is removed")
 	)
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usage)
