@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// edit makes the changes that no whole file makes: the Job controller's constructor
+// and Run, and the kubelet's use of flowcontrol.Backoff.
+func (t *tree) edit() error {
+	kubernetes := filepath.Join(t.dir, modules[0])
+	controller := filepath.Join(kubernetes, "pkg/controller/job/job_controller.go")
+	if err := rewrite(controller, func(f *file) error {
+		f.startOf("", "NewController", "if ours { return newOurs(kubeClient, podInformer, jobInformer) }")
+		f.startOf("Controller", "Run", "if jm.ours != nil { jm.ours.Run(ctx); return }")
+		f.addField("Controller", "ours interface{ Run(context.Context) error }")
+		return nil
+	}); err != nil {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(kubernetes, "pkg/kubelet"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte(`"k8s.io/client-go/util/flowcontrol"`)) {
+			return err
+		}
+		return rewrite(path, func(f *file) error {
+			return f.requalify("k8s.io/client-go/util/flowcontrol", "github.com/restartkit/restart/upstream/flowcontrol",
+				"Backoff", "NewBackOff", "NewFakeBackOff")
+		})
+	})
+}
+
+// A file is one of Kubernetes' that is being changed: what stands at an offset of
+// its text is replaced.
+type file struct {
+	text    []byte
+	syntax  *ast.File
+	set     *token.FileSet
+	changes []change
+	missing []string
+}
+
+type change struct {
+	from, to int
+	text     string
+}
+
+func rewrite(path string, edit func(*file) error) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	f := &file{text: text, set: token.NewFileSet()}
+	if f.syntax, err = parser.ParseFile(f.set, path, text, parser.SkipObjectResolution); err != nil {
+		return err
+	}
+	if err := edit(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(f.missing) > 0 {
+		return fmt.Errorf("%s: there is no %s", path, strings.Join(f.missing, ", no "))
+	}
+	slices.SortFunc(f.changes, func(a, b change) int { return b.from - a.from })
+	for _, c := range f.changes {
+		text = slices.Concat(text[:c.from], []byte(c.text), text[c.to:])
+	}
+	if text, err = format.Source(text); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+func (f *file) offset(p token.Pos) int { return f.set.Position(p).Offset }
+
+func (f *file) insert(at token.Pos, text string) {
+	f.changes = append(f.changes, change{f.offset(at), f.offset(at), text})
+}
+
+// startOf inserts a statement at the start of a function, or of a method.
+func (f *file) startOf(receiver, name, statement string) {
+	for _, d := range f.syntax.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Name.Name == name && receiverOf(d) == receiver {
+			f.insert(d.Body.Lbrace+1, "\n"+statement+"\n")
+			return
+		}
+	}
+	f.missing = append(f.missing, "function "+name)
+}
+
+func receiverOf(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
+		if ident, ok := star.X.(*ast.Ident); ok {
+			return ident.Name
+		}
+	}
+	return "?"
+}
+
+// addField adds a field to a struct type.
+func (f *file) addField(name, field string) {
+	found := false
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == name {
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				f.insert(s.Fields.Opening+1, "\n"+field+"\n")
+				found = true
+			}
+		}
+		return true
+	})
+	if !found {
+		f.missing = append(f.missing, "struct "+name)
+	}
+}
+
+// requalify makes some names of one package those of another.
+func (f *file) requalify(from, to string, names ...string) error {
+	var spec *ast.ImportSpec
+	for _, i := range f.syntax.Imports {
+		if path, err := strconv.Unquote(i.Path.Value); err == nil && path == from {
+			spec = i
+		}
+	}
+	if spec == nil {
+		return fmt.Errorf("no import of %s", from)
+	}
+	local := from[strings.LastIndex(from, "/")+1:]
+	if spec.Name != nil {
+		local = spec.Name.Name
+	}
+	const alias = "restartflowcontrol"
+	moved, left := 0, 0
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == local {
+			if !slices.Contains(names, s.Sel.Name) {
+				left++
+				return true
+			}
+			moved++
+			f.changes = append(f.changes, change{f.offset(x.Pos()), f.offset(x.End()), alias})
+		}
+		return true
+	})
+	if moved == 0 {
+		return nil
+	}
+	imports := alias + " " + strconv.Quote(to)
+	if left > 0 {
+		imports += "\n" + string(f.text[f.offset(spec.Pos()):f.offset(spec.End())])
+	}
+	f.changes = append(f.changes, change{f.offset(spec.Pos()), f.offset(spec.End()), imports})
+	return nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A suite is a package of Kubernetes whose tests are run.
+type suite struct {
+	name  string
+	pkg   string
+	apart bool     // one process per top-level test: they leave gates, metrics or an etcd behind
+	etcd  bool     // they start etcd
+	env   []string // when ours is swapped in
+}
+
+var suites = []suite{
+	{name: "flowcontrol", pkg: "k8s.io/client-go/util/flowcontrol"},
+	{name: "rest", pkg: "k8s.io/client-go/rest"},
+	{name: "cache", pkg: "k8s.io/kubernetes/pkg/kubelet/container"},
+	{name: "pleg", pkg: "k8s.io/kubernetes/pkg/kubelet/pleg"},
+	{name: "images", pkg: "k8s.io/kubernetes/pkg/kubelet/images"},
+	{name: "kuberuntime", pkg: "k8s.io/kubernetes/pkg/kubelet/kuberuntime"},
+	{name: "kubelet", pkg: "k8s.io/kubernetes/pkg/kubelet"},
+	{name: "job", pkg: "k8s.io/kubernetes/test/integration/job", apart: true, etcd: true, env: []string{"RESTART_CONTROLLER=1"}},
+}
+
+// choose returns the suites of these names, all if there are none.
+func choose(names []string) ([]suite, error) {
+	if len(names) == 0 {
+		return suites, nil
+	}
+	var chosen []suite
+	for _, name := range names {
+		i := slices.IndexFunc(suites, func(s suite) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no suite %q; -list lists them", name)
+		}
+		chosen = append(chosen, suites[i])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Modules that are copied. A build uses at most one copy: what imports a changed
+// client-go is nearly everything, and would all be compiled anew.
+var modules = []string{"k8s.io/kubernetes", "k8s.io/client-go"}
+
+// A tree holds the copies.
+type tree struct {
+	dir string
+}
+
+// newTree copies the modules to dir, with or without what is swapped in.
+func newTree(ctx context.Context, dir string, swap bool) (*tree, error) {
+	for _, module := range modules {
+		source, err := moduleDir(ctx, module)
+		if err != nil {
+			return nil, err
+		}
+		target := filepath.Join(dir, module)
+		if err := os.RemoveAll(target); err != nil {
+			return nil, err
+		}
+		if err := copyTree(target, source); err != nil {
+			return nil, err
+		}
+	}
+	t := &tree{dir}
+	if swap {
+		if err := copyTree(dir, "swaps/testdata"); err != nil {
+			return nil, err
+		}
+		if err := t.edit(); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func moduleDir(ctx context.Context, module string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go mod download %s: %w\n%s%s", module, err, output, stderr.Bytes())
+	}
+	var info struct{ Dir string }
+	if err := json.Unmarshal(output, &info); err != nil {
+		return "", err
+	}
+	return info.Dir, nil
+}
+
+// copyTree copies what is below source over target. The module cache is read-only,
+// the copy is not.
+func copyTree(target, source string) error {
+	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(source, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(target, relative)
+		if entry.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, text, 0o644)
+	})
+}
+
+// modFile writes the go.mod of a build of a package, and returns its path.
+func (t *tree) modFile(pkg string) (string, error) {
+	path := filepath.Join(t.dir, "kubernetes.mod")
+	replaced := modules[0]
+	if strings.HasPrefix(pkg, modules[1]+"/") {
+		path, replaced = filepath.Join(t.dir, "client-go.mod"), modules[1]
+	}
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return "", err
+	}
+	sums, err := os.ReadFile("go.sum")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(strings.TrimSuffix(path, ".mod")+".sum", sums, 0o644); err != nil {
+		return "", err
+	}
+	output, err := exec.Command("go", "mod", "edit", "-replace="+replaced+"="+filepath.Join(t.dir, replaced), path).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go mod edit: %w\n%s", err, output)
+	}
+	return path, nil
+}
+
+// build compiles the tests of a suite, as kube-apiserver of kube/testenv is
+// compiled, so that what both need is compiled once. vet is left out: it takes a
+// quarter of an hour for Kubernetes.
+func (t *tree) build(ctx context.Context, s suite) (binary string, err error) {
+	mod, err := t.modFile(s.pkg)
+	if err != nil {
+		return "", err
+	}
+	binary = filepath.Join(t.dir, s.name+".test")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-trimpath", "-mod=mod", "-modfile="+mod, "-o", binary, s.pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot compile: %w\n%s", err, output)
+	}
+	return binary, nil
+}

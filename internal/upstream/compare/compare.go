@@ -1,0 +1,144 @@
+// Package compare runs Kubernetes' Job controller and this repository's on one API
+// server, each with its own Jobs.
+package compare
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	upstream "k8s.io/kubernetes/pkg/controller/job"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+// A Side is one of the two controllers.
+type Side string
+
+// The sides.
+const (
+	Upstream Side = "upstream"
+	Ours     Side = "ours"
+)
+
+// Sides are both.
+var Sides = []Side{Upstream, Ours}
+
+// Claim makes the side's controller that of a Job.
+func (s Side) Claim(job *batchv1.Job) {
+	if s == Ours {
+		name := jobcontroller.DefaultManagedBy
+		job.Spec.ManagedBy = &name
+	}
+}
+
+// Options of a run. Zero durations mean those of Kubernetes.
+type Options struct {
+	Config    *rest.Config
+	Workers   int           // 0: 5, as Kubernetes has it
+	BaseDelay time.Duration // after the first failure; the longest is then 60 times that
+	Writes    *atomic.Int64 // counts the controller's calls that may write; nil: nobody counts
+}
+
+// Run runs the side's controller until ctx ends. ready is called when it has seen
+// everything. Upstream's delays are variables of its package: all its runs of a
+// process have the same.
+func (s Side) Run(ctx context.Context, o Options, ready func()) error {
+	if o.Workers == 0 {
+		o.Workers = 5
+	}
+	config := rest.CopyConfig(o.Config)
+	if o.Writes != nil {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, o.Writes} })
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("compare: Run %s: %w", s, err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pods, jobs := factory.Core().V1().Pods(), factory.Batch().V1().Jobs()
+	var run func()
+	if s == Ours {
+		engine := jobpolicy.Engine{BaseDelay: o.BaseDelay, MaxDelay: 60 * o.BaseDelay}
+		c, err := jobcontroller.New(client, jobcontroller.Options{Engine: engine, Workers: o.Workers, Pods: pods, Jobs: jobs})
+		if err != nil {
+			return fmt.Errorf("compare: Run %s: %w", s, err)
+		}
+		run = func() { c.Run(ctx) }
+	} else {
+		if o.BaseDelay > 0 {
+			upstream.DefaultJobPodFailureBackOff, upstream.MaxJobPodFailureBackOff = o.BaseDelay, 60*o.BaseDelay
+		}
+		c, err := upstream.NewController(ctx, client, pods, jobs, nil, nil)
+		if err != nil {
+			return fmt.Errorf("compare: Run %s: %w", s, err)
+		}
+		run = func() { c.Run(ctx, o.Workers) }
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
+		if !ok {
+			return fmt.Errorf("compare: Run %s: no list of %v: %w", s, kind, context.Cause(ctx))
+		}
+	}
+	ready()
+	run()
+	return nil
+}
+
+// counter counts the calls that may write.
+type counter struct {
+	next   http.RoundTripper
+	writes *atomic.Int64
+}
+
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		c.writes.Add(1)
+	}
+	return c.next.RoundTrip(r)
+}
+
+// Finished reports whether a Job is Complete or Failed.
+func Finished(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// Await waits until all Jobs of a namespace have finished.
+func Await(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	for {
+		list, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return fmt.Errorf("compare: Await: %w", err)
+		}
+		left := 0
+		for i := range list.Items {
+			if !Finished(&list.Items[i]) {
+				left++
+			}
+		}
+		if left == 0 && len(list.Items) > 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("compare: Await: %d Jobs of %s have not finished: %w", left, namespace, context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

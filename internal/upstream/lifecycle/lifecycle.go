@@ -1,0 +1,150 @@
+// Package lifecycle is the kubelet's PodLifecycleEventGenerator over pleg.Generator.
+// Its types are parameters or its own where the kubelet's package pleg declares them,
+// so that package can import it.
+package lifecycle
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/upstream/podcache"
+)
+
+// Event is one step in the life of a pod, with the strings of the kubelet.
+type Event = pleg.Event[types.UID]
+
+// Options are what the kubelet gives its generator.
+type Options struct {
+	Runtime         kubecontainer.Runtime
+	Cache           kubecontainer.Cache // if it has a method Pleg, as podcache.Cache has, it is filled
+	Clock           clock.Clock
+	RelistPeriod    time.Duration
+	RelistThreshold time.Duration
+	Deliver         func(Event) bool // takes an event if it has room for it
+}
+
+// Generator has the methods of PodLifecycleEventGenerator but Watch. It is safe for
+// concurrent use by multiple goroutines.
+type Generator struct {
+	generator *pleg.Generator[types.UID, *kubecontainer.PodStatus]
+	runtime   *runtime
+	deliver   func(Event) bool
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // ends Run and the delivery; nil while they do not run
+	echoes int
+	echo   chan types.UID // what was delivered of echoes; see Relist
+	full   chan struct{}  // a delivery waits for room
+}
+
+// New returns a Generator. It panics if the options are wrong, as the kubelet's does.
+func New(o Options) *Generator {
+	if o.Cache == nil {
+		panic("cache cannot be nil")
+	}
+	var cache *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+	if ours, ok := o.Cache.(interface {
+		Pleg() *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+	}); ok {
+		cache = ours.Pleg()
+	} else { // a fake one, which asks the runtime itself
+		cache = podcache.New[kubecontainer.PodStatus](ticking{o.Clock}, EmptyStatus, KeepIPs).Pleg()
+	}
+	r := &runtime{kubelet: o.Runtime, listed: map[types.UID]*kubecontainer.Pod{}, answers: map[types.UID]answer{}}
+	generator, err := pleg.NewGenerator(r, nil, cache, pleg.GeneratorOptions{
+		RelistPeriod:    o.RelistPeriod,
+		RelistThreshold: o.RelistThreshold,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return &Generator{generator: generator, runtime: r, deliver: o.Deliver, echo: make(chan types.UID, 1), full: make(chan struct{}, 1)}
+}
+
+// Start relists and delivers events until ctx ends or Stop is called.
+func (g *Generator) Start(ctx context.Context) {
+	if ctx, ok := g.begin(ctx); ok {
+		go g.generator.Run(ctx)
+	}
+}
+
+// Stop ends what Start and Relist have begun.
+func (g *Generator) Stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cancel != nil {
+		g.cancel()
+		g.cancel = nil
+	}
+}
+
+// Healthy reports whether relists keep succeeding.
+func (g *Generator) Healthy() (bool, error) {
+	err := g.generator.Healthy()
+	return err == nil, err
+}
+
+// RequestReinspect asks for a look at the pod that ends with a PodSync.
+func (g *Generator) RequestReinspect(id types.UID) { g.generator.RequestSync(id) }
+
+// RequestRelist asks for a look at the pod soon.
+func (g *Generator) RequestRelist(id types.UID) { g.generator.RequestRelist(id) }
+
+// begin starts the delivery of events unless it runs.
+func (g *Generator) begin(ctx context.Context) (context.Context, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cancel != nil {
+		return nil, false
+	}
+	ctx, g.cancel = context.WithCancel(ctx)
+	go func() {
+		for e := range g.generator.Events(ctx) {
+			g.pass(ctx, e)
+		}
+	}()
+	return ctx, true
+}
+
+// pass delivers an event. While there is no room it waits: meanwhile the generator
+// merges events, so that none is lost. The kubelet's own drops them.
+func (g *Generator) pass(ctx context.Context, e Event) {
+	switch {
+	case isEcho(e.Pod):
+		select {
+		case g.echo <- e.Pod:
+		case <-ctx.Done():
+		}
+		return
+	case e.Type == pleg.ContainerChanged: // nobody in the kubelet listens to these
+		return
+	}
+	for !g.deliver(e) {
+		select {
+		case g.full <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// EmptyStatus is the status of a pod that the runtime does not know.
+func EmptyStatus(id types.UID) *kubecontainer.PodStatus { return &kubecontainer.PodStatus{ID: id} }
+
+// ticking lends a clock without tickers to a cache, which needs none.
+type ticking struct{ clock.Clock }
+
+func (ticking) NewTicker(time.Duration) clock.Ticker {
+	panic("lifecycle: the generator makes no tickers")
+}

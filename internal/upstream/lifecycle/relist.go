@@ -1,0 +1,76 @@
+package lifecycle
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// Relist makes one full relist and returns when its events are delivered, or the
+// delivery waits for room. The kubelet does without; its tests do not.
+//
+// A loop over Events cannot be asked whether it has caught up. So a second relist
+// follows that asks the runtime nothing: it shows the same pods and an echo, a pod
+// that is new. When the event of the echo comes, all before it have come.
+func (g *Generator) Relist(ctx context.Context) {
+	if _, began := g.begin(context.WithoutCancel(ctx)); began {
+		g.awaitEcho(ctx) // the loop has begun
+	}
+	if g.generator.Relist(ctx) == nil {
+		g.awaitEcho(ctx)
+	}
+}
+
+func (g *Generator) awaitEcho(ctx context.Context) {
+	g.mu.Lock()
+	g.echoes++
+	id := types.UID(echoPrefix + strconv.Itoa(g.echoes))
+	g.mu.Unlock()
+	select {
+	case <-g.full:
+	default:
+	}
+	g.runtime.setEcho(id)
+	g.generator.Relist(ctx)
+	g.runtime.setEcho("")
+	for {
+		select {
+		case seen := <-g.echo: // the last echo is removed when the next comes
+			if seen == id {
+				return
+			}
+		case <-g.full:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+const echoPrefix = "echo of a relist " // no UID has spaces
+
+func isEcho(id types.UID) bool { return strings.HasPrefix(string(id), echoPrefix) }
+
+func (r *runtime) setEcho(id types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.echo = id
+}
+
+// echoed returns what an echo lists, if there is one.
+func (r *runtime) echoed() ([]pleg.Pod[types.UID], bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.echo == "" {
+		return nil, false
+	}
+	pods := []pleg.Pod[types.UID]{{ID: r.echo, Containers: []pleg.Container{{ID: "echo", State: pleg.StateRunning}}}}
+	for _, pod := range r.listed {
+		pods = append(pods, plegPod(pod))
+	}
+	return pods, true
+}

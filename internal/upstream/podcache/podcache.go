@@ -1,0 +1,77 @@
+// Package podcache is the kubelet's kubecontainer.Cache over pleg.Cache. It has a
+// parameter for the kubelet's PodStatus, so that the kubelet's package that declares
+// both can import it.
+package podcache
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// Cache has the methods of kubecontainer.Cache if S is kubecontainer.PodStatus. It is
+// safe for concurrent use by multiple goroutines.
+type Cache[S any] struct {
+	cache *pleg.Cache[types.UID, *S]
+	clock clock.PassiveClock
+	empty func(types.UID) *S
+}
+
+// New returns a Cache on the given clock. empty makes the status of a pod that the
+// runtime does not know; merge is that of pleg.CacheOptions and may be nil.
+func New[S any](c clock.WithTicker, empty func(types.UID) *S, merge func(old, new *S) *S) *Cache[S] {
+	return &Cache[S]{
+		cache: pleg.NewCache[types.UID](pleg.CacheOptions[*S]{Clock: c, AcceptEqual: true, Merge: merge}),
+		clock: c,
+		empty: empty,
+	}
+}
+
+// Pleg returns what is below, for a Generator to fill.
+func (c *Cache[S]) Pleg() *pleg.Cache[types.UID, *S] { return c.cache }
+
+// Get returns the status of a pod and the error of its inspection.
+func (c *Cache[S]) Get(id types.UID) (*S, error) { return c.answer(id, c.cache.Get(id)) }
+
+// GetNewerThan waits for a status that is newer than minTime.
+func (c *Cache[S]) GetNewerThan(id types.UID, minTime time.Time) (*S, error) {
+	e, err := c.cache.GetNewerThan(context.Background(), id, minTime)
+	if err != nil {
+		return c.empty(id), err
+	}
+	return c.answer(id, e)
+}
+
+// Set stores a status as of a time. The zero time means now: a runtime that gives no
+// stamps.
+func (c *Cache[S]) Set(id types.UID, status *S, err error, at time.Time) (updated bool) {
+	if at.IsZero() {
+		at = c.clock.Now()
+	}
+	return c.cache.Set(id, status, err, at)
+}
+
+// SetObservedTime notes that what is known of the pod still holds at a time, also
+// that it is not there.
+func (c *Cache[S]) SetObservedTime(id types.UID, at time.Time) {
+	if !c.cache.Confirm(id, at) && !c.cache.Get(id).Present {
+		c.cache.Delete(id, at)
+	}
+}
+
+// Delete makes the pod absent as of now.
+func (c *Cache[S]) Delete(id types.UID) { c.cache.Delete(id, c.clock.Now()) }
+
+// UpdateTime notes that everything is known as of a time.
+func (c *Cache[S]) UpdateTime(at time.Time) { c.cache.UpdateTime(at) }
+
+func (c *Cache[S]) answer(id types.UID, e pleg.Entry[*S]) (*S, error) {
+	if !e.Present {
+		return c.empty(id), nil
+	}
+	return e.Status, e.Err
+}

@@ -1,0 +1,90 @@
+package container
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/upstream/podcache"
+)
+
+type Cache interface {
+	ROCache
+	Set(types.UID, *PodStatus, error, time.Time) (updated bool)
+	SetObservedTime(types.UID, time.Time)
+	Delete(types.UID)
+	UpdateTime(time.Time)
+}
+
+type ROCache interface {
+	Get(types.UID) (*PodStatus, error)
+	GetNewerThan(types.UID, time.Time) (*PodStatus, error)
+}
+
+func NewCache() Cache { return &cache{} }
+
+// cache adds to the adapter what the package's tests look into, and is made when it
+// is first used, since a test makes one without NewCache.
+type cache struct {
+	once    sync.Once
+	adapter *podcache.Cache[PodStatus]
+	pods    map[types.UID]*data
+}
+
+// data is what the tests want to see: that there is something.
+type data struct{}
+
+// MergeStatus is set by package pleg, which imports this one.
+var MergeStatus func(old, new *PodStatus) *PodStatus
+
+func (c *cache) made() *podcache.Cache[PodStatus] {
+	c.once.Do(func() {
+		c.adapter = podcache.New[PodStatus](clock.RealClock{}, func(id types.UID) *PodStatus { return &PodStatus{ID: id} },
+			func(old, new *PodStatus) *PodStatus {
+				if MergeStatus == nil {
+					return new
+				}
+				return MergeStatus(old, new)
+			})
+	})
+	return c.adapter
+}
+
+func (c *cache) Pleg() *pleg.Cache[types.UID, *PodStatus] { return c.made().Pleg() }
+
+func (c *cache) Get(id types.UID) (*PodStatus, error) { return c.made().Get(id) }
+
+func (c *cache) GetNewerThan(id types.UID, min time.Time) (*PodStatus, error) {
+	return c.made().GetNewerThan(id, min)
+}
+
+func (c *cache) Set(id types.UID, status *PodStatus, err error, at time.Time) bool {
+	return c.made().Set(id, status, err, at)
+}
+
+func (c *cache) SetObservedTime(id types.UID, at time.Time) { c.made().SetObservedTime(id, at) }
+func (c *cache) Delete(id types.UID)                        { c.made().Delete(id) }
+func (c *cache) UpdateTime(at time.Time)                    { c.made().UpdateTime(at) }
+
+func (c *cache) getIfNewerThan(id types.UID, min time.Time) *data {
+	if c.made().Pleg().Get(id).Modified.After(min) {
+		return &data{}
+	}
+	return nil
+}
+
+func (c *cache) subscribe(id types.UID, min time.Time) chan *data {
+	ch := make(chan *data, 1)
+	if d := c.getIfNewerThan(id, min); d != nil {
+		ch <- d
+		return ch
+	}
+	go func() {
+		c.GetNewerThan(id, min)
+		ch <- &data{}
+	}()
+	return ch
+}
