@@ -15,7 +15,7 @@ import (
 // be shared.
 func TestCommentsSayHowTypesAreShared(t *testing.T) {
 	hiding, interfaces := 0, 0
-	for _, path := range []string{"backoff", "indexset", "jobpolicy", "jobpolicy/lint", "pleg", "pleg/plegtest"} {
+	for _, path := range []string{"backoff", "backoff/lint", "indexset", "jobpolicy", "jobpolicy/lint", "pleg", "pleg/plegtest"} {
 		for _, typ := range exportedTypes(t, path) {
 			need := map[string]*regexp.Regexp{"how it may be shared": regexp.MustCompile(`goroutine|concurrent`)}
 			switch {

@@ -29,17 +29,17 @@ import (
 // Policy is a restart delay curve and the rule that starts it over.
 //
 // The delay after the n-th failure in a row is Initial * Factor^(n-1), at most
-// Max. A Policy is a plain value, which can be compared, copied and stored. Its
-// zero value is not valid: start from a preset, or set Initial and Max, and call
-// Validate. A Policy is safe for concurrent use by multiple goroutines while
-// nobody writes to it.
+// Max. A Policy is a plain value, which can be compared, copied and stored; in JSON
+// its durations are texts such as "5m". Its zero value is not valid: start from a
+// preset, or set Initial and Max, and call Validate. A Policy is safe for concurrent
+// use by multiple goroutines while nobody writes to it.
 type Policy struct {
-	Initial    time.Duration // delay after the first failure; > 0
-	Max        time.Duration // longest delay, jitter included; >= Initial
-	Factor     float64       // growth per failure; 0 means 2, otherwise >= 1 and finite
-	Jitter     float64       // in 0..1: a delay d is drawn from (d*(1-Jitter), d], anew each time, at Max too
-	ResetAfter time.Duration // a run longer than this starts the curve over; 0 means 2*Max
-	Free       int           // failures in a row without a delay, before the curve begins; >= 0
+	Initial    time.Duration `json:"initial"`             // delay after the first failure; > 0
+	Max        time.Duration `json:"max"`                 // longest delay, jitter included; >= Initial
+	Factor     float64       `json:"factor,omitzero"`     // growth per failure; 0 means 2, otherwise >= 1 and finite
+	Jitter     float64       `json:"jitter,omitzero"`     // in 0..1: a delay d is drawn from (d*(1-Jitter), d], anew each time, at Max too
+	ResetAfter time.Duration `json:"resetAfter,omitzero"` // a run longer than this starts the curve over; 0 means 2*Max
+	Free       int           `json:"free,omitzero"`       // failures in a row without a delay, before the curve begins; >= 0
 }
 
 // Validate returns FieldErrors with every field that is out of bounds, or nil.

@@ -17,17 +17,17 @@ import (
 // for Remaining. Exited is atomic and idempotent: the same exit again returns the
 // same Decision, so a caller may report whatever it sees, as often as it sees it,
 // if its exits have a Run or a Finished. A key has one count of failures in a row,
-// whatever the outcomes. A run longer than ResetAfter starts the count over; only
-// the length of the run matters, so neither waiting nor reading changes it. Exit
-// code 0 counts like any other when it is restarted (KEP-4603, On Success and the
-// 10 minute recovery threshold).
+// whatever the outcomes, and one for each rule that has a Delay. A run longer than
+// ResetAfter starts a count over; only the length of the run matters, so neither
+// waiting nor reading changes it. Exit code 0 counts like any other when it is
+// restarted (KEP-4603, On Success and the 10 minute recovery threshold).
 //
 // Neither a clock that is set back nor an exit that finished later than the clock
 // makes a wait longer. Invariants, for every key and instant:
 //
-//  1. a Delay is within [0, Max] of its policy, or ends at the key's turn under Rate
+//  1. a Delay is within [0, Max] of the curve it is from, or ends at the key's turn under Rate
 //  2. Remaining is within [0, Delay]
-//  3. within Window at most Limit restarts are decided
+//  3. within Window at most Limit restarts are decided by a rule with a Limit, and by all others together
 //  4. any n instants of restarts fit n <= Rate*t + Burst in the time t they span
 //
 // Make one with NewRestarter; the zero value is not usable. The option Rand must not
@@ -35,6 +35,7 @@ import (
 // goroutines.
 type Restarter[K comparable] struct {
 	policy  Policy
+	reset   time.Duration // ResetThreshold of policy
 	options RestarterOptions[K]
 	clock   *steady
 	bucket  *bucket // nil without a Rate
@@ -48,11 +49,15 @@ type RestarterOptions[K comparable] struct {
 	Clock     clock.PassiveClock         // nil: the real clock
 	Rand      func() float64             // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
 	PolicyFor func(key K, e Exit) Policy // another policy per key or exit; nil, a zero or an invalid Policy: the Restarter's; must depend on its arguments only
-	Limit     int                        // restarts of a key allowed within Window, then GiveUp; 0: no limit
+	Limit     int                        // restarts of a key allowed within Window, then GiveUp; rules with a Limit have their own; 0: no limit
 	Window    time.Duration              // of Limit; 0: for ever
 	Rate      float64                    // restarts per second over all keys; 0: no limit
 	Burst     int                        // restarts at once under Rate, allowed from the start; 0 means 1
+	History   int                        // exits of a key to keep besides the last one, with their Decisions; at most 1000; 0: none
 }
+
+// maxHistory bounds RestarterOptions.History.
+const maxHistory = 1000
 
 // Validate returns FieldErrors with every option that is out of bounds, or has no
 // effect because Limit or Rate is 0; or nil.
@@ -67,6 +72,7 @@ func (o RestarterOptions[K]) validate(errs *FieldErrors) {
 	errs.check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
 	errs.check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
 	errs.check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
+	errs.check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
 	errs.check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
 	errs.check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
 }
@@ -86,7 +92,7 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	r := &Restarter[K]{policy: p, options: o, clock: newSteady(o.Clock), keys: newStore[K, *history]()}
+	r := &Restarter[K]{policy: p, reset: p.ResetThreshold(), options: o, clock: newSteady(o.Clock), keys: newStore[K, *history]()}
 	if o.Rate > 0 {
 		r.bucket = newBucket(o.Rate, o.Burst)
 	}
@@ -96,7 +102,6 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 // Exited decides about an exit of key under c. For the same exit again, and for an
 // older one, it returns the last Decision; see Exit for which those are.
 func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
-	action, rule := c.Decide(e.Code)
 	policy, valid := r.policyFor(key, e)
 	shard, hash := r.keys.lock(key)
 	defer shard.mu.Unlock()
@@ -109,27 +114,42 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	if !known {
 		h = &history{}
 		shard.insert(hash, key, h)
+	} else if r.options.History > 0 {
+		h.remember(r.options.History)
 	}
 	r.unbook(h, now)
 
 	e = e.reportedAt(clockTime)
-	failures := h.decision.Failures
-	if e.ran() > policy.ResetThreshold() {
+	failures, reset := h.decision.Failures, policy.ResetThreshold()
+	if e.ran() > reset {
 		failures = 0
 	}
-	if action.restarts() || e.Code != 0 {
+	h.table = h.table.tableFor(c.Rules)
+	action, rule := c.decide(&e, addCount(failures, 1), h.table)
+	if action != Stop || e.Code != 0 {
 		failures = addCount(failures, 1)
-	}
-	if action.restarts() && !h.allow(r.options.Limit, r.options.Window, now) {
-		action = GiveUp
 	}
 	h.last, h.reported, h.due = e, now, now
 	h.decision = Decision{Action: action, Failures: failures, Rule: rule, PolicyInvalid: !valid}
-	if action.restarts() {
-		delay := policy.jittered(policy.Delay(failures), r.options.Rand)
+	curve, count := &policy, failures
+	if rule >= 0 {
+		h.decision.RuleName = c.Rules[rule].Name
+	}
+	if h.counts != nil || rule >= 0 && c.Rules[rule].counts() {
+		curve, count = h.countByRule(c.Rules, curve, now)
+	}
+	if r.options.Limit > 0 && h.decision.Action.restarts() && !(rule >= 0 && c.Rules[rule].Limit > 0) &&
+		!allow(&h.recent, r.options.Limit, r.options.Window, now) {
+		h.decision.Action = GiveUp
+	}
+	if h.decision.Action.restarts() {
+		delay := curve.jittered(curve.delay(count), r.options.Rand)
+		if e.RetryAfter > delay {
+			delay = min(e.RetryAfter, curve.Max)
+		}
 		r.schedule(h, delay, e.finished(clockTime), clockTime, now)
 	}
-	h.keep = r.keepFor(policy)
+	h.keep = r.keepFor(reset, h.counts)
 	return h.decision
 }
 
@@ -171,10 +191,13 @@ func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
 }
 
 // keepFor is how long after its restart a key can still matter: for a run that
-// starts late, lasts ResetAfter and is reported late, and for the limit's window.
-func (r *Restarter[K]) keepFor(p Policy) time.Duration {
-	reset := max(p.ResetThreshold(), r.policy.ResetThreshold())
+// starts late, lasts ResetAfter and is reported late, and for the limits' windows.
+func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Duration {
+	reset = max(reset, r.reset)
 	keep := addDuration(reset, reset)
+	for i := range counts {
+		keep = max(keep, counts[i].keep)
+	}
 	if r.options.Limit == 0 {
 		return keep
 	}
@@ -230,8 +253,8 @@ func (r *Restarter[K]) Reset(key K) {
 
 // GC drops the keys that can no longer matter and returns how many. These are the
 // keys whose restart was due, and whose exit was last reported, more than twice
-// ResetAfter and more than Window ago. With a Limit for ever GC drops none; use
-// Reset. Call GC now and then.
+// ResetAfter and more than Window ago, those of rules included. With a Limit for ever
+// GC drops none; use Reset. Call GC now and then.
 func (r *Restarter[K]) GC() int {
 	_, now := r.clock.now()
 	dropped := 0
@@ -263,6 +286,9 @@ type history struct {
 	booked   bool            // due is booked in the bucket
 	recent   []time.Duration // when the restarts within Window were decided, oldest first; at most Limit
 	keep     time.Duration   // how long after due and reported the key can matter
+	counts   []ruleCount     // of the rules that have their own; nil if there is none
+	earlier  *outcomes       // the exits before last; nil without History
+	table    *codeTable      // of the rules of the last exit, if their lists are long
 }
 
 // remaining is the wait that is left. It is within [0, Delay]: due is at most a Delay
@@ -274,17 +300,14 @@ func (h *history) remaining(now time.Duration) time.Duration {
 	return max(subtract(h.due, now), 0)
 }
 
-// allow counts one more restart against the limit, or reports that it is used up.
-func (h *history) allow(limit int, window, now time.Duration) bool {
-	if limit == 0 {
-		return true
-	}
+// allow counts one more restart against a limit, or reports that it is used up.
+func allow(recent *[]time.Duration, limit int, window, now time.Duration) bool {
 	if window > 0 {
-		h.recent = slices.DeleteFunc(h.recent, func(at time.Duration) bool { return subtract(now, at) >= window })
+		*recent = slices.DeleteFunc(*recent, func(at time.Duration) bool { return subtract(now, at) >= window })
 	}
-	if len(h.recent) >= limit {
+	if len(*recent) >= limit {
 		return false
 	}
-	h.recent = append(h.recent, now)
+	*recent = append(*recent, now)
 	return true
 }

@@ -15,7 +15,10 @@ type Decision struct {
 	Failures  int           `json:"failures"`           // exits in a row that count: failures, and successes that are restarted
 	Rule      int           `json:"rule"`               // index of the rule that decided, or -1
 
-	PolicyInvalid bool `json:"policyInvalid,omitempty"` // PolicyFor returned an invalid policy; the Restarter's was used
+	RuleName     string `json:"ruleName,omitempty"`     // its name
+	RuleFailures int    `json:"ruleFailures,omitempty"` // the rule's own failures in a row, if Delay is from the rule's curve; 0: it goes by Failures
+
+	PolicyInvalid bool `json:"policyInvalid,omitempty"` // PolicyFor or the rule gave an invalid policy, which was not used
 }
 
 // Remaining returns what is left of d's wait when the wall clock shows now: within
@@ -32,21 +35,33 @@ func (d Decision) Why(c ContainerPolicy, e Exit) string {
 	if e.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", e.Reason)
 	}
-	if d.Rule >= 0 && d.Rule < len(c.Rules) && c.Rules[d.Rule].ExitCodes != nil {
-		codes := c.Rules[d.Rule].ExitCodes
-		fmt.Fprintf(&b, " is %s %v of restartPolicyRules[%d]", codes.Operator, codes.Values, d.Rule)
-	} else {
+	var rule *Rule
+	if d.Rule >= 0 && d.Rule < len(c.Rules) {
+		rule = &c.Rules[d.Rule]
+	}
+	switch {
+	case rule == nil:
 		policy := c.RestartPolicy
 		if policy == "" {
 			policy = RestartPolicyAlways
 		}
 		fmt.Fprintf(&b, " under restartPolicy %s", policy)
+	case rule.ExitCodes != nil && rule.Name == "" && !rule.hasConditionOfOurs():
+		fmt.Fprintf(&b, " is %s %s of %s", rule.ExitCodes.Operator, rule.ExitCodes.listText(), rule.text(d.Rule))
+	default:
+		fmt.Fprintf(&b, " meets rule %s", rule.text(d.Rule))
 	}
 	switch d.Action {
 	case Stop:
 		b.WriteString(": not restarted")
 	case GiveUp:
-		fmt.Fprintf(&b, ": given up, the limit of restarts is used up (failure %d in a row)", d.Failures)
+		why := "the limit of restarts is used up"
+		if rule != nil && rule.Action == GiveUp {
+			why = "as the rule says"
+		} else if rule != nil && rule.Limit > 0 {
+			why = "the rule's limit of " + rule.limitText() + " is used up"
+		}
+		fmt.Fprintf(&b, ": given up, %s (%s)", why, d.failuresText())
 	case Restart, RestartAll:
 		what := "restarted"
 		if d.Action == RestartAll {
@@ -56,12 +71,20 @@ func (d Decision) Why(c ContainerPolicy, e Exit) string {
 		if d.Delay > 0 {
 			when = fmt.Sprintf("after %v", d.Delay)
 		}
-		fmt.Fprintf(&b, ": %s %s (failure %d in a row)", what, when, d.Failures)
+		fmt.Fprintf(&b, ": %s %s (%s)", what, when, d.failuresText())
 	default:
 		b.WriteString(": nothing decided")
 	}
 	if d.PolicyInvalid {
-		b.WriteString(", by the Restarter's own policy, for PolicyFor returned an invalid one")
+		b.WriteString(", by another policy, for PolicyFor or the rule gave an invalid one")
 	}
 	return b.String()
+}
+
+// failuresText says which count the delay goes by.
+func (d Decision) failuresText() string {
+	if d.RuleFailures > 0 {
+		return fmt.Sprintf("failure %d in a row of the rule", d.RuleFailures)
+	}
+	return fmt.Sprintf("failure %d in a row", d.Failures)
 }

@@ -26,7 +26,7 @@ func TestWhyIsOneSentence(t *testing.T) {
 		{Decision{}, Exit{}, "exit code 0 is In [41 42] of restartPolicyRules[0]: nothing decided"},
 		{Decision{Action: Stop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
 		{Decision{Action: Restart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
-			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by the Restarter's own policy, for PolicyFor returned an invalid one"},
+			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by another policy, for PolicyFor or the rule gave an invalid one"},
 	} {
 		if got := tt.d.Why(c, tt.e); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)

@@ -12,9 +12,12 @@ import "time"
 type Exit struct {
 	Run      int64     `json:"run,omitempty"`     // restartCount or any other counter of the key's runs; 0: there is none
 	Code     int32     `json:"code"`              // exit code
-	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for PolicyFor and Why
+	Signal   int32     `json:"signal,omitempty"`  // number of the signal that ended the run; 0: what a Code of 128+n says
+	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Why
 	Started  time.Time `json:"started,omitzero"`  // zero: it never ran, so it starts no curve over
 	Finished time.Time `json:"finished,omitzero"` // zero, or later than the clock: counts as now
+
+	RetryAfter time.Duration `json:"retryAfter,omitempty"` // the failure asks for a delay at least that long, which is at most Max; nanoseconds in JSON
 }
 
 // reportedAt returns e as it counts when it is reported at now: with a Finished.
@@ -34,7 +37,7 @@ func (e Exit) finished(now time.Time) time.Time {
 }
 
 // ran is how long the attempt lasted, by its own clock, once it was reported.
-func (e Exit) ran() time.Duration {
+func (e *Exit) ran() time.Duration {
 	if e.Started.IsZero() {
 		return 0
 	}

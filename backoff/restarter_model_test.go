@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ type modelRestarter struct {
 	policyFor func(key string, e Exit) Policy
 	limit     int
 	window    time.Duration
+	history   int
 	clock     *clocktesting.FakePassiveClock
 	steady    time.Duration
 	keys      map[string]*modelRecord
@@ -29,6 +31,23 @@ type modelRecord struct {
 	decision Decision
 	due      time.Duration
 	recent   []time.Duration
+	rules    map[string]*modelCount // by name, or index
+	history  []Outcome
+}
+
+// modelCount is what is counted of a rule with a Delay or a Limit.
+type modelCount struct {
+	failures int
+	delay    *Policy         // of the rule, when it was last seen
+	decided  []time.Duration // restarts, each
+}
+
+// ruleKey is what the counts of a rule are kept under.
+func ruleKey(c ContainerPolicy, i int) string {
+	if c.Rules[i].Name != "" {
+		return c.Rules[i].Name
+	}
+	return fmt.Sprint("#", i)
 }
 
 func (m *modelRestarter) step(d time.Duration) {
@@ -43,7 +62,7 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		return rec.decision
 	}
 	if rec == nil {
-		rec = &modelRecord{}
+		rec = &modelRecord{rules: map[string]*modelCount{}}
 		m.keys[key] = rec
 	}
 	policy := m.policyFor(key, e)
@@ -54,26 +73,63 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 	if e.Finished.IsZero() {
 		e.Finished = now
 	}
-	action, rule := c.Decide(e.Code)
-	restarts := action == Restart || action == RestartAll
-	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures, PolicyInvalid: invalid}
+	failures := rec.decision.Failures
 	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.ResetThreshold() {
-		d.Failures = 0
+		failures = 0
 	}
-	if restarts || e.Code != 0 {
-		d.Failures++
+	action, rule := slowDecideExit(c, e, failures+1)
+	if action != Stop || e.Code != 0 {
+		failures++
 	}
-	if restarts && m.limit > 0 {
+	d := Decision{Action: action, Rule: rule, Failures: failures, PolicyInvalid: invalid}
+	// Counts of rules: those that are gone are forgotten, unless there are none at all;
+	// those of a Delay start over with a long run.
+	for name, n := range rec.rules {
+		there := len(c.Rules) == 0
+		for i, r := range c.Rules {
+			if ruleKey(c, i) == name && (r.Delay != nil || r.Limit > 0) {
+				if there, n.delay = true, r.Delay; r.Delay == nil {
+					n.failures = 0
+				}
+			}
+		}
+		if !there {
+			delete(rec.rules, name)
+		} else if n.delay != nil && !e.Started.IsZero() && e.Finished.Sub(e.Started) > n.delay.ResetThreshold() {
+			n.failures = 0
+		}
+	}
+	limit, window, recent := m.limit, m.window, &rec.recent
+	count := failures
+	if rule >= 0 {
+		r := c.Rules[rule]
+		d.RuleName = r.Name
+		if r.Delay != nil || r.Limit > 0 {
+			n := rec.rules[ruleKey(c, rule)]
+			if n == nil {
+				n = &modelCount{delay: r.Delay}
+				rec.rules[ruleKey(c, rule)] = n
+			}
+			if r.Delay != nil {
+				n.failures++
+				d.RuleFailures, count, policy = n.failures, n.failures, *r.Delay
+			}
+			if r.Limit > 0 {
+				limit, window, recent = r.Limit, r.Window, &n.decided
+			}
+		}
+	}
+	if (d.Action == Restart || d.Action == RestartAll) && limit > 0 {
 		allowed := 0
-		for _, at := range rec.recent {
-			if m.window == 0 || m.steady-at < m.window {
+		for _, at := range *recent {
+			if window == 0 || m.steady-at < window {
 				allowed++
 			}
 		}
-		if allowed >= m.limit {
+		if allowed >= limit {
 			d.Action = GiveUp
 		} else {
-			rec.recent = append(rec.recent, m.steady)
+			*recent = append(*recent, m.steady)
 		}
 	}
 	if d.Action == Restart || d.Action == RestartAll {
@@ -81,9 +137,16 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		if finished.After(now) {
 			finished = now
 		}
-		d.Delay = policy.Delay(d.Failures)
+		d.Delay = policy.Delay(count)
+		if e.RetryAfter > d.Delay {
+			d.Delay = min(e.RetryAfter, policy.Max)
+		}
 		d.NotBefore = finished.Add(d.Delay)
 		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
+	}
+	if rec.decision.Action != "" {
+		rec.history = append(rec.history, Outcome{rec.last, rec.decision})
+		rec.history = rec.history[max(0, len(rec.history)-m.history):]
 	}
 	rec.last, rec.ended, rec.decision = e, e.Finished, d
 	return d
@@ -138,12 +201,12 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 		c := fakeClock()
 		options := RestarterOptions[string]{
 			Clock: c, PolicyFor: modelPolicies,
-			Limit: rapid.IntRange(0, 4).Draw(t, "limit"),
+			Limit: rapid.IntRange(0, 4).Draw(t, "limit"), History: rapid.IntRange(0, 3).Draw(t, "history"),
 		}
 		if options.Limit > 0 {
 			options.Window = rapid.SampledFrom([]time.Duration{0, second, 10 * minute, 24 * time.Hour}).Draw(t, "window")
 		}
-		m := &modelRestarter{policy: policy, policyFor: modelPolicies, limit: options.Limit, window: options.Window,
+		m := &modelRestarter{policy: policy, policyFor: modelPolicies, limit: options.Limit, window: options.Window, history: options.History,
 			clock: c, keys: map[string]*modelRecord{}}
 		r := newRestarter(t, policy, options)
 		keys := rapid.SampledFrom([]string{"a", "b", "flat"})
@@ -164,7 +227,13 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(t, "finished?") == 0 {
 					e.Finished = time.Time{}
 				}
-				p := containerPolicies().Draw(t, "container")
+				if rapid.IntRange(0, 3).Draw(t, "retry?") == 0 {
+					e.RetryAfter = distances().Draw(t, "retry after")
+				}
+				if rapid.IntRange(0, 3).Draw(t, "signal?") == 0 {
+					e.Signal = rapid.SampledFrom([]int32{9, 15, 35, 99}).Draw(t, "signal")
+				}
+				p := richPolicies().Draw(t, "container")
 				report := func() {
 					want := m.exited(key, p, e)
 					got := r.Exited(key, p, e)
@@ -240,6 +309,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					// What lay in the future was held to the clock; from here on NotBefore counts.
 					rec, back := m.keys[key], saved[key]
 					rec.last, rec.ended, rec.decision.NotBefore = back.Last, back.Last.Finished, back.Decision.NotBefore
+					rec.history = back.History
 					rec.due = m.steady + back.Decision.NotBefore.Sub(c.Now())
 				}
 				r = other
@@ -253,8 +323,13 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 						t.Fatalf("%s: remaining %v, want %v", key, got, want)
 					}
 					s, _ := r.State(key)
-					if s.Decision.Failures != rec.decision.Failures || len(s.Recent) > options.Limit {
+					if s.Decision.Failures != rec.decision.Failures || len(s.Recent) > options.Limit || len(s.History) != len(rec.history) || len(s.Rules) != len(rec.rules) {
 						t.Fatalf("%s: state %+v", key, s)
+					}
+					for i, o := range s.History {
+						if w := rec.history[i]; o.Exit.Code != w.Exit.Code || o.Decision.Action != w.Decision.Action || o.Decision.Failures != w.Decision.Failures {
+							t.Fatalf("%s: history %+v, want %+v", key, s.History, rec.history)
+						}
 					}
 					if err := s.validate(c.Now()).Err(); err != nil {
 						t.Fatalf("%s: %v", key, err)

@@ -24,9 +24,11 @@ import (
 // RestarterState is safe for concurrent use by multiple goroutines while nobody
 // writes to it.
 type RestarterState struct {
-	Last     Exit        `json:"last"`             // the exit decided about; no later than the clock; with the time of the report as Finished if it had none
-	Decision Decision    `json:"decision"`         // about it
-	Recent   []time.Time `json:"recent,omitempty"` // when the restarts that Limit counts were decided, oldest first
+	Last     Exit        `json:"last"`              // the exit decided about; no later than the clock; with the time of the report as Finished if it had none
+	Decision Decision    `json:"decision"`          // about it
+	Recent   []time.Time `json:"recent,omitempty"`  // when the restarts that Limit counts were decided, oldest first
+	Rules    []RuleState `json:"rules,omitempty"`   // of the rules that have counts of their own and have decided
+	History  []Outcome   `json:"history,omitempty"` // the exits before Last, oldest first; at most as many as the option says
 }
 
 // State returns the state of key, and whether there is one.
@@ -39,17 +41,38 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	}
 	clockTime, now := r.clock.now()
 	clockTime = clockTime.Round(0)
-	state := RestarterState{Last: h.last, Decision: h.decision}
-	// Times later than the clock, which was set back, are those of the clock.
-	state.Last.Started = earlier(h.last.Started.Round(0), clockTime)
-	state.Last.Finished = earlier(h.last.Finished.Round(0), clockTime)
+	state := RestarterState{Last: h.last.notAfter(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
 	if d := &state.Decision; d.NotBefore.After(clockTime.Add(d.Delay)) {
 		d.NotBefore = clockTime.Add(h.remaining(now))
 	}
-	for _, at := range h.recent {
-		state.Recent = append(state.Recent, clockTime.Add(at-now))
+	for _, n := range h.counts {
+		state.Rules = append(state.Rules, RuleState{n.rule, n.name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep, n.reset})
+	}
+	state.History = h.earlier.list()
+	for i := range state.History {
+		o := &state.History[i]
+		o.Exit = o.Exit.notAfter(clockTime)
+		if !o.Decision.NotBefore.IsZero() {
+			o.Decision.NotBefore = earlier(o.Decision.NotBefore, clockTime.Add(o.Decision.Delay))
+		}
 	}
 	return state, true
+}
+
+// notAfter returns e without monotonic readings. Times later than the clock, which was
+// set back, are those of the clock.
+func (e Exit) notAfter(clockTime time.Time) Exit {
+	e.Started = earlier(e.Started.Round(0), clockTime)
+	e.Finished = earlier(e.Finished.Round(0), clockTime)
+	return e
+}
+
+// timesOf returns the wall clock's times of steady times.
+func timesOf(recent []time.Duration, clockTime time.Time, now time.Duration) (times []time.Time) {
+	for _, at := range recent {
+		times = append(times, clockTime.Add(at-now))
+	}
+	return times
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -73,7 +96,8 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 }
 
 // Restore sets the state of key to s, usually one that an earlier Restarter
-// returned. A Delay above the Max of the present policy is cut to it. A restart
+// returned. A Delay above the Max of the present policy is cut to it, unless it is from
+// the curve of a rule. A restart
 // that is still to come takes a new turn under Rate, in a bucket that knows of no
 // earlier restart. If s is nothing that a Restarter returns, or is later than the
 // clock, nothing changes, and the error wraps FieldErrors with every mistake; paths
@@ -98,15 +122,19 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	if known {
 		r.unbook(old, now)
 	}
-	h := &history{last: s.Last.reportedAt(clockTime), decision: s.Decision, due: now, reported: now, keep: r.keepFor(policy)}
+	h := &history{last: s.Last.reportedAt(clockTime), decision: s.Decision, due: now, reported: now}
+	for _, rule := range s.Rules {
+		h.counts = append(h.counts, ruleCount{rule.Rule, rule.Name, rule.Failures, rule.Used, steadyTimes(rule.Recent, maxLimit, clockTime, now), rule.Keep, rule.Reset})
+	}
+	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
 	if h.decision.Action.restarts() {
 		r.resume(h, policy, clockTime, now)
 	}
 	if r.options.Limit > 0 {
-		recent := slices.SortedFunc(slices.Values(s.Recent), time.Time.Compare)
-		for _, at := range recent[max(0, len(recent)-r.options.Limit):] {
-			h.recent = append(h.recent, add(now, at.Sub(clockTime)))
-		}
+		h.recent = steadyTimes(s.Recent, r.options.Limit, clockTime, now)
+	}
+	if n := min(len(s.History), r.options.History); n > 0 {
+		h.earlier = &outcomes{ring: slices.Clone(s.History[len(s.History)-n:])}
 	}
 	if known {
 		*old = *h
@@ -115,11 +143,20 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	}
 }
 
+// steadyTimes returns the steady times of the newest n times, oldest first.
+func steadyTimes(times []time.Time, n int, clockTime time.Time, now time.Duration) (recent []time.Duration) {
+	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	for _, at := range times[max(0, len(times)-n):] {
+		recent = append(recent, add(now, at.Sub(clockTime)))
+	}
+	return recent
+}
+
 // resume takes up the wait of a restored decision.
 func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, now time.Duration) {
 	d := &h.decision
 	pending := d.NotBefore.After(clockTime)
-	if over := d.Delay - policy.Max; over > 0 {
+	if over := d.Delay - policy.Max; over > 0 && d.RuleFailures == 0 {
 		d.Delay -= over
 		d.NotBefore = d.NotBefore.Add(-over)
 	}
@@ -138,30 +175,75 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 // validate returns every field that is out of bounds at the clock's now, and those
 // that do not fit each other.
 func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
-	notAfter := func(at time.Time, field string, limit time.Time) {
-		errs.check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
-	}
-	d, restarts := s.Decision, s.Decision.Action.restarts()
-	notAfter(s.Last.Started, "last.started", now)
-	notAfter(s.Last.Finished, "last.finished", now)
-	if d.Action != Stop && d.Action != GiveUp && !restarts {
-		errs.Add(ErrorTypeNotSupported, "decision.action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
-	}
-	errs.check(d.Delay >= 0, "decision.delay", d.Delay, ">= 0")
-	notAfter(d.NotBefore, "decision.notBefore", now.Add(max(d.Delay, 0)))
-	errs.check(d.Failures >= 0, "decision.failures", d.Failures, ">= 0")
-	errs.check(d.Rule >= -1, "decision.rule", d.Rule, ">= -1")
+	v := stateChecker{&errs, now}
+	v.times("last.", s.Last)
+	v.decision("decision.", s.Decision, s.Last)
 	for i, at := range s.Recent {
-		notAfter(at, fmt.Sprintf("recent[%d]", i), now)
+		v.notAfter(at, fmt.Sprintf("recent[%d]", i), now)
 	}
-	// What no Restarter returns, although each field is in bounds.
-	errs.check(d.Failures != 0 || d.Action == Stop && s.Last.Code == 0, "decision.failures", d.Failures, ">= 1 after an exit that counts")
-	errs.check(restarts || d.Delay <= 0, "decision.delay", d.Delay, "0 without a restart")
-	errs.check(restarts || d.NotBefore.IsZero(), "decision.notBefore", d.NotBefore, "zero without a restart")
-	errs.check(d.Delay <= 0 || !d.NotBefore.IsZero(), "decision.notBefore", d.NotBefore, "given with a delay")
-	errs.check(d.Action != Stop || d.Rule < 0, "decision.rule", d.Rule, "-1 if nothing is restarted")
-	errs.check(d.Action != RestartAll || d.Rule != -1, "decision.rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	for i, rule := range s.Rules {
+		v.rule(fmt.Sprintf("rules[%d].", i), rule)
+		for _, other := range s.Rules[:min(i, maxRules)] {
+			if rule.Name == other.Name && (rule.Name != "" || rule.Rule == other.Rule) {
+				errs.Add(ErrorTypeDuplicate, fmt.Sprintf("rules[%d]", i), nil, "must be another rule")
+			}
+		}
+	}
+	for i, o := range s.History {
+		path := fmt.Sprintf("history[%d].", i)
+		v.times(path+"exit.", o.Exit)
+		v.decision(path+"decision.", o.Decision, o.Exit)
+	}
+	errs.check(len(s.Rules) <= maxRules, "rules", len(s.Rules), fmt.Sprintf("at most %d", maxRules))
+	errs.check(len(s.History) <= maxHistory, "history", len(s.History), fmt.Sprintf("at most %d", maxHistory))
 	return errs
+}
+
+// stateChecker looks for what no Restarter returns.
+type stateChecker struct {
+	errs *FieldErrors
+	now  time.Time // of the clock
+}
+
+func (v *stateChecker) notAfter(at time.Time, field string, limit time.Time) {
+	v.errs.check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
+}
+
+func (v *stateChecker) times(path string, e Exit) {
+	v.notAfter(e.Started, path+"started", v.now)
+	v.notAfter(e.Finished, path+"finished", v.now)
+}
+
+func (v *stateChecker) decision(path string, d Decision, e Exit) {
+	errs, restarts := v.errs, d.Action.restarts()
+	if d.Action != Stop && !d.Action.decides() {
+		errs.Add(ErrorTypeNotSupported, path+"action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
+	}
+	errs.check(d.Delay >= 0, path+"delay", d.Delay, ">= 0")
+	v.notAfter(d.NotBefore, path+"notBefore", v.now.Add(max(d.Delay, 0)))
+	errs.check(d.Failures >= 0, path+"failures", d.Failures, ">= 0")
+	errs.check(d.Rule >= -1, path+"rule", d.Rule, ">= -1")
+	errs.check(d.RuleFailures >= 0, path+"ruleFailures", d.RuleFailures, ">= 0")
+	// What does not fit, although each field is in bounds.
+	errs.check(d.Failures != 0 || d.Action == Stop && e.Code == 0, path+"failures", d.Failures, ">= 1 after an exit that counts")
+	errs.check(restarts || d.Delay <= 0, path+"delay", d.Delay, "0 without a restart")
+	errs.check(restarts || d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "zero without a restart")
+	errs.check(d.Delay <= 0 || !d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "given with a delay")
+	errs.check(d.Action != Stop || d.Rule < 0, path+"rule", d.Rule, "-1 if nothing is restarted")
+	errs.check(d.Action != RestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	errs.check(d.RuleName == "" || d.Rule != -1, path+"ruleName", d.RuleName, "empty without a rule")
+	errs.check(d.RuleFailures <= 0 || d.Rule != -1, path+"ruleFailures", d.RuleFailures, "0 without a rule")
+}
+
+func (v *stateChecker) rule(path string, s RuleState) {
+	v.errs.check(s.Rule >= 0, path+"rule", s.Rule, ">= 0")
+	v.errs.check(s.Failures >= 0, path+"failures", s.Failures, ">= 0")
+	v.errs.check(s.Used >= 0, path+"used", s.Used, ">= 0")
+	v.errs.check(s.Keep >= 0, path+"keep", s.Keep, ">= 0")
+	v.errs.check(s.Reset >= 0, path+"reset", s.Reset, ">= 0")
+	for i, at := range s.Recent {
+		v.notAfter(at, fmt.Sprintf("%srecent[%d]", path, i), v.now)
+	}
 }
 
 // MarshalJSON returns the state of all keys as a JSON object, with the key as name
@@ -196,11 +278,23 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 				errs.Add(ErrorTypeInvalid, path+field, at, err.Error())
 			}
 		}
-		check(".last.started", s.Last.Started)
-		check(".last.finished", s.Last.Finished)
-		check(".decision.notBefore", s.Decision.NotBefore)
+		outcome := func(exit, decision string, o Outcome) {
+			check(exit+".started", o.Exit.Started)
+			check(exit+".finished", o.Exit.Finished)
+			check(decision+".notBefore", o.Decision.NotBefore)
+		}
+		outcome(".last", ".decision", Outcome{s.Last, s.Decision})
 		for i, at := range s.Recent {
 			check(fmt.Sprintf(".recent[%d]", i), at)
+		}
+		for i, rule := range s.Rules {
+			for k, at := range rule.Recent {
+				check(fmt.Sprintf(".rules[%d].recent[%d]", i, k), at)
+			}
+		}
+		for i, o := range s.History {
+			path := fmt.Sprintf(".history[%d].", i)
+			outcome(path+"exit", path+"decision", o)
 		}
 		states[name] = s
 	}

@@ -1,7 +1,8 @@
 package backoff
 
 import (
-	"fmt"
+	"slices"
+	"time"
 
 	"github.com/restartkit/restart/internal/exitcode"
 )
@@ -18,9 +19,9 @@ const (
 	RestartPolicyNever     RestartPolicy = "Never"     // after none
 )
 
-// Action is what to do about a container that exited. Rules hold Restart and
-// RestartAll; decisions hold any of the four. The zero value is none of them. An
-// Action is a plain value.
+// Action is what to do about a container that exited. Rules hold Restart,
+// RestartAll or GiveUp; decisions hold any of the four. The zero value is none of
+// them. An Action is a plain value.
 type Action string
 
 // The actions. Restart and RestartAll are spelled as in core/v1.
@@ -28,11 +29,14 @@ const (
 	Stop       Action = "Stop"                 // leave it stopped
 	Restart    Action = "Restart"              // start it again
 	RestartAll Action = "RestartAllContainers" // start it and all its companions again (KEP-5532)
-	GiveUp     Action = "GiveUp"               // it would be restarted, but used up its limit
+	GiveUp     Action = "GiveUp"               // leave it stopped: it used up its limit, or a rule says so
 )
 
 // restarts reports whether a is one of the actions that start something again.
 func (a Action) restarts() bool { return a == Restart || a == RestartAll }
+
+// decides reports whether a rule can have a as its action.
+func (a Action) decides() bool { return a.restarts() || a == GiveUp }
 
 // Operator relates an exit code to a list of codes, as in core/v1. The zero
 // value is not valid. An Operator is a plain value.
@@ -44,93 +48,138 @@ const (
 	OperatorNotIn Operator = "NotIn" // the code is none of the values; every code is, if there are none
 )
 
-// ExitCodes is a condition on an exit code. Its zero value matches nothing. It is
-// safe for concurrent use by multiple goroutines while nobody writes to it.
+// ExitCodes is a condition on an exit code: In is met by a code that is one of the
+// values or in one of the ranges, NotIn by any other. Its zero value matches nothing.
+// It is safe for concurrent use by multiple goroutines while nobody writes to it. A
+// Restarter that was given long lists looks for a code in what they held at first:
+// give changed lists as new slices.
 type ExitCodes struct {
-	Operator Operator `json:"operator,omitempty"`
-	Values   []int32  `json:"values,omitempty"` // in any order; at most 255
+	Operator Operator    `json:"operator,omitempty"`
+	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
+	Ranges   []CodeRange `json:"ranges,omitempty"` // of codes 0 to 255; not in core/v1
 }
 
-// Rule is one entry of a container's restartPolicyRules. Its zero value matches
-// nothing. A Rule is safe for concurrent use by multiple goroutines while nobody
-// writes to it.
+// CodeRange is the exit codes from First to Last, both included. Its text is
+// "128-159". The zero value is the code 0 alone. A CodeRange is a plain value.
+type CodeRange struct{ First, Last int32 }
+
+// Rule is one entry of a container's restartPolicyRules. A rule matches an exit if
+// it has a condition and all its conditions hold. core/v1 knows Action and ExitCodes;
+// the other fields are ours. In JSON durations are texts such as "90s". The zero value
+// matches nothing. A Rule is safe for concurrent use by multiple goroutines while
+// nobody writes to it.
+//
+// A rule with a Delay has its own count of failures in a row, which are the exits that
+// it decided since the key last ran longer than Delay's ResetAfter; a rule with a
+// Limit counts its own restarts. A key keeps the counts of a rule under its Name, or
+// its index if it has none: name the rules of a policy that can change.
 type Rule struct {
-	Action    Action     `json:"action,omitempty"`    // Restart or RestartAll
-	ExitCodes *ExitCodes `json:"exitCodes,omitempty"` // required
+	Name       string        `json:"name,omitempty"`       // unique, a DNS label; in the Decision and in Why
+	Action     Action        `json:"action,omitempty"`     // Restart, RestartAll or GiveUp
+	ExitCodes  *ExitCodes    `json:"exitCodes,omitempty"`  // condition: the exit code is one of these, or none of them
+	Reasons    []string      `json:"reasons,omitempty"`    // condition: the exit's Reason is exactly one of these
+	Signals    []string      `json:"signals,omitempty"`    // condition: the exit's signal is one of these, by its name on Linux: SIGKILL, SIGRTMIN+1
+	RanLess    time.Duration `json:"ranLess,omitempty"`    // condition: the run was shorter than this; 0: none
+	RanAtLeast time.Duration `json:"ranAtLeast,omitempty"` // condition: the run was no shorter than this; 0: none
+	Attempts   int           `json:"attempts,omitempty"`   // condition: it is the key's n-th failure in a row or a later one; 0: none
+	Delay      *Policy       `json:"delay,omitempty"`      // curve of the rule's own failures in a row; nil: the policy of the key, and its failures
+	Limit      int           `json:"limit,omitempty"`      // restarts of the rule allowed within Window, then GiveUp, in place of the Restarter's Limit; 0: none of its own
+	Window     time.Duration `json:"window,omitempty"`     // of Limit; 0: for ever
 }
 
-// ContainerPolicy is a container's restartPolicy and restartPolicyRules, with the
-// JSON of core/v1 (KEP-5307, KEP-5532), so that a container of a manifest fills
-// it. The zero value restarts after every exit. A ContainerPolicy is safe for
-// concurrent use by multiple goroutines while nobody writes to it.
+// Rules are a container's restartPolicyRules. The zero value has none. Rules are safe
+// for concurrent use by multiple goroutines while nobody writes to them.
+type Rules []Rule
+
+// ContainerPolicy is a container's restartPolicy and restartPolicyRules. Its JSON is
+// that of core/v1 (KEP-5307, KEP-5532) with more fields in a Rule, so that a container
+// of a manifest fills it; ValidateKubernetes says whether Kubernetes takes it too. The
+// zero value restarts after every exit. A ContainerPolicy is safe for concurrent use
+// by multiple goroutines while nobody writes to it.
 type ContainerPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`      // Always, OnFailure, Never; empty is Always
-	Rules         []Rule        `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
+	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
 }
 
-// The limits of core/v1.
-const (
-	maxRules     = 20
-	maxExitCodes = 255
-)
-
-// Validate returns FieldErrors with every mistake in c, or nil. Paths are those of
-// the JSON, as in restartPolicyRules[0].exitCodes.operator.
-func (c ContainerPolicy) Validate() error {
-	var errs FieldErrors
-	switch c.RestartPolicy {
-	case "", RestartPolicyAlways, RestartPolicyOnFailure, RestartPolicyNever:
-	default:
-		errs.Add(ErrorTypeNotSupported, "restartPolicy", string(c.RestartPolicy), "must be Always, OnFailure or Never")
-	}
-	if n := len(c.Rules); n > maxRules {
-		errs.Add(ErrorTypeTooMany, "restartPolicyRules", n, fmt.Sprintf("must be at most %d", maxRules))
-	}
-	for i, r := range c.Rules {
-		r.validate(&errs, fmt.Sprintf("restartPolicyRules[%d]", i))
-	}
-	return errs.Err()
-}
-
-func (r Rule) validate(errs *FieldErrors, path string) {
-	if !r.Action.restarts() {
-		errs.Add(ErrorTypeNotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers")
-	}
-	if r.ExitCodes == nil {
-		errs.Add(ErrorTypeRequired, path+".exitCodes", nil, "must be given")
-		return
-	}
-	if o := r.ExitCodes.Operator; o != OperatorIn && o != OperatorNotIn {
-		errs.Add(ErrorTypeNotSupported, path+".exitCodes.operator", string(o), "must be In or NotIn")
-	}
-	if n := len(r.ExitCodes.Values); n > maxExitCodes {
-		errs.Add(ErrorTypeTooMany, path+".exitCodes.values", n, fmt.Sprintf("must be at most %d", maxExitCodes))
-	}
-}
-
-// Decide returns what to do about an exit with that code, which is Stop, Restart or
-// RestartAll, and the index of the rule that decided, or -1 if the restart policy
-// did.
-//
-// The first rule whose exit codes match decides. Decide takes a policy that Validate
-// refuses as it is: it skips a rule without exit codes or with an unknown operator,
-// leaves the decision to the restart policy if the rule's action is unknown, and
-// reads an unknown restart policy as Always.
+// Decide returns what DecideExit does about a first failure that is known by its code
+// alone.
 func (c ContainerPolicy) Decide(code int32) (Action, int) {
-	for i, r := range c.Rules {
-		if r.ExitCodes == nil {
+	return c.decide(&Exit{Code: code}, 1, nil)
+}
+
+// DecideExit returns what to do about an exit, which is the attempt-th failure in a
+// row, and the index of the rule that decided, or -1 if the restart policy did. Limits
+// are not looked at; a Restarter does that. Give an exit with Started its Finished too.
+//
+// The first rule that matches decides. DecideExit takes a policy that Validate refuses
+// as it is: it skips a rule without conditions or with an unknown operator, leaves the
+// decision to the restart policy if the rule's action is unknown, and reads an unknown
+// restart policy as Always.
+func (c ContainerPolicy) DecideExit(e Exit, attempt int) (Action, int) {
+	return c.decide(&e, attempt, nil)
+}
+
+// decide is DecideExit; with a table it does not search the lists of codes.
+func (c *ContainerPolicy) decide(e *Exit, attempt int, table *codeTable) (Action, int) {
+	var listing uint32
+	if table != nil {
+		listing = table.rulesListing(e.Code)
+	}
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		if codes := r.ExitCodes; codes != nil {
+			listed := listing>>i&1 != 0
+			if table == nil {
+				listed = codes.list(e.Code)
+			}
+			if met, _ := exitcode.Meets(codes.Operator, listed); !met {
+				continue
+			}
+		}
+		if r.hasConditionOfOurs() {
+			if !r.meetsOurs(e, attempt) {
+				continue
+			}
+		} else if r.ExitCodes == nil {
 			continue
 		}
-		if matched, _ := exitcode.Matches(r.ExitCodes.Operator, r.ExitCodes.Values, code); !matched {
-			continue
-		}
-		if r.Action.restarts() {
+		if r.Action.decides() {
 			return r.Action, i
 		}
 		break
 	}
-	if c.RestartPolicy == RestartPolicyNever || c.RestartPolicy == RestartPolicyOnFailure && code == 0 {
+	if c.RestartPolicy == RestartPolicyNever || c.RestartPolicy == RestartPolicyOnFailure && e.Code == 0 {
 		return Stop, -1
 	}
 	return Restart, -1
+}
+
+// meetsOurs reports whether the conditions hold that core/v1 does not know.
+func (r *Rule) meetsOurs(e *Exit, attempt int) bool {
+	return (len(r.Reasons) == 0 || slices.Contains(r.Reasons, e.Reason)) &&
+		(len(r.Signals) == 0 || slices.Contains(r.Signals, signalName(e.signal()))) &&
+		(r.RanLess == 0 || e.ran() < r.RanLess) &&
+		(r.RanAtLeast == 0 || e.ran() >= r.RanAtLeast) &&
+		(r.Attempts == 0 || attempt >= r.Attempts)
+}
+
+// hasConditionOfOurs reports whether r has a condition that core/v1 does not know.
+func (r *Rule) hasConditionOfOurs() bool {
+	return len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLess != 0 || r.RanAtLeast != 0 || r.Attempts != 0
+}
+
+// counts reports whether r has counts of its own.
+func (r *Rule) counts() bool { return r.Delay != nil || r.Limit > 0 }
+
+// list reports whether a code is one of the values or in one of the ranges.
+func (c *ExitCodes) list(code int32) bool {
+	if slices.Contains(c.Values, code) {
+		return true
+	}
+	for _, r := range c.Ranges {
+		if r.First <= code && code <= r.Last {
+			return true
+		}
+	}
+	return false
 }

@@ -39,7 +39,7 @@ func TestFirstMatchingRuleDecides(t *testing.T) {
 		{"unknown operator", RestartPolicyNever, []Rule{rule(Restart, "Exists", 2), rule(RestartAll, OperatorIn, 2)}, 2, RestartAll, 1},
 		{"unknown action ends the search", RestartPolicyNever, []Rule{rule("Reboot", OperatorIn, 2), rule(Restart, OperatorIn, 2)}, 2, Stop, -1},
 		{"Stop is no rule's action", RestartPolicyAlways, []Rule{rule(Stop, OperatorIn, 2)}, 2, Restart, -1},
-		{"GiveUp is no rule's action", RestartPolicyAlways, []Rule{rule(GiveUp, OperatorIn, 2)}, 2, Restart, -1},
+		{"GiveUp is", RestartPolicyAlways, []Rule{rule(GiveUp, OperatorIn, 2)}, 2, GiveUp, 0},
 	} {
 		action, index := ContainerPolicy{RestartPolicy: tt.policy, Rules: tt.rules}.Decide(tt.code)
 		if action != tt.action || index != tt.rule {
@@ -48,7 +48,7 @@ func TestFirstMatchingRuleDecides(t *testing.T) {
 	}
 }
 
-// slowDecide is the rule of KEP-5307 spelled out: collect what matches, look at
+// slowDecide is the rule of KEP-5307 alone, spelled out: collect what matches, look at
 // the first, else ask the restart policy.
 func slowDecide(c ContainerPolicy, code int32) (Action, int) {
 	var matching []int
@@ -154,11 +154,11 @@ func TestContainerPolicyErrorsNameEachPath(t *testing.T) {
 	want := []string{
 		`restartPolicy: unsupported value "Sometimes": must be Always, OnFailure or Never`,
 		`restartPolicyRules: too many items 21: must be at most 20`,
-		`restartPolicyRules[1].action: unsupported value "Reboot": must be Restart or RestartAllContainers`,
+		`restartPolicyRules[1].action: unsupported value "Reboot": must be Restart, RestartAllContainers or GiveUp`,
 		`restartPolicyRules[1].exitCodes.operator: unsupported value "Exists": must be In or NotIn`,
 		`restartPolicyRules[1].exitCodes.values: too many items 256: must be at most 255`,
-		`restartPolicyRules[3].action: unsupported value "Stop": must be Restart or RestartAllContainers`,
-		`restartPolicyRules[3].exitCodes: required: must be given`,
+		`restartPolicyRules[3].action: unsupported value "Stop": must be Restart, RestartAllContainers or GiveUp`,
+		`restartPolicyRules[3].exitCodes: required: must be given, or another condition`,
 		`restartPolicyRules[4].exitCodes.operator: unsupported value "": must be In or NotIn`,
 	}
 	var errs FieldErrors

@@ -2,6 +2,7 @@ package jobpolicy
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -81,7 +82,11 @@ func (v *view) verdict() (*end, requeue) {
 			atDeadline = requeue{until(seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
 		}
 	}
-	return newEnd(reason, message), atDeadline
+	e := newEnd(reason, message)
+	if reason == JobReasonPodFailurePolicy && v.engine.RuleReasons {
+		e.reason = v.failJobReason()
+	}
+	return e, atDeadline
 }
 
 // completed returns the end of a Job with enough successes and no active pod left,
@@ -108,6 +113,24 @@ func (v *view) failJobMessage() string {
 		}
 	}
 	return ""
+}
+
+// failJobReason is the reason that goes with failJobMessage.
+func (v *view) failJobReason() Reason {
+	for _, p := range v.pods {
+		if p.match.Message(p.Pod) != "" {
+			return v.spec.PodFailurePolicy.Rules[p.match.Rule].reason(p.match.Rule)
+		}
+	}
+	return JobReasonPodFailurePolicy
+}
+
+// counted is the reason in a metric, which has no label for each rule.
+func (r Reason) counted() Reason {
+	if strings.HasPrefix(string(r), string(JobReasonPodFailurePolicy)+"_") {
+		return JobReasonPodFailurePolicy
+	}
+	return r
 }
 
 // restarts counts the restarts in place of unfinished pods, which count as

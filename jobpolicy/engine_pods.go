@@ -205,7 +205,6 @@ func (p *Pod) finished() bool {
 }
 
 // replaceOnlyFailed reports whether a pod that is being deleted is replaced only
-// once it has ended. With a failure policy it must be: the policy judges ends.
-func (s *JobSpec) replaceOnlyFailed() bool {
-	return s.PodReplacementPolicy == PodReplacementFailed || s.PodFailurePolicy != nil
-}
+// once it has ended. With a failure policy that is the default, and no API server takes
+// anything else.
+func (s *JobSpec) replaceOnlyFailed() bool { return s.PodReplacementPolicy == PodReplacementFailed }

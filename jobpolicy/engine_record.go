@@ -33,7 +33,7 @@ func record(v *view, d decision) Plan {
 	if e := d.end; e != nil && !e.standing {
 		r.status.addCondition(e.target(), ConditionTrue, e.reason, e.message, v.in.Now)
 		r.changed = true
-		r.counts.Finished = e.reason
+		r.counts.Finished = e.reason.counted()
 	}
 	plan := Plan{
 		Delete: d.delete, Create: d.create, Memory: r.memory(d.memory),

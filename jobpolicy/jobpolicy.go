@@ -13,7 +13,7 @@ import (
 )
 
 // Engine decides what to do next about a Job. Its zero value decides as
-// Kubernetes 1.36 does with its default feature gates. API servers from 1.31 on
+// Kubernetes 1.36 and 1.37 do with their default feature gates. API servers from 1.31 on
 // accept the statuses; that of 1.30 refuses SuccessCriteriaMet for most Jobs.
 //
 // Call Plan and carry out what it says. Call it again when RequeueAfter has
@@ -29,6 +29,7 @@ type Engine struct {
 	MaxPerPass   int           // creations, or deletions of surplus pods, in one plan; 0 means 500
 	SkipWaiting  bool          // start other pending indexes while some wait; Kubernetes lets waiting ones block the head of the line
 	IgnoredDelay IgnoredDelay  // whether ignored failures lengthen the delay
+	RuleReasons  bool          // a Job that a FailJob rule fails has the reason PodFailurePolicy_{name}, or _{index} without a name (KEP-4443)
 	ManagedBy    string        // acts for the Jobs with this spec.managedBy; "" means those with none or with Kubernetes' own name
 }
 

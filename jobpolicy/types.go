@@ -1,6 +1,9 @@
 package jobpolicy
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // ObjectMeta is the part of an API object's metadata that restart decisions need.
 type ObjectMeta struct {
@@ -48,6 +51,8 @@ type JobSpec struct {
 	Suspend                 bool                 `json:"suspend,omitempty"`
 	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
 	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name; empty: ours
+
+	Unknown map[string]json.RawMessage `json:"-"` // fields that are none of these, such as scheduling, as they were read
 }
 
 // PodTemplateSpec describes the pods that a Job creates.
@@ -94,9 +99,12 @@ type PodFailurePolicy struct {
 // PodFailurePolicyRule is an action and exactly one of two requirements. If
 // both are there only OnExitCodes is looked at.
 type PodFailurePolicyRule struct {
+	Name            string           `json:"name,omitempty"` // unique; in the Job's reason if the Engine has RuleReasons (KEP-4443); no Kubernetes up to 1.37 knows it
 	Action          Action           `json:"action"`
 	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`
 	OnPodConditions []OnPodCondition `json:"onPodConditions,omitempty"`
+
+	Unknown map[string]json.RawMessage `json:"-"` // fields that are none of these, as they were read
 }
 
 // OnExitCodes is met by a pod with a container that ended with a non-zero exit

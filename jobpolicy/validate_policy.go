@@ -2,6 +2,8 @@ package jobpolicy
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/restartkit/restart/backoff"
@@ -17,8 +19,10 @@ func (s *JobSpec) validatePodFailurePolicy(errs *backoff.FieldErrors) {
 		errs.Add(backoff.ErrorTypeTooMany, field, len(rules), fmt.Sprintf("must be at most %d", maxPolicyRules))
 	}
 	var names containerNames
+	reasons := make(map[Reason]int)
 	for i := range rules {
 		rule := &rules[i]
+		validateRuleName(errs, i, rule, len(rules), reasons)
 		s.validateAction(errs, i, rule.Action)
 		if rule.OnExitCodes != nil {
 			s.validateExitCodes(errs, i, rule.OnExitCodes, &names)
@@ -30,6 +34,43 @@ func (s *JobSpec) validatePodFailurePolicy(errs *backoff.FieldErrors) {
 		case !exitCodes && !conditions:
 			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions")
 		}
+	}
+}
+
+// reason is the reason of a Job that the rule at index i fails.
+func (r *PodFailurePolicyRule) reason(i int) Reason {
+	name := r.Name
+	if name == "" {
+		name = strconv.Itoa(i)
+	}
+	return JobReasonPodFailurePolicy + "_" + Reason(name)
+}
+
+// maxReason is the length of a condition's reason.
+const maxReason = 128
+
+// conditionReason is what the API server takes for the reason of a condition.
+var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// validateRuleName checks that a rule's name makes a reason, and one of its own.
+func validateRuleName(errs *backoff.FieldErrors, i int, rule *PodFailurePolicyRule, rules int, taken map[Reason]int) {
+	if rule.Name == "" {
+		return
+	}
+	field := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
+	reason := rule.reason(i)
+	other, twice := taken[reason]
+	taken[reason] = i
+	number, err := strconv.Atoi(rule.Name)
+	switch {
+	case len(reason) > maxReason:
+		errs.Add(backoff.ErrorTypeTooLong, field, rule.Name, fmt.Sprintf("must be at most %d bytes", maxReason-len(JobReasonPodFailurePolicy)-1))
+	case !conditionReason.MatchString(string(reason)):
+		errs.Add(backoff.ErrorTypeInvalid, field, rule.Name, "must be of letters, digits, underscores, commas and colons, and not end with a comma or a colon")
+	case twice:
+		errs.Add(backoff.ErrorTypeDuplicate, field, rule.Name, fmt.Sprintf("rule %d has this name", other))
+	case err == nil && number != i && number >= 0 && number < rules && strconv.Itoa(number) == rule.Name:
+		errs.Add(backoff.ErrorTypeInvalid, field, rule.Name, "must not be the number of another rule")
 	}
 }
 

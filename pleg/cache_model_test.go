@@ -31,7 +31,7 @@ func TestCacheAgainstModel(t *testing.T) {
 			m.acceptEqual, m.maxSkew, m.merge = o.AcceptEqual, o.MaxSkew, o.Merge
 			x := &machine{c: NewCache[string](o), m: m, known: map[string]time.Time{}}
 			t.Repeat(map[string]func(*rapid.T){
-				"set": x.set, "delete": x.delete, "time": x.updateTime, "sleep": x.sleep, "burst": x.burst,
+				"set": x.set, "delete": x.delete, "confirm": x.confirm, "time": x.updateTime, "sleep": x.sleep, "burst": x.burst,
 				"wait": x.wait, "waitFor": x.waitFor, "cancel": x.cancel, "watch": x.watch, "read": x.read,
 				"": x.check,
 			})
@@ -77,6 +77,13 @@ func (x *machine) delete(t *rapid.T) {
 	key, at := machineKeys.Draw(t, "key"), x.when(t)
 	if got, want := x.c.Delete(key, at), x.m.delete(key, at, time.Now()); got != want {
 		t.Fatalf("Delete(%q) at %v = %v, want %v", key, at, got, want)
+	}
+}
+
+func (x *machine) confirm(t *rapid.T) {
+	key, at := machineKeys.Draw(t, "key"), x.when(t)
+	if got, want := x.c.Confirm(key, at), x.m.confirm(key, at, time.Now()); got != want {
+		t.Fatalf("Confirm(%q) at %v = %v, want %v", key, at, got, want)
 	}
 }
 
@@ -309,6 +316,16 @@ func (m *model) delete(key string, at, now time.Time) bool {
 	}
 	delete(m.entries, key)
 	delete(m.base, key)
+	return true
+}
+
+func (m *model) confirm(key string, at, now time.Time) bool {
+	e, ok := m.entries[key]
+	if !ok || m.refuses(at, now) || !at.After(m.known(key)) {
+		return false
+	}
+	e.Modified = at
+	m.entries[key] = e
 	return true
 }
 

@@ -38,11 +38,14 @@ type fakeRuntime struct {
 	failing   map[string]error  // by call
 	lingering map[string]int    // sandboxes that are shown that many times more
 	hooks     map[string]func() // by call, run without the lock
+	secretive bool              // tells no configuration
+	after     map[string]func() // by call, run without the lock when the call has had its effect
 }
 
 type fakeContainer struct {
 	sandbox string
 	status  *cri.ContainerStatus
+	config  *cri.ContainerConfig // of one that CreateContainer made
 }
 
 // newFake returns a fake that serves.
@@ -56,7 +59,7 @@ func newFake(t testing.TB) *fakeRuntime {
 		t: t, socket: filepath.Join(folder, "s"), unit: time.Nanosecond,
 		sandboxes: map[string]*cri.PodSandboxStatus{}, containers: map[string]*fakeContainer{},
 		streams: map[chan *cri.ContainerEventResponse]bool{}, calls: map[string]int{},
-		failing: map[string]error{}, lingering: map[string]int{}, hooks: map[string]func(){},
+		failing: map[string]error{}, lingering: map[string]int{}, hooks: map[string]func(){}, after: map[string]func(){},
 	}
 	f.up()
 	t.Cleanup(func() {
@@ -109,6 +112,13 @@ func (f *fakeRuntime) enter(call string) error {
 	return f.failing[call]
 }
 
+// container returns a container as it is now.
+func (f *fakeRuntime) container(id string) fakeContainer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *f.containers[id]
+}
+
 // listening reports whether somebody has the stream open.
 func (f *fakeRuntime) listening() bool {
 	f.mu.Lock()
@@ -143,7 +153,7 @@ func (f *fakeRuntime) runPod(id string) {
 
 func (f *fakeRuntime) create(pod, id string) {
 	f.with(func() {
-		f.containers[id] = &fakeContainer{pod, &cri.ContainerStatus{
+		f.containers[id] = &fakeContainer{sandbox: pod, status: &cri.ContainerStatus{
 			Id: id, CreatedAt: time.Now().UnixNano(), State: cri.ContainerState_CONTAINER_CREATED,
 			Metadata: &cri.ContainerMetadata{Name: "name-" + id, Attempt: 2},
 		}}
@@ -161,7 +171,7 @@ func (f *fakeRuntime) start(pod, id string) {
 
 func (f *fakeRuntime) exit(id string, code int32) {
 	f.exitQuietly(id, code)
-	f.send(f.containers[id].sandbox, id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
+	f.send(f.container(id).sandbox, id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
 func (f *fakeRuntime) exitQuietly(id string, code int32) {
@@ -171,7 +181,7 @@ func (f *fakeRuntime) exitQuietly(id string, code int32) {
 }
 
 func (f *fakeRuntime) remove(id string) {
-	pod := f.containers[id].sandbox
+	pod := f.container(id).sandbox
 	f.removeQuietly(id)
 	f.send(pod, id, cri.ContainerEventType_CONTAINER_DELETED_EVENT)
 }
@@ -279,7 +289,9 @@ func (f *fakeRuntime) ListContainers(_ context.Context, r *cri.ListContainersReq
 	answer := &cri.ListContainersResponse{}
 	for _, id := range slices.Sorted(maps.Keys(f.containers)) {
 		if c := f.containers[id]; r.Filter.GetPodSandboxId() == "" || r.Filter.PodSandboxId == c.sandbox {
-			answer.Containers = append(answer.Containers, &cri.Container{Id: id, PodSandboxId: c.sandbox, State: c.status.State})
+			answer.Containers = append(answer.Containers, &cri.Container{
+				Id: id, PodSandboxId: c.sandbox, State: c.status.State, Metadata: c.status.Metadata, CreatedAt: c.status.CreatedAt,
+			})
 		}
 	}
 	return answer, err
@@ -297,6 +309,9 @@ func (f *fakeRuntime) PodSandboxStatus(_ context.Context, r *cri.PodSandboxStatu
 	if f.full {
 		answer.ContainersStatuses, answer.Timestamp = f.statuses(r.PodSandboxId), f.stamp(time.Now())
 	}
+	if r.Verbose {
+		answer.Info = f.info(&cri.PodSandboxConfig{Metadata: s.GetMetadata()})
+	}
 	return answer, err
 }
 
@@ -310,7 +325,11 @@ func (f *fakeRuntime) ContainerStatus(_ context.Context, r *cri.ContainerStatusR
 	if err != nil {
 		return nil, err
 	}
-	return &cri.ContainerStatusResponse{Status: c.status}, nil
+	answer := &cri.ContainerStatusResponse{Status: c.status}
+	if r.Verbose {
+		answer.Info = f.info(c.config)
+	}
+	return answer, nil
 }
 
 func (f *fakeRuntime) GetContainerEvents(_ *cri.GetEventsRequest, s cri.RuntimeService_GetContainerEventsServer) error {

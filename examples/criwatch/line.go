@@ -3,8 +3,6 @@ package main
 import (
 	"time"
 
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
-
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -13,13 +11,18 @@ type line struct {
 	at        time.Time // when it is reported
 	event     pleg.EventType
 	pod       string // id of the sandbox
-	meta      *cri.PodSandboxMetadata
+	meta      *podMeta
 	container string // id; empty in a PodSync
 	name      string // of the container, if known
 	attempt   uint32
 	happened  time.Time // the runtime's timestamp of it; zero: unknown
-	exit      *exit     // of a ContainerDied, if known
 	before    bool      // it happened before this program began
+
+	// Of a ContainerDied:
+	exit   *pleg.ExitDetails // nil: the runtime has not said how it ended
+	source pleg.ExitSource   // what showed it
+	told   time.Time         // the timestamp of the runtime's event of it; zero: it has none
+	lost   int               // exits that were dropped before it because the output was stuck for too long
 }
 
 // sandbox reports whether the line is about a pod's sandbox.
@@ -37,8 +40,8 @@ func (l line) late() (late time.Duration, ok bool) {
 // lateSinceEvent returns how long after the runtime's event an exit is reported: the
 // delay without the runtime's own share. ok is false if there was no event.
 func (l line) lateSinceEvent() (late time.Duration, ok bool) {
-	if l.exit == nil || l.exit.known.IsZero() || l.before {
+	if l.exit == nil || l.told.IsZero() || l.before {
 		return 0, false
 	}
-	return l.at.Sub(l.exit.known), true
+	return l.at.Sub(l.told), true
 }

@@ -1,25 +1,31 @@
 // Command criwatch prints the lifecycle events of a node's containers, from any
-// CRI runtime.
+// CRI runtime, and restarts containers that have exited.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/policyfile"
+	"github.com/restartkit/restart/examples/internal/printer"
 	"github.com/restartkit/restart/examples/internal/terminal"
+	"github.com/restartkit/restart/pleg"
 )
 
 // The exit codes of this program.
 const (
-	exitEnded  = 0
-	exitFailed = 1
-	exitBad    = 2
+	exitEnded   = 0
+	exitFailed  = 1
+	exitBad     = 2
+	exitUnsaved = 3
 )
 
 func main() {
@@ -31,18 +37,98 @@ func main() {
 // criwatch is the program. It runs until ctx ends and returns the exit code.
 func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
 	o, err := parseOptions(args, stdout)
+	if wrong := (badPolicy{}); errors.As(err, &wrong) {
+		fmt.Fprintf(stderr, "criwatch: %s\n", terminal.EscapeLines(err.Error()))
+		return exitBad
+	}
 	if err != nil {
 		return flags.Refused("criwatch", err, stderr, exitFailed)
 	}
-	if err := watchRuntime(ctx, o, newWriter(o.format, stdout, colour), slog.New(slog.NewTextHandler(stderr, nil))); err != nil {
-		fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))
-		return exitFailed
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	if o.policy != nil {
+		err = restartContainers(ctx, o, stdout, colour, log)
+	} else {
+		err = watchRuntime(ctx, o, newWriter(o.format, stdout, colour), log)
 	}
-	return exitEnded
+	if err == nil {
+		return exitEnded
+	}
+	fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))
+	switch {
+	case errors.Is(err, errBadState):
+		return exitBad
+	case errors.Is(err, errUnsaved):
+		return exitUnsaved
+	}
+	return exitFailed
 }
 
 // watchRuntime connects and watches until ctx ends.
 func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger) error {
+	return connected(ctx, o, log, func(ctx context.Context, n *node) error {
+		w, err := newWatch(n, o, pleg.ExitOptions[string]{Earlier: true}, out, log)
+		if err != nil {
+			return err
+		}
+		return w.run(ctx)
+	})
+}
+
+// Errors of restarting that have an exit code of their own.
+var (
+	errBadState = errors.New("nothing was restarted")
+	errUnsaved  = errors.New("the state could not be written")
+)
+
+// restartContainers connects and restarts containers until ctx ends.
+func restartContainers(ctx context.Context, o *options, stdout io.Writer, colour bool, log *slog.Logger) error {
+	for _, text := range append(o.warnings, policyfile.Notes(o.policy.resolution, o.policy.Called)...) {
+		log.Info(text)
+	}
+	return connected(ctx, o, log, func(ctx context.Context, n *node) error {
+		about := identityOf(n.runtime, o.endpoint)
+		exits := pleg.ExitOptions[string]{Earlier: true}
+		var s *store
+		var before *restartState
+		if o.state != "" {
+			var err error
+			if s, err = openStore(o.state); err == nil {
+				defer s.folder.Close()
+				before, err = s.read(about)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %w", errBadState, err)
+			}
+			if before != nil {
+				exits.After = before.Position
+			}
+		}
+		w, err := newWatch(n, o, exits, nil, log)
+		if err != nil {
+			return err
+		}
+		out := printer.New()
+		rows := newRowWriter(o.format, out.To(stdout), colour)
+		l, err := newCrashLoop(w, o.policy, rows, s, about, before)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errBadState, err)
+		}
+		l.run(ctx)
+		out.EndWithin(time.Second)
+		out.Finish(nil)
+		if err := rows.out.Err(); err != nil {
+			return err
+		}
+		if s != nil && s.bad {
+			return errUnsaved
+		}
+		return nil
+	})
+}
+
+// connected connects to the runtime and calls do, with a context that ends with ctx or
+// with the time of -for.
+func connected(ctx context.Context, o *options, log *slog.Logger, do func(context.Context, *node) error) error {
 	conn, err := dial(o.endpoint)
 	if err != nil {
 		return fmt.Errorf("endpoint %q: %w", o.endpoint, err)
@@ -62,9 +148,5 @@ func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger)
 		ctx = limited
 	}
 	log.Info("watching", "runtime", name, "endpoint", o.endpoint)
-	w, err := newWatch(n, o, out, log)
-	if err != nil {
-		return err
-	}
-	return w.run(ctx)
+	return do(ctx, n)
 }

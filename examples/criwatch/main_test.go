@@ -22,6 +22,11 @@ func TestWrongFlagOfCriwatchIsNamed(t *testing.T) {
 		{"-nope", "not defined: -nope"},
 		{"pods", `only flags are taken; got ["pods"]`},
 		{"-o yaml", `-o "yaml": must be text or json`},
+		{"-rate 5", "-rate is for -restart"},
+		{"-state x", "-state is for -restart"},
+		{"-restart x -rate 0", "-rate 0: must be above 0"},
+		{"-restart x -burst 0", "-burst 0: must be at least 1"},
+		{"-restart x -stats 1s", "-stats is not for -restart"},
 		{"-relist-period 0s", "-relist-period 0s: must be above 0"},
 		{"-evented-period -1s", "-evented-period -1s: must be above 0"},
 		{"-stats -1s", "-stats -1s: must not be below 0"},
@@ -44,7 +49,7 @@ func TestHelpOfCriwatchNamesEveryFlag(t *testing.T) {
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for"} {
+	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -12,14 +12,16 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A node is a CRI runtime as package pleg needs it: a pleg.Runtime and Streamer. The id of a sandbox identifies its pod. The sandbox is also listed as one
-// of the pod's containers: running while it is ready, exited otherwise. The kubelet
-// may give a pod another sandbox; here that is another pod of the same name.
+// A node is a CRI runtime as package pleg needs it: a pleg.Runtime and Streamer. The
+// id of a sandbox identifies its pod. The sandbox is also listed as one of the pod's
+// containers: running while it is ready, exited otherwise. The kubelet may give a pod
+// another sandbox; here that is another pod of the same name.
 //
 // A node is safe for concurrent use by multiple goroutines.
 type node struct {
-	client cri.RuntimeServiceClient
-	exits  exits
+	client  cri.RuntimeServiceClient
+	runtime string // its name, after greet
+	told    told
 
 	trouble chan struct{} // holds a token when there is new trouble
 

@@ -63,5 +63,6 @@ func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w at %s: %s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message())
 	}
+	n.runtime = v.RuntimeName
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
 }

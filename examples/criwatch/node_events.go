@@ -63,12 +63,10 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 		return out
 	}
 	out.Pod = sandbox.Id
-	n.exits.record(sandbox.Id, e.ContainersStatuses, out.At)
-	deleted := out.Type == pleg.RuntimeDeleted
-	if deleted || out.Type == pleg.RuntimeStopped {
-		n.exits.ended(sandbox.Id, e.ContainerId, out.At, deleted)
-	}
-	if deleted && e.ContainerId == sandbox.Id {
+	switch {
+	case out.Type == pleg.RuntimeStopped:
+		n.told.note(e.ContainerId, out.At)
+	case out.Type == pleg.RuntimeDeleted && e.ContainerId == sandbox.Id:
 		n.setLeaving(sandbox.Id)
 	}
 	st := &status{sandbox: sandbox, containers: e.ContainersStatuses}

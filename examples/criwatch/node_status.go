@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -18,8 +19,8 @@ type status struct {
 	containers []*cri.ContainerStatus
 }
 
-// Containers makes a status a pleg.ContainerLister: a status may show other containers
-// than the list before it.
+// Containers makes a status a pleg.ContainerLister: it shows all containers of its pod,
+// so that an event costs one call of Status and no list.
 func (s *status) Containers() []pleg.Container {
 	if s == nil {
 		return nil
@@ -32,6 +33,28 @@ func (s *status) Containers() []pleg.Container {
 		list = append(list, pleg.Container{ID: c.Id, State: containerState(c.State)})
 	}
 	return list
+}
+
+// Exits makes a status a pleg.ExitLister: it says how the containers ended that have.
+// Nothing is known of the end of a sandbox.
+func (s *status) Exits() iter.Seq2[string, pleg.ExitDetails] {
+	return func(yield func(string, pleg.ExitDetails) bool) {
+		if s == nil {
+			return
+		}
+		for _, c := range s.containers {
+			if c.State == cri.ContainerState_CONTAINER_EXITED && !yield(c.Id, exitDetails(c)) {
+				return
+			}
+		}
+	}
+}
+
+func exitDetails(c *cri.ContainerStatus) pleg.ExitDetails {
+	return pleg.ExitDetails{
+		Name: c.GetMetadata().GetName(), Attempt: int64(c.GetMetadata().GetAttempt()),
+		Code: c.ExitCode, Reason: c.Reason, Started: stamp(c.StartedAt), Finished: stamp(c.FinishedAt),
+	}
 }
 
 // sandboxState returns the state of a sandbox as a container.
@@ -88,7 +111,6 @@ func (n *node) status(ctx context.Context, id string) (*status, time.Time, error
 	if st.sandbox == nil && len(st.containers) == 0 {
 		return nil, time.Time{}, pleg.ErrNotFound
 	}
-	n.exits.record(id, st.containers, time.Time{})
 	return st, stamp(answer.GetTimestamp()), nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -131,8 +132,9 @@ func TestStatusOfEveryKindOfRuntime(t *testing.T) {
 		if calls := f.count("ContainerStatus"); full != (calls == 0) {
 			t.Errorf("full %v: %d calls of ContainerStatus", full, calls)
 		}
-		if x, ok := n.exits.of("a2"); !ok || x.code != 7 || x.pod != "a" || x.finished.IsZero() || !x.known.IsZero() {
-			t.Errorf("full %v: remembered exit %+v", full, x)
+		exits := maps.Collect(st.Exits())
+		if x, ok := exits["a2"]; !ok || len(exits) != 1 || x.Code != 7 || x.Name != "name-a2" || x.Attempt != 2 || x.Started.Before(before.Add(-time.Minute)) || x.Finished.Before(x.Started) {
+			t.Errorf("full %v: exits %+v", full, exits)
 		}
 	}
 }
@@ -246,11 +248,10 @@ func TestEventsAreTranslated(t *testing.T) {
 			t.Errorf("event %d saw (-want +got):\n%s", i, diff)
 		}
 	}
-	if x, ok := n.exits.of("a1"); !ok || !x.coded || x.code != 3 || x.known.IsZero() || !x.deleted {
-		t.Errorf("the exit that an event reported: %+v", x)
-	}
-	if x, ok := n.exits.of("a"); !ok || x.coded || x.pod != "a" || !x.deleted {
-		t.Errorf("the end of the sandbox: %+v", x)
+	for _, id := range []string{"a1", "a"} {
+		if at := n.told.take(id); at.Before(begun) || at.After(time.Now()) {
+			t.Errorf("an event has told the end of %s at %v", id, at)
+		}
 	}
 
 	// An event of a pod whose sandbox has no status is of no pod.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/flags"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 )
 
 const usage = `Usage: criwatch [flags]
@@ -26,6 +28,13 @@ criwatch follows the runtime's event stream, and checks it against a full list
 every -evented-period. Without a stream, or with -poll, it lists everything
 every -relist-period. It reconnects when the runtime restarts.
 
+With -restart criwatch starts exited containers again, as a kubelet does: the
+next attempt in the same sandbox, after a delay of 10s that doubles with every
+exit in a row up to 5m. FILE says which containers, by which restartPolicy and
+restartPolicyRules, and with which delays; an empty object, {}, restarts all of
+them always. Each change is a line, as kubectl get pods -w prints them. Do not
+use it beside a kubelet, which restarts its containers itself.
+
 Events, and at the end counters, go to standard output; problems with the
 runtime go to standard error. SIGINT or SIGTERM ends criwatch; a second signal
 ends it at once.
@@ -35,12 +44,14 @@ const moreUsage = `
 Exit codes:
   0  a signal or -for has ended it
   1  no runtime answers at the start, or the output cannot be written
-  2  a flag is wrong
+  2  a flag, the file of -restart or the state is wrong; nothing was restarted
+  3  the state could not be written at last
 
 Examples:
   criwatch
   criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
   criwatch -o json -for 1h >events.json
+  criwatch -restart policy.yaml -state /var/lib/criwatch -rate 5
 
 More: https://github.com/restartkit/restart/tree/main/examples/criwatch
 `
@@ -58,7 +69,14 @@ type options struct {
 	evented  time.Duration
 	stats    time.Duration
 	limit    time.Duration
+	restart  string  // file, or ""
+	state    string  // folder, or ""
+	policy   *policy // nil: nothing is restarted
+	warnings []string
 }
+
+// badPolicy is an error in the file of -restart.
+type badPolicy struct{ error }
 
 // parseOptions reads the flags. For -h it writes the help text to stdout and returns
 // flag.ErrHelp.
@@ -76,7 +94,15 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.DurationVar(&o.stats, "stats", 0, "`time` between two prints of the counters; 0: only at the end")
 	flags.DurationVar(&o.limit, "for", 0, "`time` to run; 0: no limit")
 	flags.Group("The run")
+	var rate float64
+	var burst int
+	flags.StringVar(&o.restart, "restart", "", "`file` with policies, or - for standard input: restart containers")
+	flags.StringVar(&o.state, "state", "", "`folder` that keeps what was decided for the next criwatch -restart")
+	flags.Float64Var(&rate, "rate", 0, "most `restarts` per second, all containers together (default: unlimited)")
+	flags.IntVar(&burst, "burst", 1, "`restarts` that -rate allows at once")
+	flags.Group("Restarting")
 	err := flags.Parse(args, stdout)
+	given := flags.Given()
 	switch {
 	case err != nil:
 		return nil, err
@@ -93,6 +119,45 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	case o.limit < 0:
 		return nil, fmt.Errorf("-for %v: must not be below 0", o.limit)
 	}
-	o.endpoint, err = parseEndpoint(o.endpoint)
-	return &o, err
+	if err := o.checkRestart(given, rate, burst); err != nil {
+		return nil, err
+	}
+	if o.endpoint, err = parseEndpoint(o.endpoint); err != nil || o.restart == "" {
+		return &o, err
+	}
+	if o.policy, o.warnings, err = readPolicy(o.restart); err != nil {
+		return nil, badPolicy{err}
+	}
+	if given["rate"] {
+		o.policy.Rate = rate
+	}
+	if given["burst"] {
+		o.policy.Burst = burst
+	}
+	if o.policy.Burst > 0 && o.policy.Rate == 0 {
+		return nil, errors.New("a burst has no effect without a rate")
+	}
+	return &o, nil
+}
+
+// checkRestart returns an error for the first flag of restarting that is out of bounds.
+func (o *options) checkRestart(given map[string]bool, rate float64, burst int) error {
+	for _, name := range []string{"state", "rate", "burst"} {
+		if given[name] && o.restart == "" {
+			return fmt.Errorf("-%s is for -restart", name)
+		}
+	}
+	switch {
+	case given["restart"] && o.restart == "":
+		return errors.New("-restart: the file has no name")
+	case given["state"] && o.state == "":
+		return errors.New("-state: the folder has no name")
+	case given["rate"] && !policyfile.ValidRate(rate):
+		return fmt.Errorf("-rate %v: must be above 0", rate)
+	case burst < 1:
+		return fmt.Errorf("-burst %d: must be at least 1", burst)
+	case given["stats"] && o.restart != "":
+		return errors.New("-stats is not for -restart, which prints no counters")
+	}
+	return nil
 }

@@ -35,6 +35,9 @@ type jsonLine struct {
 	Latency   *float64       `json:"latency,omitempty"`    // from then until it is reported, in seconds
 	Since     *float64       `json:"sinceEvent,omitempty"` // from the runtime's event of an exit until it is reported, in seconds
 	Before    bool           `json:"before,omitempty"`     // it happened before criwatch began
+
+	Source pleg.ExitSource `json:"source,omitempty"` // what showed a ContainerDied: event or relist; inferred: nothing did, the container is gone
+	Lost   int             `json:"lost,omitempty"`   // exits before it that were dropped
 }
 
 type jsonPod struct {
@@ -58,7 +61,7 @@ type jsonExit struct {
 }
 
 func (w jsonWriter) line(l line) error {
-	j := jsonLine{Time: l.at, Type: l.event, Before: l.before}
+	j := jsonLine{Time: l.at, Type: l.event, Before: l.before, Source: l.source, Lost: l.lost}
 	if l.pod != "" {
 		j.Pod = &jsonPod{ID: l.pod, Namespace: l.meta.GetNamespace(), Name: l.meta.GetName(), UID: l.meta.GetUid(), Attempt: l.meta.GetAttempt()}
 	}
@@ -66,7 +69,7 @@ func (w jsonWriter) line(l line) error {
 		j.Container = &jsonContainer{ID: l.container, Sandbox: l.sandbox(), Name: l.name, Attempt: l.attempt}
 	}
 	if l.exit != nil {
-		j.Exit = &jsonExit{l.exit.code, l.exit.reason}
+		j.Exit = &jsonExit{l.exit.Code, l.exit.Reason}
 	}
 	if !l.happened.IsZero() {
 		j.At = &l.happened

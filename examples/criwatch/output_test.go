@@ -22,13 +22,13 @@ func someLines() []line {
 	died := func(code int32, reason string, known time.Time) line {
 		return line{
 			at: t0, event: pleg.ContainerDied, pod: pod, meta: meta, container: app, name: "app", attempt: 3,
-			happened: t0.Add(-20 * time.Millisecond), exit: &exit{code: code, reason: reason, known: known},
+			happened: t0.Add(-20 * time.Millisecond), exit: &pleg.ExitDetails{Code: code, Reason: reason}, source: pleg.ExitSeenByEvent, told: known,
 		}
 	}
 	before := died(0, "Completed", time.Time{})
 	before.before, before.happened = true, t0.Add(-48*time.Hour)
 	unknown := died(0, "", time.Time{})
-	unknown.exit, unknown.happened, unknown.name = nil, time.Time{}, ""
+	unknown.exit, unknown.happened, unknown.name, unknown.source, unknown.lost = nil, time.Time{}, "", pleg.ExitInferred, 7
 	return []line{
 		{at: t0, event: pleg.ContainerStarted, pod: pod, meta: meta, container: pod, happened: t0.Add(-time.Millisecond)},
 		{at: t0, event: pleg.ContainerStarted, pod: pod, meta: meta, container: app, name: "app", attempt: 3},
@@ -51,7 +51,7 @@ func TestTextLineOfEveryEvent(t *testing.T) {
 13:02:01.500  ContainerDied     default/web-0                 app/3           exit 0 at 13:02:01.480 (20.0 ms ago)
 13:02:01.500  ContainerDied     default/web-0                 app/3           exit 1 at 13:02:01.480 (20.0 ms ago)
 13:02:01.500  ContainerDied     default/web-0                 app/3           exit 0 at 2026-05-02 13:02:01
-13:02:01.500  ContainerDied     default/web-0                 fedcba9876543   exit code not known
+13:02:01.500  ContainerDied     default/web-0                 fedcba9876543   exit code not known (7 exits before it are lost)
 13:02:01.500  ContainerRemoved  0123456789abc                 fedcba9876543
 13:02:01.500  PodSync           default/web-0
 13:02:01.500  PodSync
@@ -85,11 +85,11 @@ func TestJSONLineOfEveryEvent(t *testing.T) {
 	want := head + strings.Join([]string{
 		`"ContainerStarted",` + pod + `,"container":{"id":"0123456789abcdef","sandbox":true,"attempt":0},"at":"2026-05-04T13:02:01.499Z","latency":0.001}`,
 		`"ContainerStarted",` + pod + `,` + app + `}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":137,"reason":"OOMKilled"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"sinceEvent":0.0015}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-04T13:02:01.48Z","latency":0.02}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":1},"at":"2026-05-04T13:02:01.48Z","latency":0.02}`,
-		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-02T13:02:01.5Z","before":true}`,
-		`"ContainerDied",` + pod + `,"container":{"id":"fedcba9876543210","attempt":3}}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":137,"reason":"OOMKilled"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"sinceEvent":0.0015,"source":"event"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"source":"event"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":1},"at":"2026-05-04T13:02:01.48Z","latency":0.02,"source":"event"}`,
+		`"ContainerDied",` + pod + `,` + app + `,"exit":{"code":0,"reason":"Completed"},"at":"2026-05-02T13:02:01.5Z","before":true,"source":"event"}`,
+		`"ContainerDied",` + pod + `,"container":{"id":"fedcba9876543210","attempt":3},"source":"inferred","lost":7}`,
 		`"ContainerRemoved","pod":{"id":"0123456789abcdef","attempt":0},"container":{"id":"fedcba9876543210","attempt":0}}`,
 		`"PodSync",` + pod + `}`,
 		`"PodSync"}`,
@@ -110,7 +110,7 @@ func TestNamesOfARuntimeCannotSteerTheTerminal(t *testing.T) {
 	const evil = "\x1b[2J\x1b]0;title\a\r\nforged\u009b2J\u202e\x7f\xff"
 	meta := &cri.PodSandboxMetadata{Namespace: evil, Name: evil, Uid: evil}
 	lines := []line{
-		{event: pleg.ContainerDied, pod: "p", meta: meta, container: evil, name: evil, exit: &exit{reason: evil}},
+		{event: pleg.ContainerDied, pod: "p", meta: meta, container: evil, name: evil, exit: &pleg.ExitDetails{Reason: evil}},
 		{event: pleg.ContainerStarted, pod: evil, container: evil + evil},
 	}
 	for _, format := range []string{"text", "json"} {

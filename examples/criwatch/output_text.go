@@ -28,7 +28,7 @@ func (w *textWriter) line(l line) error {
 	text := w.columns.Line(cells)
 	if w.colour && l.event == pleg.ContainerDied && !l.sandbox() {
 		colour := terminal.Red
-		if l.exit != nil && l.exit.code == 0 {
+		if l.exit != nil && l.exit.Code == 0 {
 			colour = terminal.Green
 		}
 		text = colour.Paint(text)
@@ -68,10 +68,10 @@ func detail(l line) string {
 		switch {
 		case l.exit == nil:
 			parts = append(parts, "exit code not known")
-		case l.exit.reason == "" || l.exit.reason == "Completed":
-			parts = append(parts, fmt.Sprintf("exit %d", l.exit.code))
+		case l.exit.Reason == "" || l.exit.Reason == "Completed":
+			parts = append(parts, fmt.Sprintf("exit %d", l.exit.Code))
 		default:
-			parts = append(parts, fmt.Sprintf("exit %d %s", l.exit.code, l.exit.reason))
+			parts = append(parts, fmt.Sprintf("exit %d %s", l.exit.Code, l.exit.Reason))
 		}
 	}
 	if !l.happened.IsZero() {
@@ -87,6 +87,9 @@ func detail(l line) string {
 			text += fmt.Sprintf(", its event %.1f ms", milliseconds(since))
 		}
 		parts = append(parts, "("+text+")")
+	}
+	if l.lost > 0 {
+		parts = append(parts, fmt.Sprintf("(%d exits before it are lost)", l.lost))
 	}
 	return strings.Join(parts, " ")
 }

@@ -78,7 +78,7 @@ func startWatch(t testing.TB, endpoint string, o *options) (w *watch, r *recorde
 
 func startWatchTo(t testing.TB, conn *grpc.ClientConn, o *options, out writer, log io.Writer) (w *watch, stop func()) {
 	t.Helper()
-	w, err := newWatch(newNode(conn), o, out, slog.New(slog.NewTextHandler(log, nil)))
+	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{Earlier: true}, out, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +149,8 @@ func (r *recorder) check(t checker, done map[string]fate) {
 				unknown++
 			case l.exit == nil:
 				t.Errorf("%s: reported no exit code, it was %d", id, f.code)
-			case l.exit.code != f.code:
-				t.Errorf("%s: reported exit %d, it was %d", id, l.exit.code, f.code)
+			case l.exit.Code != f.code:
+				t.Errorf("%s: reported exit %d, it was %d", id, l.exit.Code, f.code)
 			}
 		}
 		if got := slices.Contains(events, string(pleg.ContainerDied)); got != (f.exited || f.removed) {

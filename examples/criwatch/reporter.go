@@ -3,144 +3,141 @@ package main
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/pleg"
 )
 
-// A reporter makes lines of events. The generator reports everything, but merges many
-// events of a pod into one PodSync if its reader is slow. After a PodSync the reporter
-// compares its lines so far with the cache. So every start, exit and removal of a
-// container makes one line, even if the output was stuck.
+// A reporter makes lines of events and exits. An event only says which pod to look at:
+// the lines are what the cache shows and was not reported before, so that a slow
+// reader, whose events are merged, misses no start and no removal that can still be
+// seen. Every exit is reported once, by the generator's reader of exits.
 //
 // A reporter is not safe for concurrent use.
 type reporter struct {
 	cache  *pleg.Cache[string, *status]
-	exits  *exits
+	exits  func() (pleg.Exit[string], bool) // the next exit, if there is one
+	told   func(container string) time.Time // when an event said that it had ended; zero: none did
 	now    func() time.Time
 	begun  time.Time
 	report func(line)
 
-	pods  map[string]*podView
-	ended recent[stage] // containers reported as dead or removed
+	pods map[string]*podView
+	due  map[string][]pleg.Exit[string] // by pod; each comes with an event of its pod
 }
 
-func newReporter(cache *pleg.Cache[string, *status], exits *exits, now func() time.Time, report func(line)) *reporter {
+func newReporter(cache *pleg.Cache[string, *status], exits func() (pleg.Exit[string], bool), told func(string) time.Time, now func() time.Time, report func(line)) *reporter {
 	return &reporter{
-		cache: cache, exits: exits, now: now, begun: now(), report: report,
-		pods:  map[string]*podView{},
-		ended: recent[stage]{limit: 4 * rememberedExits}, // sandboxes too: it has to remember longer
+		cache: cache, exits: exits, told: told, now: now, begun: now(), report: report,
+		pods: map[string]*podView{}, due: map[string][]pleg.Exit[string]{},
 	}
 }
 
 // handle takes the next event.
 func (r *reporter) handle(e pleg.Event[string]) {
-	switch {
-	case e.Type == pleg.PodSync && e.Pod == "":
-		r.lookAtAll()
+	if e.Type == pleg.PodSync && e.Pod == "" {
+		r.takeExits()
+		for _, pod := range r.known() {
+			r.catchUp(pod)
+		}
 		r.report(line{at: r.now(), event: e.Type})
-	case e.Type == pleg.PodSync:
-		p := r.look(e.Pod)
-		r.catchUp(e.Pod, p)
-		r.report(line{at: r.now(), event: e.Type, pod: e.Pod, meta: p.meta})
-		r.forget(e.Pod)
-	default:
-		p := r.look(e.Pod)
-		c := p.container(e.Container)
-		c.existing = true
-		r.step(e.Pod, e.Container, e.Type)
-		r.forget(e.Pod)
-	}
-}
-
-// step reports an event of a container, unless it was reported before.
-func (r *reporter) step(pod, container string, event pleg.EventType) {
-	p := r.pods[pod]
-	c := p.container(container)
-	c.stage = max(c.stage, r.ended.values[container])
-	to := map[pleg.EventType]stage{
-		pleg.ContainerChanged: stageCreated,
-		pleg.ContainerStarted: stageStarted,
-		pleg.ContainerDied:    stageDied,
-		pleg.ContainerRemoved: stageRemoved,
-	}[event]
-	if to < c.stage || to == c.stage && to != stageCreated {
 		return
 	}
-	c.stage = to
-	l := line{at: r.now(), event: event, pod: pod, meta: p.meta, container: container, name: c.name, attempt: c.attempt}
-	switch event {
-	case pleg.ContainerChanged:
-		l.happened = c.created
-	case pleg.ContainerStarted:
-		l.happened = c.started
-		if l.sandbox() {
-			l.happened = c.created
-		}
-	case pleg.ContainerDied:
-		if x, ok := r.exits.of(container); ok && x.coded {
-			l.exit, l.happened = &x, x.finished
-			l.name, l.attempt = x.name, x.attempt
-		} else if ok {
-			l.happened = x.known
-		}
-	}
-	if to >= stageDied {
-		r.ended.put(container, to)
-	}
-	l.before = !l.happened.IsZero() && l.happened.Before(r.begun)
-	r.report(l)
-}
-
-// catchUp reports what the cache shows of a pod and was not reported yet. A container
-// that came and went without ever being in the cache is reported from its exit.
-func (r *reporter) catchUp(pod string, p *podView) {
-	entry := r.cache.Get(pod)
-	states := map[string]pleg.State{}
-	if entry.Present {
-		for _, c := range entry.Status.Containers() {
-			states[c.ID] = c.State
-		}
-	}
-	for _, x := range r.exits.in(pod) {
-		if c := p.containers[x.container]; x.deleted || c == nil {
-			r.step(pod, x.container, pleg.ContainerDied)
-		}
-		if x.deleted {
-			r.step(pod, x.container, pleg.ContainerRemoved)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(p.containers)) {
-		c := p.containers[id]
-		state, there := states[id]
-		c.existing = c.existing || there
-		switch {
-		case there && state == pleg.StateRunning:
-			r.step(pod, id, pleg.ContainerStarted)
-		case there && state == pleg.StateExited:
-			r.step(pod, id, pleg.ContainerDied)
-		case !there && c.existing:
-			r.step(pod, id, pleg.ContainerDied)
-			r.step(pod, id, pleg.ContainerRemoved)
-		}
+	meta := r.catchUp(e.Pod)
+	if e.Type == pleg.PodSync {
+		r.report(line{at: r.now(), event: e.Type, pod: e.Pod, meta: meta})
 	}
 }
 
-// lookAtAll catches up with every pod that is known.
-func (r *reporter) lookAtAll() {
+// takeExits takes the exits that the generator has reported. What the cache showed
+// before as gone is among them.
+func (r *reporter) takeExits() {
+	for x, ok := r.exits(); ok; x, ok = r.exits() {
+		r.due[x.Pod] = append(r.due[x.Pod], x)
+	}
+}
+
+// known returns the pods that anything is known of.
+func (r *reporter) known() []string {
 	all := map[string]bool{}
 	for pod := range r.pods {
+		all[pod] = true
+	}
+	for pod := range r.due {
 		all[pod] = true
 	}
 	for pod := range r.cache.All() {
 		all[pod] = true
 	}
-	for _, x := range r.exits.in("") {
-		all[x.pod] = true
+	return slices.Sorted(maps.Keys(all))
+}
+
+// catchUp reports what is known of a pod and was not reported yet. It returns the
+// pod's name, if that is known.
+func (r *reporter) catchUp(pod string) *podMeta {
+	p := r.look(pod)
+	r.takeExits()
+	for _, x := range r.due[pod] {
+		r.end(pod, p, x)
 	}
-	for _, pod := range slices.SortedFunc(maps.Keys(all), strings.Compare) {
-		r.catchUp(pod, r.look(pod))
-		r.forget(pod)
+	delete(r.due, pod)
+	for _, id := range slices.Sorted(maps.Keys(p.containers)) {
+		switch c := p.containers[id]; {
+		case c.there && c.state <= pleg.StateCreated:
+			r.step(pod, p, id, stageCreated)
+		case c.state == pleg.StateRunning:
+			r.step(pod, p, id, stageStarted)
+		case !c.there && c.stage == stageDied:
+			r.step(pod, p, id, stageRemoved)
+		}
 	}
+	r.forget(pod, p)
+	return p.meta
+}
+
+// end reports an exit, after the start if that was not reported.
+func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
+	c := p.container(x.Container)
+	l := line{event: pleg.ContainerDied, pod: pod, meta: p.meta, container: x.Container, source: x.Source, lost: x.Lost}
+	if x.Source == pleg.ExitSeenByEvent {
+		l.told = r.told(x.Container)
+	}
+	l.happened = l.told
+	if x.Known {
+		l.exit, l.happened = &x.Details, x.Details.Finished
+		c.name, c.attempt = x.Details.Name, uint32(x.Details.Attempt)
+		if c.started = x.Details.Started; !c.started.IsZero() && !l.happened.Before(r.begun) {
+			r.step(pod, p, x.Container, stageStarted)
+		}
+	}
+	c.stage = max(c.stage, stageDied)
+	r.send(c, l)
+}
+
+// step reports a stage of a container other than its end, unless it was reported
+// before.
+func (r *reporter) step(pod string, p *podView, container string, to stage) {
+	c := p.container(container)
+	if to <= c.stage {
+		return
+	}
+	c.stage = to
+	l := line{pod: pod, meta: p.meta, container: container}
+	switch {
+	case to == stageRemoved:
+		l.event = pleg.ContainerRemoved
+	case to == stageCreated:
+		l.event, l.happened = pleg.ContainerChanged, c.created
+	case l.sandbox():
+		l.event, l.happened = pleg.ContainerStarted, c.created
+	default:
+		l.event, l.happened = pleg.ContainerStarted, c.started
+	}
+	r.send(c, l)
+}
+
+func (r *reporter) send(c *containerView, l line) {
+	l.at, l.name, l.attempt = r.now(), c.name, c.attempt
+	l.before = !l.happened.IsZero() && l.happened.Before(r.begun)
+	r.report(l)
 }

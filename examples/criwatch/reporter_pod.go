@@ -5,21 +5,26 @@ import (
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
 )
+
+type podMeta = cri.PodSandboxMetadata
 
 // podView is what was reported of a pod.
 type podView struct {
-	meta       *cri.PodSandboxMetadata
+	meta       *podMeta
 	containers map[string]*containerView
 }
 
 type containerView struct {
-	name     string
-	attempt  uint32
-	created  time.Time
-	started  time.Time
-	stage    stage
-	existing bool // it was in the cache, or the generator reported it
+	name    string
+	attempt uint32
+	created time.Time
+	started time.Time
+	stage   stage
+	there   bool // in the cache, at the last look
+	state   pleg.State
 }
 
 // stage is how much of a container's life was reported.
@@ -33,22 +38,29 @@ const (
 	stageRemoved
 )
 
-// look returns the view of a pod with the names that the cache knows by now.
+// look returns the view of a pod with what the cache knows by now.
 func (r *reporter) look(pod string) *podView {
 	p := r.pods[pod]
 	if p == nil {
 		p = &podView{containers: map[string]*containerView{}}
 		r.pods[pod] = p
 	}
-	st := r.cache.Get(pod).Status
-	if st == nil {
+	for _, c := range p.containers {
+		c.there, c.state = false, pleg.StateUnknown
+	}
+	entry := r.cache.Get(pod)
+	if !entry.Present || entry.Status == nil {
 		return p
 	}
-	if m := st.sandbox.GetMetadata(); m != nil {
-		p.meta = m
-		p.container(pod).created = stamp(st.sandbox.CreatedAt)
+	for _, s := range entry.Status.Containers() {
+		c := p.container(s.ID)
+		c.there, c.state = true, s.State
 	}
-	for _, s := range st.containers {
+	if s := entry.Status.sandbox; s != nil {
+		p.meta = s.Metadata
+		p.container(pod).created = stamp(s.CreatedAt)
+	}
+	for _, s := range entry.Status.containers {
 		c := p.container(s.Id)
 		c.name, c.attempt = s.GetMetadata().GetName(), s.GetMetadata().GetAttempt()
 		c.created, c.started = stamp(s.CreatedAt), stamp(s.StartedAt)
@@ -65,11 +77,11 @@ func (p *podView) container(id string) *containerView {
 	return c
 }
 
-// forget drops the containers that are gone, and the pod if it has no others.
-func (r *reporter) forget(pod string) {
-	p := r.pods[pod]
+// forget drops the containers that are gone, and the pod if it has no others. One
+// that has started stays until its end is reported.
+func (r *reporter) forget(pod string, p *podView) {
 	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
-		return c.stage == stageRemoved || !c.existing
+		return !c.there && (c.stage == stageNothing || c.stage == stageRemoved)
 	})
 	if len(p.containers) == 0 {
 		delete(r.pods, pod)

@@ -18,7 +18,7 @@ import (
 // be merged into a PodSync, and the runtime's events may come early or never.
 type reportModel struct {
 	cache    *pleg.Cache[string, *status]
-	exits    exits
+	exits    []pleg.Exit[string] // not read yet
 	reporter *reporter
 	recorder *recorder
 	now      time.Time
@@ -26,6 +26,7 @@ type reportModel struct {
 	truth  map[string]map[string]*modelContainer // by pod
 	done   map[string]fate                       // of what cannot go unnoticed
 	seen   map[string]map[string]pleg.State      // at the last look
+	alone  map[string][]string                   // by pod, ended containers that only an event has shown
 	queue  map[string][]pleg.Event[string]
 	merged map[string]bool // containers with events that became part of a PodSync
 	codes  map[string]int32
@@ -42,11 +43,20 @@ func newReportModel() *reportModel {
 		cache: pleg.NewCache[string](pleg.CacheOptions[*status]{MaxSkew: -1}), recorder: &recorder{},
 		now:   time.Unix(1e9, 0),
 		truth: map[string]map[string]*modelContainer{}, done: map[string]fate{},
-		seen: map[string]map[string]pleg.State{}, queue: map[string][]pleg.Event[string]{},
+		seen: map[string]map[string]pleg.State{}, alone: map[string][]string{}, queue: map[string][]pleg.Event[string]{},
 		merged: map[string]bool{}, codes: map[string]int32{},
 	}
-	m.reporter = newReporter(m.cache, &m.exits, func() time.Time { return m.now }, func(l line) { _ = m.recorder.line(l) })
+	m.reporter = newReporter(m.cache, m.next, func(string) time.Time { return m.now }, func() time.Time { return m.now }, func(l line) { _ = m.recorder.line(l) })
 	return m
+}
+
+// next is the generator's reader of exits.
+func (m *reportModel) next() (x pleg.Exit[string], ok bool) {
+	if len(m.exits) == 0 {
+		return x, false
+	}
+	x, m.exits = m.exits[0], m.exits[1:]
+	return x, true
 }
 
 func (m *reportModel) containers() (pods []string, all map[string]string) {
@@ -69,16 +79,15 @@ func (m *reportModel) status(pod string) *status {
 	return st
 }
 
-// look is what the generator does with a pod: the cache first, then the events.
+// look is what the generator does with a pod: the cache first, then the events and
+// the exits.
 func (m *reportModel) look(pod string) {
 	m.now = m.now.Add(time.Second)
 	now := map[string]pleg.State{}
 	if m.truth[pod] == nil {
 		m.cache.Delete(pod, m.now)
 	} else {
-		st := m.status(pod)
-		m.exits.record(pod, st.containers, time.Time{})
-		m.cache.Set(pod, st, nil, m.now)
+		m.cache.Set(pod, m.status(pod), nil, m.now)
 		now[pod] = pleg.StateRunning
 		for id, c := range m.truth[pod] {
 			now[id] = c.state
@@ -94,6 +103,7 @@ func (m *reportModel) look(pod string) {
 		if state := now[id]; state > old[id] {
 			emit(id, []pleg.EventType{pleg.ContainerChanged, pleg.ContainerStarted, pleg.ContainerDied}[state-1])
 			if state == pleg.StateExited {
+				m.exit(pod, id, pleg.ExitSeenByRelist)
 				v := m.done[id]
 				v.exited = true
 				m.done[id] = v
@@ -105,16 +115,39 @@ func (m *reportModel) look(pod string) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(old)) {
 		if _, there := now[id]; !there {
+			v := m.done[id]
 			if old[id] != pleg.StateExited {
 				emit(id, pleg.ContainerDied)
+				if slices.Contains(m.alone[pod], id) {
+					m.exit(pod, id, pleg.ExitSeenByEvent)
+				} else {
+					v.hasty = true
+					m.exit(pod, id, pleg.ExitInferred)
+				}
 			}
 			emit(id, pleg.ContainerRemoved)
-			v := m.done[id]
-			v.hasty, v.exited, v.removed = v.hasty || !v.exited, true, true
+			v.exited, v.removed = true, true
 			m.done[id] = v
 		}
 	}
+	for _, id := range m.alone[pod] {
+		if _, there := now[id]; !there && m.done[id] == (fate{}) {
+			emit("", pleg.PodSync)
+			m.exit(pod, id, pleg.ExitSeenByEvent)
+			m.done[id] = fate{exited: true, removed: true}
+		}
+	}
+	delete(m.alone, pod)
 	m.seen[pod] = now
+}
+
+// exit makes an exit due.
+func (m *reportModel) exit(pod, id string, source pleg.ExitSource) {
+	x := pleg.Exit[string]{Pod: pod, Container: id, Source: source, Known: source != pleg.ExitInferred}
+	if x.Known {
+		x.Details.Code = m.codes[id]
+	}
+	m.exits = append(m.exits, x)
 }
 
 // merge replaces what is due of a pod.
@@ -125,18 +158,19 @@ func (m *reportModel) merge(pod string, by ...pleg.Event[string]) {
 	m.queue[pod] = by
 }
 
-// exit ends a container, and perhaps an event reports it.
-func (m *reportModel) exit(t *rapid.T, pod, id string) {
+// ended ends a container, and perhaps an event reports it.
+func (m *reportModel) ended(t *rapid.T, pod, id string) {
 	c := m.truth[pod][id]
 	c.state, c.code = pleg.StateExited, int32(m.serial)
 	m.codes[id] = c.code
 	if rapid.Bool().Draw(t, "reported") {
-		m.exits.record(pod, m.status(pod).containers, m.now)
+		m.alone[pod] = append(m.alone[pod], id)
 	}
 }
 
-// Whatever is merged, lost and late: every exit and removal that the generator saw
-// is reported once and in order, and so is an exit that only an event reported.
+// Whatever is merged and late: every exit that the generator yields is reported once,
+// with its code, and in order with the container's other events; so is every removal,
+// unless it was merged with all before it.
 func TestReporterReportsEveryExitOnce(t *testing.T) {
 	merges, early := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -171,14 +205,11 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 			"exit": func(t *rapid.T) {
 				m.serial++
 				pod, id := draw(true)
-				m.exit(t, pod, id)
+				m.ended(t, pod, id)
 			},
 			"remove": func(t *rapid.T) {
 				pod, id := draw(false)
 				delete(m.truth[pod], id)
-				if rapid.Bool().Draw(t, "reported") {
-					m.exits.ended(pod, id, m.now, true)
-				}
 			},
 			"remove pod": func(t *rapid.T) {
 				pods, _ := m.containers()
@@ -193,6 +224,9 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 					all[pod] = true
 				}
 				for pod := range m.seen {
+					all[pod] = true
+				}
+				for pod := range m.alone {
 					all[pod] = true
 				}
 				if len(all) > 0 {
@@ -222,31 +256,21 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 				}
 			},
 		})
-		for pod := range maps.Clone(m.seen) {
-			m.look(pod)
+		for _, all := range []map[string]bool{keys(m.seen), keys(m.alone), keys(m.truth)} {
+			for _, pod := range slices.Sorted(maps.Keys(all)) {
+				m.look(pod)
+			}
 		}
-		for _, events := range m.queue {
-			for _, e := range events {
+		for _, pod := range slices.Sorted(maps.Keys(m.queue)) {
+			for _, e := range m.queue[pod] {
 				m.reporter.handle(e)
 			}
 		}
-		for _, l := range m.recorder.lines { // what no look has shown
-			if _, ok := m.done[l.container]; !ok && l.container != "" {
-				early++
-				m.done[l.container] = fate{exited: true, hasty: true, removed: m.recorder.has(l.container, pleg.ContainerRemoved)}
-			}
-		}
+		m.reporter.handle(pleg.Event[string]{Type: pleg.PodSync})
 		for id, v := range m.done {
 			v.code = m.codes[id]
-			if m.merged[id] && v.removed {
-				// It came and went in one PodSync, perhaps: its end is reported, if the
-				// runtime reported it.
-				lines := m.recorder.of(id)
-				if _, ended := m.exits.of(id); len(lines) == 0 && !ended {
-					delete(m.done, id)
-					continue
-				}
-				v.removed = len(lines) != 1 || lines[0].event != pleg.ContainerDied
+			if lines := m.recorder.of(id); len(lines) > 0 && lines[0].source == pleg.ExitSeenByEvent {
+				early++
 			}
 			m.done[id] = v
 		}
@@ -256,6 +280,9 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 				t.Errorf("a pod that is gone is kept: %v", p)
 			}
 		}
+		if len(m.reporter.due) > 0 {
+			t.Errorf("exits are kept: %v", m.reporter.due)
+		}
 	})
 	t.Logf("%d merges, %d exits reported by events alone", merges, early)
 	if merges == 0 || early == 0 {
@@ -263,46 +290,49 @@ func TestReporterReportsEveryExitOnce(t *testing.T) {
 	}
 }
 
+// keys are the keys of a map.
+func keys[V any](m map[string]V) map[string]bool {
+	all := map[string]bool{}
+	for k := range m {
+		all[k] = true
+	}
+	return all
+}
+
 // What came and went without ever being in the cache is reported at the next PodSync,
 // of its pod or of all, once.
 func TestExitKnownOnlyFromAnEventIsReported(t *testing.T) {
 	for _, sync := range []string{"p", ""} {
 		m := newReportModel()
-		m.exits.record("p", []*cri.ContainerStatus{{Id: "coded", State: cri.ContainerState_CONTAINER_EXITED, ExitCode: 3}}, m.now)
-		m.exits.ended("p", "stopped", m.now, false)
-		m.exits.ended("p", "deleted", m.now, true)
-		m.exits.ended("p", "both", m.now, false)
-		m.exits.ended("p", "both", m.now, true)
-		m.exits.ended("p", "p", m.now, true)
-		m.exits.ended("p", "late", m.now, true) // its status comes after it
-		m.exits.record("p", []*cri.ContainerStatus{{Id: "late", State: cri.ContainerState_CONTAINER_EXITED, ExitCode: 4}}, m.now)
-		m.exits.ended("q", "other", m.now, true)
-		m.exits.ended("p", "earlier", m.now.Add(-time.Second), true) // replayed
+		m.codes["coded"] = 3
+		m.exit("p", "coded", pleg.ExitSeenByEvent)
+		m.exit("p", "p", pleg.ExitInferred)
+		m.exit("q", "other", pleg.ExitInferred)
 		for range 2 {
 			m.reporter.handle(pleg.Event[string]{Pod: sync, Type: pleg.PodSync})
 		}
 		for id, want := range map[string][]string{
-			"coded":   {"ContainerDied 3"},
-			"stopped": {"ContainerDied"},
-			"deleted": {"ContainerDied", "ContainerRemoved"},
-			"both":    {"ContainerDied", "ContainerRemoved"},
-			"p":       {"ContainerDied", "ContainerRemoved"},
-			"late":    {"ContainerDied 4", "ContainerRemoved"},
-			"earlier": {"ContainerDied", "ContainerRemoved"},
-			"other":   map[string][]string{"": {"ContainerDied", "ContainerRemoved"}}[sync],
+			"coded": {"ContainerDied 3", "ContainerRemoved"},
+			"p":     {"ContainerDied", "ContainerRemoved"},
+			"other": map[string][]string{"": {"ContainerDied", "ContainerRemoved"}}[sync],
 		} {
 			if diff := cmp.Diff(want, story(m.recorder, id)); diff != "" {
 				t.Errorf("%q, %s (-want +got):\n%s", sync, id, diff)
 			}
 		}
-		for id, want := range map[string]bool{"deleted": false, "earlier": true} {
-			if l := m.recorder.of(id)[0]; l.before != want || l.happened.IsZero() {
-				t.Errorf("%q, %s: before %v, happened %v", sync, id, l.before, l.happened)
-			}
-		}
 		if len(m.reporter.pods) > 0 {
 			t.Errorf("it keeps %v", m.reporter.pods)
 		}
+	}
+}
+
+// A container that has started and exited between two looks has a line for each.
+func TestExitTellsOfAStartThatNobodySaw(t *testing.T) {
+	m := newReportModel()
+	m.exits = []pleg.Exit[string]{{Pod: "p", Container: "c", Known: true, Details: pleg.ExitDetails{Code: 3, Started: m.now, Finished: m.now}}}
+	m.reporter.handle(pleg.Event[string]{Pod: "p", Type: pleg.ContainerDied, Container: "c"})
+	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied 3", "ContainerRemoved"}, story(m.recorder, "c")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -14,6 +14,7 @@ type watch struct {
 	node  *node
 	cache *pleg.Cache[string, *status]
 	gen   *pleg.Generator[string, *status]
+	exits *pleg.ExitReader[string]
 	log   *slog.Logger
 	opts  *options
 
@@ -23,7 +24,8 @@ type watch struct {
 	fail        error // the output's first
 }
 
-func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error) {
+// newWatch returns a watch that reads the exits as the options say.
+func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, log *slog.Logger) (*watch, error) {
 	w := &watch{node: n, cache: pleg.NewCache[string](pleg.CacheOptions[*status]{}), log: log, opts: o, out: out}
 	var stream pleg.Streamer[string, *status]
 	if !o.poll {
@@ -35,6 +37,10 @@ func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error)
 		EventedPeriod: o.evented,
 		TrustEvents:   o.trust,
 	})
+	if err != nil {
+		return nil, err
+	}
+	w.exits, err = w.gen.ExitReader(exits)
 	return w, err
 }
 
@@ -43,7 +49,7 @@ func newWatch(n *node, o *options, out writer, log *slog.Logger) (*watch, error)
 func (w *watch) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := newReporter(w.cache, &w.node.exits, time.Now, func(l line) {
+	r := newReporter(w.cache, w.exits.TryNext, w.node.told.take, time.Now, func(l line) {
 		if w.print(l) != nil {
 			stop()
 		}

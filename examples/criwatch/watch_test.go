@@ -25,7 +25,7 @@ func story(r *recorder, container string) (words []string) {
 	for _, l := range r.of(container) {
 		word := string(l.event)
 		if l.exit != nil {
-			word += fmt.Sprint(" ", l.exit.code)
+			word += fmt.Sprint(" ", l.exit.Code)
 		}
 		words = append(words, word)
 	}

@@ -143,13 +143,13 @@ func (r *recorder) restarting(p *podRun, container string, restart int, e exit, 
 }
 
 // changes records what a step has changed in the Job and its pods.
-func (r *recorder) changes(c changes, now time.Time) {
+func (r *recorder) changes(c changes, spec *jobpolicy.JobSpec, now time.Time) {
 	if r == nil {
 		return
 	}
 	var events []timeline.Event
 	for _, e := range c.ended {
-		events = append(events, e.events(now)...)
+		events = append(events, e.events(spec, now)...)
 	}
 	for _, p := range c.deleted {
 		event := p.run.about(timeline.Deleted, now)
@@ -174,7 +174,7 @@ func (r *recorder) changes(c changes, now time.Time) {
 }
 
 // events returns the end of a pod, and of its index if that ends with it.
-func (e *ending) events(now time.Time) []timeline.Event {
+func (e *ending) events(spec *jobpolicy.JobSpec, now time.Time) []timeline.Event {
 	p, d := e.pod, e.decision
 	at := d.Finished
 	if at.IsZero() || at.After(now) {
@@ -188,7 +188,7 @@ func (e *ending) events(now time.Time) []timeline.Event {
 	counted := d.Match.Counted()
 	event.Counted, event.Action = &counted, string(d.Match.Action)
 	if d.Match.Rule >= 0 {
-		event.Rule = &d.Match.Rule
+		event.Rule, event.RuleName = &d.Match.Rule, spec.PodFailurePolicy.Rules[d.Match.Rule].Name
 	}
 	event.Wait, event.Why = timeline.Duration(e.wait), e.why
 	if !d.IndexFailed {

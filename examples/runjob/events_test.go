@@ -15,6 +15,7 @@ import (
 
 	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/examples/internal/timeline"
+	"github.com/restartkit/restart/jobpolicy"
 )
 
 // told returns the events of a file in one line each, without times and UIDs, by pod.
@@ -314,5 +315,21 @@ func TestKeptEventsAreBounded(t *testing.T) {
 	r.kept = r.kept[:10]
 	if err := r.draw(&options{timeline: out}, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }); err != nil || len(said) != 2 {
 		t.Errorf("%v, %q", err, said)
+	}
+}
+
+// A rule's name stands beside its number.
+func TestRuleIsNamedInTheEvent(t *testing.T) {
+	t.Parallel()
+	spec := &jobpolicy.JobSpec{PodFailurePolicy: &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{}, {Name: "no-licence"}}}}
+	for rule, want := range []string{"", "no-licence"} {
+		e := ending{pod: &pod{run: &podRun{index: -1}}, decision: jobpolicy.PodDecision{Match: jobpolicy.Match{Rule: rule}}}
+		if got := e.events(spec, time.Now()); len(got) != 1 || *got[0].Rule != rule || got[0].RuleName != want || got[0].Index != nil {
+			t.Errorf("rule %d: %+v", rule, got)
+		}
+	}
+	e := ending{pod: &pod{run: &podRun{index: 3}}, decision: jobpolicy.PodDecision{Match: jobpolicy.Match{Rule: -1}}}
+	if got := e.events(spec, time.Now()); got[0].Rule != nil || *got[0].Index != 3 {
+		t.Errorf("%+v", got)
 	}
 }

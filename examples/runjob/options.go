@@ -29,7 +29,7 @@ Exit codes:
   0    the Job is Complete, or valid with -dry-run
   1    the Job has Failed
   2    a flag, the manifest or the state is wrong; nothing was started
-  3    the status or the state cannot be written
+  3    the status, the state, the events or the picture cannot be written
   130  interrupted
 
 Examples:
@@ -72,7 +72,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.Group("The run")
 	flags.BoolVar(&o.explain, "explain", false, "print for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.colours, "colours", false, "keep the colours of the processes' output; other control characters are\nalways shown as \\x1b and the like")
-	flags.StringVar(&o.events, "events", "", "`file` for what happens, a JSON object per line; a run that -state resumes\nappends to it. Fields: time, event (began, resumed, created, started,\nrestarted, succeeded, failed, deleted, terminated, indexFailed, condition,\nended), job, pod, uid, index, attempt, container, exitCode, signal,\ncondition, status, reason, message, rule, ruleName, action, counted, wait,\nwhy")
+	flags.StringVar(&o.events, "events", "", "`file` for what happens, a JSON object per line; a run that -state resumes\nappends to it. Fields: time, event (began, resumed, created, started,\nrestarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, ruleName, action,\ncounted, wait, why")
 	flags.StringVar(&o.timeline, "timeline", "", "`file` for a picture of the run, drawn at its end: .svg, .png or .html;\n\"runjob timeline -h\" draws what -events wrote")
 	flags.Group("The output")
 	err := flags.Parse(args, stdout)

@@ -27,7 +27,7 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 	if c.none() {
 		return false, requeue, nil
 	}
-	r.events.changes(c, now)
+	r.events.changes(c, &r.job.Spec, now)
 	if err := r.save(len(c.conditions) > 0); err != nil {
 		return false, 0, err
 	}

@@ -28,6 +28,14 @@ type command struct {
 	curve  *backoff.Policy // nil: the node's
 }
 
+// curveIn returns the command's curve on a node.
+func (c *command) curveIn(node backoff.Resolution) backoff.Policy {
+	if c.curve != nil {
+		return *c.curve
+	}
+	return node.Policy
+}
+
 const defaultGrace = 30 * time.Second
 
 // longestName keeps the table narrow; it is that of a container's name.

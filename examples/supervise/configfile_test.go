@@ -12,6 +12,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
@@ -72,7 +73,7 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 	}
 	var c config
 	printed, err := c.read(found)
-	if err != nil || len(printed.mistakes)+len(printed.warnings) > 0 {
+	if err != nil || len(printed.Mistakes)+len(printed.Warnings) > 0 {
 		t.Fatalf("%+v", printed)
 	}
 	four := 4 * time.Second
@@ -83,7 +84,9 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 			env:  []string{"A=b"},
 			dir:  "/tmp",
 			policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
-				{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}},
+				{Name: "unlucky", Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}, Ranges: []backoff.CodeRange{{First: 60, Last: 69}}},
+					Reasons: []string{"StartError"}, Signals: []string{"SIGTERM"}, RanLess: time.Hour, RanAtLeast: time.Second, Attempts: 2,
+					Delay: &backoff.Policy{Initial: 5 * time.Second, Max: 5 * time.Second}, Limit: 3, Window: time.Hour},
 			}},
 			curve: &backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.1, ResetAfter: 10 * time.Minute, Free: 1},
 		}},
@@ -92,9 +95,9 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 		burst: 1,
 		grace: 30 * time.Second,
 		called: map[string]string{
-			settingReduce: "featureGates.ReduceDefaultCrashLoopBackOffDecay",
-			settingGate:   "KubeletCrashLoopBackOffMax",
-			settingMax:    "crashLoopBackOff.maxContainerRestartPeriod",
+			policyfile.Reduce: "featureGates.ReduceDefaultCrashLoopBackOffDecay",
+			policyfile.Gate:   "KubeletCrashLoopBackOffMax",
+			policyfile.Max:    "crashLoopBackOff.maxContainerRestartPeriod",
 		},
 	}
 	if !reflect.DeepEqual(c, want) {
@@ -139,12 +142,12 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range printed.mistakes {
+		for _, m := range printed.Mistakes {
 			if m.Detail == "" || m.Path == "" && !strings.HasPrefix(m.Detail, "must be an object") {
 				t.Errorf("mistake %q", m)
 			}
 		}
-		if len(printed.mistakes) > 0 {
+		if len(printed.Mistakes) > 0 {
 			return
 		}
 		if _, err := c.node.Resolve(); err != nil || c.rate < 0 || c.burst < 0 || c.grace < 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 	"github.com/restartkit/restart/examples/internal/process"
 )
 
@@ -41,8 +42,13 @@ func supervise(args []string) int {
 		complain(err)
 		return exitUsage
 	}
-	for _, text := range o.notes() {
+	for _, text := range policyfile.Notes(o.resolution, o.called) {
 		note("%s", text)
+	}
+	for _, c := range o.commands {
+		for _, text := range policyfile.Lint(c.name, c.policy, c.curveIn(o.resolution)) {
+			note("warning: %s", text)
+		}
 	}
 
 	s, err := newSupervisor(o, note)

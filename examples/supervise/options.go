@@ -50,7 +50,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.StringVar(&o.state, "state", "", "`folder` that keeps failures and delays for the next supervise")
 	flags.DurationVar(&o.limit, "for", 0, "`time` to run (default: no limit)")
 	flags.Group("The run")
-	flags.BoolVar(&o.explain, "explain", false, "print after each exit what follows from it, and why")
+	flags.BoolVar(&o.explain, "explain", false, "print after each exit what follows from it, and why, rule by rule")
 	flags.BoolVar(&o.colours, "colours", false, "keep the colours of the commands' output; other control characters are\nalways shown as \\x1b and the like")
 	flags.Group("The output")
 	err := flags.Parse(args, stdout)

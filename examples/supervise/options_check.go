@@ -3,19 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 )
 
 // check returns an error for the first flag that is out of bounds.
 func (v *flagValues) check(o *options) error {
 	switch {
-	case v.given["max-period"] && !inRange(v.maxPeriod):
+	case v.given["max-period"] && !policyfile.InRange(v.maxPeriod):
 		return fmt.Errorf("-max-period %v: must be in [1s, 300s]", v.maxPeriod)
-	case v.given["rate"] && !(v.rate > 0 && v.rate <= math.MaxFloat64): // NaN too
+	case v.given["rate"] && !policyfile.ValidRate(v.rate):
 		return fmt.Errorf("-rate %v: must be above 0", v.rate)
 	case v.burst < 1:
 		return fmt.Errorf("-burst %d: must be at least 1", v.burst)
@@ -31,19 +30,13 @@ func (v *flagValues) check(o *options) error {
 	return nil
 }
 
-// inRange reports whether a node's maximum may be d.
-func inRange(d time.Duration) bool {
-	_, err := backoff.CrashLoopConfig{AllowMax: true, Max: &d}.Resolve()
-	return err == nil
-}
-
 // apply overrides the file's settings with the flags.
 func (o *options) apply(v *flagValues) error {
 	if v.given["reduced"] {
-		o.node.ReduceDefault, o.called[settingReduce] = v.reduced, "-reduced"
+		o.node.ReduceDefault, o.called[policyfile.Reduce] = v.reduced, "-reduced"
 	}
 	if v.given["max-period"] {
-		o.node.Max, o.node.AllowMax, o.called[settingMax] = &v.maxPeriod, true, "-max-period"
+		o.node.Max, o.node.AllowMax, o.called[policyfile.Max] = &v.maxPeriod, true, "-max-period"
 	}
 	if v.given["rate"] {
 		o.rate = v.rate

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/process"
+	"github.com/restartkit/restart/examples/internal/restartstate"
+	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
 // save writes the state. It warns once if that fails.
@@ -56,8 +55,8 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 		if c.Backoff == nil {
 			continue
 		}
-		if err := s.restarter.Restore(t.name, toClock(*c.Backoff, now)); err != nil {
-			return s.store.unusable(inState(t.name, err))
+		if err := s.restarter.Restore(t.name, restartstate.ToClock(*c.Backoff, now)); err != nil {
+			return s.store.unusable(restartstate.At("commands."+t.name+".backoff", err))
 		}
 		b, _ := s.restarter.State(t.name)
 		t.decision, t.code = b.Decision, b.Last.Code
@@ -66,26 +65,13 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 	return nil
 }
 
-// inState returns why a command's backoff is refused, with the paths of the fields.
-func inState(name string, err error) error {
-	var errs backoff.FieldErrors
-	if !errors.As(err, &errs) {
-		return err
-	}
-	errs = slices.Clone(errs)
-	for i := range errs {
-		errs[i].Field = "commands." + name + ".backoff." + errs[i].Field
-	}
-	return errs
-}
-
 // resumed returns the note on how a task goes on.
 func (t *task) resumed(remaining time.Duration) string {
 	switch {
 	case t.over():
 		return "has ended; remove the state to start over"
 	case remaining > 0:
-		return fmt.Sprintf("goes on after %d failures in a row, in %s", t.decision.Failures, rough(remaining))
+		return fmt.Sprintf("goes on after %d failures in a row, in %s", t.decision.Failures, terminal.Wait(remaining))
 	}
 	return fmt.Sprintf("goes on after %d failures in a row", t.decision.Failures)
 }

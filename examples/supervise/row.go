@@ -35,7 +35,7 @@ const (
 func (r row) cells(d detail) []string {
 	restarts := fmt.Sprint(r.restarts)
 	if r.restarts > 0 && r.ago > 0 && d < noAgo {
-		restarts += fmt.Sprintf(" (%s ago)", since(r.ago))
+		restarts += fmt.Sprintf(" (%s ago)", terminal.Age(r.ago))
 	}
 	exit := r.exit
 	if d >= noSignal {
@@ -52,9 +52,9 @@ func (r row) nextStart(d detail) string {
 	case r.in <= 0:
 		return at
 	case d >= noTimeOfDay:
-		return "in " + rough(r.in)
+		return "in " + terminal.Wait(r.in)
 	default:
-		return at + " in " + rough(r.in)
+		return at + " in " + terminal.Wait(r.in)
 	}
 }
 
@@ -84,29 +84,4 @@ func (r row) outcome() outcome {
 		return outcome{1, "terminating", terminal.Yellow}
 	}
 	return outcome{2, strings.ToLower(r.state), ""} // Pending, Completed, Stopped
-}
-
-// rough formats a wait, rounded for a person.
-func rough(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
-// since formats an elapsed time in a few letters, as kubectl formats ages.
-func since(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < 10*time.Minute:
-		return d.Round(time.Second).String()
-	case d < 3*time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/day)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/process"
@@ -60,22 +59,6 @@ func (st *state) valid() error {
 		}
 	}
 	return nil
-}
-
-// toClock holds the times of a state to the clock, which may have been set back since.
-func toClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
-	before := func(at, limit time.Time) time.Time {
-		if at.After(limit) {
-			return limit
-		}
-		return at
-	}
-	b.Last.Started, b.Last.Finished = before(b.Last.Started, now), before(b.Last.Finished, now)
-	b.Decision.NotBefore = before(b.Decision.NotBefore, now.Add(max(b.Decision.Delay, 0)))
-	for i, at := range b.Recent {
-		b.Recent[i] = before(at, now)
-	}
-	return b
 }
 
 // definition returns a hash of what a command runs. A command with another definition

@@ -34,10 +34,7 @@ func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 	curves := make(map[string]backoff.Policy)
 	for _, c := range o.commands {
 		s.tasks = append(s.tasks, &task{command: c})
-		curves[c.name] = o.resolution.Policy
-		if c.curve != nil {
-			curves[c.name] = *c.curve
-		}
+		curves[c.name] = c.curveIn(o.resolution)
 	}
 	var err error
 	s.restarter, err = backoff.NewRestarter(o.resolution.Policy, backoff.RestarterOptions[string]{

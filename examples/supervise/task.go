@@ -88,7 +88,7 @@ func (s *supervisor) handle(e ending) {
 	if t.stopped = s.stopping; t.stopped {
 		return
 	}
-	exit := backoff.Exit{Run: t.run, Code: t.code, Started: e.began, Finished: e.exit.At}
+	exit := backoff.Exit{Run: t.run, Code: t.code, Signal: int32(t.killedBy), Started: e.began, Finished: e.exit.At}
 	switch {
 	case t.together:
 		exit.Reason = reasonTogether
@@ -114,6 +114,9 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 			why = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
 		}
 		s.screen.note("%s: %s", t.name, why)
+		for _, step := range t.decision.Explain(policy, e) {
+			s.screen.note("%s:   %v", t.name, step)
+		}
 	}
 	if t.decision.Action == backoff.RestartAll {
 		s.restartOthers(t)

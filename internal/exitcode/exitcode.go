@@ -14,11 +14,16 @@ const (
 // any order and repeat. In over no values matches nothing, NotIn over no values
 // everything. ok is false for an unknown operator, which matches nothing.
 func Matches[S ~string](operator S, values []int32, code int32) (matched, ok bool) {
+	return Meets(operator, slices.Contains(values, code))
+}
+
+// Meets is Matches for a code of which it is known whether it is listed.
+func Meets[S ~string](operator S, listed bool) (met, ok bool) {
 	switch operator {
 	case In:
-		return slices.Contains(values, code), true
+		return listed, true
 	case NotIn:
-		return !slices.Contains(values, code), true
+		return !listed, true
 	}
 	return false, false
 }

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
-	"k8s.io/kubernetes/pkg/apis/batch/validation"
-	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 
 	"github.com/restartkit/restart/internal/peers/bench"
 	"github.com/restartkit/restart/jobpolicy"
@@ -213,7 +211,7 @@ func validateRow() bench.Row {
 				path := field.NewPath("spec")
 				return func(n int) {
 					for range n {
-						if errs := validation.ValidateJobSpec(&job.Spec, path, corevalidation.PodValidationOptions{}); len(errs) > 0 {
+						if errs := validateJobSpec(&job.Spec, path); len(errs) > 0 {
 							panic(errs.ToAggregate())
 						}
 					}

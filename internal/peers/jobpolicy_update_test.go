@@ -89,7 +89,7 @@ func TestValidateStatusDifferential(t *testing.T) {
 // changed.
 func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
 	neverStarts := valueAt(job.Spec.Suspend) && job.Spec.Completions != nil && *job.Spec.Completions == 0
-	return validation.JobStatusValidationOptions{
+	return wideScope(validation.JobStatusValidationOptions{
 		RejectDecreasingSucceededCounter:             true,
 		RejectDecreasingFailedCounter:                true,
 		RejectDisablingTerminalCondition:             true,
@@ -110,10 +110,9 @@ func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
 		RejectNotCompleteJobWithCompletionTime:       true,
 		RejectCompleteJobWithFailedCondition:         true,
 		RejectCompleteJobWithFailureTargetCondition:  true,
-		AllowForSuccessCriteriaMetInExtendedScope:    true,
 		RejectMoreReadyThanActivePods:                true,
 		RejectFinishedJobWithTerminatingPods:         true,
-	}
+	})
 }
 
 // drawStatus draws a status whose parts need not fit together.

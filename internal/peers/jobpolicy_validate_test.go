@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
-	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
@@ -122,7 +121,7 @@ func setDefaults(job *batchv1.Job) {
 func theirMistakes(t *rapid.T, job *batchv1.Job) (all []mistake, panicked bool) {
 	internal := internalOf(t, job)
 	return theirList(func() field.ErrorList {
-		return validation.ValidateJob(internal, validation.JobValidationOptions{RequirePrefixedLabels: true})
+		return validateJob(internal)
 	})
 }
 

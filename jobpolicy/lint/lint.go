@@ -1,7 +1,8 @@
 // Package lint says in advance what a Job's specification comes to: [Check] finds
 // what is valid but surely not meant, such as a rule that no failed pod reaches or
 // a drained node that fails the Job, and [WorstCase] returns how many pods a Job
-// can run, how long it can wait and how large its status can grow.
+// can run, how long it can wait and how large its status can grow. [CheckFor] adds what
+// an older cluster drops.
 //
 // Nothing here changes its arguments. The functions are safe for concurrent use
 // by multiple goroutines while nobody changes what they were given.
@@ -50,6 +51,7 @@ const (
 	KindSuccessAlways  Kind = "success-always"  // a success rule that any success meets
 	KindOnFailure      Kind = "on-failure"      // a limit per index that does not see failures
 	KindSize           Kind = "size"            // a status that can outgrow an API object
+	KindVersion        Kind = "version"         // a field that the cluster drops or ignores; from CheckFor alone
 )
 
 // Check returns what in a specification is valid but surely not meant, in the

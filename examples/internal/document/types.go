@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // Type is what a value can be: an object of known fields, a list, an object of any
@@ -37,11 +39,13 @@ var simple = map[string]*Type{
 	"any":      {fits: func(any) string { return "" }},
 	"string":   {fits: fitsKind[string]("a string")},
 	"bool":     {fits: fitsKind[bool]("true or false")},
+	"int":      {fits: fitsInteger(strconv.IntSize)},
 	"int32":    {fits: fitsInteger(32)},
 	"int64":    {fits: fitsInteger(64)},
 	"float64":  {fits: fitsNumber},
 	"time":     {fits: fitsText("a time such as 2006-01-02T15:04:05Z", func() encoding.TextUnmarshaler { return new(time.Time) })},
 	"duration": {fits: fitsText("a duration such as 4s", func() encoding.TextUnmarshaler { return new(Duration) })},
+	"range":    {fits: fitsText("a range such as 128-159", func() encoding.TextUnmarshaler { return new(backoff.CodeRange) })},
 	"quantity": {fits: fitsTextOrNumber("a quantity such as 500m or 2Gi")},
 	"intstr":   {fits: fitsTextOrNumber("an integer or a string")},
 }
@@ -107,8 +111,10 @@ func typeOf(t reflect.Type) *Type {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return simple["time"]
-	case reflect.TypeFor[Duration]():
+	case reflect.TypeFor[Duration](), reflect.TypeFor[time.Duration](): // package backoff reads texts into the latter
 		return simple["duration"]
+	case reflect.TypeFor[backoff.CodeRange]():
+		return simple["range"]
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -1,0 +1,135 @@
+package backoff_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// fileStore keeps a Restarter in a file, which holds the state of before or the new
+// one at every instant, even if the machine fails. One program at a time may use it.
+type fileStore struct{ path string }
+
+func (s fileStore) load(r *backoff.Restarter[string]) error {
+	text, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the first time
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, r)
+}
+
+func (s fileStore) save(r *backoff.Restarter[string]) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	next, err := os.OpenFile(s.path+".next", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(text)
+	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next.Name(), s.path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(s.path)) // so that the new name lasts, too
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// A store in a file: save before each restart, load at the start.
+func ExampleRestarter_UnmarshalJSON() {
+	folder, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	store := fileStore{filepath.Join(folder, "restarts.json")}
+	clock := newClock()
+	for run := range int64(3) { // three processes, one after the other
+		r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := store.load(r); err != nil {
+			fmt.Println(err)
+			return
+		}
+		d := r.Exited("web", backoff.ContainerPolicy{}, backoff.Exit{Run: run + 1, Code: 1, Finished: clock.Now()})
+		fmt.Println(d.Failures, d.Delay)
+		if err := store.save(r); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// 1 10s
+	// 2 20s
+	// 3 40s
+}
+
+// Out of memory: three times in an hour, then give up. Exit code 75: every five
+// seconds. Anything else: the node's curve.
+func ExampleRule() {
+	const container = `{"restartPolicyRules": [
+		{"name": "out-of-memory", "action": "Restart", "reasons": ["OOMKilled"], "limit": 3, "window": "1h"},
+		{"name": "busy", "action": "Restart", "exitCodes": {"operator": "In", "values": [75]}, "delay": {"initial": "5s", "max": "5s"}}]}`
+	var c backoff.ContainerPolicy
+	if err := json.Unmarshal([]byte(container), &c); err != nil {
+		fmt.Println(err)
+		return
+	}
+	clock := newClock()
+	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for run, e := range []backoff.Exit{
+		{Code: 75}, {Code: 75}, {Code: 1},
+		{Code: 137, Reason: "OOMKilled"}, {Code: 137, Reason: "OOMKilled"}, {Code: 137, Reason: "OOMKilled"}, {Code: 137, Reason: "OOMKilled"},
+	} {
+		e.Run, e.Finished = int64(run+1), clock.Now()
+		fmt.Println(r.Exited("web", c, e).Why(c, e))
+	}
+	// Output:
+	// exit code 75 meets rule busy: restarted after 5s (failure 1 in a row of the rule)
+	// exit code 75 meets rule busy: restarted after 5s (failure 2 in a row of the rule)
+	// exit code 1 under restartPolicy Always: restarted after 40s (failure 3 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 1m20s (failure 4 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 2m40s (failure 5 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: restarted after 5m0s (failure 6 in a row)
+	// exit code 137 (OOMKilled) meets rule out-of-memory: given up, the rule's limit of 3 restarts in 1h0m0s is used up (failure 7 in a row)
+}
+
+// Explain says of every rule why it decided, or did not.
+func ExampleDecision_Explain() {
+	c := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{
+		{Name: "busy", Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}}},
+		{Name: "killed", Action: backoff.Restart, Signals: []string{"SIGKILL"}, Attempts: 2},
+		{Action: backoff.GiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 129, Last: 159}}}},
+		{Action: backoff.Restart, Reasons: []string{"Error"}},
+	}}
+	e := backoff.Exit{Code: 137, Reason: "Error"}
+	for _, step := range (backoff.Decision{}).Explain(c, e) {
+		fmt.Println(step)
+	}
+	// Output:
+	// rule 0 busy (Restart): no match: exit code 137 is not in [75]
+	// rule 1 killed (Restart): no match: signal SIGKILL is in [SIGKILL]; failure 1 in a row is below 2
+	// rule 2 (GiveUp): matched: exit code 137 is in [129-159]
+	// rule 3 (Restart): no match: not reached, rule restartPolicyRules[2] decided
+}

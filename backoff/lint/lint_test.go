@@ -1,0 +1,227 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+var curve = backoff.Policy{Initial: time.Second, Max: 4 * time.Second} // starts over after 8s
+
+// worldExits are all exits that rules of the vocabulary below tell apart, with the
+// failures in a row that they can be.
+func worldExits() (exits []backoff.Exit, attempts []int) {
+	begin := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, code := range []int32{0, 1, 2, 3, 137, 300} {
+		for _, signal := range []int32{0, 9, 15, 33} {
+			for _, reason := range []string{"", "A", "B"} {
+				for _, ran := range []time.Duration{0, time.Second - 1, time.Second, 8 * time.Second, 8*time.Second + 1, time.Minute} {
+					for n := range 4 {
+						if n > 0 && ran > 8*time.Second {
+							continue // the curve starts over
+						}
+						exits = append(exits, backoff.Exit{Code: code, Signal: signal, Reason: reason, Started: begin, Finished: begin.Add(ran)})
+						attempts = append(attempts, n+1)
+					}
+				}
+			}
+		}
+	}
+	return exits, attempts
+}
+
+// vocabulary is a few values of every condition.
+func vocabulary() (rules []backoff.Rule) {
+	in := func(op backoff.Operator, values []int32, ranges ...backoff.CodeRange) *backoff.ExitCodes {
+		return &backoff.ExitCodes{Operator: op, Values: values, Ranges: ranges}
+	}
+	for _, codes := range []*backoff.ExitCodes{nil, in("In", []int32{1}), in("In", []int32{1, 2}), in("NotIn", []int32{1}), in("NotIn", nil), in("In", nil), in("In", nil, backoff.CodeRange{First: 1, Last: 200}), in("Exists", nil)} {
+		for _, r := range []backoff.Rule{{}, {Reasons: []string{"A"}}, {Signals: []string{"SIGKILL"}}, {Signals: []string{"NONE"}}, {RanLess: time.Second}, {RanAtLeast: time.Second},
+			{Attempts: 2}, {Attempts: 3}, {RanAtLeast: 8*time.Second + 1, Attempts: 2}} {
+			r.Action, r.ExitCodes = backoff.Restart, codes
+			rules = append(rules, r)
+		}
+	}
+	return append(rules, backoff.Rule{Action: "Reboot", Attempts: 1}, backoff.Rule{Action: backoff.GiveUp, Attempts: 1})
+}
+
+// Check says that a rule decides on no exit exactly if none of all exits reaches it: for
+// every policy of two rules of the vocabulary, and every one of three of a part of it.
+func TestUnreachableIsExact(t *testing.T) {
+	exits, attempts := worldExits()
+	words := vocabulary()
+	policies, unreachable := 0, 0
+	check := func(rules ...backoff.Rule) {
+		policies++
+		c := backoff.ContainerPolicy{Rules: rules}
+		reached := make([]bool, len(rules))
+		left := len(rules)
+		for k, e := range exits {
+			if _, i := c.DecideExit(e, attempts[k]); i >= 0 && !reached[i] {
+				reached[i] = true
+				if left--; left == 0 {
+					break
+				}
+			}
+		}
+		said := make([]bool, len(rules))
+		for _, f := range Check(c, curve) {
+			if f.Kind == KindUnreachable {
+				said[f.Rule] = true
+				unreachable++
+			}
+		}
+		for i := range rules {
+			if said[i] == reached[i] {
+				t.Fatalf("rule %d of %+v: reached %t, said to be unreachable %t", i, rules, reached[i], said[i])
+			}
+		}
+	}
+	for _, a := range words {
+		check(a)
+		for _, b := range words {
+			check(a, b)
+		}
+	}
+	few := words[9:45:45]
+	for i := 0; i < len(few); i += 2 {
+		for j := 0; j < len(few); j += 3 {
+			for k := 1; k < len(few); k += 2 {
+				check(few[i], few[j], few[k])
+			}
+		}
+	}
+	t.Logf("%d policies, %d unreachable rules, %d exits", policies, unreachable, len(exits))
+	if policies < 5000 || unreachable < 1000 {
+		t.Error("too few")
+	}
+}
+
+// A limit is reported exactly if no history uses it up: all histories of a few runs are
+// tried on a Restarter.
+func TestUnusedLimitsAreExact(t *testing.T) {
+	tried, reported := 0, 0
+	for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1},
+		{Initial: 2 * time.Second, Max: 2 * time.Second, Free: 2}, {Initial: 10 * time.Second, Max: 10 * time.Second}} {
+		for _, conditions := range []backoff.Rule{{}, {RanAtLeast: 2 * time.Second}, {RanLess: 3 * time.Second}, {RanAtLeast: 9 * time.Second}} {
+			for limit := 1; limit <= 3; limit++ {
+				for _, window := range []time.Duration{1, time.Second, 3 * time.Second, 3*time.Second + 1, 4 * time.Second, 7*time.Second + 1, 9 * time.Second, 12 * time.Second, 15 * time.Second, time.Minute} {
+					r := conditions
+					r.Name, r.Action, r.ExitCodes = "r", backoff.Restart, &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
+					r.Delay, r.Limit, r.Window = delay, limit, window
+					c := backoff.ContainerPolicy{Rules: backoff.Rules{r}}
+					said := slices.ContainsFunc(Check(c, curve), func(f Finding) bool { return f.Kind == KindLimitNeverHit || f.Kind == KindDelayTooLong })
+					tried++
+					if said {
+						reported++
+					}
+					if used := usedUp(t, c, limit+2); used == said {
+						t.Fatalf("%+v, delay %+v: used up %t, reported %t", r, delay, used, said)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d limits, %d never used up", tried, reported)
+	if reported < 50 || reported > tried-50 {
+		t.Error("too few of either")
+	}
+}
+
+// usedUp reports whether a history of so many runs uses up the limit of the only rule.
+func usedUp(t *testing.T, c backoff.ContainerPolicy, runs int) bool {
+	var search func(history []time.Duration) bool
+	choices := []time.Duration{0, c.Rules[0].RanAtLeast, 1 + 1}
+	over := curve.ResetThreshold() + 1
+	if d := c.Rules[0].Delay; d != nil {
+		over = d.ResetThreshold() + 1
+	}
+	choices = append(choices, over, max(over, c.Rules[0].RanAtLeast))
+	slices.Sort(choices)
+	choices = slices.Compact(choices)
+	search = func(history []time.Duration) bool {
+		clock := clocktesting.NewFakePassiveClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+		r, err := backoff.NewRestarter(curve, backoff.RestarterOptions[string]{Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, ran := range history {
+			started := clock.Now()
+			clock.SetTime(started.Add(ran))
+			if r.Exited("a", c, backoff.Exit{Run: int64(run + 1), Code: 1, Started: started, Finished: clock.Now()}).Action == backoff.GiveUp {
+				return true
+			}
+			clock.SetTime(clock.Now().Add(r.Remaining("a")))
+		}
+		if len(history) == runs {
+			return false
+		}
+		for _, ran := range choices {
+			if search(append(slices.Clip(history), ran)) {
+				return true
+			}
+		}
+		return false
+	}
+	return search(nil)
+}
+
+// Findings say what happens and what to do.
+func TestFindingsSayWhatHappens(t *testing.T) {
+	codes := func(values ...int32) *backoff.ExitCodes {
+		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}
+	}
+	c := backoff.ContainerPolicy{Rules: backoff.Rules{
+		{Name: "busy", Action: backoff.Restart, ExitCodes: codes(75, 256, -1), Limit: 3, Window: time.Second},
+		{Action: backoff.GiveUp, ExitCodes: codes(75)},
+		{Action: backoff.Restart, Reasons: []string{"OOMKilled"}, Limit: 10, Window: 30 * time.Second},
+		{Action: backoff.Restart, RanAtLeast: time.Hour, Attempts: 2},
+		{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}},
+		{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 1, Last: 9}}}},
+		{Action: "Reboot", Attempts: 1},
+	}}
+	const want = `restartPolicyRules[0].exitCodes.values: no process on Linux ends with 256, -1; remove them (impossible-code)
+restartPolicyRules[0].window: restarts are at least 1s apart, so the limit of 3 is never used up in 1s; make the window longer (delay-too-long)
+restartPolicyRules[1]: rule busy decides on every exit that it matches; remove the rule, or move it up (unreachable)
+restartPolicyRules[2].limit: 10 restarts and one more take at least 35s, so the limit is never used up in 30s; lower it, or make the window longer (limit-never-hit)
+restartPolicyRules[3]: no exit meets all conditions of the rule; remove the rule, or move it up (unreachable)
+restartPolicyRules[5]: rule restartPolicyRules[4] decides on every exit that it matches; remove the rule, or move it up (unreachable)
+restartPolicyRules[6]: the rule has no known action; remove the rule, or move it up (unreachable)
+`
+	var got strings.Builder
+	for _, f := range Check(c, curve) {
+		fmt.Fprintln(&got, f)
+	}
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+	for _, good := range []backoff.ContainerPolicy{{}, {Rules: c.Rules[4:5]}} {
+		if f := Check(good, backoff.CrashLoop()); len(f) != 0 {
+			t.Errorf("%v", f)
+		}
+	}
+}
+
+// As many rules as there can be, with lists as long as they can be, are checked too.
+func TestLargePoliciesAreChecked(t *testing.T) {
+	var c backoff.ContainerPolicy
+	for i := range 40 {
+		r := backoff.Rule{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}, Attempts: 40 - i, RanLess: time.Duration(i+1) * time.Second, Limit: 1000, Window: 1000 * time.Hour}
+		for k := range 255 {
+			r.ExitCodes.Values = append(r.ExitCodes.Values, int32(i*k))
+			r.Reasons = append(r.Reasons, fmt.Sprint("R", (k*i)%300))
+		}
+		c.Rules = append(c.Rules, r)
+	}
+	for _, f := range Check(c, backoff.CrashLoop()) {
+		if f.Rule >= 20 {
+			t.Errorf("%v", f)
+		}
+	}
+}

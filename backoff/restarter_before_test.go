@@ -1,0 +1,161 @@
+package backoff
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// frozenRestarter decides as a Restarter did before rules had more than a code and an
+// action, without a Rate. It does not change.
+type frozenRestarter struct {
+	policy Policy
+	limit  int
+	window time.Duration
+	clock  *clocktesting.FakePassiveClock
+	steady time.Duration
+	keys   map[int]*frozenRecord
+}
+
+type frozenRecord struct {
+	last     Exit
+	ended    time.Time // when last finished, or was reported if it did not say
+	decision Decision
+	due      time.Duration
+	recent   []time.Duration
+}
+
+func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
+	now := m.clock.Now()
+	rec := m.keys[key]
+	if rec != nil && !rec.isNew(e) {
+		return rec.decision
+	}
+	if rec == nil {
+		rec = &frozenRecord{}
+		m.keys[key] = rec
+	}
+	policy := m.policy
+	if e.Finished.IsZero() {
+		e.Finished = now
+	}
+	action, rule := slowDecide(c, e.Code)
+	restarts := action == Restart || action == RestartAll
+	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures}
+	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.ResetThreshold() {
+		d.Failures = 0
+	}
+	if restarts || e.Code != 0 {
+		d.Failures++
+	}
+	if restarts && m.limit > 0 {
+		allowed := 0
+		for _, at := range rec.recent {
+			if m.window == 0 || m.steady-at < m.window {
+				allowed++
+			}
+		}
+		if allowed >= m.limit {
+			d.Action = GiveUp
+		} else {
+			rec.recent = append(rec.recent, m.steady)
+		}
+	}
+	if d.Action == Restart || d.Action == RestartAll {
+		finished := e.Finished
+		if finished.After(now) {
+			finished = now
+		}
+		d.Delay = policy.Delay(d.Failures)
+		d.NotBefore = finished.Add(d.Delay)
+		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
+	}
+	rec.last, rec.ended, rec.decision = e, e.Finished, d
+	return d
+}
+
+// isNew weighs what an exit says of itself, one piece after the other.
+func (r *frozenRecord) isNew(e Exit) bool {
+	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
+	if !saysRun && !saysFinished {
+		return true // nothing to know it again by
+	}
+	if saysRun && e.Run == r.last.Run {
+		return false
+	}
+	if e.Run > r.last.Run {
+		return true // one more run, whatever the clock showed
+	}
+	if e.Run == 0 && r.last.Run == 0 {
+		return !e.Finished.Equal(r.ended)
+	}
+	// The counter has gone back: over from the start if this one ended later.
+	return saysFinished && e.Finished.After(r.ended)
+}
+
+// todaysPolicy draws a policy of core/v1's form, valid or not, of which no rule gives up.
+func todaysPolicy(rng *rand.Rand) (c ContainerPolicy) {
+	c.RestartPolicy = []RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}[rng.IntN(5)]
+	for range rng.IntN(5) {
+		r := Rule{Action: []Action{Restart, RestartAll, Restart, Stop, "Reboot", ""}[rng.IntN(6)]}
+		if rng.IntN(9) > 0 {
+			r.ExitCodes = &ExitCodes{Operator: []Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}[rng.IntN(6)]}
+			n := rng.IntN(4)
+			if rng.IntN(50) == 0 {
+				n = 2 * longLists
+			}
+			for range n {
+				r.ExitCodes.Values = append(r.ExitCodes.Values, int32(rng.IntN(4)))
+			}
+		}
+		c.Rules = append(c.Rules, r)
+	}
+	return c
+}
+
+// For policies of core/v1's form every decision is what it was, in a million exits.
+func TestTodaysPoliciesDecideAsBefore(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	exits, found := 0, map[Action]int{}
+	for exits < 1_000_000 {
+		c := fakeClock()
+		policy := Policy{Initial: second, Max: minute, Free: rng.IntN(2), Factor: float64(rng.IntN(3))}
+		o := RestarterOptions[int]{Clock: c, Limit: rng.IntN(4)}
+		if o.Limit > 0 {
+			o.Window = time.Duration(rng.IntN(3)) * minute
+		}
+		r, err := NewRestarter(policy, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &frozenRestarter{policy: policy, limit: o.Limit, window: o.Window, clock: c, keys: map[int]*frozenRecord{}}
+		for range 1000 {
+			exits++
+			p, key := todaysPolicy(rng), rng.IntN(3)
+			e := Exit{Run: int64(rng.IntN(1200)), Code: int32(rng.IntN(4)), Finished: c.Now().Add(time.Duration(rng.IntN(20)-10) * second)}
+			e.Started = e.Finished.Add(-time.Duration(rng.IntN(200)) * second)
+			switch rng.IntN(20) {
+			case 0:
+				e.Finished = time.Time{}
+			case 1:
+				e.Started = time.Time{}
+			case 2:
+				e.Code = int32(rng.Uint32())
+			}
+			want, got := m.exited(key, p, e), r.Exited(key, p, e)
+			if got != want {
+				t.Fatalf("%+v under %+v: %+v, want %+v", e, p, got, want)
+			}
+			found[got.Action]++
+			d := time.Duration(rng.IntN(60)-5) * second
+			step(c, d)
+			m.steady += max(d, 0)
+		}
+	}
+	t.Log(exits, "exits", found)
+	if len(found) != 4 {
+		t.Error("not every action was decided")
+	}
+}

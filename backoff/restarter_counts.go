@@ -1,0 +1,126 @@
+package backoff
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// RuleState is what a Restarter counts of one rule with a Delay or a Limit for one
+// key. A RuleState is safe for concurrent use by multiple goroutines while nobody
+// writes to it.
+type RuleState struct {
+	Rule     int           `json:"rule"`               // its index
+	Name     string        `json:"name,omitempty"`     // its name; without one the index tells it from others
+	Failures int           `json:"failures,omitempty"` // in a row, for its Delay
+	Used     int           `json:"used,omitempty"`     // restarts that its Limit counts, if that has no Window
+	Recent   []time.Time   `json:"recent,omitempty"`   // when those within its Window were decided, oldest first
+	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart they matter; nanoseconds in JSON
+	Reset    time.Duration `json:"reset,omitempty"`    // a run longer than this ends the row of Failures; nanoseconds in JSON
+}
+
+// ruleCount is a RuleState in steady time.
+type ruleCount struct {
+	rule     int
+	name     string
+	failures int
+	used     int
+	recent   []time.Duration
+	keep     time.Duration
+	reset    time.Duration
+}
+
+// find looks for the rule that the counts are of, which may have moved, and follows
+// it. It reports whether they are to be kept.
+func (n *ruleCount) find(rules Rules) bool {
+	if len(rules) == 0 {
+		return true
+	}
+	if n.name != "" && (n.rule >= len(rules) || rules[n.rule].Name != n.name) {
+		n.rule = slices.IndexFunc(rules, func(r Rule) bool { return r.Name == n.name })
+	}
+	if n.rule < 0 || n.rule >= len(rules) || rules[n.rule].Name != n.name || !rules[n.rule].counts() {
+		return false
+	}
+	n.follow(&rules[n.rule])
+	return true
+}
+
+// countByRule counts the last exit for the rules that have counts of their own, and
+// forgets the counts of rules that are not there any more; a policy without rules
+// leaves them. It returns the curve of the exit's delay and the failures that the curve
+// goes by: those of the rule that decided, otherwise the key's, under the curve of the
+// key.
+func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*Policy, int) {
+	d := &h.decision
+	ran := h.last.ran()
+	own := -1
+	kept := h.counts[:0]
+	for i := range h.counts {
+		n := &h.counts[i]
+		if !n.find(rules) {
+			continue
+		}
+		if ran > n.reset {
+			n.failures = 0
+		}
+		if len(rules) > 0 && n.rule == d.Rule {
+			own = len(kept)
+		}
+		kept = append(kept, *n)
+	}
+	clear(h.counts[len(kept):])
+	h.counts = kept
+	if d.Rule < 0 || !rules[d.Rule].counts() {
+		return curve, d.Failures
+	}
+	rule := &rules[d.Rule]
+	if own < 0 {
+		own = len(h.counts)
+		h.counts = append(h.counts, ruleCount{rule: d.Rule, name: rule.Name})
+		h.counts[own].follow(rule)
+	}
+	n := &h.counts[own]
+	failures := d.Failures
+	if rule.Delay != nil && rule.Delay.valid() {
+		n.failures = addCount(n.failures, 1)
+		curve, failures = rule.Delay, n.failures
+		d.RuleFailures = n.failures
+	} else if rule.Delay != nil {
+		d.PolicyInvalid = true
+	}
+	if rule.Limit > 0 && !n.allow(rule, now) {
+		d.Action = GiveUp
+	}
+	return curve, failures
+}
+
+// allow counts one more restart against the limit of the rule, or reports that it is
+// used up.
+func (n *ruleCount) allow(rule *Rule, now time.Duration) bool {
+	if rule.Window > 0 {
+		n.used = 0
+		return allow(&n.recent, min(rule.Limit, maxLimit), rule.Window, now)
+	}
+	n.recent = nil
+	if n.used >= rule.Limit {
+		return false
+	}
+	n.used++
+	return true
+}
+
+// follow takes from a rule how long its counts can matter, and what ends the row of its
+// failures.
+func (n *ruleCount) follow(rule *Rule) {
+	n.keep, n.reset = rule.Window, 0
+	if rule.Limit > 0 && rule.Window == 0 {
+		n.keep = math.MaxInt64
+	}
+	if rule.Delay == nil {
+		n.failures = 0
+		return
+	}
+	n.reset = rule.Delay.ResetThreshold()
+	n.keep = max(n.keep, addDuration(n.reset, n.reset))
+}

@@ -1,0 +1,304 @@
+package backoff
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Out of memory: three times in an hour, then give up; 75: every five seconds, for
+// ever; anything else: the node's curve. Each has its own count.
+func TestEachRuleHasItsOwnCurveAndLimit(t *testing.T) {
+	c := fakeClock()
+	o := RestarterOptions[string]{Clock: c}
+	r := newRestarter(t, CrashLoop(), o)
+	p := richPolicy()
+	p.Rules = p.Rules[:2]
+	type row struct {
+		code   int32
+		reason string
+		action Action
+		delay  time.Duration
+		rule   string
+		own    int
+	}
+	run := int64(0)
+	check := func(rows ...row) {
+		t.Helper()
+		for _, w := range rows {
+			run++
+			d := r.Exited("a", p, Exit{Run: run, Code: w.code, Reason: w.reason, Started: c.Now(), Finished: c.Now()})
+			if d.Action != w.action || d.Delay != w.delay || d.RuleName != w.rule || d.RuleFailures != w.own || d.Failures != int(run) {
+				t.Errorf("exit %d: %+v, want %+v", run, d, w)
+			}
+			r = reborn(t, r, CrashLoop(), o)
+			step(c, second)
+		}
+	}
+	busy := func(n int) row { return row{75, "Error", Restart, 5 * second, "busy", n} }
+	oom := func(d time.Duration) row { return row{137, "OOMKilled", Restart, d, "oom", 0} }
+	check(busy(1), busy(2), oom(40*second), oom(80*second), row{1, "Error", Restart, 160 * second, "", 0}, busy(3))
+	for n := range 5 {
+		check(busy(4 + n))
+	}
+	check(oom(300*second), row{137, "OOMKilled", GiveUp, 0, "oom", 0})
+	step(c, time.Hour)
+	check(oom(300 * second))
+}
+
+// A rule without a Limit is under the Restarter's; one with a Limit is not.
+func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 2})
+	p := richPolicy()
+	var got []Action
+	for run, e := range []Exit{{Code: 75}, {Reason: "OOMKilled"}, {Reason: "OOMKilled"}, {Code: 1}, {Code: 75}, {Reason: "OOMKilled"}, {Code: 1}, {Reason: "OOMKilled"}} {
+		e.Run = int64(run + 1)
+		got = append(got, r.Exited("a", p, e).Action)
+	}
+	if want := []Action{Restart, Restart, Restart, Restart, GiveUp, Restart, GiveUp, GiveUp}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A rule's row of failures ends with a run longer than its own ResetAfter, whichever
+// rule the run's end met; its limit does not.
+func TestLongRunStartsTheRuleOver(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	p := ContainerPolicy{Rules: Rules{{Name: "fast", Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Delay: &Policy{Initial: second, Max: 8 * second}, Limit: 4}}}
+	run := int64(0)
+	for _, tt := range []struct {
+		code       int32
+		ran        time.Duration
+		own, count int
+		action     Action
+	}{
+		{2, 0, 1, 1, Restart}, {2, 0, 2, 2, Restart}, {1, 16 * second, 0, 3, Restart}, {2, 0, 3, 4, Restart},
+		{1, 17 * second, 0, 5, Restart}, {2, 0, 1, 6, Restart}, {2, 0, 2, 7, GiveUp}, {2, 601 * second, 1, 1, GiveUp},
+	} {
+		run++
+		step(c, tt.ran)
+		if d := r.Exited("a", p, Exit{Run: run, Code: tt.code, Started: c.Now().Add(-tt.ran), Finished: c.Now()}); d.RuleFailures != tt.own || d.Failures != tt.count || d.Action != tt.action {
+			t.Errorf("exit %d: %+v, want %+v", run, d, tt)
+		}
+	}
+}
+
+// Counts go with a rule's name when rules move, and with its index if it has none;
+// those of rules that are gone are forgotten.
+func TestCountsFollowTheNameOfARule(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	rule := func(name string, code int32) Rule {
+		return Rule{Name: name, Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Delay: &Policy{Initial: second, Max: minute}}
+	}
+	run := int64(0)
+	exit := func(code int32, rules ...Rule) int {
+		run++
+		return r.Exited("a", ContainerPolicy{Rules: rules}, Exit{Run: run, Code: code}).RuleFailures
+	}
+	a, b, none := rule("a", 1), rule("b", 2), rule("", 3)
+	got := []int{exit(1, a, b, none), exit(2, a, b, none), exit(3, a, b, none), exit(1, b, a, none), exit(3, b, a, none), // moved: a goes on
+		exit(3, none, b, a),                                           // without a name, an index is another rule
+		exit(2, a), exit(2, a, b), exit(2), exit(2, a, b), exit(1, a)} // b was gone; without any rules it is not
+	if want := []int{1, 1, 1, 2, 2, 1, 0, 1, 0, 2, 3}; !slices.Equal(got, want) {
+		t.Errorf("counts %v, want %v", got, want)
+	}
+	if s, _ := r.State("a"); len(s.Rules) != 1 || s.Rules[0].Name != "a" {
+		t.Errorf("kept %+v", s.Rules)
+	}
+}
+
+// A delay that the failure asks for is kept to, up to the longest of the curve in force.
+func TestRetryAfterIsAtLeastWaited(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	p := richPolicy()
+	for i, tt := range []struct {
+		code  int32
+		after time.Duration
+		want  time.Duration
+	}{{1, 5 * second, 10 * second}, {1, 25 * second, 25 * second}, {1, time.Hour, 300 * second}, {1, -time.Hour, 80 * second}, {75, time.Minute, 5 * second}} {
+		if d := r.Exited("a", p, Exit{Run: int64(i + 1), Code: tt.code, RetryAfter: tt.after}); d.Delay != tt.want || r.Remaining("a") != tt.want {
+			t.Errorf("exit %d: %+v, want %v", i, d, tt.want)
+		}
+	}
+}
+
+// The history holds as many exits as it should, the newest, with what was decided.
+func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
+	c := fakeClock()
+	o := RestarterOptions[string]{Clock: c, History: 3}
+	r := newRestarter(t, CrashLoop(), o)
+	var want []Outcome
+	for run := range int64(8) {
+		e := crash(run+1, c.Now(), 0)
+		d := r.Exited("a", ContainerPolicy{}, e)
+		r.Exited("a", ContainerPolicy{}, e) // again: nothing new
+		if run == 4 {
+			d, _ = r.Wake("a") // what was decided in the end
+		}
+		s, _ := r.State("a")
+		if diff := cmp.Diff(want[max(0, len(want)-3):], s.History); diff != "" && len(want) > 0 {
+			t.Errorf("run %d: %s", run, diff)
+		}
+		want = append(want, Outcome{e, d})
+		step(c, second)
+		if run%3 == 2 {
+			r = reborn(t, r, CrashLoop(), o)
+		}
+	}
+	less := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, History: 2})
+	s, _ := r.State("a")
+	if err := less.Restore("a", s); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := less.State("a"); !cmp.Equal(got.History, s.History[1:]) {
+		t.Errorf("kept %+v of %+v", got.History, s.History)
+	}
+}
+
+// What the version before wrote is read, its counts and limits go on, and nothing is
+// counted of a rule yet.
+func TestStateWithoutRulesIsRead(t *testing.T) {
+	const before = `{"web":{"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
+		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
+	if err := json.Unmarshal([]byte(before), r); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(r); err != nil || string(text) != before {
+		t.Errorf("%v\n%s\n%s", err, text, before)
+	}
+	p := richPolicy()
+	for i, want := range []Decision{
+		{Action: Restart, Delay: 5 * second, NotBefore: t0.Add(5 * second), Failures: 3, Rule: 1, RuleName: "busy", RuleFailures: 1},
+		{Action: GiveUp, Failures: 4, Rule: -1},
+	} {
+		if got := r.Exited("web", p, Exit{Run: int64(3 + i), Code: int32(75 - i*74), Finished: t0}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// Impossible counts and histories are refused, all at once.
+func TestImpossibleRuleStatesAreRefused(t *testing.T) {
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	s := RestarterState{Last: Exit{Code: 1}, Decision: Decision{Action: Restart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
+		Rules:   []RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Reset: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
+		History: []Outcome{{}, {Exit{Code: 1, Finished: t0.Add(1)}, Decision{Action: Restart, Failures: 1, Rule: -1, Delay: -1}}}}
+	s.Rules = append(s.Rules, make([]RuleState, 16)...)
+	s.History = append(s.History, slices.Repeat([]Outcome{{Decision: Decision{Action: Stop, Rule: -1}}}, 999)...)
+	for i := range 16 {
+		s.Rules[5+i].Rule = 10 + i
+	}
+	want := []string{"decision.ruleName", "decision.ruleFailures",
+		"rules[0].rule", "rules[0].failures", "rules[0].used", "rules[0].keep", "rules[0].reset", "rules[0].recent[0]", "rules[2]", "rules[4]",
+		"history[0].decision.action", "history[0].decision.failures", "history[1].exit.finished", "history[1].decision.delay", "rules", "history"}
+	if got := fieldsOf(r.Restore("a", s)); !slices.Equal(got, want) {
+		t.Errorf("refused %q, want %q", got, want)
+	}
+}
+
+// What a key holds is bounded, whatever its rules and exits; the test prints how much.
+func TestMemoryOfAKeyIsBounded(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, History: maxHistory})
+	var p ContainerPolicy
+	for i := range maxRules {
+		values := make([]int32, maxExitCodes)
+		for k := range values {
+			values[k] = int32(2*k + 1000*i)
+		}
+		p.Rules = append(p.Rules, Rule{Name: fmt.Sprint("rule-", i), Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values},
+			Delay: &Policy{Initial: 1, Max: 1}, Limit: maxLimit, Window: 1000 * time.Hour})
+	}
+	size := func() int {
+		shard, hash := r.keys.lock("a")
+		defer shard.mu.Unlock()
+		h, _ := lookup(shard, hash, "a")
+		n := int(reflect.TypeFor[history]().Size()) + cap(h.recent)*8 + cap(h.counts)*int(reflect.TypeFor[ruleCount]().Size())
+		for _, k := range h.counts {
+			n += cap(k.recent) * 8
+		}
+		if h.earlier != nil {
+			n += cap(h.earlier.ring) * int(reflect.TypeFor[Outcome]().Size())
+		}
+		if h.table != nil {
+			n += cap(h.table.lists)*int(reflect.TypeFor[codeLists]().Size()) + cap(h.table.bounds)*8 + cap(h.table.rules)*4
+		}
+		return n
+	}
+	var sizes []int
+	run := int64(0)
+	for range 3 {
+		for i := range maxRules {
+			for range 2 * maxLimit {
+				run++
+				r.Exited("a", p, Exit{Run: run, Code: int32(1000 * i)})
+				step(c, 1)
+			}
+		}
+		sizes = append(sizes, size())
+	}
+	t.Logf("a key without rules holds %d bytes; with %d rules of %d codes and limits of %d, and a history of %d, %d bytes",
+		reflect.TypeFor[history]().Size(), maxRules, maxExitCodes, maxLimit, maxHistory, sizes[2])
+	if sizes[0] != sizes[2] || sizes[2] > 1<<20 {
+		t.Errorf("%v bytes", sizes)
+	}
+	// Exits under other rules leave nothing of these.
+	other := Rules{{Action: Restart, Attempts: 1}}
+	r.Exited("a", ContainerPolicy{Rules: other}, Exit{Run: run + 1, Code: 1})
+	shard, hash := r.keys.lock("a")
+	defer shard.mu.Unlock()
+	if h, _ := lookup(shard, hash, "a"); len(h.counts) != 0 || h.table != nil {
+		t.Error("rules that are gone are remembered")
+	}
+}
+
+// Deciding by twenty rules of 255 codes allocates nothing, whatever decides.
+func TestManyRulesDoNotAllocate(t *testing.T) {
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{History: 10})
+	p := manyRules()
+	e := crash(0, time.Now(), second)
+	for name, code := range map[string]int32{"none": -1, "the first": 0, "the last": 19000} {
+		e.Code = code
+		for range 2 * maxLimit {
+			e.Run++
+			r.Exited("a", p, e)
+		}
+		if n := testing.AllocsPerRun(100, func() { e.Run++; r.Exited("a", p, e) }); n != 0 {
+			t.Errorf("%s decides: %v allocations", name, n)
+		}
+	}
+}
+
+// manyRules are as many rules as there can be, with as many codes.
+func manyRules() (p ContainerPolicy) {
+	for i := range maxRules {
+		values := make([]int32, maxExitCodes)
+		for k := range values {
+			values[k] = int32(2*k + 1000*i)
+		}
+		p.Rules = append(p.Rules, Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values}, Attempts: 1,
+			Delay: &Policy{Initial: second, Max: minute}, Limit: maxLimit, Window: time.Hour})
+	}
+	return p
+}
+
+func BenchmarkExitedByManyRules(b *testing.B) {
+	r := newRestarter(b, CrashLoop(), RestarterOptions[string]{})
+	p := manyRules()
+	e := crash(0, time.Now(), second)
+	e.Code = -1
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Run++
+		r.Exited("a", p, e)
+	}
+}

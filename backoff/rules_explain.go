@@ -1,0 +1,157 @@
+package backoff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// RuleStep is how one rule was answered for one exit. It prints as one line. A RuleStep
+// is a plain value.
+type RuleStep struct {
+	Rule    int    // index of the rule
+	Name    string // its name, or ""
+	Action  Action // its action
+	Matched bool   // it decided
+	Why     string // what each of its conditions came to
+}
+
+// String returns the step as one line, without a line break.
+func (s RuleStep) String() string {
+	verdict := "no match"
+	if s.Matched {
+		verdict = "matched"
+	}
+	name := ""
+	if s.Name != "" {
+		name = " " + s.Name
+	}
+	return fmt.Sprintf("rule %d%s (%s): %s: %s", s.Rule, name, s.Action, verdict, s.Why)
+}
+
+// Explain returns one step for each rule of c, in order, that says how d came about
+// for e: why each rule before the one that decided did not match, and that those behind
+// it were not reached. A zero Decision explains a first failure.
+func (d Decision) Explain(c ContainerPolicy, e Exit) []RuleStep {
+	attempt := max(d.Failures, 1)
+	if d.Action == Stop && e.Code == 0 {
+		attempt = addCount(d.Failures, 1) // the success was not counted
+	}
+	decided := d.Rule
+	if d.Action == "" {
+		_, decided = c.DecideExit(e, attempt)
+	}
+	steps := make([]RuleStep, len(c.Rules))
+	ended := -1 // the rule that ended the search
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		steps[i] = RuleStep{Rule: i, Name: r.Name, Action: r.Action, Matched: i == decided}
+		if ended >= 0 {
+			steps[i].Why = fmt.Sprintf("not reached, rule %s decided", c.Rules[ended].text(ended))
+			continue
+		}
+		matches := true
+		var parts []string
+		for _, condition := range r.conditions(&e, attempt) {
+			matches = matches && condition.holds
+			parts = append(parts, condition.text)
+		}
+		steps[i].Why = strings.Join(parts, "; ")
+		switch {
+		case len(parts) == 0:
+			steps[i].Why = "the rule has no condition"
+		case !matches:
+		case !r.Action.decides():
+			steps[i].Why = "unknown action, the restart policy decides (" + steps[i].Why + ")"
+			ended = i
+		default:
+			ended = i
+		}
+	}
+	return steps
+}
+
+// condition is a condition of a rule, for one exit.
+type condition struct {
+	holds bool
+	text  string
+}
+
+// conditions returns the conditions of a rule, each with what it comes to.
+func (r *Rule) conditions(e *Exit, attempt int) (all []condition) {
+	add := func(holds bool, met, notMet string) {
+		text := notMet
+		if holds {
+			text = met
+		}
+		all = append(all, condition{holds, text})
+	}
+	if c := r.ExitCodes; c != nil {
+		is, listed := fmt.Sprintf("exit code %d is ", e.Code), c.list(e.Code)
+		in, out := is+"in "+c.listText(), is+"not in "+c.listText()
+		switch c.Operator {
+		case OperatorIn:
+			add(listed, in, out)
+		case OperatorNotIn:
+			add(!listed, out, in)
+		default:
+			add(false, "", fmt.Sprintf("unknown operator %q", c.Operator))
+		}
+	}
+	if len(r.Reasons) > 0 {
+		is := fmt.Sprintf("reason %q is ", e.Reason)
+		add(slices.Contains(r.Reasons, e.Reason), fmt.Sprintf("%sin %v", is, r.Reasons), fmt.Sprintf("%snot in %v", is, r.Reasons))
+	}
+	if len(r.Signals) > 0 {
+		name := signalName(e.signal())
+		is := fmt.Sprintf("signal %s is ", name)
+		if name == "" {
+			is = "no known signal; that is "
+		}
+		add(slices.Contains(r.Signals, name), fmt.Sprintf("%sin %v", is, r.Signals), fmt.Sprintf("%snot in %v", is, r.Signals))
+	}
+	ran := e.ran()
+	if r.RanLess != 0 {
+		add(ran < r.RanLess, fmt.Sprintf("ran %v, less than %v", ran, r.RanLess), fmt.Sprintf("ran %v, not less than %v", ran, r.RanLess))
+	}
+	if r.RanAtLeast != 0 {
+		add(ran >= r.RanAtLeast, fmt.Sprintf("ran %v, at least %v", ran, r.RanAtLeast), fmt.Sprintf("ran %v, less than %v", ran, r.RanAtLeast))
+	}
+	if r.Attempts != 0 {
+		is := fmt.Sprintf("failure %d in a row is ", attempt)
+		add(attempt >= r.Attempts, fmt.Sprintf("%sat least %d", is, r.Attempts), fmt.Sprintf("%sbelow %d", is, r.Attempts))
+	}
+	return all
+}
+
+// text names a rule in a message.
+func (r *Rule) text(i int) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return fmt.Sprintf("restartPolicyRules[%d]", i)
+}
+
+// limitText prints a rule's limit.
+func (r *Rule) limitText() string {
+	restarts := fmt.Sprintf("%d restarts", r.Limit)
+	if r.Limit == 1 {
+		restarts = "1 restart"
+	}
+	if r.Window > 0 {
+		return fmt.Sprintf("%s in %v", restarts, r.Window)
+	}
+	return restarts
+}
+
+// listText prints the values and ranges.
+func (c *ExitCodes) listText() string {
+	var parts []string
+	for _, v := range c.Values {
+		parts = append(parts, fmt.Sprint(v))
+	}
+	for _, r := range c.Ranges {
+		parts = append(parts, r.String())
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}

@@ -1,0 +1,44 @@
+package backoff
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Explain has a line for every condition, met or not, and for rules that cannot match.
+func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
+	c := ContainerPolicy{Rules: Rules{
+		{Name: "nothing", Action: Restart},
+		{Action: Restart, ExitCodes: &ExitCodes{Operator: "Exists"}},
+		{Name: "all", Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: []int32{0, 2}, Ranges: []CodeRange{{7, 9}}},
+			Reasons: []string{"OOMKilled"}, Signals: []string{"SIGTERM"}, RanLess: minute, RanAtLeast: second, Attempts: 3},
+		{Action: "Reboot", Attempts: 1},
+		{Action: Restart, Attempts: 1},
+	}}
+	explain := func(d Decision, e Exit) string {
+		var lines []string
+		for _, s := range d.Explain(c, e) {
+			lines = append(lines, s.String())
+		}
+		return strings.Join(lines, "\n")
+	}
+	const head = "rule 0 nothing (Restart): no match: the rule has no condition\n" + `rule 1 (Restart): no match: unknown operator "Exists"` + "\n"
+	for _, tt := range []struct {
+		d    Decision
+		e    Exit
+		want string
+	}{
+		{Decision{Action: Restart, Rule: 2, Failures: 3}, Exit{Code: 143, Reason: "OOMKilled", Started: t0, Finished: t0.Add(2 * second)}, head +
+			"rule 2 all (Restart): matched: exit code 143 is not in [0 2 7-9]; reason \"OOMKilled\" is in [OOMKilled]; signal SIGTERM is in [SIGTERM]; ran 2s, less than 1m0s; ran 2s, at least 1s; failure 3 in a row is at least 3\n" +
+			"rule 3 (Reboot): no match: not reached, rule all decided\nrule 4 (Restart): no match: not reached, rule all decided"},
+		{Decision{}, Exit{Code: 8, Started: t0, Finished: t0.Add(time.Millisecond)}, head +
+			"rule 2 all (Restart): no match: exit code 8 is in [0 2 7-9]; reason \"\" is not in [OOMKilled]; no known signal; that is not in [SIGTERM]; ran 1ms, less than 1m0s; ran 1ms, less than 1s; failure 1 in a row is below 3\n" +
+			"rule 3 (Reboot): no match: unknown action, the restart policy decides (failure 1 in a row is at least 1)\n" +
+			"rule 4 (Restart): no match: not reached, rule restartPolicyRules[3] decided"},
+	} {
+		if got := explain(tt.d, tt.e); got != tt.want {
+			t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package backoff
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// String returns the range as its text has it, as in 128-159.
+func (r CodeRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
+
+// MarshalText returns the range as String does.
+func (r CodeRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads two codes with a hyphen between them. Validate says whether they
+// make a range.
+func (r *CodeRange) UnmarshalText(text []byte) error {
+	first, last, ok := strings.Cut(string(text), "-")
+	if ok {
+		a, err1 := strconv.ParseUint(first, 10, 31)
+		b, err2 := strconv.ParseUint(last, 10, 31)
+		if ok = err1 == nil && err2 == nil; ok {
+			r.First, r.Last = int32(a), int32(b)
+		}
+	}
+	if !ok {
+		return fmt.Errorf("backoff: CodeRange.UnmarshalText(%s): must be a range such as 128-159", keyText(string(text)))
+	}
+	return nil
+}
+
+// policyFields is the JSON of a Policy.
+type policyFields struct {
+	Initial    durationText `json:"initial"`
+	Max        durationText `json:"max"`
+	Factor     float64      `json:"factor,omitzero"`
+	Jitter     float64      `json:"jitter,omitzero"`
+	ResetAfter durationText `json:"resetAfter,omitzero"`
+	Free       int          `json:"free,omitzero"`
+}
+
+// MarshalJSON returns the policy with its durations as texts, as in
+// {"initial":"10s","max":"5m0s"}.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	return json.Marshal(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.Free})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns. Durations are texts such as "90s";
+// numbers are refused. Unknown fields are ignored. The error wraps FieldErrors with
+// every value of a wrong form, as in initial.
+func (p *Policy) UnmarshalJSON(text []byte) error {
+	fields, errs := objectFields(text)
+	errs.read(fields, "", "initial", (*durationText)(&p.Initial))
+	errs.read(fields, "", "max", (*durationText)(&p.Max))
+	errs.read(fields, "", "factor", &p.Factor)
+	errs.read(fields, "", "jitter", &p.Jitter)
+	errs.read(fields, "", "resetAfter", (*durationText)(&p.ResetAfter))
+	errs.read(fields, "", "free", &p.Free)
+	return errs.wrap("Policy.UnmarshalJSON")
+}
+
+// ruleFields is the JSON of a Rule.
+type ruleFields struct {
+	Name       string       `json:"name,omitempty"`
+	Action     Action       `json:"action,omitempty"`
+	ExitCodes  *ExitCodes   `json:"exitCodes,omitempty"`
+	Reasons    []string     `json:"reasons,omitempty"`
+	Signals    []string     `json:"signals,omitempty"`
+	RanLess    durationText `json:"ranLess,omitzero"`
+	RanAtLeast durationText `json:"ranAtLeast,omitzero"`
+	Attempts   int          `json:"attempts,omitempty"`
+	Delay      *Policy      `json:"delay,omitempty"`
+	Limit      int          `json:"limit,omitempty"`
+	Window     durationText `json:"window,omitzero"`
+}
+
+// MarshalJSON returns the rule with its durations as texts. One that has only what
+// core/v1 knows is JSON of core/v1.
+func (r Rule) MarshalJSON() ([]byte, error) {
+	return json.Marshal(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLess), durationText(r.RanAtLeast),
+		r.Attempts, r.Delay, r.Limit, durationText(r.Window)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns, as Policy's does.
+func (r *Rule) UnmarshalJSON(text []byte) error {
+	return r.read(text, "").wrap("Rule.UnmarshalJSON")
+}
+
+// UnmarshalJSON reads a list of rules. The error wraps FieldErrors with every value of
+// a wrong form in all of them, as in restartPolicyRules[1].ranLess.
+func (r *Rules) UnmarshalJSON(text []byte) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	var errs formErrors
+	rules := make(Rules, len(list))
+	for i := range list {
+		errs = append(errs, rules[i].read(list[i], fmt.Sprintf("restartPolicyRules[%d].", i))...)
+	}
+	if *r = rules; list == nil {
+		*r = nil
+	}
+	return errs.wrap("Rules.UnmarshalJSON")
+}
+
+func (r *Rule) read(text []byte, path string) formErrors {
+	fields, errs := objectFields(text)
+	for i := range errs {
+		errs[i].Field = strings.TrimSuffix(path, ".")
+	}
+	errs.read(fields, path, "name", &r.Name)
+	errs.read(fields, path, "action", &r.Action)
+	errs.readCodes(fields["exitCodes"], path, &r.ExitCodes)
+	errs.readList(fields, path, "reasons", &r.Reasons)
+	errs.readList(fields, path, "signals", &r.Signals)
+	errs.read(fields, path, "ranLess", (*durationText)(&r.RanLess))
+	errs.read(fields, path, "ranAtLeast", (*durationText)(&r.RanAtLeast))
+	errs.read(fields, path, "attempts", &r.Attempts)
+	errs.read(fields, path, "delay", &r.Delay)
+	errs.read(fields, path, "limit", &r.Limit)
+	errs.read(fields, path, "window", (*durationText)(&r.Window))
+	return errs
+}
+
+// formErrors are the values of a JSON object that are of a wrong form.
+type formErrors FieldErrors
+
+// objectFields returns the fields of an object. Other than encoding/json, it takes no
+// name for another that differs in case, as Kubernetes does.
+func objectFields(text []byte) (fields map[string]json.RawMessage, errs formErrors) {
+	if err := json.Unmarshal(text, &fields); err != nil {
+		errs.add("", text, "must be an object")
+	}
+	return fields, errs
+}
+
+func (e *formErrors) add(path string, text []byte, detail string) {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		value = nil
+	}
+	switch value.(type) {
+	case map[string]any, []any:
+		value = nil
+	}
+	*e = append(*e, FieldError{Field: path, Type: ErrorTypeInvalid, Value: value, Detail: detail})
+}
+
+func (e formErrors) wrap(call string) error {
+	if len(e) == 0 {
+		return nil
+	}
+	return fmt.Errorf("backoff: %s: %w", call, FieldErrors(e))
+}
+
+// read reads a field, if it is there. null is like an absent field.
+func (e *formErrors) read(fields map[string]json.RawMessage, path, name string, into any) {
+	if text, ok := fields[name]; ok {
+		e.readValue(text, path+name, into)
+	}
+}
+
+func (e *formErrors) readValue(text []byte, path string, into any) {
+	err := json.Unmarshal(text, into)
+	if err == nil {
+		return
+	}
+	var inner FieldErrors
+	if errors.As(err, &inner) {
+		for _, one := range inner {
+			one.Field = strings.TrimSuffix(path+"."+one.Field, ".")
+			*e = append(*e, one)
+		}
+		return
+	}
+	e.add(path, text, formOf(into))
+}
+
+// readList reads a list of texts.
+func (e *formErrors) readList(fields map[string]json.RawMessage, path, name string, into *[]string) {
+	var list []json.RawMessage
+	e.read(fields, path, name, &list)
+	for i, text := range list {
+		var one string
+		e.readValue(text, fmt.Sprintf("%s%s[%d]", path, name, i), &one)
+		*into = append(*into, one)
+	}
+}
+
+// readCodes reads the exit codes of a rule.
+func (e *formErrors) readCodes(text json.RawMessage, path string, into **ExitCodes) {
+	if text == nil || string(text) == "null" {
+		return
+	}
+	path += "exitCodes"
+	fields, errs := objectFields(text)
+	if len(errs) > 0 {
+		e.add(path, text, errs[0].Detail)
+		return
+	}
+	codes := &ExitCodes{}
+	path += "."
+	e.read(fields, path, "operator", &codes.Operator)
+	var values, ranges []json.RawMessage
+	e.read(fields, path, "values", &values)
+	e.read(fields, path, "ranges", &ranges)
+	if values != nil {
+		codes.Values = make([]int32, len(values))
+	}
+	for i := range values {
+		e.readValue(values[i], fmt.Sprintf("%svalues[%d]", path, i), &codes.Values[i])
+	}
+	if ranges != nil {
+		codes.Ranges = make([]CodeRange, len(ranges))
+	}
+	for i := range ranges {
+		e.readValue(ranges[i], fmt.Sprintf("%sranges[%d]", path, i), &codes.Ranges[i])
+	}
+	*into = codes
+}
+
+// formOf says what the JSON of a value must be.
+func formOf(into any) string {
+	switch into.(type) {
+	case *durationText:
+		return `must be a duration in quotes, such as "90s"`
+	case *CodeRange:
+		return `must be a range in quotes, such as "128-159"`
+	case *int32, *int:
+		return "must be an integer"
+	case *float64:
+		return "must be a number"
+	case *[]json.RawMessage:
+		return "must be a list"
+	}
+	return "must be a string"
+}
+
+// durationText is a duration that JSON has as a text.
+type durationText time.Duration
+
+func (d durationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *durationText) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = durationText(parsed)
+	return err
+}

@@ -1,0 +1,210 @@
+package backoff
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// slowDecideExit is the rules spelled out: a rule matches if it has a condition and
+// none of its conditions fails; the first that matches decides.
+func slowDecideExit(c ContainerPolicy, e Exit, attempt int) (Action, int) {
+	signal := e.Signal
+	if signal == 0 && e.Code >= 129 && e.Code <= 192 {
+		signal = e.Code - 128
+	}
+	name := ""
+	if signal > 0 && signal < 65 {
+		name = signalNames[signal]
+	}
+	ran := time.Duration(0)
+	if !e.Started.IsZero() {
+		ran = e.Finished.Sub(e.Started)
+	}
+	for i, r := range c.Rules {
+		var holds []bool
+		if r.ExitCodes != nil {
+			listed := slices.Contains(r.ExitCodes.Values, e.Code)
+			for _, span := range r.ExitCodes.Ranges {
+				for code := span.First; code <= span.Last; code++ {
+					listed = listed || code == e.Code
+				}
+			}
+			holds = append(holds, r.ExitCodes.Operator == "In" && listed || r.ExitCodes.Operator == "NotIn" && !listed)
+		}
+		if len(r.Reasons) > 0 {
+			holds = append(holds, slices.Contains(r.Reasons, e.Reason))
+		}
+		if len(r.Signals) > 0 {
+			holds = append(holds, slices.Contains(r.Signals, name))
+		}
+		if r.RanLess > 0 {
+			holds = append(holds, ran < r.RanLess)
+		}
+		if r.RanAtLeast > 0 {
+			holds = append(holds, ran >= r.RanAtLeast)
+		}
+		if r.Attempts > 0 {
+			holds = append(holds, attempt >= r.Attempts)
+		}
+		if len(holds) == 0 || slices.Contains(holds, false) {
+			continue
+		}
+		switch r.Action {
+		case "Restart", "RestartAllContainers", "GiveUp":
+			return r.Action, i
+		}
+		break
+	}
+	matching := ContainerPolicy{RestartPolicy: c.RestartPolicy}
+	return slowDecide(matching, e.Code)
+}
+
+// richPolicies draws policies with everything that a rule can have, valid but for
+// operators, actions and rules without conditions.
+func richPolicies() *rapid.Generator[ContainerPolicy] {
+	return rapid.Custom(func(t *rapid.T) ContainerPolicy {
+		c := containerPolicies().Draw(t, "plain")
+		sometimes := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
+		duration := rapid.SampledFrom([]time.Duration{1, second, minute, 10 * minute})
+		for i := range c.Rules {
+			r := &c.Rules[i]
+			if sometimes("name?") {
+				r.Name = string(rune('a' + i))
+			}
+			if sometimes("give up?") {
+				r.Action = GiveUp
+			}
+			if r.ExitCodes != nil && sometimes("ranges?") {
+				first := rapid.Int32Range(0, 200).Draw(t, "first")
+				r.ExitCodes.Ranges = []CodeRange{{first, first + rapid.Int32Range(0, 55).Draw(t, "width")}}
+			}
+			if sometimes("reasons?") {
+				r.Reasons = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}), 1, 2, rapid.ID).Draw(t, "reasons")
+			}
+			if sometimes("signals?") {
+				r.Signals = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"SIGKILL", "SIGTERM", "SIGRTMIN+1"}), 1, 2, rapid.ID).Draw(t, "signals")
+			}
+			if sometimes("less?") {
+				r.RanLess = duration.Draw(t, "less")
+			}
+			if sometimes("at least?") {
+				r.RanAtLeast = duration.Draw(t, "at least")
+			}
+			if sometimes("attempts?") {
+				r.Attempts = rapid.IntRange(1, 4).Draw(t, "attempts")
+			}
+			if r.Action == GiveUp {
+				continue
+			}
+			if sometimes("delay?") {
+				d := duration.Draw(t, "initial")
+				r.Delay = &Policy{Initial: d, Max: d * 4, Free: rapid.IntRange(0, 1).Draw(t, "free")}
+			}
+			if sometimes("limit?") {
+				r.Limit = rapid.IntRange(1, 3).Draw(t, "limit of the rule")
+				if sometimes("window?") {
+					r.Window = duration.Draw(t, "window of the rule")
+				}
+			}
+		}
+		return c
+	})
+}
+
+func richExits() *rapid.Generator[Exit] {
+	return rapid.Custom(func(t *rapid.T) Exit {
+		e := Exit{
+			Code:   rapid.OneOf(codes(), rapid.Int32Range(120, 260)).Draw(t, "code"),
+			Signal: rapid.SampledFrom([]int32{0, 0, 9, 15, 35, 99, -1}).Draw(t, "signal"),
+			Reason: rapid.SampledFrom([]string{"", "Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
+		}
+		if e.Finished = t0; rapid.Bool().Draw(t, "ran?") {
+			e.Started = t0.Add(-rapid.SampledFrom([]time.Duration{-1, 0, 1, second - 1, second, minute, time.Hour}).Draw(t, "ran"))
+		}
+		return e
+	})
+}
+
+// A rule is met by exactly the exits that its conditions say, with a table of its codes
+// and without, and Explain names the rule that decided.
+func TestRichRulesAgreeWithModel(t *testing.T) {
+	decided := map[Action]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		c, e, attempt := richPolicies().Draw(t, "policy"), richExits().Draw(t, "exit"), rapid.IntRange(1, 5).Draw(t, "attempt")
+		action, rule := c.DecideExit(e, attempt)
+		if a, r := slowDecideExit(c, e, attempt); action != a || rule != r {
+			t.Fatalf("%s by %d, want %s by %d", action, rule, a, r)
+		}
+		if rule >= 0 {
+			decided[action]++
+		}
+		if a, r := c.decide(&e, attempt, newCodeTable(c.Rules)); action != a || rule != r {
+			t.Fatalf("with a table %s by %d, want %s by %d", a, r, action, rule)
+		}
+		d := Decision{Action: action, Rule: rule, Failures: attempt}
+		if action == Stop && e.Code == 0 {
+			d.Failures--
+		}
+		for i, s := range d.Explain(c, e) {
+			if s.Matched != (i == rule) || s.Why == "" || s.Rule != i {
+				t.Fatalf("%v: %d decided", s, rule)
+			}
+		}
+	})
+	if decided[Restart] == 0 || decided[RestartAll] == 0 || decided[GiveUp] == 0 {
+		t.Errorf("rules decided %v", decided)
+	}
+}
+
+// A table lists what its lists do, whatever the lists; it is kept as long as they stay
+// where they are, and made only of long ones.
+func TestCodeTableListsWhatItsListsDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.OneOf(rapid.Int32Range(-3, 260), rapid.Int32(), rapid.SampledFrom([]int32{-1 << 31, 1<<31 - 1}))
+		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Rule {
+			return Rule{ExitCodes: &ExitCodes{
+				Operator: OperatorIn,
+				Values:   rapid.SliceOfN(code, 0, 60).Draw(t, "values"),
+				Ranges:   rapid.SliceOfN(rapid.Map(rapid.SliceOfN(code, 2, 2), func(v []int32) CodeRange { return CodeRange{v[0], v[1]} }), 0, 3).Draw(t, "ranges"),
+			}}
+		}), 1, 20).Draw(t, "rules")
+		table := newCodeTable(rules)
+		total := 0
+		asked := []int32{-1 << 31, 1<<31 - 1, code.Draw(t, "another")}
+		for _, r := range rules {
+			asked = append(asked, r.ExitCodes.Values...)
+			total += len(r.ExitCodes.Values) + len(r.ExitCodes.Ranges)
+			for _, span := range r.ExitCodes.Ranges {
+				asked = append(asked, span.First, span.Last, span.First-1, span.Last+1)
+			}
+		}
+		for _, v := range asked {
+			listing := table.rulesListing(v)
+			for i, r := range rules {
+				if got := listing>>i&1 != 0; got != r.ExitCodes.list(v) {
+					t.Fatalf("%d in %v: %v", v, r.ExitCodes, got)
+				}
+			}
+		}
+		var none *codeTable
+		first := none.tableFor(rules)
+		if (first != nil) != (total > longLists) {
+			t.Fatalf("a table of %d codes: %v", total, first != nil)
+		}
+		if first == nil {
+			return
+		}
+		if first.tableFor(rules) != first {
+			t.Fatal("made again of the same lists")
+		}
+		changed := slices.Clone(rules)
+		i := rapid.IntRange(0, len(rules)-1).Draw(t, "changed")
+		changed[i].ExitCodes = &ExitCodes{Values: append([]int32{7}, rules[i].ExitCodes.Values...)}
+		if again := first.tableFor(changed); again == first || again != nil && again.rulesListing(7)>>i&1 == 0 {
+			t.Fatal("kept for other lists")
+		}
+	})
+}

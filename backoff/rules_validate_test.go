@@ -1,0 +1,135 @@
+package backoff
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func fieldErrorsOf(err error) (errs FieldErrors) {
+	errors.As(err, &errs)
+	return errs
+}
+
+// Validate reports every mistake in our own fields at once, each with its path.
+func TestRuleErrorsNameEachPath(t *testing.T) {
+	if err := richPolicy().Validate(); err != nil {
+		t.Error(err)
+	}
+	long := make([]string, 256)
+	for i := range long {
+		long[i] = strings.Repeat("a", i+1)
+	}
+	codes := func(ranges ...CodeRange) *ExitCodes { return &ExitCodes{Operator: OperatorIn, Ranges: ranges} }
+	flat := &Policy{Initial: second, Max: second, ResetAfter: minute}
+	bad := ContainerPolicy{Rules: Rules{
+		{Name: "a", Action: Restart, Attempts: 1},
+		{Name: "a", Action: Restart, Attempts: 1},
+		{Name: "No_Label", Action: Restart, Attempts: 1},
+		{Name: "empty", Action: Restart, Delay: flat},
+		{Action: GiveUp, ExitCodes: codes(CodeRange{9, 3}, CodeRange{0, 255}, CodeRange{-1, 5}, CodeRange{250, 256}), Delay: flat, Limit: 1},
+		{Action: "Reboot", Signals: []string{"SIGKILL", "KILL", "", "SIGKILL"}, Reasons: []string{"OOM.*", "", "Error", "Error", "Error?", "Exit:[0-9]", "a|b", "Node.Lost"}},
+		{Action: Restart, RanLess: -1, RanAtLeast: -1, Attempts: -1, Limit: -1, Window: -1},
+		{Action: Restart, RanLess: second, RanAtLeast: second, Window: second},
+		{Action: Restart, RanLess: second, Delay: &Policy{Initial: minute, Max: second, Factor: 0.5, Jitter: 2, ResetAfter: -1, Free: -1}},
+		{Action: Restart, RanLess: second, Limit: 3, Delay: flat},
+		{Action: Restart, RanLess: second, Limit: 1001, Window: time.Hour},
+		{Action: Restart, Reasons: long, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 250), Ranges: make([]CodeRange, 6)}},
+		{Action: Restart, RanLess: second, Limit: 1001},
+	}}
+	want := []string{
+		`restartPolicyRules[1].name: duplicate value "a": must be the name of one rule`,
+		`restartPolicyRules[2].name: invalid value "No_Label": must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end`,
+		`restartPolicyRules[3].exitCodes: required: must be given, or another condition`,
+		`restartPolicyRules[4].exitCodes.ranges[0]: invalid value "9-3": must not end before it begins`,
+		`restartPolicyRules[4].exitCodes.ranges[2]: invalid value "-1-5": must be of codes from 0 to 255`,
+		`restartPolicyRules[4].exitCodes.ranges[3]: invalid value "250-256": must be of codes from 0 to 255`,
+		`restartPolicyRules[4].delay: invalid value: must be absent from a rule that gives up`,
+		`restartPolicyRules[4].limit: invalid value 1: must be 0 in a rule that gives up`,
+		`restartPolicyRules[5].action: unsupported value "Reboot": must be Restart, RestartAllContainers or GiveUp`,
+		`restartPolicyRules[5].reasons[0]: invalid value "OOM.*": must be a whole reason: patterns are not supported`,
+		`restartPolicyRules[5].reasons[1]: invalid value "": must not be empty`,
+		`restartPolicyRules[5].reasons[3]: duplicate value "Error"`,
+		`restartPolicyRules[5].reasons[4]: invalid value "Error?": must be a whole reason: patterns are not supported`,
+		`restartPolicyRules[5].reasons[5]: invalid value "Exit:[0-9]": must be a whole reason: patterns are not supported`,
+		`restartPolicyRules[5].reasons[6]: invalid value "a|b": must be a whole reason: patterns are not supported`,
+		`restartPolicyRules[5].signals[1]: unsupported value "KILL": must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1`,
+		`restartPolicyRules[5].signals[2]: unsupported value "": must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1`,
+		`restartPolicyRules[5].signals[3]: duplicate value "SIGKILL"`,
+		`restartPolicyRules[6].ranLess: invalid value -1ns: must be >= 0 (0 means none)`,
+		`restartPolicyRules[6].ranAtLeast: invalid value -1ns: must be >= 0 (0 means none)`,
+		`restartPolicyRules[6].attempts: invalid value -1: must be >= 0 (0 means none)`,
+		`restartPolicyRules[6].limit: invalid value -1: must be >= 0 (0 means none)`,
+		`restartPolicyRules[6].window: invalid value -1ns: must be >= 0 (0 means for ever)`,
+		`restartPolicyRules[7].ranAtLeast: invalid value 1s: must be below ranLess, 1s`,
+		`restartPolicyRules[7].window: invalid value 1s: must be 0 without a limit`,
+		`restartPolicyRules[8].delay.max: invalid value 1s: must be >= the first delay, 1m0s`,
+		`restartPolicyRules[8].delay.factor: invalid value 0.5: must be 0 (means 2) or >= 1 and finite`,
+		`restartPolicyRules[8].delay.jitter: invalid value 2: must be in 0..1`,
+		`restartPolicyRules[8].delay.resetAfter: invalid value -1ns: must be >= 0 (0 means twice the longest delay)`,
+		`restartPolicyRules[8].delay.free: invalid value -1: must be >= 0`,
+		`restartPolicyRules[9].window: required: must be given: the limit would hold for ever, although delay.resetAfter forgets failures`,
+		`restartPolicyRules[10].limit: invalid value 1001: must be at most 1000 within a window`,
+		`restartPolicyRules[11].exitCodes.values: too many items 256: must be at most 255, ranges included`,
+		`restartPolicyRules[11].reasons: too many items 256: must be at most 255`,
+	}
+	if got := errorLines(bad.Validate()); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// What only we have is refused where plain Kubernetes is asked for, field by field.
+func TestKubernetesIsToldFromOurs(t *testing.T) {
+	plain := ContainerPolicy{RestartPolicy: "Never", Rules: Rules{
+		{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}},
+		{Action: RestartAll, ExitCodes: &ExitCodes{Operator: OperatorNotIn}}}}
+	for _, good := range []ContainerPolicy{{}, {RestartPolicy: "Always"}, plain} {
+		if err := good.ValidateKubernetes(); err != nil {
+			t.Error(err)
+		}
+	}
+	ours := richPolicy()
+	ours.RestartPolicy = ""
+	ours.Rules[1].Limit, ours.Rules[1].Window = 1, second
+	want := []string{
+		`restartPolicy: required: must be given beside rules`,
+		`restartPolicyRules[0].exitCodes: required: must be given in Kubernetes`,
+		`restartPolicyRules[0].name: unsupported value "oom": Kubernetes has no such field`,
+		`restartPolicyRules[0].reasons: unsupported value: Kubernetes has no such field`,
+		`restartPolicyRules[0].limit: unsupported value 3: Kubernetes has no such field`,
+		`restartPolicyRules[0].window: unsupported value 1h0m0s: Kubernetes has no such field`,
+		`restartPolicyRules[1].name: unsupported value "busy": Kubernetes has no such field`,
+		`restartPolicyRules[1].delay: unsupported value: Kubernetes has no such field`,
+		`restartPolicyRules[1].limit: unsupported value 1: Kubernetes has no such field`,
+		`restartPolicyRules[1].window: unsupported value 1s: Kubernetes has no such field`,
+		`restartPolicyRules[2].action: unsupported value "GiveUp": must be Restart or RestartAllContainers in Kubernetes`,
+		`restartPolicyRules[2].name: unsupported value "killed": Kubernetes has no such field`,
+		`restartPolicyRules[2].exitCodes.ranges: unsupported value: Kubernetes has no such field`,
+		`restartPolicyRules[2].signals: unsupported value: Kubernetes has no such field`,
+		`restartPolicyRules[2].ranLess: unsupported value 1m30s: Kubernetes has no such field`,
+		`restartPolicyRules[2].ranAtLeast: unsupported value 1ms: Kubernetes has no such field`,
+		`restartPolicyRules[2].attempts: unsupported value 4: Kubernetes has no such field`,
+	}
+	if got := errorLines(ours.ValidateKubernetes()); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Signals are known by their name, from a code of 128+n or as told; what was told
+// comes first.
+func TestSignalsAreToldOrFromTheCode(t *testing.T) {
+	for _, tt := range []struct {
+		code, signal int32
+		want         string
+	}{
+		{137, 0, "SIGKILL"}, {143, 0, "SIGTERM"}, {0, 9, "SIGKILL"}, {137, 15, "SIGTERM"}, {162, 0, "SIGRTMIN"}, {163, 0, "SIGRTMIN+1"},
+		{1, 50, "SIGRTMAX-14"}, {192, 0, "SIGRTMAX"}, {128, 0, ""}, {193, 0, ""}, {160, 0, ""}, {255, 0, ""}, {1, 65, ""}, {1, -9, ""}, {137, 99, ""}, {-1 << 31, 0, ""},
+	} {
+		e := Exit{Code: tt.code, Signal: tt.signal}
+		if got := signalName(e.signal()); got != tt.want {
+			t.Errorf("code %d, signal %d: %q, want %q", tt.code, tt.signal, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"slices"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// look looks at what an event is about.
+func (l *crashLoop) look(e pleg.Event[string]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Pod != "" {
+		l.lookAt(e.Pod)
+		return
+	}
+	for pod := range l.cache.All() {
+		l.lookAt(pod)
+	}
+	l.sweep()
+}
+
+// sweep forgets the containers of pods that are gone, as a full list has shown.
+func (l *crashLoop) sweep() {
+	for _, t := range l.tasks {
+		if !l.cache.Get(t.sandbox).Present {
+			l.lookAt(t.sandbox)
+		}
+	}
+}
+
+// lookAt brings the tasks of a pod up to what the cache shows: somebody else may start
+// containers, and remove them.
+func (l *crashLoop) lookAt(pod string) {
+	there := map[string]bool{}
+	entry := l.cache.Get(pod)
+	if entry.Present && entry.Status == nil {
+		return // nobody could look yet
+	}
+	if entry.Present {
+		all := slices.Clone(entry.Status.containers)
+		slices.SortFunc(all, func(a, b *containerStatus) int { return compareAttempts(a, b) })
+		for _, c := range all {
+			name := c.GetMetadata().GetName()
+			there[name] = true
+			k, ok := l.keyOf(pod, name)
+			if !ok || l.policy.of(k) == nil {
+				continue
+			}
+			t := l.task(k, pod)
+			if t.container != c.Id && !t.precedes(c) {
+				continue
+			}
+			t.sandbox = pod
+			t.show(c.Id, c.GetMetadata().GetAttempt(), containerState(c.State), stamp(c.StartedAt))
+			t.lost = c.State == cri.ContainerState_CONTAINER_UNKNOWN && t.decided != c.Id
+			l.print(t)
+		}
+	}
+	for k, t := range l.tasks {
+		if t.sandbox == pod && !there[k.Name] && !t.busy {
+			t.gone = true
+			l.print(t)
+			delete(l.tasks, k)
+			l.back.Reset(k)
+			l.retries.Reset(k)
+		}
+	}
+	l.changed()
+}

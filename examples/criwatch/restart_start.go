@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/pleg"
+)
+
+// mostStarts is how many containers are started at once.
+const mostStarts = 8
+
+// lastCalls is how long a start that is under way when the program ends may take.
+const lastCalls = 10 * time.Second
+
+// refused is the curve of retries where a runtime refuses to start a container.
+var refused = backoff.Policy{Initial: 100 * time.Millisecond, Max: 10 * time.Second}
+
+// startDue starts the containers whose wait is over, until ctx ends and no start is
+// under way any more.
+func (l *crashLoop) startDue(ctx context.Context) {
+	var starts sync.WaitGroup
+	defer starts.Wait()
+	for l.gen.Stats().Relists == 0 { // what a state says may be long over
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	l.look(pleg.Event[string]{Type: pleg.PodSync})
+	for {
+		l.mu.Lock()
+		due, wait := l.due(time.Now())
+		for _, t := range due {
+			t.busy = true
+			l.busy++
+			l.pace.take(time.Now())
+			from := *t
+			starts.Go(func() { l.start(ctx, from) })
+		}
+		l.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wake:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// due returns the tasks to be started now, those whose wait ended first before others,
+// and how long to wait for the next.
+func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
+	wait = time.Hour
+	var ready []*task
+	for k, t := range l.tasks {
+		if !t.pending && !t.lost || t.busy {
+			continue
+		}
+		if left := max(l.back.Remaining(k), t.retry.Sub(now)); left > 0 {
+			wait = min(wait, left)
+		} else {
+			ready = append(ready, t)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *task) int {
+		return cmp.Or(a.decision.NotBefore.Compare(b.decision.NotBefore), cmp.Compare(a.key.String(), b.key.String()))
+	})
+	pace := *l.pace
+	for _, t := range ready {
+		if left := pace.wait(now); left > 0 {
+			return due, min(wait, left)
+		}
+		if l.busy+len(due) >= mostStarts {
+			return due, wait // the end of a start wakes the loop
+		}
+		pace.take(now)
+		due = append(due, t)
+	}
+	return due, wait
+}
+
+// start starts the next attempt of a task, as it was when it was due.
+func (l *crashLoop) start(ctx context.Context, from task) {
+	if ctx.Err() != nil {
+		return
+	}
+	calls, done := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer done()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastCalls, done) })()
+	if from.lost {
+		err := l.node.stop(calls, from.container)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.stopped(from, err)
+		return
+	}
+	id, err := l.node.restart(calls, from.sandbox, from.key.Name, from.exited())
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.changed()
+	l.busy--
+	t := l.tasks[from.key]
+	if t == nil {
+		return
+	}
+	t.busy = false
+	if t.decided != from.decided {
+		return // the exit of the next attempt has come already
+	}
+	switch {
+	case err == nil:
+		l.retries.Reset(t.key)
+		t.show(id, from.exited()+1, pleg.StateRunning, time.Now())
+	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNotReady), errors.Is(err, errNoConfig):
+		t.pending, t.trouble = false, failureWord(err)
+		l.log.Warn("not restarted", "container", t.key, "attempt", from.exited()+1, "reason", err)
+		l.gen.RequestRelist(t.sandbox)
+		l.lookAt(t.sandbox)
+		return
+	default:
+		l.retry(t, err)
+	}
+	l.print(t)
+}
+
+// stopped notes that a container was stopped of which the runtime knew nothing. Its exit
+// comes like any other.
+func (l *crashLoop) stopped(from task, err error) {
+	l.busy--
+	if t := l.tasks[from.key]; t != nil {
+		t.busy = false
+		if err != nil {
+			l.retry(t, err)
+		} else if t.container == from.container {
+			t.lost = false
+		}
+	}
+	l.changed()
+}
+
+// retry tries a start again after a while that grows, unless the runtime is away: then
+// soon, since it refuses nothing.
+func (l *crashLoop) retry(t *task, err error) {
+	delay := 250 * time.Millisecond
+	if c := grpcstatus.Code(err); c != codes.Unavailable && c != codes.Canceled && c != codes.DeadlineExceeded {
+		l.retries.Next(t.key, time.Now())
+		delay = l.retries.Get(t.key)
+	}
+	t.retry = time.Now().Add(delay)
+	if word := failureWord(err); t.trouble != word {
+		t.trouble = word
+		l.log.Warn("cannot be started yet", "container", t.key, "attempt", t.exited()+1, "error", err)
+	}
+}

@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+const everyFeature = `{"completionMode":"Indexed","completions":4,"backoffLimitPerIndex":1,"maxFailedIndexes":2,"managedBy":"example.com/x",
+	"successPolicy":{"rules":[{"succeededCount":3}]},"scheduling":{"schedulingPolicy":{"gang":{}}},
+	"podFailurePolicy":{"rules":[{"action":"Ignore","onPodConditions":[{"type":"DisruptionTarget"}]},{"name":"bug","action":"FailIndex","onExitCodes":{"operator":"In","values":[3]}}]},
+	"template":{"spec":{"restartPolicy":"Never","initContainers":[{"name":"s","restartPolicy":"Always"}],"containers":[{"name":"a"},{"name":"b","restartPolicy":"Never"}]}}}`
+
+func specOf(t *testing.T, text string) *jobpolicy.JobSpec {
+	t.Helper()
+	s := &jobpolicy.JobSpec{}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Each version drops the fields that it does not know yet, and those behind a gate that
+// is off; later versions drop fewer.
+func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
+	s := specOf(t, everyFeature)
+	fields := func(minor int) (dropped []string) {
+		found, err := CheckFor(s, fmt.Sprintf("v1.%d.3", minor))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.Kind == KindVersion {
+				dropped = append(dropped, f.Field)
+			}
+		}
+		return dropped
+	}
+	const (
+		policy, disruption = "spec.podFailurePolicy", "spec.podFailurePolicy.rules[0].onPodConditions"
+		limit, most        = "spec.backoffLimitPerIndex", "spec.maxFailedIndexes"
+		failIndex, name    = "spec.podFailurePolicy.rules[1].action", "spec.podFailurePolicy.rules[1].name"
+		success, managed   = "spec.successPolicy", "spec.managedBy"
+		sidecar, container = "spec.template.spec.initContainers[0].restartPolicy", "spec.template.spec.containers[1].restartPolicy"
+		scheduling         = "spec.scheduling"
+	)
+	for minor, want := range map[int][]string{
+		25: {policy, disruption, limit, most, failIndex, success, managed, sidecar, container, scheduling, name},
+		26: {limit, most, failIndex, success, managed, sidecar, container, scheduling, name},
+		28: {limit, most, failIndex, success, managed, sidecar, container, scheduling, name},
+		29: {success, managed, container, scheduling, name},
+		30: {success, managed, container, scheduling, name},
+		31: {managed, container, scheduling, name},
+		32: {container, scheduling, name},
+		34: {container, scheduling, name},
+		35: {scheduling, name},
+		36: {scheduling, name},
+		37: {scheduling, name},
+	} {
+		if got := fields(minor); !slices.Equal(got, want) {
+			t.Errorf("1.%d drops %v, want %v", minor, got, want)
+		}
+	}
+	for minor := oldest; minor < newest; minor++ {
+		for _, field := range fields(minor + 1) {
+			if !slices.Contains(fields(minor), field) {
+				t.Errorf("1.%d drops %s, 1.%d does not", minor+1, field, minor)
+			}
+		}
+	}
+	replacement := specOf(t, `{"podReplacementPolicy":"Failed","template":{"spec":{"restartPolicy":"Never"}}}`)
+	for minor, want := range map[int]bool{27: true, 28: true, 29: false, 37: false} {
+		found, err := CheckFor(replacement, fmt.Sprint("1.", minor))
+		if err != nil || (len(found) == 1 && found[0].Field == "spec.podReplacementPolicy") != want {
+			t.Errorf("1.%d: %v, %v", minor, found, err)
+		}
+	}
+}
+
+// A finding says whether the field is unknown or behind a gate, what follows, and where
+// that stands.
+func TestVersionFindingsSayWhatFollows(t *testing.T) {
+	s := specOf(t, everyFeature)
+	for version, want := range map[string]string{
+		"1.27": "spec.backoffLimitPerIndex: warning: Kubernetes 1.27 does not have the field and drops it: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)",
+		"1.28": "spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex is on, which it is not by default: the failures",
+		"1.25": "spec.podFailurePolicy.rules[0].onPodConditions: warning: Kubernetes 1.25 acts on it only with the feature gate PodDisruptionConditions, which is off by default: no pod has",
+		"1.37": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.37 does not have the field and drops it, as every version up to 1.37 does: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
+	} {
+		found, err := CheckFor(s, version)
+		if err != nil || !slices.ContainsFunc(found, func(f Finding) bool { return strings.HasPrefix(f.String(), want) }) {
+			t.Errorf("%s: %v, want %s", version, found, want)
+		}
+	}
+	for _, version := range []string{"", "1.24", "1.38", "2.30", "1", "1.x", "v1.-30", "latest"} {
+		if _, err := CheckFor(s, version); err == nil || err.Error() != fmt.Sprintf("lint: CheckFor(%q): the version must be from 1.25 to 1.37", version) {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+	if found, err := CheckFor(nil, "1.30"); found != nil || err != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+}

@@ -1,0 +1,95 @@
+package jobpolicy
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Names of rules make reasons that the API server takes, and each its own (KEP-4443).
+func TestRuleNamesMakeReasonsOfTheirOwn(t *testing.T) {
+	spec := func(names ...string) *JobSpec {
+		s := &JobSpec{PodFailurePolicy: &PodFailurePolicy{}}
+		s.Template.Spec.RestartPolicy = RestartPolicyNever
+		for i, name := range names {
+			s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, PodFailurePolicyRule{Name: name, Action: PodFailurePolicyActionFailJob,
+				OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{int32(i + 1)}}})
+		}
+		s.Default()
+		return s
+	}
+	long := strings.Repeat("a", 111)
+	for _, good := range [][]string{{"", ""}, {"bug", ""}, {"Out_of:memory,2", "x"}, {"0", "1"}, {"7", "00"}, {long}, {"9"}} {
+		if err := spec(good...).Validate(); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"bug", "bug"}, `spec.podFailurePolicy.rules[1].name: duplicate value "bug": rule 0 has this name`},
+		{[]string{"", "0"}, `spec.podFailurePolicy.rules[1].name: invalid value "0": must not be the number of another rule`},
+		{[]string{"1", ""}, `spec.podFailurePolicy.rules[0].name: invalid value "1": must not be the number of another rule`},
+		{[]string{"out of memory"}, `spec.podFailurePolicy.rules[0].name: invalid value "out of memory": must be of letters`},
+		{[]string{"a,"}, `spec.podFailurePolicy.rules[0].name: invalid value "a,": must be of letters`},
+		{[]string{"a-b"}, `spec.podFailurePolicy.rules[0].name: invalid value "a-b": must be of letters`},
+		{[]string{"a\n"}, `spec.podFailurePolicy.rules[0].name: invalid value "a\n": must be of letters`},
+		{[]string{long + "a"}, `spec.podFailurePolicy.rules[0].name: too long`},
+	} {
+		if err := spec(tt.names...).Validate(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %s", tt.names, err, tt.want)
+		}
+	}
+}
+
+// A Job that a FailJob rule fails has the reason of the rule if the Engine says so,
+// otherwise Kubernetes'; the metric has one reason for all rules.
+func TestReasonNamesTheRuleIfAskedTo(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		code  int32
+		rules bool
+		want  Reason
+	}{{3, true, "PodFailurePolicy_bug"}, {4, true, "PodFailurePolicy_1"}, {3, false, "PodFailurePolicy"}, {4, false, "PodFailurePolicy"}, {5, true, "BackoffLimitExceeded"}} {
+		rule := func(name string, code int32) PodFailurePolicyRule {
+			return PodFailurePolicyRule{Name: name, Action: PodFailurePolicyActionFailJob, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{code}}}
+		}
+		zero := int32(0)
+		job := &Job{ObjectMeta: ObjectMeta{Name: "j", UID: "u"}, Spec: JobSpec{BackoffLimit: &zero, PodFailurePolicy: &PodFailurePolicy{Rules: []PodFailurePolicyRule{rule("bug", 3), rule("", 4)}}}}
+		job.Spec.Template.Spec.RestartPolicy = RestartPolicyNever
+		pod := &Pod{ObjectMeta: ObjectMeta{Name: "p", UID: "p", CreationTimestamp: now.Add(-time.Minute)}, Status: PodStatus{Phase: PodFailed, ContainerStatuses: []ContainerStatus{
+			{Name: "c", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: tt.code, FinishedAt: now}}}}}}
+		pod.Track()
+		plan, err := Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*Pod{pod}, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Reason
+		for _, c := range plan.Record.Conditions {
+			if c.Type == JobFailureTarget {
+				got = c.Reason
+			}
+		}
+		if got != tt.want || plan.Counts.Finished != tt.want.counted() || strings.Contains(string(plan.Counts.Finished), "_") {
+			t.Errorf("code %d: reason %s, counted %s, want %s", tt.code, got, plan.Counts.Finished, tt.want)
+		}
+		// The end that stands keeps its reason to the last condition.
+		job.Status = *plan.Record
+		pod.Untrack()
+		plan, err = Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*Pod{pod}, Memory: plan.Memory, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, status := range []*JobStatus{plan.Record, plan.Status} {
+			if status == nil {
+				continue
+			}
+			for _, c := range status.Conditions {
+				if (c.Type == JobFailed || c.Type == JobFailureTarget) && c.Reason != tt.want {
+					t.Errorf("code %d: %s has reason %s, want %s", tt.code, c.Type, c.Reason, tt.want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package jobpolicy
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// What a newer Kubernetes has in a Job and in a rule comes out as it went in.
+func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
+	const text = `{"kind":"Job","spec":{"parallelism":2,"podFailurePolicy":{"rules":[{"action":"FailJob","name":"bug","onExitCodes":{"operator":"In","values":[3]},"severity":{"level":[1,2.50]}}]},` +
+		`"scheduling":{"schedulingPolicy":{"gang":{"minCount":2}}},"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"restartPolicy":"Never"}},"big":12345678901234567890}}`
+	var j Job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		t.Fatal(err)
+	}
+	if len(j.Spec.Unknown) != 3 || string(j.Spec.Unknown["big"]) != "12345678901234567890" || len(j.Spec.PodFailurePolicy.Rules[0].Unknown) != 1 {
+		t.Errorf("kept %s", j.Spec.Unknown)
+	}
+	written, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	if err := json.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(written, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// A specification without such fields is written as it was before, and one that is
+	// read again keeps nothing of the last.
+	if err := json.Unmarshal([]byte(`{"parallelism":1}`), &j.Spec); err != nil || j.Spec.Unknown != nil {
+		t.Errorf("%v, %v", j.Spec.Unknown, err)
+	}
+	// A field that is known after all is not written twice, nor by another case.
+	j.Spec = JobSpec{Unknown: map[string]json.RawMessage{"parallelism": []byte("9"), "Suspend": []byte("true"), "new": []byte("1")}}
+	if text, err := json.Marshal(j.Spec); err != nil || string(text) != `{"new":1}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// Known fields are read and written with unknown ones beside them as without.
+func TestUnknownFieldsChangeNothingElse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := JobSpec{}
+		n := rapid.Int32().Draw(t, "n")
+		spec.Parallelism, spec.Suspend, spec.ManagedBy = &n, rapid.Bool().Draw(t, "suspend"), rapid.StringMatching("[a-z]*").Draw(t, "managedBy")
+		spec.Unknown = map[string]json.RawMessage{}
+		for _, name := range rapid.SliceOfDistinct(rapid.StringMatching("x[a-z]{0,3}"), rapid.ID).Draw(t, "unknown") {
+			spec.Unknown[name] = json.RawMessage(`{"a":1}`)
+		}
+		if len(spec.Unknown) == 0 {
+			spec.Unknown = nil
+		}
+		text, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back JobSpec
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(spec, back); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// Next waits for an exit, its context, the reader or the cache; what is due comes
+// first. Of several that wait each is served.
+func TestNextEnds(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.up("a")
+		w.up("b")
+		w.up("c")
+		w.gen.Relist(w.ctx)
+		got := make(chan string, 2)
+		for range 2 {
+			go func() {
+				e, err := r.Next(w.ctx)
+				got <- fmt.Sprint(e.Container, err)
+			}()
+		}
+		synctest.Wait()
+		w.rt.Exit("p", "a")
+		w.rt.Exit("p", "b")
+		w.gen.Relist(w.ctx)
+		if one, other := <-got, <-got; one+other != "a<nil>b<nil>" && one+other != "b<nil>a<nil>" {
+			t.Errorf("%s and %s", one, other)
+		}
+		done, cancel := context.WithCancel(w.ctx)
+		cancel()
+		_, err := r.Next(done)
+		equal(t, "error without an exit", err, context.Canceled)
+		w.rt.Exit("p", "c")
+		w.gen.Relist(w.ctx)
+		e, err := r.Next(done)
+		equal(t, "exit", e.Container, "c")
+		equal(t, "error with one", err, nil)
+		w.rt.Create("p", "d")
+		w.gen.Relist(w.ctx)
+		w.rt.Remove("p", "d")
+		w.gen.Relist(w.ctx)
+		r.Close()
+		r.Close()
+		e, err = r.Next(w.ctx)
+		equal(t, "exit after Close", e.Container, "d")
+		equal(t, "error", err, nil)
+		_, err = r.Next(w.ctx)
+		equal(t, "error", err, pleg.ErrClosed)
+		other, _ := w.follow(pleg.ExitOptions[string]{})
+		w.all.Go(func() {
+			_, err := other.Next(w.ctx)
+			equal(t, "error after the Close of the cache", err, pleg.ErrClosed)
+		})
+		synctest.Wait()
+		w.cache.Close()
+	})
+}
+
+// A loop over Exits ends with its context and with its body, and leaves nothing
+// behind.
+func TestExitsLoopLeavesNothing(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.start()
+		for _, breaks := range []bool{true, false} {
+			w.rt.Create("p", "a")
+			w.rt.Create("p", "b")
+			w.pass(2 * time.Second)
+			ctx, cancel := context.WithCancel(w.ctx)
+			var got []string
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for e := range w.gen.Exits(ctx) {
+					if got = append(got, e.Container); breaks {
+						break
+					}
+				}
+			}()
+			synctest.Wait()
+			w.rt.Exit("p", "a")
+			w.rt.Exit("p", "b")
+			w.pass(2 * time.Second)
+			cancel()
+			<-ended
+			equal(t, "exits", fmt.Sprint(got), map[bool]string{true: "[a]", false: "[a b]"}[breaks])
+			w.rt.Remove("p", "a")
+			w.rt.Remove("p", "b")
+			w.pass(10 * time.Second)
+			equal(t, "what is left", w.gen.Stats().Backlog, 0)
+			w.rt.SetFaults(reusing(plegtest.Faults{}))
+		}
+	})
+}

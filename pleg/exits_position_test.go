@@ -1,0 +1,172 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// Earlier tells of those that have ended before, whether the reader was there
+// before the first look or comes late.
+func TestEarlierExitsAreToldOnDemand(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.rt.ExitCode("p", "a", 3)
+		w.pass(time.Second)
+		w.up("b")
+		w.rt.ExitCode("p", "b", 4)
+		w.up("c")
+		_, first := w.follow(pleg.ExitOptions[string]{Earlier: true})
+		_, none := w.follow(pleg.ExitOptions[string]{})
+		w.gen.Relist(w.ctx)
+		_, late := w.follow(pleg.ExitOptions[string]{Earlier: true})
+		equal(t, "exits", first(), "a:relist 3 b:relist 4")
+		equal(t, "exits from then on", none(), "")
+		equal(t, "exits of a late reader", late(), "a:relist 3 b:relist 4")
+		w.rt.ExitCode("p", "c", 5)
+		w.gen.Relist(w.ctx)
+		for _, exits := range []func() string{first, none, late} {
+			equal(t, "exits", exits(), "c:relist 5")
+		}
+	})
+}
+
+// A program that starts again with its position is told what it was not told
+// before, and nothing twice, whatever happened meanwhile.
+func TestExitsGoOnBehindARestart(t *testing.T) {
+	setup{stream: true}.run(t, func(w *world) {
+		for _, c := range []string{"taken", "pending", "running", "crashes", "vanishes", "goes-with-its-pod"} {
+			pod := "p"
+			if c == "goes-with-its-pod" {
+				pod = "q"
+			}
+			w.rt.Create(pod, c)
+			w.rt.Start(pod, c)
+		}
+		r, exits := w.follow(pleg.ExitOptions[string]{Earlier: true})
+		w.start()
+		w.pass(5 * time.Second)
+		w.rt.ExitCode("p", "taken", 1)
+		w.pass(time.Second)
+		equal(t, "exits", exits(), "taken:event 1")
+		w.rt.ExitCode("p", "pending", 2)
+		w.pass(time.Second)
+		place := stored(t, r.Position())
+		w.stop()
+		w.cache.Close()
+		w.all.Wait()
+
+		w.pass(time.Hour)
+		w.rt.ExitCode("p", "crashes", 3)
+		w.up("came")
+		w.rt.ExitCode("p", "came", 4)
+		w.rt.Exit("p", "vanishes")
+		w.rt.Remove("p", "vanishes")
+		w.rt.Remove("q", "goes-with-its-pod")
+
+		*w = *w.again()
+		r, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		equal(t, "exits before the first look", exits(), "pending:event 2")
+		w.start()
+		w.pass(time.Second)
+		equal(t, "exits", exits(), "came:relist 4 crashes:relist 3 goes-with-its-pod:inferred vanishes:inferred")
+		w.rt.ExitCode("p", "running", 5)
+		w.pass(time.Second)
+		equal(t, "exits", exits(), "running:event 5")
+		w.pass(time.Minute)
+		equal(t, "exits", exits(), "")
+
+		place = stored(t, r.Position())
+		r.Close()
+		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		w.gen.Relist(w.ctx)
+		w.pass(time.Minute)
+		equal(t, "exits in a second restart", exits(), "")
+	})
+}
+
+// again is w after a restart of the program: the runtime is the same.
+func (w *world) again() *world {
+	n := &world{T: w.T, rt: w.rt, cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})}
+	gen, err := pleg.NewGenerator[string, *plegtest.Status](n.rt, n.rt, n.cache, pleg.GeneratorOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	n.gen = gen
+	n.ctx, n.stop = context.WithCancel(w.Context())
+	n.rt.Note(func(h *history) { h.RunEnded = time.Time{} })
+	return n
+}
+
+// A position is taken before the runtime has answered once, too: nothing of the
+// one before is lost.
+func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.up("b")
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.gen.Relist(w.ctx)
+		w.rt.ExitCode("p", "a", 1)
+		w.gen.Relist(w.ctx)
+		first := stored(t, r.Position())
+		r.Close()
+		r, _ = w.follow(pleg.ExitOptions[string]{After: first})
+		if diff := cmp.Diff(*first, r.Position()); diff != "" {
+			t.Errorf("the position of a reader that has done nothing:\n%s", diff)
+		}
+		*w = *w.again()
+		w.rt.Remove("p", "b")
+		r, exits := w.follow(pleg.ExitOptions[string]{After: first})
+		if diff := cmp.Diff(*first, r.Position()); diff != "" {
+			t.Errorf("the position of a reader whose generator has not looked:\n%s", diff)
+		}
+		equal(t, "exits", exits(), "a:relist 1")
+		w.gen.Relist(w.ctx)
+		equal(t, "exits", exits(), "b:inferred")
+	})
+}
+
+// The end of a container is not inferred while its pod cannot be looked at.
+func TestFailingPodInfersNoExit(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+		w.replace(rt, false)
+		w.up("a")
+		w.up("b")
+		rt.fail.Store(true)
+		_, exits := w.follow(pleg.ExitOptions[string]{After: position(t, `{"pods": [{"pod": "p", "live": ["a", "gone"]}]}`)})
+		w.start()
+		w.pass(10 * time.Second)
+		equal(t, "exits while nothing is known", exits(), "")
+		rt.fail.Store(false)
+		w.pass(30 * time.Second)
+		equal(t, "exits", exits(), "gone:inferred")
+	})
+}
+
+// A position that is not one is refused with all that is wrong.
+func TestPositionIsValidated(t *testing.T) {
+	const text = `{
+		"lost": -1,
+		"due": [{"pod": "p", "container": "", "source": "event"}, {"pod": "p", "container": "b", "source": "rumour", "lost": -2}],
+		"pods": [
+			{"pod": "p", "live": ["a", "a", ""], "ended": ["a"]},
+			{"pod": "p"}
+		]
+	}`
+	setup{}.run(t, func(w *world) {
+		_, err := w.gen.ExitReader(pleg.ExitOptions[string]{After: position(t, text)})
+		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; due[0].container: required; ` +
+			`due[1].source: unsupported value "rumour": must be event, relist or inferred; due[1].lost: invalid value -2: must be >= 0; ` +
+			`pods[0].live[1]: duplicate value "a"; pods[0].live[2]: required; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"`
+		if err == nil || err.Error() != want {
+			t.Errorf("%v\nwant\n%s", err, want)
+		}
+	})
+}
