@@ -15,6 +15,7 @@ import (
 
 	"github.com/restartkit/restart/internal/peers/bench"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 const (
@@ -113,7 +114,7 @@ func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, cod
 					panic(err)
 				}
 				_, _, action := matchPodFailurePolicy(policy, &theirs)
-				if hit := failurePolicyFrom(policy).Match(pod).Rule >= 0; hit != (action != nil) {
+				if hit := convert.PodFailurePolicy(policy).Match(pod).Rule >= 0; hit != (action != nil) {
 					panic("the two sides disagree whether a rule matches")
 				}
 				return func(n int) {
@@ -129,7 +130,7 @@ func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, cod
 
 // matching matches our pod n times.
 func matching(policy *batchv1.PodFailurePolicy, pod *jobpolicy.Pod) func(n int) {
-	p := failurePolicyFrom(policy)
+	p := convert.PodFailurePolicy(policy)
 	return func(n int) {
 		for range n {
 			p.Match(pod)
@@ -194,7 +195,7 @@ func validateRow() bench.Row {
 		Name:    "Validate, 20 rules of 255 codes",
 		Candidates: []bench.Candidate{
 			bench.Time(ours, func(bool) func(n int) {
-				spec := &JobFrom(largest()).Spec
+				spec := &convert.Job(largest()).Spec
 				return func(n int) {
 					for range n {
 						if err := spec.Validate(); err != nil {
@@ -330,7 +331,7 @@ func (s planShape) input() jobpolicy.Input {
 	}
 	job.Status.CompletedIndexes = string(done[:len(done)-1])
 
-	input := jobpolicy.Input{Job: JobFrom(job), Now: now}
+	input := jobpolicy.Input{Job: convert.Job(job), Now: now}
 	for i := range s.pods {
 		pod := failedPod(i, max(1, s.containers), 1, now.Add(-s.ago-time.Duration(i)*time.Millisecond))
 		switch i % s.kinds {

@@ -11,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // TestValidateUpdateDifferential compares, on pairs of specifications a few
@@ -29,8 +32,8 @@ func TestValidateUpdateDifferential(t *testing.T) {
 			oldJob, job := jobOf(old), jobOf(spec)
 			setDefaults(oldJob)
 			setDefaults(job)
-			ours := JobFrom(job.DeepCopy()).Spec
-			got := ourMistakes(t, ours.ValidateUpdate(&JobFrom(oldJob).Spec))
+			ours := convert.Job(job.DeepCopy()).Spec
+			got := ourMistakes(t, ours.ValidateUpdate(&convert.Job(oldJob).Spec))
 			oldInternal, internal := internalOf(t, oldJob), internalOf(t, job)
 			want, panicked := theirList(func() field.ErrorList {
 				return validation.ValidateJobUpdate(internal, oldInternal, validation.JobValidationOptions{RequirePrefixedLabels: true})
@@ -61,7 +64,7 @@ func TestValidateStatusDifferential(t *testing.T) {
 			job := jobOf(drawSpec(t))
 			setDefaults(job)
 			job.Status = drawStatus(t)
-			got := ourMistakes(t, JobFrom(job.DeepCopy()).ValidateStatus())
+			got := ourMistakes(t, convert.Job(job.DeepCopy()).ValidateStatus())
 			internal := internalOf(t, job)
 			want, panicked := theirList(func() field.ErrorList {
 				return validation.ValidateJobUpdateStatus(internal, internal, everyCheck(job))
@@ -88,7 +91,7 @@ func TestValidateStatusDifferential(t *testing.T) {
 // everyCheck switches on what the API server checks of the parts of a status that
 // changed.
 func everyCheck(job *batchv1.Job) validation.JobStatusValidationOptions {
-	neverStarts := valueAt(job.Spec.Suspend) && job.Spec.Completions != nil && *job.Spec.Completions == 0
+	neverStarts := ptr.Deref(job.Spec.Suspend, false) && job.Spec.Completions != nil && *job.Spec.Completions == 0
 	return wideScope(validation.JobStatusValidationOptions{
 		RejectDecreasingSucceededCounter:             true,
 		RejectDecreasingFailedCounter:                true,
@@ -127,7 +130,7 @@ func drawStatus(t *rapid.T) batchv1.JobStatus {
 		Failed:           number.Draw(t, "failed"),
 		Ready:            optional.Draw(t, "ready"),
 		Terminating:      optional.Draw(t, "terminating"),
-		CompletedIndexes: valueAt(drawIndexes(t)),
+		CompletedIndexes: ptr.Deref(drawIndexes(t), ""),
 		FailedIndexes:    drawIndexes(t),
 	}
 	if rapid.Bool().Draw(t, "few indexes") {

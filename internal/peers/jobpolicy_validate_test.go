@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/convert"
 )
 
 // TestValidateDifferential compares, on random specifications a few changes away
@@ -31,10 +32,10 @@ func TestValidateDifferential(t *testing.T) {
 			for range 20 {
 				spec := drawSpec(t)
 				job := jobOf(spec)
-				ours := JobFrom(job.DeepCopy()).Spec
+				ours := convert.Job(job.DeepCopy()).Spec
 				ours.Default()
 				setDefaults(job)
-				if theirs := JobFrom(job).Spec; !reflect.DeepEqual(ours, theirs) {
+				if theirs := convert.Job(job).Spec; !reflect.DeepEqual(ours, theirs) {
 					t.Fatalf("defaults (-API server +ours):\n%s", cmp.Diff(theirs, ours))
 				}
 				got := ourMistakes(t, ours.Validate())

@@ -1,13 +1,19 @@
-//go:build !kubernetes137
+//go:build kubernetes136
 
 package peers
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	kubeletpleg "k8s.io/kubernetes/pkg/kubelet/pleg"
+	"k8s.io/utils/clock"
 )
+
+// What differs between the versions of Kubernetes that the tests run against.
 
 // validateJob validates as the API server of 1.36 does on create.
 func validateJob(job *batch.Job) field.ErrorList {
@@ -18,9 +24,15 @@ func validateJobSpec(spec *batch.JobSpec, path *field.Path) field.ErrorList {
 	return validation.ValidateJobSpec(spec, path, corevalidation.PodValidationOptions{})
 }
 
-// wideScope lets every Job have SuccessCriteriaMet, as the API server does with its
-// default feature gates.
+// wideScope lets every Job have the condition SuccessCriteriaMet, as the API server does
+// with its default feature gates.
 func wideScope(o validation.JobStatusValidationOptions) validation.JobStatusValidationOptions {
 	o.AllowForSuccessCriteriaMetInExtendedScope = true
 	return o
+}
+
+// newRelist returns the relist of a generic PLEG.
+func newRelist(runtime kubecontainer.Runtime, events chan *kubeletpleg.PodLifecycleEvent, period *kubeletpleg.RelistDuration) func() {
+	g := kubeletpleg.NewGenericPLEG(klog.Background(), runtime, events, period, kubecontainer.NewCache(), clock.RealClock{})
+	return g.(interface{ Relist() }).Relist
 }

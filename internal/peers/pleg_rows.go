@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	kubeletpleg "k8s.io/kubernetes/pkg/kubelet/pleg"
-	"k8s.io/utils/clock"
 
 	"github.com/restartkit/restart/internal/peers/bench"
 	"github.com/restartkit/restart/pleg"
@@ -322,14 +320,12 @@ func relistRow() bench.Row {
 				return relist
 			}),
 			bench.Time(kubelet, func(bool) func(n int) {
-				g := kubeletpleg.NewGenericPLEG(klog.Background(), newQuietKubeletRuntime(),
-					make(chan *kubeletpleg.PodLifecycleEvent, 2*nodePods),
-					&kubeletpleg.RelistDuration{RelistPeriod: time.Second, RelistThreshold: 3 * time.Minute},
-					kubecontainer.NewCache(), clock.RealClock{}).(interface{ Relist() })
-				g.Relist()
+				relist := newRelist(newQuietKubeletRuntime(), make(chan *kubeletpleg.PodLifecycleEvent, 2*nodePods),
+					&kubeletpleg.RelistDuration{RelistPeriod: time.Second, RelistThreshold: 3 * time.Minute})
+				relist()
 				return func(n int) {
 					for range n {
-						g.Relist()
+						relist()
 					}
 				}
 			}),

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// cluster is how to reach a cluster. The Lease has a client of its own, so that it is
+// renewed in time however many requests wait for their turn.
+type cluster struct {
+	jobs, lease kubernetes.Interface
+	namespace   string // of the pod we run in, or of the kubeconfig's context
+}
+
+// connect reads the configuration of the cluster. It makes no request.
+func connect(o *options) (*cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
+	config, err := loaded.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
+	}
+	namespace, _, err := loaded.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
+	}
+	return newCluster(config, namespace, o)
+}
+
+func newCluster(config *rest.Config, namespace string, o *options) (*cluster, error) {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "restart-job-controller")
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	lease := rest.CopyConfig(config)
+	lease.Timeout = o.renewDeadline / 2 // a request that hangs leaves time for another
+	config.QPS, config.Burst = float32(o.qps), o.burst
+	if o.qps == 0 {
+		config.QPS = -1
+	}
+	c := &cluster{namespace: namespace}
+	var err error
+	if c.jobs, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("the client for Jobs: %w", err)
+	}
+	if c.lease, err = kubernetes.NewForConfig(lease); err != nil {
+		return nil, fmt.Errorf("the client for the Lease: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// errLeaseLost says that the Lease was not renewed in time, or that somebody took it.
+var errLeaseLost = errors.New("the Lease was lost")
+
+// election lets one process at a time work. Unlike client-go's ReleaseOnCancel it gives
+// the Lease up only once the work has ended: a leader's last requests must not meet the
+// first ones of the next.
+type election struct {
+	lock                            resourcelock.Interface
+	duration, renewDeadline, period time.Duration
+	watchDog                        *leaderelection.HealthzAdaptor
+
+	mu     sync.Mutex
+	state  electionState
+	leader string // who leads, as last seen; "" if nobody was seen
+}
+
+type electionState int
+
+const (
+	standing electionState = iota // for election
+	working
+	over // no work begins any more
+)
+
+func newElection(lock resourcelock.Interface, duration, renewDeadline, period time.Duration) *election {
+	return &election{
+		lock: lock, duration: duration, renewDeadline: renewDeadline, period: period,
+		watchDog: leaderelection.NewLeaderHealthzAdaptor(duration),
+	}
+}
+
+// run waits for the Lease, works until ctx is done, and gives the Lease up when the
+// work has ended. The error is that of work, or errLeaseLost.
+func (e *election) run(ctx context.Context, work func(context.Context) error) error {
+	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	type outcome struct {
+		err  error
+		lost bool
+	}
+	worked := make(chan outcome, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: e.lock, LeaseDuration: e.duration, RenewDeadline: e.renewDeadline, RetryPeriod: e.period,
+		WatchDog: e.watchDog, Name: e.lock.Describe(),
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				if !e.enter(working) {
+					return
+				}
+				defer stop()
+				working, end := context.WithCancel(leading)
+				defer end()
+				defer context.AfterFunc(ctx, end)()
+				err := work(working)
+				worked <- outcome{err, leading.Err() != nil && electing.Err() == nil}
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader:      e.setLeader,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("the election of a leader: %w", err)
+	}
+	e.watchDog.SetLeaderElection(elector)
+	defer context.AfterFunc(ctx, func() {
+		if e.enter(over) { // there is no work that would stop the election at its end
+			stop()
+		}
+	})()
+	elector.Run(electing)
+	end := outcome{lost: electing.Err() == nil}
+	if !e.enter(over) {
+		end = <-worked
+	}
+	switch {
+	case end.lost:
+		return errors.Join(errLeaseLost, end.err)
+	case elector.IsLeader():
+		e.release(context.WithoutCancel(ctx))
+	}
+	return end.err
+}
+
+// enter goes from standing to another state, and reports whether it did, or was there.
+func (e *election) enter(s electionState) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state == standing {
+		e.state = s
+	}
+	return e.state == s
+}
+
+// release gives the Lease up, if it is still ours, so that another replica need not
+// wait until it expires.
+func (e *election) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, e.renewDeadline)
+	defer cancel()
+	logger := klog.FromContext(ctx)
+	record, _, err := e.lock.Get(ctx)
+	if err == nil && record.HolderIdentity != e.lock.Identity() {
+		return
+	}
+	if err == nil {
+		now := metav1.Now()
+		err = e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaderTransitions:    record.LeaderTransitions,
+			LeaseDurationSeconds: 1,
+			AcquireTime:          now,
+			RenewTime:            now,
+		})
+	}
+	if err != nil {
+		logger.Error(err, "the Lease could not be given up; it expires", "lease", e.lock.Describe(), "after", e.duration)
+		return
+	}
+	logger.Info("gave the Lease up", "lease", e.lock.Describe())
+}
+
+func (e *election) setLeader(identity string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leader = identity
+}
+
+// standsBy reports whether somebody else is known to lead.
+func (e *election) standsBy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leader != "" && e.leader != e.lock.Identity()
+}
+
+// healthy returns an error if we hold the Lease, and it should have been renewed or
+// given up long ago.
+func (e *election) healthy() error { return e.watchDog.Check(nil) }

@@ -1,0 +1,73 @@
+// Command restart-job-controller runs the Jobs of a cluster that name it in
+// spec.managedBy, by the rules of jobpolicy.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/klog/v2"
+)
+
+// The exit codes of this program.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitLost   = 3
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program until ctx is done; it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "restart-job-controller: %v\nTry restart-job-controller -h.\n", err)
+		return exitUsage
+	}
+	logger := newLogger(stderr, o.logFormat, o.verbosity)
+	ctx = klog.NewContext(ctx, logger)
+	switch err := control(ctx, o); {
+	case errors.Is(err, errLeaseLost):
+		logger.Error(err, "ended")
+		return exitLost
+	case err != nil:
+		logger.Error(err, "ended")
+		return exitFailed
+	}
+	logger.Info("ended")
+	return exitOK
+}
+
+// control runs Jobs, while this process leads, until ctx is done.
+func control(ctx context.Context, o *options) error {
+	c, err := connect(o)
+	if err != nil {
+		return err
+	}
+	r := newReplica(c, o)
+	if o.listen != "" {
+		listener, err := net.Listen("tcp", o.listen)
+		if err != nil {
+			return fmt.Errorf("-listen: %w", err)
+		}
+		stop := serve(ctx, listener, r.handler())
+		defer stop()
+	}
+	return r.run(ctx)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	apimachineryvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+const usage = `Usage: restart-job-controller [flags]
+
+Runs the Jobs of a Kubernetes cluster whose spec.managedBy names this controller,
+restartkit.dev/job-controller unless -managed-by says otherwise. Kubernetes' own
+Job controller leaves these Jobs alone.
+
+Several replicas may run. One of them leads, by a Lease; the others stand by. A
+replica that ends gives the Lease up, once its last request has returned.
+
+/healthz says whether this replica renews the Lease that it holds, /readyz
+whether it runs Jobs or stands by, /metrics has the counters of Kubernetes' own
+controller under their names.
+
+Annotations of a Job set its delays:
+  restartkit.dev/backoff-base    before the first replacement of a failed pod, as 30s
+  restartkit.dev/backoff-max     the longest delay, as 1h
+  restartkit.dev/skip-waiting    true: while some indexes wait, others start
+  restartkit.dev/ignored-delay   Same, Own or None: whether failures that the pod
+                                 failure policy ignores lengthen delays
+
+Flags:
+`
+
+const moreUsage = `
+Exit codes:
+  0  a signal has ended it; the Lease is given up
+  1  it cannot reach the cluster's configuration, listen, or run Jobs
+  2  a flag is wrong
+  3  the Lease was lost; another replica leads
+
+Examples:
+  restart-job-controller -namespace batch -workers 10
+  restart-job-controller -kubeconfig ~/.kube/config -leader-elect=false -v 2
+
+More: https://github.com/restartkit/restart/tree/main/kube
+`
+
+// options are the flags.
+type options struct {
+	kubeconfig, context string
+	qps                 float64
+	burst               int
+
+	managedBy string
+	takeOver  bool
+	namespace string
+	workers   int
+
+	elect                               bool
+	leaseName, leaseNamespace           string
+	leaseDuration, renewDeadline, retry time.Duration
+
+	listen    string
+	logFormat string
+	verbosity int
+}
+
+// parseOptions reads the flags. For -h it writes the help text to stdout and returns
+// flag.ErrHelp. Otherwise the error has every mistake.
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var o options
+	flags := flag.NewFlagSet("restart-job-controller", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the cluster; default: that of the pod it runs in,\nelse what kubectl uses")
+	flags.StringVar(&o.context, "context", "", "`name` of the kubeconfig's context; default: its current one")
+	flags.Float64Var(&o.qps, "kube-api-qps", 50, "requests a second to the API server; 0: no limit\n")
+	flags.IntVar(&o.burst, "kube-api-burst", 100, "requests at once beyond -kube-api-qps\n")
+	flags.StringVar(&o.managedBy, "managed-by", jobcontroller.DefaultManagedBy, "run the Jobs with this `spec.managedBy`")
+	flags.BoolVar(&o.takeOver, "take-over", false, "run the Jobs of Kubernetes' own controller instead: only where that one does not\nrun")
+	flags.StringVar(&o.namespace, "namespace", "", "run the Jobs of this `namespace` only; default: of all")
+	flags.IntVar(&o.workers, "workers", 5, "Jobs that are worked on at once")
+	flags.BoolVar(&o.elect, "leader-elect", true, "run Jobs only while holding a Lease; false: only for a single replica")
+	flags.StringVar(&o.leaseName, "leader-elect-resource-name", "restart-job-controller", "`name` of the Lease")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "`namespace` of the Lease; default: that of the pod it runs in, or of the kubeconfig's\ncontext")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "`time` after which a Lease that is not renewed may be taken")
+	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "`time` without a renewal after which a leader ends")
+	flags.DurationVar(&o.retry, "leader-elect-retry-period", 2*time.Second, "`time` between two attempts at the Lease")
+	flags.StringVar(&o.listen, "listen", ":8080", "`address` of /healthz, /readyz and /metrics; empty: none")
+	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of the log on standard error: text or json\n")
+	flags.IntVar(&o.verbosity, "v", 0, "`level` of the log, from 0 to 10\n")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		var help bytes.Buffer
+		help.WriteString(usage)
+		flags.SetOutput(&help)
+		flags.PrintDefaults()
+		help.WriteString(moreUsage)
+		if _, err := stdout.Write(help.Bytes()); err != nil {
+			return nil, err
+		}
+		return nil, flag.ErrHelp
+	case err != nil:
+		return nil, err
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return &o, o.validate(given)
+}
+
+// validate returns every mistake in the flags.
+func (o *options) validate(given map[string]bool) error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(!given["managed-by"] || !o.takeOver, "-managed-by and -take-over exclude each other")
+	if mistakes := apimachineryvalidation.IsDomainPrefixedPath(field.NewPath("managed-by"), o.managedBy); len(mistakes) > 0 {
+		check(false, "-managed-by %q: %s", o.managedBy, mistakes[0].Detail)
+	}
+	check(o.managedBy != jobcontroller.BuiltInManagedBy, "-managed-by %s: use -take-over for the Jobs of Kubernetes' own controller", o.managedBy)
+	name := func(flag, value string, validate validation.ValidateNameFunc) {
+		if mistakes := validate(value, false); value != "" && len(mistakes) > 0 {
+			check(false, "-%s %q: %s", flag, value, mistakes[0])
+		}
+	}
+	name("namespace", o.namespace, validation.ValidateNamespaceName)
+	name("leader-elect-resource-namespace", o.leaseNamespace, validation.ValidateNamespaceName)
+	name("leader-elect-resource-name", o.leaseName, validation.NameIsDNSSubdomain)
+	check(o.leaseName != "", "-leader-elect-resource-name: must not be empty")
+	check(o.qps >= 0, "-kube-api-qps %v: must not be below 0", o.qps)
+	check(o.burst >= 1 || o.qps == 0, "-kube-api-burst %d: must be at least 1", o.burst)
+	check(o.workers >= 1, "-workers %d: must be at least 1", o.workers)
+	check(o.retry > 0, "-leader-elect-retry-period %v: must be above 0", o.retry)
+	check(float64(o.renewDeadline) > 1.2*float64(o.retry), "-leader-elect-renew-deadline %v: must be longer than 1.2 times -leader-elect-retry-period, %v", o.renewDeadline, o.retry)
+	check(o.leaseDuration > o.renewDeadline, "-leader-elect-lease-duration %v: must be longer than -leader-elect-renew-deadline, %v", o.leaseDuration, o.renewDeadline)
+	check(o.leaseDuration >= time.Second, "-leader-elect-lease-duration %v: must be at least 1s", o.leaseDuration)
+	check(o.logFormat == "text" || o.logFormat == "json", "-log-format %q: must be text or json", o.logFormat)
+	check(o.verbosity >= 0 && o.verbosity <= 10, "-v %d: must be from 0 to 10", o.verbosity)
+	return errors.Join(errs...)
+}
+
+// controller returns what the flags say of the controller.
+func (o *options) controller(metrics *jobcontroller.Metrics) jobcontroller.Options {
+	managedBy := o.managedBy
+	if o.takeOver {
+		managedBy = jobcontroller.BuiltInManagedBy
+	}
+	return jobcontroller.Options{
+		Engine:    jobpolicy.Engine{ManagedBy: managedBy},
+		Namespace: o.namespace,
+		Workers:   o.workers,
+		Metrics:   metrics,
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+func TestHelpDescribesEveryFlag(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), []string{"-h"}, &out, &errs); code != exitOK || errs.Len() > 0 {
+		t.Fatalf("-h exits with %d and writes %q to standard error", code, errs.String())
+	}
+	for _, name := range []string{
+		"kubeconfig", "context", "kube-api-qps", "kube-api-burst", "managed-by", "take-over", "namespace", "workers",
+		"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace", "leader-elect-lease-duration",
+		"leader-elect-renew-deadline", "leader-elect-retry-period", "listen", "log-format", "v",
+	} {
+		if !regexp.MustCompile(`(?m)^  -` + name + `\b`).MatchString(out.String()) {
+			t.Errorf("-%s is not described", name)
+		}
+	}
+	for _, annotation := range []string{jobcontroller.AnnotationBaseDelay, jobcontroller.AnnotationMaxDelay, jobcontroller.AnnotationSkipWaiting, jobcontroller.AnnotationIgnoredDelay} {
+		if !strings.Contains(out.String(), "  "+annotation+" ") {
+			t.Errorf("%s is not described", annotation)
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(strings.ReplaceAll(line, "\t", "        ")) > 101 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+}
+
+// full is a writer without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestHelpThatCannotBeWrittenIsAnError(t *testing.T) {
+	if code := run(context.Background(), []string{"-h"}, full{}, io.Discard); code == exitOK {
+		t.Error("exits with 0")
+	}
+}
+
+// Every mistake is reported at once, with the flag that it is in.
+func TestMistakesInFlagsAreReportedTogether(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want []string // each in the error
+	}{
+		{"-nope", []string{"-nope"}},
+		{"job", []string{`only flags are taken; got ["job"]`}},
+		{"-workers 0 -kube-api-qps -1 -log-format xml -v 11", []string{"-workers 0", "-kube-api-qps -1", `-log-format "xml"`, "-v 11"}},
+		{"-kube-api-burst 0", []string{"-kube-api-burst 0"}},
+		{"-kube-api-burst 0 -kube-api-qps 0", nil},
+		{"-managed-by me", []string{`-managed-by "me"`}},
+		{"-managed-by kubernetes.io/job-controller", []string{"use -take-over"}},
+		{"-managed-by a.com/b -take-over", []string{"-managed-by and -take-over"}},
+		{"-managed-by a.com/b", nil},
+		{"-take-over", nil},
+		{"-namespace A -leader-elect-resource-namespace B -leader-elect-resource-name C", []string{`-namespace "A"`, `-leader-elect-resource-namespace "B"`, `-leader-elect-resource-name "C"`}},
+		{"-leader-elect-resource-name=", []string{"-leader-elect-resource-name"}},
+		{"-leader-elect-retry-period 0s", []string{"-leader-elect-retry-period 0s"}},
+		{"-leader-elect-renew-deadline 2400ms", []string{"-leader-elect-renew-deadline 2.4s"}},
+		{"-leader-elect-lease-duration 10s", []string{"-leader-elect-lease-duration 10s"}},
+		{"-leader-elect-lease-duration 900ms -leader-elect-renew-deadline 800ms -leader-elect-retry-period 100ms", []string{"-leader-elect-lease-duration 900ms"}},
+	} {
+		_, err := parseOptions(strings.Fields(tt.args), io.Discard)
+		if len(tt.want) == 0 && err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+		}
+		for _, want := range tt.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q in it", tt.args, err, want)
+			}
+		}
+		if lines := strings.Split(errorText(err), "\n"); err != nil && len(lines) != len(tt.want) {
+			t.Errorf("%s: %d mistakes, want %d: %v", tt.args, len(lines), len(tt.want), err)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// Whatever flags are accepted, the controller accepts, too.
+func TestControllerAcceptsTheOptions(t *testing.T) {
+	for args, managedBy := range map[string]string{
+		"":                     jobcontroller.DefaultManagedBy,
+		"-take-over":           jobcontroller.BuiltInManagedBy,
+		"-managed-by a.com/b ": "a.com/b",
+	} {
+		o, err := parseOptions(append(strings.Fields(args), "-workers", "3", "-namespace", "ns"), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := o.controller(nil)
+		if err := got.Validate(); err != nil || got.Engine.ManagedBy != managedBy || got.Workers != 3 || got.Namespace != "ns" {
+			t.Errorf("%s: %+v, %v", args, got, err)
+		}
+	}
+}
+
+// Each reason for an end has its exit code.
+func TestExitCodesBeforeAnythingRuns(t *testing.T) {
+	missing := t.TempDir() + "/missing"
+	for args, want := range map[string]int{
+		"-workers 0":             exitUsage,
+		"-kubeconfig " + missing: exitFailed,
+	} {
+		var errs bytes.Buffer
+		if got := run(context.Background(), strings.Fields(args), io.Discard, &errs); got != want || errs.Len() == 0 {
+			t.Errorf("%s: exits with %d, want %d; %s", args, got, want, errs.String())
+		}
+	}
+	if _, err := parseOptions([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("-h: %v", err)
+	}
+}

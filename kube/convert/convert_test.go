@@ -1,0 +1,158 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// An object that is converted is what decoding its JSON gives, and is not written to.
+func TestConversionAgreesWithJSON(t *testing.T) {
+	t.Run("Job", rapid.MakeCheck(agreesWithJSON(Job)))
+	t.Run("JobSpec", rapid.MakeCheck(agreesWithJSON(JobSpec)))
+	t.Run("JobStatus", rapid.MakeCheck(agreesWithJSON(JobStatus)))
+	t.Run("Pod", rapid.MakeCheck(agreesWithJSON(Pod)))
+	t.Run("PodFailurePolicy", rapid.MakeCheck(agreesWithJSON(PodFailurePolicy)))
+	t.Run("SuccessPolicy", rapid.MakeCheck(agreesWithJSON(SuccessPolicy)))
+}
+
+func agreesWithJSON[Theirs, Ours any](conversion func(*Theirs) *Ours) func(*rapid.T) {
+	return func(t *rapid.T) {
+		object := theirs[Theirs]().Draw(t, "object")
+		text := encode(t, object)
+		var decoded Ours
+		if err := json.Unmarshal([]byte(text), &decoded); err != nil {
+			t.Fatalf("our type does not decode theirs: %v", err)
+		}
+		if diff := unequal(&decoded, conversion(object)); diff != "" {
+			t.Fatalf("the conversion differs from the decoded JSON (-decoded +converted):\n%s", diff)
+		}
+		if after := encode(t, object); after != text {
+			t.Fatalf("the object was written to:\n%s\n%s", text, after)
+		}
+	}
+}
+
+// Every field of ours has a name that Kubernetes' type knows, and comes back.
+func TestNoFieldOfOursIsLost(t *testing.T) {
+	t.Run("Job", rapid.MakeCheck(comesBack(Job)))
+	t.Run("JobSpec", rapid.MakeCheck(comesBack(JobSpec)))
+	t.Run("JobStatus", rapid.MakeCheck(comesBack(JobStatus)))
+	t.Run("Pod", rapid.MakeCheck(comesBack(Pod)))
+	t.Run("PodFailurePolicy", rapid.MakeCheck(comesBack(PodFailurePolicy)))
+	t.Run("SuccessPolicy", rapid.MakeCheck(comesBack(SuccessPolicy)))
+}
+
+func comesBack[Theirs, Ours any](conversion func(*Theirs) *Ours) func(*rapid.T) {
+	objects := ours[Ours]()
+	return func(t *rapid.T) {
+		drawn := objects.Draw(t, "object")
+		var object Theirs
+		decoder := json.NewDecoder(bytes.NewReader([]byte(encode(t, drawn))))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&object); err != nil {
+			t.Fatalf("Kubernetes' type does not decode ours: %v", err)
+		}
+		if diff := unequal(drawn, conversion(&object)); diff != "" {
+			t.Fatalf("a field was lost on the way through Kubernetes' type (-drawn +converted):\n%s", diff)
+		}
+	}
+}
+
+// Objects without anything in them, and no objects at all.
+func TestNothingBecomesNothing(t *testing.T) {
+	for name, diff := range map[string]string{
+		"Job":                 unequal(&jobpolicy.Job{}, Job(&batchv1.Job{})),
+		"Pod":                 unequal(&jobpolicy.Pod{}, Pod(&corev1.Pod{})),
+		"no Job":              unequal((*jobpolicy.Job)(nil), Job(nil)),
+		"no JobSpec":          unequal((*jobpolicy.JobSpec)(nil), JobSpec(nil)),
+		"no JobStatus":        unequal((*jobpolicy.JobStatus)(nil), JobStatus(nil)),
+		"no Pod":              unequal((*jobpolicy.Pod)(nil), Pod(nil)),
+		"no Pods":             unequal([]*jobpolicy.Pod(nil), Pods(nil)),
+		"no PodFailurePolicy": unequal((*jobpolicy.PodFailurePolicy)(nil), PodFailurePolicy(nil)),
+		"no SuccessPolicy":    unequal((*jobpolicy.SuccessPolicy)(nil), SuccessPolicy(nil)),
+	} {
+		if diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What is large or many is shared: labels, annotations, finalizers, commands, codes.
+func TestConversionSharesWhatItCan(t *testing.T) {
+	pod := finishedPod(0)
+	job := &batchv1.Job{Spec: batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+		{OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Values: []int32{1}}},
+	}}}}
+	if ours := Pod(pod); !shares(ours.Labels, pod.Labels) || !shares(ours.Finalizers, pod.Finalizers) ||
+		!shares(ours.Spec.Containers[0].Command, pod.Spec.Containers[0].Command) {
+		t.Error("a pod's labels, finalizers and commands are copies")
+	}
+	if !shares(Job(job).Spec.PodFailurePolicy, job.Spec.PodFailurePolicy) {
+		t.Error("a rule's exit codes are copies")
+	}
+}
+
+// finishedPod is a pod of a Job as an informer's cache holds it after its end.
+func finishedPod(index int) *corev1.Pod {
+	at := metav1.NewTime(time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC))
+	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
+		return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: at}
+	}
+	text := fmt.Sprint(index)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              "job-" + text + "-abcde",
+			GenerateName:      "job-" + text + "-",
+			Namespace:         "default",
+			UID:               "00000000-0000-0000-0000-000000000000",
+			CreationTimestamp: at,
+			Labels:            map[string]string{"batch.kubernetes.io/job-name": "job", jobpolicy.JobCompletionIndexAnnotation: text},
+			Annotations:       map[string]string{jobpolicy.JobCompletionIndexAnnotation: text},
+			Finalizers:        []string{jobpolicy.JobTrackingFinalizer},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			NodeName:      "node-1",
+			Containers: []corev1.Container{{
+				Name: "main", Image: "worker", Command: []string{"work"},
+				Env: []corev1.EnvVar{{Name: jobpolicy.JobCompletionIndexEnv, ValueFrom: &corev1.EnvVarSource{}}},
+			}},
+		},
+		Status: corev1.PodStatus{
+			Phase:     corev1.PodFailed,
+			StartTime: &at,
+			Conditions: []corev1.PodCondition{
+				condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse),
+				condition(corev1.PodInitialized, corev1.ConditionTrue),
+				condition(corev1.PodReady, corev1.ConditionFalse),
+				condition(corev1.ContainersReady, corev1.ConditionFalse),
+				condition(corev1.PodScheduled, corev1.ConditionTrue),
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name:  "main",
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", StartedAt: at, FinishedAt: at}},
+			}},
+		},
+	}
+}
+
+func BenchmarkPods(b *testing.B) {
+	pods := make([]*corev1.Pod, 10_000)
+	for i := range pods {
+		pods[i] = finishedPod(i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		Pods(pods)
+	}
+}

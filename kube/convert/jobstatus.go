@@ -1,0 +1,136 @@
+package convert
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// JobStatus returns the fields of a Job's status that jobpolicy knows.
+func JobStatus(s *batchv1.JobStatus) *jobpolicy.JobStatus {
+	if s == nil {
+		return nil
+	}
+	status := &jobpolicy.JobStatus{
+		Conditions:       each(s.Conditions, jobCondition),
+		StartTime:        timeAt(s.StartTime),
+		CompletionTime:   timeAt(s.CompletionTime),
+		Active:           s.Active,
+		Ready:            s.Ready,
+		Terminating:      s.Terminating,
+		Succeeded:        s.Succeeded,
+		Failed:           s.Failed,
+		CompletedIndexes: s.CompletedIndexes,
+		FailedIndexes:    s.FailedIndexes,
+	}
+	if u := s.UncountedTerminatedPods; u != nil {
+		status.UncountedTerminatedPods = &jobpolicy.UncountedTerminatedPods{
+			Succeeded: each(u.Succeeded, func(uid *types.UID) string { return string(*uid) }),
+			Failed:    each(u.Failed, func(uid *types.UID) string { return string(*uid) }),
+		}
+	}
+	return status
+}
+
+func jobCondition(c *batchv1.JobCondition) jobpolicy.JobCondition {
+	return jobpolicy.JobCondition{
+		Type:               jobpolicy.JobConditionType(c.Type),
+		Status:             jobpolicy.ConditionStatus(c.Status),
+		LastProbeTime:      c.LastProbeTime.Time,
+		LastTransitionTime: c.LastTransitionTime.Time,
+		Reason:             jobpolicy.Reason(c.Reason),
+		Message:            c.Message,
+	}
+}
+
+// SetJobStatus makes dst say what s says: the Record or Status of a plan, onto the
+// status that the plan was made from. What jobpolicy does not know stays as it is:
+// fields that a newer API has, in the status and in its conditions, and conditions of
+// other types that s lacks, behind those of s. A nil s changes nothing; dst must not
+// be nil. It shares nothing with s afterwards.
+func SetJobStatus(dst *batchv1.JobStatus, s *jobpolicy.JobStatus) {
+	if s == nil {
+		return
+	}
+	dst.Conditions = jobConditions(dst.Conditions, s.Conditions)
+	setTime(&dst.StartTime, s.StartTime)
+	setTime(&dst.CompletionTime, s.CompletionTime)
+	dst.Active = s.Active
+	dst.Ready = own(s.Ready)
+	dst.Terminating = own(s.Terminating)
+	dst.Succeeded = s.Succeeded
+	dst.Failed = s.Failed
+	dst.CompletedIndexes = s.CompletedIndexes
+	dst.FailedIndexes = own(s.FailedIndexes)
+	dst.UncountedTerminatedPods = uncounted(dst.UncountedTerminatedPods, s.UncountedTerminatedPods)
+}
+
+// jobConditions returns the conditions of s, each with what else old had in the
+// condition of its type, and behind them those of old that jobpolicy does not know
+// and s lacks.
+func jobConditions(old []batchv1.JobCondition, s []jobpolicy.JobCondition) []batchv1.JobCondition {
+	old = slices.Clone(old)
+	all := make([]batchv1.JobCondition, 0, len(s)+len(old))
+	for i := range s {
+		var c batchv1.JobCondition
+		at := slices.IndexFunc(old, func(o batchv1.JobCondition) bool { return string(o.Type) == string(s[i].Type) })
+		if at >= 0 {
+			c = old[at]
+			old = slices.Delete(old, at, at+1)
+		}
+		c.Type = batchv1.JobConditionType(s[i].Type)
+		c.Status = corev1.ConditionStatus(s[i].Status)
+		c.LastProbeTime = metav1.NewTime(s[i].LastProbeTime)
+		c.LastTransitionTime = metav1.NewTime(s[i].LastTransitionTime)
+		c.Reason = string(s[i].Reason)
+		c.Message = s[i].Message
+		all = append(all, c)
+	}
+	for _, c := range old {
+		switch jobpolicy.JobConditionType(c.Type) {
+		case jobpolicy.JobSuspended, jobpolicy.JobComplete, jobpolicy.JobFailed, jobpolicy.JobFailureTarget, jobpolicy.JobSuccessCriteriaMet:
+		default:
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// uncounted returns the UIDs of u, with what else old had.
+func uncounted(old *batchv1.UncountedTerminatedPods, u *jobpolicy.UncountedTerminatedPods) *batchv1.UncountedTerminatedPods {
+	if u == nil {
+		return nil
+	}
+	var all batchv1.UncountedTerminatedPods
+	if old != nil {
+		all = *old
+	}
+	all.Succeeded = each(u.Succeeded, func(uid *string) types.UID { return types.UID(*uid) })
+	all.Failed = each(u.Failed, func(uid *string) types.UID { return types.UID(*uid) })
+	return &all
+}
+
+// setTime makes *dst a pointer of its own to t, nil if t is zero.
+func setTime(dst **metav1.Time, t time.Time) {
+	*dst = nil
+	if !t.IsZero() {
+		*dst = &metav1.Time{Time: t}
+	}
+}
+
+// own returns a pointer to a copy of what p points at, nil for nil.
+func own[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}

@@ -1,0 +1,180 @@
+package convert
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// Pod returns the fields of a pod that jobpolicy knows.
+func Pod(p *corev1.Pod) *jobpolicy.Pod {
+	return Pods([]*corev1.Pod{p})[0]
+}
+
+// Pods returns the pods, each as Pod does: the Pods of an Input. It is faster than a
+// Pod for each, and they are in memory together: as long as one of them is in use, all
+// are kept.
+func Pods(pods []*corev1.Pod) []*jobpolicy.Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	var size podSizes
+	for _, p := range pods {
+		if p != nil {
+			size.add(p)
+		}
+	}
+	room := size.room()
+	all := make([]*jobpolicy.Pod, len(pods))
+	for i, p := range pods {
+		if p != nil {
+			all[i] = room.pod(p)
+		}
+	}
+	return all
+}
+
+// podSizes counts what pods have of each thing that jobpolicy knows.
+type podSizes struct {
+	pods, containers, env, conditions, statuses, terminated int
+}
+
+func (n *podSizes) add(p *corev1.Pod) {
+	n.pods++
+	n.conditions += len(p.Status.Conditions)
+	for _, containers := range [...][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		n.containers += len(containers)
+		for i := range containers {
+			n.env += len(containers[i].Env)
+		}
+	}
+	for _, statuses := range [...][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		n.statuses += len(statuses)
+		for i := range statuses {
+			if statuses[i].State.Terminated != nil {
+				n.terminated++
+			}
+		}
+	}
+}
+
+// podRoom is memory for so many pods, allocated at once: for ten thousand small
+// objects the allocator and the garbage collector need longer than the copy does.
+type podRoom struct {
+	pods       []jobpolicy.Pod
+	containers []jobpolicy.Container
+	env        []jobpolicy.EnvVar
+	conditions []jobpolicy.PodCondition
+	statuses   []jobpolicy.ContainerStatus
+	terminated []jobpolicy.ContainerStateTerminated
+}
+
+func (n *podSizes) room() *podRoom {
+	return &podRoom{
+		pods:       make([]jobpolicy.Pod, n.pods),
+		containers: make([]jobpolicy.Container, n.containers),
+		env:        make([]jobpolicy.EnvVar, n.env),
+		conditions: make([]jobpolicy.PodCondition, n.conditions),
+		statuses:   make([]jobpolicy.ContainerStatus, n.statuses),
+		terminated: make([]jobpolicy.ContainerStateTerminated, n.terminated),
+	}
+}
+
+// take cuts n elements off, nil for none.
+func take[T any](room *[]T, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	taken := (*room)[:n:n]
+	*room = (*room)[n:]
+	return taken
+}
+
+func (r *podRoom) pod(p *corev1.Pod) *jobpolicy.Pod {
+	pod := &take(&r.pods, 1)[0]
+	pod.Kind = p.Kind
+	pod.APIVersion = p.APIVersion
+	setMeta(&pod.ObjectMeta, &p.ObjectMeta)
+	r.spec(&pod.Spec, &p.Spec)
+	s := &pod.Status
+	s.Phase = jobpolicy.PodPhase(p.Status.Phase)
+	s.Conditions = r.podConditions(p.Status.Conditions)
+	s.Message = p.Status.Message
+	s.Reason = p.Status.Reason
+	s.StartTime = timeAt(p.Status.StartTime)
+	s.InitContainerStatuses = r.containerStatuses(p.Status.InitContainerStatuses)
+	s.ContainerStatuses = r.containerStatuses(p.Status.ContainerStatuses)
+	return pod
+}
+
+func (r *podRoom) spec(spec *jobpolicy.PodSpec, s *corev1.PodSpec) {
+	spec.InitContainers = r.specContainers(s.InitContainers)
+	spec.Containers = r.specContainers(s.Containers)
+	spec.RestartPolicy = jobpolicy.RestartPolicy(s.RestartPolicy)
+	spec.TerminationGracePeriodSeconds = s.TerminationGracePeriodSeconds
+	spec.NodeName = s.NodeName
+	spec.Hostname = s.Hostname
+	spec.Subdomain = s.Subdomain
+}
+
+// specContainers returns the containers. A variable whose value comes from elsewhere
+// has its name only.
+func (r *podRoom) specContainers(containers []corev1.Container) []jobpolicy.Container {
+	all := take(&r.containers, len(containers))
+	for i := range all {
+		c, from := &all[i], &containers[i]
+		c.Name = from.Name
+		c.Image = from.Image
+		c.Command = from.Command
+		c.Args = from.Args
+		c.WorkingDir = from.WorkingDir
+		c.RestartPolicy = jobpolicy.RestartPolicy(valueAt(from.RestartPolicy))
+		c.Env = take(&r.env, len(from.Env))
+		for j := range c.Env {
+			c.Env[j].Name = from.Env[j].Name
+			c.Env[j].Value = from.Env[j].Value
+		}
+	}
+	return all
+}
+
+func (r *podRoom) podConditions(conditions []corev1.PodCondition) []jobpolicy.PodCondition {
+	all := take(&r.conditions, len(conditions))
+	for i := range all {
+		c, from := &all[i], &conditions[i]
+		c.Type = jobpolicy.PodConditionType(from.Type)
+		c.Status = jobpolicy.ConditionStatus(from.Status)
+		c.LastTransitionTime = from.LastTransitionTime.Time
+		c.Reason = from.Reason
+		c.Message = from.Message
+	}
+	return all
+}
+
+func (r *podRoom) containerStatuses(statuses []corev1.ContainerStatus) []jobpolicy.ContainerStatus {
+	all := take(&r.statuses, len(statuses))
+	for i := range all {
+		s, from := &all[i], &statuses[i]
+		s.Name = from.Name
+		s.Ready = from.Ready
+		s.RestartCount = from.RestartCount
+		if w := from.State.Waiting; w != nil {
+			s.State.Waiting = &jobpolicy.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
+		}
+		if running := from.State.Running; running != nil {
+			s.State.Running = &jobpolicy.ContainerStateRunning{StartedAt: running.StartedAt.Time}
+		}
+		if t := from.State.Terminated; t != nil {
+			s.State.Terminated = &take(&r.terminated, 1)[0]
+			*s.State.Terminated = jobpolicy.ContainerStateTerminated{
+				ExitCode:   t.ExitCode,
+				Signal:     t.Signal,
+				Reason:     t.Reason,
+				Message:    t.Message,
+				StartedAt:  t.StartedAt.Time,
+				FinishedAt: t.FinishedAt.Time,
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,246 @@
+package jobcontroller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+type faults struct {
+	mu      sync.Mutex
+	random  *rand.Rand // nil: no fault
+	refused int        // percent of requests that are not carried out
+	lost    int        // percent of requests that are carried out and whose answers are lost
+	lag     map[string]time.Duration
+	dead    bool                                                             // nothing gets through any more: the client's process was killed
+	hook    func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
+	counts  map[string]int
+}
+
+func (f *faults) roll(watch bool) (dead, refused, lost bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dead || f.random == nil || watch {
+		return f.dead, false, false
+	}
+	n := f.random.IntN(100)
+	refused, lost = n < f.refused, n >= f.refused && n < f.refused+f.lost
+	if f.counts != nil {
+		if refused {
+			f.counts["refused"]++
+		}
+		if lost {
+			f.counts["answer lost"]++
+		}
+	}
+	return false, refused, lost
+}
+
+func (f *faults) kill() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dead = true
+}
+
+func (f *faults) delay(resource string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := f.lag[resource]
+	if d > 0 && f.random != nil {
+		d = time.Duration(f.random.Int64N(int64(d)))
+	}
+	return d
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		watch := r.URL.Query().Get("watch") == "true"
+		dead, refused, lost := f.roll(watch)
+		switch {
+		case dead:
+			return nil, errReset
+		case refused:
+			return answer(nil, apierrors.NewServiceUnavailable("try later")), nil
+		case watch:
+			return s.watch(r, f), nil
+		}
+		if f.hook != nil {
+			refuse, lose := f.hook(r.Context(), callOf(r))
+			if r.Context().Err() != nil {
+				return nil, r.Context().Err()
+			}
+			if refuse != nil {
+				return answer(nil, refuse), nil
+			}
+			lost = lost || lose
+		}
+		body, err := s.serve(r)
+		if lost {
+			return nil, errReset
+		}
+		return answer(body, err), nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answer(body any, err error) *http.Response {
+	code := http.StatusOK
+	if err != nil {
+		status := err.(apierrors.APIStatus).Status()
+		status.Kind, status.APIVersion = "Status", "v1"
+		body, code = &status, int(status.Code)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return respond(code, io.NopCloser(bytes.NewReader(text)))
+}
+
+func respond(code int, body io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ProtoMajor: 1, ProtoMinor: 1}
+}
+
+type request struct {
+	resource, namespace, name, subresource string
+}
+
+func parse(path string) (r request) {
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "/api/v1/"), "/apis/batch/v1/")
+	parts := strings.Split(path, "/")
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		r.namespace, parts = parts[1], parts[2:]
+	}
+	for i, to := range []*string{&r.resource, &r.name, &r.subresource} {
+		if i < len(parts) {
+			*to = parts[i]
+		}
+	}
+	return r
+}
+
+func callOf(r *http.Request) string {
+	q := parse(r.URL.Path)
+	method := r.Method
+	if method == http.MethodGet && q.name == "" {
+		method = "LIST"
+	}
+	return strings.TrimSuffix(method+" "+q.resource+"/"+q.subresource, "/")
+}
+
+func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
+	q := parse(r.URL.Path)
+	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	initial := r.URL.Query().Get("sendInitialEvents") == "true"
+	reader, writer := io.Pipe()
+	ctx := r.Context()
+	stop := context.AfterFunc(ctx, func() {
+		_ = writer.CloseWithError(ctx.Err())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	go func() {
+		defer stop()
+		defer writer.Close()
+		if initial {
+			s.mu.Lock()
+			list := s.list(q)
+			from = s.version
+			s.mu.Unlock()
+			time.Sleep(f.delay(q.resource))
+			for _, o := range list.(map[string]any)["items"].([]object) {
+				if send(writer, "ADDED", q.resource, o) != nil {
+					return
+				}
+			}
+			end := metav1.ObjectMeta{ResourceVersion: strconv.Itoa(from), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
+			if send(writer, "BOOKMARK", q.resource, bookmark(q.resource, end)) != nil {
+				return
+			}
+		}
+		s.mu.Lock()
+		next := len(s.history)
+		for next > 0 && s.history[next-1].version > from {
+			next--
+		}
+		s.mu.Unlock()
+		for {
+			s.mu.Lock()
+			for next == len(s.history) && ctx.Err() == nil {
+				s.changed.Wait()
+			}
+			if ctx.Err() != nil {
+				s.mu.Unlock()
+				return
+			}
+			c := s.history[next]
+			next++
+			s.mu.Unlock()
+			if c.resource != q.resource || q.namespace != "" && c.object.GetNamespace() != q.namespace {
+				continue
+			}
+			if wait := time.Until(c.at.Add(f.delay(q.resource))); wait > 0 {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(wait):
+				}
+			}
+			if send(writer, c.kind, q.resource, c.object) != nil {
+				return
+			}
+		}
+	}()
+	return respond(http.StatusOK, reader)
+}
+
+func bookmark(resource string, meta metav1.ObjectMeta) object {
+	if resource == "jobs" {
+		return &batchv1.Job{ObjectMeta: meta}
+	}
+	return &corev1.Pod{ObjectMeta: meta}
+}
+
+func send(w io.Writer, kind, resource string, o object) error {
+	o = o.DeepCopyObject().(object)
+	if resource == "jobs" {
+		o.GetObjectKind().SetGroupVersionKind(jobKind)
+	} else {
+		o.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	}
+	text, err := json.Marshal(map[string]any{"type": kind, "object": o})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// What tests do to the server, as users and kubelets do.

@@ -1,0 +1,182 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// carryOut carries a plan out, in its order. After deletions or creations that failed it
+// makes another one that only records: a quota that counts ended pods lets none be
+// created before these are released.
+func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.Input) error {
+	p.requeue(plan)
+	failure := p.delete(ctx, plan.Delete)
+	if failure == nil {
+		failure = p.create(ctx, plan)
+	}
+	if failure != nil {
+		in.RecordOnly = true
+		in.Unsettled = in.Unsettled || len(p.state.expected.created)+len(p.state.expected.deleted)+p.state.unsure.open() > 0
+		in.Released = p.state.hidden.names()
+		var err error
+		if plan, err = p.engine.Plan(in); err != nil {
+			return errors.Join(failure, fmt.Errorf("planning to record only: %w", err))
+		}
+		p.requeue(plan)
+	}
+	if err := p.record(ctx, plan); err != nil {
+		return errors.Join(failure, err)
+	}
+	if err := p.releaseEnded(ctx, plan.Release); err != nil {
+		return errors.Join(failure, err)
+	}
+	if plan.Status != nil {
+		if err := p.write(ctx, plan.Status, plan.Memory, jobpolicy.Counts{}); err != nil {
+			return errors.Join(failure, err)
+		}
+	}
+	if terminatingNamespace(failure) {
+		klog.FromContext(ctx).V(2).Info("the namespace is being deleted: no pods are created")
+		return nil
+	}
+	return failure
+}
+
+func (p *pass) requeue(plan jobpolicy.Plan) {
+	if plan.RequeueAfter > 0 {
+		p.enqueue(p.key, plan.RequeueAfter)
+	}
+}
+
+// record writes the ends of pods down and keeps the memory. Where the plan has nothing
+// to write, the memory is kept at once; it is written on its own only if it says
+// something new about ends, because the status does not name them.
+func (p *pass) record(ctx context.Context, plan jobpolicy.Plan) error {
+	if plan.Record != nil || saysMore(plan.Memory, p.state.stored) {
+		return p.write(ctx, plan.Record, plan.Memory, plan.Counts)
+	}
+	p.keep(plan.Memory, plan.Counts)
+	return nil
+}
+
+// keep takes a plan's memory and counts once its Record is written.
+func (p *pass) keep(memory jobpolicy.Memory, counts jobpolicy.Counts) {
+	p.state.memory = memory
+	p.metrics.written(p.job, counts)
+}
+
+// releaseEnded takes the finalizers off pods whose end is recorded.
+func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error {
+	errs, versions := make([]error, len(refs)), make([]string, len(refs))
+	each(len(refs), p.options.Parallel, func(i int) {
+		versions[i], errs[i] = p.untrack(ctx, p.job.Namespace, refs[i].Name, types.UID(refs[i].UID))
+	})
+	for i, ref := range refs {
+		if errs[i] == nil {
+			p.state.hidden.hide(types.UID(ref.UID), versions[i])
+		}
+	}
+	return joined("taking finalizers off", errs)
+}
+
+// write writes the status, nil for the one that is there, and the memory with it, in
+// one request. Without an answer it finds out whether that was carried out.
+func (p *pass) write(ctx context.Context, status *jobpolicy.JobStatus, memory jobpolicy.Memory, counts jobpolicy.Counts) error {
+	next := p.job.DeepCopy()
+	convert.SetJobStatus(&next.Status, status)
+	p.annotate(ctx, next, memory)
+	w := statusWrite{job: next, memory: memory, counts: counts}
+	written, err := p.client.BatchV1().Jobs(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		p.wrote(written, w)
+		return nil
+	case apierrors.IsNotFound(err):
+		return errGone
+	case apierrors.IsConflict(err):
+		fresh, readErr := p.freshJob(ctx, p.job)
+		if readErr != nil {
+			return readErr
+		}
+		p.state.learn(fresh)
+		return fmt.Errorf("writing the status: %w", errOutdated)
+	case unanswered(err):
+		p.state.unsure.write = &w
+		if readErr := p.resolveWrite(ctx); readErr != nil || p.job.ResourceVersion == next.ResourceVersion {
+			return errors.Join(fmt.Errorf("writing the status: %w", err), readErr)
+		}
+		return nil
+	}
+	return fmt.Errorf("writing the status: %w", err)
+}
+
+// annotate puts the memory into the Job's annotation. A memory that cannot be written
+// is left out: it is kept here.
+func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.Memory) {
+	held := make(map[string]bool)
+	for _, pod := range p.pods.of(job.UID) {
+		if tracked(pod) {
+			held[string(pod.UID)] = true
+		}
+	}
+	text, err := encodeMemory(memory, func(uid string) bool { return held[uid] })
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "the memory is not written")
+		return
+	}
+	if job.Annotations == nil {
+		job.Annotations = make(map[string]string)
+	}
+	job.Annotations[AnnotationMemory] = text
+}
+
+// wrote takes a Job that was written, and what holds now that it is.
+func (p *pass) wrote(written *batchv1.Job, w statusWrite) {
+	p.state.learn(written)
+	p.look(written)
+	p.state.remembered, p.state.stored = true, w.memory
+	p.keep(w.memory, w.counts)
+}
+
+// saysMore reports whether a memory says something about ends of pods that another one
+// does not.
+func saysMore(m, than jobpolicy.Memory) bool {
+	if m.Failures != than.Failures || !m.LastFailure.Equal(than.LastFailure) || m.Ignored != than.Ignored || !m.LastIgnored.Equal(than.LastIgnored) {
+		return true
+	}
+	for uid := range m.Ahead {
+		if _, known := than.Ahead[uid]; !known {
+			return true
+		}
+	}
+	known := make(map[string]bool, len(than.Handled))
+	for _, uid := range than.Handled {
+		known[uid] = true
+	}
+	return slices.ContainsFunc(m.Handled, func(uid string) bool { return !known[uid] })
+}
+
+// joined returns the errors that are not nil as one, which says how many there are
+// and shows the first few.
+func joined(what string, errs []error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	const most = 3
+	switch {
+	case len(errs) == 0:
+		return nil
+	case len(errs) > most:
+		return fmt.Errorf("%s: %d errors, the first: %w", what, len(errs), errors.Join(errs[:most]...))
+	}
+	return fmt.Errorf("%s: %w", what, errors.Join(errs...))
+}

@@ -1,0 +1,84 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// claim returns the pods of the Job. Pods that nothing controls and that the selector
+// meets are adopted, with the tracking finalizer; pods whose labels it meets no longer
+// are released, without it. Of a Job that is being deleted neither changes.
+func (c *Controller) claim(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
+	selector, err := selectorOf(job)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	var pods []*corev1.Pod
+	for _, pod := range c.pods.of(job.UID) {
+		switch {
+		case selector.Matches(labelsOf(pod)):
+			pods = append(pods, pod)
+		case job.DeletionTimestamp == nil:
+			errs = append(errs, c.release(ctx, job, pod))
+		}
+	}
+	if job.DeletionTimestamp != nil {
+		return pods, errors.Join(errs...)
+	}
+	mayAdopt := false // the Job was looked at where it is stored
+	for _, pod := range c.pods.ownerless(job.Namespace) {
+		if pod.DeletionTimestamp != nil || !selector.Matches(labelsOf(pod)) {
+			continue
+		}
+		if !mayAdopt {
+			fresh, err := c.freshJob(ctx, job)
+			if err == nil && fresh.DeletionTimestamp != nil {
+				err = fmt.Errorf("the Job has been deleted since %v", fresh.DeletionTimestamp)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("adopting pods: %w", errors.Join(append(errs, err)...))
+			}
+			mayAdopt = true
+		}
+		adopted, err := c.adopt(ctx, job, pod)
+		if adopted != nil {
+			pods = append(pods, adopted)
+		}
+		errs = append(errs, err)
+	}
+	return pods, errors.Join(errs...)
+}
+
+// adopt makes the Job the controller of a pod, and returns the pod as it then is, nil
+// if it is gone.
+func (c *Controller) adopt(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) (*corev1.Pod, error) {
+	klog.FromContext(ctx).V(2).Info("adopting a pod", "pod", klog.KObj(pod))
+	return c.patchPod(ctx, pod.Namespace, pod.Name, podPatch{
+		UID:             pod.UID,
+		OwnerReferences: []any{metav1.NewControllerRef(job, jobKind)},
+		Finalizers:      []string{jobpolicy.JobTrackingFinalizer},
+	})
+}
+
+// release ends the Job's control of a pod.
+func (c *Controller) release(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) error {
+	klog.FromContext(ctx).V(2).Info("releasing a pod whose labels the selector does not meet", "pod", klog.KObj(pod))
+	_, err := c.patchPod(ctx, pod.Namespace, pod.Name, podPatch{
+		UID:              pod.UID,
+		OwnerReferences:  []any{map[string]string{"$patch": "delete", "uid": string(job.UID)}},
+		DeleteFinalizers: []string{jobpolicy.JobTrackingFinalizer},
+	})
+	return err
+}
+
+func labelsOf(pod *corev1.Pod) labels.Set { return labels.Set(pod.Labels) }

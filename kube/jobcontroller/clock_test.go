@@ -1,0 +1,16 @@
+package jobcontroller
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// skewedClock is the real clock, or that of a bubble, some time ahead or behind.
+type skewedClock struct {
+	clock.RealClock
+	by time.Duration
+}
+
+func (c *skewedClock) Now() time.Time                  { return time.Now().Add(c.by) }
+func (c *skewedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

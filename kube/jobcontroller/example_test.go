@@ -1,0 +1,34 @@
+package jobcontroller_test
+
+import (
+	"context"
+	"log"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+// A program that runs the Jobs of one namespace. Where there are several replicas, it
+// runs once a Lease says so, as restart-job-controller does.
+func Example() {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		log.Fatal(err)
+	}
+	controller, err := jobcontroller.New(kubernetes.NewForConfigOrDie(config), jobcontroller.Options{
+		Namespace: "batch",
+		Engine:    jobpolicy.Engine{BaseDelay: 30 * time.Second, SkipWaiting: true},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	prometheus.MustRegister(controller.Metrics())
+	if err := controller.Run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}

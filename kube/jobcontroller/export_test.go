@@ -1,0 +1,7 @@
+package jobcontroller
+
+// What tests outside the package reach.
+var (
+	Untrack   = (*Controller).untrack
+	DeletePod = (*Controller).deletePod
+)

@@ -1,0 +1,110 @@
+package jobcontroller
+
+import (
+	"reflect"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// What the informers report becomes work: a Job that is new or whose specification has
+// changed at once, everything else after BatchPeriod, so that many pod events are one
+// pass.
+
+func (c *Controller) enqueue(key string, after time.Duration) { c.queue.AddAfter(key, after) }
+
+func (c *Controller) enqueueJob(job *batchv1.Job, after time.Duration) {
+	c.enqueue(keyOf(job.Namespace, job.Name), after)
+}
+
+func (c *Controller) jobAdded(job *batchv1.Job) {
+	c.enqueueJob(job, 0)
+	if by := job.Spec.ManagedBy; c.options.Engine.ManagedBy == BuiltInManagedBy && by != nil && *by != BuiltInManagedBy {
+		add(c.metrics.JobsOfOthers, 1, *by)
+	}
+}
+
+func (c *Controller) jobUpdated(old, job *batchv1.Job) {
+	switch {
+	case finished(job):
+		c.enqueueJob(job, 0) // so that it is forgotten
+		c.enqueueOrphansOf(job)
+	case job.Generation != old.Generation || job.DeletionTimestamp != nil && old.DeletionTimestamp == nil:
+		c.enqueueJob(job, 0)
+	default:
+		c.enqueueJob(job, c.options.BatchPeriod)
+	}
+}
+
+func (c *Controller) jobDeleted(job *batchv1.Job) {
+	c.gone.add(job.UID)
+	c.enqueueJob(job, 0)
+	c.enqueueOrphansOf(job)
+}
+
+// podChanged handles a pod that is new (old is nil), changed or gone (pod is nil).
+func (c *Controller) podChanged(old, pod *corev1.Pod) {
+	switch was, is := endedTracked(old), endedTracked(pod); {
+	case is && !was:
+		add(c.metrics.TrackedEnds, 1, "add")
+	case was && !is:
+		add(c.metrics.TrackedEnds, 1, "delete")
+	}
+	if old != nil && pod != nil && old.ResourceVersion == pod.ResourceVersion {
+		return // a resync
+	}
+	last := pod
+	if last == nil {
+		last = old
+	}
+	ref := metav1.GetControllerOfNoCopy(last)
+	var before *metav1.OwnerReference
+	if old != nil {
+		before = metav1.GetControllerOfNoCopy(old)
+	}
+	ownerChanged := old != nil && !reflect.DeepEqual(before, ref)
+	if ownerChanged && before != nil {
+		c.wakeOwner(last.Namespace, before)
+	}
+	if pod != nil && tracked(pod) {
+		c.enqueueIfOrphan(pod)
+	}
+	switch {
+	case ref != nil:
+		c.wakeOwner(last.Namespace, ref)
+	case pod != nil && (old == nil || ownerChanged || !reflect.DeepEqual(old.Labels, pod.Labels)):
+		for _, job := range c.jobs.selecting(pod) {
+			c.enqueueJob(job, c.options.BatchPeriod) // it may adopt the pod
+		}
+	}
+}
+
+// wakeOwner has the Job that a reference names looked at, if it is there.
+func (c *Controller) wakeOwner(namespace string, ref *metav1.OwnerReference) {
+	if !ofJob(ref) {
+		return
+	}
+	if job := c.jobs.owner(namespace, ref); job != nil {
+		c.enqueueJob(job, c.options.BatchPeriod)
+	}
+}
+
+// ofJob reports whether a reference names a Job of batch/v1.
+func ofJob(ref *metav1.OwnerReference) bool {
+	return ref.Kind == jobKind.Kind && ref.APIVersion == batchv1.SchemeGroupVersion.String()
+}
+
+// endedTracked reports whether the pod has ended and has the tracking finalizer.
+func endedTracked(pod *corev1.Pod) bool {
+	return pod != nil && ended(pod) && tracked(pod)
+}
+
+// ended reports whether the pod has come to its end.
+func ended(pod *corev1.Pod) bool {
+	phase := jobpolicy.PodPhase(pod.Status.Phase)
+	return phase == jobpolicy.PodSucceeded || phase == jobpolicy.PodFailed
+}

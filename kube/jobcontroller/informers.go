@@ -1,0 +1,113 @@
+package jobcontroller
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// informers are where a Controller sees Jobs and pods, with its handlers.
+type informers struct {
+	factory    kubeinformers.SharedInformerFactory // nil: the informers are the caller's
+	jobs, pods cache.SharedIndexInformer
+
+	jobHandler, podHandler cache.ResourceEventHandlerRegistration
+}
+
+// newInformers returns the informers of the options, or new ones.
+func newInformers(client kubernetes.Interface, o Options) informers {
+	if o.Jobs != nil {
+		return informers{jobs: o.Jobs.Informer(), pods: o.Pods.Informer()}
+	}
+	f := kubeinformers.NewSharedInformerFactoryWithOptions(client, 0, kubeinformers.WithNamespace(o.Namespace),
+		kubeinformers.WithTransform(withoutManagedFields), kubeinformers.WithTweakListOptions(fromStorage))
+	return informers{factory: f, jobs: f.Batch().V1().Jobs().Informer(), pods: f.Core().V1().Pods().Informer()}
+}
+
+// fromStorage asks for what is stored, and not for what some API server's cache has:
+// nothing may be older than what an earlier controller wrote.
+func fromStorage(o *metav1.ListOptions) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
+}
+
+// withoutManagedFields drops what nobody here reads and makes up much of an object.
+func withoutManagedFields(object any) (any, error) {
+	if m, err := meta.Accessor(object); err == nil {
+		m.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// start runs informers that are the Controller's own. stop ends them and, of informers
+// that are the caller's, the Controller's handlers.
+func (i *informers) start(ctx context.Context) (stop func()) {
+	if i.factory == nil {
+		return func() {
+			// A handler that is called once more finds queues that are shut down.
+			_ = i.jobs.RemoveEventHandler(i.jobHandler)
+			_ = i.pods.RemoveEventHandler(i.podHandler)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	i.factory.StartWithContext(ctx)
+	return func() {
+		cancel()
+		i.factory.Shutdown()
+	}
+}
+
+func (i *informers) synced() []cache.InformerSynced {
+	return []cache.InformerSynced{i.jobHandler.HasSynced, i.podHandler.HasSynced}
+}
+
+func (i *informers) hasSynced() bool {
+	return i.jobHandler.HasSynced() && i.podHandler.HasSynced()
+}
+
+// connect adds the handlers and the index of pods by their owner.
+func (c *Controller) connect() (err error) {
+	c.informers = newInformers(c.client, c.options)
+	i := &c.informers
+	if c.pods, err = newPodStore(i.pods); err != nil {
+		return err
+	}
+	c.jobs = jobStore{i.jobs.GetIndexer()}
+	if i.jobHandler, err = i.jobs.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, _ bool) { c.jobAdded(object.(*batchv1.Job)) },
+		UpdateFunc: func(old, now any) { c.jobUpdated(old.(*batchv1.Job), now.(*batchv1.Job)) },
+		DeleteFunc: func(object any) { withLast(object, c.jobDeleted) },
+	}); err != nil {
+		return fmt.Errorf("handling Jobs: %w", err)
+	}
+	if i.podHandler, err = i.pods.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, _ bool) { c.podChanged(nil, object.(*corev1.Pod)) },
+		UpdateFunc: func(old, now any) { c.podChanged(old.(*corev1.Pod), now.(*corev1.Pod)) },
+		DeleteFunc: func(object any) { withLast(object, func(pod *corev1.Pod) { c.podChanged(pod, nil) }) },
+	}); err != nil {
+		_ = i.jobs.RemoveEventHandler(i.jobHandler)
+		return fmt.Errorf("handling pods: %w", err)
+	}
+	return nil
+}
+
+// withLast calls f with an object that was deleted, as it was seen last.
+func withLast[T any](object any, f func(T)) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	if last, ok := object.(T); ok {
+		f(last)
+		return
+	}
+	klog.Background().Error(nil, "an informer reports the deletion of something else", "object", fmt.Sprintf("%T", object))
+}

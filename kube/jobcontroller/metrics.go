@@ -1,0 +1,120 @@
+package jobcontroller
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// Metrics are the counters of a Controller, under the names and labels that Kubernetes'
+// own controller has for them, so that its dashboards and alerts hold. They are a
+// prometheus.Collector: register them once. NewMetrics makes them; fields that are nil
+// are not counted. They are safe for concurrent use by multiple goroutines.
+type Metrics struct {
+	SyncDuration    *prometheus.HistogramVec // job_sync_duration_seconds{completion_mode, result, action}
+	Syncs           *prometheus.CounterVec   // job_syncs_total{completion_mode, result, action}
+	JobsFinished    *prometheus.CounterVec   // jobs_finished_total{completion_mode, result, reason}
+	PodsFinished    *prometheus.CounterVec   // job_pods_finished_total{completion_mode, result}
+	IndexesFinished *prometheus.CounterVec   // job_finished_indexes_total{status, backoffLimit}
+	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
+	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
+	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
+	JobsOfOthers    *prometheus.CounterVec   // jobs_by_external_controller_total{controller_name}; only in place of Kubernetes' own controller
+}
+
+// NewMetrics returns counters that start at zero. All have the prefix job_controller_.
+func NewMetrics() *Metrics {
+	const subsystem = "job_controller"
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
+	}
+	return &Metrics{
+		SyncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Subsystem: subsystem, Name: "job_sync_duration_seconds", Help: "How long passes over a Job took.",
+			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
+		}, []string{"completion_mode", "result", "action"}),
+		Syncs:           counter("job_syncs_total", "Passes over a Job.", "completion_mode", "result", "action"),
+		JobsFinished:    counter("jobs_finished_total", "Jobs whose end was decided, by reason.", "completion_mode", "result", "reason"),
+		PodsFinished:    counter("job_pods_finished_total", "Pods whose end is in the status of their Job.", "completion_mode", "result"),
+		IndexesFinished: counter("job_finished_indexes_total", "Completion indexes that have ended.", "status", "backoffLimit"),
+		PodsCreated:     counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
+		FailuresHandled: counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
+		TrackedEnds:     counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
+		JobsOfOthers:    counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
+	}
+}
+
+// collectors are the counters that are there.
+func (m *Metrics) collectors() (all []prometheus.Collector) {
+	if m.SyncDuration != nil {
+		all = append(all, m.SyncDuration)
+	}
+	for _, v := range []*prometheus.CounterVec{
+		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.JobsOfOthers,
+	} {
+		if v != nil {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Describe is that of a prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(ch)
+	}
+}
+
+// Collect is that of a prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(ch)
+	}
+}
+
+// add adds n to a counter, if it is there and there is something to add.
+func add(v *prometheus.CounterVec, n int, labels ...string) {
+	if v != nil && n > 0 {
+		v.WithLabelValues(labels...).Add(float64(n))
+	}
+}
+
+// Values of labels.
+const (
+	succeeded = "succeeded"
+	failed    = "failed"
+)
+
+// completionMode is the label of a Job's completion mode.
+func completionMode(job *batchv1.Job) string {
+	if indexed(job) {
+		return string(batchv1.IndexedCompletion)
+	}
+	return string(batchv1.NonIndexedCompletion)
+}
+
+// written adds the counts of a plan whose Record is written.
+func (m *Metrics) written(job *batchv1.Job, c jobpolicy.Counts) {
+	mode := completionMode(job)
+	add(m.PodsFinished, c.PodsSucceeded, mode, succeeded)
+	add(m.PodsFinished, c.PodsFailed, mode, failed)
+	if c.Finished != "" {
+		result := failed
+		if c.Finished.Succeeded() {
+			result = succeeded
+		}
+		add(m.JobsFinished, 1, mode, result, string(c.Finished))
+	}
+	limit := "global"
+	if c.PerIndex {
+		limit = "perIndex"
+	}
+	add(m.IndexesFinished, c.IndexesSucceeded, succeeded, limit)
+	add(m.IndexesFinished, c.IndexesFailed, failed, limit)
+	for action, n := range c.Handled {
+		add(m.FailuresHandled, n, string(action))
+	}
+}

@@ -1,0 +1,44 @@
+package jobcontroller
+
+import (
+	"errors"
+	"testing"
+
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+func TestOptionsNameEachMistake(t *testing.T) {
+	factory := kubeinformers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	for _, test := range []struct {
+		options Options
+		fields  []string
+	}{
+		{Options{}, nil},
+		{Options{Workers: -1, Parallel: -1, BatchPeriod: -1}, []string{"Workers", "Parallel", "BatchPeriod"}},
+		{Options{Engine: jobpolicy.Engine{BaseDelay: -1, IgnoredDelay: 7}}, []string{"Engine.BaseDelay", "Engine.IgnoredDelay"}},
+		{Options{Retry: backoff.Policy{Max: 1}}, []string{"Retry.Initial"}},
+		{Options{Pods: factory.Core().V1().Pods()}, []string{"Jobs"}},
+		{Options{Jobs: factory.Batch().V1().Jobs()}, []string{"Jobs"}},
+	} {
+		_, err := New(fake.NewClientset(), test.options)
+		var mistakes backoff.FieldErrors
+		errors.As(err, &mistakes)
+		var fields []string
+		for _, m := range mistakes {
+			fields = append(fields, m.Field)
+		}
+		if len(fields) != len(test.fields) {
+			t.Errorf("%v, want %v", err, test.fields)
+			continue
+		}
+		for i := range fields {
+			if fields[i] != test.fields[i] {
+				t.Errorf("%v, want %v", err, test.fields)
+			}
+		}
+	}
+}

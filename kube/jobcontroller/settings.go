@@ -1,0 +1,101 @@
+package jobcontroller
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// Annotations with which a Job overrides the Engine's settings. A value that cannot be
+// is reported by an Event of the reason InvalidAnnotation, and the setting stays as it
+// is without the annotation.
+const (
+	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // before the first replacement of a failed pod, as 30s or 1m30s; at most MaxDelayLimit
+	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // to which the delay doubles; not shorter than the first, at most MaxDelayLimit
+	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // true: other pending indexes start while some wait; false
+	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // whether ignored failures lengthen delays: Same, Own or None, as jobpolicy.IgnoredSame and so on
+)
+
+// MaxDelayLimit is the longest delay that an annotation may ask for.
+const MaxDelayLimit = 7 * 24 * time.Hour
+
+// withAnnotations returns the Engine with the settings of a Job's annotations, and all
+// values that cannot be, as FieldErrors: these are left out.
+func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpolicy.Engine, backoff.FieldErrors) {
+	var errs backoff.FieldErrors
+	wrong := func(name, detail string) {
+		errs.Add(backoff.ErrorTypeInvalid, "metadata.annotations["+name+"]", annotations[name], detail)
+	}
+	delay := func(name string) (d time.Duration, ok bool) {
+		text, there := annotations[name]
+		if !there {
+			return 0, false
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 || d > MaxDelayLimit {
+			wrong(name, "must be a duration above 0 and at most "+MaxDelayLimit.String()+", as 30s or 1m30s")
+			return 0, false
+		}
+		return d, true
+	}
+	set := e
+	base, hasBase := delay(AnnotationBaseDelay)
+	longest, hasMax := delay(AnnotationMaxDelay)
+	if hasBase {
+		set.BaseDelay = base
+	}
+	if hasMax {
+		set.MaxDelay = longest
+	}
+	if (hasBase || hasMax) && baseDelay(set) > maxDelay(set) {
+		if hasBase {
+			wrong(AnnotationBaseDelay, "must not be longer than the longest delay, "+maxDelay(set).String())
+		}
+		if hasMax {
+			wrong(AnnotationMaxDelay, "must not be shorter than the first delay, "+baseDelay(set).String())
+		}
+		set.BaseDelay, set.MaxDelay = e.BaseDelay, e.MaxDelay
+	}
+	if text, there := annotations[AnnotationSkipWaiting]; there {
+		if skip, err := strconv.ParseBool(text); err == nil {
+			set.SkipWaiting = skip
+		} else {
+			wrong(AnnotationSkipWaiting, "must be true or false")
+		}
+	}
+	if text, there := annotations[AnnotationIgnoredDelay]; there {
+		if d, ok := parseIgnoredDelay(text); ok {
+			set.IgnoredDelay = d
+		} else {
+			wrong(AnnotationIgnoredDelay, "must be Same, Own or None")
+		}
+	}
+	return set, errs
+}
+
+func parseIgnoredDelay(text string) (jobpolicy.IgnoredDelay, bool) {
+	for _, d := range []jobpolicy.IgnoredDelay{jobpolicy.IgnoredSame, jobpolicy.IgnoredOwn, jobpolicy.IgnoredNone} {
+		if text == strings.TrimPrefix(d.String(), "Ignored") {
+			return d, true
+		}
+	}
+	return 0, false
+}
+
+// baseDelay and maxDelay are the delays that an Engine takes where 0 is set.
+func baseDelay(e jobpolicy.Engine) time.Duration {
+	if e.BaseDelay == 0 {
+		return 10 * time.Second
+	}
+	return e.BaseDelay
+}
+
+func maxDelay(e jobpolicy.Engine) time.Duration {
+	if e.MaxDelay == 0 {
+		return 10 * time.Minute
+	}
+	return e.MaxDelay
+}

@@ -1,0 +1,110 @@
+package jobcontroller
+
+import (
+	"strings"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// jobState is what a Controller knows of a Job beside what the informers show. Only the
+// worker that has the Job's key uses it.
+type jobState struct {
+	uid    types.UID
+	latest *batchv1.Job // newest that a write returned or that was read; nil while the informer has caught up
+
+	seen       *batchv1.Job // newest that was looked at, for Events about its conditions; nil at first
+	memory     jobpolicy.Memory
+	remembered bool             // memory is that of an earlier pass, and not to be read from the annotation
+	stored     jobpolicy.Memory // as it is stored with the Job
+
+	expected expectations
+	hidden   hidden
+	unsure   unsure
+	reported string // mistakes of annotations, and the like, that Events were written about
+}
+
+// newest returns the Job as it was written last: the informer's, unless a write
+// returned, or a read found, a later one.
+func (s *jobState) newest(cached *batchv1.Job) *batchv1.Job {
+	if s.latest == nil {
+		return cached
+	}
+	if reached(cached.ResourceVersion, s.latest.ResourceVersion) {
+		s.latest = nil
+		return cached
+	}
+	return s.latest
+}
+
+// learn notes a Job that a write returned or a read found.
+func (s *jobState) learn(job *batchv1.Job) {
+	if s.latest == nil || reached(job.ResourceVersion, s.latest.ResourceVersion) {
+		s.latest = job
+	}
+}
+
+// recall takes the memory from the Job's annotation, unless an earlier pass has made one.
+func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
+	if s.remembered {
+		return
+	}
+	var err error
+	if s.memory, err = decodeMemory(job.Annotations[AnnotationMemory], job.UID); err != nil {
+		logger.Error(err, "the Job's memory is lost")
+	}
+	s.stored, s.remembered = s.memory, true
+}
+
+// unreported returns the mistakes unless they were the last ones, too.
+func (s *jobState) unreported(errs backoff.FieldErrors) backoff.FieldErrors {
+	var text strings.Builder
+	for _, err := range errs {
+		text.WriteString(err.Error() + "\n")
+	}
+	if text.String() == s.reported {
+		return nil
+	}
+	s.reported = text.String()
+	return errs
+}
+
+// states are those of all Jobs that were worked on and have not come to their end. The
+// zero value has none. They are safe for concurrent use.
+type states struct {
+	mu    sync.Mutex
+	byKey map[string]*jobState
+}
+
+// of returns the state of the Job with this key and UID, a new one if there is none.
+func (s *states) of(key string, uid types.UID) *jobState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.byKey[key]
+	if state == nil || state.uid != uid {
+		state = &jobState{uid: uid}
+		if s.byKey == nil {
+			s.byKey = make(map[string]*jobState)
+		}
+		s.byKey[key] = state
+	}
+	return state
+}
+
+// forget drops the state of a Job that has ended or is gone.
+func (s *states) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byKey, key)
+}
+
+func (s *states) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byKey)
+}

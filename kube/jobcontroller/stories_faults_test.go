@@ -1,0 +1,258 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+func forbidden(why string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(why))
+}
+
+func TestCreationsStartSlowly(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		s.allow = func(*corev1.Pod) error {
+			if len(s.podsLocked()) >= 3 {
+				return forbidden("exceeded quota")
+			}
+			return nil
+		}
+		start(t, s, Options{}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) {
+			j.Spec.Completions, j.Spec.Parallelism = new(int32(100)), new(int32(100))
+		}))
+		after(900 * time.Millisecond)
+		if n := s.called("POST pods"); n != 1+2+4 {
+			t.Errorf("%d creations, want 7", n)
+		}
+		after(10 * time.Minute)
+		if n := s.called("POST pods"); n > 7+30 {
+			t.Errorf("%d creations within ten minutes", n)
+		}
+		if job := s.job("a"); job.Status.Active != 3 {
+			t.Errorf("%+v", job.Status)
+		}
+	})
+}
+
+func TestTerminatingNamespaceIsNoTrouble(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		s.allow = func(*corev1.Pod) error {
+			err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("the namespace is being terminated"))
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+			return err
+		}
+		start(t, s, Options{}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(9)), new(int32(9)) }))
+		after(time.Hour)
+		if n, reasons := s.called("POST pods"), s.eventReasons(); n > 3 || len(reasons) > 0 {
+			t.Errorf("%d creations, Events %v", n, reasons)
+		}
+	})
+}
+
+func TestRefusedCreationsDoNotKeepEndsFromBeingRecorded(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		full := false
+		s.allow = func(*corev1.Pod) error {
+			if full {
+				return forbidden("exceeded quota")
+			}
+			return nil
+		}
+		start(t, s, Options{Engine: jobpolicy.Engine{BaseDelay: time.Second}}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) {
+			j.Spec.Parallelism, j.Spec.Completions = new(int32(4)), new(int32(4))
+		}))
+		after(2 * time.Second)
+		s.mu.Lock()
+		full = true
+		s.mu.Unlock()
+		endAll(s, 1)
+		after(time.Minute)
+		if job := s.job("a"); job.Status.Failed != 4 || job.Status.Active != 0 || trackedPods(s) != 0 {
+			t.Errorf("%+v, %d pods have their finalizer", job.Status, trackedPods(s))
+		}
+		if s.eventReasons()["FailedCreate"] == 0 {
+			t.Errorf("Events: %v", s.eventReasons())
+		}
+		s.mu.Lock()
+		full = false
+		s.mu.Unlock()
+		after(2 * time.Minute)
+		if n := endAll(s, 0); n != 4 {
+			t.Errorf("%d pods run when there is room again", n)
+		}
+	})
+}
+
+func TestExpectationsThatNeverSettleEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(0, 24*time.Hour))
+		after(25 * time.Hour)
+		s.createJob(newJob("a", nil))
+		after(expectationsEnd - time.Second)
+		if n := s.called("POST pods"); n != 1 {
+			t.Errorf("%d creations before they are given up", n)
+		}
+		after(10 * time.Second)
+		if n := s.called("POST pods"); n != 2 {
+			t.Errorf("%d creations after the first was given up", n)
+		}
+	})
+}
+
+func TestConflictIsTriedAgainOnAFreshJob(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(time.Hour, 0))
+		s.createJob(newJob("a", nil))
+		after(2 * time.Hour)
+		s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "somebody else"} })
+		endAll(s, 0)
+		after(10 * time.Second)
+		if job := s.job("a"); !finished(job) || job.Labels["by"] == "" || s.called("GET jobs") != 1 {
+			t.Errorf("%+v, labels %v, read %d times", job.Status, job.Labels, s.called("GET jobs"))
+		}
+	})
+}
+
+func TestLostAnswersCreateNoPodTwice(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		losing := 6
+		f := lagging(0, 10*time.Second)
+		f.hook = func(_ context.Context, call string) (error, bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if call == "POST pods" && losing > 0 {
+				losing--
+				return nil, true
+			}
+			return nil, false
+		}
+		start(t, s, Options{}, f)
+		after(15 * time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(3)) }))
+		after(time.Minute)
+		if n := len(s.pods()); n != 3 {
+			t.Errorf("%d pods, want 3", n)
+		}
+	})
+}
+
+func TestLostAnswersToStatusesAreFoundOut(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		f := &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "PUT jobs/status" }}
+		c := start(t, s, Options{}, f)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(6)) }))
+		for range 2 {
+			after(5 * time.Second)
+			endAll(s, 0)
+		}
+		after(5 * time.Second)
+		if job := s.job("a"); !finished(job) || job.Status.Succeeded != 6 {
+			t.Errorf("%+v", job.Status)
+		}
+		if got := counted(t, c.Metrics()); got["job_controller_job_pods_finished_total NonIndexed succeeded"] != 6 || got["job_controller_jobs_finished_total NonIndexed CompletionsReached succeeded"] != 1 {
+			t.Errorf("%v", got)
+		}
+		if got, want := fmt.Sprint(s.eventReasons()), "map[Completed:1 SuccessfulCreate:6]"; got != want {
+			t.Errorf("Events: %s, want %s", got, want)
+		}
+	})
+}
+
+func TestStatusThatIsSetBackIsTakenAsItIs(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(3)) }))
+		after(3 * time.Second)
+		endAll(s, 0)
+		after(3 * time.Second)
+		s.changeJob("a", func(j *batchv1.Job) { j.Status = batchv1.JobStatus{StartTime: j.Status.StartTime} })
+		for range 4 {
+			after(3 * time.Second)
+			endAll(s, 0)
+		}
+		after(3 * time.Second)
+		if job := s.job("a"); !finished(job) || job.Status.Succeeded != 3 {
+			t.Errorf("%+v", job.Status)
+		}
+	})
+}
+
+func TestNothingIsLeftWhenRunReturns(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		f := &faults{hook: func(context.Context, string) (error, bool) {
+			return apierrors.NewInternalError(errors.New("broken")), false
+		}}
+		c := start(t, s, Options{}, f)
+		s.createJob(newJob("a", nil))
+		after(time.Minute)
+		c.stop()
+		synctest.Wait()
+		if err := c.Run(t.Context()); err == nil {
+			t.Error("it runs twice")
+		}
+	})
+}
+
+func TestPassUnderWayEndsBeforeRunReturns(t *testing.T) {
+	for _, test := range []struct {
+		creation, run time.Duration
+		created       int
+	}{{5 * time.Second, 5 * time.Second, 1}, {time.Hour, 2*time.Second + endWithin, 0}} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			c := start(t, s, Options{}, &faults{hook: func(ctx context.Context, call string) (error, bool) {
+				if call == "POST pods" {
+					select {
+					case <-ctx.Done():
+					case <-time.After(test.creation):
+					}
+				}
+				return nil, false
+			}})
+			after(time.Second)
+			began := time.Now()
+			s.createJob(newJob("a", nil))
+			after(2 * time.Second)
+			c.stop()
+			if took := time.Since(began); took != test.run {
+				t.Errorf("creations of %v: it took %v, want %v", test.creation, took, test.run)
+			}
+			if n, active := len(s.pods()), int(s.job("a").Status.Active); n != test.created || active != test.created {
+				t.Errorf("creations of %v: %d pods, %d in the status, want %d", test.creation, n, active, test.created)
+			}
+		})
+	}
+}
+
+func TestUnansweredRequestsAreToldFromRefusals(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {errReset, true}, {forbidden("quota"), false},
+		{apierrors.NewInternalError(errReset), true}, {apierrors.NewServerTimeout(schema.GroupResource{}, "create", 1), true},
+		{apierrors.NewTimeoutError("late", 1), true}, {apierrors.NewTooManyRequests("busy", 1), false},
+		{apierrors.NewServiceUnavailable("down"), true}, {apierrors.NewAlreadyExists(schema.GroupResource{}, "a"), false},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity}}, false},
+		{fmt.Errorf("wrapped: %w", forbidden("quota")), false}, {&apierrors.StatusError{}, true},
+	} {
+		if got := unanswered(test.err); got != test.want {
+			t.Errorf("%v: %v, want %v", test.err, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package jobcontroller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+func TestFinalizersAreTakenOffOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(0, 20*time.Second))
+		after(30 * time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) {
+			j.Spec.Completions, j.Spec.Parallelism = new(int32(6)), new(int32(3))
+		}))
+		after(25 * time.Second)
+		endAll(s, 0)
+		for i := range 60 {
+			after(time.Second)
+			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })
+		}
+		if n, job := s.called("PATCH pods"), s.job("a"); n != 3 || job.Status.Succeeded != 3 {
+			t.Errorf("%d patches, want 3; %+v", n, job.Status)
+		}
+	})
+}
+
+func TestPatchesAndDeletionsLeaveAnotherPodAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, nil)
+		pod := s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{jobpolicy.JobTrackingFinalizer}}})
+		ctx := t.Context()
+		if version, err := c.untrack(ctx, "ns", "a", "other"); version != "" || err != nil {
+			t.Errorf("the finalizer of another pod: %q, %v", version, err)
+		}
+		if deleted, err := c.deletePod(ctx, "ns", "a", "other"); deleted || err != nil {
+			t.Errorf("deleting another pod: %v, %v", deleted, err)
+		}
+		if p := s.pods()[0]; !tracked(p) || p.DeletionTimestamp != nil {
+			t.Errorf("another pod was changed: %+v", p.ObjectMeta)
+		}
+		if version, err := c.untrack(ctx, "ns", "gone", "other"); version != "" || err != nil {
+			t.Errorf("the finalizer of a pod that is gone: %q, %v", version, err)
+		}
+		if deleted, err := c.deletePod(ctx, "ns", "gone", "other"); deleted || err != nil {
+			t.Errorf("deleting a pod that is gone: %v, %v", deleted, err)
+		}
+		if version, err := c.untrack(ctx, "ns", "a", pod.UID); version == "" || err != nil || tracked(s.pods()[0]) {
+			t.Errorf("the finalizer: %q, %v", version, err)
+		}
+		if deleted, err := c.deletePod(ctx, "ns", "a", pod.UID); !deleted || err != nil || s.pods()[0].DeletionTimestamp == nil {
+			t.Errorf("deleting: %v, %v", deleted, err)
+		}
+	})
+}
+
+func orphanPod(name string, job *batchv1.Job) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: job.Spec.Template.Labels}}
+}
+
+func TestPodsAreAdoptedAndReleasedBySelector(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, nil)
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(2)), new(int32(2)) }))
+		s.addPod(orphanPod("stray", job))
+		after(5 * time.Second)
+		own := 0
+		for _, p := range s.pods() {
+			if controlledBy(p, job.UID) && tracked(p) {
+				own++
+			}
+		}
+		if own != 2 || s.called("GET jobs") == 0 {
+			t.Fatalf("the Job has %d pods, was read %d times", own, s.called("GET jobs"))
+		}
+		s.changePod("stray", func(p *corev1.Pod) { p.Labels = nil })
+		after(5 * time.Second)
+		for _, p := range s.pods() {
+			if p.Name == "stray" && (controlledBy(p, job.UID) || tracked(p)) {
+				t.Errorf("%+v", p.ObjectMeta)
+			}
+		}
+		if job := s.job("a"); job.Status.Active != 2 {
+			t.Errorf("%+v", job.Status)
+		}
+	})
+}
+
+func TestJobThatIsBeingDeletedAdoptsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(time.Hour, 0))
+		job := s.createJob(newJob("a", nil))
+		after(2 * time.Hour)
+		endAll(s, 0)
+		s.changeJob("a", func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: time.Now()} }) // the informer does not show it yet
+		s.addPod(orphanPod("stray", job))
+		after(10 * time.Second)
+		for _, p := range s.pods() {
+			if p.Name == "stray" && controlledBy(p, job.UID) {
+				t.Error("it adopted a pod")
+			}
+		}
+		if s.called("GET jobs") == 0 {
+			t.Error("the Job was not looked at where it is stored")
+		}
+	})
+}
+
+func TestOrphansLoseTheirFinalizers(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		pod := func(name string, job *batchv1.Job) *corev1.Pod {
+			p := orphanPod(name, job)
+			p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)}
+			return p
+		}
+		gone := newJob("gone", nil)
+		gone.UID = "gone"
+		ended := s.createJob(newJob("ended", func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}))
+		foreign := s.createJob(newJob("foreign", func(j *batchv1.Job) { j.Spec.ManagedBy = new("example.com/other") }))
+		goesOn := s.createJob(newJob("goes-on", nil))
+		others := pod("of-another-kind", gone)
+		others.OwnerReferences[0].Kind = "Workflow"
+		ownerless, foreignOwnerless := orphanPod("without-owner", gone), orphanPod("without-owner-and-foreign", foreign)
+		ownerless.Labels = map[string]string{batchv1.JobNameLabel: "gone", batchv1.ControllerUidLabel: "gone"}
+		for _, p := range []*corev1.Pod{ownerless, foreignOwnerless} {
+			p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+		}
+		for _, p := range []*corev1.Pod{pod("of-gone", gone), pod("of-ended", ended), pod("of-foreign", foreign), pod("of-goes-on", goesOn), others, ownerless, foreignOwnerless} {
+			s.addPod(p)
+		}
+		start(t, s, Options{}, nil)
+		after(5 * time.Second)
+		want := map[string]bool{"of-foreign": true, "of-goes-on": true, "of-another-kind": true, "without-owner-and-foreign": true}
+		for _, p := range s.pods() {
+			if tracked(p) != want[p.Name] {
+				t.Errorf("%s: has its finalizer: %v", p.Name, tracked(p))
+			}
+		}
+	})
+}
+
+func TestPodOfAJobThatIsNotSeenYetIsNoOrphan(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(time.Hour, 0))
+		after(2 * time.Hour)
+		job := s.createJob(newJob("a", nil))
+		p := orphanPod("p", job)
+		p.Finalizers, p.OwnerReferences = []string{jobpolicy.JobTrackingFinalizer}, []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)}
+		s.addPod(p)
+		after(time.Minute)
+		if trackedPods(s) != 1 {
+			t.Error("the pod has lost its finalizer")
+		}
+		s.removeJob("a")
+		s.changePod("p", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		after(time.Minute)
+		if trackedPods(s) != 0 {
+			t.Error("the Job is gone, and the pod keeps its finalizer")
+		}
+	})
+}
+
+func TestPodsOfADeletedJobLoseTheirFinalizersWithoutReads(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, nil)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(20)), new(int32(20)) }))
+		after(5 * time.Second)
+		s.removeJob("a")
+		after(5 * time.Second)
+		if left, reads := trackedPods(s), s.called("GET jobs"); left != 0 || reads != 0 {
+			t.Errorf("%d pods have their finalizer, the Job was read %d times", left, reads)
+		}
+	})
+}
+
+func TestGoneJobsStayFew(t *testing.T) {
+	var g goneJobs
+	for i := range 10000 {
+		uid := types.UID(fmt.Sprint(i))
+		g.add(uid)
+		if !g.has(uid) || len(g.uids) > 4096 {
+			t.Fatalf("%d of them, the last is there: %v", len(g.uids), g.has(uid))
+		}
+	}
+}

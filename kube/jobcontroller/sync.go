@@ -1,0 +1,169 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// pass is one look at a Job: what is seen, what is planned, what is carried out.
+type pass struct {
+	*Controller
+	key    string
+	state  *jobState
+	job    *batchv1.Job // as it was written last
+	engine jobpolicy.Engine
+	action string // label of the metrics
+}
+
+// syncJob makes a pass over the Job with this key.
+func (c *Controller) syncJob(ctx context.Context, key string) error {
+	job := c.jobs.get(key)
+	if job == nil || !c.ours(job) {
+		c.states.forget(key)
+		return nil
+	}
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("job", key))
+	p := &pass{Controller: c, key: key, state: c.states.of(key, job.UID), job: job, action: "reconciling"}
+	began := c.options.Clock.Now()
+	err := p.once(ctx, job)
+	if errors.Is(err, errGone) {
+		return nil // the informer will tell
+	}
+	p.measure(c.options.Clock.Since(began), err)
+	return err
+}
+
+// once makes the pass, over a Job as the informer shows it.
+func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
+	unanswered := p.resolve(ctx)
+	if p.state.unsure.write != nil {
+		return unanswered
+	}
+	p.look(p.state.newest(cached))
+	if finished(p.job) {
+		if finished(cached) {
+			p.states.forget(p.key)
+		}
+		return unanswered
+	}
+	p.engine = p.settings(p.job)
+	p.state.recall(p.job, klog.FromContext(ctx))
+	in, err := p.observe(ctx)
+	if err != nil {
+		return errors.Join(unanswered, err)
+	}
+	plan, err := p.plan(ctx, &in)
+	if err != nil {
+		return errors.Join(unanswered, err)
+	}
+	p.name(plan, in)
+	err = p.carryOut(ctx, plan, in)
+	return errors.Join(unanswered, err)
+}
+
+// look takes the Job as the newest, and writes Events about its conditions.
+func (p *pass) look(job *batchv1.Job) {
+	p.job = job
+	if seen := p.state.seen; seen != nil {
+		for _, e := range conditionEvents(seen.Status.Conditions, job) {
+			p.events.Event(job, e.kind, e.reason, e.message)
+		}
+	}
+	p.state.seen = job
+}
+
+// settings returns the Engine for the Job, and reports what is wrong with its
+// annotations and its completion mode.
+func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
+	engine, mistakes := withAnnotations(p.options.Engine, job.Annotations)
+	for _, m := range p.state.unreported(mistakes) {
+		p.events.Event(job, corev1.EventTypeWarning, "InvalidAnnotation", m.Error())
+	}
+	if mode := job.Spec.CompletionMode; mode != nil && *mode != batchv1.NonIndexedCompletion && *mode != batchv1.IndexedCompletion {
+		p.events.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
+	}
+	return engine
+}
+
+// observe returns what to plan on. How far the store of pods has come is read before
+// the pods are.
+func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
+	version := p.pods.version()
+	pods, err := p.claim(ctx, p.job)
+	if err != nil {
+		return jobpolicy.Input{}, err
+	}
+	byUID := make(map[types.UID]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		byUID[pod.UID] = pod
+	}
+	now, s := p.options.Clock.Now(), p.state
+	open, givenUp := s.expected.settle(byUID, version, now)
+	if givenUp > 0 {
+		klog.FromContext(ctx).Error(nil, "creations or deletions of pods were not seen in time and are given up", "pods", givenUp, "after", expectationsEnd)
+	}
+	if open > 0 {
+		p.enqueue(p.key, expectationsEnd)
+	}
+	s.hidden.settle(byUID)
+	return jobpolicy.Input{
+		Job:       convert.Job(p.job),
+		Pods:      convert.Pods(pods),
+		Memory:    s.memory,
+		Unsettled: open+s.unsure.open() > 0,
+		Released:  s.hidden.names(),
+		Now:       now,
+	}, nil
+}
+
+// plan asks the Engine. If the Job's status says less than what was written, it is read
+// from where it is stored; if it does so still, somebody has set it back, and it is
+// taken as it is.
+func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, error) {
+	plan, err := p.engine.Plan(*in)
+	if err == nil && plan.RequeueReason == jobpolicy.RequeueStaleJob {
+		var fresh *batchv1.Job
+		if fresh, err = p.freshJob(ctx, p.job); err != nil {
+			return plan, err
+		}
+		p.state.learn(fresh)
+		p.look(fresh)
+		in.Job = convert.Job(fresh)
+		if plan, err = p.engine.Plan(*in); err == nil && plan.RequeueReason == jobpolicy.RequeueStaleJob {
+			klog.FromContext(ctx).Info("the status was set back and is taken as it is", "notes", plan.Notes)
+			in.Memory.Written = jobpolicy.Memory{}.Written
+			plan, err = p.engine.Plan(*in)
+		}
+	}
+	if err != nil {
+		return plan, fmt.Errorf("planning: %w", err)
+	}
+	if logger := klog.FromContext(ctx).V(3); logger.Enabled() {
+		logger.Info("planned", "delete", len(plan.Delete), "create", len(plan.Create), "record", plan.Record != nil, "release", len(plan.Release),
+			"status", plan.Status != nil, "requeueAfter", plan.RequeueAfter, "requeueReason", plan.RequeueReason, "notes", plan.Notes)
+	}
+	return plan, nil
+}
+
+// name says what kind of pass this is, in the words of the metrics.
+func (p *pass) name(plan jobpolicy.Plan, in jobpolicy.Input) {
+	untracks := func() bool { return len(plan.Delete) > 0 && (plan.Delete[0].Untrack || plan.Counts.Finished == "") }
+	switch {
+	case in.Unsettled:
+	case len(plan.Create) > 0, plan.RequeueReason == jobpolicy.RequeueDelay, plan.RequeueReason == jobpolicy.RequeueBatch:
+		p.action = "pods_created"
+	case untracks():
+		p.action = "pods_deleted"
+	case plan.Counts.Finished == "":
+		p.action = "tracking"
+	}
+}

@@ -1,0 +1,125 @@
+package jobcontroller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// unsure are the requests about a Job that had no answer. They may have been carried
+// out. Before the next plan each is made again, or looked after, in a way that has no
+// effect twice: a pod is created under the same name, a pod with the same UID is
+// deleted, the Job is read. The zero value has none. It is not safe for concurrent use.
+type unsure struct {
+	creations []*corev1.Pod // as they were to be created
+	deletions []jobpolicy.Deletion
+	write     *statusWrite
+}
+
+// statusWrite is a write of a Job's status, with what holds once it is done.
+type statusWrite struct {
+	job    *batchv1.Job // as it was to be
+	memory jobpolicy.Memory
+	counts jobpolicy.Counts
+}
+
+// open is how many creations and deletions have no answer.
+func (u *unsure) open() int { return len(u.creations) + len(u.deletions) }
+
+// is reports whether the Job is what was to be written: others may have changed all but
+// its status and its memory since.
+func (w *statusWrite) is(job *batchv1.Job) bool {
+	if w.job.Annotations[AnnotationMemory] != job.Annotations[AnnotationMemory] {
+		return false
+	}
+	want, err := json.Marshal(w.job.Status) // as it is sent: times have whole seconds
+	if err != nil {
+		return false
+	}
+	is, err := json.Marshal(job.Status)
+	return err == nil && bytes.Equal(want, is)
+}
+
+// resolve finds out what has become of requests without an answer. The error says
+// which have none still; a write of the status must have one before the next plan.
+func (p *pass) resolve(ctx context.Context) error {
+	u := &p.state.unsure
+	if u.write != nil {
+		if err := p.resolveWrite(ctx); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	if again := u.deletions; len(again) > 0 {
+		u.deletions = nil
+		errs = append(errs, p.delete(ctx, again))
+	}
+	if again := u.creations; len(again) > 0 {
+		u.creations = nil
+		errs = append(errs, p.createAgain(ctx, again))
+	}
+	return errors.Join(errs...)
+}
+
+// resolveWrite reads the Job to learn whether the last write was carried out. If it is
+// still under way, it will be refused once a later one is done.
+func (p *pass) resolveWrite(ctx context.Context) error {
+	w := p.state.unsure.write
+	fresh, err := p.freshJob(ctx, w.job)
+	if err != nil {
+		return fmt.Errorf("a write of the status had no answer: %w", err)
+	}
+	p.state.unsure.write = nil
+	if w.is(fresh) {
+		p.wrote(fresh, *w)
+	} else {
+		p.state.learn(fresh)
+	}
+	return nil
+}
+
+// createAgain creates pods of which nobody knows whether they are there. Their names
+// are theirs, so that no pod is created twice.
+func (p *pass) createAgain(ctx context.Context, pods []*corev1.Pod) error {
+	outcomes := make([]creationOutcome, len(pods))
+	each(len(pods), p.options.Parallel, func(i int) {
+		o := &outcomes[i]
+		o.pod, o.err = p.createPod(ctx, pods[i])
+		if apierrors.IsAlreadyExists(o.err) {
+			o.pod, o.err = p.createdBefore(ctx, pods[i])
+		}
+	})
+	return p.created(pods, outcomes)
+}
+
+// createdBefore returns the pod that has the name of one that was to be created; nil if
+// that is gone again or another's: then there is nothing to wait for.
+func (p *pass) createdBefore(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	there, err := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading pod %s: %w", pod.Name, err)
+	case !controlledBy(there, p.state.uid):
+		return nil, nil
+	}
+	return there, nil
+}
+
+func controlledBy(pod *corev1.Pod, uid types.UID) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return r.Controller != nil && *r.Controller && r.UID == uid
+	})
+}

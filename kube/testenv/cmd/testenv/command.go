@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/restartkit/restart/kube/testenv"
+)
+
+// runCommand runs a command with KUBECONFIG set and returns its exit code. If ctx
+// ends, the command gets a SIGTERM.
+func runCommand(ctx context.Context, env *testenv.Environment, command []string) (int, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		if code := exit.ExitCode(); code >= 0 {
+			return code, nil
+		}
+		return 1, nil // by a signal
+	}
+	return 0, err
+}

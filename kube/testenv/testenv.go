@@ -1,0 +1,266 @@
+// Package testenv runs a Kubernetes API server for tests and for trying things
+// out: etcd and kube-apiserver on loopback, with free ports, made-up certificates
+// and a folder that is thrown away. There is no scheduler, no controller and no
+// node. A [Kubelet] plays scheduler and node: it runs pods by a script.
+//
+// kube-apiserver is built from its Go module, which takes minutes once, and etcd is
+// Debian's; both are kept in the user's cache folder. [Build] makes them.
+//
+// A test calls [ForTest] and gets an Environment that all tests of its process
+// share, or skips where there is none:
+//
+//	env := testenv.ForTest(t)
+//	client := kubernetes.NewForConfigOrDie(env.Config())
+//	namespace := env.Namespace(t)
+//
+// Nothing outlives the process that called [Start], also if it is killed: a guard,
+// which is a shell, then ends etcd and kube-apiserver and removes their folder.
+// The package needs a Unix.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Options configure an Environment. The zero value is fine.
+type Options struct {
+	Flags        []string        // more flags of kube-apiserver; the last of a kind wins
+	FeatureGates map[string]bool // of kube-apiserver, where they shall differ from its defaults
+	Log          io.Writer       // gets a line on each slow step, such as a build; nil: nobody does
+}
+
+// Environment is an API server that runs. [Start] makes one.
+//
+// Its only user is in the group system:masters. RBAC is on. The admission plugin
+// ServiceAccount is off, since nobody makes the service accounts that it asks for:
+// pods have the one that they name and no token. As no controller runs, a deleted
+// namespace stays as it is, terminating; nothing removes what an owner leaves
+// behind; and a quota holds the counts that the test writes to its status.
+//
+// An Environment is safe for concurrent use by multiple goroutines.
+type Environment struct {
+	dir      string
+	programs Programs
+	options  Options
+	identity identity
+	guard    *guard
+
+	etcdURL, serverURL string
+
+	mu           sync.Mutex
+	etcd, server *process // nil once stopped
+	stopped      bool
+}
+
+// Start builds what is missing, starts etcd and kube-apiserver, and returns when
+// the server is ready. The caller must call Stop. If ctx ends before, or a program
+// fails, nothing is left running and the error quotes the end of its log.
+func Start(ctx context.Context, o Options) (*Environment, error) {
+	programs, err := Build(ctx, o.Log)
+	if err != nil {
+		return nil, fmt.Errorf("testenv: Start: %w", err)
+	}
+	// A port that was free may be taken when the program asks for it.
+	for attempt := 1; ; attempt++ {
+		e, err := start(ctx, programs, o)
+		if err == nil {
+			return e, nil
+		}
+		if attempt == 5 || ctx.Err() != nil || !errors.Is(err, errPortTaken) {
+			return nil, fmt.Errorf("testenv: Start: %w", err)
+		}
+	}
+}
+
+func start(ctx context.Context, programs Programs, o Options) (_ *Environment, err error) {
+	dir, err := os.MkdirTemp("", "testenv-")
+	if err != nil {
+		return nil, err
+	}
+	e := &Environment{dir: dir, programs: programs, options: o}
+	if e.guard, err = newGuard(dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Stop())
+		}
+	}()
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	e.etcdURL = "http://127.0.0.1:" + ports[0]
+	e.serverURL = "https://127.0.0.1:" + ports[2]
+	if e.identity, err = newIdentity(dir); err != nil {
+		return nil, err
+	}
+	if err := e.identity.writeKubeconfig(e.Kubeconfig(), e.serverURL); err != nil {
+		return nil, err
+	}
+	if e.etcd, err = e.startEtcd(ctx, ports[1]); err != nil {
+		return nil, err
+	}
+	if e.server, err = e.startServer(ctx, ports[2]); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Config returns a configuration of clients of the server, without a limit of
+// their rate. It is the caller's own.
+func (e *Environment) Config() *rest.Config {
+	return &rest.Config{
+		Host:            e.serverURL,
+		BearerToken:     e.identity.token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: e.identity.certificate},
+		QPS:             -1,
+	}
+}
+
+// Kubeconfig returns the path of a kubeconfig file, which Stop removes.
+func (e *Environment) Kubeconfig() string {
+	return filepath.Join(e.dir, "kubeconfig")
+}
+
+// RestartEtcd kills etcd, as a crash does, starts it again on the same data, and
+// returns when the server is ready again. Meanwhile calls of the server fail.
+func (e *Environment) RestartEtcd(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return errors.New("testenv: RestartEtcd: the Environment is stopped")
+	}
+	peer := e.etcd.note
+	e.etcd.kill()
+	etcd, err := e.startEtcd(ctx, peer)
+	if err != nil {
+		return fmt.Errorf("testenv: RestartEtcd: %w", err)
+	}
+	e.etcd = etcd
+	if err := e.awaitServer(ctx, e.server); err != nil {
+		return fmt.Errorf("testenv: RestartEtcd: %w", err)
+	}
+	return nil
+}
+
+// Stop ends both programs and removes their folder. Further calls do nothing.
+func (e *Environment) Stop() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return nil
+	}
+	e.stopped = true
+	for _, p := range []*process{e.server, e.etcd} {
+		if p != nil {
+			p.kill()
+		}
+	}
+	if err := e.guard.end(); err != nil {
+		return fmt.Errorf("testenv: Stop: %w", err)
+	}
+	return nil
+}
+
+// startEtcd starts etcd with a port for peers, which it insists on.
+func (e *Environment) startEtcd(ctx context.Context, peerPort string) (*process, error) {
+	peer := "http://127.0.0.1:" + peerPort
+	p, err := e.guard.start("etcd", e.programs.Etcd,
+		"--name=testenv",
+		"--data-dir="+filepath.Join(e.dir, "etcd"),
+		"--listen-client-urls="+e.etcdURL,
+		"--advertise-client-urls="+e.etcdURL,
+		"--listen-peer-urls="+peer,
+		"--initial-advertise-peer-urls="+peer,
+		"--initial-cluster=testenv="+peer,
+		"--quota-backend-bytes=4294967296",
+		"--logger=zap", "--log-level=warn",
+	)
+	if err != nil {
+		return nil, err
+	}
+	p.note = peerPort
+	if err := p.await(ctx, func() bool { return healthy(ctx, nil, e.etcdURL+"/health", "") }); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (e *Environment) startServer(ctx context.Context, port string) (*process, error) {
+	args := []string{
+		"--etcd-servers=" + e.etcdURL,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + port,
+		"--endpoint-reconciler-type=none", // it takes no loopback address
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--tls-cert-file=" + e.identity.certificateFile,
+		"--tls-private-key-file=" + e.identity.keyFile,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + e.identity.keyFile,
+		"--service-account-signing-key-file=" + e.identity.keyFile,
+		"--token-auth-file=" + e.identity.tokenFile,
+		"--authorization-mode=RBAC",
+		"--disable-admission-plugins=ServiceAccount",
+		"--allow-privileged=true",
+		"--profiling=false",
+	}
+	var gates []string
+	for name, on := range e.options.FeatureGates {
+		gates = append(gates, fmt.Sprintf("%s=%t", name, on))
+	}
+	if len(gates) > 0 {
+		slices.Sort(gates)
+		args = append(args, "--feature-gates="+strings.Join(gates, ","))
+	}
+	p, err := e.guard.start("kube-apiserver", e.programs.Server, append(args, e.options.Flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.awaitServer(ctx, p); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (e *Environment) awaitServer(ctx context.Context, p *process) error {
+	client, err := rest.HTTPClientFor(e.Config())
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	client.Timeout = 5 * time.Second
+	return p.await(ctx, func() bool { return healthy(ctx, client, e.serverURL+"/readyz", "ok") })
+}
+
+// freePorts returns ports that nobody listens on at the moment.
+func freePorts(n int) ([]string, error) {
+	var ports []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}

@@ -1,0 +1,94 @@
+package workqueue_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientworkqueue "k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/kube/workqueue"
+)
+
+// The delays of a work queue, from a Restarter: per item, and over all of them.
+func Example() {
+	restarter, err := backoff.NewRestarter(
+		backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute},
+		backoff.RestarterOptions[string]{Rate: 10, Burst: 100, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))},
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limiter := workqueue.NewLimiter(restarter, nil)
+	queue := clientworkqueue.NewTypedRateLimitingQueue(limiter)
+	defer queue.ShutDown()
+
+	for range 3 {
+		fmt.Println(limiter.When("default/web")) // what queue.AddRateLimited waits for
+	}
+	queue.Forget("default/web")
+	fmt.Println(limiter.When("default/web"))
+	// Output:
+	// 100ms
+	// 200ms
+	// 400ms
+	// 100ms
+}
+
+// A Tracker is a rate limiter itself, for whoever needs no classes.
+func Example_tracker() {
+	tracker, err := backoff.NewTracker[string](backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Minute}, backoff.TrackerOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue := clientworkqueue.NewTypedRateLimitingQueue(tracker.RateLimiter())
+	defer queue.ShutDown()
+	queue.AddRateLimited("default/web")
+	fmt.Println(queue.NumRequeues("default/web"), tracker.Get("default/web"))
+	// Output: 1 5ms
+}
+
+// The delay after an error depends on its class, and all classes have one history.
+func ExampleLimiter_RequeueAfter() {
+	restarter, err := backoff.NewRestarter(
+		backoff.Policy{Initial: time.Second, Max: time.Minute},
+		backoff.RestarterOptions[string]{
+			Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+			PolicyFor: workqueue.Policies[string](map[workqueue.Class]backoff.Policy{
+				workqueue.Conflict: {Initial: 10 * time.Millisecond, Max: time.Second},
+			}),
+		},
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limiter := workqueue.NewLimiter(restarter, nil)
+	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	for _, err := range []error{
+		errors.New("the disk is full"),
+		errors.New("the disk is full"),
+		apierrors.NewConflict(widgets, "web", errors.New("it was changed")),
+		apierrors.NewTooManyRequests("come back later", 30),
+		apierrors.NewBadRequest("no such field"),
+		errors.New("the disk is full"),
+		nil,
+	} {
+		after := limiter.RequeueAfter("default/web", err)
+		fmt.Printf("%-10q %6v, failures in a row: %d\n", workqueue.ClassOf(err), after, limiter.NumRequeues("default/web"))
+	}
+	// Output:
+	// "Retry"        1s, failures in a row: 1
+	// "Retry"        2s, failures in a row: 2
+	// "Conflict"   40ms, failures in a row: 3
+	// "Busy"        30s, failures in a row: 4
+	// "Terminal"     0s, failures in a row: 0
+	// "Retry"        1s, failures in a row: 1
+	// ""             0s, failures in a row: 0
+}
