@@ -237,7 +237,7 @@ func (p *tab) enter(id, text string) {
 // choose shows a tab.
 func (p *tab) choose(name string) {
 	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS("#tab-" + name)))
+	eval[bool](p, `(document.getElementById('tab-' + $).click(), true)`, name)
 }
 
 // texts returns the texts of elements.

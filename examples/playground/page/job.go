@@ -36,8 +36,9 @@ type Remark struct {
 }
 
 const (
-	largestManifest = 1 << 20 // more than etcd's limit leaves an API object in practice
-	largestSpec     = 100_000 // bytes that are shown
+	largestManifest = 256 << 10 // a browser reads that in a second or so
+	deepestManifest = 200       // a browser has a small stack
+	largestSpec     = 100_000   // bytes that are shown
 	mostUnused      = 100
 	mostContainers  = 8 // that have a column of their own
 	mostTrials      = 50
@@ -66,11 +67,34 @@ func decode(manifest, name string) (*jobfile.Manifest, error) {
 	if len(manifest) > largestManifest {
 		return nil, fmt.Errorf("the manifest has %d bytes, this page reads at most %d", len(manifest), largestManifest)
 	}
+	if depth(manifest) > deepestManifest {
+		return nil, fmt.Errorf("not a YAML or JSON document: objects and lists are nested too deeply")
+	}
 	documents, err := document.ParseAll([]byte(manifest))
 	if err != nil {
 		return nil, err
 	}
 	return jobfile.Decode(documents, jobfile.Reading{Job: name, Validate: jobfile.Strict})
+}
+
+// depth returns a bound of the nesting of a text, without reading it: brackets that are
+// open, and what a line begins with. Texts inside of strings count too.
+func depth(text string) (deepest int) {
+	open := 0
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, " -?\t")
+		deepest = max(deepest, len(line)-len(rest))
+		for _, c := range []byte(rest) {
+			switch c {
+			case '[', '{':
+				open++
+				deepest = max(deepest, open)
+			case ']', '}':
+				open = max(open-1, 0)
+			}
+		}
+	}
+	return deepest
 }
 
 // lineOf returns the line that an error of package document names, 0 if it names none.

@@ -38,7 +38,8 @@ type Request struct {
 	Width float64 `json:"width"`          // of pictures, in CSS pixels
 }
 
-// View is what the page shows: the part of the tab, and the state as it was understood.
+// View is what the page shows: the part of the tab, and the state as it was understood;
+// its manifest is there only if it is from a link.
 type View struct {
 	State    State       `json:"state"`
 	Notice   string      `json:"notice,omitempty"` // what of the request could not be understood
@@ -88,6 +89,9 @@ func (p *Page) View(r Request) View {
 	s := r.State.bounded()
 	width := min(max(r.Width, narrowest), widest)
 	v := View{State: s}
+	if r.Link == nil {
+		v.State.Manifest = "" // the page has it
+	}
 	switch s.Tab {
 	case TabSimulate:
 		v.Simulate = p.simulate(s, width)

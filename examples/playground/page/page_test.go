@@ -145,10 +145,19 @@ func TestDefaultsAreThoseThatAreNotWritten(t *testing.T) {
 }
 
 func TestLargeManifestIsRefusedAtOnce(t *testing.T) {
-	for _, text := range []string{strings.Repeat("x", 5<<20), strings.Repeat("a: {", 5<<18)} {
+	for _, text := range []string{strings.Repeat("x", 5<<20), strings.Repeat("a: {", 5<<16)} {
 		j := view(t, State{Manifest: text}).Job
-		if len(j.Mistakes) != 1 || !strings.Contains(j.Mistakes[0].Text, "reads at most 1048576") {
+		if len(j.Mistakes) != 1 || !strings.Contains(j.Mistakes[0].Text, "reads at most 262144") {
 			t.Errorf("%.200s", j.Mistakes[0].Text)
+		}
+	}
+}
+
+// What is nested too deeply for a browser's stack is refused unread.
+func TestDeepManifestIsRefused(t *testing.T) {
+	for _, text := range []string{strings.Repeat("[", 100_000), strings.Repeat("- ", 100_000), strings.Repeat("? ", 500), "a: " + strings.Repeat("{a: ", 300), strings.Repeat(" ", 300) + "a: 1"} {
+		if j := view(t, State{Manifest: text}).Job; len(j.Mistakes) != 1 || !strings.Contains(j.Mistakes[0].Text, "nested too deeply") {
+			t.Errorf("%.20q: %+v", text, j.Mistakes)
 		}
 	}
 }
@@ -158,6 +167,7 @@ func TestLinkShowsTheSame(t *testing.T) {
 	script := "*: 1, 0\n"
 	s := State{Tab: TabSimulate, Manifest: plain("  backoffLimit: 2\n"), Script: &script, Step: 2, Trials: []Trial{{Failures: 2, Exits: map[string]string{"main": "3"}}}}
 	first := view(t, s)
+	first.State.Manifest = s.Manifest
 	link, err := json.Marshal(first.State)
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,10 @@ function show(link) {
 		return;
 	}
 	notice(view.notice);
-	if (!view.state) return;
+	if (!view.state) {
+		summary('There is no result.');
+		return;
+	}
 	if (request.link !== undefined) {
 		state = view.state;
 		fillForms();
