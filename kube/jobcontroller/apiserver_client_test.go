@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// faults are what a client suffers. They are set before its first request, but for
+// dead.
 type faults struct {
 	mu      sync.Mutex
 	random  *rand.Rand // nil: no fault
@@ -33,6 +35,7 @@ type faults struct {
 	counts  map[string]int
 }
 
+// roll says whether the next request is refused, and whether its answer is lost.
 func (f *faults) roll(watch bool) (dead, refused, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,6 +73,7 @@ func (f *faults) delay(resource string) time.Duration {
 
 var errReset = errors.New("connection reset by peer")
 
+// client returns a client that suffers the faults.
 func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -127,6 +131,7 @@ func respond(code int, body io.ReadCloser) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ProtoMajor: 1, ProtoMinor: 1}
 }
 
+// request is a request's path taken apart.
 type request struct {
 	resource, namespace, name, subresource string
 }
@@ -145,6 +150,7 @@ func parse(path string) (r request) {
 	return r
 }
 
+// callOf names what a request does: LIST pods, GET jobs, PUT jobs/status.
 func callOf(r *http.Request) string {
 	q := parse(r.URL.Path)
 	method := r.Method
@@ -154,6 +160,7 @@ func callOf(r *http.Request) string {
 	return strings.TrimSuffix(method+" "+q.resource+"/"+q.subresource, "/")
 }
 
+// watch streams changes, late by the client's lag.
 func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 	q := parse(r.URL.Path)
 	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
@@ -242,5 +249,3 @@ func send(w io.Writer, kind, resource string, o object) error {
 	_, err = w.Write(append(text, '\n'))
 	return err
 }
-
-// What tests do to the server, as users and kubelets do.

@@ -62,12 +62,6 @@ func newAPIServer() *apiServer {
 	return s
 }
 
-// faults are what a client suffers. They are set before its first request, but for
-// dead.
-// roll says whether the next request is refused, and whether its answer is lost.
-// client returns a client that suffers the faults.
-// request is a request's path taken apart.
-// callOf names what a request does: LIST pods, GET jobs, PUT jobs/status.
 func (s *apiServer) serve(r *http.Request) (any, error) {
 	q := parse(r.URL.Path)
 	var body []byte
@@ -142,13 +136,13 @@ func (s *apiServer) createPod(namespace string, body []byte) (any, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	pod.Namespace = namespace
-	if s.objects["pods"][keyOf(namespace, pod.Name)] != nil {
-		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod.Name)
-	}
-	if s.allow != nil {
+	if s.allow != nil { // as admission, before the name is looked at
 		if err := s.allow(pod); err != nil {
 			return nil, err
 		}
+	}
+	if s.objects["pods"][keyOf(namespace, pod.Name)] != nil {
+		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod.Name)
 	}
 	if s.onCreate != nil {
 		s.onCreate(pod, s.podsLocked())
@@ -241,7 +235,6 @@ func (s *apiServer) deletePod(old *corev1.Pod, body []byte) (any, error) {
 	return pod, nil
 }
 
-// watch streams changes, late by the client's lag.
 // createJob stores a Job and returns it.
 func (s *apiServer) createJob(job *batchv1.Job) *batchv1.Job {
 	s.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
+// chaosRecord is what the server has shown.
 type chaosRecord struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -38,6 +39,8 @@ func (r *chaosRecord) count(what string) {
 	r.counts[what]++
 }
 
+// job checks a status against those before it. A watch may leave out versions after
+// etcd was restarted, so that a pod may have been named without being seen.
 func (r *chaosRecord) job(job *batchv1.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,6 +70,7 @@ func (r *chaosRecord) job(job *batchv1.Job) {
 	}
 }
 
+// pod checks a pod against the others of its Job.
 func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,6 +112,8 @@ func (r *chaosRecord) endedJobs() (n int) {
 	return n
 }
 
+// check compares the final counts with the pods that there were. Pods that were deleted
+// because the Job was suspended count nothing.
 func (r *chaosRecord) check(table map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -98,6 +98,8 @@ type aheadClock struct {
 func (c aheadClock) Now() time.Time                  { return time.Now().Add(c.by) }
 func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
+// replica is a process that runs Jobs while it holds the Lease, and another one when it
+// has ended.
 type replica struct {
 	mu      sync.Mutex
 	command *exec.Cmd
@@ -105,6 +107,7 @@ type replica struct {
 	done    chan struct{}
 }
 
+// start starts replica 0 or 1. The clock of replica 1 is 30 s ahead.
 func (c *chaos) start(i int) *replica {
 	r := &replica{done: make(chan struct{})}
 	go func() {
@@ -115,6 +118,7 @@ func (c *chaos) start(i int) *replica {
 	return r
 }
 
+// once runs the process, and reports whether to run it again.
 func (r *replica) once(command *exec.Cmd) bool {
 	stdin, err := command.StdinPipe() // the replica ends when it is closed
 	if err != nil {
@@ -137,6 +141,7 @@ func (r *replica) once(command *exec.Cmd) bool {
 	return true
 }
 
+// kill is kill -9.
 func (r *replica) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,6 +150,7 @@ func (r *replica) kill() {
 	}
 }
 
+// end kills the replica for good.
 func (r *replica) end() {
 	r.mu.Lock()
 	r.ended = true

@@ -281,16 +281,3 @@ func (c *chaos) check() {
 	w.until("the last changes", func() bool { return c.record.endedJobs() == len(c.jobs) }, func() string { return "they are not seen" })
 	c.record.check(c.table)
 }
-
-// chaosRecord is what the server has shown.
-// job checks a status against those before it. A watch may leave out versions after
-// etcd was restarted, so that a pod may have been named without being seen.
-// pod checks a pod against the others of its Job.
-// check compares the final counts with the pods that there were. Pods that were deleted
-// because the Job was suspended count nothing.
-// replica is a process that runs Jobs while it holds the Lease, and another one when it
-// has ended.
-// start starts replica 0 or 1. The clock of replica 1 is 30 s ahead.
-// once runs the process, and reports whether to run it again.
-// kill is kill -9.
-// end kills the replica for good.

@@ -31,8 +31,9 @@ func unanswered(err error) bool {
 	if err == nil {
 		return false
 	}
+	var unread errUnread
 	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
+	if errors.As(err, &unread) || !errors.As(err, &status) {
 		return true
 	}
 	code := status.Status().Code

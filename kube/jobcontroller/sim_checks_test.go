@@ -16,6 +16,7 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
+// simRecord is what the statuses of a Job have said so far.
 type simRecord struct {
 	named, left [2]map[types.UID]bool // of succeeded and failed pods: ever uncounted, and not any more
 	parallelism int32                 // the most that there was
@@ -26,6 +27,7 @@ type simRecord struct {
 	startedOver bool
 }
 
+// onStatus checks a status that is written.
 func (s *sim) onStatus(old, job *batchv1.Job) {
 	s.note("check: status is one that the API server takes", 1)
 	if finished(old) {
@@ -61,6 +63,7 @@ func (s *sim) onStatus(old, job *batchv1.Job) {
 	}
 }
 
+// onUntrack checks that the end of a pod is recorded before its finalizer goes.
 func (s *sim) onUntrack(pod *corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
 	job, _ := s.server.objects["jobs"][keyOf("ns", ref.Name)].(*batchv1.Job)
@@ -97,6 +100,7 @@ func simIndex(pod *corev1.Pod) int {
 	return i
 }
 
+// onCreate checks a pod that is created beside the others.
 func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
 	if s.records[ref.UID].removed {
@@ -123,6 +127,7 @@ func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
 	}
 }
 
+// check checks what is there when all is over.
 func (s *sim) check() {
 	for i := range 3 {
 		job := s.server.job(fmt.Sprintf("job%d", i))
@@ -162,6 +167,7 @@ func (s *sim) check() {
 	}
 }
 
+// story is what has become of an index, and of the Job around it.
 func (s *sim) story(job *batchv1.Job, index int) string {
 	var b strings.Builder
 	s.server.mu.Lock()
@@ -194,6 +200,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
+// indexOf is the index of a pod that once was.
 func (s *sim) indexOf(uid types.UID) int {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()

@@ -74,7 +74,6 @@ type sim struct {
 	deleted  map[types.UID]bool       // by a controller
 }
 
-// simRecord is what the statuses of a Job have said so far.
 func newSim(t *testing.T, seed uint64, table map[string]int) *sim {
 	s := &sim{
 		T: t, Rand: newRandom(seed), server: newAPIServer(), table: table,
@@ -359,10 +358,3 @@ func (s *sim) done() bool {
 	}
 	return true
 }
-
-// onStatus checks a status that is written.
-// onUntrack checks that the end of a pod is recorded before its finalizer goes.
-// onCreate checks a pod that is created beside the others.
-// check checks what is there when all is over.
-// story is what has become of an index, and of the Job around it.
-// indexOf is the index of a pod that once was.

@@ -22,6 +22,8 @@ func forbidden(why string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(why))
 }
 
+// A quota refuses after the third pod: batches are of 1, 2 and 4 pods, and of the last
+// no more are tried.
 func TestCreationsStartSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		s.allow = func(*corev1.Pod) error {
@@ -129,6 +131,7 @@ func TestConflictIsTriedAgainOnAFreshJob(t *testing.T) {
 	})
 }
 
+// Every answer to a creation is lost, while the informer lags: each pod is created once.
 func TestLostAnswersCreateNoPodTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		losing := 6
@@ -152,6 +155,30 @@ func TestLostAnswersCreateNoPodTwice(t *testing.T) {
 	})
 }
 
+// The answer to a creation is lost, and the second attempt is refused by a quota that the
+// first has filled, while the informer lags.
+func TestLostAnswerAndThenAQuotaCreatesNoPodTwice(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		s.allow = func(*corev1.Pod) error {
+			if s.calls["POST pods"] == 2 {
+				return forbidden("exceeded quota")
+			}
+			return nil
+		}
+		f := lagging(0, 10*time.Second)
+		f.hook = func(_ context.Context, call string) (error, bool) { return nil, call == "POST pods" && s.called(call) == 0 }
+		start(t, s, Options{}, f)
+		after(15 * time.Second)
+		s.createJob(newJob("a", nil))
+		after(time.Minute)
+		if n, calls := len(s.pods()), s.called("POST pods"); n != 1 || calls != 2 {
+			t.Errorf("%d pods by %d creations, want 1 by 2", n, calls)
+		}
+	})
+}
+
+// The answers to all writes of the status are lost: each is found out, and the metrics
+// count every end once.
 func TestLostAnswersToStatusesAreFoundOut(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		f := &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "PUT jobs/status" }}
@@ -193,6 +220,8 @@ func TestStatusThatIsSetBackIsTakenAsItIs(t *testing.T) {
 	})
 }
 
+// A client whose requests hang, fail and come back late: ending the controller ends all
+// of it. The bubble fails if a goroutine stays.
 func TestNothingIsLeftWhenRunReturns(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		f := &faults{hook: func(context.Context, string) (error, bool) {
@@ -209,6 +238,8 @@ func TestNothingIsLeftWhenRunReturns(t *testing.T) {
 	})
 }
 
+// Creations take 5 s. A Controller that is to end after 2 s ends when they have, and with
+// the status written: the next one finds nothing under way.
 func TestPassUnderWayEndsBeforeRunReturns(t *testing.T) {
 	for _, test := range []struct {
 		creation, run time.Duration

@@ -113,6 +113,8 @@ func TestJobThatIsBeingDeletedAdoptsNothing(t *testing.T) {
 	})
 }
 
+// The finalizers of pods whose Job is gone or has ended go; those of Jobs that go on, or
+// that are others', stay.
 func TestOrphansLoseTheirFinalizers(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		pod := func(name string, job *batchv1.Job) *corev1.Pod {
@@ -149,6 +151,8 @@ func TestOrphansLoseTheirFinalizers(t *testing.T) {
 	})
 }
 
+// The informer of Jobs is an hour behind that of pods: a Job that it does not show may
+// be there.
 func TestPodOfAJobThatIsNotSeenYetIsNoOrphan(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(time.Hour, 0))

@@ -96,12 +96,6 @@ func TestWrittenJobIsUsedWhileTheInformerOfJobsLags(t *testing.T) {
 	})
 }
 
-// A quota refuses after the third pod: batches are of 1, 2 and 4 pods, and of the last
-// no more are tried.
-// The finalizers of pods whose Job is gone or has ended go; those of Jobs that go on, or
-// that are others', stay.
-// The informer of Jobs is an hour behind that of pods: a Job that it does not show may
-// be there.
 func TestPodEventsWithinASecondAreOnePass(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, nil)
@@ -150,11 +144,6 @@ func TestJobThatIsBeingDeletedReleasesItsPods(t *testing.T) {
 	})
 }
 
-// Three failures in a row: the fourth attempt comes 40 s after the third failure, also
-// if another controller has taken over in between.
-// Every answer to a creation is lost, while the informer lags: each pod is created once.
-// The answers to all writes of the status are lost: each is found out, and the metrics
-// count every end once.
 func TestSuspendedAndResumedJobsSaySo(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, nil)
@@ -207,8 +196,3 @@ func TestUnknownCompletionModeIsReported(t *testing.T) {
 		}
 	})
 }
-
-// A client whose requests hang, fail and come back late: ending the controller ends all
-// of it. The bubble fails if a goroutine stays.
-// Creations take 5 s. A Controller that is to end after 2 s ends when they have, and with
-// the status written: the next one finds nothing under way.

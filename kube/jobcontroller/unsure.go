@@ -90,33 +90,41 @@ func (p *pass) resolveWrite(ctx context.Context) error {
 }
 
 // createAgain creates pods of which nobody knows whether they are there. Their names
-// are theirs, so that no pod is created twice.
+// are theirs, so that no pod is created twice. A refusal does not say that the pod is
+// not there: a quota, for one, is asked before the name is looked at.
 func (p *pass) createAgain(ctx context.Context, pods []*corev1.Pod) error {
 	outcomes := make([]creationOutcome, len(pods))
 	each(len(pods), p.options.Parallel, func(i int) {
 		o := &outcomes[i]
 		o.pod, o.err = p.createPod(ctx, pods[i])
-		if apierrors.IsAlreadyExists(o.err) {
-			o.pod, o.err = p.createdBefore(ctx, pods[i])
+		if o.err != nil && !unanswered(o.err) {
+			o.pod, o.err = p.createdBefore(ctx, pods[i], o.err)
 		}
 	})
 	return p.created(pods, outcomes)
 }
 
-// createdBefore returns the pod that has the name of one that was to be created; nil if
-// that is gone again or another's: then there is nothing to wait for.
-func (p *pass) createdBefore(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+// createdBefore returns the pod that has the name of one whose creation was refused: an
+// earlier attempt has created it. If there is none, it returns the refusal, or nil if
+// that was because of the name: then the pod is gone again, or another has its name,
+// and there is nothing to wait for.
+func (p *pass) createdBefore(ctx context.Context, pod *corev1.Pod, refusal error) (*corev1.Pod, error) {
+	if apierrors.IsAlreadyExists(refusal) {
+		refusal = nil
+	}
 	there, err := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
+	case apierrors.IsNotFound(err), err == nil && !controlledBy(there, p.state.uid):
+		return nil, refusal
 	case err != nil:
-		return nil, fmt.Errorf("reading pod %s: %w", pod.Name, err)
-	case !controlledBy(there, p.state.uid):
-		return nil, nil
+		return nil, errUnread{fmt.Errorf("reading pod %s: %w", pod.Name, err)}
 	}
 	return there, nil
 }
+
+// errUnread says that a pod could not be read, for whatever reason: whether it is there
+// is not known.
+type errUnread struct{ error }
 
 func controlledBy(pod *corev1.Pod, uid types.UID) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool {
