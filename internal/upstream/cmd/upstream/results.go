@@ -33,12 +33,15 @@ func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
 	if !o.baseline {
 		env = s.env
 	}
+	var etcd string
 	if s.etcd {
 		programs, err := testenv.Build(ctx, o.stderr)
 		if err != nil {
 			return nil, err
 		}
-		env = append(env, "PATH="+filepath.Dir(programs.Etcd)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		etcd = programs.Etcd
+		// With -trimpath the tests look for their files here.
+		env = append(env, "TEST_SRCDIR="+filepath.Dir(t.dir), "TEST_WORKSPACE="+filepath.Base(t.dir))
 	}
 	dir := filepath.Join(t.dir, s.pkg)
 	listed, err := exec.CommandContext(ctx, binary, "-test.list", "^Test").Output()
@@ -68,7 +71,7 @@ func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
 	defer log.Close()
 	all := results{}
 	for i, names := range runs {
-		output, err := runTests(ctx, binary, dir, env, names)
+		output, err := runTests(ctx, binary, dir, etcd, env, names)
 		log.Write(output)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -84,7 +87,17 @@ func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
 	return all, nil
 }
 
-func runTests(ctx context.Context, binary, dir string, env, names []string) ([]byte, error) {
+// runTests runs tests in one process, with an etcd of their own if there is a path of
+// one. Kubernetes' framework would start etcd on a Unix socket, which Debian's refuses.
+func runTests(ctx context.Context, binary, dir, etcd string, env, names []string) ([]byte, error) {
+	if etcd != "" {
+		url, stop, err := startEtcd(ctx, etcd)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		env = append(slices.Clone(env), "KUBE_INTEGRATION_ETCD_URL="+url)
+	}
 	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)

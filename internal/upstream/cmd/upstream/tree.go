@@ -35,6 +35,10 @@ func newTree(ctx context.Context, dir string, swap bool) (*tree, error) {
 		if err := copyTree(target, source); err != nil {
 			return nil, err
 		}
+		// -trimpath names a file by its module and version.
+		if err := relink(filepath.Join(dir, filepath.Dir(module), filepath.Base(source)), filepath.Base(module)); err != nil {
+			return nil, err
+		}
 	}
 	t := &tree{dir}
 	if swap {
@@ -46,6 +50,13 @@ func newTree(ctx context.Context, dir string, swap bool) (*tree, error) {
 		}
 	}
 	return t, nil
+}
+
+func relink(link, target string) error {
+	if err := os.RemoveAll(link); err != nil {
+		return err
+	}
+	return os.Symlink(target, link)
 }
 
 func moduleDir(ctx context.Context, module string) (string, error) {
