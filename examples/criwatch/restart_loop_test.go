@@ -408,7 +408,7 @@ func TestPolicyDecidesWhatIsRestarted(t *testing.T) {
 limit: 2
 window: 1h
 containers:
-- {namespace: n?, name: web-*, curve: {initial: 10ms, max: 10ms}}
+- {namespace: "n?", name: web-*, curve: {initial: 10ms, max: 10ms}}
 - {name: job-*, restartPolicy: Never}
 - name: rule
   restartPolicy: Never
