@@ -166,7 +166,9 @@ func TestLostAnswerAndThenAQuotaCreatesNoPodTwice(t *testing.T) {
 			return nil
 		}
 		f := lagging(0, 10*time.Second)
-		f.hook = func(_ context.Context, call string) (error, bool) { return nil, call == "POST pods" && s.called(call) == 0 }
+		f.hook = func(_ context.Context, call string) (error, bool) {
+			return nil, call == "POST pods" && s.called(call) == 0
+		}
 		start(t, s, Options{}, f)
 		after(15 * time.Second)
 		s.createJob(newJob("a", nil))
