@@ -80,14 +80,13 @@ func TestLastLineIsNeverLost(t *testing.T) {
 func TestCommandsCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
 	const script = `printf 'a\033[2J\007 \rforged\n\033[31mred\n'`
-	for flag, want := range map[string]string{
-		"-colours=false": `| a\x1b[2J\x07 \rforged` + "\nsh   | " + `\x1b[31mred` + "\n",
-		"-colours":       `| a\x1b[2J\x07 \rforged` + "\nsh   | \x1b[31mred\x1b[0m\n",
-	} {
+	for flag, red := range map[string]string{"-colours=false": `\x1b[31mred`, "-colours": "\x1b[31mred\x1b[0m"} {
 		p := start(t, t.TempDir(), flag, "-restart-policy", "Never", "--", "sh", "-c", script)
 		p.Done(exitOK)
-		if !strings.Contains(p.Out.String(), want) {
-			t.Errorf("%s: want %q:\n%q", flag, want, p.Out.String())
+		for _, want := range []string{`sh   | a\x1b[2J\x07 \rforged` + "\n", "sh   | " + red + "\n"} { // a table may be between them
+			if !strings.Contains(p.Out.String(), want) {
+				t.Errorf("%s: want %q:\n%q", flag, want, p.Out.String())
+			}
 		}
 	}
 }
