@@ -278,6 +278,45 @@ func TestManyRulesDoNotAllocate(t *testing.T) {
 	}
 }
 
+// A policy that is made anew for each exit costs no allocation either, and is decided by
+// the lists that it has now.
+func TestFreshCopiesOfLongListsAllocateNothing(t *testing.T) {
+	one := ContainerPolicy{RestartPolicy: RestartPolicyNever, Rules: manyRules().Rules[:1]}
+	one.Rules[0].ExitCodes.Values = one.Rules[0].ExitCodes.Values[:40]
+	for name, p := range map[string]ContainerPolicy{"40 codes": one, "all rules": manyRules()} {
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{})
+		e := crash(0, time.Now(), second)
+		const n = 100
+		copies := make([]ContainerPolicy, 0, 4*n)
+		for len(copies) < cap(copies) {
+			c := ContainerPolicy{RestartPolicy: p.RestartPolicy, Rules: slices.Clone(p.Rules)}
+			for i := range c.Rules {
+				codes := *c.Rules[i].ExitCodes
+				codes.Values = slices.Clone(codes.Values)
+				c.Rules[i].ExitCodes = &codes
+			}
+			copies = append(copies, c)
+		}
+		next := func() Decision {
+			c := copies[0]
+			copies = copies[1:]
+			e.Run++
+			e.Code = c.Rules[0].ExitCodes.Values[3]
+			return r.Exited("a", c, e)
+		}
+		next()
+		if allocs := testing.AllocsPerRun(n, func() { next() }); allocs != 0 {
+			t.Errorf("%s: %v allocations", name, allocs)
+		}
+		for k := range n {
+			copies[0].Rules[0].ExitCodes.Values[3] = int32(30000 + k)
+			if d := next(); d.Rule != 0 {
+				t.Fatalf("%s: %+v", name, d)
+			}
+		}
+	}
+}
+
 // manyRules are as many rules as there can be, with as many codes.
 func manyRules() (p ContainerPolicy) {
 	for i := range maxRules {
