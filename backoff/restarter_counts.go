@@ -113,14 +113,14 @@ func (n *ruleCount) allow(rule *Rule, now time.Duration) bool {
 // follow takes from a rule how long its counts can matter, and what ends the row of its
 // failures.
 func (n *ruleCount) follow(rule *Rule) {
-	n.keep, n.reset = rule.Window, 0
-	if rule.Limit > 0 && rule.Window == 0 {
+	n.keep, n.reset = max(rule.Window, 0), 0
+	if rule.Limit > 0 && rule.Window <= 0 {
 		n.keep = math.MaxInt64
 	}
 	if rule.Delay == nil {
 		n.failures = 0
 		return
 	}
-	n.reset = rule.Delay.ResetThreshold()
+	n.reset = max(rule.Delay.ResetThreshold(), 0)
 	n.keep = max(n.keep, addDuration(n.reset, n.reset))
 }

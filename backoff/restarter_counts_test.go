@@ -278,6 +278,45 @@ func TestManyRulesDoNotAllocate(t *testing.T) {
 	}
 }
 
+// A policy that is made anew for each exit costs no allocation either, and is decided by
+// the lists that it has now.
+func TestFreshCopiesOfLongListsAllocateNothing(t *testing.T) {
+	one := ContainerPolicy{RestartPolicy: RestartPolicyNever, Rules: manyRules().Rules[:1]}
+	one.Rules[0].ExitCodes.Values = one.Rules[0].ExitCodes.Values[:40]
+	for name, p := range map[string]ContainerPolicy{"40 codes": one, "all rules": manyRules()} {
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{})
+		e := crash(0, time.Now(), second)
+		const n = 100
+		copies := make([]ContainerPolicy, 0, 4*n)
+		for len(copies) < cap(copies) {
+			c := ContainerPolicy{RestartPolicy: p.RestartPolicy, Rules: slices.Clone(p.Rules)}
+			for i := range c.Rules {
+				codes := *c.Rules[i].ExitCodes
+				codes.Values = slices.Clone(codes.Values)
+				c.Rules[i].ExitCodes = &codes
+			}
+			copies = append(copies, c)
+		}
+		next := func() Decision {
+			c := copies[0]
+			copies = copies[1:]
+			e.Run++
+			e.Code = c.Rules[0].ExitCodes.Values[3]
+			return r.Exited("a", c, e)
+		}
+		next()
+		if allocs := testing.AllocsPerRun(n, func() { next() }); allocs != 0 {
+			t.Errorf("%s: %v allocations", name, allocs)
+		}
+		for k := range n {
+			copies[0].Rules[0].ExitCodes.Values[3] = int32(30000 + k)
+			if d := next(); d.Rule != 0 {
+				t.Fatalf("%s: %+v", name, d)
+			}
+		}
+	}
+}
+
 // manyRules are as many rules as there can be, with as many codes.
 func manyRules() (p ContainerPolicy) {
 	for i := range maxRules {
@@ -300,5 +339,44 @@ func BenchmarkExitedByManyRules(b *testing.B) {
 	for b.Loop() {
 		e.Run++
 		r.Exited("a", p, e)
+	}
+}
+
+// What Validate refuses and Exited takes as it is leaves nothing that Restore refuses.
+func TestStatesOfInvalidPoliciesAreRestored(t *testing.T) {
+	clock := fakeClock()
+	long := ContainerPolicy{}
+	for i := range 2 * maxRules {
+		long.Rules = append(long.Rules, Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{int32(i)}}, Limit: 3})
+	}
+	named := func(code int32) Rule {
+		return Rule{Name: "twice", Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Limit: 3}
+	}
+	of := func(r Rule) ContainerPolicy {
+		r.Action, r.ExitCodes = Restart, &ExitCodes{Operator: OperatorNotIn}
+		return ContainerPolicy{Rules: Rules{r}}
+	}
+	kept := map[string]int{"negative window": 1, "negative window, no limit": 1, "negative reset": 1, "negative max": 1, "one name twice": 1, "too many rules": maxRules}
+	policies := map[string]ContainerPolicy{
+		"negative window":           of(Rule{Limit: 3, Window: -second}),
+		"negative window, no limit": of(Rule{Delay: &Policy{Initial: second, Max: second}, Window: -1 << 63}),
+		"negative reset":            of(Rule{Delay: &Policy{Initial: second, Max: second, ResetAfter: -second}}),
+		"negative max":              of(Rule{Delay: &Policy{Initial: second, Max: -1 << 63}}),
+		"one name twice":            {Rules: Rules{named(0), named(1)}},
+		"too many rules":            long,
+	}
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: clock})
+	for name, c := range policies {
+		for code := range int32(2 * maxRules) {
+			r.Exited(name, c, Exit{Run: int64(code) + 1, Code: code})
+		}
+		if s, _ := r.State(name); c.Validate() == nil || len(s.Rules) != kept[name] {
+			t.Errorf("%s: %+v", name, s.Rules)
+		}
+	}
+	reborn(t, r, CrashLoop(), RestarterOptions[string]{Clock: clock})
+	// A limit of a negative window holds for ever.
+	if d := r.Exited("negative window", policies["negative window"], Exit{Run: 1000}); d.Action != GiveUp || r.keys.len() != len(policies) {
+		t.Errorf("%+v", d)
 	}
 }

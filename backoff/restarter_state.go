@@ -45,7 +45,10 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	if d := &state.Decision; d.NotBefore.After(clockTime.Add(d.Delay)) {
 		d.NotBefore = clockTime.Add(h.remaining(now))
 	}
-	for _, n := range h.counts {
+	for i, n := range h.counts {
+		if len(state.Rules) == maxRules || n.name != "" && slices.ContainsFunc(h.counts[:i], func(o ruleCount) bool { return o.name == n.name }) {
+			continue // an invalid policy has more rules, or one name twice; Restore takes neither
+		}
 		state.Rules = append(state.Rules, RuleState{n.rule, n.name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep, n.reset})
 	}
 	state.History = h.earlier.list()

@@ -51,7 +51,7 @@ const (
 // ExitCodes is a condition on an exit code: In is met by a code that is one of the
 // values or in one of the ranges, NotIn by any other. Its zero value matches nothing.
 // It is safe for concurrent use by multiple goroutines while nobody writes to it. A
-// Restarter that was given long lists looks for a code in what they held at first:
+// Restarter that was given long lists looks for a code in what they held earlier:
 // give changed lists as new slices.
 type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
@@ -119,17 +119,19 @@ func (c ContainerPolicy) DecideExit(e Exit, attempt int) (Action, int) {
 	return c.decide(&e, attempt, nil)
 }
 
-// decide is DecideExit; with a table it does not search the lists of codes.
+// decide is DecideExit; with a table that is filled it does not search the lists of
+// codes.
 func (c *ContainerPolicy) decide(e *Exit, attempt int, table *codeTable) (Action, int) {
 	var listing uint32
-	if table != nil {
+	lookUp := table != nil && table.bounds != nil
+	if lookUp {
 		listing = table.rulesListing(e.Code)
 	}
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		if codes := r.ExitCodes; codes != nil {
 			listed := listing>>i&1 != 0
-			if table == nil {
+			if !lookUp {
 				listed = codes.list(e.Code)
 			}
 			if met, _ := exitcode.Meets(codes.Operator, listed); !met {

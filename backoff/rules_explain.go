@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // RuleStep is how one rule was answered for one exit. It prints as one line. A RuleStep
@@ -50,7 +51,7 @@ func (d Decision) Explain(c ContainerPolicy, e Exit) []RuleStep {
 			steps[i].Why = fmt.Sprintf("not reached, rule %s decided", c.Rules[ended].text(ended))
 			continue
 		}
-		matches := true
+		matches := true // as far as e says; without Finished it does not say how long it ran
 		var parts []string
 		for _, condition := range r.conditions(&e, attempt) {
 			matches = matches && condition.holds
@@ -60,11 +61,10 @@ func (d Decision) Explain(c ContainerPolicy, e Exit) []RuleStep {
 		switch {
 		case len(parts) == 0:
 			steps[i].Why = "the rule has no condition"
-		case !matches:
-		case !r.Action.decides():
-			steps[i].Why = "unknown action, the restart policy decides (" + steps[i].Why + ")"
+		case i == decided:
 			ended = i
-		default:
+		case matches && decided < 0 && !r.Action.decides():
+			steps[i].Why = "unknown action, the restart policy decides (" + steps[i].Why + ")"
 			ended = i
 		}
 	}
@@ -110,12 +110,18 @@ func (r *Rule) conditions(e *Exit, attempt int) (all []condition) {
 		}
 		add(slices.Contains(r.Signals, name), fmt.Sprintf("%sin %v", is, r.Signals), fmt.Sprintf("%snot in %v", is, r.Signals))
 	}
-	ran := e.ran()
+	addRan := func(holds bool, bound time.Duration, met, notMet string) {
+		text := func(relation string) string { return fmt.Sprintf("ran %v, %s %v", e.ran(), relation, bound) }
+		if !e.Started.IsZero() && e.Finished.IsZero() {
+			text = func(string) string { return "how long it ran is not known without Finished" }
+		}
+		add(holds, text(met), text(notMet))
+	}
 	if r.RanLess != 0 {
-		add(ran < r.RanLess, fmt.Sprintf("ran %v, less than %v", ran, r.RanLess), fmt.Sprintf("ran %v, not less than %v", ran, r.RanLess))
+		addRan(e.ran() < r.RanLess, r.RanLess, "less than", "not less than")
 	}
 	if r.RanAtLeast != 0 {
-		add(ran >= r.RanAtLeast, fmt.Sprintf("ran %v, at least %v", ran, r.RanAtLeast), fmt.Sprintf("ran %v, less than %v", ran, r.RanAtLeast))
+		addRan(e.ran() >= r.RanAtLeast, r.RanAtLeast, "at least", "less than")
 	}
 	if r.Attempts != 0 {
 		is := fmt.Sprintf("failure %d in a row is ", attempt)

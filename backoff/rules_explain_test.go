@@ -42,3 +42,23 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 		}
 	}
 }
+
+// What an exit does not say is not made up: without Finished nobody knows how long it
+// ran, and the decision stands, by whichever rule it was.
+func TestExplainMakesUpNoRun(t *testing.T) {
+	c := ContainerPolicy{Rules: Rules{{Name: "short", Action: GiveUp, RanLess: minute}, {Name: "long", Action: Restart, RanAtLeast: minute}, {Name: "rest", Action: Restart, Attempts: 1}}}
+	clock := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: clock})
+	e := Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Hour)}
+	d := r.Exited("a", c, e)
+	var got []string
+	for _, s := range d.Explain(c, e) {
+		got = append(got, s.String())
+	}
+	const want = `rule 0 short (GiveUp): no match: how long it ran is not known without Finished
+rule 1 long (Restart): matched: how long it ran is not known without Finished
+rule 2 rest (Restart): no match: not reached, rule long decided`
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}

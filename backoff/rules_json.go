@@ -50,10 +50,17 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON returns. Durations are texts such as "90s";
-// numbers are refused. Unknown fields are ignored. The error wraps FieldErrors with
-// every value of a wrong form, as in initial.
+// numbers are refused, and so are names with a capital letter, as in Initial. Unknown
+// fields are ignored. The error wraps FieldErrors with every value of a wrong form, as
+// in initial.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	fields, errs := objectFields(text)
+	for _, name := range []string{"initial", "max", "factor", "jitter", "resetAfter", "free"} {
+		old := strings.ToUpper(name[:1]) + name[1:] // by which a Policy was written before
+		if value, ok := fields[old]; ok {
+			errs.add(old, value, fmt.Sprintf(`must be spelled %s, and durations are texts, such as "90s"`, name))
+		}
+	}
 	errs.read(fields, "", "initial", (*durationText)(&p.Initial))
 	errs.read(fields, "", "max", (*durationText)(&p.Max))
 	errs.read(fields, "", "factor", &p.Factor)

@@ -133,6 +133,32 @@ func TestWrongFormsAreNamedAtOnce(t *testing.T) {
 	}
 }
 
+// A Policy that an earlier version wrote is refused with the new names, and not read as
+// a zero one.
+func TestOldNamesOfAPolicyAreRefused(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"Initial":10000000000,"Max":300000000000,"Factor":0,"Jitter":0,"ResetAfter":0,"Free":0}`: {
+			`Initial: invalid value 10000000000: must be spelled initial, and durations are texts, such as "90s"`,
+			`Max: invalid value 300000000000: must be spelled max, and durations are texts, such as "90s"`,
+			`Factor: invalid value 0: must be spelled factor, and durations are texts, such as "90s"`,
+			`Jitter: invalid value 0: must be spelled jitter, and durations are texts, such as "90s"`,
+			`ResetAfter: invalid value 0: must be spelled resetAfter, and durations are texts, such as "90s"`,
+			`Free: invalid value 0: must be spelled free, and durations are texts, such as "90s"`,
+		},
+		`{"initial":"1s","Max":"2s"}`: {`Max: invalid value "2s": must be spelled max, and durations are texts, such as "90s"`},
+	} {
+		var p Policy
+		if got := errorLines(json.Unmarshal([]byte(text), &p)); !slices.Equal(got, want) {
+			t.Errorf("%s: got\n%s", text, strings.Join(got, "\n"))
+		}
+	}
+	var c ContainerPolicy
+	err := json.Unmarshal([]byte(`{"restartPolicyRules":[{"delay":{"Initial":1,"future":2}}]}`), &c)
+	if got := errorLines(err); len(got) != 1 || !strings.HasPrefix(got[0], "restartPolicyRules[0].delay.Initial: ") {
+		t.Errorf("%q", got)
+	}
+}
+
 // errorLines returns the FieldErrors of an error, a line each.
 func errorLines(err error) (lines []string) {
 	for _, e := range fieldErrorsOf(err) {

@@ -141,7 +141,7 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 		if rule >= 0 {
 			decided[action]++
 		}
-		if a, r := c.decide(&e, attempt, newCodeTable(c.Rules)); action != a || rule != r {
+		if a, r := c.decide(&e, attempt, filledTable(c.Rules)); action != a || rule != r {
 			t.Fatalf("with a table %s by %d, want %s by %d", a, r, action, rule)
 		}
 		d := Decision{Action: action, Rule: rule, Failures: attempt}
@@ -159,8 +159,16 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 	}
 }
 
+// filledTable returns the table of rules whose lists came twice.
+func filledTable(rules Rules) *codeTable {
+	t := &codeTable{}
+	t.note(rules)
+	t.fill(rules)
+	return t
+}
+
 // A table lists what its lists do, whatever the lists; it is kept as long as they stay
-// where they are, and made only of long ones.
+// where they are, and made only of long ones that come again.
 func TestCodeTableListsWhatItsListsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.OneOf(rapid.Int32Range(-3, 260), rapid.Int32(), rapid.SampledFrom([]int32{-1 << 31, 1<<31 - 1}))
@@ -171,7 +179,7 @@ func TestCodeTableListsWhatItsListsDo(t *testing.T) {
 				Ranges:   rapid.SliceOfN(rapid.Map(rapid.SliceOfN(code, 2, 2), func(v []int32) CodeRange { return CodeRange{v[0], v[1]} }), 0, 3).Draw(t, "ranges"),
 			}}
 		}), 1, 20).Draw(t, "rules")
-		table := newCodeTable(rules)
+		table := filledTable(rules)
 		total := 0
 		asked := []int32{-1 << 31, 1<<31 - 1, code.Draw(t, "another")}
 		for _, r := range rules {
@@ -197,14 +205,25 @@ func TestCodeTableListsWhatItsListsDo(t *testing.T) {
 		if first == nil {
 			return
 		}
-		if first.tableFor(rules) != first {
+		if first.bounds != nil {
+			t.Fatal("filled for lists that may not come again")
+		}
+		if first.tableFor(rules) != first || !slices.Equal(first.bounds, table.bounds) || !slices.Equal(first.rules, table.rules) {
+			t.Fatal("not filled when the lists came again")
+		}
+		bounds := &first.bounds[0]
+		if first.tableFor(rules) != first || &first.bounds[0] != bounds {
 			t.Fatal("made again of the same lists")
 		}
 		changed := slices.Clone(rules)
 		i := rapid.IntRange(0, len(rules)-1).Draw(t, "changed")
 		changed[i].ExitCodes = &ExitCodes{Values: append([]int32{7}, rules[i].ExitCodes.Values...)}
-		if again := first.tableFor(changed); again == first || again != nil && again.rulesListing(7)>>i&1 == 0 {
+		again := first.tableFor(changed)
+		if again != nil && again.bounds != nil {
 			t.Fatal("kept for other lists")
+		}
+		if again = again.tableFor(changed); again != nil && again.rulesListing(7)>>i&1 == 0 {
+			t.Fatal("filled with other lists")
 		}
 	})
 }

@@ -8,10 +8,11 @@ import (
 
 // codeTable answers which rules list an exit code, without a search through their
 // lists: 20 rules with 255 codes each take 12 µs to search. Between two bounds the same
-// rules list every code.
+// rules list every code. It is filled when its lists come a second time: a caller that
+// makes a policy anew for each exit would pay for a table that is never looked up.
 type codeTable struct {
-	lists  []codeLists // that it was made of; held, so that none is freed and its place used again
-	bounds []int64     // ascending; the first is below every code
+	lists  []codeLists // that it is of; held, so that none is freed and its place used again
+	bounds []int64     // ascending; the first is below every code; nil: not filled
 	rules  []uint32    // by bound: a bit for each rule that lists the codes from there to the next bound
 }
 
@@ -40,7 +41,7 @@ func listsOf(r *Rule) (l codeLists) {
 	return l
 }
 
-// tableFor returns the table of rules: t if it is theirs, nil if they need none.
+// tableFor returns the table of rules, made of t if there is one; nil if they need none.
 func (t *codeTable) tableFor(rules Rules) *codeTable {
 	total := 0
 	for i := range rules {
@@ -51,13 +52,29 @@ func (t *codeTable) tableFor(rules Rules) *codeTable {
 	if total <= longLists || len(rules) > maxRules {
 		return nil
 	}
-	if t != nil && t.isOf(rules) {
-		return t
+	switch {
+	case t == nil:
+		t = &codeTable{}
+		t.note(rules)
+	case !t.isOf(rules):
+		t.note(rules)
+	case t.bounds == nil:
+		t.fill(rules)
 	}
-	return newCodeTable(rules)
+	return t
 }
 
-// isOf reports whether the table was made of the lists of rules.
+// note empties the table and has it be of the lists of rules.
+func (t *codeTable) note(rules Rules) {
+	old := t.lists
+	t.lists, t.bounds, t.rules = slices.Grow(old[:0], len(rules)), nil, nil
+	for i := range rules {
+		t.lists = append(t.lists, listsOf(&rules[i]))
+	}
+	clear(old[min(len(old), len(rules)):]) // what they point to is not held any more
+}
+
+// isOf reports whether the table is of the lists of rules.
 func (t *codeTable) isOf(rules Rules) bool {
 	if len(t.lists) != len(rules) {
 		return false
@@ -70,16 +87,16 @@ func (t *codeTable) isOf(rules Rules) bool {
 	return true
 }
 
-func newCodeTable(rules Rules) *codeTable {
+// fill makes the table of the lists of rules.
+func (t *codeTable) fill(rules Rules) {
 	type edge struct {
 		at   int64
 		rule int
 		step int // 1: a range of codes begins, -1: one has ended
 	}
-	t := &codeTable{bounds: []int64{-1 << 32}, rules: []uint32{0}}
+	t.bounds, t.rules = []int64{-1 << 32}, []uint32{0}
 	var edges []edge
 	for i := range rules {
-		t.lists = append(t.lists, listsOf(&rules[i]))
 		codes := rules[i].ExitCodes
 		if codes == nil {
 			continue
@@ -111,7 +128,6 @@ func newCodeTable(rules Rules) *codeTable {
 		}
 	}
 	t.bounds, t.rules = slices.Clone(t.bounds), slices.Clone(t.rules)
-	return t
 }
 
 // rulesListing returns a bit for each rule that lists the code.

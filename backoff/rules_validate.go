@@ -147,11 +147,13 @@ func (c *ExitCodes) validate(errs *FieldErrors, path string) {
 		errs.Add(ErrorTypeNotSupported, path+".operator", string(o), "must be In or NotIn")
 	}
 	if n := len(c.Values) + len(c.Ranges); n > maxExitCodes {
-		detail := fmt.Sprintf("must be at most %d", maxExitCodes)
-		if len(c.Ranges) > 0 {
+		field, detail := ".values", fmt.Sprintf("must be at most %d", maxExitCodes)
+		if len(c.Values) == 0 {
+			field = ".ranges"
+		} else if len(c.Ranges) > 0 {
 			detail += ", ranges included"
 		}
-		errs.Add(ErrorTypeTooMany, path+".values", n, detail)
+		errs.Add(ErrorTypeTooMany, path+field, n, detail)
 	}
 	for k, r := range c.Ranges[:min(len(c.Ranges), maxExitCodes)] {
 		at := fmt.Sprintf("%s.ranges[%d]", path, k)

@@ -133,3 +133,21 @@ func TestSignalsAreToldOrFromTheCode(t *testing.T) {
 		}
 	}
 }
+
+// Too many ranges alone are a mistake in the ranges: the values may not even be there.
+func TestTooManyCodesAreReportedWhereTheyAre(t *testing.T) {
+	values, ranges := make([]int32, 200), make([]CodeRange, 256)
+	for _, tt := range []struct {
+		codes ExitCodes
+		want  string
+	}{
+		{ExitCodes{Ranges: ranges}, "restartPolicyRules[0].exitCodes.ranges: too many items 256: must be at most 255"},
+		{ExitCodes{Values: values, Ranges: ranges[:56]}, "restartPolicyRules[0].exitCodes.values: too many items 256: must be at most 255, ranges included"},
+	} {
+		tt.codes.Operator = OperatorIn
+		err := ContainerPolicy{Rules: Rules{{Action: Restart, ExitCodes: &tt.codes}}}.Validate()
+		if got := errorLines(err); !slices.Equal(got, []string{tt.want}) {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

@@ -34,8 +34,11 @@ const (
 	KindImpossibleCode Kind = "impossible-code" // exit codes that no process on Linux has
 )
 
-// mostRules is how many rules a valid policy has.
-const mostRules = 20
+// What a valid policy has at most.
+const (
+	mostRules = 20
+	mostLimit = 1000 // restarts of a limit within a window
+)
 
 // Check returns what in a policy is valid but surely not meant, in the order of the
 // rules. curve is the one in force for exits without a curve of a rule's own; it must
@@ -43,9 +46,14 @@ const mostRules = 20
 //
 // Check is exact about rules that decide on no exit: there is such a finding if and
 // only if no exit reaches the rule, whatever its code, reason, signal and run, and
-// whatever happened before. A limit that it reports is never used up unless Wake cuts
-// waits short or the clock is set; it reports all such limits of policies without the
-// condition attempts.
+// whatever happened before. Only of a policy that was made to be hard, whose rules can
+// be met together in thousands of ways, it leaves rules out.
+//
+// A limit that it reports is never used up if every exit is reported when it happens,
+// unless Wake cuts waits short or the clock is set. It goes by the delays of the rule
+// and by the shortest runs that reach it. What other rules do between its restarts
+// costs no time in its reckoning, so it may miss a limit. It leaves out limits within a
+// window that Validate refuses.
 func Check(c backoff.ContainerPolicy, curve backoff.Policy) []Finding {
 	rules := c.Rules[:min(len(c.Rules), mostRules)]
 	var findings []Finding
@@ -62,9 +70,9 @@ func Check(c backoff.ContainerPolicy, curve backoff.Policy) []Finding {
 			add(KindUnreachable, "", "%s; remove the rule, or move it up", why)
 			continue
 		}
-		if r := &rules[i]; r.Limit > 0 && r.Window > 0 {
-			one := fastest(r, curve, 1)
-			if all := fastest(r, curve, r.Limit); one >= r.Window {
+		if r := &rules[i]; r.Limit > 0 && r.Limit <= mostLimit && r.Window > 0 {
+			one := s.fastest(i, curve, 1)
+			if all := s.fastest(i, curve, r.Limit); one >= r.Window {
 				add(KindDelayTooLong, ".window", "restarts are at least %v apart, so the limit of %d is never used up in %v; make the window longer", one, r.Limit, r.Window)
 			} else if all >= r.Window {
 				add(KindLimitNeverHit, ".limit", "%d restarts and one more take at least %v, so the limit is never used up in %v; lower it, or make the window longer", r.Limit, all, r.Window)
@@ -88,9 +96,10 @@ func impossibleCodes(codes *backoff.ExitCodes) (texts []string) {
 }
 
 // fastest returns how soon after a restart by the rule that many more can be decided:
-// no jittered delay is shorter, and no run that the rule matches.
-func fastest(r *backoff.Rule, curve backoff.Policy, restarts int) time.Duration {
-	if r.Delay != nil {
+// no jittered delay is shorter, and no run that the rule decides on.
+func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration {
+	r := &s.rules[i]
+	if r.Delay != nil && r.Delay.Validate() == nil { // a Restarter takes no other
 		curve = *r.Delay
 	}
 	delay := func(failures int) time.Duration {
@@ -98,18 +107,13 @@ func fastest(r *backoff.Rule, curve backoff.Policy, restarts int) time.Duration 
 		return d - time.Duration(curve.Jitter*float64(d))
 	}
 	// A run that starts the curve over is longer; it may end by another rule.
-	over := add(curve.ResetThreshold(), 1)
-	if r.RanLess > 0 && over >= r.RanLess {
-		over = add(over, r.RanAtLeast)
-	}
-	over = max(over, r.RanAtLeast)
-	short := r.RanAtLeast
+	short, over := s.shortest(i, 0), add(curve.ResetThreshold(), 1)
+	over = min(s.shortest(i, over), add(over, short))
 	if short > curve.ResetThreshold() {
 		short = -1 // every run starts the curve over
 	}
 	// By failures in a row, the least time so far; the first restart is free to be the
 	// first failure.
-	const never = time.Duration(1<<63 - 1)
 	times := []time.Duration{0}
 	for range restarts {
 		next := make([]time.Duration, len(times)+1)
@@ -135,10 +139,13 @@ func fastest(r *backoff.Rule, curve backoff.Policy, restarts int) time.Duration 
 	return least
 }
 
+// never is longer than anything takes.
+const never = time.Duration(1<<63 - 1)
+
 // add returns a+b for a, b >= 0, at most the largest duration.
 func add(a, b time.Duration) time.Duration {
 	if sum := a + b; sum >= a {
 		return sum
 	}
-	return 1<<63 - 1
+	return never
 }

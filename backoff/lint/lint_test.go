@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -134,15 +135,135 @@ func TestUnusedLimitsAreExact(t *testing.T) {
 	}
 }
 
-// usedUp reports whether a history of so many runs uses up the limit of the only rule.
+// A rule before it that decides on short runs makes a limit as hard to use up as if the
+// rule asked for longer runs; other rules before it never make a reported limit usable.
+func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
+	one := func(r backoff.Rule) backoff.Rule {
+		r.Action = backoff.Restart
+		return r
+	}
+	tried, reported := 0, 0
+	for _, first := range []struct {
+		backoff.Rule
+		exact bool // it divides the runs alone, from below
+	}{
+		{one(backoff.Rule{RanLess: time.Minute}), true},
+		{one(backoff.Rule{RanLess: 2 * time.Second}), true},
+		{one(backoff.Rule{RanLess: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1}}), true},
+		{one(backoff.Rule{RanAtLeast: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, ResetAfter: 1}}), false},
+		{one(backoff.Rule{RanAtLeast: 9 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, Free: 9}}), false},
+		{backoff.Rule{Action: backoff.GiveUp, RanLess: 3 * time.Second}, true},
+		{one(backoff.Rule{Reasons: []string{"A"}, RanLess: time.Minute}), true},
+	} {
+		for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1}} {
+			for _, conditions := range []backoff.Rule{{}, {RanAtLeast: time.Second}, {RanLess: 3 * time.Second}} {
+				for limit := 1; limit <= 2; limit++ {
+					for _, window := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 9 * time.Second, 90 * time.Second, 3 * time.Minute} {
+						r := one(conditions)
+						r.ExitCodes = &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
+						r.Delay, r.Limit, r.Window = delay, limit, window
+						c := backoff.ContainerPolicy{Rules: backoff.Rules{first.Rule, r}}
+						said, unreachable := false, false
+						for _, f := range Check(c, curve) {
+							said = said || f.Rule == 1 && (f.Kind == KindLimitNeverHit || f.Kind == KindDelayTooLong)
+							unreachable = unreachable || f.Rule == 1 && f.Kind == KindUnreachable
+						}
+						tried++
+						if said {
+							reported++
+						}
+						if used := usedUp(t, c, limit+2); used && (said || unreachable) || first.exact && !used && !said && !unreachable && conditions.RanLess == 0 {
+							t.Fatalf("%+v, then %+v, delay %+v: used up %t, reported %t", first.Rule, r, delay, used, said)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d limits, %d never used up", tried, reported)
+	if reported < 50 || reported > tried-50 {
+		t.Error("too few of either")
+	}
+}
+
+// Limits that Validate refuses are left out, whatever they are.
+func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
+	for limit, want := range map[int]int{mostLimit: 1, mostLimit + 1: 0, 1 << 40: 0} {
+		c := backoff.ContainerPolicy{Rules: backoff.Rules{{Action: backoff.Restart, Attempts: 1, Limit: limit, Window: 2 * time.Second}}}
+		if f := Check(c, curve); len(f) != want {
+			t.Errorf("%d: %v", limit, f)
+		}
+	}
+}
+
+// Of rules that can be met together in more ways than anybody looks at, Check says
+// nothing about those that have too many before them, and what it says of others holds.
+func TestHardPoliciesAreNotLookedThrough(t *testing.T) {
+	// Each code is missing from the lists of half of the earlier rules, and each reason
+	// from those of another half: no way holds another.
+	c := backoff.ContainerPolicy{}
+	for i := range mostRules {
+		r := backoff.Rule{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn}}
+		for k := range 255 {
+			if set := half(k); i == mostRules-1 || set>>i&1 != 0 {
+				r.ExitCodes.Values = append(r.ExitCodes.Values, int32(k))
+			}
+			if set := half(3*k + 1000); i == mostRules-1 || set>>i&1 != 0 {
+				r.Reasons = append(r.Reasons, fmt.Sprint("R", k))
+			}
+		}
+		c.Rules = append(c.Rules, r)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s := newSpace(c.Rules, curve)
+	hard := 0
+	for i := range c.Rules {
+		ways, ok := s.ways(i, s.met)
+		if len(ways) > mostWays {
+			t.Errorf("rule %d: %d ways", i, len(ways))
+		}
+		if !ok {
+			hard++
+			if why := s.unreachable(i); why != "" {
+				t.Errorf("rule %d was not looked through: %s", i, why)
+			}
+			if run := s.shortest(i, 7); run != 7 {
+				t.Errorf("rule %d: %v", i, run)
+			}
+		}
+	}
+	if hard == 0 {
+		t.Error("no rule is hard")
+	}
+	t.Logf("%d hard rules", hard)
+	Check(c, curve)
+}
+
+// half returns the k-th of some sets of nine of the first 19 rules.
+func half(k int) (set rules) {
+	x := uint32(k)*2654435761 + 12345
+	for bits.OnesCount32(uint32(set)) < 9 {
+		x = x*1664525 + 1013904223
+		set |= 1 << ((x >> 16) % 19)
+	}
+	return set
+}
+
+// usedUp reports whether a history of so many runs uses up the limit of the last rule.
 func usedUp(t *testing.T, c backoff.ContainerPolicy, runs int) bool {
 	var search func(history []time.Duration) bool
-	choices := []time.Duration{0, c.Rules[0].RanAtLeast, 1 + 1}
+	last := c.Rules[len(c.Rules)-1]
+	choices := []time.Duration{0, last.RanAtLeast, 1 + 1}
 	over := curve.ResetThreshold() + 1
-	if d := c.Rules[0].Delay; d != nil {
+	if d := last.Delay; d != nil {
 		over = d.ResetThreshold() + 1
 	}
-	choices = append(choices, over, max(over, c.Rules[0].RanAtLeast))
+	choices = append(choices, over, max(over, last.RanAtLeast))
+	if len(c.Rules) > 1 {
+		choices = append(choices, c.Rules[0].RanLess)
+	}
 	slices.Sort(choices)
 	choices = slices.Compact(choices)
 	search = func(history []time.Duration) bool {
@@ -154,8 +275,9 @@ func usedUp(t *testing.T, c backoff.ContainerPolicy, runs int) bool {
 		for run, ran := range history {
 			started := clock.Now()
 			clock.SetTime(started.Add(ran))
-			if r.Exited("a", c, backoff.Exit{Run: int64(run + 1), Code: 1, Started: started, Finished: clock.Now()}).Action == backoff.GiveUp {
-				return true
+			d := r.Exited("a", c, backoff.Exit{Run: int64(run + 1), Code: 1, Started: started, Finished: clock.Now()})
+			if d.Action == backoff.GiveUp {
+				return d.Rule == len(c.Rules)-1
 			}
 			clock.SetTime(clock.Now().Add(r.Remaining("a")))
 		}

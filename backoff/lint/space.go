@@ -1,8 +1,10 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -15,7 +17,10 @@ import (
 // others, except for the last two: a run that starts the curve over is a first failure.
 type space struct {
 	rules    []backoff.Rule
-	met      []map[rules]bool // by side: which rules' conditions are met together
+	met      []map[rules]bool // by side, the runs last: which rules' conditions are met together
+	lengths  []time.Duration  // of runs, ascending: one of each stretch that no rule divides
+	attempts []int            // failures in a row: as many as a rule asks for, ascending
+	over     time.Duration    // the shortest run that starts the curve over
 	possible rules            // those that have a condition, all of which can be met
 }
 
@@ -33,8 +38,16 @@ func of(all []backoff.Rule, met func(r *backoff.Rule) bool) (set rules) {
 }
 
 func newSpace(all []backoff.Rule, curve backoff.Policy) *space {
-	s := &space{rules: all}
-	s.met = []map[rules]bool{s.codes(), s.signals(), s.reasons(), s.runs(curve)}
+	s := &space{rules: all, over: add(curve.ResetThreshold(), 1)}
+	s.lengths, s.attempts = []time.Duration{0, s.over}, []int{1}
+	for i := range all {
+		s.lengths = append(s.lengths, max(all[i].RanLess, 0), max(all[i].RanAtLeast, 0))
+		s.attempts = append(s.attempts, max(all[i].Attempts, 1))
+	}
+	slices.Sort(s.lengths)
+	slices.Sort(s.attempts)
+	s.lengths, s.attempts = slices.Compact(s.lengths), slices.Compact(s.attempts)
+	s.met = []map[rules]bool{s.codes(), s.signals(), s.reasons(), s.runs()}
 	s.possible = of(all, func(r *backoff.Rule) bool {
 		return r.ExitCodes != nil || len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLess != 0 || r.RanAtLeast != 0 || r.Attempts != 0
 	})
@@ -108,27 +121,49 @@ func (s *space) listed(list func(*backoff.Rule) []string, exists func(string) bo
 	return met
 }
 
-// runs looks at one run of each stretch that no rule divides, and at as many failures
-// in a row as a rule asks for.
-func (s *space) runs(curve backoff.Policy) map[rules]bool {
-	over := add(curve.ResetThreshold(), 1) // such a run starts the curve over
-	runs, attempts := map[time.Duration]bool{0: true, over: true}, map[int]bool{1: true}
-	for i := range s.rules {
-		runs[max(s.rules[i].RanLess, 0)], runs[max(s.rules[i].RanAtLeast, 0)] = true, true
-		attempts[max(s.rules[i].Attempts, 1)] = true
-	}
+// runs looks at one run of each stretch, and at as many failures in a row as a rule
+// asks for.
+func (s *space) runs() map[rules]bool {
 	met := make(map[rules]bool)
-	for ran := range runs {
-		for n := range attempts {
-			if n > 1 && ran >= over {
-				continue
-			}
-			met[of(s.rules, func(r *backoff.Rule) bool {
-				return (r.RanLess == 0 || ran < r.RanLess) && (r.RanAtLeast == 0 || ran >= r.RanAtLeast) && (r.Attempts == 0 || n >= r.Attempts)
-			})] = true
+	for _, ran := range s.lengths {
+		for _, set := range s.metBy(ran) {
+			met[set] = true
 		}
 	}
 	return met
+}
+
+// metBy returns which rules' conditions are met by a run, by failures in a row.
+func (s *space) metBy(ran time.Duration) (met []rules) {
+	for _, n := range s.attempts {
+		if n > 1 && ran >= s.over {
+			continue
+		}
+		met = append(met, of(s.rules, func(r *backoff.Rule) bool {
+			return (r.RanLess == 0 || ran < r.RanLess) && (r.RanAtLeast == 0 || ran >= r.RanAtLeast) && (r.Attempts == 0 || n >= r.Attempts)
+		}))
+	}
+	return met
+}
+
+// shortest returns the shortest run, no shorter than from, that rule i can decide on;
+// never if there is none.
+func (s *space) shortest(i int, from time.Duration) time.Duration {
+	bit := rules(1) << i
+	ways, ok := s.ways(i, s.met[:len(s.met)-1])
+	if !ok {
+		return max(s.rules[i].RanAtLeast, from)
+	}
+	lengths := append([]time.Duration{from}, s.lengths...)
+	slices.Sort(lengths)
+	for _, ran := range lengths {
+		for _, met := range s.metBy(ran) {
+			if ran >= from && slices.ContainsFunc(ways, func(way rules) bool { return way&met == bit }) {
+				return ran
+			}
+		}
+	}
+	return never
 }
 
 // unreachable says why rule i decides on no exit, "" if it decides on one.
@@ -137,25 +172,16 @@ func (s *space) unreachable(i int) string {
 	if a := r.Action; a != backoff.Restart && a != backoff.RestartAll && a != backoff.GiveUp {
 		return "the rule has no known action"
 	}
-	// Exits that meet rule i: which earlier rules they meet, as few as can be.
-	bit := rules(1) << i
-	met := map[rules]bool{s.possible & (bit | (bit - 1)): true}
-	all := bit - 1 // the earlier rules that every such exit meets
-	for _, side := range s.met {
-		next := make(map[rules]bool)
-		for a := range met {
-			for b := range side {
-				if a&b&bit != 0 {
-					next[a&b] = true
-				}
-			}
-		}
-		met = least(next)
+	ways, ok := s.ways(i, s.met)
+	if !ok {
+		return ""
 	}
-	if len(met) == 0 {
+	if len(ways) == 0 {
 		return "no exit meets all conditions of the rule"
 	}
-	for set := range met {
+	bit := rules(1) << i
+	all := bit - 1 // the earlier rules that every such exit meets
+	for _, set := range ways {
 		if set == bit {
 			return ""
 		}
@@ -169,18 +195,64 @@ func (s *space) unreachable(i int) string {
 	return "earlier rules decide on every exit that it matches"
 }
 
-// least drops every set that holds another one.
-func least(sets map[rules]bool) map[rules]bool {
-	kept := maps.Clone(sets)
-	for a := range sets {
-		for b := range sets {
-			if a != b && a&b == b {
-				delete(kept, a)
-				break
+// Bounds of what is looked at for a rule, far above what a policy has that was not made
+// to have more. Beyond them nothing is said about the rule.
+const (
+	mostSets = 1 << 14 // before those are dropped that hold another one
+	mostWays = 1 << 10 // after it
+)
+
+// ways returns which earlier rules exits meet that meet rule i, as few as can be, and i
+// itself; false if there are too many.
+func (s *space) ways(i int, sides []map[rules]bool) (ways []rules, ok bool) {
+	bit := rules(1) << i
+	ways = []rules{s.possible & (bit | (bit - 1))}
+	for _, side := range sides {
+		part := make(map[rules]bool)
+		for set := range side {
+			if set&bit != 0 {
+				part[set&(bit|(bit-1))] = true
 			}
 		}
+		met, ok := least(part)
+		if !ok {
+			return nil, false
+		}
+		next := make(map[rules]bool)
+		for _, a := range ways {
+			for _, b := range met {
+				if a&b&bit != 0 {
+					next[a&b] = true
+				}
+			}
+			if len(next) > mostSets {
+				return nil, false
+			}
+		}
+		if ways, ok = least(next); !ok {
+			return nil, false
+		}
 	}
-	return kept
+	return ways, true
+}
+
+// least returns the sets that hold no other one; false if there are too many.
+func least(sets map[rules]bool) (kept []rules, ok bool) {
+	if len(sets) > mostSets {
+		return nil, false
+	}
+	smallestFirst := func(a, b rules) int {
+		return cmp.Or(cmp.Compare(bits.OnesCount32(uint32(a)), bits.OnesCount32(uint32(b))), cmp.Compare(a, b))
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(sets), smallestFirst) {
+		if slices.ContainsFunc(kept, func(b rules) bool { return a&b == b }) {
+			continue
+		}
+		if kept = append(kept, a); len(kept) > mostWays {
+			return nil, false
+		}
+	}
+	return kept, true
 }
 
 // nameOf names a rule in a text.

@@ -3,9 +3,11 @@
 package policyfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +22,21 @@ type Findings struct {
 	Warnings []document.Mistake // unknown fields that may be the kubelet's
 
 	whole *document.Node
-	at    document.Paths // of the mistakes
+	at    document.Paths  // of the mistakes
+	meant map[string]bool // the rules with a condition that did not fit
+}
+
+// condition finds the rule and the field of a path in one.
+var condition = regexp.MustCompile(`^(.*\.restartPolicyRules\[\d+\])\.(\w+)`)
+
+// noteCondition remembers that a rule was meant to have a condition.
+func (f *Findings) noteCondition(m document.Mistake) {
+	if parts := condition.FindStringSubmatch(m.Path); parts != nil {
+		switch cmp.Or(m.Meant, parts[2]) {
+		case "exitCodes", "reasons", "signals", "ranLess", "ranAtLeast", "attempts":
+			f.meant[parts[1]] = true
+		}
+	}
 }
 
 // Add adds a mistake, unless the value has one already.
@@ -40,6 +56,9 @@ func (f *Findings) AddAll(path string, err error) {
 		if e.Type == backoff.ErrorTypeTooMany {
 			e.Value, e.Detail = nil, fmt.Sprintf("has %v items, %s", e.Value, e.Detail)
 		}
+		if rule, ok := strings.CutSuffix(e.Field, ".exitCodes"); ok && e.Type == backoff.ErrorTypeRequired && f.meant[path+"."+rule] {
+			continue // it has a condition, which is reported already
+		}
 		f.Add(path+"."+strings.ToLower(e.Field[:1])+e.Field[1:], e.Value, e.Detail)
 	}
 }
@@ -48,9 +67,10 @@ func (f *Findings) AddAll(path string, err error) {
 // is the name of a list that only the program reads: in a KubeletConfiguration an
 // unknown field elsewhere may be one of the kubelet's, and is a warning.
 func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error) {
-	found := &Findings{whole: whole, at: make(document.Paths)}
+	found := &Findings{whole: whole, at: make(document.Paths), meant: make(map[string]bool)}
 	fitted, mistakes := document.Fit(whole, document.TypeFor[F]())
 	for _, m := range mistakes {
+		found.noteCondition(m)
 		if m.Fault == document.Unknown && whole.Field("kind").Text() == "KubeletConfiguration" && !strings.HasPrefix(m.Path, own+"[") {
 			found.Warnings = append(found.Warnings, m)
 		} else {

@@ -3,6 +3,7 @@ package policyfile_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,5 +100,29 @@ crashloopbackoff: {maxSeconds: 301}
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "line 2: maxPods: unknown field") {
 		t.Errorf("warnings: %q", warnings)
+	}
+}
+
+// A rule whose only condition is a mistake is not said to have none as well.
+func TestMistakenConditionIsReportedOnce(t *testing.T) {
+	for rule, want := range map[string]string{
+		"ranLess: 90":           "ranLess: is 90, must be a duration such as 4s",
+		"reasons: [7]":          "reasons[0]: is 7, must be a string: put it in quotes",
+		"attempts: x":           "attempts: is \"x\", must be an integer",
+		"exitcodes: {}":         "exitcodes: unknown field: did you mean exitCodes?",
+		"window: 7":             "exitCodes: must be given, or another condition; window: is 7, must be a duration such as 4s",
+		"retries: 3":            "exitCodes: must be given, or another condition; retries: unknown field",
+		"name: a, signals: SIG": "signals: is \"SIG\", must be a list",
+	} {
+		f, _, found := read(t, "containers: [{restartPolicyRules: [{action: Restart, "+rule+"}]}]")
+		f.Containers[0].Container.Read("containers[0]", found)
+		var got []string
+		for _, m := range found.Mistakes {
+			got = append(got, strings.TrimPrefix(m.String(), "line 1: containers[0].restartPolicyRules[0]."))
+		}
+		slices.Sort(got)
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
 	}
 }
