@@ -48,27 +48,43 @@ func parsePolicy(s string) (namedPolicy, error) {
 		return p, err
 	}
 	p.policy = policy
-	var u unit
-	for _, option := range words[1:] {
-		key, value, ok := strings.Cut(option, "=")
-		if !ok {
-			return p, fmt.Errorf("option %q is not NAME=VALUE", option)
-		}
-		found := false
-		if base == "systemd" {
-			found, err = u.set(key, value)
-		}
-		if !found {
-			err = p.set(key, value)
-		}
-		if err != nil {
-			return p, fmt.Errorf("option %s: %w", key, err)
-		}
-	}
-	if p.policy, err = u.apply(p.policy); err != nil {
+	if err := p.setAll(base, words[1:]); err != nil {
 		return p, err
 	}
 	return p, p.policy.Validate()
+}
+
+// setAll applies the options: first what a unit sets, whatever their order, so that it
+// does not undo the others.
+func (p *namedPolicy) setAll(base string, options []string) error {
+	var u unit
+	var others [][2]string
+	for _, option := range options {
+		key, value, ok := strings.Cut(option, "=")
+		if !ok {
+			return fmt.Errorf("option %q is not NAME=VALUE", option)
+		}
+		if base == "systemd" {
+			found, err := u.set(key, value)
+			if err != nil {
+				return fmt.Errorf("option %s: %w", key, err)
+			}
+			if found {
+				continue
+			}
+		}
+		others = append(others, [2]string{key, value})
+	}
+	var err error
+	if p.policy, err = u.apply(p.policy); err != nil {
+		return err
+	}
+	for _, o := range others {
+		if err := p.set(o[0], o[1]); err != nil {
+			return fmt.Errorf("option %s: %w", o[0], err)
+		}
+	}
+	return nil
 }
 
 // parseBase reads a preset's name or INITIAL/MAX.
@@ -144,6 +160,9 @@ func (p *namedPolicy) set(key, value string) error {
 		p.policy.Free = n
 	case "reset", "run":
 		d, err := parseDuration(value)
+		if key == "reset" && err == nil && d == 0 {
+			return fmt.Errorf("%s is not above 0; without it the preset's, or %s, is meant", value, short(backoff.CrashLoop().ResetAfter))
+		}
 		if key == "run" {
 			p.run = &d
 		} else {

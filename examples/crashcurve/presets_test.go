@@ -154,6 +154,22 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 	}
 }
 
+// What a unit sets does not undo the other options, in whatever order they come.
+func TestOptionsOfSystemdHaveNoOrder(t *testing.T) {
+	a, errA := parsePolicy("systemd,factor=3,max=10s,RestartSec=1s")
+	b, errB := parsePolicy("systemd,RestartSec=1s,max=10s,factor=3")
+	if errA != nil || errB != nil || a.policy != b.policy || a.policy.Max != 10*time.Second || a.policy.Factor != 3 {
+		t.Errorf("%+v, %v; %+v, %v", a.policy, errA, b.policy, errB)
+	}
+}
+
+// A reset of 0 would silently be the default of a policy.
+func TestResetOfZeroIsRefused(t *testing.T) {
+	if p, err := parsePolicy("1s/60s,reset=0s"); err == nil || !strings.Contains(err.Error(), "option reset: 0s is not above 0") {
+		t.Errorf("%+v, %v", p.policy, err)
+	}
+}
+
 // The requests of the second panel are all requests, whatever the axis.
 func TestRatesAddUpToAllRequests(t *testing.T) {
 	for _, logTime := range []bool{false, true} {

@@ -21,6 +21,9 @@ var static embed.FS
 // site is the page: the contents of its files by their names.
 type site map[string][]byte
 
+// programFile is the packed program, a name that no other page has.
+const programFile = "playground.bin"
+
 const thisPackage = "github.com/restartkit/restart/examples/playground"
 
 // build makes the page. The go command builds its program, and caches it.
@@ -48,7 +51,7 @@ func build(ctx context.Context) (site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s["playground.bin"] = pack(program)
+	s[programFile] = pack(program)
 	return s, nil
 }
 

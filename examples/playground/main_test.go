@@ -86,6 +86,33 @@ func TestFilesAreWritten(t *testing.T) {
 	}
 }
 
+// Another page's file is not replaced, those of an earlier call are.
+func TestForeignFilesAreNotOverwritten(t *testing.T) {
+	folder := t.TempDir()
+	index := filepath.Join(folder, "index.html")
+	if err := os.WriteFile(index, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page := site{"index.html": []byte("page"), programFile: []byte("program")}
+	if err := page.write(folder, io.Discard); err == nil || !strings.Contains(err.Error(), index+" exists") {
+		t.Errorf("error %v", err)
+	}
+	if text, err := os.ReadFile(index); err != nil || string(text) != "mine" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, programFile)); err == nil {
+		t.Error("a part of the page was written")
+	}
+	if err := os.Remove(index); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := page.write(folder, io.Discard); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWrongFlagsAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

@@ -75,8 +75,12 @@ func typeOf(name string) string {
 	}
 }
 
-// write writes the files into a folder, and prints their sizes.
+// write writes the files into a folder, and prints their sizes. It replaces those of an
+// earlier call, but no others.
 func (s site) write(folder string, stdout io.Writer) error {
+	if err := s.mayWrite(folder); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -95,6 +99,19 @@ func (s site) write(folder string, stdout io.Writer) error {
 	}
 	_, err = fmt.Fprintf(stdout, "%9s %9d  bytes, and compressed, in %s\n", "", total, absolute)
 	return err
+}
+
+// mayWrite returns which file of somebody else stands in the way of the page's.
+func (s site) mayWrite(folder string) error {
+	if _, err := os.Lstat(filepath.Join(folder, programFile)); err == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			return fmt.Errorf("-o: %s exists, and is not of the playground, which has %s beside it; choose another folder", filepath.Join(folder, name), programFile)
+		}
+	}
+	return nil
 }
 
 // compressed returns the size of a file as a web server compresses it.

@@ -12,7 +12,10 @@ import (
 
 // envFiles are the lines of the files of -env-file, a repeatable flag. A later value
 // replaces an earlier one.
-type envFiles struct{ lines map[string]string }
+type envFiles struct {
+	lines map[string]string
+	names []string // of the files
+}
 
 func (e *envFiles) String() string { return "" }
 
@@ -26,6 +29,7 @@ func (e *envFiles) Set(name string) error {
 	if err != nil {
 		return err
 	}
+	e.names = append(e.names, name)
 	if e.lines == nil {
 		e.lines = make(map[string]string)
 	}

@@ -67,7 +67,7 @@ spec:
       containers:
       - name: main
         command: [x]
-        `+tt.container, reading{Reading: jobfile.Reading{Validate: jobfile.Strict}, envFiles: envFiles{tt.lines}})
+        `+tt.container, reading{Reading: jobfile.Reading{Validate: jobfile.Strict}, envFiles: envFiles{lines: tt.lines}})
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -27,6 +30,7 @@ type recorder struct {
 	keep    bool             // for a picture
 	kept    []timeline.Event // if there is no file to read them from
 	dropped bool             // there were more than a picture is made of
+	begun   bool             // the run has begun, so it can end
 }
 
 // newRecorder opens the file of -events: a new one, or if a run is resumed its end.
@@ -41,19 +45,69 @@ func newRecorder(o *options, job string, resumed bool) (*recorder, error) {
 	if info, err := os.Stat(o.events); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("-events: %s is not a regular file, and whoever reads it could hold up the run", o.events)
 	}
-	flags := os.O_RDWR | os.O_CREATE | os.O_APPEND
-	if !resumed {
-		flags |= os.O_TRUNC
+	if err := o.checkEvents(); err != nil {
+		return nil, err
 	}
-	file, err := os.OpenFile(o.events, flags, 0o644)
+	file, err := os.OpenFile(o.events, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("-events: %w", err)
+	}
+	if err = holdsEvents(file); err == nil && !resumed {
+		err = file.Truncate(0)
+	}
 	if err == nil {
 		err = endLine(file)
 	}
 	if err != nil {
+		file.Close()
 		return nil, fmt.Errorf("-events: %w", err)
 	}
 	r.file = file
 	return r, nil
+}
+
+// checkEvents refuses a file of -events that has another part in the run.
+func (o *options) checkEvents() error {
+	if o.manifest != "-" && samePath(o.events, o.manifest) {
+		return fmt.Errorf("-events: %s is the manifest", o.events)
+	}
+	for _, name := range o.reading.envFiles.names {
+		if samePath(o.events, name) {
+			return fmt.Errorf("-events: %s is the file of -env-file", o.events)
+		}
+	}
+	if o.timeline != "" && samePath(o.events, o.timeline) {
+		return fmt.Errorf("-events: %s is the file of -timeline", o.events)
+	}
+	return nil
+}
+
+// samePath reports whether two names are of one file, which need not exist.
+func samePath(a, b string) bool {
+	one, errA := os.Stat(a)
+	other, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(one, other)
+	}
+	a, errA = filepath.Abs(a)
+	b, errB = filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}
+
+// holdsEvents refuses a file that begins with something else than an event, perhaps a
+// torn one: it is somebody's, named by mistake.
+func holdsEvents(file *os.File) error {
+	line, err := bufio.NewReader(io.NewSectionReader(file, 0, timeline.MaxLine)).ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(line) == 0 || bytes.HasPrefix(line, []byte(`{"time":`)) {
+		return nil
+	}
+	if events, _, err := timeline.Read(bytes.NewReader(line)); err != nil || len(events) == 0 {
+		return fmt.Errorf("%s is not a file of events, and is kept as it is", file.Name())
+	}
+	return nil
 }
 
 // endLine ends the last line of a file, which a run that was killed may have torn off.
@@ -99,15 +153,21 @@ func (r *recorder) begin(at time.Time, resumed bool) {
 	if resumed {
 		what = timeline.Resumed
 	}
+	if r != nil {
+		r.begun = true
+	}
 	r.add(timeline.Event{Time: at, What: what})
 }
 
-// end records that the run ends, and returns the first error of writing the file.
+// end records that the run ends, if it has begun, and returns the first error of writing
+// the file.
 func (r *recorder) end(at time.Time, reason string) error {
 	if r == nil {
 		return nil
 	}
-	r.add(timeline.Event{Time: at, What: timeline.Ended, Reason: reason})
+	if r.begun { // else a line that was torn off before would make the file unreadable
+		r.add(timeline.Event{Time: at, What: timeline.Ended, Reason: reason})
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.file != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/examples/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
@@ -232,6 +233,65 @@ func TestTimelinesHaveTheirFormat(t *testing.T) {
 	}
 }
 
+// contents returns the regular files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]string)
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(text)
+	}
+	return all
+}
+
+// A run that ends before it begins leaves a torn line for the next run to pass over.
+func TestRunThatNeverBeganDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	file := programtest.WriteFile(t, t.TempDir(), "events", `{"time":"2026-03-01T12:00:00Z","event":"began"}`+"\n"+`{"time":"2026-`, 0o600)
+	for _, begins := range []bool{false, true} {
+		r, err := newRecorder(&options{events: file, manifest: "-"}, "x", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if begins {
+			r.begin(time.Now(), true)
+		}
+		if err := r.end(time.Now(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, events := told(t, file); len(events) != 3 || events[2].What != timeline.Ended {
+		t.Errorf("%+v", events)
+	}
+}
+
+// A file that begins with a torn event is one of events.
+func TestTornEventsMakeRoomForANewRun(t *testing.T) {
+	t.Parallel()
+	file := programtest.WriteFile(t, t.TempDir(), "events", `{"time":"2026-`, 0o600)
+	r, err := newRecorder(&options{events: file, manifest: "-"}, "x", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.begin(time.Now(), false)
+	if err := r.end(time.Now(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, events := told(t, file); len(events) != 2 {
+		t.Errorf("%+v", events)
+	}
+}
+
 // Nothing is started, and nothing drawn, if a file cannot be what it is to be.
 func TestUnusableFilesOfEventsAreRefused(t *testing.T) {
 	t.Parallel()
@@ -246,23 +306,38 @@ func TestUnusableFilesOfEventsAreRefused(t *testing.T) {
 	if err := os.WriteFile(good, []byte(`{"time":"2026-03-01T12:00:00Z","event":"began"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	manifest := programtest.WriteFile(t, dir, "job.json", strings.ReplaceAll(job(1, 1, "exit 0"), "\t", " "), 0o600)
+	env := programtest.WriteFile(t, dir, "env", "A=1\n", 0o600)
+	drawn := programtest.WriteFile(t, dir, "drawn.svg", `{"time":"2026-03-01T12:00:00Z","event":"began"}`, 0o600)
+	link := filepath.Join(dir, "link")
+	if err := os.Link(manifest, link); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, dir)
 	for args, want := range map[string]string{
-		"-events " + pipe + " -":                      "-events: " + pipe + " is not a regular file",
-		"-events " + dir + " -":                       "-events: " + dir + " is not a regular file",
-		"-events " + dir + "/missing/x -":             "-events: open " + dir + "/missing/x: no such file",
-		"-events= -":                                  "-events: the file has no name",
-		"-timeline x.pdf -":                           "-timeline x.pdf: must end in .svg, .png or .html",
-		"-timeline= -":                                "-timeline : must end in .svg, .png or .html",
-		"-timeline " + dir + "/missing/x.svg -":       "-timeline: stat " + dir + "/missing: no such file",
-		"-timeline " + bad + "/x.svg -":               "-timeline " + bad + "/x.svg: " + bad + " is not a folder",
-		"timeline":                                    "one file of events is needed",
-		"timeline a b -o x.svg":                       "one file of events is needed",
-		"timeline a":                                  "-o is needed",
-		"timeline a -o x.gif":                         "-o x.gif: must end in .svg, .png or .html",
-		"timeline " + dir + "/none -o x.svg":          "no such file",
-		"timeline " + bad + " -o " + dir + "/x.svg":   bad + ": line 1: event: is missing",
-		"timeline " + empty + " -o " + dir + "/x.svg": empty + ": no events",
-		"timeline " + good + " -x":                    "flag provided but not defined: -x",
+		"-events " + pipe + " -":                                    "-events: " + pipe + " is not a regular file",
+		"-events " + dir + " -":                                     "-events: " + dir + " is not a regular file",
+		"-events " + dir + "/missing/x -":                           "-events: open " + dir + "/missing/x: no such file",
+		"-events= -":                                                "-events: the file has no name",
+		"-timeline x.pdf -":                                         "-timeline x.pdf: must end in .svg, .png or .html",
+		"-timeline= -":                                              "-timeline : must end in .svg, .png or .html",
+		"-timeline " + dir + "/missing/x.svg -":                     "-timeline: stat " + dir + "/missing: no such file",
+		"-timeline " + bad + "/x.svg -":                             "-timeline " + bad + "/x.svg: " + bad + " is not a folder",
+		"timeline":                                                  "one file of events is needed",
+		"timeline a b -o x.svg":                                     "one file of events is needed",
+		"timeline a":                                                "-o is needed",
+		"timeline a -o x.gif":                                       "-o x.gif: must end in .svg, .png or .html",
+		"timeline " + dir + "/none -o x.svg":                        "no such file",
+		"timeline " + bad + " -o " + dir + "/x.svg":                 bad + ": line 1: event: is missing",
+		"timeline " + empty + " -o " + dir + "/x.svg":               empty + ": no events",
+		"-events " + manifest + " " + manifest:                      "-events: " + manifest + " is the manifest",
+		"-events " + link + " " + manifest:                          "-events: " + link + " is the manifest",
+		"-events " + manifest + " -":                                "-events: " + manifest + " is not a file of events",
+		"-events " + bad + " -":                                     "-events: " + bad + " is not a file of events",
+		"-events " + env + " -env-file " + env + " -":               "-events: " + env + " is the file of -env-file",
+		"-events " + dir + "/x.svg -timeline " + dir + "/./x.svg -": "-events: " + dir + "/x.svg is the file of -timeline",
+		"timeline " + drawn + " -o " + drawn:                        "-o: " + drawn + " is the file of events",
+		"timeline " + good + " -x":                                  "flag provided but not defined: -x",
 	} {
 		p := start(t, job(1, 1, "exit 0"), strings.Fields(args)...)
 		p.Done(exitBad)
@@ -272,6 +347,9 @@ func TestUnusableFilesOfEventsAreRefused(t *testing.T) {
 	}
 	if found, _ := filepath.Glob(filepath.Join(dir, "x.*")); len(found) > 0 {
 		t.Errorf("%q", found)
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Error(diff)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "folder.svg"), 0o700); err != nil {
 		t.Fatal(err)

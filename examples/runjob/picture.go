@@ -120,6 +120,8 @@ func drawEvents(args []string, stdout, stderr io.Writer) int {
 		err = errors.New("one file of events is needed")
 	case output == "":
 		err = errors.New("-o is needed")
+	case samePath(files[0], output):
+		err = fmt.Errorf("-o: %s is the file of events", output)
 	default:
 		err = checkPicture("o", output)
 	}

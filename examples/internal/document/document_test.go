@@ -328,3 +328,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A text that merely ends before the mistake has the same error; that line is not named.
+func TestMistakeInNestedFlowHasItsOwnLine(t *testing.T) {
+	text := `{
+"kind":"Job",
+"spec":{
+"template":{
+"spec":{
+"containers":[]
+},
+"x":1
+},
+"completions": "3"
+"parallelism": 4
+}
+}
+`
+	_, err := ParseAll([]byte("# YAML\n" + text))
+	if err == nil || !strings.Contains(err.Error(), "line 12: ") {
+		t.Errorf("YAML: %v", err)
+	}
+	if _, err := ParseAll([]byte(text)); err == nil || !strings.Contains(err.Error(), "line 11: ") && !strings.Contains(err.Error(), "line 10: ") {
+		t.Errorf("JSON: %v", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -68,7 +69,8 @@ func splitError(err error) (line int, what string) {
 }
 
 // noticed returns the first line up to which the text has the error: the library names
-// the line on which the list or object around it begins. It does not look far.
+// the line on which the list or object around it begins. A text that only ends too early
+// can have the same error, so it must stay whatever follows. It does not look far.
 func noticed(text []byte, named int, err error) int {
 	const mostLines, mostRead = 100, 8 << 20
 	_, what := splitError(err)
@@ -77,18 +79,34 @@ func noticed(text []byte, named int, err error) int {
 		if n++; n < named {
 			continue
 		}
-		if read += end; n > named+mostLines || read > mostRead {
-			break
+		found := true
+		for _, tail := range []string{"", ",", "x"} {
+			if tail != "" && end == len(text) {
+				break // nothing follows
+			}
+			if read += end; n > named+mostLines || read > mostRead {
+				return named
+			}
+			if found = fails(slices.Concat(text[:end], []byte(tail)), what); !found {
+				break
+			}
 		}
-		decoder := yaml.NewDecoder(bytes.NewReader(text[:end]))
-		for err = nil; err == nil; {
-			err = decoder.Decode(new(yaml.Node))
-		}
-		if _, same := splitError(err); same == what {
+		if found {
 			return n
 		}
 	}
 	return named
+}
+
+// fails reports whether reading a text ends with that error.
+func fails(text []byte, what string) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var err error
+	for err == nil {
+		err = decoder.Decode(new(yaml.Node))
+	}
+	_, got := splitError(err)
+	return got == what
 }
 
 // lineEnds yields the end of each line.

@@ -155,3 +155,67 @@ func TestFirstResultComesSoon(t *testing.T) {
 		t.Errorf("the program has %.0f bytes", sizes["playground.bin"])
 	}
 }
+
+// Pods that were entered stay while the manifest is written, unless its containers are
+// others.
+func TestEnteredPodsOutliveEditing(t *testing.T) {
+	manifest := func(more, container string) string {
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  backoffLimit: " + more + "\n  template: {spec: {restartPolicy: Never, containers: [{name: " + container + "}]}}\n"
+	}
+	p := open(t, "", 1200, false)
+	p.enter("manifest", manifest("3", "main"))
+	code := func() string { return eval[string](p, `document.querySelector('.trial input').value`) }
+	suggested := code()
+	eval[bool](p, `(() => { const f = document.querySelector('.trial input'); f.value = '77'; f.dispatchEvent(new Event('input')); show(); return true; })()`)
+	p.enter("manifest", manifest("x", "main"))
+	p.enter("manifest", manifest("4", "main"))
+	if got := code(); got != "77" {
+		t.Errorf("exit code %s is left of 77", got)
+	}
+	p.enter("manifest", manifest("4", "other"))
+	if got := code(); got != suggested {
+		t.Errorf("exit code %s, want %s", got, suggested)
+	}
+}
+
+// A list can be emptied and filled again, and no number in a field ends the page.
+func TestListsAreEmptiedAndNumbersBounded(t *testing.T) {
+	p := open(t, "", 1200, false)
+	for n := len(p.texts(".trial")); n > 0; n-- {
+		eval[bool](p, `(document.querySelector('.trial button').click(), show(), true)`)
+	}
+	if got := p.texts(".trial"); len(got) != 0 {
+		t.Errorf("%d pods are back", len(got))
+	}
+	eval[bool](p, `(document.getElementById('trial-add').click(), true)`)
+	eval[bool](p, `(() => { for (const f of document.querySelectorAll('.trial input[type=number]')) { f.value = '1e30'; f.dispatchEvent(new Event('input')); } show(); return true; })()`)
+	if got := p.texts(".trial"); len(got) != 1 || len(p.texts("#notice")) != 0 {
+		t.Errorf("%q %q", got, p.texts("#notice"))
+	}
+	p.choose("curves")
+	for range 2 {
+		eval[bool](p, `(document.querySelector('#policies .row button').click(), true)`)
+	}
+	if got := p.texts("#summary"); len(got) != 1 || got[0] != "There is no policy to draw." {
+		t.Errorf("%q", got)
+	}
+	eval[bool](p, `(document.getElementById('policy-add').click(), true)`)
+	if got := p.texts("#policies fieldset"); len(got) != 1 {
+		t.Errorf("%d policies", len(got))
+	}
+	field := func(label, value string) {
+		t.Helper()
+		eval[bool](p, `(() => { const f = document.querySelector('[aria-label="' + $ + ', exactly"]'); f.value = $; f.dispatchEvent(new Event('input')); show(); return true; })()`, label, value)
+	}
+	field("pods", "99999999999999999999")
+	if got := p.texts("#curves-table .mistake"); len(got) != 0 || len(p.texts("#notice")) != 0 {
+		t.Errorf("%q %q", got, p.texts("#notice"))
+	}
+	for _, label := range []string{"factor", "jitter"} {
+		field("policy 1: "+label, "1,5")
+		if got := p.texts("#curves-table .mistake"); len(got) != 1 || !strings.Contains(strings.ToLower(got[0]), label) {
+			t.Errorf("%s: %q", label, got)
+		}
+		field("policy 1: "+label, "1")
+	}
+}

@@ -86,26 +86,33 @@ func (c curve) points(window time.Duration) (points []chartPoint) {
 
 // requestPicture draws what all pods of a node ask of the API server.
 func (s Settings) requestPicture(all []curve, window time.Duration, width float64) *Picture {
-	bucket := max(window/samples, 10*time.Second)
 	c := chart{
 		title: "Requests per second of the node",
-		desc:  fmt.Sprintf("%d pods that fail at the same times, %s for each restart, as the average of %s.", s.Pods, count(s.Requests, "request"), short(bucket)),
+		desc:  fmt.Sprintf("%d pods that fail at the same times, %s for each restart, as the average of %s.", s.Pods, count(s.Requests, "request"), short(min(bucket(window), window))),
 		yName: "requests per second", end: window,
 	}
 	for _, one := range all {
-		line := chartLine{name: one.name}
-		for from := time.Duration(0); from < window; from += bucket {
-			to := min(from+bucket, window)
-			begin := from
-			if from == 0 {
-				begin = -1 // the first window has its beginning
-			}
-			rate := one.restarts(begin, to) * float64(s.Pods) * float64(s.Requests) / bucket.Seconds()
-			line.points = append(line.points, chartPoint{from, rate}, chartPoint{to, rate})
-		}
-		c.lines = append(c.lines, line)
+		c.lines = append(c.lines, chartLine{one.name, s.rates(one, window)})
 	}
 	return c.draw(width, "requests")
+}
+
+// bucket is the length of the parts of a window over which rates are averaged. The last
+// one can be shorter.
+func bucket(window time.Duration) time.Duration { return max(window/samples, 10*time.Second) }
+
+// rates returns the requests per second of all pods over time.
+func (s Settings) rates(c curve, window time.Duration) (points []chartPoint) {
+	for from := time.Duration(0); from < window; from += bucket(window) {
+		to := min(from+bucket(window), window)
+		begin := from
+		if from == 0 {
+			begin = -1 // the first part has its beginning
+		}
+		rate := c.restarts(begin, to) * float64(s.Pods) * float64(s.Requests) / (to - from).Seconds()
+		points = append(points, chartPoint{from, rate}, chartPoint{to, rate})
+	}
+	return points
 }
 
 const (

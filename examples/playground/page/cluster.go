@@ -29,9 +29,10 @@ type pod struct {
 	index   int // -1: none
 	attempt int // from 1
 	phase   phase
-	next    time.Time // of the phase's end
-	runs    int       // that have ended, in the pod or before it
-	at      outcome   // of the present run
+	next    time.Time      // of the phase's end
+	runs    int            // that have ended, in the pod or before it
+	at      outcome        // of the present run
+	streak  map[string]int // failures in a row, by container
 }
 
 // phase is what a pod does.
@@ -240,11 +241,10 @@ func (c *cluster) start(p *pod) {
 	if p.at.container == "" {
 		p.at.container = p.Spec.Containers[0].Name
 	}
-	run := p.at.run
-	if run == 0 {
-		run = usualRun
+	if p.at.run == 0 {
+		p.at.run = usualRun
 	}
-	p.phase, p.next = running, c.now.Add(run)
+	p.phase, p.next = running, c.now.Add(p.at.run)
 	p.Status.Phase = jobpolicy.PodRunning
 	c.ready(p, jobpolicy.ConditionTrue)
 	p.status(func(s *jobpolicy.ContainerStatus) {
@@ -285,7 +285,8 @@ func (c *cluster) exit(p *pod) {
 	c.end(p, p.at.code)
 }
 
-// restart restarts a container in its pod, as a kubelet does.
+// restart restarts a container in its pod, as a kubelet does: after a long run the delay
+// starts over.
 func (c *cluster) restart(p *pod) {
 	var count int32
 	p.status(func(s *jobpolicy.ContainerStatus) {
@@ -296,9 +297,16 @@ func (c *cluster) restart(p *pod) {
 	})
 	if count == 0 { // an init container
 		p.Status.InitContainerStatuses = []jobpolicy.ContainerStatus{{Name: p.at.container, RestartCount: int32(p.runs)}}
-		count = int32(p.runs)
 	}
-	delay := backoff.CrashLoop().Delay(int(count))
+	policy := backoff.CrashLoop()
+	if p.streak == nil {
+		p.streak = make(map[string]int)
+	}
+	if p.at.run > policy.ResetThreshold() {
+		p.streak[p.at.container] = 0
+	}
+	p.streak[p.at.container]++
+	delay := policy.Delay(p.streak[p.at.container])
 	c.log.restarted(c.now, p, delay)
 	p.phase, p.next = restarting, c.now.Add(delay)
 }

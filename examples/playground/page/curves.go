@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 
 // Settings are what the Curves tab is about. What is empty or 0 has a default.
 type Settings struct {
-	Policies []Policy `json:"policies,omitempty"`
+	Policies []Policy `json:"policies"` // nil: two to begin with
 	Run      string   `json:"run"`      // how long a run lasts
 	Pods     int      `json:"pods"`     // of the node
 	Requests int      `json:"requests"` // to the API server, for each restart
@@ -206,7 +207,9 @@ func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	read.Max, err = duration(p.Max, shortestDelay)
 	v.wrong(i, "max", err)
 	if p.Reset != "" {
-		read.ResetAfter, err = duration(p.Reset, 0)
+		if read.ResetAfter, err = duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
+			err = errors.New("reset after: 0s is not above 0; nothing there means twice the maximum")
+		}
 		v.wrong(i, "reset", err)
 	}
 	read.Factor, read.Jitter = p.Factor, p.Jitter
@@ -320,6 +323,9 @@ func describe(p backoff.Policy) string {
 	}
 	if p.ResetThreshold() >= longestDelay {
 		return text + ", whatever the length of a run"
+	}
+	if enough := p.ResetThreshold() + 1; enough%time.Millisecond == 0 {
+		return text + ", starts over after a run of " + short(enough) + " or more"
 	}
 	return text + ", starts over after a run of more than " + short(p.ResetThreshold())
 }

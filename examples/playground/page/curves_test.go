@@ -3,8 +3,11 @@ package page
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // The figures are those of KEP-4603's text, which crashcurve compares one by one.
@@ -95,5 +98,43 @@ func TestJitterBoundsTheRestartsFromAbove(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"with jitter, at most", "5", "any number"}, row); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A list that was emptied stays empty, and is not the list to begin with.
+func TestEmptiedListsStayEmpty(t *testing.T) {
+	request := `{"state":{"tab":"curves","trials":[],"curves":{"policies":[]}},"width":800}`
+	if answer := string(new(Page).Answer([]byte(request))); !strings.Contains(answer, `"policies":[]`) || !strings.Contains(answer, `"trials":[]`) {
+		t.Error(answer)
+	}
+	request = `{"state":{"tab":"curves","trials":null,"curves":{"policies":null}},"width":800}`
+	if answer := string(new(Page).Answer([]byte(request))); strings.Contains(answer, `"policies":[]`) || !strings.Contains(answer, `"trials":null`) {
+		t.Error(answer)
+	}
+}
+
+// The last part of the window, and a window shorter than a part, have rates of their own
+// length.
+func TestRatesAreOverTheTimeThatIsDrawn(t *testing.T) {
+	s := Settings{Pods: 1, Requests: 1}
+	always := curve{"always", backoff.Policy{Initial: time.Second, Max: time.Second, Factor: 1}, 0}
+	for _, window := range []time.Duration{5 * time.Second, 12 * time.Second, time.Minute} {
+		for _, p := range s.rates(always, window) {
+			if p.value < 0.99 || p.value > 1.01 {
+				t.Errorf("%v: %v per second at %v", window, p.value, p.at)
+			}
+		}
+	}
+}
+
+func TestResetIsSaidInRoundTimesAndIsNotZero(t *testing.T) {
+	all := presets()
+	c := view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{all[4], all[0]}}}).Curves
+	if diff := cmp.Diff([]string{"delays", "100ms to 1m, starts over after a run of 10s or more", "10s to 5m, starts over after a run of more than 10m"}, c.Table[1]); diff != "" {
+		t.Error(diff)
+	}
+	c = view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{{Initial: "1s", Max: "1m", Reset: "0s"}}}}).Curves
+	if len(c.Wrong) != 1 || c.Wrong[0].Field != "reset" || !strings.Contains(c.Wrong[0].Text, "0s is not above 0") {
+		t.Errorf("%+v", c.Wrong)
 	}
 }

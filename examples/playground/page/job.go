@@ -78,20 +78,33 @@ func decode(manifest, name string) (*jobfile.Manifest, error) {
 }
 
 // depth returns a bound of the nesting of a text, without reading it: brackets that are
-// open, and what a line begins with. Texts inside of strings count too.
+// open, and what a line begins with. Brackets between quotes count too, but close only
+// those between the same quotes, so that they do not hide how deep the text is.
 func depth(text string) (deepest int) {
-	open := 0
+	open, least := 0, 0 // least: where a quote is open, as it was there
+	var quote byte      // 0: none is open
+	before := byte(' ')
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " -?\t")
 		deepest = max(deepest, len(line)-len(rest))
-		for _, c := range []byte(rest) {
-			switch c {
-			case '[', '{':
+		for i := 0; i < len(rest); i++ {
+			c := rest[i]
+			switch {
+			case c == '[' || c == '{':
 				open++
 				deepest = max(deepest, open)
-			case ']', '}':
-				open = max(open-1, 0)
+			case c == ']' || c == '}':
+				open = max(open-1, least)
+			case quote == '"' && c == '\\':
+				i++ // what is escaped
+			case quote == '\'' && strings.HasPrefix(rest[i:], "''"):
+				i++ // a quote in the string
+			case c == quote:
+				quote, least = 0, 0
+			case quote == 0 && (c == '"' || c == '\'') && strings.IndexByte(" \t\n[]{},:", before) >= 0:
+				quote, least = c, open
 			}
+			before = c
 		}
 	}
 	return deepest

@@ -25,7 +25,7 @@ type State struct {
 	Tab      string   `json:"tab"`
 	Manifest string   `json:"manifest"`
 	Name     string   `json:"name"`             // of the Job to look at; "": the only one
-	Trials   []Trial  `json:"trials,omitempty"` // pods to try; nil: suggestions
+	Trials   []Trial  `json:"trials"`           // pods to try; nil: suggestions
 	Script   *string  `json:"script,omitempty"` // of the simulation; nil: a suggestion
 	Step     int      `json:"step"`             // of the simulation, from 1; 0: the last
 	Curves   Settings `json:"curves"`

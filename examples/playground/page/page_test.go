@@ -155,9 +155,24 @@ func TestLargeManifestIsRefusedAtOnce(t *testing.T) {
 
 // What is nested too deeply for a browser's stack is refused unread.
 func TestDeepManifestIsRefused(t *testing.T) {
-	for _, text := range []string{strings.Repeat("[", 100_000), strings.Repeat("- ", 100_000), strings.Repeat("? ", 500), "a: " + strings.Repeat("{a: ", 300), strings.Repeat(" ", 300) + "a: 1"} {
+	for _, text := range []string{strings.Repeat("[", 100_000), strings.Repeat("- ", 100_000), strings.Repeat("? ", 500), "a: " + strings.Repeat("{a: ", 300), strings.Repeat(" ", 300) + "a: 1",
+		strings.Repeat(`["]", `, 300), strings.Repeat(`[']''"]', `, 300), strings.Repeat(`["\"]\\", `, 300), strings.Repeat("[\"\n]\", ", 300)} {
 		if j := view(t, State{Manifest: text}).Job; len(j.Mistakes) != 1 || !strings.Contains(j.Mistakes[0].Text, "nested too deeply") {
 			t.Errorf("%.20q: %+v", text, j.Mistakes)
+		}
+	}
+}
+
+// Brackets and quotes that are no nesting do not add up.
+func TestFlatTextIsNotDeep(t *testing.T) {
+	for _, line := range []string{"- {a: [x]}\n", "# it's [1] and {2}\n", "- awk '{print $1}'\n", "- \"it's {a: 1}\"\n", "- 'don''t [x]'\n", "- echo \"\\\"[a]\\\"\"\n", "\"a\": {\"b\": [\"c\"]},\n"} {
+		if got := depth(strings.Repeat(line, 1000)); got > 4 {
+			t.Errorf("%q: %d", line, got)
+		}
+	}
+	for name, text := range manifests(t, "*.yaml", 15) {
+		if got := depth(text); got > 60 {
+			t.Errorf("%s: %d", name, got)
 		}
 	}
 }

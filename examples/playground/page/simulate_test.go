@@ -155,3 +155,19 @@ func TestSimulatedJobsEndAsTheyMust(t *testing.T) {
 		}
 	}
 }
+
+// As with a kubelet, a run of more than ten minutes ends the row of failures, and a
+// shorter one does not.
+func TestLongRunStartsTheRestartDelaysOver(t *testing.T) {
+	script := "*: 1, 1, 1@10m, 1@11m, 1, 0\n"
+	r := simulated(State{Manifest: strings.Replace(plain(""), "Never", "OnFailure", 1), Script: &script})
+	var got []time.Duration
+	for _, e := range r.log.events {
+		if e.What == timeline.Restarted {
+			got = append(got, time.Duration(e.Wait))
+		}
+	}
+	if diff := cmp.Diff([]time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 10 * time.Second, 20 * time.Second}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -25,6 +25,12 @@ function node(name, properties = {}, ...children) {
 	return e;
 }
 
+// whole and decimal read a number that the program takes: a whole one within its bounds,
+// and -1, which it refuses, for what is no number.
+const mostWhole = 2147483647;
+const whole = text => Math.min(Math.max(Math.trunc(Number(text)) || 0, 0), mostWhole);
+const decimal = text => text.trim() && Number.isFinite(Number(text)) ? Number(text) : -1;
+
 const fill = (id, ...children) => byId(id).replaceChildren(...children.filter(c => c !== null));
 
 // ---- pictures
@@ -134,7 +140,7 @@ function fillForms() {
 	byId('allowMax').checked = Boolean(c.allowMax);
 	byId('nodeMax').value = c.max ?? '';
 	byId('example').value = String(examples.findIndex(e => e.text === state.manifest));
-	trialShape = policyShape = '';
+	trialShape = policyShape = triedContainers = '';
 }
 
 // ---- the link
@@ -232,19 +238,30 @@ function showJob(job) {
 
 let trialShape = ''; // of the forms that are there
 
+let triedContainers = ''; // of the pods that are there; '': any
+
 function showTrials(job) {
-	const shape = JSON.stringify([job.containers, job.trials.length]);
+	const containers = JSON.stringify(job.containers);
+	const others = state.trials && triedContainers && containers !== triedContainers;
+	triedContainers = containers;
+	if (others) { // what was entered is about none of them
+		state.trials = undefined;
+		show();
+		return;
+	}
+	const tried = job.trials ?? [];
+	const shape = JSON.stringify([job.containers, tried.length]);
 	if (shape !== trialShape) {
 		trialShape = shape;
-		fill('trials', ...job.trials.map((t, i) => trialForm(t.trial, i, job.containers)));
+		fill('trials', ...tried.map((t, i) => trialForm(t.trial, i, job.containers)));
 	}
-	job.trials.forEach((t, i) => byId('tried-' + i).replaceChildren(...trialResult(t)));
-	byId('trial-add').disabled = job.trials.length >= 50;
+	tried.forEach((t, i) => byId('tried-' + i).replaceChildren(...trialResult(t)));
+	byId('trial-add').disabled = tried.length >= 50;
 }
 
 // trials returns what is to be edited: the suggestions, unless there are others.
 function trials() {
-	state.trials ??= latest.job.trials.map(t => t.trial);
+	state.trials ??= (latest.job.trials ?? []).map(t => t.trial);
 	return state.trials;
 }
 
@@ -254,13 +271,13 @@ function trialForm(trial, i, containers) {
 		input.addEventListener('input', () => { set(trials()[i], input.value); changed(); });
 		return node('label', {}, label + ' ', input);
 	};
-	const whole = {type: 'number', min: 0, max: 2147483647};
+	const counts = {type: 'number', min: 0, max: mostWhole};
 	return node('fieldset', {className: 'trial'}, node('legend', {}, 'Pod ' + (i + 1)),
 		node('div', {className: 'row'},
 			...containers.map(name => entry('exit code of ' + name, trial.exits?.[name] ?? '', (t, v) => { t.exits = {...t.exits, [name]: v}; }, {inputMode: 'numeric'})),
-			entry('index', trial.index, (t, v) => { t.index = Math.trunc(Number(v)) || 0; }, whole),
-			entry('failures before', trial.failures, (t, v) => { t.failures = Math.trunc(Number(v)) || 0; }, whole),
-			entry('and ignored ones', trial.ignored, (t, v) => { t.ignored = Math.trunc(Number(v)) || 0; }, whole),
+			entry('index', trial.index, (t, v) => { t.index = whole(v); }, counts),
+			entry('failures before', trial.failures, (t, v) => { t.failures = whole(v); }, counts),
+			entry('and ignored ones', trial.ignored, (t, v) => { t.ignored = whole(v); }, counts),
 			entry('conditions', trial.conditions, (t, v) => { t.conditions = v; }, {size: 18, placeholder: 'DisruptionTarget'}),
 			node('button', {type: 'button', 'aria-label': 'Remove pod ' + (i + 1), onclick: () => { trials().splice(i, 1); trialShape = ''; changed(0); byId('trial-add').focus(); }}, 'Remove')),
 		node('div', {id: 'tried-' + i, className: 'tried'}));
@@ -352,8 +369,8 @@ function showCurves(c, settings) {
 		fill('policies', ...settings.policies.map(policyForm));
 		fill('shared', node('legend', {}, 'Pods'),
 			slider('run length', settings.run, v => { curves().run = v; }),
-			slider('pods', settings.pods, v => { curves().pods = Math.trunc(Number(v)) || 0; }, {min: 1, max: 500}),
-			slider('requests', settings.requests, v => { curves().requests = Math.trunc(Number(v)) || 0; }, {min: 1, max: 50}),
+			slider('pods', settings.pods, v => { curves().pods = whole(v); }, {min: 1, max: 500}),
+			slider('requests', settings.requests, v => { curves().requests = whole(v); }, {min: 1, max: 50}),
 			slider('drawn time', settings.window, v => { curves().window = v; }),
 			node('small', {}, 'requests: to the API server, for each restart'));
 	}
@@ -393,8 +410,8 @@ function policyForm(p, i) {
 			}}, 'Remove')),
 		slider(of('initial'), p.initial, set('initial')),
 		slider(of('maximum'), p.max, set('max')),
-		slider(of('factor'), p.factor, set('factor', Number), {min: 1, max: 5, step: 0.1}),
-		slider(of('jitter'), p.jitter, set('jitter', Number), {min: 0, max: 1, step: 0.05}),
+		slider(of('factor'), p.factor, set('factor', decimal), {min: 1, max: 5, step: 0.1}),
+		slider(of('jitter'), p.jitter, set('jitter', decimal), {min: 0, max: 1, step: 0.05}),
 		slider(of('reset after'), p.reset, set('reset')));
 }
 
@@ -408,7 +425,7 @@ function redraw(focus) {
 // ---- events
 
 function listen() {
-	byId('manifest').addEventListener('input', () => { state.manifest = byId('manifest').value; state.trials = undefined; trialShape = ''; byId('example').value = '-1'; changed(300); });
+	byId('manifest').addEventListener('input', () => { state.manifest = byId('manifest').value; trialShape = ''; byId('example').value = '-1'; changed(300); });
 	byId('name').addEventListener('input', () => { state.name = byId('name').value.trim(); trialShape = ''; changed(300); });
 	byId('script').addEventListener('input', () => { state.script = byId('script').value; state.step = 0; changed(300); });
 	byId('example').addEventListener('change', () => {

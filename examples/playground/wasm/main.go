@@ -5,6 +5,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"syscall/js"
 
@@ -26,7 +27,8 @@ func answer(p *page.Page, request string) (answer string) {
 	defer func() {
 		if r := recover(); r != nil {
 			*p = page.Page{}
-			answer = fmt.Sprintf(`{"notice":%q}`, fmt.Sprint("This is a defect of the page: ", r))
+			text, _ := json.Marshal(map[string]string{"notice": fmt.Sprint("This is a defect of the page: ", r)}) // of a text there is no error
+			answer = string(text)
 		}
 	}()
 	return string(p.Answer([]byte(request)))
