@@ -153,6 +153,8 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 	if t.container == e.Container || t.state <= pleg.StateCreated && int64(t.attempt) == exit.Run {
 		t.decide(e.Container, exit, d)
 		l.retries.Reset(k)
+	} else if t.decided == "" || exit.Run > t.exit.Run { // somebody else has started the next attempt
+		t.exit, t.decided = exit, e.Container
 	}
 	l.print(t)
 }

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/examples/internal/printer"
+	"github.com/restartkit/restart/pleg"
+)
+
+// A still is a crashLoop that does not run: the test says what it sees, in which order.
+type still struct {
+	*crashLoop
+	t testing.TB
+	f *fakeRuntime
+}
+
+var stillAbout = identity{Machine: "m", Runtime: "fake"}
+
+// newStill returns a still that goes on with the state in a folder.
+func newStill(t testing.TB, f *fakeRuntime, policy, dir string) *still {
+	t.Helper()
+	conn, err := dial(f.endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); s.folder.Close() })
+	before, err := s.read(stillAbout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := readPolicy(policyOf(t, policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &options{relist: time.Second, evented: time.Minute}
+	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{Earlier: true}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newCrashLoop(w, p, newRowWriter("json", printer.New().To(t.Output()), false), s, stillAbout, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &still{l, t, f}
+}
+
+// sees puts what the runtime has of a pod into the cache, and looks at it.
+func (s *still) sees(pod string) {
+	s.t.Helper()
+	st, _, err := s.node.Status(s.t.Context(), pod)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.cache.Set(pod, st, nil, time.Now())
+	s.lookAt(pod)
+}
+
+// reads takes the exit of a container, as its reader yields it.
+func (s *still) reads(container string) {
+	s.t.Helper()
+	c := s.f.container(container)
+	s.exited(pleg.Exit[string]{Pod: c.sandbox, Container: container, Known: true, Details: exitDetails(c.status)})
+}
+
+// only returns the one task.
+func (s *still) only() *task {
+	s.t.Helper()
+	if len(s.tasks) != 1 {
+		s.t.Fatalf("%d tasks", len(s.tasks))
+	}
+	for _, t := range s.tasks {
+		return t
+	}
+	return nil
+}
+
+const hour = "containers: [{curve: {initial: 1h, max: 10h}}]"
+
+// Where an attempt runs already when the exit of the one before is read, the state says
+// so, and can be read again.
+func TestStateOfAnExitThatOthersHaveDealtWithCanBeRead(t *testing.T) {
+	for _, exits := range []uint32{1, 2} { // that there are to be read
+		f := newFake(t)
+		f.runPod("p")
+		config := containerConfig("c")
+		for range exits {
+			f.exitQuietly(f.run("p", config), 1)
+			config = nextConfig(config)
+		}
+		f.run("p", config)
+		dir := filepath.Join(t.TempDir(), "state")
+		l := newStill(t, f, hour, dir)
+		l.sees("p")
+		for n := range exits {
+			id, _ := f.attempt("p", "c", n)
+			l.reads(id)
+		}
+		if x := l.only(); x.pending || x.state != pleg.StateRunning || x.attempt != exits {
+			t.Errorf("%+v", x)
+		}
+		l.save()
+		l.store.folder.Close()
+		l = newStill(t, f, hour, dir)
+		x := l.only()
+		if id, _ := f.attempt("p", "c", exits-1); x.decided != id || x.exited() != exits-1 {
+			t.Errorf("%s, attempt %d, must be %s", x.decided, x.exited(), id)
+		}
+		if l.sees("p"); x.pending || x.attempt != exits {
+			t.Errorf("%+v", x)
+		}
+	}
+}
