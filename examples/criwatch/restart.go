@@ -106,8 +106,13 @@ func (l *crashLoop) run(ctx context.Context) {
 }
 
 // readExits decides on every exit. It alone reads the exits and writes the state, so
-// that a position never knows of an exit that was not decided on.
+// that a position never knows of an exit that was not decided on. What the position of
+// the run before had still to yield is there at once, and says nothing yet: only a list
+// tells which pods there are.
 func (l *crashLoop) readExits(ctx context.Context) {
+	if !l.listed(ctx) {
+		return
+	}
 	for {
 		e, err := l.exits.Next(ctx)
 		if err != nil {

@@ -3,10 +3,12 @@ package main
 import (
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/printer"
+	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -116,4 +118,50 @@ func TestStateOfAnExitThatOthersHaveDealtWithCanBeRead(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	}
+}
+
+// Exits that the run before has not taken are there before the first list. They are
+// decided on when it is known which pods there are, and make nobody forget the others.
+func TestExitsOfTheRunBeforeWaitForTheFirstList(t *testing.T) {
+	f := newFake(t)
+	f.runPod("p")
+	f.run("p", containerConfig("c"))
+	f.run("p", containerConfig("d"))
+	dir := filepath.Join(t.TempDir(), "state")
+	policy := "containers: [{name: c, curve: {initial: 10ms, max: 10ms}}]"
+	l := startLoop(t, f, policy, "-state", dir)
+	l.says(t, "c", "Running")
+	f.exit("p-d-0", 1)
+	f.exit("p-c-0", 1)
+	programtest.Eventually(t, "c runs", func() bool { return f.runs("p", "c", 1) })
+	l.says(t, "c", "Running")
+	f.exit("p-c-1", 1)
+	programtest.Eventually(t, "c runs", func() bool { return f.runs("p", "c", 2) })
+	l.says(t, "c", "Running")
+	l.stop()
+
+	s, err := openStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := identityOf("fake", f.endpoint())
+	state, err := s.read(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Position.Due = append(state.Position.Due,
+		pleg.Exit[string]{Pod: "p", Container: "gone", Source: pleg.ExitInferred},
+		pleg.Exit[string]{Pod: "p", Container: "p-d-0", Known: true, Source: pleg.ExitSeenByEvent, Details: exitDetails(f.container("p-d-0").status)})
+	if err := s.write(*state); err != nil {
+		t.Fatal(err)
+	}
+	s.folder.Close()
+	f.with(func() { f.hooks["ListPodSandbox"] = func() { time.Sleep(100 * time.Millisecond) } })
+	l = startLoop(t, f, "containers: [{curve: {initial: 10ms, max: 10ms}}]", "-state", dir)
+	programtest.Eventually(t, "d runs", func() bool { return f.runs("p", "d", 1) })
+	l.says(t, "c", "Running")
+	f.exit("p-c-2", 1)
+	programtest.Eventually(t, "the failures in a row go on", func() bool {
+		return slices.ContainsFunc(l.rows(t, "c"), func(r jsonRow) bool { return r.Restarts == 2 && r.Failures == 3 })
+	})
 }

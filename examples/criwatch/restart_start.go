@@ -29,12 +29,8 @@ var refused = backoff.Policy{Initial: 100 * time.Millisecond, Max: 10 * time.Sec
 func (l *crashLoop) startDue(ctx context.Context) {
 	var starts sync.WaitGroup
 	defer starts.Wait()
-	for l.gen.Stats().Relists == 0 { // what a state says may be long over
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
+	if !l.listed(ctx) { // what a state says may be long over
+		return
 	}
 	l.look(pleg.Event[string]{Type: pleg.PodSync})
 	for {
@@ -55,6 +51,18 @@ func (l *crashLoop) startDue(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// listed waits until the runtime was listed once, and reports whether it was.
+func (l *crashLoop) listed(ctx context.Context) bool {
+	for l.gen.Stats().Relists == 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return true
 }
 
 // due returns the tasks to be started now, those whose wait ended first before others,
