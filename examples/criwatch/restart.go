@@ -149,9 +149,16 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 		Run: e.Details.Attempt + 1, Code: e.Details.Code, Reason: e.Details.Reason,
 		Started: e.Details.Started, Finished: e.Details.Finished,
 	}
-	d := l.back.Exited(k, entry.container, exit)
 	t := l.task(k, e.Pod)
-	if a := uint32(e.Details.Attempt); t.container == "" || a > t.attempt || a == t.attempt && t.state == pleg.StateExited {
+	order := l.compareSandboxes(e.Pod, t.sandbox)
+	if order < 0 {
+		return // its pod has begun anew, and perhaps its attempts have
+	}
+	if t.decided != "" && t.decided != e.Container && exit.Run == t.exit.Run && exit.Finished.After(t.exit.Finished) {
+		l.startOver(k)
+	}
+	d := l.back.Exited(k, entry.container, exit)
+	if a := uint32(e.Details.Attempt); t.container == "" || order > 0 || a > t.attempt || a == t.attempt && t.state == pleg.StateExited {
 		t.sandbox = e.Pod
 		t.show(e.Container, a, pleg.StateExited, e.Details.Started)
 	}
@@ -162,6 +169,34 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 		t.exit, t.decided = exit, e.Container
 	}
 	l.print(t)
+}
+
+// startOver makes the next exit of a container a new one although its attempt is the
+// same as that of the last one: a higher attempt before it shows the Restarter that the
+// counter has started over. The failures in a row go on.
+func (l *crashLoop) startOver(k key) {
+	if b, ok := l.back.State(k); ok {
+		b.Last.Run++
+		if err := l.back.Restore(k, b); err != nil {
+			l.log.Warn("its failures are counted anew", "container", k, "error", err)
+			l.back.Reset(k)
+		}
+	}
+}
+
+// compareSandboxes compares two sandboxes of a pod by age: the newer one is what the pod
+// is now. One that is gone is older than any other.
+func (l *crashLoop) compareSandboxes(a, b string) int {
+	if a == b {
+		return 0
+	}
+	created := func(pod string) time.Time {
+		if st := l.cache.Get(pod).Status; st != nil {
+			return stamp(st.sandbox.GetCreatedAt())
+		}
+		return time.Time{}
+	}
+	return created(a).Compare(created(b))
 }
 
 // keyOf returns the key of a container of a pod that is or was there.

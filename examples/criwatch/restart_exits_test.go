@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/restartkit/restart/examples/internal/printer"
 	"github.com/restartkit/restart/examples/internal/programtest"
 	"github.com/restartkit/restart/pleg"
@@ -164,4 +166,62 @@ func TestExitsOfTheRunBeforeWaitForTheFirstList(t *testing.T) {
 	programtest.Eventually(t, "the failures in a row go on", func() bool {
 		return slices.ContainsFunc(l.rows(t, "c"), func(r jsonRow) bool { return r.Restarts == 2 && r.Failures == 3 })
 	})
+}
+
+// A pod that gets another sandbox keeps its containers' failures in a row, whether their
+// attempts go on there or start over, and whichever is seen first. Each exit there is
+// decided on, and none of the old sandbox any more.
+func TestContainersOfANewSandboxAreRestarted(t *testing.T) {
+	for _, x := range []struct{ before, after uint32 }{{0, 0}, {2, 0}, {2, 2}, {0, 1}} {
+		for _, looks := range []bool{false, true} {
+			f := newFake(t)
+			config := func(attempt uint32) *cri.ContainerConfig {
+				c := containerConfig("c")
+				c.Metadata.Attempt = attempt
+				return c
+			}
+			f.runPod("p")
+			old := f.run("p", config(x.before))
+			dir := filepath.Join(t.TempDir(), "state")
+			l := newStill(t, f, hour, dir)
+			l.sees("p")
+			f.exitQuietly(old, 1)
+			l.sees("p")
+			l.reads(old)
+			if x := l.only(); !x.pending || x.decision.Failures != 1 {
+				t.Fatalf("%+v", x)
+			}
+			f.runPod("q")
+			f.with(func() {
+				f.sandboxes["p"].State, f.sandboxes["q"].Metadata = cri.PodSandboxState_SANDBOX_NOTREADY, f.sandboxes["p"].Metadata
+			})
+			next := f.run("q", config(x.after))
+			if looks {
+				l.sees("q")
+				l.sees("p")
+				if x := l.only(); x.pending || x.sandbox != "q" || x.container != next || x.state != pleg.StateRunning {
+					t.Errorf("%+v", x)
+				}
+			}
+			f.exitQuietly(next, 1)
+			f.change(next, func(s *cri.ContainerStatus) { s.FinishedAt += int64(time.Second) })
+			if st, _, err := l.node.Status(t.Context(), "q"); err != nil || !l.cache.Set("q", st, nil, time.Now()) {
+				t.Fatal(err)
+			}
+			l.reads(next)
+			l.reads(old)
+			l.reads(next)
+			l.sees("p")
+			l.sees("q")
+			if y := l.only(); !y.pending || y.sandbox != "q" || y.decided != next || y.decision.Failures != 2 || y.exited() != x.after || l.back.Remaining(y.key) < time.Hour {
+				t.Errorf("%+v, seen first: %t: %+v", x, looks, y)
+			}
+			l.save()
+			l.store.folder.Close()
+			l = newStill(t, f, hour, dir)
+			if y := l.only(); !y.pending || y.sandbox != "q" || y.decided != next || y.decision.Failures != 2 || y.exited() != x.after {
+				t.Errorf("%+v: read again: %+v", x, y)
+			}
+		}
+	}
 }

@@ -123,8 +123,8 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 		return
 	}
 	t.busy = false
-	if t.decided != from.decided {
-		return // the exit of the next attempt has come already
+	if t.decided != from.decided || t.sandbox != from.sandbox {
+		return // the exit of the next attempt has come already, or the pod has begun anew
 	}
 	switch {
 	case err == nil:
