@@ -130,7 +130,7 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 	case err == nil:
 		l.retries.Reset(t.key)
 		t.show(id, from.exited()+1, pleg.StateRunning, time.Now())
-	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNotReady), errors.Is(err, errNoConfig):
+	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNoConfig):
 		t.pending, t.trouble = false, failureWord(err)
 		l.log.Warn("not restarted", "container", t.key, "attempt", from.exited()+1, "reason", err)
 		l.gen.RequestRelist(t.sandbox)
