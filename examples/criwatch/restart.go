@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/restartstate"
 	"github.com/restartkit/restart/pleg"
@@ -113,18 +115,38 @@ func (l *crashLoop) readExits(ctx context.Context) {
 	if !l.listed(ctx) {
 		return
 	}
+	l.look(pleg.Event[string]{Type: pleg.PodSync})
+	e, ok := l.exits.TryNext()
 	for {
-		e, err := l.exits.Next(ctx)
-		if err != nil {
-			return
-		}
 		l.mu.Lock()
-		for ok := true; ok; e, ok = l.exits.TryNext() {
+		for ; ok; e, ok = l.exits.TryNext() {
 			l.exited(e)
 		}
+		l.decideUnread()
 		l.save()
 		l.changed()
 		l.mu.Unlock()
+		var err error
+		if e, err = l.exits.Next(ctx); err != nil {
+			return
+		}
+		ok = true
+	}
+}
+
+// decideUnread decides on the exits that no reader yields: of containers that the
+// policy of the run before left alone.
+func (l *crashLoop) decideUnread() {
+	for _, t := range l.tasks {
+		st := l.cache.Get(t.sandbox).Status
+		if t.state != pleg.StateExited || t.decided == t.container || st == nil {
+			continue
+		}
+		for _, c := range st.containers {
+			if c.Id == t.container && c.State == cri.ContainerState_CONTAINER_EXITED {
+				l.exited(pleg.Exit[string]{Pod: t.sandbox, Container: c.Id, Known: true, Details: exitDetails(c)})
+			}
+		}
 	}
 }
 

@@ -225,3 +225,24 @@ func TestContainersOfANewSandboxAreRestarted(t *testing.T) {
 		}
 	}
 }
+
+// Containers that have exited while the policy left them alone are restarted once it no
+// longer does.
+func TestPolicyThatMatchesLaterRestartsWhatHasExited(t *testing.T) {
+	f := newFake(t)
+	f.runPod("p")
+	f.run("p", containerConfig("c"))
+	f.run("p", containerConfig("d"))
+	dir := filepath.Join(t.TempDir(), "state")
+	l := startLoop(t, f, "containers: [{name: c, curve: {initial: 10ms, max: 10ms}}]", "-state", dir)
+	l.says(t, "c", "Running")
+	f.exit("p-d-0", 1)
+	f.exit("p-c-0", 1)
+	programtest.Eventually(t, "c runs", func() bool { return f.runs("p", "c", 1) })
+	l.stop()
+	startLoop(t, f, brief, "-state", dir)
+	programtest.Eventually(t, "d runs", func() bool { return f.runs("p", "d", 1) })
+	if list := f.doubled(); list != nil {
+		t.Error(list)
+	}
+}
