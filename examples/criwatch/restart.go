@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/restartstate"
 	"github.com/restartkit/restart/pleg"
@@ -106,20 +108,45 @@ func (l *crashLoop) run(ctx context.Context) {
 }
 
 // readExits decides on every exit. It alone reads the exits and writes the state, so
-// that a position never knows of an exit that was not decided on.
+// that a position never knows of an exit that was not decided on. What the position of
+// the run before had still to yield is there at once, and says nothing yet: only a list
+// tells which pods there are.
 func (l *crashLoop) readExits(ctx context.Context) {
+	if !l.listed(ctx) {
+		return
+	}
+	l.look(pleg.Event[string]{Type: pleg.PodSync})
+	e, ok := l.exits.TryNext()
 	for {
-		e, err := l.exits.Next(ctx)
-		if err != nil {
-			return
-		}
 		l.mu.Lock()
-		for ok := true; ok; e, ok = l.exits.TryNext() {
+		for ; ok; e, ok = l.exits.TryNext() {
 			l.exited(e)
 		}
+		l.decideUnread()
 		l.save()
 		l.changed()
 		l.mu.Unlock()
+		var err error
+		if e, err = l.exits.Next(ctx); err != nil {
+			return
+		}
+		ok = true
+	}
+}
+
+// decideUnread decides on the exits that no reader yields: of containers that the
+// policy of the run before left alone.
+func (l *crashLoop) decideUnread() {
+	for _, t := range l.tasks {
+		st := l.cache.Get(t.sandbox).Status
+		if t.state != pleg.StateExited || t.decided == t.container || st == nil {
+			continue
+		}
+		for _, c := range st.containers {
+			if c.Id == t.container && c.State == cri.ContainerState_CONTAINER_EXITED {
+				l.exited(pleg.Exit[string]{Pod: t.sandbox, Container: c.Id, Known: true, Details: exitDetails(c)})
+			}
+		}
 	}
 }
 
@@ -144,17 +171,54 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 		Run: e.Details.Attempt + 1, Code: e.Details.Code, Reason: e.Details.Reason,
 		Started: e.Details.Started, Finished: e.Details.Finished,
 	}
-	d := l.back.Exited(k, entry.container, exit)
 	t := l.task(k, e.Pod)
-	if a := uint32(e.Details.Attempt); t.container == "" || a > t.attempt || a == t.attempt && t.state == pleg.StateExited {
+	order := l.compareSandboxes(e.Pod, t.sandbox)
+	if order < 0 {
+		return // its pod has begun anew, and perhaps its attempts have
+	}
+	if t.decided != "" && t.decided != e.Container && exit.Run == t.exit.Run && exit.Finished.After(t.exit.Finished) {
+		l.startOver(k)
+	}
+	d := l.back.Exited(k, entry.container, exit)
+	if a := uint32(e.Details.Attempt); t.container == "" || order > 0 || a > t.attempt || a == t.attempt && t.state == pleg.StateExited {
 		t.sandbox = e.Pod
 		t.show(e.Container, a, pleg.StateExited, e.Details.Started)
 	}
 	if t.container == e.Container || t.state <= pleg.StateCreated && int64(t.attempt) == exit.Run {
 		t.decide(e.Container, exit, d)
 		l.retries.Reset(k)
+	} else if t.decided == "" || exit.Run > t.exit.Run { // somebody else has started the next attempt
+		t.exit, t.decided = exit, e.Container
 	}
 	l.print(t)
+}
+
+// startOver makes the next exit of a container a new one although its attempt is the
+// same as that of the last one: a higher attempt before it shows the Restarter that the
+// counter has started over. The failures in a row go on.
+func (l *crashLoop) startOver(k key) {
+	if b, ok := l.back.State(k); ok {
+		b.Last.Run++
+		if err := l.back.Restore(k, b); err != nil {
+			l.log.Warn("its failures are counted anew", "container", k, "error", err)
+			l.back.Reset(k)
+		}
+	}
+}
+
+// compareSandboxes compares two sandboxes of a pod by age: the newer one is what the pod
+// is now. One that is gone is older than any other.
+func (l *crashLoop) compareSandboxes(a, b string) int {
+	if a == b {
+		return 0
+	}
+	created := func(pod string) time.Time {
+		if st := l.cache.Get(pod).Status; st != nil {
+			return stamp(st.sandbox.GetCreatedAt())
+		}
+		return time.Time{}
+	}
+	return created(a).Compare(created(b))
 }
 
 // keyOf returns the key of a container of a pod that is or was there.

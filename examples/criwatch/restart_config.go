@@ -75,7 +75,10 @@ func (v verboseInfo) envs() ([]*cri.KeyValue, error) {
 		}
 	}
 	var envs []*cri.KeyValue
-	for _, e := range told {
+	for i, e := range told {
+		if slices.ContainsFunc(told[i+1:], func(later struct{ Key, Value string }) bool { return later.Key == e.Key }) {
+			continue // the last one of a name counts
+		}
 		value := []byte(e.Value)
 		if !slices.Contains(v.RuntimeSpec.Process.Env, e.Key+"="+e.Value) {
 			var err error

@@ -50,7 +50,8 @@ func (l *crashLoop) lookAt(pod string) {
 				continue
 			}
 			t := l.task(k, pod)
-			if t.container != c.Id && !t.precedes(c) {
+			order := l.compareSandboxes(pod, t.sandbox)
+			if t.container != c.Id && (order < 0 || order == 0 && !t.precedes(c)) {
 				continue
 			}
 			t.sandbox = pod

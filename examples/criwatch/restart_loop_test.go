@@ -379,6 +379,8 @@ func TestContainerThatCannotBeStartedIsReported(t *testing.T) {
 	f.with(func() { f.sandboxes["lost"].State = cri.PodSandboxState_SANDBOX_NOTREADY })
 	f.exit("lost-lost-0", 1)
 	l.says(t, "lost", "SandboxNotReady")
+	f.with(func() { f.sandboxes["lost"].State = cri.PodSandboxState_SANDBOX_READY })
+	programtest.Eventually(t, "the next attempt runs", func() bool { return f.runs("lost", "lost", 1) })
 	f.removePod("gone")
 	l.says(t, "gone", "Removed")
 	f.with(func() { f.failing["CreateContainer"] = grpcstatus.Error(codes.NotFound, "no such image") })

@@ -89,6 +89,8 @@ func TestVariablesAreThoseOfTheOldAttempt(t *testing.T) {
 		{`"dGV4dA=="`, `["A=text"]`, "text"},
 		{`"dGV4dA=="`, `["A=dGV4dA=="]`, "dGV4dA=="},
 		{`""`, `["A="]`, ""},
+		{`"first"}, {"key": "A", "value": "last"`, `["A=last"]`, "last"},
+		{`"Zmlyc3Q="}, {"key": "A", "value": "bGFzdA=="`, `["A=last"]`, "last"},
 	} {
 		c, err := containerConfigOf(info(`{"metadata": {"name": "c"}, "envs": [{"key": "A", "value": `+x.value+`}]}`, x.env))
 		if err != nil || len(c.Envs) != 1 || string(c.Envs[0].Value) != x.want {

@@ -110,7 +110,7 @@ func (p *policy) read(whole *document.Node) (*policyfile.Findings, error) {
 	for i := range file.Containers {
 		p.entries = append(p.entries, file.Containers[i].read(fmt.Sprintf("containers[%d]", i), found))
 	}
-	if len(p.entries) == 0 {
+	if file.Containers == nil {
 		p.entries = []policyEntry{{}} // all of them, always
 	}
 	return found, nil

@@ -112,3 +112,11 @@ func FuzzPolicy(f *testing.F) {
 		p.of(key{"n", "p", "u", "c"})
 	})
 }
+
+// An empty list matches nothing, unlike one that is left out.
+func TestEmptyListRestartsNothing(t *testing.T) {
+	p, _, err := readPolicy(policyOf(t, "containers: []"))
+	if err != nil || p.of(key{"ns", "pod", "u", "c"}) != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

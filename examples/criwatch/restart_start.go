@@ -29,12 +29,8 @@ var refused = backoff.Policy{Initial: 100 * time.Millisecond, Max: 10 * time.Sec
 func (l *crashLoop) startDue(ctx context.Context) {
 	var starts sync.WaitGroup
 	defer starts.Wait()
-	for l.gen.Stats().Relists == 0 { // what a state says may be long over
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
+	if !l.listed(ctx) { // what a state says may be long over
+		return
 	}
 	l.look(pleg.Event[string]{Type: pleg.PodSync})
 	for {
@@ -55,6 +51,18 @@ func (l *crashLoop) startDue(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// listed waits until the runtime was listed once, and reports whether it was.
+func (l *crashLoop) listed(ctx context.Context) bool {
+	for l.gen.Stats().Relists == 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return true
 }
 
 // due returns the tasks to be started now, those whose wait ended first before others,
@@ -115,14 +123,14 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 		return
 	}
 	t.busy = false
-	if t.decided != from.decided {
-		return // the exit of the next attempt has come already
+	if t.decided != from.decided || t.sandbox != from.sandbox {
+		return // the exit of the next attempt has come already, or the pod has begun anew
 	}
 	switch {
 	case err == nil:
 		l.retries.Reset(t.key)
 		t.show(id, from.exited()+1, pleg.StateRunning, time.Now())
-	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNotReady), errors.Is(err, errNoConfig):
+	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNoConfig):
 		t.pending, t.trouble = false, failureWord(err)
 		l.log.Warn("not restarted", "container", t.key, "attempt", from.exited()+1, "reason", err)
 		l.gen.RequestRelist(t.sandbox)

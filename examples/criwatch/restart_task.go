@@ -40,7 +40,8 @@ type task struct {
 	printed row
 }
 
-// precedes reports whether c is another attempt of t, after the last one.
+// precedes reports whether c is another attempt of t, after the last one. It is in the
+// same sandbox.
 func (t *task) precedes(c *containerStatus) bool {
 	attempt := c.GetMetadata().GetAttempt()
 	return t.container == "" || attempt > t.attempt || attempt == t.attempt && t.container != c.Id && t.state == pleg.StateExited
