@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/restartkit/restart/jobpolicy"
 )
 
 var errWebhook = apierrors.NewInternalError(errors.New("failed calling webhook"))
@@ -117,6 +119,24 @@ func TestJobThatTakesTheNameOfAnotherIsNotTakenForIt(t *testing.T) {
 		}
 		if len(tracking) != 2 || tracking[string(first.UID)] || !tracking["another"] {
 			t.Errorf("tracked pods, by the Jobs' UIDs: %v", tracking)
+		}
+	})
+}
+
+// A pod that nothing controls is seen before the Job that selects it: its finalizer
+// stays on, and the Job adopts it.
+func TestPodOfAJobThatIsNotSeenYetKeepsItsFinalizer(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		s.onUntrack = func(pod *corev1.Pod) { t.Errorf("pod %s loses its finalizer", pod.Name) }
+		start(t, s, Options{}, lagging(10*time.Second, 0))
+		after(15 * time.Second)
+		job := s.createJob(newJob("a", nil))
+		pod := &corev1.Pod{}
+		pod.Name, pod.Labels, pod.Finalizers = "p", job.Spec.Template.Labels, []string{jobpolicy.JobTrackingFinalizer}
+		s.addPod(pod)
+		after(30 * time.Second)
+		if pods := s.pods(); len(pods) != 1 || !controlledBy(pods[0], job.UID) {
+			t.Errorf("%d pods; the first: %+v", len(pods), pods[0].ObjectMeta)
 		}
 	})
 }
