@@ -27,12 +27,15 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 	each(len(deletions), p.options.Parallel, func(i int) {
 		d, o := deletions[i], &outcomes[i]
 		if d.Untrack {
-			if o.version, o.err = p.untrack(ctx, p.job.Namespace, d.Name, types.UID(d.UID)); o.err != nil {
-				return
-			}
-			o.untracked = true
+			o.version, o.err = p.untrack(ctx, p.job.Namespace, d.Name, types.UID(d.UID))
+			o.untracked = o.err == nil
 		}
-		o.deleted, o.err = p.deletePod(ctx, p.job.Namespace, d.Name, types.UID(d.UID))
+		if o.err == nil {
+			o.deleted, o.err = p.deletePod(ctx, p.job.Namespace, d.Name, types.UID(d.UID))
+		}
+		if p.state.unsure.isOver(d.UID, o.err, p.options.Clock.Now()) {
+			o.err = p.deletedBefore(ctx, d, o.err)
+		}
 	})
 	now := p.options.Clock.Now()
 	errs := make([]error, len(deletions))
@@ -40,6 +43,9 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 		o := outcomes[i]
 		if o.untracked {
 			p.state.hidden.hide(types.UID(d.UID), o.version)
+		}
+		if !unanswered(o.err) {
+			p.state.unsure.noteAnswered(d.UID)
 		}
 		switch {
 		case o.err == nil:
@@ -50,6 +56,7 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 			continue
 		case unanswered(o.err):
 			p.state.unsure.deletions = append(p.state.unsure.deletions, d)
+			p.state.unsure.noteUnanswered(d.UID, now)
 		}
 		p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", o.err)
 		errs[i] = fmt.Errorf("pod %s: %w", d.Name, o.err)
@@ -113,6 +120,9 @@ func (p *pass) created(pods []*corev1.Pod, outcomes []creationOutcome) error {
 	now := p.options.Clock.Now()
 	errs := make([]error, len(pods))
 	for i, o := range outcomes {
+		if !unanswered(o.err) {
+			p.state.unsure.noteAnswered(pods[i].Name)
+		}
 		switch {
 		case o.err == nil && o.pod == nil:
 			continue
@@ -122,6 +132,7 @@ func (p *pass) created(pods []*corev1.Pod, outcomes []creationOutcome) error {
 			continue
 		case unanswered(o.err):
 			p.state.unsure.creations = append(p.state.unsure.creations, pods[i])
+			p.state.unsure.noteUnanswered(pods[i].Name, now)
 		}
 		if errs[i] = o.err; !terminatingNamespace(o.err) {
 			p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", o.err)

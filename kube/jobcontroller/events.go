@@ -10,16 +10,23 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// eventSource is the component that the Controller's own Events name.
-const eventSource = "restart-job-controller"
+// eventSource is the component that the Controller's own Events name. In the place of
+// Kubernetes' own controller it is that one's: whoever looks for its Events finds them.
+func (c *Controller) eventSource() string {
+	if c.options.Engine.ManagedBy == BuiltInManagedBy {
+		return "job-controller"
+	}
+	return "restart-job-controller"
+}
 
 // recordEvents makes the recorder of the Controller's own, which writes Events to the
-// API server until stop is called.
+// API server until stop is called. The end of ctx does not stop it: passes that are
+// under way then have Events, too.
 func (c *Controller) recordEvents(ctx context.Context) (stop func()) {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
 	broadcaster.StartStructuredLogging(3)
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-	c.events = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})
+	c.events = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: c.eventSource()})
 	return broadcaster.Shutdown
 }
 

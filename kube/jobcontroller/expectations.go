@@ -50,13 +50,12 @@ func (e *expectations) expectDeletion(uid types.UID, now time.Time) {
 // deletion is settled when the pod is gone or is being deleted. storeVersion must have
 // been read before pods; "" is that of a store that does not tell.
 func (e *expectations) settle(pods map[types.UID]*corev1.Pod, storeVersion string, now time.Time) (open, givenUp int) {
-	tooOld := func(at time.Time) bool { return now.Sub(at) >= expectationsEnd || at.After(now.Add(expectationsEnd)) }
 	for uid, c := range e.created {
 		_, seen := pods[uid]
 		switch {
 		case seen, reached(storeVersion, c.version):
 			delete(e.created, uid)
-		case tooOld(c.at):
+		case tooOld(c.at, now):
 			delete(e.created, uid)
 			givenUp++
 		}
@@ -66,12 +65,18 @@ func (e *expectations) settle(pods map[types.UID]*corev1.Pod, storeVersion strin
 		switch {
 		case !there, pod.DeletionTimestamp != nil:
 			delete(e.deleted, uid)
-		case tooOld(at):
+		case tooOld(at, now):
 			delete(e.deleted, uid)
 			givenUp++
 		}
 	}
 	return len(e.created) + len(e.deleted), givenUp
+}
+
+// tooOld reports whether it is too long since something was to be seen. So it is if the
+// clock was set back a long way.
+func tooOld(at, now time.Time) bool {
+	return now.Sub(at) >= expectationsEnd || at.After(now.Add(expectationsEnd))
 }
 
 // reached reports whether a resource version is that of another, or later. Those that

@@ -29,6 +29,11 @@ func (c *Controller) jobAdded(job *batchv1.Job) {
 }
 
 func (c *Controller) jobUpdated(old, job *batchv1.Job) {
+	if old.UID != job.UID { // the informer has missed a deletion
+		c.jobDeleted(old)
+		c.jobAdded(job)
+		return
+	}
 	switch {
 	case finished(job):
 		c.enqueueJob(job, 0) // so that it is forgotten

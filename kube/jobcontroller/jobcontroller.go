@@ -93,9 +93,10 @@ func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 // Run runs Jobs until ctx is done, and returns when its goroutines are gone. Passes that
 // are under way come to their end first, so that none of their requests can be carried
 // out after Run has returned and another replica leads; what takes longer than 20s is
-// given up. To end at once, because another replica leads already, end the process. Logs go to the logger of ctx (klog.NewContext). The error is
-// not nil if Run was called before, or if the informers were stopped before they had
-// synced; a context that is done is not an error.
+// given up. To end at once, because another replica leads already, end the process.
+// Logs go to the logger of ctx (klog.NewContext). The error is not nil if Run was called
+// before, or if the informers were stopped before they had synced; a context that is
+// done is not an error.
 func (c *Controller) Run(ctx context.Context) error {
 	err := errors.New("jobcontroller: Run: a Controller runs once")
 	c.started.Do(func() { err = c.run(ctx) })

@@ -44,9 +44,14 @@ type Options struct {
 	Pods coreinformers.PodInformer
 	Jobs batchinformers.JobInformer
 
-	Recorder record.EventRecorder // of Events; nil: a recorder of the Controller's own, which writes them to the API server while it runs
-	Metrics  *Metrics             // counters to add to; nil: new ones, which Controller.Metrics returns
-	Clock    clock.WithTicker     // nil: the real clock
+	// Recorder takes Events, and names its own component as their source. With nil the
+	// Controller makes one, which writes them to the API server while it runs. Its
+	// component is job-controller in the place of Kubernetes' own controller, else
+	// restart-job-controller.
+	Recorder record.EventRecorder
+
+	Metrics *Metrics         // counters to add to; nil: new ones, which Controller.Metrics returns
+	Clock   clock.WithTicker // nil: the real clock
 }
 
 // Validate returns every setting that no Controller can have as backoff.FieldErrors,

@@ -143,6 +143,10 @@ func (c *Controller) lost(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	case err != nil:
 		return false, err
 	}
+	if selector, err := selectorOf(job); err == nil && selector.Matches(labelsOf(pod)) &&
+		!finished(job) && job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
+		return false, nil // it is not seen yet, and adopts the pod then
+	}
 	return c.ours(job), nil
 }
 

@@ -31,6 +31,9 @@ func unanswered(err error) bool {
 	if err == nil {
 		return false
 	}
+	if refused := (errRefused{}); errors.As(err, &refused) {
+		return false
+	}
 	var unread errUnread
 	status := apierrors.APIStatus(nil)
 	if errors.As(err, &unread) || !errors.As(err, &status) {

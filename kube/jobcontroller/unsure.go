@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 type unsure struct {
 	creations []*corev1.Pod // as they were to be created
 	deletions []jobpolicy.Deletion
+	since     map[string]time.Time // when a creation or a deletion was first without an answer, by the pod's name or UID
 	write     *statusWrite
 }
 
@@ -32,6 +34,29 @@ type statusWrite struct {
 	job    *batchv1.Job // as it was to be
 	memory jobpolicy.Memory
 	counts jobpolicy.Counts
+}
+
+// noteUnanswered notes that the creation or deletion with this id has no answer.
+func (u *unsure) noteUnanswered(id string, now time.Time) {
+	if _, again := u.since[id]; again {
+		return
+	}
+	if u.since == nil {
+		u.since = make(map[string]time.Time)
+	}
+	u.since[id] = now
+}
+
+// noteAnswered forgets since when the creation or deletion with this id had none.
+func (u *unsure) noteAnswered(id string) { delete(u.since, id) }
+
+// isOver reports whether a creation or deletion that was made again is over, by its
+// error: then what is stored says whether it was carried out. A refusal ends it. So
+// does an internal error, which may be a webhook's for as long as that one is broken,
+// and a silence that has lasted too long. The Job has a deadline to meet.
+func (u *unsure) isOver(id string, err error, now time.Time) bool {
+	since, again := u.since[id]
+	return again && err != nil && (!unanswered(err) || apierrors.IsInternalError(err) || tooOld(since, now))
 }
 
 // open is how many creations and deletions have no answer.
@@ -97,7 +122,7 @@ func (p *pass) createAgain(ctx context.Context, pods []*corev1.Pod) error {
 	each(len(pods), p.options.Parallel, func(i int) {
 		o := &outcomes[i]
 		o.pod, o.err = p.createPod(ctx, pods[i])
-		if o.err != nil && !unanswered(o.err) {
+		if p.state.unsure.isOver(pods[i].Name, o.err, p.options.Clock.Now()) {
 			o.pod, o.err = p.createdBefore(ctx, pods[i], o.err)
 		}
 	})
@@ -115,6 +140,9 @@ func (p *pass) createdBefore(ctx context.Context, pod *corev1.Pod, refusal error
 	there, err := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && !controlledBy(there, p.state.uid):
+		if refusal != nil {
+			refusal = errRefused{refusal}
+		}
 		return nil, refusal
 	case err != nil:
 		return nil, errUnread{fmt.Errorf("reading pod %s: %w", pod.Name, err)}
@@ -122,9 +150,29 @@ func (p *pass) createdBefore(ctx context.Context, pod *corev1.Pod, refusal error
 	return there, nil
 }
 
+// deletedBefore returns nil if a pod whose deletion is over is being deleted, or is
+// gone: an earlier attempt has deleted it. Otherwise it returns the error of the last
+// one, as a refusal.
+func (p *pass) deletedBefore(ctx context.Context, d jobpolicy.Deletion, refusal error) error {
+	there, err := p.client.CoreV1().Pods(p.job.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && (string(there.UID) != d.UID || there.DeletionTimestamp != nil && !(d.Untrack && tracked(there))):
+		return nil
+	case err != nil:
+		return errUnread{fmt.Errorf("reading pod %s: %w", d.Name, err)}
+	}
+	return errRefused{refusal}
+}
+
 // errUnread says that a pod could not be read, for whatever reason: whether it is there
 // is not known.
 type errUnread struct{ error }
+
+// errRefused says that a request was not carried out, whatever the error is that it
+// holds.
+type errRefused struct{ error }
+
+func (e errRefused) Unwrap() error { return e.error }
 
 func controlledBy(pod *corev1.Pod, uid types.UID) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool {

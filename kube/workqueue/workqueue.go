@@ -95,8 +95,10 @@ func newLimiter[T comparable](h history[T], classify func(error) Class) *Limiter
 //
 // In controller-runtime return the delay as Result.RequeueAfter, with a nil error. Or
 // return the error, and let the Limiter be the controller's RateLimiter: the queue
-// waits as long, and the failure is counted once. Likewise with client-go's queues:
-// call AddAfter with the delay, or AddRateLimited.
+// waits as long, and the failure is counted once. Do not return an error of class
+// Terminal as it is, for that would be queued again: return nil, or wrap it in
+// reconcile.TerminalError. Likewise with client-go's queues: call AddAfter with the
+// delay, or AddRateLimited.
 func (l *Limiter[T]) RequeueAfter(item T, err error) time.Duration {
 	class := Success
 	if err != nil {

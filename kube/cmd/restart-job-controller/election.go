@@ -45,7 +45,9 @@ func newElection(lock resourcelock.Interface, duration, renewDeadline, period ti
 }
 
 // run waits for the Lease, works until ctx is done, and gives the Lease up when the
-// work has ended. The error is that of work, or errLeaseLost.
+// work has ended. The error is that of work, or errLeaseLost. After errLeaseLost the
+// work's context is done, but the work may not have ended: another replica may lead at
+// any time, so the caller must end the process at once.
 func (e *election) run(ctx context.Context, work func(context.Context) error) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -83,7 +85,11 @@ func (e *election) run(ctx context.Context, work func(context.Context) error) er
 		}
 	})()
 	elector.Run(electing)
-	end := outcome{lost: electing.Err() == nil}
+	if electing.Err() == nil { // nobody has stopped it
+		e.enter(over)
+		return errLeaseLost
+	}
+	var end outcome
 	if !e.enter(over) {
 		end = <-worked
 	}

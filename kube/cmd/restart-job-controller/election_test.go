@@ -148,39 +148,45 @@ func TestLeaseIsGivenUpOnceWorkHasEnded(t *testing.T) {
 	})
 }
 
-// A leader that cannot renew the Lease ends, and says so; it is unhealthy only if it
-// does not end.
+// A leader that cannot renew the Lease says so before another can take it, and does not
+// wait for its work; it is unhealthy only if it does not end.
 func TestLostLeaseEndsWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &leases{}
-		e := l.election("a")
-		var unhealthy error
-		begin := time.Now()
-		var run sync.WaitGroup
-		run.Go(func() {
-			err := e.run(quiet(t.Context()), func(ctx context.Context) error {
+	for _, asked := range []bool{false, true} { // to end, before the Lease is lost
+		synctest.Test(t, func(t *testing.T) {
+			l := &leases{}
+			e := l.election("a")
+			ctx, cancel := context.WithCancel(quiet(t.Context()))
+			defer cancel()
+			begin := time.Now()
+			worked := make(chan struct{})
+			err := e.run(ctx, func(ctx context.Context) error {
+				defer close(worked)
 				time.Sleep(5 * time.Second)
 				l.down.Store("a", true)
+				if asked {
+					cancel()
+				}
 				<-ctx.Done()
-				if after := time.Since(begin); after > 16*time.Second {
-					t.Errorf("ends %v after its beginning", after)
-				}
-				if err := e.healthy(); err != nil {
-					t.Errorf("unhealthy as soon as it is to end: %v", err)
-				}
-				time.Sleep(time.Minute)
-				unhealthy = e.healthy()
+				time.Sleep(time.Minute) // its last request
 				return errors.New("interrupted")
 			})
-			if !errors.Is(err, errLeaseLost) {
-				t.Errorf("a: %v", err)
+			if took := time.Since(begin); !errors.Is(err, errLeaseLost) || took > 16*time.Second {
+				t.Errorf("asked to end %v: ends after %v: %v", asked, took, err)
+			}
+			if err := e.healthy(); err != nil {
+				t.Errorf("unhealthy as soon as it is to end: %v", err)
+			}
+			select {
+			case <-worked:
+				t.Error("it has waited for its work")
+			default:
+			}
+			<-worked
+			if e.healthy() == nil {
+				t.Error("healthy, though it holds on to a Lease that it has lost")
 			}
 		})
-		run.Wait()
-		if unhealthy == nil {
-			t.Error("healthy, though it holds on to a Lease that it has lost")
-		}
-	})
+	}
 }
 
 // Work that fails ends the process, and gives the Lease up.

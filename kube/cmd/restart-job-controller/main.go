@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"k8s.io/klog/v2"
 )
@@ -54,8 +55,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// control runs Jobs, while this process leads, until ctx is done.
-func control(ctx context.Context, o *options) error {
+// control runs Jobs, while this process leads, until ctx is done. After errLeaseLost
+// requests may be under way: the process must end at once.
+func control(ctx context.Context, o *options) (err error) {
 	c, err := connect(o)
 	if err != nil {
 		return err
@@ -67,7 +69,13 @@ func control(ctx context.Context, o *options) error {
 			return fmt.Errorf("-listen: %w", err)
 		}
 		stop := serve(ctx, listener, r.handler())
-		defer stop()
+		defer func() {
+			patience := 5 * time.Second
+			if errors.Is(err, errLeaseLost) {
+				patience = 0
+			}
+			stop(patience)
+		}()
 	}
 	return r.run(ctx)
 }

@@ -24,11 +24,12 @@ restartkit.dev/job-controller unless -managed-by says otherwise. Kubernetes' own
 Job controller leaves these Jobs alone.
 
 Several replicas may run. One of them leads, by a Lease; the others stand by. A
-replica that ends gives the Lease up, once its last request has returned.
+replica that ends gives the Lease up, once its last request has returned. One that
+has lost the Lease ends at once, whatever is under way.
 
 /healthz says whether this replica renews the Lease that it holds, /readyz
-whether it runs Jobs or stands by, /metrics has the counters of Kubernetes' own
-controller under their names.
+whether it runs Jobs or stands by. /metrics has the counters of Kubernetes' own
+controller under their names, but for stale_sync_skips_total.
 
 Annotations of a Job set its delays:
   restartkit.dev/backoff-base    before the first replacement of a failed pod, as 30s
@@ -80,7 +81,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	flags := flag.NewFlagSet("restart-job-controller", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the cluster; default: that of the pod it runs in,\nelse what kubectl uses")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the cluster; default: what kubectl uses,\nif there is none that of the pod it runs in")
 	flags.StringVar(&o.context, "context", "", "`name` of the kubeconfig's context; default: its current one")
 	flags.Float64Var(&o.qps, "kube-api-qps", 50, "requests a second to the API server; 0: no limit\n")
 	flags.IntVar(&o.burst, "kube-api-burst", 100, "requests at once beyond -kube-api-qps\n")
@@ -90,7 +91,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.IntVar(&o.workers, "workers", 5, "Jobs that are worked on at once")
 	flags.BoolVar(&o.elect, "leader-elect", true, "run Jobs only while holding a Lease; false: only for a single replica")
 	flags.StringVar(&o.leaseName, "leader-elect-resource-name", "restart-job-controller", "`name` of the Lease")
-	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "`namespace` of the Lease; default: that of the pod it runs in, or of the kubeconfig's\ncontext")
+	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "`namespace` of the Lease; default: that of the kubeconfig's context,\nwithout a kubeconfig that of the pod it runs in")
 	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "`time` after which a Lease that is not renewed may be taken")
 	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "`time` without a renewal after which a leader ends")
 	flags.DurationVar(&o.retry, "leader-elect-retry-period", 2*time.Second, "`time` between two attempts at the Lease")

@@ -33,8 +33,8 @@ func answer(check func() error) http.HandlerFunc {
 }
 
 // serve answers requests until stop is called, which returns when the last one has
-// ended.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) (stop func()) {
+// ended. Those that take longer than its patience are cut off.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) (stop func(patience time.Duration)) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	logger := klog.FromContext(ctx)
 	logger.Info("listening", "address", listener.Addr())
@@ -44,8 +44,8 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) (st
 			logger.Error(err, "nobody answers any more", "address", listener.Addr())
 		}
 	})
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	return func(patience time.Duration) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
 			server.Close()

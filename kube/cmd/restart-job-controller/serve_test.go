@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes/fake"
@@ -72,8 +73,34 @@ func TestStopEndsTheServer(t *testing.T) {
 	} else {
 		r.Body.Close()
 	}
-	stop()
+	stop(time.Minute)
 	if _, err := http.Get(url); err == nil {
 		t.Error("somebody answers after stop")
+	}
+}
+
+// A request that hangs does not hold up a stop without patience.
+func TestStopWithoutPatienceCutsRequestsOff(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangs := make(chan struct{})
+	stop := serve(context.Background(), listener, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(hangs)
+		<-r.Context().Done()
+	}))
+	failed := make(chan error)
+	go func() {
+		r, err := http.Get("http://" + listener.Addr().String())
+		if err == nil {
+			r.Body.Close()
+		}
+		failed <- err
+	}()
+	<-hangs
+	stop(0)
+	if err := <-failed; err == nil {
+		t.Error("the request was answered")
 	}
 }

@@ -1,0 +1,60 @@
+package jobcontroller
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// eventSources are the components that the Events on the server name, with how often.
+func (s *apiServer) eventSources() map[corev1.EventSource]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := map[corev1.EventSource]int{}
+	for _, e := range s.events {
+		n[e.Source]++
+	}
+	return n
+}
+
+// Whoever looks for the Events of Kubernetes' own controller finds those of the
+// Controller in its place.
+func TestEventsNameTheControllerWhosePlaceItIs(t *testing.T) {
+	for by, want := range map[string]string{BuiltInManagedBy: "job-controller", DefaultManagedBy: "restart-job-controller"} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: by}}, nil)
+			s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = &by }))
+			after(5 * time.Second)
+			if got := s.eventSources(); len(got) != 1 || got[corev1.EventSource{Component: want}] == 0 {
+				t.Errorf("%s: %v, want %s", by, got, want)
+			}
+		})
+	}
+}
+
+// A pass creates a pod after the Controller is to end: there is an Event about it.
+func TestPassUnderWayHasItsEvents(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			switch call {
+			case "POST pods":
+				time.Sleep(5 * time.Second)
+			case "PUT jobs/status":
+				time.Sleep(time.Second) // the Event is written meanwhile
+			}
+			return nil, false
+		}})
+		after(time.Second)
+		s.createJob(newJob("a", nil))
+		after(2 * time.Second)
+		c.stop()
+		if n := s.eventReasons()["SuccessfulCreate"]; n != 1 || len(s.pods()) != 1 {
+			t.Errorf("%d Events about %d pods, want 1 about 1", n, len(s.pods()))
+		}
+	})
+}

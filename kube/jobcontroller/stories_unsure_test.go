@@ -1,0 +1,142 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+var errWebhook = apierrors.NewInternalError(errors.New("failed calling webhook"))
+
+// deadlineExceeded reports whether the Job has this condition because of its deadline.
+func deadlineExceeded(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == kind && c.Status == corev1.ConditionTrue && c.Reason == batchv1.JobReasonDeadlineExceeded {
+			return true
+		}
+	}
+	return false
+}
+
+// A webhook that fails answers every creation with an internal error: nothing is
+// carried out, and the Job fails by its deadline.
+func TestBrokenWebhookKeepsNoJobFromItsDeadline(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			if call == "POST pods" {
+				return errWebhook, false
+			}
+			return nil, false
+		}})
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(10)) }))
+		after(30 * time.Second)
+		if job := s.job("a"); !deadlineExceeded(job, batchv1.JobFailed) || s.eventReasons()["FailedCreate"] == 0 {
+			t.Errorf("%+v, Events %v", job.Status, s.eventReasons())
+		}
+	})
+}
+
+// No creation is carried out or answered: they are given up in the end, and not before.
+func TestCreationsWithoutAnAnswerEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		s.allow = func(*corev1.Pod) error { return forbidden("nobody hears this") }
+		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "POST pods" }})
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(10)) }))
+		after(expectationsEnd - time.Second)
+		if job := s.job("a"); finished(job) {
+			t.Errorf("while a pod may be created: %+v", job.Status)
+		}
+		after(2 * time.Minute)
+		if job := s.job("a"); !deadlineExceeded(job, batchv1.JobFailed) {
+			t.Errorf("%+v", job.Status)
+		}
+	})
+}
+
+// A webhook that fails answers every deletion with an internal error. Once it is mended
+// the pods are deleted that are not wanted, and no others.
+func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		broken := true
+		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if call == "DELETE pods" && broken {
+				return errWebhook, false
+			}
+			return nil, false
+		}})
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(3)) }))
+		after(3 * time.Second)
+		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(1)) })
+		after(time.Minute)
+		if s.called("GET pods") == 0 {
+			t.Error("no pod was read after an internal error")
+		}
+		s.mu.Lock()
+		broken = false
+		s.mu.Unlock()
+		after(2 * time.Minute)
+		left := 0
+		for _, pod := range s.pods() {
+			if pod.DeletionTimestamp == nil {
+				left++
+			}
+		}
+		if job := s.job("a"); left != 1 || job.Status.Active != 1 || s.called("POST pods") != 3 {
+			t.Errorf("%d pods are left: %+v", left, job.Status)
+		}
+	})
+}
+
+// The informer misses a Job's deletion and shows another Job of the same name: the pods
+// of the first one lose their finalizers, and the second one runs.
+func TestJobThatTakesTheNameOfAnotherIsNotTakenForIt(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, nil)
+		s.createJob(newJob("a", nil))
+		after(3 * time.Second)
+		first := s.job("a")
+		s.mu.Lock()
+		second := newJob("a", nil)
+		second.UID, second.Generation, second.Spec.ManagedBy = "another", first.Generation, first.Spec.ManagedBy
+		second.Spec.Selector = first.Spec.Selector.DeepCopy()
+		second.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = "another"
+		second.Spec.Template.Labels = map[string]string{batchv1.ControllerUidLabel: "another"}
+		s.put("jobs", "MODIFIED", second)
+		s.mu.Unlock()
+		after(10 * time.Second)
+		tracking := map[string]bool{}
+		for _, pod := range s.pods() {
+			tracking[pod.Labels[batchv1.ControllerUidLabel]] = tracked(pod)
+		}
+		if len(tracking) != 2 || tracking[string(first.UID)] || !tracking["another"] {
+			t.Errorf("tracked pods, by the Jobs' UIDs: %v", tracking)
+		}
+	})
+}
+
+// A pod that nothing controls is seen before the Job that selects it: its finalizer
+// stays on, and the Job adopts it.
+func TestPodOfAJobThatIsNotSeenYetKeepsItsFinalizer(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		s.onUntrack = func(pod *corev1.Pod) { t.Errorf("pod %s loses its finalizer", pod.Name) }
+		start(t, s, Options{}, lagging(10*time.Second, 0))
+		after(15 * time.Second)
+		job := s.createJob(newJob("a", nil))
+		pod := &corev1.Pod{}
+		pod.Name, pod.Labels, pod.Finalizers = "p", job.Spec.Template.Labels, []string{jobpolicy.JobTrackingFinalizer}
+		s.addPod(pod)
+		after(30 * time.Second)
+		if pods := s.pods(); len(pods) != 1 || !controlledBy(pods[0], job.UID) {
+			t.Errorf("%d pods; the first: %+v", len(pods), pods[0].ObjectMeta)
+		}
+	})
+}
