@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -188,7 +189,7 @@ func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
 
 // Limits that Validate refuses are left out, whatever they are.
 func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
-	for limit, want := range map[int]int{mostLimit: 1, mostLimit + 1: 0, 1 << 40: 0} {
+	for limit, want := range map[int]int{mostLimit: 1, mostLimit + 1: 0, math.MaxInt: 0} {
 		c := backoff.ContainerPolicy{Rules: backoff.Rules{{Action: backoff.Restart, Attempts: 1, Limit: limit, Window: 2 * time.Second}}}
 		if f := Check(c, curve); len(f) != want {
 			t.Errorf("%d: %v", limit, f)
