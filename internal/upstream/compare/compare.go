@@ -57,6 +57,7 @@ func (s Side) Run(ctx context.Context, o Options, ready func()) error {
 		o.Workers = 5
 	}
 	config := rest.CopyConfig(o.Config)
+	config.UserAgent = string(s) // the manager of the fields that it writes
 	if o.Writes != nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, o.Writes} })
 	}

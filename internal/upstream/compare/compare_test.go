@@ -70,6 +70,10 @@ func jobs() map[string]*batchv1.Job {
 				},
 			},
 		}),
+		strings.Repeat("long", 15): job("0", batchv1.JobSpec{ // no room for a whole suffix
+			Completions: new(int32(2)), CompletionMode: &indexed,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Hostname: "mine"}},
+		}),
 		"perindex": job("1,1,0", batchv1.JobSpec{
 			Completions: new(int32(2)), Parallelism: new(int32(2)), CompletionMode: &indexed, BackoffLimitPerIndex: new(int32(2)),
 		}),
@@ -145,6 +149,9 @@ func TestPodsAndStatusesAreThoseOfKubernetes(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown[side] = show(t, client, namespace)
+		if writers := writersOf(t, client, namespace); !writers[string(side)] || len(writers) != 1 {
+			t.Errorf("the Jobs of %s and their pods were written by %v", side, writers)
+		}
 	}
 	cancel()
 	for range cap(ended) {
@@ -163,6 +170,34 @@ func TestPodsAndStatusesAreThoseOfKubernetes(t *testing.T) {
 	if pods < len(jobs()) {
 		t.Error("fewer pods than Jobs were compared")
 	}
+}
+
+// writersOf returns which of the two controllers have written Jobs or pods of a
+// namespace.
+func writersOf(t *testing.T, client kubernetes.Interface, namespace string) map[string]bool {
+	t.Helper()
+	jobs, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields []metav1.ManagedFieldsEntry
+	for _, job := range jobs.Items {
+		fields = append(fields, job.ManagedFields...)
+	}
+	for _, pod := range pods.Items {
+		fields = append(fields, pod.ManagedFields...)
+	}
+	writers := map[string]bool{}
+	for _, f := range fields {
+		if slices.Contains(Sides, Side(f.Manager)) {
+			writers[f.Manager] = true
+		}
+	}
+	return writers
 }
 
 // show returns the Jobs of a namespace by name: their status and their pods, without

@@ -3,6 +3,7 @@
 package flowcontrol
 
 import (
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -10,15 +11,15 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Backoff has the methods of client-go's Backoff. It is safe for concurrent use by
-// multiple goroutines.
+// Backoff has the methods of client-go's Backoff. Its fields are read when a method is
+// first called; set them before. It is safe for concurrent use by multiple goroutines.
 type Backoff struct {
-	Clock clock.Clock // as it was made; setting it has no effect
+	Clock clock.Clock
 	// HasExpiredFunc replaces the rule that a key is forgotten twice the maximum after
-	// its last failure. Set it before the first call of a method.
+	// its last failure.
 	HasExpiredFunc func(eventTime, lastUpdate time.Time, maxDuration time.Duration) bool
 
-	tracker *backoff.Tracker[string]
+	tracker func() *backoff.Tracker[string]
 }
 
 // NewBackOff returns a Backoff from initial to max on the real clock.
@@ -49,51 +50,45 @@ func NewFakeBackOffWithJitter(initial, max time.Duration, tc clock.Clock, maxJit
 		p.Max = p.Initial
 	}
 	b := &Backoff{Clock: tc}
-	tracker, err := backoff.NewTracker[string](p, backoff.TrackerOptions{
-		Clock: tc,
-		Expired: func(event, updated time.Time, max time.Duration) bool {
-			if b.HasExpiredFunc != nil {
-				return b.HasExpiredFunc(event, updated, max)
-			}
-			return event.Sub(updated) > 2*max
-		},
+	b.tracker = sync.OnceValue(func() *backoff.Tracker[string] {
+		tracker, err := backoff.NewTracker[string](p, backoff.TrackerOptions{Clock: b.Clock, Expired: b.HasExpiredFunc})
+		if err != nil {
+			panic(err) // the lines above leave no reason
+		}
+		return tracker
 	})
-	if err != nil {
-		panic(err) // the lines above leave no reason
-	}
-	b.tracker = tracker
 	return b
 }
 
 // Get returns the delay in force, 0 if there is none.
-func (b *Backoff) Get(id string) time.Duration { return b.tracker.Get(id) }
+func (b *Backoff) Get(id string) time.Duration { return b.tracker().Get(id) }
 
 // Next counts one more failure, which happened at eventTime.
-func (b *Backoff) Next(id string, eventTime time.Time) { b.tracker.Next(id, eventTime) }
+func (b *Backoff) Next(id string, eventTime time.Time) { b.tracker().Next(id, eventTime) }
 
 // Reset forgets a key.
-func (b *Backoff) Reset(id string) { b.tracker.Reset(id) }
+func (b *Backoff) Reset(id string) { b.tracker().Reset(id) }
 
 // DeleteEntry forgets a key.
-func (b *Backoff) DeleteEntry(id string) { b.tracker.Reset(id) }
+func (b *Backoff) DeleteEntry(id string) { b.tracker().Reset(id) }
 
 // IsInBackOffSince reports whether less time has passed since eventTime than the
 // delay.
 func (b *Backoff) IsInBackOffSince(id string, eventTime time.Time) bool {
-	return b.tracker.IsInBackOffSince(id, eventTime)
+	return b.tracker().IsInBackOffSince(id, eventTime)
 }
 
 // IsInBackOffSinceUpdate reports whether eventTime is less than the delay after the
 // last failure.
 func (b *Backoff) IsInBackOffSinceUpdate(id string, eventTime time.Time) bool {
-	return b.tracker.IsInBackOffSinceUpdate(id, eventTime)
+	return b.tracker().IsInBackOffSinceUpdate(id, eventTime)
 }
 
 // GC forgets keys that can no longer matter.
-func (b *Backoff) GC() { b.tracker.GC() }
+func (b *Backoff) GC() { b.tracker().GC() }
 
 // Has reports whether there is an entry of a key.
 func (b *Backoff) Has(id string) bool {
-	_, ok := b.tracker.State(id)
+	_, ok := b.tracker().State(id)
 	return ok
 }

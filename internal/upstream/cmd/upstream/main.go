@@ -107,14 +107,16 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t, err := newTree(ctx, dir, !o.baseline)
-	if err != nil {
-		return false, err
-	}
+	var t *tree
 	good := true
 	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "PASS", "FAIL", "SKIP", "TIME")
 	for _, s := range chosen {
 		start := time.Now()
+		if swapped := !o.baseline || len(s.env) > 0; t == nil || t.swapped != swapped {
+			if t, err = newTree(ctx, dir, swapped); err != nil {
+				return false, err
+			}
+		}
 		results, err := t.run(ctx, s, o)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", s.name, err)

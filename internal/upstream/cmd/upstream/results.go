@@ -21,7 +21,10 @@ import (
 // results are the outcomes of tests and subtests by name: PASS, FAIL or SKIP.
 type results map[string]string
 
-var outcomeLine = regexp.MustCompile(`--- (PASS|FAIL|SKIP): (\S+) \(\d`)
+var (
+	outcomeLine = regexp.MustCompile(`--- (PASS|FAIL|SKIP): (\S+) \(\d`)
+	testName    = regexp.MustCompile(`^Test\w*$`)
+)
 
 // run runs the tests of a suite. Their output goes to a log in the tree's folder.
 func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
@@ -44,13 +47,13 @@ func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
 		env = append(env, "TEST_SRCDIR="+filepath.Dir(t.dir), "TEST_WORKSPACE="+filepath.Base(t.dir))
 	}
 	dir := filepath.Join(t.dir, s.pkg)
-	listed, err := exec.CommandContext(ctx, binary, "-test.list", "^Test").Output()
+	listed, err := runTests(ctx, binary, dir, etcd, env, "-test.list=^Test")
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the tests: %w", err)
+		return nil, fmt.Errorf("cannot list the tests: %w\n%s", err, listed)
 	}
 	var names []string
-	for line := range strings.Lines(string(listed)) {
-		if name := strings.TrimSpace(line); strings.HasPrefix(name, "Test") && o.only.MatchString(name) {
+	for line := range strings.Lines(string(listed)) { // between lines of a log
+		if name := strings.TrimSpace(line); testName.MatchString(name) && o.only.MatchString(name) {
 			names = append(names, name)
 		}
 	}
@@ -71,25 +74,27 @@ func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
 	defer log.Close()
 	all := results{}
 	for i, names := range runs {
-		output, err := runTests(ctx, binary, dir, etcd, env, names)
+		start := time.Now()
+		output, err := runTests(ctx, binary, dir, etcd, env, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")
 		log.Write(output)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		_, failed := errors.AsType[*exec.ExitError](err)
+		if err != nil && !failed {
 			return nil, err
 		}
-		all.read(output, names)
+		all.read(output, names, failed)
 		if s.apart {
-			fmt.Fprintf(o.stderr, "%s %d of %d: %s %s\n", s.name, i+1, len(runs), names[0], all[names[0]])
+			fmt.Fprintf(o.stderr, "%s %d of %d: %s %s, %v\n", s.name, i+1, len(runs), names[0], all[names[0]], time.Since(start).Round(time.Second))
 		}
 	}
 	return all, nil
 }
 
-// runTests runs tests in one process, with an etcd of their own if there is a path of
-// one. Kubernetes' framework would start etcd on a Unix socket, which Debian's refuses.
-func runTests(ctx context.Context, binary, dir, etcd string, env, names []string) ([]byte, error) {
+// runTests runs a test binary, with an etcd of its own if there is a path of one.
+// Kubernetes' framework would start etcd on a Unix socket, which Debian's refuses.
+func runTests(ctx context.Context, binary, dir, etcd string, env []string, args ...string) ([]byte, error) {
 	if etcd != "" {
 		url, stop, err := startEtcd(ctx, etcd)
 		if err != nil {
@@ -98,7 +103,7 @@ func runTests(ctx context.Context, binary, dir, etcd string, env, names []string
 		defer stop()
 		env = append(slices.Clone(env), "KUBE_INTEGRATION_ETCD_URL="+url)
 	}
-	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")
+	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the programs that the tests start
@@ -108,8 +113,10 @@ func runTests(ctx context.Context, binary, dir, etcd string, env, names []string
 }
 
 // read takes the outcomes from a test binary's output. A test that has none, because
-// the binary crashed, has failed.
-func (r results) read(output []byte, names []string) {
+// the binary crashed, has failed. A binary that fails although no test does has found
+// something once they were over, such as goroutines that are left; that is a test of
+// its own here.
+func (r results) read(output []byte, names []string, failed bool) {
 	lines := bufio.NewScanner(bytes.NewReader(output))
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -121,6 +128,13 @@ func (r results) read(output []byte, names []string) {
 		if r[name] == "" {
 			r[name] = "FAIL"
 		}
+	}
+	if failed && !slices.ContainsFunc(names, func(name string) bool { return r[name] == "FAIL" }) {
+		end := "end of the process"
+		if len(names) == 1 {
+			end = names[0] + "/" + end
+		}
+		r[end] = "FAIL"
 	}
 }
 

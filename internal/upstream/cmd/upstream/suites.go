@@ -11,7 +11,7 @@ type suite struct {
 	pkg   string
 	apart bool     // one process per top-level test: they leave gates, metrics or an etcd behind
 	etcd  bool     // they start etcd
-	env   []string // when ours is swapped in
+	env   []string // what makes a binary run ours: without it, upstream's is the baseline
 }
 
 var suites = []suite{

@@ -18,11 +18,12 @@ var modules = []string{"k8s.io/kubernetes", "k8s.io/client-go"}
 
 // A tree holds the copies.
 type tree struct {
-	dir string
+	dir     string
+	swapped bool
 }
 
 // newTree copies the modules to dir, with or without what is swapped in.
-func newTree(ctx context.Context, dir string, swap bool) (*tree, error) {
+func newTree(ctx context.Context, dir string, swapped bool) (*tree, error) {
 	for _, module := range modules {
 		source, err := moduleDir(ctx, module)
 		if err != nil {
@@ -40,8 +41,8 @@ func newTree(ctx context.Context, dir string, swap bool) (*tree, error) {
 			return nil, err
 		}
 	}
-	t := &tree{dir}
-	if swap {
+	t := &tree{dir, swapped}
+	if swapped {
 		if err := copyTree(dir, "swaps/testdata"); err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ some log line--- SKIP: TestC (0.00s)
 --- FAIL: TestD (0.01s)
     --- PASS: TestD/one (0.00s)
 panic: x
-`), []string{"TestA", "TestB", "TestC", "TestD", "TestE"})
+`), []string{"TestA", "TestB", "TestC", "TestD", "TestE"}, true)
 	pass, fail, skip := r.count()
 	if pass != 4 || fail != 3 || skip != 1 {
 		t.Errorf("%d pass, %d fail, %d skip, want 4, 3 and 1: %v", pass, fail, skip, r.leaves())
@@ -66,6 +66,22 @@ panic: x
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestProcessThatFailsBehindItsTestsIsAFailure(t *testing.T) {
+	for _, names := range [][]string{{"TestA"}, {"TestA", "TestB"}} {
+		output := []byte("--- PASS: TestA (0.01s)\n--- PASS: TestB (0.01s)\nPASS\nfound unexpected goroutines\n")
+		r := results{}
+		r.read(output, names, false)
+		if _, fail, _ := r.count(); fail != 0 {
+			t.Errorf("%v, a process that ends well: %v", names, r)
+		}
+		r = results{}
+		r.read(output, names, true)
+		if _, fail, _ := r.count(); fail != 1 {
+			t.Errorf("%v, a process that fails: %v", names, r)
+		}
 	}
 }
 
