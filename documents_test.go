@@ -89,6 +89,38 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 }
 
+// The excerpts in KUBERNETES.md are what the adapters say, each in the file that was named
+// last before it.
+func TestExcerptsAreFromTheirFiles(t *testing.T) {
+	text, err := os.ReadFile("KUBERNETES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !exists("internal/upstream/go.mod") {
+		t.Skip("other modules of the repository are not there")
+	}
+	excerpts, source := 0, ""
+	_, ports, _ := strings.Cut(string(text), "## Four worked ports")
+	ports, _, _ = strings.Cut(ports, "\n## ")
+	for _, m := range regexp.MustCompile("(?s)From\\s`([^`]*)`:|```\n(.*?)```").FindAllStringSubmatch(ports, -1) {
+		if m[1] != "" {
+			file, err := os.ReadFile(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			source = string(file)
+			continue
+		}
+		excerpts++
+		if !strings.Contains(strings.ReplaceAll(source, "\r\n", "\n"), strings.ReplaceAll(m[2], "\r\n", "\n")) {
+			t.Errorf("not in the file named before it:\n%s", m[2])
+		}
+	}
+	if excerpts < 6 {
+		t.Errorf("only %d excerpts were found", excerpts)
+	}
+}
+
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil
