@@ -26,19 +26,20 @@ const largestMessage = 16 << 20
 
 // dial returns a connection that reconnects when the runtime restarts. It makes no
 // call.
-func dial(endpoint string) (*grpc.ClientConn, error) {
-	return grpc.NewClient(endpoint,
+func dial(endpoint string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient(endpoint, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 5 * time.Second,
-		}))
+		}),
+	}, more...)...)
 }
 
 // answers reports whether the runtime answers.
 func (n *node) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, err := n.client.Version(ctx, &cri.VersionRequest{})
 	return err == nil

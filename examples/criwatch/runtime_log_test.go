@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +15,13 @@ import (
 type runtimeCall struct {
 	method    string // CreateContainer or StartContainer
 	container string // its name
-	span             // from the call to its answer, the zero time if there was none
+	attempt   int
+	span      // from the call to its answer, the zero time if there was none
 }
 
 var (
 	logLine   = regexp.MustCompile(`^time="([^"]+)" level=\w+ msg="((?:[^"\\]|\\.)*)"`)
-	createLog = regexp.MustCompile(`^CreateContainer within sandbox "\w+" for (container )?&ContainerMetadata\{Name:([^,]+),.*?\}(?: returns container id "(\w+)")?`)
+	createLog = regexp.MustCompile(`^CreateContainer within sandbox "\w+" for (container )?&ContainerMetadata\{Name:([^,]+),Attempt:(\d+),?\}(?: returns container id "(\w+)")?`)
 	startLog  = regexp.MustCompile(`^StartContainer for "(\w+)"( returns| failed)?`)
 )
 
@@ -39,7 +41,7 @@ func runtimeCalls(t testing.TB, endpoint string) []runtimeCall {
 
 // parseRuntimeCalls reads a log of containerd.
 func parseRuntimeCalls(text string) (calls []runtimeCall) {
-	names := map[string]string{} // by id
+	made := map[string]runtimeCall{} // by the id that was the answer
 	answered := func(method, container string, at time.Time) {
 		for i, c := range slices.Backward(calls) {
 			if c.method == method && c.container == container {
@@ -59,19 +61,21 @@ func parseRuntimeCalls(text string) (calls []runtimeCall) {
 		}
 		message := strings.ReplaceAll(parts[2], `\"`, `"`)
 		if m := createLog.FindStringSubmatch(message); m != nil {
+			attempt, _ := strconv.Atoi(m[3])
+			call := runtimeCall{"CreateContainer", m[2], attempt, span{from: at}}
 			if m[1] != "" {
-				calls = append(calls, runtimeCall{"CreateContainer", m[2], span{from: at}})
+				calls = append(calls, call)
 				continue
 			}
-			names[m[3]] = m[2]
+			made[m[4]] = call
 			answered("CreateContainer", m[2], at)
 		}
 		if m := startLog.FindStringSubmatch(message); m != nil {
 			if m[2] == "" {
-				calls = append(calls, runtimeCall{"StartContainer", names[m[1]], span{from: at}})
+				calls = append(calls, runtimeCall{"StartContainer", made[m[1]].container, made[m[1]].attempt, span{from: at}})
 				continue
 			}
-			answered("StartContainer", names[m[1]], at)
+			answered("StartContainer", made[m[1]].container, at)
 		}
 	}
 	return calls
