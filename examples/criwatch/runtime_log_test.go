@@ -80,3 +80,29 @@ func parseRuntimeCalls(text string) (calls []runtimeCall) {
 	}
 	return calls
 }
+
+// The calls are those of the log, each with its answer.
+func TestRuntimeCallsAreReadFromItsLog(t *testing.T) {
+	const sandbox = `CreateContainer within sandbox \"78f4\" for `
+	text := strings.Join([]string{
+		`time="2026-11-22T16:49:22.1Z" level=info msg="starting containerd" revision= version=2.1.4`,
+		`time="2026-11-22T16:49:22.2Z" level=info msg="` + sandbox + `container &ContainerMetadata{Name:a,Attempt:30,}"`,
+		`time="2026-11-22T16:49:22.3Z" level=info msg="` + sandbox + `container &ContainerMetadata{Name:b,Attempt:0,}"`,
+		`time="2026-11-22T16:49:22.4Z" level=info msg="` + sandbox + `&ContainerMetadata{Name:a,Attempt:30,} returns container id \"1c86\""`,
+		`time="2026-11-22T16:49:22.5Z" level=error msg="` + sandbox + `&ContainerMetadata{Name:b,Attempt:0,} failed" error="no"`,
+		`time="2026-11-22T16:49:22.6Z" level=info msg="StartContainer for \"1c86\""`,
+		`time="2026-11-22T16:49:22.7Z" level=info msg="StartContainer for \"1c86\" returns successfully"`,
+		`time="2026-11-22T16:49:22.8Z" level=info msg="StartContainer for \"1c86\""`,
+		`a line that is none`,
+	}, "\n")
+	at := func(tenth int) time.Time { return time.Date(2026, 11, 22, 16, 49, 22, tenth*1e8, time.UTC) }
+	want := []runtimeCall{
+		{"CreateContainer", "a", 30, span{at(2), at(4)}},
+		{"CreateContainer", "b", 0, span{at(3), at(5)}},
+		{"StartContainer", "a", 30, span{at(6), at(7)}},
+		{"StartContainer", "a", 30, span{from: at(8)}},
+	}
+	if got := parseRuntimeCalls(text); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
