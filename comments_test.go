@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// README.md says under "Time and concurrency" where a reader finds how a type may
+// docs/packages.md says under "Time and concurrency" where a reader finds how a type may
 // be shared.
 func TestCommentsSayHowTypesAreShared(t *testing.T) {
 	hiding, interfaces := 0, 0

@@ -30,7 +30,7 @@ type frozenRecord struct {
 func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
-	if rec != nil && !rec.isNew(e) {
+	if rec != nil && !isNewAfter(rec.last, rec.ended, e) {
 		return rec.decision
 	}
 	if rec == nil {
@@ -74,25 +74,6 @@ func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 	}
 	rec.last, rec.ended, rec.decision = e, e.Finished, d
 	return d
-}
-
-// isNew weighs what an exit says of itself, one piece after the other.
-func (r *frozenRecord) isNew(e Exit) bool {
-	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
-	if !saysRun && !saysFinished {
-		return true // nothing to know it again by
-	}
-	if saysRun && e.Run == r.last.Run {
-		return false
-	}
-	if e.Run > r.last.Run {
-		return true // one more run, whatever the clock showed
-	}
-	if e.Run == 0 && r.last.Run == 0 {
-		return !e.Finished.Equal(r.ended)
-	}
-	// The counter has gone back: over from the start if this one ended later.
-	return saysFinished && e.Finished.After(r.ended)
 }
 
 // todaysPolicy draws a policy of core/v1's form, valid or not, of which no rule gives up.

@@ -58,7 +58,7 @@ func (m *modelRestarter) step(d time.Duration) {
 func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
-	if rec != nil && !rec.isNew(e) {
+	if rec != nil && !isNewAfter(rec.last, rec.ended, e) {
 		return rec.decision
 	}
 	if rec == nil {
@@ -152,23 +152,24 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 	return d
 }
 
-// isNew weighs what an exit says of itself, one piece after the other.
-func (r *modelRecord) isNew(e Exit) bool {
+// isNewAfter weighs what an exit says of itself against the last one, which ended at
+// that time, one piece after the other.
+func isNewAfter(last Exit, ended time.Time, e Exit) bool {
 	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
 	if !saysRun && !saysFinished {
 		return true // nothing to know it again by
 	}
-	if saysRun && e.Run == r.last.Run {
+	if saysRun && e.Run == last.Run {
 		return false
 	}
-	if e.Run > r.last.Run {
+	if e.Run > last.Run {
 		return true // one more run, whatever the clock showed
 	}
-	if e.Run == 0 && r.last.Run == 0 {
-		return !e.Finished.Equal(r.ended)
+	if e.Run == 0 && last.Run == 0 {
+		return !e.Finished.Equal(ended)
 	}
 	// The counter has gone back: over from the start if this one ended later.
-	return saysFinished && e.Finished.After(r.ended)
+	return saysFinished && e.Finished.After(ended)
 }
 
 func (m *modelRestarter) remaining(key string) time.Duration {

@@ -133,24 +133,28 @@ func richExits() *rapid.Generator[Exit] {
 func TestRichRulesAgreeWithModel(t *testing.T) {
 	decided := map[Action]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		c, e, attempt := richPolicies().Draw(t, "policy"), richExits().Draw(t, "exit"), rapid.IntRange(1, 5).Draw(t, "attempt")
-		action, rule := c.DecideExit(e, attempt)
-		if a, r := slowDecideExit(c, e, attempt); action != a || rule != r {
-			t.Fatalf("%s by %d, want %s by %d", action, rule, a, r)
-		}
-		if rule >= 0 {
-			decided[action]++
-		}
-		if a, r := c.decide(&e, attempt, filledTable(c.Rules)); action != a || rule != r {
-			t.Fatalf("with a table %s by %d, want %s by %d", a, r, action, rule)
-		}
-		d := Decision{Action: action, Rule: rule, Failures: attempt}
-		if action == Stop && e.Code == 0 {
-			d.Failures--
-		}
-		for i, s := range d.Explain(c, e) {
-			if s.Matched != (i == rule) || s.Why == "" || s.Rule != i {
-				t.Fatalf("%v: %d decided", s, rule)
+		c := richPolicies().Draw(t, "policy")
+		table := filledTable(c.Rules)
+		for range 20 {
+			e, attempt := richExits().Draw(t, "exit"), rapid.IntRange(1, 5).Draw(t, "attempt")
+			action, rule := c.DecideExit(e, attempt)
+			if a, r := slowDecideExit(c, e, attempt); action != a || rule != r {
+				t.Fatalf("%s by %d, want %s by %d", action, rule, a, r)
+			}
+			if rule >= 0 {
+				decided[action]++
+			}
+			if a, r := c.decide(&e, attempt, table); action != a || rule != r {
+				t.Fatalf("with a table %s by %d, want %s by %d", a, r, action, rule)
+			}
+			d := Decision{Action: action, Rule: rule, Failures: attempt}
+			if action == Stop && e.Code == 0 {
+				d.Failures--
+			}
+			for i, s := range d.Explain(c, e) {
+				if s.Matched != (i == rule) || s.Why == "" || s.Rule != i {
+					t.Fatalf("%v: %d decided", s, rule)
+				}
 			}
 		}
 	})

@@ -9,27 +9,44 @@ func (r *relister[K, S]) handleList(pods []Pod[K], err error, now time.Time) {
 		r.failed(err, now)
 		return
 	}
-	if !l.repeats && r.stepsBack(pods, l) {
+	mark := r.next()
+	list, ok := r.judgeAll(pods, mark)
+	if !ok {
+		mark = r.next()
+		list, _ = r.judgeAll(joined(pods), mark)
+	}
+	if !l.repeats && r.stepsBack(list, l) {
 		r.relist, r.listFailed, r.listNow, r.repeats = nil, false, true, true
 		return
 	}
 	l.listed = true
-	mark := r.next()
+	for _, s := range list {
+		r.show(s, l, now)
+	}
+	r.missing(l, mark, now)
+}
+
+// A shownPod is what a full list shows of one pod, and how that stands to what is
+// known.
+type shownPod[K comparable] struct {
+	p       *podRecord[K]
+	seen    []Container
+	verdict verdict
+}
+
+// judgeAll compares every pod of a full list with what is known of it and marks
+// its record. It reports false if the list names a pod twice.
+func (r *relister[K, S]) judgeAll(pods []Pod[K], mark uint64) (list []shownPod[K], ok bool) {
+	list = make([]shownPod[K], 0, len(pods))
 	for _, pod := range pods {
 		p := r.record(pod.ID)
 		if p.mark == mark {
-			pods = joined(pods)
-			mark = r.next()
-			break
+			return nil, false
 		}
 		p.mark = mark
+		list = append(list, shownPod[K]{p, pod.Containers, r.judge(p, pod.Containers)})
 	}
-	for _, pod := range pods {
-		p := r.record(pod.ID)
-		p.mark = mark
-		r.show(p, pod.Containers, l, now)
-	}
-	r.missing(l, mark, now)
+	return list, true
 }
 
 // joined returns pods with those that are listed several times made one.
@@ -49,14 +66,14 @@ func joined[K comparable](pods []Pod[K]) []Pod[K] {
 }
 
 // show takes what a full list shows of one pod.
-func (r *relister[K, S]) show(p *podRecord[K], seen []Container, l *relist, now time.Time) {
-	v, seen := r.judge(p, seen)
+func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
+	p, v := s.p, s.verdict
 	p.steppedBack = p.steppedBack && v >= older
 	wanted := p.wanted > 0 && p.wanted < l.serial
 	if v == same && p.present && !wanted && !p.unjudged && (p.inFlight == nil || p.inFlight.serial > l.serial) {
 		return
 	}
-	o := &observation{start: l.start, serial: l.serial, seen: normal(seen), lenient: l.lenient}
+	o := &observation{start: l.start, serial: l.serial, seen: normal(s.seen), lenient: l.lenient}
 	switch {
 	case p.newer(o.serial, o.start), p.overlaps(l):
 		o.serial = r.next() // an observation that began before now may not conclude from it

@@ -1,5 +1,7 @@
 package pleg
 
+import "slices"
+
 // A step back is an observation of ours that shows a container exited and then
 // running, or removed and then there. Either an event that we took meanwhile has
 // overtaken the observation, or it is stale, or the id is used again. Stale
@@ -29,34 +31,30 @@ func (r *relister[K, S]) repeatLook(p *podRecord[K], o *observation) {
 
 // stepsBack reports whether a full list shows a step back from what was known when
 // the list began. Then the list is made once more.
-func (r *relister[K, S]) stepsBack(pods []Pod[K], l *relist) (back bool) {
-	for _, pod := range pods {
-		p := r.pods[pod.ID]
-		if p == nil || p.newer(l.serial, l.start) || p.overlaps(l) || p.eventSerial > l.serial {
+func (r *relister[K, S]) stepsBack(list []shownPod[K], l *relist) bool {
+	back := func(s shownPod[K]) bool {
+		return s.verdict >= older && !s.p.newer(l.serial, l.start) && !s.p.overlaps(l) && s.p.eventSerial <= l.serial
+	}
+	if !slices.ContainsFunc(list, back) {
+		return false
+	}
+	for _, s := range list { // what else it shows may be gone when the next one comes
+		o := &observation{start: l.start, serial: l.serial, seen: normal(s.seen)}
+		if back(s) {
+			r.refuseStepBack(s.p, s.verdict, o)
 			continue
 		}
-		if v, seen := r.judge(p, pod.Containers); v >= older {
-			r.refuseStepBack(p, v, &observation{start: l.start, serial: l.serial, seen: seen})
-			back = true
-		}
+		r.noteUnrecorded(s.p, o, o.seen)
+		r.forgetIfEmpty(s.p)
 	}
-	if back { // what else it shows may be gone when the next one comes
-		for _, pod := range pods {
-			p := r.record(pod.ID)
-			r.noteUnrecorded(p, &observation{start: l.start, serial: l.serial}, pod.Containers)
-			r.forgetIfEmpty(p)
-		}
-	}
-	return back
+	return true
 }
 
-// judge compares what a list shows of p with what is known of it. It returns the
-// containers with each named once, if that mattered.
-func (r *relister[K, S]) judge(p *podRecord[K], seen []Container) (verdict, []Container) {
+// judge compares what a list shows of p with what is known of it.
+func (r *relister[K, S]) judge(p *podRecord[K], seen []Container) verdict {
 	v, duplicate := p.containers.compare(seen, p.live, r.next())
 	if duplicate || v >= older {
-		seen = normal(seen)
-		v, _ = p.containers.compare(seen, p.live, r.next())
+		v, _ = p.containers.compare(normal(seen), p.live, r.next())
 	}
-	return v, seen
+	return v
 }

@@ -40,13 +40,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
+
+	"k8s.io/utils/clock"
 )
 
 func main() {
 	write := flag.Bool("w", false, "write the table of the chosen mutations into CONTRIBUTING.md")
 	what := flag.String("what", "", "try only chosen mutations whose description contains this")
 	random := flag.Int("random", 0, "try so many random mutants of each package instead of the chosen ones")
-	d := draw{}
+	d := draw{clock: clock.RealClock{}}
 	flag.Uint64Var(&d.seed, "seed", 1, "the seed of the random sample")
 	flag.IntVar(&d.parallel, "parallel", 1, "try so many random mutants at a time")
 	flag.DurationVar(&d.limit, "limit", 0, "the time limit of the tests over a random mutant; 0: three times as long as without one, and half a minute")

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // A draw says which random mutants to try, and how.
@@ -21,6 +23,7 @@ type draw struct {
 	parallel int           // mutants at a time
 	limit    time.Duration // of the tests over one mutant; 0: from how long they take without
 	enough   float64       // percent of all mutants that are not equivalent, to be noticed
+	clock    clock.PassiveClock
 }
 
 // fewest is how many mutants a package is judged by alone.
@@ -127,14 +130,14 @@ func (s *sample) readEquivalent(texts map[string][]byte) error {
 
 // try tries mutants that compile, drawn at random, each at most once.
 func (s *sample) try(d draw) error {
-	start := time.Now()
+	start := d.clock.Now()
 	first := s.all[0]
 	failed, _, err := notice(filepath.Join(s.pkg, first.file), first.text, time.Hour, append(s.args, "-count=1")...)
 	if err != nil || failed != "" {
 		return fmt.Errorf("fails without a mutant, in %q: %v", failed, err)
 	}
 	if s.limit = d.limit; s.limit == 0 {
-		s.limit = (3*time.Since(start) + 30*time.Second).Round(time.Second)
+		s.limit = (3*d.clock.Since(start) + 30*time.Second).Round(time.Second)
 	}
 	drawn := rand.New(rand.NewPCG(d.seed, 0)).Perm(len(s.all))
 	for s.tried < d.tries && len(drawn) > 0 {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // axis is an axis of a panel: which values lie between which places.
@@ -130,14 +132,14 @@ func logTimeTicks(low, high float64) []tick {
 	for _, at := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, second, 10 * second,
 		minute, 10 * minute, hour, 10 * hour, 100 * hour, 1000 * hour, 10_000 * hour} {
 		if s := at.Seconds(); s >= low*(1-1e-9) && s <= high*(1+1e-9) {
-			ticks = append(ticks, tick{s, short(at)})
+			ticks = append(ticks, tick{s, picture.Duration(at)})
 		}
 	}
 	return ticks
 }
 
 func timeLabel(seconds float64) string {
-	return short(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
+	return picture.Duration(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
 }
 
 // valueTicks marks round numbers on a linear axis, no more than most of them; least is

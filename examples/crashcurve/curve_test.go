@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // A curve steps where its pods are restarted, all groups together.
@@ -72,8 +73,8 @@ func TestShortDurationsHaveNoZeroParts(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 90 * second: "1m30s", 5 * minute: "5m", hour: "1h", hour + 20*second: "1h0m20s", 30 * hour: "30h", 100 * time.Millisecond: "100ms",
 	} {
-		if got := short(d); got != want {
-			t.Errorf("short(%v) = %q, want %q", d, got, want)
+		if got := picture.Duration(d); got != want {
+			t.Errorf("picture.Duration(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (f *figure) legend(c curve) string {
 	}
 	last := len(c.groups) - 1
 	if _, same := f.run(last); !same {
-		label += ", runs of " + short(c.groups[last].run)
+		label += ", runs of " + picture.Duration(c.groups[last].run)
 	}
 	return label
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // subtitle says what the first panel shows: of which pods, how long they run, and how
@@ -12,7 +14,7 @@ func (f *figure) subtitle() string {
 	if f.mixed {
 		crashing, others := f.curves[0].groups[0], f.curves[0].groups[1]
 		run, same := f.run(1)
-		end := "end after " + short(run)
+		end := "end after " + picture.Duration(run)
 		if !same {
 			end = "end when the legend says"
 		}
@@ -22,7 +24,7 @@ func (f *figure) subtitle() string {
 	case !same:
 		return "Restarts of one pod; the legend says how long its runs last"
 	case run > 0:
-		return "Restarts of one pod that runs for " + short(run) + " each time"
+		return "Restarts of one pod that runs for " + picture.Duration(run) + " each time"
 	}
 	return "Restarts of one pod that crashes as soon as it starts"
 }
@@ -47,7 +49,7 @@ func (f *figure) requestsTitle() string {
 // describe is the figure in words, for those who cannot see it.
 func (f *figure) describe() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s. %s, up to %s.", f.title, f.subtitle(), short(f.end))
+	fmt.Fprintf(&text, "%s. %s, up to %s.", f.title, f.subtitle(), picture.Duration(f.end))
 	for _, c := range f.curves {
 		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.name, describe(c.policy), number(f.shown(c).restarts(-1, f.end)))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // ownFigure returns the figure that the flags describe.
@@ -15,11 +16,11 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 	f := figure{title: "Restarts under a backoff", pods: raw.pods, requests: raw.requests, end: raw.until, api: true}
 	switch {
 	case raw.run < 0 || raw.run > longest:
-		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, short(longest))
+		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, picture.Duration(longest))
 	case !(raw.mix >= 0 && raw.mix <= 1): // NaN too
 		return f, fmt.Errorf("-mix %v: must be in 0..1", raw.mix)
 	case raw.until < second || raw.until > longest:
-		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, short(longest))
+		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, picture.Duration(longest))
 	case !slices.Contains([]string{"", "x", "y", "xy", "none"}, raw.log):
 		return f, fmt.Errorf("-log %s: must be x, y, xy or none", raw.log)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/picture"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
@@ -134,7 +135,7 @@ func parseDuration(s string) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a duration such as 10s", s)
 	case d < 0 || d > longest:
-		return 0, fmt.Errorf("%s is not in 0s..%s", s, short(longest))
+		return 0, fmt.Errorf("%s is not in 0s..%s", s, picture.Duration(longest))
 	}
 	return d, nil
 }
@@ -161,7 +162,7 @@ func (p *namedPolicy) set(key, value string) error {
 	case "reset", "run":
 		d, err := parseDuration(value)
 		if key == "reset" && err == nil && d == 0 {
-			return fmt.Errorf("%s is not above 0; without it the preset's, or %s, is meant", value, short(backoff.CrashLoop().ResetAfter))
+			return fmt.Errorf("%s is not above 0; without it the preset's, or %s, is meant", value, picture.Duration(backoff.CrashLoop().ResetAfter))
 		}
 		if key == "run" {
 			p.run = &d

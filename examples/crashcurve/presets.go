@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // preset is the backoff of a system, under its name. A system whose backoff a Policy
@@ -188,7 +189,7 @@ func (u unit) apply(p backoff.Policy) (backoff.Policy, error) {
 	case u.steps == 0:
 		return p, nil
 	case u.longest <= p.Initial:
-		return p, fmt.Errorf("RestartMaxDelaySec %s is not above RestartSec %s", short(u.longest), short(p.Initial))
+		return p, fmt.Errorf("RestartMaxDelaySec %s is not above RestartSec %s", picture.Duration(u.longest), picture.Duration(p.Initial))
 	}
 	p.Max = u.longest
 	p.Factor = math.Pow(float64(u.longest)/float64(p.Initial), 1/float64(u.steps))

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // mostBins is the highest number of parts of the time axis over which rates are
@@ -67,5 +69,5 @@ func (f *figure) binText() string {
 	if f.logTime {
 		return "averaged over a 120th of the axis"
 	}
-	return "averaged over " + short(f.bin())
+	return "averaged over " + picture.Duration(f.bin())
 }

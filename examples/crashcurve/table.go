@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/picture"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
@@ -66,14 +66,14 @@ func (f *figure) runRows(t *table) {
 		for g, what := range []string{"crash at once", "end with success"} {
 			t.row(what, func(i int) string {
 				group := f.curves[i].groups[g]
-				return fmt.Sprintf("%d pods, runs of %s", group.pods, short(group.run))
+				return fmt.Sprintf("%d pods, runs of %s", group.pods, picture.Duration(group.run))
 			})
 		}
 		return
 	}
 	for _, c := range f.curves {
 		if c.groups[0].run != 0 {
-			t.row("runs of", func(i int) string { return short(f.curves[i].groups[0].run) })
+			t.row("runs of", func(i int) string { return picture.Duration(f.curves[i].groups[0].run) })
 			return
 		}
 	}
@@ -88,11 +88,11 @@ func (f *figure) windowRows(t *table, weight float64, of func(curve) curve) {
 		})
 	}
 	for _, to := range f.windows {
-		row(fmt.Sprintf("%s to %s", short(max(from, 0)), short(to)), from, to)
+		row(fmt.Sprintf("%s to %s", picture.Duration(max(from, 0)), picture.Duration(to)), from, to)
 		from = to
 	}
 	if len(f.windows) > 1 {
-		row("0s to "+short(from), -1, from)
+		row("0s to "+picture.Duration(from), -1, from)
 	}
 }
 
@@ -108,16 +108,16 @@ func (f *figure) cell(i int, weight float64, count func(curve) float64) string {
 // steadyText says how often a curve's pods are restarted in the long run.
 func (f *figure) steadyText(c curve) string {
 	if !f.mixed {
-		return "every " + short(c.steady(c.groups[0]))
+		return "every " + picture.Duration(c.steady(c.groups[0]))
 	}
 	return fmt.Sprintf("%s per second", number(c.steadyRate()))
 }
 
 // describe is a policy in a few words.
 func describe(p backoff.Policy) string {
-	text := short(p.Initial) + " to " + short(p.Max)
+	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
 	if p.Initial == p.Max {
-		text = "always " + short(p.Max)
+		text = "always " + picture.Duration(p.Max)
 	}
 	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
 		text += ", factor " + digits(p.Factor)
@@ -130,21 +130,9 @@ func describe(p backoff.Policy) string {
 	case never:
 		text += ", never reset"
 	default:
-		text += ", reset after " + short((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
+		text += ", reset after " + picture.Duration((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
 	}
 	return text
-}
-
-// short is a duration without parts that are 0: 5m instead of 5m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 // number is a count or a rate, with decimals where it is small and not whole.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,11 +27,13 @@ const (
 	exitFailed  = 1
 	exitBad     = 2
 	exitUnsaved = 3
+	exitUnread  = 128 + int(syscall.SIGPIPE) // nobody reads the output
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once, even if its output is stuck
+	context.AfterFunc(ctx, stop)                            // a second signal ends it at once, even if its output is stuck
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, too
 	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, terminal.Colours(os.Stdout)))
 }
 
@@ -44,14 +47,16 @@ func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colo
 	if err != nil {
 		return flags.Refused("criwatch", err, stderr, exitFailed)
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
 	if o.policy != nil {
-		err = restartContainers(ctx, o, stdout, colour, log)
+		err = restartContainers(ctx, o, stdout, stderr, colour)
 	} else {
-		err = watchRuntime(ctx, o, newWriter(o.format, stdout, colour), log)
+		err = watchRuntime(ctx, o, newWriter(o.format, stdout, colour), slog.New(slog.NewTextHandler(stderr, nil)))
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return exitEnded
+	case errors.Is(err, syscall.EPIPE):
+		return exitUnread
 	}
 	fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))
 	switch {
@@ -80,12 +85,16 @@ var (
 	errUnsaved  = errors.New("the state could not be written")
 )
 
-// restartContainers connects and restarts containers until ctx ends.
-func restartContainers(ctx context.Context, o *options, stdout io.Writer, colour bool, log *slog.Logger) error {
+// restartContainers connects and restarts containers until ctx ends. Nothing waits for
+// those who read the output or the log.
+func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer, colour bool) error {
+	out := printer.New()
+	rows, notes := newRowWriter(o.format, out.To(stdout), colour), out.To(stderr)
+	log := slog.New(slog.NewTextHandler(notes, nil))
 	for _, text := range append(o.warnings, policyfile.Notes(o.policy.resolution, o.policy.Called)...) {
 		log.Info(text)
 	}
-	return connected(ctx, o, log, func(ctx context.Context, n *node) error {
+	err := connected(ctx, o, log, func(ctx context.Context, n *node) error {
 		about := identityOf(n.runtime, o.endpoint)
 		exits := pleg.ExitOptions[string]{Earlier: true}
 		var s *store
@@ -107,23 +116,22 @@ func restartContainers(ctx context.Context, o *options, stdout io.Writer, colour
 		if err != nil {
 			return err
 		}
-		out := printer.New()
-		rows := newRowWriter(o.format, out.To(stdout), colour)
 		l, err := newCrashLoop(w, o.policy, rows, s, about, before)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errBadState, err)
 		}
-		l.run(ctx)
-		out.EndWithin(time.Second)
-		out.Finish(nil)
-		if err := rows.out.Err(); err != nil {
-			return err
+		if o.explain {
+			l.notes = notes
 		}
+		l.run(ctx)
 		if s != nil && s.bad {
 			return errUnsaved
 		}
 		return nil
 	})
+	out.EndWithin(time.Second)
+	out.Finish(nil)
+	return cmp.Or(rows.out.Err(), err)
 }
 
 // connected connects to the runtime and calls do, with a context that ends with ctx or

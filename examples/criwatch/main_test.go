@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,8 +23,13 @@ import (
 
 func TestWrongFlagOfCriwatchIsNamed(t *testing.T) {
 	for _, x := range []struct{ args, want string }{
-		{"-nope", "not defined: -nope"},
-		{"pods", `only flags are taken; got ["pods"]`},
+		{"-nope", "not defined: -nope\n"},
+		{"-restat x", "not defined: -restat; did you mean -restart?"},
+		{"pods", `only flags are taken; got ["pods"]` + "\n"},
+		{"restart x", `only flags are taken; got ["restart" "x"]; did you mean -restart?`},
+		{"/run/x.sock", `; did you mean -endpoint /run/x.sock?`},
+		{"testdata/policy.yaml", `; did you mean -restart testdata/policy.yaml?`},
+		{"-explain", "-explain is for -restart"},
 		{"-o yaml", `-o "yaml": must be text or json`},
 		{"-rate 5", "-rate is for -restart"},
 		{"-state x", "-state is for -restart"},
@@ -49,7 +58,7 @@ func TestHelpOfCriwatchNamesEveryFlag(t *testing.T) {
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst"} {
+	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst", "-explain"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -63,8 +72,63 @@ func TestEndpointIsAUnixSocket(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	t.Setenv("CONTAINER_RUNTIME_ENDPOINT", "")
-	if o, err := parseOptions(nil, nil); err != nil || o.endpoint != defaultEndpoint {
+	if o, err := parseOptions(nil, nil); err != nil || o.endpoint != findEndpoint(fileExists) {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// Without -endpoint the runtime is looked for where runtimes have their sockets.
+func TestRuntimeIsFoundWithoutItsEndpoint(t *testing.T) {
+	for want, there := range map[string][]string{
+		"/run/containerd/containerd.sock": {}, "/run/crio/crio.sock": {"/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock"},
+		"/run/k3s/containerd/containerd.sock": {"/run/k3s/containerd/containerd.sock"},
+	} {
+		if got := findEndpoint(func(path string) bool { return slices.Contains(there, path) }); got != "unix://"+want {
+			t.Errorf("%v: %s", there, got)
+		}
+	}
+}
+
+// Whatever stands in the way of the first connection, the error says what to do.
+func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
+	folder := t.TempDir()
+	stale, other := filepath.Join(folder, "stale"), filepath.Join(folder, "other")
+	abandoned, err := net.Listen("unix", stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	abandoned.(*net.UnixListener).SetUnlinkOnClose(false)
+	abandoned.Close()
+	talker, err := net.Listen("unix", other) // speaks another protocol
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer talker.Close()
+	go func() {
+		for {
+			conn, err := talker.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			conn.Close()
+		}
+	}()
+	for socket, want := range map[string]string{
+		filepath.Join(folder, "none"): "; is a runtime running? -endpoint names its socket\n",
+		stale:                         "connection refused; is the runtime running? -endpoint names its socket\n",
+		other:                         "; is it the socket of a CRI runtime? -endpoint names another\n",
+	} {
+		for _, args := range [][]string{{"-endpoint", socket}, {"-endpoint", socket, "-restart", policyOf(t, "{}")}} {
+			var out, errs bytes.Buffer
+			code := criwatch(t.Context(), args, &out, &errs, false)
+			if code != exitFailed || out.Len() > 0 || !strings.HasPrefix(errs.String(), "criwatch: no CRI runtime answers at unix://"+socket+": ") || !strings.HasSuffix(errs.String(), want) {
+				t.Errorf("%q: exit code %d\n%s%s", args, code, &out, &errs)
+			}
+		}
+	}
+	if got := adviceOf(fmt.Errorf("connect: %w", syscall.EACCES)); got != "; it takes root: try sudo" {
+		t.Errorf("no permission: %q", got)
 	}
 }
 
@@ -78,7 +142,7 @@ func TestMissingRuntimeIsAnError(t *testing.T) {
 	f := newFake(t)
 	f.failing["Version"] = grpcstatus.Error(codes.Unimplemented, "unknown service runtime.v1.RuntimeService")
 	errs.Reset()
-	if code := criwatch(t.Context(), []string{"-endpoint", f.socket}, &out, &errs, false); code != exitFailed || !strings.Contains(errs.String(), "unknown service") {
+	if code := criwatch(t.Context(), []string{"-endpoint", f.socket}, &out, &errs, false); code != exitFailed || !strings.Contains(errs.String(), "unknown service") || !strings.Contains(errs.String(), "disabled_plugins") {
 		t.Errorf("exit code %d\n%s", code, &errs)
 	}
 }

@@ -126,7 +126,7 @@ func cpuRow(c cpuTime) []string {
 
 // cpu returns the CPU time that a process has used so far, by the kernel's clock
 // of it (clock_getcpuclockid(3)).
-func cpu(t *testing.T, pid int) time.Duration {
+func cpu(t testing.TB, pid int) time.Duration {
 	t.Helper()
 	const allThreads = 2 // CPUCLOCK_SCHED
 	var used unix.Timespec

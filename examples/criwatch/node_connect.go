@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -29,6 +34,32 @@ func dial(endpoint string) (*grpc.ClientConn, error) {
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 5 * time.Second,
 		}))
+}
+
+// answers reports whether the runtime answers.
+func (n *node) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := n.client.Version(ctx, &cri.VersionRequest{})
+	return err == nil
+}
+
+// knownSockets are where runtimes have theirs, unless they are told otherwise:
+// containerd, CRI-O, cri-dockerd, k3s, k0s and MicroK8s.
+var knownSockets = []string{
+	"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock",
+	"/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock",
+}
+
+// findEndpoint returns the first known socket that is there, containerd's if none is.
+func findEndpoint(there func(path string) bool) string {
+	i := slices.IndexFunc(knownSockets, there)
+	return "unix://" + knownSockets[max(i, 0)]
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // parseEndpoint returns what to dial: unix://PATH, or PATH alone.
@@ -56,13 +87,30 @@ func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 		err = failed.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w at %s: %w", errNotAnswering, endpoint, err)
+		return "", fmt.Errorf("%w at %s: %w%s", errNotAnswering, endpoint, err, adviceOf(err))
 	}
 	socket.Close()
 	v, err := n.client.Version(ctx, &cri.VersionRequest{})
 	if err != nil {
-		return "", fmt.Errorf("%w at %s: %s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message())
+		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message(), adviceOf(err))
 	}
 	n.runtime = v.RuntimeName
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
+}
+
+// adviceOf returns what a person may do about an error of greet, "" if nobody knows.
+func adviceOf(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "; is a runtime running? -endpoint names its socket"
+	case errors.Is(err, fs.ErrPermission):
+		return "; it takes root: try sudo"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "; is the runtime running? -endpoint names its socket"
+	case grpcstatus.Code(err) == codes.Unimplemented:
+		return "; it may be containerd with its CRI plugin off: look for disabled_plugins in /etc/containerd/config.toml"
+	case grpcstatus.Code(err) == codes.Unavailable, grpcstatus.Code(err) == codes.DeadlineExceeded:
+		return "; is it the socket of a CRI runtime? -endpoint names another"
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/flags"
@@ -16,7 +17,9 @@ const usage = `Usage: criwatch [flags]
 
 Watches a CRI runtime (containerd, CRI-O) and prints lifecycle events of its
 containers: started, died with an exit code, removed. A pod's sandbox is one of
-its containers. Opening the runtime's socket usually takes root.
+its containers. Opening the runtime's socket usually takes root. Without
+-endpoint it is that of containerd, CRI-O, cri-dockerd, k3s, k0s or MicroK8s,
+whichever is there.
 
 A line has the time, the event, NAMESPACE/POD, CONTAINER/ATTEMPT, the exit code,
 when it happened, and how long ago:
@@ -46,18 +49,17 @@ Exit codes:
   1  no runtime answers at the start, or the output cannot be written
   2  a flag, the file of -restart or the state is wrong; nothing was restarted
   3  the state could not be written at last
+  141  nobody reads the output (SIGPIPE)
 
 Examples:
   criwatch
   criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
   criwatch -o json -for 1h >events.json
   criwatch -restart policy.yaml -state /var/lib/criwatch -rate 5
+  echo '{}' | criwatch -restart - -explain
 
 More: https://github.com/restartkit/restart/tree/main/examples/criwatch
 `
-
-// defaultEndpoint is containerd's.
-const defaultEndpoint = "unix:///run/containerd/containerd.sock"
 
 // options are the flags.
 type options struct {
@@ -69,8 +71,9 @@ type options struct {
 	evented  time.Duration
 	stats    time.Duration
 	limit    time.Duration
-	restart  string  // file, or ""
-	state    string  // folder, or ""
+	restart  string // file, or ""
+	state    string // folder, or ""
+	explain  bool
 	policy   *policy // nil: nothing is restarted
 	warnings []string
 }
@@ -83,7 +86,7 @@ type badPolicy struct{ error }
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	flags := flags.New("criwatch", usage, moreUsage)
-	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), defaultEndpoint)
+	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), findEndpoint(fileExists))
 	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; the variable CONTAINER_RUNTIME_ENDPOINT sets\nthe default")
 	flags.BoolVar(&o.poll, "poll", false, "do not use the event stream")
 	flags.BoolVar(&o.trust, "trust-events", false, "take a pod's status from the event, without asking the runtime")
@@ -100,6 +103,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.StringVar(&o.state, "state", "", "`folder` that keeps what was decided for the next criwatch -restart")
 	flags.Float64Var(&rate, "rate", 0, "most `restarts` per second, all containers together (default: unlimited)")
 	flags.IntVar(&burst, "burst", 1, "`restarts` that -rate allows at once")
+	flags.BoolVar(&o.explain, "explain", false, "print after each exit what follows from it, and why, rule by rule")
 	flags.Group("Restarting")
 	err := flags.Parse(args, stdout)
 	given := flags.Given()
@@ -107,7 +111,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	case err != nil:
 		return nil, err
 	case flags.NArg() > 0:
-		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
+		return nil, unexpected(flags.Args(), flags.Lookup(flags.Arg(0)) != nil)
 	case o.format != "text" && o.format != "json":
 		return nil, fmt.Errorf("-o %q: must be text or json", o.format)
 	case o.relist <= 0:
@@ -140,9 +144,23 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	return &o, nil
 }
 
+// unexpected returns an error for arguments that are no flags, with what may be meant.
+func unexpected(args []string, flag bool) error {
+	hint := ""
+	switch {
+	case flag:
+		hint = fmt.Sprintf("; did you mean -%s?", args[0])
+	case strings.HasSuffix(args[0], ".sock"):
+		hint = fmt.Sprintf("; did you mean -endpoint %s?", args[0])
+	case fileExists(args[0]):
+		hint = fmt.Sprintf("; did you mean -restart %s?", args[0])
+	}
+	return fmt.Errorf("only flags are taken; got %q%s", args, hint)
+}
+
 // checkRestart returns an error for the first flag of restarting that is out of bounds.
 func (o *options) checkRestart(given map[string]bool, rate float64, burst int) error {
-	for _, name := range []string{"state", "rate", "burst"} {
+	for _, name := range []string{"state", "rate", "burst", "explain"} {
 		if given[name] && o.restart == "" {
 			return fmt.Errorf("-%s is for -restart", name)
 		}

@@ -3,14 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 	"github.com/restartkit/restart/examples/internal/restartstate"
+	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -32,6 +37,8 @@ type crashLoop struct {
 	back    *backoff.Restarter[key]
 	retries *backoff.Tracker[key] // of starts that the runtime refuses
 	wake    chan struct{}         // the tasks have changed
+	notes   io.Writer             // what follows from each exit, and why; nil: nobody asks
+	away    atomic.Bool           // the runtime did not answer
 
 	mu    sync.Mutex
 	tasks map[key]*task
@@ -185,12 +192,25 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 		t.show(e.Container, a, pleg.StateExited, e.Details.Started)
 	}
 	if t.container == e.Container || t.state <= pleg.StateCreated && int64(t.attempt) == exit.Run {
+		if t.decided != e.Container {
+			l.explain(k, entry.container, exit, d)
+		}
 		t.decide(e.Container, exit, d)
 		l.retries.Reset(k)
 	} else if t.decided == "" || exit.Run > t.exit.Run { // somebody else has started the next attempt
 		t.exit, t.decided = exit, e.Container
 	}
 	l.print(t)
+}
+
+// explain says what follows from an exit and why, if somebody asks.
+func (l *crashLoop) explain(k key, policy backoff.ContainerPolicy, e backoff.Exit, d backoff.Decision) {
+	if l.notes == nil {
+		return
+	}
+	for _, line := range policyfile.Explain(d, policy, e) {
+		fmt.Fprintf(l.notes, "criwatch: %s\n", terminal.Escape(k.String()+": "+line))
+	}
 }
 
 // startOver makes the next exit of a container a new one although its attempt is the

@@ -61,7 +61,11 @@ func (l *crashLoop) lookAt(pod string) {
 		}
 	}
 	for k, t := range l.tasks {
-		if t.sandbox == pod && !there[k.Name] && !t.busy {
+		if t.sandbox != pod {
+			continue
+		}
+		t.seen = true
+		if !there[k.Name] && !t.busy {
 			t.gone = true
 			l.print(t)
 			delete(l.tasks, k)

@@ -398,6 +398,51 @@ func TestContainerThatCannotBeStartedIsReported(t *testing.T) {
 	l.says(t, "bad", "NoConfig")
 }
 
+// With -explain standard error says after each exit what follows from it and why, once,
+// also when criwatch begins again.
+func TestExitsOfContainersAreExplained(t *testing.T) {
+	f := newFake(t)
+	f.runPod("p")
+	f.run("p", containerConfig("c"))
+	policy := `
+containers:
+- restartPolicy: Never
+  restartPolicyRules:
+  - {name: busy, action: Restart, exitCodes: {operator: In, values: [75]}, delay: {initial: 1h, max: 1h}}
+  - {action: Restart, exitCodes: {operator: In, values: [42]}}
+  curve: {initial: 10ms, max: 10ms}
+`
+	dir := filepath.Join(t.TempDir(), "state")
+	l := startLoop(t, f, policy, "-explain", "-state", dir)
+	l.says(t, "c", "Running")
+	f.exit("p-c-0", 42)
+	programtest.Eventually(t, "c runs again", func() bool { return f.runs("p", "c", 1) })
+	l.says(t, "c", "Running")
+	f.exit("p-c-1", 75)
+	l.says(t, "c", "CrashLoopBackOff")
+	l.stop()
+	for _, line := range []string{
+		"exit code 42 (Error) is In [42] of restartPolicyRules[1]: restarted after 10ms (failure 1 in a row)",
+		"  rule 0 busy (Restart): no match: exit code 42 is not in [75]",
+		"  rule 1 (Restart): matched: exit code 42 is in [42]",
+		"exit code 75 (Error) meets rule busy: restarted after 1h0m0s (failure 1 in a row of the rule)",
+		"  rule 0 busy (Restart): matched: exit code 75 is in [75]",
+		"  rule 1 (Restart): no match: not reached, rule busy decided",
+	} {
+		if n := l.log.count("\ncriwatch: ns/name-p/c: " + line + "\n"); n != 1 {
+			t.Errorf("%d times: %s", n, line)
+		}
+	}
+	if n := l.log.count("criwatch: "); n != 6 {
+		t.Errorf("%d lines", n)
+	}
+	l = startLoop(t, f, policy, "-explain", "-state", dir)
+	l.says(t, "c", "CrashLoopBackOff")
+	if l.stop(); l.log.count("exit code") > 0 {
+		t.Errorf("printed again\n%s", &l.log)
+	}
+}
+
 // A limit ends the restarts; a policy decides for the containers that it matches, the
 // others are left alone.
 func TestPolicyDecidesWhatIsRestarted(t *testing.T) {

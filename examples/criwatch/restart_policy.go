@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -71,7 +72,11 @@ func (p *policy) curveOf(k key, _ backoff.Exit) backoff.Policy {
 // mistake.
 func readPolicy(name string) (p *policy, warnings []string, err error) {
 	p = &policy{}
-	if warnings, err = policyfile.ReadFile(name, "nothing was restarted", p.read); err == nil {
+	warnings, err = policyfile.ReadFile(name, "nothing was restarted", p.read)
+	if errors.Is(err, document.ErrEmpty) {
+		err = fmt.Errorf("%w; {} restarts every container always", err)
+	}
+	if err == nil {
 		p.resolution, err = p.Config.Resolve()
 	}
 	if err == nil {
@@ -126,7 +131,7 @@ func (f *policyFields) read(at string, found *policyfile.Findings) policyEntry {
 	e.container, e.curve = f.Container.Read(at, found)
 	for i, rule := range e.container.Rules {
 		if rule.Action == backoff.RestartAll {
-			found.Add(fmt.Sprintf("%s.restartPolicyRules[%d].action", at, i), string(rule.Action), "must be Restart: criwatch restarts one container at a time")
+			found.Add(fmt.Sprintf("%s.restartPolicyRules[%d].action", at, i), string(rule.Action), "must be Restart or GiveUp: a pod's init containers would run again first, and a runtime does not tell which those are")
 		}
 	}
 	return e

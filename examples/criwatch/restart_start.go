@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,9 @@ const mostStarts = 8
 // lastCalls is how long a start that is under way when the program ends may take.
 const lastCalls = 10 * time.Second
 
+// awayPause is how long to wait between two looks for a runtime that is away.
+const awayPause = 250 * time.Millisecond
+
 // refused is the curve of retries where a runtime refuses to start a container.
 var refused = backoff.Policy{Initial: 100 * time.Millisecond, Max: 10 * time.Second}
 
@@ -34,6 +38,15 @@ func (l *crashLoop) startDue(ctx context.Context) {
 	}
 	l.look(pleg.Event[string]{Type: pleg.PodSync})
 	for {
+		if l.away.Load() && !l.node.answers(ctx) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(awayPause):
+			}
+			continue
+		}
+		l.away.Store(false)
 		l.mu.Lock()
 		due, wait := l.due(time.Now())
 		for _, t := range due {
@@ -72,6 +85,12 @@ func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 	var ready []*task
 	for k, t := range l.tasks {
 		if !t.pending && !t.lost || t.busy {
+			continue
+		}
+		if !t.seen {
+			if l.lookAt(t.sandbox); !t.seen {
+				wait = min(wait, awayPause) // its pod could not be looked at yet
+			}
 			continue
 		}
 		if left := max(l.back.Remaining(k), t.retry.Sub(now)); left > 0 {
@@ -132,7 +151,11 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 		t.show(id, from.exited()+1, pleg.StateRunning, time.Now())
 	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNoConfig):
 		t.pending, t.trouble = false, failureWord(err)
-		l.log.Warn("not restarted", "container", t.key, "attempt", from.exited()+1, "reason", err)
+		level := slog.LevelWarn
+		if errors.Is(err, errSuperseded) { // by the criwatch before this one, as a rule
+			level = slog.LevelInfo
+		}
+		l.log.Log(ctx, level, "not restarted", "container", t.key, "attempt", from.exited()+1, "reason", err)
 		l.gen.RequestRelist(t.sandbox)
 		l.lookAt(t.sandbox)
 		return
@@ -158,10 +181,12 @@ func (l *crashLoop) stopped(from task, err error) {
 }
 
 // retry tries a start again after a while that grows, unless the runtime is away: then
-// soon, since it refuses nothing.
+// as soon as it answers, since it refuses nothing.
 func (l *crashLoop) retry(t *task, err error) {
-	delay := 250 * time.Millisecond
-	if c := grpcstatus.Code(err); c != codes.Unavailable && c != codes.Canceled && c != codes.DeadlineExceeded {
+	delay := awayPause
+	if c := grpcstatus.Code(err); c == codes.Unavailable || c == codes.Canceled || c == codes.DeadlineExceeded {
+		l.away.Store(true)
+	} else {
 		l.retries.Next(t.key, time.Now())
 		delay = l.retries.Get(t.key)
 	}

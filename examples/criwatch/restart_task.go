@@ -26,6 +26,7 @@ type task struct {
 	attempt   uint32
 	state     pleg.State
 	started   time.Time // the last attempt that has
+	seen      bool      // by this run: the state of the run before does not tell what has begun since
 	gone      bool      // from the runtime
 	lost      bool      // the runtime does not know whether it runs: it is to be stopped
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/policyfile"
 	"github.com/restartkit/restart/examples/internal/process"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
@@ -109,13 +110,12 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 	}
 	t.decision = s.restarter.Exited(t.name, policy, e)
 	if s.explain {
-		why := t.decision.Why(policy, e)
+		lines := policyfile.Explain(t.decision, policy, e)
 		if e.Reason == reasonTogether {
-			why = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
+			lines[0] = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
 		}
-		s.screen.note("%s: %s", t.name, why)
-		for _, step := range t.decision.Explain(policy, e) {
-			s.screen.note("%s:   %v", t.name, step)
+		for _, line := range lines {
+			s.screen.note("%s: %s", t.name, line)
 		}
 	}
 	if t.decision.Action == backoff.RestartAll {

@@ -304,8 +304,7 @@ func relistRow() bench.Row {
 	return bench.Row{
 		Package: "pleg",
 		Name:    "idle relist of 1000 pods of 2 containers",
-		Note: "A list is compared twice with what is known: once to see whether it steps back, before anything of it is taken, and once to take it. " +
-			"Both are map lookups of pods and containers, which take most of the time. On an Intel Xeon it was 0.40 to 0.42.",
+		Note:    "A list is compared once with what is known, before anything of it is taken. That is map lookups of pods and containers, which take most of the time.",
 		Candidates: []bench.Candidate{
 			bench.Time(ours, func(bool) func(n int) {
 				g := must(pleg.NewGenerator(newQuietRuntime(), nil, newPodCache(), pleg.GeneratorOptions{}))

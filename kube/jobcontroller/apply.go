@@ -84,7 +84,7 @@ func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error 
 	})
 	for i, ref := range refs {
 		if errs[i] == nil {
-			p.state.hidden.hide(types.UID(ref.UID), versions[i])
+			p.state.hidden.hide(types.UID(ref.UID), ref.Name, versions[i])
 		}
 	}
 	return joined("taking finalizers off", errs)
@@ -145,7 +145,7 @@ func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.
 func (p *pass) wrote(written *batchv1.Job, w statusWrite) {
 	p.state.learn(written)
 	p.look(written)
-	p.state.remembered, p.state.stored = true, w.memory
+	p.state.note(written, w.memory)
 	p.keep(w.memory, w.counts)
 }
 

@@ -42,7 +42,7 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 	for i, d := range deletions {
 		o := outcomes[i]
 		if o.untracked {
-			p.state.hidden.hide(types.UID(d.UID), o.version)
+			p.state.hidden.hide(types.UID(d.UID), d.Name, o.version)
 		}
 		if !unanswered(o.err) {
 			p.state.unsure.noteAnswered(d.UID)

@@ -16,8 +16,9 @@ import (
 
 // claim returns the pods of the Job. Pods that nothing controls and that the selector
 // meets are adopted, with the tracking finalizer; pods whose labels it meets no longer
-// are released, without it. Of a Job that is being deleted neither changes.
-func (c *Controller) claim(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
+// are released, without it. Of a Job that is being deleted neither changes. What is
+// hidden was adopted before: the informer does not show it yet.
+func (c *Controller) claim(ctx context.Context, job *batchv1.Job, hidden hidden) ([]*corev1.Pod, error) {
 	selector, err := selectorOf(job)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod
 	}
 	mayAdopt := false // the Job was looked at where it is stored
 	for _, pod := range c.pods.ownerless(job.Namespace) {
-		if pod.DeletionTimestamp != nil || !selector.Matches(labelsOf(pod)) {
+		if pod.DeletionTimestamp != nil || hidden.has(pod.UID) || !selector.Matches(labelsOf(pod)) {
 			continue
 		}
 		if !mayAdopt {

@@ -58,3 +58,46 @@ func TestPassUnderWayHasItsEvents(t *testing.T) {
 		}
 	})
 }
+
+// Events take a while to be written. The last ones, of a pass that was under way when the
+// Controller was to end, are written before Run returns.
+func TestLastEventsAreWritten(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+			switch call {
+			case "POST pods":
+				time.Sleep(5 * time.Second)
+			case "POST events":
+				time.Sleep(time.Second)
+			}
+			return nil, false
+		}})
+		after(time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(3)) }))
+		after(2 * time.Second)
+		c.stop()
+		if n := s.eventReasons()["SuccessfulCreate"]; n != 3 || len(s.pods()) != 3 {
+			t.Errorf("%d Events about %d pods, want 3 about 3", n, len(s.pods()))
+		}
+	})
+}
+
+// The API server answers no request about Events: Run returns all the same, and no
+// request of it is left. The bubble fails if one is.
+func TestEventsThatCannotBeWrittenKeepNobodyWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, &faults{hook: func(ctx context.Context, call string) (error, bool) {
+			if call == "POST events" {
+				<-ctx.Done()
+			}
+			return nil, false
+		}})
+		s.createJob(newJob("a", nil))
+		after(5 * time.Second)
+		began := time.Now()
+		c.stop()
+		if took := time.Since(began); took != eventsWithin {
+			t.Errorf("it took %v to end, want %v", took, eventsWithin)
+		}
+	})
+}

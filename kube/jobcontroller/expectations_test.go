@@ -148,37 +148,59 @@ func TestExpectationsEndWhenTheStoreHasCaughtUp(t *testing.T) {
 
 // Pods whose finalizer is off are hidden until the store shows it.
 func TestRemovedFinalizersAreHiddenUntilSeen(t *testing.T) {
-	with := func(version int) *corev1.Pod {
+	pod := func(version int, tracked bool, owner string) *corev1.Pod {
 		p := testPod("a", version)
-		p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+		if tracked {
+			p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+		}
+		if owner != "" {
+			p.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}}
+		}
 		return p
 	}
+	another := pod(100, true, "job")
+	another.UID = "b"
+	settled := func(h hidden, store string, shown *corev1.Pod) []string {
+		h.settle("job", store, func(name string) *corev1.Pod {
+			if shown != nil && shown.Name == name {
+				return shown
+			}
+			return nil
+		})
+		return h.names()
+	}
 	for _, test := range []struct {
-		name string
-		pods map[types.UID]*corev1.Pod
-		left []string
+		name  string
+		store string
+		shown *corev1.Pod
+		left  []string
 	}{
-		{"shown as it was", shown(with(100)), []string{"a"}},
-		{"shown without", shown(testPod("a", 110)), nil},
-		{"gone", nil, nil},
-		{"somebody has put it back", shown(with(111)), nil},
-		{"a status was written before it went", shown(with(109)), []string{"a"}},
+		{"shown as it was", "100", pod(100, true, "job"), []string{"a"}},
+		{"shown without", "110", pod(110, false, "job"), nil},
+		{"shown without before it was taken off", "105", pod(105, false, "job"), nil},
+		{"gone", "110", nil, nil},
+		{"gone, and the store does not tell how far it has come", "", nil, nil},
+		{"not shown yet: another controller has taken it off", "109", nil, []string{"a"}},
+		{"another has its name", "120", another, nil},
+		{"somebody has put it back", "111", pod(111, true, "job"), nil},
+		{"a status was written before it went", "109", pod(109, true, "job"), []string{"a"}},
+		{"shown before it was adopted", "100", pod(100, false, ""), []string{"a"}},
+		{"shown before it was adopted, with a finalizer", "100", pod(100, true, ""), []string{"a"}},
+		{"not the Job's any more", "120", pod(120, false, ""), nil},
 	} {
 		var h hidden
-		h.hide("a", "110")
-		h.settle(test.pods)
-		if got := h.names(); !slices.Equal(got, test.left) {
+		h.hide("a", "a", "110")
+		if got := settled(h, test.store, test.shown); !slices.Equal(got, test.left) || h.has("a") != (len(test.left) > 0) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.left)
 		}
 	}
 	var h hidden
-	h.settle(nil)
-	if h.names() != nil {
+	if settled(h, "", nil) != nil || h.has("a") {
 		t.Error("the zero value hides something")
 	}
-	h.hide("b", "")
-	h.hide("a", "")
-	if h.settle(shown(with(5))); !slices.Equal(h.names(), []string{"a"}) {
-		t.Errorf("a pod that was gone when its finalizer was to go: %v", h.names())
+	h.hide("b", "b", "")
+	h.hide("a", "a", "")
+	if got := settled(h, "5", pod(5, true, "job")); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("a pod that was gone when its finalizer was to go: %v", got)
 	}
 }

@@ -9,25 +9,46 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// hidden are the pods whose tracking finalizer was taken off and that the informer may
-// still show with it. Plan is told, so that it takes no end for a new one. The zero
-// value hides nothing. It is not safe for concurrent use.
-type hidden map[types.UID]string // the pod's version without the finalizer, "" if it was gone
+// hidden are the pods of a Job whose tracking finalizer was taken off and that the
+// informer may still show as they were before: with it, or as pods to adopt. Plan is
+// told, so that it takes no end for a new one. The zero value hides nothing. It is not
+// safe for concurrent use.
+type hidden map[types.UID]hiddenPod
+
+type hiddenPod struct {
+	name    string
+	version string // without the finalizer, "" if the pod was gone
+}
 
 // hide notes that the finalizer of the pod is off, since the version.
-func (h *hidden) hide(uid types.UID, version string) {
+func (h *hidden) hide(uid types.UID, name, version string) {
 	if *h == nil {
 		*h = make(hidden)
 	}
-	(*h)[uid] = version
+	(*h)[uid] = hiddenPod{name, version}
 }
 
-// settle forgets the pods that the informer shows without the finalizer, or not at all,
-// and those of which it shows a later version: somebody has put the finalizer back.
-func (h hidden) settle(pods map[types.UID]*corev1.Pod) {
-	for uid, version := range h {
-		pod, there := pods[uid]
-		if !there || !tracked(pod) || reached(pod.ResourceVersion, version) {
+// has reports whether the pod is hidden.
+func (h hidden) has(uid types.UID) bool {
+	_, is := h[uid]
+	return is
+}
+
+// settle forgets the pods that the informer shows as the Job's and without the finalizer,
+// or not any more, and those of which it shows a later version: somebody has put the
+// finalizer back. It must be called before the pods that are planned on are taken from
+// the informer. storeVersion must have been read before; "" is that of a store that does
+// not tell.
+func (h hidden) settle(job types.UID, storeVersion string, shown func(name string) *corev1.Pod) {
+	for uid, p := range h {
+		pod := shown(p.name)
+		if pod == nil || pod.UID != uid {
+			if notYet := p.version != "" && storeVersion != "" && !reached(storeVersion, p.version); !notYet {
+				delete(h, uid)
+			}
+			continue
+		}
+		if !tracked(pod) && controlledBy(pod, job) || reached(pod.ResourceVersion, p.version) {
 			delete(h, uid)
 		}
 	}

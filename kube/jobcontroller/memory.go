@@ -42,21 +42,20 @@ func encodeMemory(m jobpolicy.Memory, held func(uid string) bool) (string, error
 }
 
 // decodeMemory reads the annotation's text for the Job with this UID. What is not there,
-// or another Job's, is an empty memory.
-func decodeMemory(text string, job types.UID) (jobpolicy.Memory, error) {
+// or another Job's, is an empty memory, and there is false.
+func decodeMemory(text string, job types.UID) (m jobpolicy.Memory, there bool, err error) {
 	none := jobpolicy.Memory{Job: string(job)}
 	if text == "" {
-		return none, nil
+		return none, false, nil
 	}
 	if len(text) > maxMemory {
-		return none, fmt.Errorf("annotation %s: %d bytes, at most %d are read", AnnotationMemory, len(text), maxMemory)
+		return none, false, fmt.Errorf("annotation %s: %d bytes, at most %d are read", AnnotationMemory, len(text), maxMemory)
 	}
-	var m jobpolicy.Memory
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return none, fmt.Errorf("annotation %s: %w", AnnotationMemory, err)
+		return none, false, fmt.Errorf("annotation %s: %w", AnnotationMemory, err)
 	}
 	if m.Job != string(job) {
-		return none, nil
+		return none, false, nil
 	}
-	return m, nil
+	return m, true, nil
 }

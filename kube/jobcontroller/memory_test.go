@@ -52,7 +52,7 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 		if err != nil || len(text) > maxMemory {
 			t.Fatalf("%d bytes, %v", len(text), err)
 		}
-		got, err := decodeMemory(text, "job")
+		got, _, err := decodeMemory(text, "job")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,11 +86,11 @@ func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := decodeMemory(text, "job"); err != nil || m.Failures != 3 {
+	if m, there, err := decodeMemory(text, "job"); err != nil || !there || m.Failures != 3 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for _, other := range []string{text, "", `{"failures":3}`} {
-		if m, err := decodeMemory(other, "other"); err != nil || m.Failures != 0 || m.Job != "other" {
+		if m, there, err := decodeMemory(other, "other"); err != nil || there || m.Failures != 0 || m.Job != "other" {
 			t.Errorf("%q: %+v, %v", other, m, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
 
 func TestMemoryKeepsReleasedPodsWhileTheyAreShownWithTheirFinalizer(t *testing.T) {
 	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Released: []string{"a", "b"}}, func(uid string) bool { return uid == "b" })
-	if m, readErr := decodeMemory(text, "job"); err != nil || readErr != nil || !slices.Equal(m.Released, []string{"b"}) {
+	if m, _, readErr := decodeMemory(text, "job"); err != nil || readErr != nil || !slices.Equal(m.Released, []string{"b"}) {
 		t.Errorf("%s: %v, %v", text, err, readErr)
 	}
 }
@@ -109,8 +109,8 @@ func FuzzDecodeMemory(f *testing.F) {
 	f.Add(`[`)
 	f.Add(strings.Repeat("x", maxMemory+1))
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := decodeMemory(text, "job")
-		if err != nil && (m.Failures != 0 || m.Handled != nil) {
+		m, there, err := decodeMemory(text, "job")
+		if err != nil && (there || m.Failures != 0 || m.Handled != nil) {
 			t.Errorf("an error and a memory: %+v, %v", m, err)
 		}
 		if m.Job != "job" {

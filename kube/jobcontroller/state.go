@@ -18,10 +18,11 @@ type jobState struct {
 	uid    types.UID
 	latest *batchv1.Job // newest that a write returned or that was read; nil while the informer has caught up
 
-	seen       *batchv1.Job // newest that was looked at, for Events about its conditions; nil at first
-	memory     jobpolicy.Memory
-	remembered bool             // memory is that of an earlier pass, and not to be read from the annotation
-	stored     jobpolicy.Memory // as it is stored with the Job
+	seen   *batchv1.Job // newest that was looked at, for Events about its conditions; nil at first
+	memory jobpolicy.Memory
+	stored jobpolicy.Memory // as it is stored with the Job
+	noted  annotationNoted  // that memory and stored go with
+	outrun bool             // another controller has written the Job: the pods are to be listed before the next plan
 
 	expected expectations
 	hidden   hidden
@@ -49,16 +50,36 @@ func (s *jobState) learn(job *batchv1.Job) {
 	}
 }
 
-// recall takes the memory from the Job's annotation, unless an earlier pass has made one.
+// annotationNoted is the annotation of a Job as it was read or written last.
+type annotationNoted struct {
+	text    string
+	version string // of the Job that had it
+	once    bool   // there was one
+}
+
+// recall takes the memory from the Job's annotation, at first and when somebody else has
+// written it since. Another controller has written what it goes on from. If it is not
+// there any more, or broken, what is remembered is better.
 func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
-	if s.remembered {
+	text, first := job.Annotations[AnnotationMemory], !s.noted.once
+	if !first && (text == s.noted.text || !reached(job.ResourceVersion, s.noted.version)) {
 		return
 	}
-	var err error
-	if s.memory, err = decodeMemory(job.Annotations[AnnotationMemory], job.UID); err != nil {
-		logger.Error(err, "the Job's memory is lost")
+	stored, there, err := decodeMemory(text, job.UID)
+	if err != nil {
+		logger.Error(err, "the Job's memory cannot be read", "remembered", !first)
 	}
-	s.stored, s.remembered = s.memory, true
+	if first || there {
+		s.memory = stored
+	}
+	s.outrun = s.outrun || !first && there
+	s.note(job, stored)
+}
+
+// note notes a Job with the memory that is stored with it.
+func (s *jobState) note(job *batchv1.Job, stored jobpolicy.Memory) {
+	s.stored = stored
+	s.noted = annotationNoted{text: job.Annotations[AnnotationMemory], version: job.ResourceVersion, once: true}
 }
 
 // unreported returns the mistakes unless they were the last ones, too.

@@ -197,3 +197,49 @@ func TestGoneJobsStayFew(t *testing.T) {
 		}
 	}
 }
+
+// A pod that has ended is adopted, counted and released. The informer shows all of that
+// late: it is not done again.
+func TestPodThatHasEndedIsAdoptedAndCountedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(0, 20*time.Second))
+		after(30 * time.Second)
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(9)) }))
+		stray := orphanPod("stray", job)
+		stray.Status.Phase = corev1.PodSucceeded
+		s.addPod(stray)
+		for i := range 60 {
+			after(time.Second)
+			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })
+		}
+		after(30 * time.Second)
+		if n, job := s.called("PATCH pods"), s.job("a"); n != 2 || job.Status.Succeeded != 1 || job.Status.Active != 1 {
+			t.Errorf("%d patches, want 2: adopted, released; %+v", n, job.Status)
+		}
+		for _, p := range s.pods() {
+			if p.Name == "stray" && (!controlledBy(p, job.UID) || tracked(p)) {
+				t.Errorf("%+v", p.ObjectMeta)
+			}
+		}
+	})
+}
+
+// A pod that is adopted and that is one too many loses its finalizer and is deleted. While
+// the informer does not show that, it is not adopted again.
+func TestSurplusPodIsAdoptedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(0, 20*time.Second))
+		after(30 * time.Second)
+		job := s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(9)) }))
+		after(25 * time.Second)
+		s.changePod(s.pods()[0].Name, func(p *corev1.Pod) { p.Status.Phase, p.Spec.NodeName = corev1.PodRunning, "node" })
+		s.addPod(orphanPod("stray", job))
+		for i := range 60 {
+			after(time.Second)
+			s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"wake": fmt.Sprint(i)} })
+		}
+		if n, job := s.called("PATCH pods"), s.job("a"); n != 2 || job.Status.Active != 1 || s.called("DELETE pods") != 1 {
+			t.Errorf("%d patches, want 2: adopted, released; %d deletions; %+v", n, s.called("DELETE pods"), job.Status)
+		}
+	})
+}

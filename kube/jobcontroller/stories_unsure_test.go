@@ -140,3 +140,55 @@ func TestPodOfAJobThatIsNotSeenYetKeepsItsFinalizer(t *testing.T) {
 		}
 	})
 }
+
+// Every deletion of a pod ends in an internal error. As with Kubernetes' own controller,
+// whose syncJob drops its decision then, the Job does not say that it will fail while its
+// pod runs on; ends are recorded meanwhile. Once the pod is deleted, or has ended by
+// itself, the Job fails by its deadline.
+func TestJobFailsByItsDeadlineWhenItsPodsCanBeDeleted(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		end  func(s *apiServer)
+	}{
+		{"deletions are carried out again", func(s *apiServer) {}},
+		{"the pod ends by itself", func(s *apiServer) { endAll(s, 0) }},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			broken := true
+			start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if call == "DELETE pods" && broken {
+					return errWebhook, false
+				}
+				return nil, false
+			}})
+			s.createJob(newJob("a", func(j *batchv1.Job) {
+				j.Spec.Parallelism, j.Spec.Completions, j.Spec.ActiveDeadlineSeconds = new(int32(2)), new(int32(5)), new(int64(10))
+			}))
+			after(20 * time.Second)
+			s.end(s.pods()[0].Name, 0)
+			after(40 * time.Second)
+			if job := s.job("a"); deadlineExceeded(job, batchv1.JobFailureTarget) || job.Status.Succeeded != 1 || job.Status.Active != 1 || s.eventReasons()["FailedDelete"] == 0 {
+				t.Errorf("%s: before: %+v, Events %v", test.name, job.Status, s.eventReasons())
+			}
+			s.mu.Lock()
+			broken = test.name == "the pod ends by itself"
+			s.mu.Unlock()
+			test.end(s)
+			after(2 * time.Minute)
+			if job := s.job("a"); !deadlineExceeded(job, batchv1.JobFailureTarget) {
+				t.Errorf("%s: after: %+v", test.name, job.Status)
+			}
+			for _, p := range s.pods() { // the kubelet's part
+				if p.DeletionTimestamp != nil {
+					s.end(p.Name, 143)
+				}
+			}
+			after(time.Minute)
+			if job := s.job("a"); !deadlineExceeded(job, batchv1.JobFailed) || trackedPods(s) != 0 {
+				t.Errorf("%s: at the end: %+v, %d pods have their finalizer", test.name, job.Status, trackedPods(s))
+			}
+		})
+	}
+}

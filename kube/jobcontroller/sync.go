@@ -57,6 +57,12 @@ func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	}
 	p.engine = p.settings(p.job)
 	p.state.recall(p.job, klog.FromContext(ctx))
+	if p.state.outrun {
+		if err := p.catchUp(ctx); err != nil {
+			return errors.Join(unanswered, err)
+		}
+		p.state.outrun = false
+	}
 	in, err := p.observe(ctx)
 	if err != nil {
 		return errors.Join(unanswered, err)
@@ -95,10 +101,11 @@ func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
 }
 
 // observe returns what to plan on. How far the store of pods has come is read before
-// the pods are.
+// the pods are, and so is what it shows of those that are hidden.
 func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	version := p.pods.version()
-	pods, err := p.claim(ctx, p.job)
+	p.state.hidden.settle(p.job.UID, version, p.shown)
+	pods, err := p.claim(ctx, p.job, p.state.hidden)
 	if err != nil {
 		return jobpolicy.Input{}, err
 	}
@@ -114,7 +121,6 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	if open > 0 {
 		p.enqueue(p.key, expectationsEnd)
 	}
-	s.hidden.settle(byUID)
 	return jobpolicy.Input{
 		Job:       convert.Job(p.job),
 		Pods:      convert.Pods(pods),
@@ -124,6 +130,10 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 		Now:       now,
 	}, nil
 }
+
+// shown returns the pod of the Job's namespace with this name, nil if the informer shows
+// none.
+func (p *pass) shown(name string) *corev1.Pod { return p.pods.get(keyOf(p.job.Namespace, name)) }
 
 // plan asks the Engine. If the Job's status says less than what was written, it is read
 // from where it is stored; if it does so still, somebody has set it back, and it is
@@ -137,6 +147,9 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 		}
 		p.state.learn(fresh)
 		p.look(fresh)
+		if p.state.recall(fresh, klog.FromContext(ctx)); p.state.outrun {
+			return plan, fmt.Errorf("%w, by another controller", errOutdated)
+		}
 		in.Job = convert.Job(fresh)
 		if plan, err = p.engine.Plan(*in); err == nil && plan.RequeueReason == jobpolicy.RequeueStaleJob {
 			klog.FromContext(ctx).Info("the status was set back and is taken as it is", "notes", plan.Notes)

@@ -25,7 +25,7 @@ type identity struct {
 	certificateFile, keyFile, tokenFile string
 }
 
-func newIdentity(dir string) (identity, error) {
+func newIdentity(dir string, now time.Time) (identity, error) {
 	id := identity{
 		token:           rand.Text(),
 		certificateFile: filepath.Join(dir, "server.crt"),
@@ -36,7 +36,6 @@ func newIdentity(dir string) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(now.UnixNano()),
 		Subject:               pkix.Name{CommonName: "testenv"},

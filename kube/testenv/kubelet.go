@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 )
 
 // KubeletOptions configure a Kubelet.
@@ -27,6 +28,7 @@ type KubeletOptions struct {
 	Script    func(pod *corev1.Pod) Outcome // called once for each pod; it must not change the pod, and must be safe for concurrent use; nil: all succeed at once
 	Node      string                        // its name; empty: testenv
 	Workers   int                           // pods that it handles at a time; 0: 8
+	Clock     clock.WithTicker              // of stamps and waits; nil: the real one
 }
 
 // Kubelet plays the scheduler and a node: each pod is bound to the node, runs and
@@ -66,6 +68,9 @@ func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 	if o.Workers == 0 {
 		o.Workers = 8
 	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
 	client, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("testenv: NewKubelet: %w", err)
@@ -76,7 +81,9 @@ func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 		client:  client,
 		factory: factory,
 		pods:    factory.Core().V1().Pods().Informer(),
-		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](5*time.Millisecond, time.Second)),
+		queue:   workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](5*time.Millisecond, time.Second),
+			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Clock: o.Clock}),
 		runs:    map[types.UID]*podRun{},
 	}, nil
 }
@@ -150,7 +157,7 @@ func (k *Kubelet) handleNext(ctx context.Context) bool {
 		return true
 	}
 	pod := object.(*corev1.Pod)
-	run, now := k.run(pod), time.Now()
+	run, now := k.run(pod), k.options.Clock.Now()
 	s, wait := run.next(pod, now)
 	if wait > 0 {
 		k.queue.AddAfter(name, wait)
@@ -169,7 +176,7 @@ func (k *Kubelet) run(pod *corev1.Pod) *podRun {
 	defer k.mu.Unlock()
 	r := k.runs[pod.UID]
 	if r == nil {
-		r = &podRun{outcome: k.options.Script(pod), seen: time.Now()}
+		r = &podRun{outcome: k.options.Script(pod), seen: k.options.Clock.Now()}
 		k.runs[pod.UID] = r
 	}
 	return r

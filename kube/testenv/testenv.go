@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 )
 
 // Options configure an Environment. The zero value is fine.
@@ -104,7 +105,7 @@ func start(ctx context.Context, programs Programs, o Options) (_ *Environment, e
 	}
 	e.etcdURL = "http://127.0.0.1:" + ports[0]
 	e.serverURL = "https://127.0.0.1:" + ports[2]
-	if e.identity, err = newIdentity(dir); err != nil {
+	if e.identity, err = newIdentity(dir, clock.RealClock{}.Now()); err != nil {
 		return nil, err
 	}
 	if err := e.identity.writeKubeconfig(e.Kubeconfig(), e.serverURL); err != nil {

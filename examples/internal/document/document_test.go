@@ -3,6 +3,7 @@ package document
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -249,7 +250,7 @@ func TestSuggestionsAreNear(t *testing.T) {
 		"paralelism": "parallelism", "Parallelism": "parallelism", "restartpolicy": "restartPolicy", "completion": "completions",
 		"compeltionMode": "completionMode", "arg": "args", "agrs": "args", "envs": "env", "image": "", "e": "", "": "", strings.Repeat("x", 1<<20): "",
 	} {
-		if got := nearest(name, known); got != want {
+		if got := Nearest(name, maps.Keys(known)); got != want {
 			t.Errorf("%.20q: %q, want %q", name, got, want)
 		}
 	}

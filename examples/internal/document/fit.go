@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -143,7 +144,7 @@ func (f *fitter) fitMap(n *Node, t *Type, path string) any {
 
 // unknown reports a field that an object of type t does not have.
 func (f *fitter) unknown(field Field, t *Type, path string) {
-	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: nearest(field.Name, t.fields)}
+	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: Nearest(field.Name, maps.Keys(t.fields))}
 	if m.Meant != "" {
 		m.Detail += ": did you mean " + m.Meant + "?"
 	}

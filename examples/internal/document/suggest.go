@@ -1,15 +1,15 @@
 package document
 
 import (
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 )
 
-// nearest returns the known field that is most like an unknown name, "" if none is.
-func nearest(name string, known map[string]*Type) string {
+// Nearest returns the known name that is most like an unknown one, "" if none is.
+func Nearest(name string, known iter.Seq[string]) string {
 	best, least := "", 1+allowed(name)
-	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+	for _, candidate := range slices.Sorted(known) {
 		if strings.EqualFold(candidate, name) {
 			return candidate
 		}

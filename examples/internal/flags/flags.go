@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/document"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
@@ -74,10 +75,17 @@ func (s *Set) Parse(args []string, stdout io.Writer) error {
 	return err
 }
 
-// explained adds what a value must be, where package flag only says "parse error".
+// explained adds what a value must be, where package flag only says "parse error", and
+// which flag may be meant by one that there is not.
 func (s *Set) explained(err error) error {
 	if err == nil {
 		return nil
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+		if meant := document.Nearest(name, s.names); meant != "" {
+			return fmt.Errorf("%w; did you mean -%s?", err, meant)
+		}
+		return err
 	}
 	text, unclear := strings.CutSuffix(err.Error(), ": parse error")
 	if !unclear {
@@ -100,6 +108,12 @@ func (s *Set) explained(err error) error {
 		}
 	})
 	return err
+}
+
+// names yields the names of the flags.
+func (s *Set) names(yield func(string) bool) {
+	more := true
+	s.VisitAll(func(f *flag.Flag) { more = more && yield(f.Name) })
 }
 
 // Given returns the names of the flags that were given.

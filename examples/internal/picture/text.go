@@ -3,6 +3,7 @@ package picture
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -90,4 +91,16 @@ func Clean(text string, limit int) string {
 		}
 	}
 	return b.String()
+}
+
+// Duration returns the text of a duration without parts that are 0: 5m, not 5m0s.
+func Duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

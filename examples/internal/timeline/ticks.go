@@ -3,6 +3,8 @@ package timeline
 import (
 	"math"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // ticks returns round times in 0..length, at most that many, and more than one unless
@@ -51,5 +53,5 @@ func tickLabel(at time.Duration) string {
 	if at >= day && at%day == 0 {
 		return plain(int(at/day)) + "d"
 	}
-	return trim(at.String())
+	return picture.Duration(at)
 }

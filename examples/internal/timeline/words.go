@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/examples/internal/picture"
 )
 
 // howEnded returns how a pod or a container ended.
@@ -80,20 +82,9 @@ func short(d time.Duration) string {
 		}
 		switch unit {
 		case time.Hour, time.Minute:
-			return trim(d.Round(unit / 60).String())
+			return picture.Duration(d.Round(unit / 60))
 		}
 		return d.Round(unit / 100).String()
 	}
 	return d.String()
-}
-
-// trim leaves out parts that are 0: 5m instead of 5m0s.
-func trim(s string) string {
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

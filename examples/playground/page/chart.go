@@ -53,7 +53,7 @@ const (
 func (s Settings) restartPicture(all []curve, window time.Duration, width float64) *Picture {
 	c := chart{
 		title: "Restarts of one pod",
-		desc:  fmt.Sprintf("Restarts of a pod that fails after runs of %s, up to %s.", s.Run, short(window)),
+		desc:  fmt.Sprintf("Restarts of a pod that fails after runs of %s, up to %s.", s.Run, picture.Duration(window)),
 		yName: "restarts", end: window,
 	}
 	for _, one := range all {
@@ -88,7 +88,7 @@ func (c curve) points(window time.Duration) (points []chartPoint) {
 func (s Settings) requestPicture(all []curve, window time.Duration, width float64) *Picture {
 	c := chart{
 		title: "Requests per second of the node",
-		desc:  fmt.Sprintf("%d pods that fail at the same times, %s for each restart, as the average of %s.", s.Pods, count(s.Requests, "request"), short(min(bucket(window), window))),
+		desc:  fmt.Sprintf("%d pods that fail at the same times, %s for each restart, as the average of %s.", s.Pods, count(s.Requests, "request"), picture.Duration(min(bucket(window), window))),
 		yName: "requests per second", end: window,
 	}
 	for _, one := range all {
@@ -221,7 +221,7 @@ func (c *chart) axes() {
 		x := c.x(at)
 		c.p.Line(chartGrid, "", picture.Point{X: x, Y: c.top}, picture.Point{X: x, Y: c.bottom})
 		style := chartFaint
-		label := short(at)
+		label := picture.Duration(at)
 		half := picture.Width(label, chartFont) / 2
 		style.Anchor = picture.Middle
 		if x+half > c.p.Width-2 {

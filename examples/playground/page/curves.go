@@ -87,12 +87,12 @@ func presets() []Policy {
 
 // written returns a policy as a person writes it.
 func written(name string, p backoff.Policy) Policy {
-	w := Policy{Name: name, Initial: short(p.Initial), Max: short(p.Max), Factor: p.Factor, Jitter: p.Jitter}
+	w := Policy{Name: name, Initial: picture.Duration(p.Initial), Max: picture.Duration(p.Max), Factor: p.Factor, Jitter: p.Jitter}
 	if w.Factor == 0 {
 		w.Factor = 2
 	}
 	if p.ResetAfter != 0 {
-		w.Reset = short(p.ResetAfter)
+		w.Reset = picture.Duration(p.ResetAfter)
 	}
 	return w
 }
@@ -183,7 +183,7 @@ func (s Settings) view(width float64) *Curves {
 	}
 	v.Table = s.table(all, window)
 	v.Pictures = []*Picture{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
-	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", short(window), short(run))
+	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", picture.Duration(window), picture.Duration(run))
 	for _, c := range all {
 		v.Summary += fmt.Sprintf(" %s %s,", c.name, number(c.restarts(-1, window)))
 	}
@@ -269,7 +269,7 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 	row("delays", func(c curve) string { return describe(c.policy) })
 	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
 		if end < window || i == 2 {
-			row("restarts of a pod in the first "+short(end), func(c curve) string { return number(c.restarts(-1, end)) })
+			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return number(c.restarts(-1, end)) })
 		}
 	}
 	for _, c := range all {
@@ -278,7 +278,7 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 			break
 		}
 	}
-	row("in the long run, one every", func(c curve) string { return short(c.steady()) })
+	row("in the long run, one every", func(c curve) string { return picture.Duration(c.steady()) })
 	perSecond := float64(s.Pods) * float64(s.Requests)
 	row("requests per second of the node, busiest 10 s", func(c curve) string { return number(c.busiest(10*time.Second) * perSecond / 10) })
 	row("in the long run", func(c curve) string { return number(perSecond / c.steady().Seconds()) })
@@ -304,16 +304,16 @@ func duration(text string, least time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a duration such as 10s or 1m30s", text)
 	}
 	if d < least || d > longestDelay {
-		return 0, fmt.Errorf("%s is not in %s..%s", text, short(least), short(longestDelay))
+		return 0, fmt.Errorf("%s is not in %s..%s", text, picture.Duration(least), picture.Duration(longestDelay))
 	}
 	return d, nil
 }
 
 // describe is a policy in a few words.
 func describe(p backoff.Policy) string {
-	text := short(p.Initial) + " to " + short(p.Max)
+	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
 	if p.Initial == p.Max {
-		text = "always " + short(p.Max)
+		text = "always " + picture.Duration(p.Max)
 	}
 	if p.Factor != 0 && p.Factor != 2 {
 		text += fmt.Sprintf(", factor %v", p.Factor)
@@ -325,21 +325,9 @@ func describe(p backoff.Policy) string {
 		return text + ", whatever the length of a run"
 	}
 	if enough := p.ResetThreshold() + 1; enough%time.Millisecond == 0 {
-		return text + ", starts over after a run of " + short(enough) + " or more"
+		return text + ", starts over after a run of " + picture.Duration(enough) + " or more"
 	}
-	return text + ", starts over after a run of more than " + short(p.ResetThreshold())
-}
-
-// short is a duration without parts that are 0: 5m instead of 5m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return text + ", starts over after a run of more than " + picture.Duration(p.ResetThreshold())
 }
 
 // number is a count or a rate, with decimals where it is small and not whole.

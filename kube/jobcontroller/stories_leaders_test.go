@@ -1,0 +1,128 @@
+package jobcontroller
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// memoryText is an annotation as a controller writes it with a status in which so many
+// pods have failed, one after the other.
+func memoryText(t *testing.T, job *batchv1.Job, failed int, last time.Time) string {
+	t.Helper()
+	var m jobpolicy.Memory
+	text := fmt.Sprintf(`{"job":%q,"written":{"failed":%d},"failures":%d,"lastFailure":%q}`, job.UID, failed, failed, last.Format(time.RFC3339Nano))
+	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Failures != failed {
+		t.Fatalf("%s: %+v, %v", text, m, err)
+	}
+	return text
+}
+
+// The last status of an earlier leader is stored after the next one has read the Job: the
+// delay goes on where that status leaves it.
+func TestDelayGoesOnAfterALateWriteOfAnotherLeader(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(time.Hour, 0))
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(20)) }))
+		after(2 * time.Hour)
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.Failed = 4
+			j.Annotations = map[string]string{AnnotationMemory: memoryText(t, j, 4, time.Now())}
+		})
+		endAll(s, 1)
+		fifth := time.Now()
+		after(159 * time.Second)
+		if n, job := s.called("POST pods"), s.job("a"); n != 1 || job.Status.Failed != 5 {
+			t.Errorf("%d attempts within 160 s of the fifth failure: %+v", n, job.Status)
+		}
+		after(time.Until(fifth.Add(165 * time.Second)))
+		if n := s.called("POST pods"); n != 2 {
+			t.Errorf("%d attempts when the delay is over", n)
+		}
+	})
+}
+
+// While this controller stood still another one has counted the end of a pod and taken its
+// finalizer off, replaced it, and deleted a third. The informer shows none of it yet.
+func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(time.Hour, 20*time.Second))
+		after(30 * time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) {
+			j.Spec.Parallelism, j.Spec.Completions = new(int32(2)), new(int32(5))
+			j.Annotations = map[string]string{AnnotationBaseDelay: "1m"} // it creates no pod before it writes the Job
+		}))
+		after(2 * time.Hour)
+		pods := s.pods()
+		if len(pods) != 2 {
+			t.Fatalf("%d pods", len(pods))
+		}
+		job := s.job("a")
+		s.end(pods[0].Name, 1)
+		after(19 * time.Second)
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.Failed = 1
+			j.Annotations[AnnotationMemory] = memoryText(t, j, 1, time.Now())
+		})
+		s.changePod(pods[0].Name, func(p *corev1.Pod) { p.Finalizers = nil })
+		s.changePod(pods[1].Name, func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
+		})
+		for _, name := range []string{"new-0", "new-1"} {
+			s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: job.Spec.Template.Labels, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+			}})
+		}
+		after(10 * time.Second) // it sees the end, and the rest it does not
+		if job := s.job("a"); job.Status.Failed != 1 || s.called("POST pods") != 2 || s.called("DELETE pods") != 0 || s.called("LIST pods") != 1 {
+			t.Errorf("%+v, %d creations, %d deletions, %d lists of pods", job.Status, s.called("POST pods"), s.called("DELETE pods"), s.called("LIST pods"))
+		}
+		after(time.Minute) // the pod that is being deleted has failed
+		if job := s.job("a"); job.Status.Failed != 2 || job.Status.Active != 2 || s.called("POST pods") != 2 || s.called("DELETE pods") != 0 {
+			t.Errorf("when all is seen: %+v, %d creations, %d deletions", job.Status, s.called("POST pods"), s.called("DELETE pods"))
+		}
+		endAll(s, 0)
+		after(time.Minute)
+		if job := s.job("a"); job.Status.Succeeded != 2 || s.called("LIST pods") != 1 {
+			t.Errorf("after two more: %+v, %d lists of pods", job.Status, s.called("LIST pods"))
+		}
+	})
+}
+
+// Somebody replaces the Job by a manifest, or breaks the annotation: what is remembered
+// is kept, and written again.
+func TestMemoryThatIsTakenAwayIsWrittenAgain(t *testing.T) {
+	for _, text := range []string{"", "{", `{"job":"another","failures":9}`} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			start(t, s, Options{}, nil)
+			s.createJob(newJob("a", nil))
+			for _, delay := range []time.Duration{10, 20} {
+				after(2 * time.Second)
+				endAll(s, 1)
+				after(delay*time.Second + 2*time.Second)
+			}
+			s.changeJob("a", func(j *batchv1.Job) { j.Annotations = map[string]string{AnnotationMemory: text} })
+			after(5 * time.Second)
+			if m, _, _ := decodeMemory(s.job("a").Annotations[AnnotationMemory], s.job("a").UID); m.Failures != 2 {
+				t.Errorf("%q became %+v", text, m)
+			}
+			endAll(s, 1)
+			after(39 * time.Second)
+			if n := s.called("POST pods"); n != 3 {
+				t.Errorf("%q: %d attempts before the third delay is over", text, n)
+			}
+			after(5 * time.Second)
+			if n := s.called("POST pods"); n != 4 {
+				t.Errorf("%q: %d attempts after the third delay", text, n)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package pleg
+
+import (
+	"fmt"
+	"testing"
+)
+
+// exitedPod is a bench that knows of one container, which has exited.
+func exitedPod(t *testing.T) *bench {
+	exited := Container{"p", StateExited}
+	b := newBench(t, true)
+	b.listNow = true
+	b.lists(b.asks("Pods")[0], exited)
+	b.status(b.asks("Status p")[0], nil, exited)
+	b.settled()
+	b.reader = b.subscribe()
+	b.reader.take()
+	b.now, b.listNow = t1, true
+	return b
+}
+
+// A pod that a list names twice is judged by both places together: that one of
+// them shows less is no step back.
+func TestPodListedInPiecesStepsNotBack(t *testing.T) {
+	b := exitedPod(t)
+	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: []Pod[string]{
+		{"p", []Container{{"p", StateRunning}}},
+		{"p", []Container{{"p", StateExited}}},
+	}}, b.now)
+	b.asks("")
+	b.settled()
+	if n := b.relister.stats.StaleWrites; n != 0 {
+		t.Errorf("%d refused", n)
+	}
+}
+
+// Of what a dropped list showed as much is remembered as there is room for, and no
+// pod of which nothing is.
+func TestDroppedListIsRememberedUpToABound(t *testing.T) {
+	b := exitedPod(t)
+	pods := []Pod[string]{{"p", []Container{{"p", StateRunning}}}}
+	for i := range 5 * maxOrphans {
+		id := fmt.Sprint("other", i)
+		pods = append(pods, Pod[string]{id, []Container{{id, StateRunning}}})
+	}
+	b.handleResult(result[string, shown]{call: b.asks("Pods")[0], pods: pods}, b.now)
+	b.holds()
+	if n := len(b.orphans); n < maxOrphans/2 || n > maxOrphans {
+		t.Errorf("%d containers are remembered, want between %d and %d", n, maxOrphans/2, maxOrphans)
+	}
+	if n := len(b.pods); n > maxOrphans {
+		t.Errorf("%d pods are remembered, want at most %d", n, maxOrphans)
+	}
+}
