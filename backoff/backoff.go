@@ -1,22 +1,22 @@
 // Package backoff decides when something that failed is restarted: a container, a
-// process, a task, anything with a key.
+// process, a task, anything with a key (KEP-4603, KEP-5307, KEP-5532).
 //
-// A [Policy] is a delay curve. [CrashLoop] and its like return the curves of
-// Kubernetes. [CrashLoopConfig.Resolve] returns the curve that a node's feature
-// gates and settings come to. [Policy.Timeline] and [Policy.Restarts] say in
-// advance how often a curve restarts something.
+// A [Restarter] decides what to do about an exit: it knows restart policies and
+// rules, delays, limits, and a rate over all keys. Start there:
 //
-// Two types follow a curve for each of many keys. A [Restarter] decides what to do
-// about an exit: it knows restart policies and rules, delays, limits, and a rate
-// over all keys. Start there. A [Tracker] is the delay alone, as client-go's
-// flowcontrol.Backoff is for the kubelet, and a rate limiter for a work queue.
+//	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
+//	d := r.Exited("web", backoff.ContainerPolicy{}, backoff.Exit{Run: 1, Code: 1})
+//	if d.Action == backoff.Restart {
+//		time.AfterFunc(r.Remaining("web"), start)
+//	}
 //
-// The package starts no goroutine and does no IO. All state can be written as
-// JSON and read again. No wait is negative, longer than its maximum or endless,
-// whatever number saturates and whatever the clock does.
+// A [Tracker] is the delay alone, and a rate limiter for a work queue. A [Policy] is a
+// delay curve: [CrashLoop] and its like return those of Kubernetes,
+// [CrashLoopConfig.Resolve] that of a node, [Policy.Timeline] what a curve does.
 //
-// Sources: KEP-4603 (tune CrashLoopBackOff), KEP-5307 (container restart rules)
-// and KEP-5532 (restart all containers).
+// A Restarter and a Tracker are safe for concurrent use, and their state can be
+// stored. Nothing here starts a goroutine or does IO. No wait is negative, endless or
+// longer than its maximum, whatever saturates and whatever the clock does.
 package backoff
 
 import (
@@ -28,18 +28,20 @@ import (
 
 // Policy is a restart delay curve and the rule that starts it over.
 //
-// The delay after the n-th failure in a row is Initial * Factor^(n-1), at most
-// Max. A Policy is a plain value, which can be compared, copied and stored; in JSON
+// The first Free failures in a row have no delay. The n-th after them has
+// Initial * Factor^(n-1), at most Max. A Policy is a plain value, which can be compared, copied and stored; in JSON
 // its durations are texts such as "5m". Its zero value is not valid: start from a
 // preset, or set Initial and Max, and call Validate. A Policy is safe for concurrent
 // use by multiple goroutines while nobody writes to it.
 type Policy struct {
-	Initial    time.Duration `json:"initial"`             // delay after the first failure; > 0
-	Max        time.Duration `json:"max"`                 // longest delay, jitter included; >= Initial
-	Factor     float64       `json:"factor,omitzero"`     // growth per failure; 0 means 2, otherwise >= 1 and finite
-	Jitter     float64       `json:"jitter,omitzero"`     // in 0..1: a delay d is drawn from (d*(1-Jitter), d], anew each time, at Max too
-	ResetAfter time.Duration `json:"resetAfter,omitzero"` // a run longer than this starts the curve over; 0 means 2*Max
-	Free       int           `json:"free,omitzero"`       // failures in a row without a delay, before the curve begins; >= 0
+	Initial time.Duration `json:"initial"`         // the first delay; > 0
+	Max     time.Duration `json:"max"`             // longest delay, jitter included; >= Initial
+	Factor  float64       `json:"factor,omitzero"` // growth per failure; 0 means 2, otherwise >= 1 and finite
+	// Jitter, in 0..1, makes of a delay d one that is drawn from (d*(1-Jitter), d], anew
+	// each time, at Max too; 0 means none.
+	Jitter     float64       `json:"jitter,omitzero"`
+	ResetAfter time.Duration `json:"resetAfter,omitzero"` // a longer run starts the curve over; 0 means 2*Max
+	Free       int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
 }
 
 // Validate returns FieldErrors with every field that is out of bounds, or nil.

@@ -96,7 +96,7 @@ func (e FieldErrors) Err() error {
 	return e
 }
 
-// Error returns the first few mistakes and the number of the others.
+// Error returns the first eight mistakes and the number of the others.
 func (e FieldErrors) Error() string {
 	const most = 8
 	var b strings.Builder

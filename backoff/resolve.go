@@ -16,9 +16,11 @@ const (
 // that of a node where none is set, and resolves to CrashLoop(). A CrashLoopConfig is safe
 // for concurrent use by multiple goroutines while nobody writes to it.
 type CrashLoopConfig struct {
-	ReduceDefault bool           // feature gate ReduceDefaultCrashLoopBackOffDecay
-	AllowMax      bool           // feature gate KubeletCrashLoopBackOffMax (KEP: EnableKubeletCrashLoopBackoffMax)
-	Max           *time.Duration // crashLoopBackOff.maxContainerRestartPeriod (KEP: crashloopbackoff.maxSeconds); nil is unset
+	ReduceDefault bool // feature gate ReduceDefaultCrashLoopBackOffDecay
+	AllowMax      bool // feature gate KubeletCrashLoopBackOffMax (KEP: EnableKubeletCrashLoopBackoffMax)
+	// Max is crashLoopBackOff.maxContainerRestartPeriod (in the KEP
+	// crashloopbackoff.maxSeconds), from 1s to 300s; nil is unset.
+	Max *time.Duration
 }
 
 // Note says what one field of a CrashLoopConfig did. Its zero value says nothing.

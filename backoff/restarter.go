@@ -46,14 +46,17 @@ type Restarter[K comparable] struct {
 // value is ready to use. NewRestarter reads it once. Its functions are called by
 // whoever calls the Restarter, by several goroutines at a time.
 type RestarterOptions[K comparable] struct {
-	Clock     clock.PassiveClock         // nil: the real clock
-	Rand      func() float64             // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
-	PolicyFor func(key K, e Exit) Policy // another policy per key or exit; nil, a zero or an invalid Policy: the Restarter's; must depend on its arguments only
-	Limit     int                        // restarts of a key allowed within Window, then GiveUp; rules with a Limit have their own; 0: no limit
-	Window    time.Duration              // of Limit; 0: for ever
-	Rate      float64                    // restarts per second over all keys; 0: no limit
-	Burst     int                        // restarts at once under Rate, allowed from the start; 0 means 1
-	History   int                        // exits of a key to keep besides the last one, with their Decisions; at most 1000; 0: none
+	Clock clock.PassiveClock // nil: the real clock
+	Rand  func() float64     // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
+	// PolicyFor returns the policy of a key or an exit. A zero Policy means the Restarter's;
+	// so does an invalid one, and the Decision says so. The result must depend on the
+	// arguments only. Nil: every key has the Restarter's.
+	PolicyFor func(key K, e Exit) Policy
+	Limit     int           // restarts of a key within Window, then GiveUp; those by a Rule's Limit count apart; 0: no limit
+	Window    time.Duration // of Limit; 0: for ever
+	Rate      float64       // restarts per second over all keys; 0: no limit
+	Burst     int           // restarts at once under Rate, allowed from the start; 0 means 1
+	History   int           // exits of a key to keep before the last, with their Decisions; at most 1000; 0: none
 }
 
 // maxHistory bounds RestarterOptions.History.
@@ -251,10 +254,10 @@ func (r *Restarter[K]) Reset(key K) {
 	}
 }
 
-// GC drops the keys that can no longer matter and returns how many. These are the
-// keys whose restart was due, and whose exit was last reported, more than twice
-// ResetAfter and more than Window ago, those of rules included. With a Limit for ever
-// GC drops none; use Reset. Call GC now and then.
+// GC drops the keys that can no longer matter and returns how many. A key goes when
+// twice ResetAfter and Window have passed since its restart was due and since its exit
+// was last reported; the longest of the Restarter's and the rules' count. With a Limit
+// for ever GC drops none; use Reset. Call GC now and then.
 func (r *Restarter[K]) GC() int {
 	_, now := r.clock.now()
 	dropped := 0

@@ -15,8 +15,8 @@ type RuleState struct {
 	Failures int           `json:"failures,omitempty"` // in a row, for its Delay
 	Used     int           `json:"used,omitempty"`     // restarts that its Limit counts, if that has no Window
 	Recent   []time.Time   `json:"recent,omitempty"`   // when those within its Window were decided, oldest first
-	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart they matter; nanoseconds in JSON
-	Reset    time.Duration `json:"reset,omitempty"`    // a run longer than this ends the row of Failures; nanoseconds in JSON
+	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart the counts matter; nanoseconds
+	Reset    time.Duration `json:"reset,omitempty"`    // a longer run ends the row of Failures; nanoseconds
 }
 
 // ruleCount is a RuleState in steady time.

@@ -11,14 +11,18 @@ import (
 type Decision struct {
 	Action    Action        `json:"action"`             // Stop, Restart, RestartAll, GiveUp
 	Delay     time.Duration `json:"delay"`              // from the exit to the restart; nanoseconds in JSON
-	NotBefore time.Time     `json:"notBefore,omitzero"` // the instant of the restart, for display; zero if there is none
-	Failures  int           `json:"failures"`           // exits in a row that count: failures, and successes that are restarted
+	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero if none is
+	Failures  int           `json:"failures"`           // in a row: failures, and successes that are restarted
 	Rule      int           `json:"rule"`               // index of the rule that decided, or -1
 
-	RuleName     string `json:"ruleName,omitempty"`     // its name
-	RuleFailures int    `json:"ruleFailures,omitempty"` // the rule's own failures in a row, if Delay is from the rule's curve; 0: it goes by Failures
+	RuleName string `json:"ruleName,omitempty"` // its name
+	// RuleFailures is the number of the rule's own failures in a row, if Delay is from the
+	// rule's curve; 0 if Delay goes by Failures.
+	RuleFailures int `json:"ruleFailures,omitempty"`
 
-	PolicyInvalid bool `json:"policyInvalid,omitempty"` // PolicyFor or the rule gave an invalid policy, which was not used
+	// PolicyInvalid says that PolicyFor or the rule gave an invalid Policy. In its place the
+	// Restarter's, or the key's, was used.
+	PolicyInvalid bool `json:"policyInvalid,omitempty"`
 }
 
 // Remaining returns what is left of d's wait when the wall clock shows now: within
@@ -28,12 +32,17 @@ func (d Decision) Remaining(now time.Time) time.Duration {
 	return max(min(d.NotBefore.Sub(now), d.Delay), 0)
 }
 
-// Why says in one sentence why d was taken about e under c.
+// Why says in one sentence why d was taken about e under c; of a zero Decision, that
+// nothing was decided.
 func (d Decision) Why(c ContainerPolicy, e Exit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit code %d", e.Code)
 	if e.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", e.Reason)
+	}
+	if d.Action == "" {
+		b.WriteString(": nothing decided")
+		return b.String()
 	}
 	var rule *Rule
 	if d.Rule >= 0 && d.Rule < len(c.Rules) {
@@ -72,8 +81,6 @@ func (d Decision) Why(c ContainerPolicy, e Exit) string {
 			when = fmt.Sprintf("after %v", d.Delay)
 		}
 		fmt.Fprintf(&b, ": %s %s (%s)", what, when, d.failuresText())
-	default:
-		b.WriteString(": nothing decided")
 	}
 	if d.PolicyInvalid {
 		b.WriteString(", by another policy, for PolicyFor or the rule gave an invalid one")

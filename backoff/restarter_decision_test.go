@@ -23,7 +23,7 @@ func TestWhyIsOneSentence(t *testing.T) {
 		{Decision{Action: Stop, Rule: -1}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
 		{Decision{Action: GiveUp, Failures: 5, Rule: -1}, Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
-		{Decision{}, Exit{}, "exit code 0 is In [41 42] of restartPolicyRules[0]: nothing decided"},
+		{Decision{}, Exit{Code: 42}, "exit code 42: nothing decided"},
 		{Decision{Action: Stop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
 		{Decision{Action: Restart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by another policy, for PolicyFor or the rule gave an invalid one"},

@@ -10,14 +10,19 @@ import "time"
 // success, now, of something that never ran. An Exit is a plain value, to be copied
 // and shared.
 type Exit struct {
-	Run      int64     `json:"run,omitempty"`     // restartCount or any other counter of the key's runs; 0: there is none
-	Code     int32     `json:"code"`              // exit code
-	Signal   int32     `json:"signal,omitempty"`  // number of the signal that ended the run; 0: what a Code of 128+n says
+	// Run is restartCount or any other number that grows from one run of the key to the
+	// next; 0: there is none.
+	Run  int64 `json:"run,omitempty"`
+	Code int32 `json:"code"` // exit code
+	// Signal is the number of the signal that ended the run; 0: a Code of 128+n says n.
+	Signal   int32     `json:"signal,omitempty"`
 	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Why
 	Started  time.Time `json:"started,omitzero"`  // zero: it never ran, so it starts no curve over
 	Finished time.Time `json:"finished,omitzero"` // zero, or later than the clock: counts as now
 
-	RetryAfter time.Duration `json:"retryAfter,omitempty"` // the failure asks for a delay at least that long, which is at most Max; nanoseconds in JSON
+	// RetryAfter is the shortest delay that the failure asks for, as an HTTP server does. It
+	// counts up to the Max of the policy. In JSON it is in nanoseconds.
+	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 
 // reportedAt returns e as it counts when it is reported at now: with a Finished.

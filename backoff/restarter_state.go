@@ -24,11 +24,13 @@ import (
 // RestarterState is safe for concurrent use by multiple goroutines while nobody
 // writes to it.
 type RestarterState struct {
-	Last     Exit        `json:"last"`              // the exit decided about; no later than the clock; with the time of the report as Finished if it had none
+	// Last is the exit decided about. Its Finished is never zero nor later than the clock:
+	// it is the time of the report then.
+	Last     Exit        `json:"last"`
 	Decision Decision    `json:"decision"`          // about it
 	Recent   []time.Time `json:"recent,omitempty"`  // when the restarts that Limit counts were decided, oldest first
-	Rules    []RuleState `json:"rules,omitempty"`   // of the rules that have counts of their own and have decided
-	History  []Outcome   `json:"history,omitempty"` // the exits before Last, oldest first; at most as many as the option says
+	Rules    []RuleState `json:"rules,omitempty"`   // counts of the rules that have their own
+	History  []Outcome   `json:"history,omitempty"` // the exits before Last, oldest first; at most the option History
 }
 
 // State returns the state of key, and whether there is one.

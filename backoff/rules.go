@@ -50,9 +50,8 @@ const (
 
 // ExitCodes is a condition on an exit code: In is met by a code that is one of the
 // values or in one of the ranges, NotIn by any other. Its zero value matches nothing.
-// It is safe for concurrent use by multiple goroutines while nobody writes to it. A
-// Restarter that was given long lists looks for a code in what they held earlier:
-// give changed lists as new slices.
+// It is safe for concurrent use by multiple goroutines while nobody writes to it. Once
+// a Restarter has seen a list, do not write to it; make another one to change it.
 type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
@@ -74,17 +73,25 @@ type CodeRange struct{ First, Last int32 }
 // Limit counts its own restarts. A key keeps the counts of a rule under its Name, or
 // its index if it has none: name the rules of a policy that can change.
 type Rule struct {
-	Name       string        `json:"name,omitempty"`       // unique, a DNS label; in the Decision and in Why
-	Action     Action        `json:"action,omitempty"`     // Restart, RestartAll or GiveUp
-	ExitCodes  *ExitCodes    `json:"exitCodes,omitempty"`  // condition: the exit code is one of these, or none of them
-	Reasons    []string      `json:"reasons,omitempty"`    // condition: the exit's Reason is exactly one of these
-	Signals    []string      `json:"signals,omitempty"`    // condition: the exit's signal is one of these, by its name on Linux: SIGKILL, SIGRTMIN+1
-	RanLess    time.Duration `json:"ranLess,omitempty"`    // condition: the run was shorter than this; 0: none
-	RanAtLeast time.Duration `json:"ranAtLeast,omitempty"` // condition: the run was no shorter than this; 0: none
-	Attempts   int           `json:"attempts,omitempty"`   // condition: it is the key's n-th failure in a row or a later one; 0: none
-	Delay      *Policy       `json:"delay,omitempty"`      // curve of the rule's own failures in a row; nil: the policy of the key, and its failures
-	Limit      int           `json:"limit,omitempty"`      // restarts of the rule allowed within Window, then GiveUp, in place of the Restarter's Limit; 0: none of its own
-	Window     time.Duration `json:"window,omitempty"`     // of Limit; 0: for ever
+	Name   string `json:"name,omitempty"`   // unique, a DNS label; in the Decision and in Why
+	Action Action `json:"action,omitempty"` // Restart, RestartAll or GiveUp
+
+	// The conditions. Those that are not set are none.
+	ExitCodes  *ExitCodes    `json:"exitCodes,omitempty"`  // the exit code is one of these, or none of them
+	Reasons    []string      `json:"reasons,omitempty"`    // the exit's Reason is exactly one of these
+	Signals    []string      `json:"signals,omitempty"`    // its signal is one of these, as Linux names them: SIGKILL, SIGRTMIN+1
+	RanLess    time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
+	RanAtLeast time.Duration `json:"ranAtLeast,omitempty"` // the run was no shorter than this
+	Attempts   int           `json:"attempts,omitempty"`   // it is the key's n-th failure in a row or a later one
+
+	// Delay is the curve of the rule's own failures in a row. Nil: the policy of the key
+	// gives the delay, by the key's failures.
+	Delay *Policy `json:"delay,omitempty"`
+	// Limit is how many restarts the rule allows within Window; then its Action is
+	// GiveUp. Such restarts do not count for the Restarter's Limit. 0: the rule has no
+	// limit of its own.
+	Limit  int           `json:"limit,omitempty"`
+	Window time.Duration `json:"window,omitempty"` // of Limit; 0: for ever
 }
 
 // Rules are a container's restartPolicyRules. The zero value has none. Rules are safe

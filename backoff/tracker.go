@@ -45,9 +45,12 @@ type entry struct {
 // is ready to use. NewTracker reads it once. Its functions are called by whoever
 // calls the Tracker, by several goroutines at a time.
 type TrackerOptions struct {
-	Clock   clock.PassiveClock                                     // nil: the real clock
-	Rand    func() float64                                         // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
-	Expired func(event, updated time.Time, max time.Duration) bool // whether event starts the curve over; nil: event-updated > ResetAfter; must depend on its arguments only
+	Clock clock.PassiveClock // nil: the real clock
+	Rand  func() float64     // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
+	// Expired reports whether event starts the curve over, for a key whose last Next was at
+	// updated under a policy with that Max. The result must depend on the arguments only.
+	// Nil: event-updated > ResetAfter.
+	Expired func(event, updated time.Time, max time.Duration) bool
 }
 
 // NewTracker returns an empty Tracker. The error wraps the policy's FieldErrors;
@@ -188,11 +191,11 @@ func (t *Tracker[K]) Reset(key K) {
 	shard.remove(hash, key)
 }
 
-// GC drops the keys that can no longer matter and returns how many: those that
-// would have expired their delay and ResetAfter ago. GC changes no answer of
-// IsInBackOffSince, and no Next within ResetAfter of the end of its wait; Get,
-// State, Len and All forget the keys. Call it now and then. It locks a small part
-// of the keys at a time and returns memory.
+// GC drops the keys that can no longer matter and returns how many. A key goes when
+// it expired longer ago than its delay and ResetAfter together. So GC changes no
+// answer of IsInBackOffSince, and no Next within ResetAfter of its event; Get, State,
+// Len and All forget the keys. Call it now and then. It locks a small part of the keys
+// at a time and returns memory.
 func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.entries.shards {

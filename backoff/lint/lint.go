@@ -1,6 +1,7 @@
 // Package lint finds what in a container's restart rules is valid but surely not
 // meant: a rule that no exit reaches, a limit that is never used up, exit codes that
-// nothing on Linux ends with.
+// nothing on Linux ends with. The rules are those of KEP-5307 and KEP-5532 with what
+// package backoff adds.
 package lint
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Finding is something in a policy that is valid but surely not meant. A Finding is a
-// plain value.
+// Finding is something in a policy that is valid but surely not meant. It prints as one
+// line. A Finding is a plain value.
 type Finding struct {
 	Kind  Kind
 	Rule  int    // index of the rule
@@ -41,19 +42,21 @@ const (
 )
 
 // Check returns what in a policy is valid but surely not meant, in the order of the
-// rules. curve is the one in force for exits without a curve of a rule's own; it must
-// be valid. A policy that Validate refuses is checked as far as its first 20 rules.
+// rules. curve is the policy of the Restarter, which delays where a rule has no Delay;
+// it must be valid. Of a policy that Validate refuses the first 20 rules are checked.
 //
-// Check is exact about rules that decide on no exit: there is such a finding if and
-// only if no exit reaches the rule, whatever its code, reason, signal and run, and
-// whatever happened before. Only of a policy that was made to be hard, whose rules can
-// be met together in thousands of ways, it leaves rules out.
+// Check finds every rule that decides on no exit, and only such rules, whatever code,
+// reason, signal and length of run an exit may have, and whatever happened before. If
+// the conditions can be met together in thousands of ways, as in a policy that was made
+// to be hard, it leaves rules out.
 //
-// A limit that it reports is never used up if every exit is reported when it happens,
-// unless Wake cuts waits short or the clock is set. It goes by the delays of the rule
-// and by the shortest runs that reach it. What other rules do between its restarts
-// costs no time in its reckoning, so it may miss a limit. It leaves out limits within a
-// window that Validate refuses.
+// A limit that Check reports is never used up if every exit is reported when it
+// happens, unless Wake cuts waits short or the clock is set. Check goes by the delays
+// of the rule and by the shortest runs that reach it. What other rules do between its
+// restarts takes no time here, so Check may miss a limit. It does not look at limits of
+// more than 1000 within a window, which Validate refuses.
+//
+// Check may be called by multiple goroutines while nobody writes to the policy.
 func Check(c backoff.ContainerPolicy, curve backoff.Policy) []Finding {
 	rules := c.Rules[:min(len(c.Rules), mostRules)]
 	var findings []Finding

@@ -51,7 +51,7 @@ func (f *figure) describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s. %s, up to %s.", f.title, f.subtitle(), picture.Duration(f.end))
 	for _, c := range f.curves {
-		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.name, describe(c.policy), number(f.shown(c).restarts(-1, f.end)))
+		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.name, describe(c.policy), picture.Number(f.shown(c).restarts(-1, f.end)))
 	}
 	return text.String()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/preset"
 )
 
 // dockers are the delays that Docker's restart manager has, step by step.
@@ -112,22 +113,22 @@ func TestPresetsHaveTheDelaysOfTheirSystems(t *testing.T) {
 // What a Policy cannot say is refused with the reason, and not approximated.
 func TestInexactPresetsAreRefused(t *testing.T) {
 	refused := 0
-	for _, p := range presets() {
+	for _, p := range preset.All() {
 		var stdout, stderr bytes.Buffer
-		code := crashcurve([]string{"-compare", "kubelet," + p.name + "," + p.name + "x"}, &stdout, &stderr)
+		code := crashcurve([]string{"-compare", "kubelet," + p.Name + "," + p.Name + "x"}, &stdout, &stderr)
 		if code != exitUsage || stdout.Len() > 0 {
-			t.Fatalf("%s: exit code %d, %s", p.name, code, &stdout)
+			t.Fatalf("%s: exit code %d, %s", p.Name, code, &stdout)
 		}
-		if p.policy == nil {
+		if p.Refused != "" {
 			refused++
-			if want := p.name + " cannot be said exactly: " + p.refused; !strings.Contains(stderr.String(), want) {
+			if want := p.Name + " cannot be said exactly: " + p.Refused; !strings.Contains(stderr.String(), want) {
 				t.Errorf("says %s, want %s", &stderr, want)
 			}
-		} else if err := p.policy().Validate(); err != nil || p.says == "" {
-			t.Errorf("%s: %q, %v", p.name, p.says, err)
+		} else if err := p.Policy.Validate(); err != nil || p.Says == "" {
+			t.Errorf("%s: %q, %v", p.Name, p.Says, err)
 		}
-		if p.source == "" {
-			t.Errorf("%s has no source", p.name)
+		if p.Source == "" {
+			t.Errorf("%s has no source", p.Name)
 		}
 	}
 	if refused != 3 {
@@ -174,11 +175,11 @@ func TestResetOfZeroIsRefused(t *testing.T) {
 func TestRatesAddUpToAllRequests(t *testing.T) {
 	for _, logTime := range []bool{false, true} {
 		for _, end := range []time.Duration{second, 70 * second, 30 * minute, 7*hour + 1, 87600 * hour} {
-			for _, p := range presets() {
-				if p.policy == nil {
+			for _, p := range preset.All() {
+				if p.Refused != "" {
 					continue
 				}
-				c := curve{policy: p.policy(), groups: []group{{pods: 3}, {pods: 5, run: 12 * second}}}
+				c := curve{policy: p.Policy, groups: []group{{pods: 3}, {pods: 5, run: 12 * second}}}
 				f := figure{curves: []curve{c}, end: end, logTime: logTime, requests: 7, mixed: true}
 				sum, rates := 0.0, f.rates(c)
 				for i, r := range rates {
@@ -190,7 +191,7 @@ func TestRatesAddUpToAllRequests(t *testing.T) {
 				}
 				want := 7 * c.restarts(-1, end)
 				if len(rates) > mostBins || math.Abs(sum-want) > 1e-6*want {
-					t.Errorf("%s up to %v: %d rates of %v requests, want %v", p.name, end, len(rates), sum, want)
+					t.Errorf("%s up to %v: %d rates of %v requests, want %v", p.Name, end, len(rates), sum, want)
 				}
 			}
 		}

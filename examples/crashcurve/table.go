@@ -7,6 +7,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/picture"
+	"github.com/restartkit/restart/examples/internal/preset"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
@@ -40,7 +41,7 @@ func printFigure(w io.Writer, f *figure) {
 		return f.cell(i, float64(f.requests), func(c curve) float64 { return c.busiest(10 * second) })
 	})
 	t.row("in the long run, per second", func(i int) string {
-		return number(float64(f.requests) * f.curves[i].steadyRate())
+		return picture.Number(float64(f.requests) * f.curves[i].steadyRate())
 	})
 	t.print(w)
 }
@@ -100,9 +101,9 @@ func (f *figure) windowRows(t *table, weight float64, of func(curve) curve) {
 func (f *figure) cell(i int, weight float64, count func(curve) float64) string {
 	n := weight * count(f.curves[i])
 	if i == f.baseline {
-		return number(n)
+		return picture.Number(n)
 	}
-	return fmt.Sprintf("%s (%s)", number(n), signed(n-weight*count(f.curves[f.baseline])))
+	return fmt.Sprintf("%s (%s)", picture.Number(n), signed(n-weight*count(f.curves[f.baseline])))
 }
 
 // steadyText says how often a curve's pods are restarted in the long run.
@@ -110,7 +111,7 @@ func (f *figure) steadyText(c curve) string {
 	if !f.mixed {
 		return "every " + picture.Duration(c.steady(c.groups[0]))
 	}
-	return fmt.Sprintf("%s per second", number(c.steadyRate()))
+	return fmt.Sprintf("%s per second", picture.Number(c.steadyRate()))
 }
 
 // describe is a policy in a few words.
@@ -127,7 +128,7 @@ func describe(p backoff.Policy) string {
 	}
 	switch reset := p.ResetThreshold(); reset {
 	case backoff.CrashLoop().ResetAfter:
-	case never:
+	case preset.Never:
 		text += ", never reset"
 	default:
 		text += ", reset after " + picture.Duration((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
@@ -135,24 +136,11 @@ func describe(p backoff.Policy) string {
 	return text
 }
 
-// number is a count or a rate, with decimals where it is small and not whole.
-func number(n float64) string {
-	switch {
-	case n == float64(int64(n)):
-		return fmt.Sprint(int64(n))
-	case n < 0.1:
-		return fmt.Sprintf("%.2g", n)
-	case n < 100:
-		return fmt.Sprintf("%.2f", n)
-	}
-	return fmt.Sprintf("%.0f", n)
-}
-
 func signed(n float64) string {
 	if n < 0 {
-		return "-" + number(-n)
+		return "-" + picture.Number(-n)
 	}
-	return "+" + number(n)
+	return "+" + picture.Number(n)
 }
 
 // table gathers rows of a name and a cell per column, and aligns them.

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -27,6 +29,7 @@ type fakeRuntime struct {
 
 	mu         sync.Mutex
 	server     *grpc.Server
+	memory     *bufconn.Listener // in place of the socket, if there is none; nil: nothing listens
 	sandboxes  map[string]*cri.PodSandboxStatus
 	containers map[string]*fakeContainer
 	streams    map[chan *cri.ContainerEventResponse]bool
@@ -55,13 +58,7 @@ func newFake(t testing.TB) *fakeRuntime {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fakeRuntime{
-		t: t, socket: filepath.Join(folder, "s"), unit: time.Nanosecond,
-		sandboxes: map[string]*cri.PodSandboxStatus{}, containers: map[string]*fakeContainer{},
-		streams: map[chan *cri.ContainerEventResponse]bool{}, calls: map[string]int{},
-		failing: map[string]error{}, lingering: map[string]int{}, hooks: map[string]func(){}, after: map[string]func(){},
-	}
-	f.up()
+	f := fakeAt(t, filepath.Join(folder, "s"))
 	t.Cleanup(func() {
 		f.down()
 		os.RemoveAll(folder)
@@ -71,20 +68,58 @@ func newFake(t testing.TB) *fakeRuntime {
 
 func (f *fakeRuntime) endpoint() string { return "unix://" + f.socket }
 
+// fakeAt returns a fake that serves at a socket or, where time is not real, without one:
+// for connect.
+func fakeAt(t testing.TB, socket string) *fakeRuntime {
+	f := &fakeRuntime{
+		t: t, socket: socket, unit: time.Nanosecond,
+		sandboxes: map[string]*cri.PodSandboxStatus{}, containers: map[string]*fakeContainer{},
+		streams: map[chan *cri.ContainerEventResponse]bool{}, calls: map[string]int{},
+		failing: map[string]error{}, lingering: map[string]int{}, hooks: map[string]func(){}, after: map[string]func(){},
+	}
+	f.up()
+	return f
+}
+
+// connect connects to a fake without a socket.
+func (f *fakeRuntime) connect(ctx context.Context, _ string) (net.Conn, error) {
+	f.mu.Lock()
+	f.calls["connect"]++
+	listener := f.memory
+	f.mu.Unlock()
+	if listener == nil {
+		return nil, syscall.ECONNREFUSED
+	}
+	return listener.DialContext(ctx)
+}
+
 // up serves, as after a start of the runtime.
 func (f *fakeRuntime) up() {
+	if f.socket == "" {
+		listener := bufconn.Listen(1 << 20)
+		f.with(func() { f.memory = listener })
+		f.serve(listener)
+		return
+	}
 	os.Remove(f.socket)
 	listener, err := net.Listen("unix", f.socket)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.serve(listener)
+}
+
+func (f *fakeRuntime) serve(listener net.Listener) {
 	f.server = grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(f.server, f)
 	go func() { _ = f.server.Serve(listener) }()
 }
 
 // down breaks every connection.
-func (f *fakeRuntime) down() { f.server.Stop() }
+func (f *fakeRuntime) down() {
+	f.with(func() { f.memory = nil })
+	f.server.Stop()
+}
 
 // with changes the fake under its lock.
 func (f *fakeRuntime) with(change func()) {

@@ -116,6 +116,7 @@ func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 	}()
 	for socket, want := range map[string]string{
 		filepath.Join(folder, "none"): "; is a runtime running? -endpoint names its socket\n",
+		folder:                        "; that is no socket: -endpoint names the runtime's\n",
 		stale:                         "connection refused; is the runtime running? -endpoint names its socket\n",
 		other:                         "; is it the socket of a CRI runtime? -endpoint names another\n",
 	} {
@@ -127,7 +128,7 @@ func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
 			}
 		}
 	}
-	if got := adviceOf(fmt.Errorf("connect: %w", syscall.EACCES)); got != "; it takes root: try sudo" {
+	if got := adviceOf(fmt.Errorf("connect: %w", syscall.EACCES), "unix:///none"); got != "; it takes root: try sudo" {
 		t.Errorf("no permission: %q", got)
 	}
 }

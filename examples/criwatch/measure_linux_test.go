@@ -166,7 +166,7 @@ func runtimeProcesses(t *testing.T, endpoint string) (daemon int, shims []int) {
 	return int(who.Pid), shims
 }
 
-func loadAverage(t *testing.T) string {
+func loadAverage(t testing.TB) string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		t.Fatal(err)

@@ -26,19 +26,20 @@ const largestMessage = 16 << 20
 
 // dial returns a connection that reconnects when the runtime restarts. It makes no
 // call.
-func dial(endpoint string) (*grpc.ClientConn, error) {
-	return grpc.NewClient(endpoint,
+func dial(endpoint string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient(endpoint, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 5 * time.Second,
-		}))
+		}),
+	}, more...)...)
 }
 
 // answers reports whether the runtime answers.
 func (n *node) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, err := n.client.Version(ctx, &cri.VersionRequest{})
 	return err == nil
@@ -87,20 +88,23 @@ func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 		err = failed.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w at %s: %w%s", errNotAnswering, endpoint, err, adviceOf(err))
+		return "", fmt.Errorf("%w at %s: %w%s", errNotAnswering, endpoint, err, adviceOf(err, endpoint))
 	}
 	socket.Close()
 	v, err := n.client.Version(ctx, &cri.VersionRequest{})
 	if err != nil {
-		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message(), adviceOf(err))
+		return "", fmt.Errorf("%w at %s: %s%s", errNotAnswering, endpoint, grpcstatus.Convert(err).Message(), adviceOf(err, endpoint))
 	}
 	n.runtime = v.RuntimeName
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
 }
 
 // adviceOf returns what a person may do about an error of greet, "" if nobody knows.
-func adviceOf(err error) string {
+func adviceOf(err error, endpoint string) string {
+	file, _ := os.Stat(strings.TrimPrefix(endpoint, "unix://"))
 	switch {
+	case file != nil && file.Mode().Type() != fs.ModeSocket:
+		return "; that is no socket: -endpoint names the runtime's"
 	case errors.Is(err, fs.ErrNotExist):
 		return "; is a runtime running? -endpoint names its socket"
 	case errors.Is(err, fs.ErrPermission):

@@ -132,7 +132,7 @@ type crowd struct {
 func newCrowd(d *kubelet, curve backoff.Policy, args ...string) *crowd {
 	d.t.Helper()
 	control(d.t, "up")
-	w := &crowd{d: d, logs: d.t.TempDir(), curve: curve, kills: map[string]int{}}
+	w := &crowd{d: d, logs: d.t.TempDir(), curve: curve, kills: map[string]int{}, begun: time.Now()}
 	for i := range 10 {
 		p := d.runPod()
 		for j := range 5 {
@@ -143,8 +143,8 @@ func newCrowd(d *kubelet, curve backoff.Policy, args ...string) *crowd {
 	}
 	policy := policyOf(d.t, fmt.Sprintf("containers: [{namespace: %s, curve: {initial: %v, max: %v}}]", testNamespace, curve.Initial, curve.Max))
 	w.args = append([]string{"-endpoint", d.endpoint, "-o", "json", "-restart", policy, "-state", filepath.Join(d.t.TempDir(), "state")}, args...)
-	w.begun = time.Now()
 	w.start()
+	w.away = append(w.away, span{w.begun, time.Now()})
 	return w
 }
 

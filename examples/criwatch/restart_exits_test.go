@@ -246,3 +246,31 @@ func TestPolicyThatMatchesLaterRestartsWhatHasExited(t *testing.T) {
 		t.Error(list)
 	}
 }
+
+// What the state says is to be started may run already: nothing is started, and no turn
+// is taken, before its pod was looked at.
+func TestRestoredRestartWaitsForALook(t *testing.T) {
+	for _, runs := range []bool{false, true} {
+		f := newFake(t)
+		f.runPod("p")
+		f.exitQuietly(f.run("p", containerConfig("c")), 1)
+		dir := filepath.Join(t.TempDir(), "state")
+		const policy = "containers: [{curve: {initial: 1ns, max: 1ns}}]"
+		l := newStill(t, f, policy, dir)
+		l.sees("p")
+		l.reads("p-c-0")
+		l.save()
+		l.store.folder.Close()
+		if runs {
+			f.run("p", nextConfig(containerConfig("c")))
+		}
+		l = newStill(t, f, policy, dir)
+		if due, wait := l.due(time.Now()); due != nil || wait > awayPause {
+			t.Errorf("before a look: %d to be started, wait %v", len(due), wait)
+		}
+		l.sees("p")
+		if due, _ := l.due(time.Now()); (len(due) == 0) != runs {
+			t.Errorf("it runs: %t; %d to be started", runs, len(due))
+		}
+	}
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,6 +25,7 @@ type restartOf struct {
 	begin     time.Time
 	disturbed bool          // something was away in between
 	first     time.Time     // call of the runtime that makes or starts it
+	others    int           // calls that were under way at once between due and first, at most
 	runtime   time.Duration // in these calls, until the process has begun
 }
 
@@ -30,8 +33,8 @@ func (r restartOf) late() time.Duration { return r.begin.Sub(r.due) }
 func (r restartOf) own() time.Duration  { return r.late() - r.runtime }
 
 func (r restartOf) String() string {
-	return fmt.Sprintf("%s: delay %v, late %v: %v until the first call, %v in the runtime, disturbed %t", r.container, r.delay,
-		r.late().Round(time.Millisecond), r.first.Sub(r.due).Round(time.Millisecond), r.runtime.Round(time.Millisecond), r.disturbed)
+	return fmt.Sprintf("%s: delay %v, late %v: %v until the first call (%d others at once), %v in the runtime, something away: %t", r.container, r.delay,
+		r.late().Round(time.Millisecond), r.first.Sub(r.due).Round(time.Millisecond), r.others, r.runtime.Round(time.Millisecond), r.disturbed)
 }
 
 // restarts returns what happened to each exit but those that were cut off.
@@ -42,7 +45,12 @@ func (w *crowd) restarts(lives map[string]life, calls []runtimeCall) (all []rest
 			if end.IsZero() {
 				continue
 			}
-			r := restartOf{container: name, delay: w.curve.Delay(i + 1), end: end, begin: l.begins[i+1]}
+			r := restartOf{container: name, end: end, begin: l.begins[i+1]}
+			for _, c := range calls {
+				if c.container == name && c.from.Before(r.begin.Add(tick)) { // an attempt may begin twice, if the runtime was killed
+					r.delay = w.curve.Delay(c.attempt)
+				}
+			}
 			r.due, r.disturbed = w.since(end, r.begin, r.delay)
 			for _, c := range calls {
 				if c.container != name || c.from.Before(r.due.Add(-tick)) || c.from.After(r.begin) {
@@ -50,6 +58,7 @@ func (w *crowd) restarts(lives map[string]life, calls []runtimeCall) (all []rest
 				}
 				if r.first.IsZero() {
 					r.first = c.from
+					r.others = underWay(calls, r.due, r.first)
 				}
 				to := r.begin
 				if !c.to.IsZero() && c.to.Before(to) {
@@ -61,6 +70,27 @@ func (w *crowd) restarts(lives map[string]life, calls []runtimeCall) (all []rest
 		}
 	}
 	return all
+}
+
+// underWay returns how many calls were under way at once between two times, at most.
+func underWay(calls []runtimeCall, from, to time.Time) (most int) {
+	for _, c := range calls {
+		at := c.from // the number grows at a call
+		if at.Before(from) {
+			at = from
+		}
+		if at.After(to) {
+			continue
+		}
+		n := 0
+		for _, other := range calls {
+			if !other.from.After(at) && other.to.After(at) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // Fifty containers crash; criwatch is killed with -9 ten times, and containerd three
@@ -79,9 +109,16 @@ func TestIntegrationRestartsFiftyThroughKills(t *testing.T) {
 	}
 	time.Sleep(45 * time.Second) // nothing is killed
 	lives, took := w.end()
-	calls := runtimeCalls(t, d.endpoint)
+	exits := w.judge(lives, runtimeCalls(t, d.endpoint))
+	fmt.Printf("%v, killed: %v; criwatch's CPU time per exit: %.1f ms\n\n", took.Round(time.Second), w.kills, milliseconds(w.cpu)/float64(exits))
+}
 
-	exits, begins, cut := 0, 0, 0
+// judge checks that each exit was followed by one beginning, in time, and prints how
+// late they were. It returns the number of exits.
+func (w *crowd) judge(lives map[string]life, calls []runtimeCall) (exits int) {
+	t := w.d.t
+	t.Helper()
+	begins, cut := 0, 0
 	for _, l := range lives {
 		exits, begins, cut = exits+len(l.ends), begins+len(l.begins)-1, cut+l.cut()
 	}
@@ -108,14 +145,14 @@ func TestIntegrationRestartsFiftyThroughKills(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
-	fmt.Printf("\n%d containers, %v: %d exits (%d attempts cut off by the runtime), %d restarts, no two at once; killed: %v\n", len(w.names), took.Round(time.Second), exits, cut, begins, w.kills)
+	fmt.Printf("\n%d containers: %d exits (%d attempts cut off by the runtime), %d restarts, no two at once; load average %s\n", len(w.names), exits, cut, begins, loadAverage(t))
 	for _, x := range []struct {
 		what string
 		l    latencies
 	}{{"nothing away", raw}, {"nothing away, without the runtime", own}, {"something away", disturbed}, {"something away, without the runtime", disturbedOwn}, {"the runtime's time", inRuntime}} {
 		fmt.Printf("%-40s %v, max %.1f ms; later than 1 s: %d\n", x.what, x.l, milliseconds(x.l.at(1)), x.l.above(time.Second))
 	}
-	fmt.Printf("criwatch's CPU time per exit: %.1f ms\n\n", milliseconds(w.cpu)/float64(exits))
+	return exits
 }
 
 // The starts keep to -rate while criwatch and containerd are killed.
@@ -151,6 +188,40 @@ func TestIntegrationRateHoldsThroughKills(t *testing.T) {
 		t.Errorf("%d containers were started within %v, at most %d should", most, window, limit)
 	}
 	fmt.Printf("\n%d exits in %v, killed: %v; most started within %v: %d (rate %d, burst %d)\n\n", exits, took.Round(time.Second), w.kills, window, most, rate, burst)
+}
+
+var awayFor = flag.Duration("away", 0, "how long the runtime is gone in TestIntegrationRuntimeAwayForMinutes, for example 130s")
+
+// containerd is gone for minutes. What exited before and meanwhile is started when it is
+// back, and criwatch neither fills its log nor its memory.
+func TestIntegrationRuntimeAwayForMinutes(t *testing.T) {
+	if *awayFor == 0 {
+		t.Skip("takes minutes: -away 130s")
+	}
+	d := newKubelet(t)
+	w := newCrowd(d, backoff.Policy{Initial: 2 * time.Second, Max: 16 * time.Second, ResetAfter: 10 * time.Minute})
+	time.Sleep(20 * time.Second)
+	pid := w.program.Process.Pid
+	lines, used, memory := strings.Count(w.program.Err.String(), "\n"), cpu(t, pid), residentMemory(t, pid)
+	w.killRuntime(*awayFor)
+	lines, used = strings.Count(w.program.Err.String(), "\n")-lines, cpu(t, pid)-used
+	fmt.Printf("\nthe runtime was gone for %v: %d lines of log, %v of CPU time, resident memory %d kB before and %d kB after\n", *awayFor, lines, used, memory, residentMemory(t, pid))
+	time.Sleep(20 * time.Second)
+	lives, _ := w.end()
+	w.judge(lives, runtimeCalls(t, d.endpoint))
+}
+
+// residentMemory returns that of a process, in kB.
+func residentMemory(t testing.TB, pid int) (kB int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	if _, err := fmt.Sscan(rest, &kB); err != nil {
+		t.Fatal(err)
+	}
+	return kB
 }
 
 // How long after its exit a container begins again if there is no delay: with events,

@@ -443,6 +443,28 @@ containers:
 	}
 }
 
+// Nobody reads the output and the log, as in a pager: containers are restarted all the
+// same. When the reader is gone, criwatch ends.
+func TestUnreadOutputStopsNoRestart(t *testing.T) {
+	f := newFake(t)
+	f.runPod("p")
+	f.run("p", containerConfig("c"))
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
+	unread := p.Pipe()
+	p.Start()
+	const exits = 150 // each some 700 bytes: more than a pipe takes
+	for n := range uint32(exits) {
+		programtest.Eventually(t, fmt.Sprintf("attempt %d runs", n), func() bool { return f.runs("p", "c", n) })
+		id, _ := f.attempt("p", "c", n)
+		f.exit(id, 1)
+	}
+	unread.Close()
+	p.Done(exitUnread)
+	if list := f.doubled(); list != nil {
+		t.Error(list)
+	}
+}
+
 // A limit ends the restarts; a policy decides for the containers that it matches, the
 // others are left alone.
 func TestPolicyDecidesWhatIsRestarted(t *testing.T) {

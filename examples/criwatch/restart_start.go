@@ -84,14 +84,18 @@ func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 	wait = time.Hour
 	var ready []*task
 	for k, t := range l.tasks {
-		if !t.pending && !t.lost || t.busy {
+		if t.busy {
 			continue
 		}
+		if !t.seen && l.cache.Get(t.sandbox).Status != nil {
+			l.lookAt(t.sandbox)
+		}
 		if !t.seen {
-			if l.lookAt(t.sandbox); !t.seen {
-				wait = min(wait, awayPause) // its pod could not be looked at yet
-			}
+			wait = min(wait, awayPause) // nobody could look at its pod yet
 			continue
+		}
+		if !t.pending && !t.lost || t.gone {
+			continue // as that look has shown
 		}
 		if left := max(l.back.Remaining(k), t.retry.Sub(now)); left > 0 {
 			wait = min(wait, left)

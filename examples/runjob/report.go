@@ -6,12 +6,12 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
-	"github.com/schollz/progressbar/v3"
 )
 
 // report prints events: a line for each or, on a terminal, a progress bar and a line
@@ -21,8 +21,8 @@ type report struct {
 	explain bool
 	mu      sync.Mutex
 	out     io.Writer
-	bar     *progressbar.ProgressBar // nil: no terminal
-	next    *jobpolicy.JobStatus     // what the bar will show
+	bar     *bar                 // nil: no terminal
+	next    *jobpolicy.JobStatus // what the bar will show
 
 	counted   int               // failures that count
 	toReplace int               // failed pods without a replacement yet
@@ -33,18 +33,7 @@ type report struct {
 func newReport(job *jobpolicy.Job, explain bool, out io.Writer) *report {
 	r := &report{begun: time.Now(), explain: explain, out: out, restarts: make(map[[2]string]int)}
 	if terminal.Live(os.Stderr) {
-		total := -1 // one success is enough, nobody knows when
-		if job.Spec.Completions != nil {
-			total = int(*job.Spec.Completions)
-		}
-		r.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(out),
-			progressbar.OptionFullWidth(),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetElapsedTime(false), // it would stand still while pods wait
-			progressbar.OptionSetPredictTime(false),
-			progressbar.OptionClearOnFinish(),
-		)
+		r.bar = newBar(os.Stderr, job.Spec.Completions)
 	}
 	return r
 }
@@ -61,12 +50,9 @@ func (r *report) print(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bar != nil {
-		_ = r.bar.Clear()
+		line = slices.Concat([]byte(r.bar.erase()), line, []byte(r.bar.draw()))
 	}
 	_, _ = r.out.Write(line)
-	if r.bar != nil {
-		_ = r.bar.RenderBlank()
-	}
 }
 
 // output writes a line of a process. The line has no line break.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/restartkit/restart/indexset"
@@ -36,8 +37,9 @@ func (r *report) draw() {
 			done += failed.Len()
 		}
 	}
-	r.bar.Describe(fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed))
-	_ = r.bar.Set(done)
+	r.bar.counts = fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed)
+	r.bar.done = done
+	_, _ = io.WriteString(r.out, r.bar.erase()+r.bar.draw())
 }
 
 // finish removes the bar.
@@ -45,7 +47,7 @@ func (r *report) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bar != nil {
-		_ = r.bar.Clear()
+		_, _ = io.WriteString(r.out, r.bar.erase())
 		r.bar = nil
 	}
 }

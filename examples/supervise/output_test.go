@@ -91,6 +91,20 @@ func TestCommandsCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
+// While nobody reads, a signal ends it as soon as its commands are gone, not at the end
+// of the grace period; what nobody read is lost.
+func TestBlockedOutputDelaysNoEndOfSupervise(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := programtest.New(t, "-grace", "1h", "--", "sh", "-c", "echo >> log; exec yes")
+	p.Dir = dir
+	p.Pipe()
+	p.Start()
+	p.Eventually("a start", func() bool { _, err := os.Stat(dir + "/log"); return err == nil })
+	p.Signal(syscall.SIGTERM)
+	p.Done(128 + int(syscall.SIGTERM))
+}
+
 // A reader that takes little at a time, all the time, gets what fits until the end
 // of the grace period; then supervise ends.
 func TestSlowReaderDelaysNoEndOfSupervise(t *testing.T) {

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/printer"
 	"github.com/restartkit/restart/examples/internal/terminal"
-	"golang.org/x/term"
 )
 
 // screen prints the table, the output of the commands, and notes. On a terminal the
@@ -115,22 +113,12 @@ func (s *screen) name(name string) string {
 	return terminal.Pad(name, s.prefix)
 }
 
-// upAndErase erases the line above the cursor and moves the cursor there. Erasing the
-// whole screen at once would leave a copy of it in the history of some terminals.
-const upAndErase = "\x1b[A\x1b[2K"
-
 // erase removes the table from the terminal.
 func (s *screen) erase(text *bytes.Buffer) {
-	if len(s.drawn) == 0 {
-		return
-	}
-	width, _ := s.size()
+	width, _ := terminal.Size(s.terminal)
 	for _, line := range s.drawn {
-		// A terminal that has become narrower has wrapped it.
-		lines := (terminal.Width(line.text) + width - 1) / width
-		text.WriteString(strings.Repeat(upAndErase, max(lines, 1)))
+		text.WriteString(terminal.EraseAbove(line.text, width))
 	}
-	text.WriteString("\r")
 	s.drawn = nil
 }
 
@@ -139,7 +127,7 @@ func (s *screen) draw(text *bytes.Buffer) {
 	if !s.live || s.rows == nil {
 		return
 	}
-	width, height := s.size()
+	width, height := terminal.Size(s.terminal)
 	s.drawn = fitTable(s.rows, width, height)
 	for _, line := range s.drawn {
 		if s.colours {
@@ -147,13 +135,4 @@ func (s *screen) draw(text *bytes.Buffer) {
 		}
 		text.WriteString(line.text + "\n")
 	}
-}
-
-// size returns the columns and lines of the terminal.
-func (s *screen) size() (width, height int) {
-	width, height, err := term.GetSize(int(s.terminal.Fd()))
-	if err != nil || width <= 0 || height <= 0 {
-		return 80, 24
-	}
-	return width, height
 }

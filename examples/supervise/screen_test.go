@@ -137,7 +137,7 @@ func TestNarrowerTerminalKeepsNothingOfTheTable(t *testing.T) {
 		s.drawn = []tableLine{{text: ""}, {text: strings.Repeat("x", 80)}, {text: strings.Repeat("x", 81)}}
 		s.show([]row{{name: "a", state: "Running", exit: "-"}})
 	})
-	if got := strings.Count(out, upAndErase); got != 1+1+2 {
+	if got := strings.Count(out, "\x1b[A\x1b[2K"); got != 1+1+2 {
 		t.Errorf("%d lines taken back: %q", got, out)
 	}
 }

@@ -1,16 +1,21 @@
 package jobcontroller_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy"
 )
 
 // chaosRecord is what the server has shown.
@@ -21,6 +26,64 @@ type chaosRecord struct {
 	jobs   map[types.UID]*chaosJob
 	pods   map[types.UID]*corev1.Pod // as seen last
 	gone   map[types.UID]bool
+	loose  map[types.UID]bool // pods that lost their finalizer before they ended: the Job did not want them, and they count nothing
+
+	restarted time.Time // etcd, last
+	holder    string    // of the Lease
+	history   []seen
+	told      map[types.UID]bool // Jobs whose history is in the log
+}
+
+// seen is a change that the server has shown, of a Job or, without one, of the Lease.
+type seen struct {
+	at   time.Time
+	job  types.UID
+	text string
+}
+
+// note adds to the history.
+func (r *chaosRecord) note(job types.UID, format string, args ...any) {
+	r.history = append(r.history, seen{time.Now(), job, fmt.Sprintf(format, args...)})
+}
+
+// wrong reports what must not be, once with all that the server has shown of the Job.
+func (r *chaosRecord) wrong(job types.UID, format string, args ...any) {
+	r.t.Errorf(format, args...)
+	if r.told[job] {
+		return
+	}
+	r.told[job] = true
+	var b strings.Builder
+	for _, s := range r.history {
+		if s.job == "" || s.job == job {
+			fmt.Fprintf(&b, "\n%s %s", s.at.Format("04:05.000"), s.text)
+		}
+	}
+	r.t.Log(b.String())
+}
+
+// afterRestart is how long after a restart of etcd informers may have left out versions.
+const afterRestart = 15 * time.Second
+
+func (r *chaosRecord) etcdRestarted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restarted = time.Now()
+	r.note("", "etcd was restarted")
+}
+
+// lease notes who leads.
+func (r *chaosRecord) lease(l *coordinationv1.Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := l.Spec.HolderIdentity; h != nil && *h != r.holder {
+		r.holder = *h
+		r.counts["check: another replica leads"]++
+		if strings.HasPrefix(*h, "replica-1-") {
+			r.counts["fault: replica whose clock is ahead led"]++
+		}
+		r.note("", "%s leads", *h)
+	}
 }
 
 type chaosJob struct {
@@ -30,7 +93,10 @@ type chaosJob struct {
 }
 
 func newChaosRecord(t *testing.T) *chaosRecord {
-	return &chaosRecord{t: t, counts: map[string]int{}, jobs: map[types.UID]*chaosJob{}, pods: map[types.UID]*corev1.Pod{}, gone: map[types.UID]bool{}}
+	return &chaosRecord{
+		t: t, counts: map[string]int{}, jobs: map[types.UID]*chaosJob{}, pods: map[types.UID]*corev1.Pod{},
+		gone: map[types.UID]bool{}, loose: map[types.UID]bool{}, told: map[types.UID]bool{},
+	}
 }
 
 func (r *chaosRecord) count(what string) {
@@ -52,6 +118,7 @@ func (r *chaosRecord) job(job *batchv1.Job) {
 	j.last = job
 	j.suspended = j.suspended || job.Spec.Suspend != nil && *job.Spec.Suspend
 	u := job.Status.UncountedTerminatedPods
+	r.note(job.UID, "%s version %s: %s", job.Name, job.ResourceVersion, statusText(job))
 	if u == nil {
 		return
 	}
@@ -63,22 +130,42 @@ func (r *chaosRecord) job(job *batchv1.Job) {
 		}
 		for _, uid := range now {
 			if j.left[i][uid] || j.named[1-i][uid] {
-				r.t.Errorf("%s: pod %s is counted twice: %+v", job.Name, uid, job.Status)
+				r.wrong(job.UID, "%s: pod %s is counted twice: %s", job.Name, uid, statusText(job))
 			}
 			j.named[i][uid] = true
 		}
 	}
 }
 
-// pod checks a pod against the others of its Job.
+func statusText(job *batchv1.Job) string {
+	s, failed := job.Status, ""
+	if s.FailedIndexes != nil {
+		failed = *s.FailedIndexes
+	}
+	return fmt.Sprintf("active %d succeeded %d failed %d uncounted %+v indexes %q failed ones %q", s.Active, s.Succeeded, s.Failed, s.UncountedTerminatedPods, s.CompletedIndexes, failed)
+}
+
+// pod checks a pod against the others of its Job. When versions may have been left out,
+// another one of its index may have ended without being seen to.
 func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	owner := metav1.GetControllerOf(pod).UID
+	tracked := slices.Contains(pod.Finalizers, jobpolicy.JobTrackingFinalizer)
+	r.note(owner, "%s %s version %s: %s deleted %v tracked %v gone %v", pod.Name, pod.UID, pod.ResourceVersion, pod.Status.Phase, pod.DeletionTimestamp != nil, tracked, gone)
+	if !podEnded(pod) && !tracked {
+		r.loose[pod.UID] = true
+	}
 	if _, known := r.pods[pod.UID]; !known && podActive(pod) && index(pod) >= 0 {
 		for _, other := range r.pods {
-			if !r.gone[other.UID] && podActive(other) && index(other) == index(pod) && metav1.GetControllerOf(other).UID == metav1.GetControllerOf(pod).UID {
-				r.t.Errorf("pod %s was created beside %s of the same index", pod.Name, other.Name)
+			if r.gone[other.UID] || !podActive(other) || index(other) != index(pod) || metav1.GetControllerOf(other).UID != owner {
+				continue
 			}
+			if time.Since(r.restarted) < afterRestart {
+				r.counts["not judged: pods of one index after a restart of etcd"]++
+				continue
+			}
+			r.wrong(owner, "pod %s was created beside %s of the same index", pod.Name, other.Name)
 		}
 	}
 	r.pods[pod.UID], r.gone[pod.UID] = pod, gone
@@ -127,6 +214,10 @@ func (r *chaosRecord) check(table map[string]int) {
 			if metav1.GetControllerOf(pod).UID != uid || !podEnded(pod) {
 				continue
 			}
+			if r.loose[pod.UID] {
+				table["check: pod that was not wanted"]++
+				continue
+			}
 			table["check: pod ended"]++
 			switch {
 			case pod.Status.Phase == corev1.PodSucceeded:
@@ -139,20 +230,20 @@ func (r *chaosRecord) check(table map[string]int) {
 		s := j.last.Status
 		table["check: end counted"] += int(s.Failed + s.Succeeded)
 		if indexes, err := indexset.Parse(s.CompletedIndexes); indexed(j.last) && (err != nil || indexes.Len() != int(s.Succeeded)) {
-			r.t.Errorf("%s: %d indexes completed, status %+v, %v", j.last.Name, indexes.Len(), s, err)
+			r.wrong(uid, "%s: %d indexes completed, status %s, %v", j.last.Name, indexes.Len(), statusText(j.last), err)
 		}
 		if !j.suspended && (int(s.Failed) != failed || int(s.Succeeded) != succeeded) {
-			r.t.Errorf("%s: %d pods succeeded and %d failed, status %+v", j.last.Name, succeeded, failed, s)
+			r.wrong(uid, "%s: %d pods succeeded and %d failed, status %s", j.last.Name, succeeded, failed, statusText(j.last))
 		}
 		if l := j.last.Spec.BackoffLimitPerIndex; l != nil && !j.suspended {
 			for i, n := range failures {
 				if n > int(*l)+1 {
-					r.t.Errorf("%s: index %d failed %d times, its limit is %d", j.last.Name, i, n, *l)
+					r.wrong(uid, "%s: index %d failed %d times, its limit is %d", j.last.Name, i, n, *l)
 				}
 			}
 		}
 		if u := s.UncountedTerminatedPods; u != nil && len(u.Failed)+len(u.Succeeded) > 0 {
-			r.t.Errorf("%s has ended with uncounted pods: %+v", j.last.Name, s)
+			r.wrong(uid, "%s has ended with uncounted pods: %s", j.last.Name, statusText(j.last))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,10 +57,14 @@ func TestServerChaosLosesNoEndAndCountsNoneTwice(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, name := range []string{
+	wanted := []string{
 		"fault: request refused", "fault: answer lost", "fault: watch delayed", "fault: replica killed", "fault: etcd restarted",
-		"fault: pod refused by a quota", "fault: pod failed", "fault: Job suspended", "check: pod ended", "check: Job ended", "check: end counted",
-	} {
+		"fault: pod refused by a quota", "fault: pod failed", "fault: Job suspended", "check: another replica leads", "check: pod ended", "check: Job ended", "check: end counted",
+	}
+	if *chaosProgram == "" {
+		wanted = append(wanted, "fault: replica whose clock is ahead led")
+	}
+	for _, name := range wanted {
 		if table[name] == 0 {
 			t.Errorf("%s: not once", name)
 		}
@@ -144,6 +149,7 @@ func (c *chaos) run() {
 			if err := c.env.RestartEtcd(ctx); err != nil {
 				c.Fatal(err)
 			}
+			c.record.etcdRestarted()
 			c.table["fault: etcd restarted"]++
 		}
 		if n == 1 || n == 5 {
@@ -248,7 +254,7 @@ func (c *chaos) suspend(job *batchv1.Job, yes bool) {
 // watch follows Jobs and pods on the server itself.
 func (c *chaos) watch(ctx context.Context, background *sync.WaitGroup) {
 	f := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.namespace))
-	jobs, pods := f.Batch().V1().Jobs().Informer(), f.Core().V1().Pods().Informer()
+	jobs, pods, leases := f.Batch().V1().Jobs().Informer(), f.Core().V1().Pods().Informer(), f.Coordination().V1().Leases().Informer()
 	_, err := jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { c.record.job(o.(*batchv1.Job)) },
 		UpdateFunc: func(_, o any) { c.record.job(o.(*batchv1.Job)) },
@@ -257,17 +263,22 @@ func (c *chaos) watch(ctx context.Context, background *sync.WaitGroup) {
 		AddFunc:    func(o any) { c.record.pod(o.(*corev1.Pod), false) },
 		UpdateFunc: func(_, o any) { c.record.pod(o.(*corev1.Pod), false) },
 		DeleteFunc: func(o any) {
-			if pod, ok := o.(*corev1.Pod); ok {
-				c.record.pod(pod, true)
+			if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = unknown.Obj
 			}
+			c.record.pod(o.(*corev1.Pod), true)
 		},
 	})
-	if err := errors.Join(err, err2); err != nil {
+	_, err3 := leases.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { c.record.lease(o.(*coordinationv1.Lease)) },
+		UpdateFunc: func(_, o any) { c.record.lease(o.(*coordinationv1.Lease)) },
+	})
+	if err := errors.Join(err, err2, err3); err != nil {
 		c.Fatal(err)
 	}
 	f.StartWithContext(ctx)
 	background.Go(func() { <-ctx.Done(); f.Shutdown() })
-	cache.WaitForCacheSync(ctx.Done(), jobs.HasSynced, pods.HasSynced)
+	cache.WaitForCacheSync(ctx.Done(), jobs.HasSynced, pods.HasSynced, leases.HasSynced)
 }
 
 // check waits for the end of all Jobs and checks what is there then.

@@ -13,7 +13,8 @@
 // A pass over a Job is sync.go; the files it calls say what they know by their names:
 // expectations.go which creations and deletions are still to be seen, hidden.go which
 // finalizers are gone although the informer shows them, unsure.go which requests had
-// no answer, apply.go and its kin how a plan is carried out.
+// no answer, catchup.go what another controller has done, apply.go and its kin how a plan
+// is carried out.
 package jobcontroller
 
 import (
@@ -93,7 +94,7 @@ func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 // Run runs Jobs until ctx is done, and returns when its goroutines are gone. Passes that
 // are under way come to their end first, so that none of their requests can be carried
 // out after Run has returned and another replica leads; what takes longer than 20s is
-// given up. To end at once, because another replica leads already, end the process.
+// given up. Their Events have another 5s to be written. To end at once, because another replica leads already, end the process.
 // Logs go to the logger of ctx (klog.NewContext). The error is not nil if Run was called
 // before, or if the informers were stopped before they had synced; a context that is
 // done is not an error.

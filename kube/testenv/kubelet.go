@@ -81,10 +81,10 @@ func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 		client:  client,
 		factory: factory,
 		pods:    factory.Core().V1().Pods().Informer(),
-		queue:   workqueue.NewTypedRateLimitingQueueWithConfig(
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](5*time.Millisecond, time.Second),
 			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Clock: o.Clock}),
-		runs:    map[types.UID]*podRun{},
+		runs: map[types.UID]*podRun{},
 	}, nil
 }
 

@@ -354,3 +354,14 @@ func TestMistakeInNestedFlowHasItsOwnLine(t *testing.T) {
 		t.Errorf("JSON: %v", err)
 	}
 }
+
+// The line of a mistake is found however far it is from the line that the library names,
+// and nothing but the lines around it is read again and again.
+func TestMistakeFarBelowItsListHasItsOwnLine(t *testing.T) {
+	const items = 20_000
+	text := "a: {\n" + strings.Repeat("x: 1,\n", items) + "\"y\": 2\n\"z\": 3,\n" + strings.Repeat("x: 1,\n", items) + "}\n"
+	want := fmt.Sprintf("line %d: ", items+3)
+	if _, err := ParseAll([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

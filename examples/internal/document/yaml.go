@@ -70,24 +70,27 @@ func splitError(err error) (line int, what string) {
 
 // noticed returns the first line up to which the text has the error: the library names
 // the line on which the list or object around it begins. A text that only ends too early
-// can have the same error, so it must stay whatever follows. It does not look far.
+// can have the same error, so it must stay whatever follows. Only the last lines that the
+// library read are tried, so the time is that of reading the text a few times.
 func noticed(text []byte, named int, err error) int {
-	const mostLines, mostRead = 100, 8 << 20
+	const readAhead = 2 // lines that it may have read without need
 	_, what := splitError(err)
-	n, read := 0, 0
+	whole := &lineReader{text: text}
+	fails(whole, what)
+	n := 0
 	for end := range lineEnds(text) {
-		if n++; n < named {
+		if n++; n < max(named, whole.lines-readAhead) {
 			continue
+		}
+		if n > whole.lines {
+			break
 		}
 		found := true
 		for _, tail := range []string{"", ",", "x"} {
 			if tail != "" && end == len(text) {
 				break // nothing follows
 			}
-			if read += end; n > named+mostLines || read > mostRead {
-				return named
-			}
-			if found = fails(slices.Concat(text[:end], []byte(tail)), what); !found {
+			if found = fails(bytes.NewReader(slices.Concat(text[:end], []byte(tail))), what); !found {
 				break
 			}
 		}
@@ -98,9 +101,33 @@ func noticed(text []byte, named int, err error) int {
 	return named
 }
 
+// A lineReader reads a text line by line, and counts.
+type lineReader struct {
+	text  []byte
+	lines int
+	begun bool // the line that is being read
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if len(r.text) == 0 {
+		return 0, io.EOF
+	}
+	if !r.begun {
+		r.lines++
+	}
+	n := len(r.text)
+	if end := bytes.IndexByte(r.text, '\n'); end >= 0 {
+		n = end + 1
+	}
+	n = copy(p[:min(n, len(p))], r.text)
+	r.begun = r.text[n-1] != '\n'
+	r.text = r.text[n:]
+	return n, nil
+}
+
 // fails reports whether reading a text ends with that error.
-func fails(text []byte, what string) bool {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+func fails(text io.Reader, what string) bool {
+	decoder := yaml.NewDecoder(text)
 	var err error
 	for err == nil {
 		err = decoder.Decode(new(yaml.Node))

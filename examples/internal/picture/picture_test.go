@@ -116,3 +116,15 @@ func TestDarkColoursAreOptional(t *testing.T) {
 		}
 	}
 }
+
+// A number has as many digits as tell it from its neighbours in a table.
+func TestNumberShowsWhatCounts(t *testing.T) {
+	for n, want := range map[float64]string{
+		0: "0", 7: "7", -7: "-7", 110: "110", 1_234_567: "1234567", 1e14: "100000000000000", 1e15: "1e+15",
+		0.0333: "0.033", -0.0333: "-0.033", 0.1: "0.10", 2.5: "2.50", -2.5: "-2.50", 99.994: "99.99", 100.4: "100", 1234567.8: "1234568", 2.5e17: "2.5e+17",
+	} {
+		if got := Number(n); got != want {
+			t.Errorf("%v: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package picture
 
 import (
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -103,4 +105,20 @@ func Duration(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// Number returns the text of a count or a rate, with decimals where it is small and not
+// whole.
+func Number(n float64) string {
+	switch {
+	case math.Abs(n) >= 1e15:
+		return fmt.Sprintf("%.3g", n)
+	case n == math.Trunc(n):
+		return fmt.Sprintf("%.0f", n)
+	case math.Abs(n) < 0.1:
+		return fmt.Sprintf("%.2g", n)
+	case math.Abs(n) < 100:
+		return fmt.Sprintf("%.2f", n)
+	}
+	return fmt.Sprintf("%.0f", n)
 }

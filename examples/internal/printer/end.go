@@ -29,7 +29,8 @@ func (p *Printer) EndSoon() {
 }
 
 // Finish waits until everything is written. It gives up at the end set by EndWithin and
-// EndSoon, or when a signal arrives. It reports whether everything is written.
+// EndSoon, or when a signal arrives. After EndWithin it does not wait for a stuck
+// destination either. It reports whether everything is written.
 func (p *Printer) Finish(signals <-chan os.Signal) bool {
 	giveUp := make(chan struct{})
 	p.mu.Lock()
@@ -46,5 +47,5 @@ func (p *Printer) Finish(signals <-chan os.Signal) bool {
 		case <-due:
 		}
 	}()
-	return p.Flush(giveUp)
+	return p.flush(giveUp, !end.IsZero())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -250,5 +251,55 @@ func TestErrorIsKept(t *testing.T) {
 	<-bad.Broken()
 	if !p.Flush(nil) || bad.Err() == nil || bad.Err().Error() != "full" || good.Err() != nil || text.String() != "yyy" {
 		t.Errorf("%v, %v, %q", bad.Err(), good.Err(), text.String())
+	}
+}
+
+// A program that was asked to end waits for a slow reader until the end of the grace
+// period, but for one that takes nothing only as long as it takes to tell the two
+// apart. One that was not asked waits for ever.
+func TestStuckReaderDelaysNoEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		asked bool
+		slow  bool // takes a piece every half of patience
+		want  time.Duration
+	}{
+		{"asked, stuck", true, false, patience},
+		{"asked, slow", true, true, time.Minute},
+		{"not asked, stuck", false, false, 2 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := New()
+			read, write := io.Pipe()
+			out := p.To(write)
+			_, _ = out.Write(make([]byte, ownLimit))
+			over := make(chan struct{})
+			go func() {
+				for tt.slow {
+					select {
+					case <-over:
+						return
+					case <-time.After(patience / 2):
+						_, _ = read.Read(make([]byte, piece))
+					}
+				}
+			}()
+			began := time.Now()
+			if tt.asked {
+				p.EndWithin(time.Minute)
+			}
+			signals := make(chan os.Signal, 1)
+			time.AfterFunc(2*time.Hour, func() { signals <- os.Interrupt })
+			if p.Finish(signals) {
+				t.Errorf("%s: all is said to be written", tt.name)
+			}
+			if took := time.Since(began); took != tt.want {
+				t.Errorf("%s: took %v, want %v", tt.name, took, tt.want)
+			}
+			close(over)
+			read.CloseWithError(io.ErrClosedPipe)
+			time.Sleep(2 * time.Hour)
+			close(p.wake)
+		})
 	}
 }

@@ -89,7 +89,10 @@ func (p *Printer) stuck() bool { return !p.writing.IsZero() && time.Since(p.writ
 
 // Flush waits until everything is written, or giveUp is closed or holds a value. It
 // reports whether everything is written.
-func (p *Printer) Flush(giveUp <-chan struct{}) bool {
+func (p *Printer) Flush(giveUp <-chan struct{}) bool { return p.flush(giveUp, false) }
+
+// flush is Flush. If it is hasty, it gives up when the destination is stuck.
+func (p *Printer) flush(giveUp <-chan struct{}, hasty bool) bool {
 	over := make(chan struct{})
 	defer close(over)
 	givenUp := false
@@ -106,7 +109,7 @@ func (p *Printer) Flush(giveUp <-chan struct{}) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.queue) > 0 || !p.writing.IsZero() {
-		if givenUp {
+		if givenUp || hasty && p.stuck() {
 			return false
 		}
 		p.changed.Wait()

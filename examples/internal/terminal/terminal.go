@@ -4,6 +4,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -16,6 +17,36 @@ func Live(w io.Writer) bool {
 
 // Colours reports whether w is a terminal whose user wants colours.
 func Colours(w io.Writer) bool { return Live(w) && os.Getenv("NO_COLOR") == "" }
+
+// Size returns the columns and lines of a terminal.
+func Size(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// upAndErase moves the cursor to the line above, and erases that. Erasing the whole
+// screen at once would leave a copy of it in the history of some terminals.
+const upAndErase = "\x1b[A" + eraseLine
+
+const eraseLine = "\x1b[2K"
+
+// EraseLine returns what erases a line of text that the cursor stands behind, and moves
+// the cursor to its beginning. A terminal that has become narrower has wrapped the line.
+func EraseLine(text string, width int) string {
+	return eraseLine + strings.Repeat(upAndErase, max(linesOf(text, width)-1, 0)) + "\r"
+}
+
+// EraseAbove returns what erases a line of text that the cursor stands below, and moves
+// the cursor to its beginning.
+func EraseAbove(text string, width int) string {
+	return strings.Repeat(upAndErase, max(linesOf(text, width), 1)) + "\r"
+}
+
+// linesOf returns how many lines of a terminal text takes.
+func linesOf(text string, width int) int { return (Width(text) + width - 1) / width }
 
 // Colour is the escape sequence of a colour of characters. The zero value is the
 // terminal's own.

@@ -58,7 +58,7 @@ func (s Settings) restartPicture(all []curve, window time.Duration, width float6
 	}
 	for _, one := range all {
 		c.lines = append(c.lines, chartLine{one.name, one.points(window)})
-		c.desc += fmt.Sprintf(" %s: %s.", one.name, number(one.restarts(-1, window)))
+		c.desc += fmt.Sprintf(" %s: %s.", one.name, picture.Number(one.restarts(-1, window)))
 	}
 	return c.draw(width, "restarts")
 }
@@ -145,7 +145,7 @@ func (c *chart) draw(width float64, prefix string) *Picture {
 	c.bottom, c.p.Height = c.top+height, c.top+height+46
 	c.left, c.right = chartMargin+8, width-chartMargin-8
 	for _, v := range c.ticks() {
-		c.left = max(c.left, chartMargin+8+picture.Width(number(v), chartFont))
+		c.left = max(c.left, chartMargin+8+picture.Width(picture.Number(v), chartFont))
 	}
 	c.axes()
 	for i, line := range c.lines {
@@ -214,7 +214,7 @@ func (c *chart) axes() {
 		c.p.Line(chartGrid, "", picture.Point{X: c.left, Y: y}, picture.Point{X: c.right, Y: y})
 		style := chartFaint
 		style.Anchor = picture.End
-		c.p.Text(c.left-6, y+4, style, number(v))
+		c.p.Text(c.left-6, y+4, style, picture.Number(v))
 	}
 	last := -1000.0
 	for _, at := range timeTicks(c.end, int((c.right-c.left)/60)) {

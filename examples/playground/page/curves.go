@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/picture"
+	"github.com/restartkit/restart/examples/internal/preset"
 )
 
 // Settings are what the Curves tab is about. What is empty or 0 has a default.
@@ -71,18 +71,16 @@ const (
 	nameLength    = 40
 )
 
-// presets returns the curves of the library, and that of Docker, by the names that
-// crashcurve has for them.
+// presets returns the curves of known systems.
 func presets() []Policy {
-	job := backoff.JobPod()
-	job.ResetAfter = longestDelay // only a success ends the row of failures, a long run does not
-	return []Policy{
-		written("kubelet", backoff.CrashLoop()),
-		written("kubelet-reduced", backoff.ReducedCrashLoop()),
-		written("job", job),
-		written("imagepull", backoff.ImagePull()),
-		written("docker", backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute, ResetAfter: 10*time.Second - 1}),
+	var list []Policy
+	for _, p := range preset.All() {
+		if p.Refused == "" {
+			p.Policy.ResetAfter = min(p.Policy.ResetAfter, longestDelay)
+			list = append(list, written(p.Name, p.Policy))
+		}
 	}
+	return list
 }
 
 // written returns a policy as a person writes it.
@@ -185,7 +183,7 @@ func (s Settings) view(width float64) *Curves {
 	v.Pictures = []*Picture{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
 	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", picture.Duration(window), picture.Duration(run))
 	for _, c := range all {
-		v.Summary += fmt.Sprintf(" %s %s,", c.name, number(c.restarts(-1, window)))
+		v.Summary += fmt.Sprintf(" %s %s,", c.name, picture.Number(c.restarts(-1, window)))
 	}
 	v.Summary = strings.TrimSuffix(v.Summary, ",") + "."
 	return v
@@ -269,7 +267,7 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 	row("delays", func(c curve) string { return describe(c.policy) })
 	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
 		if end < window || i == 2 {
-			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return number(c.restarts(-1, end)) })
+			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return picture.Number(c.restarts(-1, end)) })
 		}
 	}
 	for _, c := range all {
@@ -280,8 +278,8 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 	}
 	row("in the long run, one every", func(c curve) string { return picture.Duration(c.steady()) })
 	perSecond := float64(s.Pods) * float64(s.Requests)
-	row("requests per second of the node, busiest 10 s", func(c curve) string { return number(c.busiest(10*time.Second) * perSecond / 10) })
-	row("in the long run", func(c curve) string { return number(perSecond / c.steady().Seconds()) })
+	row("requests per second of the node, busiest 10 s", func(c curve) string { return picture.Number(c.busiest(10*time.Second) * perSecond / 10) })
+	row("in the long run", func(c curve) string { return picture.Number(perSecond / c.steady().Seconds()) })
 	return table
 }
 
@@ -294,7 +292,7 @@ func (c curve) mostWithJitter(window time.Duration) string {
 	if c.policy.Initial < shortestDelay {
 		return "any number"
 	}
-	return number(c.restarts(-1, window))
+	return picture.Number(c.restarts(-1, window))
 }
 
 // duration reads a duration from least to longestDelay.
@@ -328,17 +326,4 @@ func describe(p backoff.Policy) string {
 		return text + ", starts over after a run of " + picture.Duration(enough) + " or more"
 	}
 	return text + ", starts over after a run of more than " + picture.Duration(p.ResetThreshold())
-}
-
-// number is a count or a rate, with decimals where it is small and not whole.
-func number(n float64) string {
-	switch {
-	case n == math.Trunc(n) && math.Abs(n) < 1e6:
-		return strconv.FormatFloat(n, 'f', 0, 64)
-	case n < 0.1 || n >= 1e6:
-		return strconv.FormatFloat(n, 'g', 3, 64)
-	case n < 100:
-		return strconv.FormatFloat(n, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(n, 'f', 0, 64)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/preset"
 )
 
 // The figures are those of KEP-4603's text, which crashcurve compares one by one.
@@ -136,5 +137,33 @@ func TestResetIsSaidInRoundTimesAndIsNotZero(t *testing.T) {
 	c = view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{{Initial: "1s", Max: "1m", Reset: "0s"}}}}).Curves
 	if len(c.Wrong) != 1 || c.Wrong[0].Field != "reset" || !strings.Contains(c.Wrong[0].Text, "0s is not above 0") {
 		t.Errorf("%+v", c.Wrong)
+	}
+}
+
+// Every preset stays what it is when its fields are written and read again, but for a
+// reset threshold that no run reaches.
+func TestPresetsAreReadAsTheyAreWritten(t *testing.T) {
+	all := presets()
+	i := 0
+	for _, want := range preset.All() {
+		if want.Refused != "" {
+			continue
+		}
+		var v Curves
+		got, ok := v.policy(0, all[i])
+		name := all[i].Name
+		if i++; name != want.Name || !ok {
+			t.Fatalf("%s instead of %s: %+v", name, want.Name, v.Wrong)
+		}
+		if got.Factor == 2 {
+			got.Factor = 0
+		}
+		want.Policy.ResetAfter = min(want.Policy.ResetAfter, longestDelay)
+		if got != want.Policy {
+			t.Errorf("%s: %+v, want %+v", name, got, want.Policy)
+		}
+	}
+	if i != len(all) || i < 7 {
+		t.Errorf("%d presets, of %d", i, len(all))
 	}
 }

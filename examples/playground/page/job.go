@@ -65,7 +65,7 @@ func read(manifest, name string) (*jobfile.Manifest, []Remark) {
 
 func decode(manifest, name string) (*jobfile.Manifest, error) {
 	if len(manifest) > largestManifest {
-		return nil, fmt.Errorf("the manifest has %d bytes, this page reads at most %d", len(manifest), largestManifest)
+		return nil, fmt.Errorf("the manifest is too long: this page reads at most %d bytes", largestManifest)
 	}
 	if depth(manifest) > deepestManifest {
 		return nil, fmt.Errorf("not a YAML or JSON document: objects and lists are nested too deeply")

@@ -1,9 +1,11 @@
 package page
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -149,6 +151,20 @@ func TestLargeManifestIsRefusedAtOnce(t *testing.T) {
 		j := view(t, State{Manifest: text}).Job
 		if len(j.Mistakes) != 1 || !strings.Contains(j.Mistakes[0].Text, "reads at most 262144") {
 			t.Errorf("%.200s", j.Mistakes[0].Text)
+		}
+	}
+}
+
+// What the page does not read, its script does not pass on, but for one character that
+// makes it too long here, too.
+func TestPageCutsTextsToOurLimits(t *testing.T) {
+	script, err := os.ReadFile("../static/playground.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{fmt.Sprintf("largestManifest = %d;", largestManifest), fmt.Sprintf("largestScript = %d;", largestScript)} {
+		if !bytes.Contains(script, []byte(want)) {
+			t.Errorf("the script has no %q", want)
 		}
 	}
 }

@@ -74,7 +74,7 @@ const (
 // for a Job, and returns all mistakes.
 func parseScript(text string, job *jobpolicy.Job) (*script, []Remark) {
 	if len(text) > largestScript {
-		return nil, []Remark{{0, "mistake", fmt.Sprintf("the script has %d bytes, must have at most %d", len(text), largestScript)}}
+		return nil, []Remark{{0, "mistake", fmt.Sprintf("the script is too long: this page reads at most %d bytes", largestScript)}}
 	}
 	s := &script{}
 	var wrong []Remark

@@ -31,7 +31,7 @@ func TestMistakesOfAScriptHaveTheirLines(t *testing.T) {
 		{indexed, "3: 1\n0-3: 1\n*: 1\n*: 0\n", []string{"2: 0-3: an index of these is in another line, too", "4: there are two lines of *"}},
 		{plain(""), "*: 1, 0\n3: 1\n", []string{"2: 3: the Job has no indexes: its pods take the outcomes of the line *, in their order"}},
 		{indexed, "1: 1" + strings.Repeat(",1", mostOutcomes) + "\n", []string{"1: more than 1000 outcomes in a line"}},
-		{indexed, strings.Repeat("#", largestScript+1), []string{"0: the script has 65537 bytes, must have at most 65536"}},
+		{indexed, strings.Repeat("#", largestScript+1), []string{"0: the script is too long: this page reads at most 65536 bytes"}},
 	} {
 		s := view(t, State{Tab: TabSimulate, Manifest: tt.manifest, Script: &tt.script}).Simulate
 		var got []string

@@ -7,6 +7,8 @@ const byId = id => document.getElementById(id);
 const tabs = ['job', 'simulate', 'curves'];
 const longestLink = 50000; // characters
 const largestState = 4 << 20; // bytes
+const largestManifest = 262144; // bytes that the program reads
+const largestScript = 65536;
 
 let state = {tab: 'job', manifest: '', name: '', step: 0, curves: {}};
 let examples = [];
@@ -64,6 +66,12 @@ function ask(request) {
 	return JSON.parse(playground(JSON.stringify(request)));
 }
 
+// cut returns the state without what is beyond one character more than the program reads:
+// it refuses that, too, and need not look at the rest.
+function cut(state) {
+	return {...state, manifest: state.manifest.slice(0, largestManifest + 1), script: state.script?.slice(0, largestScript + 1)};
+}
+
 let pending = 0;
 
 // changed asks for a new view, soon.
@@ -81,7 +89,7 @@ function width() {
 function show(link) {
 	clearTimeout(pending);
 	selectTab(state.tab);
-	const request = {state, width: width()};
+	const request = {state: cut(state), width: width()};
 	if (typeof link === 'string') request.link = link;
 	let view;
 	try {
@@ -174,7 +182,7 @@ let writing = 0;
 
 async function writeLink() {
 	const turn = ++writing;
-	const link = '#' + await pack(JSON.stringify(state));
+	const link = state.manifest.length > largestManifest ? '' : '#' + await pack(JSON.stringify(state));
 	if (turn !== writing) return;
 	written = link.length > longestLink ? '' : link;
 	history.replaceState(null, '', written || location.pathname + location.search);

@@ -199,41 +199,91 @@ func one(ctx context.Context, env *testenv.Environment, side compare.Side, l loa
 		client.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
 		client.CoreV1().Pods(namespace).DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{})
 	}()
-	self, err := os.Executable()
+	c, err := startController(ctx, env, side)
 	if err != nil {
 		return sample{}, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-side", string(side))
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig())
-	cmd.Stderr = os.Stderr
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		return sample{}, err
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		return sample{}, err
-	}
-	if err := cmd.Start(); err != nil {
-		return sample{}, err
-	}
-	lines := bufio.NewScanner(output)
-	lines.Scan() // ready
 	start := time.Now()
-	err = create(ctx, client, side, l, namespace)
+	err = create(c.running, client, side, l, namespace)
 	if err == nil {
-		err = compare.Await(ctx, client, namespace)
+		err = compare.Await(c.running, client, namespace)
 	}
 	s := sample{wall: time.Since(start).Seconds()}
-	input.Close()
-	for lines.Scan() {
-		fmt.Sscan(lines.Text(), &s.writes)
-	}
-	if err := errors.Join(err, cmd.Wait()); err != nil {
+	if err := errors.Join(err, c.stop()); err != nil {
 		return sample{}, err
 	}
-	s.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	return s, nil
+	s.writes, s.cpu = c.writes, (c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()).Seconds()
+	return s, succeeded(ctx, client, l, namespace)
+}
+
+// A controller is a process of its own.
+type controller struct {
+	cmd     *exec.Cmd
+	input   io.Closer
+	running context.Context // done when the process ends
+	writes  float64         // once it has ended
+}
+
+// startController starts a controller and waits until it is ready.
+func startController(ctx context.Context, env *testenv.Environment, side compare.Side) (*controller, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := &controller{cmd: exec.CommandContext(ctx, self, "-side", string(side))}
+	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig())
+	c.cmd.Stderr = os.Stderr
+	if c.input, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	output, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	running, ended := context.WithCancelCause(ctx)
+	c.running = running
+	ready := make(chan struct{})
+	go func() {
+		lines := bufio.NewScanner(output)
+		for i := 0; lines.Scan(); i++ {
+			if i == 0 {
+				close(ready)
+			} else {
+				fmt.Sscan(lines.Text(), &c.writes)
+			}
+		}
+		ended(fmt.Errorf("the controller %s has ended", side))
+	}()
+	select {
+	case <-ready:
+		return c, nil
+	case <-running.Done():
+		return nil, errors.Join(context.Cause(running), c.cmd.Wait())
+	}
+}
+
+// stop ends the process.
+func (c *controller) stop() error {
+	c.input.Close()
+	<-c.running.Done()
+	return c.cmd.Wait()
+}
+
+// succeeded returns an error if not all indexes of a load have.
+func succeeded(ctx context.Context, client kubernetes.Interface, l load, namespace string) error {
+	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs.Items {
+		if job.Status.Succeeded != l.indexes {
+			return fmt.Errorf("%s ended with %d of %d indexes", job.Name, job.Status.Succeeded, l.indexes)
+		}
+	}
+	return nil
 }
 
 func create(ctx context.Context, client kubernetes.Interface, side compare.Side, l load, namespace string) error {

@@ -5,16 +5,21 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-// runCommand runs a command with KUBECONFIG set and returns its exit code. If ctx
-// ends, the command gets a SIGTERM.
-func runCommand(ctx context.Context, env *testenv.Environment, command []string) (int, error) {
+// runCommand runs a command with KUBECONFIG set and, if kubectl was built, its folder
+// behind those of PATH. It returns the command's exit code. If ctx ends, the command gets
+// a SIGTERM.
+func runCommand(ctx context.Context, env *testenv.Environment, kubectl string, command []string) (int, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig())
+	if kubectl != "" {
+		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(kubectl))
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	err := cmd.Run()

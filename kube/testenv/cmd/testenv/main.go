@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	var (
 		build   = flags.Bool("build", false, "make the programs that are missing, print their paths, and exit")
-		kubectl = flags.Bool("kubectl", false, "build kubectl, too, and print its path")
+		kubectl = flags.Bool("kubectl", false, "build kubectl, too, and print its path; the command finds it if PATH has none")
 		runs    = flags.Duration("run", 2*time.Second, "how long a pod runs without an annotation")
 	)
 	flags.Usage = func() {
@@ -65,12 +65,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "testenv:", err)
 		return 1
 	}
+	var kubectlPath string
 	if *kubectl {
-		path, err := testenv.BuildKubernetes(ctx, "kubectl", stderr)
-		if err != nil {
+		var err error
+		if kubectlPath, err = testenv.BuildKubernetes(ctx, "kubectl", stderr); err != nil {
 			return fail(err)
 		}
-		fmt.Fprintln(stdout, "kubectl:", path)
+		fmt.Fprintln(stdout, "kubectl:", kubectlPath)
 	}
 	if *build {
 		programs, err := testenv.Build(ctx, stderr)
@@ -84,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	code, err := serve(ctx, env, *runs, flags.Args(), stdout, stderr)
+	code, err := serve(ctx, env, *runs, kubectlPath, flags.Args(), stdout, stderr)
 	if err := errors.Join(err, env.Stop()); err != nil {
 		return fail(err)
 	}
@@ -92,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // serve plays the node until ctx ends or the command does, and returns its code.
-func serve(ctx context.Context, env *testenv.Environment, runs time.Duration, command []string, stdout, stderr io.Writer) (int, error) {
+func serve(ctx context.Context, env *testenv.Environment, runs time.Duration, kubectl string, command []string, stdout, stderr io.Writer) (int, error) {
 	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{
 		Config: env.Config(),
 		Script: func(pod *corev1.Pod) testenv.Outcome { return outcome(pod, runs, stderr) },
@@ -105,7 +106,7 @@ func serve(ctx context.Context, env *testenv.Environment, runs time.Duration, co
 	go func() { done <- kubelet.Run(node) }()
 	var code int
 	if len(command) > 0 {
-		code, err = runCommand(ctx, env, command)
+		code, err = runCommand(ctx, env, kubectl, command)
 	} else {
 		fmt.Fprintf(stdout, "export KUBECONFIG=%s\n", env.Kubeconfig())
 		fmt.Fprintln(stderr, "testenv: ready; interrupt to end")

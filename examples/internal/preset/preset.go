@@ -1,0 +1,76 @@
+// Package preset has the backoffs of known systems, for the programs that draw them.
+package preset
+
+import (
+	"math"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// Preset is the backoff of a system, under its name. A system whose backoff a Policy
+// cannot say exactly is refused, and not approximated. Rounding to the unit that a
+// system counts in is no difference.
+type Preset struct {
+	Name    string
+	Says    string // the curve, and the settings that are needed to make it exact
+	Source  string
+	Policy  backoff.Policy // zero if Refused is set
+	Refused string         // why there is no policy
+}
+
+// Never is a reset threshold that no run reaches.
+const Never = time.Duration(math.MaxInt64)
+
+// All returns the presets.
+func All() []Preset {
+	job := backoff.JobPod()
+	job.ResetAfter = Never // only a success of the Job ends the row of failures
+	return []Preset{
+		{
+			Name: "kubelet", Says: "10s doubled up to 5m, over after a run of 10m",
+			Source: "KEP-4603, Summary",
+			Policy: backoff.CrashLoop(),
+		}, {
+			Name: "kubelet-reduced", Says: "1s doubled up to 1m, over after a run of 10m",
+			Source: "KEP-4603, gate ReduceDefaultCrashLoopBackOffDecay",
+			Policy: backoff.ReducedCrashLoop(),
+		}, {
+			Name: "job", Says: "10s doubled up to 10m, never over by a long run",
+			Source: "KEP-3850; Kubernetes, job_controller.go",
+			Policy: job,
+		}, {
+			Name: "imagepull", Says: "10s doubled up to 5m, over after 10m",
+			Source: "KEP-4603, Relationship with ImagePullBackOff",
+			Policy: backoff.ImagePull(),
+		}, {
+			// A run of 10s itself is enough.
+			Name: "docker", Says: "100ms doubled up to 1m, over after a run of 10s",
+			Source: "moby, restartmanager/restartmanager.go",
+			Policy: backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute, ResetAfter: 10*time.Second - 1},
+		}, {
+			// Without RestartSteps the delay is the same each time. A long run changes
+			// nothing: only a start by hand sets the counter of restarts back.
+			Name: "systemd", Says: "always 100ms; RestartSec=1s, RestartSteps=5 and\nRestartMaxDelaySec=1m change that: r_i = r_0 (r_n/r_0)^(i/n);\nwith StartLimitIntervalSec=0, else it gives up",
+			Source: "systemd.service(5); src/core/service.c",
+			Policy: backoff.Policy{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1, ResetAfter: Never},
+		}, {
+			// The defaults since 1.19 (FLINK-33736). A run of one hour itself is enough.
+			Name: "flink", Says: "1s times 1.5 up to 1m, over after a run of 1h;\nwith jitter-factor: 0, for it goes both ways",
+			Source: "Flink 1.19, exponential-delay restart strategy",
+			Policy: backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 1.5, ResetAfter: time.Hour - 1},
+		}, {
+			Name:    "nomad",
+			Source:  "Nomad, job specification, restart block",
+			Refused: "the restart block counts attempts within an interval, and then gives up or waits for its end; a policy has no such limit",
+		}, {
+			Name:    "pm2",
+			Source:  "pm2, lib/God.js and lib/Worker.js",
+			Refused: "1.5x up to 15s, but a worker that looks every 30s decides when it is over, so that runs of 30s to 60s sometimes end it and sometimes do not",
+		}, {
+			Name:    "supervisord",
+			Source:  "supervisor, process.py",
+			Refused: "its delays grow by 1s each, and it gives up after startretries; a policy multiplies, and never gives up",
+		},
+	}
+}
