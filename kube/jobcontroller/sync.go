@@ -110,6 +110,11 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 		return jobpolicy.Input{}, err
 	}
 	byUID := make(map[types.UID]*corev1.Pod, len(pods))
+	for uid, h := range p.state.hidden { // shown before they were adopted, perhaps: they are not gone
+		if pod := p.shown(h.name); pod != nil && pod.UID == uid {
+			byUID[uid] = pod
+		}
+	}
 	for _, pod := range pods {
 		byUID[pod.UID] = pod
 	}
