@@ -43,7 +43,7 @@ type crashLoop struct {
 	mu    sync.Mutex
 	tasks map[key]*task
 	pace  *pacer
-	busy  int // tasks that are being started
+	busy  int // tasks that are being started, but for slow ones
 }
 
 // newCrashLoop returns a crashLoop that goes on with the state of the one before.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -123,7 +124,8 @@ type crowd struct {
 
 	begun   time.Time
 	program *programtest.Program
-	away    []span // criwatch, or the runtime
+	printed []*programtest.Buffer // by all of them
+	away    []span                // criwatch, or the runtime
 	kills   map[string]int
 	cpu     time.Duration // that criwatch has used
 }
@@ -151,6 +153,26 @@ func newCrowd(d *kubelet, curve backoff.Policy, args ...string) *crowd {
 func (w *crowd) start() {
 	w.program = programtest.New(w.d.t, w.args...)
 	w.program.Start()
+	w.printed = append(w.printed, &w.program.Out)
+}
+
+// finished returns when the attempts of each container ended according to the runtime.
+// Where it was killed in the middle of a start, that is later than what the process has
+// noted.
+func (w *crowd) finished() map[string]map[uint32]time.Time {
+	all := map[string]map[uint32]time.Time{}
+	for _, name := range w.names {
+		all[name] = map[uint32]time.Time{}
+	}
+	for _, out := range w.printed {
+		for line := range strings.Lines(out.String()) {
+			var r jsonRow
+			if json.Unmarshal([]byte(line), &r) == nil && r.State == "CrashLoopBackOff" && r.Exit != nil && all[r.Name] != nil {
+				all[r.Name][r.Restarts] = r.Exit.Finished
+			}
+		}
+	}
+	return all
 }
 
 // kill kills criwatch and starts it again.

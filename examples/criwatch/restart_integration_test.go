@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,20 +27,21 @@ type restartOf struct {
 	begin     time.Time
 	disturbed bool          // something was away in between
 	first     time.Time     // call of the runtime that makes or starts it
-	others    int           // calls that were under way at once between due and first, at most
-	runtime   time.Duration // in these calls, until the process has begun
+	full      time.Duration // between due and first, when the runtime had more calls under way than cores
+	runtime   time.Duration // in the calls for this container, until its process has begun
 }
 
 func (r restartOf) late() time.Duration { return r.begin.Sub(r.due) }
-func (r restartOf) own() time.Duration  { return r.late() - r.runtime }
+func (r restartOf) own() time.Duration  { return r.late() - r.runtime - r.full }
 
 func (r restartOf) String() string {
-	return fmt.Sprintf("%s: delay %v, late %v: %v until the first call (%d others at once), %v in the runtime, something away: %t", r.container, r.delay,
-		r.late().Round(time.Millisecond), r.first.Sub(r.due).Round(time.Millisecond), r.others, r.runtime.Round(time.Millisecond), r.disturbed)
+	return fmt.Sprintf("%s: delay %v, late %v: %v until the first call (the runtime was full for %v), %v in the runtime, something away: %t", r.container, r.delay,
+		r.late().Round(time.Millisecond), r.first.Sub(r.due).Round(time.Millisecond), r.full.Round(time.Millisecond), r.runtime.Round(time.Millisecond), r.disturbed)
 }
 
 // restarts returns what happened to each exit but those that were cut off.
 func (w *crowd) restarts(lives map[string]life, calls []runtimeCall) (all []restartOf) {
+	finished := w.finished()
 	for _, name := range w.names {
 		l := lives[name]
 		for i, end := range l.ends {
@@ -46,19 +49,20 @@ func (w *crowd) restarts(lives map[string]life, calls []runtimeCall) (all []rest
 				continue
 			}
 			r := restartOf{container: name, end: end, begin: l.begins[i+1]}
+			ended := end
 			for _, c := range calls {
-				if c.container == name && c.from.Before(r.begin.Add(tick)) { // an attempt may begin twice, if the runtime was killed
-					r.delay = w.curve.Delay(c.attempt)
+				if c.container == name && c.from.Before(r.begin.Add(tick)) && c.attempt > 0 { // an attempt may begin twice, if the runtime was killed
+					r.delay, ended = w.curve.Delay(c.attempt), later(end, finished[name][uint32(c.attempt-1)])
 				}
 			}
-			r.due, r.disturbed = w.since(end, r.begin, r.delay)
+			r.due, r.disturbed = w.since(ended, r.begin, r.delay)
 			for _, c := range calls {
 				if c.container != name || c.from.Before(r.due.Add(-tick)) || c.from.After(r.begin) {
 					continue
 				}
 				if r.first.IsZero() {
 					r.first = c.from
-					r.others = underWay(calls, r.due, r.first)
+					r.full = saturated(calls, r.due, r.first)
 				}
 				to := r.begin
 				if !c.to.IsZero() && c.to.Before(to) {
@@ -72,30 +76,44 @@ func (w *crowd) restarts(lives map[string]life, calls []runtimeCall) (all []rest
 	return all
 }
 
-// underWay returns how many calls were under way at once between two times, at most.
-func underWay(calls []runtimeCall, from, to time.Time) (most int) {
-	for _, c := range calls {
-		at := c.from // the number grows at a call
-		if at.Before(from) {
-			at = from
-		}
-		if at.After(to) {
-			continue
-		}
-		n := 0
-		for _, other := range calls {
-			if !other.from.After(at) && other.to.After(at) {
-				n++
-			}
-		}
-		most = max(most, n)
+// saturated returns how much of the time between two moments more calls of the runtime
+// were under way than the machine has cores.
+func saturated(calls []runtimeCall, from, to time.Time) (sum time.Duration) {
+	type change struct {
+		at time.Time
+		by int
 	}
-	return most
+	changes := []change{{to, 0}}
+	for _, c := range calls {
+		if c.from.Before(to) && c.to.After(from) {
+			changes = append(changes, change{later(c.from, from), 1}, change{c.to, -1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return a.at.Compare(b.at) })
+	n, last := 0, from
+	for _, c := range changes {
+		if c.at.After(to) {
+			break
+		}
+		if n > runtime.NumCPU() {
+			sum += c.at.Sub(last)
+		}
+		n, last = n+c.by, c.at
+	}
+	return sum
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // Fifty containers crash; criwatch is killed with -9 ten times, and containerd three
 // times. Each exit is acted on once, none is missed, and every container begins between
-// its delay and a second after it, but for the time that the runtime takes to start it.
+// its delay and a second after it, but for the time that the runtime takes to start it, and
+// that in which it starts more others than the machine has cores.
 func TestIntegrationRestartsFiftyThroughKills(t *testing.T) {
 	d := newKubelet(t)
 	w := newCrowd(d, backoff.Policy{Initial: 2 * time.Second, Max: 16 * time.Second, ResetAfter: 10 * time.Minute})

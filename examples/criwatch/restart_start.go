@@ -16,8 +16,12 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// mostStarts is how many containers are started at once.
+// mostStarts is how many containers are started at once. README.md has figures for others.
 const mostStarts = 8
+
+// slowStart is how long a start counts as one of these. One that takes longer waits for
+// something, and holds up no others.
+const slowStart = 5 * time.Second
 
 // lastCalls is how long a start that is under way when the program ends may take.
 const lastCalls = 10 * time.Second
@@ -125,6 +129,7 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 	if ctx.Err() != nil {
 		return
 	}
+	defer l.slot()()
 	calls, done := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer done()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastCalls, done) })()
@@ -140,7 +145,6 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.changed()
-	l.busy--
 	t := l.tasks[from.key]
 	if t == nil {
 		return
@@ -169,10 +173,25 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 	l.print(t)
 }
 
+// slot returns the function that gives back the slot of a start. A slow one loses it
+// before.
+func (l *crashLoop) slot() (free func()) {
+	once := sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.busy--
+		l.changed()
+	})
+	slow := time.AfterFunc(slowStart, once)
+	return func() {
+		slow.Stop()
+		once()
+	}
+}
+
 // stopped notes that a container was stopped of which the runtime knew nothing. Its exit
 // comes like any other.
 func (l *crashLoop) stopped(from task, err error) {
-	l.busy--
 	if t := l.tasks[from.key]; t != nil {
 		t.busy = false
 		if err != nil {

@@ -27,6 +27,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		{args: "-share x", code: 2, says: "prog: invalid value \"x\" for flag -share: must be a number\nTry prog -h.\n"},
 		{args: "-for 5", code: 2, says: "prog: invalid value \"5\" for flag -for: must have a unit, as 10s or 5m\nTry prog -h.\n"},
 		{args: "-all=5", code: 2, says: "prog: invalid boolean value \"5\" for -all: must be true or false\nTry prog -h.\n"},
+		{args: "-shar 1", code: 2, says: "prog: flag provided but not defined: -shar; did you mean -share?\nTry prog -h.\n"},
 		{args: "-\x1b[2J", code: 2, says: "prog: flag provided but not defined: -\\x1b[2J\nTry prog -h.\n"},
 	} {
 		s := New("prog", "Usage: prog\n", "\nSee also: x\n")
