@@ -20,7 +20,9 @@ import (
 // be stored: Restore takes it up again, so that idempotence, backoff and Limit
 // survive the end of the process. A caller that numbers its runs then goes on with
 // Last.Run+1: the same Run is taken for Last again, and a lower one for an older
-// exit unless it finished later. Restore does not accept the zero value. A
+// exit unless it finished later. What State returns goes through JSON unchanged: bytes
+// of a Reason that are not UTF-8 are U+FFFD, and times whose zone has an offset of
+// seconds, or of a day or more, are in UTC. Restore does not accept the zero value. A
 // RestarterState is safe for concurrent use by multiple goroutines while nobody
 // writes to it.
 type RestarterState struct {
@@ -42,9 +44,10 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 		return RestarterState{}, false
 	}
 	clockTime, now := r.clock.now()
-	clockTime = clockTime.Round(0)
-	state := RestarterState{Last: h.last.notAfter(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
-	if d := &state.Decision; d.NotBefore.After(clockTime.Add(d.Delay)) {
+	clockTime = storable(clockTime)
+	state := RestarterState{Last: h.last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
+	d := &state.Decision
+	if d.NotBefore = storable(d.NotBefore); d.NotBefore.After(clockTime.Add(d.Delay)) {
 		d.NotBefore = clockTime.Add(h.remaining(now))
 	}
 	for i, n := range h.counts {
@@ -56,20 +59,31 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	state.History = h.earlier.list()
 	for i := range state.History {
 		o := &state.History[i]
-		o.Exit = o.Exit.notAfter(clockTime)
+		o.Exit = o.Exit.storedAt(clockTime)
 		if !o.Decision.NotBefore.IsZero() {
-			o.Decision.NotBefore = earlier(o.Decision.NotBefore, clockTime.Add(o.Decision.Delay))
+			o.Decision.NotBefore = earlier(storable(o.Decision.NotBefore), clockTime.Add(o.Decision.Delay))
 		}
 	}
 	return state, true
 }
 
-// notAfter returns e without monotonic readings. Times later than the clock, which was
-// set back, are those of the clock.
-func (e Exit) notAfter(clockTime time.Time) Exit {
-	e.Started = earlier(e.Started.Round(0), clockTime)
-	e.Finished = earlier(e.Finished.Round(0), clockTime)
+// storedAt returns e as JSON can hold it. Times later than the clock, which was set
+// back, are those of the clock.
+func (e Exit) storedAt(clockTime time.Time) Exit {
+	e.Reason = strings.ToValidUTF8(e.Reason, "\ufffd")
+	e.Started = earlier(storable(e.Started), clockTime)
+	e.Finished = earlier(storable(e.Finished), clockTime)
 	return e
+}
+
+// storable returns t without its monotonic reading, in UTC if JSON cannot hold the
+// offset of its zone: seconds of an offset are not written, and would move the instant.
+func storable(t time.Time) time.Time {
+	const day = 24 * 60 * 60
+	if _, offset := t.Zone(); offset%60 != 0 || offset <= -day || offset >= day {
+		t = t.UTC()
+	}
+	return t.Round(0)
 }
 
 // timesOf returns the wall clock's times of steady times.

@@ -338,6 +338,43 @@ func TestTimesOutsideJSONAreNamed(t *testing.T) {
 	}
 }
 
+// Whatever zone the times of an exit have, and whatever bytes its reason, its state goes
+// through JSON unchanged and stands for the same exit.
+func TestStateGoesThroughJSONUnchanged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		zone := func(name string) *time.Location {
+			const offset = 100 * 60 * 60
+			return time.FixedZone("", rapid.OneOf(rapid.IntRange(-offset, offset), rapid.SampledFrom([]int{0, 60, -86340, 86340, 86399, 86400, -86400, 1172})).Draw(t, name))
+		}
+		reason := string(rapid.SliceOfN(rapid.SampledFrom([]byte("aé\xff\x80\xc3")), 0, 6).Draw(t, "reason"))
+		options := RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(t0.In(zone("clock's zone"))), History: 1, Limit: 9, Window: time.Hour}
+		from, _ := NewRestarter(CrashLoop(), options)
+		for run := range 2 {
+			at := t0.Add(time.Duration(run-2) * second)
+			from.Exited("a", ContainerPolicy{}, Exit{Code: 1, Reason: reason, Started: at.In(zone("zone of started")), Finished: at.In(zone("zone of finished"))})
+		}
+		text, err := json.Marshal(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, _ := NewRestarter(CrashLoop(), options)
+		if err := json.Unmarshal(text, to); err != nil {
+			t.Fatal(err)
+		}
+		want, _ := from.State("a")
+		got, _ := to.State("a")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s: -want +got\n%s", text, diff)
+		}
+		if last := t0.Add(-second); !got.Last.Finished.Equal(last) || !got.Last.Started.Equal(last) || utf8.ValidString(reason) && got.Last.Reason != reason {
+			t.Fatalf("%+v, want %q at %v", got.Last, reason, last)
+		}
+		if d := to.Exited("a", ContainerPolicy{}, Exit{Code: 1, Finished: t0.Add(-second)}); d.Failures != 2 {
+			t.Fatalf("the same exit is failure %d", d.Failures)
+		}
+	})
+}
+
 // A PolicyFor that panics leaves no part of a JSON restored.
 func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
 	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})

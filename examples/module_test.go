@@ -3,6 +3,8 @@ package examples
 import (
 	"io/fs"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"golang.org/x/mod/module"
@@ -24,5 +26,21 @@ func TestModuleCanBeDownloaded(t *testing.T) {
 	})
 	if err != nil || files < 100 {
 		t.Errorf("%d files: %v", files, err)
+	}
+}
+
+// Every program is for every system, or says by a build constraint that it is not.
+func TestProgramsSayWhichSystemsTheyNeed(t *testing.T) {
+	const refused = "build constraints exclude all Go files in "
+	for _, tt := range []struct{ system, program, want string }{
+		{"windows", "runjob", refused}, {"windows", "supervise", refused}, {"windows", "criwatch", refused}, {"windows", "crashcurve", ""}, {"windows", "playground", ""},
+		{"darwin", "runjob", ""}, {"darwin", "supervise", ""}, {"darwin", "criwatch", ""}, {"darwin", "crashcurve", ""}, {"darwin", "playground", ""},
+	} {
+		command := exec.Command("go", "list", "-e", "-f", "{{range .DepsErrors}}{{.Err}}\n{{end}}", "./"+tt.program)
+		command.Env = append(os.Environ(), "GOOS="+tt.system, "GOARCH=amd64", "CGO_ENABLED=0")
+		out, err := command.CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s on %s: %v\n%s", tt.program, tt.system, err, got)
+		}
 	}
 }

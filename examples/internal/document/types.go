@@ -152,7 +152,7 @@ func fieldsOf(t reflect.Type) map[string]*Type {
 // ParseTypes reads a table of types. A type is a line with its name, followed by a
 // line for each field: a tab, the field's name, a space and its type. That is the name
 // of a type, which may be defined later, with the prefix [] for a list or map[string]
-// for an object of any names.
+// for an object of any names. A type that is defined twice has the fields of both.
 func ParseTypes(table string) (map[string]*Type, error) {
 	types := make(map[string]*Type)
 	var named func(name string) *Type
@@ -178,8 +178,9 @@ func ParseTypes(table string) (map[string]*Type, error) {
 		switch {
 		case strings.HasPrefix(line, "#"):
 		case !isField:
-			present = named(line)
-			present.fields = make(map[string]*Type)
+			if present = named(line); present.fields == nil {
+				present.fields = make(map[string]*Type)
+			}
 		default:
 			present.fields[field] = named(of)
 		}

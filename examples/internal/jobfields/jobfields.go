@@ -13,6 +13,10 @@ import (
 //go:embed fields.txt
 var table string
 
+// ours is what package jobpolicy has beside them: the name of a rule (KEP-4443).
+const ours = "PodFailurePolicyRule\n\tname string\n"
+
 // Types returns the types of these objects by their Go names: Job, CronJob,
-// PodSpec.
-func Types() (map[string]*document.Type, error) { return document.ParseTypes(table) }
+// PodSpec. A rule of a pod failure policy has a name, too, which no Kubernetes up to 1.37
+// knows.
+func Types() (map[string]*document.Type, error) { return document.ParseTypes(table + ours) }

@@ -9,6 +9,7 @@ func TestFieldsOfJobsAreKnown(t *testing.T) {
 	}
 	for _, path := range [][]string{
 		{"Job", "spec", "podFailurePolicy", "rules", "onExitCodes", "containerName"},
+		{"Job", "spec", "podFailurePolicy", "rules", "name"},
 		{"Job", "spec", "template", "spec", "containers", "livenessProbe", "httpGet", "port"},
 		{"Job", "spec", "template", "spec", "volumes", "ephemeral", "volumeClaimTemplate", "spec", "resources", "requests"},
 		{"Job", "spec", "template", "spec", "initContainers", "restartPolicyRules", "exitCodes", "values"},

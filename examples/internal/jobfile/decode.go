@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,11 +51,28 @@ func (d *decoder) decode() (*Manifest, error) {
 	if wrong = m.validated(d.how.Validate, wrong, lenient); len(wrong) > 0 {
 		return nil, wrong.Sorted().Shortened(d.omitted)
 	}
+	if d.how.Validate != Ignore {
+		m.warnOfRuleNames()
+	}
 	for _, path := range unused {
 		m.Ignored = append(m.Ignored, d.path(path))
 	}
 	m.adopt()
 	return m, nil
+}
+
+// warnOfRuleNames warns of names of rules, which jobpolicy has and a cluster has not.
+func (m *Manifest) warnOfRuleNames() {
+	if m.Job.Spec.PodFailurePolicy == nil {
+		return
+	}
+	for i, rule := range m.Job.Spec.PodFailurePolicy.Rules {
+		if rule.Name != "" {
+			path := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
+			warning := newMistake(m.Line(path), m.at.path(path)+": no Kubernetes up to 1.37 knows this field; kubectl refuses it unless --validate=warn")
+			m.Warnings = append(m.Warnings, warning.String())
+		}
+	}
 }
 
 // inFile returns mistakes with their paths and lines in the file. A value of a flag has

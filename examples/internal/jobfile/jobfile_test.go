@@ -138,3 +138,31 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// The name of a rule is read, with a warning that a cluster does not read it.
+func TestRuleNamesAreReadWithAWarning(t *testing.T) {
+	const text = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: named}
+spec:
+  podFailurePolicy:
+    rules:
+    - action: Ignore
+      onPodConditions: [{type: DisruptionTarget}]
+    - name: OutOfMemory
+      action: FailJob
+      onExitCodes: {operator: In, values: [137]}
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: i, command: ["true"]}]}}
+`
+	warning := []string{"line 10: spec.podFailurePolicy.rules[1].name: no Kubernetes up to 1.37 knows this field; kubectl refuses it unless --validate=warn"}
+	for how, want := range map[Validation][]string{Strict: warning, Warn: warning, Ignore: nil} {
+		m, err := decode(t, text, Reading{Validate: how, Processes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, m.Warnings); diff != "" || m.Job.Spec.PodFailurePolicy.Rules[1].Name != "OutOfMemory" {
+			t.Errorf("%s: %+v %s", how, m.Job.Spec.PodFailurePolicy.Rules, diff)
+		}
+	}
+}

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package process runs programs below a guard: a second process of this program, which
 // starts them, is their parent, and outlives this program. However a run ends, no
 // process of it is left.

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package statefolder keeps the state of a program in a folder.
 //
 // The folder belongs to this user, and nobody else may write to it. It was empty, or

@@ -128,6 +128,10 @@ func examine(s State) *Job {
 		return &Job{Summary: "This is no Job that Kubernetes would take: " + count(len(wrong), "mistake") + ".", Mistakes: wrong}
 	}
 	j := &Job{}
+	for _, warning := range m.Warnings {
+		line, text := lineOf(warning)
+		j.Findings = append(j.Findings, Remark{line, "warning", clean(text)})
+	}
 	for _, f := range lint.Check(&m.Job.Spec) {
 		j.Findings = append(j.Findings, Remark{m.Line(f.Field), string(f.Severity), clean(f.String())})
 	}
