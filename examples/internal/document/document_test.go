@@ -240,21 +240,6 @@ func TestTypesOfATable(t *testing.T) {
 	}
 }
 
-func TestSuggestionsAreNear(t *testing.T) {
-	known := make(map[string]*Type)
-	for _, name := range []string{"parallelism", "completions", "completionMode", "restartPolicy", "env", "args"} {
-		known[name] = nil
-	}
-	for name, want := range map[string]string{
-		"paralelism": "parallelism", "Parallelism": "parallelism", "restartpolicy": "restartPolicy", "completion": "completions",
-		"compeltionMode": "completionMode", "arg": "args", "agrs": "args", "envs": "env", "image": "", "e": "", "": "", strings.Repeat("x", 1<<20): "",
-	} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("%.20q: %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestLineOfFindsTheInnermost(t *testing.T) {
 	n, err := Parse([]byte("# comment\na:\n  b:\n  - c: 1\n    d: 2\n  e.f:\n    g: 3\n"))
 	if err != nil {

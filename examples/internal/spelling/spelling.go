@@ -1,15 +1,13 @@
-package document
+// Package spelling finds the name that somebody meant.
+package spelling
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
-// nearest returns the known field that is most like an unknown name, "" if none is.
-func nearest(name string, known map[string]*Type) string {
+// Nearest returns the known name that is most like an unknown one, "" if none is. Of
+// several it returns the first.
+func Nearest(name string, known []string) string {
 	best, least := "", 1+allowed(name)
-	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+	for _, candidate := range known {
 		if strings.EqualFold(candidate, name) {
 			return candidate
 		}
