@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
 //go:embed static
@@ -94,6 +95,9 @@ func goCommand(ctx context.Context, folder string, env []string, args ...string)
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// It ends after the steps under way, and removes its own files; or soon.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 2 * time.Second
 	err := cmd.Run()
 	if said := strings.TrimSpace(stderr.String()); err != nil && said != "" {
 		err = errors.New(said)

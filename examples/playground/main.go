@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,8 +29,8 @@ The page is built by the go command from the folder of this program, so that has
 to be there. The first time takes a while.
 
 Exit codes:
-  0  interrupted, or the files are written
-  1  the page cannot be built, served or written
+  0  interrupted, or the files of -o are written
+  1  the page cannot be built or served, or the files of -o not be written
   2  a flag is wrong
 
 Examples:
@@ -90,21 +91,42 @@ func playground(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if err != nil {
 		return flags.Refused("playground", err, stderr, exitFailed)
 	}
-	if err = run(ctx, o, stdout, stderr); err != nil && ctx.Err() == nil {
+	err = run(ctx, o, stdout, stderr)
+	if ctx.Err() != nil {
+		if o.output == "" || err == nil {
+			return exitOK
+		}
+		err = errors.New("interrupted; the files are not all written")
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "playground: %s\n", terminal.EscapeLines(err.Error()))
 		return exitFailed
 	}
 	return exitOK
 }
 
+// run looks at first whether it can serve or write the page, for building takes a while.
 func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
-	fmt.Fprintln(stderr, "playground: building the page")
-	s, err := build(ctx)
+	var listener net.Listener
+	var err error
+	if o.output != "" {
+		err = prepare(o.output)
+	} else {
+		listener, err = o.listen()
+	}
 	if err != nil {
 		return err
 	}
-	if o.output != "" {
-		return s.write(o.output, stdout)
+	fmt.Fprintln(stderr, "playground: building the page")
+	s, err := build(ctx)
+	switch {
+	case err != nil && listener != nil:
+		listener.Close()
+		return err
+	case err != nil:
+		return err
+	case listener != nil:
+		return s.serve(ctx, listener, stdout)
 	}
-	return s.serve(ctx, o, stdout)
+	return s.write(o.output, stdout)
 }

@@ -113,7 +113,23 @@ func TestForeignFilesAreNotOverwritten(t *testing.T) {
 	}
 }
 
+// Nobody takes the files of -o for complete.
+func TestInterruptedFilesAreAnError(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var stderr strings.Builder
+	if code := playground(ctx, []string{"-o", t.TempDir()}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "interrupted; ") {
+		t.Errorf("exits with %d: %s", code, &stderr)
+	}
+	if code := playground(ctx, []string{"-addr", "127.0.0.1:0"}, io.Discard, io.Discard); code != exitOK {
+		t.Errorf("serving ends with %d", code)
+	}
+}
+
+// TestWrongFlagsAreRefused before the page is built, which takes a while.
 func TestWrongFlagsAreRefused(t *testing.T) {
+	foreign := t.TempDir()
+	programtest.WriteFile(t, foreign, "index.html", "mine", 0o600)
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -125,12 +141,15 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		{[]string{"-o", "x", "-addr", "y:1"}, 2, "choose one"},
 		{[]string{"-addr", "127.0.0.1:x"}, exitFailed, "-addr: "},
 		{[]string{"-o", "/dev/null/x"}, exitFailed, "not a directory"},
+		{[]string{"-o", foreign}, exitFailed, "choose another folder"},
 	} {
 		p := programtest.New(t, tt.args...)
 		p.Start()
 		p.Done(tt.code)
 		if said := p.Out.String() + p.Err.String(); !strings.Contains(said, tt.want) {
 			t.Errorf("%q: want %q:\n%s", tt.args, tt.want, said)
+		} else if strings.Contains(said, "building") {
+			t.Errorf("%q: builds the page first:\n%s", tt.args, said)
 		}
 	}
 }

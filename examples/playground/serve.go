@@ -19,15 +19,20 @@ import (
 	"time"
 )
 
-// serve serves the page until ctx ends.
-func (s site) serve(ctx context.Context, o *options, stdout io.Writer) error {
+// listen returns where the page will be served.
+func (o *options) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.address)
 	if errors.Is(err, syscall.EADDRINUSE) && !o.chosen {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
-		return fmt.Errorf("-addr: %w", err)
+		return nil, fmt.Errorf("-addr: %w", err)
 	}
+	return listener, nil
+}
+
+// serve serves the page until ctx ends.
+func (s site) serve(ctx context.Context, listener net.Listener, stdout io.Writer) error {
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { server.Close() })
 	if _, err := fmt.Fprintf(stdout, "http://%s/\n", listener.Addr()); err != nil {
@@ -73,6 +78,27 @@ func typeOf(name string) string {
 	default:
 		return mime.TypeByExtension(ext)
 	}
+}
+
+// prepare makes a folder, and returns an error if the page cannot be written there.
+func prepare(folder string) error {
+	s := make(site)
+	err := s.addStatic()
+	if err == nil {
+		err = s.mayWrite(folder)
+	}
+	if err != nil {
+		return err
+	}
+	var trial *os.File
+	if err = os.MkdirAll(folder, 0o755); err == nil {
+		trial, err = os.CreateTemp(folder, ".playground-")
+	}
+	if err != nil {
+		return fmt.Errorf("-o: %w", err)
+	}
+	trial.Close()
+	return os.Remove(trial.Name())
 }
 
 // write writes the files into a folder, and prints their sizes. It replaces those of an

@@ -76,7 +76,7 @@ func (s *store) load() (*state, error) {
 
 func (s *store) parse(name string, text []byte) (*state, error) {
 	var st state
-	err := json.Unmarshal(text, &st)
+	err := statefolder.Decode(text, &st)
 	if err == nil {
 		err = st.valid()
 	}

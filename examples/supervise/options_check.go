@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/restartkit/restart/backoff"
@@ -47,6 +49,13 @@ func (o *options) apply(v *flagValues) error {
 	if v.given["grace"] {
 		o.grace = v.grace
 	}
+	switch {
+	case o.rate != 0 || o.burst == 0:
+	case v.given["burst"]:
+		return fmt.Errorf("-burst %d: of what -rate allows, which is not given", o.burst)
+	default:
+		return fmt.Errorf("%s: burst is %d, of what rate allows, which is not given", v.file, o.burst)
+	}
 	if len(v.args) > 0 {
 		c, err := v.command()
 		if err != nil {
@@ -74,10 +83,19 @@ func (v *flagValues) command() (command, error) {
 	switch {
 	case v.args[0] == "":
 		return c, errors.New("the command after -- is empty")
+	case v.file == "" && len(v.args) == 1 && isSettings(v.args[0]):
+		return c, fmt.Errorf("%s is no program: if it is a file of commands, write -f %s", v.args[0], v.args[0])
 	case !validName(c.name):
-		return c, fmt.Errorf("-name %s: must be 1 to %d letters, digits, hyphens, dots and underscores", c.name, longestName)
+		return c, fmt.Errorf("-name %q: must be 1 to %d letters, digits, hyphens, dots and underscores", c.name, longestName)
 	case v.policy == "" || c.policy.Validate() != nil:
 		return c, fmt.Errorf("-restart-policy %s: must be Always, OnFailure or Never", v.policy)
 	}
 	return c, nil
+}
+
+// isSettings reports whether a file looks like one for -f, and cannot be a program.
+func isSettings(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 &&
+		slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }

@@ -70,10 +70,15 @@ func (t *task) resumed(remaining time.Duration) string {
 	switch {
 	case t.over():
 		return "has ended; remove the state to start over"
-	case remaining > 0:
-		return fmt.Sprintf("goes on after %d failures in a row, in %s", t.decision.Failures, terminal.Wait(remaining))
 	}
-	return fmt.Sprintf("goes on after %d failures in a row", t.decision.Failures)
+	text := fmt.Sprintf("goes on after %d failures in a row", t.decision.Failures)
+	if t.decision.Failures == 1 {
+		text = "goes on after 1 failure"
+	}
+	if remaining > 0 {
+		text += ", in " + terminal.Wait(remaining)
+	}
+	return text
 }
 
 // oneLine returns a command as one would type it.

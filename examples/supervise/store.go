@@ -38,7 +38,7 @@ func (s *store) read() (state, error) {
 		return st, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &st)
+		err = statefolder.Decode(text, &st)
 	}
 	if err == nil {
 		err = st.valid()

@@ -3,7 +3,6 @@ package document
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -241,21 +240,6 @@ func TestTypesOfATable(t *testing.T) {
 	}
 }
 
-func TestSuggestionsAreNear(t *testing.T) {
-	known := make(map[string]*Type)
-	for _, name := range []string{"parallelism", "completions", "completionMode", "restartPolicy", "env", "args"} {
-		known[name] = nil
-	}
-	for name, want := range map[string]string{
-		"paralelism": "parallelism", "Parallelism": "parallelism", "restartpolicy": "restartPolicy", "completion": "completions",
-		"compeltionMode": "completionMode", "arg": "args", "agrs": "args", "envs": "env", "image": "", "e": "", "": "", strings.Repeat("x", 1<<20): "",
-	} {
-		if got := Nearest(name, maps.Keys(known)); got != want {
-			t.Errorf("%.20q: %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestLineOfFindsTheInnermost(t *testing.T) {
 	n, err := Parse([]byte("# comment\na:\n  b:\n  - c: 1\n    d: 2\n  e.f:\n    g: 3\n"))
 	if err != nil {
@@ -352,16 +336,5 @@ func TestMistakeInNestedFlowHasItsOwnLine(t *testing.T) {
 	}
 	if _, err := ParseAll([]byte(text)); err == nil || !strings.Contains(err.Error(), "line 11: ") && !strings.Contains(err.Error(), "line 10: ") {
 		t.Errorf("JSON: %v", err)
-	}
-}
-
-// The line of a mistake is found however far it is from the line that the library names,
-// and nothing but the lines around it is read again and again.
-func TestMistakeFarBelowItsListHasItsOwnLine(t *testing.T) {
-	const items = 20_000
-	text := "a: {\n" + strings.Repeat("x: 1,\n", items) + "\"y\": 2\n\"z\": 3,\n" + strings.Repeat("x: 1,\n", items) + "}\n"
-	want := fmt.Sprintf("line %d: ", items+3)
-	if _, err := ParseAll([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/restartkit/restart/examples/internal/spelling"
 )
 
 // Mistake is a mistake in the value at a path.
@@ -144,7 +146,7 @@ func (f *fitter) fitMap(n *Node, t *Type, path string) any {
 
 // unknown reports a field that an object of type t does not have.
 func (f *fitter) unknown(field Field, t *Type, path string) {
-	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: Nearest(field.Name, maps.Keys(t.fields))}
+	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: spelling.Nearest(field.Name, slices.Sorted(maps.Keys(t.fields)))}
 	if m.Meant != "" {
 		m.Detail += ": did you mean " + m.Meant + "?"
 	}

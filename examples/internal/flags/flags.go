@@ -8,11 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/examples/internal/document"
+	"github.com/restartkit/restart/examples/internal/spelling"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
@@ -54,9 +56,12 @@ func (s *Set) grouped(name string) bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.flags.Lookup(name) != nil })
 }
 
-// Parse reads the arguments. If they ask for help, Parse writes the help text to
-// stdout and returns flag.ErrHelp, or the error of writing it.
+// Parse reads the arguments. If they ask for help, by a flag or by the word alone, Parse
+// writes the help text to stdout and returns flag.ErrHelp, or the error of writing it.
 func (s *Set) Parse(args []string, stdout io.Writer) error {
+	if len(args) == 1 && args[0] == "help" {
+		args = []string{"-h"}
+	}
 	err := s.FlagSet.Parse(args)
 	if !errors.Is(err, flag.ErrHelp) {
 		return s.explained(err)
@@ -75,15 +80,17 @@ func (s *Set) Parse(args []string, stdout io.Writer) error {
 	return err
 }
 
-// explained adds what a value must be, where package flag only says "parse error", and
-// which flag may be meant by one that there is not.
+// explained adds which flag was meant, and what a value must be where package flag only
+// says "parse error".
 func (s *Set) explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
-		if meant := document.Nearest(name, s.names); meant != "" {
-			return fmt.Errorf("%w; did you mean -%s?", err, meant)
+	if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+		var known []string
+		s.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		if meant := spelling.Nearest(name, known); meant != "" {
+			return fmt.Errorf("%w: did you mean -%s?", err, meant)
 		}
 		return err
 	}
@@ -104,16 +111,26 @@ func (s *Set) explained(err error) error {
 		case float64:
 			err = errors.New(text + ": must be a number")
 		case time.Duration:
-			err = errors.New(text + ": must have a unit, as 10s or 5m")
+			err = errors.New(text + ": " + durationMistake(text))
 		}
 	})
 	return err
 }
 
-// names yields the names of the flags.
-func (s *Set) names(yield func(string) bool) {
-	more := true
-	s.VisitAll(func(f *flag.Flag) { more = more && yield(f.Name) })
+// withUnits matches what time.ParseDuration only refuses for its size.
+var withUnits = regexp.MustCompile(`"[-+]?([0-9.]+(h|m|s|ms|us|µs|ns))+"`)
+
+// durationMistake returns what a duration must be that the text quotes.
+func durationMistake(text string) string {
+	_, value, _ := strings.Cut(text, `"`)
+	value, _, _ = strings.Cut(value, `"`)
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		return "must have a unit, as 10s or 5m"
+	}
+	if withUnits.MatchString(text) {
+		return "must be shorter than 290 years"
+	}
+	return "must be a number with a unit, h, m, s or ms, as 10s or 5m"
 }
 
 // Given returns the names of the flags that were given.

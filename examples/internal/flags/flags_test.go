@@ -21,11 +21,16 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		says, help string
 	}{
 		{args: "-h", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n\nSee also: x\n"},
+		{args: "help", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n\nSee also: x\n"},
 		{args: "-h", out: full{}, code: 3, says: "prog: no space left on device\n"},
 		{args: "-n x", code: 2, says: "prog: invalid value \"x\" for flag -n: must be a whole number\nTry prog -h.\n"},
 		{args: "-n 99999999999999999999", code: 2, says: "prog: invalid value \"99999999999999999999\" for flag -n: value out of range\nTry prog -h.\n"},
 		{args: "-share x", code: 2, says: "prog: invalid value \"x\" for flag -share: must be a number\nTry prog -h.\n"},
 		{args: "-for 5", code: 2, says: "prog: invalid value \"5\" for flag -for: must have a unit, as 10s or 5m\nTry prog -h.\n"},
+		{args: "-for 99999999h", code: 2, says: "prog: invalid value \"99999999h\" for flag -for: must be shorter than 290 years\nTry prog -h.\n"},
+		{args: "-for 5d", code: 2, says: "prog: invalid value \"5d\" for flag -for: must be a number with a unit, h, m, s or ms, as 10s or 5m\nTry prog -h.\n"},
+		{args: "-shrae 1", code: 2, says: "prog: flag provided but not defined: -shrae: did you mean -share?\nTry prog -h.\n"},
+		{args: "--SIZE=1", code: 2, says: "prog: flag provided but not defined: -SIZE: did you mean -size?\nTry prog -h.\n"},
 		{args: "-all=5", code: 2, says: "prog: invalid boolean value \"5\" for -all: must be true or false\nTry prog -h.\n"},
 		{args: "-shar 1", code: 2, says: "prog: flag provided but not defined: -shar; did you mean -share?\nTry prog -h.\n"},
 		{args: "-\x1b[2J", code: 2, says: "prog: flag provided but not defined: -\\x1b[2J\nTry prog -h.\n"},

@@ -32,6 +32,9 @@ type Node struct {
 	Burst *int32   `json:"burst"`
 }
 
+// kubeletConfiguration is the one kind of object that a file may be.
+const kubeletConfiguration = "KubeletConfiguration"
+
 // Settings are a node's.
 type Settings struct {
 	Config backoff.CrashLoopConfig
@@ -50,6 +53,9 @@ const (
 
 // Read returns the settings.
 func (n *Node) Read(found *Findings) Settings {
+	if n.Kind != "" && n.Kind != kubeletConfiguration {
+		found.Add("kind", n.Kind, "must be "+kubeletConfiguration+", or not be there")
+	}
 	s := Settings{Config: backoff.CrashLoopConfig{AllowMax: true}, Called: make(map[string]string)} // AllowMax as in kubelets from 1.35 on
 	for _, gate := range []struct {
 		given, to     *bool

@@ -71,7 +71,7 @@ func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error)
 	fitted, mistakes := document.Fit(whole, document.TypeFor[F]())
 	for _, m := range mistakes {
 		found.noteCondition(m)
-		if m.Fault == document.Unknown && whole.Field("kind").Text() == "KubeletConfiguration" && !strings.HasPrefix(m.Path, own+"[") {
+		if m.Fault == document.Unknown && whole.Field("kind").Text() == kubeletConfiguration && !strings.HasPrefix(m.Path, own+"[") {
 			found.Warnings = append(found.Warnings, m)
 		} else {
 			found.Mistakes = append(found.Mistakes, m)

@@ -79,7 +79,6 @@ crashloopbackoff: {maxSeconds: 301}
 	warnings, err := policyfile.ReadFile(name, "nothing was done", func(whole *document.Node) (*policyfile.Findings, error) {
 		var f file
 		found, err := policyfile.Decode(whole, "containers", &f)
-		f.Node.Read(found)
 		for i := range f.Containers {
 			f.Containers[i].Container.Read("containers[0]", found)
 		}
@@ -123,6 +122,16 @@ func TestMistakenConditionIsReportedOnce(t *testing.T) {
 		slices.Sort(got)
 		if strings.Join(got, "; ") != want {
 			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}
+
+// A Job, say, is for another program; its kind says more than its unknown fields.
+func TestOtherKindsAreRefused(t *testing.T) {
+	for kind, mistakes := range map[string]int{"KubeletConfiguration": 0, `""`: 0, "Job": 1} {
+		_, _, found := read(t, "kind: "+kind)
+		if len(found.Mistakes) != mistakes {
+			t.Errorf("%s: %v", kind, found.Mistakes)
 		}
 	}
 }

@@ -48,7 +48,11 @@ func lookPath(name, dir string, env []string) (string, error) {
 	if failure != nil {
 		return "", failure
 	}
-	return "", &StartError{Code: notFound, text: name + ": command not found"}
+	text := name + ": command not found"
+	if strings.ContainsAny(name, " \t\n") {
+		text += ": the name of the program has spaces; a command line needs sh -c before it"
+	}
+	return "", &StartError{Code: notFound, text: text}
 }
 
 // executable returns why path, relative to dir, is not a program.

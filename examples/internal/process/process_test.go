@@ -154,6 +154,7 @@ func TestStartErrorsAreThoseOfAShell(t *testing.T) {
 		want string
 	}{
 		{Command{Args: []string{"no-such-command"}}, 127, "no-such-command: command not found"},
+		{Command{Args: []string{"echo a"}}, 127, "echo a: command not found: the name of the program has spaces; a command line needs sh -c before it"},
 		{Command{Args: []string{""}}, 127, `"": command not found`},
 		{Command{Args: []string{dir + "/missing"}}, 127, dir + "/missing: no such file or directory"},
 		{Command{Args: []string{plain + "/x"}}, 127, plain + "/x: not a directory"},

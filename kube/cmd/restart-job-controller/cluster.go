@@ -21,6 +21,12 @@ func connect(o *options) (*cluster, error) {
 	rules.ExplicitPath = o.kubeconfig
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
 	config, err := loaded.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) && o.kubeconfig == "" {
+		return nil, fmt.Errorf("the configuration of the cluster: there is none: %s is missing or empty, and this is no pod; write -kubeconfig FILE", rules.GetDefaultFilename())
+	}
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("the configuration of the cluster: -kubeconfig %s names no cluster", o.kubeconfig)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
 	}

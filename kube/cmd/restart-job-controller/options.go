@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -111,13 +112,38 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		}
 		return nil, flag.ErrHelp
 	case err != nil:
-		return nil, err
+		return nil, explained(flags, err)
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	return &o, o.validate(given)
+}
+
+// explained adds what a value must be, where package flag only says "parse error".
+func explained(flags *flag.FlagSet, err error) error {
+	text, unclear := strings.CutSuffix(err.Error(), ": parse error")
+	if !unclear {
+		return err
+	}
+	flags.VisitAll(func(f *flag.Flag) {
+		value, ok := f.Value.(flag.Getter)
+		if !ok || !strings.HasSuffix(text, " -"+f.Name) {
+			return
+		}
+		switch value.Get().(type) {
+		case bool:
+			err = errors.New(text + ": must be true or false")
+		case int:
+			err = errors.New(text + ": must be a whole number")
+		case float64:
+			err = errors.New(text + ": must be a number")
+		case time.Duration:
+			err = errors.New(text + ": must be a number with a unit, as 10s or 5m")
+		}
+	})
+	return err
 }
 
 // validate returns every mistake in the flags.
@@ -130,7 +156,11 @@ func (o *options) validate(given map[string]bool) error {
 	}
 	check(!given["managed-by"] || !o.takeOver, "-managed-by and -take-over exclude each other")
 	if mistakes := apimachineryvalidation.IsDomainPrefixedPath(field.NewPath("managed-by"), o.managedBy); len(mistakes) > 0 {
-		check(false, "-managed-by %q: %s", o.managedBy, mistakes[0].Detail)
+		detail := mistakes[0].Detail
+		if o.managedBy == "" {
+			detail = "must not be empty" // upstream has no text for it
+		}
+		check(false, "-managed-by %q: %s", o.managedBy, detail)
 	}
 	check(o.managedBy != jobcontroller.BuiltInManagedBy, "-managed-by %s: use -take-over for the Jobs of Kubernetes' own controller", o.managedBy)
 	name := func(flag, value string, validate validation.ValidateNameFunc) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,6 +63,11 @@ func TestMistakesInFlagsAreReportedTogether(t *testing.T) {
 		{"-workers 0 -kube-api-qps -1 -log-format xml -v 11", []string{"-workers 0", "-kube-api-qps -1", `-log-format "xml"`, "-v 11"}},
 		{"-kube-api-burst 0", []string{"-kube-api-burst 0"}},
 		{"-kube-api-burst 0 -kube-api-qps 0", nil},
+		{"-workers x", []string{`"x" for flag -workers: must be a whole number`}},
+		{"-kube-api-qps x", []string{`"x" for flag -kube-api-qps: must be a number`}},
+		{"-leader-elect=5", []string{`"5" for -leader-elect: must be true or false`}},
+		{"-leader-elect-lease-duration 5", []string{`"5" for flag -leader-elect-lease-duration: must be a number with a unit, as 10s or 5m`}},
+		{"-managed-by=", []string{`-managed-by "": must not be empty`}},
 		{"-managed-by me", []string{`-managed-by "me"`}},
 		{"-managed-by kubernetes.io/job-controller", []string{"use -take-over"}},
 		{"-managed-by a.com/b -take-over", []string{"-managed-by and -take-over"}},
@@ -127,5 +134,26 @@ func TestExitCodesBeforeAnythingRuns(t *testing.T) {
 	}
 	if _, err := parseOptions([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("-h: %v", err)
+	}
+}
+
+// The way to a cluster is the first thing that a new user has to give.
+func TestMissingConfigurationSaysWhatToType(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("KUBECONFIG", filepath.Join(dir, "missing"))
+	t.Setenv("KUBERNETES_MASTER", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"":                     "missing is missing or empty, and this is no pod; write -kubeconfig FILE",
+		"-kubeconfig " + empty: "-kubeconfig " + empty + " names no cluster",
+	} {
+		var errs bytes.Buffer
+		if code := run(t.Context(), strings.Fields(args), io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), want) {
+			t.Errorf("%q: exits with %d, prints %s", args, code, &errs)
+		}
 	}
 }

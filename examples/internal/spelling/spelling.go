@@ -1,15 +1,13 @@
-package document
+// Package spelling finds the name that somebody meant.
+package spelling
 
-import (
-	"iter"
-	"slices"
-	"strings"
-)
+import "strings"
 
-// Nearest returns the known name that is most like an unknown one, "" if none is.
-func Nearest(name string, known iter.Seq[string]) string {
+// Nearest returns the known name that is most like an unknown one, "" if none is. Of
+// several it returns the first.
+func Nearest(name string, known []string) string {
 	best, least := "", 1+allowed(name)
-	for _, candidate := range slices.Sorted(known) {
+	for _, candidate := range known {
 		if strings.EqualFold(candidate, name) {
 			return candidate
 		}
