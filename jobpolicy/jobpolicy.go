@@ -111,7 +111,7 @@ type PodDecision struct {
 // whose Record was written: each pod, index and Job is then counted once, whatever
 // crashed or was repeated in between. The zero value adds nothing.
 type Counts struct {
-	Finished         Reason         // jobs_finished_total{reason}: the end was decided, for this reason; "" if it was not
+	Finished         Reason         // jobs_finished_total{reason}: why the Job is to end; "" if it is not
 	PodsSucceeded    int            // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int            // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int            // job_finished_indexes_total{status="succeeded"}

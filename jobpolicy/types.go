@@ -37,14 +37,18 @@ type Job struct {
 // JobSpec is the specification of a Job. Absent fields have the defaults that
 // Default fills in.
 type JobSpec struct {
-	Parallelism             *int32               `json:"parallelism,omitempty"` // pods at once
-	Completions             *int32               `json:"completions,omitempty"` // successes wanted; nil: one, and no pod starts after it
-	ActiveDeadlineSeconds   *int64               `json:"activeDeadlineSeconds,omitempty"`
-	PodFailurePolicy        *PodFailurePolicy    `json:"podFailurePolicy,omitempty"`
-	SuccessPolicy           *SuccessPolicy       `json:"successPolicy,omitempty"`
-	BackoffLimit            *int32               `json:"backoffLimit,omitempty"`         // counted failures of the Job tolerated
-	BackoffLimitPerIndex    *int32               `json:"backoffLimitPerIndex,omitempty"` // those of each index (KEP-3850)
-	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`     // failed indexes tolerated; nil: all
+	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
+	// Completions are the successes wanted. Nil: one is, and no pod starts after it.
+	Completions           *int32            `json:"completions,omitempty"`
+	ActiveDeadlineSeconds *int64            `json:"activeDeadlineSeconds,omitempty"`
+	PodFailurePolicy      *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
+	SuccessPolicy         *SuccessPolicy    `json:"successPolicy,omitempty"`
+	// BackoffLimit is how many counted failures of the Job are tolerated,
+	// BackoffLimitPerIndex how many of each index (KEP-3850).
+	BackoffLimit         *int32 `json:"backoffLimit,omitempty"`
+	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
+	// MaxFailedIndexes is how many failed indexes are tolerated. Nil: all.
+	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`
 	Template                PodTemplateSpec      `json:"template,omitzero"`
 	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
 	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
