@@ -4,18 +4,23 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
+
+// packages are those that others import.
+var packages = []string{"backoff", "backoff/lint", "indexset", "jobpolicy", "jobpolicy/lint", "pleg", "pleg/plegtest"}
 
 // docs/packages.md says under "Time and concurrency" where a reader finds how a type may
 // be shared.
 func TestCommentsSayHowTypesAreShared(t *testing.T) {
 	hiding, interfaces := 0, 0
-	for _, path := range []string{"backoff", "backoff/lint", "indexset", "jobpolicy", "jobpolicy/lint", "pleg", "pleg/plegtest"} {
+	for _, path := range packages {
 		for _, typ := range exportedTypes(t, path) {
 			need := map[string]*regexp.Regexp{"how it may be shared": regexp.MustCompile(`goroutine|concurrent`)}
 			switch {
@@ -39,10 +44,30 @@ func TestCommentsSayHowTypesAreShared(t *testing.T) {
 	}
 }
 
-// exportedType is an exported type with its comment.
+// A reader of pkg.go.dev has to scroll sideways for a comment behind a long field, so a
+// long one stands above it.
+func TestFieldsFitOnAScreen(t *testing.T) {
+	const widest = 120 // columns, a tab being four
+	fields := 0
+	for _, path := range packages {
+		for _, typ := range exportedTypes(t, path) {
+			for line := range strings.Lines(typ.text) {
+				fields++
+				if n := utf8.RuneCountInString(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    ")); n > widest {
+					t.Errorf("%s.%s: %d columns: %s", path, typ.name, n, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+	if fields < 500 {
+		t.Errorf("only %d lines of types were found", fields)
+	}
+}
+
+// exportedType is an exported type with its comment and its lines.
 type exportedType struct {
-	name, comment string
-	is            ast.Expr
+	name, comment, text string
+	is                  ast.Expr
 }
 
 // exportedTypes returns the exported types of a package.
@@ -55,7 +80,11 @@ func exportedTypes(t *testing.T, path string) (types []exportedType) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +96,8 @@ func exportedTypes(t *testing.T, path string) (types []exportedType) {
 			for _, s := range decl.Specs {
 				if spec, ok := s.(*ast.TypeSpec); ok && spec.Name.IsExported() {
 					comment := strings.Fields(decl.Doc.Text() + spec.Doc.Text())
-					types = append(types, exportedType{spec.Name.Name, strings.Join(comment, " "), spec.Type})
+					text := string(source[spec.Pos()-file.FileStart : spec.End()-file.FileStart])
+					types = append(types, exportedType{spec.Name.Name, strings.Join(comment, " "), text, spec.Type})
 				}
 			}
 		}

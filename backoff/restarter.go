@@ -52,7 +52,7 @@ type RestarterOptions[K comparable] struct {
 	// so does an invalid one, and the Decision says so. The result must depend on the
 	// arguments only. Nil: every key has the Restarter's.
 	PolicyFor func(key K, e Exit) Policy
-	Limit     int           // restarts of a key within Window, then GiveUp; those by a Rule's Limit count apart; 0: no limit
+	Limit     int           // restarts of a key within Window, then GiveUp; 0: no limit. A Rule's Limit is apart
 	Window    time.Duration // of Limit; 0: for ever
 	Rate      float64       // restarts per second over all keys; 0: no limit
 	Burst     int           // restarts at once under Rate, allowed from the start; 0 means 1

@@ -30,9 +30,9 @@ type RestarterState struct {
 	// it is the time of the report then.
 	Last     Exit        `json:"last"`
 	Decision Decision    `json:"decision"`          // about it
-	Recent   []time.Time `json:"recent,omitempty"`  // when the restarts that Limit counts were decided, oldest first
+	Recent   []time.Time `json:"recent,omitempty"`  // when restarts that Limit counts were decided, oldest first
 	Rules    []RuleState `json:"rules,omitempty"`   // counts of the rules that have their own
-	History  []Outcome   `json:"history,omitempty"` // the exits before Last, oldest first; at most the option History
+	History  []Outcome   `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
 }
 
 // State returns the state of key, and whether there is one.

@@ -76,10 +76,10 @@ type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique, a DNS label; in the Decision and in Why
 	Action Action `json:"action,omitempty"` // Restart, RestartAll or GiveUp
 
-	// The conditions. Those that are not set are none.
+	// The conditions. Those that are not set are none. Signals have their names on Linux.
 	ExitCodes  *ExitCodes    `json:"exitCodes,omitempty"`  // the exit code is one of these, or none of them
 	Reasons    []string      `json:"reasons,omitempty"`    // the exit's Reason is exactly one of these
-	Signals    []string      `json:"signals,omitempty"`    // its signal is one of these, as Linux names them: SIGKILL, SIGRTMIN+1
+	Signals    []string      `json:"signals,omitempty"`    // its signal is one of these: SIGKILL, SIGRTMIN+1 and so on
 	RanLess    time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
 	RanAtLeast time.Duration `json:"ranAtLeast,omitempty"` // the run was no shorter than this
 	Attempts   int           `json:"attempts,omitempty"`   // it is the key's n-th failure in a row or a later one

@@ -52,8 +52,8 @@ func add(b *Builder, i int, other func(*Builder, int) bool) bool {
 
 func (b *Builder) addOne(i int) bool { return b.addRun(run{index(i), index(i)}) > 0 }
 
-// AddRange adds the indexes first to last, both included; nothing if
-// last < first. It panics if one is outside 0..MaxIndex.
+// AddRange adds the indexes first to last, both included. It adds nothing if
+// last < first, and panics if it would add an index outside 0..MaxIndex.
 func (b *Builder) AddRange(first, last int) {
 	if first <= last {
 		b.addRun(run{index(first), index(last)})

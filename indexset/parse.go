@@ -19,6 +19,7 @@ type ParseError struct {
 	cut bool // Text is only the beginning
 }
 
+// Error returns where the item is, what it is and what is wrong with it, as one line.
 func (e ParseError) Error() string {
 	more := ""
 	if e.cut {

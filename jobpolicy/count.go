@@ -6,7 +6,7 @@ package jobpolicy
 // and both saturate at 2^31-1, the most that the annotations hold (KEP-3850,
 // "Tracking the number of failures per index").
 func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int) {
-	failures, ignored = max(failures, 0), max(ignored, 0)
+	failures, ignored = addCounts(max(failures, 0), 0), addCounts(max(ignored, 0), 0)
 	if m.Counted() {
 		return addCounts(failures, 1), ignored
 	}

@@ -112,6 +112,11 @@ func TestNextCountsSaturates(t *testing.T) {
 	if f, i := ignored.NextCounts(maxCount, maxCount); f != maxCount || i != maxCount {
 		t.Errorf("%d, %d", f, i)
 	}
+	for _, m := range []Match{counted, ignored} { // the count that does not grow is bounded too
+		if f, i := m.NextCounts(math.MaxInt, math.MaxInt); f != maxCount || i != maxCount {
+			t.Errorf("%v: %d, %d", m, f, i)
+		}
+	}
 }
 
 func TestRemainingNeverOverflows(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package jobpolicy decides what to do about the failed pods of a Job, as
-// Kubernetes' Job controller does, in functions without IO. [Engine.Plan] makes the
-// controller's pass; start there. [PodFailurePolicy.Match] judges a pod, MatchExit an
-// exit code; [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and
+// Package jobpolicy decides about the failed pods of a Job, as Kubernetes' Job
+// controller does (KEP-3329, KEP-3850), in pure functions. [Engine.Plan] is a pass of
+// the controller; start there. [PodFailurePolicy.Match] judges a pod, MatchExit an exit
+// code; [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and
 // [Limits.Verdict] count without Job objects. Package lint reviews specifications.
 package jobpolicy
 
@@ -23,24 +23,34 @@ import (
 // An Engine only holds settings. It may be copied and compared, and it is safe
 // for concurrent use by multiple goroutines.
 type Engine struct {
-	BaseDelay    time.Duration // before the first replacement; 0 means 10s
-	MaxDelay     time.Duration // to which the delay doubles; 0 means 10m
-	MinRequeue   time.Duration // shortest RequeueAfter for a delay; 0 means 1s
-	MaxPerPass   int           // creations, or deletions of surplus pods, in one plan; 0 means 500
-	SkipWaiting  bool          // start other pending indexes while some wait; Kubernetes lets waiting ones block the head of the line
-	IgnoredDelay IgnoredDelay  // whether ignored failures lengthen the delay
-	RuleReasons  bool          // a Job that a FailJob rule fails has the reason PodFailurePolicy_{name}, or _{index} without a name (KEP-4443)
-	ManagedBy    string        // acts for the Jobs with this spec.managedBy; "" means those with none or with Kubernetes' own name
+	BaseDelay  time.Duration // before the first replacement; 0 means 10s
+	MaxDelay   time.Duration // to which the delay doubles; 0 means 10m
+	MinRequeue time.Duration // shortest RequeueAfter for a delay; 0 means 1s
+	MaxPerPass int           // creations, or deletions of surplus pods, in one plan; 0 means 500
+	// SkipWaiting starts other pending indexes while some wait for their delay. Without it,
+	// as in Kubernetes, a waiting index holds back the higher ones.
+	SkipWaiting  bool
+	IgnoredDelay IgnoredDelay // whether ignored failures lengthen the delay
+	// RuleReasons gives a Job that a FailJob rule fails the reason PodFailurePolicy_ with
+	// the rule's name, or its index if it has none (KEP-4443).
+	RuleReasons bool
+	// ManagedBy says for which Jobs to act: those with this spec.managedBy. "" means those
+	// with none and those with the name of Kubernetes' own controller.
+	ManagedBy string
 }
 
 // Input is what Plan decides on. Plan does not change it, so it may be shared
 // between goroutines.
 type Input struct {
-	Job        *Job      // as it was last written; Memory tells Plan if it is older
-	Pods       []*Pod    // all of the Job's pods that the caller can see, in any order; each has a UID or at least a name
-	Memory     Memory    // of the last plan whose Record was written; zero at first
-	Unsettled  bool      // creations or deletions of an earlier plan are not visible in Pods yet
-	Released   []string  // pods whose finalizer was taken off and which Pods may still show with it: UIDs, or names of those without
+	Job *Job // as it was last written; Memory tells Plan if it is older
+	// Pods are all of the Job's pods that the caller can see, in any order. Each has a UID
+	// or at least a name.
+	Pods      []*Pod
+	Memory    Memory // of the last plan whose Record was written; zero at first
+	Unsettled bool   // creations or deletions of an earlier plan are not visible in Pods yet
+	// Released names the pods whose finalizer was taken off and which Pods may still show
+	// with it, by UID, or by name if a pod has none.
+	Released   []string
 	RecordOnly bool      // the API server refuses creations or deletions: plan none, and no end that needs one
 	Now        time.Time // the caller's clock; must be set
 }
@@ -58,7 +68,7 @@ type Plan struct {
 	Delete  []Deletion // delete these pods …
 	Create  []NewPod   // … create these …
 	Record  *JobStatus // … write this status (nil: nothing to write) …
-	Release []PodRef   // … take the tracking finalizer off these pods, running ones among them when the Job ends …
+	Release []PodRef   // … take the tracking finalizer off these pods, when the Job ends off running ones too …
 	Status  *JobStatus // … and write this (nil: nothing more to write)
 
 	Memory        Memory        // for the next plan; keep it once Record is written, at once if there is none
@@ -73,7 +83,7 @@ type Plan struct {
 // RequeueDeadline or RequeueStaleJob; "" is nothing.
 type RequeueReason string
 
-// PodRef names a pod.
+// PodRef names a pod. UID is "" if the pod was given without one.
 type PodRef struct{ Name, UID string }
 
 // Deletion is a pod to delete. With Untrack take its tracking finalizer off
@@ -96,16 +106,17 @@ type PodDecision struct {
 	Untracked   bool      // it has no tracking finalizer: its end counts nothing
 }
 
-// Counts are increments of the Job controller's metrics. Add those of every plan
+// Counts are increments of the Job controller's metrics, whose names begin with
+// job_controller_. Add those of every plan
 // whose Record was written: each pod, index and Job is then counted once, whatever
 // crashed or was repeated in between. The zero value adds nothing.
 type Counts struct {
-	Finished         Reason         // job_finished_total{reason}: the end was decided, for this reason; "" if it was not
+	Finished         Reason         // jobs_finished_total{reason}: why the Job is to end; "" if it is not
 	PodsSucceeded    int            // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int            // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int            // job_finished_indexes_total{status="succeeded"}
 	IndexesFailed    int            // job_finished_indexes_total{status="failed"}
-	PerIndex         bool           // the label backoffLimit of the two: "perIndex", or "global"
+	PerIndex         bool           // of these two, the label backoffLimit: "perIndex" if true, else "global"
 	Handled          map[Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 
@@ -116,22 +127,20 @@ type Counts struct {
 // note, for one that belongs to another controller or whose completion mode is
 // unknown.
 //
-// Say Unsettled while Pods do not show every creation and deletion of earlier
+// Set Unsettled while Pods do not show every creation and deletion of earlier
 // plans. Then no pod is created, no surplus pod is deleted and the Job does not
-// end, but pods that have ended are recorded and released. For releases there is
-// Released: name a pod there as soon as the API server has taken its finalizer
-// off, until Pods show it so. A pod that is shown with its finalizer and not named
-// is released again.
+// end, but pods that have ended are recorded and released. Name a pod in Released
+// from when the API server has taken its finalizer off until Pods show it so. A pod
+// that is shown with its finalizer and not named is released again.
 //
 // Job should be as it was last written. Plan recognizes by Memory a status that
 // says less than the last Record, and then plans nothing until the status has
 // caught up or five minutes have passed. If the memory is lost, read Job and Pods
 // from where they are stored before the next plan.
-//
-// Plan takes three steps, each of which only reads what the one before has made:
-// observe works out what is seen, decide says what to do about it, and record
-// turns both into what is written.
 func (e Engine) Plan(in Input) (Plan, error) {
+	// There are three steps, each of which only reads what the one before has made:
+	// observe works out what is seen, decide says what to do about it, and record turns
+	// both into what is written.
 	if err := e.validateInput(in); err != nil {
 		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
 	}

@@ -13,8 +13,10 @@ import (
 // container that does not set JobCompletionIndexEnv itself gets it, with the index
 // as its value. NewPod.Pod makes such a pod.
 type NewPod struct {
-	Index    int    // completion index, -1 for a NonIndexed Job
-	Hostname string // <job>-<index>, in place of the template's; with the subdomain that is a DNS name. "": as in the template
+	Index int // completion index, -1 for a NonIndexed Job
+	// Hostname is <job>-<index>, in place of the template's; with the subdomain that is a
+	// DNS name. "" means that of the template.
+	Hostname string
 	ObjectMeta
 }
 

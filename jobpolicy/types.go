@@ -37,14 +37,18 @@ type Job struct {
 // JobSpec is the specification of a Job. Absent fields have the defaults that
 // Default fills in.
 type JobSpec struct {
-	Parallelism             *int32               `json:"parallelism,omitempty"` // pods at once
-	Completions             *int32               `json:"completions,omitempty"` // successes wanted; nil: one is enough, and no pod starts after it
-	ActiveDeadlineSeconds   *int64               `json:"activeDeadlineSeconds,omitempty"`
-	PodFailurePolicy        *PodFailurePolicy    `json:"podFailurePolicy,omitempty"`
-	SuccessPolicy           *SuccessPolicy       `json:"successPolicy,omitempty"`
-	BackoffLimit            *int32               `json:"backoffLimit,omitempty"`         // counted failures of the whole Job that are tolerated
-	BackoffLimitPerIndex    *int32               `json:"backoffLimitPerIndex,omitempty"` // the same for each index (KEP-3850)
-	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`     // failed indexes that are tolerated; nil: all
+	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
+	// Completions are the successes wanted. Nil: one is, and no pod starts after it.
+	Completions           *int32            `json:"completions,omitempty"`
+	ActiveDeadlineSeconds *int64            `json:"activeDeadlineSeconds,omitempty"`
+	PodFailurePolicy      *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
+	SuccessPolicy         *SuccessPolicy    `json:"successPolicy,omitempty"`
+	// BackoffLimit is how many counted failures of the Job are tolerated,
+	// BackoffLimitPerIndex how many of each index (KEP-3850).
+	BackoffLimit         *int32 `json:"backoffLimit,omitempty"`
+	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
+	// MaxFailedIndexes is how many failed indexes are tolerated. Nil: all.
+	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`
 	Template                PodTemplateSpec      `json:"template,omitzero"`
 	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
 	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
@@ -52,7 +56,9 @@ type JobSpec struct {
 	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
 	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name; empty: ours
 
-	Unknown map[string]json.RawMessage `json:"-"` // fields that are none of these, such as scheduling, as they were read
+	// Unknown holds the fields that are none of these, such as scheduling, as they were
+	// read.
+	Unknown map[string]json.RawMessage `json:"-"`
 }
 
 // PodTemplateSpec describes the pods that a Job creates.
@@ -81,7 +87,7 @@ type Container struct {
 	Args          []string      `json:"args,omitempty"`
 	WorkingDir    string        `json:"workingDir,omitempty"`
 	Env           []EnvVar      `json:"env,omitempty"`
-	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always on an init container makes it a sidecar
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always makes a sidecar of an init container
 }
 
 // EnvVar is one environment variable of a container.
@@ -99,12 +105,15 @@ type PodFailurePolicy struct {
 // PodFailurePolicyRule is an action and exactly one of two requirements. If
 // both are there only OnExitCodes is looked at.
 type PodFailurePolicyRule struct {
-	Name            string           `json:"name,omitempty"` // unique; in the Job's reason if the Engine has RuleReasons (KEP-4443); no Kubernetes up to 1.37 knows it
+	// Name is unique and stands in the Job's reason if the Engine has RuleReasons
+	// (KEP-4443). No Kubernetes up to 1.37 knows it.
+	Name            string           `json:"name,omitempty"`
 	Action          Action           `json:"action"`
 	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`
 	OnPodConditions []OnPodCondition `json:"onPodConditions,omitempty"`
 
-	Unknown map[string]json.RawMessage `json:"-"` // fields that are none of these, as they were read
+	// Unknown holds the fields that are none of these, as they were read.
+	Unknown map[string]json.RawMessage `json:"-"`
 }
 
 // OnExitCodes is met by a pod with a container that ended with a non-zero exit

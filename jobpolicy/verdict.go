@@ -2,21 +2,24 @@ package jobpolicy
 
 import "time"
 
-// Limits are the numbers that end a Job. Nil is no limit, so the zero value only
-// ends a Job that has succeeded once and has no active pod.
+// Limits are the numbers that end a Job. The zero value has no limits: it only ends a
+// Job that has succeeded once and has no active pod.
 type Limits struct {
-	Completions           *int32 // successes wanted; nil: one, and no active pod left
-	BackoffLimit          *int32 // counted failures tolerated
-	MaxFailedIndexes      *int32 // failed indexes tolerated
-	ActiveDeadlineSeconds *int64 // time since the start
+	Completions           *int32 // successes after which the Job completes once no pod is active; nil: one
+	BackoffLimit          *int32 // counted failures tolerated; nil: all. See Tally.Restarts
+	MaxFailedIndexes      *int32 // failed indexes tolerated; nil: all
+	ActiveDeadlineSeconds *int64 // time since the start at which the Job fails; nil: none
 }
 
 // Tally is what has happened to a Job so far. Its zero value is a Job that has
 // just started.
 type Tally struct {
-	FailJob       string        // message of a pod that matched a FailJob rule, "" if none did
-	Failed        int           // counted failures
-	Restarts      int           // container restarts of unfinished pods, where restarts in place count (OnFailure)
+	FailJob string // message of a pod that matched a FailJob rule, "" if none did
+	Failed  int    // counted failures
+	// Restarts is how often containers of unfinished pods were restarted in place, for a Job
+	// whose pods have the restart policy OnFailure, otherwise 0. As in Kubernetes, as many
+	// as a BackoffLimit above 0 already exceed it.
+	Restarts      int
 	Elapsed       time.Duration // since the start
 	Succeeded     int           // successes; for an Indexed Job, succeeded indexes
 	FailedIndexes int           // failed indexes; 0 without a limit per index

@@ -8,10 +8,14 @@ import (
 // Entry is what is known of one key. It is passed by value, so S should be a
 // pointer or small. The zero value means that nothing is known yet.
 type Entry[S any] struct {
-	Status   S         // as last written
-	Err      error     // why the inspection failed; Status is then what the writer gave with it and may be wrong
-	Modified time.Time // local time of this knowledge: of the write or of a later global time; zero if nothing is known yet
-	Present  bool      // false if the key is known to be absent, or nothing is known
+	Status S // as last written
+	// Err is why the inspection failed, nil if it did not. If it did, Status is what the
+	// writer gave with Err, and may be wrong.
+	Err error
+	// Modified is the local time of this knowledge: of the write, or of a later global time.
+	// It is zero if nothing is known yet.
+	Modified time.Time
+	Present  bool // false if the key is known to be absent, or nothing is known
 }
 
 // An instant is a local time in nanoseconds since the cache's epoch. Instants are

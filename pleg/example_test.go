@@ -2,10 +2,12 @@ package pleg_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
 )
 
 // A node runs one container in each pod: whatever has pods can be a Runtime.
@@ -111,4 +113,127 @@ func ExampleCache_GetNewerThan() {
 	fmt.Println(entry.Status, err)
 	// Output:
 	// exited <nil>
+}
+
+// Whoever waits for a state says what it looks like.
+func ExampleCache_WaitFor() {
+	cache := pleg.NewCache[string, string](pleg.CacheOptions[string]{})
+	defer cache.Close()
+	go func() {
+		cache.Set("web-0", "running", nil, time.Now())
+		cache.Set("web-0", "exited", nil, time.Now().Add(time.Millisecond))
+	}()
+	entry, err := cache.WaitFor(context.Background(), "web-0", func(e pleg.Entry[string]) bool {
+		return e.Status == "exited"
+	})
+	fmt.Println(entry.Status, err)
+	// Output:
+	// exited <nil>
+}
+
+// A loop over Watch begins with what is there and goes on with what changes.
+func ExampleCache_Watch() {
+	cache := pleg.NewCache[string, string](pleg.CacheOptions[string]{})
+	at := time.Now()
+	cache.Set("web-0", "running", nil, at)
+	for pod, e := range cache.Watch(context.Background()) {
+		fmt.Printf("%s: %q present: %v\n", pod, e.Status, e.Present)
+		switch {
+		case e.Status == "running":
+			cache.Set(pod, "exited", nil, at.Add(1))
+		case e.Status == "exited" && e.Present:
+			cache.Delete(pod, at.Add(2))
+		default:
+			cache.Close() // ends the loop
+		}
+	}
+	// Output:
+	// web-0: "running" present: true
+	// web-0: "exited" present: true
+	// web-0: "" present: false
+}
+
+// Run does the work in a goroutine of the caller's, and ends with its context. Here a
+// fake runtime has the pods.
+func ExampleGenerator() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rt := plegtest.New[string](1, plegtest.Faults{})
+	cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
+	gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{RelistPeriod: 10 * time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ended := make(chan error)
+	go func() { ended <- gen.Run(ctx) }()
+
+	rt.Create("web-0", "app")
+	for e := range gen.Events(ctx) {
+		switch e.Type {
+		case pleg.ContainerStarted:
+			fmt.Println(e.Pod, e.Type)
+			rt.Exit("web-0", "app")
+		case pleg.ContainerDied:
+			fmt.Println(e.Pod, e.Type)
+			cancel() // ends Run and the loop
+		default: // it was created
+			rt.Start("web-0", "app")
+		}
+	}
+	fmt.Println("Run:", <-ended)
+	// Output:
+	// web-0 ContainerStarted
+	// web-0 ContainerDied
+	// Run: context canceled
+}
+
+// A program stores its position with what it has done about the exits. The program
+// that is started in its place gets the exits that it has not, however long nobody
+// looked.
+func ExampleExitReader() {
+	ctx := context.Background()
+	rt := plegtest.New[string](1, plegtest.Faults{})
+	newReader := func(o pleg.ExitOptions[string]) (*pleg.ExitReader[string], *pleg.Generator[string, *plegtest.Status]) {
+		cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
+		gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
+		if err != nil {
+			panic(err)
+		}
+		reader, err := gen.ExitReader(o)
+		if err != nil {
+			panic(err)
+		}
+		return reader, gen
+	}
+	next := func(r *pleg.ExitReader[string]) {
+		e, err := r.Next(ctx)
+		fmt.Println(e.Pod, e.Container, "exit code", e.Details.Code, err)
+	}
+
+	reader, gen := newReader(pleg.ExitOptions[string]{})
+	for _, container := range []string{"a", "b"} {
+		rt.Create("web-0", container)
+		rt.Start("web-0", container)
+	}
+	gen.Relist(ctx)
+	rt.ExitCode("web-0", "a", 1)
+	gen.Relist(ctx)
+	next(reader)
+	stored, err := json.Marshal(reader.Position())
+	if err != nil {
+		panic(err)
+	}
+
+	rt.ExitCode("web-0", "b", 2) // while nobody looks
+	var position pleg.ExitPosition[string]
+	if err := json.Unmarshal(stored, &position); err != nil {
+		panic(err)
+	}
+	reader, gen = newReader(pleg.ExitOptions[string]{After: &position})
+	gen.Relist(ctx)
+	next(reader)
+	// Output:
+	// web-0 a exit code 1 <nil>
+	// web-0 b exit code 2 <nil>
 }

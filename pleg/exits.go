@@ -11,29 +11,31 @@ import (
 // ExitSource says how an exit became known.
 type ExitSource string
 
-// How an exit may become known. An exit is inferred if the container is gone and
-// nothing has shown that it had exited.
+// How an exit may become known.
 const (
-	ExitSeenByEvent  ExitSource = "event"
-	ExitSeenByRelist ExitSource = "relist"
-	ExitInferred     ExitSource = "inferred"
+	ExitSeenByEvent  ExitSource = "event"    // an event of the runtime showed it
+	ExitSeenByRelist ExitSource = "relist"   // a list or a status showed it
+	ExitInferred     ExitSource = "inferred" // the container is gone, and nothing has shown that it had exited
 )
 
-// Exit is the end of one container.
+// Exit is the end of one container. It is a plain value; the zero value is none.
 type Exit[K comparable] struct {
 	Pod       K           `json:"pod"`
-	Container string      `json:"container"` // its id
-	Source    ExitSource  `json:"source"`
-	Known     bool        `json:"known,omitempty"` // the runtime has said how it ended; without it Details are zero
+	Container string      `json:"container"`       // its id
+	Source    ExitSource  `json:"source"`          // how it became known
+	Known     bool        `json:"known,omitempty"` // the runtime has said how it ended; else Details are zero
 	Details   ExitDetails `json:"details,omitzero"`
-	Lost      int         `json:"lost,omitempty"` // exits before this one that were dropped because the reader was too far behind
+	// Lost is how many exits before this one were dropped, because the reader was too far
+	// behind.
+	Lost int `json:"lost,omitempty"`
 }
 
 // ExitDetails are what a status says of a container that has exited. The Generator
-// hands them on as they are, also a time that is zero or lies ahead.
+// hands them on as they are, also a time that is zero or lies ahead. They are a plain
+// value; the zero value says nothing.
 type ExitDetails struct {
 	Name     string    `json:"name,omitempty"`    // of the container in its pod, the same for every attempt
-	Attempt  int64     `json:"attempt,omitempty"` // how many of that name there were before, as the runtime counts
+	Attempt  int64     `json:"attempt,omitempty"` // how many of that name the runtime counts before it
 	Code     int32     `json:"code"`
 	Reason   string    `json:"reason,omitempty"` // Completed, Error, OOMKilled, …
 	Started  time.Time `json:"started,omitzero"` // zero: it never ran, or the runtime does not say
@@ -57,24 +59,24 @@ type ExitOptions[K comparable] struct {
 	// Generator looked first, or that have exited when the reader is made.
 	Earlier bool
 	// After goes on where another reader was at its Position: it yields what that
-	// reader has not, and what has ended since. Of a container that was there then and
-	// is gone the exit is inferred. A position of another node makes every container
-	// in it such a one. Nil: there is none. It implies Earlier.
+	// reader has not, and what has ended since. It implies Earlier. If a container was
+	// there then and is gone, its exit is inferred, so from a position of another node
+	// every container's is. Nil: there was no other reader.
 	After *ExitPosition[K]
 }
 
-// An ExitReader yields every exit once (G14), those of a pod in the order in which
-// they became known, and those that one look shows by the time at which they
-// finished. An exit comes after the entry of its pod in the cache. The subscription
-// exists from ExitReader on, before the first relist too. A sandbox that is listed as
-// a container ends like one.
+// An ExitReader yields every exit once (G14 of Generator): those of a pod in the order
+// in which they became known, and those that became known at once by the time at which
+// they finished. An exit comes after the entry of its pod in the cache. A reader yields
+// what ends after it was made, also if that is before the first relist. A sandbox that
+// is listed as a container ends like one.
 //
 // A reader that is not read holds a bounded number of exits, in proportion to the
 // pods and containers, and then drops the oldest; see Exit.Lost. It remembers the
-// containers that are there and the last 4096 that ended. If more have ended since,
-// late news of an older one, or without a stamp of one that nobody saw, is no exit:
-// rather never than twice. An end that nobody saw of a container whose id is used
-// again goes unnoticed, as Container.ID says.
+// containers that are there and the last 4096 that ended. When an event tells late of
+// one that ended before those, or has no stamp and tells of one that nobody saw, it is
+// no exit: rather never than twice. An end that nobody saw of a container whose id is
+// used again goes unnoticed, as Container.ID says.
 //
 // Make one with Generator.ExitReader; the zero value is not usable. An ExitReader is
 // safe for concurrent use by multiple goroutines.
@@ -167,7 +169,8 @@ func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
 	}
 }
 
-// TryNext returns the next exit if there is one.
+// TryNext returns the next exit if there is one; ok is false if there is none yet, or
+// no more.
 func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,10 +13,12 @@ import (
 // taken. Instead of making one, take it from ExitReader.Position; the zero value is
 // that of a reader that knows of no container.
 type ExitPosition[K comparable] struct {
-	Due     []Exit[K]        `json:"due,omitempty"`    // not taken yet, in order
-	Lost    int              `json:"lost,omitempty"`   // dropped before these
-	Pods    []podPosition[K] `json:"pods,omitempty"`   // each once
-	Horizon time.Time        `json:"horizon,omitzero"` // late news of this time and before may be of a container that ended and is not in Pods
+	Due  []Exit[K]        `json:"due,omitempty"`  // not taken yet, in order
+	Lost int              `json:"lost,omitempty"` // dropped before these
+	Pods []podPosition[K] `json:"pods,omitempty"` // each once
+	// Horizon is the time up to which ends of containers may be forgotten: late news of then
+	// may be of a container that ended and is not in Pods. Zero: none is forgotten.
+	Horizon time.Time `json:"horizon,omitzero"`
 }
 
 // A podPosition is the part of a position that is about one pod.

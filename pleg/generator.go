@@ -104,10 +104,10 @@ func (g *Generator[K, S]) RequestSync(pod K) { g.events.requestSync(pod) }
 
 // Events yields what happens to pods. Each loop starts anew, with one PodSync per
 // known pod. From there on nothing is lost: events of one pod come in order, and
-// after its entry in the cache. A slow loop gets one PodSync in place of many
-// events of a pod, which then stands for its exits too. A PodSync without a pod
-// (the zero key) stands for pods that came and went, or were asked for, more than
-// are worth remembering: look at all pods then.
+// after its entry in the cache. A loop that is more than eight events of a pod behind
+// gets one PodSync in their place, which then stands for its exits too. A PodSync
+// without a pod (the zero key) stands for pods that came and went, or were asked for,
+// and are too many to be remembered: look at all pods then.
 //
 // A loop ends at once with its context, and after the Close of the cache when it
 // has yielded what is pending. It leaves nothing behind if the body breaks.

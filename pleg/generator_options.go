@@ -7,18 +7,21 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// GeneratorOptions are the settings of a Generator. Zero means the default.
+// GeneratorOptions are the settings of a Generator. Zero means the default, with which
+// each comment ends. GeneratorOptions are a plain value.
 type GeneratorOptions struct {
-	RelistPeriod     time.Duration // between full relists without a healthy stream; 1s
-	EventedPeriod    time.Duration // between full relists with one; 300s
-	RelistThreshold  time.Duration // age of the last full relist beyond which Healthy returns an error, and limit of a call of Pods; 3m
-	EventedThreshold time.Duration // that age with a healthy stream; 10m
+	RelistPeriod  time.Duration // between full relists without a healthy stream; 1s
+	EventedPeriod time.Duration // between full relists with one; 300s
+	// RelistThreshold is the age of the last full relist beyond which Healthy returns an
+	// error, and the limit of a call of Pods; 3m.
+	RelistThreshold  time.Duration
+	EventedThreshold time.Duration // the age for Healthy with a healthy stream; 10m
 	Parallel         int           // concurrent calls of Status and Pod; 4
 	StatusTimeout    time.Duration // limit of each; 10s
 	// WaitLimit is how long a GetNewerThan or a WaitFor waits before its pod is
-	// relisted, and again after each such relist that did not end it; 2s. A pod is
+	// relisted, and again after each such relist that did not end it. A pod is
 	// relisted once per WaitLimit, however many wait for it. WaitLimit replaces the
-	// KEP's periodic global time, which asserts a freshness that nobody observed.
+	// KEP's periodic global time, which asserts a freshness that nobody observed; 2s.
 	WaitLimit time.Duration
 	// TrustEvents writes what an event's Observation shows to the cache at once (the
 	// KEP's design), if it proves to be newer than what the Generator saw of the pod:

@@ -1,10 +1,10 @@
-// Package pleg knows what the pods of a node are doing: a status cache whose writes
-// are ordered by the time of their observation, and the generator of lifecycle events
-// and exits that fills it, from lists and a runtime's event stream (KEP-3386,
-// "Kubelet Evented PLEG").
+// Package pleg knows what the pods of a node are doing. It is a pod lifecycle event
+// generator like the kubelet's (KEP-3386, Kubelet Evented PLEG): a status cache whose
+// writes are ordered by the time of their observation, and the Generator that fills it
+// from lists and a runtime's event stream.
 //
-// Implement Runtime over whatever runs the containers, and Streamer too if it can
-// stream events. Make a Cache and a Generator over them, call Run, range over
+// Implement [Runtime] over whatever runs the containers, and [Streamer] too if it can
+// stream events. Make a [Cache] and a [Generator] over them, call Run, range over
 // Events or Exits and ask the Cache.
 //
 //	cache := pleg.NewCache[string](pleg.CacheOptions[*Status]{})
@@ -14,14 +14,17 @@
 //		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
-// A pod is any comparable key, a status any type. What they may offer besides is
-// found by asking the Runtime for PodLister, a status for ContainerLister and
-// ExitLister; but whether to use a stream is a choice. Use a container's id once;
-// Container.ID says what comes of using it again.
+// A pod is any comparable key but the zero value, which names no pod; a status is any
+// type. A Runtime may also be a [PodLister], a status a [ContainerLister] and an
+// [ExitLister], without which exits have no codes. Give no two containers of a pod the
+// same id; see Container.ID.
 //
-// Inside, files use each other in one direction, with one exception: cache.go,
-// exits.go and relist.go declare a type whose parts stand in files of their name.
+// A Cache, a Generator and an ExitReader are safe for concurrent use. Only Run and
+// Relist start goroutines, and they wait for them.
 package pleg
+
+// Files use each other in one direction, with one exception: cache.go, exits.go and
+// relist.go declare a type whose parts stand in files of their name.
 
 import (
 	"context"
@@ -29,10 +32,11 @@ import (
 	"time"
 )
 
-// Errors of this package, and two that a Runtime and a Streamer answer with.
+// What errors.Is finds in the errors of this package. A Runtime and a PodLister return
+// ErrNotFound, a Streamer ErrUnsupported.
 var (
-	ErrClosed      = errors.New("pleg: the cache is closed")
-	ErrNotFound    = errors.New("pleg: no such pod")
+	ErrClosed      = errors.New("pleg: closed")      // the Cache, or the ExitReader that was asked
+	ErrNotFound    = errors.New("pleg: no such pod") // the pod is gone
 	ErrUnsupported = errors.New("pleg: the runtime has no event stream")
 )
 
@@ -57,7 +61,7 @@ func (s State) String() string {
 	return [...]string{"unknown", "created", "running", "exited"}[s]
 }
 
-// Container is a container as a runtime lists it.
+// Container is a container as a runtime lists it. It is a plain value.
 type Container struct {
 	// ID names the container within its pod, and no other one before or after it,
 	// as a container runtime's ids do.
@@ -73,30 +77,30 @@ type Container struct {
 }
 
 // Pod is a pod as a runtime lists it. A sandbox is listed as one of its
-// containers, as the kubelet does.
+// containers, as the kubelet does. A Pod is safe for concurrent use by multiple
+// goroutines while nobody writes to it.
 type Pod[K comparable] struct {
-	ID         K
-	Containers []Container
+	ID         K           // its key, not the zero value
+	Containers []Container // in any order
 }
 
 // EventType is the kind of an Event; the strings are the kubelet's.
 type EventType string
 
-// The kinds of events. PodSync says that something about the pod may have changed:
-// look at its status.
+// The kinds of events.
 const (
 	ContainerStarted EventType = "ContainerStarted" // it runs
 	ContainerDied    EventType = "ContainerDied"    // it has exited, or is gone and was not seen to exit
 	ContainerRemoved EventType = "ContainerRemoved" // it is gone
 	ContainerChanged EventType = "ContainerChanged" // it was created, or its state is unknown
-	PodSync          EventType = "PodSync"
+	PodSync          EventType = "PodSync"          // something about the pod may have changed: look at its status
 )
 
-// Event is one step in the life of a pod. Container is empty in a PodSync.
+// Event is one step in the life of a pod. It is a plain value; the zero value is none.
 type Event[K comparable] struct {
-	Pod       K
+	Pod       K // the zero value in a PodSync of all pods; see Generator.Events
 	Type      EventType
-	Container string
+	Container string // its id; "" in a PodSync
 }
 
 // Runtime is what the caller implements: a view of what runs the pods. The
@@ -105,13 +109,14 @@ type Event[K comparable] struct {
 // not return before it.
 type Runtime[K comparable, S any] interface {
 	// Pods lists every pod and container that the runtime knows, as they are at one
-	// moment of the call. An older list makes a new container of one that has exited
-	// (Container.ID). The Generator keeps nothing of the slices.
+	// moment of the call. A list from before the call may show a container running that
+	// has exited, which makes another container of it; see Container.ID. The Generator
+	// keeps nothing of the slices.
 	Pods(ctx context.Context) ([]Pod[K], error)
 	// Status returns the details of a pod and the runtime's own stamp of them, zero
-	// if it has none. The error is ErrNotFound if the pod is gone. A status that
-	// comes with another error is stored with that. If none comes (the zero S), the
-	// last status stays beside the error.
+	// if it has none. The error is ErrNotFound if the pod is gone. With any other
+	// error, which the entry keeps, a zero S leaves the last status in the entry, and
+	// any other S replaces it.
 	//
 	// A Runtime that needs what Pods showed of the pod keeps its last list, and lists
 	// the pod itself if that does not show it: a ContainerLister is also asked for
@@ -120,9 +125,9 @@ type Runtime[K comparable, S any] interface {
 }
 
 // PodLister is implemented by a Runtime that can list one pod for less than all of
-// them. Its use is for statuses that are no ContainerLister: without it each of
-// their events costs a full list. A type that wraps a Runtime has to have the method
-// too. The Generator calls Pod from several goroutines at once.
+// them. It is used if the status is no ContainerLister: without a PodLister each event
+// then costs a full list. A type that wraps a Runtime has to have the method too. The
+// Generator calls Pod from several goroutines at once.
 type PodLister[K comparable] interface {
 	// Pod lists one pod, as Pods would. The error is ErrNotFound if it is gone.
 	Pod(ctx context.Context, pod K) (Pod[K], error)
@@ -135,6 +140,7 @@ type PodLister[K comparable] interface {
 // between may stay in the status until the pod changes again. The Generator calls
 // Containers from one goroutine at a time while others may read the status.
 type ContainerLister interface {
+	// Containers returns the containers of the pod. The Generator does not keep the slice.
 	Containers() []Container
 }
 
@@ -160,7 +166,7 @@ type RuntimeEventType int
 const (
 	RuntimeCreated RuntimeEventType = iota
 	RuntimeStarted
-	RuntimeStopped
+	RuntimeStopped // it has exited
 	RuntimeDeleted
 )
 
@@ -173,16 +179,17 @@ func (t RuntimeEventType) String() string {
 }
 
 // RuntimeEvent is what a runtime reports. One that names no pod (the zero key) asks
-// for a full relist.
+// for a full relist. It is safe for concurrent use by multiple goroutines while nobody
+// writes to what it holds.
 type RuntimeEvent[K comparable, S any] struct {
 	Pod       K
-	Container string
+	Container string // its id
 	Type      RuntimeEventType
 	At        time.Time          // the runtime's own stamp; zero if it has none
 	Seen      *Observation[K, S] // the pod as of At; nil if the runtime does not send it
 }
 
-// Observation is a pod as a runtime event carries it.
+// Observation is a pod as a runtime event carries it: what Pods and Status would return.
 type Observation[K comparable, S any] struct {
 	Pod    Pod[K]
 	Status S

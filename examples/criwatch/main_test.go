@@ -24,7 +24,7 @@ import (
 func TestWrongFlagOfCriwatchIsNamed(t *testing.T) {
 	for _, x := range []struct{ args, want string }{
 		{"-nope", "not defined: -nope\n"},
-		{"-restat x", "not defined: -restat; did you mean -restart?"},
+		{"-restat x", "not defined: -restat: did you mean -restart?"},
 		{"pods", `only flags are taken; got ["pods"]` + "\n"},
 		{"restart x", `only flags are taken; got ["restart" "x"]; did you mean -restart?`},
 		{"/run/x.sock", `; did you mean -endpoint /run/x.sock?`},

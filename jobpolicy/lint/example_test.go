@@ -30,3 +30,19 @@ func ExampleWorstCase() {
 	fmt.Println(bound.Runs, bound.Wait, bound.Unbounded, err)
 	// Output: 7 10m30s false <nil>
 }
+
+// What an older cluster would drop without a word.
+func ExampleCheckFor() {
+	limit := int32(1)
+	spec := jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &limit, BackoffLimitPerIndex: &limit}
+	findings, err := lint.CheckFor(&spec, "1.28")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range findings {
+		fmt.Println(f)
+	}
+	// Output:
+	// spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex is on, which it is not by default: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)
+}

@@ -14,7 +14,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Finding is something in a specification that is valid but surely not meant.
+// Finding is something in a specification that is valid but surely not meant. It prints
+// as one line. A Finding is a plain value.
 type Finding struct {
 	Kind     Kind
 	Rule     int    // index of the rule that it is about, -1 if it is about none

@@ -13,18 +13,26 @@ import (
 // of the Job and deletions by hand come on top. A number that an int or a
 // Duration cannot hold is the largest that it can.
 type Bound struct {
-	Runs       int           // pods created; restarts of containers in place are not among them
-	Unbounded  bool          // there is no most: an Ignore rule can decide on pods, which are replaced forever; Runs is the largest int
-	Wait       time.Duration // for which delays can hold back replacements in total; if Unbounded, only activeDeadlineSeconds bounds it
-	IndexBytes int           // length of completedIndexes and failedIndexes together (KEP-3850, "The Job object too big")
+	Runs int // pods created; restarts of containers in place are not among them
+	// Unbounded says that there is no most, because an Ignore rule can decide on pods, which
+	// are replaced for ever. Then Runs is the largest int.
+	Unbounded bool
+	// Wait is how long delays can hold back replacements in total. If Unbounded, only
+	// activeDeadlineSeconds bounds it.
+	Wait time.Duration
+	// IndexBytes is the length of completedIndexes and failedIndexes together (KEP-3850,
+	// "The Job object too big").
+	IndexBytes int
 }
 
-// WorstCase returns what a Job with this specification, with defaults filled in
-// and not suspended, can come to under the engine. Some run of the Job reaches
-// Runs and IndexBytes, unless something else ends it before, such as a success
-// policy. WorstCase returns an error if the engine is invalid, or if
-// [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its
-// completion mode; then the error holds backoff.FieldErrors.
+// WorstCase returns what a Job with this specification can come to under the engine,
+// if it is not suspended. WorstCase fills in the defaults itself. Some run of the Job
+// reaches Runs and IndexBytes, unless something else ends it before, such as a success
+// policy.
+//
+// WorstCase returns an error if s is nil. If the engine is invalid, or if
+// [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its completion
+// mode, the error wraps backoff.FieldErrors.
 func WorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) (Bound, error) {
 	if err := e.Validate(); err != nil {
 		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)

@@ -1,16 +1,18 @@
 // Package convert turns the API types of Kubernetes into those of jobpolicy and
-// backoff, and back.
+// backoff, and back. [Job] and [Pods] are for [jobpolicy.Engine.Plan], [NewPod] and
+// [SetJobStatus] for its plans, [PodExits] and [ContainerPolicy] for a
+// [backoff.Restarter].
 //
-// Job, Pods and their like say what Engine.Plan has to know, and are what decoding
-// the JSON of the object would give, some hundred times as fast. They share maps,
-// lists of strings and pointers to numbers with what they are made from, so nobody
-// may write to either while the other is in use; objects of an informer's cache are
-// fine. NewPod, SetJobStatus, Exits and ContainerPolicy share nothing with anybody.
+// Job, Pods and their like give what decoding the JSON of the object would give, some
+// hundred times as fast. They share maps, lists of strings and pointers to numbers
+// with what they are made from, so nobody may write to either while the other is in
+// use; objects of an informer's cache are fine. NewPod, SetJobStatus, Exits and
+// ContainerPolicy share nothing with anybody.
 //
 // No function of this package changes an argument, but for the first of SetJobStatus.
-// A nil pointer becomes a nil pointer, and an empty list may become none. All
-// functions are safe for concurrent use by multiple goroutines while nobody writes
-// to their arguments.
+// A nil pointer becomes a nil pointer, and an empty list may become none. NewPod and
+// ContainerPolicy take no nil. All functions are safe for concurrent use by multiple
+// goroutines while nobody writes to their arguments.
 package convert
 
 import (

@@ -11,10 +11,10 @@ import (
 )
 
 // Exits returns the ends that a container's status shows, the earlier one first: at
-// most that in its last state and that in its state. Report them to a Restarter, all
-// of them, whenever the status changes: an end that the status shows again has the
-// same Run again, the first one 1, as far as restartCount tells. One end in two may
-// go unseen where nobody looks in between, since a status shows no more than two.
+// most that in its last state and that in its state. Report all of them to a Restarter
+// whenever the status changes. An end that the status shows again has the same Run
+// again, as far as restartCount tells; the first one has 1. A status shows no more than
+// two ends, so earlier ones go unseen if nobody looked in between.
 //
 // An end whose time is not known has no Finished. A container that never started has
 // no Started, also where the runtime says 1970.

@@ -9,13 +9,13 @@
 // annotation of the Job ([AnnotationMemory]), so it survives a restart and a change of
 // leader. Other annotations of a Job set its delays, [AnnotationBaseDelay] and the
 // like.
-//
+package jobcontroller
+
 // A pass over a Job is sync.go; the files it calls say what they know by their names:
 // expectations.go which creations and deletions are still to be seen, hidden.go which
 // finalizers are gone although the informer shows them, unsure.go which requests had
 // no answer, catchup.go what another controller has done, apply.go and its kin how a plan
 // is carried out.
-package jobcontroller
 
 import (
 	"context"

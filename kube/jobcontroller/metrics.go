@@ -22,7 +22,9 @@ type Metrics struct {
 	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
 	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
 	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
-	JobsOfOthers    *prometheus.CounterVec   // jobs_by_external_controller_total{controller_name}; only in place of Kubernetes' own controller
+	// JobsOfOthers is jobs_by_external_controller_total{controller_name}. It counts only in
+	// place of Kubernetes' own controller.
+	JobsOfOthers *prometheus.CounterVec
 }
 
 // NewMetrics returns counters that start at zero. All have the prefix job_controller_.

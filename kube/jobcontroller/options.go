@@ -31,11 +31,13 @@ type Options struct {
 	// the delays, SkipWaiting and IgnoredDelay; see AnnotationBaseDelay.
 	Engine jobpolicy.Engine
 
-	Namespace   string         // the only namespace whose Jobs are run; "": all. Informers that are given have their own
+	// Namespace is the only namespace whose Jobs are run; "" means all. Informers that are
+	// given have their own.
+	Namespace   string
 	Workers     int            // Jobs that are worked on at once; 0 means 5
 	Parallel    int            // requests for pods of one Job at once; 0 means 50
-	BatchPeriod time.Duration  // pod events of a Job within this time are one sync; 0 means 1s
-	Retry       backoff.Policy // delays before a Job is tried again after an error; the zero value means 1s, doubled to 1m
+	BatchPeriod time.Duration  // pod events of a Job within this time are one pass; 0 means 1s
+	Retry       backoff.Policy // delays of a Job after errors; the zero value means 1s, doubled to 1m
 
 	// Pods and Jobs are the informers to read from. With nil for both, the Controller makes
 	// informers of its own, and runs them while it runs. Informers that are given are the

@@ -23,12 +23,14 @@ import (
 
 // KubeletOptions configure a Kubelet.
 type KubeletOptions struct {
-	Config    *rest.Config                  // of the server; required
-	Namespace string                        // whose pods it runs; empty: those of all
-	Script    func(pod *corev1.Pod) Outcome // called once for each pod; it must not change the pod, and must be safe for concurrent use; nil: all succeed at once
-	Node      string                        // its name; empty: testenv
-	Workers   int                           // pods that it handles at a time; 0: 8
-	Clock     clock.WithTicker              // of stamps and waits; nil: the real one
+	Config    *rest.Config // of the server; required
+	Namespace string       // whose pods it runs; "": those of all
+	// Script says what becomes of a pod. It is called once for each pod, by several
+	// goroutines, and must not change the pod. Nil: all pods succeed at once.
+	Script  func(pod *corev1.Pod) Outcome
+	Node    string           // its name; "": testenv
+	Workers int              // pods that it handles at a time; 0: 8
+	Clock   clock.WithTicker // of stamps and waits; nil: the real one
 }
 
 // Kubelet plays the scheduler and a node: each pod is bound to the node, runs and

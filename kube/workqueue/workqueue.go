@@ -91,7 +91,7 @@ func newLimiter[T comparable](h history[T], classify func(error) Class) *Limiter
 // reconcile it again: 0 means not to, until it changes. Call it once for each outcome,
 // nil too, for then the item's failures are forgotten. They are forgotten as well after
 // an error of class Terminal. After any other error the delay is at least what the
-// server asked for (Retry-After).
+// server asked for (Retry-After), also if that is above the Max of the policy.
 //
 // In controller-runtime return the delay as Result.RequeueAfter, with a nil error. Or
 // return the error, and let the Limiter be the controller's RateLimiter: the queue

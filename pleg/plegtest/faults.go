@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Faults are the mistakes of a Runtime. Each is a rate from 0, never, to 1, always:
-// the chance of an event, a stream, a call or a stamp to suffer from it. The zero
-// value is a runtime without faults.
+// Faults are the mistakes of a Runtime. Each is a rate from 0, never, to 1, always: the
+// chance that it happens to an event, a stream, a call or a stamp, which the comments
+// call "it". The zero value is a runtime without faults. Faults are a plain value.
 type Faults struct {
 	// Events.
 	Drop      float64       // it is never sent
 	Duplicate float64       // it is sent twice, up to Delay apart
 	Late      float64       // it arrives up to Delay later
-	Reorder   float64       // it overtakes those sent at the same time, or arrives up to Delay after those sent later
+	Reorder   float64       // it arrives up to Delay later, and before those due at the same time
 	Delay     time.Duration // the bound of the three above; 0 means 2s
 	Stale     float64       // it carries older contents under its own, newer stamp
 	Bare      float64       // it carries no contents

@@ -32,7 +32,6 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		{args: "-shrae 1", code: 2, says: "prog: flag provided but not defined: -shrae: did you mean -share?\nTry prog -h.\n"},
 		{args: "--SIZE=1", code: 2, says: "prog: flag provided but not defined: -SIZE: did you mean -size?\nTry prog -h.\n"},
 		{args: "-all=5", code: 2, says: "prog: invalid boolean value \"5\" for -all: must be true or false\nTry prog -h.\n"},
-		{args: "-shar 1", code: 2, says: "prog: flag provided but not defined: -shar; did you mean -share?\nTry prog -h.\n"},
 		{args: "-\x1b[2J", code: 2, says: "prog: flag provided but not defined: -\\x1b[2J\nTry prog -h.\n"},
 	} {
 		s := New("prog", "Usage: prog\n", "\nSee also: x\n")

@@ -79,6 +79,7 @@ crashloopbackoff: {maxSeconds: 301}
 	warnings, err := policyfile.ReadFile(name, "nothing was done", func(whole *document.Node) (*policyfile.Findings, error) {
 		var f file
 		found, err := policyfile.Decode(whole, "containers", &f)
+		f.Node.Read(found)
 		for i := range f.Containers {
 			f.Containers[i].Container.Read("containers[0]", found)
 		}
