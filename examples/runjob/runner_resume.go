@@ -106,15 +106,21 @@ func (s *state) check(m *manifest) backoff.FieldErrors {
 	job, old := m.Job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {
 		return backoff.FieldErrors{{Field: "metadata.name", Type: backoff.ErrorTypeInvalid, Value: job.Namespace + "/" + job.Name,
-			Detail: "the state is that of " + old.Namespace + "/" + old.Name}}
+			Detail: "the state is that of " + old.Namespace + "/" + old.Name + anotherFolder}}
 	}
 	var errs backoff.FieldErrors
 	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
 	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.Sources, s.Fields) {
 		errs = append(errs, backoff.FieldError{Field: "spec.template", Type: backoff.ErrorTypeInvalid, Detail: "must not change"})
 	}
+	for i := range errs {
+		errs[i].Detail += " while -state resumes the Job" + anotherFolder
+	}
 	return errs
 }
+
+// anotherFolder is what to do for a new run.
+const anotherFolder = "; name another folder to run it from its beginning"
 
 func sameJSON(a, b any) bool {
 	x, errX := json.Marshal(a)

@@ -125,3 +125,21 @@ func TestUnnamedStateFolderIsRefused(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A state of another Job says how to begin a new run.
+func TestStateOfAnotherJobSaysWhatToType(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	manifest := plainPods("completions: 1", "restartPolicy: Never", "exit 0")
+	start(t, manifest, "-state", dir, "-").Done(exitComplete)
+	for _, tt := range []struct{ old, new, want string }{
+		{"name: plain", "name: other", "the state is that of default/plain; name another folder"},
+		{"exit 0", "exit 1", "must not change while -state resumes the Job; name another folder"},
+	} {
+		p := start(t, strings.Replace(manifest, tt.old, tt.new, 1), "-state", dir, "-")
+		p.Done(exitBad)
+		if text := p.Err.String(); !strings.Contains(text, tt.want) {
+			t.Errorf("%s: want %q:\n%s", tt.new, tt.want, text)
+		}
+	}
+}

@@ -43,6 +43,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	logger := newLogger(stderr, o.logFormat, o.verbosity)
 	ctx = klog.NewContext(ctx, logger)
+	said := make(chan struct{})
+	unsaid := context.AfterFunc(ctx, func() { // an API server that does not answer can hold the end up
+		defer close(said)
+		logger.Info("ending, once the requests under way have returned; a second signal ends it at once")
+	})
+	defer func() {
+		if !unsaid() {
+			<-said
+		}
+	}()
 	switch err := control(ctx, o); {
 	case errors.Is(err, errLeaseLost):
 		logger.Error(err, "ended")

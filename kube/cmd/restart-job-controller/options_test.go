@@ -157,3 +157,18 @@ func TestMissingConfigurationSaysWhatToType(t *testing.T) {
 		}
 	}
 }
+
+// Whoever waits for the end knows how to have it sooner.
+func TestEndSaysThatASecondSignalIsQuicker(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	const config = "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, signal := context.WithCancel(t.Context())
+	signal()
+	var errs bytes.Buffer
+	if code := run(ctx, []string{"-kubeconfig", file, "-listen="}, io.Discard, &errs); code != exitOK || strings.Count(errs.String(), "a second signal ends it at once") != 1 {
+		t.Errorf("exits with %d, prints %s", code, &errs)
+	}
+}
