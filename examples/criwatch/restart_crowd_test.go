@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +88,9 @@ func (l life) cut() (n int) {
 func readLife(t testing.TB, logs, name string) (l life) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(logs, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return l // it has not begun yet
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

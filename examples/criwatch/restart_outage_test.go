@@ -100,6 +100,7 @@ func TestStartsThatHangHoldUpNoOthers(t *testing.T) {
 				t.Errorf("%s was not started", name)
 			}
 		}
+		synctest.Wait()
 		if list := f.doubled(); list != nil || u.busy != 0 {
 			t.Errorf("%d are being started; %v", u.busy, list)
 		}
