@@ -50,51 +50,62 @@ func TestDelayGoesOnAfterALateWriteOfAnotherLeader(t *testing.T) {
 }
 
 // While this controller stood still another one has counted the end of a pod and taken its
-// finalizer off, replaced it, and deleted a third. The informer shows none of it yet.
+// finalizer off, and then created or deleted a pod. The informer shows none of it yet.
 func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, s *apiServer) {
-		start(t, s, Options{}, lagging(time.Hour, 20*time.Second))
-		after(30 * time.Second)
-		s.createJob(newJob("a", func(j *batchv1.Job) {
-			j.Spec.Parallelism, j.Spec.Completions = new(int32(2)), new(int32(5))
-			j.Annotations = map[string]string{AnnotationBaseDelay: "1m"} // it creates no pod before it writes the Job
-		}))
-		after(2 * time.Hour)
-		pods := s.pods()
-		if len(pods) != 2 {
-			t.Fatalf("%d pods", len(pods))
-		}
-		job := s.job("a")
-		s.end(pods[0].Name, 1)
-		after(19 * time.Second)
-		s.changeJob("a", func(j *batchv1.Job) {
-			j.Status.Failed = 1
-			j.Annotations[AnnotationMemory] = memoryText(t, j, 1, time.Now())
-		})
-		s.changePod(pods[0].Name, func(p *corev1.Pod) { p.Finalizers = nil })
-		s.changePod(pods[1].Name, func(p *corev1.Pod) {
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
-		})
-		for _, name := range []string{"new-0", "new-1"} {
+	for _, test := range []struct {
+		name            string
+		does            func(s *apiServer, running string)
+		failed, created int // in the end
+	}{
+		{"it has replaced the pod", func(s *apiServer, _ string) {
+			job := s.job("a")
 			s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: job.Spec.Template.Labels, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
+				Name: "new", Labels: job.Spec.Template.Labels, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
 			}})
-		}
-		after(10 * time.Second) // it sees the end, and the rest it does not
-		if job := s.job("a"); job.Status.Failed != 1 || s.called("POST pods") != 2 || s.called("DELETE pods") != 0 || s.called("LIST pods") != 1 {
-			t.Errorf("%+v, %d creations, %d deletions, %d lists of pods", job.Status, s.called("POST pods"), s.called("DELETE pods"), s.called("LIST pods"))
-		}
-		after(time.Minute) // the pod that is being deleted has failed
-		if job := s.job("a"); job.Status.Failed != 2 || job.Status.Active != 2 || s.called("POST pods") != 2 || s.called("DELETE pods") != 0 {
-			t.Errorf("when all is seen: %+v, %d creations, %d deletions", job.Status, s.called("POST pods"), s.called("DELETE pods"))
-		}
-		endAll(s, 0)
-		after(time.Minute)
-		if job := s.job("a"); job.Status.Succeeded != 2 || s.called("LIST pods") != 1 {
-			t.Errorf("after two more: %+v, %d lists of pods", job.Status, s.called("LIST pods"))
-		}
-	})
+		}, 1, 2},
+		{"it has deleted the other one", func(s *apiServer, running string) {
+			s.changePod(running, func(p *corev1.Pod) {
+				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
+			})
+		}, 2, 4},
+	} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			start(t, s, Options{}, lagging(time.Hour, 20*time.Second))
+			after(30 * time.Second)
+			s.createJob(newJob("a", func(j *batchv1.Job) {
+				j.Spec.Parallelism, j.Spec.Completions = new(int32(2)), new(int32(5))
+				j.Annotations = map[string]string{AnnotationBaseDelay: "25s"} // it creates no pod before it writes the Job
+			}))
+			after(2 * time.Hour)
+			pods := s.pods()
+			if len(pods) != 2 {
+				t.Fatalf("%d pods", len(pods))
+			}
+			ended := time.Now()
+			s.end(pods[0].Name, 1)
+			after(19 * time.Second)
+			s.changeJob("a", func(j *batchv1.Job) {
+				j.Status.Failed = 1
+				j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
+			})
+			s.changePod(pods[0].Name, func(p *corev1.Pod) { p.Finalizers = nil })
+			test.does(s, pods[1].Name)
+			after(15 * time.Second) // it sees the end, and the rest it does not; the delay is over
+			if job := s.job("a"); job.Status.Failed != 1 || s.called("POST pods") != 2 || s.called("LIST pods") != 1 {
+				t.Errorf("%s: %+v, %d creations, %d lists of pods", test.name, job.Status, s.called("POST pods"), s.called("LIST pods"))
+			}
+			after(3 * time.Minute)
+			if job := s.job("a"); int(job.Status.Failed) != test.failed || job.Status.Active != 2 || s.called("POST pods") != test.created || s.called("DELETE pods") != 0 {
+				t.Errorf("%s: when all is seen: %+v, %d creations, %d deletions", test.name, job.Status, s.called("POST pods"), s.called("DELETE pods"))
+			}
+			endAll(s, 0)
+			after(time.Minute)
+			if job := s.job("a"); job.Status.Succeeded != 2 || s.called("LIST pods") != 1 {
+				t.Errorf("%s: after two more: %+v, %d lists of pods", test.name, job.Status, s.called("LIST pods"))
+			}
+		})
+	}
 }
 
 // Somebody replaces the Job by a manifest, or breaks the annotation: what is remembered
