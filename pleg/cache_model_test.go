@@ -382,7 +382,7 @@ func (c *Cache[K, S]) valid() error {
 		case r.at <= c.globalTime():
 			return fmt.Errorf("5: %v: tombstone at %d, global time %d", n.key, r.at, c.globalTime())
 		case !deleted:
-			return fmt.Errorf("%v: tombstone without a grave", n.key)
+			return fmt.Errorf("%v: tombstone that the table does not hold", n.key)
 		}
 		if deleted {
 			tombstones++

@@ -227,24 +227,24 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	c := free(CacheOptions[string]{})
 	c.Set("old", "x", nil, t1)
 	for _, key := range []string{"absent", "old"} {
-		r, floor := c.lookup(key)
-		w := &waiter[string]{key: key, min: max(r.when(), floor)}
+		r, global := c.lookup(key)
+		w := &waiter[string]{key: key, min: max(r.when(), global)}
 		if err := c.wait(over, w, r); err != context.Canceled {
 			t.Errorf("%s: nothing has happened: %v", key, err)
 		}
 	}
-	r, floor := c.lookup("old")
+	r, global := c.lookup("old")
 	missing, _ := c.lookup("absent")
 	c.UpdateTime(t2)
-	if err := c.wait(over, &waiter[string]{key: "absent", min: floor}, missing); err != nil {
+	if err := c.wait(over, &waiter[string]{key: "absent", min: global}, missing); err != nil {
 		t.Errorf("absent: %v", err)
 	}
 	if err := c.wait(over, &waiter[string]{key: "old", min: r.when()}, r); err != nil {
 		t.Errorf("old: %v", err)
 	}
-	r, floor = c.lookup("old")
+	r, global = c.lookup("old")
 	c.Set("old", "y", nil, t2)
-	if err := c.wait(over, &waiter[string]{key: "old", min: floor, any: true}, r); err != nil {
+	if err := c.wait(over, &waiter[string]{key: "old", min: global, any: true}, r); err != nil {
 		t.Errorf("written: %v", err)
 	}
 }

@@ -30,8 +30,8 @@ type mode struct {
 var modes = []mode{
 	{name: "generic"},
 	{name: "generic, single pods", single: true},
-	{name: "hints", stream: true, single: true},
-	{name: "hints without single pods", stream: true},
+	{name: "events", stream: true, single: true},
+	{name: "events without single pods", stream: true},
 	{name: "trusted events", stream: true, single: true, trust: true},
 	{name: "both", stream: true, single: true, trust: true, short: true},
 	{name: "slow readers", stream: true, single: true, short: true, pace: 7 * time.Second},

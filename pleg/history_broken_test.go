@@ -205,7 +205,7 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 		{"memory", 7, func(h *history) {
 			h.Samples = []sample{{Stats: pleg.Stats{Pods: 10, Backlog: 10000}, Readers: 1}}
 		}},
-		{"a slow intake", 8, func(h *history) {
+		{"a slow event queue", 8, func(h *history) {
 			h.Deliveries = []delivery{{Took: time.Second}}
 		}},
 		{"two deaths", 10, func(h *history) {

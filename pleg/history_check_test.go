@@ -37,7 +37,7 @@ func (h history) check() report {
 	}
 	for _, check := range []func(){
 		x.states, x.freshness, x.absence, x.equality, x.waits, x.readers, x.memory,
-		x.intake, x.once, x.accounts, x.leftovers, x.idleness, x.exitsRead,
+		x.neverBlocks, x.once, x.accounts, x.leftovers, x.idleness, x.exitsRead,
 	} {
 		check()
 	}
@@ -313,7 +313,7 @@ func (x *inspection) memory() {
 }
 
 // G8: no time passes while an event is handed over.
-func (x *inspection) intake() {
+func (x *inspection) neverBlocks() {
 	for _, d := range x.Deliveries {
 		x.check(8, d.Took < time.Millisecond, "the event of container %s of pod %v took %v to hand over", d.Event.Container, d.Event.Pod, d.Took)
 	}

@@ -156,7 +156,7 @@ func TestOddStampsCostOneRelist(t *testing.T) {
 }
 
 // Events of unknown type, of nobody's pod, without container, with contents of
-// another pod, stamped in the year 1 or 2200: hints, all of them, and nothing
+// another pod, stamped in the year 1 or 2200: each asks for a look, and nothing
 // else.
 func TestOddEventsOnlyAskForARelist(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
@@ -201,7 +201,7 @@ func TestUnknownContainersAreForgotten(t *testing.T) {
 				w.pass(0)
 			}
 			if s := w.gen.Stats(); s.Backlog > 5000 {
-				t.Fatalf("after %d events of strangers %d things are held", i, s.Backlog)
+				t.Fatalf("after %d events of unknown pods %d things are held", i, s.Backlog)
 			}
 		}
 		w.pass(5 * time.Second)

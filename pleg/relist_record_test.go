@@ -141,7 +141,7 @@ func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 		t.Error("one more container is remembered, or one that is there is not told of")
 	}
 	b.listForPods = false
-	if b.noteEvents("stranger", nil); b.pods["stranger"] != nil || !b.listForPods {
+	if b.noteEvents("unknown", nil); b.pods["unknown"] != nil || !b.listForPods {
 		t.Error("one more pod is remembered")
 	}
 	o := &observation{serial: b.serial}

@@ -21,7 +21,7 @@ func (g *Generator[K, S]) DistrustStatuses() {
 // valid checks that what a relister counts is what it holds, and that nothing
 // waits for what nobody asks.
 func (r *relister[K, S]) valid() error {
-	present, live, flying, awaited := 0, 0, 0, 0
+	present, live, inFlight, awaited := 0, 0, 0, 0
 	orphans := map[orphan[K]]bool{}
 	for _, g := range r.orphans {
 		orphans[g] = true
@@ -50,7 +50,7 @@ func (r *relister[K, S]) valid() error {
 			present++
 		}
 		if p.inFlight != nil {
-			flying++
+			inFlight++
 		}
 		if p.relist != nil {
 			awaited++
@@ -59,9 +59,9 @@ func (r *relister[K, S]) valid() error {
 			}
 		}
 	}
-	if present != r.present || live != r.live || flying != r.callsInFlight || len(r.order) != len(r.pods) {
+	if present != r.present || live != r.live || inFlight != r.callsInFlight || len(r.order) != len(r.pods) {
 		return fmt.Errorf("%d pods present, counted %d; %d containers, counted %d; %d calls, counted %d; %d pods in order, %d by key",
-			present, r.present, live, r.live, flying, r.callsInFlight, len(r.order), len(r.pods))
+			present, r.present, live, r.live, inFlight, r.callsInFlight, len(r.order), len(r.pods))
 	}
 	if r.relist != nil && r.relist.open != awaited {
 		return fmt.Errorf("a relist waits for %d pods, counted %d", awaited, r.relist.open)

@@ -64,7 +64,7 @@ func TestListIsRareWherePodsAreListedAlone(t *testing.T) {
 	}
 }
 
-// Periods, hints and streams are Run's; a ticket is served in and outside of
+// Periods, events and streams are Run's; a waiter is served in and outside of
 // it.
 func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b := newBench(t, true)
@@ -73,7 +73,7 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b.waiters = []*relistWaiter{{serial: b.next(), done: make(chan error, 1)}}
 	list := b.asks("Pods")
 	if !b.relist.explicit || b.relist.lenient || b.listNow || b.listForPods {
-		t.Errorf("relist %+v; still wanted: now %v, hint %v", b.relist, b.listNow, b.listForPods)
+		t.Errorf("relist %+v; still wanted: now %v, for pods %v", b.relist, b.listNow, b.listForPods)
 	}
 	late := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
 	other := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
@@ -82,23 +82,23 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 	b.answer(list[0])
 	b.settled()
 	if err, ok := receive(first.done); err != nil || !ok {
-		t.Errorf("the first ticket has %v, %v", err, ok)
+		t.Errorf("the first waiter has %v, %v", err, ok)
 	}
 	if _, ok := receive(late.done); ok {
-		t.Error("a ticket has a relist that began before it")
+		t.Error("a waiter has a relist that began before it")
 	}
 	b.dropWaiter(late)
 	if !slices.Equal(b.waiters, []*relistWaiter{other}) {
-		t.Errorf("%d tickets are left, want the last", len(b.waiters))
+		t.Errorf("%d waiters are left, want the last", len(b.waiters))
 	}
 	reason := errors.New("down")
 	b.fails(b.asks("Pods")[0], reason)
 	if err, ok := receive(other.done); err != reason || !ok || len(b.waiters) > 0 {
-		t.Errorf("the last ticket has %v, %v; %d are left", err, ok, len(b.waiters))
+		t.Errorf("the last waiter has %v, %v; %d are left", err, ok, len(b.waiters))
 	}
 }
 
-// What was under way when nobody drives any longer is asked again, at once and
+// What was under way when nobody makes calls any longer is asked again, at once and
 // not more than Parallel at a time; what it had shown of a container that is
 // gone then is told by a PodSync.
 func TestAbandonedCallsAreMadeAnew(t *testing.T) {
@@ -269,8 +269,8 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	b.now = t1
 	b.request("p", false)
 	look := b.asks("Pod p")[0]
-	ticket := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
-	b.waiters = append(b.waiters, ticket)
+	waiter := &relistWaiter{serial: b.next(), done: make(chan error, 1)}
+	b.waiters = append(b.waiters, waiter)
 	b.answer(b.asks("Pods")[0], "p")
 	if _, ok := b.done(); ok {
 		t.Error("the relist does not wait for p, whose look began before it")
@@ -282,7 +282,7 @@ func TestFailedLookOfAWaitedPodFailsTheRelist(t *testing.T) {
 	}
 	reason := errors.New("down")
 	b.fails(b.asks("Pod p")[0], reason)
-	if err, ok := receive(ticket.done); !ok || err != reason {
+	if err, ok := receive(waiter.done); !ok || err != reason {
 		t.Errorf("the relist returned %v, %v", err, ok)
 	}
 	b.request("p", true)
@@ -372,8 +372,8 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ticket := &relistWaiter{serial: g.core.next(), done: make(chan error, 1)}
-		g.core.waiters = append(g.core.waiters, ticket)
+		waiter := &relistWaiter{serial: g.core.next(), done: make(chan error, 1)}
+		g.core.waiters = append(g.core.waiters, waiter)
 		c := g.core.calls(t1, false, 0)[0]
 		cancelled := false
 		d := &runner[string, int]{g: g, inFlight: map[call[string]]*inFlightCall{c: {cancel: func() { cancelled = true }, late: tt.late}}}
@@ -384,7 +384,7 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 		}
 		got := ""
 		select {
-		case err := <-ticket.done:
+		case err := <-waiter.done:
 			got = err.Error()
 		default:
 		}
@@ -394,7 +394,7 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 	}
 }
 
-// A full relist that was under way when nobody drives any longer is made anew,
+// A full relist that was under way when nobody makes calls any longer is made anew,
 // though the next periodic one is far off.
 func TestAbandonedListIsMadeAnew(t *testing.T) {
 	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)

@@ -96,7 +96,7 @@ func TestStatsShowWhatIsHeld(t *testing.T) {
 		w.gen.Relist(w.ctx)
 		held(2, 2, 1)
 		w.pass(time.Millisecond)
-		w.cache.Delete("stranger", time.Now())
+		w.cache.Delete("unknown", time.Now())
 		held(2, 2, 2)
 	})
 }

@@ -113,7 +113,7 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 
 // What a full relist knows is as new as its begin, so an event of that moment
 // shows nothing newer, also of a pod that it did not have to inspect.
-func TestEventAsOldAsTheRelistIsAHint(t *testing.T) {
+func TestEventAsOldAsTheRelistAsksForALook(t *testing.T) {
 	for _, late := range []time.Duration{0, 1} {
 		slowCalls.scripted(t, func(w *world, s *script) {
 			w.up("a")
@@ -193,7 +193,7 @@ func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	})
 }
 
-// With hints an event makes its pod be looked at, and nothing else.
+// Without TrustEvents an event makes its pod be looked at, and nothing else.
 func TestEventMakesItsPodInspected(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {

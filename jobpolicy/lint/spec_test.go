@@ -11,7 +11,7 @@ import (
 
 // genSpec draws a specification in which there is something to find: rules of the
 // small world and others that no container reaches, numbers on the edges, modes
-// and limits that do not fit together.
+// and limits that do not fit together, deadlines, sidecars and other init containers.
 func genSpec(t *rapid.T) *jobpolicy.JobSpec {
 	number := func(label string, more ...int32) *int32 {
 		n := rapid.SampledFrom(append([]int32{math.MinInt32, -1, 0, 1, 3, 12, 12, 100_000, math.MaxInt32}, more...)).Draw(t, label)
@@ -28,9 +28,22 @@ func genSpec(t *rapid.T) *jobpolicy.JobSpec {
 		MaxFailedIndexes:     number("maxFailedIndexes", math.MinInt32, math.MinInt32, math.MinInt32, 1),
 		CompletionMode:       rapid.SampledFrom([]jobpolicy.CompletionMode{"", jobpolicy.NonIndexedCompletion, jobpolicy.IndexedCompletion, jobpolicy.IndexedCompletion, jobpolicy.IndexedCompletion, "x"}).Draw(t, "mode"),
 	}
+	s.PodReplacementPolicy = rapid.SampledFrom([]jobpolicy.PodReplacementPolicy{"", "", jobpolicy.PodReplacementFailed, jobpolicy.PodReplacementTerminatingOrFailed, "x"}).Draw(t, "replacement")
+	s.TTLSecondsAfterFinished = number("ttl", math.MinInt32, math.MinInt32)
+	s.Suspend = rapid.Bool().Draw(t, "suspend")
+	if deadline := number("deadline", math.MinInt32, math.MinInt32); deadline != nil {
+		s.ActiveDeadlineSeconds = pointerTo(int64(*deadline))
+	}
 	s.Template.Spec.RestartPolicy = rapid.SampledFrom([]jobpolicy.RestartPolicy{jobpolicy.RestartPolicyNever, jobpolicy.RestartPolicyOnFailure}).Draw(t, "restart policy")
 	for _, name := range []string{"a", "b", ""}[:rapid.IntRange(0, 3).Draw(t, "containers")] {
 		s.Template.Spec.Containers = append(s.Template.Spec.Containers, jobpolicy.Container{Name: name})
+	}
+	for _, name := range []string{"i", "b"}[:rapid.IntRange(0, 2).Draw(t, "init containers")] {
+		c := jobpolicy.Container{Name: name}
+		if rapid.Bool().Draw(t, "sidecar") {
+			c.RestartPolicy = jobpolicy.RestartPolicyAlways
+		}
+		s.Template.Spec.InitContainers = append(s.Template.Spec.InitContainers, c)
 	}
 	if rapid.Bool().Draw(t, "policy") {
 		s.PodFailurePolicy = &jobpolicy.PodFailurePolicy{Rules: rapid.SliceOfN(rapid.Custom(genRule), 0, 22).Draw(t, "rules")}
@@ -56,6 +69,12 @@ func genRule(t *rapid.T) jobpolicy.PodFailurePolicyRule {
 	if rule.OnExitCodes != nil && rapid.Bool().Draw(t, "other codes") {
 		on := *rule.OnExitCodes
 		on.Values = rapid.SliceOfN(rapid.SampledFrom([]int32{0, 1, 143, 255, 256, 257, -1, math.MaxInt32, math.MinInt32}), 0, 9).Draw(t, "codes")
+		if rapid.IntRange(1, 8).Draw(t, "long list") == 1 {
+			n := rapid.SampledFrom([]int32{32, 33, 254, 255, 256, 257}).Draw(t, "length")
+			for code := range n {
+				on.Values = append(on.Values, code+1)
+			}
+		}
 		rule.OnExitCodes = &on
 	}
 	return rule

@@ -72,7 +72,7 @@ func TestEventAnswersNoLaterWait(t *testing.T) {
 	})
 }
 
-// An event of a container that is gone and forgotten is a hint, whatever its
+// An event of a container that is gone and forgotten asks for a look, whatever its
 // stamp says: nothing tells it from the event of a new one.
 func TestLateEventBringsNothingBack(t *testing.T) {
 	slowCalls.scripted(t, func(w *world, s *script) {
@@ -104,7 +104,7 @@ func TestLateEventBringsNothingBack(t *testing.T) {
 
 // What an event shows is not taken where its stamp says that it is older than a
 // look, where it has none, or while looks fail.
-func TestSuspiciousEventIsAHint(t *testing.T) {
+func TestSuspiciousEventOnlyAsksForALook(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		stamp func(looked, now time.Time) time.Time
