@@ -63,11 +63,18 @@ func (s *sim) onStatus(old, job *batchv1.Job) {
 	}
 }
 
-// onUntrack checks that the end of a pod is recorded before its finalizer goes.
+// onUntrack checks that the end of a pod is recorded before its finalizer goes. A pod
+// that is not wanted any more loses it before it is deleted, as in Kubernetes; how it
+// ends meanwhile counts for nothing. Such a pod was seen active when that was planned:
+// either it still is, or the controller lives to delete it.
 func (s *sim) onUntrack(pod *corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
 	job, _ := s.server.objects["jobs"][keyOf("ns", ref.Name)].(*batchv1.Job)
 	if !ended(pod) || job == nil || job.UID != ref.UID || finished(job) {
+		return
+	}
+	if seen := s.control.pods.get(keyOf(pod.Namespace, pod.Name)); seen == nil || !ended(seen) {
+		s.note("check: released while it was seen active", 1)
 		return
 	}
 	s.note("check: released only after its end is recorded", 1)

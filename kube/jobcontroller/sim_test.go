@@ -70,7 +70,7 @@ type sim struct {
 	calm    bool
 
 	records  map[types.UID]*simRecord // by Job
-	unproven map[types.UID]string     // pods released after they had ended, with no record: they must have been deleted
+	unproven map[types.UID]string     // pods released after they were seen to have ended, with no record: they must have been deleted
 	deleted  map[types.UID]bool       // by a controller
 }
 
@@ -137,7 +137,8 @@ func (s *sim) begin() {
 		s.clock.by = -30 * time.Second
 		s.note("fault: clock of the next controller is behind", 1)
 	}
-	s.control = start(s.T, s.server, Options{Clock: s.clock, BatchPeriod: 500 * time.Millisecond}, f)
+	control := start(s.T, s.server, Options{Clock: s.clock, BatchPeriod: 500 * time.Millisecond}, f)
+	s.locked(func() { s.control = control })
 }
 
 // kill ends the controller as kill -9 does: nothing gets through any more.
