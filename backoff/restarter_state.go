@@ -20,10 +20,11 @@ import (
 // be stored: Restore takes it up again, so that idempotence, backoff and Limit
 // survive the end of the process. A caller that numbers its runs then goes on with
 // Last.Run+1: the same Run is taken for Last again, and a lower one for an older
-// exit unless it finished later. What State returns goes through JSON unchanged: bytes
-// of a Reason that are not UTF-8 are U+FFFD, and times whose zone has an offset of
-// seconds, or of a day or more, are in UTC. Restore does not accept the zero value. A
-// RestarterState is safe for concurrent use by multiple goroutines while nobody
+// exit unless it finished later. What State returns goes through JSON unchanged, unless
+// a time is outside of the years 0 to 9999: bytes of a Reason or of a rule's name that
+// are not UTF-8 are U+FFFD, so that such a rule counts anew, and times whose zone has an
+// offset of seconds, or of a day or more, are in UTC. Restore does not accept the zero
+// value. A RestarterState is safe for concurrent use by multiple goroutines while nobody
 // writes to it.
 type RestarterState struct {
 	// Last is the exit decided about. Its Finished is never zero nor later than the clock:
@@ -47,19 +48,22 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	clockTime = storable(clockTime)
 	state := RestarterState{Last: h.last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
 	d := &state.Decision
+	d.RuleName = storableText(d.RuleName)
 	if d.NotBefore = storable(d.NotBefore); d.NotBefore.After(clockTime.Add(d.Delay)) {
 		d.NotBefore = clockTime.Add(h.remaining(now))
 	}
-	for i, n := range h.counts {
-		if len(state.Rules) == maxRules || n.name != "" && slices.ContainsFunc(h.counts[:i], func(o ruleCount) bool { return o.name == n.name }) {
+	for _, n := range h.counts {
+		name := storableText(n.name)
+		if len(state.Rules) == maxRules || name != "" && slices.ContainsFunc(state.Rules, func(o RuleState) bool { return o.Name == name }) {
 			continue // an invalid policy has more rules, or one name twice; Restore takes neither
 		}
-		state.Rules = append(state.Rules, RuleState{n.rule, n.name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep, n.reset})
+		state.Rules = append(state.Rules, RuleState{n.rule, name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep, n.reset})
 	}
 	state.History = h.earlier.list()
 	for i := range state.History {
 		o := &state.History[i]
 		o.Exit = o.Exit.storedAt(clockTime)
+		o.Decision.RuleName = storableText(o.Decision.RuleName)
 		if !o.Decision.NotBefore.IsZero() {
 			o.Decision.NotBefore = earlier(storable(o.Decision.NotBefore), clockTime.Add(o.Decision.Delay))
 		}
@@ -70,11 +74,14 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 // storedAt returns e as JSON can hold it. Times later than the clock, which was set
 // back, are those of the clock.
 func (e Exit) storedAt(clockTime time.Time) Exit {
-	e.Reason = strings.ToValidUTF8(e.Reason, "\ufffd")
+	e.Reason = storableText(e.Reason)
 	e.Started = earlier(storable(e.Started), clockTime)
 	e.Finished = earlier(storable(e.Finished), clockTime)
 	return e
 }
+
+// storableText returns s as it comes back from JSON.
+func storableText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // storable returns t without its monotonic reading, in UTC if JSON cannot hold the
 // offset of its zone: seconds of an offset are not written, and would move the instant.

@@ -349,9 +349,14 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 		reason := string(rapid.SliceOfN(rapid.SampledFrom([]byte("aé\xff\x80\xc3")), 0, 6).Draw(t, "reason"))
 		options := RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(t0.In(zone("clock's zone"))), History: 1, Limit: 9, Window: time.Hour}
 		from, _ := NewRestarter(CrashLoop(), options)
+		var policy ContainerPolicy
+		for code := range int32(2) {
+			name := string(rapid.SliceOfN(rapid.SampledFrom([]byte("a\xff\xfe")), 0, 2).Draw(t, "name"))
+			policy.Rules = append(policy.Rules, Rule{Name: name, Action: Restart, Limit: 3, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1 + code}}})
+		}
 		for run := range 2 {
 			at := t0.Add(time.Duration(run-2) * second)
-			from.Exited("a", ContainerPolicy{}, Exit{Code: 1, Reason: reason, Started: at.In(zone("zone of started")), Finished: at.In(zone("zone of finished"))})
+			from.Exited("a", policy, Exit{Code: int32(1 + run), Reason: reason, Started: at.In(zone("zone of started")), Finished: at.In(zone("zone of finished"))})
 		}
 		text, err := json.Marshal(from)
 		if err != nil {
@@ -369,7 +374,7 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 		if last := t0.Add(-second); !got.Last.Finished.Equal(last) || !got.Last.Started.Equal(last) || utf8.ValidString(reason) && got.Last.Reason != reason {
 			t.Fatalf("%+v, want %q at %v", got.Last, reason, last)
 		}
-		if d := to.Exited("a", ContainerPolicy{}, Exit{Code: 1, Finished: t0.Add(-second)}); d.Failures != 2 {
+		if d := to.Exited("a", policy, Exit{Code: 2, Finished: t0.Add(-second)}); d.Failures != 2 {
 			t.Fatalf("the same exit is failure %d", d.Failures)
 		}
 	})

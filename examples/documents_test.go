@@ -34,9 +34,9 @@ var elsewhere = map[string]string{
 	"docker build -t restart-job-controller -f kube/cmd/restart-job-controller/Dockerfile . && kind create cluster && kind load docker-image restart-job-controller": "Docker",
 	"kubectl apply -f kube/cmd/restart-job-controller/manifests":                                          "the integration tests of kube, by server-side dry run",
 	"kubectl apply -f kube/cmd/restart-job-controller/example-job.yaml":                                   "the integration tests of kube",
-	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                                 "the integration tests of kube",
-	"go run ./cmd/restart-job-controller -leader-elect=false &":                                           "the integration tests of kube",
-	"kubectl apply -f cmd/restart-job-controller/example-job.yaml":                                        "the integration tests of kube",
+	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                                 "by hand",
+	"go run ./cmd/restart-job-controller -leader-elect=false &":                                           "by hand",
+	"kubectl apply -f cmd/restart-job-controller/example-job.yaml":                                        "by hand",
 	"go -C examples run ./playground":                                                                     "the tests of playground, until it is interrupted",
 	"go -C examples run ./playground            # prints the address of the page":                         "the tests of playground, until it is interrupted",
 	"go -C examples run ./playground -o public  # writes the page as plain files":                         ".ci/run",
@@ -66,7 +66,7 @@ var (
 // the order of lines, as that of pods that fail at once does.
 func TestDocumentedCommandsPrintWhatStandsBelow(t *testing.T) {
 	programs := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", programs+"/", "./runjob", "./supervise", "./crashcurve", "./criwatch", "./playground").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", programs+"/", "./runjob", "./supervise", "./crashcurve", "./criwatch", "./playground").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	seen, blocks := map[string]bool{}, 0
@@ -129,6 +129,7 @@ func runBlock(t *testing.T, programs string, commands []string, below string) {
 		shell := exec.Command("sh", "-c", hereIn.ReplaceAllString(command, programs+"/$1"))
 		shell.Dir = filepath.Join(root, "examples")
 		shell.Stdout, shell.Stderr = out, out
+		shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 		if err := shell.Run(); err != nil {
 			exit := &exec.ExitError{}
 			if !errors.As(err, &exit) {
@@ -151,6 +152,11 @@ func runBlock(t *testing.T, programs string, commands []string, below string) {
 	for line := range strings.Lines(below) {
 		if !lines[varies.ReplaceAllString(line, "~")] {
 			t.Errorf("not printed: %swhat was printed:\n%s", line, &printed)
+		}
+	}
+	for _, named := range regexp.MustCompile(`\.\./docs/(\S+)`).FindAllStringSubmatch(strings.Join(commands, "\n"), -1) {
+		if _, err := os.Stat(filepath.Join(root, "docs", named[1])); err != nil {
+			t.Error(err)
 		}
 	}
 	pictures(t, filepath.Join(root, "docs"))

@@ -131,7 +131,7 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 	})
 	out.EndWithin(time.Second)
 	out.Finish(nil)
-	return cmp.Or(rows.out.Err(), err)
+	return cmp.Or(err, rows.out.Err())
 }
 
 // connected connects to the runtime and calls do, with a context that ends with ctx or

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func TestEndpointIsAUnixSocket(t *testing.T) {
 func TestRuntimeIsFoundWithoutItsEndpoint(t *testing.T) {
 	for want, there := range map[string][]string{
 		"/run/containerd/containerd.sock": {}, "/run/crio/crio.sock": {"/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock"},
-		"/run/k3s/containerd/containerd.sock": {"/run/k3s/containerd/containerd.sock"},
+		"/run/k3s/containerd/containerd.sock": {"/run/k3s/containerd/containerd.sock"}, "/run/cri-dockerd.sock": {"/run/containerd/containerd.sock", "/run/cri-dockerd.sock"},
 	} {
 		if got := findEndpoint(func(path string) bool { return slices.Contains(there, path) }); got != "unix://"+want {
 			t.Errorf("%v: %s", there, got)
@@ -91,7 +92,11 @@ func TestRuntimeIsFoundWithoutItsEndpoint(t *testing.T) {
 
 // Whatever stands in the way of the first connection, the error says what to do.
 func TestErrorsOfTheFirstConnectionSayWhatToDo(t *testing.T) {
-	folder := t.TempDir()
+	folder, err := os.MkdirTemp("", "cri") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
 	stale, other := filepath.Join(folder, "stale"), filepath.Join(folder, "other")
 	abandoned, err := net.Listen("unix", stale)
 	if err != nil {

@@ -45,17 +45,21 @@ func (n *node) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// knownSockets are where runtimes have theirs, unless they are told otherwise:
-// containerd, CRI-O, cri-dockerd, k3s, k0s and MicroK8s.
+// knownSockets are where runtimes have theirs, unless they are told otherwise: CRI-O,
+// cri-dockerd, k3s, k0s, MicroK8s and containerd. Docker brings a containerd that serves
+// no CRI, so that one comes last.
 var knownSockets = []string{
-	"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock",
-	"/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock",
+	"/run/crio/crio.sock", "/run/cri-dockerd.sock", "/run/k3s/containerd/containerd.sock",
+	"/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock", "/run/containerd/containerd.sock",
 }
 
 // findEndpoint returns the first known socket that is there, containerd's if none is.
 func findEndpoint(there func(path string) bool) string {
 	i := slices.IndexFunc(knownSockets, there)
-	return "unix://" + knownSockets[max(i, 0)]
+	if i < 0 {
+		i = len(knownSockets) - 1
+	}
+	return "unix://" + knownSockets[i]
 }
 
 func fileExists(path string) bool {

@@ -142,7 +142,7 @@ func (s *store) read(node identity) (*restartState, error) {
 	}
 	var st restartState
 	if err == nil {
-		err = json.Unmarshal(text, &st)
+		err = statefolder.Decode(text, &st)
 	}
 	if err == nil {
 		err = st.valid(node)

@@ -118,7 +118,7 @@ func (s *Set) explained(err error) error {
 }
 
 // withUnits matches what time.ParseDuration only refuses for its size.
-var withUnits = regexp.MustCompile(`"[-+]?([0-9.]+(h|m|s|ms|us|µs|ns))+"`)
+var withUnits = regexp.MustCompile(`"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(h|m|s|ms|us|µs|ns))+"`)
 
 // durationMistake returns what a duration must be that the text quotes.
 func durationMistake(text string) string {

@@ -63,7 +63,7 @@ func withPage(test func() int) (code int, err error) {
 	}
 	defer os.RemoveAll(folder)
 	for _, program := range []string{"playground", "runjob"} {
-		build := exec.Command("go", "build", "-o", folder, "./"+program)
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "./"+program)
 		build.Dir = "../.."
 		if said, err := build.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("%s: %w\n%s", program, err, said)

@@ -313,7 +313,7 @@ func describe(p backoff.Policy) string {
 	if p.Initial == p.Max {
 		text = "always " + picture.Duration(p.Max)
 	}
-	if p.Factor != 0 && p.Factor != 2 {
+	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
 		text += fmt.Sprintf(", factor %v", p.Factor)
 	}
 	if p.Jitter > 0 {
