@@ -88,8 +88,8 @@ var (
 // restartContainers connects and restarts containers until ctx ends. Nothing waits for
 // those who read the output or the log.
 func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer, colour bool) error {
-	out := printer.New()
-	rows, notes := newRowWriter(o.format, out.To(stdout), colour), out.To(stderr)
+	out, said := printer.New(), printer.New() // apart: output that nobody reads holds up no message
+	rows, notes := newRowWriter(o.format, out.To(stdout), colour), said.To(stderr)
 	log := slog.New(slog.NewTextHandler(notes, nil))
 	for _, text := range append(o.warnings, policyfile.Notes(o.policy.resolution, o.policy.Called)...) {
 		log.Info(text)
@@ -129,8 +129,10 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 		}
 		return nil
 	})
-	out.EndWithin(time.Second)
-	out.Finish(nil)
+	for _, p := range []*printer.Printer{out, said} {
+		p.EndWithin(time.Second)
+		p.Finish(nil)
+	}
 	return cmp.Or(err, rows.out.Err())
 }
 
