@@ -26,6 +26,7 @@ type jobState struct {
 
 	expected expectations
 	hidden   hidden
+	listed   *listing // that the informer may not have come to yet; nil: none
 	unsure   unsure
 	reported string // mistakes of annotations, and the like, that Events were written about
 }
