@@ -131,6 +131,33 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 	}
 }
 
+// While this controller stood still a user has wanted more pods, and another controller has
+// created them and written the status. Its memory says what this one's does.
+func TestStatusOfAnotherLeaderIsNoticedWithoutItsMemory(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(0, 20*time.Second))
+		after(30 * time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(5)) }))
+		after(time.Minute)
+		s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "a user"} })
+		after(time.Minute)
+		if n := s.called("LIST pods"); n != 0 {
+			t.Errorf("%d lists of pods after a user has changed the Job", n)
+		}
+		addPodOf(s, "new-1")
+		addPodOf(s, "new-2")
+		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Status.Active = new(int32(3)), 3 })
+		after(15 * time.Second)
+		if created, listed := s.called("POST pods"), s.called("LIST pods"); created != 1 || listed != 1 {
+			t.Errorf("%d creations, %d lists of pods", created, listed)
+		}
+		after(time.Minute)
+		if job := s.job("a"); job.Status.Active != 3 || s.called("POST pods") != 1 || s.called("DELETE pods") != 0 || s.called("LIST pods") != 1 {
+			t.Errorf("when all is seen: %+v, %d creations, %d deletions, %d lists of pods", job.Status, s.called("POST pods"), s.called("DELETE pods"), s.called("LIST pods"))
+		}
+	})
+}
+
 // Somebody replaces the Job by a manifest, or breaks the annotation: what is remembered
 // is kept, and written again.
 func TestMemoryThatIsTakenAwayIsWrittenAgain(t *testing.T) {
