@@ -11,6 +11,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// lookAgain is how long after a list a pass is made again: that the informer has come as
+// far, by a bookmark perhaps, wakes no Job.
+const lookAgain = 10 * time.Second
+
 // listing is what a list of a Job's pods has shown. Until the informer has come as far,
 // its pods are looked at in the light of it.
 type listing struct {
@@ -86,7 +90,7 @@ func (p *pass) isBehind(ctx context.Context) bool {
 			klog.FromContext(ctx).Error(nil, "pods that were listed were not seen in time and are given up", "pods", unseen, "after", expectationsEnd)
 		}
 	case unseen > 0:
-		p.enqueue(p.key, expectationsEnd)
+		p.enqueue(p.key, lookAgain)
 		return true
 	}
 	return false

@@ -74,6 +74,10 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
 			})
 		}, 1, 2, 4},
+		{"it has let the other one go, whose labels were changed", func(s *apiServer, running string) {
+			s.changePod(running, func(p *corev1.Pod) { p.Labels, p.Finalizers, p.OwnerReferences = nil, nil, nil })
+			s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "of-nobody"}}) // the list is later than the pod that was let go
+		}, 1, 1, 4},
 		{"it has named a pod that is not shown yet", func(s *apiServer, _ string) {
 			pod := addPodOf(s, "new")
 			s.end("new", 1)

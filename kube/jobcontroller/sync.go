@@ -127,7 +127,10 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	if givenUp > 0 {
 		klog.FromContext(ctx).Error(nil, "creations or deletions of pods were not seen in time and are given up", "pods", givenUp, "after", expectationsEnd)
 	}
-	if open > 0 {
+	switch {
+	case open > 0 && s.listed != nil:
+		p.enqueue(p.key, lookAgain)
+	case open > 0:
 		p.enqueue(p.key, expectationsEnd)
 	}
 	return jobpolicy.Input{
