@@ -61,7 +61,7 @@ func TestServerChaosLosesNoEndAndCountsNoneTwice(t *testing.T) {
 		"fault: request refused", "fault: answer lost", "fault: watch delayed", "fault: replica killed", "fault: etcd restarted",
 		"fault: pod refused by a quota", "fault: pod failed", "fault: Job suspended", "check: another replica leads", "check: pod ended", "check: Job ended", "check: end counted",
 	}
-	if *chaosProgram == "" {
+	if *chaosProgram == "" && *chaosSeeds >= 5 { // who gets the Lease is a race: of a few runs nothing can be demanded
 		wanted = append(wanted, "fault: replica whose clock is ahead led")
 	}
 	for _, name := range wanted {

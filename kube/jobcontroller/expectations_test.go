@@ -194,6 +194,13 @@ func TestRemovedFinalizersAreHiddenUntilSeen(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.left)
 		}
 	}
+	for store, left := range map[string][]string{"129": {"a"}, "130": nil, "": {"a"}} {
+		var h hidden
+		h.hide("a", "a", "130") // the version of a list that did not have it
+		if got := settled(h, store, pod(120, false, "")); !slices.Equal(got, left) {
+			t.Errorf("a pod that was released, store at %q: %v, want %v", store, got, left)
+		}
+	}
 	var h hidden
 	if settled(h, "", nil) != nil || h.has("a") {
 		t.Error("the zero value hides something")

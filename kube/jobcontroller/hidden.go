@@ -17,7 +17,7 @@ type hidden map[types.UID]hiddenPod
 
 type hiddenPod struct {
 	name    string
-	version string // without the finalizer, "" if the pod was gone
+	version string // without the finalizer, or of a list that did not have the pod; "" if the pod was gone
 }
 
 // hide notes that the finalizer of the pod is off, since the version.
@@ -36,9 +36,10 @@ func (h hidden) has(uid types.UID) bool {
 
 // settle forgets the pods that the informer shows as the Job's and without the finalizer,
 // or not any more, and those of which it shows a later version: somebody has put the
-// finalizer back. It must be called before the pods that are planned on are taken from
-// the informer. storeVersion must have been read before; "" is that of a store that does
-// not tell.
+// finalizer back. Once the store has come to the version, it shows what has become of the
+// pod: it may be there and not the Job's any more. settle must be called before the pods
+// that are planned on are taken from the informer. storeVersion must have been read
+// before; "" is that of a store that does not tell.
 func (h hidden) settle(job types.UID, storeVersion string, shown func(name string) *corev1.Pod) {
 	for uid, p := range h {
 		pod := shown(p.name)
@@ -48,7 +49,7 @@ func (h hidden) settle(job types.UID, storeVersion string, shown func(name strin
 			}
 			continue
 		}
-		if !tracked(pod) && controlledBy(pod, job) || reached(pod.ResourceVersion, p.version) {
+		if !tracked(pod) && controlledBy(pod, job) || reached(pod.ResourceVersion, p.version) || reached(storeVersion, p.version) {
 			delete(h, uid)
 		}
 	}

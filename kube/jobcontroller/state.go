@@ -21,11 +21,12 @@ type jobState struct {
 	seen   *batchv1.Job // newest that was looked at, for Events about its conditions; nil at first
 	memory jobpolicy.Memory
 	stored jobpolicy.Memory // as it is stored with the Job
-	noted  annotationNoted  // that memory and stored go with
+	noted  jobNoted         // that memory and stored go with
 	outrun bool             // another controller has written the Job: the pods are to be listed before the next plan
 
 	expected expectations
 	hidden   hidden
+	listed   *listing // that the informer may not have come to yet; nil: none
 	unsure   unsure
 	reported string // mistakes of annotations, and the like, that Events were written about
 }
@@ -50,19 +51,26 @@ func (s *jobState) learn(job *batchv1.Job) {
 	}
 }
 
-// annotationNoted is the annotation of a Job as it was read or written last.
-type annotationNoted struct {
-	text    string
-	version string // of the Job that had it
+// jobNoted is what controllers write of a Job, as it was read or written last.
+type jobNoted struct {
+	text    string // of the annotation
+	status  *batchv1.JobStatus
+	version string // of the Job that had both
 	once    bool   // there was one
 }
 
 // recall takes the memory from the Job's annotation, at first and when somebody else has
 // written it since. Another controller has written what it goes on from. If it is not
-// there any more, or broken, what is remembered is better.
+// there any more, or broken, what is remembered is better. A status that somebody else
+// has written is another controller's, too: the memory need not say more for it.
 func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
 	text, first := job.Annotations[AnnotationMemory], !s.noted.once
-	if !first && (text == s.noted.text || !reached(job.ResourceVersion, s.noted.version)) {
+	if !first && (job.ResourceVersion == s.noted.version || !reached(job.ResourceVersion, s.noted.version)) {
+		return
+	}
+	if !first && text == s.noted.text {
+		s.outrun = s.outrun || !sameStatus(&job.Status, s.noted.status)
+		s.note(job, s.stored)
 		return
 	}
 	stored, there, err := decodeMemory(text, job.UID)
@@ -72,14 +80,14 @@ func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
 	if first || there {
 		s.memory = stored
 	}
-	s.outrun = s.outrun || !first && there
+	s.outrun = s.outrun || !first && (there || !sameStatus(&job.Status, s.noted.status))
 	s.note(job, stored)
 }
 
 // note notes a Job with the memory that is stored with it.
 func (s *jobState) note(job *batchv1.Job, stored jobpolicy.Memory) {
 	s.stored = stored
-	s.noted = annotationNoted{text: job.Annotations[AnnotationMemory], version: job.ResourceVersion, once: true}
+	s.noted = jobNoted{text: job.Annotations[AnnotationMemory], status: &job.Status, version: job.ResourceVersion, once: true}
 }
 
 // unreported returns the mistakes unless they were the last ones, too.

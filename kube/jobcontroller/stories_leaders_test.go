@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -49,26 +50,52 @@ func TestDelayGoesOnAfterALateWriteOfAnotherLeader(t *testing.T) {
 	})
 }
 
+// addPodOf stores a pod of Job a as another controller creates it.
+func addPodOf(s *apiServer, name string) *corev1.Pod {
+	job := s.job("a")
+	return s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: job.Spec.Template.Labels, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+	}})
+}
+
 // While this controller stood still another one has counted the end of a pod and taken its
 // finalizer off, and then created or deleted a pod. The informer shows none of it yet.
 func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		does            func(s *apiServer, running string)
+		before          int // failed, as long as the informer shows nothing of it
 		failed, created int // in the end
 	}{
-		{"it has replaced the pod", func(s *apiServer, _ string) {
-			job := s.job("a")
-			s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: "new", Labels: job.Spec.Template.Labels, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
-			}})
-		}, 1, 2},
+		{"it has replaced the pod", func(s *apiServer, _ string) { addPodOf(s, "new") }, 1, 1, 2},
 		{"it has deleted the other one", func(s *apiServer, running string) {
 			s.changePod(running, func(p *corev1.Pod) {
 				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
 			})
-		}, 2, 4},
+		}, 1, 2, 4},
+		{"it has let the other one go, whose labels were changed", func(s *apiServer, running string) {
+			s.changePod(running, func(p *corev1.Pod) { p.Labels, p.Finalizers, p.OwnerReferences = nil, nil, nil })
+			s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "of-nobody"}}) // the list is later than the pod that was let go
+		}, 1, 1, 4},
+		{"it has named a pod that is not shown yet", func(s *apiServer, _ string) {
+			pod := addPodOf(s, "new")
+			s.end("new", 1)
+			s.changeJob("a", func(j *batchv1.Job) {
+				j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{pod.UID}}
+				j.Annotations[AnnotationMemory] = memoryText(t, j, 2, time.Now())
+			})
+		}, 1, 2, 3},
+		{"it has counted a pod that is gone before it is shown", func(s *apiServer, _ string) {
+			addPodOf(s, "new")
+			s.end("new", 1)
+			s.changeJob("a", func(j *batchv1.Job) {
+				j.Status.Failed = 2
+				j.Annotations[AnnotationMemory] = memoryText(t, j, 2, time.Now())
+			})
+			after(8 * time.Second) // as long the informer will show it so
+			s.changePod("new", func(p *corev1.Pod) { p.Finalizers, p.Annotations = nil, map[string]string{removable: "yes"} })
+		}, 2, 2, 3},
 	} {
 		bubble(t, func(t *testing.T, s *apiServer) {
 			start(t, s, Options{}, lagging(time.Hour, 20*time.Second))
@@ -84,15 +111,15 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 			}
 			ended := time.Now()
 			s.end(pods[0].Name, 1)
-			after(19 * time.Second)
+			after(9 * time.Second)
 			s.changeJob("a", func(j *batchv1.Job) {
 				j.Status.Failed = 1
 				j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
 			})
 			s.changePod(pods[0].Name, func(p *corev1.Pod) { p.Finalizers = nil })
 			test.does(s, pods[1].Name)
-			after(15 * time.Second) // it sees the end, and the rest it does not; the delay is over
-			if job := s.job("a"); job.Status.Failed != 1 || s.called("POST pods") != 2 || s.called("LIST pods") != 1 {
+			after(time.Until(ended.Add(28 * time.Second))) // it sees the end, and the rest it does not; the delay is over
+			if job := s.job("a"); int(job.Status.Failed) != test.before || s.called("POST pods") != 2 || s.called("LIST pods") != 1 {
 				t.Errorf("%s: %+v, %d creations, %d lists of pods", test.name, job.Status, s.called("POST pods"), s.called("LIST pods"))
 			}
 			after(3 * time.Minute)
@@ -106,6 +133,33 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While this controller stood still a user has wanted more pods, and another controller has
+// created them and written the status. Its memory says what this one's does.
+func TestStatusOfAnotherLeaderIsNoticedWithoutItsMemory(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		start(t, s, Options{}, lagging(0, 20*time.Second))
+		after(30 * time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Completions = new(int32(5)) }))
+		after(time.Minute)
+		s.changeJob("a", func(j *batchv1.Job) { j.Labels = map[string]string{"by": "a user"} })
+		after(time.Minute)
+		if n := s.called("LIST pods"); n != 0 {
+			t.Errorf("%d lists of pods after a user has changed the Job", n)
+		}
+		addPodOf(s, "new-1")
+		addPodOf(s, "new-2")
+		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Status.Active = new(int32(3)), 3 })
+		after(15 * time.Second)
+		if created, listed := s.called("POST pods"), s.called("LIST pods"); created != 1 || listed != 1 {
+			t.Errorf("%d creations, %d lists of pods", created, listed)
+		}
+		after(time.Minute)
+		if job := s.job("a"); job.Status.Active != 3 || s.called("POST pods") != 1 || s.called("DELETE pods") != 0 || s.called("LIST pods") != 1 {
+			t.Errorf("when all is seen: %+v, %d creations, %d deletions, %d lists of pods", job.Status, s.called("POST pods"), s.called("DELETE pods"), s.called("LIST pods"))
+		}
+	})
 }
 
 // Somebody replaces the Job by a manifest, or breaks the annotation: what is remembered

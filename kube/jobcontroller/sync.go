@@ -63,6 +63,9 @@ func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 		}
 		p.state.outrun = false
 	}
+	if p.isBehind(ctx) {
+		return unanswered
+	}
 	in, err := p.observe(ctx)
 	if err != nil {
 		return errors.Join(unanswered, err)
@@ -109,6 +112,7 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	if err != nil {
 		return jobpolicy.Input{}, err
 	}
+	p.hideGone(pods)
 	byUID := make(map[types.UID]*corev1.Pod, len(pods))
 	for uid, h := range p.state.hidden { // shown before they were adopted, perhaps: they are not gone
 		if pod := p.shown(h.name); pod != nil && pod.UID == uid {
@@ -123,7 +127,10 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	if givenUp > 0 {
 		klog.FromContext(ctx).Error(nil, "creations or deletions of pods were not seen in time and are given up", "pods", givenUp, "after", expectationsEnd)
 	}
-	if open > 0 {
+	switch {
+	case open > 0 && s.listed != nil:
+		p.enqueue(p.key, lookAgain)
+	case open > 0:
 		p.enqueue(p.key, expectationsEnd)
 	}
 	return jobpolicy.Input{

@@ -68,12 +68,18 @@ func (w *statusWrite) is(job *batchv1.Job) bool {
 	if w.job.Annotations[AnnotationMemory] != job.Annotations[AnnotationMemory] {
 		return false
 	}
-	want, err := json.Marshal(w.job.Status) // as it is sent: times have whole seconds
+	return sameStatus(&w.job.Status, &job.Status)
+}
+
+// sameStatus reports whether two statuses are the same as they are sent: there times
+// have whole seconds.
+func sameStatus(a, b *batchv1.JobStatus) bool {
+	x, err := json.Marshal(a)
 	if err != nil {
 		return false
 	}
-	is, err := json.Marshal(job.Status)
-	return err == nil && bytes.Equal(want, is)
+	y, err := json.Marshal(b)
+	return err == nil && bytes.Equal(x, y)
 }
 
 // resolve finds out what has become of requests without an answer. The error says
