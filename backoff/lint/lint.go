@@ -112,9 +112,6 @@ func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration
 	// A run that starts the curve over is longer; it may end by another rule.
 	short, over := s.shortest(i, 0), add(curve.ResetThreshold(), 1)
 	over = min(s.shortest(i, over), add(over, short))
-	if short > curve.ResetThreshold() {
-		short = -1 // every run starts the curve over
-	}
 	// By failures in a row, the least time so far; the first restart is free to be the
 	// first failure.
 	times := []time.Duration{0}
@@ -128,9 +125,7 @@ func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration
 				continue
 			}
 			t = add(t, delay(i+1))
-			if short >= 0 {
-				next[i+1] = min(next[i+1], add(t, short))
-			}
+			next[i+1] = min(next[i+1], add(t, short)) // no less than over if every run starts the curve over
 			next[0] = min(next[0], add(t, over))
 		}
 		times = next

@@ -197,6 +197,17 @@ func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
 	}
 }
 
+// A limit without a window counts all restarts, so it is used up some time.
+func TestLimitWithoutWindowIsUsedUp(t *testing.T) {
+	c := backoff.ContainerPolicy{Rules: backoff.Rules{{Action: backoff.Restart, Attempts: 1, Limit: 3}}}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if f := Check(c, curve); len(f) != 0 {
+		t.Error(f)
+	}
+}
+
 // Of rules that can be met together in more ways than anybody looks at, Check says
 // nothing about those that have too many before them, and what it says of others holds.
 func TestHardPoliciesAreNotLookedThrough(t *testing.T) {
