@@ -1,5 +1,6 @@
 // Jobperf measures Kubernetes' Job controller and this repository's on the same API
-// server, in turn: writing calls, time and CPU until all Jobs have finished.
+// server, in turn: time until all Jobs have finished, writing calls and CPU until no pod
+// is tracked any more and all Events are written.
 package main
 
 import (
@@ -34,8 +35,9 @@ const usage = `usage: jobperf [flags]
 
 Runs each load with Kubernetes' Job controller and this repository's in turn, each in
 a process of its own, on an API server of its own (kube/testenv). Prints the medians
-of the writing calls, of the time until all Jobs have finished and of the CPU time of
-the controller's process, and the medians of the ratios of each round, ours to theirs.
+of the time until all Jobs have finished, of the writing calls and the CPU time of the
+controller's process until no pod has the tracking finalizer and all Events are written,
+and the medians of the ratios of each round, ours to theirs.
 
 flags:
 `
@@ -209,11 +211,43 @@ func one(ctx context.Context, env *testenv.Environment, side compare.Side, l loa
 		err = compare.Await(c.running, client, namespace)
 	}
 	s := sample{wall: time.Since(start).Seconds()}
+	if err == nil {
+		err = awaitRest(c.running, client, namespace)
+	}
 	if err := errors.Join(err, c.stop()); err != nil {
 		return sample{}, err
 	}
 	s.writes, s.cpu = c.writes, (c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()).Seconds()
 	return s, succeeded(ctx, client, l, namespace)
+}
+
+// awaitRest returns when no pod has the tracking finalizer and no more Events come: both
+// controllers write them behind all else, and Kubernetes' takes many finalizers off only
+// after it has written that the Job has finished.
+func awaitRest(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	const quiet = 3 // looks without a new Event
+	for before, same := -1, 0; ; {
+		pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if same++; len(events.Items) != before {
+			before, same = len(events.Items), 0
+		}
+		tracked := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) })
+		if !tracked && same >= quiet {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // A controller is a process of its own.
