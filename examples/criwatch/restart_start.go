@@ -16,7 +16,8 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// mostStarts is how many containers are started at once. README.md has figures for others.
+// mostStarts is how many containers are started at once. With 3, and with 50, they were
+// no sooner back: the runtime sets the pace.
 const mostStarts = 8
 
 // slowStart is how long a start counts as one of these. One that takes longer waits for
