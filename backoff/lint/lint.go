@@ -109,7 +109,8 @@ func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration
 		d := curve.Delay(failures)
 		return d - time.Duration(curve.Jitter*float64(d))
 	}
-	// A run that starts the curve over is longer; it may end by another rule.
+	// A run that starts the curve over is longer; it may end by another rule. If the rule
+	// decides on no shorter run, both are as long.
 	short, over := s.shortest(i, 0), add(curve.ResetThreshold(), 1)
 	over = min(s.shortest(i, over), add(over, short))
 	// By failures in a row, the least time so far; the first restart is free to be the
@@ -125,7 +126,7 @@ func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration
 				continue
 			}
 			t = add(t, delay(i+1))
-			next[i+1] = min(next[i+1], add(t, short)) // no less than over if every run starts the curve over
+			next[i+1] = min(next[i+1], add(t, short))
 			next[0] = min(next[0], add(t, over))
 		}
 		times = next

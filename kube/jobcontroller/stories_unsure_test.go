@@ -60,19 +60,25 @@ func TestCreationsWithoutAnAnswerEnd(t *testing.T) {
 	})
 }
 
+// failingDeletions answers deletions of pods with an internal error while they are broken,
+// which the server's lock guards.
+func failingDeletions(s *apiServer, broken *bool) *faults {
+	return &faults{hook: func(_ context.Context, call string) (error, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if call == "DELETE pods" && *broken {
+			return errWebhook, false
+		}
+		return nil, false
+	}}
+}
+
 // A webhook that fails answers every deletion with an internal error. Once it is mended
 // the pods are deleted that are not wanted, and no others.
 func TestDeletionsThatEndInInternalErrorsAreMadeInTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		broken := true
-		start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if call == "DELETE pods" && broken {
-				return errWebhook, false
-			}
-			return nil, false
-		}})
+		start(t, s, Options{}, failingDeletions(s, &broken))
 		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(3)) }))
 		after(3 * time.Second)
 		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(1)) })
@@ -155,14 +161,7 @@ func TestJobFailsByItsDeadlineWhenItsPodsCanBeDeleted(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T, s *apiServer) {
 			broken := true
-			start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				if call == "DELETE pods" && broken {
-					return errWebhook, false
-				}
-				return nil, false
-			}})
+			start(t, s, Options{}, failingDeletions(s, &broken))
 			s.createJob(newJob("a", func(j *batchv1.Job) {
 				j.Spec.Parallelism, j.Spec.Completions, j.Spec.ActiveDeadlineSeconds = new(int32(2)), new(int32(5)), new(int64(10))
 			}))
