@@ -36,7 +36,7 @@ type listedPod struct {
 // controller has done itself: finalizers taken off are hidden, creations and deletions
 // expected.
 func (p *pass) catchUp(ctx context.Context) error {
-	klog.FromContext(ctx).Info("another controller has written the Job: listing its pods")
+	klog.FromContext(ctx).Info("another controller has written the Job, or may have: listing its pods")
 	selector, err := selectorOf(p.job)
 	if err != nil {
 		return err

@@ -94,7 +94,9 @@ func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 // Run runs Jobs until ctx is done, and returns when its goroutines are gone. Passes that
 // are under way come to their end first, so that none of their requests can be carried
 // out after Run has returned and another replica leads; what takes longer than 20s is
-// given up. Their Events have another 5s to be written. To end at once, because another replica leads already, end the process.
+// given up. Their Events have another 5s to be written. To end at once, because another
+// replica leads already, end the process.
+//
 // Logs go to the logger of ctx (klog.NewContext). The error is not nil if Run was called
 // before, or if the informers were stopped before they had synced; a context that is
 // done is not an error.

@@ -62,8 +62,11 @@ type jobNoted struct {
 // recall takes the memory from the Job's annotation, at first and when somebody else has
 // written it since. Another controller has written what it goes on from. If it is not
 // there any more, or broken, what is remembered is better. A status that somebody else
-// has written is another controller's, too: the memory need not say more for it.
-func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
+// has written is another controller's, too: the memory need not say more for it. So is,
+// at first, a Job that was written after podsVersion, the version to which the informer
+// shows pods: the leader before this one may still have written then. podsVersion is ""
+// if that is not told.
+func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logger) {
 	text, first := job.Annotations[AnnotationMemory], !s.noted.once
 	if !first && (job.ResourceVersion == s.noted.version || !reached(job.ResourceVersion, s.noted.version)) {
 		return
@@ -80,7 +83,11 @@ func (s *jobState) recall(job *batchv1.Job, logger klog.Logger) {
 	if first || there {
 		s.memory = stored
 	}
-	s.outrun = s.outrun || !first && (there || !sameStatus(&job.Status, s.noted.status))
+	if first {
+		s.outrun = there && podsVersion != "" && !reached(podsVersion, job.ResourceVersion)
+	} else {
+		s.outrun = s.outrun || there || !sameStatus(&job.Status, s.noted.status)
+	}
 	s.note(job, stored)
 }
 

@@ -135,6 +135,35 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 	}
 }
 
+// The last requests of the leader before are carried out while the informers of this one
+// start: it sees the Job as they leave it, and the pods as they were before.
+func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		before := start(t, s, Options{}, nil)
+		s.createJob(newJob("a", nil))
+		after(2 * time.Second)
+		pod, ended := s.pods()[0].Name, time.Now()
+		s.end(pod, 1)
+		before.stop()
+		start(t, s, Options{}, lagging(0, 20*time.Second))
+		after(5 * time.Second)
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.Failed, j.Status.Active = 1, 0
+			j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
+		})
+		s.changePod(pod, func(p *corev1.Pod) { p.Finalizers = nil })
+		after(time.Minute)
+		if job := s.job("a"); job.Status.Failed != 1 || job.Status.Active != 1 || s.called("LIST pods") != 1 {
+			t.Errorf("%+v, %d lists of pods", job.Status, s.called("LIST pods"))
+		}
+		endAll(s, 0)
+		after(time.Minute)
+		if job := s.job("a"); job.Status.Failed != 1 || job.Status.Succeeded != 1 || s.called("LIST pods") != 1 {
+			t.Errorf("in the end: %+v, %d lists of pods", job.Status, s.called("LIST pods"))
+		}
+	})
+}
+
 // While this controller stood still a user has wanted more pods, and another controller has
 // created them and written the status. Its memory says what this one's does.
 func TestStatusOfAnotherLeaderIsNoticedWithoutItsMemory(t *testing.T) {

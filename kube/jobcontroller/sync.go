@@ -56,7 +56,7 @@ func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 		return unanswered
 	}
 	p.engine = p.settings(p.job)
-	p.state.recall(p.job, klog.FromContext(ctx))
+	p.state.recall(p.job, p.pods.version(), klog.FromContext(ctx))
 	if p.state.outrun {
 		if err := p.catchUp(ctx); err != nil {
 			return errors.Join(unanswered, err)
@@ -159,7 +159,7 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 		}
 		p.state.learn(fresh)
 		p.look(fresh)
-		if p.state.recall(fresh, klog.FromContext(ctx)); p.state.outrun {
+		if p.state.recall(fresh, p.pods.version(), klog.FromContext(ctx)); p.state.outrun {
 			return plan, fmt.Errorf("%w, by another controller", errOutdated)
 		}
 		in.Job = convert.Job(fresh)
