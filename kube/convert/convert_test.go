@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,6 +144,22 @@ func finishedPod(index int) *corev1.Pod {
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", StartedAt: at, FinishedAt: at}},
 			}},
 		},
+	}
+}
+
+// Pods are converted in blocks: none is lost or mixed up where one ends.
+func TestManyPodsAreConvertedAsEachOne(t *testing.T) {
+	for _, n := range []int{1, blockOfPods - 1, blockOfPods, blockOfPods + 1, 3*blockOfPods + 7} {
+		pods, want := make([]*corev1.Pod, n), make([]*jobpolicy.Pod, n)
+		for i := range pods {
+			if i%5 != 4 {
+				pods[i] = finishedPod(i)
+				want[i] = Pod(pods[i])
+			}
+		}
+		if diff := cmp.Diff(want, Pods(pods)); diff != "" {
+			t.Errorf("%d pods (- one by one, + together): %s", n, diff)
+		}
 	}
 }
 

@@ -12,12 +12,26 @@ func Pod(p *corev1.Pod) *jobpolicy.Pod {
 }
 
 // Pods returns the pods, each as Pod does: the Pods of an Input. It is faster than a
-// Pod for each, and they are in memory together: as long as one of them is in use, all
-// are kept.
+// Pod for each, and up to 256 of them are in memory together: as long as one of these
+// is in use, all are kept.
 func Pods(pods []*corev1.Pod) []*jobpolicy.Pod {
 	if len(pods) == 0 {
 		return nil
 	}
+	all := make([]*jobpolicy.Pod, len(pods))
+	for from := 0; from < len(pods); from += blockOfPods {
+		to := min(from+blockOfPods, len(pods))
+		convertBlock(all[from:to], pods[from:to])
+	}
+	return all
+}
+
+// blockOfPods is how many pods are converted together. Each is looked at twice, to
+// count and to copy, and so many are still in the processor's cache the second time: of
+// ten thousand pods, that saves a tenth of the time.
+const blockOfPods = 256
+
+func convertBlock(all []*jobpolicy.Pod, pods []*corev1.Pod) {
 	var size podSizes
 	for _, p := range pods {
 		if p != nil {
@@ -25,13 +39,11 @@ func Pods(pods []*corev1.Pod) []*jobpolicy.Pod {
 		}
 	}
 	room := size.room()
-	all := make([]*jobpolicy.Pod, len(pods))
 	for i, p := range pods {
 		if p != nil {
 			all[i] = room.pod(p)
 		}
 	}
-	return all
 }
 
 // podSizes counts what pods have of each thing that jobpolicy knows.
@@ -58,7 +70,7 @@ func (n *podSizes) add(p *corev1.Pod) {
 	}
 }
 
-// podRoom is memory for so many pods, allocated at once: for ten thousand small
+// podRoom is memory for so many pods, allocated at once: for thousands of small
 // objects the allocator and the garbage collector need longer than the copy does.
 type podRoom struct {
 	pods       []jobpolicy.Pod
