@@ -209,9 +209,13 @@ func (f *fakeRuntime) exit(id string, code int32) {
 	f.send(f.container(id).sandbox, id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
-func (f *fakeRuntime) exitQuietly(id string, code int32) {
+// exitQuietly ends a container. odd changes what the runtime shows of that.
+func (f *fakeRuntime) exitQuietly(id string, code int32, odd ...func(*cri.ContainerStatus)) {
 	f.change(id, func(s *cri.ContainerStatus) {
 		s.State, s.FinishedAt, s.ExitCode, s.Reason = cri.ContainerState_CONTAINER_EXITED, time.Now().UnixNano(), code, "Error"
+		for _, change := range odd {
+			change(s)
+		}
 	})
 }
 

@@ -245,10 +245,11 @@ func TestStateGoesOnAfterAKill(t *testing.T) {
 
 // A container that somebody else has restarted is left alone until it exits again.
 func TestRestartByOthersIsNotDoubled(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.runPod("p")
 	f.run("p", containerConfig("c"))
-	l := startLoop(t, f, "containers: [{curve: {initial: 300ms, max: 300ms}}]")
+	l := startLoop(t, f, "containers: [{curve: {initial: 3s, max: 3s}}]")
 	l.says(t, "c", "Running")
 	id, _ := f.attempt("p", "c", 0)
 	f.exit(id, 1)
@@ -258,7 +259,7 @@ func TestRestartByOthersIsNotDoubled(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	next, _ := f.attempt("p", "c", 1)
-	time.Sleep(400 * time.Millisecond) // the wait of the first attempt is over
+	time.Sleep(3200 * time.Millisecond) // the wait of the first attempt is over
 	if got := f.all("p", "c"); !slices.Equal(got, []uint32{0, 1}) {
 		t.Errorf("attempts %v", got)
 	}
@@ -269,13 +270,14 @@ func TestRestartByOthersIsNotDoubled(t *testing.T) {
 // The runtime is away for a while, and containers exit meanwhile. criwatch keeps
 // trying, and restarts all of them when it is back.
 func TestRuntimeThatWasAwayMissesNoExit(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.runPod("p")
 	names := []string{"before", "during", "stays"}
 	for _, name := range names {
 		f.run("p", containerConfig(name))
 	}
-	l := startLoop(t, f, "containers: [{curve: {initial: 200ms, max: 200ms}}]")
+	l := startLoop(t, f, "containers: [{curve: {initial: 3s, max: 3s}}]")
 	l.says(t, "stays", "Running")
 	id, _ := f.attempt("p", "before", 0)
 	f.exit(id, 1)
@@ -314,8 +316,7 @@ func TestOddExitsAreDecidedOn(t *testing.T) {
 	begun := time.Now()
 	for name, change := range odd {
 		id, _ := f.attempt("p", name, 0)
-		f.exitQuietly(id, 1)
-		f.change(id, change)
+		f.exitQuietly(id, 1, change)
 		f.send("p", id, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
 	}
 	for name := range odd {
@@ -341,13 +342,14 @@ func TestOddExitsAreDecidedOn(t *testing.T) {
 // A container of which the runtime has lost sight is stopped before its next attempt
 // begins, before its exit is known and after that.
 func TestContainerInAnUnknownStateIsStoppedFirst(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.runPod("p")
 	unknown := func(s *cri.ContainerStatus) { s.State = cri.ContainerState_CONTAINER_UNKNOWN }
 	for _, name := range []string{"runs", "ended"} {
 		f.run("p", containerConfig(name))
 	}
-	l := startLoop(t, f, "containers: [{curve: {initial: 300ms, max: 300ms}}]", "-poll")
+	l := startLoop(t, f, "containers: [{curve: {initial: 3s, max: 3s}}]", "-poll")
 	l.says(t, "ended", "Running")
 	f.change("p-runs-0", unknown)
 	f.exit("p-ended-0", 1)
@@ -509,6 +511,7 @@ containers:
 // Starts keep to the rate where all turns were missed while the runtime was stuck, and
 // when criwatch ends in the middle of them and begins again.
 func TestRateHoldsWhateverDelaysTheStarts(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.runPod("p")
 	const containers, rate, burst = 40, 40, 2
@@ -517,7 +520,7 @@ func TestRateHoldsWhateverDelaysTheStarts(t *testing.T) {
 		names = append(names, fmt.Sprint("c", i))
 		f.run("p", containerConfig(names[i]))
 	}
-	policy := fmt.Sprintf("rate: %d\nburst: %d\ncontainers: [{curve: {initial: 1s, max: 1s}}]", rate, burst)
+	policy := fmt.Sprintf("rate: %d\nburst: %d\ncontainers: [{curve: {initial: 5s, max: 5s}}]", rate, burst)
 	state := filepath.Join(t.TempDir(), "state")
 	l := startLoop(t, f, policy, "-state", state)
 	l.says(t, "c0", "Running")
@@ -531,7 +534,7 @@ func TestRateHoldsWhateverDelaysTheStarts(t *testing.T) {
 		f.hooks["ListContainers"] = func() { <-free }
 		f.hooks["CreateContainer"] = func() { f.with(func() { starts = append(starts, time.Now()) }) }
 	})
-	time.Sleep(2500 * time.Millisecond) // every wait and every turn is over
+	time.Sleep(6500 * time.Millisecond) // every wait and every turn is over
 	begun := time.Now()
 	close(free)
 	programtest.Eventually(t, "half of them run", func() bool {
@@ -616,9 +619,8 @@ func TestUnwrittenStateIsAnErrorAtTheEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	l := startLoop(t, f, brief, "-state", dir)
 	l.says(t, "c", "Running")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	// criwatch may be writing its first state into it.
+	programtest.Eventually(t, "the folder is gone", func() bool { return os.RemoveAll(dir) == nil })
 	f.exit("p-c-0", 1)
 	programtest.Eventually(t, "the next attempt runs", func() bool { return f.runs("p", "c", 1) })
 	l.says(t, "c", "Running")

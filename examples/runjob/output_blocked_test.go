@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
@@ -21,17 +22,18 @@ func TestJobRunsWhileNobodyReads(t *testing.T) {
 		p := programtest.New(t, "-backoff", "1ms", "-")
 		p.Stdin = strings.NewReader(strings.Replace(perIndex(5, 3, `
 case $JOB_COMPLETION_INDEX in
-  0) trap "" TERM; exec yes;;
+  0) trap "echo > `+dir+`/told" TERM; echo > `+dir+`/deaf; yes & while :; do sleep 0.05; done;;
   *) echo >> `+dir+`/log; head -c 100000 /dev/zero | tr '\0' '\n'; exit 1;;
 esac
 `), "terminationGracePeriodSeconds: 5", "terminationGracePeriodSeconds: "+seconds, 1))
 		p.Pipe()
 		p.Start()
-		p.Eventually("all failures of the others", func() bool { return lines(dir+"/log") == 4*3 })
+		p.Eventually("all failures of the others", func() bool { return lines(dir+"/log") == 4*3 && lines(dir+"/deaf") == 1 })
 		began := time.Now()
 		p.Signal(syscall.SIGTERM)
 		if grace == "by a second signal" {
-			time.Sleep(300 * time.Millisecond)
+			p.Eventually("the first signal is passed on", func() bool { return lines(dir+"/told") == 1 })
+			time.Sleep(4 * interrupt.Same)
 			p.Signal(syscall.SIGINT)
 		}
 		p.Done(exitInterrupted)

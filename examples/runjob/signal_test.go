@@ -66,16 +66,22 @@ func TestStubbornProcessIsKilledAfterGrace(t *testing.T) {
 // The second signal does not wait for the grace period.
 func TestSecondSignalKillsPods(t *testing.T) {
 	t.Parallel()
-	p := start(t, job(3, 3600, stubborn), "-")
-	p.Err.Says("ready", 3)
-	p.Signal(syscall.SIGSTOP)
-	p.Signal(syscall.SIGINT)
-	p.Signal(syscall.SIGTERM) // they come together: the second is the same
-	p.Signal(syscall.SIGCONT)
-	p.Err.Says("suspending", 1)
-	time.Sleep(4 * interrupt.Same)
-	if p.Ended() || strings.Contains(p.Err.String(), "killing") {
-		t.Fatal("did not wait for the grace period")
+	var p *programtest.Program
+	waits := func() bool {
+		p = start(t, job(3, 3600, stubborn), "-")
+		p.Err.Says("ready", 3)
+		p.Signal(syscall.SIGSTOP)
+		p.Signal(syscall.SIGINT)
+		p.Signal(syscall.SIGTERM) // they come together: the second is the same
+		p.Signal(syscall.SIGCONT)
+		p.Err.Says("suspending", 1)
+		time.Sleep(4 * interrupt.Same)
+		return !p.Ended() && !strings.Contains(p.Err.String(), "killing")
+	}
+	for try := 1; !waits(); try++ { // a busy machine may part them
+		if try == 5 {
+			t.Fatal("did not wait for the grace period")
+		}
 	}
 	p.Signal(syscall.SIGINT)
 	p.Done(exitInterrupted)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/examples/internal/interrupt"
+	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
 // Who does not listen to SIGTERM gets SIGKILL after the grace period, or at once
@@ -15,7 +16,6 @@ func TestStubbornCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	const stubborn = `trap "" TERM; echo ready; while :; do sleep 0.05; done`
 	p := start(t, t.TempDir(), "-grace", "700ms", "--", "sh", "-c", stubborn)
-	q := start(t, t.TempDir(), "-grace", "1h", "--", "sh", "-c", stubborn)
 	p.Out.Says("| ready", 1)
 	began := time.Now()
 	p.Signal(syscall.SIGINT)
@@ -24,15 +24,22 @@ func TestStubbornCommandIsKilled(t *testing.T) {
 		t.Errorf("took %v, with a grace period of 700ms", took)
 	}
 
-	q.Out.Says("| ready", 1)
-	q.Signal(syscall.SIGSTOP)
-	q.Signal(syscall.SIGTERM)
-	q.Signal(syscall.SIGINT) // they come together, and are the same
-	q.Signal(syscall.SIGCONT)
-	q.Out.Says("Terminating", 1)
-	time.Sleep(4 * interrupt.Same)
-	if q.Ended() || strings.Contains(q.Out.String(), "killed") {
-		t.Fatal("did not wait for the grace period")
+	var q *programtest.Program
+	waits := func() bool {
+		q = start(t, t.TempDir(), "-grace", "1h", "--", "sh", "-c", stubborn)
+		q.Out.Says("| ready", 1)
+		q.Signal(syscall.SIGSTOP)
+		q.Signal(syscall.SIGTERM)
+		q.Signal(syscall.SIGINT) // they come together, and are the same
+		q.Signal(syscall.SIGCONT)
+		q.Out.Says("Terminating", 1)
+		time.Sleep(4 * interrupt.Same)
+		return !q.Ended() && !strings.Contains(q.Out.String(), "killed")
+	}
+	for try := 1; !waits(); try++ { // a busy machine may part them
+		if try == 5 {
+			t.Fatal("did not wait for the grace period")
+		}
 	}
 	q.Signal(syscall.SIGINT)
 	if code := q.Wait(); code != 143 && code != 130 { // whichever of the two was seen first

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/interrupt"
 	"github.com/restartkit/restart/examples/internal/programtest"
 )
 
@@ -20,7 +21,7 @@ commands:
 - name: noisy
   command: ["yes"]
 - name: deaf
-  command: [sh, -c, "trap '' TERM; while :; do sleep 0.05; done"]
+  command: [sh, -c, "trap 'touch told' TERM; touch deaf; while :; do sleep 0.05; done"]
 - name: crashes
   command: [sh, -c, "echo >> log; head -c 100000 /dev/zero | tr '\\0' '\\n'; exit 1"]
   curve: {initial: 10ms, max: 10ms}
@@ -35,15 +36,19 @@ commands:
 		p.Dir = dir
 		p.Pipe()
 		p.Start()
+		exists := func(name string) bool { _, err := os.Stat(dir + "/" + name); return err == nil }
 		if tt.signals > 0 { // with -for nobody knows how far a slow machine comes
 			p.Eventually("restarts", func() bool {
 				text, _ := os.ReadFile(dir + "/log")
-				return strings.Count(string(text), "\n") > 4
+				return strings.Count(string(text), "\n") > 4 && exists("deaf")
 			})
 		}
-		for range tt.signals {
+		for n := range tt.signals {
+			if n > 0 {
+				p.Eventually("the first signal is passed on", func() bool { return exists("told") })
+				time.Sleep(4 * interrupt.Same)
+			}
 			p.Signal(syscall.SIGTERM)
-			time.Sleep(300 * time.Millisecond)
 		}
 		p.Done(tt.code)
 	}

@@ -44,7 +44,7 @@ func TestKilledSuperviseGoesOnWithItsState(t *testing.T) {
 commands:
 - name: crashes
   command: [sh, -c, "echo crashes $(date +%s%N) >> log; exit 1"]
-  curve: {initial: 400ms, max: 60s}
+  curve: {initial: 1s, max: 60s}
 - name: over
   command: [sh, -c, "echo over $(date +%s%N) >> log; exit 4"]
   restartPolicy: Never
@@ -57,7 +57,7 @@ commands:
 	if second := refused(t, dir, "-state", state, "-f", config); second != "supervise: -state: "+state+" is in use by another run\n" {
 		t.Errorf("a second supervise says %q", second)
 	}
-	p.Eventually("four failures", func() bool { return failures(t, state, "crashes") == 4 }) // and 3.2 s to wait
+	p.Eventually("four failures", func() bool { return failures(t, state, "crashes") == 4 }) // and 8 s to wait
 	var hidden []byte
 	p.Eventually("the family", func() bool {
 		hidden, _ = os.ReadFile(filepath.Join(dir, "hidden"))
@@ -75,7 +75,7 @@ commands:
 	q.Out.Says("crashes   CrashLoopBackOff   4 (", 1)
 	q.Eventually("a restart of the family", func() bool { return len(log()["family"]) == 2 })
 	times := log()
-	const wait = 3200 * time.Millisecond // at least; that it is not the next longer one is printed below
+	const wait = 8 * time.Second // at least; that it is not the next longer one is printed below
 	if at := times["crashes"]; len(at) != 5 || at[4]-at[3] < wait {
 		t.Errorf("starts at %v", at)
 	}
@@ -85,7 +85,7 @@ commands:
 	for _, want := range []string{
 		"note: crashes: goes on after 4 failures in a row",
 		"note: over: has ended; remove the state to start over\n",
-		"crashes: exit code 1 under restartPolicy Always: restarted after 6.4s (failure 5 in a row)\n",
+		"crashes: exit code 1 under restartPolicy Always: restarted after 16s (failure 5 in a row)\n",
 	} {
 		q.Err.Says(want, 1) // sooner or later: what is printed comes after what is saved
 	}

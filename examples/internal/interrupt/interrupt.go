@@ -21,14 +21,17 @@ func Notify(signals ...os.Signal) <-chan os.Signal {
 			signal.Notify(all, sig)
 		}
 	}
-	go func() {
-		var last time.Time
-		for sig := range all {
-			if now := time.Now(); now.Sub(last) > Same {
-				last = now
-				distinct <- sig
-			}
-		}
-	}()
+	go passOn(all, distinct)
 	return distinct
+}
+
+// passOn passes signals on, without those within Same of the one before.
+func passOn(all <-chan os.Signal, distinct chan<- os.Signal) {
+	var last time.Time
+	for sig := range all {
+		if now := time.Now(); now.Sub(last) > Same {
+			last = now
+			distinct <- sig
+		}
+	}
 }

@@ -13,7 +13,7 @@ import (
 // A guard that is killed is reported, and what ran below it is killed by the
 // program, which goes on with another one.
 func TestKilledGuardIsReplaced(t *testing.T) {
-	p := startProgram(t, family+"wait")
+	p := startProgram(t, family()+"wait")
 	_ = syscall.Kill(p.guard, syscall.SIGKILL)
 	text := ""
 	for strings.Count(text, "ended 137 true\n") < 3 || !strings.Contains(text, "the guard") {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,27 +28,30 @@ const daemon = `daemon() { (env -i setsid sh -c '"$@" <&- >/dev/null 2>&1 & echo
 // family has a process in its group, one that has left it, one that shows no
 // environment, one that is a daemon and, if this is root's, one of another user;
 // all of them write their numbers down.
-var family = daemon + `
+func family() string {
+	return daemon + `
 sleep 1000 & echo $!
 setsid sh -c 'echo $$; exec sleep 1000' &
 env -i sleep 1000 & echo $!
 daemon sleep 1000
-` + anotherUser
+` + anotherUser()
+}
 
-// familySize is how many processes that are.
-var familySize = 4 + strings.Count(anotherUser, "\n")
+// familySize returns how many processes that are.
+func familySize() int { return 4 + strings.Count(anotherUser(), "\n") }
 
-// anotherUser runs a process that has changed its user and its session.
-var anotherUser = func() string {
-	if _, err := exec.LookPath("su"); err != nil || os.Geteuid() != 0 {
+// anotherUser runs a process that has changed its user and its session. It is empty
+// where that cannot be.
+var anotherUser = sync.OnceValue(func() string {
+	if os.Geteuid() != 0 || exec.Command("su", "-", "nobody", "-s", "/bin/sh", "-c", "true").Run() != nil {
 		return ""
 	}
 	return "su - nobody -s /bin/sh -c 'echo $$; exec sleep 1000' 2>/dev/null &\n"
-}()
+})
 
 func TestAnotherUserIsTested(t *testing.T) {
-	if anotherUser == "" {
-		t.Skip("not tried: what changes its user with su needs root")
+	if anotherUser() == "" {
+		t.Skip("not tried: needs root, and a su that takes it to the user nobody")
 	}
 }
 
@@ -56,19 +60,19 @@ func TestAnotherUserIsTested(t *testing.T) {
 func TestNothingIsLeftOfAChild(t *testing.T) {
 	lines := make(chan string, 10)
 	p, err := shared().Start(Command{
-		Args: []string{"sh", "-c", family + "exec sleep 1000"}, Env: os.Environ(),
+		Args: []string{"sh", "-c", family() + "exec sleep 1000"}, Env: os.Environ(),
 		Output: sink(func(line []byte) { lines <- strings.TrimSpace(string(line)) }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pids []string
-	for len(pids) < familySize {
+	for len(pids) < familySize() {
 		select {
 		case pid := <-lines:
 			pids = append(pids, pid)
 		case <-time.After(patience):
-			t.Fatalf("only %d of %d have begun", len(pids), familySize)
+			t.Fatalf("only %d of %d have begun", len(pids), familySize())
 		}
 	}
 	p.Signal(syscall.SIGTERM)
@@ -159,8 +163,8 @@ func startProgram(t *testing.T, script string) *testProgram {
 		t.Fatalf("%q: %v", p.lines.Text(), err)
 	}
 	each := 1
-	if strings.Contains(script, family) {
-		each = familySize
+	if strings.Contains(script, family()) {
+		each = familySize()
 	}
 	for len(p.pids) < 3*each && p.lines.Scan() {
 		p.pids = append(p.pids, p.lines.Text())
@@ -170,7 +174,7 @@ func startProgram(t *testing.T, script string) *testProgram {
 
 // When the program is killed no process of it is left.
 func TestKilledProgramLeavesNoProcess(t *testing.T) {
-	p := startProgram(t, family+"wait")
+	p := startProgram(t, family()+"wait")
 	_ = p.Process.Kill()
 	gone(t, append(p.pids, strconv.Itoa(p.guard)))
 }
@@ -214,7 +218,7 @@ func TestChildOfAnotherGroupDiesWithItsProgram(t *testing.T) {
 // When it ends in order nothing is left either, not even what does not listen to
 // signals, nor the guard, before it says so.
 func TestCloseLeavesNothing(t *testing.T) {
-	p := startProgram(t, "trap '' TERM HUP INT;"+family+"while :; do sleep 1; done")
+	p := startProgram(t, "trap '' TERM HUP INT;"+family()+"while :; do sleep 1; done")
 	p.stdin.Close()
 	for p.lines.Scan() && p.lines.Text() != "closed" {
 	}
@@ -227,7 +231,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 // What ends the program by name or from its terminal does not end its guard.
 func TestGuardHasAnotherName(t *testing.T) {
-	p := startProgram(t, family+"wait")
+	p := startProgram(t, family()+"wait")
 	name := func(pid int) string {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		if err != nil {

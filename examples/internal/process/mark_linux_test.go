@@ -12,7 +12,7 @@ import (
 // When program and guard are killed together, what is left is found by its mark;
 // this process, which carries the mark of another run as well, stays.
 func TestKillRunFindsProcessesByTheirMark(t *testing.T) {
-	p := startProgram(t, family+"wait")
+	p := startProgram(t, family()+"wait")
 	run, err := parseRun(p.run)
 	if err != nil {
 		t.Fatal(err)

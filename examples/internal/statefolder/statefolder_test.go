@@ -110,10 +110,14 @@ func TestFolderOfAnotherProgramIsRefused(t *testing.T) {
 	refused(t, link+"/", "is a symbolic link")
 	if os.Geteuid() == 0 {
 		other := folder("other", 0o700)
-		if err := os.Chown(other, 65534, 65534); err != nil {
+		switch err := os.Chown(other, 65534, 65534); {
+		case err == nil:
+			refused(t, other, "belongs to user 65534")
+		case errors.Is(err, syscall.EINVAL):
+			t.Log("not tried: another user's folder, as this user namespace has no user 65534")
+		default:
 			t.Fatal(err)
 		}
-		refused(t, other, "belongs to user 65534")
 	} else {
 		refused(t, "/", "belongs to user 0")
 	}
