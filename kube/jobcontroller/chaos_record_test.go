@@ -29,10 +29,11 @@ type chaosRecord struct {
 	loose   map[types.UID]bool // pods that lost their finalizer before they ended: the Job did not want them, and they count nothing
 	unclear map[types.UID]bool // pods that may have lost it before they ended: the version was left out
 
-	restarted time.Time // etcd, last
-	holder    string    // of the Lease
-	history   []seen
-	told      map[types.UID]bool // Jobs whose history is in the log
+	etcdDown bool
+	sureFrom time.Time // until then informers may leave out versions, as etcd was restarted
+	holder   string    // of the Lease
+	history  []seen
+	told     map[types.UID]bool // Jobs whose history is in the log
 }
 
 // seen is a change that the server has shown, of a Job or, without one, of the Lease.
@@ -63,15 +64,25 @@ func (r *chaosRecord) wrong(job types.UID, format string, args ...any) {
 	r.t.Log(b.String())
 }
 
-// afterRestart is how long after a restart of etcd informers may have left out versions.
-const afterRestart = 15 * time.Second
-
-func (r *chaosRecord) etcdRestarted() {
+func (r *chaosRecord) etcdStops() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.restarted = time.Now()
-	r.note("", "etcd was restarted")
+	r.etcdDown = true
+	r.note("", "etcd is being restarted")
 }
+
+// etcdRestarted notes that etcd and the API server are back. An informer whose requests
+// have failed for a time d makes the next one up to 2d + 1.6 s later, and the server's
+// own watches of etcd wait before that.
+func (r *chaosRecord) etcdRestarted(outage time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.etcdDown, r.sureFrom = false, time.Now().Add(10*time.Second+4*outage)
+	r.note("", "etcd was restarted within %v", outage)
+}
+
+// unsure reports whether informers may have left out versions.
+func (r *chaosRecord) unsure() bool { return r.etcdDown || time.Now().Before(r.sureFrom) }
 
 // lease notes who leads.
 func (r *chaosRecord) lease(l *coordinationv1.Lease) {
@@ -157,7 +168,7 @@ func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
 	if !podEnded(pod) && !tracked {
 		r.loose[pod.UID] = true
 	}
-	if last := r.pods[pod.UID]; podEnded(pod) && !tracked && (last == nil || !podEnded(last)) && time.Since(r.restarted) < afterRestart {
+	if last := r.pods[pod.UID]; podEnded(pod) && !tracked && (last == nil || !podEnded(last)) && r.unsure() {
 		r.unclear[pod.UID] = true
 	}
 	if _, known := r.pods[pod.UID]; !known && podActive(pod) && index(pod) >= 0 {
@@ -165,7 +176,7 @@ func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
 			if r.gone[other.UID] || !podActive(other) || index(other) != index(pod) || metav1.GetControllerOf(other).UID != owner {
 				continue
 			}
-			if time.Since(r.restarted) < afterRestart {
+			if r.unsure() {
 				r.counts["not judged: pods of one index after a restart of etcd"]++
 				continue
 			}

@@ -146,11 +146,7 @@ func (c *chaos) run() {
 		replicas[i].kill()
 		c.table["fault: replica killed"]++
 		if n == 3 {
-			if err := c.env.RestartEtcd(ctx); err != nil {
-				c.Fatal(err)
-			}
-			c.record.etcdRestarted()
-			c.table["fault: etcd restarted"]++
+			c.restartEtcd(ctx)
 		}
 		if n == 1 || n == 5 {
 			c.suspend(c.jobs[0], n == 1)
@@ -160,6 +156,16 @@ func (c *chaos) run() {
 	close(c.calm)
 	c.proxy.end(c.table)
 	c.check()
+}
+
+func (c *chaos) restartEtcd(ctx context.Context) {
+	c.record.etcdStops()
+	began := time.Now()
+	if err := c.env.RestartEtcd(ctx); err != nil {
+		c.Fatal(err)
+	}
+	c.record.etcdRestarted(time.Since(began))
+	c.table["fault: etcd restarted"]++
 }
 
 func (c *chaos) isCalm() bool {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -225,8 +227,8 @@ func TestServerPodFailurePolicyDecides(t *testing.T) {
 			if pod.Annotations[jobpolicy.JobIndexIgnoredFailureCountAnnotation] != "2" {
 				return testenv.Outcome{ExitCodes: []int32{143}, Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}}
 			}
-		case 1:
-			return testenv.Outcome{Run: 3 * time.Second, ExitCodes: []int32{42}}
+		case 1: // until the test ends it
+			return testenv.Outcome{Forever: true}
 		}
 		return testenv.Outcome{}
 	})
@@ -238,6 +240,17 @@ func TestServerPodFailurePolicyDecides(t *testing.T) {
 			{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}}},
 		}}
 	})
+	w.await(job, "the success of index 0", func(j *batchv1.Job) bool { return j.Status.CompletedIndexes == "0" })
+	w.until("the end of index 1", func() bool {
+		pods := w.pods(job)
+		i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return index(&p) == 1 })
+		if i < 0 {
+			return false
+		}
+		const end = `{"status":{"phase":"Failed","containerStatuses":[{"name":"main","image":"none","state":{"terminated":{"exitCode":42}}}]}}`
+		_, err := w.client.CoreV1().Pods(w.namespace).Patch(t.Context(), pods[i].Name, types.StrategicMergePatchType, []byte(end), metav1.PatchOptions{}, "status")
+		return err == nil
+	}, func() string { return "its pod is not written to" })
 	job = w.await(job, "its failure", holds(batchv1.JobFailed, "PodFailurePolicy"))
 	if s := job.Status; s.CompletedIndexes != "0" || s.Failed != 1 {
 		t.Errorf("%+v", s)
@@ -259,7 +272,8 @@ func TestServerSuccessPolicyEndsAJob(t *testing.T) {
 }
 
 func TestServerJobIsSuspendedAndResumed(t *testing.T) {
-	w := newWorld(t, func(pod *corev1.Pod) testenv.Outcome { return testenv.Outcome{Run: 2 * time.Second} })
+	var resumed atomic.Bool
+	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: !resumed.Load()} })
 	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(3)), new(int32(3)) })
 	w.await(job, "running pods", func(j *batchv1.Job) bool { return j.Status.Active == 3 })
 	w.update(job, func(s *batchv1.JobSpec) { s.Suspend = new(true) })
@@ -267,6 +281,7 @@ func TestServerJobIsSuspendedAndResumed(t *testing.T) {
 	if suspended.Status.StartTime != nil {
 		t.Errorf("%+v", suspended.Status)
 	}
+	resumed.Store(true)
 	w.update(job, func(s *batchv1.JobSpec) { s.Suspend = new(false) })
 	job = w.await(job, "its completion", complete)
 	if job.Status.Succeeded != 3 || job.Status.Failed != 0 {
@@ -363,6 +378,14 @@ func TestServerQuotaDelaysAJob(t *testing.T) {
 			t.Log(err)
 		}
 	}
+	quota("2")
+	w.until("the server's knowledge of the quota", func() bool { // it hears of quotas from a watch of its own
+		_, err := w.client.CoreV1().Pods(w.namespace).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "refused-"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsForbidden(err)
+	}, func() string { return "it takes a pod" })
 	quota("0")
 	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(4)), new(int32(4)) })
 	w.await(job, "two successes", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 && j.Status.Active == 0 })
@@ -397,8 +420,11 @@ func TestServerPodsAreAdoptedOnceTheyMatch(t *testing.T) {
 	patchPod(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, batchv1.ControllerUidLabel, job.UID))
 	w.until("its adoption", func() bool {
 		p, err := w.client.CoreV1().Pods(w.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return apierrors.IsNotFound(err) // only the controller deletes it, once adopted
+		}
 		ref := metav1.GetControllerOf(p)
-		return err == nil && (ref != nil && ref.UID == job.UID || p.DeletionTimestamp != nil)
+		return ref != nil && ref.UID == job.UID || p.DeletionTimestamp != nil
 	}, func() string { return "it is not adopted" })
 	w.await(job, "two running pods", func(j *batchv1.Job) bool { return j.Status.Active == 2 })
 }

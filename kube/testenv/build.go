@@ -35,8 +35,9 @@ type Programs struct {
 // Build returns the programs that an Environment runs, and makes those that are
 // missing: kube-apiserver from its Go module, by the go command; etcd from Debian's
 // package, by apt-get and dpkg, unless PATH has one. They stay in the user's cache
-// folder. Processes that build at the same time wait for each other. log gets a
-// line on each slow step; it may be nil.
+// folder or, if the environment names none, in a temporary folder for the user alone.
+// Processes that build at the same time wait for each other. log gets a line on each
+// slow step; it may be nil.
 func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
@@ -61,7 +62,7 @@ func BuildKubernetes(ctx context.Context, program string, log io.Writer) (string
 // cached returns the program's path in the cache. make is called in a scratch
 // folder if it is not there, and must leave it there under its name.
 func cached(ctx context.Context, log io.Writer, program string, make func(ctx context.Context, dir, program string) error) (_ string, err error) {
-	cache, err := os.UserCacheDir()
+	cache, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
@@ -96,6 +97,26 @@ func cached(ctx context.Context, log io.Writer, program string, make func(ctx co
 		return "", fmt.Errorf("cannot make %s: %w", program, err)
 	}
 	return path, os.Rename(filepath.Join(dir, program), path)
+}
+
+// cacheDir returns the user's cache folder or, if the environment names none, a
+// temporary folder. Nobody else may have made that one: programs in it are run.
+func cacheDir() (string, error) {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return dir, nil
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("restartkit-", os.Getuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); !ok || int(s.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm() != 0o700 {
+		return "", fmt.Errorf("%s is no folder for this user alone; set HOME or XDG_CACHE_HOME", dir)
+	}
+	return dir, nil
 }
 
 func buildKubernetes(ctx context.Context, dir, program string) error {

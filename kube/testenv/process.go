@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// errPortTaken says that a program found its port in use.
-var errPortTaken = errors.New("a port is taken")
+// errEnded says that a program ended before it was ready.
+var errEnded = errors.New("has ended")
 
 // guard is a shell that knows the ids of the processes that run. When its input
 // ends, because we ended or were killed, it kills them and removes the folder.
@@ -26,7 +26,8 @@ type guard struct {
 	input io.WriteCloser
 }
 
-// A process that was not ours to wait for may stay a zombie, hence the tries.
+// A process that was not ours to wait for may stay a zombie, hence the tries. One that
+// is slow to die may write to the folder once more while that is removed.
 const guardScript = `
 ids=
 while read -r op id; do
@@ -43,7 +44,9 @@ tries=50
 for i in $ids; do
 	while [ $tries -gt 0 ] && kill -0 "$i" 2>/dev/null; do tries=$((tries - 1)); sleep 0.1; done
 done
-rm -rf "$1"
+tries=600
+until rm -rf "$1" || [ $tries -eq 0 ]; do tries=$((tries - 1)); sleep 0.1; done
+[ ! -e "$1" ]
 `
 
 func newGuard(dir string) (*guard, error) {
@@ -114,11 +117,7 @@ func (p *process) await(ctx context.Context, ready func() bool) error {
 	for {
 		select {
 		case <-p.done:
-			end := p.lastLines(10)
-			if strings.Contains(end, "address already in use") {
-				return fmt.Errorf("%s: %w", p.name, errPortTaken)
-			}
-			return fmt.Errorf("%s has ended: %w; the end of its log:\n%s", p.name, p.err, end)
+			return fmt.Errorf("%s %w: %w; the end of its log:\n%s", p.name, errEnded, p.err, p.lastLines(10))
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not ready: %w; the end of its log:\n%s", p.name, context.Cause(ctx), p.lastLines(10))
 		case <-tick.C:

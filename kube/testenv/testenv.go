@@ -67,25 +67,32 @@ type Environment struct {
 
 // Start builds what is missing, starts etcd and kube-apiserver, and returns when
 // the server is ready. The caller must call Stop. If ctx ends before, or a program
-// fails, nothing is left running and the error quotes the end of its log.
+// ends in each of five tries, nothing is left running and the error quotes the end of
+// its log.
 func Start(ctx context.Context, o Options) (*Environment, error) {
 	programs, err := Build(ctx, o.Log)
 	if err != nil {
 		return nil, fmt.Errorf("testenv: Start: %w", err)
 	}
-	// A port that was free may be taken when the program asks for it.
+	e, err := start(ctx, programs, o)
+	if err != nil {
+		return nil, fmt.Errorf("testenv: Start: %w", err)
+	}
+	return e, nil
+}
+
+// start tries again if a program ends: a port that was free may be taken when the
+// program asks for it, and kube-apiserver ends if its first writes take 30 s.
+func start(ctx context.Context, programs Programs, o Options) (*Environment, error) {
 	for attempt := 1; ; attempt++ {
-		e, err := start(ctx, programs, o)
-		if err == nil {
-			return e, nil
-		}
-		if attempt == 5 || ctx.Err() != nil || !errors.Is(err, errPortTaken) {
-			return nil, fmt.Errorf("testenv: Start: %w", err)
+		e, err := startOnce(ctx, programs, o)
+		if err == nil || attempt == 5 || ctx.Err() != nil || !errors.Is(err, errEnded) {
+			return e, err
 		}
 	}
 }
 
-func start(ctx context.Context, programs Programs, o Options) (_ *Environment, err error) {
+func startOnce(ctx context.Context, programs Programs, o Options) (_ *Environment, err error) {
 	dir, err := os.MkdirTemp("", "testenv-")
 	if err != nil {
 		return nil, err
@@ -137,7 +144,8 @@ func (e *Environment) Kubeconfig() string {
 }
 
 // RestartEtcd kills etcd, as a crash does, starts it again on the same data, and
-// returns when the server is ready again. Meanwhile calls of the server fail.
+// returns when the server is ready again. Meanwhile calls of the server fail, and the
+// first ones after that may.
 func (e *Environment) RestartEtcd(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

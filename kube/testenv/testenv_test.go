@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -30,8 +31,15 @@ func TestServerKeepsWhatItHasAcrossARestartOfEtcd(t *testing.T) {
 	if err := env.RestartEtcd(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
-		t.Fatal(err)
+	for { // the first calls may still fail
+		_, err := client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+		if err == nil {
+			break
+		}
+		if apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	if err := env.Stop(); err != nil {
 		t.Fatal(err)
@@ -215,11 +223,15 @@ func TestKubeletRunsPodsByTheirScript(t *testing.T) {
 	if pending := await("pending", func(*corev1.Pod) bool { return true }); pending.Status.Phase != corev1.PodPending || pending.Spec.NodeName != "" {
 		t.Errorf("pending: %+v", pending.Status)
 	}
+	want := KubeletCounts{Bound: 5, Started: 5, Ended: 4, Stopped: 2, Removed: 2}
+	// The server has done everything. The kubelet counts a step once it has the answer.
+	for got := kubelet.Counts(); got.Ended < want.Ended || got.Removed < want.Removed; got = kubelet.Counts() {
+		time.Sleep(10 * time.Millisecond)
+	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	want := KubeletCounts{Bound: 5, Started: 5, Ended: 4, Stopped: 2, Removed: 2}
 	if got := kubelet.Counts(); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}

@@ -3,9 +3,11 @@ package bench
 import (
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,15 +209,24 @@ func TestHeapMeasuresWhatIsKept(t *testing.T) {
 func TestStallSeesABlockedCall(t *testing.T) {
 	const held = 20 * time.Millisecond
 	var mu sync.Mutex
+	var called, locked atomic.Int64
 	got := longestStall(
-		func() { mu.Lock(); defer mu.Unlock() },
+		func() {
+			called.Add(1)
+			mu.Lock()
+			defer mu.Unlock()
+			locked.Add(1)
+		},
 		func() {
 			mu.Lock()
 			defer mu.Unlock()
+			for called.Load() == locked.Load() { // until a call needs the lock
+				runtime.Gosched()
+			}
 			for start := time.Now(); time.Since(start) < held; {
 			}
 		})
-	if got < held/2 {
+	if got < held {
 		t.Errorf("longest stall %v while the lock was held for %v", got, held)
 	}
 }

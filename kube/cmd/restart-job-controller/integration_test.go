@@ -165,7 +165,7 @@ func start(t *testing.T, env *testenv.Environment, args ...string) *program {
 	listener.Close()
 	p.command = exec.Command(os.Args[0], append([]string{
 		"-kubeconfig", file, "-listen", p.address, "-log-format", "json",
-		"-leader-elect-lease-duration", "6s", "-leader-elect-renew-deadline", "4s", "-leader-elect-retry-period", "500ms",
+		"-leader-elect-lease-duration", "15s", "-leader-elect-renew-deadline", "10s", "-leader-elect-retry-period", "1s",
 	}, args...)...)
 	p.command.Env = append(os.Environ(), asProgram+"=1")
 	p.command.Stdout, p.command.Stderr = p, p
