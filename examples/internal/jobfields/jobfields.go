@@ -1,5 +1,5 @@
 // Package jobfields knows the fields of Kubernetes' batch/v1 Job and CronJob, those
-// of their pods included, as of Kubernetes 1.36.
+// of their pods included, as of Kubernetes 1.37.
 package jobfields
 
 import (
