@@ -27,7 +27,7 @@ func Pods(pods []*corev1.Pod) []*jobpolicy.Pod {
 }
 
 // blockOfPods is how many pods are converted together. Each is looked at twice, to
-// count and to copy, and so many are still in the processor's cache the second time: of
+// count and to copy, and so many are still in the processor's cache the second time: with
 // ten thousand pods, that saves a tenth of the time.
 const blockOfPods = 256
 

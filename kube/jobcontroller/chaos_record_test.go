@@ -71,9 +71,9 @@ func (r *chaosRecord) etcdStops() {
 	r.note("", "etcd is being restarted")
 }
 
-// etcdRestarted notes that etcd and the API server are back. An informer whose requests
-// have failed for a time d makes the next one up to 2d + 1.6 s later, and the server's
-// own watches of etcd wait before that.
+// etcdRestarted notes that etcd and the API server are back after an outage. An informer
+// whose requests have failed so long makes the next one up to twice as long and 1.6 s
+// later. The server's own watches of etcd wait before that, at most as long again.
 func (r *chaosRecord) etcdRestarted(outage time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

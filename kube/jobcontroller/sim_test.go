@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("jobcontroller.sims", 40, "simulations to run; from 20 on, more while a fault or a check is missing")
+	simSeeds = flag.Int("jobcontroller.sims", 40, "simulations to run, with -short at most 5; 20 or more go on until each fault and check was there")
 	simFirst = flag.Uint64("jobcontroller.seed", 1, "seed of the first simulation")
 )
 

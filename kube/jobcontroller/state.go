@@ -22,7 +22,7 @@ type jobState struct {
 	memory jobpolicy.Memory
 	stored jobpolicy.Memory // as it is stored with the Job
 	noted  jobNoted         // that memory and stored go with
-	outrun bool             // another controller has written the Job: the pods are to be listed before the next plan
+	outrun bool             // another controller has written the Job, or may have: the pods are to be listed before the next plan
 
 	expected expectations
 	hidden   hidden
@@ -62,10 +62,12 @@ type jobNoted struct {
 // recall takes the memory from the Job's annotation, at first and when somebody else has
 // written it since. Another controller has written what it goes on from. If it is not
 // there any more, or broken, what is remembered is better. A status that somebody else
-// has written is another controller's, too: the memory need not say more for it. So is,
-// at first, a Job that was written after podsVersion, the version to which the informer
-// shows pods: the leader before this one may still have written then. podsVersion is ""
-// if that is not told.
+// has written is another controller's, too: the memory need not say more for it.
+//
+// podsVersion is how far the informer shows pods, "" if it does not tell. A Job that is
+// seen for the first time, has a memory and was written after that may be the work of
+// the leader before this one, who has also changed pods. Versions of Jobs and of pods
+// compare if one etcd stores both.
 func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logger) {
 	text, first := job.Annotations[AnnotationMemory], !s.noted.once
 	if !first && (job.ResourceVersion == s.noted.version || !reached(job.ResourceVersion, s.noted.version)) {
@@ -84,7 +86,7 @@ func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logg
 		s.memory = stored
 	}
 	if first {
-		s.outrun = there && podsVersion != "" && !reached(podsVersion, job.ResourceVersion)
+		s.outrun = (there || err != nil) && podsVersion != "" && !reached(podsVersion, job.ResourceVersion)
 	} else {
 		s.outrun = s.outrun || there || !sameStatus(&job.Status, s.noted.status)
 	}

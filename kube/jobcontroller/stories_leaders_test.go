@@ -164,6 +164,27 @@ func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
 	})
 }
 
+// A leader that starts in quiet times lists the pods of no Job.
+func TestLeaderThatStartsListsNothingThatItsInformersShow(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		before := start(t, s, Options{}, nil)
+		for _, name := range []string{"a", "b", "c"} {
+			s.createJob(newJob(name, nil))
+		}
+		after(2 * time.Second)
+		endAll(s, 1)
+		after(30 * time.Second)
+		before.stop()
+		start(t, s, Options{}, nil)
+		after(time.Minute)
+		endAll(s, 0)
+		after(time.Minute)
+		if n := s.called("LIST pods"); n != 0 || !finished(s.job("a")) || s.job("a").Annotations[AnnotationMemory] == "" {
+			t.Errorf("%d lists of pods, %+v", n, s.job("a").Status)
+		}
+	})
+}
+
 // While this controller stood still a user has wanted more pods, and another controller has
 // created them and written the status. Its memory says what this one's does.
 func TestStatusOfAnotherLeaderIsNoticedWithoutItsMemory(t *testing.T) {

@@ -4,7 +4,8 @@
 // node. A [Kubelet] plays scheduler and node: it runs pods by a script.
 //
 // kube-apiserver is built from its Go module, which takes minutes once, and etcd is
-// Debian's; both are kept in the user's cache folder. [Build] makes them.
+// Debian's; both are kept in the user's cache folder, or in a temporary one where there
+// is none. [Build] makes them.
 //
 // A test calls [ForTest] and gets an Environment that all tests of its process
 // share, or skips where there is none:
@@ -37,7 +38,7 @@ import (
 
 // Options configure an Environment. The zero value is fine.
 type Options struct {
-	Flags        []string        // more flags of kube-apiserver; the last of a kind wins
+	Flags        []string        // more flags of kube-apiserver; the last of a kind wins; a wrong one shows after five tries
 	FeatureGates map[string]bool // of kube-apiserver, where they shall differ from its defaults
 	Log          io.Writer       // gets a line on each slow step, such as a build; nil: nobody does
 }

@@ -31,12 +31,12 @@ func TestServerKeepsWhatItHasAcrossARestartOfEtcd(t *testing.T) {
 	if err := env.RestartEtcd(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for { // the first calls may still fail
+	for give := time.Now().Add(2 * time.Minute); ; { // the first calls may still fail
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 		if err == nil {
 			break
 		}
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || time.Now().After(give) {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -225,7 +225,7 @@ func TestKubeletRunsPodsByTheirScript(t *testing.T) {
 	}
 	want := KubeletCounts{Bound: 5, Started: 5, Ended: 4, Stopped: 2, Removed: 2}
 	// The server has done everything. The kubelet counts a step once it has the answer.
-	for got := kubelet.Counts(); got.Ended < want.Ended || got.Removed < want.Removed; got = kubelet.Counts() {
+	for give := time.Now().Add(2 * time.Minute); kubelet.Counts() != want && time.Now().Before(give); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	cancel()

@@ -13,7 +13,7 @@ import (
 const Same = 50 * time.Millisecond
 
 // Notify returns a channel of the signals that arrive, without those within Same of the
-// one before. It leaves out SIGHUP where that is ignored, as under nohup.
+// last one that was passed on. It leaves out SIGHUP where that is ignored, as under nohup.
 func Notify(signals ...os.Signal) <-chan os.Signal {
 	all, distinct := make(chan os.Signal, 8), make(chan os.Signal, 8)
 	for _, sig := range signals {
@@ -25,7 +25,7 @@ func Notify(signals ...os.Signal) <-chan os.Signal {
 	return distinct
 }
 
-// passOn passes signals on, without those within Same of the one before.
+// passOn passes signals on, without those within Same of the last one that it passed on.
 func passOn(all <-chan os.Signal, distinct chan<- os.Signal) {
 	var last time.Time
 	for sig := range all {

@@ -71,8 +71,8 @@ func (r *replica) run(ctx context.Context) error {
 	return r.election.run(ctx, r.work)
 }
 
-// work runs Jobs until ctx is done. What it sees of the cluster is newer than all that
-// another replica has written, because the informers start here.
+// work runs Jobs until ctx is done. The informers start here, so that they show all that
+// another replica has done before. What is done to a Job later, the controller notices.
 func (r *replica) work(ctx context.Context) error {
 	controller, err := jobcontroller.New(r.cluster.jobs, r.options.controller(r.metrics))
 	if err != nil {
