@@ -125,6 +125,52 @@ func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
 	}
 }
 
+// Of a container that no list has shown, an event is kept only if it shows an end that a
+// reader waits for, and while there is room.
+func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
+	end := exitNote{source: ExitSeenByEvent, told: t1}
+	for _, tt := range []struct {
+		name            string
+		reader, crowded bool
+		note            exitNote
+		want            int
+	}{
+		{"an end", true, false, end, 1},
+		{"no end", true, false, exitNote{told: t1}, 0},
+		{"no reader", false, false, end, 0},
+		{"no room", true, true, end, 0},
+		{"no end and no room", true, true, exitNote{told: t1}, 0},
+	} {
+		b := newBench(t, true)
+		b.relisted("p")
+		if tt.reader {
+			b.follow(ExitOptions[string]{})
+		}
+		for i := 0; tt.crowded && !b.crowded(); i++ {
+			b.trackOrphan(b.pods["p"], fmt.Sprint("other ", i))
+		}
+		before := len(b.orphans)
+		b.noteExits("p", map[string]exitNote{"unknown": tt.note})
+		if got := len(b.orphans) - before; got != tt.want {
+			t.Errorf("%s: %d containers are kept", tt.name, got)
+		}
+	}
+}
+
+// What a reader of exits may hold grows by two for each pod, each running container and
+// each container that is remembered although it is gone.
+func TestRoomForExitsGrowsWithWhatIsThere(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	b.present, b.live = 5, 3
+	for i := range 2 {
+		b.trackOrphan(b.pods["p"], fmt.Sprint(i))
+	}
+	if got, want := b.exitLimit(), rememberedExits+2*(5+3+2); got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+}
+
 // Without a reader of exits nothing is kept of them, and an idle relist costs the
 // same with one.
 func TestExitsCostNothingWithoutAReader(t *testing.T) {
