@@ -51,6 +51,17 @@ func TestBriefContainerIsReported(t *testing.T) {
 			b.lists(b.asks("Pods")[0], exited)
 			b.fails(q, ErrNotFound)
 		},
+		"the clock was set back before the look": func(b *bench) {
+			b.listNow = false
+			b.now = t3
+			b.request("p", false)
+			b.lists(b.asks("Pod p")[0], running)
+			b.status(b.asks("Status p")[0], nil, running)
+			b.now = t1
+			b.request("p", false)
+			b.lists(b.asks("Pod p")[0], exited, brief)
+			b.asks("") // not before the clock has caught up
+		},
 		"another look was under way": func(b *bench) {
 			b.request("p", false)
 			list := b.asks("Pod p, Pods")
