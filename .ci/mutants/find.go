@@ -152,7 +152,9 @@ func (f *finder) zero(n *ast.ReturnStmt) {
 	for _, field := range f.results.List {
 		for range max(1, len(field.Names)) {
 			value := n.Results[i]
-			if zero := f.zeroOf(field.Type); f.source(value) != zero && f.source(value) != f.source(field.Type)+"{}" {
+			switch zero := f.zeroOf(field.Type); f.source(value) {
+			case zero, f.source(field.Type) + "{}", "0": // the last of any type of numbers
+			default:
 				f.replace("returned value zeroed", value.Pos(), value.End(), zero)
 			}
 			i++

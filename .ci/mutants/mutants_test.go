@@ -41,6 +41,8 @@ func kind(n int) string {
 	}
 	return ""
 }
+
+func wait() time.Duration { return 0 }
 `
 
 func TestFindsEveryKindOfMutant(t *testing.T) {
@@ -77,6 +79,9 @@ func TestFindsEveryKindOfMutant(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("missing: %s", want)
 		}
+	}
+	if slices.ContainsFunc(got, func(m string) bool { return strings.HasPrefix(m, "wait: returned value zeroed") }) {
+		t.Error("0 of a named type is replaced")
 	}
 	if t.Failed() {
 		t.Logf("found:\n%s", strings.Join(got, "\n"))
