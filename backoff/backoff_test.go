@@ -298,3 +298,18 @@ func TestUnsetResetAfterIsTwiceMax(t *testing.T) {
 		}
 	}
 }
+
+// Jitter draws from above half of the delay here: half is not drawn, one more is.
+func TestDelayThatJitterCannotDrawIsNominal(t *testing.T) {
+	p := Policy{Initial: 10 * time.Second, Max: time.Minute, Jitter: 0.5}
+	for d, want := range map[time.Duration]time.Duration{
+		5 * time.Second:    10 * time.Second,
+		5*time.Second + 1:  5*time.Second + 1,
+		10 * time.Second:   10 * time.Second,
+		10*time.Second + 1: 10 * time.Second,
+	} {
+		if got := p.drawn(1, d); got != want {
+			t.Errorf("%v becomes %v, want %v", d, got, want)
+		}
+	}
+}

@@ -62,3 +62,15 @@ rule 2 rest (Restart): no match: not reached, rule long decided`
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
 }
+
+func TestLimitIsPrintedWithItsWindowIfItHasOne(t *testing.T) {
+	for want, rule := range map[string]Rule{
+		"1 restart":            {Limit: 1},
+		"2 restarts":           {Limit: 2},
+		"2 restarts in 1h0m0s": {Limit: 2, Window: time.Hour},
+	} {
+		if got := rule.limitText(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
