@@ -136,32 +136,37 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 }
 
 // The last requests of the leader before are carried out while the informers of this one
-// start: it sees the Job as they leave it, and the pods as they were before.
+// start: it sees the Job as they leave it, and the pods as they were before. So it is if
+// somebody has broken the memory.
 func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
-	bubble(t, func(t *testing.T, s *apiServer) {
-		before := start(t, s, Options{}, nil)
-		s.createJob(newJob("a", nil))
-		after(2 * time.Second)
-		pod, ended := s.pods()[0].Name, time.Now()
-		s.end(pod, 1)
-		before.stop()
-		start(t, s, Options{}, lagging(0, 20*time.Second))
-		after(5 * time.Second)
-		s.changeJob("a", func(j *batchv1.Job) {
-			j.Status.Failed, j.Status.Active = 1, 0
-			j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
+	for _, broken := range []bool{false, true} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			before := start(t, s, Options{}, nil)
+			s.createJob(newJob("a", nil))
+			after(2 * time.Second)
+			pod, ended := s.pods()[0].Name, time.Now()
+			s.end(pod, 1)
+			before.stop()
+			start(t, s, Options{}, lagging(0, 20*time.Second))
+			after(5 * time.Second)
+			s.changeJob("a", func(j *batchv1.Job) {
+				j.Status.Failed, j.Status.Active = 1, 0
+				if j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended); broken {
+					j.Annotations[AnnotationMemory] = "{"
+				}
+			})
+			s.changePod(pod, func(p *corev1.Pod) { p.Finalizers = nil })
+			after(time.Minute)
+			if job := s.job("a"); job.Status.Failed != 1 || job.Status.Active != 1 || s.called("LIST pods") != 1 {
+				t.Errorf("broken %v: %+v, %d lists of pods", broken, job.Status, s.called("LIST pods"))
+			}
+			endAll(s, 0)
+			after(time.Minute)
+			if job := s.job("a"); job.Status.Failed != 1 || job.Status.Succeeded != 1 || s.called("LIST pods") != 1 {
+				t.Errorf("broken %v: in the end: %+v, %d lists of pods", broken, job.Status, s.called("LIST pods"))
+			}
 		})
-		s.changePod(pod, func(p *corev1.Pod) { p.Finalizers = nil })
-		after(time.Minute)
-		if job := s.job("a"); job.Status.Failed != 1 || job.Status.Active != 1 || s.called("LIST pods") != 1 {
-			t.Errorf("%+v, %d lists of pods", job.Status, s.called("LIST pods"))
-		}
-		endAll(s, 0)
-		after(time.Minute)
-		if job := s.job("a"); job.Status.Failed != 1 || job.Status.Succeeded != 1 || s.called("LIST pods") != 1 {
-			t.Errorf("in the end: %+v, %d lists of pods", job.Status, s.called("LIST pods"))
-		}
-	})
+	}
 }
 
 // A leader that starts in quiet times lists the pods of no Job.
