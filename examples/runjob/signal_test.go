@@ -70,10 +70,7 @@ func TestSecondSignalKillsPods(t *testing.T) {
 	waits := func() bool {
 		p = start(t, job(3, 3600, stubborn), "-")
 		p.Err.Says("ready", 3)
-		p.Signal(syscall.SIGSTOP)
-		p.Signal(syscall.SIGINT)
-		p.Signal(syscall.SIGTERM) // they come together: the second is the same
-		p.Signal(syscall.SIGCONT)
+		p.SignalTogether(syscall.SIGINT, syscall.SIGTERM) // which count as one
 		p.Err.Says("suspending", 1)
 		time.Sleep(4 * interrupt.Same)
 		return !p.Ended() && !strings.Contains(p.Err.String(), "killing")

@@ -28,10 +28,7 @@ func TestStubbornCommandIsKilled(t *testing.T) {
 	waits := func() bool {
 		q = start(t, t.TempDir(), "-grace", "1h", "--", "sh", "-c", stubborn)
 		q.Out.Says("| ready", 1)
-		q.Signal(syscall.SIGSTOP)
-		q.Signal(syscall.SIGTERM)
-		q.Signal(syscall.SIGINT) // they come together, and are the same
-		q.Signal(syscall.SIGCONT)
+		q.SignalTogether(syscall.SIGTERM, syscall.SIGINT) // which count as one
 		q.Out.Says("Terminating", 1)
 		time.Sleep(4 * interrupt.Same)
 		return !q.Ended() && !strings.Contains(q.Out.String(), "killed")

@@ -116,6 +116,16 @@ func (p *Program) Signal(sig syscall.Signal) {
 	}
 }
 
+// SignalTogether sends signals that the program sees at once: it is stopped meanwhile.
+func (p *Program) SignalTogether(signals ...syscall.Signal) {
+	p.t.Helper()
+	p.Signal(syscall.SIGSTOP)
+	for _, sig := range signals {
+		p.Signal(sig)
+	}
+	p.Signal(syscall.SIGCONT)
+}
+
 // Kill ends the program with SIGKILL, and returns when it has been reaped.
 func (p *Program) Kill() {
 	p.t.Helper()
