@@ -127,8 +127,7 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	if e.ran() > reset {
 		failures = 0
 	}
-	h.table = h.table.tableFor(c.Rules)
-	action, rule := c.decide(&e, addCount(failures, 1), h.table)
+	action, rule := c.decide(&e, addCount(failures, 1))
 	if action != Stop || e.Code != 0 {
 		failures = addCount(failures, 1)
 	}
@@ -291,7 +290,6 @@ type history struct {
 	keep     time.Duration   // how long after due and reported the key can matter
 	counts   []ruleCount     // of the rules that have their own; nil if there is none
 	earlier  *outcomes       // the exits before last; nil without History
-	table    *codeTable      // of the rules of the last exit, if their lists are long
 }
 
 // remaining is the wait that is left. It is within [0, Delay]: due is at most a Delay

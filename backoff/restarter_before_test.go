@@ -85,7 +85,7 @@ func todaysPolicy(rng *rand.Rand) (c ContainerPolicy) {
 			r.ExitCodes = &ExitCodes{Operator: []Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}[rng.IntN(6)]}
 			n := rng.IntN(4)
 			if rng.IntN(50) == 0 {
-				n = 2 * longLists
+				n = 64
 			}
 			for range n {
 				r.ExitCodes.Values = append(r.ExitCodes.Values, int32(rng.IntN(4)))
