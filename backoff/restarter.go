@@ -14,12 +14,12 @@ import (
 // policy and rules, a backoff per key, a limit per key and a rate over all keys.
 //
 // Call Exited for every exit and do what the Decision says; before a restart, sleep
-// for Remaining. Exited is atomic and idempotent: the same exit again returns the
-// same Decision, so a caller may report whatever it sees, as often as it sees it,
-// if its exits have a Run or a Finished. A key has one count of failures in a row,
-// whatever the outcomes, and one for each rule that has a Delay. A run longer than
-// ResetAfter starts a count over; only the length of the run matters, so neither
-// waiting nor reading changes it. Exit code 0 counts like any other when it is
+// for Remaining. Exited is atomic and idempotent: the last exit and older ones, reported
+// again, return the last Decision, so a caller may report every exit it sees, as often
+// as it sees it, if exits have a Run or a Finished; see Exit. A key has one count of
+// failures in a row, whatever the outcomes, and one for each rule that has a Delay. A
+// run longer than ResetAfter starts a count over; only the length of the run matters, so
+// neither waiting nor reading changes it. Exit code 0 counts like any other when it is
 // restarted (KEP-4603, On Success and the 10 minute recovery threshold).
 //
 // Neither a clock that is set back nor an exit that finished later than the clock
@@ -110,7 +110,7 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	defer shard.mu.Unlock()
 	h, known := lookup(shard, hash, key)
 	clockTime, now := r.clock.now()
-	if known && !h.last.supersededBy(e) {
+	if known && !h.isNew(&e, clockTime) {
 		h.reported = now
 		return h.decision
 	}
@@ -131,7 +131,8 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	if action != Stop || e.Code != 0 {
 		failures = addCount(failures, 1)
 	}
-	h.last, h.reported, h.due = e, now, now
+	h.setLast(e, clockTime)
+	h.reported, h.due = now, now
 	h.decision = Decision{Action: action, Failures: failures, Rule: rule, PolicyInvalid: !valid}
 	curve, count := &policy, failures
 	if rule >= 0 {
@@ -282,6 +283,7 @@ func lookup[K comparable](shard *shard[K, *history], hash uint64, key K) (*histo
 // history is what a Restarter knows about one key. Times are steady times.
 type history struct {
 	last     Exit
+	ahead    time.Duration // by how much last finished later than the clock showed when it was reported
 	decision Decision
 	due      time.Duration   // of the restart, if there is one
 	reported time.Duration   // when the exit was reported last

@@ -27,7 +27,7 @@ type modelRestarter struct {
 
 type modelRecord struct {
 	last     Exit
-	ended    time.Time // when last finished, or was reported if it did not say
+	ended    time.Time // when last finished, or was reported if that was earlier or it did not say
 	decision Decision
 	due      time.Duration
 	recent   []time.Duration
@@ -58,7 +58,7 @@ func (m *modelRestarter) step(d time.Duration) {
 func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
-	if rec != nil && !isNewAfter(rec.last, rec.ended, e) {
+	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
 		return rec.decision
 	}
 	if rec == nil {
@@ -148,13 +148,13 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		rec.history = append(rec.history, Outcome{rec.last, rec.decision})
 		rec.history = rec.history[max(0, len(rec.history)-m.history):]
 	}
-	rec.last, rec.ended, rec.decision = e, e.Finished, d
+	rec.last, rec.ended, rec.decision = e, earlier(e.Finished, now), d
 	return d
 }
 
-// isNewAfter weighs what an exit says of itself against the last one, which ended at
-// that time, one piece after the other.
-func isNewAfter(last Exit, ended time.Time, e Exit) bool {
+// isNewAfter weighs an exit that is reported at now against the last one, which ended at
+// that time, one piece of what it says after the other.
+func isNewAfter(last Exit, ended time.Time, e Exit, now time.Time) bool {
 	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
 	if !saysRun && !saysFinished {
 		return true // nothing to know it again by
@@ -165,11 +165,21 @@ func isNewAfter(last Exit, ended time.Time, e Exit) bool {
 	if e.Run > last.Run {
 		return true // one more run, whatever the clock showed
 	}
-	if e.Run == 0 && last.Run == 0 {
-		return !e.Finished.Equal(ended)
+	if saysRun {
+		// The counter has gone back: over from the start if this one ended later.
+		return saysFinished && e.Finished.After(last.Finished)
 	}
-	// The counter has gone back: over from the start if this one ended later.
-	return saysFinished && e.Finished.After(ended)
+	if !e.Finished.Before(last.Finished) {
+		return e.Finished.After(last.Finished)
+	}
+	// It finished before the last one: old, unless the two are by clocks that disagree. The
+	// last one's has to be ahead of the present one, and this one's not.
+	lastIsAhead, thisIsAhead := last.Finished.After(now), e.Finished.After(now)
+	if !lastIsAhead || thisIsAhead {
+		return false
+	}
+	// Either the clock was set back since the last one, or it finished since then.
+	return now.Before(ended) || !e.Finished.Before(ended)
 }
 
 func (m *modelRestarter) remaining(key string) time.Duration {
@@ -245,7 +255,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 						t.Fatal("no reason given")
 					}
 				}
-				if report(); e.Run != 0 {
+				if report(); e.Run != 0 || !e.Finished.IsZero() {
 					sent = append(sent, report)
 				}
 			},
@@ -309,7 +319,10 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					}
 					// What lay in the future was held to the clock; from here on NotBefore counts.
 					rec, back := m.keys[key], saved[key]
-					rec.last, rec.ended, rec.decision.NotBefore = back.Last, back.Last.Finished, back.Decision.NotBefore
+					rec.ended, rec.decision.NotBefore = earlier(rec.ended, c.Now()), back.Decision.NotBefore
+					if !back.Last.Finished.Equal(rec.ended) {
+						t.Fatalf("%s: stored as finished at %v, want %v", key, back.Last.Finished, rec.ended)
+					}
 					rec.history = back.History
 					rec.due = m.steady + back.Decision.NotBefore.Sub(c.Now())
 				}

@@ -29,7 +29,10 @@ import (
 type RestarterState struct {
 	// Last is the exit decided about. Its Finished is never zero nor later than the clock:
 	// it is the time of the report then.
-	Last     Exit        `json:"last"`
+	Last Exit `json:"last"`
+	// Finished is that of Last as it was reported, by which the same exit is recognized, if
+	// it is later than the clock; unless it is after the year 9999, which JSON cannot hold.
+	Finished time.Time   `json:"finished,omitzero"`
 	Decision Decision    `json:"decision"`          // about it
 	Recent   []time.Time `json:"recent,omitempty"`  // when restarts that Limit counts were decided, oldest first
 	Rules    []RuleState `json:"rules,omitempty"`   // counts of the rules that have their own
@@ -46,7 +49,12 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	}
 	clockTime, now := r.clock.now()
 	clockTime = storable(clockTime)
-	state := RestarterState{Last: h.last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
+	last := h.last
+	last.Finished = last.Finished.Add(-h.ahead)
+	state := RestarterState{Last: last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
+	if at := storable(h.last.Finished); at.After(state.Last.Finished) && at.Year() <= 9999 {
+		state.Finished = at
+	}
 	d := &state.Decision
 	d.RuleName = storableText(d.RuleName)
 	if d.NotBefore = storable(d.NotBefore); d.NotBefore.After(clockTime.Add(d.Delay)) {
@@ -148,7 +156,13 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	if known {
 		r.unbook(old, now)
 	}
-	h := &history{last: s.Last.reportedAt(clockTime), decision: s.Decision, due: now, reported: now}
+	h := &history{decision: s.Decision, due: now, reported: now}
+	last := s.Last.reportedAt(clockTime)
+	ended := last.Finished
+	if !s.Finished.IsZero() {
+		last.Finished = s.Finished
+	}
+	h.setLast(last, ended)
 	for _, rule := range s.Rules {
 		h.counts = append(h.counts, ruleCount{rule.Rule, rule.Name, rule.Failures, rule.Used, steadyTimes(rule.Recent, maxLimit, clockTime, now), rule.Keep, rule.Reset})
 	}
@@ -203,6 +217,7 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 	v := stateChecker{&errs, now}
 	v.times("last.", s.Last)
+	v.errs.check(s.Finished.IsZero() || s.Finished.After(s.Last.Finished), "finished", s.Finished, fmt.Sprintf("later than last.finished, %v", s.Last.Finished))
 	v.decision("decision.", s.Decision, s.Last)
 	for i, at := range s.Recent {
 		v.notAfter(at, fmt.Sprintf("recent[%d]", i), now)
@@ -310,6 +325,7 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 			check(decision+".notBefore", o.Decision.NotBefore)
 		}
 		outcome(".last", ".decision", Outcome{s.Last, s.Decision})
+		check(".finished", s.Finished)
 		for i, at := range s.Recent {
 			check(fmt.Sprintf(".recent[%d]", i), at)
 		}
