@@ -106,10 +106,9 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 // older one, it returns the last Decision; see Exit for which those are.
 func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	policy, valid := r.policyFor(key, e)
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, known := lookup(shard, hash, key)
-	clockTime, now := r.clock.now()
 	if known && !h.isNew(&e, clockTime) {
 		h.reported = now
 		return h.decision
@@ -182,6 +181,31 @@ func (r *Restarter[K]) unbook(h *history, now time.Duration) {
 	}
 }
 
+// lock locks the shard of a key and reads the clock.
+func (r *Restarter[K]) lock(key K) (shard *shard[K, *history], hash uint64, clockTime time.Time, now time.Duration) {
+	shard, hash = r.keys.lock(key)
+	if clockTime, now = r.clock.now(); now >= horizon {
+		shard.mu.Unlock()
+		r.moveOrigin()
+		shard.mu.Lock()
+		clockTime, now = r.clock.now()
+	}
+	return shard, hash, clockTime, now
+}
+
+// moveOrigin makes the present the origin of all steady times.
+func (r *Restarter[K]) moveOrigin() {
+	r.keys.lockAll()
+	defer r.keys.unlockAll()
+	by := r.clock.moveOrigin()
+	for h := range r.keys.values() {
+		(*h).moveOrigin(by)
+	}
+	if r.bucket != nil {
+		r.bucket.moveOrigin(by)
+	}
+}
+
 // policyFor returns the policy in force, and false if it stands in for an invalid one.
 func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
 	if r.options.PolicyFor == nil {
@@ -213,13 +237,12 @@ func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Dur
 // Remaining returns how long to sleep before key is restarted: within [0, Delay] of
 // its last Decision, and 0 if it is not to be restarted.
 func (r *Restarter[K]) Remaining(key K) time.Duration {
-	shard, hash := r.keys.lock(key)
+	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)
 	if !ok {
 		return 0
 	}
-	_, now := r.clock.now()
 	return h.remaining(now)
 }
 
@@ -229,13 +252,12 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 // restarted, Wake does nothing and ok is false. If the wait is over, Wake changes
 // nothing.
 func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)
 	if !ok || !h.decision.Action.restarts() {
 		return Decision{}, false
 	}
-	clockTime, now := r.clock.now()
 	if h.due > now {
 		r.unbook(h, now)
 		r.schedule(h, 0, clockTime, clockTime, now)
@@ -245,10 +267,9 @@ func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
 
 // Reset forgets key, its failures, its limit and its wait.
 func (r *Restarter[K]) Reset(key K) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
 	if h, ok := lookup(shard, hash, key); ok {
-		_, now := r.clock.now()
 		r.unbook(h, now)
 		shard.remove(hash, key)
 	}
@@ -259,10 +280,13 @@ func (r *Restarter[K]) Reset(key K) {
 // was last reported; the longest of the Restarter's and the rules' count. With a Limit
 // for ever GC drops none; use Reset. Call GC now and then.
 func (r *Restarter[K]) GC() int {
-	_, now := r.clock.now()
 	dropped := 0
 	for i := range r.keys.shards {
+		now := time.Duration(math.MinInt64) // is read under the lock, for the origin may move
 		dropped += r.keys.shards[i].sweep(func(h **history) bool {
+			if now == math.MinInt64 {
+				_, now = r.clock.now()
+			}
 			return subtract(now, max((*h).due, (*h).reported)) > (*h).keep
 		})
 	}
@@ -301,6 +325,20 @@ func (h *history) remaining(now time.Duration) time.Duration {
 		return 0
 	}
 	return max(subtract(h.due, now), 0)
+}
+
+// moveOrigin makes every time less.
+func (h *history) moveOrigin(by time.Duration) {
+	h.due, h.reported = subtract(h.due, by), subtract(h.reported, by)
+	lower := func(times []time.Duration) {
+		for i := range times {
+			times[i] = subtract(times[i], by)
+		}
+	}
+	lower(h.recent)
+	for i := range h.counts {
+		lower(h.counts[i].recent)
+	}
 }
 
 // allow counts one more restart against a limit, or reports that it is used up.

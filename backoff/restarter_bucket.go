@@ -136,3 +136,14 @@ func (b *bucket) pass(now time.Duration) {
 	b.spent = b.spentBefore(n)
 	b.booked = slices.Delete(b.booked, 0, n)
 }
+
+// moveOrigin makes every instant less.
+func (b *bucket) moveOrigin(by time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = subtract(b.spent, by)
+	for i := range b.booked {
+		k := &b.booked[i]
+		k.at, k.spent, k.latest = subtract(k.at, by), subtract(k.spent, by), subtract(k.latest, by)
+	}
+}

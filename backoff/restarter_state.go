@@ -41,13 +41,12 @@ type RestarterState struct {
 
 // State returns the state of key, and whether there is one.
 func (r *Restarter[K]) State(key K) (RestarterState, bool) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)
 	if !ok {
 		return RestarterState{}, false
 	}
-	clockTime, now := r.clock.now()
 	clockTime = storable(clockTime)
 	last := h.last
 	last.Finished = last.Finished.Add(-h.ahead)
@@ -104,7 +103,7 @@ func storable(t time.Time) time.Time {
 // timesOf returns the wall clock's times of steady times.
 func timesOf(recent []time.Duration, clockTime time.Time, now time.Duration) (times []time.Time) {
 	for _, at := range recent {
-		times = append(times, clockTime.Add(at-now))
+		times = append(times, clockTime.Add(subtract(at, now)))
 	}
 	return times
 }
@@ -149,9 +148,8 @@ func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 
 // restore sets the state of key to s, which was valid a moment ago.
 func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
-	clockTime, now := r.clock.now()
 	old, known := lookup(shard, hash, key)
 	if known {
 		r.unbook(old, now)

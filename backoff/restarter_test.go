@@ -459,6 +459,30 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	}
 }
 
+// Callers go on while the origin of steady times moves under them.
+func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10, Limit: 1000, Window: time.Hour})
+	var callers sync.WaitGroup
+	for g := range 4 {
+		callers.Go(func() {
+			key := fmt.Sprint(g)
+			for run := range int64(300) {
+				d := r.Exited(key, ContainerPolicy{}, Exit{Run: run + 1, Code: 1})
+				if left := r.Remaining(key); d.Failures != int(run+1) || left < 0 || left > d.Delay {
+					t.Errorf("run %d: %+v, %v left", run, d, left)
+				}
+				r.Wake(key)
+				r.State(key)
+				if g == 0 {
+					c.SetTime(t0.Add(time.Duration(run%2) * 60 * year))
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
 // Deciding about a known key allocates nothing.
 func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Limit: 5, Window: minute, PolicyFor: modelPolicies})
