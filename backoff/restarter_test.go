@@ -454,7 +454,7 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	if n := r.Len(); n != goroutines+1 {
 		t.Errorf("%d keys", n)
 	}
-	if n := len(r.bucket.booked); n > goroutines+1+goroutines*runs {
+	if n := len(r.bucket.turns()); n > goroutines+1+goroutines*runs {
 		t.Errorf("%d booked", n)
 	}
 }
@@ -492,8 +492,10 @@ func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 		e.Run++
 		r.Exited("a", c, e)
 	}
+	rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Rate: 1e-6})
 	for name, call := range map[string]func(){
 		"Exited":       func() { e.Run++; r.Exited("a", c, e) },
+		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.Wake("a") },
 		"Exited again": func() { r.Exited("a", c, e) },
 		"Remaining":    func() { r.Remaining("a") },
 		"Wake":         func() { r.Wake("a") },
