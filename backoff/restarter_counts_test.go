@@ -167,7 +167,7 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 // What the version before wrote is read, its counts and limits go on, and nothing is
 // counted of a rule yet.
 func TestStateWithoutRulesIsRead(t *testing.T) {
-	const before = `{"web":{"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
+	const before = `{"web":{"failures":2,"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
 		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
 	if err := json.Unmarshal([]byte(before), r); err != nil {

@@ -39,6 +39,16 @@ type RestarterState struct {
 	History  []Outcome   `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
 }
 
+// MarshalJSON returns the state as its fields say, with Decision.Failures beside them,
+// too, where v0.1.0 reads it.
+func (s RestarterState) MarshalJSON() ([]byte, error) {
+	type fields RestarterState // without this method
+	return json.Marshal(struct {
+		Failures int `json:"failures"`
+		fields
+	}{s.Decision.Failures, fields(s)})
+}
+
 // State returns the state of key, and whether there is one.
 func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	shard, hash, clockTime, now := r.lock(key)
