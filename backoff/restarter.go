@@ -248,7 +248,8 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 
 // Wake ends the wait of key, because what it waited for is back: key is restarted
 // now, or at its turn under Rate, and its failures still count. Wake returns the
-// Decision, which from then on is that of the key's last exit. If key is not to be
+// Decision, which from then on is that of the key's last exit, with a Delay that is
+// counted from now. If key is not to be
 // restarted, Wake does nothing and ok is false. If the wait is over, Wake changes
 // nothing.
 func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {

@@ -90,7 +90,9 @@ type Rule struct {
 	// GiveUp. Such restarts do not count for the Restarter's Limit. 0: the rule has no
 	// limit of its own.
 	Limit  int           `json:"limit,omitempty"`
-	Window time.Duration `json:"window,omitempty"` // of Limit; 0: for ever
+	// Window is the time over which Limit counts; 0: for ever, which Validate refuses beside a
+	// Delay that sets ResetAfter.
+	Window time.Duration `json:"window,omitempty"`
 }
 
 // Rules are a container's restartPolicyRules. The zero value has none. Rules are safe
