@@ -89,7 +89,7 @@ type Rule struct {
 	// Limit is how many restarts the rule allows within Window; then its Action is
 	// GiveUp. Such restarts do not count for the Restarter's Limit. 0: the rule has no
 	// limit of its own.
-	Limit  int           `json:"limit,omitempty"`
+	Limit int `json:"limit,omitempty"`
 	// Window is the time over which Limit counts; 0: for ever, which Validate refuses beside a
 	// Delay that sets ResetAfter.
 	Window time.Duration `json:"window,omitempty"`
