@@ -32,7 +32,8 @@ func newBucket(rate float64, burst int) *bucket {
 	if ns := math.Ceil(float64(time.Second) / rate); ns < math.MaxInt64 {
 		interval = time.Duration(ns)
 	}
-	return &bucket{pace: pace{interval: interval, slack: multiplyDuration(interval, max(burst, 1)-1)}, spent: math.MinInt64}
+	slack := multiplyDuration(interval, max(burst, 1)-1)
+	return &bucket{pace: pace{interval: interval, slack: slack, most: int(min(math.MaxInt64/interval, math.MaxInt))}, spent: math.MinInt64}
 }
 
 // book gives out the first instant at or after from. Its work does not grow with the
@@ -41,14 +42,8 @@ func (b *bucket) book(now, from time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pass(now)
-	before, after := b.pace.split(b.booked, from)
-	spent := b.pace.after(b.spent, before.all())
-	at := max(from, add(spent, -b.pace.slack))
-	if !b.pace.room(max(spent, from), after.all().latest) {
-		at, _ = b.pace.firstTurn(after, spent, math.MaxInt64)
-	}
-	earlier, later := b.pace.split(after, at)
-	b.booked = b.pace.join(before, b.pace.join(earlier, b.pace.join(b.newTurn(at), later)))
+	at, _ := b.pace.firstFrom(b.booked, from, b.spent, math.MaxInt64) // behind the last there is room
+	b.booked = b.pace.insert(b.booked, b.newTurn(at))
 	return at
 }
 
@@ -57,14 +52,10 @@ func (b *bucket) cancel(now, at time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pass(now)
-	before, rest := b.pace.split(b.booked, at)
-	those, after := b.pace.split(rest, add(at, 1))
-	if those != nil {
-		one := those
-		those = b.pace.join(one.left, one.right)
+	rest, one := b.pace.remove(b.booked, at)
+	if b.booked = rest; one != nil {
 		b.drop(one)
 	}
-	b.booked = b.pace.join(before, b.pace.join(those, after))
 }
 
 // pass uses up what was booked up to now.
@@ -88,7 +79,6 @@ func (b *bucket) newTurn(at time.Duration) *turn {
 		b.kept--
 	}
 	*t = turn{at: at, rank: rand.Uint32()}
-	b.pace.sum(t)
 	return t
 }
 

@@ -10,6 +10,7 @@ import (
 type pace struct {
 	interval time.Duration // between restarts in the long run; > 0
 	slack    time.Duration // how far a burst may run ahead
+	most     int           // how many intervals a duration can hold
 	visits   int           // how many turns split, join and gap came to, by which tests bound the work
 }
 
@@ -59,7 +60,12 @@ func (p *pace) after(spent time.Duration, r *row) time.Duration {
 }
 
 // of returns the length of n intervals.
-func (p *pace) of(n int) time.Duration { return multiplyDuration(p.interval, n) }
+func (p *pace) of(n int) time.Duration {
+	if n > p.most {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * p.interval
+}
 
 // later returns a latest that is so much later; the largest, which means none, stays.
 func later(latest, by time.Duration) time.Duration {
@@ -105,7 +111,7 @@ func (p *pace) middle(t *turn, spent, latest time.Duration) middle {
 	left, right := t.left.all(), t.right.all()
 	m := middle{shift: p.of(left.n + 1)}
 	m.before.spent = max(spent, left.spent)
-	m.after = gap{max(m.before.spent, subtract(t.at, p.of(left.n))), min(later(right.latest, -m.shift), latest)}
+	m.after = gap{max(m.before.spent, add(subtract(t.at, m.shift), p.interval)), min(later(right.latest, -m.shift), latest)}
 	m.before.latest = min(subtract(t.at, m.shift), m.after.latest)
 	return m
 }
@@ -118,14 +124,13 @@ func (p *pace) sum(t *turn) {
 	if right.n > 0 {
 		t.row.spent = max(t.row.spent, subtract(right.spent, m.shift))
 	}
-	t.row.first, _ = p.firstGap(t, math.MinInt64, math.MaxInt64)
-	t.row.last, _ = p.lastGap(t, math.MinInt64, math.MaxInt64)
+	t.row.first, _ = p.firstGap(t, &m, math.MinInt64, math.MaxInt64)
+	t.row.last, _ = p.lastGap(t, &m, math.MinInt64, math.MaxInt64)
 }
 
 // firstGap returns the first gap between two turns of a tree, if so much is spent before
 // the tree, and that is the latest behind it.
-func (p *pace) firstGap(t *turn, spent, latest time.Duration) (gap, bool) {
-	m := p.middle(t, spent, latest)
+func (p *pace) firstGap(t *turn, m *middle, spent, latest time.Duration) (gap, bool) {
 	if g, ok := p.firstWithin(t.left, spent, m.before.latest); ok {
 		return g, true
 	}
@@ -150,12 +155,12 @@ func (p *pace) firstWithin(t *turn, spent, latest time.Duration) (gap, bool) {
 	if g := t.row.first; p.room(spent, g.latest) {
 		return gap{max(spent, g.spent), min(latest, g.latest)}, true
 	}
-	return p.firstGap(t, spent, latest)
+	m := p.middle(t, spent, latest)
+	return p.firstGap(t, &m, spent, latest)
 }
 
 // lastGap returns the last gap between two turns of a tree.
-func (p *pace) lastGap(t *turn, spent, latest time.Duration) (gap, bool) {
-	m := p.middle(t, spent, latest)
+func (p *pace) lastGap(t *turn, m *middle, spent, latest time.Duration) (gap, bool) {
 	if t.right != nil {
 		if g, ok := p.lastWithin(t.right, add(m.after.spent, m.shift), later(latest, m.shift)); ok {
 			return g.earlier(m.shift), true
@@ -177,7 +182,8 @@ func (p *pace) lastWithin(t *turn, spent, latest time.Duration) (gap, bool) {
 	if g := t.row.last; p.room(g.spent, latest) {
 		return gap{max(spent, g.spent), min(latest, g.latest)}, true
 	}
-	return p.lastGap(t, spent, latest)
+	m := p.middle(t, spent, latest)
+	return p.lastGap(t, &m, spent, latest)
 }
 
 // mayHaveGap reports whether there is a gap between two turns of a tree that has room
@@ -186,6 +192,41 @@ func (p *pace) lastWithin(t *turn, spent, latest time.Duration) (gap, bool) {
 func (p *pace) mayHaveGap(t *turn, spent, latest time.Duration) bool {
 	p.visits++
 	return t != nil && t.row.first != noGap && p.room(spent, latest) && p.room(spent, t.row.last.latest) && p.room(t.row.first.spent, latest)
+}
+
+// insert adds a turn to a tree.
+func (p *pace) insert(t, one *turn) *turn {
+	p.visits++
+	switch {
+	case t == nil || one.rank > t.rank:
+		one.left, one.right = p.split(t, one.at)
+		t = one
+	case t.at < one.at:
+		t.right = p.insert(t.right, one)
+	default:
+		t.left = p.insert(t.left, one)
+	}
+	p.sum(t)
+	return t
+}
+
+// remove takes a turn at an instant out of a tree, if there is one.
+func (p *pace) remove(t *turn, at time.Duration) (rest, one *turn) {
+	p.visits++
+	switch {
+	case t == nil:
+		return nil, nil
+	case t.at == at:
+		return p.join(t.left, t.right), t
+	case t.at < at:
+		t.right, one = p.remove(t.right, at)
+	default:
+		t.left, one = p.remove(t.left, at)
+	}
+	if one != nil {
+		p.sum(t)
+	}
+	return t, one
 }
 
 // split parts a tree into the turns before an instant and the others.
@@ -222,9 +263,33 @@ func (p *pace) join(t, next *turn) *turn {
 	return next
 }
 
-// firstTurn returns the first instant behind a turn of a tree at which there is room for
-// one more, if so much is spent before the tree, and that is the latest behind it. It
-// goes down one path, and others in vain only as mayHaveGap says.
+// firstFrom returns the first instant at or after from at which there is room for one more
+// turn in a tree, if so much is spent before the tree, and that is the latest behind it.
+func (p *pace) firstFrom(t *turn, from, spent, latest time.Duration) (at time.Duration, ok bool) {
+	p.visits++
+	if t == nil { // between the last turn before from and the next
+		return max(from, add(spent, -p.slack)), p.room(max(spent, from), latest)
+	}
+	m := p.middle(t, spent, latest)
+	if t.at < from {
+		return p.firstFrom(t.right, from, add(m.after.spent, m.shift), later(latest, m.shift))
+	}
+	if at, ok = p.firstFrom(t.left, from, spent, m.before.latest); ok {
+		return at, true
+	}
+	return p.firstBehind(t, &m, latest)
+}
+
+// firstBehind is firstFrom behind the turn of a tree.
+func (p *pace) firstBehind(t *turn, m *middle, latest time.Duration) (at time.Duration, ok bool) {
+	spent := add(m.after.spent, m.shift)
+	if p.room(m.after.spent, m.after.latest) {
+		return max(t.at, add(spent, -p.slack)), true
+	}
+	return p.firstTurn(t.right, spent, later(latest, m.shift))
+}
+
+// firstTurn is firstFrom behind any turn of a tree.
 func (p *pace) firstTurn(t *turn, spent, latest time.Duration) (at time.Duration, ok bool) {
 	if !p.mayHaveGap(t, spent, latest) && (t == nil || !p.room(max(spent, t.row.spent), latest)) {
 		return 0, false
@@ -233,11 +298,7 @@ func (p *pace) firstTurn(t *turn, spent, latest time.Duration) (at time.Duration
 	if at, ok = p.firstTurn(t.left, spent, m.before.latest); ok {
 		return at, true
 	}
-	spent = add(m.after.spent, m.shift)
-	if p.room(m.after.spent, m.after.latest) {
-		return max(t.at, add(spent, -p.slack)), true
-	}
-	return p.firstTurn(t.right, spent, later(latest, m.shift))
+	return p.firstBehind(t, &m, latest)
 }
 
 // moveOrigin makes every instant of a tree less.
