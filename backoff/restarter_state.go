@@ -39,14 +39,22 @@ type RestarterState struct {
 	History  []Outcome   `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
 }
 
+// stateFields are the fields of a RestarterState, without its methods.
+type stateFields RestarterState
+
 // MarshalJSON returns the state as its fields say, with Decision.Failures beside them,
 // too, where v0.1.0 reads it.
 func (s RestarterState) MarshalJSON() ([]byte, error) {
-	type fields RestarterState // without this method
 	return json.Marshal(struct {
 		Failures int `json:"failures"`
-		fields
-	}{s.Decision.Failures, fields(s)})
+		stateFields
+	}{s.Decision.Failures, stateFields(s)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns, also for a Decoder that disallows unknown
+// fields. It ignores unknown ones.
+func (s *RestarterState) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, (*stateFields)(s))
 }
 
 // State returns the state of key, and whether there is one.

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -181,6 +182,12 @@ func TestFirstReleaseReadsEveryState(t *testing.T) {
 		all, err2 := json.Marshal(r)
 		wantTracker, _ := tracker.State("a")
 		tracked, err3 := json.Marshal(wantTracker)
+		var again RestarterState
+		strict := json.NewDecoder(bytes.NewReader(one))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&again); err != nil || !cmp.Equal(want, again) {
+			t.Fatalf("%v: %s is read as %+v", err, one, again)
+		}
 		var got firstState
 		var gotAll map[string]firstState
 		var gotTracker firstTracker
