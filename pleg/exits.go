@@ -84,6 +84,7 @@ type ExitReader[K comparable] struct {
 	mu       *sync.Mutex // the Generator's
 	due      *exitQueue[K]
 	position func() ExitPosition[K]
+	expect   func(containerRef[K])
 	drop     func()
 	ended    <-chan struct{} // closed with the cache
 	closed   chan struct{}
@@ -93,18 +94,20 @@ type ExitReader[K comparable] struct {
 // ExitReader returns a reader of exits. The error wraps backoff.FieldErrors with
 // what is wrong with o.After. Close the reader when nobody reads it any longer.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
-	q, err := newExitQueue(o, g.cache.clock.Now())
+	now := g.cache.clock.Now()
+	q, err := newExitQueue(o, now)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: ExitReader: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.core.subscribeExits(q)
+	g.core.subscribeExits(q, now)
 	g.events.followExits(true)
 	return &ExitReader[K]{
 		mu:       &g.mu,
 		due:      q,
 		position: func() ExitPosition[K] { return g.exitPosition(q) },
+		expect:   func(c containerRef[K]) { g.expectExit(q, c) },
 		drop:     func() { g.dropExits(q) },
 		ended:    g.cache.done,
 		closed:   make(chan struct{}),
@@ -136,7 +139,14 @@ func (g *Generator[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.state.received = g.core.takeEvents(&g.events, g.cache.clock.Now()) || g.state.received
-	return g.core.exitPosition(q)
+	return q.position()
+}
+
+// expectExit makes q await the end of c.
+func (g *Generator[K, S]) expectExit(q *exitQueue[K], c containerRef[K]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q.expect(c, g.core.serial)
 }
 
 // dropExits ends the subscription of q.

@@ -42,9 +42,6 @@ func (p ExitPosition[K]) Validate() error {
 	}
 	for i, e := range p.Due {
 		field := fmt.Sprintf("due[%d]", i)
-		if e.Container == "" {
-			errs.Add(backoff.ErrorTypeRequired, field+".container", nil, "")
-		}
 		if !slices.Contains([]ExitSource{ExitSeenByEvent, ExitSeenByRelist, ExitInferred}, e.Source) {
 			errs.Add(backoff.ErrorTypeNotSupported, field+".source", string(e.Source), "must be event, relist or inferred")
 		}
@@ -66,11 +63,8 @@ func (p ExitPosition[K]) Validate() error {
 		}{{"live", pod.Live}, {"ended", pod.Ended}} {
 			size += len(list.ids)
 			for j, id := range list.ids {
-				switch field := fmt.Sprintf("%s.%s[%d]", field, list.name, j); {
-				case id == "":
-					errs.Add(backoff.ErrorTypeRequired, field, nil, "")
-				case seen[id]:
-					errs.Add(backoff.ErrorTypeDuplicate, field, id, "")
+				if seen[id] {
+					errs.Add(backoff.ErrorTypeDuplicate, fmt.Sprintf("%s.%s[%d]", field, list.name, j), id, "")
 				}
 				seen[id] = true
 			}

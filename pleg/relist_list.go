@@ -154,7 +154,7 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 // finish ends the full relist under way.
 func (r *relister[K, S]) finish(now time.Time) {
 	l := r.relist
-	r.inferExits(l)
+	r.settleExits(l, now)
 	r.forgetOrphans(l)
 	r.countMissed(l)
 	r.syncEverything(l)

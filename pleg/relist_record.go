@@ -75,18 +75,15 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 	r.failing.drop(p.key)
 }
 
-// apply records the steps of an observation and emits their events.
-func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
+// apply records the steps of an observation, which ended at now, and emits their
+// events.
+func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step, now time.Time) {
 	events := make([]Event[K], 0, len(list)+1)
 	follow := len(r.exitQueues) > 0
-	var ends []end[K]
-	var begun []string
+	var exits exitNews[K]
 	for _, s := range list {
-		switch {
-		case follow && s.to == exited:
-			ends = append(ends, r.endOf(p, s, o))
-		case follow && s.to < exited:
-			begun = append(begun, s.container)
+		if follow {
+			r.addStep(&exits, p, s, o)
 		}
 		if s.again {
 			r.renew(p, s)
@@ -107,11 +104,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		if (c.is == unseen || c.is < exited && c.reported >= exited) && !c.synced && c.since <= o.serial {
 			c.synced, sync = true, true
 			if follow && c.is == unseen {
-				e := end[K]{exit: exitOf(p.key, id, c, o), orphan: true}
-				if c.exit != nil {
-					e.told = c.exit.told
-				}
-				ends = append(ends, e)
+				r.addOrphan(&exits, p, id, c, o)
 			}
 		}
 		p.unjudged = p.unjudged || c.is == unseen && !c.synced
@@ -128,7 +121,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		}
 	}
 	r.emit(p.key, events)
-	r.reportEnds(p.key, ends, begun, o.start)
+	r.reportExits(p.key, exits, o.start, now)
 }
 
 // renew begins a container anew whose id is used again. An event may have

@@ -93,6 +93,7 @@ func (o *observation) find(id string) (i int, ok bool) {
 // inspectNext makes o the next observation of p to inspect, unless a newer one
 // is.
 func (r *relister[K, S]) inspectNext(p *podRecord[K], o *observation) {
+	r.showExits(p.key, o.seen)
 	if p.listed == nil {
 		p.listed = o
 		return
@@ -126,7 +127,7 @@ func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[
 		at = stamped
 	}
 	if r.store.observe(p.key, a.status, nil, at) {
-		r.apply(p, o, p.containers.diff(o.seen))
+		r.apply(p, o, p.containers.diff(o.seen), now)
 		r.recorded(p, o)
 		p.at = at
 	} else if at.Equal(o.start) {
@@ -148,7 +149,7 @@ func (r *relister[K, S]) gone(p *podRecord[K], o *observation, now time.Time) {
 		r.refuse(p, o, now)
 		return
 	}
-	r.apply(p, o, p.containers.diff(nil))
+	r.apply(p, o, p.containers.diff(nil), now)
 	r.recorded(p, o)
 	r.forgetIfEmpty(p)
 }
