@@ -193,6 +193,17 @@ func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
 // older position the exit comes again. It may be taken before and after Close.
 func (r *ExitReader[K]) Position() ExitPosition[K] { return r.position() }
 
+// Expect tells the reader that a container is there, as its creator knows before the
+// Generator does. Its end is yielded also if nothing ever shows the container: it is
+// inferred when a full relist that begins later does not show it. A Position names what
+// is expected. Call Expect when the container was created, save the Position, and then
+// start the container: a program that is killed at any moment is told its exit, or that
+// the runtime no longer knows it, by the reader that goes on. Expect is a no-op for a
+// container whose exit the reader has yielded or has due.
+func (r *ExitReader[K]) Expect(pod K, container string) {
+	r.expect(containerRef[K]{pod, container})
+}
+
 // Close ends the subscription. What is due can still be read.
 func (r *ExitReader[K]) Close() {
 	r.once.Do(func() {

@@ -22,6 +22,7 @@ func TestEarlierExitsAreToldOnDemand(t *testing.T) {
 		w.up("b")
 		w.rt.ExitCode("p", "b", 4)
 		w.up("c")
+		w.pass(2 * time.Second)
 		_, first := w.follow(pleg.ExitOptions[string]{Earlier: true})
 		_, none := w.follow(pleg.ExitOptions[string]{})
 		w.gen.Relist(w.ctx)
@@ -162,9 +163,9 @@ func TestPositionIsValidated(t *testing.T) {
 	}`
 	setup{}.run(t, func(w *world) {
 		_, err := w.gen.ExitReader(pleg.ExitOptions[string]{After: position(t, text)})
-		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; due[0].container: required; ` +
+		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; ` +
 			`due[1].source: unsupported value "rumour": must be event, relist or inferred; due[1].lost: invalid value -2: must be >= 0; ` +
-			`pods[0].live[1]: duplicate value "a"; pods[0].live[2]: required; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"`
+			`pods[0].live[1]: duplicate value "a"; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant\n%s", err, want)
 		}
