@@ -158,6 +158,22 @@ func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 	}
 }
 
+// Containers of an answer that was not recorded are remembered with and without readers
+// of exits.
+func TestUnrecordedContainersAreRemembered(t *testing.T) {
+	for _, readers := range []int{0, 1, 2} {
+		b := newBench(t, true)
+		b.relisted("p")
+		for range readers {
+			b.follow(ExitOptions[string]{})
+		}
+		b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"a", StateRunning}, {"b", StateExited}, {"c", StateRunning}})
+		if n := len(b.orphans); n != 3 {
+			t.Errorf("with %d readers %d containers are remembered, want 3", readers, n)
+		}
+	}
+}
+
 // What a reader of exits may hold grows by two for each pod, each running container and
 // each container that is remembered although it is gone.
 func TestRoomForExitsGrowsWithWhatIsThere(t *testing.T) {

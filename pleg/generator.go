@@ -37,9 +37,10 @@ import (
 //   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
 //     for what waiters and errors ask for;
-//   - G14 an ExitReader, and the one that goes on at its Position, yield once the
-//     exit of every container that an answer or an event has shown, and never
-//     before it has ended.
+//   - G14 an ExitReader yields once, and never before it has ended, the exit of
+//     every container that it expects or that an answer or an event has shown; one
+//     that goes on at a Position does so for those that the position names and those
+//     that answers have shown since.
 //
 // One Generator writes to a Cache. The zero value is not usable. A Generator is
 // safe for concurrent use by multiple goroutines.

@@ -378,7 +378,7 @@ func (w *simulation) restart(t *rapid.T) {
 		w.change(t)
 	}
 	w.down = false
-	w.rt.Note(func(h *history) { h.Programs++ })
+	w.rt.Note(func(h *history) { h.Programs, h.Program = h.Programs+1, time.Now() })
 	w.generator(t)
 	for _, f := range w.followers {
 		w.goOn(t, f)

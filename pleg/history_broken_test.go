@@ -61,7 +61,7 @@ func yielded(second int, source pleg.ExitSource, d pleg.ExitDetails) exitRead {
 func (h *history) follows(shown map[containerRef]time.Time, earlier bool, read ...exitRead) {
 	h.Shown, h.Showings = shown, map[containerRef][]showing{}
 	for c, at := range shown {
-		h.Showings[c] = []showing{{At: at}}
+		h.Showings[c] = []showing{{Start: at, End: at}}
 	}
 	h.ExitReaders = map[string]exitReader{"x": {Begin: at(0), Earlier: earlier}}
 	h.ExitsRead = read
@@ -259,7 +259,7 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 		}},
 		{"an exit that only an event shows, behind a gap", 0, func(h *history) {
 			h.follows(shown, true)
-			h.Showings[containerRef{"p", "a"}] = []showing{{At: at(4), Event: true}}
+			h.Showings[containerRef{"p", "a"}] = []showing{{at(4), at(4), true}}
 			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(2), at(3)}}}
 		}},
 		{"an exit that is shown only in a gap", 0, func(h *history) {
@@ -278,12 +278,12 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 		}},
 		{"an exit that only an event shows, before a gap, and that is never yielded", 14, func(h *history) {
 			h.follows(shown, true)
-			h.Showings[containerRef{"p", "a"}] = []showing{{At: at(1), Event: true}}
+			h.Showings[containerRef{"p", "a"}] = []showing{{at(1), at(1), true}}
 			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(2), at(3)}}}
 		}},
 		{"an exit that an answer shows behind a gap, and that is never yielded", 14, func(h *history) {
 			h.follows(shown, true)
-			h.Showings[containerRef{"p", "a"}] = []showing{{At: at(4)}}
+			h.Showings[containerRef{"p", "a"}] = []showing{{at(4), at(4), false}}
 			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(2), at(3)}}}
 		}},
 		{"an expected exit that is never yielded", 14, func(h *history) {

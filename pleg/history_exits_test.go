@@ -18,13 +18,14 @@ type exitRead struct {
 
 // A showing is an answer or an event that shows a container.
 type showing struct {
-	At    time.Time
-	Event bool
+	Start, End time.Time
+	Event      bool
 }
 
 // An exitReader is the life of a reader of exits, with its restarts.
 type exitReader struct {
 	Begin    time.Time
+	Program  time.Time // when the program was started again in which it began; zero: never
 	Earlier  bool
 	Gaps     []gap
 	Expected map[containerRef]bool // containers that the program expected, and saved that it does
@@ -34,8 +35,8 @@ type exitReader struct {
 // there.
 type gap struct{ From, To time.Time }
 
-// covers reports whether t lies in the gap.
-func (g gap) covers(t time.Time) bool { return !t.Before(g.From) && !t.After(g.To) }
+// meets reports whether the time from start to end has an instant in the gap.
+func (g gap) meets(start, end time.Time) bool { return !end.Before(g.From) && !start.After(g.To) }
 
 // G14: a reader of exits yields each once and never before it, with the details that
 // the runtime has given, and misses none of a container that it could know of.
@@ -99,23 +100,26 @@ func (x *inspection) ends(ref containerRef, upTo time.Time) (list []pleg.ExitDet
 }
 
 // knowable reports whether a reader of exits could know of the life of a container: the
-// program expected it, or it was shown while there was the reader. Behind a restart an
+// program expected it, or it was shown to a program that had or was to have the reader. Behind a restart an
 // event alone may be old and shows nothing. What was over before the reader is asked for
 // only by Earlier, and only while it is listed. If an id had been used before, the
 // container must not end in a gap either.
 func (x *inspection) knowable(r exitReader, ref containerRef, l life) bool {
-	inGap := func(t time.Time) bool { return slices.ContainsFunc(r.Gaps, func(g gap) bool { return g.covers(t) }) }
+	inGap := func(start, end time.Time) bool {
+		return slices.ContainsFunc(r.Gaps, func(g gap) bool { return g.meets(start, end) })
+	}
 	first := x.lives(ref, l.end.At) == 1
 	switch {
 	case r.Expected[ref] && first:
 		return true
 	case !l.end.At.After(r.Begin) && (!r.Earlier || x.removedBy(ref, r.Begin)):
 		return false
-	case !first && inGap(l.end.At):
+	case !first && inGap(l.end.At, l.end.At):
 		return false
 	}
 	return slices.ContainsFunc(x.Showings[ref], func(s showing) bool {
-		return !s.At.Before(l.begin) && !inGap(s.At) && (!s.Event || len(r.Gaps) == 0 || s.At.Before(r.Gaps[0].From))
+		old := s.Event && len(r.Gaps) > 0 && !s.End.Before(r.Gaps[0].From)
+		return !s.End.Before(l.begin) && s.Start.After(r.Program) && !inGap(s.Start, s.End) && !old
 	})
 }
 
@@ -146,7 +150,9 @@ type follower struct {
 // follow begins a follower.
 func (r *recorder) follow(t failing, name string, g *pleg.Generator[string, *plegtest.Status], earlier bool) *follower {
 	f := &follower{name: name, rt: r, expected: map[containerRef]bool{}}
-	r.Note(func(h *history) { h.ExitReaders[name] = exitReader{Begin: time.Now(), Earlier: earlier} })
+	r.Note(func(h *history) {
+		h.ExitReaders[name] = exitReader{Begin: time.Now(), Program: h.Program, Earlier: earlier}
+	})
 	f.begin(t, g, pleg.ExitOptions[string]{Earlier: earlier})
 	f.save(t)
 	return f

@@ -36,6 +36,7 @@ type history struct {
 	Idles                 []idle                // times without a change
 	RunEnded              time.Time             // when Run had returned; zero: not yet
 	Programs, RestartsDue int                   // restarts of the program, and those of readers of exits that had some due
+	Program               time.Time             // when the program was started again last
 	Forks, Closed         int                   // readers of exits that began at another's position, and that were closed
 }
 
@@ -164,13 +165,13 @@ func (r *recorder) trouble() {
 	r.Note(func(h *history) { h.Trouble = append(h.Trouble, time.Now()) })
 }
 
-func (h *history) show(pod, container string, event bool) {
+func (h *history) show(pod, container string, s showing) {
 	c := containerRef{pod, container}
 	if h.Shown[c].IsZero() {
 		h.Shown[c] = time.Now()
 	}
 	if len(h.ExitReaders) > 0 {
-		h.Showings[c] = append(h.Showings[c], showing{time.Now(), event})
+		h.Showings[c] = append(h.Showings[c], s)
 	}
 }
 
@@ -247,7 +248,7 @@ func (r *recorder) call(kind, pod string, do func() ([]pleg.Pod[string], error))
 		}
 		for _, p := range shown {
 			for _, c := range p.Containers {
-				h.show(p.ID, c.ID, false)
+				h.show(p.ID, c.ID, showing{Start: h.Calls[place].Start, End: time.Now()})
 			}
 		}
 	})
@@ -287,7 +288,7 @@ func (r *recorder) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 		r.Note(func(h *history) {
 			h.Deliveries = append(h.Deliveries, delivery{At: start, Took: time.Since(start), Event: e})
 			if e.Pod != "" && e.Type <= pleg.RuntimeDeleted {
-				h.show(e.Pod, e.Container, true)
+				h.show(e.Pod, e.Container, showing{Start: start, End: start, Event: true})
 			}
 		})
 	})

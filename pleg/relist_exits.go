@@ -13,7 +13,7 @@ import (
 // exited.
 type exitNote struct {
 	source  ExitSource // empty: the end itself was not shown
-	told    time.Time  // the latest time that is believed of what was shown; zero: none
+	told    time.Time  // the latest time that is believed of events of the container; zero: none
 	known   bool
 	details ExitDetails
 }
@@ -100,12 +100,11 @@ func (r *relister[K, S]) addStep(n *exitNews[K], p *podRecord[K], s step, o *obs
 		return
 	}
 	c := p.containers[s.container]
+	first := (c == nil || c.is == unseen) && r.isFirst(o)
 	if s.again {
 		c = nil // what is known is of the one before
 	}
-	e := end[K]{exit: exitOf(p.key, s.container, c, o), again: s.again}
-	e.first = (c == nil || c.is == unseen) && !s.again && r.isFirst(o)
-	n.ends = append(n.ends, e)
+	n.ends = append(n.ends, end[K]{exit: exitOf(p.key, s.container, c, o), first: first, again: s.again})
 }
 
 // addOrphan adds the end of a container c of p that was never recorded and that o does

@@ -69,7 +69,8 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 }
 
 // noteExits keeps what an event, which is of the local time at if that is believed,
-// shows of the ends of containers.
+// shows of the ends of containers. The time is that of its own container: what else it
+// carries may be older.
 func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, believed bool) {
 	if !believed {
 		at = time.Time{}
@@ -95,7 +96,7 @@ func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, belie
 	for _, c := range e.Seen.Pod.Containers {
 		if c.State == StateExited {
 			d, known := details[c.ID]
-			add(c.ID, exitNote{source: ExitSeenByEvent, told: at, known: known, details: d})
+			add(c.ID, exitNote{source: ExitSeenByEvent, known: known, details: d})
 		}
 	}
 }
