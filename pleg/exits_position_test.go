@@ -133,6 +133,24 @@ func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
 	})
 }
 
+// A container without an id is one like any other, also in a position.
+func TestPositionWithAContainerWithoutItsID(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("")
+		w.up("a")
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.gen.Relist(w.ctx)
+		place := stored(t, r.Position())
+		r, exits := w.follow(pleg.ExitOptions[string]{After: place})
+		w.rt.ExitCode("p", "", 3)
+		w.gen.Relist(w.ctx)
+		place = stored(t, r.Position()) // where it is due, and ended
+		equal(t, "exits", exits(), ":relist 3")
+		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		equal(t, "exits of the next reader", exits(), ":relist 3")
+	})
+}
+
 // The end of a container is not inferred while its pod cannot be looked at.
 func TestFailingPodInfersNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {

@@ -100,7 +100,7 @@ func (r *relister[K, S]) addStep(n *exitNews[K], p *podRecord[K], s step, o *obs
 		return
 	}
 	c := p.containers[s.container]
-	first := (c == nil || c.is == unseen) && r.isFirst(o)
+	first := (c == nil || c.is == unseen) && r.stats.Relists == 0
 	if s.again {
 		c = nil // what is known is of the one before
 	}
@@ -110,12 +110,9 @@ func (r *relister[K, S]) addStep(n *exitNews[K], p *podRecord[K], s step, o *obs
 // addOrphan adds the end of a container c of p that was never recorded and that o does
 // not show.
 func (r *relister[K, S]) addOrphan(n *exitNews[K], p *podRecord[K], id string, c *tracked, o *observation) {
-	n.ends = append(n.ends, end[K]{exit: exitOf(p.key, id, c, o), first: r.isFirst(o), orphan: true})
+	n.ends = append(n.ends, end[K]{exit: exitOf(p.key, id, c, o), first: r.stats.Relists == 0, orphan: true})
 	n.gone = append(n.gone, id)
 }
-
-// isFirst reports whether o belongs to the first look at everything.
-func (r *relister[K, S]) isFirst(o *observation) bool { return r.stats.Relists == 0 && !o.fromEvent }
 
 // exitOf returns the exit of a container that has ended according to o. c is what
 // is known of it, or nil.
