@@ -88,14 +88,13 @@ func (l *exitLog[K]) begin(c containerRef[K], since uint64) {
 	l.show(c, since)
 }
 
-// end notes that c has ended, and reports whether that is news.
+// end notes that c has ended and is listed, and reports whether the end is news.
 func (l *exitLog[K]) end(c containerRef[K]) (news bool) {
-	if l.has(c) {
-		return false
-	}
+	news = !l.has(c)
 	l.awaited.drop(c)
+	l.gone.drop(c)
 	l.listed.put(c)
-	return true
+	return news
 }
 
 // leave notes that c, which had ended, is known at the time at to be no longer listed.

@@ -148,6 +148,31 @@ func TestContainerOfAnUnrecordedAnswerIsNotDoubted(t *testing.T) {
 	}
 }
 
+// A container that comes back exited, which nothing remembers but the readers, is one of
+// an id that is used again. Its end is not told, nor to the next reader.
+func TestPositionNamesWhatIsListedAgain(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	keeper, ended := Container{"p", StateRunning}, Container{"a", StateExited}
+	b.look(keeper, ended)
+	q.take()
+	b.look(keeper)
+	b.relistP(keeper)
+	b.relistP(keeper)
+	b.look(keeper, ended)
+	if text := positionText(t, q); !strings.Contains(text, `"ended":["a"]`) {
+		t.Errorf("the position is %s", text)
+	}
+	n, r := b.goOn(q)
+	n.relistP(keeper, ended)
+	for _, q := range []*exitQueue[string]{q, r} {
+		if e, ok := q.take(); ok {
+			t.Errorf("it has ended again: %+v", e)
+		}
+	}
+}
+
 // Of containers that are shown and cannot be remembered one by one, the next full list
 // tells the end; nothing is held of them until then but by the list under way.
 func TestCrowdKeepsNothingOfUnrecordedAnswers(t *testing.T) {
