@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -170,6 +171,40 @@ func TestPositionNamesWhatIsListedAgain(t *testing.T) {
 		if e, ok := q.take(); ok {
 			t.Errorf("it has ended again: %+v", e)
 		}
+	}
+}
+
+// A pod that cannot be looked at takes nothing out of a position: nobody knows whether
+// its containers are gone.
+func TestFailingPodKeepsThePosition(t *testing.T) {
+	b := newBench(t, true)
+	p := ExitPosition[string]{Pods: []podPosition[string]{{Pod: "p", Live: []string{"p"}, Ended: []string{"a"}}}}
+	q := b.follow(ExitOptions[string]{After: &p})
+	seen := []Container{{"p", StateRunning}, {"a", StateExited}}
+	fail := func() {
+		for _, c := range b.calls(b.now, b.running, b.period) {
+			b.status(c, errors.New("not today"))
+		}
+	}
+	b.lists(b.asks("Pods")[0], seen...)
+	fail()
+	b.settled()
+	b.now, b.listNow = b.now.Add(time.Millisecond), true
+	b.lists(b.asks("Pods")[0], seen...)
+	b.settled()
+	late := b.follow(ExitOptions[string]{After: &p})
+	for i, q := range []*exitQueue[string]{q, late} {
+		if diff := cmp.Diff(p, q.position()); diff != "" {
+			t.Errorf("reader %d:\n%s", i, diff)
+		}
+		if e, ok := q.take(); ok {
+			t.Errorf("reader %d is told %+v", i, e)
+		}
+	}
+	b.now = b.now.Add(time.Hour)
+	b.relistP(seen...)
+	if diff := cmp.Diff(p, late.position()); diff != "" {
+		t.Errorf("when it can be looked at again:\n%s", diff)
 	}
 }
 

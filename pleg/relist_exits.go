@@ -276,7 +276,7 @@ func (r *relister[K, S]) subscribeExits(q *exitQueue[K], now time.Time) {
 			r.reportEnd(q, e, now)
 		}
 		for id, c := range p.containers {
-			if !c.is.live() {
+			if c.gone() {
 				q.leave(containerRef[K]{p.key, id}, now)
 			}
 		}
@@ -291,7 +291,7 @@ func (r *relister[K, S]) settleExits(l *relist, now time.Time) {
 		var ends []end[K]
 		for ref := range q.awaited.keys() {
 			if q.of(ref).since < l.serial {
-				if c, known := r.lastSeen(ref); known && (c == nil || c.is == removed) {
+				if c, known := r.lastSeen(ref); known && c.gone() {
 					ends = append(ends, end[K]{exit: exitOf(ref.pod, ref.container, c, &observation{absent: true})})
 				}
 			}
@@ -301,7 +301,7 @@ func (r *relister[K, S]) settleExits(l *relist, now time.Time) {
 			r.reportEnd(q, e, l.start)
 		}
 		for ref := range q.listed.keys() {
-			if c, known := r.lastSeen(ref); known && (c == nil || !c.is.live()) {
+			if c, known := r.lastSeen(ref); known && c.gone() {
 				q.leave(ref, now)
 			}
 		}
