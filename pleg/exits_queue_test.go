@@ -158,6 +158,21 @@ func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 	}
 }
 
+// An event is as new as its stamp about its own container. What it carries of others may
+// be older.
+func TestContentsOfAnEventHaveNoTime(t *testing.T) {
+	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100, exits: true}
+	seen := shown{{"a", StateExited}, {"b", StateExited}}
+	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
+	pods, _, _ := q.drain(1)
+	_, e, _ := pods.take()
+	for id, want := range map[string]time.Time{"a": {}, "b": t1} {
+		if n := e.exits[id]; !n.told.Equal(want) || n.source != ExitSeenByEvent || n.details.Code != 1 {
+			t.Errorf("of container %s: %+v, want the time %v", id, n, want)
+		}
+	}
+}
+
 // Containers of an answer that was not recorded are remembered with and without readers
 // of exits.
 func TestUnrecordedContainersAreRemembered(t *testing.T) {
