@@ -178,12 +178,12 @@ spec.backoffLimitPerIndex: warning: under OnFailure containers are restarted in 
 # size: the largest that fits without a limit per index, one more, and the largest
 # that validation lets pass with one.
 lint
-{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71493, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71494, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 nothing
 
 lint
-{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71494, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71495, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 spec.parallelism: warning: the indexes in the status can grow to 1572880 bytes, and an API object to 1572864; lower parallelism or completions (size)
 
