@@ -58,9 +58,11 @@ const (
 // Check returns what in a specification is valid but surely not meant, in the
 // order of the fields. It fills in the defaults itself, so a specification
 // straight from a manifest will do; a nil one has no findings. Check is exact
-// about rules that decide on no pod: there is a finding if and only if no pod,
-// whatever its containers and conditions, reaches the rule. Of a specification
-// that Validate refuses it looks at the first 20 rules of each policy.
+// about rules that decide on no pod: there is a finding if and only if no pod that has the
+// template's containers reaches the rule, whatever its conditions and whatever other
+// containers an admission webhook has injected. A rule cannot name those, since Validate
+// takes only names of the template. Of a specification that Validate refuses, Check looks
+// at the first 20 rules of each policy.
 func Check(s *jobpolicy.JobSpec) []Finding {
 	if s == nil {
 		return nil
