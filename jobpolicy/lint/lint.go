@@ -2,7 +2,7 @@
 // what is valid but surely not meant, such as a rule that no failed pod reaches or
 // a drained node that fails the Job, and [WorstCase] returns how many pods a Job
 // can run, how long it can wait and how large its status can grow. [CheckFor] adds what
-// an older cluster drops.
+// an older cluster drops or refuses.
 //
 // Nothing here changes its arguments. The functions are safe for concurrent use
 // by multiple goroutines while nobody changes what they were given.
@@ -52,7 +52,7 @@ const (
 	KindSuccessAlways  Kind = "success-always"  // a success rule that any success meets
 	KindOnFailure      Kind = "on-failure"      // a limit per index that does not see failures
 	KindSize           Kind = "size"            // a status that can outgrow an API object
-	KindVersion        Kind = "version"         // a field that the cluster drops or ignores; from CheckFor alone
+	KindVersion        Kind = "version"         // a field that the cluster drops, refuses or ignores; from CheckFor alone
 )
 
 // Check returns what in a specification is valid but surely not meant, in the
