@@ -172,7 +172,8 @@ func (d *decoder) unused(found []document.Mistake) (paths []string) {
 	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
 	for _, one := range missing {
 		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
-		if one.Strict() && !isEnv && !unknown[one.Path] {
+		inRule := strings.Contains(one.Path, ".restartPolicyRules[") // named as a whole, by restartRules
+		if one.Strict() && !isEnv && !inRule && !unknown[one.Path] {
 			paths = append(paths, one.Path)
 		}
 	}
