@@ -114,17 +114,24 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func answer(body any, err error) *http.Response {
-	code := http.StatusOK
+	code, retryAfter := http.StatusOK, ""
 	if err != nil {
 		status := err.(apierrors.APIStatus).Status()
 		status.Kind, status.APIVersion = "Status", "v1"
 		body, code = &status, int(status.Code)
+		if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+			retryAfter = strconv.Itoa(int(d.RetryAfterSeconds))
+		}
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err)
 	}
-	return respond(code, io.NopCloser(bytes.NewReader(text)))
+	r := respond(code, io.NopCloser(bytes.NewReader(text)))
+	if retryAfter != "" {
+		r.Header.Set("Retry-After", retryAfter)
+	}
+	return r
 }
 
 func respond(code int, body io.ReadCloser) *http.Response {
@@ -150,12 +157,15 @@ func parse(path string) (r request) {
 	return r
 }
 
-// callOf names what a request does: LIST pods, GET jobs, PUT jobs/status.
+// callOf names what a request does: LIST pods, GET jobs, PATCH jobs/status. A GET that is
+// content with what an API server's cache has is another one: GET cached jobs.
 func callOf(r *http.Request) string {
 	q := parse(r.URL.Path)
 	method := r.Method
 	if method == http.MethodGet && q.name == "" {
 		method = "LIST"
+	} else if method == http.MethodGet && r.URL.Query().Get("resourceVersion") != "" {
+		method = "GET cached"
 	}
 	return strings.TrimSuffix(method+" "+q.resource+"/"+q.subresource, "/")
 }
@@ -182,7 +192,7 @@ func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 			from = s.version
 			s.mu.Unlock()
 			time.Sleep(f.delay(q.resource))
-			for _, o := range list.(map[string]any)["items"].([]object) {
+			for _, o := range list.(map[string]any)["items"].([]any) {
 				if send(writer, "ADDED", q.resource, o) != nil {
 					return
 				}
@@ -209,6 +219,7 @@ func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 			}
 			c := s.history[next]
 			next++
+			o := s.stored(c.object)
 			s.mu.Unlock()
 			if c.resource != q.resource || q.namespace != "" && c.object.GetNamespace() != q.namespace {
 				continue
@@ -220,7 +231,7 @@ func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 				case <-time.After(wait):
 				}
 			}
-			if send(writer, c.kind, q.resource, c.object) != nil {
+			if send(writer, c.kind, q.resource, o) != nil {
 				return
 			}
 		}
@@ -235,14 +246,13 @@ func bookmark(resource string, meta metav1.ObjectMeta) object {
 	return &corev1.Pod{ObjectMeta: meta}
 }
 
-func send(w io.Writer, kind, resource string, o object) error {
-	o = o.DeepCopyObject().(object)
-	if resource == "jobs" {
-		o.GetObjectKind().SetGroupVersionKind(jobKind)
-	} else {
-		o.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+func send(w io.Writer, kind, resource string, o any) error {
+	fields := fieldsOf(o)
+	fields["kind"], fields["apiVersion"] = jobKind.Kind, jobKind.GroupVersion().String()
+	if resource != "jobs" {
+		fields["kind"], fields["apiVersion"] = "Pod", corev1.SchemeGroupVersion.String()
 	}
-	text, err := json.Marshal(map[string]any{"type": kind, "object": o})
+	text, err := json.Marshal(map[string]any{"type": kind, "object": fields})
 	if err != nil {
 		return err
 	}

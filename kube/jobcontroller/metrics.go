@@ -22,6 +22,10 @@ type Metrics struct {
 	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
 	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
 	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
+	// StatusWriteFailures is status_write_failures_total{outcome}, which Kubernetes' own
+	// controller does not have. The outcome is refused or unanswered. A conflict is no
+	// failure.
+	StatusWriteFailures *prometheus.CounterVec
 	// JobsOfOthers is jobs_by_external_controller_total{controller_name}. It counts only in
 	// place of Kubernetes' own controller.
 	JobsOfOthers *prometheus.CounterVec
@@ -38,14 +42,15 @@ func NewMetrics() *Metrics {
 			Subsystem: subsystem, Name: "job_sync_duration_seconds", Help: "How long passes over a Job took.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
-		Syncs:           counter("job_syncs_total", "Passes over a Job.", "completion_mode", "result", "action"),
-		JobsFinished:    counter("jobs_finished_total", "Jobs whose end was decided, by reason.", "completion_mode", "result", "reason"),
-		PodsFinished:    counter("job_pods_finished_total", "Pods whose end is in the status of their Job.", "completion_mode", "result"),
-		IndexesFinished: counter("job_finished_indexes_total", "Completion indexes that have ended.", "status", "backoffLimit"),
-		PodsCreated:     counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
-		FailuresHandled: counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
-		TrackedEnds:     counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
-		JobsOfOthers:    counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
+		Syncs:               counter("job_syncs_total", "Passes over a Job.", "completion_mode", "result", "action"),
+		JobsFinished:        counter("jobs_finished_total", "Jobs whose end was decided, by reason.", "completion_mode", "result", "reason"),
+		PodsFinished:        counter("job_pods_finished_total", "Pods whose end is in the status of their Job.", "completion_mode", "result"),
+		IndexesFinished:     counter("job_finished_indexes_total", "Completion indexes that have ended.", "status", "backoffLimit"),
+		PodsCreated:         counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
+		FailuresHandled:     counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
+		TrackedEnds:         counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
+		StatusWriteFailures: counter("status_write_failures_total", "Statuses of Jobs that could not be written: the API server refused them, or did not answer.", "outcome"),
+		JobsOfOthers:        counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
 	}
 }
 
@@ -55,7 +60,7 @@ func (m *Metrics) collectors() (all []prometheus.Collector) {
 		all = append(all, m.SyncDuration)
 	}
 	for _, v := range []*prometheus.CounterVec{
-		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.JobsOfOthers,
+		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.StatusWriteFailures, m.JobsOfOthers,
 	} {
 		if v != nil {
 			all = append(all, v)

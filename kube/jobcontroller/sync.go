@@ -108,6 +108,7 @@ func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
 func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	version := p.pods.version()
 	p.state.hidden.settle(p.job.UID, version, p.shown)
+	p.expectLost(ctx)
 	pods, err := p.claim(ctx, p.job, p.state.hidden)
 	if err != nil {
 		return jobpolicy.Input{}, err
@@ -137,10 +138,20 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 		Job:       convert.Job(p.job),
 		Pods:      convert.Pods(pods),
 		Memory:    s.memory,
-		Unsettled: open+s.unsure.open() > 0,
+		Unsettled: open+len(s.unsure.deletions) > 0,
 		Released:  s.hidden.names(),
 		Now:       now,
 	}, nil
+}
+
+// expectLost looks for the pods of creations that had no answer.
+func (p *pass) expectLost(ctx context.Context) {
+	if n := p.state.unsure.settle(p.job.UID, p.shown, p.options.Clock.Now()); n > 0 {
+		klog.FromContext(ctx).Error(nil, "creations of pods had no answer and were not seen in time, and are given up", "pods", n, "after", expectationsEnd)
+	}
+	if len(p.state.unsure.creations) > 0 {
+		p.enqueue(p.key, expectationsEnd)
+	}
 }
 
 // shown returns the pod of the Job's namespace with this name, nil if the informer shows
