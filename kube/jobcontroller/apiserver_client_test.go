@@ -29,6 +29,7 @@ type faults struct {
 	random  *rand.Rand // nil: no fault
 	refused int        // percent of requests that are not carried out
 	lost    int        // percent of requests that are carried out and whose answers are lost
+	late    int        // percent of creations of pods that are carried out up to 30s after their answers are lost
 	lag     map[string]time.Duration
 	dead    bool                                                             // nothing gets through any more: the client's process was killed
 	hook    func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
@@ -54,6 +55,34 @@ func (f *faults) roll(watch bool) (dead, refused, lost bool) {
 	}
 	return false, refused, lost
 }
+
+// lateness is how late a request is carried out.
+func (f *faults) lateness(call string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if call != "POST pods" || f.random == nil || f.random.IntN(100) >= f.late {
+		return 0
+	}
+	if f.counts != nil {
+		f.counts["creation carried out late"]++
+	}
+	return 1 + time.Duration(f.random.Int64N(int64(30*time.Second)))
+}
+
+// serveLate carries a request out some time from now, unless its client is killed.
+func (s *apiServer) serveLate(r *http.Request, f *faults, wait time.Duration) {
+	body, _ := io.ReadAll(r.Body)
+	late := r.Clone(context.WithValue(context.Background(), sentKey{}, time.Now()))
+	late.Body = io.NopCloser(bytes.NewReader(body))
+	time.AfterFunc(wait, func() {
+		if dead, _, _ := f.roll(true); !dead {
+			_, _ = s.serve(late)
+		}
+	})
+}
+
+// sentKey is the key of a request's context for when it was sent, if not now.
+type sentKey struct{}
 
 func (f *faults) kill() {
 	f.mu.Lock()
@@ -96,6 +125,10 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 				return answer(nil, refuse), nil
 			}
 			lost = lost || lose
+		}
+		if wait := f.lateness(callOf(r)); wait > 0 {
+			s.serveLate(r, f, wait)
+			return nil, errReset
 		}
 		body, err := s.serve(r)
 		if lost {

@@ -38,6 +38,7 @@ type apiServer struct {
 	calls   map[string]int
 	unknown map[string]map[string]any // what Jobs have that client-go does not know, by namespace/name
 	bodies  map[string]map[string]any // pods as they were sent, by name
+	sent    time.Time                 // when the request that is being carried out was sent
 
 	allow     func(pod *corev1.Pod) error              // refuses creations; nil: none
 	onJob     func(job *batchv1.Job)                   // a Job is created
@@ -75,6 +76,10 @@ func (s *apiServer) serve(r *http.Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[callOf(r)]++
+	s.sent = time.Now()
+	if at, late := r.Context().Value(sentKey{}).(time.Time); late {
+		s.sent = at
+	}
 	key := keyOf(q.namespace, q.name)
 	there := s.objects[q.resource][key]
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: q.resource}, q.name)
@@ -122,6 +127,9 @@ func (s *apiServer) list(q request) any {
 
 // put stores a new version of an object. With removed it is gone.
 func (s *apiServer) put(resource, kind string, o object) {
+	if errs := validation.ValidateAnnotations(o.GetAnnotations(), field.NewPath("metadata", "annotations")); len(errs) > 0 {
+		panic(errs.ToAggregate()) // what a client sends is checked before
+	}
 	s.version++
 	o.SetResourceVersion(strconv.Itoa(s.version))
 	key := keyOf(o.GetNamespace(), o.GetName())
@@ -253,9 +261,6 @@ func (s *apiServer) createJob(job *batchv1.Job) *batchv1.Job {
 	job = job.DeepCopy()
 	if job.Namespace == "" {
 		job.Namespace = "ns"
-	}
-	if errs := validation.ValidateAnnotations(job.Annotations, field.NewPath("metadata", "annotations")); len(errs) > 0 {
-		panic(errs.ToAggregate())
 	}
 	job.UID = types.UID(fmt.Sprintf("job-%06d", s.version))
 	job.CreationTimestamp = metav1.Now()

@@ -62,9 +62,9 @@ func (p *pass) requeue(plan jobpolicy.Plan) {
 
 // record writes the ends of pods down and keeps the memory. Where the plan has nothing
 // to write, the memory is kept at once; it is written on its own only if it says
-// something new about ends, because the status does not name them, and has room.
+// something new about ends, because the status does not name them.
 func (p *pass) record(ctx context.Context, plan jobpolicy.Plan) error {
-	if plan.Record != nil || saysMore(plan.Memory, p.state.stored) && p.memoryText(ctx, plan.Memory) != p.job.Annotations[AnnotationMemory] {
+	if plan.Record != nil || saysMore(plan.Memory, p.state.stored) {
 		return p.write(ctx, plan.Record, plan.Memory, plan.Counts)
 	}
 	p.keep(plan.Memory, plan.Counts)

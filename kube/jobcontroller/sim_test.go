@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
 
 var (
@@ -37,7 +38,8 @@ func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) {
 		return slices.DeleteFunc([]string{
 			"fault: refused", "fault: answer lost", "fault: controller killed", "fault: pod evicted", "fault: Job suspended", "fault: Job resumed",
 			"fault: Job removed", "fault: quota refused a pod", "fault: pod failed", "fault: clock of the next controller is ahead",
-			"fault: clock of the next controller is behind", "check: status is one that the API server takes",
+			"fault: clock of the next controller is behind", "fault: creation carried out late", "fault: template changed",
+			"fault: Job being deleted", "fault: no room for a memory", "check: made of the Job as it was seen", "check: nothing comes after the suspension", "check: status is one that the API server takes",
 			"check: no UID is named again once it is counted", "check: released only after its end is recorded", "check: one active pod an index",
 			"check: active at most parallelism", "check: Job ends", "check: no finalizer left", "check: no index ran beyond its limit",
 			"end: Complete", "end: Failed",
@@ -132,7 +134,7 @@ func (s *sim) run() {
 func (s *sim) begin() {
 	f := &faults{counts: map[string]int{}}
 	if !s.calm {
-		f.random, f.refused, f.lost = newRandom(s.Uint64()), 10, 10
+		f.random, f.refused, f.lost, f.late = newRandom(s.Uint64()), 10, 10, 5
 		f.lag = map[string]time.Duration{"jobs": time.Duration(s.IntN(4000)) * time.Millisecond, "pods": time.Duration(s.IntN(4000)) * time.Millisecond}
 	}
 	s.clock = &skewedClock{}
@@ -145,7 +147,18 @@ func (s *sim) begin() {
 		s.note("fault: clock of the next controller is behind", 1)
 	}
 	control := start(s.T, s.server, Options{Clock: s.clock, BatchPeriod: 500 * time.Millisecond}, f)
-	s.locked(func() { s.control = control })
+	s.locked(func() {
+		s.control = control
+		for _, r := range s.records {
+			r.seen = nil
+		}
+	})
+	if _, err := control.informers.jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.sees(control, o.(*batchv1.Job)) },
+		UpdateFunc: func(_, o any) { s.sees(control, o.(*batchv1.Job)) },
+	}); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // kill ends the controller as kill -9 does: nothing gets through any more.
@@ -195,6 +208,10 @@ func (s *sim) createJob(name string) {
 		if s.chance(3) {
 			j.Annotations = map[string]string{AnnotationBaseDelay: "1s", AnnotationMaxDelay: "8s", AnnotationSkipWaiting: "true", AnnotationIgnoredDelay: "Own"}
 		}
+		if s.chance(6) {
+			s.note("fault: no room for a memory", 1)
+			leaveRoom(j, s.IntN(150))
+		}
 	}))
 }
 
@@ -225,6 +242,10 @@ func (s *sim) trouble() {
 				s.note("fault: Job suspended", 1)
 			} else {
 				s.note("fault: Job resumed", 1)
+				if s.chance(2) {
+					s.note("fault: template changed", 1)
+					j.Spec.Template.Spec.NodeSelector = map[string]string{"zone": strconv.Itoa(s.IntN(1000))}
+				}
 			}
 		})
 	case n == 3:
@@ -239,6 +260,14 @@ func (s *sim) trouble() {
 			s.locked(func() { s.records[job.UID].removed = true })
 			s.server.removeJob(job.Name)
 		}
+	case n == 5 && s.chance(6):
+		s.someJob(func(j *batchv1.Job) {
+			if j.DeletionTimestamp == nil {
+				s.note("fault: Job being deleted", 1)
+				j.DeletionTimestamp, j.Finalizers = new(metav1.Now()), []string{metav1.FinalizerDeleteDependents}
+				j.Generation++
+			}
+		})
 	case pod == nil:
 	case n < 8 && pod.DeletionTimestamp == nil && !ended(pod):
 		s.note("fault: pod evicted", 1)
@@ -281,10 +310,25 @@ func (s *sim) advance(pod *corev1.Pod, code int32) {
 	})
 }
 
-// collectGarbage deletes the pods of Jobs that are gone.
+// collectGarbage deletes the pods of Jobs that are gone or being deleted, and then these
+// Jobs.
 func (s *sim) collectGarbage() {
-	for _, pod := range s.server.pods() {
-		if ref := metav1.GetControllerOf(pod); ref != nil && pod.DeletionTimestamp == nil && s.records[ref.UID].removed {
+	deleting := map[types.UID]string{} // name
+	for i := range 3 {
+		if job := s.server.job(fmt.Sprintf("job%d", i)); job != nil && job.DeletionTimestamp != nil {
+			deleting[job.UID] = job.Name
+		}
+	}
+	pods := s.server.pods()
+	for uid, name := range deleting {
+		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return controlledBy(p, uid) }) {
+			s.locked(func() { s.records[uid].removed = true })
+			s.server.removeJob(name)
+		}
+	}
+	for _, pod := range pods {
+		ref := metav1.GetControllerOf(pod)
+		if ref != nil && pod.DeletionTimestamp == nil && (s.records[ref.UID].removed || deleting[ref.UID] != "") {
 			s.server.changePod(pod.Name, func(p *corev1.Pod) {
 				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
 			})

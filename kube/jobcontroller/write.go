@@ -114,7 +114,16 @@ func statusPatch(from, to *batchv1.Job) ([]byte, error) {
 // for it: then it is kept here, and delays start over with the next controller, as those
 // of Kubernetes' own do. An Event says so, once for the Job.
 func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.Memory) {
-	text := p.memoryText(ctx, memory)
+	held := make(map[string]bool)
+	for _, pod := range p.pods.of(job.UID) {
+		if tracked(pod) {
+			held[string(pod.UID)] = true
+		}
+	}
+	text, err := encodeMemory(memory, roomForMemory(job.Annotations), func(uid string) bool { return held[uid] })
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "the memory is not written")
+	}
 	if text != "" {
 		if job.Annotations == nil {
 			job.Annotations = make(map[string]string)
@@ -128,20 +137,4 @@ func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.
 		p.events.Eventf(job, corev1.EventTypeWarning, "NoRoomForMemory",
 			"The Job's other annotations leave no room for %s: delays of failed pods start over when the controller restarts", AnnotationMemory)
 	}
-}
-
-// memoryText returns the text of the annotation with the memory, "" if it cannot be
-// written.
-func (p *pass) memoryText(ctx context.Context, memory jobpolicy.Memory) string {
-	held := make(map[string]bool)
-	for _, pod := range p.pods.of(p.job.UID) {
-		if tracked(pod) {
-			held[string(pod.UID)] = true
-		}
-	}
-	text, err := encodeMemory(memory, roomForMemory(p.job.Annotations), func(uid string) bool { return held[uid] })
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "the memory is not written")
-	}
-	return text
 }
