@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -35,17 +36,26 @@ type world struct {
 // newWorld starts a controller and a kubelet with the script. Both end with the test.
 func newWorld(t *testing.T, script func(*corev1.Pod) testenv.Outcome) *world {
 	t.Helper()
+	return newWorldWith(t, script, func(*jobcontroller.Options, kubeinformers.SharedInformerFactory) {})
+}
+
+// newWorldWith is newWorld with options of the controller's own. Informers that are taken
+// from the factory are started.
+func newWorldWith(t *testing.T, script func(*corev1.Pod) testenv.Outcome, change func(*jobcontroller.Options, kubeinformers.SharedInformerFactory)) *world {
+	t.Helper()
 	t.Parallel()
 	env := testenv.ForTest(t)
 	config := env.Config()
 	config.QPS = -1
 	w := &world{T: t, namespace: env.Namespace(t), client: kubernetes.NewForConfigOrDie(config)}
-	var err error
-	w.control, err = jobcontroller.New(w.client, jobcontroller.Options{
+	o := jobcontroller.Options{
 		Namespace: w.namespace, BatchPeriod: 20 * time.Millisecond,
 		Engine: jobpolicy.Engine{BaseDelay: 100 * time.Millisecond, MaxDelay: 400 * time.Millisecond, MinRequeue: 20 * time.Millisecond},
-	})
-	if err != nil {
+	}
+	factory := kubeinformers.NewSharedInformerFactoryWithOptions(w.client, 0, kubeinformers.WithNamespace(w.namespace))
+	change(&o, factory)
+	var err error
+	if w.control, err = jobcontroller.New(w.client, o); err != nil {
 		t.Fatal(err)
 	}
 	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: config, Namespace: w.namespace, Script: script})
@@ -53,6 +63,7 @@ func newWorld(t *testing.T, script func(*corev1.Pod) testenv.Outcome) *world {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	factory.StartWithContext(ctx)
 	done := make(chan error, 2)
 	go func() { done <- w.control.Run(ctx) }()
 	go func() { done <- kubelet.Run(ctx) }()
@@ -63,6 +74,7 @@ func newWorld(t *testing.T, script func(*corev1.Pod) testenv.Outcome) *world {
 				t.Error(err)
 			}
 		}
+		factory.Shutdown()
 	})
 	return w
 }
@@ -70,9 +82,15 @@ func newWorld(t *testing.T, script func(*corev1.Pod) testenv.Outcome) *world {
 // create creates a Job of one container, with what change makes of it.
 func (w *world) create(change func(*batchv1.JobSpec)) *batchv1.Job {
 	w.Helper()
+	return w.createWith(nil, change)
+}
+
+// createWith is create with annotations.
+func (w *world) createWith(annotations map[string]string, change func(*batchv1.JobSpec)) *batchv1.Job {
+	w.Helper()
 	by := jobcontroller.DefaultManagedBy
 	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "job-", Namespace: w.namespace},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "job-", Namespace: w.namespace, Annotations: annotations},
 		Spec: batchv1.JobSpec{
 			ManagedBy: &by,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

@@ -75,39 +75,74 @@ func (p *pass) notWritten(err error) {
 // statusPatch returns the strategic merge patch that makes the status and the memory of
 // one Job those of another, which was made from it. What differs is all that it names,
 // so fields that this client-go does not know stay as they are. The API server answers
-// with a conflict if the Job was changed meanwhile.
+// with a conflict if the Job was changed meanwhile, or is another of the same name.
 func statusPatch(from, to *batchv1.Job) ([]byte, error) {
-	owned := func(job *batchv1.Job) ([]byte, error) {
-		part := batchv1.Job{Status: job.Status}
-		if text, there := job.Annotations[AnnotationMemory]; there {
-			part.Annotations = map[string]string{AnnotationMemory: text}
-		}
-		return json.Marshal(part)
-	}
-	old, err := owned(from)
+	old, err := statusText(from)
 	if err != nil {
 		return nil, err
 	}
-	now, err := owned(to)
+	now, err := statusText(to)
 	if err != nil {
 		return nil, err
-	}
-	var patch struct {
-		Metadata map[string]any `json:"metadata"`
-		Status   map[string]any `json:"status,omitempty"`
 	}
 	text, err := strategicpatch.CreateTwoWayMergePatch(old, now, batchv1.Job{})
 	if err != nil {
 		return nil, err
 	}
+	var patch struct {
+		Metadata struct {
+			ResourceVersion string             `json:"resourceVersion"`
+			Annotations     map[string]*string `json:"annotations,omitempty"` // null takes one away
+		} `json:"metadata"`
+		Status map[string]any `json:"status,omitempty"`
+	}
 	if err := json.Unmarshal(text, &patch); err != nil {
 		return nil, err
 	}
-	if patch.Metadata == nil {
-		patch.Metadata = make(map[string]any)
+	patch.Metadata.ResourceVersion = from.ResourceVersion
+	before, was := from.Annotations[AnnotationMemory]
+	switch memory, is := to.Annotations[AnnotationMemory]; {
+	case is && (!was || memory != before):
+		patch.Metadata.Annotations = map[string]*string{AnnotationMemory: &memory}
+	case was && !is:
+		patch.Metadata.Annotations = map[string]*string{AnnotationMemory: nil}
 	}
-	patch.Metadata["uid"], patch.Metadata["resourceVersion"] = from.UID, from.ResourceVersion
+	if repeated(from.Status.Conditions) || repeated(to.Status.Conditions) {
+		all := []any{map[string]string{"$patch": "replace"}}
+		for i := range to.Status.Conditions {
+			all = append(all, &to.Status.Conditions[i])
+		}
+		if patch.Status == nil {
+			patch.Status = make(map[string]any)
+		}
+		delete(patch.Status, "$setElementOrder/conditions")
+		patch.Status["conditions"] = all
+	}
 	return json.Marshal(patch)
+}
+
+// repeated reports whether a type of conditions is there more than once. Nobody should
+// write that, but a patch that merges them by their type would lose all of that type.
+func repeated(conditions []batchv1.JobCondition) bool {
+	types := make(map[batchv1.JobConditionType]bool, len(conditions))
+	for _, c := range conditions {
+		types[c.Type] = true
+	}
+	return len(types) < len(conditions)
+}
+
+// statusText returns the JSON of a Job with nothing but its status. It always has a list
+// of conditions, so that a patch takes those away that are gone, and never the list.
+func statusText(job *batchv1.Job) ([]byte, error) {
+	var part struct {
+		Status struct {
+			batchv1.JobStatus
+			Conditions []batchv1.JobCondition `json:"conditions"`
+		} `json:"status"`
+	}
+	part.Status.JobStatus = job.Status
+	part.Status.Conditions = append([]batchv1.JobCondition{}, job.Status.Conditions...)
+	return json.Marshal(part)
 }
 
 // annotate puts the memory into the Job's annotation, or takes it out if there is no room
