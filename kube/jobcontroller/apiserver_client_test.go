@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,13 +70,19 @@ func (f *faults) lateness(call string) time.Duration {
 	return 1 + time.Duration(f.random.Int64N(int64(30*time.Second)))
 }
 
-// serveLate carries a request out some time from now, unless its client is killed.
+// serveLate carries the creation of a pod out some time from now, unless its client is
+// killed. It is lost if a pod of the name has come and gone meanwhile: nothing keeps such
+// a request from creating another one, and no controller can know of it.
 func (s *apiServer) serveLate(r *http.Request, f *faults, wait time.Duration) {
 	body, _ := io.ReadAll(r.Body)
+	name := fieldsOf(json.RawMessage(body))["metadata"].(map[string]any)["name"]
 	late := r.Clone(context.WithValue(context.Background(), sentKey{}, time.Now()))
 	late.Body = io.NopCloser(bytes.NewReader(body))
 	time.AfterFunc(wait, func() {
-		if dead, _, _ := f.roll(true); !dead {
+		s.mu.Lock()
+		used := slices.ContainsFunc(s.history, func(c change) bool { return c.object.GetName() == name })
+		s.mu.Unlock()
+		if dead, _, _ := f.roll(true); !dead && !used {
 			_, _ = s.serve(late)
 		}
 	})

@@ -13,9 +13,10 @@ package jobcontroller
 
 // A pass over a Job is sync.go; the files it calls say what they know by their names:
 // expectations.go which creations and deletions are still to be seen, hidden.go which
-// finalizers are gone although the informer shows them, unsure.go which requests had
-// no answer, catchup.go what another controller has done, apply.go and its kin how a plan
-// is carried out.
+// finalizers are gone although the informer shows them, unsure.go and lost.go which
+// requests had no answer, catchup.go what another controller has done, apply.go and its
+// kin how a plan is carried out, template.go what pods are made of, write.go how a status
+// is written.
 
 import (
 	"context"

@@ -14,7 +14,8 @@ import (
 // or may never come. Its name is kept for the next pod of its kind that a plan wants: of
 // two requests under one name only one can create a pod. While no plan wants that pod,
 // because the Job was suspended for instance, the Job is unsettled until the pod is
-// seen or no longer expected.
+// seen or no longer expected. One thing is not guarded against: that a request is carried
+// out after a later one under its name has created the pod, and that pod is gone again.
 type lostCreation struct {
 	name         string
 	generateName string    // of the Job or, with indexes, of the index

@@ -10,9 +10,10 @@ import (
 
 // Metrics are the counters of a Controller, under the names and labels that Kubernetes'
 // own controller has for them, so that its dashboards and alerts hold. Only its
-// stale_sync_skips_total is missing. They are a prometheus.Collector: register them
-// once. NewMetrics makes them; fields that are nil are not counted. They are safe for
-// concurrent use by multiple goroutines.
+// stale_sync_skips_total is missing, and only StatusWriteFailures is not one of its
+// metrics. They are a prometheus.Collector: register them once. NewMetrics makes them;
+// fields that are nil are not counted. They are safe for concurrent use by multiple
+// goroutines.
 type Metrics struct {
 	SyncDuration    *prometheus.HistogramVec // job_sync_duration_seconds{completion_mode, result, action}
 	Syncs           *prometheus.CounterVec   // job_syncs_total{completion_mode, result, action}

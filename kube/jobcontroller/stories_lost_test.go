@@ -30,6 +30,16 @@ func firstCreation(s *apiServer, err error) *faults {
 	}}
 }
 
+// lostName is the name of the one creation of a Job that had no answer.
+func lostName(t *testing.T, c *running, job *batchv1.Job) string {
+	t.Helper()
+	lost := c.states.of(keyOf(job.Namespace, job.Name), job.UID).unsure.creations
+	if len(lost) != 1 {
+		t.Fatalf("%d creations had no answer", len(lost))
+	}
+	return lost[0].name
+}
+
 // The first creation fails before anything is stored, with an answer that leaves that
 // open or one that does not. Before it is made again the Job has become one that wants no
 // pod: none is created.
@@ -73,9 +83,10 @@ func TestCreationIsMadeAgainWithTheTemplateOfItsJob(t *testing.T) {
 			s.changeJob("a", func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "a"} })
 			s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
 			after(10 * time.Second)
-			pods := s.pods()
-			if len(pods) != 1 || pods[0].Spec.NodeSelector["zone"] != "a" {
-				t.Errorf("%s: %d pods, the first has the node selector %v", why, len(pods), pods[0].Spec.NodeSelector)
+			if pods := s.pods(); len(pods) != 1 {
+				t.Errorf("%s: %d pods", why, len(pods))
+			} else if pods[0].Spec.NodeSelector["zone"] != "a" {
+				t.Errorf("%s: the pod has the node selector %v", why, pods[0].Spec.NodeSelector)
 			}
 		})
 	}
@@ -91,7 +102,7 @@ func TestPodThatComesLateIsTheJobs(t *testing.T) {
 		after(300 * time.Millisecond)
 		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
 		after(40 * time.Second)
-		name := c.states.of(keyOf("ns", "a"), job.UID).unsure.creations[0].name
+		name := lostName(t, c, job)
 		if has(s.job("a"), batchv1.JobSuspended) {
 			t.Errorf("%+v", s.job("a").Status)
 		}
@@ -195,7 +206,7 @@ func TestLostCreationWhoseNameIsTakenIsMadeUnderAnother(t *testing.T) {
 		c := start(t, s, Options{}, firstCreation(s, apierrors.NewServiceUnavailable("down")))
 		job := s.createJob(newJob("a", nil))
 		after(300 * time.Millisecond)
-		name := c.states.of(keyOf("ns", "a"), job.UID).unsure.creations[0].name
+		name := lostName(t, c, job)
 		s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		after(10 * time.Second)
 		if pods := s.pods(); len(pods) != 2 || s.job("a").Status.Active != 1 {

@@ -138,6 +138,39 @@ func TestStatusThatCannotBeWrittenIsReported(t *testing.T) {
 	}
 }
 
+// For minutes the API server answers nothing but watches. Then the Job goes on within
+// seconds.
+func TestJobGoesOnSoonAfterAnOutage(t *testing.T) {
+	for _, outage := range []time.Duration{600 * time.Second, 620 * time.Second, 640 * time.Second} {
+		bubble(t, func(t *testing.T, s *apiServer) {
+			down := false
+			set := func(is bool) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				down = is
+			}
+			start(t, s, Options{}, &faults{hook: func(context.Context, string) (error, bool) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if down {
+					return apierrors.NewServiceUnavailable("down"), false
+				}
+				return nil, false
+			}})
+			s.createJob(newJob("a", nil))
+			after(2 * time.Second)
+			set(true)
+			endAll(s, 0)
+			after(outage)
+			set(false)
+			after(writeAgain)
+			if job := s.job("a"); !finished(job) || s.eventReasons()["Completed"] != 1 {
+				t.Errorf("after %v: %+v, Events %v", outage, job.Status, s.eventReasons())
+			}
+		})
+	}
+}
+
 // The API server is newer than client-go: what only it knows reaches the pods, and stays
 // in the status and in its conditions.
 func TestFieldsThatOnlyTheServerKnowsSurvive(t *testing.T) {
@@ -193,9 +226,11 @@ func TestFieldsThatOnlyTheServerKnowsSurvive(t *testing.T) {
 func TestTemplateOfALaterJobIsNotMixedWithAnOlderPlan(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		start(t, s, Options{}, lagging(time.Hour, 0))
-		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(false) }))
-		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
 		after(2 * time.Hour)
+		s.createJob(newJob("a", nil))
+		after(time.Minute)
+		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+		after(time.Hour)
 		if n := s.called("POST pods"); n != 0 || !has(s.job("a"), batchv1.JobSuspended) {
 			t.Errorf("%d pods: %+v", n, s.job("a").Status)
 		}

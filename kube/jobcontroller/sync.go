@@ -46,6 +46,7 @@ func (c *Controller) syncJob(ctx context.Context, key string) error {
 func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	unanswered := p.resolve(ctx)
 	if p.state.unsure.write != nil {
+		p.enqueue(p.key, writeAgain)
 		return unanswered
 	}
 	p.look(p.state.newest(cached))
