@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -15,18 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// firstCreation answers the first creation of a pod with an error, and does not carry it
-// out.
-func firstCreation(s *apiServer, err error) *faults {
-	failed := false
+// failingCreations answers the creations of pods with these numbers, counted from 1, with
+// an error, and does not carry them out.
+func failingCreations(s *apiServer, err error, numbers ...int) *faults {
+	sent := 0
 	return &faults{hook: func(_ context.Context, call string) (error, bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if failed || call != "POST pods" {
+		if call != "POST pods" {
 			return nil, false
 		}
-		failed = true
-		return err, false
+		if sent++; slices.Contains(numbers, sent) {
+			return err, false
+		}
+		return nil, false
 	}}
 }
 
@@ -54,7 +57,7 @@ func TestFailedCreationIsMadeAgainOnlyIfTheJobStillWantsIt(t *testing.T) {
 	for why, err := range map[string]error{"refused by a webhook": errWebhook, "without an answer": apierrors.NewTimeoutError("late", 0)} {
 		for became, change := range changes {
 			bubble(t, func(t *testing.T, s *apiServer) {
-				start(t, s, Options{}, firstCreation(s, err))
+				start(t, s, Options{}, failingCreations(s, err, 1))
 				s.createJob(newJob("a", nil))
 				after(300 * time.Millisecond)
 				s.changeJob("a", change)
@@ -73,7 +76,7 @@ func TestFailedCreationIsMadeAgainOnlyIfTheJobStillWantsIt(t *testing.T) {
 func TestCreationIsMadeAgainWithTheTemplateOfItsJob(t *testing.T) {
 	for why, err := range map[string]error{"refused by a webhook": errWebhook, "without an answer": apierrors.NewTimeoutError("late", 0)} {
 		bubble(t, func(t *testing.T, s *apiServer) {
-			f := firstCreation(s, err)
+			f := failingCreations(s, err, 1)
 			f.lag = map[string]time.Duration{"jobs": 800 * time.Millisecond}
 			start(t, s, Options{}, f)
 			after(2 * time.Second)
@@ -97,7 +100,7 @@ func TestCreationIsMadeAgainWithTheTemplateOfItsJob(t *testing.T) {
 // is deleted.
 func TestPodThatComesLateIsTheJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		c := start(t, s, Options{}, firstCreation(s, apierrors.NewTimeoutError("late", 0)))
+		c := start(t, s, Options{}, failingCreations(s, apierrors.NewTimeoutError("late", 0), 1))
 		job := s.createJob(newJob("a", nil))
 		after(300 * time.Millisecond)
 		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
@@ -122,15 +125,7 @@ func TestPodThatComesLateIsTheJobs(t *testing.T) {
 func TestUnwantedLostCreationsHoldOthersBack(t *testing.T) {
 	for _, up := range []bool{false, true} {
 		bubble(t, func(t *testing.T, s *apiServer) {
-			tried := map[string]int{}
-			start(t, s, Options{}, &faults{hook: func(_ context.Context, call string) (error, bool) {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				if tried[call]++; call == "POST pods" && 1 < tried[call] && tried[call] < 4 {
-					return apierrors.NewTimeoutError("late", 0), false
-				}
-				return nil, false
-			}})
+			start(t, s, Options{}, failingCreations(s, apierrors.NewTimeoutError("late", 0), 2, 3))
 			scale := func(n int32) {
 				s.changeJob("a", func(j *batchv1.Job) { j.Spec.Completions, j.Spec.Parallelism = new(n), new(n) })
 			}
@@ -166,7 +161,7 @@ func TestUnwantedLostCreationsHoldOthersBack(t *testing.T) {
 // as long as its pod may come, and no longer.
 func TestLostCreationIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		start(t, s, Options{}, firstCreation(s, apierrors.NewServiceUnavailable("down")))
+		start(t, s, Options{}, failingCreations(s, apierrors.NewServiceUnavailable("down"), 1))
 		s.createJob(newJob("a", nil))
 		after(300 * time.Millisecond)
 		s.changeJob("a", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
@@ -185,7 +180,7 @@ func TestLostCreationIsGivenUp(t *testing.T) {
 // suspended: client-go repeats no creation by itself.
 func TestCreationIsNotRepeatedByTheClient(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		f := firstCreation(s, apierrors.NewTooManyRequests("busy", 1))
+		f := failingCreations(s, apierrors.NewTooManyRequests("busy", 1), 1)
 		f.lag = map[string]time.Duration{"jobs": 100 * time.Millisecond}
 		start(t, s, Options{}, f)
 		after(time.Second)
@@ -200,10 +195,10 @@ func TestCreationIsNotRepeatedByTheClient(t *testing.T) {
 }
 
 // The name of a creation whose answer was lost is that of another's pod: the Job's is
-// created under another name.
+// created under another name, also if the first attempt to do so has no answer.
 func TestLostCreationWhoseNameIsTakenIsMadeUnderAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		c := start(t, s, Options{}, firstCreation(s, apierrors.NewServiceUnavailable("down")))
+		c := start(t, s, Options{}, failingCreations(s, apierrors.NewServiceUnavailable("down"), 1, 3))
 		job := s.createJob(newJob("a", nil))
 		after(300 * time.Millisecond)
 		name := lostName(t, c, job)
@@ -211,6 +206,11 @@ func TestLostCreationWhoseNameIsTakenIsMadeUnderAnother(t *testing.T) {
 		after(10 * time.Second)
 		if pods := s.pods(); len(pods) != 2 || s.job("a").Status.Active != 1 {
 			t.Errorf("%d pods: %+v", len(pods), s.job("a").Status)
+		}
+		endAll(s, 0)
+		after(10 * time.Second)
+		if job := s.job("a"); !finished(job) {
+			t.Errorf("nothing is left to wait for: %+v", job.Status)
 		}
 	})
 }

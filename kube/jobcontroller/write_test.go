@@ -54,32 +54,43 @@ func drawWritten(t *rapid.T, label string, twice bool) *batchv1.Job {
 // A patch makes the one of the other, and leaves alone what it does not know.
 func TestStatusPatchMakesTheOneOfTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		from := drawWritten(t, "from", rapid.Bool().Draw(t, "twice from"))
-		to := drawWritten(t, "to", rapid.Bool().Draw(t, "twice to"))
-		patch, err := statusPatch(from, to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stored := fieldsOf(from)
-		stored["status"].(map[string]any)["novelty"] = "x"
-		stored["metadata"].(map[string]any)["annotations"] = with(map[string]any{"theirs": "y"}, fieldsOf(from.Annotations))
-		text, err := json.Marshal(stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := strategicpatch.StrategicMergePatch(text, patch, batchv1.Job{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		job := &batchv1.Job{}
-		if err := json.Unmarshal(got, job); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(fieldsOf(to.Status), fieldsOf(job.Status)); diff != "" {
-			t.Fatalf("the status, by %s:\n%s", patch, diff)
-		}
-		if fieldsOf(json.RawMessage(got))["status"].(map[string]any)["novelty"] != "x" || job.Annotations["theirs"] != "y" {
-			t.Fatalf("%s has lost something by %s", got, patch)
-		}
+		checkPatch(t, drawWritten(t, "from", rapid.Bool().Draw(t, "twice from")), drawWritten(t, "to", rapid.Bool().Draw(t, "twice to")))
 	})
+	theirs := batchv1.JobCondition{Type: "example.com/theirs", Status: corev1.ConditionTrue}
+	one, two := &batchv1.Job{}, &batchv1.Job{}
+	one.Status.Conditions, two.Status.Conditions = []batchv1.JobCondition{theirs}, []batchv1.JobCondition{theirs, theirs}
+	checkPatch(t, one, two)
+	checkPatch(t, two, one)
+	checkPatch(t, two, two)
+}
+
+func checkPatch(t interface{ Fatalf(string, ...any) }, from, to *batchv1.Job) {
+	patch, err := statusPatch(from, to)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	stored := fieldsOf(from)
+	stored["status"].(map[string]any)["novelty"] = "x"
+	stored["metadata"].(map[string]any)["annotations"] = with(map[string]any{"theirs": "y"}, fieldsOf(from.Annotations))
+	text, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	got, err := strategicpatch.StrategicMergePatch(text, patch, batchv1.Job{})
+	if err != nil {
+		t.Fatalf("%s: %v", patch, err)
+	}
+	job := &batchv1.Job{}
+	if err := json.Unmarshal(got, job); err != nil {
+		t.Fatalf("%s: %v", got, err)
+	}
+	if diff := cmp.Diff(fieldsOf(to.Status), fieldsOf(job.Status)); diff != "" {
+		t.Fatalf("the status, by %s:\n%s", patch, diff)
+	}
+	if fieldsOf(json.RawMessage(got))["status"].(map[string]any)["novelty"] != "x" || job.Annotations["theirs"] != "y" {
+		t.Fatalf("%s has lost something by %s", got, patch)
+	}
+	if before, after := job.Annotations[AnnotationMemory], to.Annotations[AnnotationMemory]; before != after {
+		t.Fatalf("the memory is %q by %s, want %q", before, patch, after)
+	}
 }
