@@ -26,15 +26,18 @@ import (
 // faults are what a client suffers. They are set before its first request, but for
 // dead.
 type faults struct {
-	mu      sync.Mutex
-	random  *rand.Rand // nil: no fault
-	refused int        // percent of requests that are not carried out
-	lost    int        // percent of requests that are carried out and whose answers are lost
-	late    int        // percent of creations of pods that are carried out up to 30s after their answers are lost
-	lag     map[string]time.Duration
-	dead    bool                                                             // nothing gets through any more: the client's process was killed
-	hook    func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
-	counts  map[string]int
+	mu       sync.Mutex
+	random   *rand.Rand // nil: no fault
+	refused  int        // percent of requests that are not carried out
+	lost     int        // percent of requests that are carried out and whose answers are lost
+	late     int        // percent of creations of pods that are carried out up to 30s after their answers are lost
+	lag      map[string]time.Duration
+	dead     bool                                                             // nothing gets through any more: the client's process was killed
+	hook     func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
+	counts   map[string]int
+	outage   time.Time // until when creations of pods are refused
+	failed   time.Time // when a creation of a pod failed last
+	failedOf string    // the Job that it was for
 }
 
 // roll says whether the next request is refused, and whether its answer is lost.
@@ -55,6 +58,43 @@ func (f *faults) roll(watch bool) (dead, refused, lost bool) {
 		}
 	}
 	return false, refused, lost
+}
+
+// out reports whether a request creates a pod while none is created.
+func (f *faults) out(r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return callOf(r) == "POST pods" && time.Now().Before(f.outage)
+}
+
+// creationFails notes that a request fails, if it creates a pod.
+func (f *faults) creationFails(r *http.Request) {
+	if callOf(r) != "POST pods" {
+		return
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return
+	}
+	text, _ := io.ReadAll(body)
+	var pod corev1.Pod
+	if json.Unmarshal(text, &pod) != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed, f.failedOf = time.Now(), metav1.GetControllerOf(&pod).Name
+}
+
+// creationFailed returns the Job of which a creation has failed within the last seconds,
+// "" if there is none.
+func (f *faults) creationFailed() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.failed) < 2*time.Second {
+		return f.failedOf
+	}
+	return ""
 }
 
 // lateness is how late a request is carried out.
@@ -118,7 +158,8 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 		switch {
 		case dead:
 			return nil, errReset
-		case refused:
+		case refused, f.out(r):
+			f.creationFails(r)
 			return answer(nil, apierrors.NewServiceUnavailable("try later")), nil
 		case watch:
 			return s.watch(r, f), nil
@@ -134,11 +175,13 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 			lost = lost || lose
 		}
 		if wait := f.lateness(callOf(r)); wait > 0 {
+			f.creationFails(r)
 			s.serveLate(r, f, wait)
 			return nil, errReset
 		}
 		body, err := s.serve(r)
 		if lost {
+			f.creationFails(r)
 			return nil, errReset
 		}
 		return answer(body, err), nil

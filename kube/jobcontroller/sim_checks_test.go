@@ -106,7 +106,7 @@ func (s *sim) onUntrack(pod *corev1.Pod) {
 	case !convert.PodFailurePolicy(job.Spec.PodFailurePolicy).Match(plain).Counted():
 	case has(job, batchv1.JobSuccessCriteriaMet):
 	default:
-		s.unproven[pod.UID] = fmt.Sprintf("%s of %s: %s", pod.Name, job.Name, pod.Status.Phase)
+		s.unproven[pod.UID] = pod
 	}
 }
 
@@ -220,9 +220,9 @@ func (s *sim) check() {
 			s.Errorf("pod %s of %v keeps its finalizer", pod.Name, metav1.GetControllerOf(pod))
 		}
 	}
-	for uid, what := range s.unproven {
-		if !s.deleted[uid] {
-			s.Errorf("pod %s was released without a record of its end", what)
+	for uid, pod := range s.unproven {
+		if job := metav1.GetControllerOf(pod); !s.deleted[uid] && !s.records[job.UID].removed {
+			s.Errorf("pod %s of %s was released without a record of its end: %s", pod.Name, job.Name, pod.Status.Phase)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) {
 		return slices.DeleteFunc([]string{
 			"fault: refused", "fault: answer lost", "fault: controller killed", "fault: pod evicted", "fault: Job suspended", "fault: Job resumed",
 			"fault: Job removed", "fault: quota refused a pod", "fault: pod failed", "fault: clock of the next controller is ahead",
-			"fault: clock of the next controller is behind", "fault: creation carried out late", "fault: template changed",
+			"fault: clock of the next controller is behind", "fault: creation carried out late", "fault: no pod is created for some time", "fault: template changed",
 			"fault: Job being deleted", "fault: no room for a memory", "check: made of the Job as it was seen", "check: nothing comes after the suspension", "check: status is one that the API server takes",
 			"check: no UID is named again once it is counted", "check: released only after its end is recorded", "check: one active pod an index",
 			"check: active at most parallelism", "check: Job ends", "check: no finalizer left", "check: no index ran beyond its limit",
@@ -75,15 +75,15 @@ type sim struct {
 	quota   int // pods that may be there, 0: any
 	calm    bool
 
-	records  map[types.UID]*simRecord // by Job
-	unproven map[types.UID]string     // pods released after they were seen to have ended, with no record: they must have been deleted
-	deleted  map[types.UID]bool       // by a controller
+	records  map[types.UID]*simRecord  // by Job
+	unproven map[types.UID]*corev1.Pod // pods released after they were seen to have ended, with no record: they must have been deleted
+	deleted  map[types.UID]bool        // by a controller
 }
 
 func newSim(t *testing.T, seed uint64, table map[string]int) *sim {
 	s := &sim{
 		T: t, Rand: newRandom(seed), server: newAPIServer(), table: table,
-		records: map[types.UID]*simRecord{}, unproven: map[types.UID]string{}, deleted: map[types.UID]bool{},
+		records: map[types.UID]*simRecord{}, unproven: map[types.UID]*corev1.Pod{}, deleted: map[types.UID]bool{},
 	}
 	s.server.onStatus, s.server.onUntrack, s.server.onCreate, s.server.allow = s.onStatus, s.onUntrack, s.onCreate, s.allow
 	s.server.onJob = func(job *batchv1.Job) {
@@ -222,7 +222,7 @@ func (s *sim) settle() {
 	} else {
 		f := s.control.faults
 		f.mu.Lock()
-		f.random, f.lag = nil, nil
+		f.random, f.lag, f.outage = nil, nil, time.Time{}
 		f.mu.Unlock()
 	}
 	for i := range 3 {

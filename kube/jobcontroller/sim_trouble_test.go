@@ -22,7 +22,11 @@ func (s *sim) trouble() {
 		pod = pods[s.IntN(len(pods))]
 	}
 	s.collectGarbage()
-	switch n := s.IntN(40); {
+	n, name := s.IntN(40), fmt.Sprintf("job%d", s.IntN(3))
+	if failed := s.control.faults.creationFailed(); failed != "" && s.chance(2) {
+		n, name = 2+s.IntN(4), failed // it is another Job when the creation may be made again
+	}
+	switch {
 	case n == 0:
 		s.kill()
 		s.note("fault: controller killed", 1)
@@ -35,7 +39,7 @@ func (s *sim) trouble() {
 		}
 		s.locked(func() { s.quota = quota })
 	case n == 2:
-		s.someJob(func(j *batchv1.Job) {
+		s.someJob(name, func(j *batchv1.Job) {
 			j.Spec.Suspend = new(j.Spec.Suspend == nil || !*j.Spec.Suspend)
 			s.records[j.UID].startedOver = true
 			if *j.Spec.Suspend {
@@ -49,27 +53,33 @@ func (s *sim) trouble() {
 			}
 		})
 	case n == 3:
-		s.someJob(func(j *batchv1.Job) {
+		s.someJob(name, func(j *batchv1.Job) {
 			*j.Spec.Parallelism = int32(1 + s.IntN(5))
 			s.records[j.UID].startedOver = true
 			s.records[j.UID].parallelism = max(s.records[j.UID].parallelism, *j.Spec.Parallelism)
 		})
 	case n == 4 && s.chance(6):
-		if job := s.server.job(fmt.Sprintf("job%d", s.IntN(3))); job != nil {
+		if job := s.server.job(name); job != nil {
 			s.note("fault: Job removed", 1)
 			s.locked(func() { s.records[job.UID].removed = true })
 			s.server.removeJob(job.Name)
 		}
-	case n == 5 && s.chance(6):
-		s.someJob(func(j *batchv1.Job) {
+	case n == 5 && s.chance(4):
+		s.someJob(name, func(j *batchv1.Job) {
 			if j.DeletionTimestamp == nil {
 				s.note("fault: Job being deleted", 1)
 				j.DeletionTimestamp, j.Finalizers = new(metav1.Now()), []string{metav1.FinalizerDeleteDependents}
 				j.Generation++
 			}
 		})
+	case n == 6 && !s.calm:
+		s.note("fault: no pod is created for some time", 1)
+		f := s.control.faults
+		f.mu.Lock()
+		f.outage = time.Now().Add(time.Duration(s.IntN(15)) * time.Second)
+		f.mu.Unlock()
 	case pod == nil:
-	case n < 8 && pod.DeletionTimestamp == nil && !ended(pod):
+	case n < 9 && pod.DeletionTimestamp == nil && !ended(pod):
 		s.note("fault: pod evicted", 1)
 		s.server.changePod(pod.Name, func(p *corev1.Pod) {
 			p.DeletionTimestamp = new(metav1.Now())
@@ -136,8 +146,8 @@ func (s *sim) collectGarbage() {
 	}
 }
 
-func (s *sim) someJob(f func(*batchv1.Job)) {
-	if job := s.server.job(fmt.Sprintf("job%d", s.IntN(3))); job != nil && !finished(job) {
+func (s *sim) someJob(name string, f func(*batchv1.Job)) {
+	if job := s.server.job(name); job != nil && !finished(job) {
 		s.server.changeJob(job.Name, f)
 	}
 }
