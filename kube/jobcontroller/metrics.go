@@ -9,9 +9,8 @@ import (
 )
 
 // Metrics are the counters of a Controller, under the names and labels that Kubernetes'
-// own controller has for them, so that its dashboards and alerts hold. Only its
-// stale_sync_skips_total is missing. They are a prometheus.Collector: register them
-// once. NewMetrics makes them; fields that are nil are not counted. They are safe for
+// own controller has for them, so that its dashboards and alerts hold. They are a
+// prometheus.Collector: register them once. NewMetrics makes them; fields that are nil are not counted. They are safe for
 // concurrent use by multiple goroutines.
 type Metrics struct {
 	SyncDuration    *prometheus.HistogramVec // job_sync_duration_seconds{completion_mode, result, action}
@@ -22,6 +21,10 @@ type Metrics struct {
 	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
 	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
 	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
+	// StaleSkips is stale_sync_skips_total{group, resource}: passes that ended before a plan,
+	// since the informer of Jobs or of pods had not come as far as what was written. Other
+	// passes plan on the Job that was written last, where Kubernetes' own controller waits.
+	StaleSkips *prometheus.CounterVec
 	// JobsOfOthers is jobs_by_external_controller_total{controller_name}. It counts only in
 	// place of Kubernetes' own controller.
 	JobsOfOthers *prometheus.CounterVec
@@ -45,6 +48,7 @@ func NewMetrics() *Metrics {
 		PodsCreated:     counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
 		FailuresHandled: counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
 		TrackedEnds:     counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
+		StaleSkips:      counter("stale_sync_skips_total", "Passes over a Job that were put off because the informer lagged.", "group", "resource"),
 		JobsOfOthers:    counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
 	}
 }
@@ -55,7 +59,7 @@ func (m *Metrics) collectors() (all []prometheus.Collector) {
 		all = append(all, m.SyncDuration)
 	}
 	for _, v := range []*prometheus.CounterVec{
-		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.JobsOfOthers,
+		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.StaleSkips, m.JobsOfOthers,
 	} {
 		if v != nil {
 			all = append(all, v)

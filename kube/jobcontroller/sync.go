@@ -52,6 +52,8 @@ func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	if finished(p.job) {
 		if finished(cached) {
 			p.states.forget(p.key)
+		} else {
+			add(p.metrics.StaleSkips, 1, batchv1.GroupName, "jobs")
 		}
 		return unanswered
 	}
