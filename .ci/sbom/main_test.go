@@ -44,11 +44,12 @@ func TestModulesOfABill(t *testing.T) {
 	})
 	var got []string
 	for _, c := range append([]component{b.Metadata.Component}, b.Components...) {
-		line := c.Type + " " + c.URL
+		var line strings.Builder
+		line.WriteString(c.Type + " " + c.URL)
 		for _, p := range c.Properties {
-			line += " " + p.Value
+			line.WriteString(" " + p.Value)
 		}
-		got = append(got, line)
+		got = append(got, line.String())
 	}
 	want := `application pkg:golang/example.com/a/cmd/a@v1.2.0%2Bdirty
 library pkg:golang/stdlib@1.26.8

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,9 +100,9 @@ func TestJobWithAManualSelectorNeedsAllPods(t *testing.T) {
 func TestListErrorIsThatOfTheLastAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no such right"))
-		allowed := false
+		var allowed atomic.Bool
 		c := start(t, s, Options{OnlyLabelledPods: true}, &faults{hook: func(_ context.Context, call string) (refuse error, lose bool) {
-			if call == "LIST pods" && !allowed {
+			if call == "LIST pods" && !allowed.Load() {
 				refuse = forbidden
 			}
 			return refuse, false
@@ -110,7 +111,7 @@ func TestListErrorIsThatOfTheLastAttempt(t *testing.T) {
 		if err := c.ListError(); !apierrors.IsForbidden(err) || !c.HasSynced() {
 			t.Errorf("%v; synced: %v", err, c.HasSynced()) // the informers watch, and list nothing
 		}
-		allowed = true
+		allowed.Store(true)
 		after(3 * time.Minute)
 		if err := c.ListError(); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,8 +39,8 @@ func TestProbesFailWithoutARight(t *testing.T) {
 				t.Fatal(err)
 			}
 			client := fake.NewClientset()
-			fails := true
-			client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return fails, nil, test.err })
+			var given atomic.Bool
+			client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return !given.Load(), nil, test.err })
 			r := newReplica(&cluster{jobs: client, lease: client, namespace: "ns"}, o)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
@@ -50,7 +51,7 @@ func TestProbesFailWithoutARight(t *testing.T) {
 			if (healthy == nil) != test.healthy || ready == nil || !strings.Contains(ready.Error(), test.err.Error()) || healthy != nil && healthy.Error() != ready.Error() {
 				t.Errorf("%s: healthy: %v; ready: %v", test.name, healthy, ready)
 			}
-			fails = false
+			given.Store(true)
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
 			if healthy, ready := r.healthy(), r.ready(); healthy != nil || ready != nil {
