@@ -96,11 +96,20 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 // Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
-// RequestSync is a RequestRelist that ends with a PodSync of the pod, whatever the
-// look finds, or with a PodSync without a pod. The PodSync comes after what was
-// found, also where that is an error in the entry. Several requests may have one in
+// RequestSync makes the next look at the pod end with a PodSync, or with a PodSync
+// without a pod. The next full relist looks at the pod, changed or not. While a
+// stream is relied upon, that may be minutes away, and RequestSync also is a
+// RequestRelist.
+//
+// The PodSync follows the events of the look, also if the pod is gone. If the look
+// fails, the PodSync waits for one that succeeds. Several requests may have one in
 // common.
-func (g *Generator[K, S]) RequestSync(pod K) { g.events.requestSync(pod) }
+func (g *Generator[K, S]) RequestSync(pod K) {
+	g.mu.Lock()
+	g.core.requestSync(pod, g.relying)
+	g.mu.Unlock()
+	signal(g.events.wake)
+}
 
 // Events yields what happens to pods. Each loop starts anew, with one PodSync per
 // known pod. From there on nothing is lost: events of one pod come in order, and

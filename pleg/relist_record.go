@@ -20,7 +20,7 @@ type podRecord[K comparable] struct {
 
 	wanted   uint64       // an observation later than this one is wanted; 0: none
 	urgent   bool         // even while backing off: somebody waits
-	sync     uint64       // an observation later than this one ends with a PodSync; 0: none
+	sync     uint64       // an observation later than this one, at the latest that of the next full relist, ends with a PodSync; 0: none
 	listed   *observation // from a list, to be inspected
 	inFlight *observation // whose call is in flight
 	relist   *relist      // that waits for this pod
@@ -54,7 +54,7 @@ func (r *relister[K, S]) record(key K) *podRecord[K] {
 
 // forgetIfEmpty forgets p if there is nothing to remember of it.
 func (r *relister[K, S]) forgetIfEmpty(p *podRecord[K]) {
-	if r.pods[p.key] != p || p.present || len(p.containers) > 0 || p.wanted > 0 || p.failures > 0 || p.listed != nil || p.inFlight != nil {
+	if r.pods[p.key] != p || p.present || len(p.containers) > 0 || p.wanted > 0 || p.sync > 0 || p.failures > 0 || p.listed != nil || p.inFlight != nil {
 		return
 	}
 	last := r.order[len(r.order)-1]
@@ -97,9 +97,9 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	}
 	// A container that an event reported and nothing shows has come and gone. A
 	// container that runs although an event reported its end has begun again.
-	asked := p.sync > 0 && p.sync < o.serial
-	if asked {
-		p.sync = 0
+	asked := p.sync > 0
+	if p.sync < o.serial {
+		p.sync = 0 // else it was asked for meanwhile, and the next look has one, too
 	}
 	sync := asked || len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
 	p.unjudged = false

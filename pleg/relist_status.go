@@ -42,7 +42,6 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 	case a.err != nil:
 		r.store.observe(p.key, r.statusBesideError(p, o, a.status), a.err, o.start)
 		r.noteUnrecorded(p, o, o.seen)
-		r.emitSync(p, o)
 		r.fail(p, now)
 		p.wanted = r.next()
 		r.settle(p, o)

@@ -30,7 +30,7 @@ func (r *relister[K, S]) valid() error {
 		if r.pods[p.key] != p || p.index != i {
 			return fmt.Errorf("%v: at %d in order, its index is %d", p.key, i, p.index)
 		}
-		if _, ready := r.ready.slots[p.key]; !ready && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.failures == 0 && p.listed == nil && p.inFlight == nil {
+		if _, ready := r.ready.slots[p.key]; !ready && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.sync == 0 && p.failures == 0 && p.listed == nil && p.inFlight == nil {
 			return fmt.Errorf("%v: nothing is known of it, and it will never be forgotten", p.key)
 		}
 		here := 0

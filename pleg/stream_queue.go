@@ -16,7 +16,6 @@ type eventQueue[K comparable, S any] struct {
 	pods       queue[K, pendingEvent[K, S]]
 	limit      int  // of pods; beyond it everything is to be listed
 	everything bool // a full relist is asked for
-	syncAll    bool // likewise, and a PodSync of it
 	fresh      bool // events came in since the last drain
 	received   uint64
 	merged     uint64
@@ -27,7 +26,6 @@ type eventQueue[K comparable, S any] struct {
 // A pendingEvent is what came in about one pod.
 type pendingEvent[K comparable, S any] struct {
 	reported map[string]rank     // the furthest rank per container
-	sync     bool                // a PodSync is asked for
 	exits    map[string]exitNote // what was shown of the ends of containers, if that is wanted
 	last     *RuntimeEvent[K, S] // the newest that carries an observation, if these are trusted
 }
@@ -108,29 +106,15 @@ func (q *eventQueue[K, S]) followExits(follow bool) {
 }
 
 // request asks for a relist of one pod.
-func (q *eventQueue[K, S]) request(pod K) { q.ask(pod, false) }
-
-// requestSync asks for a relist of one pod that ends with a PodSync.
-func (q *eventQueue[K, S]) requestSync(pod K) { q.ask(pod, true) }
-
-func (q *eventQueue[K, S]) ask(pod K, sync bool) {
+func (q *eventQueue[K, S]) request(pod K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.full(pod) {
 		q.everything = true
-		q.syncAll = q.syncAll || sync
-	} else if p := q.pods.put(pod); sync {
-		p.sync = true
+	} else {
+		q.pods.put(pod)
 	}
 	signal(q.wake)
-}
-
-// takeSyncAll reports whether a PodSync was asked for of pods that had no slot.
-func (q *eventQueue[K, S]) takeSyncAll() (sync bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	sync, q.syncAll = q.syncAll, false
-	return sync
 }
 
 // full reports whether there is no slot for pod.
@@ -139,7 +123,7 @@ func (q *eventQueue[K, S]) full(pod K) bool {
 }
 
 // drain removes and returns what came in: by pod, whether a full relist is asked
-// for, and whether any events came. limit is the new one. See takeSyncAll.
+// for, and whether any events came. limit is the new one.
 func (q *eventQueue[K, S]) drain(limit int) (pods queue[K, pendingEvent[K, S]], everything, received bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
