@@ -40,7 +40,7 @@ func (t *tree) run(ctx context.Context, s suite, o options) (all results, reache
 	}
 	all, reached = results{}, map[string]bool{}
 	if !o.baseline {
-		for name := range s.allLeftOut() {
+		for _, name := range s.allLeftOut() {
 			if o.only.MatchString(name) {
 				all[name] = "FAIL"
 			}

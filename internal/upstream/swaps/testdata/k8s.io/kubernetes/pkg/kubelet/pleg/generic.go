@@ -34,7 +34,7 @@ func NewGenericPLEG(runtime kubecontainer.Runtime, events chan *PodLifecycleEven
 	duration *RelistDuration, cache kubecontainer.Cache, c clock.Clock) PodLifecycleEventGenerator {
 	g := &GenericPLEG{events: events, cache: cache, relistDuration: duration, runtime: &testedRuntime{Runtime: runtime}, podRecords: podRecords{}}
 	g.Generator = lifecycle.New(lifecycle.Options{
-		Runtime:         g.runtime,
+		Runtime:         counting{g.runtime},
 		Cache:           cache,
 		Clock:           c,
 		RelistPeriod:    duration.RelistPeriod,
@@ -46,6 +46,7 @@ func NewGenericPLEG(runtime kubecontainer.Runtime, events chan *PodLifecycleEven
 
 func (g *GenericPLEG) Watch() chan *PodLifecycleEvent { return g.events }
 
+// RequestReinspect is the adapter's. That it keeps the requests is glue.
 func (g *GenericPLEG) RequestReinspect(id types.UID) {
 	g.podsToReinspect.Store(id, nil)
 	g.Generator.RequestReinspect(id)
@@ -73,6 +74,33 @@ func (g *GenericPLEG) deliver(e lifecycle.Event) bool {
 	}
 }
 
+// counting keeps the kubelet's metrics of running pods and containers.
+type counting struct{ kubecontainer.Runtime }
+
+func (c counting) GetPods(ctx context.Context, all bool) ([]*kubecontainer.Pod, error) {
+	pods, err := c.Runtime.GetPods(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	running, containers := 0, map[string]int{}
+	for _, pod := range pods {
+		for _, container := range pod.Containers {
+			containers[string(container.State)]++
+		}
+		for _, sandbox := range pod.Sandboxes {
+			if sandbox.State == kubecontainer.ContainerStateRunning {
+				running++
+				break
+			}
+		}
+	}
+	for state, n := range containers {
+		metrics.RunningContainerCount.WithLabelValues(state).Set(float64(n))
+	}
+	metrics.RunningPodCount.Set(float64(running))
+	return pods, nil
+}
+
 type (
 	podRecords map[types.UID]*podRecord
 	podRecord  struct{ old, current *kubecontainer.Pod }
@@ -97,8 +125,8 @@ func (g *GenericPLEG) Relist(ctx context.Context) {
 	g.Generator.Relist(ctx)
 }
 
-// testedRuntime is the kubelet's runtime. It keeps the kubelet's metrics of running
-// pods and containers, and answers in the place of an earlier relist if there is one.
+// testedRuntime is glue: it answers with what an earlier relist has shown, if a test
+// has written that.
 type testedRuntime struct {
 	kubecontainer.Runtime
 	earlier podRecords
@@ -119,25 +147,5 @@ func (r *testedRuntime) GetPods(ctx context.Context, all bool) ([]*kubecontainer
 		}
 		return pods, nil
 	}
-	pods, err := r.Runtime.GetPods(ctx, all)
-	if err != nil {
-		return nil, err
-	}
-	running, containers := 0, map[string]int{}
-	for _, pod := range pods {
-		for _, container := range pod.Containers {
-			containers[string(container.State)]++
-		}
-		for _, sandbox := range pod.Sandboxes {
-			if sandbox.State == kubecontainer.ContainerStateRunning {
-				running++
-				break
-			}
-		}
-	}
-	for state, n := range containers {
-		metrics.RunningContainerCount.WithLabelValues(state).Set(float64(n))
-	}
-	metrics.RunningPodCount.Set(float64(running))
-	return pods, nil
+	return r.Runtime.GetPods(ctx, all)
 }
