@@ -81,7 +81,7 @@ func TestNothingIsLeftOfAChild(t *testing.T) {
 	}
 	for _, pid := range pids {
 		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
+			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	for _, pid := range append(p.pids, strconv.Itoa(p.guard)) {
 		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
+			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 		}
 	}
 }
@@ -256,7 +256,7 @@ func gone(t *testing.T, pids []string) {
 		var left []string
 		for _, pid := range pids {
 			if alive(t, pid) {
-				left = append(left, pid+" "+title(pid))
+				left = append(left, pid+" "+commandLine(pid))
 			}
 		}
 		if len(left) == 0 {
@@ -268,7 +268,7 @@ func gone(t *testing.T, pids []string) {
 	}
 }
 
-func title(pid string) string {
+func commandLine(pid string) string {
 	text, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
 	return strings.ReplaceAll(string(text), "\x00", " ")
 }

@@ -91,5 +91,8 @@ func (p *Process) Signal(sig syscall.Signal) {
 	case <-p.ended:
 	default:
 		p.guard.signal(p.id, sig)
+		if sig == syscall.SIGKILL {
+			go p.guard.insist(p.ended)
+		}
 	}
 }
