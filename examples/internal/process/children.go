@@ -73,6 +73,7 @@ func New(o Options) (*Children, error) {
 	if c.guard, err = c.startGuard(); err != nil {
 		return nil, err
 	}
+	reserveThreads(threadsNeeded(), 0)
 	return c, nil
 }
 

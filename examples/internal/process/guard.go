@@ -62,7 +62,8 @@ func runGuard(settings string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // children die with the thread that starts them
+	reserveThreads(threadsNeeded(), 2*threadsNeeded()) // if its program cannot have enough, the guard crashes first, unseen
+	runtime.LockOSThread()                             // children die with the thread that starts them
 	g := newGuard(s.Run, conn)
 	err = g.prepare(s)
 	ready := reply{Kind: readyReply}

@@ -81,6 +81,9 @@ func (c *Children) startGuard() (*guardian, error) {
 		conn.file.Close()
 		<-g.exited
 		c.endLeft(g)
+		if ready.Text == "" {
+			err = fmt.Errorf("it has ended (%s); is the number of processes limited (ulimit -u)?", describe(g.status))
+		}
 		return nil, fmt.Errorf("the guard of this program does not start: %w", err)
 	}
 	go c.listen(g)
@@ -134,7 +137,7 @@ func (c *Children) listen(g *guardian) {
 		c.report("the guard (process %d) does not answer, as if frozen: it is left, with %d that ran below it, and kills them when it goes on", g.pid, lost)
 	case !closing:
 		c.report("the guard (process %d) has ended (%s): %d that ran below it are killed, with %d processes in all; the next one gets another guard",
-			g.pid, describe(g.status), lost, ended)
+			g.pid, describe(g.status), lost, max(lost, ended))
 	}
 	for _, text := range left {
 		c.report("%s", text)
@@ -220,7 +223,7 @@ func (c *Children) endLeft(g *guardian) (ended int, left []string) {
 		return 0, nil
 	}
 	c.group.kill()
-	list := new(childList)
+	list, seen := new(childList), make(map[int]bool)
 	defer list.close()
 	left = endAll(func() map[int]error {
 		c.forking.Lock() // none is reaped meanwhile, so no other process gets its number
@@ -230,15 +233,14 @@ func (c *Children) endLeft(g *guardian) (ended int, left []string) {
 			if c.guards[pid] != nil || c.others && markOf(pid).run() != c.run {
 				continue
 			}
+			seen[pid] = true
 			err := syscall.Kill(pid, syscall.SIGKILL)
-			if reaped, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == pid {
-				ended++
-				continue
+			if reaped, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped != pid {
+				found[pid] = err
 			}
-			found[pid] = err
 		}
 		return found
 	})
 	c.group.remove() // the next guard makes it again
-	return ended, left
+	return len(seen) - len(left), left
 }
