@@ -146,11 +146,14 @@ type testProgram struct {
 	pids  []string
 }
 
-func startProgram(t *testing.T, script string) *testProgram {
+func startProgram(t *testing.T, script string, set ...func(cmd *exec.Cmd)) *testProgram {
 	t.Helper()
 	p := &testProgram{Cmd: exec.Command("/proc/self/exe")}
 	p.Env = append(os.Environ(), programOf+"="+script)
 	p.Stderr = os.Stderr
+	for _, set := range set {
+		set(p.Cmd)
+	}
 	stdin, err1 := p.StdinPipe()
 	stdout, err2 := p.StdoutPipe()
 	if err := errors.Join(err1, err2, p.Start()); err != nil {

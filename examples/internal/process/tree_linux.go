@@ -158,8 +158,8 @@ func setMark(m mark) (undo func()) {
 		return func() {}
 	}
 	now = before
-	now.Cur, now.Max = uint64(m), max(now.Max, uint64(m))
-	if unix.Setrlimit(unix.RLIMIT_LOCKS, &now) != nil { // only root may raise the hard limit
+	now.Cur = uint64(m)
+	if unix.Setrlimit(unix.RLIMIT_LOCKS, &now) != nil { // above the hard limit
 		return func() {}
 	}
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &before) }
@@ -168,16 +168,7 @@ func setMark(m mark) (undo func()) {
 // canMark reports whether this process can give its children marks.
 func canMark() bool {
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_LOCKS, &limit) != nil {
-		return false
-	}
-	const highest = uint64(1) << (runBits + childBits)
-	if limit.Max >= highest {
-		return true
-	}
-	err := unix.Setrlimit(unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: limit.Cur, Max: highest})
-	_ = unix.Setrlimit(unix.RLIMIT_LOCKS, &limit)
-	return err == nil
+	return unix.Getrlimit(unix.RLIMIT_LOCKS, &limit) == nil && limit.Max >= 1<<(runBits+childBits)
 }
 
 // markOf returns the mark of a process, 0 if it is unknown.
