@@ -84,7 +84,7 @@ func (c cgroup) join() error {
 		err = c.write("cgroup.procs", "0")
 	}
 	if err != nil {
-		c.remove()
+		_ = c.remove()
 	}
 	return err
 }
@@ -110,8 +110,9 @@ func (c cgroup) processes() []int {
 }
 
 // remove removes the group if it has no process.
-func (c cgroup) remove() {
-	if c != "" {
-		_ = os.Remove(string(c))
+func (c cgroup) remove() error {
+	if c == "" {
+		return nil
 	}
+	return os.Remove(string(c))
 }

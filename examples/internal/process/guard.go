@@ -71,7 +71,7 @@ func runGuard(settings string) error {
 		ready.Text = err.Error()
 	}
 	if failed := conn.send(ready, nil, false); err != nil || failed != nil {
-		return errors.Join(err, failed)
+		return errors.Join(err, failed, g.group.leave(), g.group.remove())
 	}
 	go g.reap()
 	g.serve()

@@ -71,22 +71,7 @@ func rootLeaver(t *testing.T) string {
 	if os.Geteuid() != 0 || err != nil {
 		t.Skip("not tried: needs root, and setpriv")
 	}
-	text, err := os.ReadFile(setpriv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "become")
-	if err := os.WriteFile(path, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o755|os.ModeSetuid); err != nil {
-		t.Fatal(err)
-	}
-	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	path := copyForAll(t, setpriv, "become", 0o755|os.ModeSetuid)
 	command := path + " --reuid 0 --regid 0 --clear-groups"
 	cmd := exec.Command("sh", "-c", command+" id -ru")
 	asOrdinaryUser(cmd)
@@ -94,6 +79,28 @@ func rootLeaver(t *testing.T) string {
 		t.Skipf("not tried: needs a temporary folder whose programs may change their user: %v, %s", err, out)
 	}
 	return command
+}
+
+// copyForAll copies a program to a temporary folder that all users may read.
+func copyForAll(t *testing.T, program, name string, mode os.FileMode) (path string) {
+	t.Helper()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
 }
 
 // ordinaryUser is a user that has no process and no rights.
@@ -188,7 +195,7 @@ func TestProcessInAFrozenGroupIsKilled(t *testing.T) {
 	if err := os.Mkdir(string(group), 0o755); own == "" || err != nil {
 		t.Skip("not tried: needs the right to make a control group of version 2: ", err)
 	}
-	t.Cleanup(group.remove)
+	t.Cleanup(func() { _ = group.remove() })
 	p := startProgram(t, "echo $$; exec sleep 1000")
 	for _, pid := range p.pids {
 		if err := group.write("cgroup.procs", pid); err != nil {

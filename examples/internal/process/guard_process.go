@@ -25,8 +25,27 @@ type guardian struct {
 	gone      chan struct{}      // closed when neither it nor a process that it left is waited for
 }
 
-// startGuard starts a guard and returns when it is ready.
+// errGuardKilled is the error of a guard that was killed before it was ready.
+var errGuardKilled = errors.New("it was killed")
+
+// startGuard starts a guard and returns when it is ready. A guard that is killed before
+// is followed by another one.
 func (c *Children) startGuard() (*guardian, error) {
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		g, err := c.tryGuard()
+		switch {
+		case err == nil:
+			go c.listen(g)
+			return g, nil
+		case !errors.Is(err, errGuardKilled) || attempt == attempts:
+			return nil, fmt.Errorf("the guard of this program does not start: %w", err)
+		}
+	}
+}
+
+// tryGuard starts a guard and returns when it is ready.
+func (c *Children) tryGuard() (*guardian, error) {
 	settings, err := json.Marshal(guardSettings{Run: c.run, Folder: c.options.Folder, Log: c.options.Log, Group: c.group})
 	if err != nil {
 		return nil, err
@@ -81,12 +100,15 @@ func (c *Children) startGuard() (*guardian, error) {
 		conn.file.Close()
 		<-g.exited
 		c.endLeft(g)
-		if ready.Text == "" {
+		switch {
+		case ready.Text != "":
+		case g.status.Signaled() && g.status.Signal() == syscall.SIGKILL:
+			err = errGuardKilled
+		default:
 			err = fmt.Errorf("it has ended (%s); is the number of processes limited (ulimit -u)?", describe(g.status))
 		}
-		return nil, fmt.Errorf("the guard of this program does not start: %w", err)
+		return nil, err
 	}
-	go c.listen(g)
 	return g, nil
 }
 
@@ -241,6 +263,6 @@ func (c *Children) endLeft(g *guardian) (ended int, left []string) {
 		}
 		return found
 	})
-	c.group.remove() // the next guard makes it again
+	_ = c.group.remove() // the next guard makes it again
 	return len(seen) - len(left), left
 }

@@ -121,7 +121,7 @@ func (g *guard) end() {
 	g.wake()
 	<-g.empty
 	g.mu.Lock() // for good
-	g.group.remove()
+	_ = g.group.remove()
 	for _, c := range g.known {
 		if c.output == nil || !c.recorded {
 			continue

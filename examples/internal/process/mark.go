@@ -78,7 +78,7 @@ func KillRun(name string) error {
 		}
 		return found
 	})
-	group.remove()
+	_ = group.remove()
 	if len(left) > 0 {
 		return fmt.Errorf("process: KillRun(%s): %s", name, strings.Join(left, "; "))
 	}

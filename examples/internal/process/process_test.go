@@ -52,7 +52,8 @@ func leaveGroup() {
 func program(script string) {
 	c, err := New(Options{Report: func(text string) { fmt.Println(text) }})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		os.Exit(1)
 	}
 	fmt.Println(c.Run(), c.guard.pid)
 	for range 3 {
