@@ -111,7 +111,7 @@ func TestNothingIsLeftOfSuperviseKilledWithItsGuard(t *testing.T) {
 	p.Out.Says("| ready", 1)
 	p.Eventually("all run", func() bool { return len(p.Processes()) == 4 })
 	p.KillGuard()
-	p.Eventually("both processes of the command are left", func() bool { return len(p.Processes()) == 2 })
+	p.Eventually("the process in another session is left", func() bool { return len(p.Processes()) == 1 })
 	q := start(t, dir, args...)
 	q.Out.Says("| ready", 1)
 	if left := p.Processes(); len(left) > 0 {

@@ -18,7 +18,7 @@ type Options struct {
 	Hold   *os.File // kept open by the guard for as long as it runs, or nil
 
 	// Report, if it is not nil, is called with a message when the guard has been
-	// killed.
+	// killed, when a process cannot be killed, and by New when it may miss processes.
 	Report func(text string)
 }
 
@@ -201,8 +201,8 @@ func (c *Children) end(p *Process, e Exit) {
 	}()
 }
 
-// Close kills all processes of this run and ends the guard. It leaves no process, and
-// nothing can be started afterwards.
+// Close kills all processes of this run and ends the guard. It leaves no process but
+// those that cannot be killed, which it reports. Nothing can be started afterwards.
 func (c *Children) Close() {
 	c.mu.Lock()
 	c.closing = true

@@ -16,6 +16,10 @@ import (
 
 // mark is a number that a process of a run and its descendants carry: the number of the
 // run and that of the child. 0 is no mark.
+//
+// A variable of the environment would be simpler, but is lost by env -i, overwritten by
+// programs that set their title, such as PostgreSQL, and hidden by those that forbid core
+// dumps, such as ssh-agent: just the daemons that only a mark connects with their command.
 type mark uint64
 
 // A mark has childBits for the child and runBits for the run. Together they stay below
