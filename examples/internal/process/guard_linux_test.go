@@ -139,7 +139,7 @@ func TestSIGTERMIsForTheFirstProcess(t *testing.T) {
 // times.
 type testProgram struct {
 	*exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	lines *bufio.Scanner
 	run   string
 	guard int

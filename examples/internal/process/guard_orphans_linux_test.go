@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ import (
 // killed orphans, and not whenever one ends: ending many takes time in proportion to
 // their number. (A program of its own is the guard: orphans become its children.)
 func TestLooksDoNotGrowWithOrphans(t *testing.T) {
-	const orphans, most = 300, 100
+	const orphans, most = 300, 3
 	if os.Getenv("PROCESS_TEST_LOOKS") == "" {
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestLooksDoNotGrowWithOrphans$", "-test.v")
 		cmd.Env = append(os.Environ(), "PROCESS_TEST_LOOKS=1")
@@ -41,6 +42,7 @@ func TestLooksDoNotGrowWithOrphans(t *testing.T) {
 	if err := g.prepare(guardSettings{}); err != nil {
 		t.Fatal(err)
 	}
+	g.overdue = true // no look because time passes
 	looks, list := 0, g.look
 	g.look = func() []int { looks++; return list() }
 	go g.reap()
@@ -156,6 +158,33 @@ func TestProcessThatCannotBeKilledIsNamed(t *testing.T) {
 	}
 }
 
+// A command that the user may not kill counts as killed when its program has tried to.
+func TestCommandThatCannotBeKilledCountsAsKilled(t *testing.T) {
+	p := startProgram(t, "exec "+rootLeaver(t)+" sh -c 'echo $$; exec sleep 1000'", asOrdinaryUser)
+	t.Cleanup(func() {
+		for _, pid := range p.pids {
+			n, _ := strconv.Atoi(pid)
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	})
+	fmt.Fprintln(p.stdin, "kill")
+	ended, named := 0, 0
+	for (ended < 3 || named < 3) && p.lines.Scan() {
+		switch line := p.lines.Text(); {
+		case line == "ended 137 false":
+			ended++
+		case strings.Contains(line, "(sleep 1000) cannot be killed and is left"):
+			named++
+		default:
+			t.Errorf("it wrote %s", line)
+		}
+	}
+	p.stdin.Close()
+	if text, _ := io.ReadAll(p.rest()); string(text) != "closed\n" {
+		t.Errorf("%d ended, %d are named; then it wrote %s", ended, named, text)
+	}
+}
+
 // A killed process that does not end, since it is frozen, is named and holds nothing up.
 func TestFrozenProcessIsNamed(t *testing.T) {
 	freezer := filepath.Join("/sys/fs/cgroup/freezer", "process-test-"+newRun().String())
@@ -214,13 +243,20 @@ func TestProcessInAFrozenGroupIsKilled(t *testing.T) {
 
 // A guard that somebody stops again and again starts children and ends nonetheless.
 func TestStoppedGuardServes(t *testing.T) {
-	_, _ = run(t, "true")
-	pid := shared().guard.pid
+	guard := func() int {
+		p, _ := start(t, "true")
+		<-p.Done()
+		return p.guard.pid
+	}
+	pid := guard()
 	for range 20 {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
 		if e, out := run(t, "sh", "-c", "echo hello; exit 3"); e.Code != 3 || out != "hello\n" {
 			t.Fatalf("%+v, %q", e, out)
 		}
+	}
+	if guard() != pid {
+		t.Error("it was abandoned")
 	}
 }
 
@@ -259,6 +295,7 @@ func TestFirstProcessDiesWithItsGuard(t *testing.T) {
 	_ = syscall.Kill(p.Process.Pid, syscall.SIGSTOP)
 	_ = syscall.Kill(p.guard, syscall.SIGKILL)
 	_ = p.Process.Kill()
+	t.Cleanup(func() { _ = KillRun(p.run) })
 	gone(t, p.pids)
 }
 
@@ -310,6 +347,35 @@ func TestGroupIsRemoved(t *testing.T) {
 				t.Errorf("the group is left: %v", err)
 			}
 		})
+	}
+}
+
+// A guard whose program has gone before the guard is ready leaves no group.
+func TestGuardWithoutProgramLeavesNoGroup(t *testing.T) {
+	run := newRun()
+	group := cgroupFor(run)
+	if group == "" || os.Mkdir(string(group), 0o755) != nil {
+		t.Skip("not tried: needs the right to make a control group of version 2")
+	}
+	settings, err := json.Marshal(guardSettings{Run: run, Group: group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Close(pair[0])
+	socket := os.NewFile(uintptr(pair[1]), "socket")
+	defer socket.Close()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{guardName, string(settings)}
+	cmd.ExtraFiles = []*os.File{socket}
+	if err := cmd.Run(); err == nil {
+		t.Error("it ran without a program")
+	}
+	if _, err := os.Stat(string(group)); !os.IsNotExist(err) {
+		t.Errorf("the group is left: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -115,6 +116,19 @@ func (c *matrixCase) round(t *testing.T, path string) {
 	cmd, out := run()
 	time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond)))) // any moment will do
 	guard := guardOf(cmd.Process.Pid)
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", guard))
+	if name := filepath.Base(strings.TrimSpace(string(text))); strings.HasPrefix(name, "restart-") { // it may stay, empty
+		group := filepath.Join(ownCgroup(), name)
+		defer func() {
+			killMatching(number)
+			for range 100 {
+				if err := os.Remove(group); !errors.Is(err, syscall.EBUSY) {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+	}
 	switch c.victim {
 	case "program":
 		_ = cmd.Process.Kill()
