@@ -105,6 +105,7 @@ func (g *guard) sweepAgain() {
 // has not read.
 func (g *guard) end() {
 	g.mu.Lock()
+	g.reapAll(0, nil) // they have ended by themselves
 	g.ending, g.giveUp = true, time.Now().Add(killPatience)
 	for _, c := range g.live {
 		c.cut = true
