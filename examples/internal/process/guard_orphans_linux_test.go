@@ -215,6 +215,9 @@ func TestFrozenProcessIsNamed(t *testing.T) {
 	gone(t, []string{strconv.Itoa(p.guard)})
 	freeze(t, "THAWED")
 	gone(t, p.pids)
+	if err := KillRun(p.run); err != nil { // removes the group
+		t.Error(err)
+	}
 }
 
 // A process in a frozen control group of version 2 can be killed.

@@ -3,8 +3,10 @@
 package process
 
 import (
+	"os"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // threadsNeeded returns how many threads this program needs at most: for running Go code,
@@ -16,6 +18,7 @@ func threadsNeeded() int { return runtime.GOMAXPROCS(0) + 12 }
 // user or a container may have, and a Go program that cannot start a thread crashes.
 // reserveThreads also starts and ends spare threads, as many as another process needs.
 func reserveThreads(keep, spare int) {
+	most := countThreads() + keep
 	var ready, over sync.WaitGroup
 	ready.Add(keep + spare)
 	for i := range keep + spare {
@@ -29,4 +32,16 @@ func reserveThreads(keep, spare int) {
 		})
 	}
 	over.Wait()
+	for range 1000 { // a thread ends a little later than its goroutine
+		if spare == 0 || countThreads() <= most {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// countThreads returns the number of threads of this process, 0 if it is unknown.
+func countThreads() int {
+	threads, _ := os.ReadDir("/proc/self/task")
+	return len(threads)
 }
