@@ -575,13 +575,19 @@ func TestForeignStateIsRefused(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 	file := filepath.Join(dir, stateFile)
-	good, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var sealed struct{ State json.RawMessage }
+	if err := json.Unmarshal(text, &sealed); err != nil {
+		t.Fatal(err)
+	}
+	good := `{"version":1,` + string(sealed.State[1:]) // which has no checksum
 	for _, x := range []struct{ old, new, want string }{
 		{`"runtime":"fake"`, `"runtime":"other"`, "it is of other on machine "},
-		{`"version":1`, `"version":2`, "version is 2, must be 1"},
+		{`"version":1`, `"version":3`, "version is 3, this release reads up to 2"},
+		{`"version":1`, `"version":2,"crc32":"0","state":{}`, "damaged or edited"},
 		{`"position":{`, `"posture":{`, "position: must be given"},
 		{`"run":1,`, `"run":0,`, "containers.ns/name-p/c.backoff.last.run is 0"},
 		{`"failures":1`, `"failures":-1`, "containers.ns/name-p/c.backoff.decision.failures"},
@@ -589,12 +595,12 @@ func TestForeignStateIsRefused(t *testing.T) {
 		{`"live":`, `"live":["x","x"],"livid":`, "position.pods[0].live[1]"},
 		{`{`, `[`, "invalid character"},
 	} {
-		text := strings.Replace(string(good), x.old, x.new, 1)
-		if text == string(good) && x.old != `"live":` {
+		text := strings.Replace(good, x.old, x.new, 1)
+		if text == good && x.old != `"live":` {
 			t.Fatalf("no %s in %s", x.old, good)
 		}
 		if x.old == `"live":` {
-			text = strings.Replace(string(good), `"ended":`, `"live":["x","x"],"ended":`, 1)
+			text = strings.Replace(good, `"ended":`, `"live":["x","x"],"ended":`, 1)
 		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

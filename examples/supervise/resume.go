@@ -15,7 +15,7 @@ func (s *supervisor) save() {
 	if s.store == nil {
 		return
 	}
-	st := state{Version: stateVersion, Run: s.children.Run(), Commands: make(map[string]commandState)}
+	st := state{Run: s.children.Run(), Commands: make(map[string]commandState)}
 	for _, t := range s.tasks {
 		c := commandState{Definition: t.definition(), Run: t.run, Starts: t.starts}
 		if b, ok := s.restarter.State(t.name); ok {

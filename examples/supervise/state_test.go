@@ -17,14 +17,14 @@ func savedState(t *testing.T, dir string) state {
 	if os.IsNotExist(err) {
 		return state{}
 	}
-	var st state
+	var file struct{ State state }
 	if err == nil {
-		err = json.Unmarshal(text, &st)
+		err = json.Unmarshal(text, &file)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st
+	return file.State
 }
 
 func failures(t *testing.T, dir, name string) int {
@@ -157,7 +157,9 @@ func TestUnusableStateIsRefused(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"", "unexpected end of JSON input"},
 		{"{", "unexpected end of JSON input"},
-		{`{"version": 2}`, "version is 2, must be 1"},
+		{`{"version": 2, "commands": {}}`, "not a state of this program: state is missing"},
+		{`{"version": 2, "crc32": "0", "state": {}}`, `damaged or edited: the checksum is a3a6bf43, must be "0"`},
+		{`{"version": 3}`, "a later release has written it: version is 3, this release reads up to 2"},
 		{`{"version": 1, "run": "../x"}`, `run is "../x", which names no run`},
 		{`{"version": 1, "commands": {"../x": {}}}`, `commands has "../x", which is not the name of a command`},
 		{command(`"run": -1`), "commands.true: run is -1, starts is 0, must not be below 0"},
