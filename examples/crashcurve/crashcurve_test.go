@@ -104,7 +104,7 @@ func TestHelpOfCrashcurveFitsATerminal(t *testing.T) {
 // What cannot be written is no success: neither the tables nor the help.
 func TestUnprintedTableIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"-h"}, {"-mix", "0.5"}} {
-		programtest.FullDisk(t, exitFailed, args...)
+		programtest.FullDisk(t, exitUnwritten, args...)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestPictureIsAnnouncedWithItsWholePath(t *testing.T) {
 func TestUnwritablePictureIsAnError(t *testing.T) {
 	var stderr bytes.Buffer
 	file := filepath.Join(t.TempDir(), "missing", "x.svg")
-	if code := crashcurve([]string{"-figure", "node", "-o", file}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), file) {
+	if code := crashcurve([]string{"-figure", "node", "-o", file}, io.Discard, &stderr); code != exitUnwritten || !strings.Contains(stderr.String(), file) {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }

@@ -143,8 +143,8 @@ Presets, with their sources:
 %s
 Exit codes:
   0  everything was printed and written
-  1  the tables or the picture cannot be written
   2  a flag is wrong
+  3  the tables or the picture cannot be written
 
 Examples:
   crashcurve -o curves.svg

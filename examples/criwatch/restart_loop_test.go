@@ -47,7 +47,7 @@ func startLoop(t testing.TB, f *fakeRuntime, policy string, args ...string) *loo
 	l := &loop{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan int, 1)
-	args = append([]string{"-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-restart", policyOf(t, policy)}, args...)
+	args = append([]string{"-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-restart", policyOf(t, policy)}, args...)
 	go func() { ended <- criwatch(ctx, args, &l.out, &l.log, false) }()
 	code := -1
 	l.stop = func() int {
@@ -145,7 +145,7 @@ func TestExitedContainerIsStartedAgain(t *testing.T) {
 // startLoopProcess runs criwatch -restart as a process of its own.
 func startLoopProcess(t *testing.T, f *fakeRuntime, policy, state string) *programtest.Program {
 	t.Helper()
-	p := programtest.New(t, "-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-restart", policy, "-state", state)
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-restart", policy, "-state", state)
 	p.Start()
 	return p
 }
@@ -451,7 +451,7 @@ func TestUnreadOutputStopsNoRestart(t *testing.T) {
 	f := newFake(t)
 	f.runPod("p")
 	f.run("p", containerConfig("c"))
-	p := programtest.New(t, "-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
 	unread := p.Pipe()
 	p.Start()
 	const exits = 150 // each some 700 bytes: more than a pipe takes
@@ -461,7 +461,7 @@ func TestUnreadOutputStopsNoRestart(t *testing.T) {
 		f.exit(id, 1)
 	}
 	unread.Close()
-	p.Done(exitUnread)
+	p.Done(exitUnwritten)
 	if list := f.doubled(); list != nil {
 		t.Error(list)
 	}
@@ -630,7 +630,7 @@ func TestUnwrittenStateIsAnErrorAtTheEnd(t *testing.T) {
 	f.exit("p-c-0", 1)
 	programtest.Eventually(t, "the next attempt runs", func() bool { return f.runs("p", "c", 1) })
 	l.says(t, "c", "Running")
-	if code := l.stop(); code != exitUnsaved || l.log.count("level=WARN msg=-state") != 1 {
+	if code := l.stop(); code != exitUnwritten || l.log.count("level=WARN msg=-state") != 1 {
 		t.Errorf("exit code %d", code)
 	}
 }

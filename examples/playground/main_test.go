@@ -118,7 +118,7 @@ func TestInterruptedFilesAreAnError(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	var stderr strings.Builder
-	if code := playground(ctx, []string{"-o", t.TempDir()}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "interrupted; ") {
+	if code := playground(ctx, []string{"-o", t.TempDir()}, io.Discard, &stderr); code != exitUnwritten || !strings.Contains(stderr.String(), "interrupted; ") {
 		t.Errorf("exits with %d: %s", code, &stderr)
 	}
 	if code := playground(ctx, []string{"-addr", "127.0.0.1:0"}, io.Discard, io.Discard); code != exitOK {
@@ -140,8 +140,8 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		{[]string{"-o", ""}, 2, "-o: the folder has no name"},
 		{[]string{"-o", "x", "-addr", "y:1"}, 2, "choose one"},
 		{[]string{"-addr", "127.0.0.1:x"}, exitFailed, "-addr: "},
-		{[]string{"-o", "/dev/null/x"}, exitFailed, "not a directory"},
-		{[]string{"-o", foreign}, exitFailed, "choose another folder"},
+		{[]string{"-o", "/dev/null/x"}, exitUnwritten, "not a directory"},
+		{[]string{"-o", foreign}, exitUnwritten, "choose another folder"},
 	} {
 		p := programtest.New(t, tt.args...)
 		p.Start()

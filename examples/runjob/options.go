@@ -29,7 +29,7 @@ Exit codes:
   0    the Job is Complete, or valid with -dry-run
   1    the Job has Failed
   2    a flag, the manifest or the state is wrong; nothing was started
-  3    the status, the state, the events or the picture cannot be written
+  3    the output, the state, the events or the picture cannot be written
   130  interrupted
 
 Examples:

@@ -89,7 +89,7 @@ func TestUnsavedStepIsNotDone(t *testing.T) {
 	p.Err.Says("succeeded", 1)
 	p.Eventually("the folder is gone", func() bool { return os.RemoveAll(dir) == nil }) // it may just write there
 	gate.open(t)
-	p.Done(exitError)
+	p.Done(exitUnwritten)
 }
 
 // Nothing in a folder that runjob has not made is touched, nor what it links to.

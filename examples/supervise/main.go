@@ -17,10 +17,10 @@ import (
 
 // The exit codes of this program.
 const (
-	exitOK      = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitUnsaved = 3
+	exitOK        = flags.ExitOK
+	exitFailed    = 1
+	exitUsage     = flags.ExitUsage
+	exitUnwritten = flags.ExitUnwritten
 )
 
 func main() {
@@ -37,7 +37,7 @@ func supervise(args []string) int {
 	}
 	switch {
 	case err != nil && o.hint:
-		return flags.Refused("supervise", err, os.Stderr, exitFailed)
+		return flags.Refused("supervise", err, os.Stderr)
 	case err != nil:
 		complain(err)
 		return exitUsage
@@ -70,13 +70,13 @@ func supervise(args []string) int {
 	s.children.Close() // leaves no process behind
 	s.screen.printer.Finish(ends)
 	switch err := s.screen.out.Err(); {
-	case errors.Is(err, syscall.EPIPE):
-		return 128 + int(syscall.SIGPIPE)
+	case errors.Is(err, syscall.EPIPE): // its reader has ended
+		return exitUnwritten
 	case err != nil:
 		complain(fmt.Errorf("the output cannot be written: %w", err))
-		return exitFailed
+		return exitUnwritten
 	case s.store != nil && s.store.bad:
-		return exitUnsaved
+		return exitUnwritten
 	}
 	return code
 }

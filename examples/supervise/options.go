@@ -93,11 +93,10 @@ testdata/supervise/supervise.yaml is an example.
 
 Exit codes:
   0      all commands have ended with 0, or the time of -for is over
-  1      a command has ended otherwise, nothing can be started here, or the
-         output cannot be written
+  1      a command has ended otherwise, or nothing can be started here
   2      a flag, the file or the state is wrong; nothing was started
-  3      the final state could not be written
-  128+n  signal n has ended supervise; 141 (SIGPIPE): nobody reads the output
+  3      the output or the final state cannot be written
+  128+n  signal n has ended supervise
 
 Examples:
   supervise -- sh testdata/flaky.sh

@@ -138,6 +138,6 @@ func TestSuperviseEndsWhenItsReaderIsGone(t *testing.T) {
 func TestUnwrittenTableIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
-		programtest.FullDisk(t, exitFailed, args...)
+		programtest.FullDisk(t, exitUnwritten, args...)
 	}
 }

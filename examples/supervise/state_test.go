@@ -195,5 +195,5 @@ func TestUnsavedStateIsAnError(t *testing.T) {
 	file(t, dir, "go", "")
 	p.Err.Says("warning: -state: ", 1)
 	p.Signal(syscall.SIGTERM)
-	p.Done(exitUnsaved)
+	p.Done(exitUnwritten)
 }

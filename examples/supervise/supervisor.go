@@ -89,7 +89,7 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 			s.wake()
 		case <-broken:
 			broken = nil // it stays broken
-			s.stop(128 + int(syscall.SIGPIPE))
+			s.stop(exitUnwritten)
 		case <-over:
 			s.stop(exitOK)
 		case <-time.After(s.untilDue()):

@@ -75,7 +75,7 @@ func (s *Set) Parse(args []string, stdout io.Writer) error {
 	}
 	help.WriteString(s.below)
 	if _, err := stdout.Write(help.Bytes()); err != nil {
-		return &writeError{err}
+		return Unwritten{err}
 	}
 	return err
 }
@@ -140,26 +140,32 @@ func (s *Set) Given() map[string]bool {
 	return given
 }
 
-// writeError says that the help text could not be written.
-type writeError struct{ error }
-
-// Exit codes of a program that ends before it has done anything.
+// The exit codes that mean the same in every program.
 const (
-	exitHelped = 0
-	exitUsage  = 2
+	ExitOK        = 0
+	ExitUsage     = 2 // a flag or a file is wrong; nothing was started
+	ExitUnwritten = 3 // the output, the state or a file cannot be written
 )
 
+// Unwritten marks an error of writing the output, the state or a file.
+type Unwritten struct{ Err error }
+
+func (u Unwritten) Error() string { return u.Err.Error() }
+
+// Unwrap returns the marked error.
+func (u Unwritten) Unwrap() error { return u.Err }
+
 // Refused prints an error of Parse, or of the program's own checks of its flags, to
-// stderr, and returns the exit code: 0 if the user asked for help, unwritten if the
-// help text could not be written, 2 otherwise.
-func Refused(program string, err error, stderr io.Writer, unwritten int) int {
+// stderr, and returns the exit code: ExitOK if the user asked for help, ExitUnwritten if
+// the help text could not be written, ExitUsage otherwise.
+func Refused(program string, err error, stderr io.Writer) int {
 	if errors.Is(err, flag.ErrHelp) {
-		return exitHelped
+		return ExitOK
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", program, terminal.EscapeLines(err.Error()))
-	if failed := (*writeError)(nil); errors.As(err, &failed) {
-		return unwritten
+	if errors.As(err, &Unwritten{}) {
+		return ExitUnwritten
 	}
 	fmt.Fprintf(stderr, "Try %s -h.\n", program)
-	return exitUsage
+	return ExitUsage
 }

@@ -51,7 +51,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%q: no error", test.args)
 		}
-		if code := Refused("prog", err, &stderr, 3); code != test.code || stderr.String() != test.says {
+		if code := Refused("prog", err, &stderr); code != test.code || stderr.String() != test.says {
 			t.Errorf("%q: exit code %d, says\n%swant %d\n%s", test.args, code, &stderr, test.code, test.says)
 		}
 		if stdout.String() != test.help {
