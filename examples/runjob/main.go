@@ -89,6 +89,7 @@ func runManifest(o *options, m *manifest, store *store, old *state, record *reco
 	report := newReport(m.Job, o.explain, events)
 	if old != nil {
 		report.counted = int(old.Job.Status.Failed)
+		report.failed = report.counted
 	}
 	report.manifest(m)
 	r, err := prepare(o, m, store, report, record, screen)
