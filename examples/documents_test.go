@@ -37,6 +37,7 @@ var elsewhere = map[string]string{
 	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                                 "by hand",
 	"go run ./cmd/restart-job-controller -leader-elect=false &":                                           "by hand",
 	"kubectl apply -f cmd/restart-job-controller/example-job.yaml":                                        "by hand",
+	"source <(runjob -completion bash)":                                                                   "the tests of flags",
 	"go -C examples run ./playground":                                                                     "the tests of playground, until it is interrupted",
 	"go -C examples run ./playground            # prints the address of the page":                         "the tests of playground, until it is interrupted",
 	"go -C examples run ./playground -o public  # writes the page as plain files":                         ".ci/run",

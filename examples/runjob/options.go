@@ -59,6 +59,7 @@ type options struct {
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := options{reading: reading{Reading: jobfile.Reading{Validate: jobfile.Strict}}}
 	flags := flags.New("runjob", usage, moreUsage)
+	flags.Subcommands = []string{"timeline"}
 	flags.StringVar(&o.reading.Job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
 	flags.Var(&o.reading.Set, "set", "`field=value` that overrides a field of the Job's spec, such as\nmaxFailedIndexes=5; repeatable")
 	flags.Var(&o.reading.Validate, "validate", "what to do about unknown and duplicate fields, as with kubectl: a `level`,\nstrict, warn or ignore")

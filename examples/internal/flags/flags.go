@@ -21,6 +21,7 @@ import (
 // Set holds the flags of a program. It is not safe for concurrent use.
 type Set struct {
 	*flag.FlagSet
+	Subcommands  []string // words that completions offer in place of the first argument
 	above, below string
 	groups       []group
 }
@@ -56,13 +57,28 @@ func (s *Set) grouped(name string) bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.flags.Lookup(name) != nil })
 }
 
-// Parse reads the arguments. If they ask for help, by a flag or by the word alone, Parse
-// writes the help text to stdout and returns flag.ErrHelp, or the error of writing it.
+// Parse reads the arguments. If they ask for help (by a flag or by the word alone), for
+// the version or for completions, Parse writes that to stdout and returns flag.ErrHelp,
+// or the error of writing it.
 func (s *Set) Parse(args []string, stdout io.Writer) error {
 	if len(args) == 1 && args[0] == "help" {
 		args = []string{"-h"}
 	}
+	var about about
+	if s.Lookup("version") == nil && !strings.Contains(s.Name(), " ") { // a subcommand has neither
+		about.define(s)
+	}
 	err := s.FlagSet.Parse(args)
+	if err == nil {
+		asked, err := about.print(s, stdout)
+		if err != nil {
+			return Unwritten{err}
+		}
+		if asked {
+			return flag.ErrHelp
+		}
+		return nil
+	}
 	if !errors.Is(err, flag.ErrHelp) {
 		return s.explained(err)
 	}
