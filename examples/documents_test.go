@@ -58,7 +58,7 @@ var whole = []string{
 var (
 	block  = regexp.MustCompile("(?s)```sh\n(.*?)```(?:\n\n```\n(.*?)```)?")
 	hereIn = regexp.MustCompile(`go -C examples run \./(\w+)`)
-	varies = regexp.MustCompile(`\d\d:\d\d:\d\d|\d+\.\d{3}s|\bin \d+(?:\.\d)?s|\b\d+s ago| {2,}`)
+	varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|\d+\.\d{3}s|\bin \d+(?:\.\d)?s|\b\d+s ago| {2,}`)
 )
 
 // Every command in the documents runs and prints what stands below it, or is listed as

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -129,16 +130,26 @@ func TestTableStaysBelowTheOutput(t *testing.T) {
 	}
 }
 
-// A terminal that has become narrower has wrapped the table's lines: all of them are
-// taken back.
-func TestNarrowerTerminalKeepsNothingOfTheTable(t *testing.T) {
-	out := drawn(t, nil, func(s *screen) {
+// A terminal of another size has perhaps wrapped lines anew, and perhaps not: the screen
+// is erased, and the last lines that fit are drawn again above the table.
+func TestResizedTerminalIsDrawnAgain(t *testing.T) {
+	out := drawn(t, []command{{name: "a"}}, func(s *screen) {
 		s.live = true
-		s.drawn = []tableLine{{text: ""}, {text: strings.Repeat("x", 80)}, {text: strings.Repeat("x", 81)}}
+		for i := range 400 {
+			s.output("a", fmt.Appendf(nil, "line %d", i))
+		}
+		s.output("a", bytes.Repeat([]byte("long "), 30)) // two lines of 80 columns
+		s.show([]row{{name: "a", state: "Running", exit: "-"}})
+		s.resized()
 		s.show([]row{{name: "a", state: "Running", exit: "-"}})
 	})
-	if got := strings.Count(out, "\x1b[A\x1b[2K"); got != 1+1+2 {
-		t.Errorf("%d lines taken back: %q", got, out)
+	_, again, found := strings.Cut(out, "\x1b[H\x1b[2K")
+	if !found || strings.Count(again, "\x1b[B\x1b[2K") != 23 || strings.Contains(again, "\x1b[A") {
+		t.Fatalf("the screen of 24 lines was not erased: %q", again)
+	}
+	// 23 lines above the cursor: header, row, the long line, and 19 others.
+	if lines := strings.Split(again, "\n"); len(lines) != 23 || !strings.HasSuffix(lines[0], "| line 381") || !strings.Contains(lines[19], "long long") {
+		t.Errorf("%d lines: %q", len(lines), lines)
 	}
 }
 
@@ -158,14 +169,15 @@ func TestEachChangeIsALine(t *testing.T) {
 		b.state = "Completed"
 		s.show([]row{a, b})
 	})
-	want := `NAME   STATE              RESTARTS       NEXT                EXIT
-a      Running            0              -                   -
-b      Running            1 (1s ago)     -                   -
-a      Running            0              -                   3
-a      Running            1234 (1m59s ago)   -                   3
-b      Completed          1 (1m0s ago)       -                   -
+	want := `TIME                  NAME   STATE              RESTARTS       NEXT                EXIT
+2006-01-02T15:04:05   a      Running            0              -                   -
+2006-01-02T15:04:05   b      Running            1 (1s ago)     -                   -
+2006-01-02T15:04:05   a      Running            0              -                   3
+2006-01-02T15:04:05   a      Running            1234 (1m59s ago)   -                   3
+2006-01-02T15:04:05   b      Completed          1 (1m0s ago)       -                   -
 `
-	if out != want {
+	stamps := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+	if stamps.ReplaceAllString(out, timestamp) != want {
 		t.Errorf("printed\n%s", out)
 	}
 }

@@ -69,7 +69,8 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 	if s.limit > 0 {
 		over = time.After(s.limit)
 	}
-	refresh, broken := s.screen.refresh(), s.screen.out.Broken()
+	refresh, resized := s.screen.refresh()
+	broken := s.screen.out.Broken()
 	for {
 		s.startDue()
 		s.save()
@@ -94,6 +95,8 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 			s.stop(exitOK)
 		case <-time.After(s.untilDue()):
 		case <-refresh:
+		case <-resized:
+			s.screen.resized()
 		}
 	}
 }

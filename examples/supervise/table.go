@@ -43,13 +43,13 @@ func fitTable(rows []row, width, height int) []tableLine {
 }
 
 // fitRows returns the header and the rows, within width columns. It drops detail until
-// the names are readable.
+// the names are readable, and columns until the lines fit: the next start stays.
 func fitRows(rows []row, width int) []tableLine {
 	var cells [][]string
 	room := 0 // for the names
-	for d := everything; d <= noAgo; d++ {
+	for d := everything; d <= noState; d++ {
 		names := 0
-		cells = [][]string{slices.Concat([]string{""}, header[1:])}
+		cells = [][]string{slices.Concat([]string{""}, d.headers()[1:])}
 		for _, r := range rows {
 			names = max(names, terminal.Width(r.name))
 			r.name = ""
@@ -59,7 +59,7 @@ func fitRows(rows []row, width int) []tableLine {
 		for _, line := range terminal.Align(cells, columnGap) {
 			room = min(room, width-terminal.Width(line))
 		}
-		if room >= min(names, readableName) {
+		if room >= min(names, readableName) || d >= noAgo && room >= len(header[0]) {
 			break
 		}
 	}
