@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/restartkit/restart/examples/internal/flags"
@@ -30,6 +31,9 @@ func main() {
 
 // supervise is the program; it returns the exit code.
 func supervise(args []string) int {
+	if len(args) > 0 && slices.Contains(verbs, args[0]) {
+		return ask(args[0], args[1:], os.Stdout, os.Stderr)
+	}
 	o, err := parseOptions(args, os.Stdout)
 	note := func(format string, args ...any) { logf(os.Stderr, format, args...) }
 	for _, warning := range o.warnings {
@@ -66,8 +70,10 @@ func supervise(args []string) int {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, too
 	ends := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM)
-	code := s.run(ends, wakes())
+	code := s.run(ends, on(syscall.SIGHUP), on(syscall.SIGUSR1))
 	s.children.Close() // leaves no process behind
+	s.control.close()
+	unrecorded := s.events.end()
 	s.screen.printer.Finish(ends)
 	switch err := s.screen.out.Err(); {
 	case errors.Is(err, syscall.EPIPE): // its reader has ended
@@ -75,15 +81,18 @@ func supervise(args []string) int {
 	case err != nil:
 		complain(fmt.Errorf("the output cannot be written: %w", err))
 		return exitUnwritten
+	case unrecorded != nil:
+		complain(unrecorded)
+		return exitUnwritten
 	case s.store != nil && s.store.bad:
 		return exitUnwritten
 	}
 	return code
 }
 
-// wakes returns the signals that end every wait, under nohup too.
-func wakes() <-chan os.Signal {
+// on returns a channel for a signal, under nohup too.
+func on(s syscall.Signal) <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
+	signal.Notify(signals, s)
 	return signals
 }

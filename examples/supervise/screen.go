@@ -92,6 +92,24 @@ func (s *screen) show(rows []row) {
 	s.write(text.Bytes())
 }
 
+// showAll prints all rows: on a terminal above the table, which may leave some out.
+func (s *screen) showAll(rows []row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cells := [][]string{header}
+	for _, r := range rows {
+		cells = append(cells, r.cells(everything))
+	}
+	var text bytes.Buffer
+	s.erase(&text)
+	for _, line := range terminal.Align(cells, columnGap) {
+		s.remember(line)
+		text.WriteString(line + "\n")
+	}
+	s.draw(&text)
+	s.write(text.Bytes())
+}
+
 // timestamp is the format of TIME, local time.
 const timestamp = "2006-01-02T15:04:05"
 

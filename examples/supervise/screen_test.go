@@ -28,14 +28,14 @@ type display struct {
 	wrapped       int
 }
 
-var control = regexp.MustCompile(`^(\r|\n|\x1b\[A|\x1b\[2K|\x1b\[\d+m)`)
+var steering = regexp.MustCompile(`^(\r|\n|\x1b\[A|\x1b\[2K|\x1b\[\d+m)`)
 
 // newDisplay returns a terminal after that output.
 func newDisplay(t *testing.T, width, height int, text string) *display {
 	t.Helper()
 	d := &display{t: t, width: width, height: height, lines: []string{""}}
 	for len(text) > 0 {
-		n := len(control.FindString(text))
+		n := len(steering.FindString(text))
 		if n > 0 {
 			d.steer(text[:n])
 		} else {
@@ -207,7 +207,7 @@ func TestTableOfSixtyCommandsOnATerminal(t *testing.T) {
 		p := programtest.New(t, "-f", config)
 		p.Stdout = p.Terminal(&p.Out, size.width, size.height)
 		p.Start()
-		total := fmt.Sprintf("60 commands, showing %d: 3 crashed, 57 running", size.shown)
+		total := fmt.Sprintf("60 commands: 3 crashed, 57 running; showing %d", size.shown)
 		p.Out.Says(total, 1)
 		text := p.Out.String()
 		if end := strings.LastIndex(text, total); end >= 0 {
@@ -225,6 +225,8 @@ func TestTableOfSixtyCommandsOnATerminal(t *testing.T) {
 				t.Errorf("%d x %d: line %d is %q", size.width, size.height, 1+i, lines[1+i])
 			}
 		}
+		p.Signal(syscall.SIGUSR1)
+		p.Out.Says("payments-reconciliation-worker-europe-west-30   Running", 1)
 		p.Signal(syscall.SIGTERM)
 		p.Done(143)
 	}

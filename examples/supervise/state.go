@@ -25,6 +25,7 @@ type commandState struct {
 	Definition string                  `json:"definition"` // of what was run
 	Run        int64                   `json:"run"`
 	Starts     int64                   `json:"starts"`
+	Stopped    bool                    `json:"stopped,omitempty"` // by "supervise stop"
 	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent: it has not exited yet
 }
 

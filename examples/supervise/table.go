@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -90,9 +91,9 @@ func total(rows []row, shown int) string {
 	for i, word := range words {
 		words[i] = fmt.Sprintf("%d %s", counts[word], word)
 	}
-	cut := ""
+	text := fmt.Sprintf("%d commands: %s", len(rows), strings.Join(words, ", "))
 	if shown < len(rows) {
-		cut = fmt.Sprintf(", showing %d", shown)
+		text += fmt.Sprintf("; showing %d, kill -USR1 %d shows all", shown, os.Getpid())
 	}
-	return fmt.Sprintf("%d commands%s: %s", len(rows), cut, strings.Join(words, ", "))
+	return text
 }
