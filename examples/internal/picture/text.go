@@ -122,3 +122,20 @@ func Number(n float64) string {
 	}
 	return fmt.Sprintf("%.0f", n)
 }
+
+// Wrap returns text in lines that are not wider than width. It breaks at spaces, and
+// cuts words that are too long for a line.
+func Wrap(text string, size, width float64) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && Width(line+" "+word, size) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line = Fit(line+word, size, width)
+	}
+	return append(lines, line)
+}
