@@ -124,15 +124,16 @@ func Number(n float64) string {
 }
 
 // Wrap returns text in lines that are not wider than width. It breaks at spaces, and
-// cuts words that are too long for a line.
+// cuts words that are too long for a line. A no-break space stays.
 func Wrap(text string, size, width float64) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && Width(line+" "+word, size) > width {
+	for i, word := range strings.Split(text, " ") {
+		switch {
+		case i == 0:
+		case Width(line+" "+word, size) > width:
 			lines, line = append(lines, line), ""
-		}
-		if line != "" {
+		default:
 			line += " "
 		}
 		line = Fit(line+word, size, width)
