@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 // files are what the page is made of.
-var files = []string{"examples.json", "index.html", "playground.bin", "playground.js", "style.css", "wasm_exec.js"}
+var files = []string{"examples.json", "index.html", "playground.bin", "playground.js", "style.css", "wasm_exec.js", "worker.js"}
 
 // The program serves the page on this machine until it is interrupted, then it ends at
 // once.
