@@ -24,7 +24,7 @@ import (
 
 // patience is how long a test waits for what must happen. A busy machine may need most
 // of it.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
 
 var (
 	address string          // of the page

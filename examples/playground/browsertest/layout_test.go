@@ -112,7 +112,7 @@ func TestPageAnswersWhileItCalculates(t *testing.T) {
 			t.Errorf("%s: only %.0f tasks ran in the meantime", name, turns)
 		}
 	}
-	p.act(`const f = document.getElementById('manifest'); f.value = $; f.dispatchEvent(new Event('input', {bubbles: true})); show(); document.getElementById('tab-curves').click(); window.seen = [working !== null, document.getElementById('panel-curves').checkVisibility()]`, strings.Repeat("b: 1\n", 52_000))
+	p.act(`const f = document.getElementById('manifest'); f.value = $; f.dispatchEvent(new Event('input', {bubbles: true})); show(); document.getElementById('tab-curves').click(); window.seen = [working !== null, document.getElementById('panel-curves').checkVisibility()]`, strings.Repeat("b: 1\n", 5000))
 	if got := eval[[]bool](p, `window.seen`); !got[0] || !got[1] {
 		t.Errorf("at work: %v, the other tab is shown: %v", got[0], got[1])
 	}
