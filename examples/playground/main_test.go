@@ -182,3 +182,31 @@ func TestPageIsSmall(t *testing.T) {
 		t.Errorf("%d bytes", total)
 	}
 }
+
+// The version of Kubernetes in the page is the one that the list of differences refers to,
+// and the page says from which commit it is built, if that can be known.
+func TestPageNamesItsKubernetesAndCommit(t *testing.T) {
+	text, err := os.ReadFile("../../DEVIATIONS.md")
+	if err != nil || !strings.Contains(string(text), "Reference: Kubernetes "+kubernetes+".") {
+		t.Errorf("DEVIATIONS.md does not refer to Kubernetes %s: %v", kubernetes, err)
+	}
+	page := func(folder string) string {
+		s := make(site)
+		if err := s.addStatic(); err != nil {
+			t.Fatal(err)
+		}
+		s.sayWhatItIs(t.Context(), folder)
+		return string(s["index.html"])
+	}
+	outside := t.TempDir()
+	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(outside))
+	unknown := `Decides as Kubernetes ` + kubernetes + ` does. Built from <a href="https://github.com/restartkit/restart" rel="noreferrer">github.com/restartkit/restart</a>.`
+	if got := page(outside); !strings.Contains(got, unknown) || strings.Contains(got, "{{") {
+		t.Error(got)
+	}
+	if commit, ok := git(t.Context(), ".", "rev-parse", "HEAD"); ok {
+		if got := page("."); !strings.Contains(got, `href="https://github.com/restartkit/restart/tree/`+commit+`"`) || !strings.Contains(got, " at "+commit[:12]) {
+			t.Error(got)
+		}
+	}
+}

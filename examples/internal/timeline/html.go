@@ -58,13 +58,14 @@ func (c *Chart) HTML() []byte {
 <span class="hint">Ctrl and wheel, or + − 0, zoom in time; a pointer on a bar shows more.</span>
 </nav>
 <main tabindex="0" aria-label="timeline" data-seconds="%g">
+<h1>%s</h1>
 %s%s</main>
 <output id="more" hidden></output>
 <script>%s</script>
 </body>
 </html>
 `, base64.StdEncoding.EncodeToString(sum[:]), html.EscapeString(c.Title()), sheet, c.Length.Seconds(),
-		c.section("wide", wideDrawing), c.section("narrow", narrowDrawing), script)
+		html.EscapeString(c.Title()), c.section("wide", wideDrawing), c.section("narrow", narrowDrawing), script)
 }
 
 // section returns a drawing of the page, with what its script has to know: where the axis
