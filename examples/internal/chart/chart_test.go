@@ -164,7 +164,7 @@ func TestNamesStandAtTheEnds(t *testing.T) {
 		p := &picture.Picture{Width: 500, Height: 300}
 		a := Panel{P: p, Left: 50, Right: 400, Top: 20, Bottom: 20 + rapid.Float64Range(100, 250).Draw(t, "height")}
 		y := Axis{High: 100, From: a.Bottom, To: a.Top}
-		ends := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, MostLines).Draw(t, "ends")
+		ends := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Just(100.0), rapid.Float64Range(0, 100)), 1, MostLines).Draw(t, "ends")
 		var lines []Line
 		for i, end := range ends {
 			lines = append(lines, Line{Name: string(rune('a' + i)), Style: styles[i], Points: []picture.Point{{X: 0, Y: 1}, {X: 10, Y: end}}})
