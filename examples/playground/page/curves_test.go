@@ -168,7 +168,7 @@ func TestPresetsAreReadAsTheyAreWritten(t *testing.T) {
 }
 
 // systemd gives up, and neither it nor Docker asks an API server.
-func TestSystemdGivesUpAndAsksNobody(t *testing.T) {
+func TestSystemdGivesUpAndMakesNoRequests(t *testing.T) {
 	all := presets()
 	c := view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{all[0], all[4], all[5]}}}).Curves
 	rows := make(map[string][]string)
