@@ -62,19 +62,23 @@ func (s *timescale) set() time.Duration {
 }
 
 // steady reads a clock as a time that never goes back, so that a clock that is set
-// back lengthens no wait: it goes on from the latest time, as the clock goes on.
-// Times are distances from the first reading and saturate 292 years away.
+// back lengthens no wait: it goes on from the latest time, as the clock goes on. Its
+// times are distances from an origin, and saturate 292 years away from it. A clock that
+// flips between two times takes this one ahead with each flip, so its user moves the
+// origin where a time is beyond horizon.
 type steady struct {
 	clock clock.PassiveClock
-	base  time.Time
 
 	mu   sync.Mutex
-	last time.Duration // the latest reading
-	lost time.Duration // how far the clock was set back, in all
+	wall time.Time     // the latest reading
+	at   time.Duration // the steady time of it
 }
 
+// horizon is how far ahead steady times are used: 73 years.
+const horizon = 1 << 61
+
 func newSteady(c clock.PassiveClock) *steady {
-	return &steady{clock: c, base: c.Now()}
+	return &steady{clock: c, wall: c.Now()}
 }
 
 // now returns the clock's time and the steady time that belongs to it.
@@ -82,11 +86,16 @@ func (s *steady) now() (time.Time, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wall := s.clock.Now()
-	at := add(wall.Sub(s.base), s.lost)
-	if at < s.last {
-		s.lost = add(s.lost, subtract(s.last, at))
-		at = s.last
-	}
-	s.last = at
-	return wall, at
+	s.at = add(s.at, max(wall.Sub(s.wall), 0))
+	s.wall = wall
+	return wall, s.at
+}
+
+// moveOrigin makes the latest time 0 and returns by how much later times are less.
+func (s *steady) moveOrigin() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	by := s.at
+	s.at = 0
+	return by
 }

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"fmt"
 	"testing"
 	"time"
 	"unsafe"
@@ -177,6 +178,52 @@ func TestSteadyTimeNeverGoesBack(t *testing.T) {
 		step(c, tt.by)
 		if clockTime, got := s.now(); got != tt.want || !clockTime.Equal(c.Now()) {
 			t.Errorf("step %d: %v at %v, want %v", i, got, clockTime, tt.want)
+		}
+	}
+}
+
+// A clock that flips between two years, any number of times, ends what is under way each
+// time that it goes ahead, for so it says; but waits, limits and turns go on as ever.
+func TestClockThatFlips(t *testing.T) {
+	for _, away := range []time.Duration{60 * year, 146 * year, 292 * year} {
+		c := fakeClock()
+		rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})
+		limited := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 2, Window: time.Hour})
+		p := ContainerPolicy{Rules: Rules{{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Limit: 1, Window: time.Hour}}}
+		run := int64(0)
+		for i := range 50 {
+			delay := CrashLoop().Delay(i + 1)
+			for k, turn := range seconds(0, 0, 10, 20) {
+				key := fmt.Sprint(k)
+				d := rated.Exited(key, p, Exit{Run: int64(i + 1), Code: 1, Finished: c.Now()})
+				if left := rated.Remaining(key); d.Delay != delay+turn || left != d.Delay {
+					t.Fatalf("%v, flip %d: key %s waits %v of %v, want %v", away, i, key, left, d.Delay, delay+turn)
+				}
+			}
+			step(c, delay)
+			for k, turn := range seconds(0, 0, 10, 20) {
+				if left := rated.Remaining(fmt.Sprint(k)); left != turn {
+					t.Fatalf("%v, flip %d: key %d waits %v more, want %v", away, i, k, left, turn)
+				}
+			}
+			for k, want := range []Action{Restart, Restart, Restart, GiveUp, GiveUp} {
+				run++
+				if d := limited.Exited("a", p, Exit{Run: run, Code: int32(1 + k%2)}); d.Action != want {
+					t.Fatalf("%v, flip %d: exit %d: %+v, want %s", away, i, k, d, want)
+				}
+			}
+			for _, r := range []*Restarter[string]{rated, limited} {
+				if r.GC() != 0 {
+					t.Fatalf("%v, flip %d: dropped too early", away, i)
+				}
+			}
+			step(c, -away)
+			rated.Remaining("0")
+			limited.Remaining("a")
+			step(c, away)
+		}
+		if n := rated.GC(); n != 4 {
+			t.Errorf("%v: %d dropped", away, n)
 		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 // policy and rules, a backoff per key, a limit per key and a rate over all keys.
 //
 // Call Exited for every exit and do what the Decision says; before a restart, sleep
-// for Remaining. Exited is atomic and idempotent: the same exit again returns the
-// same Decision, so a caller may report whatever it sees, as often as it sees it,
-// if its exits have a Run or a Finished. A key has one count of failures in a row,
-// whatever the outcomes, and one for each rule that has a Delay. A run longer than
-// ResetAfter starts a count over; only the length of the run matters, so neither
-// waiting nor reading changes it. Exit code 0 counts like any other when it is
+// for Remaining. Exited is atomic and idempotent: the last exit and older ones, reported
+// again, return the last Decision, so a caller may report every exit it sees, as often
+// as it sees it, if exits have a Run or a Finished; see Exit. A key has one count of
+// failures in a row, whatever the outcomes, and one for each rule that has a Delay. A
+// run longer than ResetAfter starts a count over; only the length of the run matters, so
+// neither waiting nor reading changes it. Exit code 0 counts like any other when it is
 // restarted (KEP-4603, On Success and the 10 minute recovery threshold).
 //
 // Neither a clock that is set back nor an exit that finished later than the clock
@@ -106,11 +106,10 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 // older one, it returns the last Decision; see Exit for which those are.
 func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	policy, valid := r.policyFor(key, e)
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, known := lookup(shard, hash, key)
-	clockTime, now := r.clock.now()
-	if known && !h.last.supersededBy(e) {
+	if known && !h.isNew(&e, clockTime) {
 		h.reported = now
 		return h.decision
 	}
@@ -127,12 +126,12 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	if e.ran() > reset {
 		failures = 0
 	}
-	h.table = h.table.tableFor(c.Rules)
-	action, rule := c.decide(&e, addCount(failures, 1), h.table)
+	action, rule := c.decide(&e, addCount(failures, 1))
 	if action != Stop || e.Code != 0 {
 		failures = addCount(failures, 1)
 	}
-	h.last, h.reported, h.due = e, now, now
+	h.setLast(e, clockTime)
+	h.reported, h.due = now, now
 	h.decision = Decision{Action: action, Failures: failures, Rule: rule, PolicyInvalid: !valid}
 	curve, count := &policy, failures
 	if rule >= 0 {
@@ -182,6 +181,31 @@ func (r *Restarter[K]) unbook(h *history, now time.Duration) {
 	}
 }
 
+// lock locks the shard of a key and reads the clock.
+func (r *Restarter[K]) lock(key K) (shard *shard[K, *history], hash uint64, clockTime time.Time, now time.Duration) {
+	shard, hash = r.keys.lock(key)
+	if clockTime, now = r.clock.now(); now >= horizon {
+		shard.mu.Unlock()
+		r.moveOrigin()
+		shard.mu.Lock()
+		clockTime, now = r.clock.now()
+	}
+	return shard, hash, clockTime, now
+}
+
+// moveOrigin makes the present the origin of all steady times.
+func (r *Restarter[K]) moveOrigin() {
+	r.keys.lockAll()
+	defer r.keys.unlockAll()
+	by := r.clock.moveOrigin()
+	for h := range r.keys.values() {
+		(*h).moveOrigin(by)
+	}
+	if r.bucket != nil {
+		r.bucket.moveOrigin(by)
+	}
+}
+
 // policyFor returns the policy in force, and false if it stands in for an invalid one.
 func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
 	if r.options.PolicyFor == nil {
@@ -213,29 +237,28 @@ func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Dur
 // Remaining returns how long to sleep before key is restarted: within [0, Delay] of
 // its last Decision, and 0 if it is not to be restarted.
 func (r *Restarter[K]) Remaining(key K) time.Duration {
-	shard, hash := r.keys.lock(key)
+	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)
 	if !ok {
 		return 0
 	}
-	_, now := r.clock.now()
 	return h.remaining(now)
 }
 
 // Wake ends the wait of key, because what it waited for is back: key is restarted
 // now, or at its turn under Rate, and its failures still count. Wake returns the
-// Decision, which from then on is that of the key's last exit. If key is not to be
+// Decision, which from then on is that of the key's last exit, with a Delay that is
+// counted from now. If key is not to be
 // restarted, Wake does nothing and ok is false. If the wait is over, Wake changes
 // nothing.
 func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)
 	if !ok || !h.decision.Action.restarts() {
 		return Decision{}, false
 	}
-	clockTime, now := r.clock.now()
 	if h.due > now {
 		r.unbook(h, now)
 		r.schedule(h, 0, clockTime, clockTime, now)
@@ -245,10 +268,9 @@ func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
 
 // Reset forgets key, its failures, its limit and its wait.
 func (r *Restarter[K]) Reset(key K) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
 	if h, ok := lookup(shard, hash, key); ok {
-		_, now := r.clock.now()
 		r.unbook(h, now)
 		shard.remove(hash, key)
 	}
@@ -259,10 +281,13 @@ func (r *Restarter[K]) Reset(key K) {
 // was last reported; the longest of the Restarter's and the rules' count. With a Limit
 // for ever GC drops none; use Reset. Call GC now and then.
 func (r *Restarter[K]) GC() int {
-	_, now := r.clock.now()
 	dropped := 0
 	for i := range r.keys.shards {
+		now := time.Duration(math.MinInt64) // is read under the lock, for the origin may move
 		dropped += r.keys.shards[i].sweep(func(h **history) bool {
+			if now == math.MinInt64 {
+				_, now = r.clock.now()
+			}
 			return subtract(now, max((*h).due, (*h).reported)) > (*h).keep
 		})
 	}
@@ -283,6 +308,7 @@ func lookup[K comparable](shard *shard[K, *history], hash uint64, key K) (*histo
 // history is what a Restarter knows about one key. Times are steady times.
 type history struct {
 	last     Exit
+	ahead    time.Duration // by how much last finished later than the clock showed when it was reported
 	decision Decision
 	due      time.Duration   // of the restart, if there is one
 	reported time.Duration   // when the exit was reported last
@@ -291,7 +317,6 @@ type history struct {
 	keep     time.Duration   // how long after due and reported the key can matter
 	counts   []ruleCount     // of the rules that have their own; nil if there is none
 	earlier  *outcomes       // the exits before last; nil without History
-	table    *codeTable      // of the rules of the last exit, if their lists are long
 }
 
 // remaining is the wait that is left. It is within [0, Delay]: due is at most a Delay
@@ -301,6 +326,20 @@ func (h *history) remaining(now time.Duration) time.Duration {
 		return 0
 	}
 	return max(subtract(h.due, now), 0)
+}
+
+// moveOrigin makes every time less.
+func (h *history) moveOrigin(by time.Duration) {
+	h.due, h.reported = subtract(h.due, by), subtract(h.reported, by)
+	lower := func(times []time.Duration) {
+		for i := range times {
+			times[i] = subtract(times[i], by)
+		}
+	}
+	lower(h.recent)
+	for i := range h.counts {
+		lower(h.counts[i].recent)
+	}
 }
 
 // allow counts one more restart against a limit, or reports that it is used up.

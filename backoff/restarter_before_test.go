@@ -21,7 +21,7 @@ type frozenRestarter struct {
 
 type frozenRecord struct {
 	last     Exit
-	ended    time.Time // when last finished, or was reported if it did not say
+	ended    time.Time // when last finished, or was reported if that was earlier or it did not say
 	decision Decision
 	due      time.Duration
 	recent   []time.Duration
@@ -30,7 +30,7 @@ type frozenRecord struct {
 func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
-	if rec != nil && !isNewAfter(rec.last, rec.ended, e) {
+	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
 		return rec.decision
 	}
 	if rec == nil {
@@ -72,7 +72,7 @@ func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 		d.NotBefore = finished.Add(d.Delay)
 		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
 	}
-	rec.last, rec.ended, rec.decision = e, e.Finished, d
+	rec.last, rec.ended, rec.decision = e, earlier(e.Finished, now), d
 	return d
 }
 
@@ -85,7 +85,7 @@ func todaysPolicy(rng *rand.Rand) (c ContainerPolicy) {
 			r.ExitCodes = &ExitCodes{Operator: []Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}[rng.IntN(6)]}
 			n := rng.IntN(4)
 			if rng.IntN(50) == 0 {
-				n = 2 * longLists
+				n = 64
 			}
 			for range n {
 				r.ExitCodes.Values = append(r.ExitCodes.Values, int32(rng.IntN(4)))

@@ -1,8 +1,10 @@
 package backoff
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -10,23 +12,60 @@ import (
 	"pgregory.net/rapid"
 )
 
+// turns are the booked instants, in order.
+func (b *bucket) turns() (all []time.Duration) {
+	var walk func(*turn)
+	walk = func(t *turn) {
+		if t != nil {
+			walk(t.left)
+			all = append(all, t.at)
+			walk(t.right)
+		}
+	}
+	walk(b.booked)
+	return all
+}
+
 // valid checks the second invariant, from scratch.
 func (b *bucket) valid() error {
-	spent := b.spent
-	for i, k := range b.booked {
-		if i > 0 && k.at < b.booked[i-1].at || k.spent != spent {
-			return fmt.Errorf("booking %d: %+v, want spent %d", i, k, spent)
-		}
-		spent = add(max(spent, k.at), b.interval)
+	if all := b.turns(); !slices.IsSorted(all) {
+		return fmt.Errorf("turns %d", all)
 	}
-	latest := time.Duration(math.MaxInt64)
-	for i, k := range slices.Backward(b.booked) {
-		latest = add(min(latest, k.at), -b.interval)
-		if k.latest != latest {
-			return fmt.Errorf("booking %d: %+v, want latest %d", i, k, latest)
+	return b.booked.valid(&b.pace)
+}
+
+// valid checks that each turn ranks above those below it, and that each row sums up its
+// turns.
+func (t *turn) valid(p *pace) error {
+	if t == nil {
+		return nil
+	}
+	for _, below := range []*turn{t.left, t.right} {
+		if below != nil && below.rank > t.rank {
+			return fmt.Errorf("rank %d above %d", t.rank, below.rank)
 		}
 	}
-	return nil
+	all := (&bucket{booked: t}).turns()
+	n := time.Duration(len(all))
+	want := row{n: len(all), spent: math.MinInt64, latest: math.MaxInt64, first: noGap, last: noGap}
+	latest := make([]time.Duration, n+1) // behind the k-th
+	latest[n] = math.MaxInt64
+	for k := n - 1; k >= 0; k-- {
+		latest[k] = min(latest[k+1], all[k]-(k+1)*p.interval)
+	}
+	want.latest = latest[0]
+	for k := range n {
+		want.spent = max(want.spent, all[k]-k*p.interval)
+		if g := (gap{want.spent, latest[k+1]}); k+1 < n && g.spent-g.latest <= p.slack {
+			if want.last = g; want.first == noGap {
+				want.first = g
+			}
+		}
+	}
+	if t.row != want {
+		return fmt.Errorf("%d are summed up as %+v, want %+v", all, t.row, want)
+	}
+	return errors.Join(t.left.valid(p), t.right.valid(p))
 }
 
 // fits reports whether every window of instants keeps to the rate, by looking at
@@ -87,8 +126,8 @@ func TestBucketKeepsToItsRate(t *testing.T) {
 						ahead++
 					}
 				}
-				if len(b.booked) < ahead || len(b.booked) > len(given) {
-					t.Fatalf("%d booked of %d ahead", len(b.booked), ahead)
+				if n := len(b.turns()); n < ahead || n > len(given) {
+					t.Fatalf("%d booked of %d ahead", n, ahead)
 				}
 				if err := b.valid(); err != nil {
 					t.Fatal(err)
@@ -96,6 +135,83 @@ func TestBucketKeepsToItsRate(t *testing.T) {
 			},
 		})
 	})
+}
+
+// slowFirst returns the first instant at or after from that keeps to the rate among sorted
+// ones. Only from, an instant given out, and one that its predecessors push ahead can be it.
+func slowFirst(given []time.Duration, from, interval time.Duration, burst int) time.Duration {
+	slack := time.Duration(burst-1) * interval
+	// What is spent until each of them, and the latest from each on.
+	spent, latest := make([]time.Duration, len(given)+1), make([]time.Duration, len(given)+1)
+	spent[0], latest[len(given)] = math.MinInt64/2, math.MaxInt64/2
+	for i, at := range given {
+		spent[i+1] = max(spent[i], at) + interval
+	}
+	for i := len(given) - 1; i >= 0; i-- {
+		latest[i] = min(latest[i+1], given[i]) - interval
+	}
+	for i := range len(given) + 1 {
+		at := max(from, spent[i]-slack)
+		if i > 0 {
+			at = max(at, given[i-1])
+		}
+		if (i == len(given) || at <= given[i]) && at <= latest[i]+slack && spent[i] <= latest[i]+slack {
+			return at
+		}
+	}
+	panic("there is no last one")
+}
+
+// Long queues of all kinds give the first instants, too. The work for each does not grow
+// with the queue, but for its logarithm.
+func TestWorkForATurnDoesNotGrowWithTheQueue(t *testing.T) {
+	for _, burst := range []int{1, 2, 10, 1000} {
+		for name, from := range map[string]func(*rand.Rand, int) int{
+			"at once":        func(*rand.Rand, int) int { return 10 },
+			"more than fits": func(rng *rand.Rand, n int) int { return rng.IntN(n * 5) },
+			"sparse":         func(rng *rand.Rand, n int) int { return rng.IntN(n * 15) },
+			"in bursts":      func(rng *rand.Rand, n int) int { return rng.IntN(n/100) * 1500 },
+		} {
+			short, long := queue(t, burst, 500, from), queue(t, burst, 4000, from)
+			if t.Logf("%s, burst %d: %d turns looked at for each of 500, %d of 4,000", name, burst, short, long); long > 3*short {
+				t.Errorf("%s, burst %d: %d turns looked at for each of 4,000, but %d of 500", name, burst, long, short)
+			}
+		}
+	}
+}
+
+// queue books n turns, gives some of them up for others, and returns how many turns of the
+// queue were looked at for each.
+func queue(t *testing.T, burst, n int, from func(*rand.Rand, int) int) int {
+	rng := rand.New(rand.NewPCG(1, 2))
+	b := newBucket(1e8, burst) // one per 10 ns
+	var given []time.Duration
+	book := func(from time.Duration, check bool) {
+		at := b.book(-1, from)
+		if check {
+			if want := slowFirst(given, from, 10, burst); at != want {
+				t.Fatalf("burst %d: booked %d from %d, want %d", burst, at, from, want)
+			}
+		}
+		i, _ := slices.BinarySearch(given, at)
+		given = slices.Insert(given, i, at)
+	}
+	for i := range n {
+		book(time.Duration(from(rng, n)), i%100 == 0)
+	}
+	for i := range n {
+		k, next := n-1, 0 // the last is woken
+		if i%2 == 0 {
+			k, next = rng.IntN(n), from(rng, n)
+		}
+		b.cancel(-1, given[k])
+		given = slices.Delete(given, k, k+1)
+		book(time.Duration(next), i%100 == 0)
+	}
+	if err := b.valid(); err != nil || !slices.Equal(b.turns(), given) {
+		t.Fatalf("burst %d: %v, or other turns than %d were given", burst, err, n)
+	}
+	return b.pace.visits / (3 * n)
 }
 
 // A bucket starts full, refills, and forgets what has passed.
@@ -113,8 +229,8 @@ func TestBucketGivesTheFirstFreeTurn(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("booked %v, want %v", got, want)
 	}
-	if b.book(400*second, 400*second); len(b.booked) != 1 {
-		t.Errorf("%d booked", len(b.booked))
+	if b.book(400*second, 400*second); len(b.turns()) != 1 {
+		t.Errorf("booked %v", b.turns())
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 // Decision is what to do about one exit. Its zero value is no decision. A Decision is a
 // plain value, to be copied and shared.
 type Decision struct {
-	Action    Action        `json:"action"`             // Stop, Restart, RestartAll, GiveUp
-	Delay     time.Duration `json:"delay"`              // from the exit to the restart; nanoseconds in JSON
+	Action Action `json:"action"` // Stop, Restart, RestartAll, GiveUp
+	// Delay is the time from the exit to the restart; after Wake, from the call of Wake. In
+	// JSON it is in nanoseconds.
+	Delay     time.Duration `json:"delay"`
 	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero if none is
 	Failures  int           `json:"failures"`           // in a row: failures, and successes that are restarted
 	Rule      int           `json:"rule"`               // index of the rule that decided, or -1

@@ -2,13 +2,22 @@ package backoff
 
 import "time"
 
-// Exit is one finished run of a key. A Restarter recognizes an exit that it has seen
-// by its Run, or by its Finished if Run is 0; give at least one of them, for an exit
-// with neither is a new one each time. A lower Run is an old exit, unless it
-// finished later: then the counter has started over, the exit is a new one, and the
-// exits of the old counter must not be reported any more. The zero value is a
-// success, now, of something that never ran. An Exit is a plain value, to be copied
-// and shared.
+// Exit is one finished run of a key. A Restarter recognizes an exit by its Run or, if
+// that is 0, by its Finished; give at least one of them, for an exit with neither is a
+// new one each time. An Exit is a plain value, to be copied and shared. The zero value
+// is a success, now, of something that never ran.
+//
+// A higher Run is a new exit. A lower Run, or none, is a new exit if it finished after
+// the last one, and an old one otherwise. So a caller may report all the exits that it
+// still sees, each time that it looks. A counter may start over; do not report the exits
+// of the old counter any more.
+//
+// A growing Run tells exits apart whatever the clocks do; times do so only as well as
+// clocks agree. While the last exit lies ahead of the clock, because that was set back or
+// because the exit's own clock is ahead, an exit without Run that finished earlier is new
+// if it does not lie ahead, too. So no exit is lost for long, but an old one that is still
+// reported can count again, and then the one ahead of the clock: once each, and once more
+// with each new exit, until the clock has caught up.
 type Exit struct {
 	// Run is restartCount or any other number that grows from one run of the key to the
 	// next; 0: there is none.
@@ -49,26 +58,34 @@ func (e *Exit) ran() time.Duration {
 	return e.Finished.Sub(e.Started)
 }
 
-// supersededBy reports whether next is a new exit after e, whose Finished is known,
-// and neither the same one again nor an older one. By next's Run and Finished:
+// isNew reports whether next, reported at now, is a new exit after the last one, and
+// neither the same one again nor an older one. By its Run and Finished:
 //
 //	            unknown  earlier  same  later
 //	higher Run  new      new      new   new    earlier: the clock was set back
 //	same Run    same     same     same  same
-//	both 0      new      new      same  new    there is no counter
-//	lower Run   old      old      old   new    the counter has started over
-//	only now 0  new      old      old   new    the same, or there is no counter any more
+//	lower Run   old      old      old   new    later: the counter has started over
+//	no Run      new      old      same  new    earlier: new if only the last one lies ahead of the clock
 //
-// An exit with neither is new: taken for the same one, it would be restarted at
-// once, and so would each one after it.
-func (e Exit) supersededBy(next Exit) bool {
+// An exit with neither is new: taken for the same one, it would be restarted at once,
+// and so would each one after it. For the same reason the clock counts where there is
+// no Run. But an exit that finished before the last one was reported, by a clock that was
+// not set back since, is old: the last one's own clock is ahead.
+func (h *history) isNew(next *Exit, now time.Time) bool {
+	last := &h.last
 	switch {
-	case next.Run > e.Run:
+	case next.Run > last.Run, next.Run == 0 && next.Finished.IsZero():
 		return true
-	case next.Run == 0 && next.Finished.IsZero():
-		return true
-	case next.Run != e.Run:
-		return next.Finished.After(e.Finished)
+	case next.Run != 0 && next.Run == last.Run:
+		return false
+	case next.Run != 0, !last.Finished.After(now), next.Finished.After(now):
+		return next.Finished.After(last.Finished)
 	}
-	return next.Run == 0 && !next.Finished.Equal(e.Finished)
+	ended := last.Finished.Add(-h.ahead)
+	return now.Before(ended) || !next.Finished.Before(ended)
+}
+
+// setLast makes e, reported at now, the last exit.
+func (h *history) setLast(e Exit, now time.Time) {
+	h.last, h.ahead = e, max(e.Finished.Sub(now), 0)
 }

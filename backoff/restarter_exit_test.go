@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // reborn sends a Restarter through JSON into a new one.
-func reborn(t *testing.T, r *Restarter[string], p Policy, o RestarterOptions[string]) *Restarter[string] {
+func reborn(t interface {
+	Helper()
+	Fatal(...any)
+}, r *Restarter[string], p Policy, o RestarterOptions[string]) *Restarter[string] {
 	t.Helper()
 	other := newRestarter(t, p, o)
 	text, err := json.Marshal(r)
@@ -44,7 +48,7 @@ func TestNewExitsCountOnce(t *testing.T) {
 		{"same Run", 5, 5, [4]bool{known, known, known, known}},
 		{"lower Run", 5, 4, [4]bool{known, known, known, isNew}}, // later: the counter has started over
 		{"no Run any more", 5, 0, [4]bool{isNew, known, known, isNew}},
-		{"never a Run", 0, 0, [4]bool{isNew, isNew, known, isNew}},
+		{"never a Run", 0, 0, [4]bool{isNew, known, known, isNew}},
 		{"a Run at last", 0, 1, [4]bool{isNew, isNew, isNew, isNew}},
 		{"below zero", 0, -1, [4]bool{known, known, known, isNew}},
 	} {
@@ -158,6 +162,137 @@ func TestRunLengthFollowsItsTimes(t *testing.T) {
 		c.SetTime(now)
 		if d := r.Exited("a", ContainerPolicy{}, Exit{Run: 2, Code: 1, Started: tt.started, Finished: tt.finished}); d.Failures != tt.failures {
 			t.Errorf("%s: %+v, want %d failures", tt.name, d, tt.failures)
+		}
+	}
+}
+
+// A caller without Run that reports every exit it still sees, in any order and as often as
+// it looks, counts each of them once, over restarts of the program too. The runtime's clock
+// may be ahead, by less than one exit is behind the other.
+func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
+	again := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := fakeClock()
+		o := RestarterOptions[string]{Clock: c}
+		r := newRestarter(t, CrashLoop(), o)
+		ahead := rapid.SampledFrom(seconds(0, 0, 1, 9)).Draw(t, "ahead")
+		var seen []Exit
+		for n := range rapid.IntRange(1, 8).Draw(t, "exits") {
+			step(c, 10*second+distances().Draw(t, "until the next").Abs())
+			seen = append(seen, Exit{Code: 1, Finished: c.Now().Add(ahead)})
+			want := r.Exited("a", ContainerPolicy{}, seen[n])
+			if want.Failures != n+1 {
+				t.Fatalf("exit %d: %+v", n+1, want)
+			}
+			for range rapid.IntRange(0, 8).Draw(t, "reports") {
+				if rapid.IntRange(0, 3).Draw(t, "killed?") == 0 {
+					r = reborn(t, r, CrashLoop(), o)
+				}
+				step(c, rapid.SampledFrom([]time.Duration{0, 1, second, 9 * second, minute}).Draw(t, "until the look"))
+				again++
+				e := rapid.SampledFrom(seen).Draw(t, "again")
+				if got := r.Exited("a", ContainerPolicy{}, e); got.Failures != want.Failures || got.Action != want.Action || got.Delay != want.Delay {
+					t.Fatalf("%+v again: %+v, want %+v", e, got, want)
+				}
+			}
+		}
+	})
+	if again == 0 {
+		t.Error("nothing was reported again")
+	}
+}
+
+// However far the clock was set back, whatever exits said of themselves: one without a Run
+// or with a higher one that finishes now, by the clock, is new. So none is restarted again
+// and again without a wait.
+func TestExitThatFinishesNowIsNew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := fakeClock()
+		o := RestarterOptions[string]{Clock: c}
+		r := newRestarter(t, CrashLoop(), o)
+		for range rapid.IntRange(1, 12).Draw(t, "exits") {
+			step(c, rapid.OneOf(distances(), rapid.SampledFrom([]time.Duration{-60 * year, 60 * year})).Draw(t, "step"))
+			if s, ok := r.State("a"); ok && rapid.Bool().Draw(t, "killed?") {
+				r = reborn(t, r, CrashLoop(), o)
+				if again, _ := r.State("a"); !cmp.Equal(s, again) {
+					t.Fatalf("%+v after a kill, want %+v", again, s)
+				}
+			}
+			e := Exit{Run: rapid.Int64Range(0, 3).Draw(t, "run"), Code: 1, Finished: c.Now()}
+			if rapid.Bool().Draw(t, "another stamp?") {
+				e.Finished = e.Finished.Add(rapid.OneOf(distances(), rapid.Just(70*year)).Draw(t, "stamp"))
+			}
+			s, known := r.State("a")
+			last := s.Last
+			if !s.Finished.IsZero() {
+				last.Finished = s.Finished
+			}
+			d := r.Exited("a", ContainerPolicy{}, e)
+			same := known && (e.Run != 0 && e.Run <= last.Run || e.Run == 0 && e.Finished.Equal(last.Finished))
+			if e.Finished.Equal(c.Now()) && !same && d.Failures != s.Decision.Failures+1 {
+				t.Fatalf("%+v at %v, after %+v: %+v", e, c.Now(), last, d)
+			}
+		}
+	})
+}
+
+// Setting the clock back loses no exit. A caller that reports the older exits at every look
+// counts them once more, and the one that lies ahead of the clock once with each new exit.
+func TestExitsWithoutRunOverAClockSetBack(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	var seen []Exit
+	exit := func() { seen = append(seen, Exit{Code: 1, Finished: c.Now()}) }
+	look := func(want ...int) {
+		t.Helper()
+		for _, failures := range want {
+			step(c, second)
+			for _, e := range seen {
+				r.Exited("a", ContainerPolicy{}, e)
+			}
+			if s, _ := r.State("a"); s.Decision.Failures != failures {
+				t.Errorf("t%v: %d failures, want %d", c.Now().Sub(t0).Seconds(), s.Decision.Failures, failures)
+			}
+		}
+	}
+	exit() // t0
+	step(c, time.Hour)
+	exit() // t3600
+	look(2, 2, 2)
+	step(c, -50*minute) // t603, between the two
+	look(4, 4, 4)
+	exit() // t606
+	look(5, 6, 6)
+	c.SetTime(t0.Add(2 * time.Hour))
+	look(6, 6)
+	exit()
+	look(7, 7, 7)
+}
+
+// An exit ahead of the clock is the same one behind a restart of the program, before and
+// after the clock gets there, and if the clock was set back meanwhile.
+func TestExitAheadOfTheClockIsOneBehindAKill(t *testing.T) {
+	for _, back := range []time.Duration{0, -time.Hour} {
+		c := fakeClock()
+		o := RestarterOptions[string]{Clock: c}
+		r := newRestarter(t, CrashLoop(), o)
+		for _, run := range []int64{0, 7} {
+			step(c, 2*time.Hour)
+			want, _ := r.State("a")
+			e := Exit{Run: run, Code: 1, Started: c.Now(), Finished: c.Now().Add(5 * second)}
+			r.Exited("a", ContainerPolicy{}, e)
+			step(c, back)
+			for range 3 {
+				r = reborn(t, r, CrashLoop(), o)
+				step(c, 4*second)
+				if d := r.Exited("a", ContainerPolicy{}, e); d.Failures != want.Decision.Failures+1 {
+					t.Errorf("set by %v, run %d: %+v", back, run, d)
+				}
+				s, _ := r.State("a")
+				if s.Last.Finished.After(c.Now()) || !e.Finished.Equal(s.Last.Finished) != !s.Finished.IsZero() {
+					t.Errorf("set by %v: finished %v, stored %v and %v at %v", back, e.Finished, s.Last.Finished, s.Finished, c.Now())
+				}
+			}
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // modelRestarter is the rules of a Restarter without a Rate, spelled out. Its time
-// is the sum of the clock's steps forward.
+// is the sum of the clock's steps forward, however many.
 type modelRestarter struct {
 	policy    Policy
 	policyFor func(key string, e Exit) Policy
@@ -21,16 +21,16 @@ type modelRestarter struct {
 	window    time.Duration
 	history   int
 	clock     *clocktesting.FakePassiveClock
-	steady    time.Duration
+	steady    time.Time
 	keys      map[string]*modelRecord
 }
 
 type modelRecord struct {
 	last     Exit
-	ended    time.Time // when last finished, or was reported if it did not say
+	ended    time.Time // when last finished, or was reported if that was earlier or it did not say
 	decision Decision
-	due      time.Duration
-	recent   []time.Duration
+	due      time.Time
+	recent   []time.Time
 	rules    map[string]*modelCount // by name, or index
 	history  []Outcome
 }
@@ -38,8 +38,8 @@ type modelRecord struct {
 // modelCount is what is counted of a rule with a Delay or a Limit.
 type modelCount struct {
 	failures int
-	delay    *Policy         // of the rule, when it was last seen
-	decided  []time.Duration // restarts, each
+	delay    *Policy     // of the rule, when it was last seen
+	decided  []time.Time // restarts, each
 }
 
 // ruleKey is what the counts of a rule are kept under.
@@ -52,13 +52,13 @@ func ruleKey(c ContainerPolicy, i int) string {
 
 func (m *modelRestarter) step(d time.Duration) {
 	step(m.clock, d)
-	m.steady += max(d, 0)
+	m.steady = m.steady.Add(max(d, 0))
 }
 
 func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
-	if rec != nil && !isNewAfter(rec.last, rec.ended, e) {
+	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
 		return rec.decision
 	}
 	if rec == nil {
@@ -122,7 +122,7 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 	if (d.Action == Restart || d.Action == RestartAll) && limit > 0 {
 		allowed := 0
 		for _, at := range *recent {
-			if window == 0 || m.steady-at < window {
+			if window == 0 || m.steady.Sub(at) < window {
 				allowed++
 			}
 		}
@@ -142,19 +142,19 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 			d.Delay = min(e.RetryAfter, policy.Max)
 		}
 		d.NotBefore = finished.Add(d.Delay)
-		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
+		rec.due = m.steady.Add(max(d.NotBefore.Sub(now), 0))
 	}
 	if rec.decision.Action != "" {
 		rec.history = append(rec.history, Outcome{rec.last, rec.decision})
 		rec.history = rec.history[max(0, len(rec.history)-m.history):]
 	}
-	rec.last, rec.ended, rec.decision = e, e.Finished, d
+	rec.last, rec.ended, rec.decision = e, earlier(e.Finished, now), d
 	return d
 }
 
-// isNewAfter weighs what an exit says of itself against the last one, which ended at
-// that time, one piece after the other.
-func isNewAfter(last Exit, ended time.Time, e Exit) bool {
+// isNewAfter weighs an exit that is reported at now against the last one, which ended at
+// that time, one piece of what it says after the other.
+func isNewAfter(last Exit, ended time.Time, e Exit, now time.Time) bool {
 	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
 	if !saysRun && !saysFinished {
 		return true // nothing to know it again by
@@ -165,11 +165,21 @@ func isNewAfter(last Exit, ended time.Time, e Exit) bool {
 	if e.Run > last.Run {
 		return true // one more run, whatever the clock showed
 	}
-	if e.Run == 0 && last.Run == 0 {
-		return !e.Finished.Equal(ended)
+	if saysRun {
+		// The counter has gone back: over from the start if this one ended later.
+		return saysFinished && e.Finished.After(last.Finished)
 	}
-	// The counter has gone back: over from the start if this one ended later.
-	return saysFinished && e.Finished.After(ended)
+	if !e.Finished.Before(last.Finished) {
+		return e.Finished.After(last.Finished)
+	}
+	// It finished before the last one: old, unless the two are by clocks that disagree. The
+	// last one's has to be ahead of the present one, and this one's not.
+	lastIsAhead, thisIsAhead := last.Finished.After(now), e.Finished.After(now)
+	if !lastIsAhead || thisIsAhead {
+		return false
+	}
+	// Either the clock was set back since the last one, or it finished since then.
+	return now.Before(ended) || !e.Finished.Before(ended)
 }
 
 func (m *modelRestarter) remaining(key string) time.Duration {
@@ -177,7 +187,7 @@ func (m *modelRestarter) remaining(key string) time.Duration {
 	if rec == nil || rec.decision.Action == Stop || rec.decision.Action == GiveUp {
 		return 0
 	}
-	return min(max(rec.due-m.steady, 0), rec.decision.Delay)
+	return min(max(rec.due.Sub(m.steady), 0), rec.decision.Delay)
 }
 
 // modelPolicies are per outcome: OOMKilled restarts fast, "flat" is a sidecar's,
@@ -213,6 +223,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 		keys := rapid.SampledFrom([]string{"a", "b", "flat"})
 		runs := map[string]int64{}
 		var sent []func() // every exit so far, to be reported again
+		flip := 60 * year
 		t.Repeat(map[string]func(*rapid.T){
 			"exit": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
@@ -245,7 +256,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 						t.Fatal("no reason given")
 					}
 				}
-				if report(); e.Run != 0 {
+				if report(); e.Run != 0 || !e.Finished.IsZero() {
 					sent = append(sent, report)
 				}
 			},
@@ -256,11 +267,12 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 			},
 			"counter starts over": func(t *rapid.T) { delete(runs, keys.Draw(t, "key")) },
 			"step":                func(t *rapid.T) { m.step(distances().Draw(t, "by")) },
+			"flip":                func(t *rapid.T) { flip = -flip; m.step(flip); r.Remaining("a") },
 			"wake": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				rec := m.keys[key]
 				want := rec != nil && rec.decision.Action != Stop && rec.decision.Action != GiveUp
-				if want && rec.due > m.steady {
+				if want && rec.due.After(m.steady) {
 					rec.due, rec.decision.Delay, rec.decision.NotBefore = m.steady, 0, c.Now()
 				}
 				got, ok := r.Wake(key)
@@ -309,9 +321,12 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					}
 					// What lay in the future was held to the clock; from here on NotBefore counts.
 					rec, back := m.keys[key], saved[key]
-					rec.last, rec.ended, rec.decision.NotBefore = back.Last, back.Last.Finished, back.Decision.NotBefore
+					rec.ended, rec.decision.NotBefore = earlier(rec.ended, c.Now()), back.Decision.NotBefore
+					if !back.Last.Finished.Equal(rec.ended) {
+						t.Fatalf("%s: stored as finished at %v, want %v", key, back.Last.Finished, rec.ended)
+					}
 					rec.history = back.History
-					rec.due = m.steady + back.Decision.NotBefore.Sub(c.Now())
+					rec.due = m.steady.Add(back.Decision.NotBefore.Sub(c.Now()))
 				}
 				r = other
 			},

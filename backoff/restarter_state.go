@@ -29,24 +29,49 @@ import (
 type RestarterState struct {
 	// Last is the exit decided about. Its Finished is never zero nor later than the clock:
 	// it is the time of the report then.
-	Last     Exit        `json:"last"`
+	Last Exit `json:"last"`
+	// Finished is that of Last as it was reported, by which the same exit is recognized, if
+	// it is later than the clock; unless it is after the year 9999, which JSON cannot hold.
+	Finished time.Time   `json:"finished,omitzero"`
 	Decision Decision    `json:"decision"`          // about it
 	Recent   []time.Time `json:"recent,omitempty"`  // when restarts that Limit counts were decided, oldest first
 	Rules    []RuleState `json:"rules,omitempty"`   // counts of the rules that have their own
 	History  []Outcome   `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
 }
 
+// stateFields are the fields of a RestarterState, without its methods.
+type stateFields RestarterState
+
+// MarshalJSON returns the state as its fields say, with Decision.Failures beside them,
+// too, where v0.1.0 reads it.
+func (s RestarterState) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Failures int `json:"failures"`
+		stateFields
+	}{s.Decision.Failures, stateFields(s)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns, also for a Decoder that disallows unknown
+// fields. It ignores unknown ones.
+func (s *RestarterState) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, (*stateFields)(s))
+}
+
 // State returns the state of key, and whether there is one.
 func (r *Restarter[K]) State(key K) (RestarterState, bool) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)
 	if !ok {
 		return RestarterState{}, false
 	}
-	clockTime, now := r.clock.now()
 	clockTime = storable(clockTime)
-	state := RestarterState{Last: h.last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
+	last := h.last
+	last.Finished = last.Finished.Add(-h.ahead)
+	state := RestarterState{Last: last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
+	if at := storable(h.last.Finished); at.After(state.Last.Finished) && at.Year() <= 9999 {
+		state.Finished = at
+	}
 	d := &state.Decision
 	d.RuleName = storableText(d.RuleName)
 	if d.NotBefore = storable(d.NotBefore); d.NotBefore.After(clockTime.Add(d.Delay)) {
@@ -96,7 +121,7 @@ func storable(t time.Time) time.Time {
 // timesOf returns the wall clock's times of steady times.
 func timesOf(recent []time.Duration, clockTime time.Time, now time.Duration) (times []time.Time) {
 	for _, at := range recent {
-		times = append(times, clockTime.Add(at-now))
+		times = append(times, clockTime.Add(subtract(at, now)))
 	}
 	return times
 }
@@ -141,14 +166,19 @@ func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 
 // restore sets the state of key to s, which was valid a moment ago.
 func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
-	shard, hash := r.keys.lock(key)
+	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
-	clockTime, now := r.clock.now()
 	old, known := lookup(shard, hash, key)
 	if known {
 		r.unbook(old, now)
 	}
-	h := &history{last: s.Last.reportedAt(clockTime), decision: s.Decision, due: now, reported: now}
+	h := &history{decision: s.Decision, due: now, reported: now}
+	last := s.Last.reportedAt(clockTime)
+	ended := last.Finished
+	if !s.Finished.IsZero() {
+		last.Finished = s.Finished
+	}
+	h.setLast(last, ended)
 	for _, rule := range s.Rules {
 		h.counts = append(h.counts, ruleCount{rule.Rule, rule.Name, rule.Failures, rule.Used, steadyTimes(rule.Recent, maxLimit, clockTime, now), rule.Keep, rule.Reset})
 	}
@@ -203,6 +233,7 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 	v := stateChecker{&errs, now}
 	v.times("last.", s.Last)
+	v.errs.check(s.Finished.IsZero() || s.Finished.After(s.Last.Finished), "finished", s.Finished, fmt.Sprintf("later than last.finished, %v", s.Last.Finished))
 	v.decision("decision.", s.Decision, s.Last)
 	for i, at := range s.Recent {
 		v.notAfter(at, fmt.Sprintf("recent[%d]", i), now)
@@ -310,6 +341,7 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 			check(decision+".notBefore", o.Decision.NotBefore)
 		}
 		outcome(".last", ".decision", Outcome{s.Last, s.Decision})
+		check(".finished", s.Finished)
 		for i, at := range s.Recent {
 			check(fmt.Sprintf(".recent[%d]", i), at)
 		}

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,6 +127,85 @@ func TestEarlierStatesCanBeRead(t *testing.T) {
 	if got := r.Exited("a", ContainerPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+}
+
+// firstState is a RestarterState of v0.1.0, firstTracker a TrackerState.
+type (
+	firstState struct {
+		Failures int `json:"failures"`
+		Last     struct {
+			Run      int64     `json:"run,omitempty"`
+			Code     int32     `json:"code"`
+			Reason   string    `json:"reason,omitempty"`
+			Started  time.Time `json:"started,omitzero"`
+			Finished time.Time `json:"finished,omitzero"`
+		} `json:"last"`
+		Decision struct {
+			Action    string        `json:"action"`
+			Delay     time.Duration `json:"delay"`
+			NotBefore time.Time     `json:"notBefore,omitzero"`
+			Failures  int           `json:"failures"`
+			Rule      int           `json:"rule"`
+		} `json:"decision"`
+		Recent []time.Time `json:"recent,omitempty"`
+	}
+	firstTracker struct {
+		Failures int           `json:"failures"`
+		Delay    time.Duration `json:"delay"`
+		Updated  time.Time     `json:"updated"`
+	}
+)
+
+// refuses says what v0.1.0 does not take up.
+func (s firstState) refuses(now time.Time) bool {
+	d := s.Decision
+	return s.Failures < 0 || s.Last.Started.After(now) || s.Last.Finished.After(now) ||
+		!slices.Contains([]string{"Stop", "Restart", "RestartAllContainers", "GiveUp"}, d.Action) || d.Delay < 0 ||
+		d.NotBefore.After(now.Add(d.Delay)) || d.Failures < 0 || d.Rule < -1 || slices.ContainsFunc(s.Recent, func(at time.Time) bool { return at.After(now) })
+}
+
+// v0.1.0 reads the states of one key, of a whole Restarter and of a Tracker, takes them
+// up, and goes on with their failures, waits and limits.
+func TestFirstReleaseReadsEveryState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := fakeClock()
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3, History: 1, PolicyFor: modelPolicies})
+		tracker := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+		for run := range int64(rapid.IntRange(1, 8).Draw(t, "exits")) {
+			step(c, distances().Draw(t, "step"))
+			e := Exit{Run: run + 1, Code: codes().Draw(t, "code"), Finished: c.Now().Add(distances().Draw(t, "finished"))}
+			r.Exited("a", richPolicies().Draw(t, "container"), e)
+			tracker.Next("a", e.Finished)
+		}
+		want, _ := r.State("a")
+		one, err1 := json.Marshal(want)
+		all, err2 := json.Marshal(r)
+		wantTracker, _ := tracker.State("a")
+		tracked, err3 := json.Marshal(wantTracker)
+		var again RestarterState
+		strict := json.NewDecoder(bytes.NewReader(one))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&again); err != nil || !cmp.Equal(want, again) {
+			t.Fatalf("%v: %s is read as %+v", err, one, again)
+		}
+		var got firstState
+		var gotAll map[string]firstState
+		var gotTracker firstTracker
+		if err := errors.Join(err1, err2, err3, json.Unmarshal(one, &got), json.Unmarshal(all, &gotAll), json.Unmarshal(tracked, &gotTracker)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]firstState{"a": got}, gotAll); diff != "" || got.refuses(c.Now()) {
+			t.Fatalf("%s: %s", all, diff)
+		}
+		d, w := got.Decision, want.Decision
+		if got.Failures != w.Failures || d.Failures != w.Failures || Action(d.Action) != w.Action || d.Delay != w.Delay || !d.NotBefore.Equal(w.NotBefore) ||
+			d.Rule != w.Rule || got.Last.Run != want.Last.Run || !got.Last.Finished.Equal(want.Last.Finished) || len(got.Recent) != len(want.Recent) {
+			t.Fatalf("v0.1.0 reads %+v of %s", got, one)
+		}
+		if gotTracker != firstTracker(wantTracker) || gotTracker.Failures < 1 || gotTracker.Updated.After(c.Now()) {
+			t.Fatalf("v0.1.0 reads %+v of %s", gotTracker, tracked)
+		}
+	})
 }
 
 // A Restarter takes up the states of all keys or, where it would refuse one, of

@@ -454,9 +454,33 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	if n := r.Len(); n != goroutines+1 {
 		t.Errorf("%d keys", n)
 	}
-	if n := len(r.bucket.booked); n > goroutines+1+goroutines*runs {
+	if n := len(r.bucket.turns()); n > goroutines+1+goroutines*runs {
 		t.Errorf("%d booked", n)
 	}
+}
+
+// Callers go on while the origin of steady times moves under them.
+func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
+	c := fakeClock()
+	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10, Limit: 1000, Window: time.Hour})
+	var callers sync.WaitGroup
+	for g := range 4 {
+		callers.Go(func() {
+			key := fmt.Sprint(g)
+			for run := range int64(300) {
+				d := r.Exited(key, ContainerPolicy{}, Exit{Run: run + 1, Code: 1})
+				if left := r.Remaining(key); d.Failures != int(run+1) || left < 0 || left > d.Delay {
+					t.Errorf("run %d: %+v, %v left", run, d, left)
+				}
+				r.Wake(key)
+				r.State(key)
+				if g == 0 {
+					c.SetTime(t0.Add(time.Duration(run%2) * 60 * year))
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
 
 // Deciding about a known key allocates nothing.
@@ -468,8 +492,10 @@ func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 		e.Run++
 		r.Exited("a", c, e)
 	}
+	rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Rate: 1e-6})
 	for name, call := range map[string]func(){
 		"Exited":       func() { e.Run++; r.Exited("a", c, e) },
+		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.Wake("a") },
 		"Exited again": func() { r.Exited("a", c, e) },
 		"Remaining":    func() { r.Remaining("a") },
 		"Wake":         func() { r.Wake("a") },

@@ -50,8 +50,7 @@ const (
 
 // ExitCodes is a condition on an exit code: In is met by a code that is one of the
 // values or in one of the ranges, NotIn by any other. Its zero value matches nothing.
-// It is safe for concurrent use by multiple goroutines while nobody writes to it. Once
-// a Restarter has seen a list, do not write to it; make another one to change it.
+// It is safe for concurrent use by multiple goroutines while nobody writes to it.
 type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
@@ -90,8 +89,10 @@ type Rule struct {
 	// Limit is how many restarts the rule allows within Window; then its Action is
 	// GiveUp. Such restarts do not count for the Restarter's Limit. 0: the rule has no
 	// limit of its own.
-	Limit  int           `json:"limit,omitempty"`
-	Window time.Duration `json:"window,omitempty"` // of Limit; 0: for ever
+	Limit int `json:"limit,omitempty"`
+	// Window is the time over which Limit counts; 0: for ever, which Validate refuses beside a
+	// Delay that sets ResetAfter.
+	Window time.Duration `json:"window,omitempty"`
 }
 
 // Rules are a container's restartPolicyRules. The zero value has none. Rules are safe
@@ -111,7 +112,7 @@ type ContainerPolicy struct {
 // Decide returns what DecideExit does about a first failure that is known by its code
 // alone.
 func (c ContainerPolicy) Decide(code int32) (Action, int) {
-	return c.decide(&Exit{Code: code}, 1, nil)
+	return c.decide(&Exit{Code: code}, 1)
 }
 
 // DecideExit returns what to do about an exit, which is the attempt-th failure in a
@@ -123,25 +124,15 @@ func (c ContainerPolicy) Decide(code int32) (Action, int) {
 // decision to the restart policy if the rule's action is unknown, and reads an unknown
 // restart policy as Always.
 func (c ContainerPolicy) DecideExit(e Exit, attempt int) (Action, int) {
-	return c.decide(&e, attempt, nil)
+	return c.decide(&e, attempt)
 }
 
-// decide is DecideExit; with a table that is filled it does not search the lists of
-// codes.
-func (c *ContainerPolicy) decide(e *Exit, attempt int, table *codeTable) (Action, int) {
-	var listing uint32
-	lookUp := table != nil && table.bounds != nil
-	if lookUp {
-		listing = table.rulesListing(e.Code)
-	}
+// decide is DecideExit without copies of c and e.
+func (c *ContainerPolicy) decide(e *Exit, attempt int) (Action, int) {
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		if codes := r.ExitCodes; codes != nil {
-			listed := listing>>i&1 != 0
-			if !lookUp {
-				listed = codes.list(e.Code)
-			}
-			if met, _ := exitcode.Meets(codes.Operator, listed); !met {
+			if met, _ := exitcode.Meets(codes.Operator, codes.list(e.Code)); !met {
 				continue
 			}
 		}

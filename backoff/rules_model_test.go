@@ -128,13 +128,12 @@ func richExits() *rapid.Generator[Exit] {
 	})
 }
 
-// A rule is met by exactly the exits that its conditions say, with a table of its codes
-// and without, and Explain names the rule that decided.
+// A rule is met by exactly the exits that its conditions say, and Explain names the rule
+// that decided.
 func TestRichRulesAgreeWithModel(t *testing.T) {
 	decided := map[Action]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		c := richPolicies().Draw(t, "policy")
-		table := filledTable(c.Rules)
 		for range 20 {
 			e, attempt := richExits().Draw(t, "exit"), rapid.IntRange(1, 5).Draw(t, "attempt")
 			action, rule := c.DecideExit(e, attempt)
@@ -143,9 +142,6 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 			}
 			if rule >= 0 {
 				decided[action]++
-			}
-			if a, r := c.decide(&e, attempt, table); action != a || rule != r {
-				t.Fatalf("with a table %s by %d, want %s by %d", a, r, action, rule)
 			}
 			d := Decision{Action: action, Rule: rule, Failures: attempt}
 			if action == Stop && e.Code == 0 {
@@ -161,73 +157,4 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 	if decided[Restart] == 0 || decided[RestartAll] == 0 || decided[GiveUp] == 0 {
 		t.Errorf("rules decided %v", decided)
 	}
-}
-
-// filledTable returns the table of rules whose lists came twice.
-func filledTable(rules Rules) *codeTable {
-	t := &codeTable{}
-	t.note(rules)
-	t.fill(rules)
-	return t
-}
-
-// A table lists what its lists do, whatever the lists; it is kept as long as they stay
-// where they are, and made only of long ones that come again.
-func TestCodeTableListsWhatItsListsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		code := rapid.OneOf(rapid.Int32Range(-3, 260), rapid.Int32(), rapid.SampledFrom([]int32{-1 << 31, 1<<31 - 1}))
-		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Rule {
-			return Rule{ExitCodes: &ExitCodes{
-				Operator: OperatorIn,
-				Values:   rapid.SliceOfN(code, 0, 60).Draw(t, "values"),
-				Ranges:   rapid.SliceOfN(rapid.Map(rapid.SliceOfN(code, 2, 2), func(v []int32) CodeRange { return CodeRange{v[0], v[1]} }), 0, 3).Draw(t, "ranges"),
-			}}
-		}), 1, 20).Draw(t, "rules")
-		table := filledTable(rules)
-		total := 0
-		asked := []int32{-1 << 31, 1<<31 - 1, code.Draw(t, "another")}
-		for _, r := range rules {
-			asked = append(asked, r.ExitCodes.Values...)
-			total += len(r.ExitCodes.Values) + len(r.ExitCodes.Ranges)
-			for _, span := range r.ExitCodes.Ranges {
-				asked = append(asked, span.First, span.Last, span.First-1, span.Last+1)
-			}
-		}
-		for _, v := range asked {
-			listing := table.rulesListing(v)
-			for i, r := range rules {
-				if got := listing>>i&1 != 0; got != r.ExitCodes.list(v) {
-					t.Fatalf("%d in %v: %v", v, r.ExitCodes, got)
-				}
-			}
-		}
-		var none *codeTable
-		first := none.tableFor(rules)
-		if (first != nil) != (total > longLists) {
-			t.Fatalf("a table of %d codes: %v", total, first != nil)
-		}
-		if first == nil {
-			return
-		}
-		if first.bounds != nil {
-			t.Fatal("filled for lists that may not come again")
-		}
-		if first.tableFor(rules) != first || !slices.Equal(first.bounds, table.bounds) || !slices.Equal(first.rules, table.rules) {
-			t.Fatal("not filled when the lists came again")
-		}
-		bounds := &first.bounds[0]
-		if first.tableFor(rules) != first || &first.bounds[0] != bounds {
-			t.Fatal("made again of the same lists")
-		}
-		changed := slices.Clone(rules)
-		i := rapid.IntRange(0, len(rules)-1).Draw(t, "changed")
-		changed[i].ExitCodes = &ExitCodes{Values: append([]int32{7}, rules[i].ExitCodes.Values...)}
-		again := first.tableFor(changed)
-		if again != nil && again.bounds != nil {
-			t.Fatal("kept for other lists")
-		}
-		if again = again.tableFor(changed); again != nil && again.rulesListing(7)>>i&1 == 0 {
-			t.Fatal("filled with other lists")
-		}
-	})
 }

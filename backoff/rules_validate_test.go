@@ -151,3 +151,16 @@ func TestTooManyCodesAreReportedWhereTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// A name has at most 63 bytes, with a letter or digit at both ends.
+func TestNamesOfRulesAreLabels(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "0": true, "a-0": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false,
+		"-a": false, "a-": false, "-": false, "A": false, "é": false, "a.b": false, "a_b": false, "{": false, "`": false, "/": false, ":": false,
+	} {
+		c := ContainerPolicy{Rules: Rules{{Name: name, Action: Restart, Attempts: 1}}}
+		if err := c.Validate(); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

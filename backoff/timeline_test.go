@@ -13,6 +13,7 @@ import (
 const (
 	second = time.Second
 	minute = time.Minute
+	year   = 365 * 24 * time.Hour
 )
 
 // timelineUntil collects the restarts of constant runs up to and including end.

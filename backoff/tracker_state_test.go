@@ -62,3 +62,20 @@ func TestTrackerRefusesImpossibleStates(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A key has a state from its first Next until it is forgotten.
+func TestOnlyKnownKeysHaveAState(t *testing.T) {
+	c := fakeClock()
+	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+	check := func(want TrackerState, known bool) {
+		t.Helper()
+		if got, ok := tr.State("a"); got != want || ok != known {
+			t.Errorf("%+v, %t, want %+v, %t", got, ok, want, known)
+		}
+	}
+	check(TrackerState{}, false)
+	tr.Next("a", c.Now())
+	check(TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}, true)
+	tr.Reset("a")
+	check(TrackerState{}, false)
+}

@@ -31,17 +31,30 @@ var elsewhere = map[string]string{
 	"sudo examples/criwatch/containerd.sh up    # builds one, starts it, prints its socket":         ".ci/cri",
 	"sudo examples/criwatch/containerd.sh down  # removes everything but the build":                 ".ci/cri",
 	"sudo .ci/cri -run Measure -measure 10,100 -measure-for 20s":                                    "itself",
-	"docker build -t restart-job-controller -f kube/cmd/restart-job-controller/Dockerfile . && kind create cluster && kind load docker-image restart-job-controller": "Docker",
-	"kubectl apply -f kube/cmd/restart-job-controller/manifests":                                          "the integration tests of kube, by server-side dry run",
-	"kubectl apply -f kube/cmd/restart-job-controller/example-job.yaml":                                   "the integration tests of kube",
-	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                                 "by hand",
-	"go run ./cmd/restart-job-controller -leader-elect=false &":                                           "by hand",
-	"kubectl apply -f cmd/restart-job-controller/example-job.yaml":                                        "by hand",
-	"go -C examples run ./playground":                                                                     "the tests of playground, until it is interrupted",
-	"go -C examples run ./playground            # prints the address of the page":                         "the tests of playground, until it is interrupted",
-	"go -C examples run ./playground -o public  # writes the page as plain files":                         ".ci/run",
-	"go -C examples run ./supervise -f testdata/supervise/supervise.yaml":                                 "the tests of supervise, until it is interrupted",
-	"jq -r 'select(.event == \"failed\") | [.pod, .exitCode, .counted, .wait] | @tsv' examples/run.jsonl": "jq",
+	"docker build -t restart-job-controller:v0.2.0 -f kube/cmd/restart-job-controller/Dockerfile . && kind create cluster && kind load docker-image restart-job-controller:v0.2.0": "Docker",
+	"kubectl apply -f kube/cmd/restart-job-controller/manifests":                                                                                      "the integration tests of kube, by server-side dry run",
+	"kubectl apply -f kube/cmd/restart-job-controller/example-job.yaml":                                                                               "the integration tests of kube",
+	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                                                                             "by hand",
+	"go run ./cmd/restart-job-controller -leader-elect=false &":                                                                                       "by hand",
+	"kubectl create clusterrolebinding metrics-reader --clusterrole=restart-job-controller-metrics-reader --serviceaccount=monitoring:prometheus-k8s": "TestMetricsAreForThoseWhoMay of kube",
+	"kubectl -n restart-system port-forward deploy/restart-job-controller 8443 &":                                                                     "a cluster",
+	"curl -k -H \"Authorization: Bearer $(kubectl -n monitoring create token prometheus-k8s)\" https://localhost:8443/metrics":                        "TestMetricsAreForThoseWhoMay of kube",
+	"kubectl apply -k kube/cmd/restart-job-controller/monitoring":                                                                                     "TestKustomizationsNameEveryManifest of kube",
+	"sed '1,/^spec:/d; s/^  //' kube/cmd/restart-job-controller/monitoring/prometheusrule.yaml >rules.yaml && promtool check rules rules.yaml":        "promtool",
+	"go -C kube build -trimpath -o /tmp/restart-job-controller ./cmd/restart-job-controller":                                                          "by hand",
+	"/tmp/restart-job-controller -version":                                                                                                            "TestVersionIsPrinted of kube",
+	"RESTART_TESTENV=1 go -C kube test ./cmd/restart-job-controller -run Sizing -sizing 1x10000,2000x1 -timeout 1h -v":                                "by hand",
+	"go run ./.ci/sbom /tmp/restart-job-controller >sbom.json":                                                                                        "go test ./.ci/sbom",
+	"kubectl apply -f cmd/restart-job-controller/example-job.yaml":                                                                                    "by hand",
+	"go -C examples run ./playground":                                                                                                                 "the tests of playground, until it is interrupted",
+	"go -C examples run ./playground            # prints the address of the page":                                                                     "the tests of playground, until it is interrupted",
+	"go -C examples run ./playground -o public  # writes the page as plain files":                                                                     ".ci/run",
+	"go -C examples run ./supervise -f testdata/supervise/supervise.yaml":                                                                             "the tests of supervise, until it is interrupted",
+	"jq -r 'select(.event == \"failed\") | [.pod, .exitCode, .counted, .wait] | @tsv' examples/run.jsonl":                                             "jq",
+	"supervise -f services.yaml -state state/ &":                                                                                                      "the tests of supervise",
+	"supervise status -state state/":                                                                                                                  "the tests of supervise",
+	"supervise restart -state state/ web":                                                                                                             "the tests of supervise",
+	"source <(runjob -completion bash)":                                                                                                               "the tests of flags",
 }
 
 // exits are the exit codes that are not 0.
@@ -57,7 +70,7 @@ var whole = []string{
 var (
 	block  = regexp.MustCompile("(?s)```sh\n(.*?)```(?:\n\n```\n(.*?)```)?")
 	hereIn = regexp.MustCompile(`go -C examples run \./(\w+)`)
-	varies = regexp.MustCompile(`\d\d:\d\d:\d\d|\d+\.\d{3}s|\bin \d+(?:\.\d)?s|\b\d+s ago| {2,}`)
+	varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|\d+\.\d{3}s|\bin \d+(?:\.\d)?s|\b\d+s ago| {2,}`)
 )
 
 // Every command in the documents runs and prints what stands below it, or is listed as

@@ -27,6 +27,9 @@ func TestAllIndexesFit(t *testing.T) {
 	if got := all.String(); got != "0-2147483647" || all.EncodedLen() != len(got) {
 		t.Errorf("String %q, EncodedLen %d", got, all.EncodedLen())
 	}
+	if i, ok := all.Next(MaxIndex); !ok || i != MaxIndex {
+		t.Errorf("Next(MaxIndex) = %d, %v", i, ok)
+	}
 	if i, ok := all.Select(MaxIndex); !ok || i != MaxIndex {
 		t.Errorf("Select(MaxIndex) = %d, %v", i, ok)
 	}

@@ -135,6 +135,22 @@ func TestBadTextIsRejected(t *testing.T) {
 	}
 }
 
+// A lenient reading says why it has skipped an item.
+func TestLenientReadingSaysWhy(t *testing.T) {
+	for text, want := range map[string]ParseError{
+		"1,,2":            {Offset: 2, Reason: reasonEmpty},
+		"1,-2":            {Offset: 2, Text: "-2", Reason: reasonNoFirst},
+		"1,2-":            {Offset: 2, Text: "2-", Reason: reasonNoLast},
+		"1,5-3":           {Offset: 2, Text: "5-3", Reason: reasonReverse},
+		"1,+x":            {Offset: 2, Text: "+x", Reason: "'+' is not a digit"},
+		"1,2-+2147483648": {Offset: 2, Text: "2-+2147483648", Reason: reasonLarge},
+	} {
+		if _, report := ParseLenient(text); report.First == nil || *report.First != want {
+			t.Errorf("ParseLenient(%q): %v, want %v", text, report.First, want)
+		}
+	}
+}
+
 func TestParseErrorNamesItemAndReason(t *testing.T) {
 	for text, want := range map[string]string{
 		"5-3":         `indexset: parse "5-3" at byte 0: range ends before it starts`,

@@ -294,3 +294,26 @@ func TestDeviationUnsettledEnd(t *testing.T) {
 		t.Error("the Job does not end when everything is seen")
 	}
 }
+
+// ValidateUpdate does not look at the pod template, and a resumed Job's pods are
+// planned whatever has become of it.
+func TestDeviationTemplateMayChange(t *testing.T) {
+	job := plainJob(1)
+	job.Spec.Template.Spec = PodSpec{RestartPolicy: RestartPolicyNever, Containers: []Container{{Name: "main", Args: []string{"-memory=1Gi"}}}}
+	job.Spec.Suspend = true
+	job.Spec.Default()
+	suspended := mustPlan(t, Engine{}, Input{Job: job, Now: t0})
+	if len(suspended.Create) != 0 || suspended.Record == nil {
+		t.Fatalf("suspended: %+v", suspended)
+	}
+	resumed := *job
+	resumed.Spec.Suspend = false
+	resumed.Spec.Template.Spec.Containers = []Container{{Name: "main", Args: []string{"-memory=2Gi"}}}
+	resumed.Status = *suspended.Record
+	if err := resumed.Spec.ValidateUpdate(&job.Spec); err != nil {
+		t.Error(err)
+	}
+	if plan := mustPlan(t, Engine{}, Input{Job: &resumed, Memory: suspended.Memory, Now: t0.Add(time.Hour)}); len(plan.Create) != 1 {
+		t.Errorf("resumed: %+v", plan)
+	}
+}

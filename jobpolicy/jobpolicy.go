@@ -34,8 +34,8 @@ type Engine struct {
 	// RuleReasons gives a Job that a FailJob rule fails the reason PodFailurePolicy_ with
 	// the rule's name, or its index if it has none (KEP-4443).
 	RuleReasons bool
-	// ManagedBy says for which Jobs to act: those with this spec.managedBy. "" means those
-	// with none and those with the name of Kubernetes' own controller.
+	// ManagedBy says for which Jobs to act: those with this spec.managedBy. Here and in a
+	// Job, "" stands for the name of Kubernetes' own controller.
 	ManagedBy string
 }
 

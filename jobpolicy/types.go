@@ -3,6 +3,8 @@ package jobpolicy
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // ObjectMeta is the part of an API object's metadata that restart decisions need.
@@ -88,6 +90,14 @@ type Container struct {
 	WorkingDir    string        `json:"workingDir,omitempty"`
 	Env           []EnvVar      `json:"env,omitempty"`
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always makes a sidecar of an init container
+	// RestartPolicyRules are about restarts in place (KEP-5307). Only package lint looks at
+	// them.
+	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty"`
+}
+
+// ContainerRestartRule is a rule about the restarts of a container in place.
+type ContainerRestartRule struct {
+	Action backoff.Action `json:"action,omitempty"` // Restart or RestartAllContainers (KEP-5532)
 }
 
 // EnvVar is one environment variable of a container.

@@ -46,7 +46,9 @@ type ExitDetails struct {
 // Without it exits come without details. The Generator calls Exits, also of the
 // statuses in events, from several goroutines at once, and only while there is an
 // ExitReader. What a status says of a container that has exited is believed for as
-// long as its id stands for that container, whatever the stamps say.
+// long as its id stands for that container, whatever the stamps say. If ids are used
+// again, a late event of a former container may give the exit of the present one its
+// details.
 type ExitLister interface {
 	// Exits yields the containers that have exited, by id, and how they ended.
 	Exits() iter.Seq2[string, ExitDetails]
@@ -55,28 +57,34 @@ type ExitLister interface {
 // ExitOptions are the settings of an ExitReader. The zero value is a reader of the
 // exits from now on.
 type ExitOptions[K comparable] struct {
-	// Earlier also yields the exits of the containers that had exited when the
-	// Generator looked first, or that have exited when the reader is made.
+	// Earlier also yields the exits from before the reader was made, of containers that
+	// are still listed.
 	Earlier bool
-	// After goes on where another reader was at its Position: it yields what that
-	// reader has not, and what has ended since. It implies Earlier. If a container was
-	// there then and is gone, its exit is inferred, so from a position of another node
-	// every container's is. Nil: there was no other reader.
+	// After goes on where another reader was at its Position: the new reader yields the
+	// exits that the other one has not yielded, and those since. It implies Earlier. The
+	// exit of a container that was there then and is gone is inferred, so from a position
+	// of another node every container's is. A container that came after the position and
+	// is gone has no exit here; see Position. Nil: there was no other reader.
 	After *ExitPosition[K]
 }
 
 // An ExitReader yields every exit once (G14 of Generator): those of a pod in the order
 // in which they became known, and those that became known at once by the time at which
-// they finished. An exit comes after the entry of its pod in the cache. A reader yields
-// what ends after it was made, also if that is before the first relist. A sandbox that
-// is listed as a container ends like one.
+// they finished. An exit comes after the entry of its pod in the cache. A sandbox that is
+// listed as a container ends like one.
+//
+// A reader yields the exits since it was made, also those before the first relist has
+// ended. If that relist shows a container that has exited already,
+// ExitDetails.Finished says whether the reader was made before; without it the exit is
+// yielded.
 //
 // A reader that is not read holds a bounded number of exits, in proportion to the
 // pods and containers, and then drops the oldest; see Exit.Lost. It remembers the
-// containers that are there and the last 4096 that ended. When an event tells late of
-// one that ended before those, or has no stamp and tells of one that nobody saw, it is
-// no exit: rather never than twice. An end that nobody saw of a container whose id is
-// used again goes unnoticed, as Container.ID says.
+// containers that are listed and the last 4096 others that ended, or those since its
+// position. If events alone tell of a container, and without a stamp or with one up to
+// 2 seconds after the last end that is forgotten, it may be a forgotten one: then an
+// exit may be missed but is never repeated. An end that nobody saw of a container whose
+// id is used again goes unnoticed, as Container.ID says.
 //
 // Make one with Generator.ExitReader; the zero value is not usable. An ExitReader is
 // safe for concurrent use by multiple goroutines.
@@ -84,6 +92,7 @@ type ExitReader[K comparable] struct {
 	mu       *sync.Mutex // the Generator's
 	due      *exitQueue[K]
 	position func() ExitPosition[K]
+	expect   func(containerRef[K])
 	drop     func()
 	ended    <-chan struct{} // closed with the cache
 	closed   chan struct{}
@@ -93,18 +102,20 @@ type ExitReader[K comparable] struct {
 // ExitReader returns a reader of exits. The error wraps backoff.FieldErrors with
 // what is wrong with o.After. Close the reader when nobody reads it any longer.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
-	q, err := newExitQueue(o, g.cache.clock.Now())
+	now := g.cache.clock.Now()
+	q, err := newExitQueue(o, now)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: ExitReader: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.core.subscribeExits(q)
+	g.core.subscribeExits(q, now)
 	g.events.followExits(true)
 	return &ExitReader[K]{
 		mu:       &g.mu,
 		due:      q,
 		position: func() ExitPosition[K] { return g.exitPosition(q) },
+		expect:   func(c containerRef[K]) { g.expectExit(q, c) },
 		drop:     func() { g.dropExits(q) },
 		ended:    g.cache.done,
 		closed:   make(chan struct{}),
@@ -136,7 +147,14 @@ func (g *Generator[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.state.received = g.core.takeEvents(&g.events, g.cache.clock.Now()) || g.state.received
-	return g.core.exitPosition(q)
+	return q.position()
+}
+
+// expectExit makes q await the end of c.
+func (g *Generator[K, S]) expectExit(q *exitQueue[K], c containerRef[K]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q.expect(c, g.core.serial)
 }
 
 // dropExits ends the subscription of q.
@@ -178,10 +196,24 @@ func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
 }
 
 // Position returns where the reader is: a reader made with it, of this Generator or
-// of one in another process, yields what this one has not yielded. Take it when an
-// exit has been dealt with, and store it together with what came of that: from an
-// older position the exit comes again. It may be taken before and after Close.
+// of one in another process, yields what this one has not yielded. Save it when an
+// exit has been dealt with, together with the outcome: from an older position the exit
+// comes again. A position names the containers that were shown or expected until then.
+// One that appears later, and is gone before the next reader is made, has no exit there:
+// save the position also when a container has started whose exit the program waits for;
+// see Expect. After Close it stays as it was, but for the exits that are read.
 func (r *ExitReader[K]) Position() ExitPosition[K] { return r.position() }
+
+// Expect tells the reader that a container is there, as its creator knows before the
+// Generator does. Its end is yielded also if nothing ever shows the container: it is
+// inferred when a full relist that begins later does not show it. A Position names what
+// is expected. Call Expect when the container was created, save the Position, and then
+// start the container: a program that is killed at any moment is told its exit, or that
+// the runtime no longer knows it, by the reader that goes on. Expect is a no-op for a
+// container whose exit the reader has yielded or has due.
+func (r *ExitReader[K]) Expect(pod K, container string) {
+	r.expect(containerRef[K]{pod, container})
+}
 
 // Close ends the subscription. What is due can still be read.
 func (r *ExitReader[K]) Close() {

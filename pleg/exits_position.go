@@ -9,15 +9,15 @@ import (
 )
 
 // ExitPosition is where an ExitReader is, to and from JSON if K is. Its size is in
-// proportion to the pods and containers, and to the exits that the reader has not
-// taken. Instead of making one, take it from ExitReader.Position; the zero value is
-// that of a reader that knows of no container.
+// proportion to the pods and containers that are listed, and to the exits that the reader
+// has not taken; it forgets the others. Instead of making one, take it from
+// ExitReader.Position; the zero value is that of a reader that knows of no container.
 type ExitPosition[K comparable] struct {
 	Due  []Exit[K]        `json:"due,omitempty"`  // not taken yet, in order
 	Lost int              `json:"lost,omitempty"` // dropped before these
 	Pods []podPosition[K] `json:"pods,omitempty"` // each once
-	// Horizon is the time up to which ends of containers may be forgotten: late news of then
-	// may be of a container that ended and is not in Pods. Zero: none is forgotten.
+	// Horizon is the time up to which containers ended that are not in Pods: older news may be
+	// about one of these. Zero: there are none.
 	Horizon time.Time `json:"horizon,omitzero"`
 }
 
@@ -25,15 +25,15 @@ type ExitPosition[K comparable] struct {
 type podPosition[K comparable] struct {
 	Pod   K        `json:"pod"`
 	Live  []string `json:"live,omitempty"`  // containers that have not ended, as far as is known
-	Ended []string `json:"ended,omitempty"` // containers whose end is due or was taken, and that may still be shown
+	Ended []string `json:"ended,omitempty"` // containers whose end is due or was taken, and that may still be listed
 }
 
 // mostInPosition is how many containers and exits a position may hold.
 const mostInPosition = 1 << 20
 
-// Validate returns nil, or a backoff.FieldErrors: for a pod that stands in p twice,
-// for a container that does so or has no id, for a source that is none and a negative
-// number, and for more than 1048576 exits and containers.
+// Validate returns nil, or a backoff.FieldErrors: for a pod or a container that stands
+// in p twice, for a source that is none, for a negative number, and for more than
+// 1048576 exits and containers.
 func (p ExitPosition[K]) Validate() error {
 	var errs backoff.FieldErrors
 	size := len(p.Due)
@@ -42,9 +42,6 @@ func (p ExitPosition[K]) Validate() error {
 	}
 	for i, e := range p.Due {
 		field := fmt.Sprintf("due[%d]", i)
-		if e.Container == "" {
-			errs.Add(backoff.ErrorTypeRequired, field+".container", nil, "")
-		}
 		if !slices.Contains([]ExitSource{ExitSeenByEvent, ExitSeenByRelist, ExitInferred}, e.Source) {
 			errs.Add(backoff.ErrorTypeNotSupported, field+".source", string(e.Source), "must be event, relist or inferred")
 		}
@@ -66,11 +63,8 @@ func (p ExitPosition[K]) Validate() error {
 		}{{"live", pod.Live}, {"ended", pod.Ended}} {
 			size += len(list.ids)
 			for j, id := range list.ids {
-				switch field := fmt.Sprintf("%s.%s[%d]", field, list.name, j); {
-				case id == "":
-					errs.Add(backoff.ErrorTypeRequired, field, nil, "")
-				case seen[id]:
-					errs.Add(backoff.ErrorTypeDuplicate, field, id, "")
+				if seen[id] {
+					errs.Add(backoff.ErrorTypeDuplicate, fmt.Sprintf("%s.%s[%d]", field, list.name, j), id, "")
 				}
 				seen[id] = true
 			}

@@ -22,6 +22,7 @@ func TestEarlierExitsAreToldOnDemand(t *testing.T) {
 		w.up("b")
 		w.rt.ExitCode("p", "b", 4)
 		w.up("c")
+		w.pass(2 * time.Second)
 		_, first := w.follow(pleg.ExitOptions[string]{Earlier: true})
 		_, none := w.follow(pleg.ExitOptions[string]{})
 		w.gen.Relist(w.ctx)
@@ -132,6 +133,24 @@ func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
 	})
 }
 
+// A container without an id is one like any other, also in a position.
+func TestPositionWithAContainerWithoutItsID(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("")
+		w.up("a")
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		w.gen.Relist(w.ctx)
+		place := stored(t, r.Position())
+		r, exits := w.follow(pleg.ExitOptions[string]{After: place})
+		w.rt.ExitCode("p", "", 3)
+		w.gen.Relist(w.ctx)
+		place = stored(t, r.Position()) // where it is due, and ended
+		equal(t, "exits", exits(), ":relist 3")
+		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		equal(t, "exits of the next reader", exits(), ":relist 3")
+	})
+}
+
 // The end of a container is not inferred while its pod cannot be looked at.
 func TestFailingPodInfersNoExit(t *testing.T) {
 	setup{}.run(t, func(w *world) {
@@ -162,9 +181,9 @@ func TestPositionIsValidated(t *testing.T) {
 	}`
 	setup{}.run(t, func(w *world) {
 		_, err := w.gen.ExitReader(pleg.ExitOptions[string]{After: position(t, text)})
-		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; due[0].container: required; ` +
+		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; ` +
 			`due[1].source: unsupported value "rumour": must be event, relist or inferred; due[1].lost: invalid value -2: must be >= 0; ` +
-			`pods[0].live[1]: duplicate value "a"; pods[0].live[2]: required; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"`
+			`pods[0].live[1]: duplicate value "a"; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant\n%s", err, want)
 		}

@@ -25,7 +25,7 @@ func (b *bench) follow(o ExitOptions[string]) *exitQueue[string] {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.subscribeExits(q)
+	b.subscribeExits(q, b.now)
 	return q
 }
 
@@ -65,8 +65,8 @@ func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
 		if i%100 == 0 {
 			b.relistP(keeper)
 		}
-		if limit := b.exitLimit(); len(q.due) > limit+200 || q.ended.len() > limit || limit > rememberedExits+1000 {
-			t.Fatalf("after %d exits %d are due and %d remembered; the limit is %d", i, len(q.due), q.ended.len(), limit)
+		if limit := b.exitLimit(); len(q.due) > limit+200 || q.gone.len() > limit || limit > rememberedExits+1000 {
+			t.Fatalf("after %d exits %d are due and %d remembered; the limit is %d", i, len(q.due), q.gone.len(), limit)
 		}
 	}
 	e, _ := q.take()
@@ -113,7 +113,8 @@ func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
 		{"0", q.horizon, false},
 		{"1", time.Time{}, false},
 		{fmt.Sprint(2*rememberedExits - 1), b.now, false}, // remembered
-		{"new", q.horizon.Add(1), true},
+		{"newer", q.horizon.Add(mostAhead), false},        // by a clock that is ahead, perhaps
+		{"new", q.horizon.Add(mostAhead + 1), true},
 	} {
 		b.noteEvents("p", map[string]rank{tt.container: exited})
 		b.noteExits("p", map[string]exitNote{tt.container: {source: ExitSeenByEvent, told: tt.told, known: true, details: ExitDetails{Code: 9}}})
@@ -153,6 +154,37 @@ func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 		b.noteExits("p", map[string]exitNote{"unknown": tt.note})
 		if got := len(b.orphans) - before; got != tt.want {
 			t.Errorf("%s: %d containers are kept", tt.name, got)
+		}
+	}
+}
+
+// An event is as new as its stamp about its own container. What it carries of others may
+// be older.
+func TestContentsOfAnEventHaveNoTime(t *testing.T) {
+	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100, exits: true}
+	seen := shown{{"a", StateExited}, {"b", StateExited}}
+	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
+	pods, _, _ := q.drain(1)
+	_, e, _ := pods.take()
+	for id, want := range map[string]time.Time{"a": {}, "b": t1} {
+		if n := e.exits[id]; !n.told.Equal(want) || n.source != ExitSeenByEvent || n.details.Code != 1 {
+			t.Errorf("of container %s: %+v, want the time %v", id, n, want)
+		}
+	}
+}
+
+// Containers of an answer that was not recorded are remembered with and without readers
+// of exits.
+func TestUnrecordedContainersAreRemembered(t *testing.T) {
+	for _, readers := range []int{0, 1, 2} {
+		b := newBench(t, true)
+		b.relisted("p")
+		for range readers {
+			b.follow(ExitOptions[string]{})
+		}
+		b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"a", StateRunning}, {"b", StateExited}, {"c", StateRunning}})
+		if n := len(b.orphans); n != 3 {
+			t.Errorf("with %d readers %d containers are remembered, want 3", readers, n)
 		}
 	}
 }

@@ -109,8 +109,8 @@ func TestExitsAreToldOnce(t *testing.T) {
 			{relist, ""},
 			{func(w *world) { w.up("a"); w.rt.ExitCode("p", "a", 2); relist(w) }, "a:relist 2"},
 		}},
-		{"over when the Generator looked first", []step{
-			{func(w *world) { w.up("a"); w.rt.Exit("p", "a"); w.up("b"); relist(w) }, ""},
+		{"over when the Generator looked first, but not when the reader was made", []step{
+			{func(w *world) { w.up("a"); w.rt.Exit("p", "a"); w.up("b"); relist(w) }, "a:relist 0"},
 			{func(w *world) { w.rt.Exit("p", "b"); relist(w) }, "b:relist 0"},
 			{func(w *world) { w.rt.Remove("p", "a"); relist(w) }, ""},
 		}},

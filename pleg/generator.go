@@ -37,9 +37,10 @@ import (
 //   - G12 no goroutine outlives the Run or Relist that started it;
 //   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
 //     for what waiters and errors ask for;
-//   - G14 an ExitReader, and the one that goes on at its Position, yield once the
-//     exit of every container that an answer or an event has shown, and never
-//     before it has ended.
+//   - G14 an ExitReader yields once, and never before it has ended, the exit of
+//     every container that it expects or that an answer or an event has shown; one
+//     that goes on at a Position does so for those that the position names and those
+//     that answers have shown since.
 //
 // One Generator writes to a Cache. The zero value is not usable. A Generator is
 // safe for concurrent use by multiple goroutines.
@@ -96,11 +97,20 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 // Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
-// RequestSync is a RequestRelist that ends with a PodSync of the pod, whatever the
-// look finds, or with a PodSync without a pod. The PodSync comes after what was
-// found, also where that is an error in the entry. Several requests may have one in
+// RequestSync makes the next look at the pod end with a PodSync, or with a PodSync
+// without a pod. The next full relist looks at the pod, changed or not. While a
+// stream is relied upon, that may be minutes away, and RequestSync also is a
+// RequestRelist.
+//
+// The PodSync follows the events of the look, also if the pod is gone. If the look
+// fails, the PodSync waits for one that succeeds. Several requests may have one in
 // common.
-func (g *Generator[K, S]) RequestSync(pod K) { g.events.requestSync(pod) }
+func (g *Generator[K, S]) RequestSync(pod K) {
+	g.mu.Lock()
+	g.core.requestSync(pod, g.relying)
+	g.mu.Unlock()
+	signal(g.events.wake)
+}
 
 // Events yields what happens to pods. Each loop starts anew, with one PodSync per
 // known pod. From there on nothing is lost: events of one pod come in order, and

@@ -69,6 +69,12 @@ func (s *totals) add(h history, injected map[string]int, r report) {
 	for _, r := range h.ExitReaders {
 		s.exits["restarts of readers of exits"] += len(r.Gaps)
 	}
+	for _, r := range h.ExitReaders {
+		s.exits["readers of exits"]++
+		s.exits["containers that were expected"] += len(r.Expected)
+	}
+	s.exits["readers of exits at another's position"] += h.Forks
+	s.exits["readers of exits that were closed"] += h.Closed
 	s.exits["restarts with exits due"] += h.RestartsDue
 	s.exits["restarts of the program"] += h.Programs
 }
@@ -144,7 +150,8 @@ func (s *totals) print(t *testing.T) {
 	}
 	for _, name := range []string{
 		"exits: event", "exits: relist", "exits: inferred", "exits with details",
-		"restarts of readers of exits", "restarts with exits due", "restarts of the program",
+		"restarts of readers of exits", "restarts with exits due", "restarts of the program", "readers of exits",
+		"readers of exits at another's position", "readers of exits that were closed", "containers that were expected",
 	} {
 		fmt.Fprintf(&b, "%12d  %s\n", s.exits[name], name)
 		if s.exits[name] == 0 {
@@ -208,9 +215,11 @@ type simulation struct {
 		gen   pleg.GeneratorOptions
 		first bool // pods are listed before their statuses
 	}
-	exits *follower
-	stop  context.CancelFunc // of Run
-	ended chan struct{}      // closed when Run has returned
+	followers []*follower
+	followed  int                // followers that there ever were
+	down      bool               // the program is
+	stop      context.CancelFunc // of Run
+	ended     chan struct{}      // closed when Run has returned
 }
 
 const waitLimit = 2 * time.Second
@@ -241,12 +250,12 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 	for range rapid.IntRange(0, 3).Draw(t, "before") {
 		w.change(t)
 	}
-	exits, err := w.rt.follow("exits", w.gen, rapid.Bool().Draw(t, "earlier"))
-	if err != nil {
-		t.Fatal(err)
+	w.follow(t)
+	for range rapid.IntRange(0, 2).Draw(t, "before Run") { // a reader is there, and nothing was listed yet
+		w.change(t)
+		time.Sleep(time.Duration(rapid.IntRange(1, 2000).Draw(t, "ms")) * time.Millisecond)
+		w.change(t)
 	}
-	w.exits = exits
-	w.exits.save(t)
 	w.run()
 	if !m.again {
 		w.reader(m.pace)
@@ -295,41 +304,92 @@ func (w *simulation) run() {
 	})
 }
 
-// takeExits takes some exits, or restarts their reader.
-func (w *simulation) takeExits(t *rapid.T) {
-	do := []string{"take", "take", "save", "restart"}
-	if w.m.again {
-		do = append(do, "program", "program")
-	}
-	switch rapid.SampledFrom(do).Draw(t, "exits") {
-	case "take":
-		w.exits.take(t, rapid.IntRange(1, 5).Draw(t, "most"))
-	case "save":
-		w.exits.save(t)
-	case "restart":
-		if rapid.Bool().Draw(t, "at once") {
-			w.exits.save(t)
+// follow begins a reader of exits.
+func (w *simulation) follow(t *rapid.T) {
+	f := w.rt.follow(t, w.follower(), w.gen, rapid.Bool().Draw(t, "earlier"))
+	f.creates = rapid.Bool().Draw(t, "creates")
+	w.followers = append(w.followers, f)
+}
+
+// follower is the name of the next reader of exits.
+func (w *simulation) follower() string {
+	w.followed++
+	return fmt.Sprintf("exits %d", w.followed)
+}
+
+// expect tells the readers of exits whose program creates containers of a new one.
+func (w *simulation) expect(t *rapid.T, pod, container string) {
+	for _, f := range w.followers {
+		if f.creates && !w.down {
+			f.expect(pod, container)
+			if rapid.IntRange(0, 2).Draw(t, "save") > 0 {
+				f.save(t)
+			}
 		}
-		w.goOn(t)
-	case "program":
-		w.stop()
-		<-w.ended
-		w.cache.Close()
-		time.Sleep(time.Duration(rapid.IntRange(0, 3000).Draw(t, "down ms")) * time.Millisecond)
-		for range rapid.IntRange(0, 3).Draw(t, "meanwhile") {
-			w.change(t)
-		}
-		w.rt.Note(func(h *history) { h.Programs++ })
-		w.generator(t)
-		w.goOn(t)
-		w.run()
 	}
 }
 
-// goOn restarts the reader of exits.
-func (w *simulation) goOn(t *rapid.T) {
-	w.exits.restart(t, w.gen)
-	if strings.Contains(w.exits.saved, `"due"`) {
+// takeExits takes some exits, or begins, restarts or ends a reader of them.
+func (w *simulation) takeExits(t *rapid.T) {
+	do := []string{"take", "take", "save", "restart", "follow", "fork", "close"}
+	if w.m.again {
+		do = append(do, "program", "program")
+	}
+	f := rapid.SampledFrom(w.followers).Draw(t, "follower")
+	switch rapid.SampledFrom(do).Draw(t, "exits") {
+	case "take":
+		f.take(t, rapid.IntRange(1, 5).Draw(t, "most"))
+	case "save":
+		f.save(t)
+	case "restart":
+		if rapid.Bool().Draw(t, "at once") {
+			f.save(t)
+		}
+		w.goOn(t, f)
+	case "follow":
+		if len(w.followers) < 4 {
+			w.follow(t)
+		}
+	case "fork":
+		if len(w.followers) < 4 {
+			w.followers = append(w.followers, f.fork(t, w.follower(), w.gen))
+			w.rt.Note(func(h *history) { h.Forks++ })
+		}
+	case "close":
+		if len(w.followers) > 1 {
+			f.reader.Close()
+			f.take(t, 1<<30)
+			w.followers = slices.DeleteFunc(w.followers, func(x *follower) bool { return x == f })
+			w.rt.Note(func(h *history) { h.Closed++ })
+		}
+	case "program":
+		w.restart(t)
+	}
+}
+
+// restart restarts the program.
+func (w *simulation) restart(t *rapid.T) {
+	w.stop()
+	<-w.ended
+	w.cache.Close()
+	w.down = true
+	time.Sleep(time.Duration(rapid.IntRange(0, 3000).Draw(t, "down ms")) * time.Millisecond)
+	for range rapid.IntRange(0, 3).Draw(t, "meanwhile") {
+		w.change(t)
+	}
+	w.down = false
+	w.rt.Note(func(h *history) { h.Programs, h.Program = h.Programs+1, time.Now() })
+	w.generator(t)
+	for _, f := range w.followers {
+		w.goOn(t, f)
+	}
+	w.run()
+}
+
+// goOn restarts a reader of exits.
+func (w *simulation) goOn(t *rapid.T, f *follower) {
+	f.restart(t, w.gen)
+	if strings.Contains(f.saved.position, `"due"`) {
 		w.rt.Note(func(h *history) { h.RestartsDue++ })
 	}
 }
@@ -408,7 +468,9 @@ func (w *simulation) change(t *rapid.T) {
 			w.removed[id] = slices.DeleteFunc(old, func(x string) bool { return x == c })
 		}
 		w.live[id] = append(w.live[id], c)
-		w.rt.Create(id, c)
+		if w.rt.Create(id, c) {
+			w.expect(t, id, c)
+		}
 		return
 	}
 	c := rapid.SampledFrom(w.live[id]).Draw(t, "container")
@@ -454,7 +516,7 @@ func (w *simulation) reader(pace time.Duration) {
 func (w *simulation) sample(settled bool) {
 	stats := w.gen.Stats()
 	w.rt.Note(func(h *history) {
-		h.Samples = append(h.Samples, sample{At: time.Now(), Stats: stats, Readers: len(w.names), ExitReaders: 1, Settled: settled})
+		h.Samples = append(h.Samples, sample{At: time.Now(), Stats: stats, Readers: len(w.names), ExitReaders: len(w.followers), Settled: settled})
 	})
 }
 
@@ -486,8 +548,12 @@ func (w *simulation) settle(t *rapid.T) {
 		h.Idles = append(h.Idles, idle{From: from, To: time.Now(), Period: w.period})
 	})
 	time.Sleep(40 * w.m.pace)
-	w.exits.take(t, 1<<30)
-	w.rt.Compare(w.cache, 4, append([]string{w.exits.name}, w.names...)...)
+	names := slices.Clone(w.names)
+	for _, f := range w.followers {
+		f.take(t, 1<<30)
+		names = append(names, f.name)
+	}
+	w.rt.Compare(w.cache, 4, names...)
 	if err := w.gen.Healthy(); err != nil {
 		t.Errorf("after all: %v", err)
 	}

@@ -59,11 +59,11 @@ func yielded(second int, source pleg.ExitSource, d pleg.ExitDetails) exitRead {
 
 // follows adds a reader of exits that is up to date at the end.
 func (h *history) follows(shown map[containerRef]time.Time, earlier bool, read ...exitRead) {
-	h.Shown, h.ShownAt = shown, map[containerRef][]time.Time{}
+	h.Shown, h.Showings = shown, map[containerRef][]showing{}
 	for c, at := range shown {
-		h.ShownAt[c] = []time.Time{at}
+		h.Showings[c] = []showing{{Start: at, End: at}}
 	}
-	h.ExitReaders = map[string]exitReader{"x": {Earlier: earlier}}
+	h.ExitReaders = map[string]exitReader{"x": {Begin: at(0), Earlier: earlier}}
 	h.ExitsRead = read
 	h.Finals = []final{{At: at(9), ExitsRead: []string{"x"}}}
 }
@@ -251,6 +251,16 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 		}},
 		{"an exit of before that is not asked for", 0, func(h *history) {
 			h.follows(shown, false)
+			h.ExitReaders["x"] = exitReader{Begin: at(3)}
+		}},
+		{"an exit of before that was removed, too", 0, func(h *history) {
+			h.follows(shown, true)
+			h.ExitReaders["x"] = exitReader{Begin: at(4), Earlier: true}
+		}},
+		{"an exit that only an event shows, behind a gap", 0, func(h *history) {
+			h.follows(shown, true)
+			h.Showings[containerRef{"p", "a"}] = []showing{{at(4), at(4), true}}
+			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(2), at(3)}}}
 		}},
 		{"an exit that is shown only in a gap", 0, func(h *history) {
 			h.follows(shown, true)
@@ -259,11 +269,33 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 		{"an exit that is never yielded", 14, func(h *history) {
 			h.follows(shown, true)
 		}},
+		{"an exit before the first list that is never yielded", 14, func(h *history) {
+			h.follows(shown, false)
+		}},
+		{"an exit of before that is asked for and never yielded", 14, func(h *history) {
+			h.follows(shown, true)
+			h.ExitReaders["x"] = exitReader{Begin: at(3), Earlier: true}
+		}},
+		{"an exit that only an event shows, before a gap, and that is never yielded", 14, func(h *history) {
+			h.follows(shown, true)
+			h.Showings[containerRef{"p", "a"}] = []showing{{at(1), at(1), true}}
+			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(2), at(3)}}}
+		}},
+		{"an exit that an answer shows behind a gap, and that is never yielded", 14, func(h *history) {
+			h.follows(shown, true)
+			h.Showings[containerRef{"p", "a"}] = []showing{{at(4), at(4), false}}
+			h.ExitReaders["x"] = exitReader{Earlier: true, Gaps: []gap{{at(2), at(3)}}}
+		}},
+		{"an expected exit that is never yielded", 14, func(h *history) {
+			h.follows(nil, true)
+			h.Shown = shown
+			h.ExitReaders["x"] = exitReader{Gaps: []gap{{at(0), at(5)}}, Expected: map[containerRef]bool{{"p", "a"}: true}}
+		}},
 		{"an exit that is yielded twice", 14, func(h *history) {
 			h.follows(shown, true, yielded(3, pleg.ExitSeenByRelist, details), yielded(4, pleg.ExitInferred, pleg.ExitDetails{}))
 		}},
 		{"an exit that is yielded before it", 14, func(h *history) {
-			h.follows(shown, false, yielded(2, pleg.ExitInferred, pleg.ExitDetails{}))
+			h.follows(nil, false, yielded(2, pleg.ExitInferred, pleg.ExitDetails{}))
 		}},
 		{"an exit with another code", 14, func(h *history) {
 			h.follows(shown, true, yielded(3, pleg.ExitSeenByRelist, pleg.ExitDetails{Code: 4}))

@@ -1,6 +1,7 @@
 package pleg_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -15,19 +16,27 @@ type exitRead struct {
 	Exit   pleg.Exit[string]
 }
 
+// A showing is an answer or an event that shows a container.
+type showing struct {
+	Start, End time.Time
+	Event      bool
+}
+
 // An exitReader is the life of a reader of exits, with its restarts.
 type exitReader struct {
-	Begin   time.Time
-	Earlier bool
-	Gaps    []gap
+	Begin    time.Time
+	Program  time.Time // when the program was started again in which it began; zero: never
+	Earlier  bool
+	Gaps     []gap
+	Expected map[containerRef]bool // containers that the program expected, and saved that it does
 }
 
 // A gap is the time from the position of a reader of exits to the next that goes on
 // there.
 type gap struct{ From, To time.Time }
 
-// covers reports whether t lies in the gap.
-func (g gap) covers(t time.Time) bool { return !t.Before(g.From) && !t.After(g.To) }
+// meets reports whether the time from start to end has an instant in the gap.
+func (g gap) meets(start, end time.Time) bool { return !end.Before(g.From) && !start.After(g.To) }
 
 // G14: a reader of exits yields each once and never before it, with the details that
 // the runtime has given, and misses none of a container that it could know of.
@@ -90,42 +99,72 @@ func (x *inspection) ends(ref containerRef, upTo time.Time) (list []pleg.ExitDet
 	return list
 }
 
-// knowable reports whether a reader of exits could know of the life of a container:
-// it is not one that had ended before and was not asked for, nor one that was shown
-// only in gaps. If its id had been used before, it must not end in a gap either.
+// knowable reports whether a reader of exits could know of the life of a container: the
+// program expected it, or it was shown to a program that had or was to have the reader. Behind a restart an
+// event alone may be old and shows nothing. What was over before the reader is asked for
+// only by Earlier, and only while it is listed. If an id had been used before, the
+// container must not end in a gap either.
 func (x *inspection) knowable(r exitReader, ref containerRef, l life) bool {
-	inGap := func(t time.Time) bool { return slices.ContainsFunc(r.Gaps, func(g gap) bool { return g.covers(t) }) }
+	inGap := func(start, end time.Time) bool {
+		return slices.ContainsFunc(r.Gaps, func(g gap) bool { return g.meets(start, end) })
+	}
+	first := x.lives(ref, l.end.At) == 1
 	switch {
-	case !r.Earlier && !x.lookedBefore(l.end.At):
+	case r.Expected[ref] && first:
+		return true
+	case !l.end.At.After(r.Begin) && (!r.Earlier || x.removedBy(ref, r.Begin)):
 		return false
-	case x.lives(ref, l.end.At) > 1 && inGap(l.end.At):
+	case !first && inGap(l.end.At, l.end.At):
 		return false
 	}
-	return slices.ContainsFunc(x.ShownAt[ref], func(at time.Time) bool { return !at.Before(l.begin) && !inGap(at) })
+	return slices.ContainsFunc(x.Showings[ref], func(s showing) bool {
+		old := s.Event && len(r.Gaps) > 0 && !s.End.Before(r.Gaps[0].From)
+		return !s.End.Before(l.begin) && s.Start.After(r.Program) && !inGap(s.Start, s.End) && !old
+	})
 }
 
-// lookedBefore reports whether the Generator had looked at everything before t.
-func (x *inspection) lookedBefore(t time.Time) bool {
-	return slices.ContainsFunc(x.Samples, func(s sample) bool { return s.Stats.Relists > 0 && s.At.Before(t) })
+// removedBy reports whether a container was removed up to t.
+func (x *inspection) removedBy(ref containerRef, t time.Time) bool {
+	return slices.ContainsFunc(x.truth[ref.Pod], func(c change) bool {
+		return c.Container == ref.Container && c.Type == pleg.RuntimeDeleted && !c.At.After(t)
+	})
 }
 
-// A follower is a reader of exits that is restarted with the position that it saved
-// last.
+// A follower is a program that reads exits. It is restarted with the position that it
+// saved last.
 type follower struct {
-	name    string
-	rt      *recorder
-	reader  *pleg.ExitReader[string]
-	saved   string // JSON
-	savedAt time.Time
+	name     string
+	rt       *recorder
+	reader   *pleg.ExitReader[string]
+	creates  bool // it expects the containers that are created while it runs
+	reads    []exitRead
+	expected map[containerRef]bool
+	saved    struct {
+		at       time.Time
+		position string // JSON
+		reads    int
+		expected map[containerRef]bool
+	}
 }
 
 // follow begins a follower.
-func (r *recorder) follow(name string, g *pleg.Generator[string, *plegtest.Status], earlier bool) (*follower, error) {
-	f := &follower{name: name, rt: r}
-	r.Note(func(h *history) { h.ExitReaders[name] = exitReader{Begin: time.Now(), Earlier: earlier} })
-	reader, err := g.ExitReader(pleg.ExitOptions[string]{Earlier: earlier})
+func (r *recorder) follow(t failing, name string, g *pleg.Generator[string, *plegtest.Status], earlier bool) *follower {
+	f := &follower{name: name, rt: r, expected: map[containerRef]bool{}}
+	r.Note(func(h *history) {
+		h.ExitReaders[name] = exitReader{Begin: time.Now(), Program: h.Program, Earlier: earlier}
+	})
+	f.begin(t, g, pleg.ExitOptions[string]{Earlier: earlier})
+	f.save(t)
+	return f
+}
+
+func (f *follower) begin(t failing, g *pleg.Generator[string, *plegtest.Status], o pleg.ExitOptions[string]) {
+	t.Helper()
+	reader, err := g.ExitReader(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.reader = reader
-	return f, err
 }
 
 // take takes at most so many exits and saves the position.
@@ -135,30 +174,62 @@ func (f *follower) take(t failing, most int) (n int) {
 		if !ok {
 			break
 		}
-		f.rt.Note(func(h *history) { h.ExitsRead = append(h.ExitsRead, exitRead{f.name, time.Now(), e}) })
+		f.read(exitRead{f.name, time.Now(), e})
 	}
 	f.save(t)
 	return n
 }
 
+func (f *follower) read(r exitRead) {
+	f.reads = append(f.reads, r)
+	f.rt.Note(func(h *history) { h.ExitsRead = append(h.ExitsRead, r) })
+}
+
+// expect tells the reader of a container that was created.
+func (f *follower) expect(pod, container string) {
+	f.reader.Expect(pod, container)
+	f.expected[containerRef{pod, container}] = true
+}
+
 // save saves the position.
 func (f *follower) save(t failing) {
-	f.saved, f.savedAt = string(marshal(t, f.reader.Position())), time.Now()
+	s := &f.saved
+	s.at, s.position, s.reads, s.expected = time.Now(), string(marshal(t, f.reader.Position())), len(f.reads), maps.Clone(f.expected)
+	f.change(func(r *exitReader) { r.Expected = s.expected })
+}
+
+// change changes what the history says of the reader.
+func (f *follower) change(change func(r *exitReader)) {
+	f.rt.Note(func(h *history) {
+		r := h.ExitReaders[f.name]
+		change(&r)
+		h.ExitReaders[f.name] = r
+	})
 }
 
 // restart goes on from the position that was saved last, on g.
 func (f *follower) restart(t failing, g *pleg.Generator[string, *plegtest.Status]) {
 	f.reader.Close()
-	reader, err := g.ExitReader(pleg.ExitOptions[string]{After: position(t, f.saved)})
-	if err != nil {
-		t.Fatal(err)
+	f.goOn(t, g)
+}
+
+func (f *follower) goOn(t failing, g *pleg.Generator[string, *plegtest.Status]) {
+	f.expected = maps.Clone(f.saved.expected)
+	f.begin(t, g, pleg.ExitOptions[string]{After: position(t, f.saved.position)})
+	f.change(func(r *exitReader) { r.Gaps = append(slices.Clip(r.Gaps), gap{f.saved.at, time.Now()}) })
+}
+
+// fork begins another follower where f was when it saved its position. f goes on.
+func (f *follower) fork(t failing, name string, g *pleg.Generator[string, *plegtest.Status]) *follower {
+	n := &follower{name: name, rt: f.rt, creates: f.creates, saved: f.saved}
+	f.rt.Note(func(h *history) { h.ExitReaders[name] = h.ExitReaders[f.name] })
+	n.change(func(r *exitReader) { r.Expected = f.saved.expected })
+	for _, r := range f.reads[:f.saved.reads] {
+		n.read(exitRead{name, r.At, r.Exit})
 	}
-	f.reader = reader
-	f.rt.Note(func(h *history) {
-		r := h.ExitReaders[f.name]
-		r.Gaps = append(slices.Clip(r.Gaps), gap{f.savedAt, time.Now()})
-		h.ExitReaders[f.name] = r
-	})
+	n.goOn(t, g)
+	n.save(t)
+	return n
 }
 
 // failing is a test, of package testing or of rapid.

@@ -17,13 +17,13 @@ import (
 // and what readers of a Cache and a Generator over it observed. All times are of
 // one clock. Zero parts were not recorded.
 type history struct {
-	Changes     []change                     // of the truth, in order
-	Calls       []call                       // of Pods, Pod and Status
-	Deliveries  []delivery                   // of events, in order
-	Connections []time.Time                  // attempts to open the event stream
-	Shown       map[containerRef]time.Time   // containers that an answer or an event has shown, and when first
-	ShownAt     map[containerRef][]time.Time // and whenever they did while there was a reader of exits
-	Trouble     []time.Time                  // when calls failed, streams ended, the runtime came back
+	Changes     []change                   // of the truth, in order
+	Calls       []call                     // of Pods, Pod and Status
+	Deliveries  []delivery                 // of events, in order
+	Connections []time.Time                // attempts to open the event stream
+	Shown       map[containerRef]time.Time // containers that an answer or an event has shown, and when first
+	Showings    map[containerRef][]showing // and whenever they did while there was a reader of exits
+	Trouble     []time.Time                // when calls failed, streams ended, the runtime came back
 
 	Readers               map[string]time.Time  // Events loops by name, and when they began
 	Views                 []view                // what Watch loops yielded
@@ -36,6 +36,8 @@ type history struct {
 	Idles                 []idle                // times without a change
 	RunEnded              time.Time             // when Run had returned; zero: not yet
 	Programs, RestartsDue int                   // restarts of the program, and those of readers of exits that had some due
+	Program               time.Time             // when the program was started again last
+	Forks, Closed         int                   // readers of exits that began at another's position, and that were closed
 }
 
 // A containerRef names a container.
@@ -132,7 +134,7 @@ func record(seed uint64, f plegtest.Faults) *recorder {
 	return &recorder{
 		Runtime: plegtest.New[string](seed, f),
 		h: history{
-			Shown: map[containerRef]time.Time{}, ShownAt: map[containerRef][]time.Time{},
+			Shown: map[containerRef]time.Time{}, Showings: map[containerRef][]showing{},
 			Readers: map[string]time.Time{}, ExitReaders: map[string]exitReader{},
 		},
 	}
@@ -147,7 +149,7 @@ func (r *recorder) History() history {
 	h.Connections, h.Trouble = slices.Clone(h.Connections), slices.Clone(h.Trouble)
 	h.Views, h.Events, h.Waits = slices.Clone(h.Views), slices.Clone(h.Events), slices.Clone(h.Waits)
 	h.Finals, h.Samples, h.Idles = slices.Clone(h.Finals), slices.Clone(h.Samples), slices.Clone(h.Idles)
-	h.Shown, h.ShownAt, h.Readers = maps.Clone(h.Shown), maps.Clone(h.ShownAt), maps.Clone(h.Readers)
+	h.Shown, h.Showings, h.Readers = maps.Clone(h.Shown), maps.Clone(h.Showings), maps.Clone(h.Readers)
 	h.ExitReaders, h.ExitsRead = maps.Clone(h.ExitReaders), slices.Clone(h.ExitsRead)
 	return h
 }
@@ -163,13 +165,13 @@ func (r *recorder) trouble() {
 	r.Note(func(h *history) { h.Trouble = append(h.Trouble, time.Now()) })
 }
 
-func (h *history) show(pod, container string) {
+func (h *history) show(pod, container string, s showing) {
 	c := containerRef{pod, container}
 	if h.Shown[c].IsZero() {
 		h.Shown[c] = time.Now()
 	}
 	if len(h.ExitReaders) > 0 {
-		h.ShownAt[c] = append(h.ShownAt[c], time.Now())
+		h.Showings[c] = append(h.Showings[c], s)
 	}
 }
 
@@ -246,7 +248,7 @@ func (r *recorder) call(kind, pod string, do func() ([]pleg.Pod[string], error))
 		}
 		for _, p := range shown {
 			for _, c := range p.Containers {
-				h.show(p.ID, c.ID)
+				h.show(p.ID, c.ID, showing{Start: h.Calls[place].Start, End: time.Now()})
 			}
 		}
 	})
@@ -286,7 +288,7 @@ func (r *recorder) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 		r.Note(func(h *history) {
 			h.Deliveries = append(h.Deliveries, delivery{At: start, Took: time.Since(start), Event: e})
 			if e.Pod != "" && e.Type <= pleg.RuntimeDeleted {
-				h.show(e.Pod, e.Container)
+				h.show(e.Pod, e.Container, showing{Start: start, End: start, Event: true})
 			}
 		})
 	})

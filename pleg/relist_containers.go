@@ -72,6 +72,11 @@ type tracked struct {
 	exit       *exitNote // what was shown of its end; nil: nothing, or that is recorded
 }
 
+// gone reports whether a look has shown that c is not there, or nothing is known of it.
+func (c *tracked) gone() bool {
+	return c == nil || c.is == removed || c.is == unseen && c.synced
+}
+
 // behind reports whether r is a step back from what is known of c; an unknown
 // state takes nothing back.
 func (c *tracked) behind(r rank) bool {

@@ -218,3 +218,25 @@ func TestStringsAreTheKubelets(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// Only what a look did not find is gone: not what lives, whatever events report of it,
+// and not what only events have told of yet.
+func TestGoneIsWhatALookDidNotFind(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		c    *tracked
+		want bool
+	}{
+		{"nothing is known", nil, true},
+		{"removed", &tracked{is: removed}, true},
+		{"told, and not found", &tracked{is: unseen, synced: true}, true},
+		{"told", &tracked{is: unseen}, false},
+		{"running", &tracked{is: running}, false},
+		{"running, and told to have exited", &tracked{is: running, synced: true}, false},
+		{"exited", &tracked{is: exited}, false},
+	} {
+		if got := tt.c.gone(); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

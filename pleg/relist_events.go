@@ -11,18 +11,12 @@ import (
 func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (received bool) {
 	pods, everything, received := q.drain(maxOrphans + 2*r.present)
 	r.listNow = r.listNow || everything
-	if q.takeSyncAll() {
-		r.syncAll = r.next()
-	}
 	for {
 		key, e, ok := pods.take()
 		if !ok {
 			return received
 		}
 		r.noteEvents(key, e.reported)
-		if e.sync {
-			r.requestSync(key)
-		}
 		r.noteExits(key, e.exits)
 		if e.last != nil {
 			r.recordEvent(e.last, now)
@@ -30,30 +24,30 @@ func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (receive
 	}
 }
 
-// requestSync makes the look at key that is asked for end with a PodSync. If key is
-// not worth remembering, the next full relist does.
-func (r *relister[K, S]) requestSync(key K) {
-	if p := r.pods[key]; p != nil {
-		p.sync = p.wanted
-	} else {
+// requestSync makes the next look at key end with a PodSync, and asks for one that
+// begins now if soon is set. If key is not worth remembering, the next full relist
+// ends with a PodSync of all.
+func (r *relister[K, S]) requestSync(key K, soon bool) {
+	if r.pods[key] == nil && r.crowded() {
 		r.syncAll = r.next()
-	}
-}
-
-// emitSync emits the PodSync that was asked for before o, if one was.
-func (r *relister[K, S]) emitSync(p *podRecord[K], o *observation) {
-	if p.sync > 0 && p.sync < o.serial {
-		p.sync = 0
-		r.emit(p.key, []Event[K]{{Pod: p.key, Type: PodSync}})
-	}
-}
-
-// syncEverything emits a PodSync without a pod, if one was asked for before l.
-func (r *relister[K, S]) syncEverything(l *relist) {
-	if r.syncAll == 0 || r.syncAll > l.serial {
+		r.listForPods = r.listForPods || soon
 		return
 	}
-	r.syncAll = 0
+	r.record(key).sync = r.next()
+	if soon {
+		r.request(key, false)
+	}
+}
+
+// syncEverything emits a PodSync without a pod, if one was asked for. A request of
+// after the start of l gets another.
+func (r *relister[K, S]) syncEverything(l *relist) {
+	if r.syncAll == 0 {
+		return
+	}
+	if r.syncAll < l.serial {
+		r.syncAll = 0
+	}
 	for s := range r.subscribers {
 		s.dropped = true
 		signal(s.wake)

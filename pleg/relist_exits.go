@@ -13,7 +13,7 @@ import (
 // exited.
 type exitNote struct {
 	source  ExitSource // empty: the end itself was not shown
-	told    time.Time  // the latest time that is believed of what was shown; zero: none
+	told    time.Time  // the latest time that is believed of events of the container; zero: none
 	known   bool
 	details ExitDetails
 }
@@ -31,7 +31,7 @@ func (n *exitNote) add(later exitNote) {
 
 // noteExit keeps what was shown of the end of c, if c may yet end.
 func (c *tracked) noteExit(n exitNote) {
-	if c.is >= exited || c.is.live() && n.source == "" {
+	if c.is >= exited || n.source == "" {
 		return
 	}
 	if c.exit == nil {
@@ -43,10 +43,17 @@ func (c *tracked) noteExit(n exitNote) {
 // An end is the end of a container, as an observation shows it.
 type end[K comparable] struct {
 	exit   Exit[K]
-	first  bool      // it had ended when the Generator looked first
-	again  bool      // of another container of its id
-	orphan bool      // it was never recorded
-	told   time.Time // if orphan: the latest time that is believed of what showed it
+	first  bool // nothing has shown the container before, and no full list has ended
+	again  bool // of another container of its id
+	orphan bool // the container was never recorded
+}
+
+// exitNews is what one observation says of the lives of a pod's containers, for the
+// readers of exits.
+type exitNews[K comparable] struct {
+	ends  []end[K]
+	begun []string // they are alive
+	gone  []string // they have ended, and are no longer listed
 }
 
 // compare orders the ends that one observation shows: by the time at which they
@@ -81,15 +88,30 @@ func exitsIn[S any](status S) map[string]ExitDetails {
 // isZero reports whether a status is the zero S: none came.
 func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZero() }
 
-// endOf returns the end of a container of p that o shows as the step s. It is
-// called before the step is recorded.
-func (r *relister[K, S]) endOf(p *podRecord[K], s step, o *observation) end[K] {
+// addStep adds what the step s of a container of p, which o shows, says to the readers
+// of exits. It is called before the step is recorded.
+func (r *relister[K, S]) addStep(n *exitNews[K], p *podRecord[K], s step, o *observation) {
+	switch {
+	case s.to < exited:
+		n.begun = append(n.begun, s.container)
+		return
+	case s.to == removed:
+		n.gone = append(n.gone, s.container)
+		return
+	}
 	c := p.containers[s.container]
+	first := (c == nil || c.is == unseen) && r.stats.Relists == 0
 	if s.again {
 		c = nil // what is known is of the one before
 	}
-	first := (c == nil || c.is == unseen) && !s.again && r.stats.Relists == 0 && !o.fromEvent
-	return end[K]{exit: exitOf(p.key, s.container, c, o), first: first, again: s.again}
+	n.ends = append(n.ends, end[K]{exit: exitOf(p.key, s.container, c, o), first: first, again: s.again})
+}
+
+// addOrphan adds the end of a container c of p that was never recorded and that o does
+// not show.
+func (r *relister[K, S]) addOrphan(n *exitNews[K], p *podRecord[K], id string, c *tracked, o *observation) {
+	n.ends = append(n.ends, end[K]{exit: exitOf(p.key, id, c, o), first: r.stats.Relists == 0, orphan: true})
+	n.gone = append(n.gone, id)
 }
 
 // exitOf returns the exit of a container that has ended according to o. c is what
@@ -116,30 +138,47 @@ func exitOf[K comparable](pod K, container string, c *tracked, o *observation) E
 	return e
 }
 
-// reportEnds hands the ends of containers of one pod, and those that have begun, to
-// the readers of exits. at is the time of the observation that shows them.
-func (r *relister[K, S]) reportEnds(pod K, ends []end[K], begun []string, at time.Time) {
-	slices.SortFunc(ends, end[K].compare)
+// reportExits hands news of the containers of one pod to the readers of exits. start is
+// when the observation began that brings them, now when it ended.
+func (r *relister[K, S]) reportExits(pod K, n exitNews[K], start, now time.Time) {
+	slices.SortFunc(n.ends, end[K].compare)
 	for q := range r.exitQueues {
-		for _, e := range ends {
-			r.reportEnd(q, e, at)
+		for _, e := range n.ends {
+			r.reportEnd(q, e, start)
 		}
-		for _, id := range begun {
-			q.begin(containerRef[K]{pod, id})
+		for _, id := range n.begun {
+			q.begin(containerRef[K]{pod, id}, r.serial)
 		}
+		for _, id := range n.gone {
+			q.leave(containerRef[K]{pod, id}, now)
+		}
+		q.evict(r.exitLimit(), r.tracks)
 	}
 }
 
-// reportEnd hands one end to a reader of exits, unless it has it.
-func (r *relister[K, S]) reportEnd(q *exitQueue[K], e end[K], at time.Time) {
+// reportEnd hands one end to a reader of exits, unless it has it, or the end was before
+// the reader, or may be one that it has forgotten.
+func (r *relister[K, S]) reportEnd(q *exitQueue[K], e end[K], start time.Time) {
 	c := containerRef[K]{e.exit.Pod, e.exit.Container}
 	if e.again {
-		q.begin(c)
+		q.begin(c, r.serial)
 	}
-	if q.note(c, at) && (q.earlier || !e.first) && !(e.orphan && q.doubts(e.told)) {
+	a := q.of(c)
+	if q.end(c) && (a.expected || !e.before(q, start) && !(e.orphan && q.doubts(a))) {
 		q.add(e.exit, r.exitLimit())
 	}
-	q.evict(r.exitLimit(), r.tracks)
+}
+
+// before reports whether e, of an observation that began at start, was before the
+// reader of q was made, which does not want those: the first look shows it, and the
+// runtime says so. An end without a time is not: it may have been after.
+func (e end[K]) before(q *exitQueue[K], start time.Time) bool {
+	finished := e.exit.Details.Finished
+	if q.earlier || !e.first || finished.IsZero() {
+		return false
+	}
+	age := start.Sub(lenientStamp(finished)) // a step of the wall clock since begun does not matter then
+	return start.Add(-age).Before(q.begun)
 }
 
 // exitLimit is how much a reader of exits may hold of each kind (G7).
@@ -160,15 +199,19 @@ func (r *relister[K, S]) noteExits(key K, notes map[string]exitNote) {
 		return
 	}
 	for id, n := range notes {
+		ref := containerRef[K]{key, id}
 		c := p.containers[id]
 		if c == nil {
-			if n.source == "" || !r.awaited(containerRef[K]{key, id}) || r.crowded() {
+			if n.source == "" || !r.awaited(ref) || r.crowded() {
 				continue
 			}
 			c = r.trackOrphan(p, id)
 			c.since = r.serial
 		}
 		c.noteExit(n)
+		for q := range r.exitQueues {
+			q.tell(ref, n.told)
+		}
 	}
 }
 
@@ -182,12 +225,30 @@ func (r *relister[K, S]) awaited(c containerRef[K]) bool {
 	return false
 }
 
-// subscribeExits adds a reader of exits. It gets what has ended if it wants the
-// exits of before, and of what is gone that which its position does not know.
-func (r *relister[K, S]) subscribeExits(q *exitQueue[K]) {
-	q.serial = r.next()
+// showExits makes the readers of exits await the ends of containers of a pod that an
+// answer has shown.
+func (r *relister[K, S]) showExits(pod K, shown []Container) {
+	for q := range r.exitQueues {
+		for _, s := range shown {
+			q.show(containerRef[K]{pod, s.ID}, r.serial)
+		}
+	}
+}
+
+// subscribeExits adds a reader of exits. It gets the ends of the containers that have
+// ended and are listed, if it wants the exits of before, and of those that are gone the
+// ones that its position knew.
+func (r *relister[K, S]) subscribeExits(q *exitQueue[K], now time.Time) {
 	r.exitQueues[q] = struct{}{}
+	for c := range q.awaited.keys() {
+		q.awaited.put(c).since = r.serial
+	}
 	for _, p := range r.order {
+		for _, o := range []*observation{p.listed, p.inFlight} {
+			if o != nil {
+				r.showExits(p.key, o.seen)
+			}
+		}
 		var ends []end[K]
 		var shown map[string]ExitDetails
 		for id, c := range p.containers {
@@ -198,97 +259,61 @@ func (r *relister[K, S]) subscribeExits(q *exitQueue[K]) {
 					shown = exitsIn(r.store.Get(p.key).Status)
 				}
 				ends = append(ends, end[K]{exit: exitOf(p.key, id, c, &observation{seen: []Container{{id, StateExited}}, exits: shown})})
-			case c.is.live() && c.is < exited:
-				q.begin(ref)
+			case c.is == exited:
+				q.end(ref)
+			case c.is.live():
+				q.begin(ref, r.serial)
 			case c.is == unseen && !c.synced: // its end is yet to be reported
-			case c.is != exited && q.before != nil:
+				q.await(ref, r.serial)
+			case q.of(ref).expected:
 				ends = append(ends, end[K]{exit: exitOf(p.key, id, c, &observation{absent: true})})
 			default:
-				q.note(ref, p.at)
+				q.end(ref)
 			}
 		}
 		slices.SortFunc(ends, end[K].compare)
 		for _, e := range ends {
-			r.reportEnd(q, e, p.at)
+			r.reportEnd(q, e, now)
+		}
+		for id, c := range p.containers {
+			if c.gone() {
+				q.leave(containerRef[K]{p.key, id}, now)
+			}
 		}
 	}
 }
 
-// inferExits reports the ends of containers that were there at the position of a
-// reader and that the full relist l, which began after the reader and has ended,
-// did not show.
-func (r *relister[K, S]) inferExits(l *relist) {
+// settleExits compares what the readers of exits know with the full relist l, which has
+// ended. The end of a container that they await and that l does not show is inferred.
+// One that has ended and that l does not show is gone.
+func (r *relister[K, S]) settleExits(l *relist, now time.Time) {
 	for q := range r.exitQueues {
-		if q.serial > l.serial {
-			continue
-		}
 		var ends []end[K]
-		for ref := range q.before {
-			var c *tracked
-			if p := r.pods[ref.pod]; p != nil {
-				if p.failures > 0 {
-					continue // its state is not known
+		for ref := range q.awaited.keys() {
+			if q.of(ref).since < l.serial {
+				if c, known := r.lastSeen(ref); known && c.gone() {
+					ends = append(ends, end[K]{exit: exitOf(ref.pod, ref.container, c, &observation{absent: true})})
 				}
-				c = p.containers[ref.container]
-			}
-			if c == nil || c.is == removed {
-				ends = append(ends, end[K]{exit: exitOf(ref.pod, ref.container, c, &observation{absent: true})})
-			} else {
-				delete(q.before, ref)
 			}
 		}
 		slices.SortFunc(ends, end[K].compare)
 		for _, e := range ends {
 			r.reportEnd(q, e, l.start)
 		}
+		for ref := range q.listed.keys() {
+			if c, known := r.lastSeen(ref); known && c.gone() {
+				q.leave(ref, now)
+			}
+		}
 	}
 }
 
-// exitPosition returns the position of q.
-func (r *relister[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
-	p := ExitPosition[K]{Due: slices.Clone(q.due), Lost: q.lost}
-	if q.evicted {
-		p.Horizon = q.horizon.Round(0)
+// lastSeen returns what is known of a container, nil if nothing is remembered. known is
+// false while its pod cannot be looked at.
+func (r *relister[K, S]) lastSeen(ref containerRef[K]) (c *tracked, known bool) {
+	p := r.pods[ref.pod]
+	if p == nil {
+		return nil, true
 	}
-	place := map[K]int{}
-	pod := func(key K) *podPosition[K] {
-		i, ok := place[key]
-		if !ok {
-			i = len(p.Pods)
-			place[key] = i
-			p.Pods = append(p.Pods, podPosition[K]{Pod: key})
-		}
-		return &p.Pods[i]
-	}
-	for _, rec := range r.order {
-		for id, c := range rec.containers {
-			if ref := (containerRef[K]{rec.key, id}); c.is != removed && !q.has(ref) {
-				pod(rec.key).Live = append(pod(rec.key).Live, id)
-			}
-		}
-		for _, o := range []*observation{rec.listed, rec.inFlight} {
-			if o == nil {
-				continue
-			}
-			for _, s := range o.seen {
-				if ref := (containerRef[K]{rec.key, s.ID}); rec.containers[s.ID] == nil && !q.has(ref) {
-					pod(rec.key).Live = append(pod(rec.key).Live, s.ID)
-				}
-			}
-		}
-	}
-	for c := range q.before {
-		if rec := r.pods[c.pod]; rec == nil || rec.containers[c.container] == nil || rec.containers[c.container].is == removed {
-			pod(c.pod).Live = append(pod(c.pod).Live, c.container)
-		}
-	}
-	for c := range q.ended.keys() {
-		pod(c.pod).Ended = append(pod(c.pod).Ended, c.container)
-	}
-	for i := range p.Pods {
-		slices.Sort(p.Pods[i].Live)
-		p.Pods[i].Live = slices.Compact(p.Pods[i].Live)
-		// Ended is in the order in which the containers will be forgotten.
-	}
-	return p
+	return p.containers[ref.container], p.failures == 0
 }

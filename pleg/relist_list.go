@@ -69,7 +69,7 @@ func joined[K comparable](pods []Pod[K]) []Pod[K] {
 func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 	p, v := s.p, s.verdict
 	p.steppedBack = p.steppedBack && v >= older
-	wanted := p.wanted > 0 && p.wanted < l.serial
+	wanted := p.wanted > 0 && p.wanted < l.serial || p.sync > 0 && p.sync < l.serial
 	if v == same && p.present && !wanted && !p.unjudged && (p.inFlight == nil || p.inFlight.serial > l.serial) {
 		return
 	}
@@ -154,7 +154,7 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 // finish ends the full relist under way.
 func (r *relister[K, S]) finish(now time.Time) {
 	l := r.relist
-	r.inferExits(l)
+	r.settleExits(l, now)
 	r.forgetOrphans(l)
 	r.countMissed(l)
 	r.syncEverything(l)

@@ -31,7 +31,7 @@ func (r *relister[K, S]) backlog() int {
 		n += s.pending.len()
 	}
 	for q := range r.exitQueues {
-		n += q.len()
+		n += q.backlog(r.live)
 	}
 	return n
 }
@@ -52,12 +52,12 @@ func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []
 		if len(r.exitQueues) == 0 {
 			continue
 		}
-		n := exitNote{told: o.start}
+		r.showExits(p.key, []Container{s})
 		if s.State == StateExited {
-			n.source = ExitSeenByRelist
+			n := exitNote{source: ExitSeenByRelist}
 			n.details, n.known = o.exits[s.ID]
+			c.noteExit(n)
 		}
-		c.noteExit(n)
 	}
 }
 
@@ -67,6 +67,9 @@ func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	p.containers[id] = c
 	p.unjudged = true
 	r.orphans = append(r.orphans, orphan[K]{p, id})
+	for q := range r.exitQueues {
+		q.await(containerRef[K]{p.key, id}, r.serial)
+	}
 	return c
 }
 
@@ -83,7 +86,7 @@ func (r *relister[K, S]) forgetOrphans(l *relist) {
 		}
 		delete(x.pod.containers, x.container)
 		for q := range r.exitQueues {
-			q.forgotten(containerRef[K]{x.pod.key, x.container}, l.start)
+			q.leave(containerRef[K]{x.pod.key, x.container}, l.start)
 		}
 		r.forgetIfEmpty(x.pod)
 		return true

@@ -20,7 +20,7 @@ type podRecord[K comparable] struct {
 
 	wanted   uint64       // an observation later than this one is wanted; 0: none
 	urgent   bool         // even while backing off: somebody waits
-	sync     uint64       // an observation later than this one ends with a PodSync; 0: none
+	sync     uint64       // an observation later than this one, at the latest that of the next full relist, ends with a PodSync; 0: none
 	listed   *observation // from a list, to be inspected
 	inFlight *observation // whose call is in flight
 	relist   *relist      // that waits for this pod
@@ -54,7 +54,7 @@ func (r *relister[K, S]) record(key K) *podRecord[K] {
 
 // forgetIfEmpty forgets p if there is nothing to remember of it.
 func (r *relister[K, S]) forgetIfEmpty(p *podRecord[K]) {
-	if r.pods[p.key] != p || p.present || len(p.containers) > 0 || p.wanted > 0 || p.failures > 0 || p.listed != nil || p.inFlight != nil {
+	if r.pods[p.key] != p || p.present || len(p.containers) > 0 || p.wanted > 0 || p.sync > 0 || p.failures > 0 || p.listed != nil || p.inFlight != nil {
 		return
 	}
 	last := r.order[len(r.order)-1]
@@ -75,18 +75,15 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 	r.failing.drop(p.key)
 }
 
-// apply records the steps of an observation and emits their events.
-func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
+// apply records the steps of an observation, which ended at now, and emits their
+// events.
+func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step, now time.Time) {
 	events := make([]Event[K], 0, len(list)+1)
 	follow := len(r.exitQueues) > 0
-	var ends []end[K]
-	var begun []string
+	var exits exitNews[K]
 	for _, s := range list {
-		switch {
-		case follow && s.to == exited:
-			ends = append(ends, r.endOf(p, s, o))
-		case follow && s.to < exited:
-			begun = append(begun, s.container)
+		if follow {
+			r.addStep(&exits, p, s, o)
 		}
 		if s.again {
 			r.renew(p, s)
@@ -97,9 +94,9 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 	}
 	// A container that an event reported and nothing shows has come and gone. A
 	// container that runs although an event reported its end has begun again.
-	asked := p.sync > 0 && p.sync < o.serial
-	if asked {
-		p.sync = 0
+	asked := p.sync > 0
+	if p.sync < o.serial {
+		p.sync = 0 // else it was asked for meanwhile, and the next look has one, too
 	}
 	sync := asked || len(list) == 0 && (p.present == o.absent || p.failures > 0 && !o.absent)
 	p.unjudged = false
@@ -107,11 +104,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		if (c.is == unseen || c.is < exited && c.reported >= exited) && !c.synced && c.since <= o.serial {
 			c.synced, sync = true, true
 			if follow && c.is == unseen {
-				e := end[K]{exit: exitOf(p.key, id, c, o), orphan: true}
-				if c.exit != nil {
-					e.told = c.exit.told
-				}
-				ends = append(ends, e)
+				r.addOrphan(&exits, p, id, c, o)
 			}
 		}
 		p.unjudged = p.unjudged || c.is == unseen && !c.synced
@@ -128,7 +121,7 @@ func (r *relister[K, S]) apply(p *podRecord[K], o *observation, list []step) {
 		}
 	}
 	r.emit(p.key, events)
-	r.reportEnds(p.key, ends, begun, o.start)
+	r.reportExits(p.key, exits, o.start, now)
 }
 
 // renew begins a container anew whose id is used again. An event may have

@@ -42,7 +42,6 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 	case a.err != nil:
 		r.store.observe(p.key, r.statusBesideError(p, o, a.status), a.err, o.start)
 		r.noteUnrecorded(p, o, o.seen)
-		r.emitSync(p, o)
 		r.fail(p, now)
 		p.wanted = r.next()
 		r.settle(p, o)
@@ -93,6 +92,7 @@ func (o *observation) find(id string) (i int, ok bool) {
 // inspectNext makes o the next observation of p to inspect, unless a newer one
 // is.
 func (r *relister[K, S]) inspectNext(p *podRecord[K], o *observation) {
+	r.showExits(p.key, o.seen)
 	if p.listed == nil {
 		p.listed = o
 		return
@@ -126,7 +126,7 @@ func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[
 		at = stamped
 	}
 	if r.store.observe(p.key, a.status, nil, at) {
-		r.apply(p, o, p.containers.diff(o.seen))
+		r.apply(p, o, p.containers.diff(o.seen), now)
 		r.recorded(p, o)
 		p.at = at
 	} else if at.Equal(o.start) {
@@ -148,7 +148,7 @@ func (r *relister[K, S]) gone(p *podRecord[K], o *observation, now time.Time) {
 		r.refuse(p, o, now)
 		return
 	}
-	r.apply(p, o, p.containers.diff(nil))
+	r.apply(p, o, p.containers.diff(nil), now)
 	r.recorded(p, o)
 	r.forgetIfEmpty(p)
 }

@@ -197,60 +197,128 @@ func TestRelistOutsideRunOpensNoStream(t *testing.T) {
 	})
 }
 
-// A requested PodSync comes whatever the look finds: nothing new, nothing at all, an
-// error, or no room for one more pod.
+// A requested PodSync comes whatever the look finds: nothing new, something new, no
+// pod, or no room for one more pod. While the look fails, it waits.
 func TestRequestSyncEndsWithAPodSync(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		setup{stream: true}.run(t, func(w *world) {
+			rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
+			w.replace(rt, streams)
+			w.up("a")
+			w.start()
+			w.pass(10 * time.Second)
+			told := w.read("reader", 0)
+			heard := told()
+			tells := func(what, want string) {
+				t.Helper()
+				w.pass(time.Second)
+				equal(t, what, strings.TrimSpace(strings.TrimPrefix(told(), heard)), want)
+				heard = told()
+			}
+			w.gen.RequestSync("p")
+			tells("events of an unchanged pod", "p:sync")
+			tells("events later", "")
+			w.gen.RequestSync("p")
+			w.gen.RequestSync("p")
+			w.gen.RequestRelist("p")
+			tells("events of three requests", "p:sync")
+			w.gen.RequestRelist("p")
+			tells("events of a mere relist", "")
+			w.gen.RequestSync("p")
+			w.rt.Exit("p", "a")
+			w.pass(time.Second) // the event may ask for a look of its own
+			if got := strings.Fields(strings.TrimPrefix(told(), heard)); !slices.Contains(got, "p:died") || !slices.Contains(got, "p:sync") {
+				t.Errorf("events of a changed pod: %s", got)
+			}
+			heard = told()
+			w.gen.RequestSync("nobody")
+			tells("events of no pod", "nobody:sync")
+			rt.fail.Store(true)
+			w.gen.RequestSync("p")
+			tells("events of a pod whose status fails", "")
+			if w.cache.Get("p").Err == nil {
+				t.Error("there is no error in the cache")
+			}
+			w.pass(10 * time.Second)
+			rt.fail.Store(false)
+			w.pass(10 * time.Second)
+			tells("events once it succeeds", "p:sync")
+			w.gen.RequestSync("p")
+			w.rt.Remove("p", "a")
+			w.pass(time.Second)
+			if got := strings.TrimPrefix(told(), heard); !strings.HasSuffix(got, "p:sync") {
+				t.Errorf("events of a pod that is gone: %s", got)
+			}
+			heard = told()
+			for i := range 5000 {
+				w.gen.RequestSync(fmt.Sprint("nobody", i))
+			}
+			w.pass(10 * time.Second)
+			events := strings.Fields(strings.TrimPrefix(told(), heard))
+			// How many have one of their own depends on who comes first; one for all pods
+			// stands for the others.
+			if len(events) < 5000 && !slices.Contains(events, ":sync") {
+				t.Errorf("%d PodSyncs of 5000, and none for all pods: %s", len(events), events[max(0, len(events)-3):])
+			}
+		})
+	}
+}
+
+// Without a stream RequestSync waits for the next full relist, which asks for the
+// pod's status and for no list of the pod. With a stream, which makes full relists
+// rare, it does not wait.
+func TestRequestSyncWaitsOnlyForARelistThatIsNear(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		setup{stream: streams}.run(t, func(w *world) {
+			w.gen.DistrustStatuses()
+			w.up("a")
+			w.start()
+			w.pass(10*time.Second + 500*time.Millisecond)
+			told := w.read("reader", 0)
+			lists, asked, singles := w.count("Pods"), w.count("Status"), w.count("Pod")
+			step := func(what string, d time.Duration, sync bool, list, ask, single int) {
+				t.Helper()
+				w.pass(d)
+				equal(t, what+": PodSync", strings.Count(told(), "p:sync") == 2, sync) // beside the reader's first
+				equal(t, what+": Pods", w.count("Pods"), lists+list)
+				equal(t, what+": Status", w.count("Status"), asked+ask)
+				equal(t, what+": Pod", w.count("Pod"), singles+single)
+			}
+			w.gen.RequestSync("p")
+			if streams {
+				step("at once", 0, true, 0, 1, 1)
+				step("later", 10*time.Second, true, 0, 1, 1)
+			} else {
+				step("before the relist", 499*time.Millisecond, false, 0, 0, 0)
+				step("with the relist", 2*time.Millisecond, true, 1, 1, 0)
+				step("later", 10*time.Second, true, 11, 1, 0)
+			}
+		})
+	}
+}
+
+// A request during a look takes nothing from the one before it: otherwise requests
+// that come faster than looks would never be answered.
+func TestRequestSyncDuringALookHasItsOwnPodSync(t *testing.T) {
 	setup{stream: true}.run(t, func(w *world) {
-		rt := &fickle{recorder: w.rt, err: errors.New("no status today")}
-		w.replace(rt, true)
+		w.replace(&slow{w.rt}, true)
 		w.up("a")
 		w.start()
 		w.pass(10 * time.Second)
 		told := w.read("reader", 0)
 		heard := told()
-		tells := func(what, want string) {
-			t.Helper()
-			w.pass(time.Second)
-			equal(t, what, strings.TrimSpace(strings.TrimPrefix(told(), heard)), want)
-			heard = told()
-		}
 		w.gen.RequestSync("p")
-		tells("events of an unchanged pod", "p:sync")
-		tells("events later", "")
+		w.pass(10 * time.Millisecond)
 		w.gen.RequestSync("p")
-		w.gen.RequestSync("p")
-		w.gen.RequestRelist("p")
-		tells("events of three requests", "p:sync")
-		w.gen.RequestRelist("p")
-		tells("events of a mere relist", "")
-		w.rt.Exit("p", "a")
-		w.gen.RequestSync("p")
-		heard = told() // the event may have come first
 		w.pass(time.Second)
-		if got := told(); !strings.HasSuffix(got, "p:sync") && !strings.HasSuffix(heard, "p:sync") {
-			t.Errorf("events of a changed pod: %s", got)
-		}
-		heard = told()
-		w.gen.RequestSync("nobody")
-		tells("events of no pod", "nobody:sync")
-		rt.fail.Store(true)
-		w.gen.RequestSync("p")
-		tells("events of a pod whose status fails", "p:sync")
-		if w.cache.Get("p").Err == nil {
-			t.Error("there is no error in the cache")
-		}
-		rt.fail.Store(false)
-		w.pass(10 * time.Second)
-		heard = told()
-		for i := range 5000 {
-			w.gen.RequestSync(fmt.Sprint("nobody", i))
-		}
-		w.pass(10 * time.Second)
-		events := strings.Fields(strings.TrimPrefix(told(), heard))
-		// How many have one of their own depends on who comes first; one for all pods
-		// stands for the others.
-		if len(events) < 5000 && !slices.Contains(events, ":sync") {
-			t.Errorf("%d PodSyncs of 5000, and none for all pods: %s", len(events), events[max(0, len(events)-3):])
-		}
+		equal(t, "events", strings.TrimSpace(strings.TrimPrefix(told(), heard)), "p:sync p:sync")
 	})
+}
+
+// slow takes 20ms for each status.
+type slow struct{ *recorder }
+
+func (s *slow) Status(ctx context.Context, id string) (*plegtest.Status, time.Time, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.recorder.Status(ctx, id)
 }

@@ -311,6 +311,46 @@ func TestOldStampIsAskedOnceMore(t *testing.T) {
 	b.asks("")
 }
 
+// A full list that does not show a pod leaves it to a look that is newer or was under
+// way meanwhile, and for the latter the relist waits. If it has shown the pod, or may yet,
+// there is another look. A pod that it did not find either costs nothing more.
+func TestListLeavesPodsToNewerLooks(t *testing.T) {
+	begin := func(known bool) (b *bench, list, look call[string]) {
+		b = newBench(t, true)
+		b.relisted()
+		if known {
+			b.relisted("p")
+		}
+		b.now, b.listNow = t1, true
+		list = b.asks("Pods")[0]
+		b.request("p", false)
+		return b, list, b.asks("Pod p")[0]
+	}
+	b, list, look := begin(false)
+	b.answer(look, "p")
+	b.answer(b.asks("Status p")[0])
+	b.answer(list)
+	b.asks("Pod p")
+	b.settled()
+
+	b, list, look = begin(false)
+	b.answer(list)
+	if _, done := b.done(); done {
+		t.Error("the relist has ended while a look is under way")
+	}
+	b.answer(look, "p")
+	b.answer(b.asks("Status p")[0])
+	b.answer(b.asks("Pod p")[0], "p")
+	b.answer(b.asks("Status p")[0])
+	b.settled()
+
+	b, list, look = begin(true)
+	b.answer(look)
+	b.answer(list)
+	b.asks("")
+	b.settled()
+}
+
 // A step back that two lists show is believed with the first status that shows
 // it, too: two observations in a row are enough.
 func TestStepBackOfTwoListsIsBelieved(t *testing.T) {

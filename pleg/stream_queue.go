@@ -16,7 +16,6 @@ type eventQueue[K comparable, S any] struct {
 	pods       queue[K, pendingEvent[K, S]]
 	limit      int  // of pods; beyond it everything is to be listed
 	everything bool // a full relist is asked for
-	syncAll    bool // likewise, and a PodSync of it
 	fresh      bool // events came in since the last drain
 	received   uint64
 	merged     uint64
@@ -27,7 +26,6 @@ type eventQueue[K comparable, S any] struct {
 // A pendingEvent is what came in about one pod.
 type pendingEvent[K comparable, S any] struct {
 	reported map[string]rank     // the furthest rank per container
-	sync     bool                // a PodSync is asked for
 	exits    map[string]exitNote // what was shown of the ends of containers, if that is wanted
 	last     *RuntimeEvent[K, S] // the newest that carries an observation, if these are trusted
 }
@@ -69,7 +67,8 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 }
 
 // noteExits keeps what an event, which is of the local time at if that is believed,
-// shows of the ends of containers.
+// shows of the ends of containers. The time is that of its own container: what else it
+// carries may be older.
 func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, believed bool) {
 	if !believed {
 		at = time.Time{}
@@ -95,7 +94,7 @@ func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, belie
 	for _, c := range e.Seen.Pod.Containers {
 		if c.State == StateExited {
 			d, known := details[c.ID]
-			add(c.ID, exitNote{source: ExitSeenByEvent, told: at, known: known, details: d})
+			add(c.ID, exitNote{source: ExitSeenByEvent, known: known, details: d})
 		}
 	}
 }
@@ -108,29 +107,15 @@ func (q *eventQueue[K, S]) followExits(follow bool) {
 }
 
 // request asks for a relist of one pod.
-func (q *eventQueue[K, S]) request(pod K) { q.ask(pod, false) }
-
-// requestSync asks for a relist of one pod that ends with a PodSync.
-func (q *eventQueue[K, S]) requestSync(pod K) { q.ask(pod, true) }
-
-func (q *eventQueue[K, S]) ask(pod K, sync bool) {
+func (q *eventQueue[K, S]) request(pod K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.full(pod) {
 		q.everything = true
-		q.syncAll = q.syncAll || sync
-	} else if p := q.pods.put(pod); sync {
-		p.sync = true
+	} else {
+		q.pods.put(pod)
 	}
 	signal(q.wake)
-}
-
-// takeSyncAll reports whether a PodSync was asked for of pods that had no slot.
-func (q *eventQueue[K, S]) takeSyncAll() (sync bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	sync, q.syncAll = q.syncAll, false
-	return sync
 }
 
 // full reports whether there is no slot for pod.
@@ -139,7 +124,7 @@ func (q *eventQueue[K, S]) full(pod K) bool {
 }
 
 // drain removes and returns what came in: by pod, whether a full relist is asked
-// for, and whether any events came. limit is the new one. See takeSyncAll.
+// for, and whether any events came. limit is the new one.
 func (q *eventQueue[K, S]) drain(limit int) (pods queue[K, pendingEvent[K, S]], everything, received bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -70,3 +70,28 @@ func TestStreamIsReliedUponAfterAList(t *testing.T) {
 		}
 	}
 }
+
+// An event proves the connection that brought it, also if the position of a reader of
+// exits takes it before Run does.
+func TestPositionKeepsThatAnEventCame(t *testing.T) {
+	g, err := NewGenerator[string, string](&standing{}, &standing{}, NewCache[string](CacheOptions[string]{}), GeneratorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := g.ExitReader(ExitOptions[string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, took := range []bool{false, true} { // by Run
+		g.state.received = took
+		r.Position()
+		if g.state.received != took {
+			t.Errorf("a position without an event: received is %v, was %v", g.state.received, took)
+		}
+		g.events.event(RuntimeEvent[string, string]{Pod: "p"}, t0)
+		r.Position()
+		if !g.state.received {
+			t.Errorf("the position has forgotten that an event came; Run took one: %v", took)
+		}
+	}
+}

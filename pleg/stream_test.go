@@ -162,6 +162,20 @@ func TestReconnectsKeepTheSchedule(t *testing.T) {
 	})
 }
 
+// Reconnections come in their time, however seldom the runtime is listed.
+func TestReconnectsWaitForNoList(t *testing.T) {
+	setup{stream: true, faults: plegtest.Faults{EndAtOnce: 1}, options: pleg.GeneratorOptions{RelistPeriod: time.Hour}}.run(t, func(w *world) {
+		begin := time.Now()
+		w.start()
+		w.pass(5 * time.Minute)
+		var at []string
+		for _, c := range w.rt.History().Connections {
+			at = append(at, fmt.Sprint(c.Sub(begin).Seconds()))
+		}
+		equal(t, "connections after", strings.Join(at, " "), "0 0 1 3 7 15 31 63 123 183 243")
+	})
+}
+
 // A lost stream falls back to the short period with a relist at once, and is
 // not an illness; the long period is back when a list has begun behind the new
 // one.

@@ -26,7 +26,7 @@ func (r *relister[K, S]) recordEvent(e *RuntimeEvent[K, S], now time.Time) {
 		return
 	}
 	if r.store.observe(e.Pod, e.Seen.Status, nil, p.at) {
-		r.apply(p, &observation{seen: seen, exits: r.exitsIn(e.Seen.Status), fromEvent: true}, p.containers.diff(seen))
+		r.apply(p, &observation{seen: seen, exits: r.exitsIn(e.Seen.Status), fromEvent: true}, p.containers.diff(seen), now)
 		p.eventSerial = r.next()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/preset"
 )
 
 const (
@@ -17,9 +18,12 @@ const (
 
 // curve is a policy and what it is applied to.
 type curve struct {
-	name   string
-	policy backoff.Policy
-	groups []group
+	name    string
+	system  string // whose look it has in pictures; "": its name
+	policy  backoff.Policy
+	limit   preset.StartLimit
+	outside bool // its restarts make no API requests
+	groups  []group
 }
 
 // group is a number of pods whose runs last equally long.
@@ -38,10 +42,18 @@ func (c curve) perPod() curve {
 func (c curve) restarts(from, to time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
-		total += float64(g.pods) * float64(c.policy.Restarts(g.run, backoff.Interval{From: from, To: to}))
+		total += float64(g.pods) * float64(c.restartsOf(g, backoff.Interval{From: from, To: to}))
 	}
 	return total
 }
+
+// restartsOf counts the restarts of one pod of a group.
+func (c curve) restartsOf(g group, in backoff.Interval) int {
+	return c.limit.Count(c.policy, g.run, in)
+}
+
+// givenUp reports whether a group's pods are not restarted any more in the long run.
+func (c curve) givenUp(g group) bool { return c.limit.Restarts(c.policy, g.run) != math.MaxInt }
 
 // busiest returns the highest number of restarts within a window of that length, if the
 // pods of all groups are busiest at the same time. Delays never shrink, so each pod is
@@ -50,12 +62,13 @@ func (c curve) busiest(window time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
 		first := g.run + c.policy.Delay(1)
-		total += float64(g.pods) * float64(c.policy.Restarts(g.run, backoff.Interval{From: first - 1, To: first - 1 + window}))
+		total += float64(g.pods) * float64(c.restartsOf(g, backoff.Interval{From: first - 1, To: first - 1 + window}))
 	}
 	return total
 }
 
-// steady returns the time between two restarts of a group's pods in the long run.
+// steady returns the time between two restarts of a group's pods in the long run, unless
+// they are given up.
 func (c curve) steady(g group) time.Duration {
 	if g.run > c.policy.ResetThreshold() {
 		return g.run + c.policy.Delay(1)
@@ -67,7 +80,9 @@ func (c curve) steady(g group) time.Duration {
 func (c curve) steadyRate() float64 {
 	rate := 0.0
 	for _, g := range c.groups {
-		rate += float64(g.pods) / c.steady(g).Seconds()
+		if !c.givenUp(g) {
+			rate += float64(g.pods) / c.steady(g).Seconds()
+		}
 	}
 	return rate
 }
@@ -89,15 +104,17 @@ const (
 // made of steps. With logTime the samples lie denser at the beginning.
 func (c curve) points(end time.Duration, logTime bool) (points []point, steps bool) {
 	for _, g := range c.groups {
-		if c.policy.Restarts(g.run, backoff.Interval{From: -1, To: end}) > mostSteps {
+		if c.restartsOf(g, backoff.Interval{From: -1, To: end}) > mostSteps {
 			return c.sampled(end, logTime), false
 		}
 	}
 	for _, g := range c.groups {
+		left := c.limit.Restarts(c.policy, g.run)
 		for at := range c.policy.Timeline(func(int) time.Duration { return g.run }) {
-			if at > end || g.pods == 0 {
+			if at > end || g.pods == 0 || left == 0 {
 				break
 			}
+			left--
 			points = append(points, point{at, float64(g.pods)})
 		}
 	}

@@ -27,10 +27,6 @@ func (f *figure) shown(c curve) curve {
 	return c.perPod()
 }
 
-// autoLog is the ratio of the highest to the lowest curve from which on the scale is
-// logarithmic: on a linear one the lowest curve would look flat.
-const autoLog = 20
-
 // spread is the ratio of the highest curve's count at the end to the lowest's.
 func (f *figure) spread() float64 {
 	low, high := math.Inf(1), 0.0

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/chart"
 	"github.com/restartkit/restart/examples/internal/picture"
 )
 
@@ -43,7 +44,17 @@ func (f *figure) run(group int) (run time.Duration, same bool) {
 
 // requestsTitle says what the second panel shows.
 func (f *figure) requestsTitle() string {
-	return fmt.Sprintf("API requests per second of all %d pods, %d per restart, %s", f.pods, f.requests, f.binText())
+	text := fmt.Sprintf("API requests per second of all %d pods, %d per restart, %s", f.pods, f.requests, f.binText())
+	var outside []string
+	for _, c := range f.curves {
+		if c.outside {
+			outside = append(outside, c.name)
+		}
+	}
+	if len(outside) > 0 {
+		text += "; none of " + strings.Join(outside, ", ")
+	}
+	return text
 }
 
 // describe is the figure in words, for those who cannot see it.
@@ -51,7 +62,28 @@ func (f *figure) describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s. %s, up to %s.", f.title, f.subtitle(), picture.Duration(f.end))
 	for _, c := range f.curves {
-		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.name, describe(c.policy), picture.Number(f.shown(c).restarts(-1, f.end)))
+		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.name, c.describe(), picture.Number(f.shown(c).restarts(-1, f.end)))
 	}
 	return text.String()
+}
+
+// legend names a curve, and its policy if the name does not say that.
+func (f *figure) legend(c curve) string {
+	label := c.name
+	if d := c.describe(); d != c.name {
+		label += " (" + d + ")"
+	}
+	last := len(c.groups) - 1
+	if _, same := f.run(last); !same {
+		label += ", runs of " + picture.Duration(c.groups[last].run)
+	}
+	return label
+}
+
+// scale says of an axis that it is logarithmic, and from where on.
+func scale(a chart.Axis) string {
+	if !a.Log() {
+		return ""
+	}
+	return " (logarithmic above " + chart.ValueLabel(a.Low) + ")"
 }

@@ -13,7 +13,14 @@ import (
 func kepFigures(pods, requests int) []figure {
 	today, reduced := backoff.CrashLoop(), backoff.ReducedCrashLoop()
 	line := func(name string, p backoff.Policy, run time.Duration) curve {
-		return curve{name: name, policy: p, groups: []group{{pods: pods, run: run}}}
+		c := curve{name: name, policy: p, groups: []group{{pods: pods, run: run}}}
+		switch name {
+		case "today", "10s to 5m", "crashes at once":
+			c.system = "kubelet"
+		case "new default", "1s to 1m":
+			c.system = "kubelet-reduced"
+		}
+		return c
 	}
 	from := func(initial, longest time.Duration) backoff.Policy {
 		return backoff.Policy{Initial: initial, Max: longest, ResetAfter: today.ResetAfter}

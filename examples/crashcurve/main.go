@@ -16,9 +16,9 @@ import (
 
 // The exit codes of this program.
 const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitOK        = flags.ExitOK
+	exitUsage     = flags.ExitUsage
+	exitUnwritten = flags.ExitUnwritten
 )
 
 func main() {
@@ -29,7 +29,7 @@ func main() {
 func crashcurve(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {
-		return flags.Refused("crashcurve", err, stderr, exitFailed)
+		return flags.Refused("crashcurve", err, stderr)
 	}
 	err = printTables(o, stdout)
 	if err == nil && o.output != "" {
@@ -37,7 +37,7 @@ func crashcurve(args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "crashcurve: %s\n", terminal.Escape(err.Error()))
-		return exitFailed
+		return exitUnwritten
 	}
 	return exitOK
 }

@@ -141,10 +141,14 @@ includes both.
 
 Presets, with their sources:
 %s
+No kubelet restarts what docker, systemd and flink run, so the restarts of these
+three make no API requests. To see a kubelet with such a curve, write the curve:
+-policy docker=100ms/1m,reset=10s.
+
 Exit codes:
   0  everything was printed and written
-  1  the tables or the picture cannot be written
   2  a flag is wrong
+  3  the tables or the picture cannot be written
 
 Examples:
   crashcurve -o curves.svg

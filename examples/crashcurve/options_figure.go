@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/chart"
 	"github.com/restartkit/restart/examples/internal/picture"
 )
 
@@ -32,9 +33,8 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 			{name: "1s maximum", policy: backoff.CrashLoop().WithMax(time.Second)},
 		}
 	}
-	const most = 8 // the colours of the palette
-	if len(policies) > most {
-		return f, fmt.Errorf("%d policies: at most %d can be distinguished", len(policies), most)
+	if len(policies) > chart.MostLines {
+		return f, fmt.Errorf("%d policies: at most %d can be distinguished", len(policies), chart.MostLines)
 	}
 	for i, p := range policies {
 		if slices.ContainsFunc(policies[:i], func(q namedPolicy) bool { return q.name == p.name }) {
@@ -44,7 +44,7 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 		if p.run != nil {
 			run = *p.run
 		}
-		f.curves = append(f.curves, curve{name: p.name, policy: p.policy, groups: raw.groups(run)})
+		f.curves = append(f.curves, curve{name: p.name, policy: p.policy, limit: p.limit, outside: p.outside, groups: raw.groups(run)})
 		if p.name == raw.baseline {
 			f.baseline = i
 		}
@@ -56,7 +56,7 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 	windows, err := parseWindows(raw.windows, raw.until)
 	f.windows = windows
 	f.logTime = strings.Contains(raw.log, "x")
-	f.logCount = strings.Contains(raw.log, "y") || raw.log == "" && f.spread() > autoLog
+	f.logCount = strings.Contains(raw.log, "y") || raw.log == "" && f.spread() > chart.AutoLog
 	return f, err
 }
 

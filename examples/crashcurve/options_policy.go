@@ -10,6 +10,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/examples/internal/picture"
+	"github.com/restartkit/restart/examples/internal/preset"
 	"github.com/restartkit/restart/examples/internal/terminal"
 )
 
@@ -19,6 +20,9 @@ type namedPolicy struct {
 	text   string // as given, without the name
 	policy backoff.Policy
 	run    *time.Duration // how long its runs last; nil: as -run says
+
+	limit   preset.StartLimit
+	outside bool
 }
 
 // longestName is what a legend has room for.
@@ -44,11 +48,11 @@ func parsePolicy(s string) (namedPolicy, error) {
 	case terminal.Width(p.name) > longestName:
 		return p, fmt.Errorf("the name is longer than %d letters", longestName)
 	}
-	policy, err := parseBase(base)
+	known, err := parseBase(base)
 	if err != nil {
 		return p, err
 	}
-	p.policy = policy
+	p.policy, p.limit, p.outside = known.Policy, known.Limit, known.Outside
 	if err := p.setAll(base, words[1:]); err != nil {
 		return p, err
 	}
@@ -80,6 +84,7 @@ func (p *namedPolicy) setAll(base string, options []string) error {
 	if p.policy, err = u.apply(p.policy); err != nil {
 		return err
 	}
+	p.limit = u.limit(p.limit)
 	for _, o := range others {
 		if err := p.set(o[0], o[1]); err != nil {
 			return fmt.Errorf("option %s: %w", o[0], err)
@@ -89,27 +94,26 @@ func (p *namedPolicy) setAll(base string, options []string) error {
 }
 
 // parseBase reads a preset's name or INITIAL/MAX.
-func parseBase(s string) (backoff.Policy, error) {
-	if p, found, err := parsePreset(s); found {
-		return p, err
+func parseBase(s string) (known preset.Preset, err error) {
+	if known, found, err := parsePreset(s); found {
+		return known, err
 	}
 	initial, longest, ok := strings.Cut(s, "/")
 	if !ok {
-		return backoff.Policy{}, fmt.Errorf("%q is neither a preset (%s) nor INITIAL/MAX such as 1s/60s", s, presetNames())
+		return known, fmt.Errorf("%q is neither a preset (%s) nor INITIAL/MAX such as 1s/60s", s, presetNames())
 	}
-	var p backoff.Policy
-	var err error
+	p := &known.Policy
 	if p.Initial, err = parseDelay(initial); err != nil {
-		return p, err
+		return known, err
 	}
 	if p.Max, err = parseDelay(longest); err != nil {
-		return p, err
+		return known, err
 	}
 	if p.Max < p.Initial {
-		return p, fmt.Errorf("MAX %s is below INITIAL %s", longest, initial)
+		return known, fmt.Errorf("MAX %s is below INITIAL %s", longest, initial)
 	}
 	p.ResetAfter = backoff.CrashLoop().ResetAfter // KEP-4603 keeps it, whatever the curve
-	return p, nil
+	return known, nil
 }
 
 // The bounds limit the number of restarts that are counted one by one, and keep sums of

@@ -60,8 +60,8 @@ func wrap(text string, width int) string {
 	return b.String()
 }
 
-// parsePreset returns the policy of a preset, and whether there is one of that name.
-func parsePreset(name string) (p backoff.Policy, found bool, err error) {
+// parsePreset returns a preset, and whether there is one of that name.
+func parsePreset(name string) (p preset.Preset, found bool, err error) {
 	all := preset.All()
 	i := slices.IndexFunc(all, func(p preset.Preset) bool { return p.Name == name })
 	switch {
@@ -70,16 +70,21 @@ func parsePreset(name string) (p backoff.Policy, found bool, err error) {
 	case all[i].Refused != "":
 		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, all[i].Refused)
 	}
-	return all[i].Policy, true, nil
+	return all[i], true, nil
 }
 
 // unit is what a systemd unit sets.
 type unit struct {
-	restart, longest time.Duration // RestartSec, RestartMaxDelaySec; 0: not set
-	steps            int           // RestartSteps; 0: not set
+	restart, longest time.Duration  // RestartSec, RestartMaxDelaySec; 0: not set
+	steps            int            // RestartSteps; 0: not set
+	burst            *int           // StartLimitBurst; 0: no limit
+	within           *time.Duration // StartLimitIntervalSec; 0: no limit
 }
 
-const mostSteppedRestarts = 1000
+const (
+	mostSteppedRestarts = 1000
+	mostStarts          = 1_000_000
+)
 
 // set reads one setting, and reports whether there is one of that name.
 func (u *unit) set(key, value string) (found bool, err error) {
@@ -93,16 +98,41 @@ func (u *unit) set(key, value string) (found bool, err error) {
 		if err != nil || u.steps < 1 || u.steps > mostSteppedRestarts {
 			err = fmt.Errorf("%q is not a whole number in 1..%d", value, mostSteppedRestarts)
 		}
+	case "StartLimitIntervalSec":
+		var within time.Duration
+		within, err = parseDuration(value)
+		u.within = &within
+	case "StartLimitBurst":
+		var burst int
+		burst, err = strconv.Atoi(value)
+		if err != nil || burst < 0 || burst > mostStarts {
+			err = fmt.Errorf("%q is not a whole number in 0..%d", value, mostStarts)
+		}
+		u.burst = &burst
 	default:
 		return false, nil
 	}
 	return true, err
 }
 
+// limit returns the limit of starts of the unit, given that of other units.
+func (u unit) limit(l preset.StartLimit) preset.StartLimit {
+	if u.burst != nil {
+		l.Starts = *u.burst
+	}
+	if u.within != nil {
+		l.Within = *u.within
+	}
+	if l.Starts == 0 || l.Within == 0 {
+		return preset.StartLimit{}
+	}
+	return l
+}
+
 // apply changes a policy into that of the unit. The i-th of n steps between the delays
 // r_0 and r_n is r_0 (r_n/r_0)^(i/n), so each is (r_n/r_0)^(1/n) times the one before.
 func (u unit) apply(p backoff.Policy) (backoff.Policy, error) {
-	if u == (unit{}) {
+	if u.restart == 0 && u.longest == 0 && u.steps == 0 {
 		return p, nil
 	}
 	if u.restart != 0 {

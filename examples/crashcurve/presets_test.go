@@ -145,6 +145,9 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 		"systemd,RestartMaxDelaySec=3s":                                 "RestartSteps and RestartMaxDelaySec do nothing without each other",
 		"systemd,RestartSec=3s,RestartSteps=1,RestartMaxDelaySec=3s":    "RestartMaxDelaySec 3s is not above RestartSec 3s",
 		"systemd,RestartSec=3s,RestartSteps=1000,RestartMaxDelaySec=4s": "RestartSteps 1000: each step is less than 1.01 times the one before",
+		"systemd,StartLimitBurst=-1":                                    `option StartLimitBurst: "-1" is not a whole number in 0..1000000`,
+		"systemd,StartLimitIntervalSec=x":                               `option StartLimitIntervalSec: "x" is not a duration such as 10s`,
+		"systemd,StartLimitBurst=3,StartLimitIntervalSec=1m":            "",
 		"systemd,RestartSteps=0":                                        `option RestartSteps: "0" is not a whole number in 1..1000`,
 		"docker,RestartSec=3s":                                          "option RestartSec: unknown; must be max, factor, free, reset or run",
 	} {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/restartkit/restart/examples/internal/picture"
+	"github.com/restartkit/restart/examples/internal/chart"
 )
 
 // mostBins is the highest number of parts of the time axis over which rates are
@@ -18,6 +18,14 @@ type rate struct {
 	rate float64
 }
 
+// requestsOf is the number of API requests that each restart of a curve makes.
+func (f *figure) requestsOf(c curve) float64 {
+	if c.outside {
+		return 0
+	}
+	return float64(f.requests)
+}
+
 // rates returns the API requests per second of all pods of a curve. On a logarithmic
 // axis of time the parts grow with it.
 func (f *figure) rates(c curve) []rate {
@@ -27,27 +35,27 @@ func (f *figure) rates(c curve) []rate {
 		from := edges[i]
 		before := from
 		if i == 0 {
-			before = -1 // what is earlier than the axis is shown at its beginning
+			before = -1 // restarts at the first start are in the first part
 		}
-		all = append(all, rate{from, float64(f.requests) * c.restarts(before, to) / (to - from).Seconds()})
+		all = append(all, rate{from, f.requestsOf(c) * c.restarts(before, to) / (to - from).Seconds()})
 	}
 	return all
 }
 
 // edges returns where the parts of the time axis begin, and its end.
 func (f *figure) edges() []time.Duration {
-	least := time.Duration(f.leastTime() * float64(second))
-	edges := []time.Duration{least}
+	edges := []time.Duration{0}
 	add := func(at time.Duration) {
 		if at > edges[len(edges)-1] && at < f.end {
 			edges = append(edges, at)
 		}
 	}
-	for i := 1; i < mostBins; i++ {
+	least := time.Duration(f.leastTime() * float64(second))
+	for i := range mostBins - 1 {
 		if f.logTime {
-			add(time.Duration(float64(least) * math.Pow(float64(f.end)/float64(least), float64(i)/mostBins)))
+			add(time.Duration(float64(least) * math.Pow(float64(f.end)/float64(least), float64(i)/(mostBins-1))))
 		} else {
-			add(time.Duration(i) * f.bin())
+			add(time.Duration(i+1) * f.bin())
 		}
 	}
 	return append(edges, f.end)
@@ -55,13 +63,7 @@ func (f *figure) edges() []time.Duration {
 
 // bin is the length of the parts of a linear axis.
 func (f *figure) bin() time.Duration {
-	least := (f.end + mostBins - 1) / mostBins
-	for _, round := range roundTimes {
-		if round >= least {
-			return round
-		}
-	}
-	return least
+	return min(chart.Step(f.end-1, mostBins), f.end)
 }
 
 // binText says over how long a rate is averaged.
@@ -69,5 +71,5 @@ func (f *figure) binText() string {
 	if f.logTime {
 		return "averaged over a 120th of the axis"
 	}
-	return "averaged over " + picture.Duration(f.bin())
+	return "averaged over " + chart.TimeLabel(f.bin())
 }

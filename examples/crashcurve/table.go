@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/examples/internal/chart"
 	"github.com/restartkit/restart/examples/internal/picture"
 	"github.com/restartkit/restart/examples/internal/preset"
 	"github.com/restartkit/restart/examples/internal/terminal"
@@ -20,13 +21,13 @@ func printFigure(w io.Writer, f *figure) {
 	fmt.Fprintln(w, title)
 	t := &table{columns: len(f.curves)}
 	t.row("", func(i int) string { return f.curves[i].name })
-	t.row("delays", func(i int) string { return describe(f.curves[i].policy) })
+	t.row("delays", func(i int) string { return f.curves[i].describe() })
 	f.runRows(t)
 	t.print(w)
 
 	fmt.Fprintf(w, "\n%s%s\n", f.counted(), f.excessTitle())
 	t = &table{columns: len(f.curves)}
-	f.windowRows(t, 1, f.shown)
+	f.windowRows(t, func(c curve, from, to time.Duration) float64 { return f.shown(c).restarts(from, to) })
 	t.row("in the long run", func(i int) string { return f.steadyText(f.curves[i]) })
 	t.print(w)
 	if !f.api {
@@ -35,13 +36,12 @@ func printFigure(w io.Writer, f *figure) {
 
 	fmt.Fprintf(w, "\nAPI requests of %d pods, %d per restart%s\n", f.pods, f.requests, f.excessTitle())
 	t = &table{columns: len(f.curves)}
-	all := func(c curve) curve { return c }
-	f.windowRows(t, float64(f.requests), all)
+	f.windowRows(t, func(c curve, from, to time.Duration) float64 { return f.requestsOf(c) * c.restarts(from, to) })
 	t.row("busiest 10s", func(i int) string {
-		return f.cell(i, float64(f.requests), func(c curve) float64 { return c.busiest(10 * second) })
+		return f.cell(i, func(c curve) float64 { return f.requestsOf(c) * c.busiest(10*second) })
 	})
 	t.row("in the long run, per second", func(i int) string {
-		return picture.Number(float64(f.requests) * f.curves[i].steadyRate())
+		return picture.Number(f.requestsOf(f.curves[i]) * f.curves[i].steadyRate())
 	})
 	t.print(w)
 }
@@ -80,12 +80,12 @@ func (f *figure) runRows(t *table) {
 	}
 }
 
-// windowRows counts, per window, each restart as weight.
-func (f *figure) windowRows(t *table, weight float64, of func(curve) curve) {
+// windowRows counts something of each curve, per window.
+func (f *figure) windowRows(t *table, count func(c curve, from, to time.Duration) float64) {
 	from := time.Duration(-1) // the first window includes its start
 	row := func(name string, from, to time.Duration) {
 		t.row(name, func(i int) string {
-			return f.cell(i, weight, func(c curve) float64 { return of(c).restarts(from, to) })
+			return f.cell(i, func(c curve) float64 { return count(c, from, to) })
 		})
 	}
 	for _, to := range f.windows {
@@ -98,30 +98,35 @@ func (f *figure) windowRows(t *table, weight float64, of func(curve) curve) {
 }
 
 // cell is a count of a curve, with its excess over the baseline.
-func (f *figure) cell(i int, weight float64, count func(curve) float64) string {
-	n := weight * count(f.curves[i])
+func (f *figure) cell(i int, count func(curve) float64) string {
+	n := count(f.curves[i])
 	if i == f.baseline {
 		return picture.Number(n)
 	}
-	return fmt.Sprintf("%s (%s)", picture.Number(n), signed(n-weight*count(f.curves[f.baseline])))
+	return fmt.Sprintf("%s (%s)", picture.Number(n), signed(n-count(f.curves[f.baseline])))
 }
 
 // steadyText says how often a curve's pods are restarted in the long run.
 func (f *figure) steadyText(c curve) string {
-	if !f.mixed {
+	switch {
+	case f.mixed:
+	case c.givenUp(c.groups[0]):
+		return "never: it has given up"
+	default:
 		return "every " + picture.Duration(c.steady(c.groups[0]))
 	}
 	return fmt.Sprintf("%s per second", picture.Number(c.steadyRate()))
 }
 
-// describe is a policy in a few words.
-func describe(p backoff.Policy) string {
+// describe is the policy of a curve in a few words.
+func (c curve) describe() string {
+	p := c.policy
 	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
 	if p.Initial == p.Max {
 		text = "always " + picture.Duration(p.Max)
 	}
 	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
-		text += ", factor " + digits(p.Factor)
+		text += ", factor " + chart.Digits(p.Factor)
 	}
 	if p.Free > 0 {
 		text += fmt.Sprintf(", %d free", p.Free)
@@ -132,6 +137,9 @@ func describe(p backoff.Policy) string {
 		text += ", never reset"
 	default:
 		text += ", reset after " + picture.Duration((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
+	}
+	if c.limit.Starts > 0 {
+		text += fmt.Sprintf(", gives up after %d starts in %s", c.limit.Starts, picture.Duration(c.limit.Within))
 	}
 	return text
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +22,10 @@ import (
 
 // The exit codes of this program.
 const (
-	exitEnded   = 0
-	exitFailed  = 1
-	exitBad     = 2
-	exitUnsaved = 3
-	exitUnread  = 128 + int(syscall.SIGPIPE) // nobody reads the output
+	exitEnded     = flags.ExitOK
+	exitFailed    = 1
+	exitBad       = flags.ExitUsage
+	exitUnwritten = flags.ExitUnwritten
 )
 
 func main() {
@@ -45,7 +43,7 @@ func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colo
 		return exitBad
 	}
 	if err != nil {
-		return flags.Refused("criwatch", err, stderr, exitFailed)
+		return flags.Refused("criwatch", err, stderr)
 	}
 	if o.policy != nil {
 		err = restartContainers(ctx, o, stdout, stderr, colour)
@@ -55,15 +53,15 @@ func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colo
 	switch {
 	case err == nil:
 		return exitEnded
-	case errors.Is(err, syscall.EPIPE):
-		return exitUnread
+	case errors.Is(err, syscall.EPIPE): // its reader has ended
+		return exitUnwritten
 	}
 	fmt.Fprintf(stderr, "criwatch: %s\n", terminal.Escape(err.Error()))
 	switch {
 	case errors.Is(err, errBadState):
 		return exitBad
-	case errors.Is(err, errUnsaved):
-		return exitUnsaved
+	case errors.As(err, &flags.Unwritten{}):
+		return exitUnwritten
 	}
 	return exitFailed
 }
@@ -75,15 +73,15 @@ func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger)
 		if err != nil {
 			return err
 		}
-		return w.run(ctx)
+		if err := w.run(ctx); err != nil {
+			return flags.Unwritten{Err: err}
+		}
+		return nil
 	})
 }
 
-// Errors of restarting that have an exit code of their own.
-var (
-	errBadState = errors.New("nothing was restarted")
-	errUnsaved  = errors.New("the state could not be written")
-)
+// errBadState is the error of restarting with its own exit code.
+var errBadState = errors.New("nothing was restarted")
 
 // restartContainers connects and restarts containers until ctx ends. Nothing waits for
 // those who read the output or the log.
@@ -125,7 +123,7 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 		}
 		l.run(ctx)
 		if s != nil && s.bad {
-			return errUnsaved
+			return flags.Unwritten{Err: errors.New("the state could not be written")}
 		}
 		return nil
 	})
@@ -133,7 +131,10 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 		p.EndWithin(time.Second)
 		p.Finish(nil)
 	}
-	return cmp.Or(err, rows.out.Err())
+	if lost := rows.out.Err(); err == nil && lost != nil {
+		return flags.Unwritten{Err: lost}
+	}
+	return err
 }
 
 // connected connects to the runtime and calls do, with a context that ends with ctx or

@@ -31,7 +31,7 @@ func TestWrongFlagOfCriwatchIsNamed(t *testing.T) {
 		{"/run/x.sock", `; did you mean -endpoint /run/x.sock?`},
 		{"testdata/policy.yaml", `; did you mean -restart testdata/policy.yaml?`},
 		{"-explain", "-explain is for -restart"},
-		{"-o yaml", `-o "yaml": must be text or json`},
+		{"-format yaml", `-format "yaml": must be text or json`},
 		{"-rate 5", "-rate is for -restart"},
 		{"-state x", "-state is for -restart"},
 		{"-restart x -rate 0", "-rate 0: must be above 0"},
@@ -59,7 +59,7 @@ func TestHelpOfCriwatchNamesEveryFlag(t *testing.T) {
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-o ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst", "-explain"} {
+	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-format ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst", "-explain"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -185,8 +185,8 @@ func TestRuntimeCannotSteerTheLog(t *testing.T) {
 func TestUnwrittenEventIsAnError(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
-	for _, args := range [][]string{{"-h"}, {"-endpoint", f.socket}, {"-endpoint", f.socket, "-o", "json"}} {
-		programtest.FullDisk(t, exitFailed, args...)
+	for _, args := range [][]string{{"-h"}, {"-endpoint", f.socket}, {"-endpoint", f.socket, "-format", "json"}} {
+		programtest.FullDisk(t, exitUnwritten, args...)
 	}
 }
 
@@ -272,7 +272,7 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 func TestFailedOutputEndsTheProgram(t *testing.T) {
 	f := newFake(t)
 	f.runPod("a")
-	for _, args := range [][]string{{"-o", "text"}, {"-o", "json"}, {"-stats", "1ms"}} {
+	for _, args := range [][]string{{"-format", "text"}, {"-format", "json"}, {"-stats", "1ms"}} {
 		for left := range 3 {
 			limit := programtest.Patience
 			if left > 0 { // what can be written may be all that there is until the end
@@ -281,7 +281,7 @@ func TestFailedOutputEndsTheProgram(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			var errs bytes.Buffer
 			code := criwatch(ctx, append(args, "-endpoint", f.socket), &failingWriter{left}, &errs, false)
-			if code != exitFailed && left == 0 || code == exitFailed && !strings.Contains(errs.String(), "criwatch: no space left") {
+			if code != exitUnwritten && left == 0 || code == exitUnwritten && !strings.Contains(errs.String(), "criwatch: no space left") {
 				t.Errorf("%v, after %d lines: exit code %d\n%s", args, left, code, &errs)
 			}
 			if ctx.Err() != nil && left == 0 {

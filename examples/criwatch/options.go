@@ -46,15 +46,14 @@ ends it at once.
 const moreUsage = `
 Exit codes:
   0  a signal or -for has ended it
-  1  no runtime answers at the start, or the output cannot be written
+  1  no runtime answers at the start
   2  a flag, the file of -restart or the state is wrong; nothing was restarted
-  3  the state could not be written at last
-  141  nobody reads the output (SIGPIPE)
+  3  the output or the final state cannot be written
 
 Examples:
   criwatch
   criwatch -endpoint unix:///run/crio/crio.sock -stats 1m
-  criwatch -o json -for 1h >events.json
+  criwatch -format json -for 1h >events.json
   criwatch -restart policy.yaml -state /var/lib/criwatch -rate 5
   echo '{}' | criwatch -restart - -explain
 
@@ -93,7 +92,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
 	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with an event stream")
 	flags.Group("The runtime")
-	flags.StringVar(&o.format, "o", "text", "`format` of the output: text, or json with one object per line\n")
+	flags.StringVar(&o.format, "format", "text", "`format` of the output: text, or json with one object per line\n")
 	flags.DurationVar(&o.stats, "stats", 0, "`time` between two prints of the counters; 0: only at the end")
 	flags.DurationVar(&o.limit, "for", 0, "`time` to run; 0: no limit")
 	flags.Group("The run")
@@ -113,7 +112,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	case flags.NArg() > 0:
 		return nil, unexpected(flags.Args(), flags.Lookup(flags.Arg(0)) != nil)
 	case o.format != "text" && o.format != "json":
-		return nil, fmt.Errorf("-o %q: must be text or json", o.format)
+		return nil, fmt.Errorf("-format %q: must be text or json", o.format)
 	case o.relist <= 0:
 		return nil, fmt.Errorf("-relist-period %v: must be above 0", o.relist)
 	case o.evented <= 0:

@@ -272,7 +272,7 @@ func (l *crashLoop) save() {
 		return
 	}
 	at := l.exits.Position()
-	st := restartState{Version: stateVersion, Node: l.about, Position: &at, Containers: map[key]savedTask{}}
+	st := restartState{Node: l.about, Position: &at, Containers: map[key]savedTask{}}
 	for k, t := range l.tasks {
 		if b, ok := l.back.State(k); ok {
 			st.Containers[k] = savedTask{Sandbox: t.sandbox, Container: t.decided, Backoff: &b}

@@ -149,7 +149,7 @@ func newCrowd(d *kubelet, curve backoff.Policy, args ...string) *crowd {
 		}
 	}
 	policy := policyOf(d.t, fmt.Sprintf("containers: [{namespace: %s, curve: {initial: %v, max: %v}}]", testNamespace, curve.Initial, curve.Max))
-	w.args = append([]string{"-endpoint", d.endpoint, "-o", "json", "-restart", policy, "-state", filepath.Join(d.t.TempDir(), "state")}, args...)
+	w.args = append([]string{"-endpoint", d.endpoint, "-format", "json", "-restart", policy, "-state", filepath.Join(d.t.TempDir(), "state")}, args...)
 	w.start()
 	w.away = append(w.away, span{w.begun, time.Now()})
 	return w

@@ -253,7 +253,7 @@ func TestIntegrationExitToRestart(t *testing.T) {
 		p := d.runPod()
 		name := cmp.Or(strings.TrimPrefix(mode, "-"), "events")
 		policy := policyOf(t, "containers: [{name: "+name+", curve: {initial: 1ns, max: 1ns}}]")
-		args := []string{"-endpoint", d.endpoint, "-o", "json", "-restart", policy, "-state", filepath.Join(t.TempDir(), "state")}
+		args := []string{"-endpoint", d.endpoint, "-format", "json", "-restart", policy, "-state", filepath.Join(t.TempDir(), "state")}
 		if mode != "" {
 			args = append(args, mode)
 		}

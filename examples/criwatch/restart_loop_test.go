@@ -47,7 +47,7 @@ func startLoop(t testing.TB, f *fakeRuntime, policy string, args ...string) *loo
 	l := &loop{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan int, 1)
-	args = append([]string{"-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-restart", policyOf(t, policy)}, args...)
+	args = append([]string{"-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-restart", policyOf(t, policy)}, args...)
 	go func() { ended <- criwatch(ctx, args, &l.out, &l.log, false) }()
 	code := -1
 	l.stop = func() int {
@@ -145,7 +145,7 @@ func TestExitedContainerIsStartedAgain(t *testing.T) {
 // startLoopProcess runs criwatch -restart as a process of its own.
 func startLoopProcess(t *testing.T, f *fakeRuntime, policy, state string) *programtest.Program {
 	t.Helper()
-	p := programtest.New(t, "-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-restart", policy, "-state", state)
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-restart", policy, "-state", state)
 	p.Start()
 	return p
 }
@@ -451,7 +451,7 @@ func TestUnreadOutputStopsNoRestart(t *testing.T) {
 	f := newFake(t)
 	f.runPod("p")
 	f.run("p", containerConfig("c"))
-	p := programtest.New(t, "-endpoint", f.endpoint(), "-o", "json", "-relist-period", "20ms", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
 	unread := p.Pipe()
 	p.Start()
 	const exits = 150 // each some 700 bytes: more than a pipe takes
@@ -461,7 +461,7 @@ func TestUnreadOutputStopsNoRestart(t *testing.T) {
 		f.exit(id, 1)
 	}
 	unread.Close()
-	p.Done(exitUnread)
+	p.Done(exitUnwritten)
 	if list := f.doubled(); list != nil {
 		t.Error(list)
 	}
@@ -575,32 +575,38 @@ func TestForeignStateIsRefused(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 	file := filepath.Join(dir, stateFile)
-	good, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var sealed struct{ State json.RawMessage }
+	if err := json.Unmarshal(text, &sealed); err != nil {
+		t.Fatal(err)
+	}
+	good := `{"version":1,` + string(sealed.State[1:]) // which has no checksum
 	for _, x := range []struct{ old, new, want string }{
 		{`"runtime":"fake"`, `"runtime":"other"`, "it is of other on machine "},
-		{`"version":1`, `"version":2`, "version is 2, must be 1"},
+		{`"version":1`, `"version":3`, "version is 3, this release reads up to 2"},
+		{`"version":1`, `"version":2,"crc32":"0","state":{}`, "damaged or edited"},
 		{`"position":{`, `"posture":{`, "position: must be given"},
 		{`"run":1,`, `"run":0,`, "containers.ns/name-p/c.backoff.last.run is 0"},
-		{`"failures":1`, `"failures":-1`, "containers.ns/name-p/c.backoff.decision.failures"},
+		{`"failures":1,"rule"`, `"failures":-1,"rule"`, "containers.ns/name-p/c.backoff.decision.failures"},
 		{`"ns/name-p/uid-p/c"`, `"c"`, "names no container"},
 		{`"live":`, `"live":["x","x"],"livid":`, "position.pods[0].live[1]"},
 		{`{`, `[`, "invalid character"},
 	} {
-		text := strings.Replace(string(good), x.old, x.new, 1)
-		if text == string(good) && x.old != `"live":` {
+		text := strings.Replace(good, x.old, x.new, 1)
+		if text == good && x.old != `"live":` {
 			t.Fatalf("no %s in %s", x.old, good)
 		}
 		if x.old == `"live":` {
-			text = strings.Replace(string(good), `"ended":`, `"live":["x","x"],"ended":`, 1)
+			text = strings.Replace(good, `"ended":`, `"live":["x","x"],"ended":`, 1)
 		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		code := criwatch(t.Context(), []string{"-endpoint", f.endpoint(), "-restart", policyOf(t, "{}"), "-state", dir}, &out, &errs, false)
+		code := criwatch(t.Context(), []string{"-endpoint", f.endpoint(), "-restart", policyOf(t, "{}"), "-state", dir, "-for", "1m"}, &out, &errs, false)
 		if code != exitBad || !strings.Contains(errs.String(), x.want) || !strings.Contains(errs.String(), file) || out.Len() > 0 {
 			t.Errorf("%s: exit code %d\n%s%s", x.new, code, &out, &errs)
 		}
@@ -624,7 +630,7 @@ func TestUnwrittenStateIsAnErrorAtTheEnd(t *testing.T) {
 	f.exit("p-c-0", 1)
 	programtest.Eventually(t, "the next attempt runs", func() bool { return f.runs("p", "c", 1) })
 	l.says(t, "c", "Running")
-	if code := l.stop(); code != exitUnsaved || l.log.count("level=WARN msg=-state") != 1 {
+	if code := l.stop(); code != exitUnwritten || l.log.count("level=WARN msg=-state") != 1 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/restartkit/restart/backoff"
@@ -71,13 +69,13 @@ func identityOf(runtime, endpoint string) identity {
 // restartState is everything that survives this program, in one file: up to where the
 // exits were read, and what was decided about them.
 type restartState struct {
-	Version    int                        `json:"version"`
 	Node       identity                   `json:"node"`
 	Position   *pleg.ExitPosition[string] `json:"position"`
 	Containers map[key]savedTask          `json:"containers"`
 }
 
-const stateVersion = 1
+// stateVersion is the number of the format of a state. Version 1 had no checksum.
+const stateVersion = 2
 
 // A savedTask is a container about which something was decided.
 type savedTask struct {
@@ -89,8 +87,6 @@ type savedTask struct {
 // valid returns an error, with its field, for a state that no run can have written.
 func (st *restartState) valid(node identity) error {
 	switch {
-	case st.Version != stateVersion:
-		return fmt.Errorf("version is %d, must be %d", st.Version, stateVersion)
 	case st.Node != node:
 		return fmt.Errorf("it is of %s on machine %s at %s, this is %s on machine %s at %s",
 			st.Node.Runtime, st.Node.Machine, st.Node.Endpoint, node.Runtime, node.Machine, node.Endpoint)
@@ -127,7 +123,7 @@ const stateFile = "criwatch.json"
 
 // openStore opens the folder, which no other process may use.
 func openStore(dir string) (*store, error) {
-	folder, err := statefolder.Open(dir, "criwatch")
+	folder, err := statefolder.Open(dir, "criwatch", stateFile)
 	if err != nil {
 		return nil, fmt.Errorf("-state: %w", err)
 	}
@@ -142,7 +138,7 @@ func (s *store) read(node identity) (*restartState, error) {
 	}
 	var st restartState
 	if err == nil {
-		err = statefolder.Decode(text, &st)
+		err = statefolder.Decode(text, stateVersion, &st)
 	}
 	if err == nil {
 		err = st.valid(node)
@@ -159,11 +155,11 @@ func (s *store) unusable(err error) error {
 
 // write replaces the state, unless it is the same.
 func (s *store) write(st restartState) error {
-	text, err := json.Marshal(st)
+	text, err := statefolder.Encode(stateVersion, st)
 	if err != nil || bytes.Equal(text, s.saved) {
 		return err
 	}
-	if err := s.folder.Replace(stateFile, slices.Concat(text, []byte("\n"))); err != nil {
+	if err := s.folder.Replace(stateFile, text); err != nil {
 		return err
 	}
 	s.saved = text

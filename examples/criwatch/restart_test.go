@@ -131,7 +131,7 @@ type childLine struct {
 
 func startChild(t testing.TB, args ...string) *child {
 	t.Helper()
-	c := &child{Program: programtest.New(t, append([]string{"-o", "json"}, args...)...)}
+	c := &child{Program: programtest.New(t, append([]string{"-format", "json"}, args...)...)}
 	c.Stdout = c
 	c.Start()
 	return c

@@ -40,6 +40,7 @@ func build(ctx context.Context) (site, error) {
 	if err := s.addExamples(filepath.Join(folder, "testdata")); err != nil {
 		return nil, err
 	}
+	s.sayWhatItIs(ctx, folder)
 	root, err := goCommand(ctx, folder, nil, "env", "GOROOT")
 	if err != nil {
 		return nil, err
@@ -106,6 +107,30 @@ func goCommand(ctx context.Context, folder string, env []string, args ...string)
 		return "", fmt.Errorf("go %s: %w", args[0], err)
 	}
 	return stdout.String(), nil
+}
+
+// kubernetes is the version that the library decides as, see DEVIATIONS.md.
+const kubernetes = "1.37"
+
+const repository = "https://github.com/restartkit/restart"
+
+// sayWhatItIs writes into the page which Kubernetes it follows, and the commit that it is
+// built from: of a folder that is no clone, or without git, only the repository.
+func (s site) sayWhatItIs(ctx context.Context, folder string) {
+	source, link := strings.TrimPrefix(repository, "https://"), repository
+	if commit, ok := git(ctx, folder, "rev-parse", "HEAD"); ok {
+		source, link = source+" at "+commit[:min(12, len(commit))], repository+"/tree/"+commit
+		if changes, ok := git(ctx, folder, "status", "--porcelain", "--untracked-files=no"); !ok || changes != "" {
+			source += ", with changes"
+		}
+	}
+	s["index.html"] = []byte(strings.NewReplacer("{{kubernetes}}", kubernetes, "{{link}}", link, "{{source}}", source).Replace(string(s["index.html"])))
+}
+
+// git returns what a git command prints in a folder, and whether it could.
+func git(ctx context.Context, folder string, args ...string) (string, bool) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", folder}, args...)...).Output()
+	return strings.TrimSpace(string(out)), err == nil
 }
 
 // addStatic adds the files that are there as they are.

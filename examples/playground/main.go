@@ -30,8 +30,9 @@ to be there. The first time takes a while.
 
 Exit codes:
   0  interrupted, or the files of -o are written
-  1  the page cannot be built or served, or the files of -o not be written
+  1  the page cannot be built or served
   2  a flag is wrong
+  3  the files of -o or the output cannot be written
 
 Examples:
   playground
@@ -42,8 +43,9 @@ More: https://github.com/restartkit/restart/tree/main/examples#playground
 
 // The exit codes of this program.
 const (
-	exitOK     = 0
-	exitFailed = 1
+	exitOK        = flags.ExitOK
+	exitFailed    = 1
+	exitUnwritten = flags.ExitUnwritten
 )
 
 // usualAddress is where the page is unless something else is there already, so that
@@ -89,17 +91,20 @@ func main() {
 func playground(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {
-		return flags.Refused("playground", err, stderr, exitFailed)
+		return flags.Refused("playground", err, stderr)
 	}
 	err = run(ctx, o, stdout, stderr)
 	if ctx.Err() != nil {
 		if o.output == "" || err == nil {
 			return exitOK
 		}
-		err = errors.New("interrupted; the files are not all written")
+		err = unwritten(errors.New("interrupted; the files are not all written"))
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "playground: %s\n", terminal.EscapeLines(err.Error()))
+		if errors.As(err, &flags.Unwritten{}) {
+			return exitUnwritten
+		}
 		return exitFailed
 	}
 	return exitOK
@@ -110,7 +115,7 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	var listener net.Listener
 	var err error
 	if o.output != "" {
-		err = prepare(o.output)
+		err = unwritten(prepare(o.output))
 	} else {
 		listener, err = o.listen()
 	}
@@ -128,5 +133,13 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	case listener != nil:
 		return s.serve(ctx, listener, stdout)
 	}
-	return s.write(o.output, stdout)
+	return unwritten(s.write(o.output, stdout))
+}
+
+// unwritten marks an error of writing the page's files.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return flags.Unwritten{Err: err}
 }

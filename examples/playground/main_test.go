@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 // files are what the page is made of.
-var files = []string{"examples.json", "index.html", "playground.bin", "playground.js", "style.css", "wasm_exec.js"}
+var files = []string{"examples.json", "index.html", "playground.bin", "playground.js", "style.css", "wasm_exec.js", "worker.js"}
 
 // The program serves the page on this machine until it is interrupted, then it ends at
 // once.
@@ -118,7 +118,7 @@ func TestInterruptedFilesAreAnError(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	var stderr strings.Builder
-	if code := playground(ctx, []string{"-o", t.TempDir()}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "interrupted; ") {
+	if code := playground(ctx, []string{"-o", t.TempDir()}, io.Discard, &stderr); code != exitUnwritten || !strings.Contains(stderr.String(), "interrupted; ") {
 		t.Errorf("exits with %d: %s", code, &stderr)
 	}
 	if code := playground(ctx, []string{"-addr", "127.0.0.1:0"}, io.Discard, io.Discard); code != exitOK {
@@ -140,8 +140,8 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		{[]string{"-o", ""}, 2, "-o: the folder has no name"},
 		{[]string{"-o", "x", "-addr", "y:1"}, 2, "choose one"},
 		{[]string{"-addr", "127.0.0.1:x"}, exitFailed, "-addr: "},
-		{[]string{"-o", "/dev/null/x"}, exitFailed, "not a directory"},
-		{[]string{"-o", foreign}, exitFailed, "choose another folder"},
+		{[]string{"-o", "/dev/null/x"}, exitUnwritten, "not a directory"},
+		{[]string{"-o", foreign}, exitUnwritten, "choose another folder"},
 	} {
 		p := programtest.New(t, tt.args...)
 		p.Start()
@@ -180,5 +180,33 @@ func TestPageIsSmall(t *testing.T) {
 	t.Logf("%d bytes, compressed; built in %v", total, time.Since(begun).Round(time.Millisecond))
 	if total > 1_600_000 {
 		t.Errorf("%d bytes", total)
+	}
+}
+
+// The version of Kubernetes in the page is the one that the list of differences refers to,
+// and the page says from which commit it is built, if that can be known.
+func TestPageNamesItsKubernetesAndCommit(t *testing.T) {
+	text, err := os.ReadFile("../../DEVIATIONS.md")
+	if err != nil || !strings.Contains(string(text), "Reference: Kubernetes "+kubernetes+".") {
+		t.Errorf("DEVIATIONS.md does not refer to Kubernetes %s: %v", kubernetes, err)
+	}
+	page := func(folder string) string {
+		s := make(site)
+		if err := s.addStatic(); err != nil {
+			t.Fatal(err)
+		}
+		s.sayWhatItIs(t.Context(), folder)
+		return string(s["index.html"])
+	}
+	outside := t.TempDir()
+	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(outside))
+	unknown := `Decides as Kubernetes ` + kubernetes + ` does. Built from <a href="https://github.com/restartkit/restart" rel="noreferrer">github.com/restartkit/restart</a>.`
+	if got := page(outside); !strings.Contains(got, unknown) || strings.Contains(got, "{{") {
+		t.Error(got)
+	}
+	if commit, ok := git(t.Context(), ".", "rev-parse", "HEAD"); ok {
+		if got := page("."); !strings.Contains(got, `href="https://github.com/restartkit/restart/tree/`+commit+`"`) || !strings.Contains(got, " at "+commit[:12]) {
+			t.Error(got)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func (s site) serve(ctx context.Context, listener net.Listener, stdout io.Writer
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { server.Close() })
 	if _, err := fmt.Fprintf(stdout, "http://%s/\n", listener.Addr()); err != nil {
-		return err
+		return unwritten(err)
 	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -147,16 +147,25 @@ func (r *recorder) add(events ...timeline.Event) {
 	}
 }
 
-// begin records that a run begins.
-func (r *recorder) begin(at time.Time, resumed bool) {
+// begin records that a run begins. If the file cannot be written, it returns the error
+// and records no more: nothing has been started yet.
+func (r *recorder) begin(at time.Time, resumed bool) error {
+	if r == nil {
+		return nil
+	}
 	what := timeline.Began
 	if resumed {
 		what = timeline.Resumed
 	}
-	if r != nil {
-		r.begun = true
-	}
+	r.begun = true
 	r.add(timeline.Event{Time: at, What: what})
+	if r.err == nil {
+		return nil
+	}
+	err := fmt.Errorf("-events: %w; nothing was started", r.err)
+	r.file.Close()
+	r.file, r.err, r.begun = nil, nil, false
+	return err
 }
 
 // end records that the run ends, if it has begun, and returns the first error of writing

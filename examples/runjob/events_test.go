@@ -313,16 +313,21 @@ func TestUnusableFilesOfEventsAreRefused(t *testing.T) {
 	if err := os.Link(manifest, link); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.svg"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	before := contents(t, dir)
 	for args, want := range map[string]string{
-		"-events " + pipe + " -":                                    "-events: " + pipe + " is not a regular file",
-		"-events " + dir + " -":                                     "-events: " + dir + " is not a regular file",
-		"-events " + dir + "/missing/x -":                           "-events: open " + dir + "/missing/x: no such file",
-		"-events= -":                                                "-events: the file has no name",
-		"-timeline x.pdf -":                                         "-timeline x.pdf: must end in .svg, .png or .html",
-		"-timeline= -":                                              "-timeline : must end in .svg, .png or .html",
-		"-timeline " + dir + "/missing/x.svg -":                     "-timeline: stat " + dir + "/missing: no such file",
-		"-timeline " + bad + "/x.svg -":                             "-timeline " + bad + "/x.svg: " + bad + " is not a folder",
+		"-events " + pipe + " -":                          "-events: " + pipe + " is not a regular file",
+		"-events " + dir + " -":                           "-events: " + dir + " is not a regular file",
+		"-events " + dir + "/missing/x -":                 "-events: open " + dir + "/missing/x: no such file",
+		"-events= -":                                      "-events: the file has no name",
+		"-timeline x.pdf -":                               "-timeline x.pdf: must end in .svg, .png or .html",
+		"-timeline= -":                                    "-timeline : must end in .svg, .png or .html",
+		"-timeline " + dir + "/missing/x.svg -":           "-timeline: open " + dir + "/missing/x.svg: no such file",
+		"-timeline " + bad + "/x.svg -":                   "-timeline: open " + bad + "/x.svg: not a directory",
+		"-timeline " + dir + "/folder.svg -":              "-timeline: open " + dir + "/folder.svg: is a directory",
+		"timeline " + good + " -o " + dir + "/folder.svg": "-o: open " + dir + "/folder.svg: is a directory",
 		"timeline":                                                  "one file of events is needed",
 		"timeline a b -o x.svg":                                     "one file of events is needed",
 		"timeline a":                                                "-o is needed",
@@ -351,11 +356,6 @@ func TestUnusableFilesOfEventsAreRefused(t *testing.T) {
 	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "folder.svg"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	start(t, "", "timeline", good, "-o", filepath.Join(dir, "folder.svg")).Done(exitError)
-	start(t, job(1, 1, "exit 0"), "-timeline", filepath.Join(dir, "folder.svg"), "-").Done(exitError)
 }
 
 // A disk that is full does not hold up the Job, and is reported at its end.
@@ -365,12 +365,31 @@ func TestUnwrittenEventIsReportedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := r.begin(time.Now(), false); err != nil {
+		t.Fatal(err)
+	}
 	r.file.Close()
-	for i := range 3 {
-		r.begin(time.Now(), i > 0)
+	for range 3 {
+		r.add(timeline.Event{What: timeline.Started})
 	}
 	if err := r.end(time.Now(), ""); err == nil || !strings.HasPrefix(err.Error(), "-events: ") || strings.Count(err.Error(), "\n") > 1 {
 		t.Errorf("error %v", err)
+	}
+}
+
+// If even the first event cannot be written, nothing is started, and it is said once.
+func TestUnwritableEventsStartNothing(t *testing.T) {
+	t.Parallel()
+	r, err := newRecorder(&options{events: filepath.Join(t.TempDir(), "events"), timeline: filepath.Join(t.TempDir(), "x.svg")}, "x", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.file.Close()
+	if err := r.begin(time.Now(), false); err == nil || !strings.HasPrefix(err.Error(), "-events: ") || !strings.HasSuffix(err.Error(), "; nothing was started") {
+		t.Errorf("error %v", err)
+	}
+	if err := r.end(time.Now(), ""); err != nil {
+		t.Errorf("said again: %v", err)
 	}
 }
 
@@ -390,7 +409,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 	}
 	var said []string
 	out := filepath.Join(t.TempDir(), "x.svg")
-	r.kept = r.kept[:10]
+	r.kept, r.begun = r.kept[:10], true
 	if err := r.draw(&options{timeline: out}, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }); err != nil || len(said) != 2 {
 		t.Errorf("%v, %q", err, said)
 	}

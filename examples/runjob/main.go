@@ -21,10 +21,10 @@ import (
 
 // The exit codes of this program.
 const (
-	exitComplete    = 0
+	exitComplete    = flags.ExitOK
 	exitFailed      = 1
-	exitBad         = 2
-	exitError       = 3
+	exitBad         = flags.ExitUsage
+	exitUnwritten   = flags.ExitUnwritten
 	exitInterrupted = 130
 )
 
@@ -40,7 +40,7 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	}
 	o, err := parseOptions(args, stdout)
 	if err != nil {
-		return flags.Refused("runjob", err, stderr, exitError)
+		return flags.Refused("runjob", err, stderr)
 	}
 	refused := func(err error) int {
 		complain(stderr, document.NameOf(o.manifest), err)
@@ -89,6 +89,7 @@ func runManifest(o *options, m *manifest, store *store, old *state, record *reco
 	report := newReport(m.Job, o.explain, events)
 	if old != nil {
 		report.counted = int(old.Job.Status.Failed)
+		report.failed = report.counted
 	}
 	report.manifest(m)
 	r, err := prepare(o, m, store, report, record, screen)
@@ -106,9 +107,9 @@ func runManifest(o *options, m *manifest, store *store, old *state, record *reco
 	case err != nil:
 		return printed(stderr, fmt.Errorf("the status cannot be written: %w", err), code)
 	case recorded != nil:
-		return printed(stderr, recorded, exitError)
-	case !whole && !r.interrupted:
-		return exitError
+		return printed(stderr, recorded, exitUnwritten)
+	case events.Err() != nil, !whole && !r.interrupted:
+		return exitUnwritten
 	}
 	return code
 }
@@ -154,11 +155,11 @@ func conclude(stdout, stderr io.Writer, colours bool, job *jobpolicy.Job, err er
 	return printed(stderr, err, code)
 }
 
-// printed returns code, or prints err and returns exitError.
+// printed returns code, or prints err and returns exitUnwritten.
 func printed(stderr io.Writer, err error, code int) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "runjob: %s\n", terminal.Escape(err.Error()))
-		return exitError
+		return exitUnwritten
 	}
 	return code
 }

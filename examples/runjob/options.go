@@ -29,7 +29,7 @@ Exit codes:
   0    the Job is Complete, or valid with -dry-run
   1    the Job has Failed
   2    a flag, the manifest or the state is wrong; nothing was started
-  3    the status, the state, the events or the picture cannot be written
+  3    the output, the state, the events or the picture cannot be written
   130  interrupted
 
 Examples:
@@ -59,6 +59,7 @@ type options struct {
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := options{reading: reading{Reading: jobfile.Reading{Validate: jobfile.Strict}}}
 	flags := flags.New("runjob", usage, moreUsage)
+	flags.Subcommands = []string{"timeline"}
 	flags.StringVar(&o.reading.Job, "job", "", "`name` of the Job or CronJob to run, if the file has several")
 	flags.Var(&o.reading.Set, "set", "`field=value` that overrides a field of the Job's spec, such as\nmaxFailedIndexes=5; repeatable")
 	flags.Var(&o.reading.Validate, "validate", "what to do about unknown and duplicate fields, as with kubectl: a `level`,\nstrict, warn or ignore")

@@ -93,5 +93,5 @@ func TestJobEndsWhenItsReaderIsGone(t *testing.T) {
 		t.Error(err)
 	}
 	read.Close()
-	p.Done(exitInterrupted)
+	p.Done(exitUnwritten)
 }

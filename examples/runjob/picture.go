@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/restartkit/restart/examples/internal/flags"
 	"github.com/restartkit/restart/examples/internal/picture/bitmap"
@@ -22,12 +24,25 @@ func checkPicture(flag, path string) error {
 	default:
 		return fmt.Errorf("-%s %s: must end in .svg, .png or .html", flag, path)
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil {
+	if err := writable(path); err != nil {
 		return fmt.Errorf("-%s: %w", flag, err)
-	} else if !info.IsDir() {
-		return fmt.Errorf("-%s %s: %s is not a folder", flag, path, filepath.Dir(path))
 	}
 	return nil
+}
+
+// writable returns why a file cannot be written. It leaves the file as it is.
+func writable(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		return errors.Join(file.Close(), os.Remove(path))
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if file, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // writeChart draws a chart in the format that the file's name ends with, and returns
@@ -55,7 +70,7 @@ func writeChart(path string, chart *timeline.Chart) (string, error) {
 
 // draw writes the picture of -timeline, and says where it is.
 func (r *recorder) draw(o *options, say func(format string, args ...any)) error {
-	if o.timeline == "" {
+	if o.timeline == "" || !r.begun {
 		return nil
 	}
 	events := r.kept
@@ -126,7 +141,7 @@ func drawEvents(args []string, stdout, stderr io.Writer) int {
 		err = checkPicture("o", output)
 	}
 	if err != nil {
-		return flags.Refused("runjob timeline", err, stderr, exitError)
+		return flags.Refused("runjob timeline", err, stderr)
 	}
 	complain := func(err error, code int) int {
 		fmt.Fprintf(stderr, "runjob timeline: %s\n", terminal.Escape(err.Error()))
@@ -143,7 +158,7 @@ func drawEvents(args []string, stdout, stderr io.Writer) int {
 	}
 	whole, err := writeChart(output, timeline.Layout(events))
 	if err != nil {
-		return complain(err, exitError)
+		return complain(err, exitUnwritten)
 	}
 	fmt.Fprintf(stderr, "runjob timeline: wrote %s\n", terminal.Escape(whole))
 	return exitComplete

@@ -24,6 +24,7 @@ type report struct {
 	bar     *bar                 // nil: no terminal
 	next    *jobpolicy.JobStatus // what the bar will show
 
+	failed    int               // failed pods, also those that the status does not count yet
 	counted   int               // failures that count
 	toReplace int               // failed pods without a replacement yet
 	restarts  map[[2]string]int // by pod and container
@@ -89,7 +90,7 @@ func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
 		r.event(p.Name, "is disrupted")
 	}
 	for _, e := range c.ended {
-		r.ended(e.pod, e.decision, spec)
+		r.ended(e, spec)
 	}
 	for _, p := range c.deleted {
 		r.detail(p.Name, "terminating")
@@ -140,9 +141,13 @@ func (r *report) restarting(pod, container string, restart int, e exit, delay ti
 	r.event(pod, "%s", text)
 }
 
-// ended prints how a pod ended and what follows from it.
-func (r *report) ended(p *pod, d jobpolicy.PodDecision, spec *jobpolicy.JobSpec) {
+// ended prints how a pod ended, what follows from it, and when the replacement comes.
+func (r *report) ended(e ending, spec *jobpolicy.JobSpec) {
+	p, d := e.pod, e.decision
 	r.mu.Lock()
+	if p.Status.Phase == jobpolicy.PodFailed {
+		r.failed++
+	}
 	maps.DeleteFunc(r.restarts, func(at [2]string, _ int) bool { return at[0] == p.Name })
 	r.mu.Unlock()
 	if p.Status.Phase == jobpolicy.PodSucceeded {
@@ -155,7 +160,11 @@ func (r *report) ended(p *pod, d jobpolicy.PodDecision, spec *jobpolicy.JobSpec)
 	if d.Match.Counted() {
 		r.counted++
 	}
-	r.event(p.Name, "failed: %s; %s", howEnded(&p.Status), verdict(d, spec, r.counted))
+	next := ""
+	if e.wait > 0 && !spec.Suspend {
+		next = "; replaced in " + terminal.Wait(e.wait)
+	}
+	r.event(p.Name, "failed: %s; %s%s", howEnded(&p.Status), verdict(d, spec, r.counted), next)
 	if !r.explain {
 		return
 	}

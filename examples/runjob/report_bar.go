@@ -37,7 +37,7 @@ func (r *report) draw() {
 			done += failed.Len()
 		}
 	}
-	r.bar.counts = fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, s.Failed)
+	r.bar.counts = fmt.Sprintf("%d active, %d succeeded, %d failed", s.Active, s.Succeeded, max(r.failed, int(s.Failed)))
 	r.bar.done = done
 	_, _ = io.WriteString(r.out, r.bar.erase()+r.bar.draw())
 }

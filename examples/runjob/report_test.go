@@ -71,9 +71,9 @@ exit 3`), "-backoff", "10ms", "-")
 		t.Error(text)
 	}
 	for _, want := range []string{
-		"pod plain-3: failed: container main ended with exit code 3; no failure policy: counted: failure 1, limit 2\n",
+		"pod plain-3: failed: container main ended with exit code 3; no failure policy: counted: failure 1, limit 2",
 		"pod plain-4: created (in place of one that failed)\n",
-		"pod plain-4: failed: container main ended with exit code 3; no failure policy: counted: failure 2, limit 2\n",
+		"pod plain-4: failed: container main ended with exit code 3; no failure policy: counted: failure 2, limit 2",
 		"pod plain-5: failed: container main ended with exit code 3; no failure policy: counted: failure 3, limit 2\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -99,7 +99,9 @@ func (r *runner) begin(old *state) (err error) {
 			return err
 		}
 	}
-	r.events.begin(r.begun, old != nil)
+	if err := r.events.begin(r.begun, old != nil); err != nil {
+		return err
+	}
 	h := r.host
 	if err := h.store.begin(r.pods); err != nil {
 		return err

@@ -5,6 +5,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
+// stateVersion is the number of the format of a state. Version 1 had no checksum.
+const stateVersion = 2
+
 // state is what a run leaves for the next one: all input of its decisions, and the
 // attempts in progress.
 type state struct {

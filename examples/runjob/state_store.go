@@ -40,7 +40,7 @@ const (
 
 // openStore creates the folder if need be, and locks it.
 func openStore(dir string) (*store, error) {
-	folder, err := statefolder.Open(dir, "runjob")
+	folder, err := statefolder.Open(dir, "runjob", stateFile)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s *store) load() (*state, error) {
 
 func (s *store) parse(name string, text []byte) (*state, error) {
 	var st state
-	err := statefolder.Decode(text, &st)
+	err := statefolder.Decode(text, stateVersion, &st)
 	if err == nil {
 		err = st.valid()
 	}
@@ -117,12 +117,16 @@ func (s *store) begin(pods map[string]*pod) (err error) {
 func (s *store) save(new *state, sync bool) error {
 	s.step++
 	new.Step = s.step
-	text, err := json.Marshal(new)
+	if !sync && time.Since(s.synced) < syncEvery && s.steps.Size() < largestSteps {
+		text, err := json.Marshal(new)
+		if err != nil {
+			return err
+		}
+		return s.steps.Append(text)
+	}
+	text, err := statefolder.Encode(stateVersion, new)
 	if err != nil {
 		return err
-	}
-	if !sync && time.Since(s.synced) < syncEvery && s.steps.Size() < largestSteps {
-		return s.steps.Append(text)
 	}
 	if err := s.folder.Replace(stateFile, text); err != nil {
 		return err

@@ -30,6 +30,6 @@ func TestDecisionIsColouredOnTerminals(t *testing.T) {
 func TestUnwrittenStatusIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"../testdata/sidecar.yaml"}, {"-backoff", "1ms", "../testdata/not-found.yaml"}, {"-dry-run", "../testdata/sidecar.yaml"}, {"-h"}} {
-		programtest.FullDisk(t, exitError, args...)
+		programtest.FullDisk(t, exitUnwritten, args...)
 	}
 }

@@ -55,7 +55,7 @@ func TestStoppedTableNamesNoNextStart(t *testing.T) {
 	p.Signal(syscall.SIGINT)
 	p.Done(130)
 	lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
-	if last := strings.Fields(lines[len(lines)-1]); strings.Join(last, " ") != "sh CrashLoopBackOff 0 - 1" {
+	if last := strings.Fields(lines[len(lines)-1]); strings.Join(last[1:], " ") != "sh CrashLoopBackOff 0 - 1" {
 		t.Errorf("the last line is %q", last)
 	}
 }
@@ -93,10 +93,10 @@ func TestStateAndExitCodeOfWhatEndsForGood(t *testing.T) {
 			p.Done(tt.code)
 			lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
 			last := strings.Fields(lines[len(lines)-1])
-			if last[1] != tt.state || last[2] != "0" || last[3] != "-" || strings.Join(last[4:], " ") != tt.exit {
+			if last[2] != tt.state || last[3] != "0" || last[4] != "-" || strings.Join(last[5:], " ") != tt.exit {
 				t.Errorf("ended with %q", last)
 			}
-			if header := strings.Fields(lines[0]); strings.Join(header, " ") != "NAME STATE RESTARTS NEXT EXIT" {
+			if header := strings.Fields(lines[0]); strings.Join(header, " ") != "TIME NAME STATE RESTARTS NEXT EXIT" {
 				t.Errorf("header %q", header)
 			}
 		})

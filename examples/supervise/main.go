@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/restartkit/restart/examples/internal/flags"
@@ -17,10 +18,10 @@ import (
 
 // The exit codes of this program.
 const (
-	exitOK      = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitUnsaved = 3
+	exitOK        = flags.ExitOK
+	exitFailed    = 1
+	exitUsage     = flags.ExitUsage
+	exitUnwritten = flags.ExitUnwritten
 )
 
 func main() {
@@ -30,6 +31,9 @@ func main() {
 
 // supervise is the program; it returns the exit code.
 func supervise(args []string) int {
+	if len(args) > 0 && slices.Contains(verbs, args[0]) {
+		return ask(args[0], args[1:], os.Stdout, os.Stderr)
+	}
 	o, err := parseOptions(args, os.Stdout)
 	note := func(format string, args ...any) { logf(os.Stderr, format, args...) }
 	for _, warning := range o.warnings {
@@ -37,7 +41,7 @@ func supervise(args []string) int {
 	}
 	switch {
 	case err != nil && o.hint:
-		return flags.Refused("supervise", err, os.Stderr, exitFailed)
+		return flags.Refused("supervise", err, os.Stderr)
 	case err != nil:
 		complain(err)
 		return exitUsage
@@ -66,24 +70,29 @@ func supervise(args []string) int {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, too
 	ends := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM)
-	code := s.run(ends, wakes())
+	code := s.run(ends, on(syscall.SIGHUP), on(syscall.SIGUSR1))
 	s.children.Close() // leaves no process behind
+	s.control.close()
+	unrecorded := s.events.end()
 	s.screen.printer.Finish(ends)
 	switch err := s.screen.out.Err(); {
-	case errors.Is(err, syscall.EPIPE):
-		return 128 + int(syscall.SIGPIPE)
+	case errors.Is(err, syscall.EPIPE): // its reader has ended
+		return exitUnwritten
 	case err != nil:
 		complain(fmt.Errorf("the output cannot be written: %w", err))
-		return exitFailed
+		return exitUnwritten
+	case unrecorded != nil:
+		complain(unrecorded)
+		return exitUnwritten
 	case s.store != nil && s.store.bad:
-		return exitUnsaved
+		return exitUnwritten
 	}
 	return code
 }
 
-// wakes returns the signals that end every wait, under nohup too.
-func wakes() <-chan os.Signal {
+// on returns a channel for a signal, under nohup too.
+func on(s syscall.Signal) <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
+	signal.Notify(signals, s)
 	return signals
 }

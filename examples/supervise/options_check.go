@@ -26,6 +26,8 @@ func (v *flagValues) check(o *options) error {
 		return fmt.Errorf("-for %v: must be above 0", o.limit)
 	case v.given["state"] && o.state == "":
 		return errors.New("-state: the folder has no name")
+	case v.given["events"] && o.events == "":
+		return errors.New("-events: the file has no name")
 	case len(v.args) == 0 && (v.given["name"] || v.given["restart-policy"]):
 		return errors.New("-name and -restart-policy are for the command after --, there is none")
 	}

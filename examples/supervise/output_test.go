@@ -72,7 +72,7 @@ func TestLastLineIsNeverLost(t *testing.T) {
 	out := p.Out.String()
 	for i := range 50 {
 		line := strings.Index(out, fmt.Sprintf("| the last line of %d\n", i))
-		if end := strings.Index(out, fmt.Sprintf("\nc%d ", i)); line < 0 || end < 0 {
+		if end := strings.Index(out, fmt.Sprintf("   c%d ", i)); line < 0 || end < 0 {
 			t.Errorf("c%d: line at %d", i, line)
 		}
 	}
@@ -138,6 +138,6 @@ func TestSuperviseEndsWhenItsReaderIsGone(t *testing.T) {
 func TestUnwrittenTableIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"-restart-policy", "Never", "--", "true"}, {"--", "sleep", "1000"}} {
-		programtest.FullDisk(t, exitFailed, args...)
+		programtest.FullDisk(t, exitUnwritten, args...)
 	}
 }

@@ -15,9 +15,9 @@ func (s *supervisor) save() {
 	if s.store == nil {
 		return
 	}
-	st := state{Version: stateVersion, Run: s.children.Run(), Commands: make(map[string]commandState)}
+	st := state{Run: s.children.Run(), Commands: make(map[string]commandState)}
 	for _, t := range s.tasks {
-		c := commandState{Definition: t.definition(), Run: t.run, Starts: t.starts}
+		c := commandState{Definition: t.definition(), Run: t.run, Starts: t.starts, Stopped: t.held}
 		if b, ok := s.restarter.State(t.name); ok {
 			c.Backoff = &b
 		}
@@ -51,8 +51,11 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 			note("note: %s: starts over, since its command is now %s", t.name, oneLine(t.args))
 			continue
 		}
-		t.run, t.starts = c.Run, c.Starts
+		t.run, t.starts, t.held = c.Run, c.Starts, c.Stopped
 		if c.Backoff == nil {
+			if t.held {
+				note("note: %s: %s", t.name, t.resumed(0))
+			}
 			continue
 		}
 		if err := s.restarter.Restore(t.name, restartstate.ToClock(*c.Backoff, now)); err != nil {
@@ -68,6 +71,8 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 // resumed returns the note on how a task goes on.
 func (t *task) resumed(remaining time.Duration) string {
 	switch {
+	case t.held:
+		return "is stopped, until \"supervise restart\""
 	case t.over():
 		return "has ended; remove the state to start over"
 	}

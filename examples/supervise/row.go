@@ -20,6 +20,15 @@ type row struct {
 
 var header = []string{"NAME", "STATE", "RESTARTS", "NEXT", "EXIT"}
 
+// The columns of header.
+const (
+	columnName = iota
+	columnState
+	columnRestarts
+	columnNext
+	columnExit
+)
+
 // detail is how much of a row is shown. Each value leaves out what the ones before
 // it leave out, too.
 type detail int
@@ -29,9 +38,34 @@ const (
 	noTimeOfDay        // of the next start; how long until then is enough
 	noSignal           // beside its exit code
 	noAgo              // of the last start
+	noRestarts
+	noExit
+	noState // the name and the next start are left
 )
 
-// cells are the columns of a row.
+// columns returns which columns are shown.
+func (d detail) columns() []int {
+	switch {
+	case d >= noState:
+		return []int{columnName, columnNext}
+	case d >= noExit:
+		return []int{columnName, columnState, columnNext}
+	case d >= noRestarts:
+		return []int{columnName, columnState, columnNext, columnExit}
+	}
+	return []int{columnName, columnState, columnRestarts, columnNext, columnExit}
+}
+
+// headers returns the titles of the columns that are shown.
+func (d detail) headers() []string {
+	var titles []string
+	for _, column := range d.columns() {
+		titles = append(titles, header[column])
+	}
+	return titles
+}
+
+// cells returns the cells of the columns that are shown.
 func (r row) cells(d detail) []string {
 	restarts := fmt.Sprint(r.restarts)
 	if r.restarts > 0 && r.ago > 0 && d < noAgo {
@@ -41,7 +75,12 @@ func (r row) cells(d detail) []string {
 	if d >= noSignal {
 		exit, _, _ = strings.Cut(exit, " ")
 	}
-	return []string{r.name, r.state, restarts, r.nextStart(d), exit}
+	all := []string{r.name, r.state, restarts, r.nextStart(d), exit}
+	var shown []string
+	for _, column := range d.columns() {
+		shown = append(shown, all[column])
+	}
+	return shown
 }
 
 // nextStart returns the NEXT column.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -27,14 +28,14 @@ type display struct {
 	wrapped       int
 }
 
-var control = regexp.MustCompile(`^(\r|\n|\x1b\[A|\x1b\[2K|\x1b\[\d+m)`)
+var steering = regexp.MustCompile(`^(\r|\n|\x1b\[A|\x1b\[2K|\x1b\[\d+m)`)
 
 // newDisplay returns a terminal after that output.
 func newDisplay(t *testing.T, width, height int, text string) *display {
 	t.Helper()
 	d := &display{t: t, width: width, height: height, lines: []string{""}}
 	for len(text) > 0 {
-		n := len(control.FindString(text))
+		n := len(steering.FindString(text))
 		if n > 0 {
 			d.steer(text[:n])
 		} else {
@@ -129,16 +130,26 @@ func TestTableStaysBelowTheOutput(t *testing.T) {
 	}
 }
 
-// A terminal that has become narrower has wrapped the table's lines: all of them are
-// taken back.
-func TestNarrowerTerminalKeepsNothingOfTheTable(t *testing.T) {
-	out := drawn(t, nil, func(s *screen) {
+// A terminal of another size has perhaps wrapped lines anew, and perhaps not: the screen
+// is erased, and the last lines that fit are drawn again above the table.
+func TestResizedTerminalIsDrawnAgain(t *testing.T) {
+	out := drawn(t, []command{{name: "a"}}, func(s *screen) {
 		s.live = true
-		s.drawn = []tableLine{{text: ""}, {text: strings.Repeat("x", 80)}, {text: strings.Repeat("x", 81)}}
+		for i := range 400 {
+			s.output("a", fmt.Appendf(nil, "line %d", i))
+		}
+		s.output("a", bytes.Repeat([]byte("long "), 30)) // two lines of 80 columns
+		s.show([]row{{name: "a", state: "Running", exit: "-"}})
+		s.resized()
 		s.show([]row{{name: "a", state: "Running", exit: "-"}})
 	})
-	if got := strings.Count(out, "\x1b[A\x1b[2K"); got != 1+1+2 {
-		t.Errorf("%d lines taken back: %q", got, out)
+	_, again, found := strings.Cut(out, "\x1b[H\x1b[2K")
+	if !found || strings.Count(again, "\x1b[B\x1b[2K") != 23 || strings.Contains(again, "\x1b[A") {
+		t.Fatalf("the screen of 24 lines was not erased: %q", again)
+	}
+	// 23 lines above the cursor: header, row, the long line, and 19 others.
+	if lines := strings.Split(again, "\n"); len(lines) != 23 || !strings.HasSuffix(lines[0], "| line 381") || !strings.Contains(lines[19], "long long") {
+		t.Errorf("%d lines: %q", len(lines), lines)
 	}
 }
 
@@ -158,14 +169,15 @@ func TestEachChangeIsALine(t *testing.T) {
 		b.state = "Completed"
 		s.show([]row{a, b})
 	})
-	want := `NAME   STATE              RESTARTS       NEXT                EXIT
-a      Running            0              -                   -
-b      Running            1 (1s ago)     -                   -
-a      Running            0              -                   3
-a      Running            1234 (1m59s ago)   -                   3
-b      Completed          1 (1m0s ago)       -                   -
+	want := `TIME                  NAME   STATE              RESTARTS       NEXT                EXIT
+2006-01-02T15:04:05   a      Running            0              -                   -
+2006-01-02T15:04:05   b      Running            1 (1s ago)     -                   -
+2006-01-02T15:04:05   a      Running            0              -                   3
+2006-01-02T15:04:05   a      Running            1234 (1m59s ago)   -                   3
+2006-01-02T15:04:05   b      Completed          1 (1m0s ago)       -                   -
 `
-	if out != want {
+	stamps := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+	if stamps.ReplaceAllString(out, timestamp) != want {
 		t.Errorf("printed\n%s", out)
 	}
 }
@@ -195,7 +207,7 @@ func TestTableOfSixtyCommandsOnATerminal(t *testing.T) {
 		p := programtest.New(t, "-f", config)
 		p.Stdout = p.Terminal(&p.Out, size.width, size.height)
 		p.Start()
-		total := fmt.Sprintf("60 commands, showing %d: 3 crashed, 57 running", size.shown)
+		total := fmt.Sprintf("60 commands: 3 crashed, 57 running; showing %d", size.shown)
 		p.Out.Says(total, 1)
 		text := p.Out.String()
 		if end := strings.LastIndex(text, total); end >= 0 {
@@ -213,6 +225,8 @@ func TestTableOfSixtyCommandsOnATerminal(t *testing.T) {
 				t.Errorf("%d x %d: line %d is %q", size.width, size.height, 1+i, lines[1+i])
 			}
 		}
+		p.Signal(syscall.SIGUSR1)
+		p.Out.Says("payments-reconciliation-worker-europe-west-30   Running", 1)
 		p.Signal(syscall.SIGTERM)
 		p.Done(143)
 	}

@@ -14,17 +14,18 @@ import (
 
 // state is everything that survives this program.
 type state struct {
-	Version  int                     `json:"version"`
 	Run      string                  `json:"run"` // names the processes of the run that wrote it
 	Commands map[string]commandState `json:"commands"`
 }
 
-const stateVersion = 1
+// stateVersion is the number of the format of a state. Version 1 had no checksum.
+const stateVersion = 2
 
 type commandState struct {
 	Definition string                  `json:"definition"` // of what was run
 	Run        int64                   `json:"run"`
 	Starts     int64                   `json:"starts"`
+	Stopped    bool                    `json:"stopped,omitempty"` // by "supervise stop"
 	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent: it has not exited yet
 }
 
@@ -34,8 +35,6 @@ const most = 1 << 53
 // valid returns an error, with its field, for a state that no run can have written.
 func (st *state) valid() error {
 	switch {
-	case st.Version != stateVersion:
-		return fmt.Errorf("version is %d, must be %d", st.Version, stateVersion)
 	case st.Run != "" && !process.ValidRun(st.Run):
 		return fmt.Errorf("run is %q, which names no run", st.Run)
 	}

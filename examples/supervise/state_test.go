@@ -17,14 +17,14 @@ func savedState(t *testing.T, dir string) state {
 	if os.IsNotExist(err) {
 		return state{}
 	}
-	var st state
+	var file struct{ State state }
 	if err == nil {
-		err = json.Unmarshal(text, &st)
+		err = json.Unmarshal(text, &file)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st
+	return file.State
 }
 
 func failures(t *testing.T, dir, name string) int {
@@ -111,7 +111,7 @@ func TestNothingIsLeftOfSuperviseKilledWithItsGuard(t *testing.T) {
 	p.Out.Says("| ready", 1)
 	p.Eventually("all run", func() bool { return len(p.Processes()) == 4 })
 	p.KillGuard()
-	p.Eventually("both processes of the command are left", func() bool { return len(p.Processes()) == 2 })
+	p.Eventually("the process in another session is left", func() bool { return len(p.Processes()) == 1 })
 	q := start(t, dir, args...)
 	q.Out.Says("| ready", 1)
 	if left := p.Processes(); len(left) > 0 {
@@ -157,7 +157,9 @@ func TestUnusableStateIsRefused(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"", "unexpected end of JSON input"},
 		{"{", "unexpected end of JSON input"},
-		{`{"version": 2}`, "version is 2, must be 1"},
+		{`{"version": 2, "commands": {}}`, "not a state of this program: state is missing"},
+		{`{"version": 2, "crc32": "0", "state": {}}`, `damaged or edited: the checksum is a3a6bf43, must be "0"`},
+		{`{"version": 3}`, "a later release has written it: version is 3, this release reads up to 2"},
 		{`{"version": 1, "run": "../x"}`, `run is "../x", which names no run`},
 		{`{"version": 1, "commands": {"../x": {}}}`, `commands has "../x", which is not the name of a command`},
 		{command(`"run": -1`), "commands.true: run is -1, starts is 0, must not be below 0"},
@@ -193,5 +195,5 @@ func TestUnsavedStateIsAnError(t *testing.T) {
 	file(t, dir, "go", "")
 	p.Err.Says("warning: -state: ", 1)
 	p.Signal(syscall.SIGTERM)
-	p.Done(exitUnsaved)
+	p.Done(exitUnwritten)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,7 +22,7 @@ const stateFile = "supervise.json"
 
 // openStore opens the folder, which no other process may use.
 func openStore(dir string) (*store, error) {
-	folder, err := statefolder.Open(dir, "supervise")
+	folder, err := statefolder.Open(dir, "supervise", stateFile)
 	if err != nil {
 		return nil, fmt.Errorf("-state: %w", err)
 	}
@@ -38,7 +37,7 @@ func (s *store) read() (state, error) {
 		return st, nil
 	}
 	if err == nil {
-		err = statefolder.Decode(text, &st)
+		err = statefolder.Decode(text, stateVersion, &st)
 	}
 	if err == nil {
 		err = st.valid()
@@ -55,11 +54,11 @@ func (s *store) unusable(err error) error {
 
 // write replaces the state, unless it is the same.
 func (s *store) write(st state) error {
-	text, err := json.MarshalIndent(st, "", "  ")
+	text, err := statefolder.Encode(stateVersion, st)
 	if err != nil || bytes.Equal(text, s.saved) {
 		return err
 	}
-	if err := s.folder.Replace(stateFile, append(text, '\n')); err != nil {
+	if err := s.folder.Replace(stateFile, text); err != nil {
 		return err
 	}
 	s.saved = text

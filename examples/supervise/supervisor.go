@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"syscall"
@@ -20,6 +21,8 @@ type supervisor struct {
 	children  *process.Children
 	store     *store // nil: nothing is remembered
 	screen    *screen
+	events    *recorder // nil: none
+	control   *control  // nil: there is no state folder for its socket
 	tasks     []*task
 	together  bool // a rule may restart all of them
 	ended     chan ending
@@ -58,18 +61,27 @@ func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 			return nil, err
 		}
 	}
+	if s.events, err = newRecorder(o.events); err != nil {
+		return nil, err
+	}
+	if s.store != nil {
+		if s.control, err = listen(s.store.folder); err != nil {
+			return nil, fmt.Errorf("-state: %w", err)
+		}
+	}
 	s.screen = newScreen(os.Stdout, os.Stderr, o.commands)
 	return s, nil
 }
 
 // run runs the commands until all have ended for good, or until it was asked to stop
 // and none runs any more. It returns the exit code.
-func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
+func (s *supervisor) run(ends, wakes, shows <-chan os.Signal) int {
 	var over <-chan time.Time
 	if s.limit > 0 {
 		over = time.After(s.limit)
 	}
-	refresh, broken := s.screen.refresh(), s.screen.out.Broken()
+	refresh, resized := s.screen.refresh()
+	broken := s.screen.out.Broken()
 	for {
 		s.startDue()
 		s.save()
@@ -87,13 +99,19 @@ func (s *supervisor) run(ends, wakes <-chan os.Signal) int {
 			s.interrupt(signal.(syscall.Signal))
 		case <-wakes:
 			s.wake()
+		case <-shows:
+			s.screen.showAll(s.rows())
+		case r := <-s.control.requests():
+			r.answer <- s.obey(r.request)
 		case <-broken:
 			broken = nil // it stays broken
-			s.stop(128 + int(syscall.SIGPIPE))
+			s.stop(exitUnwritten)
 		case <-over:
 			s.stop(exitOK)
 		case <-time.After(s.untilDue()):
 		case <-refresh:
+		case <-resized:
+			s.screen.resized()
 		}
 	}
 }
@@ -133,7 +151,7 @@ func (s *supervisor) startDue() {
 
 // startable reports whether t waits only for its delay.
 func (s *supervisor) startable(t *task) bool {
-	return !s.stopping && t.process == nil && !t.over() && s.waitsFor(t) == nil
+	return !s.stopping && t.process == nil && !t.held && !t.over() && s.waitsFor(t) == nil
 }
 
 // untilDue returns how long to sleep until the next start.
@@ -188,7 +206,10 @@ func (s *supervisor) stop(code int) {
 }
 
 // show brings the screen up to date.
-func (s *supervisor) show() {
+func (s *supervisor) show() { s.screen.show(s.rows()) }
+
+// rows returns the table.
+func (s *supervisor) rows() []row {
 	now := time.Now()
 	rows := make([]row, len(s.tasks))
 	for i, t := range s.tasks {
@@ -201,5 +222,5 @@ func (s *supervisor) show() {
 			rows[i].next, rows[i].in = until.decision.NotBefore, s.restarter.Remaining(until.name)
 		}
 	}
-	s.screen.show(rows)
+	return rows
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -43,13 +44,13 @@ func fitTable(rows []row, width, height int) []tableLine {
 }
 
 // fitRows returns the header and the rows, within width columns. It drops detail until
-// the names are readable.
+// the names are readable, and columns until the lines fit: the next start stays.
 func fitRows(rows []row, width int) []tableLine {
 	var cells [][]string
 	room := 0 // for the names
-	for d := everything; d <= noAgo; d++ {
+	for d := everything; d <= noState; d++ {
 		names := 0
-		cells = [][]string{slices.Concat([]string{""}, header[1:])}
+		cells = [][]string{slices.Concat([]string{""}, d.headers()[1:])}
 		for _, r := range rows {
 			names = max(names, terminal.Width(r.name))
 			r.name = ""
@@ -59,7 +60,7 @@ func fitRows(rows []row, width int) []tableLine {
 		for _, line := range terminal.Align(cells, columnGap) {
 			room = min(room, width-terminal.Width(line))
 		}
-		if room >= min(names, readableName) {
+		if room >= min(names, readableName) || d >= noAgo && room >= len(header[0]) {
 			break
 		}
 	}
@@ -90,9 +91,9 @@ func total(rows []row, shown int) string {
 	for i, word := range words {
 		words[i] = fmt.Sprintf("%d %s", counts[word], word)
 	}
-	cut := ""
+	text := fmt.Sprintf("%d commands: %s", len(rows), strings.Join(words, ", "))
 	if shown < len(rows) {
-		cut = fmt.Sprintf(", showing %d", shown)
+		text += fmt.Sprintf("; showing %d, kill -USR1 %d shows all", shown, os.Getpid())
 	}
-	return fmt.Sprintf("%d commands%s: %s", len(rows), cut, strings.Join(words, ", "))
+	return text
 }

@@ -64,6 +64,30 @@ db              Running            12         -        143
 支付服…作进程   Completed          0          -        0
 4 commands: 1 crashed, 1 failed, 1 running, 1 completed
 `,
+		50: `
+NAME             STATE              NEXT     EXIT
+payment…ker-01   CrashLoopBackOff   in 40s   139
+migration        Error              -        1
+db               Running            -        143
+支付服…作进程    Completed          -        0
+4 commands: 1 crashed, 1 failed, 1 running, 1 co…
+`,
+		36: `
+NAME      STATE              NEXT
+pay…-01   CrashLoopBackOff   in 40s
+mig…ion   Error              -
+db        Running            -
+支…程     Completed          -
+4 commands: 1 crashed, 1 failed, 1…
+`,
+		22: `
+NAME           NEXT
+paymen…er-01   in 40s
+migration      -
+db             -
+支付服…进程    -
+4 commands: 1 crashe…
+`,
 	} {
 		if got := tableText(rows, width, 24); "\n"+got != want {
 			t.Errorf("%d columns:\n%swant%s", width, got, want)
@@ -105,10 +129,13 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 		if !slices.Equal(rows, before) {
 			t.Fatal("the rows were put into another order")
 		}
+		slices.SortStableFunc(rows, func(a, b row) int { return a.outcome().rank - b.outcome().rank })
+		if text := tableText(rows, width, height); width >= 24 && height >= 24 && rows[0].state == "CrashLoopBackOff" && !strings.Contains(text, " in "+terminal.Wait(rows[0].in)) && rows[0].in > 0 {
+			t.Fatalf("%d columns lose the next start:\n%s", width, text)
+		}
 		if width < 80 || height < 24 {
 			return
 		}
-		slices.SortStableFunc(rows, func(a, b row) int { return a.outcome().rank - b.outcome().rank })
 		for i, line := range lines[1:min(len(lines), len(rows)+1)] {
 			if strings.Contains(line.text, " commands") {
 				break
@@ -130,10 +157,10 @@ func TestDelaysKeepTheColumns(t *testing.T) {
 	}
 	defer null.Close()
 	s := newScreen(null, null, nil)
-	exit := strings.Index(s.columns.Line(header), "EXIT")
+	exit := strings.Index(s.line("TIME", header), "EXIT")
 	for _, in := range []time.Duration{998 * time.Millisecond, 10 * time.Second, 80 * time.Second, 160 * time.Second, 300 * time.Second} {
 		r := row{name: "a", state: "CrashLoopBackOff", restarts: 10, ago: 10 * time.Second, next: time.Now(), in: in, exit: "E"}
-		if line := s.columns.Line(r.cells(everything)); strings.Index(line, " E") != exit-1 {
+		if line := s.line(timestamp, r.cells(everything)); strings.Index(line, " E") != exit-1 {
 			t.Errorf("the exit code is not in column %d: %s", exit, line)
 		}
 	}

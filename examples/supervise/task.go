@@ -29,16 +29,18 @@ type task struct {
 	ending   bool             // it was sent SIGTERM
 	together bool             // it will be started again with the others
 	stopped  bool             // it ended because this program ends
+	held     bool             // a person has stopped it
+	again    bool             // a person restarts it: when it has ended it starts at once
 }
 
 // over reports whether the task has ended for good.
 func (t *task) over() bool {
-	return t.decision.Action == backoff.Stop || t.decision.Action == backoff.GiveUp
+	return !t.held && t.decision.Action == backoff.Stop || t.decision.Action == backoff.GiveUp
 }
 
 // waiting reports whether the task waits to be started again.
 func (t *task) waiting() bool {
-	return t.process == nil && !t.stopped && t.decision.Action != "" && !t.over()
+	return t.process == nil && !t.stopped && !t.held && t.decision.Action != "" && !t.over()
 }
 
 // ending is the end of a task's run.
@@ -63,6 +65,7 @@ func (s *supervisor) launch(t *task) {
 		return
 	}
 	t.process = p
+	s.events.started(t)
 	began := t.began
 	go func() { s.ended <- ending{t, began, p.Wait()} }()
 }
@@ -80,16 +83,18 @@ func (s *supervisor) start(t *task) (*process.Process, error) {
 	})
 }
 
-// handle decides what follows from the end of a run. An end that this program caused
-// when it stopped is not counted: the next supervise runs the command again.
+// handle decides what follows from the end of a run. An end that this program or a
+// person caused is not counted: the next supervise runs the command again.
 func (s *supervisor) handle(e ending) {
 	t := e.task
 	t.process, t.ending = nil, false
 	t.code, t.killedBy = int32(e.exit.Code), e.exit.Signal
-	if t.stopped = s.stopping; t.stopped {
+	exit := backoff.Exit{Run: t.run, Code: t.code, Signal: int32(t.killedBy), Started: e.began, Finished: e.exit.At}
+	if t.stopped = s.stopping; t.stopped || t.held || t.again {
+		t.again = false
+		s.events.exited(t, exit, nil, "")
 		return
 	}
-	exit := backoff.Exit{Run: t.run, Code: t.code, Signal: int32(t.killedBy), Started: e.began, Finished: e.exit.At}
 	switch {
 	case t.together:
 		exit.Reason = reasonTogether
@@ -109,11 +114,14 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 		policy, t.together = backoff.ContainerPolicy{}, false // whatever its own says
 	}
 	t.decision = s.restarter.Exited(t.name, policy, e)
+	why := t.decision.Why(policy, e)
+	if e.Reason == reasonTogether {
+		why = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
+	}
+	s.events.exited(t, e, &t.decision, why)
 	if s.explain {
 		lines := policyfile.Explain(t.decision, policy, e)
-		if e.Reason == reasonTogether {
-			lines[0] = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
-		}
+		lines[0] = why
 		for _, line := range lines {
 			s.screen.note("%s: %s", t.name, line)
 		}
@@ -148,7 +156,7 @@ func (t *task) row(now time.Time) row {
 	if !t.began.IsZero() {
 		r.ago = now.Sub(t.began)
 	}
-	if t.decision.Action != "" || t.stopped {
+	if t.decision.Action != "" || t.stopped || t.held {
 		r.exit = fmt.Sprint(t.code)
 		if t.killedBy != 0 {
 			r.exit += fmt.Sprintf(" (%v)", t.killedBy)
@@ -164,7 +172,7 @@ func (t *task) state() string {
 		return "Terminating"
 	case t.process != nil:
 		return "Running"
-	case t.stopped:
+	case t.stopped, t.held:
 		return "Stopped"
 	case t.decision.Action == backoff.GiveUp:
 		return "GivenUp"

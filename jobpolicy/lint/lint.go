@@ -2,7 +2,7 @@
 // what is valid but surely not meant, such as a rule that no failed pod reaches or
 // a drained node that fails the Job, and [WorstCase] returns how many pods a Job
 // can run, how long it can wait and how large its status can grow. [CheckFor] adds what
-// an older cluster drops.
+// an older cluster drops or refuses.
 //
 // Nothing here changes its arguments. The functions are safe for concurrent use
 // by multiple goroutines while nobody changes what they were given.
@@ -52,15 +52,17 @@ const (
 	KindSuccessAlways  Kind = "success-always"  // a success rule that any success meets
 	KindOnFailure      Kind = "on-failure"      // a limit per index that does not see failures
 	KindSize           Kind = "size"            // a status that can outgrow an API object
-	KindVersion        Kind = "version"         // a field that the cluster drops or ignores; from CheckFor alone
+	KindVersion        Kind = "version"         // a field that the cluster drops, refuses or ignores; from CheckFor alone
 )
 
 // Check returns what in a specification is valid but surely not meant, in the
 // order of the fields. It fills in the defaults itself, so a specification
 // straight from a manifest will do; a nil one has no findings. Check is exact
-// about rules that decide on no pod: there is a finding if and only if no pod,
-// whatever its containers and conditions, reaches the rule. Of a specification
-// that Validate refuses it looks at the first 20 rules of each policy.
+// about rules that decide on no pod: there is a finding if and only if no pod that has the
+// template's containers reaches the rule, whatever its conditions and whatever other
+// containers an admission webhook has injected. A rule cannot name those, since Validate
+// takes only names of the template. Of a specification that Validate refuses, Check looks
+// at the first 20 rules of each policy.
 func Check(s *jobpolicy.JobSpec) []Finding {
 	if s == nil {
 		return nil

@@ -160,7 +160,7 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 // A status that just fits into an API object is no finding, one that is longer is.
 func TestSizeIsFoundAboveTheLimit(t *testing.T) {
 	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
-		spec := &jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_380)}
+		spec := &jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_381)}
 		bound, err := WorstCase(jobpolicy.Engine{}, spec)
 		if err != nil || bound.IndexBytes != maxObjectBytes+above {
 			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, maxObjectBytes+above, err)

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/restartkit/restart/jobpolicy"
@@ -61,8 +62,10 @@ func reachOf(s *jobpolicy.JobSpec) []ruleReach {
 	return r.reach
 }
 
-// namesFor returns container names that stand for all of the template's: those
-// that a rule names, and one that none does. Without a template there may be any.
+// namesFor returns container names that stand for all that pods can have: those of the
+// template that a rule names, and one that no rule names. A pod can have a container of
+// the latter kind, if not from the template, then injected at admission. Without a
+// template a pod can have containers of all names.
 func namesFor(s *jobpolicy.JobSpec, rules []jobpolicy.PodFailurePolicyRule) (names []string) {
 	named := map[string]bool{}
 	for i := range rules {
@@ -70,23 +73,12 @@ func namesFor(s *jobpolicy.JobSpec, rules []jobpolicy.PodFailurePolicyRule) (nam
 			named[*on.ContainerName] = true
 		}
 	}
-	other := false
-	for _, containers := range [2][]jobpolicy.Container{s.Template.Spec.Containers, s.Template.Spec.InitContainers} {
-		for i := range containers {
-			if name := containers[i].Name; named[name] {
-				names = append(names, name)
-				named[name] = false
-			} else if _, known := named[name]; !known && !other {
-				names, other = append(names, name), true
-			}
-		}
-	}
-	if len(names) > 0 {
-		return names
-	}
+	template := slices.Concat(s.Template.Spec.Containers, s.Template.Spec.InitContainers)
 	unnamed := ""
-	for name := range named {
-		names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if len(template) == 0 || slices.ContainsFunc(template, func(c jobpolicy.Container) bool { return c.Name == name }) {
+			names = append(names, name)
+		}
 		if len(name) >= len(unnamed) {
 			unnamed = name + "+"
 		}

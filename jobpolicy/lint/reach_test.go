@@ -159,7 +159,7 @@ func TestReachIsExact(t *testing.T) {
 	worlds := [][]string{{"a"}, {"a", "b"}, {"c", "a"}, {"c"}}
 	pods := make([][]*jobpolicy.Pod, len(worlds))
 	for w, containers := range worlds {
-		pods[w] = world(containers...)
+		pods[w] = append(world(containers...), world(containers[0], "injected")...)
 	}
 	policies, unreachable := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -183,7 +183,7 @@ func TestReachIsExact(t *testing.T) {
 // Every pair of rules of the small world.
 func TestReachOfPairs(t *testing.T) {
 	containers := []string{"a", "b"}
-	pods := world(containers...)
+	pods := append(world(containers...), world("a", "injected")...)
 	pairs, unreachable := 0, 0
 	for _, first := range worldRules() {
 		for _, second := range worldRules() {

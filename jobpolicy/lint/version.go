@@ -2,9 +2,11 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -14,17 +16,30 @@ type feature struct {
 	gate    string
 	since   int    // minor version whose API has it
 	on      int    // minor version from which the gate is on by default; 0: none up to newest
+	refused span   // minor versions that refuse a Job with it while the gate is off or not there yet
 	effect  string // what follows where it is dropped
 	source  string
 	used    func(*jobpolicy.JobSpec) (field string, rule int) // "" if it is not used
 	ignored bool                                              // the API takes it, but nothing acts on it
+	value   bool                                              // it is a value of an older field
 }
+
+// span holds the minor versions from first to last; the zero value holds none.
+type span struct{ first, last int }
+
+func (s span) has(minor int) bool { return s.first <= minor && minor <= s.last }
 
 // The versions that CheckFor knows, as 1.minor.
 const oldest, newest = 25, 37
 
-// kubeFeatures is where Kubernetes says since when it has a gate.
-const kubeFeatures = "pkg/features/kube_features.go"
+// Where Kubernetes says since when it has a gate, and what it refuses in a container.
+const (
+	kubeFeatures        = "pkg/features/kube_features.go"
+	containerValidation = "pkg/apis/core/validation/validation.go"
+)
+
+// restartedAsThePod is what follows without a container's own rules for restarts.
+const restartedAsThePod = "the container is restarted as the pod's restartPolicy says"
 
 // features is what a target version may lack. The gates' versions are those of the file
 // in source, at v1.36.3 for gates that 1.37 removed, and of the KEPs.
@@ -48,8 +63,8 @@ var features = []feature{
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
 		effect: "no number of failed indexes ends the Job",
 		used:   when("spec.maxFailedIndexes", func(s *jobpolicy.JobSpec) bool { return s.MaxFailedIndexes != nil })},
-	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, pkg/registry/batch/job/strategy.go",
-		effect: "the rule is left out of the policy, or the Job is refused where the action is unknown",
+	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, refused: span{26, 27}, value: true, source: "KEP-3850, pkg/registry/batch/job/strategy.go",
+		effect: "the rule is left out of the policy",
 		used: inRules("action", func(r *jobpolicy.PodFailurePolicyRule) bool {
 			return r.Action == jobpolicy.PodFailurePolicyActionFailIndex
 		})},
@@ -66,17 +81,30 @@ var features = []feature{
 		used:   when("spec.managedBy", func(s *jobpolicy.JobSpec) bool { return s.ManagedBy != "" })},
 	{gate: "SidecarContainers", since: 28, on: 29, source: "KEP-753, " + kubeFeatures,
 		effect: "the init container has to end before the next one starts, so a sidecar holds its pod up for ever",
-		used:   containers("initContainers", func(s *jobpolicy.JobSpec) []jobpolicy.Container { return s.Template.Spec.InitContainers })},
+		used:   inContainers("restartPolicy", initContainers, func(c *jobpolicy.Container) bool { return c.RestartPolicy == jobpolicy.RestartPolicyAlways })},
+	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{29, 33}, value: true, source: "KEP-5307, " + containerValidation,
+		effect: restartedAsThePod,
+		used: inContainers("restartPolicy", initContainers, func(c *jobpolicy.Container) bool {
+			return c.RestartPolicy != "" && c.RestartPolicy != jobpolicy.RestartPolicyAlways
+		})},
+	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{28, 33}, source: "KEP-5307, " + containerValidation,
+		effect: restartedAsThePod,
+		used:   inContainers("restartPolicy", mainContainers, func(c *jobpolicy.Container) bool { return c.RestartPolicy != "" })},
 	{gate: "ContainerRestartRules", since: 34, on: 35, source: "KEP-5307, " + kubeFeatures,
-		effect: "the container is restarted as the pod's restartPolicy says",
-		used:   containers("containers", func(s *jobpolicy.JobSpec) []jobpolicy.Container { return s.Template.Spec.Containers })},
+		effect: restartedAsThePod,
+		used:   inContainers("restartPolicyRules", allContainers, func(c *jobpolicy.Container) bool { return len(c.RestartPolicyRules) > 0 })},
+	{gate: "RestartAllContainersOnContainerExits", since: 35, on: 36, refused: span{35, 35}, value: true, source: "KEP-5532, " + containerValidation,
+		effect: "the other containers of the pod go on",
+		used: inContainers("restartPolicyRules", allContainers, func(c *jobpolicy.Container) bool {
+			return slices.ContainsFunc(c.RestartPolicyRules, func(r jobpolicy.ContainerRestartRule) bool { return r.Action == backoff.RestartAll })
+		})},
 	{gate: "WorkloadWithJob", since: 37, source: "k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go",
 		effect: "the pods are scheduled one by one",
 		used: when("spec.scheduling", func(s *jobpolicy.JobSpec) bool {
 			text, ok := s.Unknown["scheduling"]
 			return ok && string(text) != "null"
 		})},
-	{gate: "", since: newest + 1, source: "KEP-4443",
+	{gate: "PodFailurePolicyName", since: newest + 1, source: "KEP-4443",
 		effect: "a Job that the rule fails has the reason PodFailurePolicy, without the name",
 		used:   inRules("name", func(r *jobpolicy.PodFailurePolicyRule) bool { return r.Name != "" })},
 }
@@ -104,12 +132,27 @@ func inRules(field string, used func(*jobpolicy.PodFailurePolicyRule) bool) func
 	}
 }
 
-// containers looks for the first container with a restartPolicy of its own.
-func containers(list string, of func(*jobpolicy.JobSpec) []jobpolicy.Container) func(*jobpolicy.JobSpec) (string, int) {
+// containerList is a list of containers of a pod.
+type containerList struct {
+	name string
+	of   func(*jobpolicy.PodSpec) []jobpolicy.Container
+}
+
+var (
+	initContainers = []containerList{{"initContainers", func(p *jobpolicy.PodSpec) []jobpolicy.Container { return p.InitContainers }}}
+	mainContainers = []containerList{{"containers", func(p *jobpolicy.PodSpec) []jobpolicy.Container { return p.Containers }}}
+	allContainers  = slices.Concat(initContainers, mainContainers)
+)
+
+// inContainers looks for the first container that uses a feature.
+func inContainers(field string, lists []containerList, used func(*jobpolicy.Container) bool) func(*jobpolicy.JobSpec) (string, int) {
 	return func(s *jobpolicy.JobSpec) (string, int) {
-		for i, c := range of(s) {
-			if c.RestartPolicy != "" {
-				return fmt.Sprintf("spec.template.spec.%s[%d].restartPolicy", list, i), -1
+		for _, list := range lists {
+			containers := list.of(&s.Template.Spec)
+			for i := range containers {
+				if used(&containers[i]) {
+					return fmt.Sprintf("spec.template.spec.%s[%d].%s", list.name, i, field), -1
+				}
 			}
 		}
 		return "", -1
@@ -117,8 +160,8 @@ func containers(list string, of func(*jobpolicy.JobSpec) []jobpolicy.Container) 
 }
 
 // CheckFor returns what Check does and, after it, what a cluster of a version from 1.25
-// to 1.37 does not know, or drops because a feature gate is off unless somebody has
-// turned it on. A server drops such a field without an error, unless the client asks
+// to 1.37 does not know, or drops or refuses because a feature gate is off unless somebody
+// has turned it on. A server drops a field without an error, unless the client asks
 // for strict field validation, as kubectl does. version is as in 1.29 or v1.29.4; the
 // error says so if it is none of these.
 func CheckFor(s *jobpolicy.JobSpec, version string) ([]Finding, error) {
@@ -136,18 +179,30 @@ func CheckFor(s *jobpolicy.JobSpec, version string) ([]Finding, error) {
 		if field == "" || f.on != 0 && minor >= f.on {
 			continue
 		}
-		what := "does not have the field and drops it"
-		switch gate := "feature gate " + f.gate; {
-		case f.ignored && minor >= f.since:
-			what = "acts on it only with the " + gate + ", which is off by default"
-		case minor >= f.since:
-			what = "drops it unless the " + gate + " is on, which it is not by default"
-		case f.since > newest:
-			what = "does not have the field and drops it, as every version up to 1." + strconv.Itoa(newest) + " does"
-		}
-		c.add(KindVersion, SeverityWarning, rule, field, fmt.Sprintf("Kubernetes 1.%d %s: %s (%s)", minor, what, f.effect, f.source))
+		c.add(KindVersion, SeverityWarning, rule, field, fmt.Sprintf("Kubernetes 1.%d %s (%s)", minor, f.before(minor), f.source))
 	}
 	return c.findings, nil
+}
+
+// before says what a version does that comes before the gate is on.
+func (f *feature) before(minor int) string {
+	gate := "the feature gate " + f.gate
+	switch known := minor >= f.since; {
+	case f.refused.has(minor) && known:
+		return "refuses the Job for it unless " + gate + " is on, which it is not by default"
+	case f.refused.has(minor):
+		return "refuses the Job for it"
+	case f.ignored && known:
+		return "acts on it only with " + gate + ", which is off by default: " + f.effect
+	case known:
+		return "drops it unless " + gate + " is on, which it is not by default: " + f.effect
+	case f.since > newest:
+		return "does not have the field and drops it, as every version up to 1." + strconv.Itoa(newest) + " does; " + gate + " is planned for it: " + f.effect
+	}
+	if f.value {
+		return "does not know the value and drops the field: " + f.effect
+	}
+	return "does not have the field and drops it: " + f.effect
 }
 
 // minorOf reads the minor version of Kubernetes.

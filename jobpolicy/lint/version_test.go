@@ -13,7 +13,8 @@ import (
 const everyFeature = `{"completionMode":"Indexed","completions":4,"backoffLimitPerIndex":1,"maxFailedIndexes":2,"managedBy":"example.com/x",
 	"successPolicy":{"rules":[{"succeededCount":3}]},"scheduling":{"schedulingPolicy":{"gang":{}}},
 	"podFailurePolicy":{"rules":[{"action":"Ignore","onPodConditions":[{"type":"DisruptionTarget"}]},{"name":"bug","action":"FailIndex","onExitCodes":{"operator":"In","values":[3]}}]},
-	"template":{"spec":{"restartPolicy":"Never","initContainers":[{"name":"s","restartPolicy":"Always"}],"containers":[{"name":"a"},{"name":"b","restartPolicy":"Never"}]}}}`
+	"template":{"spec":{"restartPolicy":"Never","initContainers":[{"name":"s","restartPolicy":"Always"},{"name":"i","restartPolicy":"OnFailure"}],
+	"containers":[{"name":"a"},{"name":"b","restartPolicy":"Never","restartPolicyRules":[{"action":"Restart"}]},{"name":"c","restartPolicyRules":[{"action":"RestartAllContainers"}]}]}}}`
 
 func specOf(t *testing.T, text string) *jobpolicy.JobSpec {
 	t.Helper()
@@ -45,19 +46,20 @@ func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
 		limit, most        = "spec.backoffLimitPerIndex", "spec.maxFailedIndexes"
 		failIndex, name    = "spec.podFailurePolicy.rules[1].action", "spec.podFailurePolicy.rules[1].name"
 		success, managed   = "spec.successPolicy", "spec.managedBy"
-		sidecar, container = "spec.template.spec.initContainers[0].restartPolicy", "spec.template.spec.containers[1].restartPolicy"
+		sidecar, ownInit   = "spec.template.spec.initContainers[0].restartPolicy", "spec.template.spec.initContainers[1].restartPolicy"
+		own, rules, all    = "spec.template.spec.containers[1].restartPolicy", "spec.template.spec.containers[1].restartPolicyRules", "spec.template.spec.containers[2].restartPolicyRules"
 		scheduling         = "spec.scheduling"
 	)
 	for minor, want := range map[int][]string{
-		25: {policy, disruption, limit, most, failIndex, success, managed, sidecar, container, scheduling, name},
-		26: {limit, most, failIndex, success, managed, sidecar, container, scheduling, name},
-		28: {limit, most, failIndex, success, managed, sidecar, container, scheduling, name},
-		29: {success, managed, container, scheduling, name},
-		30: {success, managed, container, scheduling, name},
-		31: {managed, container, scheduling, name},
-		32: {container, scheduling, name},
-		34: {container, scheduling, name},
-		35: {scheduling, name},
+		25: {policy, disruption, limit, most, failIndex, success, managed, sidecar, ownInit, own, rules, all, scheduling, name},
+		26: {limit, most, failIndex, success, managed, sidecar, ownInit, own, rules, all, scheduling, name},
+		28: {limit, most, failIndex, success, managed, sidecar, ownInit, own, rules, all, scheduling, name},
+		29: {success, managed, ownInit, own, rules, all, scheduling, name},
+		30: {success, managed, ownInit, own, rules, all, scheduling, name},
+		31: {managed, ownInit, own, rules, all, scheduling, name},
+		32: {ownInit, own, rules, all, scheduling, name},
+		34: {ownInit, own, rules, all, scheduling, name},
+		35: {all, scheduling, name},
 		36: {scheduling, name},
 		37: {scheduling, name},
 	} {
@@ -81,6 +83,37 @@ func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
+// A version that knows a part of a container, but not yet with this value or in this
+// place, refuses it.
+func TestVersionsRefuseOrDrop(t *testing.T) {
+	const lacks, drops, refuses, unless, fine = "does not have the field and drops it", "drops it unless the feature gate", "refuses the Job for it (", "refuses the Job for it unless the feature gate", ""
+	const noValue = "does not know the value and drops the field"
+	type until struct {
+		to   int // minor version
+		says string
+	}
+	for field, want := range map[string][]until{
+		"containers[1].restartPolicy":      {{27, lacks}, {33, refuses}, {34, drops + " ContainerRestartRules"}, {37, fine}},
+		"initContainers[0].restartPolicy":  {{27, lacks}, {28, drops + " SidecarContainers"}, {37, fine}},
+		"initContainers[1].restartPolicy":  {{28, noValue}, {33, refuses}, {34, drops + " ContainerRestartRules"}, {37, fine}},
+		"containers[1].restartPolicyRules": {{33, lacks}, {34, drops + " ContainerRestartRules"}, {37, fine}},
+		"containers[2].restartPolicyRules": {{34, noValue}, {35, unless + " RestartAllContainersOnContainerExits"}, {37, fine}},
+		"rules[1].action":                  {{25, noValue}, {27, refuses}, {28, drops + " JobBackoffLimitPerIndex"}, {37, fine}},
+	} {
+		for minor := oldest; minor <= newest; minor++ {
+			found, err := CheckFor(specOf(t, everyFeature), fmt.Sprint("1.", minor))
+			if err != nil {
+				t.Fatal(err)
+			}
+			says := want[slices.IndexFunc(want, func(r until) bool { return minor <= r.to })].says
+			i := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == KindVersion && strings.HasSuffix(f.Field, field) })
+			if says == fine != (i < 0) || i >= 0 && !strings.HasPrefix(found[i].Text, fmt.Sprintf("Kubernetes 1.%d %s", minor, says)) {
+				t.Errorf("%s in 1.%d: %v, want %q", field, minor, found[max(i, 0)], says)
+			}
+		}
+	}
+}
+
 // A finding says whether the field is unknown or behind a gate, what follows, and where
 // that stands.
 func TestVersionFindingsSayWhatFollows(t *testing.T) {
@@ -89,7 +122,7 @@ func TestVersionFindingsSayWhatFollows(t *testing.T) {
 		"1.27": "spec.backoffLimitPerIndex: warning: Kubernetes 1.27 does not have the field and drops it: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)",
 		"1.28": "spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex is on, which it is not by default: the failures",
 		"1.25": "spec.podFailurePolicy.rules[0].onPodConditions: warning: Kubernetes 1.25 acts on it only with the feature gate PodDisruptionConditions, which is off by default: no pod has",
-		"1.37": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.37 does not have the field and drops it, as every version up to 1.37 does: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
+		"1.37": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.37 does not have the field and drops it, as every version up to 1.37 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
 	} {
 		found, err := CheckFor(s, version)
 		if err != nil || !slices.ContainsFunc(found, func(f Finding) bool { return strings.HasPrefix(f.String(), want) }) {

@@ -18,17 +18,21 @@ type Bound struct {
 	// are replaced for ever. Then Runs is the largest int.
 	Unbounded bool
 	// Wait is how long delays can hold back replacements in total. If Unbounded, only
-	// activeDeadlineSeconds bounds it.
+	// activeDeadlineSeconds bounds it, unless the engine has IgnoredNone.
 	Wait time.Duration
 	// IndexBytes is the length of completedIndexes and failedIndexes together (KEP-3850,
 	// "The Job object too big").
 	IndexBytes int
 }
 
-// WorstCase returns what a Job with this specification can come to under the engine,
-// if it is not suspended. WorstCase fills in the defaults itself. Some run of the Job
-// reaches Runs and IndexBytes, unless something else ends it before, such as a success
-// policy.
+// WorstCase returns the most that a Job with this specification can come to under the
+// engine, if it is not suspended. WorstCase fills in the defaults itself. For each number
+// some run of the Job reaches it, with three exceptions, in which no run exceeds it:
+//
+//   - A success policy may end every such run before.
+//   - Delays may last longer than activeDeadlineSeconds.
+//   - With SkipWaiting, delays overlap, and an index that fails for good may have to wait
+//     while others stay open. Then Runs alone is exact.
 //
 // WorstCase returns an error if s is nil. If the engine is invalid, or if
 // [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its completion
@@ -50,9 +54,10 @@ func WorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) (Bound, error) {
 		return Bound{}, nil
 	}
 	b := Bound{Runs: w.runs(), Wait: w.wait(), IndexBytes: w.indexBytes()}
-	for i, reach := range reachOf(&spec) {
-		if reach.decides && spec.PodFailurePolicy.Rules[i].Action == jobpolicy.PodFailurePolicyActionIgnore {
-			b.Unbounded, b.Runs, b.Wait = true, math.MaxInt, math.MaxInt64
+	if w.ignores {
+		b.Unbounded, b.Runs = true, math.MaxInt
+		if e.IgnoredDelay != jobpolicy.IgnoredNone {
+			b.Wait = math.MaxInt64
 		}
 	}
 	if spec.ActiveDeadlineSeconds != nil {
@@ -75,6 +80,8 @@ type worstCase struct {
 	parallelism int64
 	completions int64 // 0 for a Job without
 	perIndex    bool
+	ignores     bool // an Ignore rule can decide on pods
+	failsIndex  bool // a FailIndex rule can
 }
 
 func newWorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) worstCase {
@@ -83,6 +90,11 @@ func newWorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) worstCase {
 		w.completions = int64(*s.Completions)
 	}
 	w.perIndex = s.CompletionMode == jobpolicy.IndexedCompletion && s.BackoffLimitPerIndex != nil
+	for i, reach := range reachOf(s) {
+		action := s.PodFailurePolicy.Rules[i].Action
+		w.ignores = w.ignores || reach.decides && action == jobpolicy.PodFailurePolicyActionIgnore
+		w.failsIndex = w.failsIndex || reach.decides && action == jobpolicy.PodFailurePolicyActionFailIndex
+	}
 	return w
 }
 
@@ -148,58 +160,6 @@ func (w worstCase) streak(n int64) (sum int64) {
 		sum = addSaturating(sum, delay)
 	}
 	return sum
-}
-
-// indexBytes: a field is longest when it names as many indexes as possible one
-// by one, and high ones, which have most digits. A run of completed indexes names
-// two, whatever its length. So at the top of the range, where pods ran last, every
-// third index is missing from completedIndexes: failed, and then named in
-// failedIndexes, or not ended yet. What is below is one run.
-func (w worstCase) indexBytes() int {
-	if w.spec.CompletionMode != jobpolicy.IndexedCompletion {
-		return 0
-	}
-	n := w.completions
-	failed, open := int64(0), w.parallelism
-	if w.perIndex {
-		failed, open = n, 0
-		if w.spec.MaxFailedIndexes != nil {
-			failed = min(n, int64(*w.spec.MaxFailedIndexes)+w.parallelism) // the last ones fail together
-		}
-		if w.engine.SkipWaiting {
-			open = n // any number waits
-		}
-	}
-	below := n - min(3*failed, n)
-	bytes := namedBytes(below, n, 1)
-	top := below
-	below -= 3 * min(open, below/3)
-	bytes += namedBytes(below, top, 1) - namedBytes(below, top, 3)
-	if below > 0 {
-		bytes += namedBytes(below-1, below, 1)
-	}
-	if below > 1 {
-		bytes += namedBytes(0, 1, 1)
-	}
-	bytes-- // no separator at the end of a field
-	if failed > 0 && n > 2 {
-		bytes--
-	}
-	return saturated(bytes)
-}
-
-// namedBytes is the length of first, first+step, … below end as text, each with a
-// separator.
-func namedBytes(first, end, step int64) (bytes int64) {
-	low, high := int64(0), int64(10)
-	for digits := int64(1); low < end; digits++ {
-		if from, to := max(first, low), min(end, high); from < to {
-			below := func(i int64) int64 { return (i - first + step - 1) / step }
-			bytes += (digits + 1) * (below(to) - below(from))
-		}
-		low, high = high, 10*high
-	}
-	return bytes
 }
 
 // saturated is n as an int.

@@ -3,6 +3,7 @@ package convert
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -141,6 +142,9 @@ func (r *podRoom) specContainers(containers []corev1.Container) []jobpolicy.Cont
 		c.Args = from.Args
 		c.WorkingDir = from.WorkingDir
 		c.RestartPolicy = jobpolicy.RestartPolicy(valueAt(from.RestartPolicy))
+		for j := range from.RestartPolicyRules {
+			c.RestartPolicyRules = append(c.RestartPolicyRules, jobpolicy.ContainerRestartRule{Action: backoff.Action(from.RestartPolicyRules[j].Action)})
+		}
 		c.Env = take(&r.env, len(from.Env))
 		for j := range c.Env {
 			c.Env[j].Name = from.Env[j].Name

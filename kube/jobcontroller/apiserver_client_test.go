@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,14 +26,18 @@ import (
 // faults are what a client suffers. They are set before its first request, but for
 // dead.
 type faults struct {
-	mu      sync.Mutex
-	random  *rand.Rand // nil: no fault
-	refused int        // percent of requests that are not carried out
-	lost    int        // percent of requests that are carried out and whose answers are lost
-	lag     map[string]time.Duration
-	dead    bool                                                             // nothing gets through any more: the client's process was killed
-	hook    func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
-	counts  map[string]int
+	mu       sync.Mutex
+	random   *rand.Rand // nil: no fault
+	refused  int        // percent of requests that are not carried out
+	lost     int        // percent of requests that are carried out and whose answers are lost
+	late     int        // percent of creations of pods that are carried out up to 30s after their answers are lost
+	lag      map[string]time.Duration
+	dead     bool                                                             // nothing gets through any more: the client's process was killed
+	hook     func(ctx context.Context, call string) (refuse error, lose bool) // of a request as serve counts it; nil: none
+	counts   map[string]int
+	outage   time.Time // until when creations of pods are refused
+	failed   time.Time // when a creation of a pod failed last
+	failedOf string    // the Job that it was for
 }
 
 // roll says whether the next request is refused, and whether its answer is lost.
@@ -54,6 +59,77 @@ func (f *faults) roll(watch bool) (dead, refused, lost bool) {
 	}
 	return false, refused, lost
 }
+
+// out reports whether a request creates a pod while none is created.
+func (f *faults) out(r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return callOf(r) == "POST pods" && time.Now().Before(f.outage)
+}
+
+// creationFails notes that a request fails, if it creates a pod.
+func (f *faults) creationFails(r *http.Request) {
+	if callOf(r) != "POST pods" {
+		return
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return
+	}
+	text, _ := io.ReadAll(body)
+	var pod corev1.Pod
+	if json.Unmarshal(text, &pod) != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed, f.failedOf = time.Now(), metav1.GetControllerOf(&pod).Name
+}
+
+// creationFailed returns the Job of which a creation has failed within the last seconds,
+// "" if there is none.
+func (f *faults) creationFailed() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.failed) < 2*time.Second {
+		return f.failedOf
+	}
+	return ""
+}
+
+// lateness is how late a request is carried out.
+func (f *faults) lateness(call string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if call != "POST pods" || f.random == nil || f.random.IntN(100) >= f.late {
+		return 0
+	}
+	if f.counts != nil {
+		f.counts["creation carried out late"]++
+	}
+	return 1 + time.Duration(f.random.Int64N(int64(30*time.Second)))
+}
+
+// serveLate carries the creation of a pod out some time from now, unless its client is
+// killed. It is lost if a pod of the name has come and gone meanwhile: nothing keeps such
+// a request from creating another one, and no controller can know of it.
+func (s *apiServer) serveLate(r *http.Request, f *faults, wait time.Duration) {
+	body, _ := io.ReadAll(r.Body)
+	name := fieldsOf(json.RawMessage(body))["metadata"].(map[string]any)["name"]
+	late := r.Clone(context.WithValue(context.Background(), sentKey{}, time.Now()))
+	late.Body = io.NopCloser(bytes.NewReader(body))
+	time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		used := slices.ContainsFunc(s.history, func(c change) bool { return c.object.GetName() == name })
+		s.mu.Unlock()
+		if dead, _, _ := f.roll(true); !dead && !used {
+			_, _ = s.serve(late)
+		}
+	})
+}
+
+// sentKey is the key of a request's context for when it was sent, if not now.
+type sentKey struct{}
 
 func (f *faults) kill() {
 	f.mu.Lock()
@@ -82,7 +158,8 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 		switch {
 		case dead:
 			return nil, errReset
-		case refused:
+		case refused, f.out(r):
+			f.creationFails(r)
 			return answer(nil, apierrors.NewServiceUnavailable("try later")), nil
 		case watch:
 			return s.watch(r, f), nil
@@ -97,8 +174,14 @@ func (s *apiServer) client(t testing.TB, f *faults) kubernetes.Interface {
 			}
 			lost = lost || lose
 		}
+		if wait := f.lateness(callOf(r)); wait > 0 {
+			f.creationFails(r)
+			s.serveLate(r, f, wait)
+			return nil, errReset
+		}
 		body, err := s.serve(r)
 		if lost {
+			f.creationFails(r)
 			return nil, errReset
 		}
 		return answer(body, err), nil
@@ -114,17 +197,24 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func answer(body any, err error) *http.Response {
-	code := http.StatusOK
+	code, retryAfter := http.StatusOK, ""
 	if err != nil {
 		status := err.(apierrors.APIStatus).Status()
 		status.Kind, status.APIVersion = "Status", "v1"
 		body, code = &status, int(status.Code)
+		if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+			retryAfter = strconv.Itoa(int(d.RetryAfterSeconds))
+		}
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err)
 	}
-	return respond(code, io.NopCloser(bytes.NewReader(text)))
+	r := respond(code, io.NopCloser(bytes.NewReader(text)))
+	if retryAfter != "" {
+		r.Header.Set("Retry-After", retryAfter)
+	}
+	return r
 }
 
 func respond(code int, body io.ReadCloser) *http.Response {
@@ -150,12 +240,15 @@ func parse(path string) (r request) {
 	return r
 }
 
-// callOf names what a request does: LIST pods, GET jobs, PUT jobs/status.
+// callOf names what a request does: LIST pods, GET jobs, PATCH jobs/status. A GET that is
+// content with what an API server's cache has is another one: GET cached jobs.
 func callOf(r *http.Request) string {
 	q := parse(r.URL.Path)
 	method := r.Method
 	if method == http.MethodGet && q.name == "" {
 		method = "LIST"
+	} else if method == http.MethodGet && r.URL.Query().Get("resourceVersion") != "" {
+		method = "GET cached"
 	}
 	return strings.TrimSuffix(method+" "+q.resource+"/"+q.subresource, "/")
 }
@@ -182,7 +275,7 @@ func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 			from = s.version
 			s.mu.Unlock()
 			time.Sleep(f.delay(q.resource))
-			for _, o := range list.(map[string]any)["items"].([]object) {
+			for _, o := range list.(map[string]any)["items"].([]any) {
 				if send(writer, "ADDED", q.resource, o) != nil {
 					return
 				}
@@ -209,6 +302,7 @@ func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 			}
 			c := s.history[next]
 			next++
+			o := s.stored(c.object)
 			s.mu.Unlock()
 			if c.resource != q.resource || q.namespace != "" && c.object.GetNamespace() != q.namespace {
 				continue
@@ -220,7 +314,7 @@ func (s *apiServer) watch(r *http.Request, f *faults) *http.Response {
 				case <-time.After(wait):
 				}
 			}
-			if send(writer, c.kind, q.resource, c.object) != nil {
+			if send(writer, c.kind, q.resource, o) != nil {
 				return
 			}
 		}
@@ -235,14 +329,13 @@ func bookmark(resource string, meta metav1.ObjectMeta) object {
 	return &corev1.Pod{ObjectMeta: meta}
 }
 
-func send(w io.Writer, kind, resource string, o object) error {
-	o = o.DeepCopyObject().(object)
-	if resource == "jobs" {
-		o.GetObjectKind().SetGroupVersionKind(jobKind)
-	} else {
-		o.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+func send(w io.Writer, kind, resource string, o any) error {
+	fields := fieldsOf(o)
+	fields["kind"], fields["apiVersion"] = jobKind.Kind, jobKind.GroupVersion().String()
+	if resource != "jobs" {
+		fields["kind"], fields["apiVersion"] = "Pod", corev1.SchemeGroupVersion.String()
 	}
-	text, err := json.Marshal(map[string]any{"type": kind, "object": o})
+	text, err := json.Marshal(map[string]any{"type": kind, "object": fields})
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // apiServer stands in for an API server with Jobs, pods and Events: it has resource
@@ -34,6 +36,9 @@ type apiServer struct {
 	changed *sync.Cond // the history has grown, or a watch is to end
 	events  []corev1.Event
 	calls   map[string]int
+	unknown map[string]map[string]any // what Jobs have that client-go does not know, by namespace/name
+	bodies  map[string]map[string]any // pods as they were sent, by name
+	sent    time.Time                 // when the request that is being carried out was sent
 
 	allow     func(pod *corev1.Pod) error              // refuses creations; nil: none
 	onJob     func(job *batchv1.Job)                   // a Job is created
@@ -57,7 +62,7 @@ type change struct {
 }
 
 func newAPIServer() *apiServer {
-	s := &apiServer{version: 100, objects: map[string]map[string]object{"jobs": {}, "pods": {}}, calls: map[string]int{}}
+	s := &apiServer{version: 100, objects: map[string]map[string]object{"jobs": {}, "pods": {}}, calls: map[string]int{}, unknown: map[string]map[string]any{}, bodies: map[string]map[string]any{}}
 	s.changed = sync.NewCond(&s.mu)
 	return s
 }
@@ -71,6 +76,10 @@ func (s *apiServer) serve(r *http.Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[callOf(r)]++
+	s.sent = time.Now()
+	if at, late := r.Context().Value(sentKey{}).(time.Time); late {
+		s.sent = at
+	}
 	key := keyOf(q.namespace, q.name)
 	there := s.objects[q.resource][key]
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: q.resource}, q.name)
@@ -89,9 +98,9 @@ func (s *apiServer) serve(r *http.Request) (any, error) {
 	case there == nil:
 		return nil, notFound
 	case r.Method == http.MethodGet:
-		return there, nil
-	case r.Method == http.MethodPut && q.resource == "jobs" && q.subresource == "status":
-		return s.writeStatus(there.(*batchv1.Job), body)
+		return s.stored(there), nil
+	case r.Method == http.MethodPatch && q.resource == "jobs" && q.subresource == "status":
+		return s.patchStatus(there.(*batchv1.Job), body)
 	case r.Method == http.MethodPatch && q.resource == "pods":
 		return s.patchPod(there.(*corev1.Pod), body)
 	case r.Method == http.MethodDelete && q.resource == "pods":
@@ -106,10 +115,10 @@ func (s *apiServer) list(q request) any {
 		kind, version = "JobList", "batch/v1"
 	}
 	list := map[string]any{"kind": kind, "apiVersion": version, "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}
-	items := []object{}
+	items := []any{}
 	for _, key := range slices.Sorted(maps.Keys(s.objects[q.resource])) {
 		if o := s.objects[q.resource][key]; q.namespace == "" || o.GetNamespace() == q.namespace {
-			items = append(items, o)
+			items = append(items, s.stored(o))
 		}
 	}
 	list["items"] = items
@@ -118,6 +127,9 @@ func (s *apiServer) list(q request) any {
 
 // put stores a new version of an object. With removed it is gone.
 func (s *apiServer) put(resource, kind string, o object) {
+	if errs := validation.ValidateAnnotations(o.GetAnnotations(), field.NewPath("metadata", "annotations")); len(errs) > 0 {
+		panic(errs.ToAggregate()) // what a client sends is checked before
+	}
 	s.version++
 	o.SetResourceVersion(strconv.Itoa(s.version))
 	key := keyOf(o.GetNamespace(), o.GetName())
@@ -136,6 +148,7 @@ func (s *apiServer) createPod(namespace string, body []byte) (any, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	pod.Namespace = namespace
+	s.bodies[pod.Name] = fieldsOf(json.RawMessage(body))
 	if s.allow != nil { // as admission, before the name is looked at
 		if err := s.allow(pod); err != nil {
 			return nil, err
@@ -161,23 +174,29 @@ func (s *apiServer) podsLocked() (pods []*corev1.Pod) {
 	return pods
 }
 
-func (s *apiServer) writeStatus(old *batchv1.Job, body []byte) (any, error) {
+func (s *apiServer) patchStatus(old *batchv1.Job, body []byte) (any, error) {
+	before, _ := json.Marshal(s.stored(old))
+	after, err := strategicpatch.StrategicMergePatch(before, body, batchv1.Job{})
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
 	job := &batchv1.Job{}
-	if err := json.Unmarshal(body, job); err != nil {
+	if err := json.Unmarshal(after, job); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if job.UID != old.UID || job.ResourceVersion != old.ResourceVersion {
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, job.Name, errors.New("it was changed"))
 	}
-	if total := len(job.Annotations[AnnotationMemory]); total > 256<<10 {
-		return nil, apierrors.NewBadRequest("annotations are too long")
+	if errs := validation.ValidateAnnotations(job.Annotations, field.NewPath("metadata", "annotations")); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(jobKind.GroupKind(), job.Name, errs)
 	}
 	job.Spec, job.Generation, job.DeletionTimestamp = old.Spec, old.Generation, old.DeletionTimestamp
 	if s.onStatus != nil {
 		s.onStatus(old, job)
 	}
+	s.unknown[keyOf(job.Namespace, job.Name)] = without(fieldsOf(json.RawMessage(after)), fieldsOf(job))
 	s.put("jobs", "MODIFIED", job)
-	return job, nil
+	return s.stored(job), nil
 }
 
 func (s *apiServer) patchPod(old *corev1.Pod, body []byte) (any, error) {

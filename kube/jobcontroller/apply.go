@@ -7,27 +7,28 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/jobpolicy"
-	"github.com/restartkit/restart/kube/convert"
 )
 
 // carryOut carries a plan out, in its order. After deletions or creations that failed it
 // makes another one that only records: a quota that counts ended pods lets none be
-// created before these are released.
+// created before these are released. It makes one that ends nothing while creations
+// without an answer are open that the plan did not want again.
 func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.Input) error {
 	p.requeue(plan)
 	failure := p.delete(ctx, plan.Delete)
 	if failure == nil {
-		failure = p.create(ctx, plan)
+		failure = p.create(ctx, plan.Create)
 	}
-	if failure != nil {
-		in.RecordOnly = true
-		in.Unsettled = in.Unsettled || len(p.state.expected.created)+len(p.state.expected.deleted)+p.state.unsure.open() > 0
+	if errors.Is(failure, errOutdated) || errors.Is(failure, errGone) {
+		return failure
+	}
+	if unsure := p.state.unsure.open() > 0; failure != nil || unsure && !in.Unsettled {
+		in.RecordOnly = failure != nil
+		in.Unsettled = in.Unsettled || unsure || len(p.state.expected.created)+len(p.state.expected.deleted) > 0
 		in.Released = p.state.hidden.names()
 		var err error
 		if plan, err = p.engine.Plan(in); err != nil {
@@ -88,57 +89,6 @@ func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error 
 		}
 	}
 	return joined("taking finalizers off", errs)
-}
-
-// write writes the status, nil for the one that is there, and the memory with it, in
-// one request. Without an answer it finds out whether that was carried out.
-func (p *pass) write(ctx context.Context, status *jobpolicy.JobStatus, memory jobpolicy.Memory, counts jobpolicy.Counts) error {
-	next := p.job.DeepCopy()
-	convert.SetJobStatus(&next.Status, status)
-	p.annotate(ctx, next, memory)
-	w := statusWrite{job: next, memory: memory, counts: counts}
-	written, err := p.client.BatchV1().Jobs(next.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
-	switch {
-	case err == nil:
-		p.wrote(written, w)
-		return nil
-	case apierrors.IsNotFound(err):
-		return errGone
-	case apierrors.IsConflict(err):
-		fresh, readErr := p.freshJob(ctx, p.job)
-		if readErr != nil {
-			return readErr
-		}
-		p.state.learn(fresh)
-		return fmt.Errorf("writing the status: %w", errOutdated)
-	case unanswered(err):
-		p.state.unsure.write = &w
-		if readErr := p.resolveWrite(ctx); readErr != nil || p.job.ResourceVersion == next.ResourceVersion {
-			return errors.Join(fmt.Errorf("writing the status: %w", err), readErr)
-		}
-		return nil
-	}
-	return fmt.Errorf("writing the status: %w", err)
-}
-
-// annotate puts the memory into the Job's annotation. A memory that cannot be written
-// is left out: it is kept here.
-func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.Memory) {
-	held := make(map[string]bool)
-	for _, pod := range p.pods.of(job.UID) {
-		if tracked(pod) {
-			held[string(pod.UID)] = true
-		}
-	}
-	text, err := encodeMemory(memory, func(uid string) bool { return held[uid] })
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "the memory is not written")
-		return
-	}
-	if job.Annotations == nil {
-		job.Annotations = make(map[string]string)
-	}
-	job.Annotations[AnnotationMemory] = text
 }
 
 // wrote takes a Job that was written, and what holds now that it is.

@@ -64,25 +64,33 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 	return joined("deleting", errs)
 }
 
-// creationOutcome is what a creation came to: the pod, nil and no error if there is
-// none to wait for, or an error.
+// creationOutcome is the result of a creation: the pod, or the error.
 type creationOutcome struct {
-	pod *corev1.Pod
-	err error
+	was    string      // the name of a creation that had no answer; it may be taken
+	wanted *corev1.Pod // with the name of the last attempt
+	pod    *corev1.Pod
+	err    error
 }
 
 // create creates pods, in batches of 1, 2, 4 and so on. After a batch in which one
-// failed, the others are left to a later pass: they would likely fail, too.
-func (p *pass) create(ctx context.Context, plan jobpolicy.Plan) error {
+// failed, the others are left to a later pass: they would likely fail, too. It creates
+// fewer if creations that had no answer may bring pods that are not wanted any more.
+func (p *pass) create(ctx context.Context, wanted []jobpolicy.NewPod) error {
+	left := p.state.unsure.nameAll(wanted)
+	if len(left) == 0 {
+		return nil
+	}
+	template, err := p.template(ctx)
+	if err != nil {
+		return err
+	}
 	why := p.creationReason()
-	for left, size := plan.Create, 1; len(left) > 0; size *= 2 {
+	for size := 1; len(left) > 0; size *= 2 {
 		batch := left[:min(size, len(left))]
 		left = left[len(batch):]
-		pods, outcomes := make([]*corev1.Pod, len(batch)), make([]creationOutcome, len(batch))
-		each(len(batch), p.options.Parallel, func(i int) {
-			pods[i], outcomes[i] = p.createNew(ctx, batch[i])
-		})
-		err := p.created(pods, outcomes)
+		outcomes := make([]creationOutcome, len(batch))
+		each(len(batch), p.options.Parallel, func(i int) { outcomes[i] = p.createOne(ctx, template, batch[i]) })
+		err := p.created(outcomes)
 		failures := 0
 		for _, o := range outcomes {
 			if o.err != nil {
@@ -98,41 +106,55 @@ func (p *pass) create(ctx context.Context, plan jobpolicy.Plan) error {
 	return nil
 }
 
-// createNew creates a pod under a name of its own, another one if that is taken.
-func (p *pass) createNew(ctx context.Context, n jobpolicy.NewPod) (pod *corev1.Pod, o creationOutcome) {
+// createOne creates a pod, under a name of its own unless it has one, and under another
+// if that is taken.
+func (p *pass) createOne(ctx context.Context, t podTemplate, n named) (o creationOutcome) {
 	const attempts = 8 // the API server makes as many for a generateName
-	pod = convert.NewPod(p.job, n)
+	o.was, o.wanted = n.name, convert.NewPod(p.job, n.NewPod)
+	name := n.name
 	for range attempts {
-		pod.Name = podName(pod.GenerateName)
-		if o.pod, o.err = p.createPod(ctx, pod); !apierrors.IsAlreadyExists(o.err) {
-			break
+		again := name != ""
+		if !again {
+			name = podName(o.wanted.GenerateName)
+		}
+		o.wanted.Name, name = name, ""
+		o.pod, o.err = p.post(ctx, t, o.wanted)
+		taken := apierrors.IsAlreadyExists(o.err)
+		if !taken && !(again && refuses(o.err)) {
+			return o
+		}
+		// An earlier attempt may have created it: a quota, for one, is asked before the name
+		// is looked at.
+		there, err := p.client.CoreV1().Pods(o.wanted.Namespace).Get(ctx, o.wanted.Name, metav1.GetOptions{})
+		switch {
+		case err == nil && controlledBy(there, p.job.UID):
+			o.pod, o.err = there, nil
+			return o
+		case err != nil && !apierrors.IsNotFound(err):
+			o.err = errUnread{fmt.Errorf("reading pod %s: %w", o.wanted.Name, err)}
+			return o
+		case !taken:
+			return o
 		}
 	}
-	return pod, o
-}
-
-func (p *pass) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	return p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	return o
 }
 
 // created notes what creations came to. The error holds those that failed.
-func (p *pass) created(pods []*corev1.Pod, outcomes []creationOutcome) error {
+func (p *pass) created(outcomes []creationOutcome) error {
 	now := p.options.Clock.Now()
-	errs := make([]error, len(pods))
+	errs := make([]error, len(outcomes))
 	for i, o := range outcomes {
-		if !unanswered(o.err) {
-			p.state.unsure.noteAnswered(pods[i].Name)
+		if o.err == nil || o.was != o.wanted.Name {
+			p.state.unsure.found(o.was)
 		}
-		switch {
-		case o.err == nil && o.pod == nil:
-			continue
-		case o.err == nil:
+		if o.err == nil {
 			p.state.expected.expectCreation(o.pod, now)
 			p.events.Eventf(p.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", o.pod.Name)
 			continue
-		case unanswered(o.err):
-			p.state.unsure.creations = append(p.state.unsure.creations, pods[i])
-			p.state.unsure.noteUnanswered(pods[i].Name, now)
+		}
+		if !refuses(o.err) {
+			p.state.unsure.lose(o.wanted, now)
 		}
 		if errs[i] = o.err; !terminatingNamespace(o.err) {
 			p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", o.err)

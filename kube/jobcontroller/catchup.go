@@ -91,6 +91,7 @@ func (p *pass) isBehind(ctx context.Context) bool {
 		}
 	case unseen > 0:
 		p.enqueue(p.key, lookAgain)
+		add(p.metrics.StaleSkips, 1, corev1.GroupName, "pods")
 		return true
 	}
 	return false

@@ -44,7 +44,7 @@ func TestPassUnderWayHasItsEvents(t *testing.T) {
 			switch call {
 			case "POST pods":
 				time.Sleep(5 * time.Second)
-			case "PUT jobs/status":
+			case "PATCH jobs/status":
 				time.Sleep(time.Second) // the Event is written meanwhile
 			}
 			return nil, false

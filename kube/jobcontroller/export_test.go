@@ -4,4 +4,7 @@ package jobcontroller
 var (
 	Untrack   = (*Controller).untrack
 	DeletePod = (*Controller).deletePod
+
+	StatusPatch = statusPatch
+	Refuses     = refuses
 )

@@ -18,6 +18,9 @@ import (
 func (c *Controller) enqueue(key string, after time.Duration) { c.queue.AddAfter(key, after) }
 
 func (c *Controller) enqueueJob(job *batchv1.Job, after time.Duration) {
+	if c.beyond(job) {
+		return
+	}
 	c.enqueue(keyOf(job.Namespace, job.Name), after)
 }
 

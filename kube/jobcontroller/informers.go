@@ -2,13 +2,16 @@ package jobcontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeinformers "k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -29,7 +32,18 @@ func newInformers(client kubernetes.Interface, o Options) informers {
 	}
 	f := kubeinformers.NewSharedInformerFactoryWithOptions(client, 0, kubeinformers.WithNamespace(o.Namespace),
 		kubeinformers.WithTransform(withoutManagedFields), kubeinformers.WithTweakListOptions(fromStorage))
-	return informers{factory: f, jobs: f.Batch().V1().Jobs().Informer(), pods: f.Core().V1().Pods().Informer()}
+	pods := f.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewFilteredPodInformer(client, o.Namespace, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o.selectPods)
+	})
+	return informers{factory: f, jobs: f.Batch().V1().Jobs().Informer(), pods: pods}
+}
+
+// selectPods asks for the pods that the informer is to show, as fromStorage does.
+func (o Options) selectPods(list *metav1.ListOptions) {
+	fromStorage(list)
+	if o.OnlyLabelledPods {
+		list.LabelSelector = PodLabel
+	}
 }
 
 // fromStorage asks for what is stored, and not for what some API server's cache has:
@@ -78,6 +92,11 @@ func (i *informers) hasSynced() bool {
 func (c *Controller) connect() (err error) {
 	c.informers = newInformers(c.client, c.options)
 	i := &c.informers
+	if i.factory != nil {
+		if err := errors.Join(c.lists.watch(i.jobs), c.lists.watch(i.pods)); err != nil {
+			return fmt.Errorf("handling errors of informers: %w", err)
+		}
+	}
 	if c.pods, err = newPodStore(i.pods); err != nil {
 		return err
 	}
@@ -92,7 +111,7 @@ func (c *Controller) connect() (err error) {
 	if i.podHandler, err = i.pods.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, _ bool) { c.podChanged(nil, object.(*corev1.Pod)) },
 		UpdateFunc: func(old, now any) { c.podChanged(old.(*corev1.Pod), now.(*corev1.Pod)) },
-		DeleteFunc: func(object any) { withLast(object, func(pod *corev1.Pod) { c.podChanged(pod, nil) }) },
+		DeleteFunc: func(object any) { withLast(object, func(pod *corev1.Pod) { c.podChanged(pod, nil); c.podLeft(pod) }) },
 	}); err != nil {
 		_ = i.jobs.RemoveEventHandler(i.jobHandler)
 		return fmt.Errorf("handling pods: %w", err)

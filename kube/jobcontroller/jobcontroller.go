@@ -13,9 +13,10 @@ package jobcontroller
 
 // A pass over a Job is sync.go; the files it calls say what they know by their names:
 // expectations.go which creations and deletions are still to be seen, hidden.go which
-// finalizers are gone although the informer shows them, unsure.go which requests had
-// no answer, catchup.go what another controller has done, apply.go and its kin how a plan
-// is carried out.
+// finalizers are gone although the informer shows them, unsure.go and lost.go which
+// requests had no answer, catchup.go what another controller has done, apply.go and its
+// kin how a plan is carried out, template.go what pods are made of, write.go how a status
+// is written.
 
 import (
 	"context"
@@ -48,6 +49,8 @@ type Controller struct {
 	pods      podStore
 	states    states
 	gone      goneJobs
+	lists     listErrors
+	outside   chan error // gets ErrUnlabelledPods
 
 	queue   workqueue.TypedRateLimitingInterface[string]    // Jobs, as namespace/name
 	orphans workqueue.TypedRateLimitingInterface[orphanKey] // pods whose finalizer nobody may take off
@@ -63,7 +66,7 @@ func New(client kubernetes.Interface, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("jobcontroller: New: %w", err)
 	}
 	o = o.withDefaults()
-	c := &Controller{client: client, options: o, metrics: o.Metrics, events: o.Recorder}
+	c := &Controller{client: client, options: o, metrics: o.Metrics, events: o.Recorder, outside: make(chan error, 1)}
 	jobLimiter, err := backoff.NewTracker[string](o.Retry, backoff.TrackerOptions{Clock: o.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("jobcontroller: New: %w", err)
@@ -98,8 +101,8 @@ func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 // replica leads already, end the process.
 //
 // Logs go to the logger of ctx (klog.NewContext). The error is not nil if Run was called
-// before, or if the informers were stopped before they had synced; a context that is
-// done is not an error.
+// before, if the informers were stopped before they had synced, or if it wraps
+// ErrUnlabelledPods; a context that is done is not an error.
 func (c *Controller) Run(ctx context.Context) error {
 	err := errors.New("jobcontroller: Run: a Controller runs once")
 	c.started.Do(func() { err = c.run(ctx) })
@@ -108,6 +111,8 @@ func (c *Controller) Run(ctx context.Context) error {
 
 func (c *Controller) run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	if c.events == nil {
 		stop := c.recordEvents(ctx)
 		defer stop()
@@ -132,9 +137,17 @@ func (c *Controller) run(ctx context.Context) error {
 		running.Go(func() { work(ctx, passes, c.queue, c.syncJob) })
 		running.Go(func() { work(ctx, passes, c.orphans, c.syncOrphan) })
 	}
-	<-ctx.Done()
+	if c.options.OnlyLabelledPods {
+		c.orphans.Add(sweep)
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-c.outside:
+		end()
+	}
 	logger.Info("ending")
-	return nil
+	return err
 }
 
 // stopQueues ends the work queues, their goroutines and with them the workers.
@@ -166,13 +179,18 @@ func lingering(ctx context.Context, clock clock.WithTicker, after time.Duration)
 	return lingers, end
 }
 
-// work takes keys from the queue until ctx is done or the queue is shut down. A key
-// whose work fails comes back after a delay. Work that has begun has the context passes.
+// work takes keys from the queue until the queue is shut down, and does nothing with them
+// once ctx is done. A key whose work fails comes back after a delay. Work that has begun
+// has the context passes.
 func work[K comparable](ctx, passes context.Context, queue workqueue.TypedRateLimitingInterface[K], do func(context.Context, K) error) {
 	for {
 		key, shutdown := queue.Get()
-		if shutdown || ctx.Err() != nil {
+		if shutdown {
 			return
+		}
+		if ctx.Err() != nil {
+			queue.Done(key)
+			continue
 		}
 		switch err := do(passes, key); {
 		case err == nil:

@@ -48,7 +48,7 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 	whole, cut := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMemory(t, rapid.SampledFrom([]int{3, 2000}).Draw(t, "most"))
-		text, err := encodeMemory(m, allHeld)
+		text, err := encodeMemory(m, maxMemory, allHeld)
 		if err != nil || len(text) > maxMemory {
 			t.Fatalf("%d bytes, %v", len(text), err)
 		}
@@ -72,7 +72,7 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 		if got.Failures != m.Failures || !got.LastFailure.Equal(m.LastFailure) || got.Written != m.Written || !slices.Equal(got.Handled, m.Handled) || !maps.EqualFunc(got.Ahead, m.Ahead, time.Time.Equal) {
 			t.Fatalf("%+v came back as %+v", m, got)
 		}
-		if again, _ := encodeMemory(got, allHeld); again != text {
+		if again, _ := encodeMemory(got, maxMemory, allHeld); again != text {
 			t.Fatalf("%s was read and written as %s", text, again)
 		}
 	})
@@ -82,7 +82,7 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 }
 
 func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
-	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Failures: 3}, allHeld)
+	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Failures: 3}, maxMemory, allHeld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
 }
 
 func TestMemoryKeepsReleasedPodsWhileTheyAreShownWithTheirFinalizer(t *testing.T) {
-	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Released: []string{"a", "b"}}, func(uid string) bool { return uid == "b" })
+	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Released: []string{"a", "b"}}, maxMemory, func(uid string) bool { return uid == "b" })
 	if m, _, readErr := decodeMemory(text, "job"); err != nil || readErr != nil || !slices.Equal(m.Released, []string{"b"}) {
 		t.Errorf("%s: %v, %v", text, err, readErr)
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // Metrics are the counters of a Controller, under the names and labels that Kubernetes'
-// own controller has for them, so that its dashboards and alerts hold. Only its
-// stale_sync_skips_total is missing. They are a prometheus.Collector: register them
-// once. NewMetrics makes them; fields that are nil are not counted. They are safe for
-// concurrent use by multiple goroutines.
+// own controller has for them, so that its dashboards and alerts hold. Only
+// StatusWriteFailures is not one of its metrics. They are a prometheus.Collector:
+// register them once. NewMetrics makes them; fields that are nil are not counted. They
+// are safe for concurrent use by multiple goroutines.
 type Metrics struct {
 	SyncDuration    *prometheus.HistogramVec // job_sync_duration_seconds{completion_mode, result, action}
 	Syncs           *prometheus.CounterVec   // job_syncs_total{completion_mode, result, action}
@@ -22,6 +22,14 @@ type Metrics struct {
 	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
 	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
 	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
+	// StatusWriteFailures is status_write_failures_total{outcome}, which Kubernetes' own
+	// controller does not have. The outcome is refused or unanswered. A conflict is no
+	// failure.
+	StatusWriteFailures *prometheus.CounterVec
+	// StaleSkips is stale_sync_skips_total{group, resource}: passes that ended before a plan,
+	// since the informer of Jobs or of pods had not come as far as what was written. Other
+	// passes plan on the Job that was written last, where Kubernetes' own controller waits.
+	StaleSkips *prometheus.CounterVec
 	// JobsOfOthers is jobs_by_external_controller_total{controller_name}. It counts only in
 	// place of Kubernetes' own controller.
 	JobsOfOthers *prometheus.CounterVec
@@ -38,14 +46,16 @@ func NewMetrics() *Metrics {
 			Subsystem: subsystem, Name: "job_sync_duration_seconds", Help: "How long passes over a Job took.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
-		Syncs:           counter("job_syncs_total", "Passes over a Job.", "completion_mode", "result", "action"),
-		JobsFinished:    counter("jobs_finished_total", "Jobs whose end was decided, by reason.", "completion_mode", "result", "reason"),
-		PodsFinished:    counter("job_pods_finished_total", "Pods whose end is in the status of their Job.", "completion_mode", "result"),
-		IndexesFinished: counter("job_finished_indexes_total", "Completion indexes that have ended.", "status", "backoffLimit"),
-		PodsCreated:     counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
-		FailuresHandled: counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
-		TrackedEnds:     counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
-		JobsOfOthers:    counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
+		Syncs:               counter("job_syncs_total", "Passes over a Job.", "completion_mode", "result", "action"),
+		JobsFinished:        counter("jobs_finished_total", "Jobs whose end was decided, by reason.", "completion_mode", "result", "reason"),
+		PodsFinished:        counter("job_pods_finished_total", "Pods whose end is in the status of their Job.", "completion_mode", "result"),
+		IndexesFinished:     counter("job_finished_indexes_total", "Completion indexes that have ended.", "status", "backoffLimit"),
+		PodsCreated:         counter("job_pods_creation_total", "Attempts to create a pod, by reason and outcome.", "reason", "status"),
+		FailuresHandled:     counter("pod_failures_handled_by_failure_policy_total", "Failed pods that a rule of a pod failure policy matched, by its action.", "action"),
+		TrackedEnds:         counter("terminated_pods_tracking_finalizer_total", "Pods seen to end with the tracking finalizer (add), and seen to lose it (delete).", "event"),
+		StatusWriteFailures: counter("status_write_failures_total", "Statuses of Jobs that could not be written: the API server refused them, or did not answer.", "outcome"),
+		StaleSkips:          counter("stale_sync_skips_total", "Passes over a Job that were put off because the informer lagged.", "group", "resource"),
+		JobsOfOthers:        counter("jobs_by_external_controller_total", "Jobs seen that name another controller.", "controller_name"),
 	}
 }
 
@@ -55,7 +65,7 @@ func (m *Metrics) collectors() (all []prometheus.Collector) {
 		all = append(all, m.SyncDuration)
 	}
 	for _, v := range []*prometheus.CounterVec{
-		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.JobsOfOthers,
+		m.Syncs, m.JobsFinished, m.PodsFinished, m.IndexesFinished, m.PodsCreated, m.FailuresHandled, m.TrackedEnds, m.StatusWriteFailures, m.StaleSkips, m.JobsOfOthers,
 	} {
 		if v != nil {
 			all = append(all, v)

@@ -3,8 +3,11 @@ package jobcontroller
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -60,4 +63,46 @@ func TestCountsOfAPlanAreAdded(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	(&Metrics{}).written(job, counts) // counts nothing, and does not fail
+}
+
+// A pass over a Job whose end is written and not seen yet is counted as one that was put
+// off.
+func TestPassesOverAnOldJobAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, lagging(time.Minute, 0))
+		after(30 * time.Second)
+		s.createJob(newJob("a", nil))
+		after(2 * time.Hour)
+		if n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total batch jobs"]; n != 0 {
+			t.Errorf("%v passes were put off before anything is written", n)
+		}
+		endAll(s, 0)
+		after(2 * time.Hour)
+		if n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total batch jobs"]; n == 0 || !finished(s.job("a")) {
+			t.Errorf("%v passes were put off, the Job is %+v", n, s.job("a").Status)
+		}
+	})
+}
+
+// So is a pass over a Job whose status names a pod that is not seen yet.
+func TestPassesWithoutAListedPodAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c := start(t, s, Options{}, lagging(time.Hour, 20*time.Second))
+		after(30 * time.Second)
+		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(2)), new(int32(5)) }))
+		after(2 * time.Hour)
+		ended := time.Now()
+		s.end(s.pods()[0].Name, 1)
+		after(9 * time.Second)
+		pod := addPodOf(s, "new")
+		s.end("new", 1)
+		s.changeJob("a", func(j *batchv1.Job) {
+			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{pod.UID}}
+			j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
+		})
+		after(3 * time.Minute)
+		if n := counted(t, c.Metrics())["job_controller_stale_sync_skips_total  pods"]; n == 0 {
+			t.Errorf("%v", counted(t, c.Metrics()))
+		}
+	})
 }

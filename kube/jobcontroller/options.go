@@ -37,7 +37,15 @@ type Options struct {
 	Workers     int            // Jobs that are worked on at once; 0 means 5
 	Parallel    int            // requests for pods of one Job at once; 0 means 50
 	BatchPeriod time.Duration  // pod events of a Job within this time are one pass; 0 means 1s
-	Retry       backoff.Policy // delays of a Job after errors; the zero value means 1s, doubled to 1m
+	Retry       backoff.Policy // delays of a Job after errors, 10s at most if its status could not be written; the zero value means 1s, doubled to 1m
+
+	// OnlyLabelledPods keeps the informer to pods with PodLabel, which all pods of Jobs have
+	// whose selector the API server has made. Memory and requests then follow the number of
+	// those pods, not of all in the cluster. Once a Job is seen that may have others, because
+	// its selector was written by hand, Run ends with ErrUnlabelledPods: run another
+	// Controller without OnlyLabelledPods then. It counts anew what it sees at first. Pods
+	// that are given need not be limited so.
+	OnlyLabelledPods bool
 
 	// Pods and Jobs are the informers to read from. With nil for both, the Controller makes
 	// informers of its own, and runs them while it runs. Informers that are given are the

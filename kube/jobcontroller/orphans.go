@@ -82,7 +82,13 @@ func (c *Controller) enqueueOrphan(pod *corev1.Pod) {
 
 // syncOrphan takes the tracking finalizer off a pod if it is an orphan.
 func (c *Controller) syncOrphan(ctx context.Context, key orphanKey) error {
+	if key == sweep {
+		return c.sweepUnlabelled(ctx)
+	}
 	pod := c.pods.get(key.key)
+	if pod == nil && c.options.OnlyLabelledPods {
+		return c.syncLeft(ctx, key)
+	}
 	if pod == nil || pod.UID != key.uid || !tracked(pod) {
 		return nil
 	}

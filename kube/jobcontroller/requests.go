@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 
@@ -41,6 +42,25 @@ func unanswered(err error) bool {
 	}
 	code := status.Status().Code
 	return code == 0 || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
+}
+
+// refuses reports whether the error of a request that was sent once says that it was not
+// carried out and will not be. A creation is sent once; what client-go repeats may have
+// been carried out before the attempt that the error is of.
+//
+// An API server answers InternalError when a webhook or another plugin of admission
+// fails, which is before anything is stored. After that it fails with other errors: of
+// etcd with no reason at all, of time with a reason of that. A panic, and a proxy, leave
+// no Status behind; client-go then makes the InternalError up and says so.
+func refuses(err error) bool {
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return true // it never left
+	}
+	if apierrors.ReasonForError(err) == metav1.StatusReasonInternalError && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return true
+	}
+	return !unanswered(err)
 }
 
 // terminatingNamespace reports whether a creation was refused because the namespace is

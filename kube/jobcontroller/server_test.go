@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/kube/jobcontroller"
@@ -29,50 +31,79 @@ type world struct {
 	*testing.T
 	client    kubernetes.Interface
 	namespace string
+	config    *rest.Config
 	control   *jobcontroller.Controller
 }
 
 // newWorld starts a controller and a kubelet with the script. Both end with the test.
 func newWorld(t *testing.T, script func(*corev1.Pod) testenv.Outcome) *world {
 	t.Helper()
+	w := newEmptyWorld(t)
+	w.start(jobcontroller.Options{}, script)
+	return w
+}
+
+// newEmptyWorld has no controller and no kubelet yet.
+func newEmptyWorld(t *testing.T) *world {
+	t.Helper()
 	t.Parallel()
 	env := testenv.ForTest(t)
 	config := env.Config()
 	config.QPS = -1
-	w := &world{T: t, namespace: env.Namespace(t), client: kubernetes.NewForConfigOrDie(config)}
+	return &world{T: t, namespace: env.Namespace(t), config: config, client: kubernetes.NewForConfigOrDie(config)}
+}
+
+// factory returns informers of the world's namespace.
+func (w *world) factory() kubeinformers.SharedInformerFactory {
+	return kubeinformers.NewSharedInformerFactoryWithOptions(w.client, 0, kubeinformers.WithNamespace(w.namespace))
+}
+
+// start runs a controller with the options, the factories of its informers, and a kubelet
+// with the script until the test ends.
+func (w *world) start(o jobcontroller.Options, script func(*corev1.Pod) testenv.Outcome, factories ...kubeinformers.SharedInformerFactory) {
+	w.Helper()
 	var err error
-	w.control, err = jobcontroller.New(w.client, jobcontroller.Options{
-		Namespace: w.namespace, BatchPeriod: 20 * time.Millisecond,
-		Engine: jobpolicy.Engine{BaseDelay: 100 * time.Millisecond, MaxDelay: 400 * time.Millisecond, MinRequeue: 20 * time.Millisecond},
-	})
-	if err != nil {
-		t.Fatal(err)
+	o.Namespace, o.BatchPeriod = w.namespace, 20*time.Millisecond
+	o.Engine = jobpolicy.Engine{BaseDelay: 100 * time.Millisecond, MaxDelay: 400 * time.Millisecond, MinRequeue: 20 * time.Millisecond}
+	if w.control, err = jobcontroller.New(w.client, o); err != nil {
+		w.Fatal(err)
 	}
-	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: config, Namespace: w.namespace, Script: script})
+	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: w.config, Namespace: w.namespace, Script: script})
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	for _, f := range factories {
+		f.StartWithContext(ctx)
+	}
 	done := make(chan error, 2)
 	go func() { done <- w.control.Run(ctx) }()
 	go func() { done <- kubelet.Run(ctx) }()
-	t.Cleanup(func() {
+	w.Cleanup(func() {
 		cancel()
 		for range 2 {
 			if err := <-done; err != nil {
-				t.Error(err)
+				w.Error(err)
 			}
 		}
+		for _, f := range factories {
+			f.Shutdown()
+		}
 	})
-	return w
 }
 
 // create creates a Job of one container, with what change makes of it.
 func (w *world) create(change func(*batchv1.JobSpec)) *batchv1.Job {
 	w.Helper()
+	return w.createWith(nil, change)
+}
+
+// createWith is create with annotations.
+func (w *world) createWith(annotations map[string]string, change func(*batchv1.JobSpec)) *batchv1.Job {
+	w.Helper()
 	by := jobcontroller.DefaultManagedBy
 	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "job-", Namespace: w.namespace},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "job-", Namespace: w.namespace, Annotations: annotations},
 		Spec: batchv1.JobSpec{
 			ManagedBy: &by,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -317,7 +348,7 @@ func TestServerBackoffLimitEndsAJob(t *testing.T) {
 }
 
 func TestServerDeadlineEndsAJob(t *testing.T) {
-	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
+	w := newWorld(t, forever)
 	job := w.create(func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = new(int64(1)) })
 	job = w.await(job, "its failure", holds(batchv1.JobFailed, "DeadlineExceeded"))
 	w.awaitNoFinalizer(job)
@@ -328,7 +359,7 @@ func TestServerDeadlineEndsAJob(t *testing.T) {
 func TestServerDeletedJobsLeaveNoFinalizer(t *testing.T) {
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		t.Run(string(how), func(t *testing.T) {
-			w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
+			w := newWorld(t, forever)
 			job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(3)), new(int32(3)) })
 			w.await(job, "running pods", func(j *batchv1.Job) bool { return j.Status.Active == 3 })
 			if err := w.client.BatchV1().Jobs(w.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &how}); err != nil {
@@ -398,28 +429,32 @@ func TestServerQuotaDelaysAJob(t *testing.T) {
 	}, func() string { return "it is not complete" })
 }
 
-// What a pod of the Job has is what Kubernetes' own controller gives it, but that its
-// name was made here.
-func TestServerPodsAreAdoptedOnceTheyMatch(t *testing.T) {
-	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
+func TestServerPodsAreAdoptedOnceTheyMatch(t *testing.T) { releasesAndAdopts(newWorld(t, forever)) }
+
+func forever(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} }
+
+// releasesAndAdopts takes a pod's label away and gives it back: the Job releases the pod,
+// and adopts it again.
+func releasesAndAdopts(w *world) {
+	w.Helper()
 	job := w.create(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(2)), new(int32(2)) })
 	w.await(job, "running pods", func(j *batchv1.Job) bool { return j.Status.Active == 2 })
 	pod := w.pods(job)[0]
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, batchv1.ControllerUidLabel)
 	patchPod := func(patch string) {
-		if _, err := w.client.CoreV1().Pods(w.namespace).Patch(t.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
+		if _, err := w.client.CoreV1().Pods(w.namespace).Patch(w.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			w.Fatal(err)
 		}
 	}
 	patchPod(patch)
 	w.until("its release", func() bool {
-		p, err := w.client.CoreV1().Pods(w.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		p, err := w.client.CoreV1().Pods(w.namespace).Get(w.Context(), pod.Name, metav1.GetOptions{})
 		return err == nil && metav1.GetControllerOf(p) == nil && !slices.Contains(p.Finalizers, jobpolicy.JobTrackingFinalizer)
 	}, func() string { return "it is not released" })
 	w.until("another pod", func() bool { return len(w.pods(job)) == 2 }, func() string { return fmt.Sprint(len(w.pods(job)), " pods") })
 	patchPod(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, batchv1.ControllerUidLabel, job.UID))
 	w.until("its adoption", func() bool {
-		p, err := w.client.CoreV1().Pods(w.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		p, err := w.client.CoreV1().Pods(w.namespace).Get(w.Context(), pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return apierrors.IsNotFound(err) // only the controller deletes it, once adopted
 		}
@@ -432,7 +467,7 @@ func TestServerPodsAreAdoptedOnceTheyMatch(t *testing.T) {
 // A patch or a deletion that names the UID of another pod does nothing on a real API
 // server either.
 func TestServerRefusesPatchesOfOtherPods(t *testing.T) {
-	w := newWorld(t, func(*corev1.Pod) testenv.Outcome { return testenv.Outcome{Forever: true} })
+	w := newWorld(t, forever)
 	job := w.create(func(*batchv1.JobSpec) {})
 	w.await(job, "a running pod", func(j *batchv1.Job) bool { return j.Status.Active == 1 })
 	pod := w.pods(job)[0]

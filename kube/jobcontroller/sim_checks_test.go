@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,10 +22,27 @@ type simRecord struct {
 	named, left [2]map[types.UID]bool // of succeeded and failed pods: ever uncounted, and not any more
 	parallelism int32                 // the most that there was
 	removed     bool
+	seen        []simSeen // versions that the controller was shown
+	suspended   time.Time // when a status said last that the Job is
 
 	// Pods that the Job did not want any more were deleted: the counts of their indexes
 	// went with them and start over, here as in Kubernetes.
 	startedOver bool
+}
+
+type simSeen struct {
+	at      time.Time
+	version int
+}
+
+// sees notes a version of a Job that the controller's informer shows.
+func (s *sim) sees(by *running, job *batchv1.Job) {
+	s.locked(func() {
+		if r := s.records[job.UID]; by == s.control {
+			version, _ := strconv.Atoi(job.ResourceVersion)
+			r.seen = append(r.seen, simSeen{time.Now(), version})
+		}
+	})
 }
 
 // onStatus checks a status that is written.
@@ -37,6 +55,9 @@ func (s *sim) onStatus(old, job *batchv1.Job) {
 		s.Errorf("%s: a status that cannot be: %v", job.Name, err)
 	}
 	r := s.records[job.UID]
+	if has(job, batchv1.JobSuspended) && !has(old, batchv1.JobSuspended) {
+		r.suspended = time.Now()
+	}
 	u := job.Status.UncountedTerminatedPods
 	if u == nil {
 		u = &batchv1.UncountedTerminatedPods{}
@@ -85,7 +106,7 @@ func (s *sim) onUntrack(pod *corev1.Pod) {
 	case !convert.PodFailurePolicy(job.Spec.PodFailurePolicy).Match(plain).Counted():
 	case has(job, batchv1.JobSuccessCriteriaMet):
 	default:
-		s.unproven[pod.UID] = fmt.Sprintf("%s of %s: %s", pod.Name, job.Name, pod.Status.Phase)
+		s.unproven[pod.UID] = pod
 	}
 }
 
@@ -132,6 +153,38 @@ func (s *sim) onCreate(pod *corev1.Pod, all []*corev1.Pod) {
 	if finished(job) {
 		s.Errorf("pod %s is created for a Job that has finished", pod.Name)
 	}
+	s.note("check: nothing comes after the suspension", 1)
+	if r := s.records[job.UID]; r.suspended.After(s.server.sent) {
+		s.Errorf("pod %s is created by a request of %v, after the status says that %s is suspended", pod.Name, s.server.sent, job.Name)
+	}
+	s.note("check: made of the Job as it was seen", 1)
+	if !s.madeOfWhatWasSeen(pod, job.UID) {
+		s.Errorf("pod %s of %s is none that the Job wanted as it was seen when its creation was sent%s", pod.Name, job.Name, s.storyLocked(job, simIndex(pod)))
+	}
+}
+
+// madeOfWhatWasSeen reports whether the Job wanted such a pod in a version that is not
+// older than the one that the controller was shown before it sent the request.
+func (s *sim) madeOfWhatWasSeen(pod *corev1.Pod, uid types.UID) bool {
+	least := 0
+	for _, seen := range s.records[uid].seen {
+		if seen.at.Before(s.server.sent) {
+			least = max(least, seen.version)
+		}
+	}
+	for _, c := range slices.Backward(s.server.history) {
+		if c.object.GetUID() != uid {
+			continue
+		}
+		job := c.object.(*batchv1.Job)
+		if !deref(job.Spec.Suspend) && job.DeletionTimestamp == nil && job.Spec.Template.Spec.NodeSelector["zone"] == pod.Spec.NodeSelector["zone"] {
+			return true
+		}
+		if c.version <= least {
+			break
+		}
+	}
+	return false
 }
 
 // check checks what is there when all is over.
@@ -167,18 +220,22 @@ func (s *sim) check() {
 			s.Errorf("pod %s of %v keeps its finalizer", pod.Name, metav1.GetControllerOf(pod))
 		}
 	}
-	for uid, what := range s.unproven {
-		if !s.deleted[uid] {
-			s.Errorf("pod %s was released without a record of its end", what)
+	for uid, pod := range s.unproven {
+		if job := metav1.GetControllerOf(pod); !s.deleted[uid] && !s.records[job.UID].removed {
+			s.Errorf("pod %s of %s was released without a record of its end: %s", pod.Name, job.Name, pod.Status.Phase)
 		}
 	}
 }
 
 // story is what has become of an index, and of the Job around it.
 func (s *sim) story(job *batchv1.Job, index int) string {
-	var b strings.Builder
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
+	return s.storyLocked(job, index)
+}
+
+func (s *sim) storyLocked(job *batchv1.Job, index int) string {
+	var b strings.Builder
 	for _, c := range s.server.history {
 		switch o := c.object.(type) {
 		case *corev1.Pod:

@@ -14,10 +14,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
 
 var (
@@ -37,7 +35,8 @@ func TestFaultsLoseNoEndAndCountNoneTwice(t *testing.T) {
 		return slices.DeleteFunc([]string{
 			"fault: refused", "fault: answer lost", "fault: controller killed", "fault: pod evicted", "fault: Job suspended", "fault: Job resumed",
 			"fault: Job removed", "fault: quota refused a pod", "fault: pod failed", "fault: clock of the next controller is ahead",
-			"fault: clock of the next controller is behind", "check: status is one that the API server takes",
+			"fault: clock of the next controller is behind", "fault: creation carried out late", "fault: no pod is created for some time", "fault: template changed",
+			"fault: Job being deleted", "fault: no room for a memory", "check: made of the Job as it was seen", "check: nothing comes after the suspension", "check: status is one that the API server takes",
 			"check: no UID is named again once it is counted", "check: released only after its end is recorded", "check: one active pod an index",
 			"check: active at most parallelism", "check: Job ends", "check: no finalizer left", "check: no index ran beyond its limit",
 			"end: Complete", "end: Failed",
@@ -76,15 +75,15 @@ type sim struct {
 	quota   int // pods that may be there, 0: any
 	calm    bool
 
-	records  map[types.UID]*simRecord // by Job
-	unproven map[types.UID]string     // pods released after they were seen to have ended, with no record: they must have been deleted
-	deleted  map[types.UID]bool       // by a controller
+	records  map[types.UID]*simRecord  // by Job
+	unproven map[types.UID]*corev1.Pod // pods released after they were seen to have ended, with no record: they must have been deleted
+	deleted  map[types.UID]bool        // by a controller
 }
 
 func newSim(t *testing.T, seed uint64, table map[string]int) *sim {
 	s := &sim{
 		T: t, Rand: newRandom(seed), server: newAPIServer(), table: table,
-		records: map[types.UID]*simRecord{}, unproven: map[types.UID]string{}, deleted: map[types.UID]bool{},
+		records: map[types.UID]*simRecord{}, unproven: map[types.UID]*corev1.Pod{}, deleted: map[types.UID]bool{},
 	}
 	s.server.onStatus, s.server.onUntrack, s.server.onCreate, s.server.allow = s.onStatus, s.onUntrack, s.onCreate, s.allow
 	s.server.onJob = func(job *batchv1.Job) {
@@ -132,7 +131,7 @@ func (s *sim) run() {
 func (s *sim) begin() {
 	f := &faults{counts: map[string]int{}}
 	if !s.calm {
-		f.random, f.refused, f.lost = newRandom(s.Uint64()), 10, 10
+		f.random, f.refused, f.lost, f.late = newRandom(s.Uint64()), 10, 10, 5
 		f.lag = map[string]time.Duration{"jobs": time.Duration(s.IntN(4000)) * time.Millisecond, "pods": time.Duration(s.IntN(4000)) * time.Millisecond}
 	}
 	s.clock = &skewedClock{}
@@ -145,7 +144,18 @@ func (s *sim) begin() {
 		s.note("fault: clock of the next controller is behind", 1)
 	}
 	control := start(s.T, s.server, Options{Clock: s.clock, BatchPeriod: 500 * time.Millisecond}, f)
-	s.locked(func() { s.control = control })
+	s.locked(func() {
+		s.control = control
+		for _, r := range s.records {
+			r.seen = nil
+		}
+	})
+	if _, err := control.informers.jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.sees(control, o.(*batchv1.Job)) },
+		UpdateFunc: func(_, o any) { s.sees(control, o.(*batchv1.Job)) },
+	}); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // kill ends the controller as kill -9 does: nothing gets through any more.
@@ -195,122 +205,11 @@ func (s *sim) createJob(name string) {
 		if s.chance(3) {
 			j.Annotations = map[string]string{AnnotationBaseDelay: "1s", AnnotationMaxDelay: "8s", AnnotationSkipWaiting: "true", AnnotationIgnoredDelay: "Own"}
 		}
+		if s.chance(6) {
+			s.note("fault: no room for a memory", 1)
+			leaveRoom(j, s.IntN(150))
+		}
 	}))
-}
-
-func (s *sim) trouble() {
-	pods := s.server.pods()
-	var pod *corev1.Pod
-	if len(pods) > 0 {
-		pod = pods[s.IntN(len(pods))]
-	}
-	s.collectGarbage()
-	switch n := s.IntN(40); {
-	case n == 0:
-		s.kill()
-		s.note("fault: controller killed", 1)
-		time.Sleep(time.Duration(s.IntN(3000)) * time.Millisecond)
-		s.begin()
-	case n == 1:
-		quota := 0
-		if s.chance(3) {
-			quota = 5 + s.IntN(8)
-		}
-		s.locked(func() { s.quota = quota })
-	case n == 2:
-		s.someJob(func(j *batchv1.Job) {
-			j.Spec.Suspend = new(j.Spec.Suspend == nil || !*j.Spec.Suspend)
-			s.records[j.UID].startedOver = true
-			if *j.Spec.Suspend {
-				s.note("fault: Job suspended", 1)
-			} else {
-				s.note("fault: Job resumed", 1)
-			}
-		})
-	case n == 3:
-		s.someJob(func(j *batchv1.Job) {
-			*j.Spec.Parallelism = int32(1 + s.IntN(5))
-			s.records[j.UID].startedOver = true
-			s.records[j.UID].parallelism = max(s.records[j.UID].parallelism, *j.Spec.Parallelism)
-		})
-	case n == 4 && s.chance(6):
-		if job := s.server.job(fmt.Sprintf("job%d", s.IntN(3))); job != nil {
-			s.note("fault: Job removed", 1)
-			s.locked(func() { s.records[job.UID].removed = true })
-			s.server.removeJob(job.Name)
-		}
-	case pod == nil:
-	case n < 8 && pod.DeletionTimestamp == nil && !ended(pod):
-		s.note("fault: pod evicted", 1)
-		s.server.changePod(pod.Name, func(p *corev1.Pod) {
-			p.DeletionTimestamp = new(metav1.Now())
-			p.DeletionGracePeriodSeconds = new(int64(30))
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
-		})
-	default:
-		code := int32(0)
-		if s.chance(2) {
-			code = int32(1 + s.IntN(10))
-		}
-		s.advance(pod, code)
-	}
-}
-
-// advance takes a pod one step further, as its kubelet does.
-func (s *sim) advance(pod *corev1.Pod, code int32) {
-	s.server.changePod(pod.Name, func(p *corev1.Pod) {
-		switch {
-		case p.UID != pod.UID:
-		case p.DeletionTimestamp != nil && !ended(p):
-			endPod(p, 143)
-		case p.DeletionTimestamp != nil && p.Annotations[removable] == "":
-			if p.Annotations == nil {
-				p.Annotations = map[string]string{}
-			}
-			p.Annotations[removable] = "true"
-		case ended(p):
-		case p.Status.Phase == corev1.PodPending:
-			p.Status.Phase = corev1.PodRunning
-			p.Spec.NodeName = "node"
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
-		default:
-			if endPod(p, code); code != 0 {
-				s.note("fault: pod failed", 1)
-			}
-		}
-	})
-}
-
-// collectGarbage deletes the pods of Jobs that are gone.
-func (s *sim) collectGarbage() {
-	for _, pod := range s.server.pods() {
-		if ref := metav1.GetControllerOf(pod); ref != nil && pod.DeletionTimestamp == nil && s.records[ref.UID].removed {
-			s.server.changePod(pod.Name, func(p *corev1.Pod) {
-				p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
-			})
-		}
-	}
-}
-
-func (s *sim) someJob(f func(*batchv1.Job)) {
-	if job := s.server.job(fmt.Sprintf("job%d", s.IntN(3))); job != nil && !finished(job) {
-		s.server.changeJob(job.Name, f)
-	}
-}
-
-// allow is the quota: it counts pods that have not ended and those that are held.
-func (s *sim) allow(*corev1.Pod) error {
-	n := 0
-	for _, pod := range s.server.podsLocked() {
-		if !ended(pod) || tracked(pod) {
-			n++
-		}
-	}
-	if s.quota == 0 || s.calm || n < s.quota {
-		return nil
-	}
-	s.note("fault: quota refused a pod", 1)
-	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", fmt.Errorf("exceeded quota"))
 }
 
 // settle ends the trouble and lets everything succeed until all Jobs have ended.
@@ -323,7 +222,7 @@ func (s *sim) settle() {
 	} else {
 		f := s.control.faults
 		f.mu.Lock()
-		f.random, f.lag = nil, nil
+		f.random, f.lag, f.outage = nil, nil, time.Time{}
 		f.mu.Unlock()
 	}
 	for i := range 3 {

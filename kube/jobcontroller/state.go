@@ -1,6 +1,7 @@
 package jobcontroller
 
 import (
+	"reflect"
 	"strings"
 	"sync"
 
@@ -28,7 +29,13 @@ type jobState struct {
 	hidden   hidden
 	listed   *listing // that the informer may not have come to yet; nil: none
 	unsure   unsure
-	reported string // mistakes of annotations, and the like, that Events were written about
+	template podTemplate // as it was read last
+
+	// toldNoRoom says that an Event has said that there is no room for the memory. A Job
+	// that has a status and no memory when it is first seen is one of an earlier controller,
+	// which has told.
+	toldNoRoom bool
+	reported   string // mistakes of annotations, and the like, that Events were written about
 }
 
 // newest returns the Job as it was written last: the informer's, unless a write
@@ -65,8 +72,8 @@ type jobNoted struct {
 // has written is another controller's, too: the memory need not say more for it.
 //
 // podsVersion is how far the informer shows pods, "" if it does not tell. A Job that is
-// seen for the first time, has a memory and was written after that may be the work of
-// the leader before this one, who has also changed pods. Versions of Jobs and of pods
+// seen for the first time, has a memory or a status and was written after that may be
+// the work of the leader before this one, who has also changed pods. Versions of Jobs and of pods
 // compare if one etcd stores both.
 func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logger) {
 	text, first := job.Annotations[AnnotationMemory], !s.noted.once
@@ -86,7 +93,8 @@ func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logg
 		s.memory = stored
 	}
 	if first {
-		s.outrun = (there || err != nil) && podsVersion != "" && !reached(podsVersion, job.ResourceVersion)
+		s.toldNoRoom = text == "" && !reflect.DeepEqual(job.Status, batchv1.JobStatus{})
+		s.outrun = (there || err != nil || s.toldNoRoom) && podsVersion != "" && !reached(podsVersion, job.ResourceVersion)
 	} else {
 		s.outrun = s.outrun || there || !sameStatus(&job.Status, s.noted.status)
 	}

@@ -183,7 +183,7 @@ func TestLostAnswerAndThenAQuotaCreatesNoPodTwice(t *testing.T) {
 // count every end once.
 func TestLostAnswersToStatusesAreFoundOut(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
-		f := &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "PUT jobs/status" }}
+		f := &faults{hook: func(_ context.Context, call string) (error, bool) { return nil, call == "PATCH jobs/status" }}
 		c := start(t, s, Options{}, f)
 		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(3)), new(int32(6)) }))
 		for range 2 {

@@ -137,9 +137,9 @@ func TestWhatAnotherLeaderDidIsNotDoneAgain(t *testing.T) {
 
 // The last requests of the leader before are carried out while the informers of this one
 // start: it sees the Job as they leave it, and the pods as they were before. So it is if
-// somebody has broken the memory.
+// somebody has broken the memory, and if there is no room for one.
 func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
-	for _, broken := range []bool{false, true} {
+	for _, memory := range []string{"fine", "broken", "none"} {
 		bubble(t, func(t *testing.T, s *apiServer) {
 			before := start(t, s, Options{}, nil)
 			s.createJob(newJob("a", nil))
@@ -151,19 +151,25 @@ func TestLeaderThatStartsCountsNoEndThatTheOneBeforeHasCounted(t *testing.T) {
 			after(5 * time.Second)
 			s.changeJob("a", func(j *batchv1.Job) {
 				j.Status.Failed, j.Status.Active = 1, 0
-				if j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended); broken {
+				switch memory {
+				case "fine":
+					j.Annotations[AnnotationMemory] = memoryText(t, j, 1, ended)
+				case "broken":
 					j.Annotations[AnnotationMemory] = "{"
+				case "none":
+					delete(j.Annotations, AnnotationMemory)
+					leaveRoom(j, 0)
 				}
 			})
 			s.changePod(pod, func(p *corev1.Pod) { p.Finalizers = nil })
 			after(time.Minute)
 			if job := s.job("a"); job.Status.Failed != 1 || job.Status.Active != 1 || s.called("LIST pods") != 1 {
-				t.Errorf("broken %v: %+v, %d lists of pods", broken, job.Status, s.called("LIST pods"))
+				t.Errorf("memory %s: %+v, %d lists of pods", memory, job.Status, s.called("LIST pods"))
 			}
 			endAll(s, 0)
 			after(time.Minute)
 			if job := s.job("a"); job.Status.Failed != 1 || job.Status.Succeeded != 1 || s.called("LIST pods") != 1 {
-				t.Errorf("broken %v: in the end: %+v, %d lists of pods", broken, job.Status, s.called("LIST pods"))
+				t.Errorf("memory %s: in the end: %+v, %d lists of pods", memory, job.Status, s.called("LIST pods"))
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func TestJobsOfOthersAreLeftAlone(t *testing.T) {
 			start(t, s, Options{Engine: jobpolicy.Engine{ManagedBy: test.ours}}, nil)
 			s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.ManagedBy = &test.its }))
 			after(time.Minute)
-			if n := s.called("POST pods") + s.called("PUT jobs/status"); n > 0 {
+			if n := s.called("POST pods") + s.called("PATCH jobs/status"); n > 0 {
 				t.Errorf("%+v: %d writes", test, n)
 			}
 		})

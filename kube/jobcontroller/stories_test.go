@@ -101,13 +101,13 @@ func TestPodEventsWithinASecondAreOnePass(t *testing.T) {
 		start(t, s, Options{}, nil)
 		s.createJob(newJob("a", func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = new(int32(50)), new(int32(50)) }))
 		after(5 * time.Second)
-		before := s.called("PUT jobs/status")
+		before := s.called("PATCH jobs/status")
 		for _, p := range s.pods() {
 			time.Sleep(10 * time.Millisecond)
 			s.end(p.Name, 0)
 		}
 		after(5 * time.Second)
-		if n := s.called("PUT jobs/status") - before; n != 2 {
+		if n := s.called("PATCH jobs/status") - before; n != 2 {
 			t.Errorf("%d writes of the status for 50 ends within half a second, want 2", n)
 		}
 	})
@@ -120,9 +120,9 @@ func TestFinishedJobIsLeftToItsTTL(t *testing.T) {
 		after(3 * time.Second)
 		endAll(s, 0)
 		after(time.Minute)
-		writes := s.called("PUT jobs/status")
+		writes := s.called("PATCH jobs/status")
 		after(time.Hour)
-		if s.job("a") == nil || s.called("PUT jobs/status") != writes {
+		if s.job("a") == nil || s.called("PATCH jobs/status") != writes {
 			t.Error("a Job that has finished was touched")
 		}
 	})

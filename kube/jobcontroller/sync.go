@@ -46,12 +46,15 @@ func (c *Controller) syncJob(ctx context.Context, key string) error {
 func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	unanswered := p.resolve(ctx)
 	if p.state.unsure.write != nil {
+		p.enqueue(p.key, writeAgain)
 		return unanswered
 	}
 	p.look(p.state.newest(cached))
 	if finished(p.job) {
 		if finished(cached) {
 			p.states.forget(p.key)
+		} else {
+			add(p.metrics.StaleSkips, 1, batchv1.GroupName, "jobs")
 		}
 		return unanswered
 	}
@@ -108,6 +111,7 @@ func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
 func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	version := p.pods.version()
 	p.state.hidden.settle(p.job.UID, version, p.shown)
+	p.expectLost(ctx)
 	pods, err := p.claim(ctx, p.job, p.state.hidden)
 	if err != nil {
 		return jobpolicy.Input{}, err
@@ -137,10 +141,20 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 		Job:       convert.Job(p.job),
 		Pods:      convert.Pods(pods),
 		Memory:    s.memory,
-		Unsettled: open+s.unsure.open() > 0,
+		Unsettled: open+len(s.unsure.deletions) > 0,
 		Released:  s.hidden.names(),
 		Now:       now,
 	}, nil
+}
+
+// expectLost looks for the pods of creations that had no answer.
+func (p *pass) expectLost(ctx context.Context) {
+	if n := p.state.unsure.settle(p.job.UID, p.shown, p.options.Clock.Now()); n > 0 {
+		klog.FromContext(ctx).Error(nil, "creations of pods had no answer and were not seen in time, and are given up", "pods", n, "after", expectationsEnd)
+	}
+	if len(p.state.unsure.creations) > 0 {
+		p.enqueue(p.key, expectationsEnd)
+	}
 }
 
 // shown returns the pod of the Job's namespace with this name, nil if the informer shows

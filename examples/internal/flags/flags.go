@@ -21,6 +21,7 @@ import (
 // Set holds the flags of a program. It is not safe for concurrent use.
 type Set struct {
 	*flag.FlagSet
+	Subcommands  []string // words that completions offer in place of the first argument
 	above, below string
 	groups       []group
 }
@@ -56,13 +57,28 @@ func (s *Set) grouped(name string) bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.flags.Lookup(name) != nil })
 }
 
-// Parse reads the arguments. If they ask for help, by a flag or by the word alone, Parse
-// writes the help text to stdout and returns flag.ErrHelp, or the error of writing it.
+// Parse reads the arguments. If they ask for help (by a flag or by the word alone), for
+// the version or for completions, Parse writes that to stdout and returns flag.ErrHelp,
+// or the error of writing it.
 func (s *Set) Parse(args []string, stdout io.Writer) error {
 	if len(args) == 1 && args[0] == "help" {
 		args = []string{"-h"}
 	}
+	var about about
+	if s.Lookup("version") == nil && !strings.Contains(s.Name(), " ") { // a subcommand has neither
+		about.define(s)
+	}
 	err := s.FlagSet.Parse(args)
+	if err == nil {
+		asked, err := about.print(s, stdout)
+		if err != nil {
+			return Unwritten{err}
+		}
+		if asked {
+			return flag.ErrHelp
+		}
+		return nil
+	}
 	if !errors.Is(err, flag.ErrHelp) {
 		return s.explained(err)
 	}
@@ -75,7 +91,7 @@ func (s *Set) Parse(args []string, stdout io.Writer) error {
 	}
 	help.WriteString(s.below)
 	if _, err := stdout.Write(help.Bytes()); err != nil {
-		return &writeError{err}
+		return Unwritten{err}
 	}
 	return err
 }
@@ -140,26 +156,32 @@ func (s *Set) Given() map[string]bool {
 	return given
 }
 
-// writeError says that the help text could not be written.
-type writeError struct{ error }
-
-// Exit codes of a program that ends before it has done anything.
+// The exit codes that mean the same in every program.
 const (
-	exitHelped = 0
-	exitUsage  = 2
+	ExitOK        = 0
+	ExitUsage     = 2 // a flag or a file is wrong; nothing was started
+	ExitUnwritten = 3 // the output, the state or a file cannot be written
 )
 
+// Unwritten marks an error of writing the output, the state or a file.
+type Unwritten struct{ Err error }
+
+func (u Unwritten) Error() string { return u.Err.Error() }
+
+// Unwrap returns the marked error.
+func (u Unwritten) Unwrap() error { return u.Err }
+
 // Refused prints an error of Parse, or of the program's own checks of its flags, to
-// stderr, and returns the exit code: 0 if the user asked for help, unwritten if the
-// help text could not be written, 2 otherwise.
-func Refused(program string, err error, stderr io.Writer, unwritten int) int {
+// stderr, and returns the exit code: ExitOK if the user asked for help, ExitUnwritten if
+// the help text could not be written, ExitUsage otherwise.
+func Refused(program string, err error, stderr io.Writer) int {
 	if errors.Is(err, flag.ErrHelp) {
-		return exitHelped
+		return ExitOK
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", program, terminal.EscapeLines(err.Error()))
-	if failed := (*writeError)(nil); errors.As(err, &failed) {
-		return unwritten
+	if errors.As(err, &Unwritten{}) {
+		return ExitUnwritten
 	}
 	fmt.Fprintf(stderr, "Try %s -h.\n", program)
-	return exitUsage
+	return ExitUsage
 }

@@ -13,6 +13,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
+const aboutProg = "\nAbout:\n  -completion shell\n    \tprint completions for a shell: bash, zsh or fish. For bash:\n    \tsource <(prog -completion bash)\n  -version\n    \tprint the version and end\n"
+
 func TestRefusedSaysWhatIsWrong(t *testing.T) {
 	for _, test := range []struct {
 		args       string
@@ -20,8 +22,8 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		code       int
 		says, help string
 	}{
-		{args: "-h", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n\nSee also: x\n"},
-		{args: "help", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n\nSee also: x\n"},
+		{args: "-h", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n" + aboutProg + "\nSee also: x\n"},
+		{args: "help", code: 0, help: "Usage: prog\n\nFlags:\n  -all\n    \t\n  -for duration\n    \t\n  -n number\n    \ta number (default 1)\n  -share float\n    \t\n\nOther flags:\n  -size int\n    \t\n" + aboutProg + "\nSee also: x\n"},
 		{args: "-h", out: full{}, code: 3, says: "prog: no space left on device\n"},
 		{args: "-n x", code: 2, says: "prog: invalid value \"x\" for flag -n: must be a whole number\nTry prog -h.\n"},
 		{args: "-n 99999999999999999999", code: 2, says: "prog: invalid value \"99999999999999999999\" for flag -n: value out of range\nTry prog -h.\n"},
@@ -51,7 +53,7 @@ func TestRefusedSaysWhatIsWrong(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%q: no error", test.args)
 		}
-		if code := Refused("prog", err, &stderr, 3); code != test.code || stderr.String() != test.says {
+		if code := Refused("prog", err, &stderr); code != test.code || stderr.String() != test.says {
 			t.Errorf("%q: exit code %d, says\n%swant %d\n%s", test.args, code, &stderr, test.code, test.says)
 		}
 		if stdout.String() != test.help {

@@ -54,11 +54,26 @@ func (d *decoder) decode() (*Manifest, error) {
 	if d.how.Validate != Ignore {
 		m.warnOfRuleNames()
 	}
-	for _, path := range unused {
+	for _, path := range append(unused, restartRules(&m.Job.Spec.Template.Spec)...) {
 		m.Ignored = append(m.Ignored, d.path(path))
 	}
 	m.adopt()
 	return m, nil
+}
+
+// restartRules returns the paths of rules for restarts in place, which jobpolicy has for
+// package lint alone.
+func restartRules(pod *jobpolicy.PodSpec) (paths []string) {
+	add := func(list string, containers []jobpolicy.Container) {
+		for i := range containers {
+			if containers[i].RestartPolicyRules != nil {
+				paths = append(paths, fmt.Sprintf("spec.template.spec.%s[%d].restartPolicyRules", list, i))
+			}
+		}
+	}
+	add("initContainers", pod.InitContainers)
+	add("containers", pod.Containers)
+	return paths
 }
 
 // warnOfRuleNames warns of names of rules, which jobpolicy has and a cluster has not.
@@ -157,7 +172,8 @@ func (d *decoder) unused(found []document.Mistake) (paths []string) {
 	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
 	for _, one := range missing {
 		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
-		if one.Strict() && !isEnv && !unknown[one.Path] {
+		inRule := strings.Contains(one.Path, ".restartPolicyRules[") // named as a whole, by restartRules
+		if one.Strict() && !isEnv && !inRule && !unknown[one.Path] {
 			paths = append(paths, one.Path)
 		}
 	}

@@ -53,6 +53,7 @@ spec:
         image: img
         command: ["true"]
         resources: {limits: {cpu: 1}}
+        restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]
         env:
         - {name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}
@@ -70,7 +71,8 @@ status: {failed: 3}
 	if got := m.Sources["main"].Value; got[0].FieldRef.FieldPath != "metadata.name" || got[1].SecretKeyRef.Key != "k" {
 		t.Errorf("sources %+v", got)
 	}
-	unused := []string{"metadata.resourceVersion", "spec.template.spec.volumes", "spec.template.spec.containers[0].resources", "status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName", "image img"}
+	unused := []string{"metadata.resourceVersion", "spec.template.spec.volumes", "spec.template.spec.containers[0].resources", "status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName",
+		"spec.template.spec.containers[0].restartPolicyRules", "image img"}
 	if diff := cmp.Diff(unused, m.Ignored); diff != "" {
 		t.Error(diff)
 	}

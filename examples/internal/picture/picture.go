@@ -82,9 +82,14 @@ func RGB(c uint32) Colour { return Pair(c, c) }
 // Pair returns a colour on a light and one on a dark ground.
 func Pair(light, dark uint32) Colour { return Colour{1<<24 | light&0xffffff, 1<<24 | dark&0xffffff} }
 
-// RGB returns red, green and blue on a light ground, and whether there is a colour.
-func (c Colour) RGB() (r, g, b uint8, ok bool) {
-	return uint8(c.light >> 16), uint8(c.light >> 8), uint8(c.light), c.light != 0
+// RGB returns red, green and blue on a light ground or on a dark one, and whether there
+// is a colour.
+func (c Colour) RGB(dark bool) (r, g, b uint8, ok bool) {
+	rgb := c.light
+	if dark {
+		rgb = c.dark
+	}
+	return uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), rgb != 0
 }
 
 // Rect draws a rectangle.

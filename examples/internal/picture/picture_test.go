@@ -91,6 +91,35 @@ func TestFittedTextFits(t *testing.T) {
 	})
 }
 
+// Lines fit, and together are the text, unless a word is longer than a line.
+func TestWrappedTextFits(t *testing.T) {
+	several := 0
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.StringMatching(`[a-z,·]{0,12}`), 1, 20).Draw(t, "words")
+		text, width := strings.Join(words, " "), rapid.Float64Range(0, 400).Draw(t, "width")
+		lines := Wrap(text, 10, width)
+		longest := 0.0
+		for _, word := range words {
+			longest = max(longest, Width(word, 10))
+		}
+		for i, line := range lines {
+			if Width(line, 10) > width+1e-6 {
+				t.Fatalf("%q is %v wide, of %v", line, Width(line, 10), width)
+			}
+			if i > 0 && longest <= width && Width(lines[i-1]+" "+strings.Split(line, " ")[0], 10) <= width {
+				t.Fatalf("%q ends too soon", lines[i-1])
+			}
+		}
+		if got := strings.Join(lines, " "); longest <= width && got != text {
+			t.Fatalf("%q became %q", text, lines)
+		}
+		several += min(len(lines)-1, 1)
+	})
+	if several == 0 {
+		t.Error("never two lines")
+	}
+}
+
 // Names of one picture do not meet those of another in the same page.
 func TestPrefixBeginsAllNames(t *testing.T) {
 	p := &Picture{Width: 10, Height: 10}

@@ -122,3 +122,21 @@ func Number(n float64) string {
 	}
 	return fmt.Sprintf("%.0f", n)
 }
+
+// Wrap returns text in lines that are not wider than width. It breaks at spaces, and
+// cuts words that are too long for a line. A no-break space stays.
+func Wrap(text string, size, width float64) []string {
+	var lines []string
+	line := ""
+	for i, word := range strings.Split(text, " ") {
+		switch {
+		case i == 0:
+		case Width(line+" "+word, size) > width:
+			lines, line = append(lines, line), ""
+		default:
+			line += " "
+		}
+		line = Fit(line+word, size, width)
+	}
+	return append(lines, line)
+}

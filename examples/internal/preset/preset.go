@@ -17,6 +17,8 @@ type Preset struct {
 	Source  string
 	Policy  backoff.Policy // zero if Refused is set
 	Refused string         // why there is no policy
+	Limit   StartLimit     // of starts, beside the policy
+	Outside bool           // no kubelet restarts it, so no restart makes an API request
 }
 
 // Never is a reset threshold that no run reaches.
@@ -46,19 +48,23 @@ func All() []Preset {
 		}, {
 			// A run of 10s itself is enough.
 			Name: "docker", Says: "100ms doubled up to 1m, over after a run of 10s",
-			Source: "moby, restartmanager/restartmanager.go",
-			Policy: backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute, ResetAfter: 10*time.Second - 1},
+			Source:  "moby, restartmanager/restartmanager.go",
+			Policy:  backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute, ResetAfter: 10*time.Second - 1},
+			Outside: true,
 		}, {
 			// Without RestartSteps the delay is the same each time. A long run changes
 			// nothing: only a start by hand sets the counter of restarts back.
-			Name: "systemd", Says: "always 100ms; RestartSec=1s, RestartSteps=5 and\nRestartMaxDelaySec=1m change that: r_i = r_0 (r_n/r_0)^(i/n);\nwith StartLimitIntervalSec=0, else it gives up",
-			Source: "systemd.service(5); src/core/service.c",
-			Policy: backoff.Policy{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1, ResetAfter: Never},
+			Name: "systemd", Says: "always 100ms; RestartSec=1s, RestartSteps=5 and\nRestartMaxDelaySec=1m change that: r_i = r_0 (r_n/r_0)^(i/n).\nGives up after 5 starts in 10s; StartLimitBurst=5 and\nStartLimitIntervalSec=10s change that, 0 means never",
+			Source:  "systemd.service(5); systemd.unit(5); src/core/service.c",
+			Policy:  backoff.Policy{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1, ResetAfter: Never},
+			Limit:   StartLimit{5, 10 * time.Second},
+			Outside: true,
 		}, {
 			// The defaults since 1.19 (FLINK-33736). A run of one hour itself is enough.
 			Name: "flink", Says: "1s times 1.5 up to 1m, over after a run of 1h;\nwith jitter-factor: 0, for it goes both ways",
-			Source: "Flink 1.19, exponential-delay restart strategy",
-			Policy: backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 1.5, ResetAfter: time.Hour - 1},
+			Source:  "Flink 1.19, exponential-delay restart strategy",
+			Policy:  backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 1.5, ResetAfter: time.Hour - 1},
+			Outside: true,
 		}, {
 			Name:    "nomad",
 			Source:  "Nomad, job specification, restart block",

@@ -5,6 +5,7 @@ package process
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +18,7 @@ type Options struct {
 	Hold   *os.File // kept open by the guard for as long as it runs, or nil
 
 	// Report, if it is not nil, is called with a message when the guard has been
-	// killed.
+	// killed, when a process cannot be killed, and by New when it may miss processes.
 	Report func(text string)
 }
 
@@ -27,7 +28,12 @@ type Options struct {
 type Children struct {
 	options Options
 	run     mark
+	group   cgroup // of all processes of the run, or ""
 	self    string // this program
+	others  bool   // this process may have children that the run does not know
+
+	forking sync.Mutex // held while a guard is started or children are reaped that are none
+	guards  map[int]*guardian
 
 	mu      sync.Mutex
 	guard   *guardian // nil: it was killed, and another one could not be started yet
@@ -49,11 +55,25 @@ func New(o Options) (*Children, error) {
 	if err := adoptOrphans(); err != nil {
 		return nil, err
 	}
-	c := &Children{options: o, run: newRun(), self: self, live: make(map[int64]*Process)}
+	c := &Children{
+		options: o, run: newRun(), self: self, others: hasOthers(),
+		guards: make(map[int]*guardian), live: make(map[int64]*Process),
+	}
+	c.group = cgroupFor(c.run)
+	if !canMark() {
+		c.report("the limit of file locks (ulimit -x) leaves no room for marks: when a command ends, the daemons of all end")
+	}
+	if !ownProc() {
+		c.report("/proc shows another PID namespace: processes that leave their group are not found")
+	}
+	if c.others {
+		go c.reapOthers()
+	}
 	var err error
 	if c.guard, err = c.startGuard(); err != nil {
 		return nil, err
 	}
+	reserveThreads(threadsNeeded(), 0)
 	return c, nil
 }
 
@@ -109,6 +129,7 @@ func (c *Children) request(cmd Command) (*Process, error) {
 	}
 	r := request{Kind: startRequest, ID: p.id, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Record: cmd.Record}
 	_ = p.guard.conn.send(r, nil, false) // if the guard is gone, listen ends the process
+	go p.guard.insist(p.started)
 	return p, nil
 }
 
@@ -180,8 +201,8 @@ func (c *Children) end(p *Process, e Exit) {
 	}()
 }
 
-// Close kills all processes of this run and ends the guard. It leaves no process, and
-// nothing can be started afterwards.
+// Close kills all processes of this run and ends the guard. It leaves no process but
+// those that cannot be killed, which it reports. Nothing can be started afterwards.
 func (c *Children) Close() {
 	c.mu.Lock()
 	c.closing = true
@@ -189,6 +210,42 @@ func (c *Children) Close() {
 	c.mu.Unlock()
 	if g != nil {
 		g.dismiss()
+		go g.insist(g.gone)
 		<-g.gone
+	}
+}
+
+// hasOthers reports whether this process has children that it did not start, or gets
+// some: as process 1, all that lose their parent.
+func hasOthers() bool {
+	list := new(childList)
+	defer list.close()
+	return os.Getpid() == 1 || len(list.read()) > 0
+}
+
+// reapOthers reaps children that are no guards.
+func (c *Children) reapOthers() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	for ; ; <-signals {
+		for g := c.reapUpToGuard(); g != nil; g = c.reapUpToGuard() {
+			<-g.exited
+		}
+	}
+}
+
+// reapUpToGuard reaps children that have ended. It stops at a guard, which attend reaps,
+// and returns that.
+func (c *Children) reapUpToGuard() *guardian {
+	c.forking.Lock()
+	defer c.forking.Unlock()
+	for {
+		pid, status, err := waitAny(syscall.WNOHANG)
+		if err != nil || pid == 0 || c.guards[pid] != nil {
+			return c.guards[pid]
+		}
+		if status == nil {
+			_, _ = syscall.Wait4(pid, nil, 0, nil)
+		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // guardName is the program name of a guard.
@@ -25,6 +27,7 @@ type guardSettings struct {
 	Run    mark
 	Folder string // of the journal; "": there is none
 	Log    string // its name there
+	Group  cgroup // to be joined, or ""
 }
 
 // Guard runs the guard and exits if this process was started as one. Otherwise it
@@ -59,19 +62,16 @@ func runGuard(settings string) error {
 	if err != nil {
 		return err
 	}
-	g := &guard{
-		run: s.Run, conn: conn,
-		live: make(map[int]*child), known: make(map[int64]*child), orphans: make(map[int]mark),
-		grown: make(chan struct{}, 1), empty: make(chan struct{}),
-	}
-	g.started = sync.NewCond(&g.mu)
+	reserveThreads(threadsNeeded(), 2*threadsNeeded()) // if its program cannot have enough, the guard crashes first, unseen
+	runtime.LockOSThread()                             // children die with the thread that starts them
+	g := newGuard(s.Run, conn)
 	err = g.prepare(s)
 	ready := reply{Kind: readyReply}
 	if err != nil {
 		ready.Text = err.Error()
 	}
 	if failed := conn.send(ready, nil, false); err != nil || failed != nil {
-		return errors.Join(err, failed)
+		return errors.Join(err, failed, g.group.leave(), g.group.remove())
 	}
 	go g.reap()
 	g.serve()
@@ -79,9 +79,23 @@ func runGuard(settings string) error {
 	return nil
 }
 
+func newGuard(run mark, conn *conn) *guard {
+	g := &guard{
+		run: run, conn: conn, look: new(childList).read,
+		live: make(map[int]*child), known: make(map[int64]*child), orphans: make(map[int]*orphan),
+		grown: make(chan struct{}, 1), empty: make(chan struct{}),
+	}
+	g.started = sync.NewCond(&g.mu)
+	g.finish = sync.OnceFunc(func() { close(g.empty) })
+	return g
+}
+
 func (g *guard) prepare(s guardSettings) (err error) {
 	if err = adoptOrphans(); err != nil {
 		return err
+	}
+	if g.group = s.Group; g.group.join() != nil {
+		g.group = "" // it does without
 	}
 	if g.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
@@ -97,25 +111,30 @@ func (g *guard) prepare(s guardSettings) (err error) {
 // has no child. The guard signals only children that it has not reaped, whose pid no
 // other process can have.
 type guard struct {
-	run  mark
-	conn *conn
-	null *os.File
-	list childList
+	run   mark
+	conn  *conn
+	null  *os.File
+	group cgroup       // of the guard and all its children; "": there is none
+	look  func() []int // returns the children
 
 	mu      sync.Mutex // holds all that follows
 	journal *journal
 	live    map[int]*child   // started and not reaped, by process
 	known   map[int64]*child // these, and others whose end or output is still needed
 	leaving []*child         // reaped, but processes that they left may be there
-	orphans map[int]mark     // children that the guard did not start
+	orphans map[int]*orphan  // children that the guard did not start
+	dying   int              // orphans that were killed and are expected to end
+	overdue bool             // a call of checkOverdue is due
 	ending  bool             // the program is gone
+	giveUp  time.Time        // when an ending guard stops waiting for processes that it does not see
 
 	starting mark       // of the child that is being started, or 0
 	started  *sync.Cond // starting is 0 again
 	again    bool       // a sweep has skipped what may be this child
 
-	grown chan struct{} // holds a token when there may be a child again
-	empty chan struct{} // closed when there is none and none will be
+	grown  chan struct{} // holds a token when there may be a child again
+	empty  chan struct{} // closed when there is none to wait for and none will be
+	finish func()        // closes empty
 }
 
 // child is a process that was started for the program.
@@ -125,10 +144,11 @@ type child struct {
 	pid      int
 	record   Record
 	status   syscall.WaitStatus
-	output   *os.File // to read from; nil if it is not needed
-	cut      bool     // it still ran when the program was gone
-	recorded bool     // its end is in the journal
-	lost     string   // why it is not in the journal
+	output   *os.File  // to read from; nil if it is not needed
+	due      time.Time // when it is given up, after SIGKILL; zero: it may run
+	cut      bool      // it still ran when the program was gone
+	recorded bool      // its end is in the journal
+	lost     string    // why it is not in the journal
 }
 
 // serve handles the requests of the program until that is gone.
@@ -166,14 +186,8 @@ func (g *guard) signal(c *child, sig syscall.Signal) {
 	}
 	c.record.Stopped = true
 	if sig == syscall.SIGKILL {
-		c.kill()
+		g.kill(c)
 		return
 	}
 	_ = syscall.Kill(c.pid, sig)
-}
-
-// kill kills the child, which may have joined another group, and all of its own.
-func (c *child) kill() {
-	_ = syscall.Kill(c.pid, syscall.SIGKILL)
-	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
 }

@@ -35,6 +35,7 @@ const (
 	startedReply            // the child runs; the read end of its output is attached
 	failedReply             // the child could not be started
 	endedReply              // the child has ended, with all processes that it left
+	leftReply               // a process cannot be killed, as Text says
 )
 
 type reply struct {

@@ -24,7 +24,7 @@ func TestKilledGuardIsReplaced(t *testing.T) {
 	}
 	for _, pid := range p.pids {
 		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
+			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 		}
 	}
 	if want := fmt.Sprintf("the guard (process %d) has ended (killed): 3 that ran below it", p.guard); !strings.Contains(text, want) {

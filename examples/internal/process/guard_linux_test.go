@@ -81,7 +81,7 @@ func TestNothingIsLeftOfAChild(t *testing.T) {
 	}
 	for _, pid := range pids {
 		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
+			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 		}
 	}
 }
@@ -139,18 +139,21 @@ func TestSIGTERMIsForTheFirstProcess(t *testing.T) {
 // times.
 type testProgram struct {
 	*exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	lines *bufio.Scanner
 	run   string
 	guard int
 	pids  []string
 }
 
-func startProgram(t *testing.T, script string) *testProgram {
+func startProgram(t *testing.T, script string, set ...func(cmd *exec.Cmd)) *testProgram {
 	t.Helper()
 	p := &testProgram{Cmd: exec.Command("/proc/self/exe")}
 	p.Env = append(os.Environ(), programOf+"="+script)
 	p.Stderr = os.Stderr
+	for _, set := range set {
+		set(p.Cmd)
+	}
 	stdin, err1 := p.StdinPipe()
 	stdout, err2 := p.StdoutPipe()
 	if err := errors.Join(err1, err2, p.Start()); err != nil {
@@ -224,7 +227,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	for _, pid := range append(p.pids, strconv.Itoa(p.guard)) {
 		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
+			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 		}
 	}
 }
@@ -256,7 +259,7 @@ func gone(t *testing.T, pids []string) {
 		var left []string
 		for _, pid := range pids {
 			if alive(t, pid) {
-				left = append(left, pid+" "+title(pid))
+				left = append(left, pid+" "+commandLine(pid))
 			}
 		}
 		if len(left) == 0 {
@@ -268,7 +271,7 @@ func gone(t *testing.T, pids []string) {
 	}
 }
 
-func title(pid string) string {
+func commandLine(pid string) string {
 	text, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
 	return strings.ReplaceAll(string(text), "\x00", " ")
 }

@@ -8,23 +8,45 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // guardian is the guard, seen from its program.
 type guardian struct {
-	pid  int
-	conn *conn
-	gone chan struct{} // closed when it is reaped, with all processes that it left
-
-	mu     sync.Mutex
-	reaped bool
+	pid       int
+	conn      *conn
+	heard     atomic.Int64       // when it last answered, in Unix nanoseconds
+	exited    chan struct{}      // closed when it is reaped
+	status    syscall.WaitStatus // how it ended
+	abandoned chan struct{}      // closed when it has not answered for too long
+	abandon   func()             // closes abandoned
+	gone      chan struct{}      // closed when neither it nor a process that it left is waited for
 }
 
-// startGuard starts a guard and returns when it is ready.
+// errGuardKilled is the error of a guard that was killed before it was ready.
+var errGuardKilled = errors.New("it was killed")
+
+// startGuard starts a guard and returns when it is ready. A guard that is killed before
+// is followed by another one.
 func (c *Children) startGuard() (*guardian, error) {
-	settings, err := json.Marshal(guardSettings{Run: c.run, Folder: c.options.Folder, Log: c.options.Log})
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		g, err := c.tryGuard()
+		switch {
+		case err == nil:
+			go c.listen(g)
+			return g, nil
+		case !errors.Is(err, errGuardKilled) || attempt == attempts:
+			return nil, fmt.Errorf("the guard of this program does not start: %w", err)
+		}
+	}
+}
+
+// tryGuard starts a guard and returns when it is ready.
+func (c *Children) tryGuard() (*guardian, error) {
+	settings, err := json.Marshal(guardSettings{Run: c.run, Folder: c.options.Folder, Log: c.options.Log, Group: c.group})
 	if err != nil {
 		return nil, err
 	}
@@ -51,28 +73,61 @@ func (c *Children) startGuard() (*guardian, error) {
 	if c.options.Hold != nil {
 		files = append(files, c.options.Hold.Fd())
 	}
-	g := &guardian{conn: conn, gone: make(chan struct{})}
+	g := &guardian{conn: conn, exited: make(chan struct{}), abandoned: make(chan struct{}), gone: make(chan struct{})}
+	g.abandon = sync.OnceFunc(func() { close(g.abandoned); conn.file.Close() })
+	c.forking.Lock() // reapOthers must not take the guard for another child
 	g.pid, err = syscall.ForkExec(c.self, []string{guardName, string(settings)}, &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: files,
 		Sys:   guardAttr(),
 	})
+	if err == nil {
+		c.guards[g.pid] = g
+	}
+	c.forking.Unlock()
 	_ = syscall.Close(pair[1])
 	if err != nil {
 		conn.file.Close()
 		return nil, err
 	}
+	go c.attend(g)
 	var ready reply
 	err = conn.receive(&ready)
 	if err == nil && ready.Text != "" {
 		err = errors.New(ready.Text)
 	}
 	if err != nil {
-		g.reap()
-		return nil, fmt.Errorf("the guard of this program does not start: %w", err)
+		conn.file.Close()
+		<-g.exited
+		c.endLeft(g)
+		switch {
+		case ready.Text != "":
+		case g.status.Signaled() && g.status.Signal() == syscall.SIGKILL:
+			err = errGuardKilled
+		default:
+			err = fmt.Errorf("it has ended (%s); is the number of processes limited (ulimit -u)?", describe(g.status))
+		}
+		return nil, err
 	}
-	go c.listen(g)
 	return g, nil
+}
+
+// attend waits for the end of a guard. It continues the guard when somebody stops it, so
+// that requests take effect.
+func (c *Children) attend(g *guardian) {
+	for {
+		switch _, err := syscall.Wait4(g.pid, &g.status, syscall.WUNTRACED, nil); {
+		case err == syscall.EINTR:
+		case err == nil && g.status.Stopped():
+			_ = syscall.Kill(g.pid, syscall.SIGCONT)
+		default:
+			c.forking.Lock()
+			delete(c.guards, g.pid)
+			c.forking.Unlock()
+			close(g.exited)
+			return
+		}
+	}
 }
 
 // listen handles a guard's messages until it is gone, and ends its processes.
@@ -82,11 +137,39 @@ func (c *Children) listen(g *guardian) {
 		if g.conn.receive(&r) != nil {
 			break
 		}
+		g.heard.Store(time.Now().UnixNano())
+		if r.Kind == leftReply {
+			c.report("%s", r.Text)
+			continue
+		}
 		c.handle(g, &r)
 	}
-	status, left := g.reap()
+	g.conn.file.Close()
+	ended, left, exited := 0, []string(nil), true
+	select {
+	case <-g.exited:
+		ended, left = c.endLeft(g)
+	case <-g.abandoned:
+		exited = false
+	}
+	lost, closing := c.lose(g)
+	close(g.gone)
+	switch {
+	case !exited:
+		c.report("the guard (process %d) does not answer, as if frozen: it is left, with %d that ran below it, and kills them when it goes on", g.pid, lost)
+	case !closing:
+		c.report("the guard (process %d) has ended (%s): %d that ran below it are killed, with %d processes in all; the next one gets another guard",
+			g.pid, describe(g.status), lost, max(lost, ended))
+	}
+	for _, text := range left {
+		c.report("%s", text)
+	}
+}
+
+// lose ends the processes of a guard that is gone.
+func (c *Children) lose(g *guardian) (lost int, closing bool) {
 	c.mu.Lock()
-	lost := 0
+	defer c.mu.Unlock()
 	for id, p := range c.live {
 		if p.guard != g {
 			continue
@@ -104,12 +187,13 @@ func (c *Children) listen(g *guardian) {
 	if c.guard == g {
 		c.guard = nil
 	}
-	closing := c.closing
-	c.mu.Unlock()
-	close(g.gone)
-	if !closing && c.options.Report != nil {
-		c.options.Report(fmt.Sprintf("the guard (process %d) has ended (%s): %d that ran below it are killed, with %d processes in all; the next one gets another guard",
-			g.pid, describe(status), lost, left))
+	return lost, c.closing
+}
+
+// report passes a message on to the user.
+func (c *Children) report(format string, args ...any) {
+	if c.options.Report != nil {
+		c.options.Report(fmt.Sprintf(format, args...))
 	}
 }
 
@@ -123,54 +207,62 @@ func describe(s syscall.WaitStatus) string {
 // signal has the guard send a signal to a child.
 func (g *guardian) signal(id int64, sig syscall.Signal) {
 	_ = g.conn.send(request{Kind: signalRequest, ID: id, Signal: sig}, nil, false)
-	g.proceed()
-}
-
-// proceed continues a guard that somebody has stopped, so that a signal or an end takes
-// effect.
-func (g *guardian) proceed() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.reaped { // else another process may have its pid
-		_ = syscall.Kill(g.pid, syscall.SIGCONT)
-	}
 }
 
 // dismiss asks the guard to end, after all its children.
 func (g *guardian) dismiss() {
-	defer g.proceed()
 	_ = withFd(g.conn.file, func(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) })
 }
 
-// reap waits for the end of the guard, which has closed its socket. On Linux the
-// processes of a guard that was killed have become children of this process. reap
-// kills them until none is left, and returns how many there were.
-func (g *guardian) reap() (status syscall.WaitStatus, left int) {
-	g.conn.file.Close()
-	g.mu.Lock() // not for long: a guard closes its socket only when it ends
-	for {
-		if _, err := syscall.Wait4(g.pid, &status, 0, nil); err != syscall.EINTR {
-			break
+// answerTime is how long a guard may be silent while an answer is due. It is much longer
+// than killPatience, after which a guard gives up what it cannot kill.
+const answerTime = 30 * time.Second
+
+// insist abandons the guard if it is silent for too long before done is closed.
+func (g *guardian) insist(done <-chan struct{}) {
+	for since := time.Now(); ; {
+		select {
+		case <-done:
+			return
+		case <-g.exited:
+			return
+		case <-time.After(time.Until(since.Add(answerTime))):
 		}
+		heard := time.Unix(0, g.heard.Load())
+		if !heard.After(since) {
+			g.abandon()
+			return
+		}
+		since = heard
 	}
-	g.reaped = true
-	g.mu.Unlock()
-	if status.Exited() && status.ExitStatus() == 0 {
-		return status, 0
+}
+
+// endLeft kills the processes that a guard has left which was killed itself. They have
+// become children of this process. It returns how many ended, and texts that name the
+// others.
+func (c *Children) endLeft(g *guardian) (ended int, left []string) {
+	if g.status.Exited() && g.status.ExitStatus() == 0 {
+		return 0, nil
 	}
-	for list := new(childList); ; {
-		pids := list.read()
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if len(pids) == 0 {
-			list.close()
-			return status, left
-		}
-		for _, pid := range pids {
-			if _, err := syscall.Wait4(pid, nil, 0, nil); err == nil {
-				left++
+	c.group.kill()
+	list, seen := new(childList), make(map[int]bool)
+	defer list.close()
+	left = endAll(func() map[int]error {
+		c.forking.Lock() // none is reaped meanwhile, so no other process gets its number
+		defer c.forking.Unlock()
+		found := make(map[int]error)
+		for _, pid := range list.read() {
+			if c.guards[pid] != nil || c.others && markOf(pid).run() != c.run {
+				continue
+			}
+			seen[pid] = true
+			err := syscall.Kill(pid, syscall.SIGKILL)
+			if reaped, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped != pid {
+				found[pid] = err
 			}
 		}
-	}
+		return found
+	})
+	_ = c.group.remove() // the next guard makes it again
+	return len(seen) - len(left), left
 }

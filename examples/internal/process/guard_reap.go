@@ -12,17 +12,17 @@ import (
 // reap reaps children until there is none and the program is gone.
 func (g *guard) reap() {
 	for {
-		pid, status, err := waitAny()
+		pid, status, err := waitAny(0)
 		g.mu.Lock()
-		switch {
-		case err == nil:
-			g.reaped(pid, status)
-		case len(g.live) == 0 && g.ending:
-			close(g.empty)
+		if err == nil {
+			g.reapAll(pid, status)
+		}
+		none := err != nil && len(g.live) == 0
+		if none && g.ending {
+			g.finish()
 			g.mu.Unlock()
 			return
 		}
-		none := err != nil && len(g.live) == 0
 		g.mu.Unlock()
 		if none {
 			<-g.grown
@@ -30,11 +30,36 @@ func (g *guard) reap() {
 	}
 }
 
-// reaped reaps a child that has ended, and sweeps. The caller holds the lock.
-func (g *guard) reaped(pid int, status *syscall.WaitStatus) {
-	for g.live[pid] == nil && g.starting != 0 { // it may be the one
-		g.started.Wait()
+// reapAtOnce bounds how many children are reaped before requests are handled again.
+const reapAtOnce = 1024
+
+// reapAll reaps all children that have ended, of which pid is one if that is not 0, and
+// sweeps afterwards if any of them may have left processes to be killed. The caller holds
+// the lock.
+func (g *guard) reapAll(pid int, status *syscall.WaitStatus) {
+	left := false
+	for range reapAtOnce {
+		if status == nil { // it may have been reaped meanwhile
+			pid, status, _ = waitAny(syscall.WNOHANG)
+		}
+		if pid <= 0 {
+			break
+		}
+		if g.live[pid] == nil && g.starting != 0 { // it may be the one
+			g.started.Wait()
+			continue
+		}
+		left = g.reaped(pid, status) || left
+		status = nil
 	}
+	if left {
+		g.sweep()
+	}
+}
+
+// reaped reaps a child that has ended, and reports whether it may have left processes
+// to be killed. The caller holds the lock.
+func (g *guard) reaped(pid int, status *syscall.WaitStatus) (left bool) {
 	c := g.live[pid]
 	if c != nil {
 		_ = syscall.Kill(-pid, syscall.SIGKILL) // as in a container whose first process ends
@@ -48,59 +73,23 @@ func (g *guard) reaped(pid int, status *syscall.WaitStatus) {
 		}
 	}
 	if c == nil {
-		delete(g.orphans, pid)
-	} else {
-		delete(g.live, pid)
-		c.status = *status
-		g.leaving = append(g.leaving, c)
-		if !c.cut {
-			exit := exitOf(c.status, time.Now())
-			c.record.Code, c.record.Signal, c.record.At = exit.Code, int(exit.Signal), exit.At
-			c.lost = errorText(g.journal.write(c.record))
-			c.recorded = c.lost == ""
-		}
+		return g.reapedOrphan(pid)
 	}
-	g.sweep()
+	g.ended(c, *status)
+	return true
 }
 
-// sweep kills the orphans whose child has ended, and those without a mark. Then it
-// reports the children that have no process left. The caller holds the lock, so that
-// no child is reaped meanwhile.
-func (g *guard) sweep() {
-	held, all := make(map[mark]bool), false // marks of the killed; all: they may be any child's
-	for _, pid := range g.list.read() {
-		if g.live[pid] != nil {
-			continue
-		}
-		m, seen := g.orphans[pid]
-		if !seen {
-			m = markOf(pid)
-			g.orphans[pid] = m
-		}
-		if !g.ending && g.lives(m) {
-			continue
-		}
-		if g.starting != 0 && (m == g.starting || m.run() != g.run) { // it may be the one
-			all, g.again = true, true
-			continue
-		}
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-		held[m] = true
-		all = all || m.run() != g.run
+// ended notes that a child has ended, or is given up. The caller holds the lock.
+func (g *guard) ended(c *child, status syscall.WaitStatus) {
+	delete(g.live, c.pid)
+	c.status = status
+	g.leaving = append(g.leaving, c)
+	if !c.cut {
+		exit := exitOf(c.status, time.Now())
+		c.record.Code, c.record.Signal, c.record.At = exit.Code, int(exit.Signal), exit.At
+		c.lost = errorText(g.journal.write(c.record))
+		c.recorded = c.lost == ""
 	}
-	if all {
-		return
-	}
-	var leaving []*child
-	for _, c := range g.leaving {
-		if held[c.mark] {
-			leaving = append(leaving, c)
-			continue
-		}
-		_ = g.conn.send(reply{Kind: endedReply, ID: c.id, Status: c.status, Unrecorded: c.lost}, nil, false)
-		defer g.drop(c)
-	}
-	g.leaving = leaving
 }
 
 // sweepAgain sweeps if a sweep has skipped what may have been the starting child. The
@@ -112,29 +101,28 @@ func (g *guard) sweepAgain() {
 	}
 }
 
-// lives reports whether the child of that mark has not ended.
-func (g *guard) lives(m mark) bool {
-	for _, c := range g.live {
-		if c.mark == m {
-			return true
-		}
-	}
-	return false
-}
-
 // end kills all children until none is left, and saves their output that the program
 // has not read.
 func (g *guard) end() {
 	g.mu.Lock()
-	g.ending = true
+	g.reapAll(0, nil) // they have ended by themselves
+	g.ending, g.giveUp = true, time.Now().Add(killPatience)
 	for _, c := range g.live {
 		c.cut = true
-		c.kill()
+	}
+	if g.group.leave() == nil {
+		g.group.kill()
+	}
+	for _, c := range g.live {
+		g.kill(c)
 	}
 	g.sweep()
+	g.watch()
 	g.mu.Unlock()
 	g.wake()
 	<-g.empty
+	g.mu.Lock() // for good
+	_ = g.group.remove()
 	for _, c := range g.known {
 		if c.output == nil || !c.recorded {
 			continue

@@ -28,7 +28,7 @@ func (g *guard) start(r *request) {
 			Dir:   r.Dir,
 			Env:   r.Env,
 			Files: []uintptr{g.null.Fd(), write.Fd(), write.Fd()},
-			Sys:   &syscall.SysProcAttr{Setpgid: true},
+			Sys:   childAttr(),
 		})
 		undo()
 		write.Close()

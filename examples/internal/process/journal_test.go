@@ -15,7 +15,7 @@ import (
 // However many children end, the journal holds little more than what is still
 // needed; that is never lost, and a second record of a child replaces the first.
 func TestJournalKeepsWhatIsNeeded(t *testing.T) {
-	folder, err := statefolder.Open(t.TempDir(), "test")
+	folder, err := statefolder.Open(t.TempDir(), "test", "state.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestJournalKeepsWhatIsNeeded(t *testing.T) {
 
 // What no guard has written is refused.
 func TestOddJournalIsRefused(t *testing.T) {
-	folder, err := statefolder.Open(t.TempDir(), "test")
+	folder, err := statefolder.Open(t.TempDir(), "test", "state.json")
 	if err != nil {
 		t.Fatal(err)
 	}

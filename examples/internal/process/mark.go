@@ -6,13 +6,20 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // mark is a number that a process of a run and its descendants carry: the number of the
 // run and that of the child. 0 is no mark.
+//
+// A variable of the environment would be simpler, but is lost by env -i, overwritten by
+// programs that set their title, such as PostgreSQL, and hidden by those that forbid core
+// dumps, such as ssh-agent: just the daemons that only a mark connects with their command.
 type mark uint64
 
 // A mark has childBits for the child and runBits for the run. Together they stay below
@@ -54,33 +61,60 @@ func ValidRun(name string) bool {
 }
 
 // KillRun kills the remaining processes of another run whose guard was killed: on
-// Linux, those that carry its mark, and their descendants. It spares this process, its
+// Linux, those that carry its mark, their descendants, and those in its control group. The
+// error names those that cannot be killed. It spares this process, its
 // ancestors and its own descendants, whatever mark they carry.
 func KillRun(name string) error {
 	run, err := parseRun(name)
 	if err != nil {
 		return err
 	}
-	for range killPasses {
-		family := familyOf(run)
-		if len(family) == 0 {
-			return nil
+	group := cgroupFor(run)
+	left := endAll(func() map[int]error {
+		found := make(map[int]error)
+		for _, pid := range group.processes() {
+			found[pid] = nil
 		}
-		for _, p := range family {
-			_ = p.Kill()
+		group.kill()
+		for _, p := range familyOf(run) {
+			found[p.Pid] = p.Kill()
 			_ = p.Release()
 		}
-		time.Sleep(killPause)
+		return found
+	})
+	_ = group.remove()
+	if len(left) > 0 {
+		return fmt.Errorf("process: KillRun(%s): %s", name, strings.Join(left, "; "))
 	}
-	return fmt.Errorf("process: KillRun(%s): %d processes do not end", name, len(familyOf(run)))
+	return nil
 }
 
-// How often and at what intervals KillRun looks again: after SIGKILL a process may
-// take a while to end.
-const (
-	killPasses = 1000
-	killPause  = 10 * time.Millisecond
-)
+// endAll calls killAll until that finds no process any more. killAll kills all processes
+// that it finds and returns the results. endAll returns texts that name those that do not
+// end.
+func endAll(killAll func() map[int]error) (left []string) {
+	const pause = 10 * time.Millisecond
+	due := make(map[int]time.Time)
+	for {
+		found, fresh, waiting := killAll(), false, false
+		for pid, err := range found {
+			if _, known := due[pid]; !known {
+				due[pid], fresh = dueAfter(err), true
+			}
+			waiting = waiting || time.Now().Before(due[pid])
+		}
+		switch {
+		case fresh: // its children may have come meanwhile
+		case waiting:
+			time.Sleep(pause)
+		default:
+			for _, pid := range slices.Sorted(maps.Keys(found)) {
+				left = append(left, leftText(pid))
+			}
+			return left
+		}
+	}
+}
 
 // familyOf returns the processes that carry the mark of a run, and those below
 // them, with handles that hold on to the process and not to its number.

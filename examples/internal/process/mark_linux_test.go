@@ -20,7 +20,7 @@ func TestKillRunFindsProcessesByTheirMark(t *testing.T) {
 	_ = syscall.Kill(p.Process.Pid, syscall.SIGSTOP) // so that it does not kill what the guard leaves
 	_ = syscall.Kill(p.guard, syscall.SIGKILL)
 	_ = p.Process.Kill()
-	_ = p.Process.Release()
+	_ = p.Wait()
 	for _, pid := range p.pids {
 		if !alive(t, pid) {
 			t.Errorf("process %s has ended by itself", pid)
@@ -36,7 +36,7 @@ func TestKillRunFindsProcessesByTheirMark(t *testing.T) {
 	}
 	for _, pid := range p.pids {
 		if alive(t, pid) {
-			t.Errorf("process %s is left: %s", pid, title(pid))
+			t.Errorf("process %s is left: %s", pid, commandLine(pid))
 			n, _ := strconv.Atoi(pid)
 			_ = syscall.Kill(n, syscall.SIGKILL)
 		}

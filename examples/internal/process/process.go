@@ -15,8 +15,15 @@
 //   - When this program ends, even by SIGKILL, the guard kills its children, and then the
 //     processes that they leave, until it has none.
 //   - When the guard is killed, its children become children of this program, which kills
-//     them and starts a new guard (see Exit.Lost).
-//   - When both are killed, KillRun finds the remaining processes by the mark.
+//     them and starts a new guard (see Exit.Lost). This program also continues a guard
+//     that is stopped.
+//   - When both are killed, the first process of each child dies with the guard. KillRun
+//     finds the others by the mark.
+//   - Where this user may make a control group (version 2), guard and children are in one.
+//     The guard and KillRun then kill all processes in it at once, whatever their marks.
+//   - A process that cannot be killed, since it belongs to another user or is frozen, is
+//     reported and given up. A guard that is frozen itself is abandoned.
+//   - If this process has children of others, as process 1 has, it reaps them.
 //
 // No process is signalled by a pid that another process may have by now: the guard
 // signals only children that it has not reaped. On systems other than Linux, processes
@@ -49,7 +56,7 @@ type Exit struct {
 	Code   int            // its exit code, 128+n if signal n killed it
 	Signal syscall.Signal // the signal that killed it, or 0
 	At     time.Time
-	Lost   bool // it was killed because its guard was
+	Lost   bool // it was killed because its guard was, or its guard does not answer
 }
 
 // exitOf returns how a process ended that has been waited for.
@@ -91,5 +98,8 @@ func (p *Process) Signal(sig syscall.Signal) {
 	case <-p.ended:
 	default:
 		p.guard.signal(p.id, sig)
+		if sig == syscall.SIGKILL {
+			go p.guard.insist(p.ended)
+		}
 	}
 }

@@ -3,9 +3,9 @@
 package process
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,7 +16,7 @@ import (
 )
 
 // programOf makes the test program one that runs this script three times, until
-// its input ends.
+// its input ends. A line of input kills what runs.
 const programOf = "PROCESS_TEST_PROGRAM_OF"
 
 func TestMain(m *testing.M) {
@@ -52,20 +52,27 @@ func leaveGroup() {
 func program(script string) {
 	c, err := New(Options{Report: func(text string) { fmt.Println(text) }})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		os.Exit(1)
 	}
 	fmt.Println(c.Run(), c.guard.pid)
+	var all []*Process
 	for range 3 {
 		p, err := c.Start(Command{Args: []string{"sh", "-c", script}, Env: os.Environ(), Output: sink(func(line []byte) { os.Stdout.Write(line) })})
 		if err != nil {
 			panic(err)
 		}
+		all = append(all, p)
 		go func() {
 			e := p.Wait()
 			fmt.Println("ended", e.Code, e.Lost)
 		}()
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	for input := bufio.NewScanner(os.Stdin); input.Scan(); { // each line kills
+		for _, p := range all {
+			p.Signal(syscall.SIGKILL)
+		}
+	}
 	c.Close()
 	fmt.Println("closed")
 }

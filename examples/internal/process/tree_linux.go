@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -26,6 +27,19 @@ func guardAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
+// childAttr starts a child in its own process group. The child dies with the thread
+// that starts it, which must be one that lives as long as the guard.
+func childAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// ownProc reports whether /proc shows the processes of this process's namespace, by
+// their numbers there.
+var ownProc = sync.OnceValue(func() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(os.Getpid())
+})
+
 // childList reads which children the first thread of this process has.
 type childList struct {
 	file *os.File
@@ -33,8 +47,12 @@ type childList struct {
 }
 
 // read returns the children, including those that have ended and are not reaped. It
-// misses none as long as none is reaped meanwhile.
+// misses none as long as none is reaped meanwhile. Without a /proc of its own it finds
+// none.
 func (l *childList) read() []int {
+	if !ownProc() {
+		return nil
+	}
 	if l.file == nil {
 		file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 		if err != nil { // the kernel has no such lists
@@ -47,13 +65,17 @@ func (l *childList) read() []int {
 		l.text = make([]byte, 2*len(l.text))
 		n, err = l.file.ReadAt(l.text, 0)
 	}
-	var pids []int
-	for word := range strings.FieldsSeq(string(l.text[:n])) {
-		if child, err := strconv.Atoi(word); err == nil {
-			pids = append(pids, child)
+	return numbers(l.text[:n])
+}
+
+// numbers returns the numbers in a text.
+func numbers(text []byte) (all []int) {
+	for word := range strings.FieldsSeq(string(text)) {
+		if n, err := strconv.Atoi(word); err == nil {
+			all = append(all, n)
 		}
 	}
-	return pids
+	return all
 }
 
 func (l *childList) close() {
@@ -77,7 +99,7 @@ func childrenByStat(parent int) []int {
 // processes yields the numbers of the processes that /proc shows.
 func processes(yield func(pid int) bool) {
 	folder, err := os.Open("/proc")
-	if err != nil {
+	if err != nil || !ownProc() {
 		return
 	}
 	defer folder.Close()
@@ -102,12 +124,24 @@ func parentOf(pid int) (parent int, ended bool) {
 	return parent, words[0][0] == 'Z' || words[0][0] == 'X'
 }
 
-// waitAny waits until a child has ended. It does not reap it, so that no other process
-// gets its pid.
-func waitAny() (pid int, reaped *syscall.WaitStatus, err error) {
+// title returns the number of a process and its command line.
+func title(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	name := strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+	if name == "" {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		name = strings.TrimSpace(string(comm))
+	}
+	const longest = 200
+	return fmt.Sprintf("%d (%.*s)", pid, longest, name)
+}
+
+// waitAny waits until a child has ended; with syscall.WNOHANG it returns 0 if none has.
+// It does not reap the child, so that no other process gets its pid.
+func waitAny(options int) (pid int, reaped *syscall.WaitStatus, err error) {
 	var info [32]int32 // a siginfo_t: three numbers, padded to a whole word, then the process
 	for {
-		err = unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, nil)
+		err = unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT|options, nil)
 		if err != syscall.EINTR {
 			break
 		}
@@ -129,6 +163,12 @@ func setMark(m mark) (undo func()) {
 		return func() {}
 	}
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &before) }
+}
+
+// canMark reports whether this process can give its children marks.
+func canMark() bool {
+	var limit unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_LOCKS, &limit) == nil && limit.Max >= 1<<(runBits+childBits)
 }
 
 // markOf returns the mark of a process, 0 if it is unknown.

@@ -51,8 +51,8 @@ const (
 )
 
 // Open creates the folder if need be, and locks it. program is the name of the
-// program, a word that identifies its folders.
-func Open(dir, program string) (*Folder, error) {
+// program, a word that identifies its folders, and state the name of its state file.
+func Open(dir, program, state string) (*Folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func Open(dir, program string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.take(program); err != nil {
+	if err := f.take(program, state); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (f *Folder) Dir() string { return f.dir }
 
 // take locks the folder, if it is the program's. It changes nothing in a folder of
 // another program.
-func (f *Folder) take(program string) (err error) {
+func (f *Folder) take(program, state string) (err error) {
 	mark := program + " state\n"
 	if f.lock, err = f.open(lockName, os.O_RDWR); errors.Is(err, fs.ErrNotExist) {
 		if err := f.unused(program); err != nil {
@@ -149,6 +149,9 @@ func (f *Folder) take(program string) (err error) {
 	case err != nil:
 		return err
 	case len(found) == 0: // its program was killed before it wrote the lock
+		if _, err := f.root.Lstat(state); err == nil { // v0.1.0 left its lock empty
+			return fmt.Errorf("%s is of %s v0.1.0, whose states later releases do not read: nothing in it was touched; name another folder", f.dir, program)
+		}
 		if err := f.unused(program); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 
 func open(t *testing.T, dir string) *Folder {
 	t.Helper()
-	f, err := Open(dir, "test")
+	f, err := Open(dir, "test", "state.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func open(t *testing.T, dir string) *Folder {
 func refused(t *testing.T, dir, want string) {
 	t.Helper()
 	before := listing(dir)
-	f, err := Open(dir, "test")
+	f, err := Open(dir, "test", "state.json")
 	if err == nil {
 		f.Close()
 		t.Errorf("%s is accepted, want %q", dir, want)
@@ -52,7 +52,7 @@ func listing(dir string) string {
 // what guards its processes.
 func TestOneUserAtATime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	first, err := Open(dir, "test")
+	first, err := Open(dir, "test", "state.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +97,11 @@ func TestFolderOfAnotherProgramIsRefused(t *testing.T) {
 	}
 	refused(t, folder("used", 0o700, "thesis.txt"), `is not empty (it has "thesis.txt") and was not made by test`)
 	refused(t, folder("locked", 0o700, "lock"), `(it has "lock")`)
+	first := folder("v0.1.0", 0o700, "lock", "state.json")
+	if err := os.Truncate(filepath.Join(first, "lock"), 0); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, first, first+" is of test v0.1.0, whose states later releases do not read")
 	refused(t, folder("world", 0o777), "others may write")
 	refused(t, folder("group", 0o720), "others may write")
 	refused(t, "/dev/null/x", "not a directory")
@@ -122,7 +127,7 @@ func TestFolderOfAnotherProgramIsRefused(t *testing.T) {
 		refused(t, "/", "belongs to user 0")
 	}
 	// Another program's folder, and one that everybody may read.
-	f, err := Open(folder("program", 0o755), "another")
+	f, err := Open(folder("program", 0o755), "another", "state.json")
 	if err != nil {
 		t.Fatal(err)
 	}

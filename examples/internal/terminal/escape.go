@@ -12,7 +12,7 @@ import (
 // Escape makes foreign text safe to print: it cannot steer a terminal or look like a
 // line of the program. Control characters, characters that change the direction of
 // writing, and bytes that are not UTF-8 become escapes of a Go string literal: \n,
-// \x1b, \u202e. Tabs stay.
+// \x1b, \u202e. Tabs and the zero-width joiners of many scripts stay.
 func Escape(text string) string { return escape(text, false) }
 
 // EscapeKeepingColours is Escape, but keeps sequences that only set colours and other
@@ -86,9 +86,15 @@ func escape(text string, colours bool) string {
 	return b.String()
 }
 
+// Scripts such as Persian and Devanagari, and many emoji, need these two.
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+)
+
 // unsafeRune reports whether a character may have to be escaped.
 func unsafeRune(r rune) bool {
-	return r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
+	return r != '\t' && r != zeroWidthJoiner && r != zeroWidthNonJoiner && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }
 
 // colourSequence returns the length of the sequence that sets attributes of

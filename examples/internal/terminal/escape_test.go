@@ -17,6 +17,7 @@ func TestEscapeLeavesNothingThatSteersATerminal(t *testing.T) {
 		{"\xff\xfe\x00", `\xff\xfe\x00`, `\xff\xfe\x00`},
 		{"\u009b2J", `\u009b2J`, `\u009b2J`},
 		{"user\u202egpj.exe", `user\u202egpj.exe`, `user\u202egpj.exe`},
+		{"نمی\u200cخواهم 👩\u200d🚒", "نمی\u200cخواهم 👩\u200d🚒", "نمی\u200cخواهم 👩\u200d🚒"},
 		{"tag\U000e0041", `tag\U000e0041`, `tag\U000e0041`},
 	} {
 		if got := Escape(test.text); got != test.want {

@@ -36,17 +36,25 @@ const eraseLine = "\x1b[2K"
 // EraseLine returns what erases a line of text that the cursor stands behind, and moves
 // the cursor to its beginning. A terminal that has become narrower has wrapped the line.
 func EraseLine(text string, width int) string {
-	return eraseLine + strings.Repeat(upAndErase, max(linesOf(text, width)-1, 0)) + "\r"
+	return eraseLine + strings.Repeat(upAndErase, Lines(text, width)-1) + "\r"
 }
 
 // EraseAbove returns what erases a line of text that the cursor stands below, and moves
 // the cursor to its beginning.
 func EraseAbove(text string, width int) string {
-	return strings.Repeat(upAndErase, max(linesOf(text, width), 1)) + "\r"
+	return strings.Repeat(upAndErase, Lines(text, width)) + "\r"
 }
 
-// linesOf returns how many lines of a terminal text takes.
-func linesOf(text string, width int) int { return (Width(text) + width - 1) / width }
+// EraseScreen returns what erases all lines of a terminal, and moves the cursor to its
+// first.
+func EraseScreen(height int) string {
+	return home + eraseLine + strings.Repeat("\x1b[B"+eraseLine, max(height-1, 0)) + home
+}
+
+const home = "\x1b[H"
+
+// Lines returns how many lines of a terminal text takes, with the end of its line.
+func Lines(text string, width int) int { return max((Width(text)+width-1)/width, 1) }
 
 // Colour is the escape sequence of a colour of characters. The zero value is the
 // terminal's own.

@@ -10,9 +10,10 @@ import (
 const barBudget = 10_000
 
 // arrange makes the rows of the chart. Up to MaxRows they stand in the order of their
-// indexes. Of more, those with the most attempts come first, in rows of their own; the
-// others follow in groups of neighbours in that order, so that groups, too, have fewer
-// attempts the farther down they are.
+// indexes. Of more, indexes that failed for good come first, then those whose last
+// attempt failed, then the others; each of these from the most attempts to the fewest.
+// The first have rows of their own; the others follow in groups of neighbours in that
+// order.
 func (l *layout) arrange() {
 	rows := l.order
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.index, b.index) })
@@ -23,23 +24,55 @@ func (l *layout) arrange() {
 		}
 		return
 	}
-	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(len(b.bars), len(a.bars)) })
-	for _, r := range rows[:ownRows] {
-		l.chart.Rows = append(l.chart.Rows, r.alone(barBudget/ownRows))
+	failed := 0
+	for _, r := range rows {
+		if r.fate() != succeeds {
+			failed++
+		}
 	}
-	for _, group := range groups(rows[ownRows:]) {
+	slices.SortStableFunc(rows, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(a.fate(), b.fate()), cmp.Compare(len(b.bars), len(a.bars)))
+	})
+	own := min(max(failed, leastOwn), mostOwn)
+	for _, r := range rows[:own] {
+		l.chart.Rows = append(l.chart.Rows, r.alone(barBudget/own))
+	}
+	for _, group := range groups(rows[own:], (MaxRows-own)/4-1) {
 		l.chart.Rows = append(l.chart.Rows, grouped(group))
 	}
 }
 
-// groups divides rows into groups of one size. A group ends sooner where the number of
-// attempts changes, unless it is too small: there are 4*groupRows at most.
-func groups(rows []*row) [][]*row {
-	size := (len(rows) + groupRows - 1) / groupRows
+// fate is how an index has ended so far, worst first.
+type fate uint8
+
+const (
+	failsForGood fate = iota
+	failsLast         // its last attempt failed
+	succeeds          // or has not failed yet
+)
+
+func (r *row) fate() fate {
+	if len(r.bars) > 0 {
+		switch r.bars[len(r.bars)-1].Outcome {
+		case OutcomeLast:
+			return failsForGood
+		case OutcomeFailed, OutcomeIgnored:
+			return failsLast
+		}
+	}
+	return succeeds
+}
+
+// groups divides rows into about that many groups of one size. A group ends where the fate
+// of its indexes changes, and where the number of attempts changes unless it is too small
+// then: there are at most four times as many, and three.
+func groups(rows []*row, about int) [][]*row {
+	size := (len(rows) + about - 1) / about
 	var all [][]*row
 	for from := 0; from < len(rows); {
 		to := from + 1
-		for to < len(rows) && to-from < size && (len(rows[to].bars) == len(rows[from].bars) || (to-from)*4 < size) {
+		for to < len(rows) && to-from < size && rows[to].fate() == rows[from].fate() &&
+			(len(rows[to].bars) == len(rows[from].bars) || (to-from)*4 < size) {
 			to++
 		}
 		all, from = append(all, rows[from:to]), to
@@ -62,15 +95,13 @@ func (r *row) alone(limit int) Row {
 
 // grouped returns the Row of several indexes.
 func grouped(rows []*row) Row {
-	g := Row{First: rows[0].index, Last: rows[0].index, Indexes: len(rows)}
+	g := Row{First: rows[0].index, Last: rows[0].index, Indexes: len(rows), Failed: true}
 	for _, r := range rows {
 		g.First, g.Last = min(g.First, r.index), max(g.Last, r.index)
 		g.Attempts += r.pods
 		g.Strip = append(g.Strip, r.bars...)
 		g.Waits = append(g.Waits, r.waits...)
-		for _, b := range r.bars {
-			g.Failed = g.Failed || b.Outcome == OutcomeLast
-		}
+		g.Failed = g.Failed && r.fate() != succeeds
 	}
 	return g
 }

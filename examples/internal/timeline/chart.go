@@ -27,23 +27,24 @@ type Chart struct {
 	Paused   time.Duration     // between runs, left out of the axis
 }
 
-// MaxRows is the highest number of rows. A Job with more indexes shows those with the
-// most attempts in rows of their own, and the others in groups.
+// MaxRows is the highest number of rows. A Job with more indexes shows those that failed,
+// and those with the most attempts, in rows of their own, and the others in groups.
 const MaxRows = 200
 
-// In a chart with groups there are so many rows of one index, and so many groups.
+// In a chart with groups there are at least leastOwn rows of one index, and more for
+// indexes that failed, up to mostOwn.
 const (
-	ownRows   = 40
-	groupRows = 40
+	leastOwn = 40
+	mostOwn  = 120
 )
 
 // Row is what happened to an index, to a lane of pods without indexes, or to a group of
 // indexes.
 type Row struct {
-	First, Last int // indexes or lanes; of a group the lowest and the highest
-	Indexes     int // how many
-	Attempts    int // pods
-	Failed      bool
+	First, Last int  // indexes or lanes; of a group the lowest and the highest
+	Indexes     int  // how many
+	Attempts    int  // pods
+	Failed      bool // for good, or so far: the last attempt of each index did
 	Bars        []Bar
 	Waits       []Wait
 	Strip       []Bar // in place of Bars, if there are too many or the row is a group

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,10 +84,13 @@ func (c *Chart) drawn(p *picture.Picture) error {
 				return fmt.Errorf("%q reaches from %v to %v of %v", s.Text, from, from+width, p.Width)
 			}
 		}
-		if s.Kind == picture.Rectangle && s.Hover != "" && s.Style != styleRestart {
+		if s.Kind == picture.Rectangle && s.Hover != "" {
 			bars[s.Hover]++
 			if s.Points[0].X < d.left-0.01 || s.Points[1].X > d.right+0.01 {
 				return fmt.Errorf("%+v lies outside of the axis, %v..%v", s, d.left, d.right)
+			}
+			if s.Points[1].X-s.Points[0].X+s.Style.Width < leastBar-0.01 {
+				return fmt.Errorf("%+v is narrower than %d", s, leastBar)
 			}
 		}
 	}
@@ -134,7 +139,7 @@ func check(events []Event) error {
 	if err := c.valid(); err != nil {
 		return err
 	}
-	for _, width := range []float64{0, 320, 1600} {
+	for _, width := range []float64{0, 320, 390, 1600} {
 		if err := c.drawn(c.Draw(Options{Width: width})); err != nil {
 			return err
 		}
@@ -208,18 +213,84 @@ func TestRunsOfAllSizesAreDrawn(t *testing.T) {
 	}
 }
 
-// Above MaxRows the indexes with the most attempts come first, and groups, too, have
-// fewer attempts the farther down they are.
-func TestDensestIndexesComeFirst(t *testing.T) {
-	c := Layout(sampleRun(5000, 100, 3))
-	if !c.Grouped() || len(c.Rows) < ownRows+groupRows {
-		t.Fatalf("%d rows", len(c.Rows))
-	}
-	for i, r := range c.Rows[1:] {
-		if before := c.Rows[i]; r.Attempts*before.Indexes > before.Attempts*r.Indexes {
-			t.Errorf("row %d has %d attempts of %d indexes, the one above %d of %d", i+1, r.Attempts, r.Indexes, before.Attempts, before.Indexes)
+// Above MaxRows, indexes that failed for good stand above those whose last attempt failed,
+// and these above the others, in rows of their own as far as there is room. Among each,
+// those with more attempts stand higher, also in groups.
+func TestFailedIndexesComeFirst(t *testing.T) {
+	for _, indexes := range []int{201, 1000, 5000, 10_000} {
+		for _, part := range []int{1, 2} { // the whole run, and half of it
+			events := sampleRun(indexes, 100, 3)
+			failed := make(map[int]bool) // the rule, read from the events
+			last := make(map[int]bool)
+			for i, e := range events[:len(events)/part] {
+				switch {
+				case e.What == IndexFailed:
+					failed[*e.Index] = true
+				case e.What == Failed:
+					last[*e.Index] = true
+				case e.What == Succeeded, e.What == Created:
+					last[*e.Index] = false
+				}
+				events[i] = e
+			}
+			c := Layout(events[:len(events)/part])
+			if !c.Grouped() {
+				continue // they stand in the order of their indexes
+			}
+			rank := func(r Row) (worst, best int) {
+				worst, best = 2, 0
+				for _, index := range members(r) {
+					is := 2
+					if failed[index] {
+						is = 0
+					} else if last[index] {
+						is = 1
+					}
+					worst, best = min(worst, is), max(best, is)
+				}
+				return worst, best
+			}
+			own, forGood := 0, 0
+			for i, r := range c.Rows {
+				worst, best := rank(r)
+				if worst != best {
+					t.Errorf("%d indexes: row %d mixes fates", indexes, i)
+				}
+				if r.Indexes == 1 && i == own {
+					own++
+					if worst == 0 {
+						forGood++
+					}
+				}
+				if r.Failed != (best < 2) {
+					t.Errorf("%d indexes: row %d is failed: %v", indexes, i, r.Failed)
+				}
+				if i == 0 {
+					continue
+				}
+				before := c.Rows[i-1]
+				if above, _ := rank(before); worst < above || worst == above && r.Attempts*before.Indexes > before.Attempts*r.Indexes {
+					t.Errorf("%d indexes: row %d, of %d, stands below one of %d", indexes, i, worst, above)
+				}
+			}
+			if own < leastOwn || own > mostOwn || forGood != min(len(failed), mostOwn) {
+				t.Errorf("%d indexes: %d rows of their own, of which %d failed, of %d", indexes, own, forGood, len(failed))
+			}
 		}
 	}
+}
+
+// members returns the indexes of a row.
+func members(r Row) []int {
+	seen := make(map[int]bool)
+	for _, b := range slices.Concat(r.Bars, r.Strip) {
+		var index, attempt int
+		if _, err := fmt.Sscanf(b.Pod, "sample-%d-%d", &index, &attempt); err != nil {
+			panic(err)
+		}
+		seen[index] = true
+	}
+	return slices.Collect(maps.Keys(seen))
 }
 
 // 10,000 indexes make a picture that a browser shows, and so does one index with very

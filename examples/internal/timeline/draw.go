@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/examples/internal/chart"
 	"github.com/restartkit/restart/examples/internal/picture"
 )
 
@@ -72,15 +73,20 @@ type drawing struct {
 
 	left, right, top float64 // of the area of the rows
 	tops             []float64
+	title, summary   []string // lines
 	legend           []legendLine
 	lanes            []markLane
-	tallest          float64 // pods at once in a strip
+	tallest          float64   // pods at once in a strip
+	bars             []float64 // place and true width of each bar, in their order
 }
 
 const (
 	margin   = 14
 	fontSize = 11
 	lineStep = 15
+
+	titleStep  = 17
+	legendStep = 17
 )
 
 // The styles of texts and lines.
@@ -97,7 +103,7 @@ var (
 	styleNow    = picture.Style{Stroke: picture.Text, Width: 1.5}
 	styleGround = picture.Style{Fill: picture.Ground}
 	// A restart in a pod lies on the pod's bar.
-	styleRestart = picture.Style{Fill: picture.Text, Stroke: picture.Ground, Width: 0.5}
+	styleRestart = picture.Style{Stroke: picture.Text, Width: 1.5}
 )
 
 // outcomeStyles tell the outcomes apart by colour, by pattern and by outline.
@@ -133,16 +139,19 @@ func (d *drawing) measure() {
 	if c.Grouped() {
 		labels = max(labels, 80)
 	}
-	d.left = margin + min(max(labels, 24), 0.3*d.p.Width) + 8
+	d.left = margin + min(max(labels, 24), 0.4*d.p.Width) + 8
 	d.right = d.p.Width - margin - 6
 	for i := range c.Rows {
 		for _, column := range d.columns(&c.Rows[i]) {
 			d.tallest = max(d.tallest, column.running())
 		}
 	}
+	width := d.p.Width - 2*margin
+	d.title = picture.Wrap(c.Title(), styleTitle.Size*picture.BoldWidth, width)
+	d.summary = picture.Wrap(strings.ReplaceAll(c.Summary(), " ·", "\u00a0·"), fontSize, width)
 	d.layLegend()
 	d.layMarks()
-	d.top = 2*margin + 2*lineStep + float64(len(d.legend))*17 + float64(len(d.lanes))*13 + 6
+	d.top = 2*margin + 6 + float64(len(d.title))*titleStep + float64(len(d.summary))*lineStep + float64(len(d.legend))*legendStep + float64(len(d.lanes))*13
 	y := d.top
 	for i := range c.Rows {
 		d.tops = append(d.tops, y)
@@ -173,18 +182,22 @@ func (d *drawing) ground() { d.p.Rect(0, 0, d.p.Width, d.p.Height, styleGround, 
 
 // head writes the title, the numbers and the legend.
 func (d *drawing) head() {
-	width := d.p.Width - 2*margin
 	y := float64(margin + 12)
-	d.p.Text(margin, y, styleTitle, picture.Fit(d.chart.Title(), styleTitle.Size*picture.BoldWidth, width))
-	y += lineStep + 2
-	d.p.Text(margin, y, styleFaint, picture.Fit(d.chart.Summary(), fontSize, width))
-	y += lineStep + 3
+	for _, line := range d.title {
+		d.p.Text(margin, y, styleTitle, line)
+		y += titleStep
+	}
+	for _, line := range d.summary {
+		d.p.Text(margin, y, styleFaint, line)
+		y += lineStep
+	}
+	y += 3
 	for _, line := range d.legend {
 		for _, e := range line {
 			e.draw(d.p, e.x, y)
 			d.p.Text(e.x+24, y, styleText, e.label)
 		}
-		y += 17
+		y += legendStep
 	}
 }
 
@@ -192,11 +205,11 @@ func (d *drawing) head() {
 func (d *drawing) axes() {
 	c := d.chart
 	bottom := d.tops[len(d.tops)-1]
-	for _, at := range ticks(c.Length, int((d.right-d.left)/70)) {
+	for _, at := range chart.Times(c.Length, d.right-d.left) {
 		x := d.x(at)
 		d.p.Line(styleGrid, "", picture.Point{X: x, Y: d.top}, picture.Point{X: x, Y: bottom})
 		style := styleTick
-		label := tickLabel(at)
+		label := chart.TimeLabel(at)
 		if half := picture.Width(label, style.Size) / 2; x+half > d.p.Width-2 {
 			style.Anchor, x = picture.End, d.p.Width-2
 		}

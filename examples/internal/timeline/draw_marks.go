@@ -48,11 +48,14 @@ func (d *drawing) layMarks() {
 		labels, n = append(labels, markLabel{x: x, label: m.Label, detail: m.text()}), 1
 	}
 	for _, l := range labels {
-		l.label = picture.Fit(l.label, markSize, (d.p.Width-2*margin)/2)
+		l.label = picture.Fit(l.label, markSize, d.p.Width-2*margin)
 		width := picture.Width(l.label, markSize)
 		l.from, l.to = l.x+3, l.x+3+width
 		if l.to > d.p.Width-margin {
 			l.from, l.to, l.anchor = l.x-3-width, l.x-3, picture.End
+		}
+		if l.from < margin { // there is no room on either side
+			l.from, l.to, l.anchor = d.p.Width-margin-width, d.p.Width-margin, picture.End
 		}
 		d.place(l)
 	}

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 func (c *Chart) label(r *Row) string {
 	if r.Indexes == 1 {
 		return fmt.Sprint(r.First)
+	}
+	if r.Failed {
+		return fmt.Sprintf("%s failed of %d–%d", plain(r.Indexes), r.First, r.Last)
 	}
 	return fmt.Sprintf("%s of %d–%d, %s", plain(r.Indexes), r.First, r.Last, perIndex(r))
 }
@@ -58,8 +62,8 @@ func (d *drawing) wait(w Wait, y float64) {
 	d.p.Line(styleWait, fmt.Sprintf("%s – %s: %s", short(w.From), short(w.To), w.Detail), picture.Point{X: from, Y: y}, picture.Point{X: to, Y: y})
 }
 
-// leastBar is the width of the shortest bar, which must be seen.
-const leastBar = 1.5
+// leastBar is the width of the shortest bar, whose pattern and outline must be seen.
+const leastBar = 4
 
 // bar draws a pod.
 func (d *drawing) bar(r *Row, b *Bar, top, height float64) {
@@ -73,8 +77,9 @@ func (d *drawing) bar(r *Row, b *Bar, top, height float64) {
 	}
 	style := outcomeStyles[outcome]
 	x, width := d.span(b.From, to)
+	d.bars = append(d.bars, d.x(b.From), d.x(to)-d.x(b.From))
 	inset := style.Width / 2
-	d.p.Rect(x+inset, top+inset, max(width-style.Width, 0.5), height-style.Width, style, d.hover(r, b))
+	d.p.Rect(x+inset, top+inset, width-style.Width, height-style.Width, style, d.hover(r, b))
 	for _, w := range b.Restarts {
 		if w.From <= until {
 			end := min(d.x(min(w.To, until)), x+width)
@@ -95,9 +100,11 @@ func (d *drawing) span(from, to time.Duration) (x, width float64) {
 // it starts again.
 func drawRestart(p *picture.Picture, from, to, top, height float64, hover string) {
 	if to > from {
-		p.Rect(from, top+height*0.36, to-from, height*0.28, styleRestart, hover)
+		wait := styleRestart
+		wait.Width = math.Round(height*0.28*2) / 2
+		p.Line(wait, hover, picture.Point{X: from, Y: top + height/2}, picture.Point{X: to, Y: top + height/2})
 	}
-	p.Rect(max(from-0.75, 0), top, 1.5, height, styleRestart, hover)
+	p.Line(styleRestart, hover, picture.Point{X: from, Y: top}, picture.Point{X: from, Y: top + height})
 }
 
 // hover returns what a pointer on a bar shows.

@@ -3,18 +3,21 @@
 package timeline
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html"
+	"strconv"
+	"strings"
 
 	"github.com/restartkit/restart/examples/internal/picture"
 )
 
-// SVG returns the chart as an SVG file.
-func (c *Chart) SVG() []byte { return c.Draw(Options{}).SVG(picture.SVGOptions{Prefix: "tl"}) }
+// SVG returns the chart as an SVG file. It follows a dark ground.
+func (c *Chart) SVG() []byte {
+	return c.Draw(Options{}).SVG(picture.SVGOptions{Prefix: "tl", Dark: true})
+}
 
 //go:embed page.js
 var script string
@@ -22,14 +25,18 @@ var script string
 //go:embed page.css
 var sheet string
 
+// The widths of the two drawings in a page, of which it shows the one that fits.
+const (
+	wideDrawing   = 1000
+	narrowDrawing = 390
+)
+
 // HTML returns the chart as a page that needs nothing else: a pointer on a bar shows
-// what happened, buttons, keys and the wheel zoom in time, and a dark ground is followed. The page's own
-// policy lets no other script run and no request leave it.
+// what happened, buttons, keys and the wheel zoom in time, and it follows a dark ground and
+// a narrow screen. The page's own policy lets no other script run and no request leave it.
 func (c *Chart) HTML() []byte {
-	d := c.draw(Options{})
 	sum := sha256.Sum256([]byte(script))
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<!DOCTYPE html>
+	return fmt.Appendf(nil, `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -41,7 +48,7 @@ func (c *Chart) HTML() []byte {
 %s</style>
 </head>
 <body>
-<nav>
+<nav aria-label="Zoom">
 <button type="button" id="out" aria-label="zoom out">−</button>
 <button type="button" id="in" aria-label="zoom in">+</button>
 <button type="button" id="all" aria-label="show all">all</button>
@@ -50,13 +57,27 @@ func (c *Chart) HTML() []byte {
 <span id="level" aria-live="polite"></span>
 <span class="hint">Ctrl and wheel, or + − 0, zoom in time; a pointer on a bar shows more.</span>
 </nav>
-<main tabindex="0" aria-label="timeline" data-left="%.2f" data-right="%.2f" data-top="%.2f" data-bottom="%.2f" data-seconds="%g">
-%s</main>
+<main tabindex="0" aria-label="timeline" data-seconds="%g">
+<h1>%s</h1>
+%s%s</main>
 <output id="more" hidden></output>
 <script>%s</script>
 </body>
 </html>
-`, base64.StdEncoding.EncodeToString(sum[:]), html.EscapeString(c.Title()), sheet,
-		d.left, d.right, d.markTop(), d.tops[len(d.tops)-1], c.Length.Seconds(), d.p.SVG(picture.SVGOptions{Prefix: "tl", Dark: true, Fluid: true}), script)
-	return b.Bytes()
+`, base64.StdEncoding.EncodeToString(sum[:]), html.EscapeString(c.Title()), sheet, c.Length.Seconds(),
+		html.EscapeString(c.Title()), c.section("wide", wideDrawing), c.section("narrow", narrowDrawing), script)
+}
+
+// section returns a drawing of the page, with what its script has to know: where the axis
+// is, and how long each bar is without its least width.
+func (c *Chart) section(class string, width float64) string {
+	d := c.draw(Options{Width: width})
+	bars := make([]string, len(d.bars))
+	for i, x := range d.bars {
+		bars[i] = strconv.FormatFloat(x, 'f', 3, 64)
+	}
+	return fmt.Sprintf(`<div class="%s" data-left="%.2f" data-right="%.2f" data-top="%.2f" data-bottom="%.2f" data-least="%d" data-bars="%s">
+%s</div>
+`, class, d.left, d.right, d.markTop(), d.tops[len(d.tops)-1], leastBar, strings.Join(bars, " "),
+		d.p.SVG(picture.SVGOptions{Prefix: class, Dark: true, Fluid: true}))
 }

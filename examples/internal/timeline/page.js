@@ -1,87 +1,129 @@
 "use strict";
 (function () {
-  var main = document.querySelector("main"), svg = main.querySelector("svg");
+  var main = document.querySelector("main"), seconds = +main.dataset.seconds;
   var more = document.getElementById("more"), level = document.getElementById("level");
-  var left = +main.dataset.left, right = +main.dataset.right, seconds = +main.dataset.seconds;
-  var top = +main.dataset.top, bottom = +main.dataset.bottom;
-  var zoom = 1, offset = 0; // what is shown begins offset pixels behind the left edge
+  var zoom = 1, begin = 0; // the part of the axis at which what is shown begins, 0 to 1
   var space = "http://www.w3.org/2000/svg";
+  var texts = new Map(); // what a pointer on an element shows
 
-  // What lies on the axis of time moves, and is cut at the edges of the area. Each part
-  // is a function that puts it where f says.
-  var area = document.createElementNS(space, "g"), clip = document.createElementNS(space, "clipPath");
-  var window_ = document.createElementNS(space, "rect"), moves = [];
-  clip.id = "area";
-  window_.setAttribute("x", left - 2);
-  window_.setAttribute("width", right - left + 22);
-  window_.setAttribute("height", bottom + 40);
-  clip.append(window_);
-  area.setAttribute("clip-path", "url(#area)");
-  function number(e, name) { return +e.getAttribute(name); }
-  svg.querySelectorAll("rect,path,text").forEach(function (e) {
-    if (e.closest("pattern")) return;
-    if (e.tagName === "path") {
-      var x = 0, y = 0, points = [], parts = e.getAttribute("d").match(/[MLHVz]|-?[\d.]+/g);
-      for (var i = 0; i < parts.length;) {
-        var c = parts[i++];
-        if (c === "z") break;
-        if (c !== "V") x = +parts[i++];
-        if (c !== "H") y = +parts[i++];
-        points.push([x, y]);
+  // chart returns a drawing: its part show draws what the zoom and the beginning say, and
+  // place returns where on the axis a pointer is.
+  function chart(root) {
+    var svg = root.querySelector("svg"), data = root.dataset;
+    var left = +data.left, right = +data.right, top = +data.top, bottom = +data.bottom, least = +data.least;
+    var bars = data.bars ? data.bars.split(" ").map(Number) : [], bar = 0;
+
+    // What lies on the axis of time moves, and is cut at the edges of the area, but for the
+    // labels of ticks: they are hidden beyond. Each part is a function that puts it where f
+    // says.
+    var area = document.createElementNS(space, "g"), clip = document.createElementNS(space, "clipPath");
+    var edges = document.createElementNS(space, "rect"), moves = [];
+    clip.id = "area-" + root.className;
+    edges.setAttribute("x", left - 2);
+    edges.setAttribute("width", right - left + 22);
+    edges.setAttribute("height", bottom + 40);
+    clip.append(edges);
+    area.setAttribute("clip-path", "url(#" + clip.id + ")");
+    function number(e, name) { return +e.getAttribute(name); }
+    function move(e) {
+      if (e.tagName === "path") {
+        var x = 0, y = 0, points = [], parts = e.getAttribute("d").match(/[MLHVz]|-?[\d.]+/g);
+        for (var i = 0; i < parts.length;) {
+          var c = parts[i++];
+          if (c === "z") break;
+          if (c !== "V") x = +parts[i++];
+          if (c !== "H") y = +parts[i++];
+          points.push([x, y]);
+        }
+        if (points[0][0] < left - 1 || points[0][1] < top) return;
+        var end = parts[parts.length - 1] === "z" ? "z" : "";
+        moves.push(function (f) {
+          e.setAttribute("d", "M" + points.map(function (p) { return f(p[0]) + " " + p[1]; }).join("L") + end);
+        });
+        area.append(e);
+        return;
       }
-      if (points[0][0] < left - 1 || points[0][1] < top) return;
-      var end = parts[parts.length - 1] === "z" ? "z" : "";
-      moves.push(function (f) {
-        e.setAttribute("d", "M" + points.map(function (p) { return f(p[0]) + " " + p[1]; }).join("L") + end);
-      });
-    } else {
-      var at = number(e, "x"), height = number(e, "y"), width = number(e, "width");
-      if (at < left - 1 || height < top || e.tagName === "text" && height > bottom + 20) return;
-      moves.push(function (f) {
-        e.setAttribute("x", f(at));
-        if (e.tagName === "rect") e.setAttribute("width", Math.max(f(at + width) - f(at), 0.5));
-      });
+      var at = number(e, "x"), height = number(e, "y");
+      if (at < left - 1 || height < top) return;
+      if (e.tagName === "rect") {
+        var from = bars[bar++], to = from + bars[bar++], inset = (parseFloat(getComputedStyle(e).strokeWidth) || 0) / 2;
+        if (getComputedStyle(e).stroke === "none") inset = 0;
+        moves.push(function (f) {
+          var x = f(from), width = Math.max(f(to) - x, least);
+          if (x <= right) x = Math.min(x, right - width);
+          e.setAttribute("x", x + inset);
+          e.setAttribute("width", width - 2 * inset);
+        });
+        area.append(e);
+      } else if (height <= bottom) {
+        moves.push(function (f) { e.setAttribute("x", f(at)); });
+        area.append(e);
+      } else if (height <= bottom + 20) {
+        moves.push(function (f) {
+          e.setAttribute("x", f(at));
+          e.setAttribute("visibility", f(at) < left - 1 || f(at) > right + 20 ? "hidden" : "visible");
+        });
+      }
     }
-    area.append(e);
-  });
-  svg.append(clip, area);
+    svg.querySelectorAll("rect,path,text").forEach(function (e) { if (!e.closest("pattern")) move(e); });
+    svg.append(clip, area);
+    svg.querySelectorAll("rect > title, path > title").forEach(function (t) {
+      texts.set(t.parentNode, t.textContent); // a browser's own text comes late, and not at all on a touch screen
+      t.remove();
+    });
 
-  function time(x) {
-    var s = (x - left) / (right - left) * seconds, digits = Math.max(0, 3 - Math.floor(Math.log10(seconds / zoom)));
-    return s.toFixed(Math.min(digits, 9)) + " s";
+    return {
+      root: root,
+      show: function () {
+        var offset = begin * (right - left) * zoom;
+        moves.forEach(function (move) {
+          move(function (x) { return Math.round((left + (x - left) * zoom - offset) * 100) / 100; });
+        });
+      },
+      place: function (e) {
+        var box = svg.getBoundingClientRect(), x = (e.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
+        return (Math.min(Math.max(x, left), right) - left) / (right - left);
+      }
+    };
   }
-  // show draws what the zoom and the offset say.
+  var charts = [], drawn = new Map();
+  main.querySelectorAll("div").forEach(function (root) { charts.push({ root: root }); });
+
+  // current returns the drawing that fits the screen.
+  function current() {
+    var root = charts.find(function (c) { return c.root.getClientRects().length; }) || charts[0];
+    if (!drawn.has(root)) drawn.set(root, chart(root.root));
+    return drawn.get(root);
+  }
+  function time(part) {
+    var digits = Math.max(0, 3 - Math.floor(Math.log10(seconds / zoom)));
+    return (part * seconds).toFixed(Math.min(digits, 9)) + " s";
+  }
   function show() {
     more.hidden = true;
-    offset = Math.min(Math.max(offset, 0), (right - left) * (1 - 1 / zoom));
-    moves.forEach(function (move) {
-      move(function (x) { return Math.round((left + (x - left - offset) * zoom) * 100) / 100; });
-    });
-    level.textContent = zoom === 1 ? "" : Math.round(zoom * 100) + " %, " + time(left + offset) + " to " + time(left + offset + (right - left) / zoom);
+    begin = Math.min(Math.max(begin, 0), 1 - 1 / zoom);
+    current().show();
+    level.textContent = zoom === 1 ? "" : Math.round(zoom * 100) + " %, " + time(begin) + " to " + time(begin + 1 / zoom);
   }
-  // set zooms so that the place x of the picture stays where it is.
-  function set(next, x) {
+  // set zooms so that a place of what is shown, 0 to 1, stays where it is.
+  function set(next, part) {
     next = Math.min(1000, Math.max(1, next));
-    var part = Math.min(Math.max(x, left), right) - left;
-    offset += part / zoom - part / next;
+    begin += part / zoom - part / next;
     zoom = next;
     show();
   }
-  function centre(by) { set(zoom * by, (left + right) / 2); }
-  function move(by) { offset += by * (right - left) / zoom; show(); }
-  function all() { set(1, left); }
-  function place(e) {
-    var box = svg.getBoundingClientRect();
-    return (e.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
-  }
+  function centre(by) { set(zoom * by, 0.5); }
+  function move(by) { begin += by / zoom; show(); }
+  function all() { set(1, 0); }
 
   var buttons = { "in": function () { centre(2); }, out: function () { centre(0.5); }, all: all,
     back: function () { move(-0.5); }, forth: function () { move(0.5); } };
   Object.keys(buttons).forEach(function (id) { document.getElementById(id).onclick = buttons[id]; });
+  window.addEventListener("resize", show);
   main.addEventListener("wheel", function (e) {
     if (!e.ctrlKey) return;
     e.preventDefault();
-    set(zoom * Math.exp(-e.deltaY / 300), place(e));
+    set(zoom * Math.exp(-e.deltaY / 300), current().place(e));
   }, { passive: false });
   document.addEventListener("keydown", function (e) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
@@ -92,14 +134,6 @@
     else if (e.key === "ArrowRight" && zoom > 1) { move(0.25); e.preventDefault(); }
   });
 
-  // A hover text of a browser comes late, and not at all on a touch screen. The text is
-  // taken out of its element, so that it is shown once.
-  var texts = new Map();
-  svg.querySelectorAll("rect > title, path > title").forEach(function (t) {
-    texts.set(t.parentNode, t.textContent);
-    t.parentNode.setAttribute("aria-label", t.textContent);
-    t.remove();
-  });
   function tell(e) {
     var text = texts.get(e.target);
     more.hidden = !text;
@@ -112,13 +146,13 @@
   var from = null; // where a drag began
   main.addEventListener("pointerdown", function (e) {
     tell(e);
-    if (e.pointerType === "mouse") from = place(e);
+    if (e.pointerType === "mouse") from = current().place(e);
   });
   main.addEventListener("pointermove", function (e) {
     if (from !== null && e.buttons & 1 && zoom > 1) {
       more.hidden = true;
-      offset += (from - place(e)) / zoom;
-      from = place(e);
+      begin += (from - current().place(e)) / zoom;
+      from = current().place(e);
       show();
       return;
     }
@@ -126,4 +160,5 @@
   });
   main.addEventListener("pointerup", function () { from = null; });
   main.addEventListener("pointerleave", function () { more.hidden = true; from = null; });
+  show();
 })();

@@ -24,7 +24,7 @@ import (
 
 // patience is how long a test waits for what must happen. A busy machine may need most
 // of it.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
 
 var (
 	address string          // of the page
@@ -135,6 +135,7 @@ func open(t *testing.T, fragment string, width int64, dark bool) *tab {
 	p.do(call(network.Enable, network.EnableParams{}), call(log.Enable, cdp.Empty{}),
 		chromedp.EmulateViewport(width, 900), emulateColours(dark), chromedp.Navigate(address+fragment))
 	p.await(`document.documentElement?.dataset.ready === 'yes'`)
+	p.settle()
 	p.mu.Lock()
 	p.loaded = true
 	p.mu.Unlock()
@@ -232,16 +233,31 @@ func script(expression string, args ...any) string {
 func (p *tab) enter(id, text string) {
 	p.t.Helper()
 	eval[bool](p, `(() => { const f = document.getElementById($); f.value = $; f.dispatchEvent(new Event('input', {bubbles: true})); show(); return true; })()`, id, text)
+	p.settle()
+}
+
+// settle waits until the page shows what comes of all that was entered.
+func (p *tab) settle() {
+	p.t.Helper()
+	p.await(`!document.documentElement.dataset.busy`)
+}
+
+// act runs statements in the page, and waits until it shows what comes of them.
+func (p *tab) act(statements string, args ...any) {
+	p.t.Helper()
+	eval[bool](p, `(async () => { `+statements+`; return true; })()`, args...)
+	p.settle()
 }
 
 // choose shows a tab.
 func (p *tab) choose(name string) {
 	p.t.Helper()
-	eval[bool](p, `(document.getElementById('tab-' + $).click(), true)`, name)
+	p.act(`document.getElementById('tab-' + $).click()`, name)
 }
 
 // texts returns the texts of elements.
 func (p *tab) texts(selector string) []string {
 	p.t.Helper()
+	p.settle()
 	return eval[[]string](p, `[...document.querySelectorAll($)].filter(e => e.checkVisibility()).map(e => e.textContent)`, selector)
 }

@@ -138,7 +138,7 @@ func TestLineOfAMistakeIsSelected(t *testing.T) {
 	if got := p.texts("#mistakes li"); len(got) != 1 || !strings.Contains(got[0], "line 5 spec.paralelism: unknown field: did you mean parallelism?") {
 		t.Fatalf("%q", got)
 	}
-	eval[bool](p, `(document.querySelector('#mistakes button').click(), true)`)
+	p.act(`document.querySelector('#mistakes button').click()`)
 	if got := eval[string](p, `document.getElementById('manifest').value.substring(document.activeElement.selectionStart, document.activeElement.selectionEnd)`); got != "  paralelism: 3" {
 		t.Errorf("selected: %q", got)
 	}
@@ -151,16 +151,16 @@ func TestPodsAreTried(t *testing.T) {
 	if len(before) != 3 || !strings.Contains(before[0], "failure 1 of index 0, limit 1") || !strings.Contains(before[2], "rule 0 (Ignore): not counted. The replacement starts 10s after") {
 		t.Fatalf("%q", before)
 	}
-	eval[bool](p, `(() => { const f = document.querySelectorAll('.trial')[0].querySelectorAll('input')[2]; f.value = '1'; f.dispatchEvent(new Event('input', {bubbles: true})); show(); return true; })()`)
+	p.act(`const f = document.querySelectorAll('.trial')[0].querySelectorAll('input')[2]; f.value = '1'; f.dispatchEvent(new Event('input', {bubbles: true})); show()`)
 	after := p.texts(".tried")
 	if !strings.Contains(after[0], "failure 2 of index 0, limit 1: the index has failed. No replacement") || after[1] != before[1] || after[2] != before[2] {
 		t.Errorf("%q", after)
 	}
-	eval[bool](p, `(document.getElementById('trial-add').click(), true)`)
+	p.act(`document.getElementById('trial-add').click()`)
 	if n := len(p.texts(".tried")); n != 4 {
 		t.Errorf("%d pods", n)
 	}
-	eval[bool](p, `(document.querySelectorAll('.trial button')[1].click(), true)`)
+	p.act(`document.querySelectorAll('.trial button')[1].click()`)
 	if got := p.texts(".tried"); len(got) != 3 || got[0] != after[0] || got[1] != before[2] {
 		t.Errorf("%q", got)
 	}

@@ -58,28 +58,28 @@ func TestPageIsUsedByKeysAlone(t *testing.T) {
 	if got := steps(); got != "6 of 6, at 32s" {
 		t.Fatalf("step %s", got)
 	}
-	eval[bool](p, `(document.getElementById('step').focus(), true)`)
+	p.act(`document.getElementById('step').focus()`)
 	p.press(kb.ArrowLeft)
 	if got := steps(); got != "5 of 6, at 22s" {
 		t.Errorf("an arrow on the slider leads to %s", got)
 	}
-	eval[bool](p, `(document.getElementById('step-first').focus(), true)`)
+	p.act(`document.getElementById('step-first').focus()`)
 	p.press(kb.Enter)
 	if got := steps(); got != "1 of 6, at 0s" {
 		t.Errorf("Enter leads to %s", got)
 	}
-	eval[bool](p, `(document.getElementById('step-next').focus(), true)`)
+	p.act(`document.getElementById('step-next').focus()`)
 	p.press(" ")
 	if got := steps(); got != "2 of 6, at 1s" {
 		t.Errorf("space leads to %s", got)
 	}
-	eval[bool](p, `(document.getElementById('tab-simulate').focus(), true)`)
+	p.act(`document.getElementById('tab-simulate').focus()`)
 	p.press(kb.End)
 	if got := p.focus(); got != "tab-curves" {
 		t.Errorf("End leads to %s", got)
 	}
 	before := p.texts("#curves-table")[0]
-	eval[bool](p, `(document.querySelector('#policies input[type=range]').focus(), true)`)
+	p.act(`document.querySelector('#policies input[type=range]').focus()`)
 	p.press(kb.ArrowRight)
 	p.await(`document.getElementById('curves-table').textContent !== $`, before)
 	if got := eval[string](p, `document.activeElement.getAttribute('aria-label') + ' ' + document.activeElement.getAttribute('aria-valuetext')`); got != "policy 1: initial 20s" {
@@ -131,7 +131,7 @@ func TestEveryTabIsPrinted(t *testing.T) {
 	}
 	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
 	for _, name := range []string{"job", "simulate", "curves"} {
-		eval[bool](p, `(state.tab = $, show(), dispatchEvent(new Event('beforeprint')), true)`, name)
+		p.act(`state.tab = $; show(); dispatchEvent(new Event('beforeprint'))`, name)
 		p.keep(name+"-print.png", result(p, chromedp.FullScreenshot(100)))
 	}
 }
@@ -142,11 +142,11 @@ func TestFirstResultComesSoon(t *testing.T) {
 	p := open(t, "", 1600, false)
 	t.Logf("first result after %.0f ms", eval[float64](p, `performance.getEntriesByName('first result')[0].startTime`))
 	for _, name := range []string{"job", "simulate", "curves"} {
-		t.Logf("%s: %.0f ms", name, eval[float64](p, `(() => { state.tab = $; const begun = performance.now(); show(); return performance.now() - begun; })()`, name))
+		t.Logf("%s: %.0f ms", name, eval[float64](p, `(async () => { state.tab = $; const begun = performance.now(); await show(); return performance.now() - begun; })()`, name))
 	}
 	for _, example := range []string{"flaky-1000", "tenth-1000"} {
 		p.choose("simulate")
-		took := eval[float64](p, `(() => { const begun = performance.now(); startWith(examples.find(e => e.name === $)); return performance.now() - begun; })()`, example)
+		took := eval[float64](p, `(async () => { const begun = performance.now(); await startWith(examples.find(e => e.name === $)); return performance.now() - begun; })()`, example)
 		t.Logf("%s, simulated and drawn: %.0f ms, %s", example, took, p.texts("#summary")[0])
 	}
 	sizes := eval[map[string]float64](p, `Object.fromEntries(performance.getEntriesByType('resource').map(e => [e.name.split('/').pop(), e.encodedBodySize]))`)
@@ -166,7 +166,7 @@ func TestEnteredPodsOutliveEditing(t *testing.T) {
 	p.enter("manifest", manifest("3", "main"))
 	code := func() string { return eval[string](p, `document.querySelector('.trial input').value`) }
 	suggested := code()
-	eval[bool](p, `(() => { const f = document.querySelector('.trial input'); f.value = '77'; f.dispatchEvent(new Event('input')); show(); return true; })()`)
+	p.act(`const f = document.querySelector('.trial input'); f.value = '77'; f.dispatchEvent(new Event('input')); show()`)
 	p.enter("manifest", manifest("x", "main"))
 	p.enter("manifest", manifest("4", "main"))
 	if got := code(); got != "77" {
@@ -182,30 +182,30 @@ func TestEnteredPodsOutliveEditing(t *testing.T) {
 func TestListsAreEmptiedAndNumbersBounded(t *testing.T) {
 	p := open(t, "", 1200, false)
 	for n := len(p.texts(".trial")); n > 0; n-- {
-		eval[bool](p, `(document.querySelector('.trial button').click(), show(), true)`)
+		p.act(`document.querySelector('.trial button').click(); show()`)
 	}
 	if got := p.texts(".trial"); len(got) != 0 {
 		t.Errorf("%d pods are back", len(got))
 	}
-	eval[bool](p, `(document.getElementById('trial-add').click(), true)`)
-	eval[bool](p, `(() => { for (const f of document.querySelectorAll('.trial input[type=number]')) { f.value = '1e30'; f.dispatchEvent(new Event('input')); } show(); return true; })()`)
+	p.act(`document.getElementById('trial-add').click()`)
+	p.act(`for (const f of document.querySelectorAll('.trial input[type=number]')) { f.value = '1e30'; f.dispatchEvent(new Event('input')); } show()`)
 	if got := p.texts(".trial"); len(got) != 1 || len(p.texts("#notice")) != 0 {
 		t.Errorf("%q %q", got, p.texts("#notice"))
 	}
 	p.choose("curves")
 	for range 2 {
-		eval[bool](p, `(document.querySelector('#policies .row button').click(), true)`)
+		p.act(`document.querySelector('#policies .row button').click()`)
 	}
 	if got := p.texts("#summary"); len(got) != 1 || got[0] != "There is no policy to draw." {
 		t.Errorf("%q", got)
 	}
-	eval[bool](p, `(document.getElementById('policy-add').click(), true)`)
+	p.act(`document.getElementById('policy-add').click()`)
 	if got := p.texts("#policies fieldset"); len(got) != 1 {
 		t.Errorf("%d policies", len(got))
 	}
 	field := func(label, value string) {
 		t.Helper()
-		eval[bool](p, `(() => { const f = document.querySelector('[aria-label="' + $ + ', exactly"]'); f.value = $; f.dispatchEvent(new Event('input')); show(); return true; })()`, label, value)
+		p.act(`const f = document.querySelector('[aria-label="' + $ + ', exactly"]'); f.value = $; f.dispatchEvent(new Event('input')); show()`, label, value)
 	}
 	field("pods", "99999999999999999999")
 	if got := p.texts("#curves-table .mistake"); len(got) != 0 || len(p.texts("#notice")) != 0 {

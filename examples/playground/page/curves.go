@@ -32,6 +32,10 @@ type Policy struct {
 	Factor  float64 `json:"factor"`
 	Jitter  float64 `json:"jitter"`
 	Reset   string  `json:"reset"` // "": twice the maximum
+
+	Starts  int    `json:"starts,omitempty"`  // within the time below, then it gives up; 0: any number
+	Within  string `json:"within,omitempty"`  // "": there is no limit
+	Outside bool   `json:"outside,omitempty"` // no kubelet restarts it, so it makes no requests
 }
 
 // Curves is what the Curves tab shows.
@@ -69,6 +73,7 @@ const (
 	longestDelay  = 10 * 365 * 24 * time.Hour
 	leastFactor   = 1.01
 	nameLength    = 40
+	mostStarts    = 1_000_000
 )
 
 // presets returns the curves of known systems.
@@ -77,7 +82,11 @@ func presets() []Policy {
 	for _, p := range preset.All() {
 		if p.Refused == "" {
 			p.Policy.ResetAfter = min(p.Policy.ResetAfter, longestDelay)
-			list = append(list, written(p.Name, p.Policy))
+			w := written(p.Name, p.Policy)
+			if w.Outside = p.Outside; p.Limit.Starts > 0 {
+				w.Starts, w.Within = p.Limit.Starts, picture.Duration(p.Limit.Within)
+			}
+			list = append(list, w)
 		}
 	}
 	return list
@@ -132,17 +141,22 @@ func between(n, otherwise, most int) int {
 
 // curve is a policy to draw.
 type curve struct {
-	name   string
-	policy backoff.Policy
-	run    time.Duration
+	name    string
+	policy  backoff.Policy
+	run     time.Duration
+	limit   preset.StartLimit
+	outside bool
 }
 
 // restarts counts the restarts of a pod in (from, to].
 func (c curve) restarts(from, to time.Duration) float64 {
-	return float64(c.policy.Restarts(c.run, backoff.Interval{From: from, To: to}))
+	return float64(c.limit.Count(c.policy, c.run, backoff.Interval{From: from, To: to}))
 }
 
-// steady is the time between two restarts in the long run.
+// givenUp reports whether there are no restarts in the long run.
+func (c curve) givenUp() bool { return c.limit.Restarts(c.policy, c.run) != math.MaxInt }
+
+// steady is the time between two restarts in the long run, unless it is given up.
 func (c curve) steady() time.Duration {
 	if c.run > c.policy.ResetThreshold() {
 		return c.run + c.policy.Delay(1)
@@ -167,7 +181,7 @@ func (s Settings) view(width float64) *Curves {
 	var all []curve
 	for i, p := range s.Policies {
 		if policy, ok := v.policy(i, p); ok {
-			all = append(all, curve{orElse(p.Name, fmt.Sprintf("policy %d", i+1)), policy, run})
+			all = append(all, curve{orElse(p.Name, fmt.Sprintf("policy %d", i+1)), policy, run, v.limit(i, p), p.Outside})
 		}
 	}
 	v.resolve(s)
@@ -222,6 +236,18 @@ func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	return read, len(v.Wrong) == before
 }
 
+// limit reads the limit of starts of a policy, and reports its mistakes.
+func (v *Curves) limit(i int, p Policy) (l preset.StartLimit) {
+	if p.Starts == 0 || p.Within == "" {
+		return l
+	}
+	l.Starts = between(p.Starts, 1, mostStarts)
+	var err error
+	l.Within, err = duration(p.Within, shortestDelay)
+	v.wrong(i, "within", err)
+	return l
+}
+
 // fieldNames are the names of a backoff.Policy's fields on the page.
 var fieldNames = map[string]string{"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "reset"}
 
@@ -264,7 +290,13 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 		}
 		table = append(table, cells)
 	}
-	row("delays", func(c curve) string { return describe(c.policy) })
+	row("delays", func(c curve) string {
+		text := describe(c.policy)
+		if c.limit.Starts > 0 {
+			text += fmt.Sprintf(", gives up after %s in %s", count(c.limit.Starts, "start"), picture.Duration(c.limit.Within))
+		}
+		return text
+	})
 	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
 		if end < window || i == 2 {
 			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return picture.Number(c.restarts(-1, end)) })
@@ -276,10 +308,13 @@ func (s Settings) table(all []curve, window time.Duration) [][]string {
 			break
 		}
 	}
-	row("in the long run, one every", func(c curve) string { return picture.Duration(c.steady()) })
-	perSecond := float64(s.Pods) * float64(s.Requests)
-	row("requests per second of the node, busiest 10 s", func(c curve) string { return picture.Number(c.busiest(10*time.Second) * perSecond / 10) })
-	row("in the long run", func(c curve) string { return picture.Number(perSecond / c.steady().Seconds()) })
+	row("requests per second of the node, busiest 10 s", func(c curve) string { return picture.Number(c.busiest(10*time.Second) * s.perRestart(c) / 10) })
+	row("in the long run", func(c curve) string {
+		if c.givenUp() {
+			return "none: it has given up"
+		}
+		return fmt.Sprintf("a restart every %s, %s requests per second", picture.Duration(c.steady()), picture.Number(s.perRestart(c)/c.steady().Seconds()))
+	})
 	return table
 }
 

@@ -19,9 +19,8 @@ func TestFiguresAreThoseOfTheKEP(t *testing.T) {
 		{"delays", "10s to 5m, starts over after a run of more than 10m", "1s to 1m, starts over after a run of more than 10m"},
 		{"restarts of a pod in the first 1m", "2", "5"},
 		{"restarts of a pod in the first 5m", "4", "9"},
-		{"in the long run, one every", "5m", "1m"},
 		{"requests per second of the node, busiest 10 s", "55", "165"},
-		{"in the long run", "1.83", "9.17"},
+		{"in the long run", "a restart every 5m, 1.83 requests per second", "a restart every 1m, 9.17 requests per second"},
 	}
 	if diff := cmp.Diff(want, c.Table); diff != "" || len(c.Pictures) != 2 || len(c.Wrong) > 0 {
 		t.Error(diff, c.Wrong)
@@ -118,11 +117,11 @@ func TestEmptiedListsStayEmpty(t *testing.T) {
 // length.
 func TestRatesAreOverTheTimeThatIsDrawn(t *testing.T) {
 	s := Settings{Pods: 1, Requests: 1}
-	always := curve{"always", backoff.Policy{Initial: time.Second, Max: time.Second, Factor: 1}, 0}
+	always := curve{name: "always", policy: backoff.Policy{Initial: time.Second, Max: time.Second, Factor: 1}}
 	for _, window := range []time.Duration{5 * time.Second, 12 * time.Second, time.Minute} {
 		for _, p := range s.rates(always, window) {
-			if p.value < 0.99 || p.value > 1.01 {
-				t.Errorf("%v: %v per second at %v", window, p.value, p.at)
+			if p.Y < 0.99 || p.Y > 1.01 {
+				t.Errorf("%v: %v per second at %v s", window, p.Y, p.X)
 			}
 		}
 	}
@@ -165,5 +164,35 @@ func TestPresetsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 	if i != len(all) || i < 7 {
 		t.Errorf("%d presets, of %d", i, len(all))
+	}
+}
+
+// systemd gives up, and neither it nor Docker asks an API server.
+func TestSystemdGivesUpAndAsksNobody(t *testing.T) {
+	all := presets()
+	c := view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{all[0], all[4], all[5]}}}).Curves
+	rows := make(map[string][]string)
+	for _, r := range c.Table {
+		if rows[r[0]] != nil {
+			t.Errorf("two rows are called %q", r[0])
+		}
+		rows[r[0]] = r[1:]
+	}
+	for name, want := range map[string][]string{
+		"":                                   {"kubelet", "docker", "systemd"},
+		"restarts of a pod in the first 30m": {"9", "38", "4"},
+		"requests per second of the node, busiest 10 s": {"55", "0", "0"},
+		"in the long run": {"a restart every 5m, 1.83 requests per second", "a restart every 1m, 0 requests per second", "none: it has given up"},
+	} {
+		if diff := cmp.Diff(want, rows[name]); diff != "" {
+			t.Error(name, diff)
+		}
+	}
+	if got := rows["delays"][2]; !strings.HasSuffix(got, ", gives up after 5 starts in 10s") {
+		t.Error(got)
+	}
+	c = view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{{Initial: "1s", Max: "1s", Starts: 3, Within: "x"}}}}).Curves
+	if len(c.Wrong) != 1 || c.Wrong[0].Field != "within" {
+		t.Errorf("%+v", c.Wrong)
 	}
 }

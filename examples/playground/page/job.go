@@ -17,8 +17,8 @@ import (
 
 // Job is what is to be said of a manifest. With Mistakes there is nothing else.
 type Job struct {
-	Summary    string      `json:"summary"` // in one sentence
-	Mistakes   []Remark    `json:"mistakes,omitempty"`
+	Summary    string      `json:"summary"`            // in one sentence
+	Mistakes   []Remark    `json:"mistakes,omitempty"` // or notices, if it may be valid and is not shown
 	Findings   []Remark    `json:"findings,omitempty"` // what is valid but surely not meant
 	Worst      [][2]string `json:"worst,omitempty"`    // name and text
 	Filled     [][2]string `json:"filled,omitempty"`   // field and default
@@ -45,36 +45,62 @@ const (
 	mostFilled      = 200
 )
 
-// read returns the Job of a manifest, or its mistakes.
-func read(manifest, name string) (*jobfile.Manifest, []Remark) {
-	m, err := decode(manifest, name)
-	if err == nil {
-		return m, nil
-	}
-	var wrong jobfile.Mistakes
-	if !errors.As(err, &wrong) {
-		line, text := lineOf(err.Error())
-		return nil, []Remark{{line, "mistake", clean(text)}}
-	}
-	var all []Remark
-	for _, one := range wrong {
-		all = append(all, Remark{one.Line, "mistake", clean(one.Text)})
-	}
-	return nil, all
+// unread is why there is nothing to show of a manifest.
+type unread struct {
+	summary string
+	remarks []Remark
 }
 
-func decode(manifest, name string) (*jobfile.Manifest, error) {
-	if len(manifest) > largestManifest {
-		return nil, fmt.Errorf("the manifest is too long: this page reads at most %d bytes", largestManifest)
+// read returns the Job of a manifest, or why there is none.
+func read(manifest, name string) (*jobfile.Manifest, *unread) {
+	var limit string
+	switch {
+	case len(manifest) > largestManifest:
+		limit = fmt.Sprintf("the manifest is too long: this page reads at most %d bytes", largestManifest)
+	case depth(manifest) > deepestManifest:
+		limit = fmt.Sprintf("objects and lists are nested too deeply: this page reads at most %d levels", deepestManifest)
 	}
-	if depth(manifest) > deepestManifest {
-		return nil, fmt.Errorf("not a YAML or JSON document: objects and lists are nested too deeply")
+	if limit != "" {
+		return nil, &unread{"This file is not shown, though it may be valid.", []Remark{{0, "notice", limit}}}
 	}
 	documents, err := document.ParseAll([]byte(manifest))
 	if err != nil {
-		return nil, err
+		line, text := lineOf(err.Error())
+		return nil, &unread{"This file cannot be read: 1 mistake.", []Remark{{line, "mistake", clean(text)}}}
 	}
-	return jobfile.Decode(documents, jobfile.Reading{Job: name, Validate: jobfile.Strict})
+	m, err := jobfile.Decode(documents, jobfile.Reading{Job: name, Validate: jobfile.Strict})
+	if err == nil {
+		return m, nil
+	}
+	return nil, refused(documents, err)
+}
+
+// refused returns why jobfile has found no Job in documents: that is a mistake only if
+// Kubernetes would make it one, too.
+func refused(documents []*document.Node, err error) *unread {
+	var wrong jobfile.Mistakes
+	kind := ""
+	if len(documents) == 1 {
+		kind = documents[0].Field("kind").Text()
+	}
+	switch {
+	case errors.As(err, &wrong) && kind != "" && kind != "Job" && kind != "CronJob" && !strings.HasSuffix(kind, "List"):
+		return &unread{fmt.Sprintf("This is a %s. The page shows Jobs and CronJobs.", clean(kind)), remarks("notice", wrong)}
+	case wrong != nil:
+		return &unread{"Kubernetes would refuse this: " + count(len(wrong), "mistake") + ".", remarks("mistake", wrong)}
+	}
+	line, text := lineOf(err.Error())
+	if len(documents) == 1 && kind == "" {
+		return &unread{"This is no Kubernetes object: 1 mistake.", []Remark{{line, "mistake", clean(text)}}}
+	}
+	return &unread{"No Job of this file is shown.", []Remark{{line, "notice", clean(text)}}} // which one is not clear
+}
+
+func remarks(kind string, wrong jobfile.Mistakes) (all []Remark) {
+	for _, one := range wrong {
+		all = append(all, Remark{one.Line, kind, clean(one.Text)})
+	}
+	return all
 }
 
 // depth returns a bound of the nesting of a text, without reading it: brackets that are
@@ -123,9 +149,9 @@ func lineOf(text string) (int, string) {
 
 // examine makes the Job tab.
 func examine(s State) *Job {
-	m, wrong := read(s.Manifest, s.Name)
-	if m == nil {
-		return &Job{Summary: "This is no Job that Kubernetes would take: " + count(len(wrong), "mistake") + ".", Mistakes: wrong}
+	m, why := read(s.Manifest, s.Name)
+	if why != nil {
+		return &Job{Summary: why.summary, Mistakes: why.remarks}
 	}
 	j := &Job{}
 	for _, warning := range m.Warnings {

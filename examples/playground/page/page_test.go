@@ -108,12 +108,57 @@ func TestMistakesAreThoseOfTheProgram(t *testing.T) {
 			want = []Remark{{line, "mistake", clean(strings.ReplaceAll(said, "-job", "the name"))}}
 		}
 		got := view(t, State{Manifest: text}).Job.Mistakes
+		if name == "pod.yaml" || name == "two-documents.yaml" { // valid, but no Job to show
+			want[0].Kind = "notice"
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 	if processes == 0 {
 		t.Error("no mistake that only a process would make")
+	}
+}
+
+// What is said of a file that is not shown is true of it: only Kubernetes' own refusals
+// are called that.
+func TestSummaryOfAFileThatIsNotShownIsTrue(t *testing.T) {
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1}\n"
+	padding := "# " + strings.Repeat("x", largestManifest) + "\n"
+	for _, tt := range []struct{ manifest, name, summary, kind string }{
+		{plain(""), "", "Job default/plain is valid, 0 findings.", ""},
+		{padding + plain(""), "", "This file is not shown, though it may be valid.", "notice"},
+		{strings.Repeat("[", 201) + strings.Repeat("]", 201), "", "This file is not shown, though it may be valid.", "notice"},
+		{deployment, "", "This is a Deployment. The page shows Jobs and CronJobs.", "notice"},
+		{plain("") + "---\n" + plain(""), "", "No Job of this file is shown.", "notice"},
+		{plain("") + "---\n" + deployment, "other", "No Job of this file is shown.", "notice"},
+		{deployment + "---\n" + deployment, "", "No Job of this file is shown.", "notice"},
+		{plain("") + "---\n" + deployment, "plain", "Job default/plain is valid, 0 findings.", ""},
+		{plain("  parallelism: -1\n"), "", "Kubernetes would refuse this: 1 mistake.", "mistake"},
+		{"kind: Job\n", "", "Kubernetes would refuse this: 4 mistakes.", "mistake"},
+		{"a: 1\n", "", "Kubernetes would refuse this: 1 mistake.", "mistake"},
+		{"[1]\n", "", "This is no Kubernetes object: 1 mistake.", "mistake"},
+		{"a: [\n", "", "This file cannot be read: 1 mistake.", "mistake"},
+	} {
+		for _, tab := range []string{TabJob, TabSimulate} {
+			v := view(t, State{Tab: tab, Manifest: tt.manifest, Name: tt.name})
+			summary, list := "", []Remark(nil)
+			if v.Job != nil {
+				summary, list = v.Job.Summary, v.Job.Mistakes
+			} else {
+				summary, list = v.Simulate.Summary, v.Simulate.Mistakes
+			}
+			if tab == TabSimulate && tt.kind == "" {
+				continue
+			}
+			kind := ""
+			for _, r := range list {
+				kind = r.Kind
+			}
+			if summary != tt.summary || kind != tt.kind {
+				t.Errorf("%.60q, %s: %s (%s), want %s (%s)", tt.manifest, tab, summary, kind, tt.summary, tt.kind)
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 type Simulation struct {
 	Summary  string   `json:"summary"`
 	Script   string   `json:"script"`
-	Mistakes []Remark `json:"mistakes,omitempty"` // in the manifest
+	Mistakes []Remark `json:"mistakes,omitempty"` // in the manifest, or notices
 	Wrong    []Remark `json:"wrong,omitempty"`    // in the script
 	Notes    []string `json:"notes,omitempty"`    // of the Engine, and why it was stopped
 	Steps    int      `json:"steps"`
@@ -31,7 +31,7 @@ type run struct {
 	job     string
 	script  string
 	wrong   []Remark // in the script
-	trouble []Remark // in the manifest
+	trouble *unread  // with the manifest
 	stopped string
 	log     recorder
 	chart   *timeline.Chart
@@ -56,9 +56,9 @@ func simulated(s State) *run {
 	if s.Script != nil {
 		r.script = *s.Script
 	}
-	m, wrong := read(s.Manifest, s.Name)
-	if m == nil {
-		r.trouble = wrong
+	m, why := read(s.Manifest, s.Name)
+	if why != nil {
+		r.trouble = why
 		return r
 	}
 	r.job = m.Job.Name
@@ -73,7 +73,7 @@ func simulated(s State) *run {
 	c := newCluster(m.Job, script)
 	stopped, err := c.run()
 	if err != nil {
-		r.trouble = []Remark{{0, "mistake", clean(err.Error())}}
+		r.trouble = &unread{"This Job cannot be simulated.", []Remark{{0, "mistake", clean(err.Error())}}}
 		return r
 	}
 	r.stopped, r.log = stopped, c.log
@@ -86,10 +86,10 @@ func simulated(s State) *run {
 
 // view shows a step of a run, the last one if it is 0.
 func (r *run) view(n int, width float64) *Simulation {
-	v := &Simulation{Script: r.script, Mistakes: r.trouble, Wrong: r.wrong}
+	v := &Simulation{Script: r.script, Wrong: r.wrong}
 	switch {
-	case len(r.trouble) > 0:
-		v.Summary = "The manifest has " + count(len(r.trouble), "mistake") + "."
+	case r.trouble != nil:
+		v.Summary, v.Mistakes = r.trouble.summary, r.trouble.remarks
 		return v
 	case len(r.wrong) > 0:
 		v.Summary = "The script has " + count(len(r.wrong), "mistake") + "."

@@ -109,7 +109,7 @@ func TestSimulatedJobsEndAsTheyMust(t *testing.T) {
 		}
 		s := State{Manifest: text, Script: &script}
 		r := simulated(s)
-		if len(r.trouble)+len(r.wrong) > 0 || r.stopped != "" {
+		if r.trouble != nil || len(r.wrong) > 0 || r.stopped != "" {
 			t.Fatalf("%v %v %s", r.trouble, r.wrong, r.stopped)
 		}
 		status := r.log.steps[len(r.log.steps)-1].status

@@ -1,7 +1,7 @@
 'use strict';
 // The page's own part: it passes what is entered to the program, which is Go compiled to
-// WebAssembly, and shows the answer. All text is set as text; pictures come from the
-// program and are checked element by element.
+// WebAssembly and runs in a worker, and shows the answer. All text is set as text; pictures
+// come from the program and are checked element by element.
 
 const byId = id => document.getElementById(id);
 const tabs = ['job', 'simulate', 'curves'];
@@ -13,7 +13,7 @@ const largestScript = 65536;
 let state = {tab: 'job', manifest: '', name: '', step: 0, curves: {}};
 let examples = [];
 let presets = [];
-let latest = null; // answer of the program
+let latest = {}; // answers of the program, of each tab the latest
 
 // node makes an element. Of its properties, those with a dash or of a role are attributes.
 function node(name, properties = {}, ...children) {
@@ -37,7 +37,8 @@ const fill = (id, ...children) => byId(id).replaceChildren(...children.filter(c 
 
 // ---- pictures
 
-const trusted = window.trustedTypes ? trustedTypes.createPolicy('picture', {createHTML: text => text}) : {createHTML: text => text};
+const rules = {createHTML: text => text, createScriptURL: url => url};
+const trusted = window.trustedTypes ? trustedTypes.createPolicy('playground', rules) : rules;
 const drawn = new Set(['svg', 'title', 'desc', 'pattern', 'path', 'rect', 'text']);
 const drawnAs = new Set(['xmlns', 'viewBox', 'role', 'aria-labelledby', 'class', 'id', 'font-family', 'x', 'y', 'width', 'height', 'd', 'patternUnits']);
 const sheets = new Map(); // by the place of the picture
@@ -62,8 +63,32 @@ function picture(place, p) {
 
 // ---- the program
 
-function ask(request) {
-	return JSON.parse(playground(JSON.stringify(request)));
+let worker = null;
+let working = null; // the request that the program works on
+let waiting = null; // what to ask for next
+let pending = 0; // timer of what will be asked for soon
+let settled = []; // who waits until there is nothing more to show
+
+// startWorker starts a worker that runs a program's text. It has the policy that the page
+// has by then.
+function startWorker(...texts) {
+	const url = URL.createObjectURL(new Blob(texts, {type: 'text/javascript'}));
+	const started = new Worker(trusted.createScriptURL(url));
+	URL.revokeObjectURL(url);
+	return started;
+}
+
+// startProgram runs the program, and returns once it is ready.
+function startProgram(packed, ...texts) {
+	return new Promise((ready, failed) => {
+		worker = startWorker(...texts);
+		worker.onmessage = ({data}) => {
+			worker.onmessage = ({data}) => answered(data);
+			data.ready ? ready() : failed(new Error(data.failure));
+		};
+		worker.onerror = event => failed(new Error(event.message));
+		worker.postMessage(packed, [packed]);
+	});
 }
 
 // cut returns the state without what is beyond one character more than the program reads:
@@ -72,32 +97,66 @@ function cut(state) {
 	return {...state, manifest: state.manifest.slice(0, largestManifest + 1), script: state.script?.slice(0, largestScript + 1)};
 }
 
-let pending = 0;
-
 // changed asks for a new view, soon.
 function changed(delay = 150) {
+	busy(true);
 	clearTimeout(pending);
 	pending = setTimeout(show, delay);
 }
 
-function width() {
-	const place = state.tab === 'curves' ? byId('panel-curves') : byId('panel-simulate');
-	const whole = Math.max((place.clientWidth || document.body.clientWidth) - 4, 320);
-	return state.tab === 'curves' && matchMedia('(min-width: 90rem)').matches ? whole / 2 - 10 : whole;
+// busy tells whether there is more to show.
+function busy(is) {
+	if (is) document.documentElement.dataset.busy = 'yes';
+	else delete document.documentElement.dataset.busy;
 }
 
+function width() {
+	const place = state.tab === 'curves' ? byId('curves-pictures') : byId('panel-simulate');
+	return Math.max((place.clientWidth || document.body.clientWidth) - 4, 320);
+}
+
+// show asks for a view of the state, or of that of a link. While the program works on
+// another one, only the last request waits. The promise is kept once nothing does.
 function show(link) {
 	clearTimeout(pending);
+	pending = 0;
 	selectTab(state.tab);
-	const request = {state: cut(state), width: width()};
-	if (typeof link === 'string') request.link = link;
-	let view;
-	try {
-		view = ask(request);
-	} catch (err) {
-		notice('The program of this page has ended (' + err.message + '). Reload the page; the link above has what you entered.');
+	waiting = typeof link === 'string' ? {link} : {};
+	busy(true);
+	work();
+	return new Promise(done => settled.push(done));
+}
+
+// work passes what waits to the program, unless that is at work.
+function work() {
+	if (working) return;
+	if (!waiting) {
+		if (pending) return;
+		busy(false);
+		settled.forEach(done => done());
+		settled = [];
 		return;
 	}
+	working = {...waiting, state: cut(state), width: width()};
+	waiting = null;
+	worker.postMessage(JSON.stringify(working));
+}
+
+// answered shows a view. One that is not what was asked for last is shown of curves only,
+// which follow their sliders.
+function answered({answer, failure}) {
+	const request = working;
+	working = null;
+	if (failure !== undefined) {
+		notice('The program of this page has ended (' + failure + '). Reload the page; the link above has what you entered.');
+		waiting = null;
+	} else if (!waiting || request.link !== undefined || request.state.tab === 'curves' && state.tab === 'curves') {
+		present(request, JSON.parse(answer));
+	}
+	work();
+}
+
+function present(request, view) {
 	notice(view.notice);
 	if (!view.state) {
 		summary('There is no result.');
@@ -106,17 +165,14 @@ function show(link) {
 	if (request.link !== undefined) {
 		state = view.state;
 		fillForms();
-		if (state.tab !== tabOf(view)) { show(); return; }
 	}
-	latest = view;
+	latest = {...latest, ...view};
 	selectTab(state.tab);
 	if (view.job) showJob(view.job);
 	if (view.simulate) showSimulation(view.simulate);
 	if (view.curves) showCurves(view.curves, view.state.curves);
 	writeLink();
 }
-
-const tabOf = view => view.job ? 'job' : view.simulate ? 'simulate' : 'curves';
 
 function notice(text) {
 	byId('notice').hidden = !text;
@@ -149,6 +205,48 @@ function fillForms() {
 	byId('nodeMax').value = c.max ?? '';
 	byId('example').value = String(examples.findIndex(e => e.text === state.manifest));
 	trialShape = policyShape = triedContainers = '';
+	numberLines();
+}
+
+// ---- line numbers
+
+// Beside each field stand the numbers of the lines that it shows, and of no others: a
+// text may have very many.
+let numbered = []; // functions that write the numbers of a field, with the next frame
+
+function numberLines() { numbered.forEach(write => write()); }
+
+// lineHeight returns how high each of the lines of a field is: less than its style says, by
+// a part of a pixel.
+function lineHeight(field, lines) {
+	const style = getComputedStyle(field);
+	if (field.scrollHeight <= field.clientHeight) return parseFloat(style.lineHeight);
+	return (field.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom)) / lines;
+}
+
+function withNumbers(field) {
+	const place = field.parentNode.querySelector('.numbers');
+	let text = null, lines = 1, due = 0;
+	const write = () => {
+		due = 0;
+		if (field.value !== text) {
+			text = field.value;
+			lines = 1;
+			for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+			place.style.minWidth = Math.max(String(lines).length, 2) + 1 + 'ch'; // before the field is measured, which takes long for many lines
+		}
+		const height = lineHeight(field, lines);
+		const first = Math.floor(field.scrollTop / height);
+		const shown = Math.min(lines - first, Math.ceil(field.clientHeight / height) + 1);
+		place.textContent = Array.from({length: Math.max(shown, 0)}, (_, i) => first + i + 1).join('\n');
+		place.style.lineHeight = height + 'px';
+		place.style.transform = `translateY(${first * height - field.scrollTop}px)`;
+	};
+	const soon = () => { due ||= requestAnimationFrame(write); };
+	numbered.push(soon);
+	field.addEventListener('input', soon);
+	field.addEventListener('scroll', soon);
+	new ResizeObserver(soon).observe(field);
 }
 
 // ---- the link
@@ -199,7 +297,7 @@ async function readLink() {
 	} catch (err) {
 		text = 'no state';
 	}
-	show(text);
+	await show(text);
 	return true;
 }
 
@@ -212,7 +310,7 @@ function lineButton(line, field) {
 		const from = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0);
 		field.focus();
 		field.setSelectionRange(from, from + (lines[line - 1] ?? '').length);
-		field.scrollTop = Math.max(0, (line - 4) * parseFloat(getComputedStyle(field).lineHeight));
+		field.scrollTop = Math.max(0, (line - 4) * lineHeight(field, lines.length));
 	}}, 'line ' + line);
 }
 
@@ -225,15 +323,18 @@ function remarks(title, list, field) {
 function pairs(caption, head, rows) {
 	if (!rows || !rows.length) return null;
 	return node('table', {}, node('caption', {}, caption),
-		head ? node('thead', {}, node('tr', {}, ...head.map(h => node('th', {scope: 'col'}, h)))) : null,
+		head ? node('thead', {}, node('tr', {}, ...head.map(h => h ? node('th', {scope: 'col'}, h) : node('td')))) : null,
 		node('tbody', {}, ...rows.map(r => node('tr', {}, node('th', {scope: 'row'}, r[0]), ...r.slice(1).map(c => node('td', {}, c))))));
 }
+
+// unread is the title of why a file is not shown: it may be valid.
+const unread = list => list?.some(r => r.kind === 'notice') ? 'Not shown' : 'Mistakes';
 
 // ---- Job
 
 function showJob(job) {
 	summary(job.summary);
-	fill('mistakes', ...remarks('Mistakes', job.mistakes, byId('manifest')));
+	fill('mistakes', ...remarks(unread(job.mistakes), job.mistakes, byId('manifest')));
 	fill('findings', ...remarks('Likely not meant', job.findings, byId('manifest')));
 	fill('worst', pairs('The worst case', null, job.worst));
 	const valid = !job.mistakes;
@@ -304,7 +405,8 @@ function trialResult(t) {
 function showSimulation(s) {
 	summary(s.summary);
 	if (document.activeElement !== byId('script')) byId('script').value = s.script;
-	fill('wrong', ...remarks('Mistakes in the manifest', s.mistakes, byId('manifest')), ...remarks('Mistakes in the script', s.wrong, byId('script')));
+	numberLines();
+	fill('wrong', ...remarks(unread(s.mistakes), s.mistakes, byId('manifest')), ...remarks('Mistakes in the script', s.wrong, byId('script')));
 	const slider = byId('step');
 	slider.max = Math.max(s.steps, 1);
 	slider.value = s.step;
@@ -326,6 +428,9 @@ function step(n) {
 	state.step = n === last ? 0 : n;
 	show();
 }
+
+// current is the step that is asked for.
+const current = () => state.step || latest.simulate.steps;
 
 // ---- Curves
 
@@ -412,7 +517,7 @@ function policyForm(p, i) {
 	});
 	return node('fieldset', {}, node('legend', {}, 'Policy ' + (i + 1)),
 		node('div', {className: 'row'}, node('label', {}, 'name ', name), choose,
-			node('button', {type: 'button', 'aria-label': 'Remove policy ' + (i + 1), disabled: latest === null, onclick: () => {
+			node('button', {type: 'button', 'aria-label': 'Remove policy ' + (i + 1), onclick: () => {
 				curves().policies.splice(i, 1);
 				redraw(() => byId('policy-add'));
 			}}, 'Remove')),
@@ -420,13 +525,30 @@ function policyForm(p, i) {
 		slider(of('maximum'), p.max, set('max')),
 		slider(of('factor'), p.factor, set('factor', decimal), {min: 1, max: 5, step: 0.1}),
 		slider(of('jitter'), p.jitter, set('jitter', decimal), {min: 0, max: 1, step: 0.05}),
-		slider(of('reset after'), p.reset, set('reset')));
+		slider(of('reset after'), p.reset, set('reset')),
+		node('div', {className: 'row limit'},
+			field('gives up after', p.starts ?? '', set('starts', whole), {size: 4, inputMode: 'numeric', placeholder: 'any'}),
+			field('starts in', p.within ?? '', set('within', text => text.trim()), {size: 5, placeholder: '10s'})),
+		check('restarted by a kubelet: makes API requests', !p.outside, on => { curves().policies[i].outside = !on; }));
+}
+
+// field and check are a field and a box with a label.
+function field(label, value, set, properties) {
+	const input = node('input', {value, autocomplete: 'off', ...properties});
+	input.addEventListener('input', () => { set(input.value); changed(); });
+	return node('label', {}, label + ' ', input);
+}
+
+function check(label, checked, set) {
+	const input = node('input', {type: 'checkbox', checked});
+	input.addEventListener('change', () => { set(input.checked); changed(0); });
+	return node('label', {className: 'check'}, input, ' ' + label);
 }
 
 // redraw makes the forms anew, and puts the focus where it belongs.
-function redraw(focus) {
+async function redraw(focus) {
 	policyShape = '';
-	show();
+	await show();
 	focus()?.focus();
 }
 
@@ -440,16 +562,16 @@ function listen() {
 		const chosen = examples[Number(byId('example').value)];
 		if (chosen) startWith(chosen);
 	});
-	byId('trial-add').addEventListener('click', () => {
+	byId('trial-add').addEventListener('click', async () => {
 		const all = trials();
 		all.push({index: 0, failures: 0, ignored: 0, exits: {}, conditions: '', ...structuredClone(all.at(-1) ?? {})});
-		show();
+		await show();
 		byId('trials').lastElementChild.querySelector('input').focus();
 	});
 	byId('step').addEventListener('input', () => step(Number(byId('step').value)));
 	byId('step-first').addEventListener('click', () => step(1));
-	byId('step-back').addEventListener('click', () => step(latest.simulate.step - 1));
-	byId('step-next').addEventListener('click', () => step(latest.simulate.step + 1));
+	byId('step-back').addEventListener('click', () => step(current() - 1));
+	byId('step-next').addEventListener('click', () => step(current() + 1));
 	byId('step-last').addEventListener('click', () => step(latest.simulate.steps));
 	byId('reduce').addEventListener('change', () => { curves().reduce = byId('reduce').checked; changed(0); });
 	byId('allowMax').addEventListener('change', () => { curves().allowMax = byId('allowMax').checked; changed(0); });
@@ -483,40 +605,28 @@ function listen() {
 function startWith(example) {
 	state = {...state, manifest: example.text, name: '', trials: undefined, script: undefined, step: 0};
 	fillForms();
-	show();
+	return show();
 }
 
 // ---- start
 
-// load fetches the program. It is compressed; of a part that grows by the same steps
-// only the differences are in the file, see pack.go.
-async function load(name) {
+// load fetches a file.
+async function load(name, as) {
 	const answer = await fetch(name);
 	if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
-	let bytes = new Uint8Array(await answer.arrayBuffer());
-	if (bytes[0] === 0x1f && bytes[1] === 0x8b) { // a server may have unpacked it
-		bytes = new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer());
-	}
-	const head = new DataView(bytes.buffer, 0, 12);
-	const [stride, from, to] = [head.getUint32(0, true), head.getUint32(4, true), head.getUint32(8, true)];
-	const program = bytes.subarray(12);
-	for (let i = from + stride; i < to; i++) program[i] += program[i - stride];
-	return program;
+	return answer[as]();
 }
 
 async function start() {
-	const ready = new Promise(resolve => { window.playgroundReady = resolve; });
-	const [program, list] = await Promise.all([load('playground.bin'), fetch('examples.json').then(answer => answer.json())]);
+	const [program, support, source, list] = await Promise.all([load('playground.bin', 'arrayBuffer'), load('wasm_exec.js', 'text'), load('worker.js', 'text'), load('examples.json', 'json')]);
 	examples = list;
-	const go = new Go();
-	const {instance} = await WebAssembly.instantiate(program, go.importObject);
-	go.run(instance);
-	await ready;
-	// From here on the page makes no request.
+	// From here on the page makes no request, and neither does the worker, which has its policy.
 	document.head.append(node('meta', {httpEquiv: 'Content-Security-Policy', content: "connect-src 'none'"}));
+	await startProgram(program, support, source);
 	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));
+	for (const id of ['manifest', 'script']) withNumbers(byId(id));
 	listen();
-	if (!await readLink()) startWith(examples.find(e => e.name === 'quickstart') ?? {text: ''});
+	if (!await readLink()) await startWith(examples.find(e => e.name === 'quickstart') ?? {text: ''});
 	performance.mark('first result');
 	document.documentElement.dataset.ready = 'yes';
 }

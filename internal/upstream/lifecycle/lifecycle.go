@@ -20,6 +20,9 @@ import (
 // Event is one step in the life of a pod, with the strings of the kubelet.
 type Event = pleg.Event[types.UID]
 
+// PodSync is the type of an Event that asks for a look at the pod.
+const PodSync = pleg.PodSync
+
 // Options are what the kubelet gives its generator.
 type Options struct {
 	Runtime         kubecontainer.Runtime
@@ -91,7 +94,8 @@ func (g *Generator) Healthy() (bool, error) {
 	return err == nil, err
 }
 
-// RequestReinspect asks for a look at the pod that ends with a PodSync.
+// RequestReinspect asks for the pod's status at the next full relist, changed or not,
+// and for a PodSync once that succeeds.
 func (g *Generator) RequestReinspect(id types.UID) { g.generator.RequestSync(id) }
 
 // RequestRelist asks for a look at the pod soon.

@@ -35,9 +35,9 @@ func (g *Generator) awaitEcho(ctx context.Context) {
 	default:
 	}
 	g.runtime.setEcho(id)
-	g.generator.Relist(ctx)
+	err := g.generator.Relist(ctx)
 	g.runtime.setEcho("")
-	for {
+	for err == nil { // else no echo is to come
 		select {
 		case seen := <-g.echo: // the last echo is removed when the next comes
 			if seen == id {

@@ -34,13 +34,13 @@ lint
 spec.podFailurePolicy.rules[2]: warning: rules 0 and 1 together match every pod that this rule matches, so it decides on none; put it before them or leave it out (unreachable)
 spec.podFailurePolicy.rules[3]: notice: rule 0 matches every pod that this rule matches, so this rule decides on none; put it before rule 0 or leave it out (unreachable)
 
-# unreachable: the only container there is was named before.
+# A rule for any container is for injected ones, too, which no rule names.
 lint
 {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a"}]}}, "podFailurePolicy": {"rules": [
   {"action": "Ignore", "onExitCodes": {"containerName": "a", "operator": "In", "values": [1]}},
   {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}}}
 ----
-spec.podFailurePolicy.rules[1]: warning: rule 0 matches every pod that this rule matches, so this rule decides on none; put it before rule 0 or leave it out (unreachable)
+nothing
 
 # unreachable, in ways that validation refuses.
 lint
@@ -178,12 +178,12 @@ spec.backoffLimitPerIndex: warning: under OnFailure containers are restarted in 
 # size: the largest that fits without a limit per index, one more, and the largest
 # that validation lets pass with one.
 lint
-{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71493, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71494, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 nothing
 
 lint
-{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71494, "template": {"spec": {"restartPolicy": "Never"}}}}
+{"spec": {"completionMode": "Indexed", "completions": 2147483647, "parallelism": 71495, "template": {"spec": {"restartPolicy": "Never"}}}}
 ----
 spec.parallelism: warning: the indexes in the status can grow to 1572880 bytes, and an API object to 1572864; lower parallelism or completions (size)
 

@@ -9,10 +9,11 @@ import (
 )
 
 // cluster is how to reach a cluster. The Lease has a client of its own, so that it is
-// renewed in time however many requests wait for their turn.
+// renewed in time however many requests wait for their turn. So has the guard of the
+// metrics: whoever asks it too often delays no Job.
 type cluster struct {
-	jobs, lease kubernetes.Interface
-	namespace   string // of the pod we run in, or of the kubeconfig's context
+	jobs, lease, guard kubernetes.Interface
+	namespace          string // of the pod we run in, or of the kubeconfig's context
 }
 
 // connect reads the configuration of the cluster. It makes no request.
@@ -41,6 +42,7 @@ func newCluster(config *rest.Config, namespace string, o *options) (*cluster, er
 	config = rest.AddUserAgent(rest.CopyConfig(config), "restart-job-controller")
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	guard := rest.CopyConfig(config)
 	lease := rest.CopyConfig(config)
 	lease.Timeout = o.renewDeadline / 2 // a request that hangs leaves time for another
 	config.QPS, config.Burst = float32(o.qps), o.burst
@@ -54,6 +56,9 @@ func newCluster(config *rest.Config, namespace string, o *options) (*cluster, er
 	}
 	if c.lease, err = kubernetes.NewForConfig(lease); err != nil {
 		return nil, fmt.Errorf("the client for the Lease: %w", err)
+	}
+	if c.guard, err = kubernetes.NewForConfig(guard); err != nil {
+		return nil, fmt.Errorf("the client for tokens: %w", err)
 	}
 	return c, nil
 }

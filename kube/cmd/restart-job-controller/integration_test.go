@@ -20,6 +20,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,7 +97,7 @@ func clusterWithRights(t *testing.T) (env *testenv.Environment, client kubernete
 	apply := newApplier(t, env.Config())
 	for _, d := range manifests(t, "manifests/*.yaml") {
 		switch d.object.(type) {
-		case *corev1.Namespace, *corev1.ServiceAccount, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding:
+		case *corev1.Namespace, *corev1.ServiceAccount, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding, *flowcontrolv1.FlowSchema:
 			apply.apply(t, d)
 		}
 	}
@@ -122,7 +123,8 @@ func TestServerTakesTheManifests(t *testing.T) {
 // program is a replica in a process of its own, as the service account of the manifests.
 type program struct {
 	command *exec.Cmd
-	address string
+	address string // of the probes
+	metrics string // of the metrics
 	mu      sync.Mutex
 	log     bytes.Buffer
 	ended   chan error
@@ -157,16 +159,16 @@ func start(t *testing.T, env *testenv.Environment, args ...string) *program {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &program{address: listener.Addr().String(), ended: make(chan error, 1)}
-	listener.Close()
-	p.command = exec.Command(os.Args[0], append([]string{
-		"-kubeconfig", file, "-listen", p.address, "-log-format", "json",
+	return startProgram(t, append([]string{
+		"-kubeconfig", file, "-log-format", "json", "-metrics-auth=false",
 		"-leader-elect-lease-duration", "15s", "-leader-elect-renew-deadline", "10s", "-leader-elect-retry-period", "1s",
 	}, args...)...)
+}
+
+func startProgram(t *testing.T, args ...string) *program {
+	t.Helper()
+	p := &program{address: freeAddress(t), metrics: freeAddress(t), ended: make(chan error, 1)}
+	p.command = exec.Command(os.Args[0], append([]string{"-listen", p.address, "-metrics-listen", p.metrics}, args...)...)
 	p.command.Env = append(os.Environ(), asProgram+"=1")
 	p.command.Stdout, p.command.Stderr = p, p
 	if err := p.command.Start(); err != nil {
@@ -194,7 +196,14 @@ func (p *program) exits() int {
 
 // get asks the program; it returns 0 while nobody answers.
 func (p *program) get(path string) (int, string) {
-	r, err := http.Get("http://" + p.address + path)
+	address := p.address
+	if path == "/metrics" {
+		address = p.metrics
+	}
+	return answerOf(http.Get("http://" + address + path))
+}
+
+func answerOf(r *http.Response, err error) (int, string) {
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -221,17 +230,10 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// With the rights of the manifests, and no others, one of two replicas runs a Job to its
-// end; the other one goes on when the first is asked to end, or is killed.
-func TestReplicasTakeTurns(t *testing.T) {
-	env, client := clusterWithRights(t)
-	namespace := env.Namespace(t)
-	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: env.Config(), Namespace: namespace, Script: func(pod *corev1.Pod) testenv.Outcome {
-		if pod.Annotations[batchv1.JobCompletionIndexAnnotation] == "3" && pod.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
-			return testenv.Outcome{ExitCodes: []int32{7}}
-		}
-		return testenv.Outcome{}
-	}})
+// runPods runs the pods of a namespace by the script until the test ends.
+func runPods(t *testing.T, env *testenv.Environment, namespace string, script func(*corev1.Pod) testenv.Outcome) {
+	t.Helper()
+	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{Config: env.Config(), Namespace: namespace, Script: script})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,8 +244,21 @@ func TestReplicasTakeTurns(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	defer running.Wait()
-	defer cancel()
+	t.Cleanup(running.Wait)
+	t.Cleanup(cancel)
+}
+
+// With the rights of the manifests, and no others, one of two replicas runs a Job to its
+// end; the other one goes on when the first is asked to end, or is killed.
+func TestReplicasTakeTurns(t *testing.T) {
+	env, client := clusterWithRights(t)
+	namespace := env.Namespace(t)
+	runPods(t, env, namespace, func(pod *corev1.Pod) testenv.Outcome {
+		if pod.Annotations[batchv1.JobCompletionIndexAnnotation] == "3" && pod.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
+			return testenv.Outcome{ExitCodes: []int32{7}}
+		}
+		return testenv.Outcome{}
+	})
 
 	example := only[*batchv1.Job](t, manifests(t, "example-job.yaml"))
 	runs := func(name string) {
@@ -346,7 +361,11 @@ func TestOccupiedAddressIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	var errs bytes.Buffer
-	if code := run(context.Background(), []string{"-kubeconfig", config, "-listen", listener.Addr().String()}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "-listen") {
+	if code := run(context.Background(), []string{"-kubeconfig", config, "-metrics-listen=", "-listen", listener.Addr().String()}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "-listen") {
+		t.Errorf("exits with %d: %s", code, errs.String())
+	}
+	errs.Reset()
+	if code := run(context.Background(), []string{"-kubeconfig", config, "-listen=", "-metrics-listen", listener.Addr().String()}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "-metrics-listen") {
 		t.Errorf("exits with %d: %s", code, errs.String())
 	}
 }

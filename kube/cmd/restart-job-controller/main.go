@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,7 +34,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, flag.ErrHelp), errors.Is(err, errVersion):
 		return exitOK
 	case err != nil:
 		fmt.Fprintf(stderr, "restart-job-controller: %v\nTry restart-job-controller -h.\n", err)
@@ -73,19 +72,16 @@ func control(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	r := newReplica(c, o)
-	if o.listen != "" {
-		listener, err := net.Listen("tcp", o.listen)
-		if err != nil {
-			return fmt.Errorf("-listen: %w", err)
+	s := servers{ctx: ctx}
+	defer func() {
+		patience := 5 * time.Second
+		if errors.Is(err, errLeaseLost) {
+			patience = 0
 		}
-		stop := serve(ctx, listener, r.handler())
-		defer func() {
-			patience := 5 * time.Second
-			if errors.Is(err, errLeaseLost) {
-				patience = 0
-			}
-			stop(patience)
-		}()
+		s.stop(patience)
+	}()
+	if err := r.serve(&s); err != nil {
+		return err
 	}
 	return r.run(ctx)
 }

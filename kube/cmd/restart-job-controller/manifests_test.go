@@ -5,17 +5,22 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,6 +88,21 @@ func only[T runtime.Object](t testing.TB, all []document) T {
 	return found[0]
 }
 
+// named returns the one object of this type with the name.
+func named[T interface {
+	runtime.Object
+	metav1.Object
+}](t testing.TB, all []document, name string) T {
+	t.Helper()
+	var of []document
+	for _, d := range all {
+		if o, ok := d.object.(T); ok && o.GetName() == name {
+			of = append(of, d)
+		}
+	}
+	return only[T](t, of)
+}
+
 // What the manifests say of one another holds.
 func TestManifestsFitTogether(t *testing.T) {
 	all := manifests(t, "manifests/*.yaml")
@@ -90,20 +110,28 @@ func TestManifestsFitTogether(t *testing.T) {
 	account := only[*corev1.ServiceAccount](t, all)
 	deployment := only[*appsv1.Deployment](t, all)
 	budget := only[*policyv1.PodDisruptionBudget](t, all)
-	role, clusterRole := only[*rbacv1.Role](t, all), only[*rbacv1.ClusterRole](t, all)
-	binding, clusterBinding := only[*rbacv1.RoleBinding](t, all), only[*rbacv1.ClusterRoleBinding](t, all)
+	service := only[*corev1.Service](t, all)
+	role, clusterRole := only[*rbacv1.Role](t, all), named[*rbacv1.ClusterRole](t, all, "restart-job-controller")
+	binding, clusterBinding := only[*rbacv1.RoleBinding](t, all), named[*rbacv1.ClusterRoleBinding](t, all, "restart-job-controller")
+	delegator := named[*rbacv1.ClusterRoleBinding](t, all, "restart-job-controller-auth-delegator")
 
 	if all[0].object != runtime.Object(only[*corev1.Namespace](t, all)) {
 		t.Errorf("%s comes before the namespace", all[0].file)
 	}
-	for _, o := range []metav1.Object{account, deployment, budget, role, binding} {
+	for _, o := range []metav1.Object{account, deployment, budget, service, role, binding} {
 		if o.GetNamespace() != namespace {
 			t.Errorf("%T is in namespace %q, want %q", o, o.GetNamespace(), namespace)
 		}
 	}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account.Name, Namespace: namespace}}
-	if !reflect.DeepEqual(binding.Subjects, subjects) || !reflect.DeepEqual(clusterBinding.Subjects, subjects) {
-		t.Errorf("bound to %v and %v, want %v", binding.Subjects, clusterBinding.Subjects, subjects)
+	if !reflect.DeepEqual(binding.Subjects, subjects) || !reflect.DeepEqual(clusterBinding.Subjects, subjects) || !reflect.DeepEqual(delegator.Subjects, subjects) {
+		t.Errorf("bound to %v, %v and %v, want %v", binding.Subjects, clusterBinding.Subjects, delegator.Subjects, subjects)
+	}
+	for _, name := range []string{"restart-job-controller", "restart-job-controller-lease"} {
+		of := named[*flowcontrolv1.FlowSchema](t, all, name).Spec.Rules[0].Subjects[0].ServiceAccount
+		if of.Name != account.Name || of.Namespace != namespace {
+			t.Errorf("FlowSchema %s is about %v", name, of)
+		}
 	}
 	if binding.RoleRef.Name != role.Name || binding.RoleRef.Kind != "Role" || clusterBinding.RoleRef.Name != clusterRole.Name || clusterBinding.RoleRef.Kind != "ClusterRole" {
 		t.Errorf("the bindings are of %v and %v", binding.RoleRef, clusterBinding.RoleRef)
@@ -113,11 +141,15 @@ func TestManifestsFitTogether(t *testing.T) {
 	if pod.Spec.ServiceAccountName != account.Name {
 		t.Errorf("the pods' account is %q, want %q", pod.Spec.ServiceAccountName, account.Name)
 	}
+	if class := only[*schedulingv1.PriorityClass](t, all).Name; pod.Spec.PriorityClassName != class {
+		t.Errorf("the pods' priority class is %q, want %q", pod.Spec.PriorityClassName, class)
+	}
 	if *deployment.Spec.Replicas != 2 {
 		t.Errorf("%d replicas, want 2", *deployment.Spec.Replicas)
 	}
 	for what, selector := range map[string]*metav1.LabelSelector{
 		"Deployment": deployment.Spec.Selector, "PodDisruptionBudget": budget.Spec.Selector, "spread": pod.Spec.TopologySpreadConstraints[0].LabelSelector,
+		"Service": {MatchLabels: service.Spec.Selector},
 	} {
 		s, err := metav1.LabelSelectorAsSelector(selector)
 		if err != nil || !s.Matches(labels.Set(pod.Labels)) {
@@ -133,6 +165,9 @@ func TestManifestsFitTogether(t *testing.T) {
 	}
 	if port := container.Ports[0]; o.listen != ":8080" || port.ContainerPort != 8080 || container.LivenessProbe.HTTPGet.Port.StrVal != port.Name || container.ReadinessProbe.HTTPGet.Port.StrVal != port.Name {
 		t.Errorf("it listens at %s, the port is %v", o.listen, port)
+	}
+	if port := container.Ports[1]; o.metricsListen != ":8443" || !o.metricsAuth || port.ContainerPort != 8443 || service.Spec.Ports[0].TargetPort.StrVal != port.Name {
+		t.Errorf("it listens at %s for Prometheus, the port is %v", o.metricsListen, port)
 	}
 	if names := role.Rules[1].ResourceNames; len(names) != 1 || names[0] != o.leaseName {
 		t.Errorf("it may use the Leases %v, and uses %s", names, o.leaseName)
@@ -170,7 +205,8 @@ func TestDockerfileBuildsThisProgram(t *testing.T) {
 	_, version, _ := strings.Cut(string(module), "\ngo ")
 	version, _, _ = strings.Cut(version, "\n")
 	for _, want := range []string{
-		"FROM golang:" + strings.TrimSuffix(version, ".0") + " ",
+		"ARG GO_IMAGE=golang:" + strings.TrimSuffix(version, ".0") + ".",
+		"FROM ${GO_IMAGE} AS build\n",
 		"CGO_ENABLED=0 go build -C kube ",
 		"./cmd/restart-job-controller\n",
 		"\nFROM scratch\n",
@@ -178,5 +214,93 @@ func TestDockerfileBuildsThisProgram(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in the Dockerfile", want)
 		}
+	}
+}
+
+// The image that is built is the one that the Deployment names. No manifest names an
+// image, or the Dockerfile its base, by what changes from one day to the next.
+func TestImagesHaveVersions(t *testing.T) {
+	image := only[*appsv1.Deployment](t, manifests(t, "manifests/*.yaml")).Spec.Template.Spec.Containers[0].Image
+	_, version, _ := strings.Cut(image, ":")
+	text, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		string(text):   "ARG VERSION=" + version + "\n",
+		string(readme): "docker build -t " + image + " ",
+	} {
+		if !strings.Contains(file, want) {
+			t.Errorf("the Deployment's image is %s; %q is not there", image, want)
+		}
+	}
+	if !regexp.MustCompile(`^v\d+\.\d+\.\d+$`).MatchString(version) {
+		t.Errorf("the Deployment's image is %s", image)
+	}
+	if !regexp.MustCompile(`\nARG GO_IMAGE=golang:\d+\.\d+\.\d+\n`).Match(text) || strings.Contains(string(text), ":latest") {
+		t.Error("the base image of the Dockerfile is not one patch version")
+	}
+}
+
+// What .dockerignore leaves in is what the program is built from.
+func TestProgramIsBuiltFromWhatDockerSees(t *testing.T) {
+	const root = "../../.."
+	text, err := os.ReadFile(root + "/.dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in, out []string
+	for line := range strings.Lines(string(text)) {
+		switch line = strings.TrimSpace(line); {
+		case line == "" || line == "*" || line[0] == '#':
+		case line[0] == '!':
+			in = append(in, line[1:])
+		default:
+			out = append(out, strings.TrimPrefix(line, "**/"))
+		}
+	}
+	seen := t.TempDir()
+	for _, top := range in {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			for _, pattern := range out {
+				if ok, err := filepath.Match(pattern, entry.Name()); ok || err != nil || pattern == name {
+					if entry.IsDir() {
+						return fs.SkipDir
+					}
+					return err
+				}
+			}
+			if entry.IsDir() {
+				return os.MkdirAll(filepath.Join(seen, name), 0o700)
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(seen, name), content, 0o600)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := exec.Command("go", "list", "-deps", "./cmd/restart-job-controller")
+	list.Dir = filepath.Join(seen, "kube")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
+	if text, err := list.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, err := os.Stat(filepath.Join(seen, "kube/cmd/restart-job-controller/options_test.go")); err == nil {
+		t.Error("Docker sees the tests")
 	}
 }

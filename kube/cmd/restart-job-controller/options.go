@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -29,8 +31,10 @@ replica that ends gives the Lease up, once its last request has returned. One th
 has lost the Lease ends at once, whatever is under way.
 
 /healthz says whether this replica renews the Lease that it holds, /readyz
-whether it runs Jobs or stands by. /metrics has the counters of Kubernetes' own
-controller under their names, but for stale_sync_skips_total.
+whether it runs Jobs or stands by. Both fail while it lacks the right to list Jobs
+or pods. /metrics has the counters of Kubernetes' own controller under their names,
+workqueue_* and rest_client_*. It is served over TLS, to bearer tokens of users who
+may get the path /metrics.
 
 Annotations of a Job set its delays:
   restartkit.dev/backoff-base    before the first replacement of a failed pod, as 30s
@@ -71,13 +75,22 @@ type options struct {
 	leaseName, leaseNamespace           string
 	leaseDuration, renewDeadline, retry time.Duration
 
-	listen    string
+	listen            string
+	metricsListen     string
+	metricsAuth       bool
+	certFile, keyFile string
+	pprof             bool
+
 	logFormat string
 	verbosity int
 }
 
+// errVersion says that the version was asked for, and printed.
+var errVersion = errors.New("the version is printed")
+
 // parseOptions reads the flags. For -h it writes the help text to stdout and returns
-// flag.ErrHelp. Otherwise the error has every mistake.
+// flag.ErrHelp, for -version the version and errVersion. Otherwise the error has every
+// mistake.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	flags := flag.NewFlagSet("restart-job-controller", flag.ContinueOnError)
@@ -96,9 +109,15 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "`time` after which a Lease that is not renewed may be taken")
 	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "`time` without a renewal after which a leader ends")
 	flags.DurationVar(&o.retry, "leader-elect-retry-period", 2*time.Second, "`time` between two attempts at the Lease")
-	flags.StringVar(&o.listen, "listen", ":8080", "`address` of /healthz, /readyz and /metrics; empty: none")
+	flags.StringVar(&o.listen, "listen", ":8080", "`address` of /healthz and /readyz; empty: none")
+	flags.StringVar(&o.metricsListen, "metrics-listen", ":8443", "`address` of /metrics; empty: none")
+	flags.BoolVar(&o.metricsAuth, "metrics-auth", true, "serve /metrics over TLS, to those who may; false: over HTTP to all, on a loopback\naddress only")
+	flags.StringVar(&o.certFile, "tls-cert-file", "", "`file` with the certificate of -metrics-listen; default: one that this program\nmakes and signs itself")
+	flags.StringVar(&o.keyFile, "tls-private-key-file", "", "`file` with the key of -tls-cert-file")
+	flags.BoolVar(&o.pprof, "pprof", false, "serve /debug/pprof/ beside /metrics")
 	flags.StringVar(&o.logFormat, "log-format", "text", "`format` of the log on standard error: text or json\n")
-	flags.IntVar(&o.verbosity, "v", 0, "`level` of the log, from 0 to 10\n")
+	flags.IntVar(&o.verbosity, "v", 0, "`level` of the log, from 0 to 10; from 1 on it begins with client-go's feature gates\n")
+	showVersion := flags.Bool("version", false, "print the version and exit")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -115,6 +134,12 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		return nil, explained(flags, err)
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("only flags are taken; got %q", flags.Args())
+	}
+	if *showVersion {
+		if _, err := fmt.Fprintln(stdout, thisBuild()); err != nil {
+			return nil, err
+		}
+		return nil, errVersion
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -179,9 +204,23 @@ func (o *options) validate(given map[string]bool) error {
 	check(float64(o.renewDeadline) > 1.2*float64(o.retry), "-leader-elect-renew-deadline %v: must be longer than 1.2 times -leader-elect-retry-period, %v", o.renewDeadline, o.retry)
 	check(o.leaseDuration > o.renewDeadline, "-leader-elect-lease-duration %v: must be longer than -leader-elect-renew-deadline, %v", o.leaseDuration, o.renewDeadline)
 	check(o.leaseDuration >= time.Second, "-leader-elect-lease-duration %v: must be at least 1s", o.leaseDuration)
+	check(o.metricsAuth || o.metricsListen == "" || loopback(o.metricsListen), "-metrics-auth=false: -metrics-listen %s is not a loopback address, such as 127.0.0.1:8443", o.metricsListen)
+	check((o.certFile == "") == (o.keyFile == ""), "-tls-cert-file and -tls-private-key-file are given together or not at all")
+	check(o.metricsAuth || o.certFile == "", "-tls-cert-file: without -metrics-auth there is no TLS")
+	check(!o.pprof || o.metricsListen != "", "-pprof needs -metrics-listen")
 	check(o.logFormat == "text" || o.logFormat == "json", "-log-format %q: must be text or json", o.logFormat)
 	check(o.verbosity >= 0 && o.verbosity <= 10, "-v %d: must be from 0 to 10", o.verbosity)
 	return errors.Join(errs...)
+}
+
+// loopback reports whether only this machine can reach the address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // controller returns what the flags say of the controller.

@@ -23,7 +23,8 @@ func TestHelpDescribesEveryFlag(t *testing.T) {
 	for _, name := range []string{
 		"kubeconfig", "context", "kube-api-qps", "kube-api-burst", "managed-by", "take-over", "namespace", "workers",
 		"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace", "leader-elect-lease-duration",
-		"leader-elect-renew-deadline", "leader-elect-retry-period", "listen", "log-format", "v",
+		"leader-elect-renew-deadline", "leader-elect-retry-period", "listen", "metrics-listen", "metrics-auth",
+		"tls-cert-file", "tls-private-key-file", "pprof", "log-format", "v", "version",
 	} {
 		if !regexp.MustCompile(`(?m)^  -` + name + `\b`).MatchString(out.String()) {
 			t.Errorf("-%s is not described", name)
@@ -52,6 +53,20 @@ func TestHelpThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
+// The version is what a report of a fault begins with.
+func TestVersionIsPrinted(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), []string{"-version"}, &out, &errs); code != exitOK || errs.Len() > 0 {
+		t.Errorf("exits with %d, writes %q to standard error", code, errs.String())
+	}
+	if want := regexp.MustCompile(`^restart-job-controller \S+, revision \S+, go1\.\S+ \w+/\w+\n$`); !want.Match(out.Bytes()) {
+		t.Errorf("%q", out.String())
+	}
+	if code := run(context.Background(), []string{"-version"}, full{}, io.Discard); code == exitOK {
+		t.Error("exits with 0, and the version is not written")
+	}
+}
+
 // Every mistake is reported at once, with the flag that it is in.
 func TestMistakesInFlagsAreReportedTogether(t *testing.T) {
 	for _, tt := range []struct {
@@ -77,6 +92,19 @@ func TestMistakesInFlagsAreReportedTogether(t *testing.T) {
 		{"-leader-elect-resource-name=", []string{"-leader-elect-resource-name"}},
 		{"-leader-elect-retry-period 0s", []string{"-leader-elect-retry-period 0s"}},
 		{"-leader-elect-renew-deadline 2400ms", []string{"-leader-elect-renew-deadline 2.4s"}},
+		{"-metrics-auth=false", []string{"-metrics-listen :8443 is not a loopback address"}},
+		{"-metrics-auth=false -metrics-listen 10.0.0.1:80", []string{"-metrics-listen 10.0.0.1:80 is not a loopback address"}},
+		{"-metrics-auth=false -metrics-listen localhost", []string{"-metrics-listen localhost is not a loopback address"}},
+		{"-metrics-auth=false -metrics-listen localhost:80", nil},
+		{"-metrics-auth=false -metrics-listen 127.0.0.2:80", nil},
+		{"-metrics-auth=false -metrics-listen [::1]:80", nil},
+		{"-metrics-auth=false -metrics-listen=", nil},
+		{"-metrics-auth=false -metrics-listen [::1]:80 -tls-cert-file c -tls-private-key-file k", []string{"-tls-cert-file: without -metrics-auth"}},
+		{"-tls-cert-file c", []string{"-tls-cert-file and -tls-private-key-file"}},
+		{"-tls-private-key-file k", []string{"-tls-cert-file and -tls-private-key-file"}},
+		{"-tls-cert-file c -tls-private-key-file k", nil},
+		{"-pprof -metrics-listen=", []string{"-pprof needs -metrics-listen"}},
+		{"-pprof", nil},
 		{"-leader-elect-lease-duration 10s", []string{"-leader-elect-lease-duration 10s"}},
 		{"-leader-elect-lease-duration 900ms -leader-elect-renew-deadline 800ms -leader-elect-retry-period 100ms", []string{"-leader-elect-lease-duration 900ms"}},
 	} {
@@ -168,7 +196,7 @@ func TestEndSaysThatASecondSignalIsQuicker(t *testing.T) {
 	ctx, signal := context.WithCancel(t.Context())
 	signal()
 	var errs bytes.Buffer
-	if code := run(ctx, []string{"-kubeconfig", file, "-listen="}, io.Discard, &errs); code != exitOK || strings.Count(errs.String(), "a second signal ends it at once") != 1 {
+	if code := run(ctx, []string{"-kubeconfig", file, "-listen=", "-metrics-listen="}, io.Discard, &errs); code != exitOK || strings.Count(errs.String(), "a second signal ends it at once") != 1 {
 		t.Errorf("exits with %d, prints %s", code, &errs)
 	}
 }

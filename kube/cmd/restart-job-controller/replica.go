@@ -2,17 +2,23 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // rest_client_*
+	_ "k8s.io/component-base/metrics/prometheus/workqueue"  // workqueue_*
+	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
@@ -25,11 +31,12 @@ type replica struct {
 	registry *prometheus.Registry
 	election *election                                // nil without one
 	running  atomic.Pointer[jobcontroller.Controller] // nil while it does not lead
+	allPods  bool                                     // watch pods that are not of Jobs, too
 }
 
 func newReplica(c *cluster, o *options) *replica {
 	r := &replica{cluster: c, options: o, metrics: jobcontroller.NewMetrics(), registry: prometheus.NewRegistry()}
-	r.registry.MustRegister(r.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.registry.MustRegister(r.metrics, thisBuild().metric())
 	if o.elect {
 		r.election = newElection(r.lock(), o.leaseDuration, o.renewDeadline, o.retry)
 	}
@@ -73,40 +80,93 @@ func (r *replica) run(ctx context.Context) error {
 
 // work runs Jobs until ctx is done. The informers start here, so that they show all that
 // another replica has done before. What is done to a Job later, the controller notices.
+// It begins with the pods that have the label of Jobs. Once a Job needs all pods, another
+// controller follows, which sees them until this process ends.
 func (r *replica) work(ctx context.Context) error {
-	controller, err := jobcontroller.New(r.cluster.jobs, r.options.controller(r.metrics))
-	if err != nil {
-		return fmt.Errorf("the controller: %w", err)
-	}
-	r.running.Store(controller)
 	defer r.running.Store(nil)
-	if err := controller.Run(ctx); err != nil {
-		return fmt.Errorf("running Jobs: %w", err)
+	for {
+		o := r.options.controller(r.metrics)
+		o.OnlyLabelledPods = !r.allPods
+		controller, err := jobcontroller.New(r.cluster.jobs, o)
+		if err != nil {
+			return fmt.Errorf("the controller: %w", err)
+		}
+		r.running.Store(controller)
+		switch err := controller.Run(ctx); {
+		case errors.Is(err, jobcontroller.ErrUnlabelledPods):
+			klog.FromContext(ctx).Info("watching all pods from now on", "reason", err)
+			r.allPods = true
+		case err != nil:
+			return fmt.Errorf("running Jobs: %w", err)
+		default:
+			return nil
+		}
+	}
+}
+
+// serve has the probes, the metrics and the profiles answered where the flags say.
+func (r *replica) serve(s *servers) error {
+	o := r.options
+	if o.listen != "" {
+		if err := s.serve(o.listen, newProbes(r.healthy, r.ready), nil); err != nil {
+			return fmt.Errorf("-listen: %w", err)
+		}
+	}
+	if o.metricsListen == "" {
+		return nil
+	}
+	handler, secure := r.insight(), (*tls.Config)(nil)
+	if o.metricsAuth {
+		var err error
+		if secure, err = tlsConfig(o.certFile, o.keyFile, time.Now()); err != nil {
+			return err
+		}
+		handler = newGuard(r.cluster.guard).protect(handler)
+	}
+	if err := s.serve(o.metricsListen, handler, secure); err != nil {
+		return fmt.Errorf("-metrics-listen: %w", err)
 	}
 	return nil
 }
 
-// handler answers /healthz, /readyz and /metrics.
-func (r *replica) handler() http.Handler {
-	return newHandler(r.healthy, r.ready, r.registry)
+// insight answers /metrics and /debug/pprof/, to all. Metrics of work queues, of clients and
+// of Go are registered by the packages of k8s.io/component-base.
+func (r *replica) insight() http.Handler {
+	return newInsight(prometheus.Gatherers{r.registry, legacyregistry.DefaultGatherer}, r.options.pprof)
 }
 
 // healthy returns an error if this replica holds a Lease that it has not renewed in
-// time, and has not ended either.
+// time, and has not ended either, or if it lacks a right.
 func (r *replica) healthy() error {
-	if r.election == nil {
-		return nil
+	if err := r.refused(); err != nil || r.election == nil {
+		return err
 	}
 	return r.election.healthy()
 }
 
+// refused returns an error while the API server does not let this replica list or watch
+// Jobs or pods. Other errors of lists pass by themselves.
+func (r *replica) refused() error {
+	controller := r.running.Load()
+	if controller == nil {
+		return nil
+	}
+	if err := controller.ListError(); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("a right is missing: %w", err)
+	}
+	return nil
+}
+
 // ready returns an error while this replica neither runs Jobs nor stands by.
 func (r *replica) ready() error {
+	if err := r.refused(); err != nil {
+		return err
+	}
 	switch controller := r.running.Load(); {
 	case controller != nil && controller.HasSynced():
 		return nil
 	case controller != nil:
-		return errors.New("waiting for the first list of Jobs and pods")
+		return errors.Join(errors.New("waiting for the first list of Jobs and pods"), controller.ListError())
 	case r.election != nil && r.election.standsBy():
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,21 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
+// freeAddress returns an address at which nobody listens.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
 // Probes are answered with ok, or with what is wrong.
 func TestProbesSayWhatIsWrong(t *testing.T) {
 	var wrong error
-	h := newHandler(func() error { return wrong }, func() error { return nil }, prometheus.NewRegistry())
+	h := newProbes(func() error { return wrong }, func() error { return nil })
 	if code, text := get(h, "/healthz"); code != 200 || text != "ok\n" {
 		t.Errorf("healthy: %d %q", code, text)
 	}
@@ -35,8 +47,22 @@ func TestProbesSayWhatIsWrong(t *testing.T) {
 	if code, _ := get(h, "/readyz"); code != 200 {
 		t.Errorf("ready, though not healthy: %d", code)
 	}
-	if code, _ := get(h, "/"); code != 404 {
-		t.Errorf("another path: %d", code)
+	for _, path := range []string{"/", "/metrics", "/debug/pprof/"} {
+		if code, _ := get(h, path); code != 404 {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+}
+
+// Profiles are there only if they are wanted.
+func TestProfilesAreServedIfWanted(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		h := newInsight(prometheus.NewRegistry(), wanted)
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine?debug=1", "/debug/pprof/cmdline", "/debug/pprof/symbol"} {
+			if code, text := get(h, path); (code == 200) != wanted {
+				t.Errorf("%v, %s: %d %s", wanted, path, code, text)
+			}
+		}
 	}
 }
 
@@ -48,32 +74,40 @@ func TestNewReplicaIsNotReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := fake.NewClientset()
-	h := newReplica(&cluster{jobs: client, lease: client, namespace: "ns"}, o).handler()
+	r := newReplica(&cluster{jobs: client, lease: client, namespace: "ns"}, o)
+	h := newProbes(r.healthy, r.ready)
 	if code, text := get(h, "/healthz"); code != 200 {
 		t.Errorf("healthy: %d %q", code, text)
 	}
 	if code, text := get(h, "/readyz"); code != 503 || !strings.Contains(text, "has not been read") {
 		t.Errorf("ready: %d %q", code, text)
 	}
-	if code, text := get(h, "/metrics"); code != 200 || !strings.Contains(text, `leader_election_master_status{name="restart-job-controller"} 0`) {
-		t.Errorf("metrics: %d\n%s", code, text)
+	code, text := get(r.insight(), "/metrics")
+	for _, want := range []string{
+		`leader_election_master_status{name="restart-job-controller"} 0`,
+		`restart_job_controller_build_info{git_commit="` + thisBuild().revision + `",git_version="` + thisBuild().version + `",go_version="` + runtime.Version() + `",platform="` + runtime.GOOS + "/" + runtime.GOARCH + `"} 1`,
+		"go_goroutines ", "process_resident_memory_bytes ",
+	} {
+		if code != 200 || !strings.Contains(text, "\n"+want) {
+			t.Errorf("metrics: %d, without %s\n%s", code, want, text)
+		}
 	}
 }
 
 // Requests are answered until stop, and nothing of the server is left.
 func TestStopEndsTheServer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	address := freeAddress(t)
+	s := servers{ctx: context.Background()}
+	if err := s.serve(address, newProbes(func() error { return nil }, func() error { return nil }), nil); err != nil {
 		t.Fatal(err)
 	}
-	stop := serve(context.Background(), listener, newHandler(func() error { return nil }, func() error { return nil }, prometheus.NewRegistry()))
-	url := "http://" + listener.Addr().String() + "/healthz"
+	url := "http://" + address + "/healthz"
 	if r, err := http.Get(url); err != nil || r.StatusCode != 200 {
 		t.Errorf("%v %v", r, err)
 	} else {
 		r.Body.Close()
 	}
-	stop(time.Minute)
+	s.stop(time.Minute)
 	if _, err := http.Get(url); err == nil {
 		t.Error("somebody answers after stop")
 	}
@@ -81,25 +115,25 @@ func TestStopEndsTheServer(t *testing.T) {
 
 // A request that hangs does not hold up a stop without patience.
 func TestStopWithoutPatienceCutsRequestsOff(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := freeAddress(t)
+	s := servers{ctx: context.Background()}
 	hangs := make(chan struct{})
-	stop := serve(context.Background(), listener, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	if err := s.serve(address, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(hangs)
 		<-r.Context().Done()
-	}))
+	}), nil); err != nil {
+		t.Fatal(err)
+	}
 	failed := make(chan error)
 	go func() {
-		r, err := http.Get("http://" + listener.Addr().String())
+		r, err := http.Get("http://" + address)
 		if err == nil {
 			r.Body.Close()
 		}
 		failed <- err
 	}()
 	<-hangs
-	stop(0)
+	s.stop(0)
 	if err := <-failed; err == nil {
 		t.Error("the request was answered")
 	}

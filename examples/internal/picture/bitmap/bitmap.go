@@ -166,7 +166,7 @@ func (c *canvas) paint(s picture.Style, ground color.RGBA) image.Image {
 }
 
 func rgba(c picture.Colour) (color.RGBA, bool) {
-	r, g, b, ok := c.RGB()
+	r, g, b, ok := c.RGB(false)
 	return color.RGBA{r, g, b, 0xff}, ok
 }
 

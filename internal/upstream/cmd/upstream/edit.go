@@ -16,7 +16,7 @@ import (
 )
 
 // edit makes the changes that no whole file makes: the Job controller's constructor
-// and Run, and the kubelet's use of flowcontrol.Backoff.
+// and Run, the kubelet's use of flowcontrol.Backoff, and the tests that are left out.
 func (t *tree) edit() error {
 	kubernetes := filepath.Join(t.dir, modules[0])
 	controller := filepath.Join(kubernetes, "pkg/controller/job/job_controller.go")
@@ -27,6 +27,13 @@ func (t *tree) edit() error {
 		return nil
 	}); err != nil {
 		return err
+	}
+	for _, s := range suites {
+		for name, tests := range s.leftOut {
+			if err := rewrite(filepath.Join(t.dir, s.pkg, name), func(f *file) error { f.cut(tests); return nil }); err != nil {
+				return err
+			}
+		}
 	}
 	return filepath.WalkDir(filepath.Join(kubernetes, "pkg/kubelet"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
@@ -64,7 +71,7 @@ func rewrite(path string, edit func(*file) error) error {
 		return err
 	}
 	f := &file{text: text, set: token.NewFileSet()}
-	if f.syntax, err = parser.ParseFile(f.set, path, text, parser.SkipObjectResolution); err != nil {
+	if f.syntax, err = parser.ParseFile(f.set, path, text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
 		return err
 	}
 	if err := edit(f); err != nil {
@@ -100,16 +107,80 @@ func (f *file) startOf(receiver, name, statement string) {
 	f.missing = append(f.missing, "function "+name)
 }
 
+// startOfMethods inserts a statement at the start of every exported method of types.
+func (f *file) startOfMethods(types []string, statement string) {
+	for _, d := range f.syntax.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Name.IsExported() && slices.Contains(types, receiverOf(d)) {
+			f.insert(d.Body.Lbrace+1, "\n"+statement+"\n")
+		}
+	}
+}
+
+// receiverOf returns the type whose pointer is the receiver of a method, and nothing
+// for a function.
 func receiverOf(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""
 	}
-	if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
-		if ident, ok := star.X.(*ast.Ident); ok {
-			return ident.Name
-		}
+	star, ok := d.Recv.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return "?"
+	}
+	x := star.X
+	switch generic := x.(type) {
+	case *ast.IndexExpr:
+		x = generic.X
+	case *ast.IndexListExpr:
+		x = generic.X
+	}
+	if ident, ok := x.(*ast.Ident); ok {
+		return ident.Name
 	}
 	return "?"
+}
+
+// cut removes functions, and the imports that nothing else uses.
+func (f *file) cut(functions []string) {
+	missing := slices.Clone(functions)
+	usedByCut, used := map[string]bool{}, map[string]bool{}
+	for _, d := range f.syntax.Decls {
+		uses := used
+		if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && slices.Contains(functions, d.Name.Name) {
+			uses = usedByCut
+			from := d.Pos()
+			if d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+			f.changes = append(f.changes, change{f.offset(from), f.offset(d.End()), ""})
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == d.Name.Name })
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok {
+					uses[x.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	for _, i := range f.syntax.Imports {
+		if name := localName(i); usedByCut[name] && !used[name] {
+			f.changes = append(f.changes, change{f.offset(i.Pos()), f.offset(i.End()), ""})
+		}
+	}
+	for _, name := range missing {
+		f.missing = append(f.missing, "function "+name)
+	}
+}
+
+// localName returns the name by which a file uses an import, if the package is
+// called as its folder.
+func localName(i *ast.ImportSpec) string {
+	if i.Name != nil {
+		return i.Name.Name
+	}
+	path := strings.Trim(i.Path.Value, "\"`")
+	return path[strings.LastIndex(path, "/")+1:]
 }
 
 // addField adds a field to a struct type.
@@ -140,10 +211,7 @@ func (f *file) requalify(from, to string, names ...string) error {
 	if spec == nil {
 		return fmt.Errorf("no import of %s", from)
 	}
-	local := from[strings.LastIndex(from, "/")+1:]
-	if spec.Name != nil {
-		local = spec.Name.Name
-	}
+	local := localName(spec)
 	const alias = "restartflowcontrol"
 	moved, left := 0, 0
 	ast.Inspect(f.syntax, func(n ast.Node) bool {

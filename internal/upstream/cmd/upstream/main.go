@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,6 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var (
 		baseline = flags.Bool("baseline", false, "run Kubernetes' own code, and expect no failure")
 		only     = flags.String("run", "", "run only top-level tests that match this regular expression, and expect nothing of the others")
+		reach    = flags.Bool("reach", false, "count the tests that call a Tracker, Cache, Generator or Controller of ours; runs each top-level test in a process of its own")
 		list     = flags.Bool("list", false, "list the suites")
 		keep     = flags.String("dir", "", "where to make the copy and the logs, to be kept; default: a temporary folder that is removed")
 	)
@@ -63,12 +65,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "upstream: -run:", err)
 		return 2
 	}
+	if *baseline && *reach {
+		fmt.Fprintln(stderr, "upstream: -baseline does not run what -reach counts")
+		return 2
+	}
 	chosen, err := choose(flags.Args())
 	if err != nil {
 		fmt.Fprintln(stderr, "upstream:", err)
 		return 2
 	}
-	ok, err := judge(ctx, chosen, options{baseline: *baseline, only: pattern, dir: *keep, stdout: stdout, stderr: stderr})
+	ok, err := judge(ctx, chosen, options{baseline: *baseline, reach: *reach, only: pattern, dir: *keep, stdout: stdout, stderr: stderr})
 	if err != nil {
 		fmt.Fprintln(stderr, "upstream:", err)
 		return 1
@@ -81,6 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 type options struct {
 	baseline       bool
+	reach          bool
 	only           *regexp.Regexp
 	dir            string
 	stdout, stderr io.Writer
@@ -109,7 +116,7 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 	}
 	var t *tree
 	good := true
-	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "PASS", "FAIL", "SKIP", "TIME")
+	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "REACH", "PASS", "FAIL", "SKIP", "TIME")
 	for _, s := range chosen {
 		start := time.Now()
 		if swapped := !o.baseline || len(s.env) > 0; t == nil || t.swapped != swapped {
@@ -117,12 +124,20 @@ func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 				return false, err
 			}
 		}
-		results, err := t.run(ctx, s, o)
+		results, reached, err := t.run(ctx, s, o)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", s.name, err)
 		}
+		reach := "-"
+		if o.reach {
+			n, err := t.countReached(s, results, reached)
+			if err != nil {
+				return false, err
+			}
+			reach = strconv.Itoa(n)
+		}
 		pass, fail, skip := results.count()
-		fmt.Fprintf(o.stdout, "%-16s %6d %6d %6d %6d  %v\n", s.name, pass+fail+skip, pass, fail, skip, time.Since(start).Round(time.Second))
+		fmt.Fprintf(o.stdout, "%-16s %6d %6s %6d %6d %6d  %v\n", s.name, pass+fail+skip, reach, pass, fail, skip, time.Since(start).Round(time.Second))
 		for _, line := range expected.compare(s.name, results, o.only) {
 			fmt.Fprintln(o.stdout, "  "+line)
 			good = good && strings.HasPrefix(line, "as expected")

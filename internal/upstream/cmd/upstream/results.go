@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,85 +27,129 @@ var (
 	testName    = regexp.MustCompile(`^Test\w*$`)
 )
 
-// run runs the tests of a suite. Their output goes to a log in the tree's folder.
-func (t *tree) run(ctx context.Context, s suite, o options) (results, error) {
-	binary, err := t.build(ctx, s)
+// run runs the tests of a suite. Their output goes to a log in the tree's folder. With
+// o.reach it also returns the tests that reached our code.
+func (t *tree) run(ctx context.Context, s suite, o options) (all results, reached map[string]bool, err error) {
+	b, err := t.prepare(ctx, s, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var env []string
+	names, err := b.list(ctx, o.only)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, reached = results{}, map[string]bool{}
 	if !o.baseline {
-		env = s.env
-	}
-	var etcd string
-	if s.etcd {
-		programs, err := testenv.Build(ctx, o.stderr)
-		if err != nil {
-			return nil, err
-		}
-		etcd = programs.Etcd
-		// With -trimpath the tests look for their files here.
-		env = append(env, "TEST_SRCDIR="+filepath.Dir(t.dir), "TEST_WORKSPACE="+filepath.Base(t.dir))
-	}
-	dir := filepath.Join(t.dir, s.pkg)
-	listed, err := runTests(ctx, binary, dir, etcd, env, "-test.list=^Test")
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the tests: %w\n%s", err, listed)
-	}
-	var names []string
-	for line := range strings.Lines(string(listed)) { // between lines of a log
-		if name := strings.TrimSpace(line); testName.MatchString(name) && o.only.MatchString(name) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return results{}, nil
-	}
-	runs := [][]string{names}
-	if s.apart {
-		runs = nil
-		for _, name := range names {
-			runs = append(runs, []string{name})
+		for _, name := range s.allLeftOut() {
+			if o.only.MatchString(name) {
+				all[name] = "FAIL"
+			}
 		}
 	}
 	log, err := os.Create(filepath.Join(t.dir, s.name+".log"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer log.Close()
-	all := results{}
-	for i, names := range runs {
-		start := time.Now()
-		output, err := runTests(ctx, binary, dir, etcd, env, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")
-		log.Write(output)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		_, failed := errors.AsType[*exec.ExitError](err)
-		if err != nil && !failed {
-			return nil, err
+	if len(names) > 0 && !s.apart {
+		output, failed, err := b.test(ctx, log, names)
+		if err != nil {
+			return nil, nil, err
 		}
 		all.read(output, names, failed)
-		if s.apart {
-			fmt.Fprintf(o.stderr, "%s %d of %d: %s %s, %v\n", s.name, i+1, len(runs), names[0], all[names[0]], time.Since(start).Round(time.Second))
-		}
 	}
-	return all, nil
+	if !s.apart && !o.reach {
+		return all, nil, nil
+	}
+	var flags []string
+	if o.reach { // apart, too: a goroutine that is left may reach our code during the next
+		flags = append(flags, "-test.parallel=1")
+	}
+	for i := range names {
+		start := time.Now()
+		output, failed, err := b.test(ctx, log, names[i:i+1], flags...)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.apart {
+			all.read(output, names[i:i+1], failed)
+		}
+		readReached(reached, output)
+		fmt.Fprintf(o.stderr, "%s %d of %d: %s %s, %v\n", s.name, i+1, len(names), names[i], all[names[i]], time.Since(start).Round(time.Second))
+	}
+	return all, reached, nil
 }
 
-// runTests runs a test binary, with an etcd of its own if there is a path of one.
-// Kubernetes' framework would start etcd on a Unix socket, which Debian's refuses.
-func runTests(ctx context.Context, binary, dir, etcd string, env []string, args ...string) ([]byte, error) {
-	if etcd != "" {
-		url, stop, err := startEtcd(ctx, etcd)
+// A testBinary is what the tests of a suite are compiled to, and how to run it.
+type testBinary struct {
+	path string
+	dir  string
+	etcd string // path of the program if the tests start one
+	env  []string
+}
+
+// prepare compiles the tests of a suite.
+func (t *tree) prepare(ctx context.Context, s suite, o options) (b testBinary, err error) {
+	b.dir = filepath.Join(t.dir, s.pkg)
+	if b.path, err = t.build(ctx, s, o.reach); err != nil {
+		return b, err
+	}
+	if !o.baseline {
+		b.env = s.env
+	}
+	if s.etcd {
+		programs, err := testenv.Build(ctx, o.stderr)
+		if err != nil {
+			return b, err
+		}
+		b.etcd = programs.Etcd
+		// With -trimpath the tests look for their files here.
+		b.env = append(slices.Clone(b.env), "TEST_SRCDIR="+filepath.Dir(t.dir), "TEST_WORKSPACE="+filepath.Base(t.dir))
+	}
+	return b, nil
+}
+
+// list returns the top-level tests whose names match.
+func (b testBinary) list(ctx context.Context, only *regexp.Regexp) (names []string, err error) {
+	listed, err := b.run(ctx, "-test.list=^Test")
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the tests: %w\n%s", err, listed)
+	}
+	for line := range strings.Lines(string(listed)) { // between lines of a log
+		if name := strings.TrimSpace(line); testName.MatchString(name) && only.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// test runs top-level tests in one process. Their output goes to log, too.
+func (b testBinary) test(ctx context.Context, log io.Writer, names []string, flags ...string) (output []byte, failed bool, err error) {
+	output, err = b.run(ctx, append(flags, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")...)
+	log.Write(output)
+	if ctx.Err() != nil {
+		return nil, false, context.Cause(ctx)
+	}
+	if _, failed = errors.AsType[*exec.ExitError](err); failed {
+		err = nil
+	}
+	return output, failed, err
+}
+
+// run runs the binary, with an etcd of its own if it has to have one. Kubernetes'
+// framework would start etcd on a Unix socket, which Debian's refuses.
+func (b testBinary) run(ctx context.Context, args ...string) ([]byte, error) {
+	env := slices.Clone(b.env)
+	if b.etcd != "" {
+		url, stop, err := startEtcd(ctx, b.etcd)
 		if err != nil {
 			return nil, err
 		}
 		defer stop()
-		env = append(slices.Clone(env), "KUBE_INTEGRATION_ETCD_URL="+url)
+		env = append(env, "KUBE_INTEGRATION_ETCD_URL="+url)
 	}
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(ctx, b.path, args...)
+	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the programs that the tests start
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -128,14 +128,22 @@ func (t *tree) modFile(pkg string) (string, error) {
 
 // build compiles the tests of a suite, as kube-apiserver of kube/testenv is
 // compiled, so that what both need is compiled once. vet is left out: it takes a
-// quarter of an hour for Kubernetes.
-func (t *tree) build(ctx context.Context, s suite) (binary string, err error) {
+// quarter of an hour for Kubernetes. With reach our code says when it is called.
+func (t *tree) build(ctx context.Context, s suite, reach bool) (binary string, err error) {
 	mod, err := t.modFile(s.pkg)
 	if err != nil {
 		return "", err
 	}
 	binary = filepath.Join(t.dir, s.name+".test")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-trimpath", "-mod=mod", "-modfile="+mod, "-o", binary, s.pkg)
+	args := []string{"test", "-c", "-vet=off", "-trimpath", "-mod=mod", "-modfile=" + mod, "-o", binary}
+	if reach {
+		overlay, err := t.reachOverlay()
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay="+overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, s.pkg)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot compile: %w\n%s", err, output)

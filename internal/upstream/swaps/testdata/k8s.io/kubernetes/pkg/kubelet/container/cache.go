@@ -26,16 +26,15 @@ type ROCache interface {
 
 func NewCache() Cache { return &cache{} }
 
-// cache adds to the adapter what the package's tests look into, and is made when it
-// is first used, since a test makes one without NewCache.
+// cache is the adapter. A fork needs its methods up to UpdateTime alone, and NewCache
+// can return a podcache.Cache. What follows them, the fields once and pods, and data
+// are glue for the package's tests. One of these makes a cache without NewCache, so
+// the adapter is made when it is first used.
 type cache struct {
 	once    sync.Once
 	adapter *podcache.Cache[PodStatus]
-	pods    map[types.UID]*data
+	pods    map[types.UID]*data // nothing reads it
 }
-
-// data is what the tests want to see: that there is something.
-type data struct{}
 
 // MergeStatus is set by package pleg, which imports this one.
 var MergeStatus func(old, new *PodStatus) *PodStatus
@@ -69,6 +68,11 @@ func (c *cache) SetObservedTime(id types.UID, at time.Time) { c.made().SetObserv
 func (c *cache) Delete(id types.UID)                        { c.made().Delete(id) }
 func (c *cache) UpdateTime(at time.Time)                    { c.made().UpdateTime(at) }
 
+// data is glue: the tests want to see that there is something.
+type data struct{}
+
+// getIfNewerThan is glue: it asks the library's cache for what GetNewerThan would
+// return without waiting.
 func (c *cache) getIfNewerThan(id types.UID, min time.Time) *data {
 	if c.made().Pleg().Get(id).Modified.After(min) {
 		return &data{}
@@ -76,6 +80,8 @@ func (c *cache) getIfNewerThan(id types.UID, min time.Time) *data {
 	return nil
 }
 
+// subscribe is glue: it makes a channel, which the tests poll, of the wait that the
+// adapter has.
 func (c *cache) subscribe(id types.UID, min time.Time) chan *data {
 	ch := make(chan *data, 1)
 	if d := c.getIfNewerThan(id, min); d != nil {

@@ -2,7 +2,6 @@ package pleg
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,37 +17,24 @@ import (
 
 func init() { kubecontainer.MergeStatus = lifecycle.KeepIPs }
 
-// GenericPLEG is the adapter with the kubelet's event type, and with the fields that
-// the package's tests look into.
+// GenericPLEG is the adapter with the kubelet's event type. A fork needs its fields
+// Generator and events. The others are glue for the package's tests.
 type GenericPLEG struct {
 	*lifecycle.Generator
-	events         chan *PodLifecycleEvent
-	cache          kubecontainer.Cache
-	relistDuration *RelistDuration
+	events chan *PodLifecycleEvent
 
-	// For tests of how upstream's generator works inside; nothing reads them.
-	clock             clock.Clock
-	podRecords        podRecords
-	podsToReinspect   sync.Map
-	globalRelistTimer clock.Timer
-}
-
-type (
-	podRecords map[types.UID]*podRecord
-	podRecord  struct{ old, current *kubecontainer.Pod }
-)
-
-func (g *GenericPLEG) workerLoopIteration(context.Context) bool { return false }
-
-func (g *GenericPLEG) updateCache(context.Context, *kubecontainer.Pod, types.UID) (*kubecontainer.PodStatus, error) {
-	return nil, errors.New("upstream's own")
+	cache           kubecontainer.Cache // read by tests
+	relistDuration  *RelistDuration     // likewise
+	runtime         *testedRuntime
+	podRecords      podRecords // written by tests: what an earlier relist has shown
+	podsToReinspect sync.Map   // read by tests: requests that no PodSync has answered
 }
 
 func NewGenericPLEG(runtime kubecontainer.Runtime, events chan *PodLifecycleEvent,
 	duration *RelistDuration, cache kubecontainer.Cache, c clock.Clock) PodLifecycleEventGenerator {
-	g := &GenericPLEG{events: events, cache: cache, relistDuration: duration, clock: c, podRecords: podRecords{}}
+	g := &GenericPLEG{events: events, cache: cache, relistDuration: duration, runtime: &testedRuntime{Runtime: runtime}, podRecords: podRecords{}}
 	g.Generator = lifecycle.New(lifecycle.Options{
-		Runtime:         counting{runtime},
+		Runtime:         counting{g.runtime},
 		Cache:           cache,
 		Clock:           c,
 		RelistPeriod:    duration.RelistPeriod,
@@ -60,6 +46,12 @@ func NewGenericPLEG(runtime kubecontainer.Runtime, events chan *PodLifecycleEven
 
 func (g *GenericPLEG) Watch() chan *PodLifecycleEvent { return g.events }
 
+// RequestReinspect is the adapter's. That it keeps the requests is glue.
+func (g *GenericPLEG) RequestReinspect(id types.UID) {
+	g.podsToReinspect.Store(id, nil)
+	g.Generator.RequestReinspect(id)
+}
+
 func (g *GenericPLEG) RequestRelist(_ klog.Logger, id types.UID) {
 	if utilfeature.DefaultFeatureGate.Enabled(features.PLEGOnDemandRelist) {
 		g.Generator.RequestRelist(id)
@@ -67,6 +59,9 @@ func (g *GenericPLEG) RequestRelist(_ klog.Logger, id types.UID) {
 }
 
 func (g *GenericPLEG) deliver(e lifecycle.Event) bool {
+	if e.Type == lifecycle.PodSync {
+		g.podsToReinspect.Delete(e.Pod)
+	}
 	event := &PodLifecycleEvent{ID: e.Pod, Type: PodLifeCycleEventType(e.Type)}
 	if e.Container != "" {
 		event.Data = e.Container
@@ -104,4 +99,53 @@ func (c counting) GetPods(ctx context.Context, all bool) ([]*kubecontainer.Pod, 
 	}
 	metrics.RunningPodCount.Set(float64(running))
 	return pods, nil
+}
+
+type (
+	podRecords map[types.UID]*podRecord
+	podRecord  struct{ old, current *kubecontainer.Pod }
+)
+
+// Relist is glue: a relist that shows podRecords, if a test has written some, comes
+// first. Its events are dropped, and requests from before it are repeated.
+func (g *GenericPLEG) Relist(ctx context.Context) {
+	if len(g.podRecords) > 0 {
+		var requests []types.UID
+		g.podsToReinspect.Range(func(id, _ any) bool { requests = append(requests, id.(types.UID)); return true })
+		g.runtime.earlier, g.podRecords = g.podRecords, podRecords{}
+		g.Generator.Relist(ctx)
+		g.runtime.earlier = nil
+		for len(g.events) > 0 {
+			<-g.events
+		}
+		for _, id := range requests {
+			g.RequestReinspect(id)
+		}
+	}
+	g.Generator.Relist(ctx)
+}
+
+// testedRuntime is glue: it answers with what an earlier relist has shown, if a test
+// has written that.
+type testedRuntime struct {
+	kubecontainer.Runtime
+	earlier podRecords
+}
+
+func (r *testedRuntime) GetPodStatus(ctx context.Context, pod *kubecontainer.Pod) (*kubecontainer.PodStatus, error) {
+	if r.earlier != nil {
+		return nil, nil
+	}
+	return r.Runtime.GetPodStatus(ctx, pod)
+}
+
+func (r *testedRuntime) GetPods(ctx context.Context, all bool) ([]*kubecontainer.Pod, error) {
+	if r.earlier != nil {
+		var pods []*kubecontainer.Pod
+		for _, record := range r.earlier {
+			pods = append(pods, record.old)
+		}
+		return pods, nil
+	}
+	return r.Runtime.GetPods(ctx, all)
 }

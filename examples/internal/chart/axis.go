@@ -1,0 +1,43 @@
+// Package chart draws values over time: axes with ticks, lines, and the names of the
+// lines at their ends. It starts nothing and reads no clock.
+package chart
+
+import "math"
+
+// Axis maps values to places, in pixels.
+//
+//  1. 0 lies at From and High lies at To, and values outside of 0..High at the nearer
+//     end.
+//  2. Larger values never lie closer to From.
+//  3. If Low is above 0, which must be below High, the axis is logarithmic from there
+//     on. Between From and Low it has a linear band of Band pixels, so that 0 has its
+//     place, too.
+type Axis struct {
+	Low, High float64
+	From, To  float64
+	Band      float64
+}
+
+// Log reports whether the axis is logarithmic.
+func (a Axis) Log() bool { return a.Low > 0 }
+
+// Place returns the place of a value.
+func (a Axis) Place(value float64) float64 {
+	value = min(max(value, 0), a.High)
+	length := math.Abs(a.To - a.From)
+	part := value / a.High
+	if a.Log() {
+		band := min(a.Band/length, 0.5)
+		if part = band * value / a.Low; value > a.Low {
+			part = band + (1-band)*math.Log(value/a.Low)/math.Log(a.High/a.Low)
+		}
+	}
+	return a.From + (a.To-a.From)*part
+}
+
+// Decade returns the power of ten at or below a value above 0.
+func Decade(value float64) float64 { return math.Pow(10, math.Floor(math.Log10(value)+1e-9)) }
+
+// AutoLog is the ratio of the highest line to the lowest from which on the axis of the
+// values is logarithmic: a linear one would show the lowest as a flat line.
+const AutoLog = 20

@@ -1,0 +1,279 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// comesTo is the most that the runs of a Job come to.
+type comesTo struct {
+	Runs       int
+	Wait       time.Duration
+	IndexBytes int
+}
+
+// mostOf follows every run of a small Job that an engine plans: in each moment any of the
+// active pods end together, in each of the ways in which they can, or the clock goes on
+// to where a delay is over. Pods take no time. ignored is how many failures an Ignore
+// rule may decide on.
+func mostOf(t interface{ Fatal(...any) }, engine jobpolicy.Engine, spec jobpolicy.JobSpec, ignored int) (most comesTo, states int) {
+	x := &explorer{t: t, engine: engine, spec: spec, seen: map[string]comesTo{}, ends: []string{"", "succeeds", "fails"}}
+	if spec.PodFailurePolicy != nil {
+		for _, rule := range spec.PodFailurePolicy.Rules {
+			x.ends = append(x.ends, string(rule.Action))
+		}
+	}
+	most = x.explore(runOfJob{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ignored: ignored, pods: map[string]*jobpolicy.Pod{}})
+	return most, len(x.seen)
+}
+
+// policyFor is a policy with a rule for each of the actions, which decides on pods that
+// have a condition of its name.
+func policyFor(actions ...jobpolicy.Action) *jobpolicy.PodFailurePolicy {
+	p := &jobpolicy.PodFailurePolicy{}
+	for _, a := range actions {
+		p.Rules = append(p.Rules, jobpolicy.PodFailurePolicyRule{Action: a, OnPodConditions: []jobpolicy.OnPodCondition{{Type: jobpolicy.PodConditionType(a)}}})
+	}
+	return p
+}
+
+type explorer struct {
+	t      interface{ Fatal(...any) }
+	engine jobpolicy.Engine
+	spec   jobpolicy.JobSpec
+	ends   []string           // of a pod; "" is none yet, the last ones are actions of rules
+	seen   map[string]comesTo // by state, what may still come
+}
+
+// runOfJob is a Job in the middle of a run.
+type runOfJob struct {
+	status  jobpolicy.JobStatus
+	pods    map[string]*jobpolicy.Pod // by UID
+	memory  jobpolicy.Memory
+	now     time.Time
+	created int // pods, since explore looked last
+	ever    int // pods, for their UIDs
+	ignored int // failures that may still be ignored
+}
+
+// explore returns what the longest runs from here on add.
+func (x *explorer) explore(r runOfJob) (most comesTo) {
+	before := r.created
+	wait := x.settle(&r)
+	state := x.state(&r)
+	most, seen := x.seen[state]
+	if !seen {
+		most.IndexBytes = len(r.status.CompletedIndexes)
+		if r.status.FailedIndexes != nil {
+			most.IndexBytes += len(*r.status.FailedIndexes)
+		}
+		take := func(next runOfJob, wait time.Duration) {
+			next.created = 0
+			got := x.explore(next)
+			most.Runs, most.Wait, most.IndexBytes = max(most.Runs, got.Runs), max(most.Wait, got.Wait+wait), max(most.IndexBytes, got.IndexBytes)
+		}
+		if _, finished := r.status.Finished(); !finished {
+			x.endings(r, take)
+			if wait > 0 {
+				next := r
+				next.now = r.now.Add(wait)
+				take(next, wait)
+			}
+		}
+		x.seen[state] = most
+	}
+	most.Runs += r.created - before
+	return most
+}
+
+// endings gives take what comes of every way in which active pods can end.
+func (x *explorer) endings(r runOfJob, take func(runOfJob, time.Duration)) {
+	var active []string
+	for _, uid := range slices.Sorted(maps.Keys(r.pods)) {
+		if r.pods[uid].Status.Phase == jobpolicy.PodRunning {
+			active = append(active, uid)
+		}
+	}
+	var each func(i int, next runOfJob, any bool)
+	each = func(i int, next runOfJob, any bool) {
+		if i == len(active) {
+			if any {
+				take(next, 0)
+			}
+			return
+		}
+		for _, end := range x.ends {
+			then := next
+			if end == string(jobpolicy.PodFailurePolicyActionIgnore) {
+				if then.ignored--; then.ignored < 0 {
+					continue
+				}
+			}
+			then.pods = maps.Clone(next.pods)
+			then.pods[active[i]] = ended(next.pods[active[i]], end, next.now)
+			each(i+1, then, any || end != "")
+		}
+	}
+	each(0, r, false)
+}
+
+// ended returns the pod after its end, the pod itself if it goes on.
+func ended(pod *jobpolicy.Pod, end string, now time.Time) *jobpolicy.Pod {
+	p := *pod
+	code := int32(1)
+	switch end {
+	case "":
+		return pod
+	case "succeeds":
+		p.Status.Phase, code = jobpolicy.PodSucceeded, 0
+	default:
+		p.Status.Phase = jobpolicy.PodFailed
+		p.Status.Conditions = []jobpolicy.PodCondition{{Type: jobpolicy.PodConditionType(end), Status: jobpolicy.ConditionTrue}}
+	}
+	p.Status.ContainerStatuses = []jobpolicy.ContainerStatus{{Name: "a", State: jobpolicy.ContainerState{
+		Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: code, FinishedAt: now}}}}
+	return &p
+}
+
+// settle carries out plans until there is nothing to do, and returns how long a delay
+// holds pods back from then on.
+func (x *explorer) settle(r *runOfJob) time.Duration {
+	r.pods = maps.Clone(r.pods)
+	for {
+		job := &jobpolicy.Job{ObjectMeta: jobpolicy.ObjectMeta{Name: "job", UID: "job"}, Spec: x.spec, Status: r.status}
+		plan, err := x.engine.Plan(jobpolicy.Input{Job: job, Pods: slices.Collect(maps.Values(r.pods)), Memory: r.memory, Now: r.now})
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if len(plan.Delete) == 0 && len(plan.Create) == 0 && plan.Record == nil && len(plan.Release) == 0 && plan.Status == nil {
+			if plan.RequeueReason == jobpolicy.RequeueDeadline {
+				return 0
+			}
+			return plan.RequeueAfter
+		}
+		for _, d := range plan.Delete {
+			p := ended(r.pods[d.UID], "deleted", r.now)
+			p.DeletionTimestamp = r.now
+			if r.pods[d.UID] = p; d.Untrack {
+				delete(r.pods, d.UID)
+			}
+		}
+		for _, n := range plan.Create {
+			r.created++
+			r.ever++
+			p := &jobpolicy.Pod{ObjectMeta: n.ObjectMeta, Status: jobpolicy.PodStatus{Phase: jobpolicy.PodRunning}}
+			p.UID, p.CreationTimestamp = fmt.Sprintf("u%04d", r.ever), r.now
+			r.pods[p.UID] = p
+		}
+		if r.memory = plan.Memory; plan.Record != nil {
+			r.status = *plan.Record
+		}
+		for _, p := range plan.Release {
+			delete(r.pods, p.UID)
+		}
+		if plan.Status != nil {
+			r.status = *plan.Status
+		}
+	}
+}
+
+// state is everything that matters for what can come next, as text.
+func (x *explorer) state(r *runOfJob) string {
+	var pods []string
+	for _, p := range r.pods {
+		ago := time.Duration(-1)
+		if p.Status.Phase != jobpolicy.PodRunning {
+			ago = r.now.Sub(p.Status.ContainerStatuses[0].State.Terminated.FinishedAt)
+		}
+		pods = append(pods, fmt.Sprint(p.Annotations, p.Status.Phase, p.Status.Conditions, ago))
+	}
+	slices.Sort(pods)
+	failed := ""
+	if r.status.FailedIndexes != nil {
+		failed = *r.status.FailedIndexes
+	}
+	return fmt.Sprint(r.status.CompletedIndexes, " ", failed, r.status.Succeeded, r.status.Failed, len(r.status.Conditions), r.ignored,
+		r.memory.Failures, r.now.Sub(r.memory.LastFailure), r.memory.Ignored, r.now.Sub(r.memory.LastIgnored), strings.Join(pods, ";"))
+}
+
+// genSmallJob draws a Job that is small enough for all of its runs, and an engine.
+func genSmallJob(t *rapid.T) (jobpolicy.Engine, jobpolicy.JobSpec) {
+	number := func(label string, from, to int32) *int32 {
+		if n := rapid.Int32Range(from-1, to).Draw(t, label); n >= from {
+			return &n
+		}
+		return nil
+	}
+	s := jobpolicy.JobSpec{Parallelism: number("parallelism", 0, 3), BackoffLimit: number("backoffLimit", 0, 4)}
+	most := int32(5) // more take too long where many pods run at once
+	if s.Parallelism != nil && *s.Parallelism > 1 {
+		most = 6 - *s.Parallelism
+	}
+	s.Completions = number("completions", 0, most)
+	s.Template.Spec.RestartPolicy = jobpolicy.RestartPolicyNever
+	if s.Completions != nil && rapid.IntRange(0, 5).Draw(t, "indexed") > 0 {
+		s.CompletionMode = jobpolicy.IndexedCompletion
+		if s.BackoffLimitPerIndex = number("backoffLimitPerIndex", 0, 2); s.BackoffLimitPerIndex != nil {
+			s.MaxFailedIndexes = number("maxFailedIndexes", 0, *s.Completions)
+		}
+	}
+	if (s.CompletionMode == "" || s.BackoffLimitPerIndex == nil) && s.BackoffLimit == nil {
+		s.BackoffLimit = pointerTo[int32](3) // for lack of time, not 6
+	}
+	actions := rapid.SliceOfNDistinct(rapid.SampledFrom([]jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionIgnore,
+		jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionCount}), 0, 1, rapid.ID[jobpolicy.Action]).Draw(t, "actions")
+	if len(actions) > 0 {
+		s.PodFailurePolicy = policyFor(actions...)
+	}
+	return jobpolicy.Engine{
+		SkipWaiting:  rapid.IntRange(0, 3).Draw(t, "skip waiting") == 0,
+		MaxPerPass:   rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "per pass"),
+		IgnoredDelay: rapid.SampledFrom([]jobpolicy.IgnoredDelay{jobpolicy.IgnoredSame, jobpolicy.IgnoredOwn, jobpolicy.IgnoredNone}).Draw(t, "ignored delay"),
+		BaseDelay:    rapid.SampledFrom([]time.Duration{0, 0, time.Hour}).Draw(t, "base delay"),
+	}, s
+}
+
+// The runs of small Jobs come to exactly what WorstCase says.
+func TestLongestRunReachesItsWorstCase(t *testing.T) {
+	jobs, states, failed := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 2 {
+			engine, spec := genSmallJob(t)
+			bound, err := WorstCase(engine, &spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most, n := mostOf(t, engine, spec, 2)
+			if jobs, states = jobs+1, states+n; spec.BackoffLimitPerIndex != nil {
+				failed++
+			}
+			checkReached(t, engine, spec, bound, most)
+		}
+	})
+	if t.Logf("%d Jobs, %d of them with a limit per index, %d states", jobs, failed, states); failed == 0 {
+		t.Error("no Job had a limit per index")
+	}
+}
+
+func checkReached(t *rapid.T, engine jobpolicy.Engine, spec jobpolicy.JobSpec, bound Bound, most comesTo) {
+	want := comesTo{bound.Runs, bound.Wait, bound.IndexBytes}
+	if bound.Unbounded { // most is of two ignored failures only
+		if want.Runs = most.Runs; engine.IgnoredDelay != jobpolicy.IgnoredNone {
+			want.Wait = most.Wait
+		}
+	}
+	if engine.SkipWaiting && most.Wait <= want.Wait && most.IndexBytes <= want.IndexBytes {
+		want.Wait, want.IndexBytes = most.Wait, most.IndexBytes
+	}
+	if most != want {
+		t.Fatalf("%s, %+v: the runs come to %+v, the worst case is %+v", jsonText(spec), engine, most, want)
+	}
+}

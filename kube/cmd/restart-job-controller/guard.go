@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+// guard asks the API server who makes a request (TokenReview) and whether they may make it
+// (SubjectAccessReview on the path). Its answers are kept for a while, by token and path.
+type guard struct {
+	client kubernetes.Interface
+	known  *cache.LRUExpireCache // verdict by question
+}
+
+// How long answers are kept: a right that is taken away holds for so long, one that is
+// given is not noticed for so long. At most so many are kept.
+const (
+	keepYes  = time.Minute
+	keepNo   = 10 * time.Second
+	keepMost = 1024
+)
+
+// askWithin is how long the API server may take, with the wait for the client's turn.
+const askWithin = 10 * time.Second
+
+// question is what a verdict is about. The token is hashed: none is kept.
+type question struct {
+	token      [sha256.Size]byte
+	verb, path string
+}
+
+// verdict is the status code of a refusal and its reason, or http.StatusOK.
+type verdict struct {
+	code   int
+	reason string
+}
+
+func newGuard(client kubernetes.Interface) *guard {
+	return &guard{client: client, known: cache.NewLRUExpireCache(keepMost)}
+}
+
+// protect lets those requests through to a handler whose bearer token is that of a user
+// who may make them.
+func (g *guard) protect(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := g.judge(r)
+		switch {
+		case err != nil:
+			klog.FromContext(r.Context()).Error(err, "a request could not be judged", "path", r.URL.Path, "from", r.RemoteAddr)
+			http.Error(w, "the API server could not be asked whether you may do this", http.StatusInternalServerError)
+		case v.code == http.StatusUnauthorized:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			fallthrough
+		case v.code != http.StatusOK:
+			http.Error(w, v.reason, v.code)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (g *guard) judge(r *http.Request) (verdict, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
+		return verdict{http.StatusUnauthorized, "send the token of a service account: Authorization: Bearer TOKEN"}, nil
+	}
+	q := question{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
+	if v, known := g.known.Get(q); known {
+		return v.(verdict), nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
+	defer cancel()
+	v, err := g.ask(ctx, token, q.verb, q.path)
+	if err != nil {
+		return verdict{}, err
+	}
+	keep := keepNo
+	if v.code == http.StatusOK {
+		keep = keepYes
+	}
+	g.known.Add(q, v, keep)
+	return v, nil
+}
+
+// ask asks the API server.
+func (g *guard) ask(ctx context.Context, token, verb, path string) (verdict, error) {
+	who, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return verdict{}, fmt.Errorf("asking whose token it is: %w", err)
+	}
+	if !who.Status.Authenticated {
+		return verdict{http.StatusUnauthorized, "the API server does not know this token"}, nil
+	}
+	user := who.Status.User
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	may, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return verdict{}, fmt.Errorf("asking what %s may do: %w", user.Username, err)
+	}
+	if !may.Status.Allowed || may.Status.Denied {
+		return verdict{http.StatusForbidden, fmt.Sprintf("%s may not %s %s", user.Username, verb, path)}, nil
+	}
+	return verdict{code: http.StatusOK}, nil
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"crypto/tls"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/restartkit/restart/kube/jobcontroller"
+)
+
+// Most of the tests in this file run on a real API server; see testenv.Switch.
+
+// serviceAccount makes one with the ClusterRoles, and returns its token.
+func serviceAccount(t *testing.T, client kubernetes.Interface, name string, roles ...string) (token string) {
+	t.Helper()
+	const namespace = "restart-system"
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range roles {
+		if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// The metrics are served over TLS, to tokens of those who may have them; the probes to all.
+// Every metric that an alert looks at is there.
+func TestMetricsAreForThoseWhoMay(t *testing.T) {
+	env, client := clusterWithRights(t)
+	reader := serviceAccount(t, client, "reader", "restart-job-controller-metrics-reader")
+	nobody := serviceAccount(t, client, "nobody")
+	p := start(t, env, "-metrics-auth", "-pprof")
+	eventually(t, "it is ready", func() bool { code, _ := p.get("/readyz"); return code == 200 })
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer insecure.CloseIdleConnections()
+	get := func(path, token string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "https://"+p.metrics+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return answerOf(insecure.Do(r))
+	}
+	for _, test := range []struct {
+		name, path, token string
+		want              int
+	}{
+		{"without a token", "/metrics", "", 401},
+		{"with a wrong token", "/metrics", "wrong", 401},
+		{"without the right", "/metrics", nobody, 403},
+		{"with the right", "/metrics", reader, 200},
+		{"profiles, without the right", "/debug/pprof/", reader, 403},
+		{"profiles, as administrator", "/debug/pprof/", env.Config().BearerToken, 200},
+	} {
+		if code, text := get(test.path, test.token); code != test.want {
+			t.Errorf("%s: %d, want %d: %s", test.name, code, test.want, text)
+		}
+	}
+	if code, _ := answerOf(http.Get("http://" + p.metrics + "/metrics")); code == 200 {
+		t.Error("the metrics are served without TLS")
+	}
+	var text string
+	eventually(t, "it leads", func() bool {
+		_, text = get("/metrics", reader)
+		return strings.Contains(text, `leader_election_master_status{name="restart-job-controller"} 1`)
+	})
+	for _, want := range []string{
+		`workqueue_depth{name="job"}`, `workqueue_adds_total{name="job"}`, `workqueue_queue_duration_seconds_bucket{name="job",`,
+		`workqueue_work_duration_seconds_bucket{name="job_orphan_pod",`, `workqueue_unfinished_work_seconds{name="job"}`,
+		`workqueue_longest_running_processor_seconds{name="job"}`, `workqueue_retries_total{name="job"}`,
+		`rest_client_requests_total{code="200",`, `rest_client_request_duration_seconds_bucket{`, `rest_client_rate_limiter_duration_seconds_bucket{`,
+		"restart_job_controller_build_info{", "go_goroutines ", "process_resident_memory_bytes ",
+	} {
+		if !strings.Contains(text, "\n"+want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if unknown := unknownMetrics(t, text); len(unknown) > 0 {
+		t.Errorf("alerts look at metrics that are not served: %v", unknown)
+	}
+}
+
+// The API server gives the program's requests the FlowSchemas of the manifests.
+func TestRequestsHaveTheirFlowSchema(t *testing.T) {
+	env, client := clusterWithRights(t)
+	config := env.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:restart-system:restart-job-controller",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:restart-system", "system:authenticated"},
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, name := range map[string]string{
+		"/api/v1/pods": "restart-job-controller",
+		"/apis/coordination.k8s.io/v1/namespaces/restart-system/leases/restart-job-controller": "restart-job-controller-lease",
+	} {
+		schema, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, path+" is one of "+name, func() bool {
+			r, err := httpClient.Get(config.Host + path)
+			if err != nil {
+				return false
+			}
+			defer r.Body.Close()
+			return r.Header.Get("X-Kubernetes-PF-FlowSchema-UID") == string(schema.UID)
+		})
+	}
+}
+
+// Without a right to list or watch, both probes say so, and what it is; with the right
+// again, both are well.
+func TestProbesAgreeOnAMissingRight(t *testing.T) {
+	env, client := clusterWithRights(t)
+	roles := client.RbacV1().ClusterRoles()
+	complete, err := roles.Get(t.Context(), "restart-job-controller", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(rules []rbacv1.PolicyRule) {
+		t.Helper()
+		role, err := roles.Get(t.Context(), complete.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		role.Rules = rules
+		if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, missing := range []struct {
+		resource string
+		verbs    []string
+	}{
+		{"pods", []string{"list"}},
+		{"pods", []string{"list", "watch"}},
+		{"jobs", []string{"list", "watch"}},
+	} {
+		t.Run(missing.resource+strings.Join(missing.verbs, ""), func(t *testing.T) {
+			role := complete.DeepCopy()
+			for i := range role.Rules {
+				if r := &role.Rules[i]; r.Resources[0] == missing.resource {
+					r.Verbs = slices.DeleteFunc(r.Verbs, func(verb string) bool { return slices.Contains(missing.verbs, verb) })
+				}
+			}
+			set(role.Rules)
+			p := start(t, env, "-leader-elect=false")
+			eventually(t, "both probes name the right", func() bool {
+				healthy, why := p.get("/healthz")
+				ready, same := p.get("/readyz")
+				return healthy == 503 && ready == 503 && why == same && strings.Contains(why, `cannot list resource "`+missing.resource+`"`)
+			})
+			set(complete.Rules)
+			eventually(t, "both probes are well", func() bool {
+				healthy, _ := p.get("/healthz")
+				ready, _ := p.get("/readyz")
+				return healthy == 200 && ready == 200
+			})
+		})
+	}
+}
+
+// A Job with a selector of its own, whose pods do not have the label of Jobs, comes to its
+// end, too: from then on all pods are watched.
+func TestJobWithAManualSelectorRuns(t *testing.T) {
+	env, client := clusterWithRights(t)
+	namespace := env.Namespace(t)
+	runPods(t, env, namespace, nil)
+	p := start(t, env, "-leader-elect=false")
+	runs := func(name string, change func(*batchv1.JobSpec)) {
+		t.Helper()
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: batchv1.JobSpec{
+				ManagedBy: new(jobcontroller.DefaultManagedBy), Completions: new(int32(3)), Parallelism: new(int32(3)),
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+				}},
+			},
+		}
+		change(&job.Spec)
+		if _, err := client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+" completes", func() bool {
+			job, err := client.BatchV1().Jobs(namespace).Get(t.Context(), name, metav1.GetOptions{})
+			return err == nil && job.Status.CompletionTime != nil && job.Status.Succeeded == 3 && job.Status.Failed == 0
+		})
+	}
+	const switched = "watching all pods from now on"
+	runs("first", func(*batchv1.JobSpec) {})
+	if strings.Contains(p.String(), switched) {
+		t.Error("it watches all pods for a Job without a manual selector")
+	}
+	runs("manual", func(s *batchv1.JobSpec) {
+		s.ManualSelector, s.Selector = new(true), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "manual"}}
+		s.Template.Labels = map[string]string{"app": "manual"}
+	})
+	if strings.Count(p.String(), switched) != 1 {
+		t.Error("it does not say that it watches all pods")
+	}
+	runs("last", func(*batchv1.JobSpec) {})
+	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) != 9 {
+		t.Errorf("%d pods of 9: %v", len(pods.Items), err)
+	}
+}
+
+// The feature gates of client-go are in the log if it is asked for more, and only then.
+func TestFeatureGatesAreLoggedIfAsked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for verbosity, want := range map[string]bool{"0": false, "1": true} {
+		p := startProgram(t, "-kubeconfig", file, "-leader-elect=false", "-v", verbosity)
+		eventually(t, "it runs", func() bool { return strings.Contains(p.String(), "waiting for Jobs and pods") })
+		if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		p.exits()
+		if is := strings.Contains(p.String(), "Feature gate"); is != want {
+			t.Errorf("-v %s: %v\n%s", verbosity, is, p)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// version and revision are set by -ldflags "-X main.version=v1.2.3 -X main.revision=abc" where
+// the program is built without its repository, as in the Dockerfile.
+var version, revision string
+
+// build is what is known of how this program was built.
+type build struct{ version, revision, goVersion, platform string }
+
+// thisBuild takes from Go's build information what was not set.
+func thisBuild() build {
+	b := build{version, revision, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.version = cmp.Or(b.version, info.Main.Version)
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				b.revision = cmp.Or(b.revision, s.Value)
+			}
+		}
+	}
+	b.version, b.revision = cmp.Or(b.version, "unknown"), cmp.Or(b.revision, "unknown")
+	return b
+}
+
+func (b build) String() string {
+	return fmt.Sprintf("restart-job-controller %s, revision %s, %s %s", b.version, b.revision, b.goVersion, b.platform)
+}
+
+// metric is 1, with the build as its labels, which are named as those of Kubernetes'
+// kubernetes_build_info: that one tells the version of Kubernetes.
+func (b build) metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "restart_job_controller_build_info",
+		Help: "1, labelled with what this program was built from and with.",
+		ConstLabels: prometheus.Labels{
+			"git_version": b.version, "git_commit": b.revision, "go_version": b.goVersion, "platform": b.platform,
+		},
+	}, func() float64 { return 1 })
+}

@@ -1,0 +1,120 @@
+package jobcontroller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestSelectorsThatAskForTheLabel(t *testing.T) {
+	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	}
+	for _, test := range []struct {
+		name     string
+		selector *metav1.LabelSelector
+		want     bool
+	}{
+		{"none meets no pod", nil, true},
+		{"an empty one meets every pod", &metav1.LabelSelector{}, false},
+		{"that of the API server", &metav1.LabelSelector{MatchLabels: map[string]string{PodLabel: "uid"}}, true},
+		{"another label", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, false},
+		{"the label and another", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a", PodLabel: "uid"}}, true},
+		{"one of two values", expression(PodLabel, metav1.LabelSelectorOpIn, "a", "b"), true},
+		{"any value", expression(PodLabel, metav1.LabelSelectorOpExists), true},
+		{"not this value", expression(PodLabel, metav1.LabelSelectorOpNotIn, "a"), false},
+		{"no value", expression(PodLabel, metav1.LabelSelectorOpDoesNotExist), false},
+		{"any value of another label", expression("app", metav1.LabelSelectorOpExists), false},
+	} {
+		job := newJob("a", func(j *batchv1.Job) { j.Spec.Selector = test.selector })
+		if got := onlyLabelled(job); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// manual gives a Job a selector of its own, which does not ask for the label.
+func manual(j *batchv1.Job) {
+	j.Spec.ManualSelector = new(true)
+	j.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+	j.Spec.Template.Labels = map[string]string{"app": "a"}
+}
+
+// A Job that may have pods without the label ends a Controller that would not see them,
+// before it creates one. The next, which sees all pods, runs the Job.
+func TestJobWithAManualSelectorNeedsAllPods(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		c, err := New(s.client(t, &faults{}), Options{OnlyLabelledPods: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.Run(context.Background()) }()
+		s.createJob(newJob("labelled", nil))
+		after(3 * time.Second)
+		if n := s.called("POST pods"); n != 1 {
+			t.Fatalf("%d pods of a Job without a manual selector", n)
+		}
+		s.createJob(newJob("of-others", func(j *batchv1.Job) {
+			manual(j)
+			j.Spec.ManagedBy = new("example.com/other")
+		}))
+		s.createJob(newJob("ended", func(j *batchv1.Job) {
+			manual(j)
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}))
+		after(3 * time.Second)
+		select {
+		case err := <-done:
+			t.Fatalf("Run ended: %v", err)
+		default:
+		}
+		s.createJob(newJob("a", manual))
+		if err := <-done; !errors.Is(err, ErrUnlabelledPods) || !strings.Contains(err.Error(), "Job ns/a:") {
+			t.Fatalf("Run: %v", err)
+		}
+		if n := s.called("POST pods"); n != 1 {
+			t.Errorf("%d pods", n)
+		}
+		start(t, s, Options{}, nil)
+		after(3 * time.Second)
+		endAll(s, 0)
+		after(5 * time.Second)
+		if !finished(s.job("a")) || !finished(s.job("labelled")) || s.called("POST pods") != 2 || trackedPods(s) != 0 {
+			t.Errorf("%+v, %+v, %d creations", s.job("a").Status, s.job("labelled").Status, s.called("POST pods"))
+		}
+	})
+}
+
+// What keeps the informers from listing is to be read from the Controller, until a list
+// succeeds.
+func TestListErrorIsThatOfTheLastAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apiServer) {
+		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no such right"))
+		var allowed atomic.Bool
+		c := start(t, s, Options{OnlyLabelledPods: true}, &faults{hook: func(_ context.Context, call string) (refuse error, lose bool) {
+			if call == "LIST pods" && !allowed.Load() {
+				refuse = forbidden
+			}
+			return refuse, false
+		}})
+		after(5 * time.Second)
+		if err := c.ListError(); !apierrors.IsForbidden(err) || !c.HasSynced() {
+			t.Errorf("%v; synced: %v", err, c.HasSynced()) // the informers watch, and list nothing
+		}
+		allowed.Store(true)
+		after(3 * time.Minute)
+		if err := c.ListError(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package jobcontroller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// podTemplate is the pod specification of a Job's template as it is stored. The
+// informer's lacks the fields that this client-go does not know, so pods are made from
+// this one. The zero value stands for the informer's.
+type podTemplate struct {
+	generation int64 // of the Job
+	spec       map[string]any
+}
+
+// restClient returns c, nil if it is that of a fake client, which cannot be used.
+func restClient(c rest.Interface) rest.Interface {
+	if r, ok := c.(*rest.RESTClient); ok && r == nil {
+		return nil
+	}
+	return c
+}
+
+// template returns the Job's template. It is read once per generation of the Job. The
+// error wraps errOutdated if the Job has changed since.
+func (p *pass) template(ctx context.Context) (podTemplate, error) {
+	batch := restClient(p.client.BatchV1().RESTClient())
+	if known := p.state.template; batch == nil || known.spec != nil && known.generation == p.job.Generation {
+		return known, nil
+	}
+	options := metav1.GetOptions{ResourceVersion: p.job.ResourceVersion} // or later
+	got := batch.Get().Namespace(p.job.Namespace).Resource("jobs").Name(p.job.Name).
+		VersionedParams(&options, scheme.ParameterCodec).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	if err := got.Error(); apierrors.IsNotFound(err) {
+		return podTemplate{}, errGone
+	} else if err != nil {
+		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
+	}
+	text, err := got.Raw()
+	if err != nil {
+		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
+	}
+	var fresh batchv1.Job
+	var raw struct {
+		Spec struct {
+			Template struct {
+				Spec map[string]any `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(text, &fresh); err != nil {
+		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
+	}
+	if err := utiljson.Unmarshal(text, &raw); err != nil {
+		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", err)
+	}
+	switch {
+	case fresh.UID != p.job.UID:
+		return podTemplate{}, errGone
+	case fresh.Generation != p.job.Generation, (fresh.DeletionTimestamp == nil) != (p.job.DeletionTimestamp == nil):
+		p.state.learn(&fresh)
+		return podTemplate{}, fmt.Errorf("reading the Job's template: %w", errOutdated)
+	}
+	p.state.template = podTemplate{fresh.Generation, raw.Spec.Template.Spec}
+	return p.state.template, nil
+}
+
+// post creates a pod. It is sent once: client-go repeats what an API server answers with
+// Retry-After, whatever has become of the Job meanwhile.
+func (p *pass) post(ctx context.Context, t podTemplate, pod *corev1.Pod) (*corev1.Pod, error) {
+	if t.spec == nil {
+		return p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	}
+	body, err := t.pod(pod)
+	if err != nil {
+		return nil, errRefused{err}
+	}
+	created := &corev1.Pod{}
+	err = p.client.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").
+		MaxRetries(0).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Into(created)
+	return created, err
+}
+
+// pod returns the JSON of a pod that was made from the informer's template, with all
+// that is stored of its specification.
+func (t podTemplate) pod(pod *corev1.Pod) ([]byte, error) {
+	spec := runtime.DeepCopyJSON(t.spec)
+	if pod.Spec.Hostname != "" {
+		spec["hostname"] = pod.Spec.Hostname
+	}
+	addIndexVariables(spec["initContainers"], pod.Spec.InitContainers)
+	addIndexVariables(spec["containers"], pod.Spec.Containers)
+	return json.Marshal(map[string]any{
+		"apiVersion": corev1.SchemeGroupVersion.String(), "kind": "Pod", "metadata": pod.ObjectMeta, "spec": spec,
+	})
+}
+
+// addIndexVariables gives stored containers the variable with the completion index that
+// those made of them have.
+func addIndexVariables(stored any, made []corev1.Container) {
+	containers, _ := stored.([]any)
+	isIndex := func(name any) bool { return name == jobpolicy.JobCompletionIndexEnv }
+	for i := range min(len(containers), len(made)) {
+		c, _ := containers[i].(map[string]any)
+		at := slices.IndexFunc(made[i].Env, func(e corev1.EnvVar) bool { return isIndex(e.Name) })
+		env, _ := c["env"].([]any)
+		if c == nil || at < 0 || slices.ContainsFunc(env, func(e any) bool {
+			v, _ := e.(map[string]any)
+			return isIndex(v["name"])
+		}) {
+			continue
+		}
+		c["env"] = append(env, made[i].Env[at])
+	}
+}

@@ -1,0 +1,82 @@
+package jobcontroller
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/randfill"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// A pod of the template as it is stored is the one of client-go's template, and has what
+// client-go does not know.
+func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
+	variables := 0
+	rapid.Check(t, func(t *rapid.T) {
+		job := newJob("a", nil)
+		randfill.NewWithSeed(rapid.Int64().Draw(t, "seed")).NilChance(0.6).NumElements(0, 2).MaxDepth(8).Funcs(
+			func(at *metav1.Time, c randfill.Continue) { at.Time = time.Unix(c.Int63n(4e9), 0).UTC() },
+			func(q *resource.Quantity, c randfill.Continue) {
+				*q = *resource.NewQuantity(c.Int63n(1000), resource.DecimalSI)
+			},
+			func(v *intstr.IntOrString, c randfill.Continue) { *v = intstr.FromInt32(c.Int31()) },
+		).Fill(&job.Spec.Template.Spec)
+		spec := &job.Spec.Template.Spec
+		if len(spec.Containers) > 0 && rapid.Bool().Draw(t, "sets the variable itself") {
+			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: jobpolicy.JobCompletionIndexEnv, Value: "mine"})
+		}
+		if rapid.Bool().Draw(t, "indexed") {
+			job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		}
+		plan, err := jobpolicy.Engine{}.Plan(jobpolicy.Input{Job: convert.Job(job), Now: t0})
+		if err != nil || len(plan.Create) != 1 {
+			t.Fatalf("%+v, %v", plan, err)
+		}
+		stored := podTemplate{spec: map[string]any{}}
+		text, err := json.Marshal(spec)
+		if err == nil {
+			err = utiljson.Unmarshal(text, &stored.spec)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored.spec["novelty"] = "x"
+		want := convert.NewPod(job, plan.Create[0])
+		body, err := stored.pod(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fieldsOf(json.RawMessage(body))
+		if s := got["spec"].(map[string]any); s["novelty"] != "x" {
+			t.Fatalf("%s", body)
+		} else {
+			delete(s, "novelty")
+		}
+		wanted := fieldsOf(want)
+		delete(wanted, "status")
+		wanted["apiVersion"], wanted["kind"] = "v1", "Pod"
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Fatal(diff)
+		}
+		if again, err := stored.pod(want); err != nil || string(again) != string(body) {
+			t.Fatalf("a second pod differs: %s", again)
+		}
+		for _, c := range want.Spec.Containers {
+			variables += len(c.Env)
+		}
+	})
+	if variables == 0 {
+		t.Error("no container had a variable")
+	}
+}

@@ -1,0 +1,175 @@
+package jobcontroller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/klog/v2"
+
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/kube/convert"
+)
+
+// writeAgain is how long a Job waits at most after its status could not be written: what
+// kept it from that may be over long before Options.Retry has it looked at again.
+const writeAgain = 10 * time.Second
+
+// write writes the status, nil for the one that is there, and the memory with it, in
+// one request. Without an answer it finds out whether that was carried out.
+func (p *pass) write(ctx context.Context, status *jobpolicy.JobStatus, memory jobpolicy.Memory, counts jobpolicy.Counts) error {
+	next := p.job.DeepCopy()
+	convert.SetJobStatus(&next.Status, status)
+	p.annotate(ctx, next, memory)
+	patch, err := statusPatch(p.job, next)
+	if err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	w := statusWrite{job: next, memory: memory, counts: counts}
+	written, err := p.client.BatchV1().Jobs(next.Namespace).Patch(ctx, next.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	switch {
+	case err == nil:
+		p.wrote(written, w)
+		return nil
+	case apierrors.IsNotFound(err):
+		return errGone
+	case apierrors.IsConflict(err), unanswered(err): // client-go may have sent it twice
+		p.state.unsure.write = &w
+		done, readErr := p.resolveWrite(ctx)
+		switch {
+		case done:
+			return nil
+		case errors.Is(readErr, errGone):
+			return errGone
+		case apierrors.IsConflict(err) && readErr == nil:
+			return fmt.Errorf("writing the status: %w", errOutdated)
+		case apierrors.IsConflict(err):
+			return readErr
+		}
+		err = errors.Join(err, readErr)
+	}
+	p.notWritten(err)
+	return fmt.Errorf("writing the status: %w", err)
+}
+
+// notWritten reports a status that could not be written, and has the Job looked at again
+// soon.
+func (p *pass) notWritten(err error) {
+	outcome := "unanswered"
+	if refuses(err) {
+		outcome = "refused"
+	}
+	add(p.metrics.StatusWriteFailures, 1, outcome)
+	p.events.Eventf(p.job, corev1.EventTypeWarning, "FailedStatusUpdate", "Error writing the status: %v", err)
+	p.enqueue(p.key, writeAgain)
+}
+
+// statusPatch returns the strategic merge patch that makes the status and the memory of
+// one Job those of another, which was made from it. What differs is all that it names,
+// so fields that this client-go does not know stay as they are. The API server answers
+// with a conflict if the Job was changed meanwhile, or is another of the same name.
+func statusPatch(from, to *batchv1.Job) ([]byte, error) {
+	old, err := statusText(from)
+	if err != nil {
+		return nil, err
+	}
+	now, err := statusText(to)
+	if err != nil {
+		return nil, err
+	}
+	text, err := strategicpatch.CreateTwoWayMergePatch(old, now, batchv1.Job{})
+	if err != nil {
+		return nil, err
+	}
+	var patch struct {
+		Metadata struct {
+			ResourceVersion string             `json:"resourceVersion"`
+			Annotations     map[string]*string `json:"annotations,omitempty"` // null takes one away
+		} `json:"metadata"`
+		Status map[string]any `json:"status,omitempty"`
+	}
+	if err := json.Unmarshal(text, &patch); err != nil {
+		return nil, err
+	}
+	patch.Metadata.ResourceVersion = from.ResourceVersion
+	before, was := from.Annotations[AnnotationMemory]
+	switch memory, is := to.Annotations[AnnotationMemory]; {
+	case is && (!was || memory != before):
+		patch.Metadata.Annotations = map[string]*string{AnnotationMemory: &memory}
+	case was && !is:
+		patch.Metadata.Annotations = map[string]*string{AnnotationMemory: nil}
+	}
+	if repeated(from.Status.Conditions) || repeated(to.Status.Conditions) {
+		all := []any{map[string]string{"$patch": "replace"}}
+		for i := range to.Status.Conditions {
+			all = append(all, &to.Status.Conditions[i])
+		}
+		if patch.Status == nil {
+			patch.Status = make(map[string]any)
+		}
+		delete(patch.Status, "$setElementOrder/conditions")
+		patch.Status["conditions"] = all
+	}
+	return json.Marshal(patch)
+}
+
+// repeated reports whether a type of conditions is there more than once. Nobody should
+// write that, but a patch that merges them by their type would lose all of that type.
+func repeated(conditions []batchv1.JobCondition) bool {
+	types := make(map[batchv1.JobConditionType]bool, len(conditions))
+	for _, c := range conditions {
+		types[c.Type] = true
+	}
+	return len(types) < len(conditions)
+}
+
+// statusText returns the JSON of a Job with nothing but its status. It always has a list
+// of conditions, so that a patch takes those away that are gone, and never the list.
+func statusText(job *batchv1.Job) ([]byte, error) {
+	var part struct {
+		Status struct {
+			batchv1.JobStatus
+			Conditions []batchv1.JobCondition `json:"conditions"`
+		} `json:"status"`
+	}
+	part.Status.JobStatus = job.Status
+	part.Status.Conditions = append([]batchv1.JobCondition{}, job.Status.Conditions...)
+	return json.Marshal(part)
+}
+
+// annotate puts the memory into the Job's annotation, or takes it out if there is no room
+// for it: then it is kept here, and delays start over with the next controller, as those
+// of Kubernetes' own do. An Event says so, once for the Job.
+func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.Memory) {
+	held := make(map[string]bool)
+	for _, pod := range p.pods.of(job.UID) {
+		if tracked(pod) {
+			held[string(pod.UID)] = true
+		}
+	}
+	text, err := encodeMemory(memory, roomForMemory(job.Annotations), func(uid string) bool { return held[uid] })
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "the memory is not written")
+	}
+	if text != "" {
+		if job.Annotations == nil {
+			job.Annotations = make(map[string]string)
+		}
+		job.Annotations[AnnotationMemory] = text
+		return
+	}
+	delete(job.Annotations, AnnotationMemory)
+	if !p.state.toldNoRoom {
+		p.state.toldNoRoom = true
+		p.events.Eventf(job, corev1.EventTypeWarning, "NoRoomForMemory",
+			"The Job's other annotations leave no room for %s: delays of failed pods start over when the controller restarts", AnnotationMemory)
+	}
+}

@@ -1,0 +1,128 @@
+package pleg_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+)
+
+// An expected container yields its exit whatever shows it, once.
+func TestExpectedExitIsYielded(t *testing.T) {
+	relist := func(w *world) { w.gen.Relist(w.ctx) }
+	for _, tt := range []struct {
+		name  string
+		do    func(w *world, r *pleg.ExitReader[string])
+		exits string
+	}{
+		{"it is gone before anybody looks", func(w *world, r *pleg.ExitReader[string]) {
+			w.up("a")
+			r.Expect("p", "a")
+			w.rt.Exit("p", "a")
+			w.rt.Remove("p", "a")
+			relist(w)
+		}, "a:inferred"},
+		{"it ends while it is looked at", func(w *world, r *pleg.ExitReader[string]) {
+			w.up("a")
+			r.Expect("p", "a")
+			relist(w)
+			w.rt.ExitCode("p", "a", 3)
+			relist(w)
+		}, "a:relist 3"},
+		{"it is expected late", func(w *world, r *pleg.ExitReader[string]) {
+			w.up("a")
+			relist(w)
+			r.Expect("p", "a")
+			w.rt.Remove("p", "a")
+			relist(w)
+		}, "a:inferred"},
+		{"it is expected twice", func(w *world, r *pleg.ExitReader[string]) {
+			r.Expect("p", "a")
+			r.Expect("p", "a")
+			relist(w)
+		}, "a:inferred"},
+		{"its exit is due", func(w *world, r *pleg.ExitReader[string]) {
+			w.up("a")
+			relist(w)
+			w.rt.ExitCode("p", "a", 3)
+			relist(w)
+			r.Expect("p", "a")
+			relist(w)
+			w.rt.Remove("p", "a")
+			relist(w)
+			r.Expect("p", "a")
+		}, "a:relist 3"},
+		{"it is there, and the reader waits", func(w *world, r *pleg.ExitReader[string]) {
+			w.up("a")
+			r.Expect("p", "a")
+			relist(w)
+		}, ""},
+		{"it ended before the reader was made", func(w *world, r *pleg.ExitReader[string]) {
+			w.up("a")
+			r.Expect("p", "a")
+			w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 3, Finished: time.Now().Add(-time.Hour)})
+			relist(w)
+		}, "a:relist 3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			setup{}.run(t, func(w *world) {
+				r, exits := w.follow(pleg.ExitOptions[string]{})
+				tt.do(w, r)
+				for range 3 {
+					w.pass(time.Second)
+					relist(w)
+				}
+				equal(t, "exits", exits(), tt.exits)
+			})
+		})
+	}
+}
+
+// A list that was under way when a container was created does not tell that it is gone.
+func TestListOfBeforeEndsNothingExpected(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.replace(&slowLists{w.rt}, false)
+		r, exits := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		w.pass(time.Second) // the first list has been read, and is on its way
+		w.up("a")
+		r.Expect("p", "a")
+		w.pass(time.Minute)
+		equal(t, "exits", exits(), "")
+		w.rt.ExitCode("p", "a", 3)
+		w.pass(3 * time.Minute)
+		equal(t, "exits", exits(), "a:relist 3")
+	})
+}
+
+// A program that saves its position when it has created a container learns its exit,
+// or that it is gone, although it was killed before anything showed the container. One
+// that appeared after the last position, and is gone, has no exit.
+func TestExpectedContainersOutliveAKill(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.gen.Relist(w.ctx)
+		r, _ := w.follow(pleg.ExitOptions[string]{})
+		for _, id := range []string{"ends", "goes", "stays"} {
+			w.up(id)
+			r.Expect("p", id)
+		}
+		place := stored(t, r.Position())
+		w.up("unknown")
+		w.gen.Relist(w.ctx)
+		w.rt.ExitCode("p", "ends", 3)
+		w.rt.Remove("p", "goes")
+		w.rt.Remove("p", "unknown")
+
+		*w = *w.again()
+		r, exits := w.follow(pleg.ExitOptions[string]{After: place})
+		w.gen.Relist(w.ctx)
+		equal(t, "exits", exits(), "ends:relist 3 goes:inferred")
+		place = stored(t, r.Position())
+		w.rt.ExitCode("p", "stays", 4)
+
+		*w = *w.again()
+		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		w.gen.Relist(w.ctx)
+		equal(t, "exits", exits(), "stays:relist 4")
+	})
+}

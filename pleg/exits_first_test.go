@@ -1,0 +1,123 @@
+package pleg_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/plegtest"
+)
+
+// A reader yields what ends after it was made, also if the first list shows that it has
+// ended. The runtime says when it finished; without that nothing says that it was
+// before.
+func TestFirstListTellsExitsSinceTheReader(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		finished func(made time.Time) time.Time
+		exits    string
+	}{
+		{"after", func(made time.Time) time.Time { return made.Add(time.Millisecond) }, "a:relist 7"},
+		{"at once", func(made time.Time) time.Time { return made }, "a:relist 7"},
+		{"a moment before", func(made time.Time) time.Time { return made.Add(-1) }, ""},
+		{"an hour before", func(made time.Time) time.Time { return made.Add(-time.Hour) }, ""},
+		{"years before", func(made time.Time) time.Time { return time.Unix(1, 1) }, ""},
+		{"in the same second, in seconds", func(made time.Time) time.Time { return made.Truncate(time.Second) }, "a:relist 7"},
+		{"in the second before, in seconds", func(made time.Time) time.Time { return made.Truncate(time.Second).Add(-time.Second) }, ""},
+		{"ahead of the clock", func(made time.Time) time.Time { return made.Add(time.Hour) }, "a:relist 7"},
+		{"without a time", func(time.Time) time.Time { return time.Time{} }, "a:relist 7"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			setup{}.run(t, func(w *world) {
+				w.pass(1500 * time.Millisecond)
+				w.up("a")
+				w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 7, Finished: tt.finished(time.Now())})
+				_, exits := w.follow(pleg.ExitOptions[string]{})
+				_, all := w.follow(pleg.ExitOptions[string]{Earlier: true})
+				w.pass(time.Minute)
+				w.gen.Relist(w.ctx)
+				equal(t, "exits", exits(), tt.exits)
+				equal(t, "exits with those of before", all(), "a:relist 7")
+				w.rt.Remove("p", "a")
+				w.gen.Relist(w.ctx)
+				w.gen.Relist(w.ctx)
+				equal(t, "exits once it is gone", exits()+all(), "")
+			})
+		})
+	}
+}
+
+// Only the first list has exits of before. Later a container that was not there ended
+// since, whatever its times say.
+func TestOnlyTheFirstListHasExitsOfBefore(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.up("a")
+		w.pass(time.Second)
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.gen.Relist(w.ctx)
+		long := pleg.ExitDetails{Code: 7, Finished: time.Now().Add(-time.Hour)}
+		w.rt.ExitWith("p", "a", long)
+		w.up("b")
+		w.rt.ExitWith("p", "b", long)
+		w.pass(time.Second)
+		w.gen.Relist(w.ctx)
+		equal(t, "exits", exits(), "a:relist 7 b:relist 7")
+	})
+	setup{}.run(t, func(w *world) { // one pod is looked at again before the first list has ended
+		rt := &slowLists{recorder: w.rt}
+		w.replace(rt, false)
+		w.up("a")
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		w.gen.RequestRelist("p")
+		w.pass(time.Second)
+		w.rt.ExitWith("p", "a", pleg.ExitDetails{Code: 7, Finished: time.Now().Add(-time.Hour)})
+		w.gen.RequestRelist("p")
+		w.pass(time.Second)
+		equal(t, "exits", exits(), "a:relist 7")
+	})
+}
+
+// slowLists is a runtime that takes a minute to list everything.
+type slowLists struct{ *recorder }
+
+func (s *slowLists) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	list, err := s.recorder.Pods(ctx)
+	time.Sleep(time.Minute)
+	return list, err
+}
+
+// What events tell while the first list is under way is no less of an exit. Those of
+// containers that are gone by then, and that ended before the reader, are none.
+func TestEventsBeforeTheFirstListTellExits(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		setup{}.run(t, func(w *world) {
+			s := &script{recorder: w.rt}
+			gen, err := pleg.NewGenerator[string, *plegtest.Status](&slowLists{w.rt}, s, w.cache, pleg.GeneratorOptions{TrustEvents: trust})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.gen = gen
+			w.pass(1500 * time.Millisecond)
+			old := &plegtest.Status{
+				Listed: []pleg.Container{{ID: "old", State: pleg.StateExited}},
+				Ended:  map[string]pleg.ExitDetails{"old": {Code: 1, Finished: time.Now().Add(-1)}},
+			}
+			w.up("was")
+			w.rt.Exit("p", "was")
+			w.pass(time.Millisecond)
+			_, exits := w.follow(pleg.ExitOptions[string]{})
+			w.start()
+			w.pass(time.Second)
+			s.handle(event("old", pleg.RuntimeStopped, time.Now(), old)) // these two are replayed
+			s.handle(event("was", pleg.RuntimeStopped, time.Now(), nil))
+			w.up("a")
+			s.handle(event("a", pleg.RuntimeStarted, time.Now(), w.rt.Truth()["p"]))
+			w.rt.ExitCode("p", "a", 7)
+			s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+			w.pass(2 * time.Minute)
+			equal(t, "exits", exits(), "a:event 7")
+		})
+	}
+}

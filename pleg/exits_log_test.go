@@ -1,0 +1,230 @@
+package pleg
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// id is a container id of the usual length.
+func id(i int) string { return fmt.Sprintf("%064x", i) }
+
+// positionText is the JSON of where q is.
+func positionText(t *testing.T, q *exitQueue[string]) string {
+	t.Helper()
+	text, err := json.Marshal(q.position())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// goOn is a reader behind a restart: another relister, at the position of q.
+func (b *bench) goOn(q *exitQueue[string]) (*bench, *exitQueue[string]) {
+	b.Helper()
+	var p ExitPosition[string]
+	if err := json.Unmarshal([]byte(positionText(b.T, q)), &p); err != nil {
+		b.Fatal(err)
+	}
+	n := newBench(b.T, true)
+	n.now = b.now.Add(time.Second)
+	return n, n.follow(ExitOptions[string]{After: &p})
+}
+
+// A position names what the runtime lists. It forgets containers as soon as a look has
+// shown that they are gone, and what is news of them stays out of later readers.
+func TestPositionForgetsWhatIsGone(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	keeper := Container{"p", StateRunning}
+	const each = 1000
+	for i := range 100 {
+		var list []Container
+		for j := range each {
+			list = append(list, Container{id(i*each + j), StateExited})
+		}
+		b.look(append(list, keeper)...)
+		for e, ok := q.take(); ok; e, ok = q.take() {
+			if e.Lost > 0 {
+				t.Fatalf("%d exits are lost", e.Lost)
+			}
+		}
+		if i%50 == 0 {
+			if n := strings.Count(positionText(t, q), `"0`); n != each {
+				t.Fatalf("the position names %d containers that are listed, want %d", n, each)
+			}
+		}
+		b.look(keeper)
+		if i < 99 {
+			b.relistP(keeper)
+		}
+	}
+	if text := positionText(t, q); len(text) > 200 {
+		t.Errorf("after 100000 exits the position has %d bytes: %.300s", len(text), text)
+	}
+
+	n, r := b.goOn(q)
+	n.relistP(keeper)
+	last := containerRef[string]{"p", id(100*each - 1)}
+	for _, told := range []time.Time{{}, r.horizon, r.horizon.Add(mostAhead)} {
+		n.noteEvents("p", map[string]rank{last.container: exited})
+		n.noteExits("p", map[string]exitNote{last.container: {source: ExitSeenByEvent, told: told}})
+		if text := positionText(t, r); strings.Contains(text, last.container) {
+			t.Errorf("news of %v of a container that is forgotten are in the position %s", told, text)
+		}
+		n.look(keeper)
+		if e, ok := r.take(); ok {
+			t.Errorf("news of %v of a container that is forgotten: %+v", told, e)
+		}
+		n.relistP(keeper)
+		n.relistP(keeper)
+		r.gone.drop(last) // as if it had never been told
+	}
+	n.noteEvents("p", map[string]rank{"new": exited})
+	n.noteExits("p", map[string]exitNote{"new": {source: ExitSeenByEvent, told: r.horizon.Add(mostAhead + 1)}})
+	if text := positionText(t, r); !strings.Contains(text, `"new"`) {
+		t.Errorf("the position %s lacks a container that an event has shown", text)
+	}
+	n.look(keeper)
+	if e, ok := r.take(); !ok || e.Container != "new" {
+		t.Errorf("news of after the horizon: %+v, %v", e, ok)
+	}
+}
+
+// A position of before, which names containers that ended long ago, is taken: none of
+// them ends again, and the first list that does not show them makes the position small.
+func TestPositionThatNamesWhatIsGone(t *testing.T) {
+	b := newBench(t, true)
+	p := ExitPosition[string]{Pods: []podPosition[string]{
+		{Pod: "p", Live: []string{"p"}, Ended: []string{"gone", "here"}},
+		{Pod: "q", Ended: []string{"gone"}},
+	}}
+	q := b.follow(ExitOptions[string]{After: &p})
+	if diff := cmp.Diff(p, q.position()); diff != "" {
+		t.Errorf("before the first list:\n%s", diff)
+	}
+	b.relistP(Container{"p", StateRunning}, Container{"here", StateExited})
+	got := q.position()
+	if got.Horizon.IsZero() {
+		t.Error("nothing says that containers are forgotten")
+	}
+	got.Horizon = time.Time{}
+	want := ExitPosition[string]{Pods: []podPosition[string]{{Pod: "p", Live: []string{"p"}, Ended: []string{"here"}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after the first list:\n%s", diff)
+	}
+	if e, ok := q.take(); ok {
+		t.Errorf("a second exit: %+v", e)
+	}
+}
+
+// An answer that was not recorded shows a container well enough, also behind a restart:
+// its end is no old news.
+func TestContainerOfAnUnrecordedAnswerIsNotDoubted(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	keeper := Container{"p", StateRunning}
+	b.look(keeper, Container{"a", StateExited})
+	b.look(keeper)
+	n, r := b.goOn(q)
+	for _, ok := r.take(); ok; _, ok = r.take() {
+	}
+	n.relistP(keeper)
+	n.request("p", false)
+	n.lists(n.asks("Pod p")[0], keeper, Container{"z", StateRunning})
+	if text := positionText(t, r); !strings.Contains(text, `"z"`) {
+		t.Errorf("the position %s lacks what an answer shows", text)
+	}
+	n.status(n.asks("Status p")[0], nil, keeper) // it has come and gone
+	n.look(keeper)
+	if e, ok := r.take(); !ok || e.Container != "z" {
+		t.Errorf("%+v, %v", e, ok)
+	}
+}
+
+// A container that comes back exited, which nothing remembers but the readers, is one of
+// an id that is used again. Its end is not told, nor to the next reader.
+func TestPositionNamesWhatIsListedAgain(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	keeper, ended := Container{"p", StateRunning}, Container{"a", StateExited}
+	b.look(keeper, ended)
+	q.take()
+	b.look(keeper)
+	b.relistP(keeper)
+	b.relistP(keeper)
+	b.look(keeper, ended)
+	if text := positionText(t, q); !strings.Contains(text, `"ended":["a"]`) {
+		t.Errorf("the position is %s", text)
+	}
+	n, r := b.goOn(q)
+	n.relistP(keeper, ended)
+	for _, q := range []*exitQueue[string]{q, r} {
+		if e, ok := q.take(); ok {
+			t.Errorf("it has ended again: %+v", e)
+		}
+	}
+}
+
+// A pod that cannot be looked at takes nothing out of a position: nobody knows whether
+// its containers are gone.
+func TestFailingPodKeepsThePosition(t *testing.T) {
+	b := newBench(t, true)
+	p := ExitPosition[string]{Pods: []podPosition[string]{{Pod: "p", Live: []string{"p"}, Ended: []string{"a"}}}}
+	q := b.follow(ExitOptions[string]{After: &p})
+	seen := []Container{{"p", StateRunning}, {"a", StateExited}}
+	fail := func() {
+		for _, c := range b.calls(b.now, b.running, b.period) {
+			b.status(c, errors.New("not today"))
+		}
+	}
+	b.lists(b.asks("Pods")[0], seen...)
+	fail()
+	b.settled()
+	b.now, b.listNow = b.now.Add(time.Millisecond), true
+	b.lists(b.asks("Pods")[0], seen...)
+	b.settled()
+	late := b.follow(ExitOptions[string]{After: &p})
+	for i, q := range []*exitQueue[string]{q, late} {
+		if diff := cmp.Diff(p, q.position()); diff != "" {
+			t.Errorf("reader %d:\n%s", i, diff)
+		}
+		if e, ok := q.take(); ok {
+			t.Errorf("reader %d is told %+v", i, e)
+		}
+	}
+	b.now = b.now.Add(time.Hour)
+	b.relistP(seen...)
+	if diff := cmp.Diff(p, late.position()); diff != "" {
+		t.Errorf("when it can be looked at again:\n%s", diff)
+	}
+}
+
+// Of containers that are shown and cannot be remembered one by one, the next full list
+// tells the end; nothing is held of them until then but by the list under way.
+func TestCrowdKeepsNothingOfUnrecordedAnswers(t *testing.T) {
+	b := newBench(t, true)
+	b.relisted("p")
+	q := b.follow(ExitOptions[string]{})
+	for i := 0; !b.crowded(); i++ {
+		b.trackOrphan(b.pods["p"], fmt.Sprint("other ", i))
+	}
+	before := q.awaited.len()
+	b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"p", StateRunning}, {"a", StateExited}, {"b", StateRunning}})
+	if n := q.awaited.len() - before; n != 0 {
+		t.Errorf("%d more containers are awaited", n)
+	}
+	known := b.pods["p"].containers["other 0"]
+	b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"a", StateRunning}, {"other 0", StateExited}})
+	if known.exit == nil || known.exit.source != ExitSeenByRelist {
+		t.Errorf("of a container that is remembered, behind one that is not: %+v", known.exit)
+	}
+}
