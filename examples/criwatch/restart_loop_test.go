@@ -47,7 +47,9 @@ func startLoop(t testing.TB, f *fakeRuntime, policy string, args ...string) *loo
 	l := &loop{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan int, 1)
-	args = append([]string{"-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-restart", policyOf(t, policy)}, args...)
+	// On a busy machine the runtime may take more than 20ms to open its stream: what it does
+	// meanwhile is found by the next full list.
+	args = append([]string{"-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-evented-period", "2s", "-restart", policyOf(t, policy)}, args...)
 	go func() { ended <- criwatch(ctx, args, &l.out, &l.log, false) }()
 	code := -1
 	l.stop = func() int {
@@ -145,7 +147,7 @@ func TestExitedContainerIsStartedAgain(t *testing.T) {
 // startLoopProcess runs criwatch -restart as a process of its own.
 func startLoopProcess(t *testing.T, f *fakeRuntime, policy, state string) *programtest.Program {
 	t.Helper()
-	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-restart", policy, "-state", state)
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-evented-period", "2s", "-restart", policy, "-state", state)
 	p.Start()
 	return p
 }
@@ -451,7 +453,7 @@ func TestUnreadOutputStopsNoRestart(t *testing.T) {
 	f := newFake(t)
 	f.runPod("p")
 	f.run("p", containerConfig("c"))
-	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
+	p := programtest.New(t, "-endpoint", f.endpoint(), "-format", "json", "-relist-period", "20ms", "-evented-period", "2s", "-explain", "-restart", policyOf(t, "containers: [{curve: {initial: 1ms, max: 1ms}}]"))
 	unread := p.Pipe()
 	p.Start()
 	const exits = 150 // each some 700 bytes: more than a pipe takes
