@@ -193,7 +193,8 @@ func TestLinkShowsWhatOneSaw(t *testing.T) {
 	p.choose("curves")
 	p.do(chromedp.Click(chromedp.CSS("#reduce")))
 	p.enter("nodeMax", "20s")
-	look := `(async () => { const out = []; for (const t of ['curves', 'simulate', 'job']) { state.tab = t; await show(); out.push(document.getElementById('summary').textContent, document.getElementById('panel-' + t).innerText, [...document.querySelectorAll('#panel-' + t + ' input, #panel-' + t + ' textarea')].map(f => f.type === 'checkbox' ? f.checked : f.value).join('|')); } return out.join('\n'); })()`
+	// Line numbers follow a panel that is shown within a few frames.
+	look := `(async () => { const out = []; for (const t of ['curves', 'simulate', 'job']) { state.tab = t; await show(); for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame); out.push(document.getElementById('summary').textContent, document.getElementById('panel-' + t).innerText, [...document.querySelectorAll('#panel-' + t + ' input, #panel-' + t + ' textarea')].map(f => f.type === 'checkbox' ? f.checked : f.value).join('|')); } return out.join('\n'); })()`
 	first := eval[string](p, look)
 	eval[bool](p, `(async () => { await writeLink(); return true; })()`)
 	link := eval[string](p, `location.hash`)
