@@ -113,7 +113,7 @@ func TestStepIsTheShortestRoundOne(t *testing.T) {
 		want   time.Duration
 	}{
 		{0, 8, 1}, {10, 8, 2}, {1600 * time.Millisecond, 13, 200 * time.Millisecond}, {55 * time.Second, 13, 5 * time.Second},
-		{70 * time.Minute, 8, 10 * time.Minute}, {7 * 24 * time.Hour, 9, 24 * time.Hour}, {math.MaxInt64, 6, 50 * year}, {math.MaxInt64, 3, 100 * year},
+		{70 * time.Minute, 8, 10 * time.Minute}, {7 * 24 * time.Hour, 9, 24 * time.Hour}, {316 * 24 * time.Hour, 3, 200 * 24 * time.Hour}, {math.MaxInt64, 6, 50 * year}, {math.MaxInt64, 3, 100 * year},
 	} {
 		got := Step(tt.length, tt.most)
 		if got != tt.want {

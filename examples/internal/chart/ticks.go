@@ -20,11 +20,11 @@ const (
 	year = 365 * day
 )
 
-// steps are the round distances of times from a second on. A Duration holds less than
-// 300 years.
+// steps are the round distances of times from a second on, each less than three times the
+// one before, so that an axis has a tick beside 0. A Duration holds less than 300 years.
 var steps = []time.Duration{1, 2, 5, 10, 15, 30, 60, 2 * 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60,
 	3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600,
-	86400, 2 * 86400, 5 * 86400, 10 * 86400, 20 * 86400, 50 * 86400, 100 * 86400,
+	86400, 2 * 86400, 5 * 86400, 10 * 86400, 20 * 86400, 50 * 86400, 100 * 86400, 200 * 86400,
 	365 * 86400, 730 * 86400, 1825 * 86400, 3650 * 86400, 7300 * 86400, 18250 * 86400, 36500 * 86400}
 
 // Step returns the shortest round time of which at most that many fit into a length;
@@ -106,7 +106,7 @@ func ValueTicks(a Axis, whole bool) []Tick {
 	if a.Log() {
 		return thinned(a, decades(a.Low, a.High), valueHeight)
 	}
-	most := max(pixels/valueSpace, 1)
+	most := max(pixels/valueSpace, 2.5) // 5 follows 2: with less, no multiple may lie on the axis
 	step := math.Pow(10, math.Floor(math.Log10(a.High/most)))
 	for _, digit := range []float64{1, 2, 5, 10} {
 		if a.High/(step*digit) <= most {
