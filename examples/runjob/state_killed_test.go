@@ -62,6 +62,10 @@ esac
 		}
 		p := run()
 		time.Sleep(time.Duration(random.Int64N(int64(longest))))
+		if killed%2 == 0 { // attempts end that it does not hear of
+			p.Signal(syscall.SIGSTOP)
+			time.Sleep(time.Duration(random.Int64N(int64(longest))))
+		}
 		p.Kill()
 		if p.ProcessState.Exited() {
 			t.Fatalf("ended by itself:\n%s", p.Err.String())

@@ -199,6 +199,9 @@ func TestFrozenProcessIsNamed(t *testing.T) {
 	}
 	p := startProgram(t, "setsid sh -c 'echo $$; exec sleep 1000' & sleep 1000")
 	for _, pid := range p.pids {
+		for !strings.HasPrefix(commandLine(pid), "sleep") { // it said its number before
+			time.Sleep(time.Millisecond)
+		}
 		if err := os.WriteFile(filepath.Join(freezer, "cgroup.procs"), []byte(pid), 0); err != nil {
 			t.Fatal(err)
 		}
