@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -16,14 +17,17 @@ import (
 
 // A kubelet makes pods on the runtime that CRI_SOCKET names.
 type kubelet struct {
-	t        testing.TB
-	ctx      context.Context
-	client   cri.RuntimeServiceClient
-	endpoint string
-	image    string
-	cgroup   string
-	serial   atomic.Int64
+	t         testing.TB
+	ctx       context.Context
+	client    cri.RuntimeServiceClient
+	endpoint  string
+	image     string
+	cgroup    string
+	namespace string // of its own: what another test could not remove is in another
+	serial    atomic.Int64
 }
+
+var kubelets atomic.Int64
 
 // newKubelet skips the test without a runtime. The pods that it makes are removed
 // at the end.
@@ -43,7 +47,7 @@ func newKubelet(t testing.TB) *kubelet {
 	d := &kubelet{
 		t: t, ctx: context.Background(), client: cri.NewRuntimeServiceClient(conn), endpoint: endpoint,
 		image:  cmp.Or(os.Getenv("CRI_IMAGE"), "docker.io/library/busybox:latest"),
-		cgroup: os.Getenv("CRI_CGROUP"),
+		cgroup: os.Getenv("CRI_CGROUP"), namespace: fmt.Sprintf("criwatch-test-%d-%d", os.Getpid(), kubelets.Add(1)),
 	}
 	programtest.Eventually(d.t, "the runtime answers", func() bool {
 		_, err := d.client.Version(d.ctx, &cri.VersionRequest{})
@@ -56,12 +60,9 @@ func newKubelet(t testing.TB) *kubelet {
 	return d
 }
 
-// testNamespace is that of the pods that the tests make.
-const testNamespace = "criwatch-test"
-
 func (d *kubelet) podConfig(name string) *cri.PodSandboxConfig {
 	return &cri.PodSandboxConfig{
-		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: testNamespace, Uid: "uid-" + name},
+		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: d.namespace, Uid: "uid-" + name},
 		LogDirectory: d.t.TempDir(),
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent: d.cgroup,
@@ -81,7 +82,7 @@ type testPod struct {
 
 func (d *kubelet) runPod() testPod {
 	d.t.Helper()
-	p := testPod{config: d.podConfig(fmt.Sprintf("pod-%d-%d", os.Getpid(), d.serial.Add(1)))}
+	p := testPod{config: d.podConfig(fmt.Sprintf("pod-%d", d.serial.Add(1)))}
 	r, err := d.client.RunPodSandbox(d.ctx, &cri.RunPodSandboxRequest{Config: p.config})
 	if err != nil {
 		d.t.Fatalf("RunPodSandbox: %v", err)
@@ -129,26 +130,50 @@ func (d *kubelet) remove(container string) {
 
 func (d *kubelet) removePod(id string) {
 	d.t.Helper()
-	if _, err := d.client.StopPodSandbox(d.ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
-		d.t.Errorf("StopPodSandbox: %v", err)
-	}
-	if _, err := d.client.RemovePodSandbox(d.ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
-		d.t.Errorf("RemovePodSandbox: %v", err)
+	if err := d.tryToRemovePod(id); err != nil {
+		d.t.Error(err)
 	}
 }
 
-// removeAll removes every pod of the tests' namespace.
+func (d *kubelet) tryToRemovePod(id string) error {
+	if _, err := d.client.StopPodSandbox(d.ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+		return fmt.Errorf("StopPodSandbox: %w", err)
+	}
+	if _, err := d.client.RemovePodSandbox(d.ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id}); err != nil {
+		return fmt.Errorf("RemovePodSandbox: %w", err)
+	}
+	return nil
+}
+
+// removeAll removes the pods that d has made. containerd does not remove every sandbox
+// that it has lost sight of when it was killed: such a one is left to the end of it.
 func (d *kubelet) removeAll() {
+	for _, id := range d.pods() {
+		var err error
+		for range 3 {
+			if err = d.tryToRemovePod(id); err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if err != nil {
+			d.t.Logf("pod %s is left: %v", id, err)
+		}
+	}
+}
+
+// pods returns the ids of the sandboxes that d has made and that are there.
+func (d *kubelet) pods() (ids []string) {
 	list, err := d.client.ListPodSandbox(d.ctx, &cri.ListPodSandboxRequest{})
 	if err != nil {
 		d.t.Errorf("ListPodSandbox: %v", err)
-		return
 	}
-	for _, s := range list.Items {
-		if s.Metadata.Namespace == testNamespace {
-			d.removePod(s.Id)
+	for _, s := range list.GetItems() {
+		if s.Metadata.Namespace == d.namespace {
+			ids = append(ids, s.Id)
 		}
 	}
+	return ids
 }
 
 // pid returns the process id of a running container or sandbox, as containerd

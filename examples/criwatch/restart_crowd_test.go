@@ -148,7 +148,7 @@ func newCrowd(d *kubelet, curve backoff.Policy, args ...string) *crowd {
 			d.crashing(p, w.logs, name, fmt.Sprintf("%d.%d", 1+j, i), 1+j)
 		}
 	}
-	policy := policyOf(d.t, fmt.Sprintf("containers: [{namespace: %s, curve: {initial: %v, max: %v}}]", testNamespace, curve.Initial, curve.Max))
+	policy := policyOf(d.t, fmt.Sprintf("containers: [{namespace: %s, curve: {initial: %v, max: %v}}]", d.namespace, curve.Initial, curve.Max))
 	w.args = append([]string{"-endpoint", d.endpoint, "-format", "json", "-restart", policy, "-state", filepath.Join(d.t.TempDir(), "state")}, args...)
 	w.start()
 	w.away = append(w.away, span{w.begun, time.Now()})
@@ -237,7 +237,7 @@ func (w *crowd) since(end, begin time.Time, delay time.Duration) (from time.Time
 	return from, disturbed
 }
 
-// running counts the containers of the tests that run.
+// running counts the containers of d that run.
 func (d *kubelet) running() int {
 	list, err := d.client.ListContainers(d.ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
 		State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
@@ -245,7 +245,8 @@ func (d *kubelet) running() int {
 	if err != nil {
 		return -1
 	}
-	return len(list.Containers)
+	pods := d.pods()
+	return len(slices.DeleteFunc(list.Containers, func(c *cri.Container) bool { return !slices.Contains(pods, c.PodSandboxId) }))
 }
 
 // mostWithin returns the largest number of times, in order, within a window.

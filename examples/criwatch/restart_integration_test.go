@@ -196,12 +196,14 @@ func TestIntegrationRateHoldsThroughKills(t *testing.T) {
 		t.Errorf("%d exits, %d restarts", exits, begins)
 	}
 	var starts []time.Time
+	known := map[string]bool{} // a start that the runtime's death cut off is made again
 	for _, c := range runtimeCalls(t, d.endpoint) {
-		if c.method == "StartContainer" && c.from.After(w.begun) {
+		if c.method == "StartContainer" && c.from.After(w.begun) && !known[c.id] {
 			starts = append(starts, c.from)
+			known[c.id] = true
 		}
 	}
-	// Those that are created when the window begins have had their turn before.
+	// Calls that are under way when the window begins may be logged in it.
 	most := mostWithin(starts, window)
 	if limit := int(rate*window.Seconds()) + burst + mostStarts; most > limit {
 		t.Errorf("%d containers were started within %v, at most %d should", most, window, limit)

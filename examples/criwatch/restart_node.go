@@ -28,8 +28,9 @@ var (
 //   - a runtime has at most one container of a name and attempt in a sandbox.
 //
 // Of the attempts before the one that has exited none is left: as a kubelet does,
-// restart keeps one that has ended.
-func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32) (string, error) {
+// restart keeps one that has ended. It calls turn right before it starts the container,
+// and returns its error.
+func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32, turn func() error) (string, error) {
 	all, err := n.attempts(ctx, sandbox, name)
 	if err != nil {
 		return "", err
@@ -54,6 +55,9 @@ func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32)
 	case attempt == exited+1 && last.State == cri.ContainerState_CONTAINER_CREATED:
 	default:
 		return "", errSuperseded
+	}
+	if err := turn(); err != nil {
+		return "", err
 	}
 	if _, err := n.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: id}); err != nil {
 		return "", fmt.Errorf("StartContainer: %w", err)

@@ -107,6 +107,46 @@ func TestStartsThatHangHoldUpNoOthers(t *testing.T) {
 	})
 }
 
+// Containers whose creation hangs until their starts are slow are started at the rate, when
+// the runtime goes on, and so are those that others overtook meanwhile.
+func TestSlowStartsKeepToTheRate(t *testing.T) {
+	const rate, burst, containers = 2, 3, 3 * mostStarts
+	policy := fmt.Sprintf("rate: %d\nburst: %d\ncontainers: [{curve: {initial: 1s, max: 1s}}]", rate, burst)
+	inBubble(t, policy, func(t *testing.T, u *untimed) {
+		f := u.f
+		f.runPod("p")
+		var starts []time.Time
+		hang := make(chan struct{})
+		for i := range containers {
+			f.run("p", containerConfig(fmt.Sprint("c", i)))
+		}
+		f.with(func() {
+			f.hooks["CreateContainer"] = func() { <-hang }
+			f.hooks["StartContainer"] = func() { f.with(func() { starts = append(starts, time.Now()) }) }
+		})
+		for i := range containers {
+			f.exit(fmt.Sprintf("p-c%d-0", i), 1)
+		}
+		time.Sleep(25 * time.Second)
+		close(hang)
+		time.Sleep(containers * time.Second / rate)
+		synctest.Wait()
+		for i := range containers {
+			if name := fmt.Sprint("c", i); !f.runs("p", name, 1) {
+				t.Errorf("%s was not started", name)
+			}
+		}
+		for i := burst; i < len(starts); i++ {
+			if gap, least := starts[i].Sub(starts[i-burst]), time.Second/rate; gap < least {
+				t.Errorf("starts %d to %d came within %v, must take %v", i-burst, i, gap, least)
+			}
+		}
+		if list := f.doubled(); list != nil || u.busy != 0 || u.pace.reserved != 0 || len(starts) != containers {
+			t.Errorf("%d starts; %d are being started, %d turns are reserved; %v", len(starts), u.busy, u.pace.reserved, list)
+		}
+	})
+}
+
 // The runtime is gone for half an hour. Containers that waited when it went, and those
 // that exit meanwhile, are started once, when their delay is over and it is back. Until
 // then criwatch looks for it at a steady pace, and neither log nor memory grow.

@@ -4,11 +4,13 @@ import "time"
 
 // A pacer keeps the starts to a rate, whatever delays them: the Restarter gives each
 // restart a turn, but a runtime that was away would make all the turns it has missed at
-// once. The zero value does not hold back.
+// once. A start reserves its turn when it begins, and takes it when it has created the
+// container. The zero value does not hold back.
 type pacer struct {
 	interval time.Duration // between two starts
 	burst    int
 	full     time.Time // when burst starts are allowed at once again
+	reserved int       // turns of starts that have begun
 }
 
 // newPacer returns a pacer. Unless it is the first on this node, starts of before may
@@ -17,22 +19,24 @@ func newPacer(rate float64, burst int, first bool, now time.Time) *pacer {
 	if rate == 0 {
 		return &pacer{}
 	}
-	p := &pacer{interval: time.Duration(min(float64(time.Second)/rate, float64(1<<62))), burst: max(burst, 1)}
+	burst = max(burst, 1)
+	p := &pacer{interval: time.Duration(min(float64(time.Second)/rate, float64(1<<61)/float64(burst))), burst: burst}
 	if !first {
 		p.full = now.Add(p.interval * time.Duration(p.burst))
 	}
 	return p
 }
 
-// wait returns how long to wait for the next start.
+// wait returns how long to wait until a turn can be taken beside those that are reserved.
+// A reserved turn need not wait: it is given back, and can be taken at once.
 func (p *pacer) wait(now time.Time) time.Duration {
-	if p.interval == 0 || !p.full.After(now) {
+	if p.interval == 0 {
 		return 0
 	}
-	return max(0, p.full.Sub(now)-time.Duration(p.burst-1)*p.interval)
+	return max(0, max(0, p.full.Sub(now))+time.Duration(p.reserved+1-p.burst)*p.interval)
 }
 
-// take notes a start.
+// take takes a turn.
 func (p *pacer) take(now time.Time) {
 	if p.full.Before(now) {
 		p.full = now

@@ -42,8 +42,9 @@ func TestKeysAreToldApartByTheirText(t *testing.T) {
 	}
 }
 
-// Any n starts take at least the time that the rate gives n minus burst of them; and
-// nobody waits longer than that.
+// Any n starts take at least the time that the rate gives n minus burst of them, whenever
+// a turn is taken that was reserved; it can be taken at once. A turn that can be neither
+// taken nor reserved is free soon after those that are reserved are taken.
 func TestPacerKeepsToItsRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate, burst := rapid.SampledFrom([]float64{0.5, 1, 3, 1000}).Draw(t, "rate"), rapid.IntRange(1, 5).Draw(t, "burst")
@@ -60,8 +61,21 @@ func TestPacerKeepsToItsRate(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "starts") {
 			now = now.Add(rapid.SampledFrom([]time.Duration{0, 0, interval / 3, 2 * interval, 9 * interval}).Draw(t, "pause"))
 			wait := p.wait(now)
-			if wait < 0 || wait > interval {
+			if wait < 0 || p.reserved == 0 && wait > interval {
 				t.Fatalf("wait %v, at most %v", wait, interval)
+			}
+			if wait == 0 && rapid.Bool().Draw(t, "reserve") {
+				p.reserved++
+				continue
+			}
+			if p.reserved > 0 && (wait > 0 || rapid.Bool().Draw(t, "take a reserved one")) {
+				p.reserved--
+				if rapid.IntRange(0, 3).Draw(t, "given back") == 0 {
+					continue
+				}
+				if wait = p.wait(now); wait > 0 {
+					t.Fatalf("a reserved turn has to wait %v", wait)
+				}
 			}
 			now = now.Add(wait)
 			p.take(now)

@@ -16,14 +16,6 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// mostStarts is how many containers are started at once. With 3, and with 50, they were
-// no sooner back: the runtime sets the pace.
-const mostStarts = 8
-
-// slowStart is how long a start counts as one of these. One that takes longer waits for
-// something, and holds up no others.
-const slowStart = 5 * time.Second
-
 // lastCalls is how long a start that is under way when the program ends may take.
 const lastCalls = 10 * time.Second
 
@@ -56,10 +48,8 @@ func (l *crashLoop) startDue(ctx context.Context) {
 		due, wait := l.due(time.Now())
 		for _, t := range due {
 			t.busy = true
-			l.busy++
-			l.pace.take(time.Now())
-			from := *t
-			starts.Go(func() { l.start(ctx, from) })
+			from, s := *t, l.newSlot()
+			starts.Go(func() { l.start(ctx, from, s) })
 		}
 		l.mu.Unlock()
 		select {
@@ -119,18 +109,18 @@ func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 		if l.busy+len(due) >= mostStarts {
 			return due, wait // the end of a start wakes the loop
 		}
-		pace.take(now)
+		pace.reserved++
 		due = append(due, t)
 	}
 	return due, wait
 }
 
 // start starts the next attempt of a task, as it was when it was due.
-func (l *crashLoop) start(ctx context.Context, from task) {
+func (l *crashLoop) start(ctx context.Context, from task, s *slot) {
+	defer s.free()
 	if ctx.Err() != nil {
 		return
 	}
-	defer l.slot()()
 	calls, done := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer done()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastCalls, done) })()
@@ -141,7 +131,7 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 		l.stopped(from, err)
 		return
 	}
-	id, err := l.node.restart(calls, from.sandbox, from.key.Name, from.exited())
+	id, err := l.node.restart(calls, from.sandbox, from.key.Name, from.exited(), s.turn)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,6 +148,7 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 	case err == nil:
 		l.retries.Reset(t.key)
 		t.show(id, from.exited()+1, pleg.StateRunning, time.Now())
+	case errors.Is(err, errNoTurn): // it is started when it has one
 	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNoConfig):
 		t.pending, t.trouble = false, failureWord(err)
 		level := slog.LevelWarn
@@ -172,22 +163,6 @@ func (l *crashLoop) start(ctx context.Context, from task) {
 		l.retry(t, err)
 	}
 	l.print(t)
-}
-
-// slot returns the function that gives back the slot of a start. A slow one loses it
-// before.
-func (l *crashLoop) slot() (free func()) {
-	once := sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.busy--
-		l.changed()
-	})
-	slow := time.AfterFunc(slowStart, once)
-	return func() {
-		slow.Stop()
-		once()
-	}
 }
 
 // stopped notes that a container was stopped of which the runtime knew nothing. Its exit

@@ -14,6 +14,7 @@ import (
 // A runtimeCall is one of containerd's, as its log has it.
 type runtimeCall struct {
 	method    string // CreateContainer or StartContainer
+	id        string // of the container that StartContainer starts
 	container string // its name
 	attempt   int
 	span      // from the call to its answer, the zero time if there was none
@@ -62,7 +63,7 @@ func parseRuntimeCalls(text string) (calls []runtimeCall) {
 		message := strings.ReplaceAll(parts[2], `\"`, `"`)
 		if m := createLog.FindStringSubmatch(message); m != nil {
 			attempt, _ := strconv.Atoi(m[3])
-			call := runtimeCall{"CreateContainer", m[2], attempt, span{from: at}}
+			call := runtimeCall{"CreateContainer", "", m[2], attempt, span{from: at}}
 			if m[1] != "" {
 				calls = append(calls, call)
 				continue
@@ -72,7 +73,7 @@ func parseRuntimeCalls(text string) (calls []runtimeCall) {
 		}
 		if m := startLog.FindStringSubmatch(message); m != nil {
 			if m[2] == "" {
-				calls = append(calls, runtimeCall{"StartContainer", made[m[1]].container, made[m[1]].attempt, span{from: at}})
+				calls = append(calls, runtimeCall{"StartContainer", m[1], made[m[1]].container, made[m[1]].attempt, span{from: at}})
 				continue
 			}
 			answered("StartContainer", made[m[1]].container, at)
@@ -97,10 +98,10 @@ func TestRuntimeCallsAreReadFromItsLog(t *testing.T) {
 	}, "\n")
 	at := func(tenth int) time.Time { return time.Date(2026, 11, 22, 16, 49, 22, tenth*1e8, time.UTC) }
 	want := []runtimeCall{
-		{"CreateContainer", "a", 30, span{at(2), at(4)}},
-		{"CreateContainer", "b", 0, span{at(3), at(5)}},
-		{"StartContainer", "a", 30, span{at(6), at(7)}},
-		{"StartContainer", "a", 30, span{from: at(8)}},
+		{"CreateContainer", "", "a", 30, span{at(2), at(4)}},
+		{"CreateContainer", "", "b", 0, span{at(3), at(5)}},
+		{"StartContainer", "1c86", "a", 30, span{at(6), at(7)}},
+		{"StartContainer", "1c86", "a", 30, span{from: at(8)}},
 	}
 	if got := parseRuntimeCalls(text); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
