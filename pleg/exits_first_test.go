@@ -121,3 +121,44 @@ func TestEventsBeforeTheFirstListTellExits(t *testing.T) {
 		})
 	}
 }
+
+// An answer that comes although its call is to end shows its containers all the same.
+func TestAnswerAfterTheEndShowsContainers(t *testing.T) {
+	setup{}.run(t, func(w *world) {
+		w.replace(&lateAnswers{recorder: w.rt}, false)
+		w.up("a")
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.gen.RequestRelist("p")
+		if err := w.gen.Relist(w.ctx); err == nil {
+			t.Fatal("the list has not failed")
+		}
+		w.rt.Remove("p", "a")
+		w.start()
+		w.pass(time.Minute)
+		equal(t, "exits", exits(), "a:inferred")
+	})
+}
+
+// lateAnswers is a runtime whose first list fails, and which answers the first look at one
+// pod when that is called off.
+type lateAnswers struct {
+	*recorder
+	listed, looked bool
+}
+
+func (l *lateAnswers) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
+	if !l.listed {
+		l.listed = true
+		return nil, plegtest.ErrInjected
+	}
+	return l.recorder.Pods(ctx)
+}
+
+func (l *lateAnswers) Pod(ctx context.Context, id string) (pleg.Pod[string], error) {
+	if !l.looked {
+		l.looked = true
+		<-ctx.Done()
+		ctx = context.WithoutCancel(ctx)
+	}
+	return l.recorder.Pod(ctx, id)
+}

@@ -459,9 +459,7 @@ func TestPanicOfARuntimeLeavesNoLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := make(chan struct{})
-	close(stop)
-	d := &runner[string, int]{g: g, stop: stop}
+	d := &runner[string, int]{g: g, results: make(chan result[string, int], 1)}
 	func() {
 		defer func() {
 			if r := recover(); r != "status" {

@@ -51,7 +51,7 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 // Run or for a Relist without Run.
 type runner[K comparable, S any] struct {
 	g        *Generator[K, S]
-	stop     <-chan struct{} // closed when no result is taken any more
+	stop     <-chan struct{} // closed when the calls are to end
 	inFlight map[call[K]]*inFlightCall
 	results  chan result[K, S]
 	ended    chan error // of the stream
@@ -83,7 +83,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 	r := &runner[K, S]{g: g, stop: inner.Done(), inFlight: map[call[K]]*inFlightCall{}, results: make(chan result[K, S]), ended: make(chan error)}
 	defer func() {
 		cancel()
-		r.working.Wait()
+		r.drain()
 		g.mu.Lock()
 		g.core.abandon()
 		g.state.reset()
@@ -157,12 +157,7 @@ func (r *runner[K, S]) listen(ctx context.Context) {
 // ask makes one call. Its result comes even if the call ends the goroutine.
 func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
 	a := result[K, S]{call: c, err: fmt.Errorf("pleg: %v: the call did not return", c.kind)}
-	defer func() {
-		select {
-		case r.results <- a:
-		case <-r.stop:
-		}
-	}()
+	defer func() { r.results <- a }()
 	switch c.kind {
 	case callPods:
 		a.pods, a.err = r.g.runtime.Pods(ctx)
@@ -171,6 +166,20 @@ func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
 		a.pods[0], a.err = r.g.single.Pod(ctx, c.pod)
 	case callStatus:
 		a.status, a.stamp, a.err = r.g.runtime.Status(ctx, c.pod)
+	}
+}
+
+// drain waits for the calls that are to end, and takes the answers that come
+// nonetheless: what they show, a reader of exits knows (G14).
+func (r *runner[K, S]) drain() {
+	go func() {
+		r.working.Wait()
+		close(r.results)
+	}()
+	for a := range r.results {
+		if a.err == nil || errors.Is(a.err, ErrNotFound) {
+			r.handleResult(a)
+		}
 	}
 }
 
