@@ -403,6 +403,18 @@ func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
 	})
 }
 
+// An exit ahead of the clock is stored with its own time, if JSON can hold it.
+func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
+	for year, kept := range map[int]bool{9998: true, 9999: true, 10000: false} {
+		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		finished := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
+		r.Exited("a", ContainerPolicy{}, Exit{Code: 1, Finished: finished})
+		if s, _ := r.State("a"); s.Finished.Equal(finished) != kept || s.Finished.IsZero() == kept {
+			t.Errorf("%v is stored as %v", finished, s.Finished)
+		}
+	}
+}
+
 // JSON has no times outside the years 0 to 9999; all that a Restarter has are named.
 func TestTimesOutsideJSONAreNamed(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Date(9999, 12, 31, 23, 59, 55, 0, time.UTC))

@@ -354,3 +354,21 @@ func TestStoresHashApart(t *testing.T) {
 	}
 	t.Error("two stores hash 100 keys alike")
 }
+
+func TestKeysOfOneHashAreApart(t *testing.T) {
+	s := newStore[string, int]()
+	shard := &s.shards[0]
+	const hash = 2 * shardCount
+	for i, key := range []string{"a", "b", "c"} {
+		shard.insert(hash, key, i)
+	}
+	for i, key := range []string{"a", "b", "c"} {
+		if v := shard.find(hash, key); v == nil || *v != i {
+			t.Errorf("%s has the value of another key", key)
+		}
+	}
+	shard.remove(hash, "b")
+	if shard.find(hash, "b") != nil || *shard.find(hash, "c") != 2 {
+		t.Error("the removal of b took another key")
+	}
+}

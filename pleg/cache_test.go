@@ -232,3 +232,16 @@ func TestAllYieldsPresentEntries(t *testing.T) {
 		t.Errorf("All yielded %s; Len is %d", got, c.Len())
 	}
 }
+
+// GetNewerThan says as of when it knows an entry that a global time has confirmed.
+func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
+	c := NewCache[string](CacheOptions[int]{})
+	c.Set("a", 1, nil, t0)
+	c.UpdateTime(t0.Add(2))
+	for _, min := range []time.Time{t0.Add(-1), t0, t0.Add(1)} {
+		e, err := c.GetNewerThan(t.Context(), "a", min)
+		if err != nil || e.Status != 1 || !e.Modified.Equal(t0.Add(2)) {
+			t.Errorf("newer than %v: %+v, %v", min, e, err)
+		}
+	}
+}
