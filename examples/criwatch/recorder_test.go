@@ -217,10 +217,16 @@ func (y *tally) check(t checker, r *recorder, done map[string]fate) {
 	t.Logf("%d of %d fates reported by the generator without a PodSync", whole, len(done))
 }
 
-// inCache is what a watch's cache has, as the runtime would list it.
-func inCache(w *watch) map[string]string {
+// everyPod selects pods for a comparison.
+func everyPod(string) bool { return true }
+
+// inCache is what a watch's cache has of some pods, as the runtime would list it.
+func inCache(w *watch, of func(pod string) bool) map[string]string {
 	all := map[string]string{}
 	for id, e := range w.cache.All() {
+		if !of(id) {
+			continue
+		}
 		if e.Err != nil {
 			all[id] = e.Err.Error()
 			continue
@@ -239,8 +245,8 @@ func describe(pod string, s cri.ContainerState) string {
 	return fmt.Sprintf("%v in %s", s, pod)
 }
 
-// inRuntime is the runtime's own list.
-func inRuntime(t testing.TB, client cri.RuntimeServiceClient) map[string]string {
+// inRuntime is the runtime's own list of some pods.
+func inRuntime(t testing.TB, client cri.RuntimeServiceClient, of func(pod string) bool) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	sandboxes, err := client.ListPodSandbox(t.Context(), &cri.ListPodSandboxRequest{})
@@ -248,20 +254,24 @@ func inRuntime(t testing.TB, client cri.RuntimeServiceClient) map[string]string 
 		t.Fatal(err)
 	}
 	for _, s := range sandboxes.Items {
-		all[s.Id] = s.State.String()
+		if of(s.Id) {
+			all[s.Id] = s.State.String()
+		}
 	}
 	containers, err := client.ListContainers(t.Context(), &cri.ListContainersRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range containers.Containers {
-		all[c.Id] = describe(c.PodSandboxId, c.State)
+		if of(c.PodSandboxId) {
+			all[c.Id] = describe(c.PodSandboxId, c.State)
+		}
 	}
 	return all
 }
 
-// same reports whether the cache has what the runtime lists.
-func same(t testing.TB, w *watch, client cri.RuntimeServiceClient) bool {
+// same reports whether the cache has what the runtime lists of some pods.
+func same(t testing.TB, w *watch, client cri.RuntimeServiceClient, of func(pod string) bool) bool {
 	t.Helper()
-	return cmp.Equal(inCache(w), inRuntime(t, client))
+	return cmp.Equal(inCache(w, of), inRuntime(t, client, of))
 }

@@ -198,7 +198,7 @@ func TestContainerSeenOnlyInAStatusIsForgotten(t *testing.T) {
 	w, r, _ := startWatch(t, f.endpoint(), o)
 	<-came
 	programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a1", pleg.ContainerRemoved) })
-	programtest.Eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client) })
+	programtest.Eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client, everyPod) })
 	got := slices.DeleteFunc(story(r, "a1"), func(s string) bool { return s == "ContainerChanged" })
 	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied", "ContainerRemoved"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -285,7 +285,7 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 		}
 		done[id] = v
 	}
-	programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client) })
+	programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
 	f.removePod("b")
 	for id, v := range done {
 		if f.containers[id] == nil && !v.removed && id != "a" {
@@ -294,7 +294,7 @@ func TestStuckOutputLosesNoExit(t *testing.T) {
 		}
 	}
 	programtest.Eventually(t, "the cache has it all, and every event came in", func() bool {
-		return same(t, w, w.node.client) && w.gen.Stats().EventsReceived == uint64(f.count("event"))
+		return same(t, w, w.node.client, everyPod) && w.gen.Stats().EventsReceived == uint64(f.count("event"))
 	})
 	close(out.free)
 	missing := func() (ids []string) {
