@@ -128,6 +128,7 @@ type crowd struct {
 	args  []string
 
 	begun   time.Time
+	watched time.Time // by criwatch: its containers were started before
 	program *programtest.Program
 	printed []*programtest.Buffer // by all of them
 	away    []span                // criwatch, or the runtime
@@ -150,6 +151,7 @@ func newCrowd(d *kubelet, curve backoff.Policy, args ...string) *crowd {
 	}
 	policy := policyOf(d.t, fmt.Sprintf("containers: [{namespace: %s, curve: {initial: %v, max: %v}}]", d.namespace, curve.Initial, curve.Max))
 	w.args = append([]string{"-endpoint", d.endpoint, "-format", "json", "-restart", policy, "-state", filepath.Join(d.t.TempDir(), "state")}, args...)
+	w.watched = time.Now()
 	w.start()
 	w.away = append(w.away, span{w.begun, time.Now()})
 	return w

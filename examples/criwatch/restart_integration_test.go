@@ -198,7 +198,7 @@ func TestIntegrationRateHoldsThroughKills(t *testing.T) {
 	var starts []time.Time
 	known := map[string]bool{} // a start that the runtime's death cut off is made again
 	for _, c := range runtimeCalls(t, d.endpoint) {
-		if c.method == "StartContainer" && c.from.After(w.begun) && !known[c.id] {
+		if c.method == "StartContainer" && c.from.After(w.watched) && !known[c.id] {
 			starts = append(starts, c.from)
 			known[c.id] = true
 		}
