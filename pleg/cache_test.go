@@ -233,7 +233,7 @@ func TestAllYieldsPresentEntries(t *testing.T) {
 	}
 }
 
-// GetNewerThan says as of when it knows an entry that a global time has confirmed.
+// GetNewerThan returns an entry with the later of its own time and the global time.
 func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
 	c := NewCache[string](CacheOptions[int]{})
 	c.Set("a", 1, nil, t0)

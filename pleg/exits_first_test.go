@@ -122,7 +122,7 @@ func TestEventsBeforeTheFirstListTellExits(t *testing.T) {
 	}
 }
 
-// An answer that comes although its call is to end shows its containers all the same.
+// Readers of exits learn of containers from the answer to a cancelled call.
 func TestAnswerAfterTheEndShowsContainers(t *testing.T) {
 	setup{}.run(t, func(w *world) {
 		w.replace(&lateAnswers{recorder: w.rt}, false)
@@ -139,8 +139,8 @@ func TestAnswerAfterTheEndShowsContainers(t *testing.T) {
 	})
 }
 
-// lateAnswers is a runtime whose first list fails, and which answers the first look at one
-// pod when that is called off.
+// lateAnswers is a runtime that fails the first list and answers the first call of Pod
+// once it is cancelled.
 type lateAnswers struct {
 	*recorder
 	listed, looked bool

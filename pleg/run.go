@@ -51,7 +51,7 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 // Run or for a Relist without Run.
 type runner[K comparable, S any] struct {
 	g        *Generator[K, S]
-	stop     <-chan struct{} // closed when the calls are to end
+	stop     <-chan struct{} // closed when the calls are cancelled
 	inFlight map[call[K]]*inFlightCall
 	results  chan result[K, S]
 	ended    chan error // of the stream
@@ -169,8 +169,8 @@ func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
 	}
 }
 
-// drain waits for the calls that are to end, and takes the answers that come
-// nonetheless: what they show, a reader of exits knows (G14).
+// drain waits for the cancelled calls and handles the answers that arrive anyway, since
+// readers of exits must learn of every container in an answer (G14).
 func (r *runner[K, S]) drain() {
 	go func() {
 		r.working.Wait()

@@ -30,8 +30,8 @@ func (f *fates) set(id string, v fate) {
 }
 
 // settle waits until the cache has what the runtime lists and everything done
-// has been reported, then checks it: of the pods that the test has made, since a runtime
-// may keep those of another.
+// has been reported, then checks it. It leaves out the pods of other tests, which a
+// runtime may have kept.
 func settle(t *testing.T, d *kubelet, w *watch, r *recorder, f *fates) {
 	t.Helper()
 	ours := func(pod string) bool { _, made := f.all[pod]; return made }

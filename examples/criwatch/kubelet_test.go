@@ -23,7 +23,7 @@ type kubelet struct {
 	endpoint  string
 	image     string
 	cgroup    string
-	namespace string // of its own: what another test could not remove is in another
+	namespace string // unique, so that pods left by other tests do not matter
 	serial    atomic.Int64
 }
 
@@ -145,8 +145,8 @@ func (d *kubelet) tryToRemovePod(id string) error {
 	return nil
 }
 
-// removeAll removes the pods that d has made. containerd does not remove every sandbox
-// that it has lost sight of when it was killed: such a one is left to the end of it.
+// removeAll removes the pods of d. After a kill containerd may refuse to remove a sandbox
+// whose task it has lost. Such a pod is logged and left.
 func (d *kubelet) removeAll() {
 	for _, id := range d.pods() {
 		var err error

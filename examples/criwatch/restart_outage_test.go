@@ -107,8 +107,8 @@ func TestStartsThatHangHoldUpNoOthers(t *testing.T) {
 	})
 }
 
-// Containers whose creation hangs until their starts are slow are started at the rate, when
-// the runtime goes on, and so are those that others overtook meanwhile.
+// Starts keep to the rate when a runtime that hung in CreateContainer answers all calls at
+// once.
 func TestSlowStartsKeepToTheRate(t *testing.T) {
 	const rate, burst, containers = 2, 3, 3 * mostStarts
 	policy := fmt.Sprintf("rate: %d\nburst: %d\ncontainers: [{curve: {initial: 1s, max: 1s}}]", rate, burst)

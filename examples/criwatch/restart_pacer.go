@@ -27,8 +27,8 @@ func newPacer(rate float64, burst int, first bool, now time.Time) *pacer {
 	return p
 }
 
-// wait returns how long to wait until a turn can be taken beside those that are reserved.
-// A reserved turn need not wait: it is given back, and can be taken at once.
+// wait returns the time until a turn is free beside the reserved ones. A turn that was
+// reserved can be taken at once after it is given back.
 func (p *pacer) wait(now time.Time) time.Duration {
 	if p.interval == 0 {
 		return 0

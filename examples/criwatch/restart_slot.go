@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// mostStarts is how many containers are started at once. With 3, and with 50, they were
-// no sooner back: the runtime sets the pace.
+// mostStarts is how many containers are started at once. The runtime sets the pace: with
+// 3, and with 50, containers were back no sooner.
 const mostStarts = 8
 
-// slowStart is how long a start counts as one of these. One that takes longer waits for
-// something, and holds up no others.
+// slowStart is how long a start holds its slot. A slower one gives it up, so that it does
+// not hold up others.
 const slowStart = 5 * time.Second
 
 // errNoTurn means that a start was slow and lost its turn.
 var errNoTurn = errors.New("other starts have their turns")
 
-// A slot is held by a start that is under way: one of mostStarts, and a turn of the pacer
-// until it is taken. A slow start loses both.
+// A start holds a slot while it is under way, and with it a reserved turn of the pacer
+// until it takes the turn. A slow start loses both.
 type slot struct {
 	l        *crashLoop
 	slow     *time.Timer
-	held     bool // one of mostStarts
-	reserved bool // a turn
+	held     bool // counts in l.busy
+	reserved bool // counts in l.pace.reserved
 }
 
 // newSlot returns a slot. The caller holds l.mu.
@@ -34,7 +34,7 @@ func (l *crashLoop) newSlot() *slot {
 	return s
 }
 
-// free gives back what is still held.
+// free gives back the slot and its turn. Further calls are no-ops.
 func (s *slot) free() {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
@@ -47,8 +47,8 @@ func (s *slot) free() {
 	s.l.changed()
 }
 
-// turn takes a turn, right before the container is started. Only a slow start may have
-// none.
+// turn takes the reserved turn. A slow start, which has none, takes a free turn or gets
+// errNoTurn.
 func (s *slot) turn() error {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()

@@ -106,7 +106,7 @@ func ValueTicks(a Axis, whole bool) []Tick {
 	if a.Log() {
 		return thinned(a, decades(a.Low, a.High), valueHeight)
 	}
-	most := max(pixels/valueSpace, 2.5) // 5 follows 2: with less, no multiple may lie on the axis
+	most := max(pixels/valueSpace, 2.5) // 5/2 is the largest ratio of two steps, so the first multiple lies on the axis
 	step := math.Pow(10, math.Floor(math.Log10(a.High/most)))
 	for _, digit := range []float64{1, 2, 5, 10} {
 		if a.High/(step*digit) <= most {
