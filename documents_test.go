@@ -27,7 +27,7 @@ var (
 // What the documents name is there: links and their headings, tests, folders and scripts
 // of commands, files. Files of Kubernetes are told by their path, which begins with pkg/.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
-	if _, err := os.Stat("internal/peers/go.mod"); err != nil {
+	if _, err := os.Stat("conformance/peers/go.mod"); err != nil {
 		t.Skip("other modules of the repository are not there")
 	}
 	pages, files, tests := repository(t)
@@ -65,7 +65,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 			checked++
 		}
 		for _, m := range folderOf.FindAllSubmatch(text, -1) {
-			if name := string(m[1]); name != "restart/examples" && !exists(filepath.Join(name, "go.mod")) {
+			if name := string(m[1]); name != "restart/cmd" && !exists(filepath.Join(name, "go.mod")) {
 				wrong("module", name)
 			}
 			checked++
@@ -96,7 +96,7 @@ func TestExcerptsAreFromTheirFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !exists("internal/upstream/go.mod") {
+	if !exists("conformance/upstream/go.mod") {
 		t.Skip("other modules of the repository are not there")
 	}
 	excerpts, source := 0, ""
@@ -156,7 +156,7 @@ func repository(t *testing.T) (pages, files, tests []string) {
 			return err
 		}
 		if entry.IsDir() {
-			if name == ".git" || name == "internal/peers/bench/testdata" {
+			if name == ".git" || name == "conformance/peers/bench/testdata" {
 				return fs.SkipDir
 			}
 			return nil

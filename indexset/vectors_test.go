@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // vectorFiles lists the recorded cases of Kubernetes that this package answers

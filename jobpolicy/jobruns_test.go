@@ -3,15 +3,14 @@ package jobpolicy
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // The recorded runs are whole Jobs under the real controller, with a scripted
@@ -72,7 +71,7 @@ func (s *runScenario) UnmarshalJSON(data []byte) error {
 }
 
 func TestJobRuns(t *testing.T) {
-	runs, timing, err := readRuns(vectors.Dir())
+	runs, timing, err := readRuns(vectors.Files())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +88,9 @@ func TestJobRuns(t *testing.T) {
 	t.Logf("%d runs, %d with delays, %d fields compared, none left out", len(runs), len(timing), compared)
 }
 
-func readRuns(dir string) (runs, timing []*recordedRun, err error) {
-	path := filepath.Join(dir, "jobcontroller_runs.json")
-	data, err := os.ReadFile(path)
+func readRuns(files fs.FS) (runs, timing []*recordedRun, err error) {
+	const path = "jobcontroller_runs.json"
+	data, err := fs.ReadFile(files, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -486,7 +485,7 @@ var podSuffix = regexp.MustCompile(`-\d{5} `)
 // TestJobRunsSelfTest corrupts every kind of recorded field once: each must be
 // noticed.
 func TestJobRunsSelfTest(t *testing.T) {
-	runs, timing, err := readRuns(vectors.Dir())
+	runs, timing, err := readRuns(vectors.Files())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -560,7 +559,7 @@ func TestJobRunsSelfTest(t *testing.T) {
 	for name, corrupt := range corruptions {
 		tried := false
 		for i := range runs {
-			fresh, _, err := readRuns(vectors.Dir())
+			fresh, _, err := readRuns(vectors.Files())
 			if err != nil {
 				t.Fatal(err)
 			}

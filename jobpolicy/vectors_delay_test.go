@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // finishTimeVector: when a pod is taken to have finished.

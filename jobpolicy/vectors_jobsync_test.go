@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // jobSyncNow is what the times of one pass are relative to.

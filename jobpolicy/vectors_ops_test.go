@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // opsKinds are the kinds of index bookkeeping. The index set's own package answers

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // podFailurePolicyVector: one failed pod against one policy.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/internal/vectors"
 )
 
 const refusedIndexes = "indexes of a rule that are unordered or overlap name a set all the same, where Kubernetes reads them otherwise"

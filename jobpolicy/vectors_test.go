@@ -3,7 +3,7 @@ package jobpolicy
 import (
 	"testing"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // vectorFiles lists the files that this package answers for.

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // createVector: the mistakes in a specification.

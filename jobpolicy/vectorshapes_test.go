@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/internal/vectors"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // The shapes that the vector files share, and their conversion to the package's

@@ -1,0 +1,77 @@
+// Command crashcurve shows what a restart backoff does to a node before it is
+// rolled out: how often crashing pods are restarted, and what that costs the API
+// server.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+)
+
+// The exit codes of this program.
+const (
+	exitOK        = flags.ExitOK
+	exitUsage     = flags.ExitUsage
+	exitUnwritten = flags.ExitUnwritten
+)
+
+func main() {
+	os.Exit(crashcurve(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// crashcurve is the program; it returns the exit code.
+func crashcurve(args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if err != nil {
+		return flags.Refused("crashcurve", err, stderr)
+	}
+	err = printTables(o, stdout)
+	if err == nil && o.output != "" {
+		err = writePicture(o, stderr)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "crashcurve: %s\n", terminal.Escape(err.Error()))
+		return exitUnwritten
+	}
+	return exitOK
+}
+
+func printTables(o *options, stdout io.Writer) error {
+	var tables bytes.Buffer
+	for i := range o.figures {
+		if i > 0 {
+			tables.WriteByte('\n')
+		}
+		printFigure(&tables, &o.figures[i])
+	}
+	if o.claims {
+		tables.WriteByte('\n')
+		printClaims(&tables)
+	}
+	_, err := stdout.Write(tables.Bytes())
+	return err
+}
+
+// writePicture writes the picture and prints its path, since "go -C" may have changed
+// the folder.
+func writePicture(o *options, stderr io.Writer) error {
+	picture, err := render(o.figures, o.format)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(o.output)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, picture, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "crashcurve: wrote %s\n", terminal.Escape(path))
+	return nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/chart"
+	"github.com/restartkit/restart/cmd/internal/picture"
+)
+
+// ownFigure returns the figure that the flags describe.
+func (raw *rawOptions) ownFigure() (figure, error) {
+	f := figure{title: "Restarts under a backoff", pods: raw.pods, requests: raw.requests, end: raw.until, api: true}
+	switch {
+	case raw.run < 0 || raw.run > longest:
+		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, picture.Duration(longest))
+	case !(raw.mix >= 0 && raw.mix <= 1): // NaN too
+		return f, fmt.Errorf("-mix %v: must be in 0..1", raw.mix)
+	case raw.until < second || raw.until > longest:
+		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, picture.Duration(longest))
+	case !slices.Contains([]string{"", "x", "y", "xy", "none"}, raw.log):
+		return f, fmt.Errorf("-log %s: must be x, y, xy or none", raw.log)
+	}
+	policies := raw.policies
+	if len(policies) == 0 {
+		policies = []namedPolicy{
+			{name: "kubelet", policy: backoff.CrashLoop()},
+			{name: "kubelet-reduced", policy: backoff.ReducedCrashLoop()},
+			{name: "1s maximum", policy: backoff.CrashLoop().WithMax(time.Second)},
+		}
+	}
+	if len(policies) > chart.MostLines {
+		return f, fmt.Errorf("%d policies: at most %d can be distinguished", len(policies), chart.MostLines)
+	}
+	for i, p := range policies {
+		if slices.ContainsFunc(policies[:i], func(q namedPolicy) bool { return q.name == p.name }) {
+			return f, fmt.Errorf("-policy %s: another policy has this name; write NAME=%s", p.name, p.text)
+		}
+		run := raw.run
+		if p.run != nil {
+			run = *p.run
+		}
+		f.curves = append(f.curves, curve{name: p.name, policy: p.policy, limit: p.limit, outside: p.outside, groups: raw.groups(run)})
+		if p.name == raw.baseline {
+			f.baseline = i
+		}
+	}
+	if raw.baseline != "" && policies[f.baseline].name != raw.baseline {
+		return f, fmt.Errorf("-baseline %s: no policy has that name", raw.baseline)
+	}
+	f.mixed = raw.given["mix"]
+	windows, err := parseWindows(raw.windows, raw.until)
+	f.windows = windows
+	f.logTime = strings.Contains(raw.log, "x")
+	f.logCount = strings.Contains(raw.log, "y") || raw.log == "" && f.spread() > chart.AutoLog
+	return f, err
+}
+
+// groups divides the node's pods.
+func (raw *rawOptions) groups(run time.Duration) []group {
+	if !raw.given["mix"] {
+		return []group{{pods: raw.pods, run: run}}
+	}
+	crashing := int(math.Round(raw.mix * float64(raw.pods)))
+	return []group{{pods: crashing}, {pods: raw.pods - crashing, run: run}}
+}
+
+// parseWindows reads the ends of windows. Without any it chooses those of the
+// KEP's text, and coarser ones up to until.
+func parseWindows(text string, until time.Duration) ([]time.Duration, error) {
+	var ends []time.Duration
+	if text == "" {
+		for _, end := range []time.Duration{10 * second, 30 * second, 70 * second, 150 * second, 5 * minute, 10 * minute, 15 * minute, 20 * minute, 25 * minute, 30 * minute, hour, 6 * hour, 24 * hour} {
+			if end < until {
+				ends = append(ends, end)
+			}
+		}
+		return append(ends, until), nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		end, err := time.ParseDuration(strings.TrimSpace(word))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("-windows %s: %q is not a duration such as 10s", text, word)
+		case end <= 0 || len(ends) > 0 && end <= ends[len(ends)-1]:
+			return nil, fmt.Errorf("-windows %s: each end must be later than the one before, and above 0", text)
+		}
+		ends = append(ends, end)
+	}
+	return ends, nil
+}

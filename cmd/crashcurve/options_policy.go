@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/preset"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+)
+
+// namedPolicy is one -policy flag.
+type namedPolicy struct {
+	name   string
+	text   string // as given, without the name
+	policy backoff.Policy
+	run    *time.Duration // how long its runs last; nil: as -run says
+
+	limit   preset.StartLimit
+	outside bool
+}
+
+// longestName is what a legend has room for.
+const longestName = 40
+
+// parsePolicy reads [NAME=]CURVE[,OPTION=VALUE]...
+func parsePolicy(s string) (namedPolicy, error) {
+	words := strings.Split(s, ",")
+	var p namedPolicy
+	name, base, named := strings.Cut(words[0], "=")
+	if !named {
+		name, base = s, words[0]
+		if terminal.Width(name) > longestName {
+			name = base
+		}
+	}
+	p.name, p.text = strings.TrimSpace(name), strings.TrimPrefix(s, words[0][:len(words[0])-len(base)])
+	switch {
+	case p.name == "":
+		return p, errors.New("the name is empty")
+	case terminal.Escape(p.name) != p.name || strings.Contains(p.name, "\t"):
+		return p, errors.New("the name has characters that cannot be printed")
+	case terminal.Width(p.name) > longestName:
+		return p, fmt.Errorf("the name is longer than %d letters", longestName)
+	}
+	known, err := parseBase(base)
+	if err != nil {
+		return p, err
+	}
+	p.policy, p.limit, p.outside = known.Policy, known.Limit, known.Outside
+	if err := p.setAll(base, words[1:]); err != nil {
+		return p, err
+	}
+	return p, p.policy.Validate()
+}
+
+// setAll applies the options: first what a unit sets, whatever their order, so that it
+// does not undo the others.
+func (p *namedPolicy) setAll(base string, options []string) error {
+	var u unit
+	var others [][2]string
+	for _, option := range options {
+		key, value, ok := strings.Cut(option, "=")
+		if !ok {
+			return fmt.Errorf("option %q is not NAME=VALUE", option)
+		}
+		if base == "systemd" {
+			found, err := u.set(key, value)
+			if err != nil {
+				return fmt.Errorf("option %s: %w", key, err)
+			}
+			if found {
+				continue
+			}
+		}
+		others = append(others, [2]string{key, value})
+	}
+	var err error
+	if p.policy, err = u.apply(p.policy); err != nil {
+		return err
+	}
+	p.limit = u.limit(p.limit)
+	for _, o := range others {
+		if err := p.set(o[0], o[1]); err != nil {
+			return fmt.Errorf("option %s: %w", o[0], err)
+		}
+	}
+	return nil
+}
+
+// parseBase reads a preset's name or INITIAL/MAX.
+func parseBase(s string) (known preset.Preset, err error) {
+	if known, found, err := parsePreset(s); found {
+		return known, err
+	}
+	initial, longest, ok := strings.Cut(s, "/")
+	if !ok {
+		return known, fmt.Errorf("%q is neither a preset (%s) nor INITIAL/MAX such as 1s/60s", s, presetNames())
+	}
+	p := &known.Policy
+	if p.Initial, err = parseDelay(initial); err != nil {
+		return known, err
+	}
+	if p.Max, err = parseDelay(longest); err != nil {
+		return known, err
+	}
+	if p.Max < p.Initial {
+		return known, fmt.Errorf("MAX %s is below INITIAL %s", longest, initial)
+	}
+	p.ResetAfter = backoff.CrashLoop().ResetAfter // KEP-4603 keeps it, whatever the curve
+	return known, nil
+}
+
+// The bounds limit the number of restarts that are counted one by one, and keep sums of
+// times within a Duration.
+const (
+	shortestDelay = time.Millisecond
+	longest       = 10 * 365 * 24 * time.Hour
+	leastFactor   = 1.01
+	mostFree      = 1000
+)
+
+func parseDelay(s string) (time.Duration, error) {
+	d, err := parseDuration(s)
+	if err == nil && d < shortestDelay {
+		err = fmt.Errorf("%s is below the shortest delay, %v", s, shortestDelay)
+	}
+	return d, err
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration such as 10s", s)
+	case d < 0 || d > longest:
+		return 0, fmt.Errorf("%s is not in 0s..%s", s, picture.Duration(longest))
+	}
+	return d, nil
+}
+
+// set applies one option.
+func (p *namedPolicy) set(key, value string) error {
+	switch key {
+	case "max":
+		d, err := parseDelay(value)
+		p.policy = p.policy.WithMax(d)
+		return err
+	case "factor":
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || f != 1 && !(f >= leastFactor) || math.IsInf(f, 1) {
+			return fmt.Errorf("%q is not 1 or a number from %v on", value, leastFactor)
+		}
+		p.policy.Factor = f
+	case "free":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > mostFree {
+			return fmt.Errorf("%q is not a whole number in 0..%d", value, mostFree)
+		}
+		p.policy.Free = n
+	case "reset", "run":
+		d, err := parseDuration(value)
+		if key == "reset" && err == nil && d == 0 {
+			return fmt.Errorf("%s is not above 0; without it the preset's, or %s, is meant", value, picture.Duration(backoff.CrashLoop().ResetAfter))
+		}
+		if key == "run" {
+			p.run = &d
+		} else {
+			p.policy.ResetAfter = d
+		}
+		return err
+	default:
+		return errors.New("unknown; must be max, factor, free, reset or run")
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/preset"
+)
+
+// presetNames returns the names of presets that have a policy.
+func presetNames() string {
+	var names []string
+	for _, p := range preset.All() {
+		if p.Refused == "" {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// presetHelp describes the presets for the help text.
+func presetHelp() string {
+	const indent = "\n                   "
+	var b strings.Builder
+	for _, p := range preset.All() {
+		says := p.Says
+		if p.Refused != "" {
+			says = wrap("refused: "+p.Refused, 58)
+		}
+		text := strings.ReplaceAll(says+"\n("+p.Source+")", "\n", indent)
+		fmt.Fprintf(&b, "  %-15s  %s\n", p.Name, text)
+	}
+	return b.String()
+}
+
+// wrap breaks a text into lines.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
+// parsePreset returns a preset, and whether there is one of that name.
+func parsePreset(name string) (p preset.Preset, found bool, err error) {
+	all := preset.All()
+	i := slices.IndexFunc(all, func(p preset.Preset) bool { return p.Name == name })
+	switch {
+	case i < 0:
+		return p, false, nil
+	case all[i].Refused != "":
+		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, all[i].Refused)
+	}
+	return all[i], true, nil
+}
+
+// unit is what a systemd unit sets.
+type unit struct {
+	restart, longest time.Duration  // RestartSec, RestartMaxDelaySec; 0: not set
+	steps            int            // RestartSteps; 0: not set
+	burst            *int           // StartLimitBurst; 0: no limit
+	within           *time.Duration // StartLimitIntervalSec; 0: no limit
+}
+
+const (
+	mostSteppedRestarts = 1000
+	mostStarts          = 1_000_000
+)
+
+// set reads one setting, and reports whether there is one of that name.
+func (u *unit) set(key, value string) (found bool, err error) {
+	switch key {
+	case "RestartSec":
+		u.restart, err = parseDelay(value)
+	case "RestartMaxDelaySec":
+		u.longest, err = parseDelay(value)
+	case "RestartSteps":
+		u.steps, err = strconv.Atoi(value)
+		if err != nil || u.steps < 1 || u.steps > mostSteppedRestarts {
+			err = fmt.Errorf("%q is not a whole number in 1..%d", value, mostSteppedRestarts)
+		}
+	case "StartLimitIntervalSec":
+		var within time.Duration
+		within, err = parseDuration(value)
+		u.within = &within
+	case "StartLimitBurst":
+		var burst int
+		burst, err = strconv.Atoi(value)
+		if err != nil || burst < 0 || burst > mostStarts {
+			err = fmt.Errorf("%q is not a whole number in 0..%d", value, mostStarts)
+		}
+		u.burst = &burst
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// limit returns the limit of starts of the unit, given that of other units.
+func (u unit) limit(l preset.StartLimit) preset.StartLimit {
+	if u.burst != nil {
+		l.Starts = *u.burst
+	}
+	if u.within != nil {
+		l.Within = *u.within
+	}
+	if l.Starts == 0 || l.Within == 0 {
+		return preset.StartLimit{}
+	}
+	return l
+}
+
+// apply changes a policy into that of the unit. The i-th of n steps between the delays
+// r_0 and r_n is r_0 (r_n/r_0)^(i/n), so each is (r_n/r_0)^(1/n) times the one before.
+func (u unit) apply(p backoff.Policy) (backoff.Policy, error) {
+	if u.restart == 0 && u.longest == 0 && u.steps == 0 {
+		return p, nil
+	}
+	if u.restart != 0 {
+		p.Initial = u.restart
+	}
+	p.Max = p.Initial
+	switch {
+	case (u.steps == 0) != (u.longest == 0):
+		return p, errors.New("RestartSteps and RestartMaxDelaySec do nothing without each other")
+	case u.steps == 0:
+		return p, nil
+	case u.longest <= p.Initial:
+		return p, fmt.Errorf("RestartMaxDelaySec %s is not above RestartSec %s", picture.Duration(u.longest), picture.Duration(p.Initial))
+	}
+	p.Max = u.longest
+	p.Factor = math.Pow(float64(u.longest)/float64(p.Initial), 1/float64(u.steps))
+	if p.Factor < leastFactor {
+		return p, fmt.Errorf("RestartSteps %d: each step is less than %v times the one before", u.steps, leastFactor)
+	}
+	return p, nil
+}

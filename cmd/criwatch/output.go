@@ -1,0 +1,34 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/pleg"
+)
+
+// A writer prints lines and counters. One that fails keeps failing.
+type writer interface {
+	line(line) error
+	stats(counters) error
+}
+
+// newWriter returns the writer of a format, text or json.
+func newWriter(format string, out io.Writer, colour bool) writer {
+	if format == "json" {
+		return jsonWriter{out}
+	}
+	widths := []int{len(clockFormat), len(pleg.ContainerStarted), 28, 14}
+	return &textWriter{out, colour, terminal.Columns{Gap: 2, Widths: widths}}
+}
+
+// counters are the counters at one moment.
+type counters struct {
+	at      time.Time
+	ended   bool // of the program
+	stats   pleg.Stats
+	healthy error
+	late    latencies // from exit to printed event
+	since   latencies // from the runtime's event of an exit to that
+}

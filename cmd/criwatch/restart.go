@@ -1,0 +1,303 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/policyfile"
+	"github.com/restartkit/restart/cmd/internal/restartstate"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/pleg"
+)
+
+// A crashLoop restarts the containers of a runtime that have exited.
+//
+// Each exit takes one way: the generator's reader yields it once, the Restarter decides
+// on it, both are written to the state, and when its wait is over the next attempt is
+// created and started. What was done is not written: the runtime lists it. So after the
+// end of this program at any point an exit of which the state knows nothing is decided
+// again, and one whose attempt exists already is not acted on again.
+//
+// Its methods may be called by several goroutines.
+type crashLoop struct {
+	*watch
+	policy  *policy
+	rows    *rowWriter
+	store   *store   // nil: nothing is remembered
+	about   identity // of the state
+	back    *backoff.Restarter[key]
+	retries *backoff.Tracker[key] // of starts that the runtime refuses
+	wake    chan struct{}         // the tasks have changed
+	notes   io.Writer             // what follows from each exit, and why; nil: nobody asks
+	away    atomic.Bool           // the runtime did not answer
+
+	mu    sync.Mutex
+	tasks map[key]*task
+	pace  *pacer
+	busy  int // tasks that are being started, but for slow ones
+}
+
+// newCrashLoop returns a crashLoop that goes on with the state of the one before.
+func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *store, about identity, before *restartState) (*crashLoop, error) {
+	l := &crashLoop{watch: w, policy: p, rows: rows, store: s, about: about, wake: make(chan struct{}, 1), tasks: map[key]*task{}}
+	l.pace = newPacer(p.Rate, p.Burst, before == nil, time.Now())
+	var err error
+	l.back, err = backoff.NewRestarter(p.resolution.Policy, backoff.RestarterOptions[key]{
+		PolicyFor: p.curveOf, Limit: p.limit, Window: p.window, Rate: p.Rate, Burst: p.Burst,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if l.retries, err = backoff.NewTracker[key](refused, backoff.TrackerOptions{}); err != nil {
+		return nil, err
+	}
+	if before == nil {
+		return l, nil
+	}
+	inOrder := make([]key, 0, len(before.Containers)) // in which they take their turns
+	for k := range before.Containers {
+		inOrder = append(inOrder, k)
+	}
+	slices.SortFunc(inOrder, func(a, b key) int {
+		x, y := before.Containers[a].Backoff.Decision.NotBefore, before.Containers[b].Backoff.Decision.NotBefore
+		return cmp.Or(x.Compare(y), cmp.Compare(a.String(), b.String()))
+	})
+	for _, k := range inOrder {
+		saved := before.Containers[k]
+		if p.of(k) == nil {
+			continue
+		}
+		if err := l.back.Restore(k, restartstate.ToClock(*saved.Backoff, time.Now())); err != nil {
+			return nil, s.unusable(restartstate.At("containers."+k.String()+".backoff", err))
+		}
+		b, _ := l.back.State(k)
+		t := &task{key: k, sandbox: saved.Sandbox}
+		t.show(saved.Container, uint32(b.Last.Run-1), pleg.StateExited, time.Time{})
+		t.decide(saved.Container, b.Last, b.Decision)
+		l.tasks[k] = t
+	}
+	return l, nil
+}
+
+// run restarts containers until ctx ends or the output fails. It leaves no goroutine,
+// and no container that it has created but not started, unless the runtime is stuck.
+func (l *crashLoop) run(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var workers sync.WaitGroup
+	workers.Go(func() { _ = l.gen.Run(ctx) }) // ends with ctx only
+	workers.Go(func() { l.narrate(ctx) })
+	workers.Go(func() { l.readExits(ctx) })
+	workers.Go(func() {
+		for e := range l.gen.Events(ctx) {
+			l.look(e)
+		}
+	})
+	workers.Go(func() {
+		select {
+		case <-l.rows.out.Broken():
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	l.startDue(ctx)
+	workers.Wait()
+	l.cache.Close()
+}
+
+// readExits decides on every exit. It alone reads the exits and writes the state, so
+// that a position never knows of an exit that was not decided on. What the position of
+// the run before had still to yield is there at once, and says nothing yet: only a list
+// tells which pods there are.
+func (l *crashLoop) readExits(ctx context.Context) {
+	if !l.listed(ctx) {
+		return
+	}
+	l.look(pleg.Event[string]{Type: pleg.PodSync})
+	e, ok := l.exits.TryNext()
+	for {
+		l.mu.Lock()
+		for ; ok; e, ok = l.exits.TryNext() {
+			l.exited(e)
+		}
+		l.decideUnread()
+		l.save()
+		l.changed()
+		l.mu.Unlock()
+		var err error
+		if e, err = l.exits.Next(ctx); err != nil {
+			return
+		}
+		ok = true
+	}
+}
+
+// decideUnread decides on the exits that no reader yields: of containers that the
+// policy of the run before left alone.
+func (l *crashLoop) decideUnread() {
+	for _, t := range l.tasks {
+		st := l.cache.Get(t.sandbox).Status
+		if t.state != pleg.StateExited || t.decided == t.container || st == nil {
+			continue
+		}
+		for _, c := range st.containers {
+			if c.Id == t.container && c.State == cri.ContainerState_CONTAINER_EXITED {
+				l.exited(pleg.Exit[string]{Pod: t.sandbox, Container: c.Id, Known: true, Details: exitDetails(c)})
+			}
+		}
+	}
+}
+
+// exited decides on an exit.
+func (l *crashLoop) exited(e pleg.Exit[string]) {
+	if e.Lost > 0 {
+		l.log.Warn("exits were dropped", "number", e.Lost)
+	}
+	if e.Container == e.Pod {
+		return // a sandbox, which only a kubelet can replace
+	}
+	if !e.Known { // it is gone, and with it what it could be started from
+		l.lookAt(e.Pod)
+		return
+	}
+	k, ok := l.keyOf(e.Pod, e.Details.Name)
+	entry := l.policy.of(k)
+	if !ok || entry == nil {
+		return
+	}
+	exit := backoff.Exit{
+		Run: e.Details.Attempt + 1, Code: e.Details.Code, Reason: e.Details.Reason,
+		Started: e.Details.Started, Finished: e.Details.Finished,
+	}
+	t := l.task(k, e.Pod)
+	order := l.compareSandboxes(e.Pod, t.sandbox)
+	if order < 0 {
+		return // its pod has begun anew, and perhaps its attempts have
+	}
+	if t.decided != "" && t.decided != e.Container && exit.Run == t.exit.Run && exit.Finished.After(t.exit.Finished) {
+		l.startOver(k)
+	}
+	d := l.back.Exited(k, entry.container, exit)
+	if a := uint32(e.Details.Attempt); t.container == "" || order > 0 || a > t.attempt || a == t.attempt && t.state == pleg.StateExited {
+		t.sandbox = e.Pod
+		t.show(e.Container, a, pleg.StateExited, e.Details.Started)
+	}
+	if t.container == e.Container || t.state <= pleg.StateCreated && int64(t.attempt) == exit.Run {
+		if t.decided != e.Container {
+			l.explain(k, entry.container, exit, d)
+		}
+		t.decide(e.Container, exit, d)
+		l.retries.Reset(k)
+	} else if t.decided == "" || exit.Run > t.exit.Run { // somebody else has started the next attempt
+		t.exit, t.decided = exit, e.Container
+	}
+	l.print(t)
+}
+
+// explain says what follows from an exit and why, if somebody asks.
+func (l *crashLoop) explain(k key, policy backoff.ContainerPolicy, e backoff.Exit, d backoff.Decision) {
+	if l.notes == nil {
+		return
+	}
+	for _, line := range policyfile.Explain(d, policy, e) {
+		fmt.Fprintf(l.notes, "criwatch: %s\n", terminal.Escape(k.String()+": "+line))
+	}
+}
+
+// startOver makes the next exit of a container a new one although its attempt is the
+// same as that of the last one: a higher attempt before it shows the Restarter that the
+// counter has started over. The failures in a row go on.
+func (l *crashLoop) startOver(k key) {
+	if b, ok := l.back.State(k); ok {
+		b.Last.Run++
+		if err := l.back.Restore(k, b); err != nil {
+			l.log.Warn("its failures are counted anew", "container", k, "error", err)
+			l.back.Reset(k)
+		}
+	}
+}
+
+// compareSandboxes compares two sandboxes of a pod by age: the newer one is what the pod
+// is now. One that is gone is older than any other.
+func (l *crashLoop) compareSandboxes(a, b string) int {
+	if a == b {
+		return 0
+	}
+	created := func(pod string) time.Time {
+		if st := l.cache.Get(pod).Status; st != nil {
+			return stamp(st.sandbox.GetCreatedAt())
+		}
+		return time.Time{}
+	}
+	return created(a).Compare(created(b))
+}
+
+// keyOf returns the key of a container of a pod that is or was there.
+func (l *crashLoop) keyOf(pod, name string) (key, bool) {
+	if st := l.cache.Get(pod).Status; st != nil && st.sandbox.GetMetadata() != nil {
+		m := st.sandbox.Metadata
+		return key{m.Namespace, m.Name, m.Uid, name}, true
+	}
+	for k, t := range l.tasks {
+		if t.sandbox == pod {
+			k.Name = name
+			return k, true
+		}
+	}
+	return key{}, false
+}
+
+// task returns the task of a container, a new one if there is none.
+func (l *crashLoop) task(k key, sandbox string) *task {
+	t := l.tasks[k]
+	if t == nil {
+		t = &task{key: k, sandbox: sandbox}
+		l.tasks[k] = t
+	}
+	return t
+}
+
+// save writes the state. It warns once if that fails.
+func (l *crashLoop) save() {
+	if l.store == nil {
+		return
+	}
+	at := l.exits.Position()
+	st := restartState{Node: l.about, Position: &at, Containers: map[key]savedTask{}}
+	for k, t := range l.tasks {
+		if b, ok := l.back.State(k); ok {
+			st.Containers[k] = savedTask{Sandbox: t.sandbox, Container: t.decided, Backoff: &b}
+		}
+	}
+	err := l.store.write(st)
+	if err != nil && !l.store.bad {
+		l.log.Warn("-state", "error", err)
+	}
+	l.store.bad = err != nil
+}
+
+// changed wakes the loop that starts containers.
+func (l *crashLoop) changed() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// print prints a task's row if it has changed.
+func (l *crashLoop) print(t *task) {
+	now := time.Now()
+	if r := t.row(now, l.back.Remaining(t.key)); r.state != "" && !t.printed.same(r) {
+		t.printed = r
+		l.rows.row(now, r)
+	}
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/restartkit/restart/cmd/internal/programtest"
+	"github.com/restartkit/restart/pleg"
+)
+
+// quick has short periods, so that what depends on them is soon there.
+func quick() *options { return &options{relist: 20 * time.Millisecond, evented: time.Hour} }
+
+// story is what was reported of a container, in words.
+func story(r *recorder, container string) (words []string) {
+	for _, l := range r.of(container) {
+		word := string(l.event)
+		if l.exit != nil {
+			word += fmt.Sprint(" ", l.exit.Code)
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// streams waits until the watch relies on the stream and the fake has it open: a
+// runtime does not say when it has, so what happens in between may be reported late.
+func streams(t *testing.T, f *fakeRuntime, w *watch) {
+	t.Helper()
+	programtest.Eventually(t, "the stream is in use", func() bool { return f.listening() && w.gen.Stats().Streaming })
+}
+
+// A pod's life is reported alike whether the runtime streams, streams with stamps in
+// seconds or none, answers like CRI-O, or cannot stream.
+func TestWatchIsAlikeOnEveryRuntime(t *testing.T) {
+	for name, setup := range map[string]func(*fakeRuntime, *options){
+		"evented":       func(*fakeRuntime, *options) {},
+		"like CRI-O":    func(f *fakeRuntime, _ *options) { f.full = true },
+		"in seconds":    func(f *fakeRuntime, _ *options) { f.full, f.unit = true, time.Second },
+		"no stamps":     func(f *fakeRuntime, _ *options) { f.unit = 0 },
+		"trusted":       func(_ *fakeRuntime, o *options) { o.trust = true },
+		"polled":        func(_ *fakeRuntime, o *options) { o.poll = true },
+		"not supported": func(f *fakeRuntime, _ *options) { f.noStream = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, o := newFake(t), quick()
+			setup(f, o)
+			f.runPod("old")
+			f.start("old", "o1")
+			f.exit("o1", 9)
+			time.Sleep(2 * time.Millisecond) // o1's exit is before the watch
+			w, r, stop := startWatch(t, f.endpoint(), o)
+			programtest.Eventually(t, "what was there is reported", func() bool { return r.has("o1", pleg.ContainerDied) })
+			evented := !o.poll && !f.noStream
+			if evented {
+				streams(t, f, w)
+			}
+			f.runPod("a")
+			f.start("a", "a1")
+			programtest.Eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
+			f.exit("a1", 3)
+			programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
+			f.removePod("a")
+			programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a", pleg.ContainerRemoved) && r.has("a1", pleg.ContainerRemoved) })
+			if stats := w.gen.Stats(); stats.Streaming != evented {
+				t.Errorf("streaming %v", stats.Streaming)
+			}
+			stop()
+
+			for container, want := range map[string][]string{
+				"old": {"ContainerStarted"},
+				"o1":  {"ContainerDied 9"},
+				"a":   {"ContainerStarted", "ContainerDied", "ContainerRemoved"},
+				"a1":  {"ContainerStarted", "ContainerDied 3", "ContainerRemoved"},
+			} {
+				got := slices.DeleteFunc(story(r, container), func(s string) bool { return s == "ContainerChanged" })
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", container, diff)
+				}
+			}
+			died := r.of("a1")
+			l := died[slices.IndexFunc(died, func(l line) bool { return l.event == pleg.ContainerDied })]
+			if late, ok := l.late(); !ok || late < 0 || l.meta.Name != "name-a" || l.name != "name-a1" || l.attempt != 2 || l.before {
+				t.Errorf("the exit: %+v", l)
+			}
+			if l := r.of("o1")[0]; !l.before {
+				t.Errorf("the exit of before: %+v", l)
+			}
+			if o.poll && f.count("GetContainerEvents") > 0 {
+				t.Error("polling, it opened a stream")
+			}
+			if r.last.late.all != 1 || !r.last.ended {
+				t.Errorf("the counters at the end: %+v", r.last)
+			}
+		})
+	}
+}
+
+// A logBuffer can be read while it is written.
+type logBuffer struct{ programtest.Buffer }
+
+// count returns how often the words were written.
+func (b *logBuffer) count(words string) int { return strings.Count(b.String(), words) }
+
+// The log reports every change once: of the stream, and of the runtime.
+func TestEveryTroubleIsLoggedOnce(t *testing.T) {
+	f := newFake(t)
+	conn, err := dial(f.endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var log logBuffer
+	_, stop := startWatchTo(t, conn, quick(), &recorder{}, &log)
+	programtest.Eventually(t, "the stream is reported", func() bool { return log.count(`msg="streaming events" relisting=1h0m0s`) == 1 })
+	f.down()
+	programtest.Eventually(t, "its end is reported", func() bool {
+		return log.count(`msg="no event stream" relisting=20ms reason="GetContainerEvents: `) == 1
+	})
+	programtest.Eventually(t, "the silence is reported", func() bool { return log.count(`msg="the runtime does not answer" error="ListContainers: `) == 1 })
+	f.with(func() { f.noStream = true })
+	f.up()
+	programtest.Eventually(t, "the answer is reported", func() bool { return log.count(`msg="the runtime answers again"`) == 1 })
+	time.Sleep(100 * time.Millisecond)
+	stop()
+	if n := log.count("msg="); n != 4 {
+		t.Errorf("%d lines:\n%s", n, &log)
+	}
+
+	var without logBuffer
+	_, stop = startWatchTo(t, conn, quick(), &recorder{}, &without)
+	programtest.Eventually(t, "the lack of a stream is reported", func() bool { return without.count(`msg="no event stream"`) == 1 })
+	time.Sleep(100 * time.Millisecond)
+	stop()
+	if n := without.count("msg="); n != 1 || without.count("the runtime has no event stream") != 1 {
+		t.Errorf("%d lines:\n%s", n, &without)
+	}
+}
+
+// With a stream and nothing happening, nothing is asked of the runtime.
+func TestIdleWatchAsksNothing(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	f.start("a", "a1")
+	w, _, _ := startWatch(t, f.endpoint(), quick())
+	streams(t, f, w)
+	programtest.Eventually(t, "no list in ten short periods", func() bool { // the last one may be under way
+		before := f.count("ListContainers")
+		time.Sleep(200 * time.Millisecond)
+		return f.count("ListContainers") == before
+	})
+}
+
+// With -trust-events an event is enough, even if the runtime answers nothing.
+func TestTrustedEventNeedsNoAnswer(t *testing.T) {
+	f, o := newFake(t), quick()
+	o.trust = true
+	w, r, _ := startWatch(t, f.endpoint(), o)
+	streams(t, f, w)
+	f.runPod("a")
+	f.start("a", "a1")
+	programtest.Eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
+	f.with(func() {
+		f.failing["PodSandboxStatus"] = grpcstatus.Error(codes.Internal, "out of order")
+		f.failing["ListContainers"] = grpcstatus.Error(codes.Internal, "out of order")
+	})
+	f.exit("a1", 3)
+	programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
+}
+
+// A container that comes after a list, and is gone before the next, but was in the
+// status between them, does not stay in the cache.
+func TestContainerSeenOnlyInAStatusIsForgotten(t *testing.T) {
+	f, o := newFake(t), quick()
+	o.poll = true
+	f.full = true // a status in one call
+	f.runPod("a")
+	came := make(chan struct{})
+	f.hooks["PodSandboxStatus"] = func() {
+		f.start("a", "a1")
+		f.with(func() {
+			f.hooks = map[string]func(){"ListContainers": func() {
+				f.with(func() { f.hooks = nil })
+				f.removeQuietly("a1")
+				close(came)
+			}}
+		})
+	}
+	w, r, _ := startWatch(t, f.endpoint(), o)
+	<-came
+	programtest.Eventually(t, "the removal is reported", func() bool { return r.has("a1", pleg.ContainerRemoved) })
+	programtest.Eventually(t, "the cache has what the runtime lists", func() bool { return same(t, w, w.node.client, everyPod) })
+	got := slices.DeleteFunc(story(r, "a1"), func(s string) bool { return s == "ContainerChanged" })
+	if diff := cmp.Diff([]string{"ContainerStarted", "ContainerDied", "ContainerRemoved"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The runtime goes down, containers exit meanwhile, it comes back, with the stream
+// or without it.
+func TestWatchSurvivesARestartOfTheRuntime(t *testing.T) {
+	f := newFake(t)
+	w, r, stop := startWatch(t, f.endpoint(), quick())
+	streams(t, f, w)
+	f.runPod("a")
+	for _, id := range []string{"a1", "a2", "a3"} {
+		f.start("a", id)
+		programtest.Eventually(t, "the start is reported", func() bool { return r.has(id, pleg.ContainerStarted) })
+	}
+	f.down()
+	f.exitQuietly("a1", 1)
+	programtest.Eventually(t, "the stream is given up", func() bool { return !w.gen.Stats().Streaming })
+	programtest.Eventually(t, "the failure is noted", func() bool { return w.node.troubles().list != nil })
+	f.up()
+	programtest.Eventually(t, "the exit while it was down is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
+	streams(t, f, w)
+	f.exit("a2", 2)
+	programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a2", pleg.ContainerDied) })
+
+	f.down()
+	f.with(func() { f.noStream = true })
+	f.exitQuietly("a3", 3)
+	f.up()
+	programtest.Eventually(t, "the exit while it was down is reported", func() bool { return r.has("a3", pleg.ContainerDied) })
+	stop()
+	for id, want := range map[string][]string{
+		"a1": {"ContainerStarted", "ContainerDied 1"},
+		"a2": {"ContainerStarted", "ContainerDied 2"},
+		"a3": {"ContainerStarted", "ContainerDied 3"},
+	} {
+		got := slices.DeleteFunc(story(r, id), func(s string) bool { return s == "ContainerChanged" })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
+// A stuckWriter records, but waits before the first line for a token.
+type stuckWriter struct {
+	recorder
+	free chan struct{}
+	once sync.Once
+}
+
+func (w *stuckWriter) line(l line) error {
+	w.once.Do(func() { <-w.free })
+	return w.recorder.line(l)
+}
+
+// The output is stuck while hundreds of containers come, exit and go. Every exit is
+// reported once all the same, with its code.
+func TestStuckOutputLosesNoExit(t *testing.T) {
+	f := newFake(t)
+	conn, err := dial(f.endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	out := &stuckWriter{free: make(chan struct{})}
+	w, stop := startWatchTo(t, conn, quick(), out, testLog{t})
+	streams(t, f, w)
+	done := map[string]fate{"a": {}, "b": {exited: true, removed: true}}
+	f.runPod("a")
+	f.runPod("b")
+	for i := range 300 {
+		id := fmt.Sprint("c", i)
+		f.start([]string{"a", "b"}[i%2], id)
+		v := fate{}
+		if i%3 > 0 {
+			v.exited, v.code = true, int32(i)
+			f.exit(id, v.code)
+		}
+		if i%3 > 1 {
+			v.removed = true
+			f.remove(id)
+		}
+		done[id] = v
+	}
+	programtest.Eventually(t, "the cache has it all", func() bool { return same(t, w, w.node.client, everyPod) })
+	f.removePod("b")
+	for id, v := range done {
+		if f.containers[id] == nil && !v.removed && id != "a" {
+			v.hasty, v.exited, v.removed = !v.exited, true, true // gone with its pod, perhaps while it ran
+			done[id] = v
+		}
+	}
+	programtest.Eventually(t, "the cache has it all, and every event came in", func() bool {
+		return same(t, w, w.node.client, everyPod) && w.gen.Stats().EventsReceived == uint64(f.count("event"))
+	})
+	close(out.free)
+	missing := func() (ids []string) {
+		for id, v := range done {
+			if v.exited && !out.has(id, pleg.ContainerDied) {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	t.Cleanup(func() {
+		for _, id := range missing() {
+			t.Errorf("%s: not reported that it exited: %+v, %v", id, done[id], story(&out.recorder, id))
+		}
+	})
+	programtest.Eventually(t, "every exit is reported", func() bool { return len(missing()) == 0 })
+	stop()
+	for id, v := range done { // removals need not be reported
+		v.removed = v.removed && out.has(id, pleg.ContainerRemoved)
+		done[id] = v
+	}
+	out.check(t, done)
+	if out.last.stats.MergedEvents == 0 {
+		t.Error("no events were merged: the output was not stuck")
+	}
+}
+
+// Nothing outlives a watch.
+func TestWatchLeavesNoGoroutine(t *testing.T) {
+	f := newFake(t)
+	f.runPod("a")
+	before := runtime.NumGoroutine()
+	for _, o := range []*options{quick(), {relist: time.Millisecond, evented: time.Hour, poll: true, stats: time.Millisecond}} {
+		_, r, stop := startWatch(t, f.endpoint(), o)
+		programtest.Eventually(t, "the pod is reported", func() bool { return r.has("a", pleg.ContainerStarted) })
+		stop()
+	}
+	programtest.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
+}

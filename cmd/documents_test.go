@@ -1,0 +1,201 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documents are the pages whose commands a user types, relative to the repository.
+var documents = []string{
+	"README.md", "docs/packages.md", "docs/licences.md", "KUBERNETES.md", "DEVIATIONS.md", "SECURITY.md",
+	"cmd/README.md", "cmd/criwatch/README.md", "kube/README.md",
+}
+
+// elsewhere are the commands that do not run here, with what runs them.
+var elsewhere = map[string]string{
+	"go get github.com/restartkit/restart":                                                     ".ci/vendoring",
+	"git clone https://github.com/restartkit/restart && cd restart":                            "a network",
+	"git clone https://github.com/restartkit/restart":                                          "a network",
+	"go -C restart/cmd install ./runjob ./supervise ./crashcurve ./criwatch ./playground":      "TestDocumentedCommandsPrintWhatStandsBelow builds them",
+	"go -C cmd run ./criwatch":                                                                 ".ci/cri",
+	"go -C cmd run ./criwatch -endpoint unix:///run/containerd/containerd.sock":                ".ci/cri",
+	"go -C cmd run ./criwatch -restart criwatch/testdata/policy.yaml -state /var/lib/criwatch": ".ci/cri",
+	"sudo cmd/criwatch/containerd.sh up    # builds one, starts it, prints its socket":         ".ci/cri",
+	"sudo cmd/criwatch/containerd.sh down  # removes everything but the build":                 ".ci/cri",
+	"sudo .ci/cri -run Measure -measure 10,100 -measure-for 20s":                               "itself",
+	"docker build -t restart-job-controller:v0.2.0 -f kube/cmd/restart-job-controller/Dockerfile . && kind create cluster && kind load docker-image restart-job-controller:v0.2.0": "Docker",
+	"kubectl apply -f kube/cmd/restart-job-controller/manifests":                                                                                      "the integration tests of kube, by server-side dry run",
+	"kubectl apply -f kube/cmd/restart-job-controller/example-job.yaml":                                                                               "the integration tests of kube",
+	"go -C kube run ./testenv/cmd/testenv -kubectl -- sh":                                                                                             "by hand",
+	"go run ./cmd/restart-job-controller -leader-elect=false &":                                                                                       "by hand",
+	"kubectl create clusterrolebinding metrics-reader --clusterrole=restart-job-controller-metrics-reader --serviceaccount=monitoring:prometheus-k8s": "TestMetricsAreForThoseWhoMay of kube",
+	"kubectl -n restart-system port-forward deploy/restart-job-controller 8443 &":                                                                     "a cluster",
+	"curl -k -H \"Authorization: Bearer $(kubectl -n monitoring create token prometheus-k8s)\" https://localhost:8443/metrics":                        "TestMetricsAreForThoseWhoMay of kube",
+	"kubectl apply -k kube/cmd/restart-job-controller/monitoring":                                                                                     "TestKustomizationsNameEveryManifest of kube",
+	"sed '1,/^spec:/d; s/^  //' kube/cmd/restart-job-controller/monitoring/prometheusrule.yaml >rules.yaml && promtool check rules rules.yaml":        "promtool",
+	"go -C kube build -trimpath -o /tmp/restart-job-controller ./cmd/restart-job-controller":                                                          "by hand",
+	"/tmp/restart-job-controller -version":                                                                                                            "TestVersionIsPrinted of kube",
+	"RESTART_TESTENV=1 go -C kube test ./cmd/restart-job-controller -run Sizing -sizing 1x10000,2000x1 -timeout 1h -v":                                "by hand",
+	"go run ./.ci/sbom /tmp/restart-job-controller >sbom.json":                                                                                        "go test ./.ci/sbom",
+	"kubectl apply -f cmd/restart-job-controller/example-job.yaml":                                                                                    "by hand",
+	"go -C cmd run ./playground": "the tests of playground, until it is interrupted",
+	"go -C cmd run ./playground            # prints the address of the page":                         "the tests of playground, until it is interrupted",
+	"go -C cmd run ./playground -o public  # writes the page as plain files":                         ".ci/run",
+	"go -C cmd run ./supervise -f testdata/supervise/supervise.yaml":                                 "the tests of supervise, until it is interrupted",
+	"jq -r 'select(.event == \"failed\") | [.pod, .exitCode, .counted, .wait] | @tsv' cmd/run.jsonl": "jq",
+	"supervise -f services.yaml -state state/ &":                                                     "the tests of supervise",
+	"supervise status -state state/":                                                                 "the tests of supervise",
+	"supervise restart -state state/ web":                                                            "the tests of supervise",
+	"source <(runjob -completion bash)":                                                              "the tests of flags",
+}
+
+// exits are the exit codes that are not 0.
+var exits = map[string]int{
+	"go -C cmd run ./runjob -backoff 400ms -timeline ../docs/runjob.svg testdata/nightly.yaml": 1,
+}
+
+// whole are the commands of which everything that they print stands below them.
+var whole = []string{
+	"go -C cmd run ./runjob -dry-run testdata/kep3329-story1-retried.yaml",
+}
+
+var (
+	block  = regexp.MustCompile("(?s)```sh\n(.*?)```(?:\n\n```\n(.*?)```)?")
+	hereIn = regexp.MustCompile(`go -C cmd run \./(\w+)`)
+	varies = regexp.MustCompile(`\d{4}-\d\d-\d\dT|\d\d:\d\d:\d\d|\d+\.\d{3}s|\bin \d+(?:\.\d)?s|\b\d+s ago| {2,}`)
+)
+
+// Every command in the documents runs and prints what stands below it, or is listed as
+// one that others run. Each block is typed into one shell, in folders that look like the
+// repository. Times, and the width of columns that depends on them, may differ; so may
+// the order of lines, as that of pods that fail at once does.
+func TestDocumentedCommandsPrintWhatStandsBelow(t *testing.T) {
+	programs := t.TempDir()
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", programs+"/", "./runjob", "./supervise", "./crashcurve", "./criwatch", "./playground").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	seen, blocks := map[string]bool{}, 0
+	for _, page := range documents {
+		text, err := os.ReadFile(filepath.Join("..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range block.FindAllStringSubmatch(string(text), -1) {
+			var commands []string
+			for command := range strings.Lines(b[1]) {
+				command = strings.TrimSuffix(command, "\n")
+				seen[command] = true
+				if elsewhere[command] == "" {
+					commands = append(commands, command)
+				}
+			}
+			if len(commands) == 0 {
+				continue
+			}
+			blocks++
+			t.Run(fmt.Sprintf("%s %s", page, commands[0]), func(t *testing.T) {
+				t.Parallel()
+				runBlock(t, programs, commands, b[2])
+			})
+		}
+	}
+	for command := range elsewhere {
+		if !seen[command] {
+			t.Errorf("listed, but in no document: %s", command)
+		}
+	}
+	if blocks < 9 {
+		t.Errorf("only %d blocks were found", blocks)
+	}
+}
+
+// runBlock runs the commands of a block and compares what they print.
+func runBlock(t *testing.T, programs string, commands []string, below string) {
+	root := t.TempDir()
+	for _, folder := range []string{"cmd", "docs"} {
+		if err := os.Mkdir(filepath.Join(root, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(data, filepath.Join(root, "cmd", "testdata")); err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	for _, command := range commands {
+		if !hereIn.MatchString(command) {
+			t.Errorf("neither runs here nor is it listed as one that others run: %s", command)
+			continue
+		}
+		out, code := &bytes.Buffer{}, 0
+		shell := exec.Command("sh", "-c", hereIn.ReplaceAllString(command, programs+"/$1"))
+		shell.Dir = filepath.Join(root, "cmd")
+		shell.Stdout, shell.Stderr = out, out
+		shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+		if err := shell.Run(); err != nil {
+			exit := &exec.ExitError{}
+			if !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			code = exit.ExitCode()
+		}
+		if code != exits[command] {
+			t.Errorf("%s: exit code %d instead of %d:\n%s", command, code, exits[command], out)
+		}
+		if slices.Contains(whole, command) && out.String() != below {
+			t.Errorf("%s prints\n%s\nbelow it stands\n%s", command, out, below)
+		}
+		printed.Write(out.Bytes())
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(printed.String()) {
+		lines[varies.ReplaceAllString(line, "~")] = true
+	}
+	for line := range strings.Lines(below) {
+		if !lines[varies.ReplaceAllString(line, "~")] {
+			t.Errorf("not printed: %swhat was printed:\n%s", line, &printed)
+		}
+	}
+	for _, named := range regexp.MustCompile(`\.\./docs/(\S+)`).FindAllStringSubmatch(strings.Join(commands, "\n"), -1) {
+		if _, err := os.Stat(filepath.Join(root, "docs", named[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	pictures(t, filepath.Join(root, "docs"))
+}
+
+// pictures compares what the commands have drawn with what the documents show.
+func pictures(t *testing.T, folder string) {
+	drawn, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range drawn {
+		got, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join("../docs", entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry.Name() == "runjob.svg" { // of a run, so its times differ
+			title := regexp.MustCompile(`<title[^<]*</title>`)
+			got, want = title.Find(got), title.Find(want)
+		}
+		if len(want) == 0 || varies.ReplaceAllString(string(got), "~") != varies.ReplaceAllString(string(want), "~") {
+			t.Errorf("docs/%s is not what the command draws; run it again", entry.Name())
+		}
+	}
+}

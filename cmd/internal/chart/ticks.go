@@ -1,0 +1,172 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/restartkit/restart/cmd/internal/picture"
+)
+
+// Tick marks a value of an axis. A Tick without a label is a line of the grid only.
+type Tick struct {
+	Value float64
+	Label string
+}
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// steps are the round distances of times from a second on, each less than three times the
+// one before, so that an axis has a tick beside 0. A Duration holds less than 300 years.
+var steps = []time.Duration{1, 2, 5, 10, 15, 30, 60, 2 * 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60,
+	3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600,
+	86400, 2 * 86400, 5 * 86400, 10 * 86400, 20 * 86400, 50 * 86400, 100 * 86400, 200 * 86400,
+	365 * 86400, 730 * 86400, 1825 * 86400, 3650 * 86400, 7300 * 86400, 18250 * 86400, 36500 * 86400}
+
+// Step returns the shortest round time of which at most that many fit into a length;
+// most must be 3 or more.
+func Step(length time.Duration, most int) time.Duration {
+	least := length/time.Duration(max(most, 3)) + 1
+	for unit := time.Nanosecond; unit < time.Second; unit *= 10 {
+		for _, digit := range []time.Duration{1, 2, 5} {
+			if digit*unit >= least {
+				return digit * unit
+			}
+		}
+	}
+	i, _ := slices.BinarySearch(steps, (least+time.Second-1)/time.Second)
+	return steps[i] * time.Second
+}
+
+// TickWidth is the room in pixels that the label of a time needs, with the space beside
+// it, in a font of 12 pixels or less.
+const TickWidth = 66
+
+// Times returns round times in 0..end whose labels do not touch on an axis of that many
+// pixels.
+func Times(end time.Duration, pixels float64) []time.Duration {
+	step := Step(end, int(pixels/TickWidth))
+	var all []time.Duration
+	for at := time.Duration(0); at <= end; at += step {
+		all = append(all, at)
+		if at > math.MaxInt64-step {
+			break
+		}
+	}
+	return all
+}
+
+// TimeLabel returns the text of a time: 0s, 500ms, 1m30s, 2h, 3d, 10y. A year has 365
+// days.
+func TimeLabel(at time.Duration) string {
+	switch {
+	case at >= year && at%year == 0:
+		return strconv.Itoa(int(at/year)) + "y"
+	case at >= day && at%day == 0:
+		return strconv.Itoa(int(at/day)) + "d"
+	}
+	return picture.Duration(at)
+}
+
+// TimeTicks returns the ticks of an axis of seconds. On a logarithmic one each is about
+// ten times the one before.
+func TimeTicks(a Axis) []Tick {
+	pixels := math.Abs(a.To - a.From)
+	if !a.Log() {
+		var ticks []Tick
+		for _, at := range Times(time.Duration(a.High*float64(time.Second)), pixels) {
+			ticks = append(ticks, Tick{at.Seconds(), TimeLabel(at)})
+		}
+		return ticks
+	}
+	ticks := []Tick{{0, "0s"}}
+	for _, at := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second,
+		time.Minute, 10 * time.Minute, time.Hour, day, 10 * day, 100 * day, 1000 * day, 10_000 * day} {
+		if s := at.Seconds(); s >= a.Low*(1-1e-9) && s <= a.High*(1+1e-9) {
+			ticks = append(ticks, Tick{s, TimeLabel(at)})
+		}
+	}
+	return thinned(a, ticks, TickWidth/2)
+}
+
+// The labels of values, which stand above each other, need so many pixels each.
+const (
+	valueHeight = 13
+	valueSpace  = 26 // of a linear axis, which has room to choose
+)
+
+// ValueTicks returns the ticks of an axis of numbers. Those of a linear axis are whole
+// numbers if whole is set.
+func ValueTicks(a Axis, whole bool) []Tick {
+	pixels := math.Abs(a.To - a.From)
+	if a.Log() {
+		return thinned(a, decades(a.Low, a.High), valueHeight)
+	}
+	most := max(pixels/valueSpace, 2.5) // 5/2 is the largest ratio of two steps, so the first multiple lies on the axis
+	step := math.Pow(10, math.Floor(math.Log10(a.High/most)))
+	for _, digit := range []float64{1, 2, 5, 10} {
+		if a.High/(step*digit) <= most {
+			step *= digit
+			break
+		}
+	}
+	if whole {
+		step = max(step, 1)
+	}
+	var ticks []Tick
+	for i := 0.0; i*step <= a.High*(1+1e-9); i++ {
+		ticks = append(ticks, Tick{i * step, ValueLabel(i * step)})
+	}
+	return ticks
+}
+
+// decades returns 0, the powers of ten and, where there are few, their multiples without
+// a label.
+func decades(low, high float64) []Tick {
+	ticks := []Tick{{0, "0"}}
+	for unit := Decade(low); unit <= high*(1+1e-9); unit *= 10 {
+		if unit >= low*(1-1e-9) {
+			ticks = append(ticks, Tick{unit, ValueLabel(unit)})
+		}
+		for digit := 2.0; digit < 10 && digit*unit <= high && high/low < 1e5; digit++ {
+			ticks = append(ticks, Tick{Value: digit * unit})
+		}
+	}
+	return ticks
+}
+
+// thinned removes the labels that are closer to the one before than apart pixels.
+func thinned(a Axis, ticks []Tick, apart float64) []Tick {
+	last := math.Inf(-1)
+	for i := range ticks {
+		at := math.Abs(a.Place(ticks[i].Value) - a.From)
+		switch {
+		case ticks[i].Label == "":
+		case at-last < apart-0.01:
+			ticks[i].Label = ""
+		default:
+			last = at
+		}
+	}
+	return ticks
+}
+
+// ValueLabel returns a number in a few letters: 0.05, 250, 2.5k, 10M.
+func ValueLabel(n float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= unit.size*(1-1e-9) {
+			return Digits(n/unit.size) + unit.name
+		}
+	}
+	return Digits(n)
+}
+
+// Digits returns a number with four significant digits at most.
+func Digits(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }

@@ -1,0 +1,181 @@
+package document
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/cmd/internal/spelling"
+)
+
+// Mistake is a mistake in the value at a path.
+type Mistake struct {
+	Path   string // as commands[0].name; "": the whole document
+	Line   int    // 0: unknown
+	Value  any    // nil if it does not help
+	Detail string
+	Fault  Fault
+	Meant  string // the known field that is most like an unknown one, or ""
+}
+
+// MaxReported is how many mistakes of a file a program should report: more than a
+// person corrects at once.
+const MaxReported = 100
+
+// Fault is the kind of a mistake.
+type Fault int
+
+const (
+	Wrong   Fault = iota // a value that cannot be what it has to
+	Unknown              // a field that the type does not have
+	Again                // a field that is given more than once
+)
+
+// Strict reports whether only strict validation refuses the mistake.
+func (m Mistake) Strict() bool { return m.Fault != Wrong }
+
+// String returns the mistake as one line. Parts that come from the document may have
+// control characters.
+func (m Mistake) String() string {
+	text := m.Detail
+	if s, ok := m.Value.(string); ok {
+		text = fmt.Sprintf("is %q, %s", s, text)
+	} else if m.Value != nil {
+		text = fmt.Sprintf("is %v, %s", m.Value, text)
+	}
+	if m.Path != "" {
+		text = m.Path + ": " + text
+	}
+	if m.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", m.Line, text)
+	}
+	return text
+}
+
+// Fit returns the part of a document that fits a type, as values of encoding/json. It
+// also returns all mistakes, in the order of the text: values of wrong types, unknown
+// fields, and fields that are given more than once. Names are case-sensitive, as in
+// Kubernetes. null is like an absent field.
+func Fit(n *Node, t *Type) (fitted any, found []Mistake) {
+	var f fitter
+	fitted = f.fit(n, t, "")
+	slices.SortStableFunc(f.mistakes, func(a, b Mistake) int { return a.Line - b.Line })
+	return fitted, f.mistakes
+}
+
+type fitter struct{ mistakes []Mistake }
+
+func (f *fitter) add(m Mistake) { f.mistakes = append(f.mistakes, m) }
+
+// fit returns the part of n that a t can hold.
+func (f *fitter) fit(n *Node, t *Type, path string) any {
+	if n.Value == nil {
+		return nil // like an absent field
+	}
+	switch {
+	case t.fields != nil:
+		return f.fitObject(n, t, path)
+	case t.list:
+		return f.fitList(n, t, path)
+	case t.elem != nil:
+		return f.fitMap(n, t, path)
+	}
+	if want := t.fits(n.Value); want != "" {
+		return f.wrong(n, want, path)
+	}
+	if s, ok := n.Value.(string); ok && strings.ContainsRune(s, 0) { // no process can get one as an argument
+		f.add(Mistake{Path: path, Line: n.Line, Detail: "must not have a NUL character"})
+		return nil
+	}
+	if t == simple["any"] {
+		return nil // it is not used
+	}
+	return n.Value
+}
+
+func (f *fitter) fitObject(n *Node, t *Type, path string) any {
+	object, ok := n.Value.(Object)
+	if !ok {
+		return f.wrong(n, t.want, path)
+	}
+	fitted := make(map[string]any, len(object))
+	for _, field := range object {
+		at := join(path, field.Name)
+		of, known := t.fields[field.Name]
+		if !known {
+			f.unknown(field, t, at)
+			continue
+		}
+		f.again(field, at)
+		fitted[field.Name] = f.fit(field.Value, of, at)
+	}
+	return fitted
+}
+
+func (f *fitter) fitList(n *Node, t *Type, path string) any {
+	list, ok := n.Value.([]*Node)
+	if !ok {
+		return f.wrong(n, t.want, path)
+	}
+	fitted := make([]any, len(list))
+	for i, element := range list {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if element.Value == nil {
+			f.wrong(element, "a value", at)
+			continue
+		}
+		fitted[i] = f.fit(element, t.elem, at)
+	}
+	return fitted
+}
+
+func (f *fitter) fitMap(n *Node, t *Type, path string) any {
+	object, ok := n.Value.(Object)
+	if !ok {
+		return f.wrong(n, t.want, path)
+	}
+	fitted := make(map[string]any, len(object))
+	for _, field := range object {
+		at := fmt.Sprintf("%s[%s]", path, field.Name)
+		f.again(field, at)
+		fitted[field.Name] = f.fit(field.Value, t.elem, at)
+	}
+	return fitted
+}
+
+// unknown reports a field that an object of type t does not have.
+func (f *fitter) unknown(field Field, t *Type, path string) {
+	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: spelling.Nearest(field.Name, slices.Sorted(maps.Keys(t.fields)))}
+	if m.Meant != "" {
+		m.Detail += ": did you mean " + m.Meant + "?"
+	}
+	f.add(m)
+}
+
+// again reports a field that is given more than once.
+func (f *fitter) again(field Field, path string) {
+	if field.First != 0 {
+		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("already given on line %d", field.First), Fault: Again})
+	}
+}
+
+// wrong reports a value of a wrong type.
+func (f *fitter) wrong(n *Node, want, path string) any {
+	m := Mistake{Path: path, Line: n.Line, Detail: "must be " + want}
+	switch v := n.Value.(type) {
+	case nil:
+		m.Detail += ", not null"
+	case Object:
+		m.Detail += ", not an object"
+	case []*Node:
+		m.Detail += ", not a list"
+	default:
+		m.Value = v
+		if want == "a string" {
+			m.Detail += ": put it in quotes"
+		}
+	}
+	f.add(m)
+	return nil
+}

@@ -1,0 +1,190 @@
+package jobfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// decoder reads one Job.
+type decoder struct {
+	template
+	how     Reading
+	types   map[string]*document.Type
+	omitted int // mistakes beyond those that are reported
+}
+
+// decode returns the Job, or its mistakes.
+func (d *decoder) decode() (*Manifest, error) {
+	fitted, found := document.Fit(d.job, d.types["Job"])
+	m := &Manifest{Job: new(jobpolicy.Job), at: d.template}
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, m.Job)
+	}
+	if err == nil {
+		m.Sources, err = readEnvSources(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Written = text
+	m.Job.Spec.Default()
+	m.takeName()
+	unused := d.unused(found)
+	errs := append(m.check(found, d.how.Processes), d.how.Set.unused(d.withoutEffect(unused, found))...)
+	wrong := d.located(errs, found)
+	var lenient Mistakes
+	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
+		if one.Strict() {
+			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
+		} else {
+			e := backoff.FieldError{Field: one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			wrong = append(wrong, newMistake(one.Line, e.Error()))
+		}
+	}
+	if wrong = m.validated(d.how.Validate, wrong, lenient); len(wrong) > 0 {
+		return nil, wrong.Sorted().Shortened(d.omitted)
+	}
+	if d.how.Validate != Ignore {
+		m.warnOfRuleNames()
+	}
+	for _, path := range append(unused, restartRules(&m.Job.Spec.Template.Spec)...) {
+		m.Ignored = append(m.Ignored, d.path(path))
+	}
+	m.adopt()
+	return m, nil
+}
+
+// restartRules returns the paths of rules for restarts in place, which jobpolicy has for
+// package lint alone.
+func restartRules(pod *jobpolicy.PodSpec) (paths []string) {
+	add := func(list string, containers []jobpolicy.Container) {
+		for i := range containers {
+			if containers[i].RestartPolicyRules != nil {
+				paths = append(paths, fmt.Sprintf("spec.template.spec.%s[%d].restartPolicyRules", list, i))
+			}
+		}
+	}
+	add("initContainers", pod.InitContainers)
+	add("containers", pod.Containers)
+	return paths
+}
+
+// warnOfRuleNames warns of names of rules, which jobpolicy has and a cluster has not.
+func (m *Manifest) warnOfRuleNames() {
+	if m.Job.Spec.PodFailurePolicy == nil {
+		return
+	}
+	for i, rule := range m.Job.Spec.PodFailurePolicy.Rules {
+		if rule.Name != "" {
+			path := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
+			warning := newMistake(m.Line(path), m.at.path(path)+": no Kubernetes up to 1.37 knows this field; kubectl refuses it unless --validate=warn")
+			m.Warnings = append(m.Warnings, warning.String())
+		}
+	}
+}
+
+// inFile returns mistakes with their paths and lines in the file. A value of a flag has
+// no line.
+func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
+	found = slices.Clone(found)
+	for i := range found {
+		one := &found[i]
+		if d.how.Set.cover(one.Path) {
+			one.Line = 0
+		}
+		one.Path = d.path(one.Path)
+	}
+	return found
+}
+
+// foundAround returns the mistakes in a CronJob outside of its Job.
+func (d *decoder) foundAround() []document.Mistake {
+	if d.around == nil {
+		return nil
+	}
+	_, found := document.Fit(d.around, d.types["CronJob"])
+	found = slices.DeleteFunc(found, func(m document.Mistake) bool { return isJobs(m.Path) })
+	for i := range found {
+		found[i].Path = d.at + found[i].Path
+	}
+	return found
+}
+
+// located returns the errors with their lines. It omits a missing field where an
+// unknown field may be a misspelling of it. Of consecutive errors about one missing
+// field or one unsupported value it keeps the last, which is the most specific.
+func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (all Mistakes) {
+	typos := make(document.Paths) // what is around them
+	for _, one := range found {
+		if d.how.Validate == Strict && one.Meant != "" {
+			typos[one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]] = true
+		}
+	}
+	for i, e := range errs {
+		if e.Type == backoff.ErrorTypeRequired && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
+			continue
+		}
+		if len(all) == document.MaxReported {
+			d.omitted++
+			continue
+		}
+		line := d.job.LineOf(e.Field)
+		if d.how.Set.cover(e.Field) {
+			line = 0
+		}
+		e.Field = d.path(e.Field)
+		all = append(all, newMistake(line, e.Error()))
+	}
+	return all
+}
+
+// sameMistake reports whether two errors are about one missing field or one unsupported
+// value.
+func sameMistake(a, b backoff.FieldError) bool {
+	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
+}
+
+// withoutEffect returns the paths of fields that a flag should not set: unused ones,
+// and unknown ones unless they are reported anyway.
+func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
+	unused = slices.Clone(unused)
+	for _, one := range found {
+		if one.Strict() && d.how.Validate != Strict {
+			unused = append(unused, one.Path)
+		}
+	}
+	return unused
+}
+
+// unused returns the paths of known fields that have no meaning for processes.
+func (d *decoder) unused(found []document.Mistake) (paths []string) {
+	unknown := make(map[string]bool)
+	for _, one := range found {
+		unknown[one.Path] = true
+	}
+	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
+	for _, one := range missing {
+		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
+		inRule := strings.Contains(one.Path, ".restartPolicyRules[") // named as a whole, by restartRules
+		if one.Strict() && !isEnv && !inRule && !unknown[one.Path] {
+			paths = append(paths, one.Path)
+		}
+	}
+	for _, path := range []string{"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName"} {
+		at := d.job
+		for name := range strings.SplitSeq(path, ".") {
+			at = at.Field(name)
+		}
+		if at != nil && at.Value != nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

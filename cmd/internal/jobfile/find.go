@@ -1,0 +1,152 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/document"
+)
+
+// Object is an object of a file: a document, or an item of a list.
+type Object struct {
+	Node *document.Node
+	Kind string
+	at   string // path of the node in its document, with a dot behind it
+}
+
+// objects returns the objects of a file in their order, those in lists included.
+func objects(documents []*document.Node) (all []Object) {
+	for _, node := range documents {
+		kind := node.Field("kind").Text()
+		of, isList := strings.CutSuffix(kind, "List")
+		var items []*document.Node
+		if list := node.Field("items"); isList && list != nil {
+			items, isList = list.Value.([]*document.Node)
+		}
+		if !isList || items == nil {
+			all = append(all, Object{Node: node, Kind: kind})
+			continue
+		}
+		for i, item := range items {
+			one := Object{item, item.Field("kind").Text(), fmt.Sprintf("items[%d].", i)}
+			if one.Kind == "" {
+				one.Kind = of
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Name returns the object's name, or how its generated name begins.
+func (o Object) Name() string {
+	metadata := o.Node.Field("metadata")
+	if name := metadata.Field("name").Text(); name != "" {
+		return name
+	}
+	return metadata.Field("generateName").Text()
+}
+
+// String returns the object's kind and name, and its line.
+func (o Object) String() string {
+	text := o.Kind
+	if text == "" {
+		text = "an object without a kind"
+	}
+	if name := o.Name(); name != "" {
+		text += " " + name
+	}
+	return fmt.Sprintf("%s (line %d)", text, o.Node.Line)
+}
+
+// isJob reports whether the object is a Job, or has the template of one.
+func (o Object) isJob() bool { return o.Kind == "Job" || o.Kind == "CronJob" }
+
+// isConfig reports whether the object can hold values of variables.
+func (o Object) isConfig() bool { return o.Kind == "Secret" || o.Kind == "ConfigMap" }
+
+// chooseJob returns the Job or CronJob of that name. If name is "", it returns the only
+// Job, or else the only CronJob.
+func chooseJob(all []Object, how Reading) (Object, error) {
+	name := how.Job
+	var jobs, found []Object
+	for _, o := range all {
+		if o.isJob() {
+			jobs = append(jobs, o)
+		}
+		if o.isJob() && (name == "" || o.Name() == name) {
+			found = append(found, o)
+		}
+	}
+	if name == "" {
+		found = preferJobs(found)
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1 && name != "":
+		return Object{}, fmt.Errorf("%s: %d have this name: %s", how.option(name), len(found), list(found))
+	case len(found) > 1:
+		return Object{}, fmt.Errorf("%d Jobs, choose one with %s: %s", len(found), how.option("NAME"), list(found))
+	case len(jobs) > 0:
+		return Object{}, fmt.Errorf("%s: no Job has this name; there is %s", how.option(name), list(jobs))
+	case len(all) == 1:
+		return Object{}, notAJob(all[0])
+	case len(all) == 0:
+		return Object{}, errors.New("no Job in it")
+	}
+	return Object{}, fmt.Errorf("no Job in it; there is %s", list(all))
+}
+
+// option is how the reader of an error chooses a Job.
+func (r Reading) option(name string) string {
+	if r.Processes {
+		return "-job " + name
+	}
+	return "the name " + name
+}
+
+func preferJobs(found []Object) []Object {
+	var jobs []Object
+	for _, o := range found {
+		if o.Kind == "Job" {
+			jobs = append(jobs, o)
+		}
+	}
+	if len(jobs) > 0 {
+		return jobs
+	}
+	return found
+}
+
+// notAJob returns why the only object of a file is not a Job.
+func notAJob(o Object) error {
+	if _, ok := o.Node.Value.(document.Object); !ok {
+		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
+	}
+	e := backoff.FieldError{Field: o.at + "kind", Type: backoff.ErrorTypeNotSupported, Value: o.Kind, Detail: `must be "Job" or "CronJob"`}
+	switch kind := o.Node.Field("kind"); {
+	case o.at != "" || o.Kind != "": // a text, or of a list
+	case kind == nil || kind.Value == nil:
+		e.Type, e.Value = backoff.ErrorTypeRequired, nil
+	default:
+		e.Type, e.Value = backoff.ErrorTypeInvalid, nil
+	}
+	return Mistakes{{Line: o.Node.LineOf("kind"), Text: e.Error()}}
+}
+
+// list names the first objects, in the order of their file.
+func list(all []Object) string {
+	const most = 8
+	texts := make([]string, 0, most+1)
+	for i, o := range all {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("%d more", len(all)-most))
+			break
+		}
+		texts = append(texts, o.String())
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,117 @@
+// Package policyfile reads restart policies from a YAML or JSON file: what the files of
+// all programs have in common. Mistakes are reported all at once, with their lines.
+package policyfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+)
+
+// Findings are the mistakes and warnings of a document.
+type Findings struct {
+	Mistakes []document.Mistake
+	Warnings []document.Mistake // unknown fields that may be the kubelet's
+
+	whole *document.Node
+	at    document.Paths  // of the mistakes
+	meant map[string]bool // the rules with a condition that did not fit
+}
+
+// condition finds the rule and the field of a path in one.
+var condition = regexp.MustCompile(`^(.*\.restartPolicyRules\[\d+\])\.(\w+)`)
+
+// noteCondition remembers that a rule was meant to have a condition.
+func (f *Findings) noteCondition(m document.Mistake) {
+	if parts := condition.FindStringSubmatch(m.Path); parts != nil {
+		switch cmp.Or(m.Meant, parts[2]) {
+		case "exitCodes", "reasons", "signals", "ranLess", "ranAtLeast", "attempts":
+			f.meant[parts[1]] = true
+		}
+	}
+}
+
+// Add adds a mistake, unless the value has one already.
+func (f *Findings) Add(path string, value any, detail string) {
+	if !f.at.Cover(path) {
+		f.Mistakes = append(f.Mistakes, document.Mistake{Path: path, Line: f.whole.LineOf(path), Value: value, Detail: detail})
+		f.at[path] = true
+	}
+}
+
+// AddAll adds the FieldErrors of a validation of what is at path. The file spells a
+// curve's fields like the Go names, with a small letter first.
+func (f *Findings) AddAll(path string, err error) {
+	var errs backoff.FieldErrors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		if e.Type == backoff.ErrorTypeTooMany {
+			e.Value, e.Detail = nil, fmt.Sprintf("has %v items, %s", e.Value, e.Detail)
+		}
+		if rule, ok := strings.CutSuffix(e.Field, ".exitCodes"); ok && e.Type == backoff.ErrorTypeRequired && f.meant[path+"."+rule] {
+			continue // it has a condition, which is reported already
+		}
+		f.Add(path+"."+strings.ToLower(e.Field[:1])+e.Field[1:], e.Value, e.Detail)
+	}
+}
+
+// Decode stores a document in file, as far as it fits, and returns what does not. own
+// is the name of a list that only the program reads: in a KubeletConfiguration an
+// unknown field elsewhere may be one of the kubelet's, and is a warning.
+func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error) {
+	found := &Findings{whole: whole, at: make(document.Paths), meant: make(map[string]bool)}
+	fitted, mistakes := document.Fit(whole, document.TypeFor[F]())
+	for _, m := range mistakes {
+		found.noteCondition(m)
+		if m.Fault == document.Unknown && whole.Field("kind").Text() == kubeletConfiguration && !strings.HasPrefix(m.Path, own+"[") {
+			found.Warnings = append(found.Warnings, m)
+		} else {
+			found.Mistakes = append(found.Mistakes, m)
+			found.at[m.Path] = true
+		}
+	}
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, file)
+	}
+	return found, err
+}
+
+// ReadFile reads a file, or standard input if the name is -, with read. It returns
+// warnings, and an error that names every mistake after the words for what follows
+// from them, such as "nothing was started".
+func ReadFile(name, follows string, read func(*document.Node) (*Findings, error)) (warnings []string, err error) {
+	var found *Findings
+	whole, err := document.Read(name)
+	if err == nil {
+		found, err = read(whole)
+	}
+	name = document.NameOf(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", terminal.Escape(name), err)
+	}
+	for _, m := range found.Warnings {
+		warnings = append(warnings, terminal.Escape(name+": "+m.String()+", dropped"))
+	}
+	if len(found.Mistakes) == 0 {
+		return warnings, nil
+	}
+	slices.SortStableFunc(found.Mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
+	lines := []string{terminal.Escape(name) + ": " + follows + ":"}
+	reported := min(len(found.Mistakes), document.MaxReported)
+	for _, m := range found.Mistakes[:reported] {
+		lines = append(lines, terminal.Escape(m.String()))
+	}
+	if omitted := len(found.Mistakes) - reported; omitted > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", omitted))
+	}
+	return warnings, errors.New(strings.Join(lines, "\n  "))
+}

@@ -1,0 +1,171 @@
+package timeline
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/cmd/internal/picture"
+)
+
+// A strip shows, instead of bars, how many pods of a row ran at each time, by outcome.
+// All strips of a chart have one scale.
+
+// column is the pods of a strip in one column of pixels, on average over its time.
+type column struct {
+	pods  [OutcomeCount]float64
+	seen  [OutcomeCount]bool // also if it was for no time at all
+	waits bool
+}
+
+func (c *column) running() (n float64) {
+	for _, pods := range c.pods {
+		n += pods
+	}
+	return n
+}
+
+// columnWidth is the width of a column.
+const columnWidth = 2
+
+// stripOrder is from the bottom up: failures lie on the ground line, where few are seen
+// as well as many.
+var stripOrder = [OutcomeCount]Outcome{OutcomeLast, OutcomeFailed, OutcomeIgnored, OutcomeTerminated, OutcomeUnfinished, OutcomeSucceeded}
+
+// columns returns the columns of a strip, none for a row with bars.
+func (d *drawing) columns(r *Row) []column {
+	if r.Strip == nil {
+		return nil
+	}
+	all := make([]column, max(int((d.right-d.left)/columnWidth), 1))
+	until := d.until()
+	for _, b := range r.Strip {
+		if b.From > until {
+			continue
+		}
+		outcome, to := b.Outcome, b.To
+		if to > until {
+			outcome, to = OutcomeUnfinished, until
+		}
+		d.spread(all, b.From, to, func(c *column, part float64) {
+			c.pods[outcome] += part
+			c.seen[outcome] = true
+		})
+	}
+	for _, w := range r.Waits {
+		if w.From <= until {
+			d.spread(all, w.From, min(w.To, until), func(c *column, _ float64) { c.waits = true })
+		}
+	}
+	return all
+}
+
+// spread calls add for each column that a time touches, with the part of the column's
+// time that it takes.
+func (d *drawing) spread(all []column, from, to time.Duration, add func(c *column, part float64)) {
+	scale := float64(len(all)) / float64(d.chart.Length)
+	a, b := float64(from)*scale, float64(to)*scale
+	first, last := min(int(a), len(all)-1), min(int(b), len(all)-1)
+	for i := first; i <= last; i++ {
+		add(&all[i], min(b, float64(i+1))-max(a, float64(i)))
+	}
+}
+
+// strip draws the strip of a row.
+func (d *drawing) strip(r *Row, top, bottom float64) {
+	columns := d.columns(r)
+	height := bottom - top - 2
+	ground := make([]float64, len(columns))
+	d.stripWaits(columns, bottom-1)
+	hover := d.stripHover(r)
+	for _, o := range stripOrder {
+		level := make([]float64, len(columns))
+		for i := range columns {
+			level[i] = ground[i]
+			if columns[i].seen[o] {
+				h := columns[i].pods[o] / max(d.tallest, 1) * height
+				level[i] = min(ground[i]+max(h, 1), height)
+			}
+		}
+		style := outcomeStyles[o]
+		if style.Pattern != picture.Plain {
+			style.Stroke, style.Width = picture.Colour{}, 0 // it would hide what is low
+		}
+		d.stripArea(style, hover, ground, level, bottom-1)
+		ground = level
+	}
+}
+
+// stripArea draws the area between two levels above the row's lower edge.
+func (d *drawing) stripArea(s picture.Style, hover string, ground, level []float64, bottom float64) {
+	for i := 0; i < len(level); {
+		from := i
+		for i < len(level) && level[i] > ground[i] {
+			i++
+		}
+		if i == from {
+			i++
+			continue
+		}
+		var outline []picture.Point
+		for j := from; j < i; j++ {
+			outline = append(outline, picture.Point{X: d.column(j), Y: bottom - level[j]}, picture.Point{X: d.column(j + 1), Y: bottom - level[j]})
+		}
+		for j := i - 1; j >= from; j-- {
+			outline = append(outline, picture.Point{X: d.column(j + 1), Y: bottom - ground[j]}, picture.Point{X: d.column(j), Y: bottom - ground[j]})
+		}
+		d.p.Area(s, hover, straight(outline)...)
+	}
+}
+
+// column returns where a column begins.
+func (d *drawing) column(i int) float64 { return min(d.left+float64(i*columnWidth), d.right) }
+
+// straight leaves out the points in the middle of a straight line.
+func straight(points []picture.Point) []picture.Point {
+	kept := points[:0]
+	for i, p := range points {
+		if n := len(kept); i+1 < len(points) && n > 0 {
+			last, next := kept[n-1], points[i+1]
+			if p == last || p.X == last.X && p.X == next.X || p.Y == last.Y && p.Y == next.Y {
+				continue
+			}
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// stripWaits draws a line below the columns in which something waits.
+func (d *drawing) stripWaits(columns []column, y float64) {
+	for i := 0; i < len(columns); i++ {
+		from := i
+		for i < len(columns) && columns[i].waits {
+			i++
+		}
+		if i > from {
+			d.p.Line(styleWait, "", picture.Point{X: d.column(from), Y: y}, picture.Point{X: d.column(i), Y: y})
+		}
+	}
+}
+
+// stripHover returns what a pointer on a strip shows.
+func (d *drawing) stripHover(r *Row) string {
+	var outcomes [OutcomeCount]int
+	for _, b := range r.Strip {
+		outcomes[b.Outcome]++
+	}
+	s := fmt.Sprintf("index %d", r.First)
+	if r.Indexes > 1 {
+		s = fmt.Sprintf("%s, between %d and %d", count(r.Indexes, "index"), r.First, r.Last)
+	}
+	s += "\n" + count(r.Attempts, "attempt")
+	for o, n := range outcomes {
+		if n > 0 {
+			s += fmt.Sprintf("\n%s %s", plain(n), Outcome(o))
+		}
+	}
+	if len(r.Waits) > 0 {
+		s += "\n" + count(len(r.Waits), "wait")
+	}
+	return s
+}

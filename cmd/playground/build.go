@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+//go:embed static
+var static embed.FS
+
+// site is the page: the contents of its files by their names.
+type site map[string][]byte
+
+// programFile is the packed program, a name that no other page has.
+const programFile = "playground.bin"
+
+const thisPackage = "github.com/restartkit/restart/cmd/playground"
+
+// build makes the page. The go command builds its program, and caches it.
+func build(ctx context.Context) (site, error) {
+	folder, err := moduleFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := make(site)
+	if err := s.addStatic(); err != nil {
+		return nil, err
+	}
+	if err := s.addExamples(filepath.Join(folder, "testdata")); err != nil {
+		return nil, err
+	}
+	s.sayWhatItIs(ctx, folder)
+	root, err := goCommand(ctx, folder, nil, "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	// The Go distribution has the program's other half, which must be of its version.
+	if s["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
+		return nil, fmt.Errorf("this Go distribution is not complete: %w", err)
+	}
+	program, err := buildProgram(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	s[programFile] = pack(program)
+	return s, nil
+}
+
+// moduleFolder returns the folder of the module cmd: this program's source, or one
+// around the working folder.
+func moduleFolder(ctx context.Context) (string, error) {
+	from := ""
+	if _, file, _, ok := runtime.Caller(0); ok {
+		if _, err := os.Stat(file); err == nil {
+			from = filepath.Dir(file)
+		}
+	}
+	folder, err := goCommand(ctx, from, nil, "list", "-f", "{{.Module.Dir}}", thisPackage)
+	if err != nil {
+		return "", fmt.Errorf("the source of this program is needed: run it as go -C cmd run ./playground in a clone of the repository: %w", err)
+	}
+	return strings.TrimSpace(folder), nil
+}
+
+// buildProgram returns the program as WebAssembly. Without inlining it is a tenth
+// smaller once it is packed; speed matters less, since the page bounds its work.
+func buildProgram(ctx context.Context, folder string) ([]byte, error) {
+	scratch, err := os.MkdirTemp("", "playground-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	file := filepath.Join(scratch, "playground.wasm")
+	target := []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0"}
+	if _, err := goCommand(ctx, folder, target, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=all=-l", "-o", file, thisPackage+"/wasm"); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+}
+
+// goCommand runs the go command in a folder and returns what it prints.
+func goCommand(ctx context.Context, folder string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// It ends after the steps under way, and removes its own files; or soon.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 2 * time.Second
+	err := cmd.Run()
+	if said := strings.TrimSpace(stderr.String()); err != nil && said != "" {
+		err = errors.New(said)
+	}
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return stdout.String(), nil
+}
+
+// kubernetes is the version that the library decides as, see DEVIATIONS.md.
+const kubernetes = "1.37"
+
+const repository = "https://github.com/restartkit/restart"
+
+// sayWhatItIs writes into the page which Kubernetes it follows, and the commit that it is
+// built from: of a folder that is no clone, or without git, only the repository.
+func (s site) sayWhatItIs(ctx context.Context, folder string) {
+	source, link := strings.TrimPrefix(repository, "https://"), repository
+	if commit, ok := git(ctx, folder, "rev-parse", "HEAD"); ok {
+		source, link = source+" at "+commit[:min(12, len(commit))], repository+"/tree/"+commit
+		if changes, ok := git(ctx, folder, "status", "--porcelain", "--untracked-files=no"); !ok || changes != "" {
+			source += ", with changes"
+		}
+	}
+	s["index.html"] = []byte(strings.NewReplacer("{{kubernetes}}", kubernetes, "{{link}}", link, "{{source}}", source).Replace(string(s["index.html"])))
+}
+
+// git returns what a git command prints in a folder, and whether it could.
+func git(ctx context.Context, folder string, args ...string) (string, bool) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", folder}, args...)...).Output()
+	return strings.TrimSpace(string(out)), err == nil
+}
+
+// addStatic adds the files that are there as they are.
+func (s site) addStatic() error {
+	return fs.WalkDir(static, "static", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		s[entry.Name()], err = static.ReadFile(path)
+		return err
+	})
+}
+
+// example is a manifest that the page offers.
+type example struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// addExamples adds the Jobs of a folder.
+func (s site) addExamples(folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	var all []example
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(text, []byte("kind: Job\n")) {
+			all = append(all, example{strings.TrimSuffix(filepath.Base(file), ".yaml"), string(text)})
+		}
+	}
+	s["examples.json"], err = json.Marshal(all)
+	return err
+}

@@ -1,0 +1,145 @@
+// Command playground serves a page that explains restart policies: it reads a Job, tries
+// failed pods on it, simulates it, and compares delay curves. The page is this library,
+// compiled to WebAssembly.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+)
+
+const usage = `Usage: playground [flags]
+
+Builds the page and serves it on this machine, until it is interrupted. Open the
+address that it prints. The page makes no request once it is loaded: what you
+enter into it stays in it, and in the links that you copy from it.
+`
+
+const moreUsage = `
+The page is built by the go command from the folder of this program, so that has
+to be there. The first time takes a while.
+
+Exit codes:
+  0  interrupted, or the files of -o are written
+  1  the page cannot be built or served
+  2  a flag is wrong
+  3  the files of -o or the output cannot be written
+
+Examples:
+  playground
+  playground -o public    # for any web server: plain files, nothing runs there
+
+More: https://github.com/restartkit/restart/tree/main/cmd#playground
+`
+
+// The exit codes of this program.
+const (
+	exitOK        = flags.ExitOK
+	exitFailed    = 1
+	exitUnwritten = flags.ExitUnwritten
+)
+
+// usualAddress is where the page is unless something else is there already, so that
+// links to it mostly stay good.
+const usualAddress = "127.0.0.1:8017"
+
+// options are the flags.
+type options struct {
+	address string
+	chosen  bool // by the flag
+	output  string
+}
+
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	var o options
+	set := flags.New("playground", usage, moreUsage)
+	set.StringVar(&o.address, "addr", usualAddress, "`host:port` to listen on; port 0 takes any")
+	set.StringVar(&o.output, "o", "", "`folder` to write the page's files to, instead of serving them")
+	set.Group("Flags")
+	if err := set.Parse(args, stdout); err != nil {
+		return nil, err
+	}
+	given := set.Given()
+	o.chosen = given["addr"]
+	switch {
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("no arguments are needed beside the flags; got %q", set.Args())
+	case given["o"] && o.output == "":
+		return nil, errors.New("-o: the folder has no name")
+	case given["o"] && o.chosen:
+		return nil, errors.New("-o and -addr: choose one")
+	}
+	return &o, nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	os.Exit(playground(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// playground is the program. It runs until ctx ends and returns the exit code.
+func playground(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if err != nil {
+		return flags.Refused("playground", err, stderr)
+	}
+	err = run(ctx, o, stdout, stderr)
+	if ctx.Err() != nil {
+		if o.output == "" || err == nil {
+			return exitOK
+		}
+		err = unwritten(errors.New("interrupted; the files are not all written"))
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "playground: %s\n", terminal.EscapeLines(err.Error()))
+		if errors.As(err, &flags.Unwritten{}) {
+			return exitUnwritten
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// run looks at first whether it can serve or write the page, for building takes a while.
+func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+	var listener net.Listener
+	var err error
+	if o.output != "" {
+		err = unwritten(prepare(o.output))
+	} else {
+		listener, err = o.listen()
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stderr, "playground: building the page")
+	s, err := build(ctx)
+	switch {
+	case err != nil && listener != nil:
+		listener.Close()
+		return err
+	case err != nil:
+		return err
+	case listener != nil:
+		return s.serve(ctx, listener, stdout)
+	}
+	return unwritten(s.write(o.output, stdout))
+}
+
+// unwritten marks an error of writing the page's files.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return flags.Unwritten{Err: err}
+}

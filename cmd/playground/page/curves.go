@@ -1,0 +1,364 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/preset"
+)
+
+// Settings are what the Curves tab is about. What is empty or 0 has a default.
+type Settings struct {
+	Policies []Policy `json:"policies"` // nil: two to begin with
+	Run      string   `json:"run"`      // how long a run lasts
+	Pods     int      `json:"pods"`     // of the node
+	Requests int      `json:"requests"` // to the API server, for each restart
+	Window   string   `json:"window"`   // that is drawn
+	Reduce   bool     `json:"reduce"`   // feature gate ReduceDefaultCrashLoopBackOffDecay
+	AllowMax bool     `json:"allowMax"` // feature gate KubeletCrashLoopBackOffMax
+	Max      string   `json:"max"`      // crashLoopBackOff.maxContainerRestartPeriod; "": not set
+}
+
+// Policy is a backoff.Policy as a person writes it.
+type Policy struct {
+	Name    string  `json:"name"`
+	Initial string  `json:"initial"`
+	Max     string  `json:"max"`
+	Factor  float64 `json:"factor"`
+	Jitter  float64 `json:"jitter"`
+	Reset   string  `json:"reset"` // "": twice the maximum
+
+	Starts  int    `json:"starts,omitempty"`  // within the time below, then it gives up; 0: any number
+	Within  string `json:"within,omitempty"`  // "": there is no limit
+	Outside bool   `json:"outside,omitempty"` // no kubelet restarts it, so it makes no requests
+}
+
+// Curves is what the Curves tab shows.
+type Curves struct {
+	Summary  string        `json:"summary"`
+	Wrong    []Field       `json:"wrong,omitempty"`
+	Table    [][]string    `json:"table,omitempty"` // the first row is the head, as the first of each row
+	Pictures []*Picture    `json:"pictures,omitempty"`
+	Node     *Policy       `json:"node,omitempty"` // what the node's gates and maximum come to
+	NodeText string        `json:"nodeText"`
+	Notes    []SettingNote `json:"notes,omitempty"`
+	Presets  []Policy      `json:"presets"`
+}
+
+// Field is a mistake in a field. Policy is -1 if it is about none.
+type Field struct {
+	Policy int    `json:"policy"`
+	Field  string `json:"field"`
+	Text   string `json:"text"`
+}
+
+// SettingNote says what a setting of the node did.
+type SettingNote struct {
+	Field   string `json:"field"`
+	Value   string `json:"value"`
+	Reason  string `json:"reason"`
+	Warning bool   `json:"warning"`
+}
+
+const (
+	mostPolicies  = 4
+	mostNodePods  = 100_000
+	mostRequests  = 1000
+	shortestDelay = time.Millisecond
+	longestDelay  = 10 * 365 * 24 * time.Hour
+	leastFactor   = 1.01
+	nameLength    = 40
+	mostStarts    = 1_000_000
+)
+
+// presets returns the curves of known systems.
+func presets() []Policy {
+	var list []Policy
+	for _, p := range preset.All() {
+		if p.Refused == "" {
+			p.Policy.ResetAfter = min(p.Policy.ResetAfter, longestDelay)
+			w := written(p.Name, p.Policy)
+			if w.Outside = p.Outside; p.Limit.Starts > 0 {
+				w.Starts, w.Within = p.Limit.Starts, picture.Duration(p.Limit.Within)
+			}
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// written returns a policy as a person writes it.
+func written(name string, p backoff.Policy) Policy {
+	w := Policy{Name: name, Initial: picture.Duration(p.Initial), Max: picture.Duration(p.Max), Factor: p.Factor, Jitter: p.Jitter}
+	if w.Factor == 0 {
+		w.Factor = 2
+	}
+	if p.ResetAfter != 0 {
+		w.Reset = picture.Duration(p.ResetAfter)
+	}
+	return w
+}
+
+// bounded fills in defaults, and keeps the numbers within their bounds.
+func (s Settings) bounded() Settings {
+	if s.Policies == nil {
+		s.Policies = presets()[:2]
+	}
+	if len(s.Policies) > mostPolicies {
+		s.Policies = s.Policies[:mostPolicies]
+	}
+	bounded := make([]Policy, len(s.Policies))
+	for i, p := range s.Policies {
+		p.Name = picture.Clean(strings.TrimSpace(p.Name), nameLength)
+		bounded[i] = p
+	}
+	s.Policies = bounded
+	s.Run, s.Window = orElse(s.Run, "0s"), orElse(s.Window, "30m")
+	s.Pods = between(s.Pods, 110, mostNodePods)
+	s.Requests = between(s.Requests, 5, mostRequests)
+	return s
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// between returns n within 1..most, or otherwise if it is 0.
+func between(n, otherwise, most int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return min(max(n, 1), most)
+}
+
+// curve is a policy to draw.
+type curve struct {
+	name    string
+	policy  backoff.Policy
+	run     time.Duration
+	limit   preset.StartLimit
+	outside bool
+}
+
+// restarts counts the restarts of a pod in (from, to].
+func (c curve) restarts(from, to time.Duration) float64 {
+	return float64(c.limit.Count(c.policy, c.run, backoff.Interval{From: from, To: to}))
+}
+
+// givenUp reports whether there are no restarts in the long run.
+func (c curve) givenUp() bool { return c.limit.Restarts(c.policy, c.run) != math.MaxInt }
+
+// steady is the time between two restarts in the long run, unless it is given up.
+func (c curve) steady() time.Duration {
+	if c.run > c.policy.ResetThreshold() {
+		return c.run + c.policy.Delay(1)
+	}
+	return c.run + c.policy.Delay(math.MaxInt)
+}
+
+// busiest is the highest number of restarts of a pod in a window of that length, which
+// begins with the first restart: delays never shrink.
+func (c curve) busiest(window time.Duration) float64 {
+	first := c.run + c.policy.Delay(1)
+	return c.restarts(first-1, first-1+window)
+}
+
+// view makes the Curves tab.
+func (s Settings) view(width float64) *Curves {
+	v := &Curves{Presets: presets()}
+	run, err := duration(s.Run, 0)
+	v.wrong(-1, "run", err)
+	window, err := duration(s.Window, time.Second)
+	v.wrong(-1, "window", err)
+	var all []curve
+	for i, p := range s.Policies {
+		if policy, ok := v.policy(i, p); ok {
+			all = append(all, curve{orElse(p.Name, fmt.Sprintf("policy %d", i+1)), policy, run, v.limit(i, p), p.Outside})
+		}
+	}
+	v.resolve(s)
+	switch {
+	case len(v.Wrong) > 0:
+		v.Summary = count(len(v.Wrong), "mistake") + " in the settings: " + v.Wrong[0].Text
+		return v
+	case len(all) == 0:
+		v.Summary = "There is no policy to draw."
+		return v
+	}
+	v.Table = s.table(all, window)
+	v.Pictures = []*Picture{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
+	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", picture.Duration(window), picture.Duration(run))
+	for _, c := range all {
+		v.Summary += fmt.Sprintf(" %s %s,", c.name, picture.Number(c.restarts(-1, window)))
+	}
+	v.Summary = strings.TrimSuffix(v.Summary, ",") + "."
+	return v
+}
+
+func (v *Curves) wrong(policy int, field string, err error) {
+	if err != nil {
+		v.Wrong = append(v.Wrong, Field{policy, field, clean(err.Error())})
+	}
+}
+
+// policy reads a policy, and reports its mistakes.
+func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
+	before := len(v.Wrong)
+	var read backoff.Policy
+	var err error
+	read.Initial, err = duration(p.Initial, shortestDelay)
+	v.wrong(i, "initial", err)
+	read.Max, err = duration(p.Max, shortestDelay)
+	v.wrong(i, "max", err)
+	if p.Reset != "" {
+		if read.ResetAfter, err = duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
+			err = errors.New("reset after: 0s is not above 0; nothing there means twice the maximum")
+		}
+		v.wrong(i, "reset", err)
+	}
+	read.Factor, read.Jitter = p.Factor, p.Jitter
+	if p.Factor != 0 && p.Factor != 1 && !(p.Factor >= leastFactor) {
+		v.wrong(i, "factor", fmt.Errorf("factor: %v is neither 1 nor a number from %v on", p.Factor, leastFactor))
+	}
+	if len(v.Wrong) == before {
+		for _, e := range fieldErrors(read.Validate()) {
+			v.wrong(i, fieldNames[e.Field], e)
+		}
+	}
+	return read, len(v.Wrong) == before
+}
+
+// limit reads the limit of starts of a policy, and reports its mistakes.
+func (v *Curves) limit(i int, p Policy) (l preset.StartLimit) {
+	if p.Starts == 0 || p.Within == "" {
+		return l
+	}
+	l.Starts = between(p.Starts, 1, mostStarts)
+	var err error
+	l.Within, err = duration(p.Within, shortestDelay)
+	v.wrong(i, "within", err)
+	return l
+}
+
+// fieldNames are the names of a backoff.Policy's fields on the page.
+var fieldNames = map[string]string{"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "reset"}
+
+// resolve says what the node's gates and maximum come to.
+func (v *Curves) resolve(s Settings) {
+	config := backoff.CrashLoopConfig{ReduceDefault: s.Reduce, AllowMax: s.AllowMax}
+	if s.Max != "" {
+		d, err := duration(s.Max, 0)
+		if err != nil {
+			v.wrong(-1, "nodeMax", err)
+			return
+		}
+		config.Max = &d
+	}
+	r, err := config.Resolve()
+	for _, e := range fieldErrors(err) {
+		v.wrong(-1, "nodeMax", e)
+	}
+	if err != nil {
+		return
+	}
+	node := written("node", r.Policy)
+	v.Node = &node
+	v.NodeText = describe(r.Policy)
+	for _, n := range r.Notes {
+		v.Notes = append(v.Notes, SettingNote{n.Field, n.Value, n.Reason, n.Warning})
+	}
+}
+
+// table compares the policies.
+func (s Settings) table(all []curve, window time.Duration) [][]string {
+	table := [][]string{{""}}
+	for _, c := range all {
+		table[0] = append(table[0], c.name)
+	}
+	row := func(name string, cell func(c curve) string) {
+		cells := []string{name}
+		for _, c := range all {
+			cells = append(cells, cell(c))
+		}
+		table = append(table, cells)
+	}
+	row("delays", func(c curve) string {
+		text := describe(c.policy)
+		if c.limit.Starts > 0 {
+			text += fmt.Sprintf(", gives up after %s in %s", count(c.limit.Starts, "start"), picture.Duration(c.limit.Within))
+		}
+		return text
+	})
+	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
+		if end < window || i == 2 {
+			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return picture.Number(c.restarts(-1, end)) })
+		}
+	}
+	for _, c := range all {
+		if c.policy.Jitter > 0 {
+			row("with jitter, at most", func(c curve) string { return c.mostWithJitter(window) })
+			break
+		}
+	}
+	row("requests per second of the node, busiest 10 s", func(c curve) string { return picture.Number(c.busiest(10*time.Second) * s.perRestart(c) / 10) })
+	row("in the long run", func(c curve) string {
+		if c.givenUp() {
+			return "none: it has given up"
+		}
+		return fmt.Sprintf("a restart every %s, %s requests per second", picture.Duration(c.steady()), picture.Number(s.perRestart(c)/c.steady().Seconds()))
+	})
+	return table
+}
+
+// mostWithJitter is the number of restarts if every delay is as short as jitter can make
+// it.
+func (c curve) mostWithJitter(window time.Duration) string {
+	keep := 1 - c.policy.Jitter
+	c.policy.ResetAfter = c.policy.ResetThreshold()
+	c.policy.Initial, c.policy.Max = time.Duration(float64(c.policy.Initial)*keep), time.Duration(float64(c.policy.Max)*keep)
+	if c.policy.Initial < shortestDelay {
+		return "any number"
+	}
+	return picture.Number(c.restarts(-1, window))
+}
+
+// duration reads a duration from least to longestDelay.
+func duration(text string, least time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration such as 10s or 1m30s", text)
+	}
+	if d < least || d > longestDelay {
+		return 0, fmt.Errorf("%s is not in %s..%s", text, picture.Duration(least), picture.Duration(longestDelay))
+	}
+	return d, nil
+}
+
+// describe is a policy in a few words.
+func describe(p backoff.Policy) string {
+	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
+	if p.Initial == p.Max {
+		text = "always " + picture.Duration(p.Max)
+	}
+	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
+		text += fmt.Sprintf(", factor %v", p.Factor)
+	}
+	if p.Jitter > 0 {
+		text += fmt.Sprintf(", up to %v%% shorter", math.Round(p.Jitter*1000)/10)
+	}
+	if p.ResetThreshold() >= longestDelay {
+		return text + ", whatever the length of a run"
+	}
+	if enough := p.ResetThreshold() + 1; enough%time.Millisecond == 0 {
+		return text + ", starts over after a run of " + picture.Duration(enough) + " or more"
+	}
+	return text + ", starts over after a run of more than " + picture.Duration(p.ResetThreshold())
+}

@@ -1,0 +1,170 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/restartkit/restart/cmd/internal/timeline"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// recorder writes down what happens in a cluster: as events for the timeline, and as
+// steps for a person. A step is all that happens at one time.
+type recorder struct {
+	begin   time.Time
+	job     string
+	counted int // failures of a Job without limits per index
+	events  []timeline.Event
+	notes   []string
+	steps   []step
+	lines   []string // of the step in progress
+	more    int      // lines that it has no room for
+}
+
+// step is what happened at one time, and the status after it.
+type step struct {
+	at     time.Duration
+	lines  []string
+	status jobpolicy.JobStatus
+}
+
+// mostStepLines is more than a person reads of one step.
+const mostStepLines = 40
+
+func (r *recorder) line(format string, args ...any) {
+	if len(r.lines) == mostStepLines {
+		r.more++
+		return
+	}
+	r.lines = append(r.lines, clean(fmt.Sprintf(format, args...)))
+}
+
+// close ends a step in which something has happened.
+func (r *recorder) close(now time.Time, status jobpolicy.JobStatus) {
+	if len(r.lines) == 0 {
+		return
+	}
+	if r.more > 0 {
+		r.lines = append(r.lines, fmt.Sprintf("and %d more", r.more))
+	}
+	r.steps = append(r.steps, step{now.Sub(r.begin), r.lines, status})
+	r.lines, r.more = nil, 0
+}
+
+// note keeps a note of the Engine, once.
+func (r *recorder) note(text string) {
+	if text = clean(text); len(r.notes) < 20 && !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
+	}
+}
+
+func (r *recorder) add(now time.Time, what timeline.What, p *pod) *timeline.Event {
+	e := timeline.Event{Time: now, What: what, Job: r.job}
+	if p != nil {
+		e.Pod, e.UID, e.Attempt = p.Name, p.UID, p.attempt
+		if p.index >= 0 {
+			e.Index = &p.index
+		}
+	}
+	r.events = append(r.events, e)
+	return &r.events[len(r.events)-1]
+}
+
+func (r *recorder) began(now time.Time) { r.add(now, timeline.Began, nil) }
+
+func (r *recorder) created(now time.Time, p *pod) {
+	r.add(now, timeline.Created, p)
+	switch {
+	case p.index < 0:
+		r.line("pod %s is created", p.Name)
+	case p.attempt == 1:
+		r.line("pod %s is created for index %d", p.Name, p.index)
+	default:
+		r.line("pod %s is created for index %d, attempt %d", p.Name, p.index, p.attempt)
+	}
+}
+
+func (r *recorder) started(now time.Time, p *pod) {
+	r.add(now, timeline.Started, p)
+	r.line("pod %s starts", p.Name)
+}
+
+func (r *recorder) deleted(now time.Time, p *pod) {
+	r.add(now, timeline.Deleted, p)
+	r.line("pod %s is deleted", p.Name)
+}
+
+func (r *recorder) terminated(now time.Time, p *pod) {
+	r.add(now, timeline.Terminated, p)
+	r.line("pod %s has ended; its end does not matter", p.Name)
+}
+
+func (r *recorder) succeeded(now time.Time, p *pod) {
+	r.add(now, timeline.Succeeded, p)
+	r.line("pod %s succeeds", p.Name)
+}
+
+func (r *recorder) restarted(now time.Time, p *pod, delay time.Duration) {
+	e := r.add(now, timeline.Restarted, p)
+	e.Container, e.ExitCode, e.Wait, e.Why = p.at.container, &p.at.code, timeline.Duration(delay), "crash loop back-off"
+	r.line("pod %s: container %s ends with exit code %d, and restarts in %v", p.Name, p.at.container, p.at.code, delay)
+}
+
+func (r *recorder) condition(now time.Time, c jobpolicy.JobCondition) {
+	e := r.add(now, timeline.Condition, nil)
+	e.Condition, e.Status, e.Reason, e.Message = string(c.Type), string(c.Status), string(c.Reason), c.Message
+	text := string(c.Type)
+	if c.Status != jobpolicy.ConditionTrue {
+		text += "=" + string(c.Status)
+	}
+	r.line("the Job is %s (%s): %s", text, c.Reason, c.Message)
+}
+
+// failed notes a failure. wait is the delay before a replacement, if there is one.
+func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *jobpolicy.JobSpec, wait time.Duration) {
+	e := r.add(now, timeline.Failed, p)
+	counted, code := d.Match.Counted(), p.at.code
+	if p.phase == ended && !p.DeletionTimestamp.IsZero() && !p.at.drain {
+		code = 143 // it was deleted
+	}
+	e.Container, e.ExitCode, e.Counted = p.at.container, &code, &counted
+	if d.Match.Rule >= 0 {
+		rule := d.Match.Rule
+		e.Rule, e.Action = &rule, string(d.Match.Action)
+	}
+	next := ", the replacement starts after " + wait.String()
+	if d.IndexFailed || d.Match.Action == jobpolicy.PodFailurePolicyActionFailJob || !p.DeletionTimestamp.IsZero() && !p.at.drain {
+		wait, next = 0, ""
+	}
+	e.Wait, e.Why = timeline.Duration(wait), "back-off"
+	how := fmt.Sprintf("container %s ends with exit code %d", p.at.container, code)
+	if p.at.drain {
+		how = "its node is drained (DisruptionTarget)"
+	}
+	r.line("pod %s fails: %s; %s: %s%s", p.Name, how, decides(spec.PodFailurePolicy, d.Match), r.counts(d, spec), next)
+	if d.IndexFailed {
+		r.add(now, timeline.IndexFailed, p)
+	}
+}
+
+// counts says what a failure counts for.
+func (r *recorder) counts(d jobpolicy.PodDecision, spec *jobpolicy.JobSpec) string {
+	switch limit := spec.BackoffLimitPerIndex; {
+	case !d.Match.Counted():
+		return "not counted"
+	case limit == nil:
+		return fmt.Sprintf("failure %d of the Job, limit %d", r.counted, *spec.BackoffLimit)
+	case d.IndexFailed:
+		return fmt.Sprintf("failure %d of index %d, limit %d: the index has failed", d.Failures, d.Index, *limit)
+	default:
+		return fmt.Sprintf("failure %d of index %d, limit %d", d.Failures, d.Index, *limit)
+	}
+}
+
+// ignoredBefore returns how many ignored failures a pod's index had before it.
+func ignoredBefore(p *jobpolicy.Pod) int {
+	n, _ := strconv.Atoi(p.Annotations[jobpolicy.JobIndexIgnoredFailureCountAnnotation])
+	return n
+}

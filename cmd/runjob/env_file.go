@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/restartkit/restart/cmd/internal/document"
+)
+
+// envFiles are the lines of the files of -env-file, a repeatable flag. A later value
+// replaces an earlier one.
+type envFiles struct {
+	lines map[string]string
+	names []string // of the files
+}
+
+func (e *envFiles) String() string { return "" }
+
+// Set reads a file.
+func (e *envFiles) Set(name string) error {
+	text, err := document.ReadText(name)
+	if err != nil {
+		return err
+	}
+	lines, err := parseEnvFile(string(text))
+	if err != nil {
+		return err
+	}
+	e.names = append(e.names, name)
+	if e.lines == nil {
+		e.lines = make(map[string]string)
+	}
+	maps.Copy(e.lines, lines)
+	return nil
+}
+
+// parseEnvFile reads lines of the form NAME=VALUE, with or without export before them.
+// A value may stand in single quotes, or in double quotes with escapes such as \n;
+// without quotes it is the rest of the line. Empty lines and those that begin with #
+// are ignored.
+func parseEnvFile(text string) (map[string]string, error) {
+	values := make(map[string]string)
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		words := strings.Fields(name)
+		if len(words) == 2 && words[0] == "export" {
+			words = words[1:]
+		}
+		if !ok || len(words) != 1 {
+			return nil, fmt.Errorf("line %d: must be NAME=VALUE", n)
+		}
+		name = words[0]
+		value, err := unquote(strings.TrimSpace(value))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("line %d: the value of %s %w", n, name, err)
+		case strings.ContainsRune(name+value, 0):
+			return nil, fmt.Errorf("line %d: must not have a NUL character", n)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// unquote returns the text between quotes, or a text without quotes as it is.
+func unquote(text string) (string, error) {
+	if text == "" || text[0] != '"' && text[0] != '\'' {
+		return text, nil
+	}
+	if len(text) < 2 || text[len(text)-1] != text[0] {
+		return "", fmt.Errorf("must end with the %c that it begins with", text[0])
+	}
+	if text[0] == '\'' {
+		return text[1 : len(text)-1], nil
+	}
+	value, err := strconv.Unquote(text)
+	if err != nil {
+		return "", errors.New(`must have a \ before each " and \ in it`)
+	}
+	return value, nil
+}

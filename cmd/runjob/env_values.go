@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/cmd/internal/jobfile"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// config holds the values that variables take from Secrets and ConfigMaps. The value
+// of a key is the first one found: in the lines of -env-file under the name of the
+// variable, then of the key; in the object of the manifest's file; in the environment
+// of this program under the name of the variable. All keys of an object are those in
+// the manifest's file and the lines of -env-file.
+type config struct {
+	namespace string
+	lines     map[string]string            // of -env-file; nil: there is none
+	objects   map[string]map[string]string // by kind and name
+	machine   func(name string) (string, bool)
+}
+
+func newConfig(namespace string, files envFiles) config {
+	return config{namespace, files.lines, make(map[string]map[string]string), os.LookupEnv}
+}
+
+// configData are the fields read from a Secret or ConfigMap.
+type configData struct {
+	Data       map[string]string `json:"data"`
+	StringData map[string]string `json:"stringData"` // of a Secret
+}
+
+// add adds the values of a Secret or ConfigMap.
+func (c *config) add(o jobfile.Object) error {
+	var found configData
+	fitted, wrong := document.Fit(o.Node, document.TypeFor[configData]())
+	var all jobfile.Mistakes
+	for _, one := range wrong {
+		if !one.Strict() { // such as metadata
+			at := backoff.FieldError{Field: o.String() + ": " + one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			all = append(all, jobfile.Mistake{Line: one.Line, Text: at.Error()})
+		}
+	}
+	text, err := json.Marshal(fitted)
+	if err == nil {
+		err = json.Unmarshal(text, &found)
+	}
+	if err != nil {
+		return err
+	}
+	values := found.Data
+	if o.Kind == "Secret" {
+		values = make(map[string]string)
+		for _, key := range slices.Sorted(maps.Keys(found.Data)) {
+			value, err := base64.StdEncoding.DecodeString(found.Data[key])
+			if err != nil {
+				at := backoff.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: backoff.ErrorTypeInvalid, Detail: "must be in base64"}
+				all = append(all, jobfile.Mistake{Line: o.Node.LineOf("data[" + key + "]"), Text: at.Error()})
+			}
+			values[key] = string(value)
+		}
+		maps.Copy(values, found.StringData)
+	}
+	if len(all) > 0 {
+		return all.Sorted().Shortened(0)
+	}
+	c.objects[o.Kind+" "+o.Name()] = values
+	return nil
+}
+
+// missingValues says, sorted, which values a container waits for.
+type missingValues []string
+
+func (m missingValues) Error() string { return strings.Join(m, "; ") }
+
+// add notes that a value is missing, unless err is nil.
+func (m *missingValues) add(err error) {
+	if err != nil {
+		*m = append(*m, err.Error())
+	}
+}
+
+// err returns the error, or nil if nothing is missing.
+func (m missingValues) err() error {
+	if len(m) == 0 {
+		return nil
+	}
+	slices.Sort(m)
+	return slices.Compact(m)
+}
+
+// environment returns the words of a container's command and the environment of
+// its process. The error says why a kubelet could not create the container: all
+// missing values, where a kubelet names the first.
+func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources jobfile.ContainerSources) (argv, env []string, err error) {
+	own := expander{variables: variables(pod)}
+	var missing missingValues
+	for _, from := range sources.From {
+		values, err := c.all(from)
+		missing.add(err)
+		for key, value := range values {
+			own.variables[from.Prefix+key] = value
+		}
+	}
+	for i, v := range container.Env {
+		source, isSourced := sources.Value[i]
+		if !isSourced {
+			if own.variables[v.Name], err = own.expand(v.Value); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		value, found, err := c.value(pod, v.Name, source)
+		missing.add(err)
+		if found {
+			own.variables[v.Name] = value
+		}
+	}
+	if err := missing.err(); err != nil {
+		return nil, nil, err
+	}
+	return resolve(machine, &own, container)
+}
+
+// value returns the value of a variable, if there is one.
+func (c *config) value(pod *jobpolicy.Pod, variable string, source jobfile.ValueSource) (value string, found bool, err error) {
+	kind, ref := "Secret", source.SecretKeyRef
+	switch {
+	case source.FieldRef != nil:
+		value, found = jobfile.Field(pod, source.FieldRef.FieldPath)
+		return value, found, nil
+	case ref == nil:
+		kind, ref = "ConfigMap", source.ConfigMapKeyRef
+	}
+	if value, found = c.lines[variable]; found {
+		return value, true, nil
+	}
+	if value, found = c.lines[ref.Key]; found {
+		return value, true, nil
+	}
+	object, known := c.objects[kind+" "+ref.Name]
+	if value, found = object[ref.Key]; found {
+		return value, true, nil
+	}
+	if value, found = c.machine(variable); found || ref.Optional {
+		return value, found, nil
+	}
+	missing := fmt.Sprintf("%s %q not found", lower(kind), ref.Name)
+	if known {
+		missing = fmt.Sprintf("couldn't find key %s in %s %s/%s", ref.Key, kind, c.namespace, ref.Name)
+	}
+	return "", false, fmt.Errorf("%s: export %s, or write it or %s into a file for -env-file", missing, variable, ref.Key)
+}
+
+// all returns all values of an object.
+func (c *config) all(from jobfile.FromSource) (map[string]string, error) {
+	kind, ref := "Secret", from.SecretRef
+	if ref == nil {
+		kind, ref = "ConfigMap", from.ConfigMapRef
+	}
+	object, known := c.objects[kind+" "+ref.Name]
+	if !known && c.lines == nil && !ref.Optional {
+		return nil, fmt.Errorf("%s %q not found: write its keys into a file for -env-file", lower(kind), ref.Name)
+	}
+	all := make(map[string]string, len(object)+len(c.lines))
+	maps.Copy(all, object)
+	maps.Copy(all, c.lines)
+	return all, nil
+}
+
+// lower returns a kind as a kubelet spells it in messages.
+func lower(kind string) string {
+	if kind == "Secret" {
+		return "secret"
+	}
+	return "configmap"
+}
+
+// missing returns, for each container of the Job that could not be created, why.
+func (m *manifest) missing() (reasons []string) {
+	pod := &m.Job.Spec.Template.Spec
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.Sources[c.Name]); err != nil {
+			reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
+		}
+	}
+	return reasons
+}

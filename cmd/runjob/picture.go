@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/picture/bitmap"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/cmd/internal/timeline"
+)
+
+// checkPicture returns why a file cannot become a picture, as far as that can be told
+// before there is one.
+func checkPicture(flag, path string) error {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".svg", ".png", ".html":
+	default:
+		return fmt.Errorf("-%s %s: must end in .svg, .png or .html", flag, path)
+	}
+	if err := writable(path); err != nil {
+		return fmt.Errorf("-%s: %w", flag, err)
+	}
+	return nil
+}
+
+// writable returns why a file cannot be written. It leaves the file as it is.
+func writable(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		return errors.Join(file.Close(), os.Remove(path))
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if file, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// writeChart draws a chart in the format that the file's name ends with, and returns
+// the whole path.
+func writeChart(path string, chart *timeline.Chart) (string, error) {
+	var text []byte
+	var err error
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".svg":
+		text = chart.SVG()
+	case ".html":
+		text = chart.HTML()
+	default:
+		text, err = bitmap.PNG(chart.Draw(timeline.Options{}), 2)
+	}
+	if err != nil {
+		return "", err
+	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return whole, os.WriteFile(whole, text, 0o644)
+}
+
+// draw writes the picture of -timeline, and says where it is.
+func (r *recorder) draw(o *options, say func(format string, args ...any)) error {
+	if o.timeline == "" || !r.begun {
+		return nil
+	}
+	events := r.kept
+	if o.events != "" {
+		var err error
+		if events, _, err = readEvents(o.events); err != nil {
+			return fmt.Errorf("-timeline: %w", err)
+		}
+	}
+	if r.dropped {
+		say("the timeline ends after %d events", len(events))
+	}
+	whole, err := writeChart(o.timeline, timeline.Layout(events))
+	if err != nil {
+		return fmt.Errorf("-timeline: %w", err)
+	}
+	say("wrote %s", whole)
+	return nil
+}
+
+func readEvents(path string) (events []timeline.Event, torn bool, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer file.Close()
+	if events, torn, err = timeline.Read(file); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", path, err)
+	}
+	return events, torn, nil
+}
+
+const timelineUsage = `Usage: runjob timeline EVENTS -o FILE
+
+Draws the run that -events wrote down, also one that was cut off or goes on: a
+row for each index, a bar for each attempt. Above 200 indexes those with the
+most attempts have a row each, and the others are in groups.
+`
+
+const timelineMore = `
+Exit codes:
+  0  the picture is written
+  2  a flag or the file of events is wrong
+  3  the picture cannot be written
+`
+
+// drawEvents is "runjob timeline". It returns the exit code.
+func drawEvents(args []string, stdout, stderr io.Writer) int {
+	var output string
+	set := flags.New("runjob timeline", timelineUsage, timelineMore)
+	set.StringVar(&output, "o", "", "`file` to draw: .svg, .png or .html, which zooms and tells more")
+	set.Group("Flags")
+	var files []string
+	err := set.Parse(args, stdout)
+	for err == nil && set.NArg() > 0 { // flags may follow the file
+		files = append(files, set.Arg(0))
+		err = set.Parse(set.Args()[1:], stdout)
+	}
+	switch {
+	case err != nil:
+	case len(files) != 1:
+		err = errors.New("one file of events is needed")
+	case output == "":
+		err = errors.New("-o is needed")
+	case samePath(files[0], output):
+		err = fmt.Errorf("-o: %s is the file of events", output)
+	default:
+		err = checkPicture("o", output)
+	}
+	if err != nil {
+		return flags.Refused("runjob timeline", err, stderr)
+	}
+	complain := func(err error, code int) int {
+		fmt.Fprintf(stderr, "runjob timeline: %s\n", terminal.Escape(err.Error()))
+		return code
+	}
+	events, torn, err := readEvents(files[0])
+	switch {
+	case err != nil:
+		return complain(err, exitBad)
+	case len(events) == 0:
+		return complain(fmt.Errorf("%s: no events", files[0]), exitBad)
+	case torn:
+		fmt.Fprintln(stderr, "runjob timeline: the last line is torn off, and left out")
+	}
+	whole, err := writeChart(output, timeline.Layout(events))
+	if err != nil {
+		return complain(err, exitUnwritten)
+	}
+	fmt.Fprintf(stderr, "runjob timeline: wrote %s\n", terminal.Escape(whole))
+	return exitComplete
+}

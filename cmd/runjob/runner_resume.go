@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/jobpolicy"
+)
+
+// save writes the state that a later run resumes from; with sync it returns when the
+// disk has it. It returns an error, too, if the exit of a process could not be
+// written.
+func (r *runner) save(sync bool) error {
+	store := r.host.store
+	if store == nil {
+		return nil
+	}
+	if err := r.host.children.Err(); err != nil {
+		return err
+	}
+	s := state{Run: r.host.children.Run(), Job: r.job, Fields: r.host.sources, Memory: r.memory}
+	for _, p := range r.pods {
+		s.Pods = append(s.Pods, p.saved())
+	}
+	for _, p := range r.suspended {
+		s.Suspended = append(s.Suspended, p.saved())
+	}
+	if err := store.save(&s, sync); err != nil {
+		return fmt.Errorf("-state: the state cannot be written: %w", err)
+	}
+	return nil
+}
+
+func (p *pod) saved() savedPod {
+	return savedPod{Metadata: p.ObjectMeta, Index: p.index, Attempt: p.attempt, Status: p.Status}
+}
+
+func (s *savedPod) pod() *pod {
+	return &pod{Pod: jobpolicy.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
+}
+
+// resume takes over the state of another run, and returns the pods to run. It kills
+// processes of that run that are still there, whose guard was killed too. Pods that
+// were running run again, uncounted; pods that had ended keep their status.
+func (r *runner) resume(old *state) (live []*pod, err error) {
+	if err := process.KillRun(old.Run); err != nil {
+		return nil, err
+	}
+	r.job.UID, r.job.Status, r.memory = old.Job.UID, old.Job.Status, old.Memory
+	past, err := r.host.store.histories()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range old.Pods {
+		p := s.pod()
+		switch {
+		case p.ended():
+			r.restore(p)
+		case p.DeletionTimestamp.IsZero():
+			live = append(live, r.rerun(p, past[p.UID].unasked()))
+		case p.tracked():
+			r.add(p, past[p.UID])
+			p.run.lose()
+			p.run.terminate()
+			live = append(live, p)
+		}
+	}
+	for _, s := range old.Suspended {
+		p := s.pod()
+		live = append(live, r.rerun(p, past[p.UID].unasked()))
+	}
+	return live, nil
+}
+
+// restore takes over a pod that had ended, with its status.
+func (r *runner) restore(p *pod) {
+	status := p.Status
+	r.add(p, nil)
+	p.run.update(func(s *jobpolicy.PodStatus) { *s = status })
+}
+
+// rerun prepares a pod that was running to run again, or takes it over if it has ended
+// meanwhile. Containers that restart in their pod keep their count.
+func (r *runner) rerun(p *pod, past history) *pod {
+	spec := &r.job.Spec.Template.Spec
+	over, _ := past.over(spec)
+	if !over && spec.RestartPolicy == jobpolicy.RestartPolicyNever {
+		past = nil
+	}
+	r.add(p, past)
+	if over {
+		r.report.event(p.Name, "had ended meanwhile")
+	} else {
+		r.report.event(p.Name, "was running: runs again")
+	}
+	return p
+}
+
+// check returns why the Job of m cannot resume from the state: the state is another
+// Job's, or an API server would refuse the change.
+func (s *state) check(m *manifest) backoff.FieldErrors {
+	job, old := m.Job, s.Job
+	if job.Name != old.Name || job.Namespace != old.Namespace {
+		return backoff.FieldErrors{{Field: "metadata.name", Type: backoff.ErrorTypeInvalid, Value: job.Namespace + "/" + job.Name,
+			Detail: "the state is that of " + old.Namespace + "/" + old.Name + anotherFolder}}
+	}
+	var errs backoff.FieldErrors
+	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
+	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.Sources, s.Fields) {
+		errs = append(errs, backoff.FieldError{Field: "spec.template", Type: backoff.ErrorTypeInvalid, Detail: "must not change"})
+	}
+	for i := range errs {
+		errs[i].Detail += " while -state resumes the Job" + anotherFolder
+	}
+	return errs
+}
+
+// anotherFolder is what to do for a new run.
+const anotherFolder = "; name another folder to run it from its beginning"
+
+func sameJSON(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

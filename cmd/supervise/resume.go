@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/restartstate"
+	"github.com/restartkit/restart/cmd/internal/terminal"
+)
+
+// save writes the state. It warns once if that fails.
+func (s *supervisor) save() {
+	if s.store == nil {
+		return
+	}
+	st := state{Run: s.children.Run(), Commands: make(map[string]commandState)}
+	for _, t := range s.tasks {
+		c := commandState{Definition: t.definition(), Run: t.run, Starts: t.starts, Stopped: t.held}
+		if b, ok := s.restarter.State(t.name); ok {
+			c.Backoff = &b
+		}
+		st.Commands[t.name] = c
+	}
+	err := s.store.write(st)
+	if err != nil && !s.store.bad {
+		s.screen.note("warning: -state: %v", err)
+	}
+	s.store.bad = err != nil
+}
+
+// resume kills the remaining processes of the run before, and takes over its state.
+func (s *supervisor) resume(note func(string, ...any)) error {
+	st, err := s.store.read()
+	if err != nil {
+		return err
+	}
+	if st.Run != "" {
+		if err := process.KillRun(st.Run); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	for _, t := range s.tasks {
+		c, ok := st.Commands[t.name]
+		if !ok {
+			continue
+		}
+		if c.Definition != t.definition() {
+			note("note: %s: starts over, since its command is now %s", t.name, oneLine(t.args))
+			continue
+		}
+		t.run, t.starts, t.held = c.Run, c.Starts, c.Stopped
+		if c.Backoff == nil {
+			if t.held {
+				note("note: %s: %s", t.name, t.resumed(0))
+			}
+			continue
+		}
+		if err := s.restarter.Restore(t.name, restartstate.ToClock(*c.Backoff, now)); err != nil {
+			return s.store.unusable(restartstate.At("commands."+t.name+".backoff", err))
+		}
+		b, _ := s.restarter.State(t.name)
+		t.decision, t.code = b.Decision, b.Last.Code
+		note("note: %s: %s", t.name, t.resumed(s.restarter.Remaining(t.name)))
+	}
+	return nil
+}
+
+// resumed returns the note on how a task goes on.
+func (t *task) resumed(remaining time.Duration) string {
+	switch {
+	case t.held:
+		return "is stopped, until \"supervise restart\""
+	case t.over():
+		return "has ended; remove the state to start over"
+	}
+	text := fmt.Sprintf("goes on after %d failures in a row", t.decision.Failures)
+	if t.decision.Failures == 1 {
+		text = "goes on after 1 failure"
+	}
+	if remaining > 0 {
+		text += ", in " + terminal.Wait(remaining)
+	}
+	return text
+}
+
+// oneLine returns a command as one would type it.
+func oneLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		if quoted[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$") {
+			quoted[i] = fmt.Sprintf("%q", arg)
+		}
+	}
+	return strings.Join(quoted, " ")
+}

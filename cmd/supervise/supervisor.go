@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/process"
+)
+
+// supervisor keeps the commands running. It starts and ends processes; the Restarter
+// decides whether and when a command is started again. Only run's goroutine touches the
+// tasks. The kernel reports every exit of a child once, so the supervisor needs no
+// pleg.Generator, which lists the containers of a runtime to find exits that it missed.
+type supervisor struct {
+	*options
+	restarter *backoff.Restarter[string] // by the command's name
+	children  *process.Children
+	store     *store // nil: nothing is remembered
+	screen    *screen
+	events    *recorder // nil: none
+	control   *control  // nil: there is no state folder for its socket
+	tasks     []*task
+	together  bool // a rule may restart all of them
+	ended     chan ending
+	stopping  bool
+	code      int // to exit with when it has stopped
+}
+
+// newSupervisor returns a supervisor with the state of the run before, if there is one.
+// It starts nothing; run needs its field children.
+func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
+	s := &supervisor{options: o, together: o.restartsAll(), ended: make(chan ending, len(o.commands))}
+	curves := make(map[string]backoff.Policy)
+	for _, c := range o.commands {
+		s.tasks = append(s.tasks, &task{command: c})
+		curves[c.name] = c.curveIn(o.resolution)
+	}
+	var err error
+	s.restarter, err = backoff.NewRestarter(o.resolution.Policy, backoff.RestarterOptions[string]{
+		Rate:  o.rate,
+		Burst: o.burst,
+		PolicyFor: func(name string, e backoff.Exit) backoff.Policy {
+			if e.Reason == reasonTogether {
+				return atOnce(curves[name])
+			}
+			return curves[name]
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.state != "" {
+		if s.store, err = openStore(o.state); err != nil {
+			return nil, err
+		}
+		if err := s.resume(note); err != nil {
+			return nil, err
+		}
+	}
+	if s.events, err = newRecorder(o.events); err != nil {
+		return nil, err
+	}
+	if s.store != nil {
+		if s.control, err = listen(s.store.folder); err != nil {
+			return nil, fmt.Errorf("-state: %w", err)
+		}
+	}
+	s.screen = newScreen(os.Stdout, os.Stderr, o.commands)
+	return s, nil
+}
+
+// run runs the commands until all have ended for good, or until it was asked to stop
+// and none runs any more. It returns the exit code.
+func (s *supervisor) run(ends, wakes, shows <-chan os.Signal) int {
+	var over <-chan time.Time
+	if s.limit > 0 {
+		over = time.After(s.limit)
+	}
+	refresh, resized := s.screen.refresh()
+	broken := s.screen.out.Broken()
+	for {
+		s.startDue()
+		s.save()
+		s.show()
+		if s.done() {
+			return s.code
+		}
+		select {
+		case e := <-s.ended:
+			s.handle(e)
+			for len(s.ended) > 0 { // one save and one table for all that ended together
+				s.handle(<-s.ended)
+			}
+		case signal := <-ends:
+			s.interrupt(signal.(syscall.Signal))
+		case <-wakes:
+			s.wake()
+		case <-shows:
+			s.screen.showAll(s.rows())
+		case r := <-s.control.requests():
+			r.answer <- s.obey(r.request)
+		case <-broken:
+			broken = nil // it stays broken
+			s.stop(exitUnwritten)
+		case <-over:
+			s.stop(exitOK)
+		case <-time.After(s.untilDue()):
+		case <-refresh:
+		case <-resized:
+			s.screen.resized()
+		}
+	}
+}
+
+// done reports whether there is nothing left to do, and sets the exit code.
+func (s *supervisor) done() bool {
+	if slices.ContainsFunc(s.tasks, func(t *task) bool { return t.process != nil || !s.stopping && !t.over() }) {
+		return false
+	}
+	if !s.stopping && slices.ContainsFunc(s.tasks, func(t *task) bool { return t.code != 0 }) {
+		s.code = exitFailed
+	}
+	return true
+}
+
+// startDue starts the commands whose delay is over. It saves that before it starts
+// them.
+func (s *supervisor) startDue() {
+	var due []*task
+	for _, t := range s.tasks {
+		if s.startable(t) && s.restarter.Remaining(t.name) == 0 {
+			due = append(due, t)
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	for _, t := range due {
+		t.run++
+		t.starts++
+	}
+	s.save()
+	for _, t := range due {
+		s.launch(t)
+	}
+}
+
+// startable reports whether t waits only for its delay.
+func (s *supervisor) startable(t *task) bool {
+	return !s.stopping && t.process == nil && !t.held && !t.over() && s.waitsFor(t) == nil
+}
+
+// untilDue returns how long to sleep until the next start.
+func (s *supervisor) untilDue() time.Duration {
+	const long = time.Hour
+	wait := long
+	for _, t := range s.tasks {
+		if s.startable(t) {
+			wait = min(wait, s.restarter.Remaining(t.name))
+		}
+	}
+	return wait
+}
+
+// interrupt terminates all commands; the second time it kills them.
+func (s *supervisor) interrupt(signal syscall.Signal) {
+	if !s.stopping {
+		s.stop(128 + int(signal))
+		return
+	}
+	s.screen.printer.EndSoon()
+	for _, t := range s.tasks {
+		t.signal(syscall.SIGKILL)
+	}
+}
+
+// wake ends every wait.
+func (s *supervisor) wake() {
+	for _, t := range s.tasks {
+		if t.waiting() {
+			s.wakeOne(t)
+		}
+	}
+}
+
+func (s *supervisor) wakeOne(t *task) {
+	if d, ok := s.restarter.Wake(t.name); ok {
+		t.decision = d
+	}
+}
+
+// stop terminates all commands. When they have ended, run returns code.
+func (s *supervisor) stop(code int) {
+	if s.stopping {
+		return
+	}
+	s.stopping, s.code = true, code
+	s.screen.printer.EndWithin(s.grace)
+	for _, t := range s.tasks {
+		t.terminate(s.grace)
+	}
+}
+
+// show brings the screen up to date.
+func (s *supervisor) show() { s.screen.show(s.rows()) }
+
+// rows returns the table.
+func (s *supervisor) rows() []row {
+	now := time.Now()
+	rows := make([]row, len(s.tasks))
+	for i, t := range s.tasks {
+		rows[i] = t.row(now)
+		if t.waiting() && !s.stopping {
+			until := t
+			if other := s.waitsFor(t); other != nil && other.waiting() {
+				until = other
+			}
+			rows[i].next, rows[i].in = until.decision.NotBefore, s.restarter.Remaining(until.name)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,361 @@
+package peers
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/conformance/peers/bench"
+)
+
+const clientGo = "client-go"
+
+// backoffRows are the rows of package backoff, measured against client-go's
+// flowcontrol.Backoff. Both follow the kubelet's curve and read the real clock,
+// unless a row says otherwise.
+func backoffRows() []bench.Row {
+	var rows []bench.Row
+	for _, size := range []struct {
+		keys int
+		name string
+	}{
+		{1, "1 key"}, // the clock is measured, not the store: without a goal
+		{100, "100 keys"},
+		{10_000, "10k keys"},
+		{1_000_000, "1M keys"},
+	} {
+		rows = append(rows, callRows(size.keys, size.name)...)
+	}
+	rows = append(rows, mixRow())
+	rows = append(rows, keyMemoryRows()...)
+	rows = append(rows, collectionRows()...)
+	return append(rows, exitedRow(1, "1 key"), exitedRow(10_000, "10k keys"))
+}
+
+// Why goals are missed, and what was tried.
+const (
+	callNote   = "With few keys all memory is in the processor's caches, and most of a call is reading the clock, on both sides. Ours also places the event on the monotonic scale, so that setting the wall clock changes no answer."
+	getNote    = "Both hash the key, take a lock and look the key up. Ours chooses a shard by the hash, so that other keys are not held up, and the hash is not the map's own."
+	lockNote   = "The limit is the lock: a call often finds it in the cache of the other processor. A lock-free table was faster with two goroutines. It had lost writes, and nobody could argue in a page why another would not; the plain table stays."
+	stallNote  = "A shard's lock is held while its keys, 32,000 of a million, are looked at. A busy neighbour that collects nothing holds a caller up for about as long on two processors."
+	exitedNote = "An Exit and a Decision are 150 bytes that are copied in and out, and wall time takes twice as long to read as the monotonic time of Next."
+)
+
+// curve is the policy that both sides follow.
+func curve() backoff.Policy { return backoff.CrashLoop() }
+
+type (
+	tracker      = *backoff.Tracker[string]
+	theirTracker = *flowcontrol.Backoff
+)
+
+// newTracker is ours.
+func newTracker(o backoff.TrackerOptions) tracker {
+	return must(backoff.NewTracker[string](curve(), o))
+}
+
+// newBackoff is theirs.
+func newBackoff() theirTracker { return flowcontrol.NewBackOff(curve().Initial, curve().Max) }
+
+// keyed is what both sides have in common.
+type keyed interface {
+	Next(key string, event time.Time)
+	Get(key string) time.Duration
+	IsInBackOffSince(key string, event time.Time) bool
+}
+
+// podKeys are n keys of the length of a pod's UID.
+func podKeys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("0f8fad5b-d9cb-469f-a165-%012x", i*7919)
+	}
+	return keys
+}
+
+// cursor walks round a ring of keys in strides so long that neighbouring keys do
+// not follow one another.
+type cursor struct {
+	keys     []string
+	at, step int
+}
+
+// cursors are one cursor for each of two goroutines, half a ring apart.
+func cursors(keys []string) [2]cursor {
+	const stride = 611_953 // a prime, so that every key has its turn
+	step := stride % len(keys)
+	return [2]cursor{{keys, 0, step}, {keys, len(keys) / 2, step}}
+}
+
+func (c *cursor) next() string {
+	c.at += c.step
+	if c.at >= len(c.keys) {
+		c.at -= len(c.keys)
+	}
+	return c.keys[c.at]
+}
+
+// keyedCandidate measures op on a backoff of so many keys, each of which has
+// failed just now.
+func keyedCandidate[B keyed](name string, goroutines, keys int, create func() B, op func(b B, key string, event time.Time, i int)) bench.Candidate {
+	return bench.Parallel(name, goroutines, func(short bool) func(g, n int) {
+		names := podKeys(shorter(short, keys))
+		walk := cursors(names)
+		event := time.Now()
+		b := filled(create(), names, event)
+		return func(g, n int) {
+			c := walk[g] // a copy: the goroutines' cursors share a cache line
+			for i := range n {
+				op(b, c.next(), event, i)
+			}
+			walk[g] = c
+		}
+	})
+}
+
+// shorter is the size to use: a tenth of large ones under -short.
+func shorter(short bool, n int) int {
+	if short && n > 100_000 {
+		return n / 10
+	}
+	return n
+}
+
+// oursOf and theirsOf measure the same operation on both sides.
+func oursOf(name string, goroutines, keys int, op func(b tracker, key string, event time.Time, i int)) bench.Candidate {
+	return keyedCandidate(name, goroutines, keys, func() tracker { return newTracker(backoff.TrackerOptions{}) }, op)
+}
+
+func theirsOf(goroutines, keys int, op func(b theirTracker, key string, event time.Time, i int)) bench.Candidate {
+	return keyedCandidate(clientGo, goroutines, keys, newBackoff, op)
+}
+
+// The operations measured, of ours and of theirs.
+func nextOp[B keyed](b B, key string, event time.Time, _ int) { b.Next(key, event) }
+func getOp[B keyed](b B, key string, _ time.Time, _ int)      { b.Get(key) }
+func sinceOp[B keyed](b B, key string, event time.Time, _ int) {
+	b.IsInBackOffSince(key, event)
+}
+func mixOp[B keyed](b B, key string, event time.Time, i int) {
+	if i%10 == 9 {
+		b.Next(key, event)
+	} else {
+		b.IsInBackOffSince(key, event)
+	}
+}
+func remainingOp(b tracker, key string, event time.Time, _ int) {
+	b.Remaining(key, event)
+}
+
+// callRows measure each call, with one goroutine and, where goroutines seldom meet
+// in one key, two. For Remaining client-go has no call; it is measured against the
+// look-up and the clock reading of IsInBackOffSince.
+func callRows(keys int, size string) []bench.Row {
+	var rows []bench.Row
+	for _, call := range []struct {
+		name   string
+		note   string // of one goroutine
+		ours   func(tracker, string, time.Time, int)
+		theirs func(theirTracker, string, time.Time, int)
+	}{
+		{"Next", callNote, nextOp[tracker], nextOp[theirTracker]},
+		{"Get", getNote, getOp[tracker], getOp[theirTracker]},
+		{"Remaining", callNote, remainingOp, sinceOp[theirTracker]},
+		{"IsInBackOffSince", callNote, sinceOp[tracker], sinceOp[theirTracker]},
+	} {
+		row := func(goroutines int, name, note string, goals ...bench.Goal) bench.Row {
+			return bench.Row{
+				Package: "backoff",
+				Name:    name,
+				Note:    note,
+				Candidates: []bench.Candidate{
+					oursOf(ours, goroutines, keys, call.ours),
+					theirsOf(goroutines, keys, call.theirs),
+				},
+				Goals: append(goals, bench.Allocs(0)),
+			}
+		}
+		name := call.name + ", " + size
+		if keys == 1 {
+			rows = append(rows, row(1, name, call.note))
+		} else {
+			rows = append(rows, row(1, name, call.note, bench.Ratio(clientGo, 1)))
+		}
+		if keys >= 10_000 {
+			rows = append(rows, row(2, name+", 2 goroutines", lockNote, bench.Ratio(clientGo, 0.8)))
+		}
+	}
+	return rows
+}
+
+// mixRow measures what a busy node does: it asks often and fails sometimes.
+func mixRow() bench.Row {
+	const keys = 10_000
+	return bench.Row{
+		Package: "backoff",
+		Name:    "90 % IsInBackOffSince, 10 % Next, 10k keys, 2 goroutines",
+		Candidates: []bench.Candidate{
+			oursOf(ours, 2, keys, mixOp),
+			theirsOf(2, keys, mixOp),
+		},
+		Goals: []bench.Goal{bench.Ratio(clientGo, 0.8), bench.Allocs(0)},
+	}
+}
+
+// keyMemoryRows measure the heap per key, the keys' own text left out, and what
+// is left of it once every key has expired and was collected.
+func keyMemoryRows() []bench.Row {
+	// Tables grow in steps, and each side's at other sizes, so a single size would
+	// only show where the steps lie: take the mean over sizes up to three times the
+	// smallest.
+	const fewest, most, step = 500_000, 1_500_000, 100_000
+	mean := func(name string, fill func(names []string) any) bench.Candidate {
+		return bench.Heap(name, func(short bool) func() (any, int) {
+			names := podKeys(shorter(short, most))
+			return func() (any, int) {
+				var all []any
+				units := 0
+				for n := fewest; n <= most; n += step {
+					n := n * len(names) / most
+					all = append(all, fill(names[:n]))
+					units += n
+				}
+				return all, units
+			}
+		})
+	}
+	held := bench.Row{
+		Package: "backoff",
+		Name:    "memory per key, mean over 0.5M, 0.6M … 1.5M keys",
+		Candidates: []bench.Candidate{
+			mean(ours, func(names []string) any { return filled(newTracker(backoff.TrackerOptions{}), names, time.Now()) }),
+			mean(clientGo, func(names []string) any { return filled(newBackoff(), names, time.Now()) }),
+		},
+		Goals:  []bench.Goal{bench.Ratio(clientGo, 1)},
+		Rounds: 3,
+	}
+	const peak = 1_000_000
+	expired := bench.Row{
+		Package: "backoff",
+		Name:    "memory per former key, after 1M keys expired and were collected",
+		Candidates: []bench.Candidate{
+			bench.Heap(ours, func(short bool) func() (any, int) {
+				names := podKeys(shorter(short, peak))
+				return func() (any, int) {
+					clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+					t := filled(newTracker(backoff.TrackerOptions{Clock: clock}), names, clock.Now())
+					clock.SetTime(clock.Now().Add(time.Hour))
+					t.GC()
+					return t, len(names)
+				}
+			}),
+			bench.Heap(clientGo, func(short bool) func() (any, int) {
+				names := podKeys(shorter(short, peak))
+				return func() (any, int) {
+					clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+					b := filled(flowcontrol.NewFakeBackOff(curve().Initial, curve().Max, clock), names, clock.Now())
+					clock.SetTime(clock.Now().Add(time.Hour))
+					b.GC()
+					return b, len(names)
+				}
+			}),
+		},
+		Goals:  []bench.Goal{bench.Ratio(clientGo, 1), bench.AtMost(4)},
+		Rounds: 5,
+	}
+	return []bench.Row{held, expired}
+}
+
+// filled is b after one failure of every key.
+func filled[B keyed](b B, keys []string, event time.Time) B {
+	for _, key := range keys {
+		b.Next(key, event)
+	}
+	return b
+}
+
+// collectionRows measure how long a collection of 1M keys holds up a concurrent
+// caller, when it finds nothing to drop and when it drops all. The idle candidate
+// shows what the machine itself does to a caller meanwhile.
+func collectionRows() []bench.Row {
+	const (
+		keys = 1_000_000
+		idle = "nobody, a busy neighbour"
+	)
+	row := func(name string, passed time.Duration) bench.Row {
+		return bench.Row{
+			Package: "backoff",
+			Name:    "longest stall of a call during GC of 1M keys, " + name,
+			Note:    stallNote,
+			Candidates: []bench.Candidate{
+				bench.Stall(ours, func(short bool) (call, during func()) {
+					names := podKeys(shorter(short, keys))
+					clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+					t := filled(newTracker(backoff.TrackerOptions{Clock: clock}), names, clock.Now())
+					clock.SetTime(clock.Now().Add(passed))
+					return caller(t, names), func() { t.GC() }
+				}),
+				bench.Stall(clientGo, func(short bool) (call, during func()) {
+					names := podKeys(shorter(short, keys))
+					clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+					b := filled(flowcontrol.NewFakeBackOff(curve().Initial, curve().Max, clock), names, clock.Now())
+					clock.SetTime(clock.Now().Add(passed))
+					return caller(b, names), b.GC
+				}),
+				bench.Stall(idle, func(short bool) (call, during func()) {
+					names := podKeys(shorter(short, keys))
+					b := filled(newBackoff(), names, time.Now())
+					return caller(b, names), func() {
+						for start := time.Now(); time.Since(start) < 100*time.Millisecond; {
+						}
+					}
+				}),
+			},
+			Goals:  []bench.Goal{bench.Ratio(clientGo, 1.0/50)},
+			Rounds: 7,
+		}
+	}
+	return []bench.Row{row("nothing expired", time.Minute), row("everything expired", time.Hour)}
+}
+
+// caller asks for one key after the other.
+func caller[B keyed](b B, keys []string) func() {
+	c := cursors(keys)[0]
+	event := time.Unix(1e9, 0)
+	return func() { b.IsInBackOffSince(c.next(), event) }
+}
+
+// exitedRow measures a whole restart decision against the bare count of a failure.
+func exitedRow(keys int, size string) bench.Row {
+	const next = "our Next"
+	exited := bench.Time(ours, func(bool) func(n int) {
+		names := podKeys(keys)
+		r := must(backoff.NewRestarter(curve(), backoff.RestarterOptions[string]{}))
+		c := cursors(names)[0]
+		always := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyAlways}
+		finished := time.Now()
+		exit := backoff.Exit{Code: 1, Reason: "Error", Started: finished.Add(-5 * time.Second), Finished: finished}
+		for range 3 {
+			exit.Run++
+			for _, key := range names {
+				r.Exited(key, always, exit)
+			}
+		}
+		return func(n int) {
+			for range n {
+				exit.Run++
+				r.Exited(c.next(), always, exit)
+			}
+		}
+	})
+	return bench.Row{
+		Package:    "backoff",
+		Name:       "Restarter.Exited, " + size,
+		Note:       exitedNote,
+		Candidates: []bench.Candidate{exited, oursOf(next, 1, keys, nextOp)},
+		Goals:      []bench.Goal{bench.Ratio(next, 2), bench.Allocs(0)},
+	}
+}

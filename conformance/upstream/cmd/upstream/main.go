@@ -1,0 +1,147 @@
+// Upstream runs Kubernetes' own tests with this repository's code in the place of
+// Kubernetes'. It copies Kubernetes' modules out of the module cache, swaps the
+// adapters in, and compares what passes and fails with expected.txt.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `usage: upstream [flags] [SUITE…]
+
+Runs the suites, all by default, and compares the tests that fail with
+expected.txt. Run it in conformance/upstream. It compiles much of Kubernetes, for
+minutes to an hour, once. The exit code is 1 if a test fails that should not, or
+passes that should not.
+
+flags:
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("upstream", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	var (
+		baseline = flags.Bool("baseline", false, "run Kubernetes' own code, and expect no failure")
+		only     = flags.String("run", "", "run only top-level tests that match this regular expression, and expect nothing of the others")
+		reach    = flags.Bool("reach", false, "count the tests that call a Tracker, Cache, Generator or Controller of ours; runs each top-level test in a process of its own")
+		list     = flags.Bool("list", false, "list the suites")
+		keep     = flags.String("dir", "", "where to make the copy and the logs, to be kept; default: a temporary folder that is removed")
+	)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	if *list {
+		for _, s := range suites {
+			fmt.Fprintf(stdout, "%-16s %s\n", s.name, s.pkg)
+		}
+		return 0
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(stderr, "upstream: -run:", err)
+		return 2
+	}
+	if *baseline && *reach {
+		fmt.Fprintln(stderr, "upstream: -baseline does not run what -reach counts")
+		return 2
+	}
+	chosen, err := choose(flags.Args())
+	if err != nil {
+		fmt.Fprintln(stderr, "upstream:", err)
+		return 2
+	}
+	ok, err := judge(ctx, chosen, options{baseline: *baseline, reach: *reach, only: pattern, dir: *keep, stdout: stdout, stderr: stderr})
+	if err != nil {
+		fmt.Fprintln(stderr, "upstream:", err)
+		return 1
+	}
+	if !ok {
+		return 1
+	}
+	return 0
+}
+
+type options struct {
+	baseline       bool
+	reach          bool
+	only           *regexp.Regexp
+	dir            string
+	stdout, stderr io.Writer
+}
+
+// judge runs suites and reports whether they went as expected.
+func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
+	expected := expectations{}
+	if !o.baseline {
+		var err error
+		if expected, err = readExpected("expected.txt", "../../DEVIATIONS.md"); err != nil {
+			return false, err
+		}
+	}
+	if o.dir == "" {
+		dir, err := os.MkdirTemp("", "upstream-")
+		if err != nil {
+			return false, err
+		}
+		defer os.RemoveAll(dir)
+		o.dir = dir
+	}
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return false, err
+	}
+	var t *tree
+	good := true
+	fmt.Fprintf(o.stdout, "%-16s %6s %6s %6s %6s %6s  %s\n", "SUITE", "TESTS", "REACH", "PASS", "FAIL", "SKIP", "TIME")
+	for _, s := range chosen {
+		start := time.Now()
+		if swapped := !o.baseline || len(s.env) > 0; t == nil || t.swapped != swapped {
+			if t, err = newTree(ctx, dir, swapped); err != nil {
+				return false, err
+			}
+		}
+		results, reached, err := t.run(ctx, s, o)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", s.name, err)
+		}
+		reach := "-"
+		if o.reach {
+			n, err := t.countReached(s, results, reached)
+			if err != nil {
+				return false, err
+			}
+			reach = strconv.Itoa(n)
+		}
+		pass, fail, skip := results.count()
+		fmt.Fprintf(o.stdout, "%-16s %6d %6s %6d %6d %6d  %v\n", s.name, pass+fail+skip, reach, pass, fail, skip, time.Since(start).Round(time.Second))
+		for _, line := range expected.compare(s.name, results, o.only) {
+			fmt.Fprintln(o.stdout, "  "+line)
+			good = good && strings.HasPrefix(line, "as expected")
+		}
+	}
+	return good, nil
+}

@@ -1,0 +1,301 @@
+// Package vectors runs recorded cases: inputs and outcomes of Kubernetes, as JSON
+// files. It is for tests only.
+//
+// The files stand in this package's testdata, one copy for all packages that read
+// them. VECTORS_DIR names another folder with files of the same names.
+//
+// A file holds cases of one or several kinds. A case's wanted outcome is whatever
+// it has under names that begin with "want". For each kind a package has a
+// function that computes our outcome in the same shape, and the runner compares
+// every field of the wanted outcome with ours.
+package vectors
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+//go:embed testdata
+var testdata embed.FS
+
+// Files returns the folder that the files are read from.
+func Files() fs.FS {
+	if dir := os.Getenv("VECTORS_DIR"); dir != "" {
+		return os.DirFS(dir)
+	}
+	files, err := fs.Sub(testdata, "testdata")
+	if err != nil {
+		panic(err) // the name above is valid
+	}
+	return files
+}
+
+// File is a file of cases and what this package makes of them.
+type File struct {
+	Name  string          // without .json
+	Kinds map[string]Kind // by the cases' kind, "" if the file's cases have none
+}
+
+// Kind says how cases of one kind are run. The zero value is a kind that another
+// package answers for.
+type Kind struct {
+	// Run returns our outcome in the shape of Want. It may call the case's Exclude,
+	// Deviate and Model.
+	Run func(c *Case) (any, error)
+	// Normal rewrites a wanted outcome before anything is compared with it, for
+	// what means the same: lists without order, texts of errors. nil: as it is.
+	Normal func(c *Case, want any) (any, error)
+	// Ignored names fields of a wanted outcome that nothing is compared with.
+	Ignored []string
+}
+
+// Case is one case of a file.
+type Case struct {
+	ID, Kind string
+	Want     any // what is under "want", or an object of all want_… fields
+
+	raw       json.RawMessage
+	exclusion string // why the case is not compared
+	deviation string // why our outcome is another …
+	ours      any    // … and which, by other means than the code under test
+	modelled  bool
+	theirs    any // Kubernetes' outcome by a model, if modelled
+}
+
+// Decode reads the case's input into dst.
+func (c *Case) Decode(dst any) error { return json.Unmarshal(c.raw, dst) }
+
+// Exclude takes the case out, by a property of its input.
+func (c *Case) Exclude(property string) { c.exclusion = property }
+
+// Deviate says that by a property of the input our outcome differs from
+// Kubernetes', and what ours must be. The expectation must not come from the code
+// under test.
+func (c *Case) Deviate(property string, ours any) { c.deviation, c.ours = property, ours }
+
+// Model says what Kubernetes answers by a model of its rules. The wanted outcome
+// must be that, whether or not ours deviates from it.
+func (c *Case) Model(theirs any) { c.modelled, c.theirs = true, theirs }
+
+// Run runs all cases of the files, each file in a subtest, and fails where a field
+// differs.
+func Run(t *testing.T, files []File) {
+	for _, f := range files {
+		t.Run(f.Name, func(t *testing.T) {
+			cases, err := f.read(Files())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := f.check(cases)
+			t.Log(r)
+			for _, id := range slices.Sorted(maps.Keys(r.failures)) {
+				t.Errorf("%s:\n\t%s", id, strings.Join(r.failures[id], "\n\t"))
+			}
+		})
+	}
+}
+
+// Reason runs one case, given as JSON, of the named file. It returns why the case
+// is excluded or deviates, "" if it is compared as it stands, and how it fails.
+func Reason(files []File, name, text string) (reason string, failures []string, err error) {
+	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return "", nil, fmt.Errorf("vectors: Reason(%s): no such file", name)
+	}
+	c, err := files[i].readCase(json.RawMessage(text))
+	if err != nil {
+		return "", nil, err
+	}
+	r := files[i].check([]*Case{c})
+	return c.deviation + c.exclusion, r.failures[c.ID], nil
+}
+
+// read loads the file's cases from a folder.
+func (f File) read(files fs.FS) ([]*Case, error) {
+	path := f.Name + ".json"
+	data, err := fs.ReadFile(files, path)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Count *int              `json:"count"`
+		Cases []json.RawMessage `json:"cases"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case len(doc.Cases) == 0:
+		return nil, fmt.Errorf("%s: no cases", path)
+	case doc.Count != nil && *doc.Count != len(doc.Cases):
+		return nil, fmt.Errorf("%s: %d cases, but it says it has %d", path, len(doc.Cases), *doc.Count)
+	}
+	cases := make([]*Case, len(doc.Cases))
+	seen := map[string]bool{}
+	for i, raw := range doc.Cases {
+		c, err := f.readCase(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: case %d: %w", path, i, err)
+		}
+		if seen[c.ID] {
+			return nil, fmt.Errorf("%s: case %d: id %q is there twice", path, i, c.ID)
+		}
+		seen[c.ID] = true
+		cases[i] = c
+	}
+	return cases, nil
+}
+
+func (f File) readCase(raw json.RawMessage) (*Case, error) {
+	c := &Case{raw: raw}
+	tree, err := Tree(raw)
+	if err != nil {
+		return nil, err
+	}
+	fields, _ := tree.(map[string]any)
+	c.ID, _ = fields["id"].(string)
+	c.Kind, _ = fields["kind"].(string)
+	if c.ID == "" {
+		return nil, fmt.Errorf("no id: %s", raw)
+	}
+	if _, ok := f.Kinds[c.Kind]; !ok {
+		return nil, fmt.Errorf("%s: unknown kind %q", c.ID, c.Kind)
+	}
+	wants := map[string]any{}
+	for name, value := range fields {
+		if strings.HasPrefix(name, "want") {
+			wants[name] = value
+		}
+	}
+	if len(wants) == 0 {
+		return nil, fmt.Errorf("%s: nothing wanted", c.ID)
+	}
+	c.Want = wants
+	if want, ok := wants["want"]; ok && len(wants) == 1 {
+		c.Want = want
+	}
+	if fields, ok := c.Want.(map[string]any); ok {
+		maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(f.Kinds[c.Kind].Ignored, name) })
+	}
+	return c, nil
+}
+
+// A report is what running one file showed.
+type report struct {
+	file       string
+	cases      int
+	elsewhere  int            // cases that another package answers for
+	compared   int            // fields of the wanted outcomes
+	deviations map[string]int // cases by reason
+	exclusions map[string]int
+	failures   map[string][]string // by case id
+}
+
+func (r *report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d cases, %d fields compared, %d failed", r.file, r.cases, r.compared, len(r.failures))
+	if r.elsewhere > 0 {
+		fmt.Fprintf(&b, "\n  run by another package, %d cases", r.elsewhere)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.deviations)) {
+		fmt.Fprintf(&b, "\n  deviation, %d cases: %s", r.deviations[reason], reason)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(r.exclusions)) {
+		fmt.Fprintf(&b, "\n  excluded, %d cases: %s", r.exclusions[reason], reason)
+	}
+	return b.String()
+}
+
+func (r *report) fail(id, format string, args ...any) {
+	r.failures[id] = append(r.failures[id], fmt.Sprintf(format, args...))
+}
+
+// check runs the cases and compares.
+func (f File) check(cases []*Case) *report {
+	r := &report{
+		file: f.Name, cases: len(cases),
+		deviations: map[string]int{}, exclusions: map[string]int{}, failures: map[string][]string{},
+	}
+	for _, c := range cases {
+		if f.Kinds[c.Kind].Run == nil {
+			r.elsewhere++
+			continue
+		}
+		f.checkCase(c, r)
+	}
+	return r
+}
+
+func (f File) checkCase(c *Case, r *report) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail(c.ID, "panic: %v", p)
+		}
+	}()
+	got, want, err := f.outcomes(c)
+	switch {
+	case err != nil:
+		r.fail(c.ID, "%v", err)
+		return
+	case c.exclusion != "":
+		r.exclusions[c.exclusion]++
+		return
+	}
+	if c.modelled {
+		theirs, err := Value(c.theirs)
+		if err != nil {
+			r.fail(c.ID, "%v", err)
+			return
+		}
+		for _, d := range Differences(want, theirs, new(int)) {
+			r.fail(c.ID, "Kubernetes' outcome is not what the model of it says: %s", d)
+		}
+	}
+	if c.deviation != "" {
+		r.deviations[c.deviation]++
+		ours, err := Value(c.ours)
+		if err != nil {
+			r.fail(c.ID, "%v", err)
+			return
+		}
+		if len(Differences(want, ours, new(int))) == 0 {
+			r.fail(c.ID, "Kubernetes does the same, so this is no deviation: %s", c.deviation)
+		}
+		want = ours
+	}
+	before := r.compared
+	for _, d := range Differences(want, got, &r.compared) {
+		r.fail(c.ID, "%s", d)
+	}
+	if r.compared == before {
+		r.fail(c.ID, "nothing was compared")
+	}
+}
+
+// outcomes returns our outcome and the wanted one, both as JSON trees.
+func (f File) outcomes(c *Case) (got, want any, err error) {
+	kind := f.Kinds[c.Kind]
+	c.exclusion, c.deviation, c.ours = "", "", nil
+	c.modelled, c.theirs = false, nil
+	if got, err = kind.Run(c); err != nil {
+		return nil, nil, err
+	}
+	if got, err = Value(got); err != nil {
+		return nil, nil, err
+	}
+	want = c.Want
+	if kind.Normal != nil && c.exclusion == "" {
+		if want, err = kind.Normal(c, want); err != nil {
+			return nil, nil, err
+		}
+		want, err = Value(want)
+	}
+	return got, want, err
+}
