@@ -24,6 +24,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/restartkit/restart/field"
 )
 
 // Policy is a restart delay curve and the rule that starts it over.
@@ -44,21 +46,21 @@ type Policy struct {
 	Free       int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
 }
 
-// Validate returns FieldErrors with every field that is out of bounds, or nil.
+// Validate returns field.Errors with every field that is out of bounds, or nil.
 func (p Policy) Validate() error {
-	var errs FieldErrors
+	var errs field.Errors
 	p.validate(&errs)
 	return errs.Err()
 }
 
-func (p Policy) validate(errs *FieldErrors) {
+func (p Policy) validate(errs *field.Errors) {
 	ok := p.inBounds()
-	errs.check(ok.initial, "Initial", p.Initial, "> 0")
-	errs.check(ok.max, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
-	errs.check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
-	errs.check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
-	errs.check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
-	errs.check(ok.free, "Free", p.Free, ">= 0")
+	errs.Check(ok.initial, "Initial", p.Initial, "> 0")
+	errs.Check(ok.max, "Max", p.Max, fmt.Sprintf(">= the first delay, %v", p.Initial))
+	errs.Check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
+	errs.Check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
+	errs.Check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
+	errs.Check(ok.free, "Free", p.Free, ">= 0")
 }
 
 // fieldsOK says of each field whether it is in bounds.

@@ -3,6 +3,8 @@ package backoff
 import (
 	"fmt"
 	"time"
+
+	"github.com/restartkit/restart/field"
 )
 
 // The bounds of an operator's maximum (KEP-4603, Conflict resolution).
@@ -42,13 +44,13 @@ type Resolution struct {
 
 // Resolve returns the policy in force. A Max that is set and allowed replaces the
 // default, be it larger or smaller, and Initial is at most Max; outside [1s, 300s]
-// the error wraps FieldErrors that name it. A Max that is not allowed has no effect,
+// the error wraps field.Errors that name it. A Max that is not allowed has no effect,
 // whatever its value, and a Note warns of it. ResetAfter is 10 minutes whatever the
 // maximum. Source: KEP-4603, Conflict resolution.
 func (c CrashLoopConfig) Resolve() (Resolution, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {
-		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve: %w", FieldErrors{{Field: "Max", Type: ErrorTypeInvalid,
+		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve: %w", field.Errors{{Field: "Max", Type: field.Invalid,
 			Value: *c.Max, Detail: "must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)"}})
 	}
 	r := Resolution{Policy: CrashLoop()}

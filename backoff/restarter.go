@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/restartkit/restart/field"
 	"k8s.io/utils/clock"
 )
 
@@ -62,28 +63,28 @@ type RestarterOptions[K comparable] struct {
 // maxHistory bounds RestarterOptions.History.
 const maxHistory = 1000
 
-// Validate returns FieldErrors with every option that is out of bounds, or has no
+// Validate returns field.Errors with every option that is out of bounds, or has no
 // effect because Limit or Rate is 0; or nil.
 func (o RestarterOptions[K]) Validate() error {
-	var errs FieldErrors
+	var errs field.Errors
 	o.validate(&errs)
 	return errs.Err()
 }
 
-func (o RestarterOptions[K]) validate(errs *FieldErrors) {
-	errs.check(o.Limit >= 0, "Limit", o.Limit, ">= 0 (0 means none)")
-	errs.check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
-	errs.check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
-	errs.check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
-	errs.check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
-	errs.check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
-	errs.check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
+func (o RestarterOptions[K]) validate(errs *field.Errors) {
+	errs.Check(o.Limit >= 0, "Limit", o.Limit, ">= 0 (0 means none)")
+	errs.Check(o.Window >= 0, "Window", o.Window, ">= 0 (0 means for ever)")
+	errs.Check(o.Rate >= 0 && !math.IsInf(o.Rate, 1), "Rate", o.Rate, ">= 0 and finite (0 means none)")
+	errs.Check(o.Burst >= 0, "Burst", o.Burst, ">= 0 (0 means 1)")
+	errs.Check(o.History >= 0 && o.History <= maxHistory, "History", o.History, fmt.Sprintf("in 0..%d", maxHistory))
+	errs.Check(o.Window <= 0 || o.Limit != 0, "Window", o.Window, "0 without a Limit")
+	errs.Check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
 }
 
-// NewRestarter returns a Restarter without keys. The error wraps FieldErrors with
+// NewRestarter returns a Restarter without keys. The error wraps field.Errors with
 // every mistake in the policy and in the options; see their Validate.
 func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K], error) {
-	var errs FieldErrors
+	var errs field.Errors
 	p.validate(&errs)
 	o.validate(&errs)
 	if err := errs.Err(); err != nil {

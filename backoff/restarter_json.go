@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/internal/quote"
 )
 
@@ -37,7 +38,7 @@ func (s *RestarterState) UnmarshalJSON(text []byte) error {
 // and its RestarterState as value. It is weakly consistent, as All is. K must have
 // both MarshalText and UnmarshalText, or neither and be a string or an integer;
 // otherwise the error says so. Where JSON cannot hold a key or a time, the error
-// wraps FieldErrors with every such one, as in ["key"].last.finished. The Restarter
+// wraps field.Errors with every such one, as in ["key"].last.finished. The Restarter
 // must come from NewRestarter.
 func (r *Restarter[K]) MarshalJSON() ([]byte, error) {
 	text, err := r.marshalAll()
@@ -51,18 +52,18 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 	if err := r.checkJSON(); err != nil {
 		return nil, err
 	}
-	var errs FieldErrors
+	var errs field.Errors
 	states := make(map[string]RestarterState)
 	for key, s := range r.All() {
 		path := "[" + keyText(key) + "]"
 		name, err := nameOf(key)
 		if err != nil {
-			errs.Add(ErrorTypeInvalid, path, nil, err.Error())
+			errs.Add(field.Invalid, path, nil, err.Error())
 			continue
 		}
-		check := func(field string, at time.Time) {
+		check := func(name string, at time.Time) {
 			if _, err := at.MarshalText(); err != nil {
-				errs.Add(ErrorTypeInvalid, path+field, at, err.Error())
+				errs.Add(field.Invalid, path+name, at, err.Error())
 			}
 		}
 		outcome := func(exit, decision string, o Outcome) {
@@ -86,7 +87,7 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 		}
 		states[name] = s
 	}
-	slices.SortFunc(errs, func(a, b FieldError) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortFunc(errs, func(a, b field.Error) int { return strings.Compare(a.Field, b.Field) })
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 // UnmarshalJSON restores the state of every key in what MarshalJSON returned; other
 // keys keep theirs, as when encoding/json reads into a map. Restarts still to come
 // take their turns under Rate in their former order. If Restore would refuse the
-// state of any key, nothing changes, and the error wraps FieldErrors with every
+// state of any key, nothing changes, and the error wraps field.Errors with every
 // mistake, as in ["key"].decision.delay. A clock that was set back, if only by a
 // nanosecond, is such a reason: then read the text into a map[K]RestarterState, mend
 // its times as Restore says, and Restore each key. The Restarter must come from
@@ -122,7 +123,7 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 		}
 		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 	})
-	var errs FieldErrors
+	var errs field.Errors
 	clockTime, _ := r.clock.now()
 	for _, key := range keys {
 		for _, e := range states[key].validate(clockTime) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/field"
 )
 
 // RestarterState is everything a Restarter knows about one key, for display and to
@@ -125,7 +127,7 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // the curve of a rule. A restart
 // that is still to come takes a new turn under Rate, in a bucket that knows of no
 // earlier restart. If s is nothing that a Restarter returns, or is later than the
-// clock, nothing changes, and the error wraps FieldErrors with every mistake; paths
+// clock, nothing changes, and the error wraps field.Errors with every mistake; paths
 // are those of the JSON. If the clock was set back since, first set what is later
 // to the clock's time, and NotBefore to at most a Delay after it.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
@@ -204,10 +206,10 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 
 // validate returns every field that is out of bounds at the clock's now, and those
 // that do not fit each other.
-func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
+func (s RestarterState) validate(now time.Time) (errs field.Errors) {
 	v := stateChecker{&errs, now}
 	v.times("last.", s.Last)
-	v.errs.check(s.Finished.IsZero() || s.Finished.After(s.Last.Finished), "finished", s.Finished, fmt.Sprintf("later than last.finished, %v", s.Last.Finished))
+	v.errs.Check(s.Finished.IsZero() || s.Finished.After(s.Last.Finished), "finished", s.Finished, fmt.Sprintf("later than last.finished, %v", s.Last.Finished))
 	v.decision("decision.", s.Decision, s.Last)
 	for i, at := range s.Recent {
 		v.notAfter(at, fmt.Sprintf("recent[%d]", i), now)
@@ -216,7 +218,7 @@ func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 		v.rule(fmt.Sprintf("rules[%d].", i), rule)
 		for _, other := range s.Rules[:min(i, maxRules)] {
 			if rule.Name == other.Name && (rule.Name != "" || rule.Rule == other.Rule) {
-				errs.Add(ErrorTypeDuplicate, fmt.Sprintf("rules[%d]", i), nil, "must be another rule")
+				errs.Add(field.Duplicate, fmt.Sprintf("rules[%d]", i), nil, "must be another rule")
 			}
 		}
 	}
@@ -225,19 +227,19 @@ func (s RestarterState) validate(now time.Time) (errs FieldErrors) {
 		v.times(path+"exit.", o.Exit)
 		v.decision(path+"decision.", o.Decision, o.Exit)
 	}
-	errs.check(len(s.Rules) <= maxRules, "rules", len(s.Rules), fmt.Sprintf("at most %d", maxRules))
-	errs.check(len(s.History) <= maxHistory, "history", len(s.History), fmt.Sprintf("at most %d", maxHistory))
+	errs.Check(len(s.Rules) <= maxRules, "rules", len(s.Rules), fmt.Sprintf("at most %d", maxRules))
+	errs.Check(len(s.History) <= maxHistory, "history", len(s.History), fmt.Sprintf("at most %d", maxHistory))
 	return errs
 }
 
 // stateChecker looks for what no Restarter returns.
 type stateChecker struct {
-	errs *FieldErrors
+	errs *field.Errors
 	now  time.Time // of the clock
 }
 
-func (v *stateChecker) notAfter(at time.Time, field string, limit time.Time) {
-	v.errs.check(!at.After(limit), field, at, fmt.Sprintf("at most %v", limit))
+func (v *stateChecker) notAfter(at time.Time, path string, limit time.Time) {
+	v.errs.Check(!at.After(limit), path, at, fmt.Sprintf("at most %v", limit))
 }
 
 func (v *stateChecker) times(path string, e Exit) {
@@ -248,30 +250,30 @@ func (v *stateChecker) times(path string, e Exit) {
 func (v *stateChecker) decision(path string, d Decision, e Exit) {
 	errs, restarts := v.errs, d.Action.restarts()
 	if d.Action != Stop && !d.Action.decides() {
-		errs.Add(ErrorTypeNotSupported, path+"action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
+		errs.Add(field.NotSupported, path+"action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
 	}
-	errs.check(d.Delay >= 0, path+"delay", d.Delay, ">= 0")
+	errs.Check(d.Delay >= 0, path+"delay", d.Delay, ">= 0")
 	v.notAfter(d.NotBefore, path+"notBefore", v.now.Add(max(d.Delay, 0)))
-	errs.check(d.Failures >= 0, path+"failures", d.Failures, ">= 0")
-	errs.check(d.Rule >= -1, path+"rule", d.Rule, ">= -1")
-	errs.check(d.RuleFailures >= 0, path+"ruleFailures", d.RuleFailures, ">= 0")
+	errs.Check(d.Failures >= 0, path+"failures", d.Failures, ">= 0")
+	errs.Check(d.Rule >= -1, path+"rule", d.Rule, ">= -1")
+	errs.Check(d.RuleFailures >= 0, path+"ruleFailures", d.RuleFailures, ">= 0")
 	// What does not fit, although each field is in bounds.
-	errs.check(d.Failures != 0 || d.Action == Stop && e.Code == 0, path+"failures", d.Failures, ">= 1 after an exit that counts")
-	errs.check(restarts || d.Delay <= 0, path+"delay", d.Delay, "0 without a restart")
-	errs.check(restarts || d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "zero without a restart")
-	errs.check(d.Delay <= 0 || !d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "given with a delay")
-	errs.check(d.Action != Stop || d.Rule < 0, path+"rule", d.Rule, "-1 if nothing is restarted")
-	errs.check(d.Action != RestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0, for only a rule restarts all containers")
-	errs.check(d.RuleName == "" || d.Rule != -1, path+"ruleName", d.RuleName, "empty without a rule")
-	errs.check(d.RuleFailures <= 0 || d.Rule != -1, path+"ruleFailures", d.RuleFailures, "0 without a rule")
+	errs.Check(d.Failures != 0 || d.Action == Stop && e.Code == 0, path+"failures", d.Failures, ">= 1 after an exit that counts")
+	errs.Check(restarts || d.Delay <= 0, path+"delay", d.Delay, "0 without a restart")
+	errs.Check(restarts || d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "zero without a restart")
+	errs.Check(d.Delay <= 0 || !d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "given with a delay")
+	errs.Check(d.Action != Stop || d.Rule < 0, path+"rule", d.Rule, "-1 if nothing is restarted")
+	errs.Check(d.Action != RestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	errs.Check(d.RuleName == "" || d.Rule != -1, path+"ruleName", d.RuleName, "empty without a rule")
+	errs.Check(d.RuleFailures <= 0 || d.Rule != -1, path+"ruleFailures", d.RuleFailures, "0 without a rule")
 }
 
 func (v *stateChecker) rule(path string, s RuleState) {
-	v.errs.check(s.Rule >= 0, path+"rule", s.Rule, ">= 0")
-	v.errs.check(s.Failures >= 0, path+"failures", s.Failures, ">= 0")
-	v.errs.check(s.Used >= 0, path+"used", s.Used, ">= 0")
-	v.errs.check(s.Keep >= 0, path+"keep", s.Keep, ">= 0")
-	v.errs.check(s.Reset >= 0, path+"reset", s.Reset, ">= 0")
+	v.errs.Check(s.Rule >= 0, path+"rule", s.Rule, ">= 0")
+	v.errs.Check(s.Failures >= 0, path+"failures", s.Failures, ">= 0")
+	v.errs.Check(s.Used >= 0, path+"used", s.Used, ">= 0")
+	v.errs.Check(s.Keep >= 0, path+"keep", s.Keep, ">= 0")
+	v.errs.Check(s.Reset >= 0, path+"reset", s.Reset, ">= 0")
 	for i, at := range s.Recent {
 		v.notAfter(at, fmt.Sprintf("%srecent[%d]", path, i), v.now)
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/field"
 )
 
 // String returns the range as its text has it, as in 128-159.
@@ -51,7 +53,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON returns. Durations are texts such as "90s";
 // numbers are refused, and so are names with a capital letter, as in Initial. Unknown
-// fields are ignored. The error wraps FieldErrors with every value of a wrong form, as
+// fields are ignored. The error wraps field.Errors with every value of a wrong form, as
 // in initial.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	fields, errs := objectFields(text)
@@ -97,7 +99,7 @@ func (r *Rule) UnmarshalJSON(text []byte) error {
 	return r.read(text, "").wrap("Rule.UnmarshalJSON")
 }
 
-// UnmarshalJSON reads a list of rules. The error wraps FieldErrors with every value of
+// UnmarshalJSON reads a list of rules. The error wraps field.Errors with every value of
 // a wrong form in all of them, as in restartPolicyRules[1].ranLess.
 func (r *Rules) UnmarshalJSON(text []byte) error {
 	var list []json.RawMessage
@@ -135,7 +137,7 @@ func (r *Rule) read(text []byte, path string) formErrors {
 }
 
 // formErrors are the values of a JSON object that are of a wrong form.
-type formErrors FieldErrors
+type formErrors field.Errors
 
 // objectFields returns the fields of an object. Other than encoding/json, it takes no
 // name for another that differs in case, as Kubernetes does.
@@ -157,14 +159,14 @@ func (e *formErrors) add(path string, text []byte, detail string) {
 	case map[string]any, []any:
 		value = nil
 	}
-	*e = append(*e, FieldError{Field: path, Type: ErrorTypeInvalid, Value: value, Detail: detail})
+	*e = append(*e, field.Error{Field: path, Type: field.Invalid, Value: value, Detail: detail})
 }
 
 func (e formErrors) wrap(call string) error {
 	if len(e) == 0 {
 		return nil
 	}
-	return fmt.Errorf("backoff: %s: %w", call, FieldErrors(e))
+	return fmt.Errorf("backoff: %s: %w", call, field.Errors(e))
 }
 
 // read reads a field, if it is there. null is like an absent field.
@@ -179,7 +181,7 @@ func (e *formErrors) readValue(text []byte, path string, into any) {
 	if err == nil {
 		return
 	}
-	var inner FieldErrors
+	var inner field.Errors
 	if errors.As(err, &inner) {
 		for _, one := range inner {
 			one.Field = strings.TrimSuffix(path+"."+one.Field, ".")

@@ -159,7 +159,7 @@ func TestOldNamesOfAPolicyAreRefused(t *testing.T) {
 	}
 }
 
-// errorLines returns the FieldErrors of an error, a line each.
+// errorLines returns the field.Errors of an error, a line each.
 func errorLines(err error) (lines []string) {
 	for _, e := range fieldErrorsOf(err) {
 		lines = append(lines, e.Error())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/restartkit/restart/field"
 	"pgregory.net/rapid"
 )
 
@@ -161,7 +162,7 @@ func TestContainerPolicyErrorsNameEachPath(t *testing.T) {
 		`restartPolicyRules[3].exitCodes: required: must be given, or another condition`,
 		`restartPolicyRules[4].exitCodes.operator: unsupported value "": must be In or NotIn`,
 	}
-	var errs FieldErrors
+	var errs field.Errors
 	errors.As(bad.Validate(), &errs)
 	var got []string
 	for _, e := range errs {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/restartkit/restart/field"
 )
 
 // The limits of core/v1.
@@ -19,21 +21,21 @@ const (
 	maxLimit  = 1000 // restarts within a window, each of which is remembered with its time
 )
 
-// Validate returns FieldErrors with every mistake in c, or nil. Paths are those of
+// Validate returns field.Errors with every mistake in c, or nil. Paths are those of
 // the JSON, as in restartPolicyRules[0].exitCodes.operator.
 func (c ContainerPolicy) Validate() error {
-	var errs FieldErrors
+	var errs field.Errors
 	c.validate(&errs)
 	return errs.Err()
 }
 
-// ValidateKubernetes returns FieldErrors with every mistake in c for a server of
+// ValidateKubernetes returns field.Errors with every mistake in c for a server of
 // Kubernetes 1.36 or 1.37 that knows KEP-5307 and KEP-5532, or nil: what Validate
 // refuses, what Kubernetes does not know, and rules without a restartPolicy.
 func (c ContainerPolicy) ValidateKubernetes() error {
-	var errs FieldErrors
+	var errs field.Errors
 	if c.RestartPolicy == "" && len(c.Rules) > 0 {
-		errs.Add(ErrorTypeRequired, "restartPolicy", nil, "must be given beside rules")
+		errs.Add(field.Required, "restartPolicy", nil, "must be given beside rules")
 	}
 	c.validate(&errs)
 	for i := range c.Rules {
@@ -42,14 +44,14 @@ func (c ContainerPolicy) ValidateKubernetes() error {
 	return errs.Err()
 }
 
-func (c *ContainerPolicy) validate(errs *FieldErrors) {
+func (c *ContainerPolicy) validate(errs *field.Errors) {
 	switch c.RestartPolicy {
 	case "", RestartPolicyAlways, RestartPolicyOnFailure, RestartPolicyNever:
 	default:
-		errs.Add(ErrorTypeNotSupported, "restartPolicy", string(c.RestartPolicy), "must be Always, OnFailure or Never")
+		errs.Add(field.NotSupported, "restartPolicy", string(c.RestartPolicy), "must be Always, OnFailure or Never")
 	}
 	if n := len(c.Rules); n > maxRules {
-		errs.Add(ErrorTypeTooMany, "restartPolicyRules", n, fmt.Sprintf("must be at most %d", maxRules))
+		errs.Add(field.TooMany, "restartPolicyRules", n, fmt.Sprintf("must be at most %d", maxRules))
 	}
 	names := make(map[string]bool)
 	for i := range c.Rules {
@@ -57,9 +59,9 @@ func (c *ContainerPolicy) validate(errs *FieldErrors) {
 		switch {
 		case r.Name == "":
 		case !isLabel(r.Name):
-			errs.Add(ErrorTypeInvalid, path+".name", r.Name, fmt.Sprintf("must be 1 to %d lower-case letters, digits and hyphens, with no hyphen at either end", maxName))
+			errs.Add(field.Invalid, path+".name", r.Name, fmt.Sprintf("must be 1 to %d lower-case letters, digits and hyphens, with no hyphen at either end", maxName))
 		case names[r.Name]:
-			errs.Add(ErrorTypeDuplicate, path+".name", r.Name, "must be the name of one rule")
+			errs.Add(field.Duplicate, path+".name", r.Name, "must be the name of one rule")
 		}
 		names[r.Name] = true
 		r.validate(errs, path)
@@ -72,27 +74,27 @@ func isLabel(name string) bool {
 		strings.IndexFunc(name, func(c rune) bool { return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') }) < 0
 }
 
-func (r *Rule) validate(errs *FieldErrors, path string) {
+func (r *Rule) validate(errs *field.Errors, path string) {
 	if !r.Action.decides() {
-		errs.Add(ErrorTypeNotSupported, path+".action", string(r.Action), "must be Restart, RestartAllContainers or GiveUp")
+		errs.Add(field.NotSupported, path+".action", string(r.Action), "must be Restart, RestartAllContainers or GiveUp")
 	}
 	if r.ExitCodes != nil {
 		r.ExitCodes.validate(errs, path+".exitCodes")
 	} else if !r.hasConditionOfOurs() {
-		errs.Add(ErrorTypeRequired, path+".exitCodes", nil, "must be given, or another condition")
+		errs.Add(field.Required, path+".exitCodes", nil, "must be given, or another condition")
 	}
-	validateListed(errs, path+".reasons", r.Reasons, func(reason string) (ErrorType, string) {
+	validateListed(errs, path+".reasons", r.Reasons, func(reason string) (field.Type, string) {
 		switch {
 		case reason == "":
-			return ErrorTypeInvalid, "must not be empty"
+			return field.Invalid, "must not be empty"
 		case strings.ContainsAny(reason, `*?[](){}|^$+\`):
-			return ErrorTypeInvalid, "must be a whole reason: patterns are not supported"
+			return field.Invalid, "must be a whole reason: patterns are not supported"
 		}
 		return "", ""
 	})
-	validateListed(errs, path+".signals", r.Signals, func(name string) (ErrorType, string) {
+	validateListed(errs, path+".signals", r.Signals, func(name string) (field.Type, string) {
 		if name == "" || !slices.Contains(signalNames[:], name) {
-			return ErrorTypeNotSupported, "must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1"
+			return field.NotSupported, "must be the name of a signal of Linux, such as SIGKILL or SIGRTMIN+1"
 		}
 		return "", ""
 	})
@@ -100,9 +102,9 @@ func (r *Rule) validate(errs *FieldErrors, path string) {
 }
 
 // validateListed adds the mistakes in a list of texts.
-func validateListed(errs *FieldErrors, path string, list []string, wrong func(string) (ErrorType, string)) {
+func validateListed(errs *field.Errors, path string, list []string, wrong func(string) (field.Type, string)) {
 	if len(list) > maxListed {
-		errs.Add(ErrorTypeTooMany, path, len(list), fmt.Sprintf("must be at most %d", maxListed))
+		errs.Add(field.TooMany, path, len(list), fmt.Sprintf("must be at most %d", maxListed))
 		list = list[:maxListed]
 	}
 	for k, text := range list {
@@ -110,73 +112,73 @@ func validateListed(errs *FieldErrors, path string, list []string, wrong func(st
 		if kind, detail := wrong(text); detail != "" {
 			errs.Add(kind, at, text, detail)
 		} else if slices.Contains(list[:k], text) {
-			errs.Add(ErrorTypeDuplicate, at, text, "")
+			errs.Add(field.Duplicate, at, text, "")
 		}
 	}
 }
 
 // validateNumbers adds the mistakes in what is counted and measured.
-func (r *Rule) validateNumbers(errs *FieldErrors, path string) {
-	errs.check(r.RanLess >= 0, path+".ranLess", r.RanLess, ">= 0 (0 means none)")
-	errs.check(r.RanAtLeast >= 0, path+".ranAtLeast", r.RanAtLeast, ">= 0 (0 means none)")
-	errs.check(r.RanLess <= 0 || r.RanAtLeast < r.RanLess, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLess, %v", r.RanLess))
-	errs.check(r.Attempts >= 0, path+".attempts", r.Attempts, ">= 0 (0 means none)")
-	errs.check(r.Limit >= 0, path+".limit", r.Limit, ">= 0 (0 means none)")
-	errs.check(r.Window >= 0, path+".window", r.Window, ">= 0 (0 means for ever)")
-	errs.check(r.Window <= 0 || r.Limit != 0, path+".window", r.Window, "0 without a limit")
-	errs.check(r.Window <= 0 || r.Limit <= maxLimit, path+".limit", r.Limit, fmt.Sprintf("at most %d within a window", maxLimit))
+func (r *Rule) validateNumbers(errs *field.Errors, path string) {
+	errs.Check(r.RanLess >= 0, path+".ranLess", r.RanLess, ">= 0 (0 means none)")
+	errs.Check(r.RanAtLeast >= 0, path+".ranAtLeast", r.RanAtLeast, ">= 0 (0 means none)")
+	errs.Check(r.RanLess <= 0 || r.RanAtLeast < r.RanLess, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLess, %v", r.RanLess))
+	errs.Check(r.Attempts >= 0, path+".attempts", r.Attempts, ">= 0 (0 means none)")
+	errs.Check(r.Limit >= 0, path+".limit", r.Limit, ">= 0 (0 means none)")
+	errs.Check(r.Window >= 0, path+".window", r.Window, ">= 0 (0 means for ever)")
+	errs.Check(r.Window <= 0 || r.Limit != 0, path+".window", r.Window, "0 without a limit")
+	errs.Check(r.Window <= 0 || r.Limit <= maxLimit, path+".limit", r.Limit, fmt.Sprintf("at most %d within a window", maxLimit))
 	if r.Delay != nil {
-		var of FieldErrors
+		var of field.Errors
 		r.Delay.validate(&of)
 		for _, e := range of {
 			e.Field = path + ".delay." + strings.ToLower(e.Field[:1]) + e.Field[1:]
 			*errs = append(*errs, e)
 		}
 		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != GiveUp {
-			errs.Add(ErrorTypeRequired, path+".window", nil, "must be given: the limit would hold for ever, although delay.resetAfter forgets failures")
+			errs.Add(field.Required, path+".window", nil, "must be given: the limit would hold for ever, although delay.resetAfter forgets failures")
 		}
 	}
 	if r.Action == GiveUp {
-		errs.check(r.Delay == nil, path+".delay", nil, "absent from a rule that gives up")
-		errs.check(r.Limit <= 0, path+".limit", r.Limit, "0 in a rule that gives up")
+		errs.Check(r.Delay == nil, path+".delay", nil, "absent from a rule that gives up")
+		errs.Check(r.Limit <= 0, path+".limit", r.Limit, "0 in a rule that gives up")
 	}
 }
 
-func (c *ExitCodes) validate(errs *FieldErrors, path string) {
+func (c *ExitCodes) validate(errs *field.Errors, path string) {
 	if o := c.Operator; o != OperatorIn && o != OperatorNotIn {
-		errs.Add(ErrorTypeNotSupported, path+".operator", string(o), "must be In or NotIn")
+		errs.Add(field.NotSupported, path+".operator", string(o), "must be In or NotIn")
 	}
 	if n := len(c.Values) + len(c.Ranges); n > maxExitCodes {
-		field, detail := ".values", fmt.Sprintf("must be at most %d", maxExitCodes)
+		name, detail := ".values", fmt.Sprintf("must be at most %d", maxExitCodes)
 		if len(c.Values) == 0 {
-			field = ".ranges"
+			name = ".ranges"
 		} else if len(c.Ranges) > 0 {
 			detail += ", ranges included"
 		}
-		errs.Add(ErrorTypeTooMany, path+field, n, detail)
+		errs.Add(field.TooMany, path+name, n, detail)
 	}
 	for k, r := range c.Ranges[:min(len(c.Ranges), maxExitCodes)] {
 		at := fmt.Sprintf("%s.ranges[%d]", path, k)
 		switch {
 		case r.First < 0 || r.Last < 0 || r.First > 255 || r.Last > 255:
-			errs.Add(ErrorTypeInvalid, at, r.String(), "must be of codes from 0 to 255")
+			errs.Add(field.Invalid, at, r.String(), "must be of codes from 0 to 255")
 		case r.First > r.Last:
-			errs.Add(ErrorTypeInvalid, at, r.String(), "must not end before it begins")
+			errs.Add(field.Invalid, at, r.String(), "must not end before it begins")
 		}
 	}
 }
 
 // validateKubernetes adds what core/v1 does not know.
-func (r *Rule) validateKubernetes(errs *FieldErrors, path string) {
+func (r *Rule) validateKubernetes(errs *field.Errors, path string) {
 	if r.Action == GiveUp {
-		errs.Add(ErrorTypeNotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers in Kubernetes")
+		errs.Add(field.NotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers in Kubernetes")
 	}
 	if r.ExitCodes == nil && r.hasConditionOfOurs() {
-		errs.Add(ErrorTypeRequired, path+".exitCodes", nil, "must be given in Kubernetes")
+		errs.Add(field.Required, path+".exitCodes", nil, "must be given in Kubernetes")
 	}
-	foreign := func(has bool, field string, value any) {
+	foreign := func(has bool, name string, value any) {
 		if has {
-			errs.Add(ErrorTypeNotSupported, path+field, value, "Kubernetes has no such field")
+			errs.Add(field.NotSupported, path+name, value, "Kubernetes has no such field")
 		}
 	}
 	foreign(r.Name != "", ".name", r.Name)

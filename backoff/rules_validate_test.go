@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/field"
 )
 
-func fieldErrorsOf(err error) (errs FieldErrors) {
+func fieldErrorsOf(err error) (errs field.Errors) {
 	errors.As(err, &errs)
 	return errs
 }

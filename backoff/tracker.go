@@ -53,7 +53,7 @@ type TrackerOptions struct {
 	Expired func(event, updated time.Time, max time.Duration) bool
 }
 
-// NewTracker returns an empty Tracker. The error wraps the policy's FieldErrors;
+// NewTracker returns an empty Tracker. The error wraps the policy's field.Errors;
 // see Policy.Validate.
 func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 	if err := p.Validate(); err != nil {

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"math"
 	"time"
+
+	"github.com/restartkit/restart/field"
 )
 
 // TrackerState is what a Tracker knows about one key, for display and to be stored.
@@ -41,16 +43,16 @@ func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
 // Restore sets the state of key to s, usually one that an earlier Tracker returned.
 // It keeps a Delay that this Tracker's policy can give for that many failures, and
 // computes any other anew, so that none is above Max. If s is out of bounds or later
-// than the clock, nothing changes, and the error wraps FieldErrors with every
+// than the clock, nothing changes, and the error wraps field.Errors with every
 // mistake; paths are those of the JSON.
 func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 	updated := t.scale.instantBefore(s.Updated)
 	now := t.scale.now()
-	var errs FieldErrors
-	errs.check(s.Failures >= 1, "failures", s.Failures, ">= 1")
-	errs.check(s.Delay >= 0, "delay", s.Delay, ">= 0")
-	errs.check(updated <= now, "updated", s.Updated, fmt.Sprintf("at most the clock's %v", t.scale.time(now)))
-	errs.check(updated > math.MinInt64, "updated", s.Updated, "less than 292 years ago")
+	var errs field.Errors
+	errs.Check(s.Failures >= 1, "failures", s.Failures, ">= 1")
+	errs.Check(s.Delay >= 0, "delay", s.Delay, ">= 0")
+	errs.Check(updated <= now, "updated", s.Updated, fmt.Sprintf("at most the clock's %v", t.scale.time(now)))
+	errs.Check(updated > math.MinInt64, "updated", s.Updated, "less than 292 years ago")
 	if err := errs.Err(); err != nil {
 		return fmt.Errorf("backoff: Tracker.Restore(%s): %w", keyText(key), err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // underQuota carries plans out while creations are refused that would make more
@@ -160,7 +160,7 @@ func TestReleasedOnce(t *testing.T) {
 func TestPlanRefusesImpossibleInput(t *testing.T) {
 	lost := plainJob(1)
 	lost.Spec.CompletionMode, lost.Spec.Completions = IndexedCompletion, nil
-	for field, in := range map[string]Input{
+	for path, in := range map[string]Input{
 		"Job":              {Now: t0},
 		"Now":              {Job: plainJob(1)},
 		"Pods[1]":          {Job: plainJob(1), Pods: append(plainPods(1, PodRunning), &Pod{}), Now: t0},
@@ -168,9 +168,9 @@ func TestPlanRefusesImpossibleInput(t *testing.T) {
 		"status.failed":    {Job: &Job{Status: JobStatus{Failed: -1}}, Now: t0},
 	} {
 		plan, err := (Engine{}).Plan(in)
-		var mistake backoff.FieldError
-		if !errors.As(err, &mistake) || mistake.Field != field || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+field+": ") || effects(plan) != 0 {
-			t.Errorf("%s: %v, %+v", field, err, plan)
+		var mistake field.Error
+		if !errors.As(err, &mistake) || mistake.Field != path || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+path+": ") || effects(plan) != 0 {
+			t.Errorf("%s: %v, %+v", path, err, plan)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // podView is a pod with what there is to know of it, worked out once.
@@ -54,7 +54,7 @@ func (v *view) observePods(known known) (pods []*podView, notes notes, err error
 			notes.add("a nil pod was left out")
 			continue
 		case pod.UID == "" && pod.Name == "":
-			return nil, nil, backoff.FieldErrors{{Field: fmt.Sprintf("Pods[%d]", i), Type: backoff.ErrorTypeRequired, Detail: "a pod needs a UID or a name: nothing else tells it from others"}}
+			return nil, nil, field.Errors{{Field: fmt.Sprintf("Pods[%d]", i), Type: field.Required, Detail: "a pod needs a UID or a name: nothing else tells it from others"}}
 		}
 		p := v.podView(pod, known)
 		if p.succeeded || p.failed {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // Settings that no Engine can have are refused, each by its name.
@@ -26,7 +26,7 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 		{Engine{BaseDelay: -1, MaxPerPass: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPerPass", "IgnoredDelay"}},
 	} {
 		plan, err := tt.engine.Plan(Input{Job: plainJob(1), Now: t0})
-		var errs backoff.FieldErrors
+		var errs field.Errors
 		if !errors.As(err, &errs) || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+tt.fields[0]) || effects(plan) != 0 {
 			t.Errorf("%+v: %v, %+v", tt.engine, err, plan)
 		}

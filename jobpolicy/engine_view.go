@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // view is what a plan is decided on: the Engine, the Input and what was worked out
@@ -32,7 +32,7 @@ type notes []string
 
 func (n *notes) add(format string, args ...any) { *n = append(*n, fmt.Sprintf(format, args...)) }
 
-// observe works out what there is to see. It returns FieldErrors for a Job or a
+// observe works out what there is to see. It returns field.Errors for a Job or a
 // pod from which nothing sensible follows.
 func observe(e Engine, in Input) (*view, error) {
 	in.Memory = in.Memory.of(in.Job)
@@ -64,18 +64,18 @@ func observe(e Engine, in Input) (*view, error) {
 	return v, nil
 }
 
-// validate returns FieldErrors for a status that no Job has and for an Indexed Job
+// validate returns field.Errors for a status that no Job has and for an Indexed Job
 // without completions.
 func (v *view) validate(known known) error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	if v.indexed && v.spec.Completions == nil {
-		errs.Add(backoff.ErrorTypeRequired, "spec.completions", nil, "an Indexed Job needs it")
+		errs.Add(field.Required, "spec.completions", nil, "an Indexed Job needs it")
 	}
 	v.in.Job.Status.validateNumbers(&errs)
 	if u := v.in.Job.Status.UncountedTerminatedPods; u != nil {
 		for i, uid := range u.Failed {
 			if known.uncountedSucceeded[uid] {
-				errs.Add(backoff.ErrorTypeDuplicate, fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), uid, "the pod has succeeded, too")
+				errs.Add(field.Duplicate, fmt.Sprintf("status.uncountedTerminatedPods.failed[%d]", i), uid, "the pod has succeeded, too")
 			}
 		}
 	}

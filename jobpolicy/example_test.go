@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
 )
@@ -119,7 +119,7 @@ func ExampleJobSpec_Validate() {
 		panic(err)
 	}
 	job.Spec.Default()
-	var mistakes backoff.FieldErrors
+	var mistakes field.Errors
 	if errors.As(job.Spec.Validate(), &mistakes) {
 		for _, m := range mistakes {
 			fmt.Println(m.Type, m.Field)

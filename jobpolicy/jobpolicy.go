@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // Engine decides what to do next about a Job. Its zero value decides as
@@ -122,7 +122,7 @@ type Counts struct {
 
 // Plan decides what to do next about a Job. It is pure and deterministic: the
 // same input gives the same plan, whatever the order of the pods. If the Engine,
-// the Input or the Job's status is invalid, Plan returns FieldErrors, wrapped, and
+// the Input or the Job's status is invalid, Plan returns field.Errors, wrapped, and
 // plans nothing. It plans nothing either for a Job that has finished and, with a
 // note, for one that belongs to another controller or whose completion mode is
 // unknown.
@@ -160,40 +160,40 @@ func (e Engine) Plan(in Input) (Plan, error) {
 	return record(v, v.decide()), nil
 }
 
-// validateInput returns FieldErrors for settings that no Engine can have and for an
+// validateInput returns field.Errors for settings that no Engine can have and for an
 // Input without a Job or a time.
 func (e Engine) validateInput(in Input) error {
 	if err := e.Validate(); err != nil {
 		return err
 	}
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	if in.Job == nil {
-		errs.Add(backoff.ErrorTypeRequired, "Job", nil, "")
+		errs.Add(field.Required, "Job", nil, "")
 	}
 	if in.Now.IsZero() {
-		errs.Add(backoff.ErrorTypeRequired, "Now", nil, "")
+		errs.Add(field.Required, "Now", nil, "")
 	}
 	return errs.Err()
 }
 
-// Validate returns every setting that no Engine can have as FieldErrors, nil if
+// Validate returns every setting that no Engine can have as field.Errors, nil if
 // there is none.
 func (e Engine) Validate() error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	if e.BaseDelay < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "BaseDelay", e.BaseDelay, "must not be negative")
+		errs.Add(field.Invalid, "BaseDelay", e.BaseDelay, "must not be negative")
 	}
 	if e.MaxDelay < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "MaxDelay", e.MaxDelay, "must not be negative")
+		errs.Add(field.Invalid, "MaxDelay", e.MaxDelay, "must not be negative")
 	}
 	if e.MinRequeue < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "MinRequeue", e.MinRequeue, "must not be negative")
+		errs.Add(field.Invalid, "MinRequeue", e.MinRequeue, "must not be negative")
 	}
 	if e.MaxPerPass < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "MaxPerPass", e.MaxPerPass, "must not be negative")
+		errs.Add(field.Invalid, "MaxPerPass", e.MaxPerPass, "must not be negative")
 	}
 	if e.IgnoredDelay < IgnoredSame || e.IgnoredDelay > IgnoredNone {
-		errs.Add(backoff.ErrorTypeNotSupported, "IgnoredDelay", e.IgnoredDelay, "must be IgnoredSame, IgnoredOwn or IgnoredNone")
+		errs.Add(field.NotSupported, "IgnoredDelay", e.IgnoredDelay, "must be IgnoredSame, IgnoredOwn or IgnoredNone")
 	}
 	return errs.Err()
 }

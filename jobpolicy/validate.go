@@ -3,7 +3,7 @@ package jobpolicy
 import (
 	"fmt"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // Limits of a specification (KEP-3329, "JobSpec API"; KEP-3850, "The Job object
@@ -22,13 +22,7 @@ const (
 	maxFailedIndexesForMany = 10_000
 )
 
-// FieldError is one mistake in an API object or in settings.
-type FieldError = backoff.FieldError
-
-// FieldErrors are all mistakes in an API object or in settings, in a fixed order.
-type FieldErrors = backoff.FieldErrors
-
-// Validate returns every mistake in the specification as FieldErrors, in the
+// Validate returns every mistake in the specification as field.Errors, in the
 // order, with the paths and of the types that the API server reports on create;
 // nil if there is none. Like the API server it expects what [JobSpec.Default]
 // has filled in: a condition pattern without status, for one, is a mistake.
@@ -36,14 +30,14 @@ type FieldErrors = backoff.FieldErrors
 // the pod template it takes container names and the restart policy. Its work
 // grows with the size of the specification, not with the numbers in it.
 func (s *JobSpec) Validate() error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	s.validate(&errs)
 	return errs.Err()
 }
 
-func (s *JobSpec) validate(errs *backoff.FieldErrors) {
+func (s *JobSpec) validate(errs *field.Errors) {
 	if s == nil {
-		errs.Add(backoff.ErrorTypeRequired, "spec", nil, "a Job needs a specification")
+		errs.Add(field.Required, "spec", nil, "a Job needs a specification")
 		return
 	}
 	s.validateNumbers(errs)
@@ -56,7 +50,7 @@ func (s *JobSpec) validate(errs *backoff.FieldErrors) {
 
 // validateNumbers: no count is negative, and a limit of failed indexes needs a
 // limit per index.
-func (s *JobSpec) validateNumbers(errs *backoff.FieldErrors) {
+func (s *JobSpec) validateNumbers(errs *field.Errors) {
 	notNegative(errs, "spec.parallelism", s.Parallelism)
 	notNegative(errs, "spec.completions", s.Completions)
 	notNegative(errs, "spec.activeDeadlineSeconds", s.ActiveDeadlineSeconds)
@@ -65,37 +59,37 @@ func (s *JobSpec) validateNumbers(errs *backoff.FieldErrors) {
 	notNegative(errs, "spec.backoffLimitPerIndex", s.BackoffLimitPerIndex)
 	notNegative(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes)
 	if s.MaxFailedIndexes != nil && s.BackoffLimitPerIndex == nil {
-		errs.Add(backoff.ErrorTypeRequired, "spec.backoffLimitPerIndex", nil, "maxFailedIndexes needs it")
+		errs.Add(field.Required, "spec.backoffLimitPerIndex", nil, "maxFailedIndexes needs it")
 	}
 }
 
-func notNegative[T int32 | int64](errs *backoff.FieldErrors, field string, n *T) {
+func notNegative[T int32 | int64](errs *field.Errors, path string, n *T) {
 	if n != nil && *n < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, field, *n, "must be 0 or more")
+		errs.Add(field.Invalid, path, *n, "must be 0 or more")
 	}
 }
 
 // validateMode: what the completion mode asks for and rules out.
-func (s *JobSpec) validateMode(errs *backoff.FieldErrors) {
+func (s *JobSpec) validateMode(errs *field.Errors) {
 	switch s.CompletionMode {
 	case IndexedCompletion:
 		s.validateIndexed(errs)
 	case NonIndexedCompletion, "":
 		if s.BackoffLimitPerIndex != nil {
-			errs.Add(backoff.ErrorTypeInvalid, "spec.backoffLimitPerIndex", *s.BackoffLimitPerIndex, "needs completionMode Indexed")
+			errs.Add(field.Invalid, "spec.backoffLimitPerIndex", *s.BackoffLimitPerIndex, "needs completionMode Indexed")
 		}
 		if s.MaxFailedIndexes != nil {
-			errs.Add(backoff.ErrorTypeInvalid, "spec.maxFailedIndexes", *s.MaxFailedIndexes, "needs completionMode Indexed")
+			errs.Add(field.Invalid, "spec.maxFailedIndexes", *s.MaxFailedIndexes, "needs completionMode Indexed")
 		}
 	default:
-		errs.Add(backoff.ErrorTypeNotSupported, "spec.completionMode", string(s.CompletionMode), "must be NonIndexed or Indexed")
+		errs.Add(field.NotSupported, "spec.completionMode", string(s.CompletionMode), "must be NonIndexed or Indexed")
 	}
 }
 
 // validateIndexed bounds what an Indexed Job's status can grow to.
-func (s *JobSpec) validateIndexed(errs *backoff.FieldErrors) {
+func (s *JobSpec) validateIndexed(errs *field.Errors) {
 	if s.Completions == nil {
-		errs.Add(backoff.ErrorTypeRequired, "spec.completions", nil, "completionMode Indexed needs it")
+		errs.Add(field.Required, "spec.completions", nil, "completionMode Indexed needs it")
 	}
 	atMost(errs, "spec.parallelism", s.Parallelism, maxIndexedParallelism, "completionMode Indexed")
 	if s.Completions != nil {
@@ -107,50 +101,50 @@ func (s *JobSpec) validateIndexed(errs *backoff.FieldErrors) {
 	}
 	const reason = "more than 100000 completions and backoffLimitPerIndex"
 	if s.MaxFailedIndexes == nil {
-		errs.Add(backoff.ErrorTypeRequired, "spec.maxFailedIndexes", nil, reason+" need it")
+		errs.Add(field.Required, "spec.maxFailedIndexes", nil, reason+" need it")
 	}
 	atMost(errs, "spec.parallelism", s.Parallelism, maxParallelismWithMany, reason)
 	atMost(errs, "spec.maxFailedIndexes", s.MaxFailedIndexes, maxFailedIndexesForMany, reason)
 }
 
-func atMost(errs *backoff.FieldErrors, field string, n *int32, limit int32, reason string) {
+func atMost(errs *field.Errors, path string, n *int32, limit int32, reason string) {
 	if n != nil && *n > limit {
-		errs.Add(backoff.ErrorTypeInvalid, field, *n, fmt.Sprintf("must be at most %d with %s", limit, reason))
+		errs.Add(field.Invalid, path, *n, fmt.Sprintf("must be at most %d with %s", limit, reason))
 	}
 }
 
 // validateReplacement: with a pod failure policy a pod is replaced only once it
 // has failed.
-func (s *JobSpec) validateReplacement(errs *backoff.FieldErrors) {
-	const field = "spec.podReplacementPolicy"
+func (s *JobSpec) validateReplacement(errs *field.Errors) {
+	const path = "spec.podReplacementPolicy"
 	switch s.PodReplacementPolicy {
 	case "", PodReplacementFailed:
 	case PodReplacementTerminatingOrFailed:
 		if s.PodFailurePolicy != nil {
-			errs.Add(backoff.ErrorTypeNotSupported, field, string(s.PodReplacementPolicy), "must be Failed with a podFailurePolicy")
+			errs.Add(field.NotSupported, path, string(s.PodReplacementPolicy), "must be Failed with a podFailurePolicy")
 		}
 	default:
-		errs.Add(backoff.ErrorTypeNotSupported, field, string(s.PodReplacementPolicy), "must be Failed or TerminatingOrFailed")
+		errs.Add(field.NotSupported, path, string(s.PodReplacementPolicy), "must be Failed or TerminatingOrFailed")
 	}
 }
 
 // validateRestartPolicy reports a missing or unknown restart policy twice, as
 // the API server does: the first is its general check of pod templates.
-func (s *JobSpec) validateRestartPolicy(errs *backoff.FieldErrors) {
-	const field = "spec.template.spec.restartPolicy"
+func (s *JobSpec) validateRestartPolicy(errs *field.Errors) {
+	const path = "spec.template.spec.restartPolicy"
 	switch policy := s.Template.Spec.RestartPolicy; policy {
 	case RestartPolicyNever:
 	case RestartPolicyOnFailure:
 		if s.PodFailurePolicy != nil {
-			errs.Add(backoff.ErrorTypeInvalid, field, string(policy), "must be Never with a podFailurePolicy")
+			errs.Add(field.Invalid, path, string(policy), "must be Never with a podFailurePolicy")
 		}
 	case RestartPolicyAlways:
-		errs.Add(backoff.ErrorTypeRequired, field, string(policy), "a Job's pods need OnFailure or Never")
+		errs.Add(field.Required, path, string(policy), "a Job's pods need OnFailure or Never")
 	case "":
-		errs.Add(backoff.ErrorTypeRequired, field, nil, "every pod template needs one")
-		errs.Add(backoff.ErrorTypeRequired, field, nil, "a Job's pods need OnFailure or Never")
+		errs.Add(field.Required, path, nil, "every pod template needs one")
+		errs.Add(field.Required, path, nil, "a Job's pods need OnFailure or Never")
 	default:
-		errs.Add(backoff.ErrorTypeNotSupported, field, string(policy), "must be Always, OnFailure or Never")
-		errs.Add(backoff.ErrorTypeNotSupported, field, string(policy), "must be OnFailure or Never in a Job")
+		errs.Add(field.NotSupported, path, string(policy), "must be Always, OnFailure or Never")
+		errs.Add(field.NotSupported, path, string(policy), "must be OnFailure or Never in a Job")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // Every limit, on its edge and one beyond.
@@ -104,7 +104,7 @@ func TestValidateEdges(t *testing.T) {
 func typesAndFields(err error) string {
 	var all []string
 	if err != nil {
-		for _, e := range err.(backoff.FieldErrors) {
+		for _, e := range err.(field.Errors) {
 			all = append(all, fmt.Sprintf("%s %s", e.Type, e.Field))
 		}
 	}

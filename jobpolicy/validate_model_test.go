@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // The model of validation: every rule written down once, as plainly as it goes,
@@ -16,16 +16,16 @@ import (
 
 type validationModel struct {
 	spec *JobSpec
-	errs backoff.FieldErrors
+	errs field.Errors
 }
 
-func (m *validationModel) check(ok bool, t backoff.ErrorType, field string) {
+func (m *validationModel) check(ok bool, t field.Type, path string) {
 	if !ok {
-		m.errs = append(m.errs, backoff.FieldError{Field: "spec." + field, Type: t})
+		m.errs = append(m.errs, field.Error{Field: "spec." + path, Type: t})
 	}
 }
 
-func modelValidate(s *JobSpec) backoff.FieldErrors {
+func modelValidate(s *JobSpec) field.Errors {
 	m := &validationModel{spec: s}
 	m.numbers()
 	m.completionMode()
@@ -33,7 +33,7 @@ func modelValidate(s *JobSpec) backoff.FieldErrors {
 		m.podFailurePolicy()
 	}
 	if s.SuccessPolicy != nil {
-		m.check(s.CompletionMode == "Indexed", backoff.ErrorTypeInvalid, "successPolicy")
+		m.check(s.CompletionMode == "Indexed", field.Invalid, "successPolicy")
 		if s.CompletionMode == "Indexed" {
 			m.successPolicy()
 		}
@@ -42,23 +42,23 @@ func modelValidate(s *JobSpec) backoff.FieldErrors {
 	if s.PodFailurePolicy != nil {
 		allowed = allowed[:2]
 	}
-	m.check(slices.Contains(allowed, s.PodReplacementPolicy), backoff.ErrorTypeNotSupported, "podReplacementPolicy")
+	m.check(slices.Contains(allowed, s.PodReplacementPolicy), field.NotSupported, "podReplacementPolicy")
 	m.restartPolicy()
 	return m.errs
 }
 
-func modelValidateUpdate(s, old *JobSpec) backoff.FieldErrors {
+func modelValidateUpdate(s, old *JobSpec) field.Errors {
 	m := &validationModel{spec: s, errs: modelValidate(s)}
 	same := jsonText(s.Completions) == jsonText(old.Completions)
 	if s.CompletionMode != "Indexed" {
-		m.check(same, backoff.ErrorTypeInvalid, "completions")
+		m.check(same, field.Invalid, "completions")
 	} else if s.Completions != nil && !same {
-		m.check(*s.Completions == numberOr(s.Parallelism, 1), backoff.ErrorTypeInvalid, "completions")
+		m.check(*s.Completions == numberOr(s.Parallelism, 1), field.Invalid, "completions")
 	}
-	m.check(s.CompletionMode == old.CompletionMode, backoff.ErrorTypeInvalid, "completionMode")
-	m.check(jsonText(normalPolicy(s.PodFailurePolicy)) == jsonText(normalPolicy(old.PodFailurePolicy)), backoff.ErrorTypeInvalid, "podFailurePolicy")
-	m.check(jsonText(s.BackoffLimitPerIndex) == jsonText(old.BackoffLimitPerIndex), backoff.ErrorTypeInvalid, "backoffLimitPerIndex")
-	m.check(jsonText(normalSuccess(s.SuccessPolicy)) == jsonText(normalSuccess(old.SuccessPolicy)), backoff.ErrorTypeInvalid, "successPolicy")
+	m.check(s.CompletionMode == old.CompletionMode, field.Invalid, "completionMode")
+	m.check(jsonText(normalPolicy(s.PodFailurePolicy)) == jsonText(normalPolicy(old.PodFailurePolicy)), field.Invalid, "podFailurePolicy")
+	m.check(jsonText(s.BackoffLimitPerIndex) == jsonText(old.BackoffLimitPerIndex), field.Invalid, "backoffLimitPerIndex")
+	m.check(jsonText(normalSuccess(s.SuccessPolicy)) == jsonText(normalSuccess(old.SuccessPolicy)), field.Invalid, "successPolicy")
 	return m.errs
 }
 
@@ -76,51 +76,51 @@ func (m *validationModel) numbers() {
 		{"backoffLimitPerIndex", int64(numberOr(s.BackoffLimitPerIndex, 0))},
 		{"maxFailedIndexes", int64(numberOr(s.MaxFailedIndexes, 0))},
 	} {
-		m.check(n.value >= 0, backoff.ErrorTypeInvalid, n.field)
+		m.check(n.value >= 0, field.Invalid, n.field)
 	}
-	m.check(s.MaxFailedIndexes == nil || s.BackoffLimitPerIndex != nil, backoff.ErrorTypeRequired, "backoffLimitPerIndex")
+	m.check(s.MaxFailedIndexes == nil || s.BackoffLimitPerIndex != nil, field.Required, "backoffLimitPerIndex")
 }
 
 func (m *validationModel) completionMode() {
 	s := m.spec
 	parallelism, maxFailed := numberOr(s.Parallelism, 0), numberOr(s.MaxFailedIndexes, 0)
-	m.check(slices.Contains([]CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), backoff.ErrorTypeNotSupported, "completionMode")
+	m.check(slices.Contains([]CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), field.NotSupported, "completionMode")
 	if s.CompletionMode == "Indexed" {
-		m.check(s.Completions != nil, backoff.ErrorTypeRequired, "completions")
-		m.check(parallelism <= 100000, backoff.ErrorTypeInvalid, "parallelism")
-		m.check(s.MaxFailedIndexes == nil || maxFailed <= numberOr(s.Completions, math.MaxInt32), backoff.ErrorTypeInvalid, "maxFailedIndexes")
-		m.check(maxFailed <= 100000, backoff.ErrorTypeInvalid, "maxFailedIndexes")
+		m.check(s.Completions != nil, field.Required, "completions")
+		m.check(parallelism <= 100000, field.Invalid, "parallelism")
+		m.check(s.MaxFailedIndexes == nil || maxFailed <= numberOr(s.Completions, math.MaxInt32), field.Invalid, "maxFailedIndexes")
+		m.check(maxFailed <= 100000, field.Invalid, "maxFailedIndexes")
 		if numberOr(s.Completions, 0) > 100000 && s.BackoffLimitPerIndex != nil {
-			m.check(s.MaxFailedIndexes != nil, backoff.ErrorTypeRequired, "maxFailedIndexes")
-			m.check(parallelism <= 10000, backoff.ErrorTypeInvalid, "parallelism")
-			m.check(maxFailed <= 10000, backoff.ErrorTypeInvalid, "maxFailedIndexes")
+			m.check(s.MaxFailedIndexes != nil, field.Required, "maxFailedIndexes")
+			m.check(parallelism <= 10000, field.Invalid, "parallelism")
+			m.check(maxFailed <= 10000, field.Invalid, "maxFailedIndexes")
 		}
 	}
 	if s.CompletionMode == "" || s.CompletionMode == "NonIndexed" {
-		m.check(s.BackoffLimitPerIndex == nil, backoff.ErrorTypeInvalid, "backoffLimitPerIndex")
-		m.check(s.MaxFailedIndexes == nil, backoff.ErrorTypeInvalid, "maxFailedIndexes")
+		m.check(s.BackoffLimitPerIndex == nil, field.Invalid, "backoffLimitPerIndex")
+		m.check(s.MaxFailedIndexes == nil, field.Invalid, "maxFailedIndexes")
 	}
 }
 
 func (m *validationModel) podFailurePolicy() {
 	rules := m.spec.PodFailurePolicy.Rules
-	m.check(len(rules) <= 20, backoff.ErrorTypeTooMany, "podFailurePolicy.rules")
+	m.check(len(rules) <= 20, field.TooMany, "podFailurePolicy.rules")
 	for i, r := range rules {
 		path := fmt.Sprintf("podFailurePolicy.rules[%d]", i)
 		m.oneOf(string(r.Action), path+".action", "Count", "FailIndex", "FailJob", "Ignore")
-		m.check(r.Action != "FailIndex" || m.spec.BackoffLimitPerIndex != nil, backoff.ErrorTypeInvalid, path+".action")
+		m.check(r.Action != "FailIndex" || m.spec.BackoffLimitPerIndex != nil, field.Invalid, path+".action")
 		if r.OnExitCodes != nil {
 			m.exitCodes(path+".onExitCodes", r.OnExitCodes)
 		}
-		m.check(len(r.OnPodConditions) <= 20, backoff.ErrorTypeTooMany, path+".onPodConditions")
+		m.check(len(r.OnPodConditions) <= 20, field.TooMany, path+".onPodConditions")
 		for k, c := range r.OnPodConditions {
 			path := fmt.Sprintf("%s.onPodConditions[%d]", path, k)
 			for range modelNameMistakes(string(c.Type)) {
-				m.check(false, backoff.ErrorTypeInvalid, path+".type")
+				m.check(false, field.Invalid, path+".type")
 			}
 			m.oneOf(string(c.Status), path+".status", "False", "True", "Unknown")
 		}
-		m.check((r.OnExitCodes != nil) != (len(r.OnPodConditions) > 0), backoff.ErrorTypeInvalid, path)
+		m.check((r.OnExitCodes != nil) != (len(r.OnPodConditions) > 0), field.Invalid, path)
 	}
 }
 
@@ -129,38 +129,38 @@ func (m *validationModel) exitCodes(path string, on *OnExitCodes) {
 	if on.ContainerName != nil {
 		containers := slices.Concat(m.spec.Template.Spec.Containers, m.spec.Template.Spec.InitContainers)
 		known := slices.ContainsFunc(containers, func(c Container) bool { return c.Name == *on.ContainerName })
-		m.check(known, backoff.ErrorTypeInvalid, path+".containerName")
+		m.check(known, field.Invalid, path+".containerName")
 	}
-	m.check(len(on.Values) > 0, backoff.ErrorTypeInvalid, path+".values")
-	m.check(len(on.Values) <= 255, backoff.ErrorTypeTooMany, path+".values")
+	m.check(len(on.Values) > 0, field.Invalid, path+".values")
+	m.check(len(on.Values) <= 255, field.TooMany, path+".values")
 	for k, v := range on.Values {
 		path := fmt.Sprintf("%s.values[%d]", path, k)
-		m.check(on.Operator != "In" || v != 0, backoff.ErrorTypeInvalid, path)
-		m.check(!slices.Contains(on.Values[:k], v), backoff.ErrorTypeDuplicate, path)
+		m.check(on.Operator != "In" || v != 0, field.Invalid, path)
+		m.check(!slices.Contains(on.Values[:k], v), field.Duplicate, path)
 	}
-	m.check(slices.IsSorted(on.Values), backoff.ErrorTypeInvalid, path+".values")
+	m.check(slices.IsSorted(on.Values), field.Invalid, path+".values")
 }
 
 func (m *validationModel) successPolicy() {
 	rules := m.spec.SuccessPolicy.Rules
-	m.check(len(rules) > 0, backoff.ErrorTypeRequired, "successPolicy.rules")
-	m.check(len(rules) <= 20, backoff.ErrorTypeTooMany, "successPolicy.rules")
+	m.check(len(rules) > 0, field.Required, "successPolicy.rules")
+	m.check(len(rules) <= 20, field.TooMany, "successPolicy.rules")
 	completions := numberOr(m.spec.Completions, math.MaxInt32)
 	for i, r := range rules {
 		path := fmt.Sprintf("successPolicy.rules[%d]", i)
-		m.check(r.SucceededIndexes != nil || r.SucceededCount != nil, backoff.ErrorTypeRequired, path)
+		m.check(r.SucceededIndexes != nil || r.SucceededCount != nil, field.Required, path)
 		total := math.MaxInt32
 		if r.SucceededIndexes != nil {
-			m.check(len(*r.SucceededIndexes) <= 65536, backoff.ErrorTypeTooLong, path+".succeededIndexes")
+			m.check(len(*r.SucceededIndexes) <= 65536, field.TooLong, path+".succeededIndexes")
 			var ok bool
 			total, ok = modelIndexes(*r.SucceededIndexes, int(completions))
-			m.check(ok, backoff.ErrorTypeInvalid, path+".succeededIndexes")
+			m.check(ok, field.Invalid, path+".succeededIndexes")
 		}
 		if r.SucceededCount != nil {
 			count := *r.SucceededCount
-			m.check(count >= 0, backoff.ErrorTypeInvalid, path+".succeededCount")
-			m.check(count <= completions, backoff.ErrorTypeInvalid, path+".succeededCount")
-			m.check(int(count) <= total, backoff.ErrorTypeInvalid, path+".succeededCount")
+			m.check(count >= 0, field.Invalid, path+".succeededCount")
+			m.check(count <= completions, field.Invalid, path+".succeededCount")
+			m.check(int(count) <= total, field.Invalid, path+".succeededCount")
 		}
 	}
 }
@@ -173,13 +173,13 @@ func (m *validationModel) restartPolicy() {
 		policy = ""
 	}
 	m.oneOf(policy, path, "OnFailure", "Never") // … and as a Job's
-	m.check(policy != "OnFailure" || m.spec.PodFailurePolicy == nil, backoff.ErrorTypeInvalid, path)
+	m.check(policy != "OnFailure" || m.spec.PodFailurePolicy == nil, field.Invalid, path)
 }
 
 // oneOf: a text is there and one of these.
 func (m *validationModel) oneOf(text, path string, known ...string) {
-	m.check(text != "", backoff.ErrorTypeRequired, path)
-	m.check(text == "" || slices.Contains(known, text), backoff.ErrorTypeNotSupported, path)
+	m.check(text != "", field.Required, path)
+	m.check(text == "" || slices.Contains(known, text), field.NotSupported, path)
 }
 
 // modelIndexes is the size of the set that a text names.

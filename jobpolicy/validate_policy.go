@@ -6,17 +6,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
-func (s *JobSpec) validatePodFailurePolicy(errs *backoff.FieldErrors) {
+func (s *JobSpec) validatePodFailurePolicy(errs *field.Errors) {
 	if s.PodFailurePolicy == nil {
 		return
 	}
-	const field = "spec.podFailurePolicy.rules"
+	const path = "spec.podFailurePolicy.rules"
 	rules := s.PodFailurePolicy.Rules
 	if len(rules) > maxPolicyRules {
-		errs.Add(backoff.ErrorTypeTooMany, field, len(rules), fmt.Sprintf("must be at most %d", maxPolicyRules))
+		errs.Add(field.TooMany, path, len(rules), fmt.Sprintf("must be at most %d", maxPolicyRules))
 	}
 	var names containerNames
 	reasons := make(map[Reason]int)
@@ -30,9 +30,9 @@ func (s *JobSpec) validatePodFailurePolicy(errs *backoff.FieldErrors) {
 		validateConditions(errs, i, rule.OnPodConditions)
 		switch exitCodes, conditions := rule.OnExitCodes != nil, len(rule.OnPodConditions) > 0; {
 		case exitCodes && conditions:
-			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions, not both")
+			errs.Add(field.Invalid, fmt.Sprintf("%s[%d]", path, i), nil, "must have onExitCodes or onPodConditions, not both")
 		case !exitCodes && !conditions:
-			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf("%s[%d]", field, i), nil, "must have onExitCodes or onPodConditions")
+			errs.Add(field.Invalid, fmt.Sprintf("%s[%d]", path, i), nil, "must have onExitCodes or onPodConditions")
 		}
 	}
 }
@@ -53,37 +53,37 @@ const maxReason = 128
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 // validateRuleName checks that a rule's name makes a reason, and one of its own.
-func validateRuleName(errs *backoff.FieldErrors, i int, rule *PodFailurePolicyRule, rules int, taken map[Reason]int) {
+func validateRuleName(errs *field.Errors, i int, rule *PodFailurePolicyRule, rules int, taken map[Reason]int) {
 	if rule.Name == "" {
 		return
 	}
-	field := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
+	path := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
 	reason := rule.reason(i)
 	other, twice := taken[reason]
 	taken[reason] = i
 	number, err := strconv.Atoi(rule.Name)
 	switch {
 	case len(reason) > maxReason:
-		errs.Add(backoff.ErrorTypeTooLong, field, rule.Name, fmt.Sprintf("must be at most %d bytes", maxReason-len(JobReasonPodFailurePolicy)-1))
+		errs.Add(field.TooLong, path, rule.Name, fmt.Sprintf("must be at most %d bytes", maxReason-len(JobReasonPodFailurePolicy)-1))
 	case !conditionReason.MatchString(string(reason)):
-		errs.Add(backoff.ErrorTypeInvalid, field, rule.Name, "must be of letters, digits, underscores, commas and colons, and not end with a comma or a colon")
+		errs.Add(field.Invalid, path, rule.Name, "must be of letters, digits, underscores, commas and colons, and not end with a comma or a colon")
 	case twice:
-		errs.Add(backoff.ErrorTypeDuplicate, field, rule.Name, fmt.Sprintf("rule %d has this name", other))
+		errs.Add(field.Duplicate, path, rule.Name, fmt.Sprintf("rule %d has this name", other))
 	case err == nil && number != i && number >= 0 && number < rules && strconv.Itoa(number) == rule.Name:
-		errs.Add(backoff.ErrorTypeInvalid, field, rule.Name, "must not be the number of another rule")
+		errs.Add(field.Invalid, path, rule.Name, "must not be the number of another rule")
 	}
 }
 
-func (s *JobSpec) validateAction(errs *backoff.FieldErrors, rule int, a Action) {
+func (s *JobSpec) validateAction(errs *field.Errors, rule int, a Action) {
 	const actions = "must be Count, FailIndex, FailJob or Ignore"
-	field := func() string { return fmt.Sprintf("spec.podFailurePolicy.rules[%d].action", rule) }
+	path := func() string { return fmt.Sprintf("spec.podFailurePolicy.rules[%d].action", rule) }
 	switch {
 	case a == "":
-		errs.Add(backoff.ErrorTypeRequired, field(), nil, actions)
+		errs.Add(field.Required, path(), nil, actions)
 	case !a.Known():
-		errs.Add(backoff.ErrorTypeNotSupported, field(), string(a), actions)
+		errs.Add(field.NotSupported, path(), string(a), actions)
 	case a == PodFailurePolicyActionFailIndex && s.BackoffLimitPerIndex == nil:
-		errs.Add(backoff.ErrorTypeInvalid, field(), string(a), "needs backoffLimitPerIndex")
+		errs.Add(field.Invalid, path(), string(a), "needs backoffLimitPerIndex")
 	}
 }
 
@@ -104,32 +104,32 @@ func (n *containerNames) have(name string, s *PodSpec) bool {
 	return ok
 }
 
-func (s *JobSpec) validateExitCodes(errs *backoff.FieldErrors, rule int, on *OnExitCodes, names *containerNames) {
-	field := func(name string) string {
+func (s *JobSpec) validateExitCodes(errs *field.Errors, rule int, on *OnExitCodes, names *containerNames) {
+	path := func(name string) string {
 		return fmt.Sprintf("spec.podFailurePolicy.rules[%d].onExitCodes.%s", rule, name)
 	}
 	switch on.Operator {
 	case PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn:
 	case "":
-		errs.Add(backoff.ErrorTypeRequired, field("operator"), nil, "must be In or NotIn")
+		errs.Add(field.Required, path("operator"), nil, "must be In or NotIn")
 	default:
-		errs.Add(backoff.ErrorTypeNotSupported, field("operator"), string(on.Operator), "must be In or NotIn")
+		errs.Add(field.NotSupported, path("operator"), string(on.Operator), "must be In or NotIn")
 	}
 	if name := on.ContainerName; name != nil && !names.have(*name, &s.Template.Spec) {
-		errs.Add(backoff.ErrorTypeInvalid, field("containerName"), *name, "no container or init container of the template has this name")
+		errs.Add(field.Invalid, path("containerName"), *name, "no container or init container of the template has this name")
 	}
 	switch n := len(on.Values); {
 	case n == 0:
-		errs.Add(backoff.ErrorTypeInvalid, field("values"), nil, "must have at least one exit code")
+		errs.Add(field.Invalid, path("values"), nil, "must have at least one exit code")
 	case n > maxPolicyValues:
-		errs.Add(backoff.ErrorTypeTooMany, field("values"), n, fmt.Sprintf("must be at most %d", maxPolicyValues))
+		errs.Add(field.TooMany, path("values"), n, fmt.Sprintf("must be at most %d", maxPolicyValues))
 	}
-	validateValues(errs, on, field)
+	validateValues(errs, on, path)
 }
 
 // validateValues looks at each exit code. A list that rises all the way has
 // neither duplicates nor disorder; only any other is remembered code by code.
-func validateValues(errs *backoff.FieldErrors, on *OnExitCodes, field func(string) string) {
+func validateValues(errs *field.Errors, on *OnExitCodes, path func(string) string) {
 	values := on.Values
 	rises, ordered, zero := true, true, false
 	for i, v := range values {
@@ -146,34 +146,34 @@ func validateValues(errs *backoff.FieldErrors, on *OnExitCodes, field func(strin
 	seen := make(map[int32]struct{}, len(values))
 	for i, v := range values {
 		if v == 0 && noZero {
-			errs.Add(backoff.ErrorTypeInvalid, field(fmt.Sprintf("values[%d]", i)), v, "0 is success, In cannot match it")
+			errs.Add(field.Invalid, path(fmt.Sprintf("values[%d]", i)), v, "0 is success, In cannot match it")
 		}
 		if _, ok := seen[v]; ok {
-			errs.Add(backoff.ErrorTypeDuplicate, field(fmt.Sprintf("values[%d]", i)), v, "")
+			errs.Add(field.Duplicate, path(fmt.Sprintf("values[%d]", i)), v, "")
 		}
 		seen[v] = struct{}{}
 	}
 	if !ordered {
-		errs.Add(backoff.ErrorTypeInvalid, field("values"), nil, "must be in increasing order")
+		errs.Add(field.Invalid, path("values"), nil, "must be in increasing order")
 	}
 }
 
-func validateConditions(errs *backoff.FieldErrors, rule int, patterns []OnPodCondition) {
-	const field = "spec.podFailurePolicy.rules[%d].onPodConditions"
+func validateConditions(errs *field.Errors, rule int, patterns []OnPodCondition) {
+	const path = "spec.podFailurePolicy.rules[%d].onPodConditions"
 	if n := len(patterns); n > maxPolicyConditions {
-		errs.Add(backoff.ErrorTypeTooMany, fmt.Sprintf(field, rule), n, fmt.Sprintf("must be at most %d", maxPolicyConditions))
+		errs.Add(field.TooMany, fmt.Sprintf(path, rule), n, fmt.Sprintf("must be at most %d", maxPolicyConditions))
 	}
 	for i := range patterns {
 		p := &patterns[i]
 		for _, mistake := range qualifiedNameMistakes(string(p.Type)) {
-			errs.Add(backoff.ErrorTypeInvalid, fmt.Sprintf(field+"[%d].type", rule, i), string(p.Type), mistake)
+			errs.Add(field.Invalid, fmt.Sprintf(path+"[%d].type", rule, i), string(p.Type), mistake)
 		}
 		switch p.Status {
 		case ConditionTrue, ConditionFalse, ConditionUnknown:
 		case "":
-			errs.Add(backoff.ErrorTypeRequired, fmt.Sprintf(field+"[%d].status", rule, i), nil, "must be True, False or Unknown")
+			errs.Add(field.Required, fmt.Sprintf(path+"[%d].status", rule, i), nil, "must be True, False or Unknown")
 		default:
-			errs.Add(backoff.ErrorTypeNotSupported, fmt.Sprintf(field+"[%d].status", rule, i), string(p.Status), "must be True, False or Unknown")
+			errs.Add(field.NotSupported, fmt.Sprintf(path+"[%d].status", rule, i), string(p.Status), "must be True, False or Unknown")
 		}
 	}
 }

@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
-// ValidateStatus returns every mistake in the Job's status as FieldErrors, as
+// ValidateStatus returns every mistake in the Job's status as field.Errors, as
 // the API server would report them if all of the status were new; nil if there
 // is none. Some of them only say that the controller has not caught up with a
 // change of the specification, such as indexes above lowered completions.
 func (j *Job) ValidateStatus() error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	if j == nil {
-		errs.Add(backoff.ErrorTypeRequired, "status", nil, "there is no Job")
+		errs.Add(field.Required, "status", nil, "there is no Job")
 		return errs
 	}
 	s := &j.Status
@@ -26,7 +26,7 @@ func (j *Job) ValidateStatus() error {
 	return errs.Err()
 }
 
-func (s *JobStatus) validateNumbers(errs *backoff.FieldErrors) {
+func (s *JobStatus) validateNumbers(errs *field.Errors) {
 	notNegative(errs, "status.active", &s.Active)
 	notNegative(errs, "status.succeeded", &s.Succeeded)
 	notNegative(errs, "status.failed", &s.Failed)
@@ -35,18 +35,18 @@ func (s *JobStatus) validateNumbers(errs *backoff.FieldErrors) {
 }
 
 // validateUncounted: every UID is there, once in both lists.
-func (s *JobStatus) validateUncounted(errs *backoff.FieldErrors) {
+func (s *JobStatus) validateUncounted(errs *field.Errors) {
 	if s.UncountedTerminatedPods == nil {
 		return
 	}
 	seen := map[string]struct{}{}
 	check := func(name string, uids []string) {
 		for i, uid := range uids {
-			field := func() string { return fmt.Sprintf("status.uncountedTerminatedPods.%s[%d]", name, i) }
+			path := func() string { return fmt.Sprintf("status.uncountedTerminatedPods.%s[%d]", name, i) }
 			if _, ok := seen[uid]; uid == "" {
-				errs.Add(backoff.ErrorTypeInvalid, field(), nil, "must not be empty")
+				errs.Add(field.Invalid, path(), nil, "must not be empty")
 			} else if ok {
-				errs.Add(backoff.ErrorTypeDuplicate, field(), uid, "")
+				errs.Add(field.Duplicate, path(), uid, "")
 			}
 			seen[uid] = struct{}{}
 		}
@@ -66,96 +66,96 @@ func (s *JobStatus) has(t JobConditionType) bool {
 }
 
 // validateEnd: what a finished Job must and must not have.
-func (j *Job) validateEnd(errs *backoff.FieldErrors) {
+func (j *Job) validateEnd(errs *field.Errors) {
 	s := &j.Status
 	complete, failed := s.has(JobComplete), s.has(JobFailed)
 	finished := complete || failed
 	const conditions = "status.conditions"
 	if complete && failed {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Complete and Failed exclude each other")
+		errs.Add(field.Invalid, conditions, nil, "Complete and Failed exclude each other")
 	}
 	if complete && s.has(JobFailureTarget) {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Complete and FailureTarget exclude each other")
+		errs.Add(field.Invalid, conditions, nil, "Complete and FailureTarget exclude each other")
 	}
 	if !s.CompletionTime.IsZero() && !complete {
-		errs.Add(backoff.ErrorTypeInvalid, "status.completionTime", s.CompletionTime, "only a Complete Job has one")
+		errs.Add(field.Invalid, "status.completionTime", s.CompletionTime, "only a Complete Job has one")
 	}
 	if s.CompletionTime.IsZero() && complete {
-		errs.Add(backoff.ErrorTypeRequired, "status.completionTime", nil, "a Complete Job has one")
+		errs.Add(field.Required, "status.completionTime", nil, "a Complete Job has one")
 	}
 	if !s.StartTime.IsZero() && !s.CompletionTime.IsZero() && s.CompletionTime.Before(s.StartTime) {
-		errs.Add(backoff.ErrorTypeInvalid, "status.completionTime", s.CompletionTime, "must not be before startTime")
+		errs.Add(field.Invalid, "status.completionTime", s.CompletionTime, "must not be before startTime")
 	}
 	if failed && !s.has(JobFailureTarget) {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Failed comes after FailureTarget")
+		errs.Add(field.Invalid, conditions, nil, "Failed comes after FailureTarget")
 	}
 	if complete && !s.has(JobSuccessCriteriaMet) {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "Complete comes after SuccessCriteriaMet")
+		errs.Add(field.Invalid, conditions, nil, "Complete comes after SuccessCriteriaMet")
 	}
 	if s.Active > 0 && finished {
-		errs.Add(backoff.ErrorTypeInvalid, "status.active", s.Active, "a finished Job has none")
+		errs.Add(field.Invalid, "status.active", s.Active, "a finished Job has none")
 	}
 	neverStarts := j.Spec.Suspend && j.Spec.Completions != nil && *j.Spec.Completions == 0
 	if s.StartTime.IsZero() && finished && !neverStarts {
-		errs.Add(backoff.ErrorTypeRequired, "status.startTime", nil, "a finished Job has one")
+		errs.Add(field.Required, "status.startTime", nil, "a finished Job has one")
 	}
 	if u := s.UncountedTerminatedPods; finished && u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "status.uncountedTerminatedPods", nil, "a finished Job has none")
+		errs.Add(field.Invalid, "status.uncountedTerminatedPods", nil, "a finished Job has none")
 	}
 }
 
 // validateIndexes: the index texts are well formed, wanted, and name no index
 // twice.
-func (j *Job) validateIndexes(errs *backoff.FieldErrors) {
+func (j *Job) validateIndexes(errs *field.Errors) {
 	s, spec := &j.Status, &j.Spec
 	const completed, failed = "status.completedIndexes", "status.failedIndexes"
 	if spec.Completions != nil {
 		if _, mistake := checkIndexes(s.CompletedIndexes, *spec.Completions); mistake != "" {
-			errs.Add(backoff.ErrorTypeInvalid, completed, s.CompletedIndexes, mistake)
+			errs.Add(field.Invalid, completed, s.CompletedIndexes, mistake)
 		}
 	}
 	if spec.Completions != nil && spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
 		if _, mistake := checkIndexes(*s.FailedIndexes, *spec.Completions); mistake != "" {
-			errs.Add(backoff.ErrorTypeInvalid, failed, *s.FailedIndexes, mistake)
+			errs.Add(field.Invalid, failed, *s.FailedIndexes, mistake)
 		}
 	}
 	if s.CompletedIndexes != "" && spec.CompletionMode != IndexedCompletion {
-		errs.Add(backoff.ErrorTypeInvalid, completed, s.CompletedIndexes, "only an Indexed Job has any")
+		errs.Add(field.Invalid, completed, s.CompletedIndexes, "only an Indexed Job has any")
 	}
 	if s.FailedIndexes == nil {
 		return
 	}
 	if spec.BackoffLimitPerIndex == nil {
-		errs.Add(backoff.ErrorTypeInvalid, failed, *s.FailedIndexes, "only a Job with backoffLimitPerIndex has any")
+		errs.Add(field.Invalid, failed, *s.FailedIndexes, "only a Job with backoffLimitPerIndex has any")
 	}
 	if spec.Completions != nil {
 		if i, ok := overlapAt(s.CompletedIndexes, *s.FailedIndexes, *spec.Completions); ok {
-			errs.Add(backoff.ErrorTypeInvalid, failed, *s.FailedIndexes, fmt.Sprintf("index %d is in completedIndexes too", i))
+			errs.Add(field.Invalid, failed, *s.FailedIndexes, fmt.Sprintf("index %d is in completedIndexes too", i))
 		}
 	}
 }
 
 // validateConditions: what the conditions and the pods' numbers say about each
 // other.
-func (j *Job) validateConditions(errs *backoff.FieldErrors) {
+func (j *Job) validateConditions(errs *field.Errors) {
 	s := &j.Status
 	finished := s.has(JobComplete) || s.has(JobFailed)
 	if s.Terminating != nil && *s.Terminating > 0 && finished {
-		errs.Add(backoff.ErrorTypeInvalid, "status.terminating", *s.Terminating, "a finished Job has none")
+		errs.Add(field.Invalid, "status.terminating", *s.Terminating, "a finished Job has none")
 	}
 	if s.Ready != nil && *s.Ready > s.Active {
-		errs.Add(backoff.ErrorTypeInvalid, "status.ready", *s.Ready, "must not be above active")
+		errs.Add(field.Invalid, "status.ready", *s.Ready, "must not be above active")
 	}
 	const conditions = "status.conditions"
 	met := s.has(JobSuccessCriteriaMet)
 	if met && s.has(JobFailed) {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "SuccessCriteriaMet and Failed exclude each other")
+		errs.Add(field.Invalid, conditions, nil, "SuccessCriteriaMet and Failed exclude each other")
 	}
 	if met && s.has(JobFailureTarget) {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "SuccessCriteriaMet and FailureTarget exclude each other")
+		errs.Add(field.Invalid, conditions, nil, "SuccessCriteriaMet and FailureTarget exclude each other")
 	}
 	if j.Spec.SuccessPolicy != nil && !met && s.has(JobComplete) {
-		errs.Add(backoff.ErrorTypeInvalid, conditions, nil, "with a successPolicy, Complete comes after SuccessCriteriaMet")
+		errs.Add(field.Invalid, conditions, nil, "with a successPolicy, Complete comes after SuccessCriteriaMet")
 	}
 }
 

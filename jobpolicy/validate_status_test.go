@@ -8,28 +8,28 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"pgregory.net/rapid"
 )
 
 // modelValidateStatus is the list of what the API server refuses in a status,
 // in its order.
-func modelValidateStatus(j *Job) backoff.FieldErrors {
-	var errs backoff.FieldErrors
+func modelValidateStatus(j *Job) field.Errors {
+	var errs field.Errors
 	s := j.Status
-	check := func(ok bool, t backoff.ErrorType, field string) {
+	check := func(ok bool, t field.Type, name string) {
 		if !ok {
-			errs = append(errs, backoff.FieldError{Field: "status." + field, Type: t})
+			errs = append(errs, field.Error{Field: "status." + name, Type: t})
 		}
 	}
 	is := func(t JobConditionType) bool {
 		return slices.ContainsFunc(s.Conditions, func(c JobCondition) bool { return c.Type == t && c.Status == "True" })
 	}
-	check(s.Active >= 0, backoff.ErrorTypeInvalid, "active")
-	check(s.Succeeded >= 0, backoff.ErrorTypeInvalid, "succeeded")
-	check(s.Failed >= 0, backoff.ErrorTypeInvalid, "failed")
-	check(numberOr(s.Ready, 0) >= 0, backoff.ErrorTypeInvalid, "ready")
-	check(numberOr(s.Terminating, 0) >= 0, backoff.ErrorTypeInvalid, "terminating")
+	check(s.Active >= 0, field.Invalid, "active")
+	check(s.Succeeded >= 0, field.Invalid, "succeeded")
+	check(s.Failed >= 0, field.Invalid, "failed")
+	check(numberOr(s.Ready, 0) >= 0, field.Invalid, "ready")
+	check(numberOr(s.Terminating, 0) >= 0, field.Invalid, "terminating")
 	var uncounted UncountedTerminatedPods
 	if s.UncountedTerminatedPods != nil {
 		uncounted = *s.UncountedTerminatedPods
@@ -40,40 +40,40 @@ func modelValidateStatus(j *Job) backoff.FieldErrors {
 		if k := i - len(uncounted.Succeeded); k >= 0 {
 			path = fmt.Sprintf("uncountedTerminatedPods.failed[%d]", k)
 		}
-		check(uid != "", backoff.ErrorTypeInvalid, path)
-		check(uid == "" || !slices.Contains(all[:i], uid), backoff.ErrorTypeDuplicate, path)
+		check(uid != "", field.Invalid, path)
+		check(uid == "" || !slices.Contains(all[:i], uid), field.Duplicate, path)
 	}
 	complete, failed, met, target := is("Complete"), is("Failed"), is("SuccessCriteriaMet"), is("FailureTarget")
 	finished := complete || failed
-	check(!complete || !failed, backoff.ErrorTypeInvalid, "conditions")
-	check(!complete || !target, backoff.ErrorTypeInvalid, "conditions")
-	check(s.CompletionTime.IsZero() || complete, backoff.ErrorTypeInvalid, "completionTime")
-	check(!s.CompletionTime.IsZero() || !complete, backoff.ErrorTypeRequired, "completionTime")
-	check(s.StartTime.IsZero() || s.CompletionTime.IsZero() || !s.CompletionTime.Before(s.StartTime), backoff.ErrorTypeInvalid, "completionTime")
-	check(!failed || target, backoff.ErrorTypeInvalid, "conditions")
-	check(!complete || met, backoff.ErrorTypeInvalid, "conditions")
-	check(s.Active <= 0 || !finished, backoff.ErrorTypeInvalid, "active")
-	check(!s.StartTime.IsZero() || !finished || j.Spec.Suspend && numberOr(j.Spec.Completions, 1) == 0, backoff.ErrorTypeRequired, "startTime")
-	check(!finished || len(all) == 0, backoff.ErrorTypeInvalid, "uncountedTerminatedPods")
+	check(!complete || !failed, field.Invalid, "conditions")
+	check(!complete || !target, field.Invalid, "conditions")
+	check(s.CompletionTime.IsZero() || complete, field.Invalid, "completionTime")
+	check(!s.CompletionTime.IsZero() || !complete, field.Required, "completionTime")
+	check(s.StartTime.IsZero() || s.CompletionTime.IsZero() || !s.CompletionTime.Before(s.StartTime), field.Invalid, "completionTime")
+	check(!failed || target, field.Invalid, "conditions")
+	check(!complete || met, field.Invalid, "conditions")
+	check(s.Active <= 0 || !finished, field.Invalid, "active")
+	check(!s.StartTime.IsZero() || !finished || j.Spec.Suspend && numberOr(j.Spec.Completions, 1) == 0, field.Required, "startTime")
+	check(!finished || len(all) == 0, field.Invalid, "uncountedTerminatedPods")
 	completions := j.Spec.Completions
 	if completions != nil {
 		_, ok := modelIndexes(s.CompletedIndexes, int(*completions))
-		check(ok, backoff.ErrorTypeInvalid, "completedIndexes")
+		check(ok, field.Invalid, "completedIndexes")
 	}
 	if completions != nil && j.Spec.BackoffLimitPerIndex != nil && s.FailedIndexes != nil {
 		_, ok := modelIndexes(*s.FailedIndexes, int(*completions))
-		check(ok, backoff.ErrorTypeInvalid, "failedIndexes")
+		check(ok, field.Invalid, "failedIndexes")
 	}
-	check(s.CompletedIndexes == "" || j.Spec.CompletionMode == "Indexed", backoff.ErrorTypeInvalid, "completedIndexes")
-	check(s.FailedIndexes == nil || j.Spec.BackoffLimitPerIndex != nil, backoff.ErrorTypeInvalid, "failedIndexes")
+	check(s.CompletedIndexes == "" || j.Spec.CompletionMode == "Indexed", field.Invalid, "completedIndexes")
+	check(s.FailedIndexes == nil || j.Spec.BackoffLimitPerIndex != nil, field.Invalid, "failedIndexes")
 	if completions != nil && s.FailedIndexes != nil {
-		check(!modelOverlap(s.CompletedIndexes, *s.FailedIndexes, int(*completions)), backoff.ErrorTypeInvalid, "failedIndexes")
+		check(!modelOverlap(s.CompletedIndexes, *s.FailedIndexes, int(*completions)), field.Invalid, "failedIndexes")
 	}
-	check(numberOr(s.Terminating, 0) <= 0 || !finished, backoff.ErrorTypeInvalid, "terminating")
-	check(s.Ready == nil || *s.Ready <= s.Active, backoff.ErrorTypeInvalid, "ready")
-	check(!met || !failed, backoff.ErrorTypeInvalid, "conditions")
-	check(!met || !target, backoff.ErrorTypeInvalid, "conditions")
-	check(j.Spec.SuccessPolicy == nil || met || !complete, backoff.ErrorTypeInvalid, "conditions")
+	check(numberOr(s.Terminating, 0) <= 0 || !finished, field.Invalid, "terminating")
+	check(s.Ready == nil || *s.Ready <= s.Active, field.Invalid, "ready")
+	check(!met || !failed, field.Invalid, "conditions")
+	check(!met || !target, field.Invalid, "conditions")
+	check(j.Spec.SuccessPolicy == nil || met || !complete, field.Invalid, "conditions")
 	return errs
 }
 
@@ -195,7 +195,7 @@ func TestValidateStatusOfARun(t *testing.T) {
 	}
 	j.Status.FailedIndexes = pointerTo("0,2")
 	err := j.ValidateStatus()
-	want := backoff.FieldErrors{{Field: "status.failedIndexes", Type: backoff.ErrorTypeInvalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
+	want := field.Errors{{Field: "status.failedIndexes", Type: field.Invalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("an index that succeeded and failed (-want +got):\n%s", diff)
 	}

@@ -5,25 +5,25 @@ import (
 	"math"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/internal/quote"
 )
 
-func (s *JobSpec) validateSuccessPolicy(errs *backoff.FieldErrors) {
+func (s *JobSpec) validateSuccessPolicy(errs *field.Errors) {
 	switch {
 	case s.SuccessPolicy == nil:
 		return
 	case s.CompletionMode != IndexedCompletion:
-		errs.Add(backoff.ErrorTypeInvalid, "spec.successPolicy", nil, "needs completionMode Indexed")
+		errs.Add(field.Invalid, "spec.successPolicy", nil, "needs completionMode Indexed")
 		return
 	}
-	const field = "spec.successPolicy.rules"
+	const path = "spec.successPolicy.rules"
 	rules := s.SuccessPolicy.Rules
 	switch n := len(rules); {
 	case n == 0:
-		errs.Add(backoff.ErrorTypeRequired, field, nil, "must have at least one rule")
+		errs.Add(field.Required, path, nil, "must have at least one rule")
 	case n > maxSuccessRules:
-		errs.Add(backoff.ErrorTypeTooMany, field, n, fmt.Sprintf("must be at most %d", maxSuccessRules))
+		errs.Add(field.TooMany, path, n, fmt.Sprintf("must be at most %d", maxSuccessRules))
 	}
 	// Without completions, which is a mistake of its own, nothing is too large.
 	completions := int32(math.MaxInt32)
@@ -35,20 +35,20 @@ func (s *JobSpec) validateSuccessPolicy(errs *backoff.FieldErrors) {
 	}
 }
 
-func validateSuccessRule(errs *backoff.FieldErrors, rule int, r *SuccessPolicyRule, completions int32) {
-	field := func(name string) string { return fmt.Sprintf("spec.successPolicy.rules[%d]%s", rule, name) }
+func validateSuccessRule(errs *field.Errors, rule int, r *SuccessPolicyRule, completions int32) {
+	path := func(name string) string { return fmt.Sprintf("spec.successPolicy.rules[%d]%s", rule, name) }
 	if r.SucceededIndexes == nil && r.SucceededCount == nil {
-		errs.Add(backoff.ErrorTypeRequired, field(""), nil, "must have succeededIndexes, succeededCount or both")
+		errs.Add(field.Required, path(""), nil, "must have succeededIndexes, succeededCount or both")
 	}
 	total := int32(0)
 	if r.SucceededIndexes != nil {
 		text := *r.SucceededIndexes
 		if len(text) > maxSuccessIndexBytes {
-			errs.Add(backoff.ErrorTypeTooLong, field(".succeededIndexes"), nil, fmt.Sprintf("must be at most %d bytes", maxSuccessIndexBytes))
+			errs.Add(field.TooLong, path(".succeededIndexes"), nil, fmt.Sprintf("must be at most %d bytes", maxSuccessIndexBytes))
 		}
 		var mistake string
 		if total, mistake = checkIndexes(text, completions); mistake != "" {
-			errs.Add(backoff.ErrorTypeInvalid, field(".succeededIndexes"), text, mistake)
+			errs.Add(field.Invalid, path(".succeededIndexes"), text, mistake)
 		}
 	}
 	if r.SucceededCount == nil {
@@ -56,13 +56,13 @@ func validateSuccessRule(errs *backoff.FieldErrors, rule int, r *SuccessPolicyRu
 	}
 	count := *r.SucceededCount
 	if count < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, field(".succeededCount"), count, "must be 0 or more")
+		errs.Add(field.Invalid, path(".succeededCount"), count, "must be 0 or more")
 	}
 	if count > completions {
-		errs.Add(backoff.ErrorTypeInvalid, field(".succeededCount"), count, fmt.Sprintf("must be at most the %d completions", completions))
+		errs.Add(field.Invalid, path(".succeededCount"), count, fmt.Sprintf("must be at most the %d completions", completions))
 	}
 	if r.SucceededIndexes != nil && count > total {
-		errs.Add(backoff.ErrorTypeInvalid, field(".succeededCount"), count, fmt.Sprintf("must be at most the %d indexes of succeededIndexes", total))
+		errs.Add(field.Invalid, path(".succeededCount"), count, fmt.Sprintf("must be at most the %d indexes of succeededIndexes", total))
 	}
 }
 

@@ -3,19 +3,18 @@ package jobpolicy
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"pgregory.net/rapid"
 )
 
 // withoutText leaves types and fields, which is what the model says.
-var withoutText = cmpopts.IgnoreFields(backoff.FieldError{}, "Value", "Detail")
+var withoutText = cmpopts.IgnoreFields(field.Error{}, "Value", "Detail")
 
 func TestValidateIsTheModel(t *testing.T) {
 	valid, invalid := 0, 0
@@ -40,9 +39,9 @@ func TestValidateIsTheModel(t *testing.T) {
 func compareMistakes(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, err error, want backoff.FieldErrors) {
+}, err error, want field.Errors) {
 	t.Helper()
-	var got backoff.FieldErrors
+	var got field.Errors
 	if err != nil && (!errors.As(err, &got) || len(got) == 0) {
 		t.Errorf("%T is no list of mistakes: %v", err, err)
 	}
@@ -133,8 +132,8 @@ func TestValidateOfNil(t *testing.T) {
 	s.Default()
 	var j *Job
 	for _, err := range []error{s.Validate(), s.ValidateUpdate(nil), s.ValidateUpdate(&JobSpec{}), j.ValidateStatus()} {
-		var list backoff.FieldErrors
-		if !errors.As(err, &list) || len(list) != 1 || list[0].Type != backoff.ErrorTypeRequired {
+		var list field.Errors
+		if !errors.As(err, &list) || len(list) != 1 || list[0].Type != field.Required {
 			t.Errorf("got %v, want one Required", err)
 		}
 	}
@@ -158,7 +157,7 @@ func TestFieldErrors(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}
-	var first backoff.FieldError
+	var first field.Error
 	if !errors.As(err, &first) || first.Field != "spec.parallelism" || first.Value != int32(-1) {
 		t.Errorf("errors.As finds %v", first)
 	}
@@ -176,33 +175,11 @@ func TestFieldErrorsAreShort(t *testing.T) {
 		s.SuccessPolicy.Rules = append(s.SuccessPolicy.Rules, SuccessPolicyRule{SucceededIndexes: pointerTo(strings.Repeat("x", 100_000))})
 	}
 	err := s.Validate()
-	if n := len(err.(backoff.FieldErrors)); n != 2001 {
+	if n := len(err.(field.Errors)); n != 2001 {
 		t.Errorf("%d mistakes, want TooMany and 1000 times TooLong and Invalid", n)
 	}
 	if text := err.Error(); len(text) > 2000 || !strings.HasSuffix(text, "and 1993 more") {
 		t.Errorf("%d bytes: %s", len(text), text)
-	}
-}
-
-// A long value, which anybody may have written, is cut in a message, and of many
-// mistakes the first are told; both say how much is missing.
-func TestMessagesAreShort(t *testing.T) {
-	text := strings.Repeat("x", 70)
-	errs := backoff.FieldErrors{{Field: "f", Type: backoff.ErrorTypeInvalid, Value: text, Detail: "d"}}
-	if got := errs.Error(); !strings.Contains(got, `"`+text[:64]+`" and 6 more bytes`) {
-		t.Error(got)
-	}
-	if got := (backoff.FieldErrors{{Field: "f", Type: backoff.ErrorTypeInvalid, Value: text[:64], Detail: "d"}}).Error(); strings.Contains(got, "more") {
-		t.Error(got)
-	}
-	for n, want := range map[int]string{8: "", 9: "and 1 more", 11: "and 3 more"} {
-		all := make(backoff.FieldErrors, n)
-		for i := range all {
-			all[i] = backoff.FieldError{Field: fmt.Sprint("f", i), Type: backoff.ErrorTypeDuplicate}
-		}
-		if got := all.Error(); !strings.HasSuffix(got, want) || strings.Contains(got, "more") != (want != "") || strings.Contains(got, "f8") {
-			t.Errorf("%d mistakes: %s", n, got)
-		}
 	}
 }
 

@@ -3,7 +3,7 @@ package jobpolicy
 import (
 	"slices"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // ValidateUpdate returns every mistake in the specification, as [JobSpec.Validate]
@@ -13,7 +13,7 @@ import (
 // setting completions and parallelism to the same number. A nil old is no
 // change. Changes of the pod template are not looked at.
 func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	s.validate(&errs)
 	if s == nil || old == nil {
 		return errs.Err()
@@ -21,23 +21,23 @@ func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	s.validateResize(&errs, old)
 	const fixed = "must not change"
 	if s.CompletionMode != old.CompletionMode {
-		errs.Add(backoff.ErrorTypeInvalid, "spec.completionMode", string(s.CompletionMode), fixed)
+		errs.Add(field.Invalid, "spec.completionMode", string(s.CompletionMode), fixed)
 	}
 	if !s.PodFailurePolicy.equal(old.PodFailurePolicy) {
-		errs.Add(backoff.ErrorTypeInvalid, "spec.podFailurePolicy", nil, fixed)
+		errs.Add(field.Invalid, "spec.podFailurePolicy", nil, fixed)
 	}
 	if !equalPtr(s.BackoffLimitPerIndex, old.BackoffLimitPerIndex) {
-		errs.Add(backoff.ErrorTypeInvalid, "spec.backoffLimitPerIndex", pointee(s.BackoffLimitPerIndex), fixed)
+		errs.Add(field.Invalid, "spec.backoffLimitPerIndex", pointee(s.BackoffLimitPerIndex), fixed)
 	}
 	if !s.SuccessPolicy.equal(old.SuccessPolicy) {
-		errs.Add(backoff.ErrorTypeInvalid, "spec.successPolicy", nil, fixed)
+		errs.Add(field.Invalid, "spec.successPolicy", nil, fixed)
 	}
 	return errs.Err()
 }
 
 // validateResize: completions change only together with parallelism, and only in
 // an Indexed Job. Missing completions of an Indexed Job are a mistake already.
-func (s *JobSpec) validateResize(errs *backoff.FieldErrors, old *JobSpec) {
+func (s *JobSpec) validateResize(errs *field.Errors, old *JobSpec) {
 	parallelism := int32(1)
 	if s.Parallelism != nil {
 		parallelism = *s.Parallelism
@@ -45,13 +45,13 @@ func (s *JobSpec) validateResize(errs *backoff.FieldErrors, old *JobSpec) {
 	switch {
 	case equalPtr(s.Completions, old.Completions):
 	case s.CompletionMode != IndexedCompletion:
-		errs.Add(backoff.ErrorTypeInvalid, "spec.completions", pointee(s.Completions), "must not change, except in an Indexed Job")
+		errs.Add(field.Invalid, "spec.completions", pointee(s.Completions), "must not change, except in an Indexed Job")
 	case s.Completions != nil && *s.Completions != parallelism:
-		errs.Add(backoff.ErrorTypeInvalid, "spec.completions", *s.Completions, "must only change together with parallelism, to the same number")
+		errs.Add(field.Invalid, "spec.completions", *s.Completions, "must only change together with parallelism, to the same number")
 	}
 }
 
-// pointee is what p points to, for a FieldError's Value.
+// pointee is what p points to, for a Error's Value.
 func pointee[T any](p *T) any {
 	if p == nil {
 		return nil

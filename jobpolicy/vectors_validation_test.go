@@ -3,8 +3,8 @@ package jobpolicy
 import (
 	"errors"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/field"
 )
 
 // createVector: the mistakes in a specification.
@@ -42,14 +42,14 @@ const emptyTextIsAbsent = "completionMode or podReplacementPolicy that is there 
 
 // mistakes is an error of Validate in the shape of a wanted outcome.
 func mistakes(err error) (any, error) {
-	var list backoff.FieldErrors
+	var list field.Errors
 	if err != nil && !errors.As(err, &list) {
 		return nil, err
 	}
 	return mistakesText(list), nil
 }
 
-func mistakesText(list backoff.FieldErrors) []map[string]string {
+func mistakesText(list field.Errors) []map[string]string {
 	all := []map[string]string{}
 	for _, e := range list {
 		all = append(all, map[string]string{"type": longErrorType(e.Type), "field": e.Field})
@@ -58,4 +58,4 @@ func mistakesText(list backoff.FieldErrors) []map[string]string {
 }
 
 // longErrorType is the API server's name for a kind of mistake.
-func longErrorType(t backoff.ErrorType) string { return "FieldValue" + string(t) }
+func longErrorType(t field.Type) string { return "FieldValue" + string(t) }

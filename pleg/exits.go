@@ -99,7 +99,7 @@ type ExitReader[K comparable] struct {
 	once     sync.Once
 }
 
-// ExitReader returns a reader of exits. The error wraps backoff.FieldErrors with
+// ExitReader returns a reader of exits. The error wraps field.Errors with
 // what is wrong with o.After. Close the reader when nobody reads it any longer.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 	now := g.cache.clock.Now()

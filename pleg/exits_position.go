@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // ExitPosition is where an ExitReader is, to and from JSON if K is. Its size is in
@@ -31,29 +31,29 @@ type podPosition[K comparable] struct {
 // mostInPosition is how many containers and exits a position may hold.
 const mostInPosition = 1 << 20
 
-// Validate returns nil, or a backoff.FieldErrors: for a pod or a container that stands
+// Validate returns nil, or a field.Errors: for a pod or a container that stands
 // in p twice, for a source that is none, for a negative number, and for more than
 // 1048576 exits and containers.
 func (p ExitPosition[K]) Validate() error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	size := len(p.Due)
 	if p.Lost < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "lost", p.Lost, "must be >= 0")
+		errs.Add(field.Invalid, "lost", p.Lost, "must be >= 0")
 	}
 	for i, e := range p.Due {
-		field := fmt.Sprintf("due[%d]", i)
+		path := fmt.Sprintf("due[%d]", i)
 		if !slices.Contains([]ExitSource{ExitSeenByEvent, ExitSeenByRelist, ExitInferred}, e.Source) {
-			errs.Add(backoff.ErrorTypeNotSupported, field+".source", string(e.Source), "must be event, relist or inferred")
+			errs.Add(field.NotSupported, path+".source", string(e.Source), "must be event, relist or inferred")
 		}
 		if e.Lost < 0 {
-			errs.Add(backoff.ErrorTypeInvalid, field+".lost", e.Lost, "must be >= 0")
+			errs.Add(field.Invalid, path+".lost", e.Lost, "must be >= 0")
 		}
 	}
 	pods := map[K]bool{}
 	for i, pod := range p.Pods {
-		field := fmt.Sprintf("pods[%d]", i)
+		path := fmt.Sprintf("pods[%d]", i)
 		if pods[pod.Pod] {
-			errs.Add(backoff.ErrorTypeDuplicate, field+".pod", pod.Pod, "")
+			errs.Add(field.Duplicate, path+".pod", pod.Pod, "")
 		}
 		pods[pod.Pod] = true
 		seen := map[string]bool{}
@@ -64,14 +64,14 @@ func (p ExitPosition[K]) Validate() error {
 			size += len(list.ids)
 			for j, id := range list.ids {
 				if seen[id] {
-					errs.Add(backoff.ErrorTypeDuplicate, fmt.Sprintf("%s.%s[%d]", field, list.name, j), id, "")
+					errs.Add(field.Duplicate, fmt.Sprintf("%s.%s[%d]", path, list.name, j), id, "")
 				}
 				seen[id] = true
 			}
 		}
 	}
 	if size > mostInPosition {
-		errs.Add(backoff.ErrorTypeTooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
+		errs.Add(field.TooMany, "pods", size, fmt.Sprintf("must have at most %d exits and containers", mostInPosition))
 	}
 	return errs.Err()
 }

@@ -63,7 +63,7 @@ type Generator[K comparable, S any] struct {
 // NewGenerator returns a Generator that fills c, on c's clock. If S is no
 // ContainerLister, it uses a Runtime that is a PodLister as one. stream is mostly rt
 // itself, if that is a Streamer; with a nil stream the Generator only relists. An
-// error names every option that is invalid (backoff.FieldErrors), or says that rt or
+// error names every option that is invalid (field.Errors), or says that rt or
 // c is nil.
 func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
 	switch err := o.Validate(); {

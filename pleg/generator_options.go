@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // GeneratorOptions are the settings of a Generator. Zero means the default, with which
@@ -34,17 +34,17 @@ type GeneratorOptions struct {
 	TrustEvents bool
 }
 
-// Validate returns nil, or a backoff.FieldErrors with every field that is
+// Validate returns nil, or a field.Errors with every field that is
 // negative.
 func (o GeneratorOptions) Validate() error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	for _, f := range o.durations() {
 		if *f.value < 0 {
-			errs.Add(backoff.ErrorTypeInvalid, f.name, *f.value, fmt.Sprintf("must be >= 0 (0 means %v)", f.fallback))
+			errs.Add(field.Invalid, f.name, *f.value, fmt.Sprintf("must be >= 0 (0 means %v)", f.fallback))
 		}
 	}
 	if o.Parallel < 0 {
-		errs.Add(backoff.ErrorTypeInvalid, "Parallel", o.Parallel, "must be >= 0 (0 means 4)")
+		errs.Add(field.Invalid, "Parallel", o.Parallel, "must be >= 0 (0 means 4)")
 	}
 	return errs.Err()
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
 )
@@ -152,7 +152,7 @@ func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
 		{rt, c, pleg.GeneratorOptions{}, nil},
 	} {
 		_, err := pleg.NewGenerator(tt.rt, nil, tt.c, tt.o)
-		var fields backoff.FieldErrors
+		var fields field.Errors
 		if valid := tt.o.Validate(); (valid == nil) != (tt.o == pleg.GeneratorOptions{}) || valid != nil && (!errors.As(err, &fields) || fields.Error() != valid.Error()) {
 			t.Errorf("error %v does not wrap %v", err, valid)
 		}

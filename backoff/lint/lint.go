@@ -17,7 +17,7 @@ import (
 type Finding struct {
 	Kind  Kind
 	Rule  int    // index of the rule
-	Field string // path of the field, as in backoff.FieldError
+	Field string // path of the field, as in field.Error
 	Text  string // one sentence: what happens, and what to do about it
 }
 

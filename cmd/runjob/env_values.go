@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/jobfile"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -44,7 +44,7 @@ func (c *config) add(o jobfile.Object) error {
 	var all jobfile.Mistakes
 	for _, one := range wrong {
 		if !one.Strict() { // such as metadata
-			at := backoff.FieldError{Field: o.String() + ": " + one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			at := field.Error{Field: o.String() + ": " + one.Path, Type: field.Invalid, Value: one.Value, Detail: one.Detail}
 			all = append(all, jobfile.Mistake{Line: one.Line, Text: at.Error()})
 		}
 	}
@@ -61,7 +61,7 @@ func (c *config) add(o jobfile.Object) error {
 		for _, key := range slices.Sorted(maps.Keys(found.Data)) {
 			value, err := base64.StdEncoding.DecodeString(found.Data[key])
 			if err != nil {
-				at := backoff.FieldError{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: backoff.ErrorTypeInvalid, Detail: "must be in base64"}
+				at := field.Error{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: field.Invalid, Detail: "must be in base64"}
 				all = append(all, jobfile.Mistake{Line: o.Node.LineOf("data[" + key + "]"), Text: at.Error()})
 			}
 			values[key] = string(value)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/jobfile"
 	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/field"
 )
 
 // manifest is a valid Job of a file, ready to run.
@@ -22,7 +22,7 @@ type reading struct {
 	envFiles envFiles
 }
 
-// readManifest reads the Job of a file, or of standard input if the name is -. Errors
+// readManifest reads the Job of a file, or of standard input if the name is -. field.Errors
 // in the Job itself are Mistakes.
 func readManifest(name string, how reading) (*manifest, error) {
 	documents, err := document.ReadAll(name)
@@ -56,7 +56,7 @@ func complain(w io.Writer, manifest string, err error) {
 		for _, one := range err {
 			lines = append(lines, one.String())
 		}
-	case backoff.FieldErrors:
+	case field.Errors:
 		for i := range err {
 			lines = append(lines, err[i].Error())
 		}

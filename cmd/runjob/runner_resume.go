@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -102,16 +102,16 @@ func (r *runner) rerun(p *pod, past history) *pod {
 
 // check returns why the Job of m cannot resume from the state: the state is another
 // Job's, or an API server would refuse the change.
-func (s *state) check(m *manifest) backoff.FieldErrors {
+func (s *state) check(m *manifest) field.Errors {
 	job, old := m.Job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {
-		return backoff.FieldErrors{{Field: "metadata.name", Type: backoff.ErrorTypeInvalid, Value: job.Namespace + "/" + job.Name,
+		return field.Errors{{Field: "metadata.name", Type: field.Invalid, Value: job.Namespace + "/" + job.Name,
 			Detail: "the state is that of " + old.Namespace + "/" + old.Name + anotherFolder}}
 	}
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	errors.As(job.Spec.ValidateUpdate(&old.Spec), &errs)
 	if !sameJSON(job.Spec.Template, old.Spec.Template) || !sameJSON(m.Sources, s.Fields) {
-		errs = append(errs, backoff.FieldError{Field: "spec.template", Type: backoff.ErrorTypeInvalid, Detail: "must not change"})
+		errs = append(errs, field.Error{Field: "spec.template", Type: field.Invalid, Detail: "must not change"})
 	}
 	for i := range errs {
 		errs[i].Detail += " while -state resumes the Job" + anotherFolder

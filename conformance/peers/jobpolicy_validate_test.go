@@ -16,7 +16,7 @@ import (
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
 	"pgregory.net/rapid"
 
-	"github.com/restartkit/restart/backoff"
+	restartfield "github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -78,7 +78,7 @@ func ourMistakes(t *rapid.T, err error) []mistake {
 	if err == nil {
 		return nil
 	}
-	var errs backoff.FieldErrors
+	var errs restartfield.Errors
 	if !errors.As(err, &errs) {
 		t.Fatalf("Validate returned a %T: %v", err, err)
 	}
@@ -157,12 +157,12 @@ func theirList(validate func() field.ErrorList) (all []mistake, panicked bool) {
 // empty and so differs from ours.
 func typeNames() map[field.ErrorType]string {
 	return map[field.ErrorType]string{
-		field.ErrorTypeRequired:     string(backoff.ErrorTypeRequired),
-		field.ErrorTypeInvalid:      string(backoff.ErrorTypeInvalid),
-		field.ErrorTypeNotSupported: string(backoff.ErrorTypeNotSupported),
-		field.ErrorTypeDuplicate:    string(backoff.ErrorTypeDuplicate),
-		field.ErrorTypeTooMany:      string(backoff.ErrorTypeTooMany),
-		field.ErrorTypeTooLong:      string(backoff.ErrorTypeTooLong),
+		field.ErrorTypeRequired:     string(restartfield.Required),
+		field.ErrorTypeInvalid:      string(restartfield.Invalid),
+		field.ErrorTypeNotSupported: string(restartfield.NotSupported),
+		field.ErrorTypeDuplicate:    string(restartfield.Duplicate),
+		field.ErrorTypeTooMany:      string(restartfield.TooMany),
+		field.ErrorTypeTooLong:      string(restartfield.TooLong),
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 type Finding struct {
 	Kind     Kind
 	Rule     int    // index of the rule that it is about, -1 if it is about none
-	Field    string // path of the field, as in backoff.FieldError
+	Field    string // path of the field, as in field.Error
 	Severity Severity
 	Text     string // one sentence: what happens, and what to do about it
 }

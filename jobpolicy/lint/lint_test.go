@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/internal/scenario"
 	"github.com/restartkit/restart/jobpolicy"
@@ -272,7 +272,7 @@ func compareRefusals(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec
 		"spec.ttlSecondsAfterFinished", "spec.backoffLimitPerIndex", "spec.maxFailedIndexes", "spec.completionMode"}
 	whole := *s
 	whole.Default()
-	var all, got, want backoff.FieldErrors
+	var all, got, want field.Errors
 	errors.As(whole.Validate(), &all)
 	for _, e := range all {
 		if slices.Contains(numbers, e.Field) {

@@ -36,7 +36,7 @@ type Bound struct {
 //
 // WorstCase returns an error if s is nil. If the engine is invalid, or if
 // [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its completion
-// mode, the error wraps backoff.FieldErrors.
+// mode, the error wraps field.Errors.
 func WorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) (Bound, error) {
 	if err := e.Validate(); err != nil {
 		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)

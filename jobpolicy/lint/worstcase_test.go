@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -88,7 +88,7 @@ func TestWorstCaseAddsUp(t *testing.T) {
 }
 
 func TestWorstCaseRefusesWhatIsInvalid(t *testing.T) {
-	var fields backoff.FieldErrors
+	var fields field.Errors
 	for _, s := range []*jobpolicy.JobSpec{
 		{BackoffLimit: pointerTo[int32](-1)},
 		{CompletionMode: jobpolicy.IndexedCompletion, Parallelism: pointerTo[int32](1)},

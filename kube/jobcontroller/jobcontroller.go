@@ -58,7 +58,7 @@ type Controller struct {
 	started sync.Once
 }
 
-// New returns a Controller that is yet to Run. The error wraps backoff.FieldErrors if
+// New returns a Controller that is yet to Run. The error wraps field.Errors if
 // the options are invalid. Without a Run that ends, informers that were given keep the
 // Controller's handlers.
 func New(client kubernetes.Interface, o Options) (*Controller, error) {

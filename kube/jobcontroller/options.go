@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -64,13 +65,13 @@ type Options struct {
 	Clock   clock.WithTicker // nil: the real clock
 }
 
-// Validate returns every setting that no Controller can have as backoff.FieldErrors,
+// Validate returns every setting that no Controller can have as field.Errors,
 // nil if there is none.
 func (o Options) Validate() error {
-	var errs backoff.FieldErrors
-	negative := func(field string, value any, is bool) {
+	var errs field.Errors
+	negative := func(path string, value any, is bool) {
 		if is {
-			errs.Add(backoff.ErrorTypeInvalid, field, value, "must not be negative")
+			errs.Add(field.Invalid, path, value, "must not be negative")
 		}
 	}
 	errs = append(errs, within("Engine", o.Engine.Validate())...)
@@ -81,17 +82,17 @@ func (o Options) Validate() error {
 		errs = append(errs, within("Retry", o.Retry.Validate())...)
 	}
 	if (o.Pods == nil) != (o.Jobs == nil) {
-		errs.Add(backoff.ErrorTypeRequired, "Jobs", nil, "Jobs and Pods are given together or not at all")
+		errs.Add(field.Required, "Jobs", nil, "Jobs and Pods are given together or not at all")
 	}
 	return errs.Err()
 }
 
 // within returns the mistakes of a field's value with the field in front.
-func within(field string, err error) backoff.FieldErrors {
-	var errs backoff.FieldErrors
+func within(path string, err error) field.Errors {
+	var errs field.Errors
 	errors.As(err, &errs)
 	for i := range errs {
-		errs[i].Field = field + "." + errs[i].Field
+		errs[i].Field = path + "." + errs[i].Field
 	}
 	return errs
 }

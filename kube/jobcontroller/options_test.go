@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -25,7 +26,7 @@ func TestOptionsNameEachMistake(t *testing.T) {
 		{Options{Jobs: factory.Batch().V1().Jobs()}, []string{"Jobs"}},
 	} {
 		_, err := New(fake.NewClientset(), test.options)
-		var mistakes backoff.FieldErrors
+		var mistakes field.Errors
 		errors.As(err, &mistakes)
 		var fields []string
 		for _, m := range mistakes {

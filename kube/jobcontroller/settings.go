@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -23,11 +23,11 @@ const (
 const MaxDelayLimit = 7 * 24 * time.Hour
 
 // withAnnotations returns the Engine with the settings of a Job's annotations, and all
-// values that cannot be, as FieldErrors: these are left out.
-func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpolicy.Engine, backoff.FieldErrors) {
-	var errs backoff.FieldErrors
+// values that cannot be, as field.Errors: these are left out.
+func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpolicy.Engine, field.Errors) {
+	var errs field.Errors
 	wrong := func(name, detail string) {
-		errs.Add(backoff.ErrorTypeInvalid, "metadata.annotations["+name+"]", annotations[name], detail)
+		errs.Add(field.Invalid, "metadata.annotations["+name+"]", annotations[name], detail)
 	}
 	delay := func(name string) (d time.Duration, ok bool) {
 		text, there := annotations[name]

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -108,7 +108,7 @@ func (s *jobState) note(job *batchv1.Job, stored jobpolicy.Memory) {
 }
 
 // unreported returns the mistakes unless they were the last ones, too.
-func (s *jobState) unreported(errs backoff.FieldErrors) backoff.FieldErrors {
+func (s *jobState) unreported(errs field.Errors) field.Errors {
 	var text strings.Builder
 	for _, err := range errs {
 		text.WriteString(err.Error() + "\n")

@@ -6,25 +6,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
 // checker gathers the reasons why a Job cannot run.
 type checker struct {
-	errs      backoff.FieldErrors
+	errs      field.Errors
 	processes bool // what processes cannot do is a mistake too
 }
 
-func (c *checker) add(kind backoff.ErrorType, field string, value any, detail string) {
-	c.errs = append(c.errs, backoff.FieldError{Field: field, Type: kind, Value: value, Detail: detail})
+func (c *checker) add(kind field.Type, path string, value any, detail string) {
+	c.errs = append(c.errs, field.Error{Field: path, Type: kind, Value: value, Detail: detail})
 }
 
 // check returns the mistakes of a Job that has its defaults. found are the values of
 // wrong types. A part of the Job that has one is not checked: what it lacks without
 // the value is no mistake of its own.
-func (m *Manifest) check(found []document.Mistake, processes bool) backoff.FieldErrors {
+func (m *Manifest) check(found []document.Mistake, processes bool) field.Errors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
 			return !e.Strict() && document.Within(e.Path, part)
@@ -50,14 +50,14 @@ func (c *checker) version(v string) {
 	const want = "batch/v1"
 	switch {
 	case v == "":
-		c.add(backoff.ErrorTypeRequired, "apiVersion", nil, "must be "+want)
+		c.add(field.Required, "apiVersion", nil, "must be "+want)
 	case v != want:
-		c.add(backoff.ErrorTypeNotSupported, "apiVersion", v, "must be "+want)
+		c.add(field.NotSupported, "apiVersion", v, "must be "+want)
 	}
 }
 
 func (c *checker) spec(spec *jobpolicy.JobSpec, sources EnvSources) {
-	var invalid backoff.FieldErrors
+	var invalid field.Errors
 	if errors.As(spec.Validate(), &invalid) {
 		c.errs = append(c.errs, invalid...)
 	}
@@ -70,14 +70,14 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources EnvSources) {
 // idle refuses a Job that would not run here.
 func (c *checker) idle(spec *jobpolicy.JobSpec) {
 	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
-		c.add(backoff.ErrorTypeNotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
+		c.add(field.NotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
 	}
 	const idle = "nothing would ever run"
 	if spec.Suspend {
-		c.add(backoff.ErrorTypeNotSupported, "spec.suspend", true, idle)
+		c.add(field.NotSupported, "spec.suspend", true, idle)
 	}
 	if *spec.Parallelism == 0 {
-		c.add(backoff.ErrorTypeNotSupported, "spec.parallelism", 0, idle)
+		c.add(field.NotSupported, "spec.parallelism", 0, idle)
 	}
 }
 
@@ -85,24 +85,24 @@ func (c *checker) idle(spec *jobpolicy.JobSpec) {
 func (c *checker) pod(pod *jobpolicy.PodSpec, sources EnvSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
-		c.add(backoff.ErrorTypeInvalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
+		c.add(field.Invalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
 	}
 	names := make(map[string]bool)
 	for i, container := range pod.InitContainers {
 		at := fmt.Sprintf("%sinitContainers[%d]", path, i)
 		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" && p != jobpolicy.RestartPolicyAlways {
-			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
+			c.add(field.NotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
 		}
 	}
 	if len(pod.Containers) == 0 {
-		c.add(backoff.ErrorTypeRequired, path+"containers", nil, "a pod needs a container")
+		c.add(field.Required, path+"containers", nil, "a pod needs a container")
 	}
 	for i, container := range pod.Containers {
 		at := fmt.Sprintf("%scontainers[%d]", path, i)
 		c.container(at, container, names, sources)
 		if p := container.RestartPolicy; p != "" && c.processes {
-			c.add(backoff.ErrorTypeNotSupported, at+".restartPolicy", string(p), "only the pod's restartPolicy is used")
+			c.add(field.NotSupported, at+".restartPolicy", string(p), "only the pod's restartPolicy is used")
 		}
 	}
 }
@@ -110,27 +110,27 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, sources EnvSources) {
 func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, sources EnvSources) {
 	switch {
 	case container.Name == "":
-		c.add(backoff.ErrorTypeRequired, at+".name", nil, "a container needs a name")
+		c.add(field.Required, at+".name", nil, "a container needs a name")
 	case !validLabel(container.Name):
-		c.add(backoff.ErrorTypeInvalid, at+".name", container.Name, nameRule)
+		c.add(field.Invalid, at+".name", container.Name, nameRule)
 	case names[container.Name]:
-		c.add(backoff.ErrorTypeDuplicate, at+".name", container.Name, "")
+		c.add(field.Duplicate, at+".name", container.Name, "")
 	}
 	names[container.Name] = true
 	switch {
 	case !c.processes: // an image has a command
 	case len(container.Command) == 0:
-		c.add(backoff.ErrorTypeRequired, at+".command", nil, "images are ignored, so it must name a program")
+		c.add(field.Required, at+".command", nil, "images are ignored, so it must name a program")
 	case container.Command[0] == "":
-		c.add(backoff.ErrorTypeInvalid, at+".command[0]", "", "must name a program")
+		c.add(field.Invalid, at+".command[0]", "", "must name a program")
 	}
 	for i, v := range container.Env {
 		at := fmt.Sprintf("%s.env[%d]", at, i)
 		switch {
 		case v.Name == "":
-			c.add(backoff.ErrorTypeRequired, at+".name", nil, "a variable needs a name")
+			c.add(field.Required, at+".name", nil, "a variable needs a name")
 		case strings.ContainsAny(v.Name, "=\x00"):
-			c.add(backoff.ErrorTypeInvalid, at+".name", v.Name, "must not contain =")
+			c.add(field.Invalid, at+".name", v.Name, "must not contain =")
 		}
 	}
 	c.sources(at, container, sources[container.Name])

@@ -3,7 +3,7 @@ package jobfile
 import (
 	"fmt"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -16,7 +16,7 @@ func (c *checker) sources(at string, container jobpolicy.Container, sources Cont
 		}
 		at := fmt.Sprintf("%s.env[%d].valueFrom", at, i)
 		if v.Value != "" {
-			c.add(backoff.ErrorTypeInvalid, at, nil, "must not be there beside a value")
+			c.add(field.Invalid, at, nil, "must not be there beside a value")
 		}
 		c.source(at, source)
 	}
@@ -24,13 +24,13 @@ func (c *checker) sources(at string, container jobpolicy.Container, sources Cont
 		at := fmt.Sprintf("%s.envFrom[%d]", at, i)
 		switch {
 		case from.SecretRef != nil && from.ConfigMapRef != nil:
-			c.add(backoff.ErrorTypeInvalid, at, nil, "must have secretRef or configMapRef, not both")
+			c.add(field.Invalid, at, nil, "must have secretRef or configMapRef, not both")
 		case from.SecretRef != nil:
 			c.refName(at+".secretRef", from.SecretRef.Name)
 		case from.ConfigMapRef != nil:
 			c.refName(at+".configMapRef", from.ConfigMapRef.Name)
 		default:
-			c.add(backoff.ErrorTypeInvalid, at, nil, "must have secretRef or configMapRef")
+			c.add(field.Invalid, at, nil, "must have secretRef or configMapRef")
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (c *checker) source(at string, s ValueSource) {
 	if ref := s.FieldRef; ref != nil {
 		n++
 		if _, ok := Field(&jobpolicy.Pod{}, ref.FieldPath); !ok && c.processes {
-			c.add(backoff.ErrorTypeNotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
+			c.add(field.NotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
 		}
 	}
 	key := func(at string, ref *KeyRef) {
@@ -53,7 +53,7 @@ func (c *checker) source(at string, s ValueSource) {
 		n++
 		c.refName(at, ref.Name)
 		if ref.Key == "" {
-			c.add(backoff.ErrorTypeRequired, at+".key", nil, "")
+			c.add(field.Required, at+".key", nil, "")
 		}
 	}
 	key(at+".secretKeyRef", s.SecretKeyRef)
@@ -62,7 +62,7 @@ func (c *checker) source(at string, s ValueSource) {
 		if ref != nil {
 			n++
 			if c.processes {
-				c.add(backoff.ErrorTypeNotSupported, at, nil, "a process has none")
+				c.add(field.NotSupported, at, nil, "a process has none")
 			}
 		}
 	}
@@ -70,14 +70,14 @@ func (c *checker) source(at string, s ValueSource) {
 	none(at+".fileKeyRef", s.FileKeyRef)
 	switch {
 	case n == 0:
-		c.add(backoff.ErrorTypeInvalid, at, nil, "must have fieldRef, secretKeyRef or configMapKeyRef")
+		c.add(field.Invalid, at, nil, "must have fieldRef, secretKeyRef or configMapKeyRef")
 	case n > 1:
-		c.add(backoff.ErrorTypeInvalid, at, nil, "must have only one source")
+		c.add(field.Invalid, at, nil, "must have only one source")
 	}
 }
 
 func (c *checker) refName(at, name string) {
 	if name == "" {
-		c.add(backoff.ErrorTypeRequired, at+".name", nil, "")
+		c.add(field.Required, at+".name", nil, "")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -44,7 +44,7 @@ func (d *decoder) decode() (*Manifest, error) {
 		if one.Strict() {
 			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
 		} else {
-			e := backoff.FieldError{Field: one.Path, Type: backoff.ErrorTypeInvalid, Value: one.Value, Detail: one.Detail}
+			e := field.Error{Field: one.Path, Type: field.Invalid, Value: one.Value, Detail: one.Detail}
 			wrong = append(wrong, newMistake(one.Line, e.Error()))
 		}
 	}
@@ -120,7 +120,7 @@ func (d *decoder) foundAround() []document.Mistake {
 // located returns the errors with their lines. It omits a missing field where an
 // unknown field may be a misspelling of it. Of consecutive errors about one missing
 // field or one unsupported value it keeps the last, which is the most specific.
-func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (all Mistakes) {
+func (d *decoder) located(errs field.Errors, found []document.Mistake) (all Mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
 		if d.how.Validate == Strict && one.Meant != "" {
@@ -128,7 +128,7 @@ func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (a
 		}
 	}
 	for i, e := range errs {
-		if e.Type == backoff.ErrorTypeRequired && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
+		if e.Type == field.Required && typos.Cover(e.Field) || i+1 < len(errs) && sameMistake(e, errs[i+1]) {
 			continue
 		}
 		if len(all) == document.MaxReported {
@@ -147,8 +147,8 @@ func (d *decoder) located(errs backoff.FieldErrors, found []document.Mistake) (a
 
 // sameMistake reports whether two errors are about one missing field or one unsupported
 // value.
-func sameMistake(a, b backoff.FieldError) bool {
-	return a.Type == b.Type && a.Field == b.Field && (a.Type == backoff.ErrorTypeRequired || a.Type == backoff.ErrorTypeNotSupported)
+func sameMistake(a, b field.Error) bool {
+	return a.Type == b.Type && a.Field == b.Field && (a.Type == field.Required || a.Type == field.NotSupported)
 }
 
 // withoutEffect returns the paths of fields that a flag should not set: unused ones,

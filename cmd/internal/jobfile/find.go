@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/field"
 )
 
 // Object is an object of a file: a document, or an item of a list.
@@ -126,13 +126,13 @@ func notAJob(o Object) error {
 	if _, ok := o.Node.Value.(document.Object); !ok {
 		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
 	}
-	e := backoff.FieldError{Field: o.at + "kind", Type: backoff.ErrorTypeNotSupported, Value: o.Kind, Detail: `must be "Job" or "CronJob"`}
+	e := field.Error{Field: o.at + "kind", Type: field.NotSupported, Value: o.Kind, Detail: `must be "Job" or "CronJob"`}
 	switch kind := o.Node.Field("kind"); {
 	case o.at != "" || o.Kind != "": // a text, or of a list
 	case kind == nil || kind.Value == nil:
-		e.Type, e.Value = backoff.ErrorTypeRequired, nil
+		e.Type, e.Value = field.Required, nil
 	default:
-		e.Type, e.Value = backoff.ErrorTypeInvalid, nil
+		e.Type, e.Value = field.Invalid, nil
 	}
 	return Mistakes{{Line: o.Node.LineOf("kind"), Text: e.Error()}}
 }

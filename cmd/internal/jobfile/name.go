@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 )
 
@@ -61,11 +61,11 @@ func validLabel(name string) bool { return len(name) <= longestName && dnsLabel.
 func (c *checker) name(name, generated string) {
 	switch {
 	case generated != "" && !validJobName(name):
-		c.add(backoff.ErrorTypeInvalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
+		c.add(field.Invalid, "metadata.generateName", generated, "must be lower case letters, digits and hyphens, with a letter or digit at the beginning")
 	case name == "":
-		c.add(backoff.ErrorTypeRequired, "metadata.name", nil, "a Job needs a name")
+		c.add(field.Required, "metadata.name", nil, "a Job needs a name")
 	case !validJobName(name):
-		c.add(backoff.ErrorTypeInvalid, "metadata.name", name, jobNameRule)
+		c.add(field.Invalid, "metadata.name", name, jobNameRule)
 	}
 }
 
@@ -77,6 +77,6 @@ func (c *checker) hostName(job *jobpolicy.Job) {
 		return
 	}
 	if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); !validLabel(last) {
-		c.add(backoff.ErrorTypeInvalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
+		c.add(field.Invalid, "metadata.name", job.Name, fmt.Sprintf("must be shorter, and without dots: the last pod's host name would be %s", last))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
+	"github.com/restartkit/restart/field"
 )
 
 // override is a value that a flag gives to a field of the Job.
@@ -69,10 +69,10 @@ func (o Overrides) cover(path string) bool {
 }
 
 // unused returns an error for each override of an ignored field.
-func (o Overrides) unused(ignored []string) (errs backoff.FieldErrors) {
+func (o Overrides) unused(ignored []string) (errs field.Errors) {
 	for _, one := range o {
 		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
-			errs = append(errs, backoff.FieldError{Field: one.path, Type: backoff.ErrorTypeNotSupported, Detail: "set by a flag, but not used here"})
+			errs = append(errs, field.Error{Field: one.path, Type: field.NotSupported, Detail: "set by a flag, but not used here"})
 		}
 	}
 	return errs

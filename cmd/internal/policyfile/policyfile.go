@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/terminal"
+	"github.com/restartkit/restart/field"
 )
 
 // Findings are the mistakes and warnings of a document.
@@ -47,16 +47,16 @@ func (f *Findings) Add(path string, value any, detail string) {
 	}
 }
 
-// AddAll adds the FieldErrors of a validation of what is at path. The file spells a
+// AddAll adds the field.Errors of a validation of what is at path. The file spells a
 // curve's fields like the Go names, with a small letter first.
 func (f *Findings) AddAll(path string, err error) {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	errors.As(err, &errs)
 	for _, e := range errs {
-		if e.Type == backoff.ErrorTypeTooMany {
+		if e.Type == field.TooMany {
 			e.Value, e.Detail = nil, fmt.Sprintf("has %v items, %s", e.Value, e.Detail)
 		}
-		if rule, ok := strings.CutSuffix(e.Field, ".exitCodes"); ok && e.Type == backoff.ErrorTypeRequired && f.meant[path+"."+rule] {
+		if rule, ok := strings.CutSuffix(e.Field, ".exitCodes"); ok && e.Type == field.Required && f.meant[path+"."+rule] {
 			continue // it has a condition, which is reported already
 		}
 		f.Add(path+"."+strings.ToLower(e.Field[:1])+e.Field[1:], e.Value, e.Detail)

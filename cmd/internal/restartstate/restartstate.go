@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/field"
 )
 
 // ToClock holds the times of a state to the clock, which may have been set back since.
@@ -42,7 +43,7 @@ func ToClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
 
 // At returns an error of Restore with the fields below a path.
 func At(path string, err error) error {
-	var errs backoff.FieldErrors
+	var errs field.Errors
 	if !errors.As(err, &errs) {
 		return err
 	}

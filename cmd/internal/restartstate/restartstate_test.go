@@ -7,6 +7,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/restartstate"
+	"github.com/restartkit/restart/field"
 )
 
 // A clock that was set back between two runs loses no failure and lengthens no wait.
@@ -35,8 +36,8 @@ func TestClockSetBackLengthensNoWait(t *testing.T) {
 
 // An error of Restore names the place in the file.
 func TestErrorOfRestoreHasThePathOfTheFile(t *testing.T) {
-	err := restartstate.At("commands.web.backoff", backoff.FieldErrors{{Field: "last.run", Value: -1, Detail: "must be >= 0"}})
-	var errs backoff.FieldErrors
+	err := restartstate.At("commands.web.backoff", field.Errors{{Field: "last.run", Value: -1, Detail: "must be >= 0"}})
+	var errs field.Errors
 	if !errors.As(err, &errs) || errs[0].Field != "commands.web.backoff.last.run" {
 		t.Errorf("%v", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/jobfile"
+	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
@@ -170,12 +170,12 @@ func examine(s State) *Job {
 	}
 	j.Summary = fmt.Sprintf("Job %s/%s is valid, %s.", clean(m.Job.Namespace), clean(m.Job.Name), count(len(j.Findings), "finding"))
 	j.Filled, j.Spec = filledIn(m)
-	for i, field := range m.Ignored {
+	for i, path := range m.Ignored {
 		if i == mostUnused {
 			j.Unused = append(j.Unused, fmt.Sprintf("and %d more", len(m.Ignored)-i))
 			break
 		}
-		j.Unused = append(j.Unused, clean(field))
+		j.Unused = append(j.Unused, clean(path))
 	}
 	j.Containers = containers(m.Job)
 	trials := s.Trials
@@ -246,7 +246,7 @@ func compare(before, after any, path string, filled *[][2]string) {
 }
 
 // fieldErrors returns the mistakes in settings.
-func fieldErrors(err error) (all backoff.FieldErrors) {
+func fieldErrors(err error) (all field.Errors) {
 	errors.As(err, &all)
 	return all
 }
