@@ -5,20 +5,6 @@ import (
 	"time"
 )
 
-// Finished returns the condition that ended the Job, Complete or Failed, if one
-// is True.
-func (s *JobStatus) Finished() (JobCondition, bool) {
-	if s == nil {
-		return JobCondition{}, false
-	}
-	for _, c := range s.Conditions {
-		if (c.Type == JobComplete || c.Type == JobFailed) && c.Status == ConditionTrue {
-			return c, true
-		}
-	}
-	return JobCondition{}, false
-}
-
 // setCondition brings the condition of that type to this state and reports
 // whether anything changed. A condition that is not there is False already.
 func (s *JobStatus) setCondition(t JobConditionType, status ConditionStatus, reason Reason, message string, now time.Time) bool {

@@ -45,6 +45,13 @@ func remaining(base, max time.Duration, failures int, sinceLast time.Duration) t
 // delay before a replacement: IgnoredSame, IgnoredOwn or IgnoredNone.
 type IgnoredDelay int
 
+// Whether ignored failures lengthen the delay before a replacement.
+const (
+	IgnoredSame IgnoredDelay = 0 // as any other failure (Kubernetes)
+	IgnoredOwn  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
+	IgnoredNone IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
+)
+
 // String returns the name of the constant.
 func (d IgnoredDelay) String() string {
 	switch d {

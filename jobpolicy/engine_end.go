@@ -79,7 +79,7 @@ func (v *view) verdict() (*end, requeue) {
 	case JobReasonPodFailurePolicy, JobReasonBackoffLimitExceeded, JobReasonDeadlineExceeded:
 	default: // the deadline was looked at and lies ahead
 		if limits.ActiveDeadlineSeconds != nil {
-			atDeadline = requeue{until(seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
+			atDeadline = requeue{until(Seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
 		}
 	}
 	e := newEnd(reason, message)

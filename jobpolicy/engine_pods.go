@@ -199,11 +199,6 @@ func (p *podView) identity() string {
 	return p.UID
 }
 
-// finished reports whether the pod has reached its end.
-func (p *Pod) finished() bool {
-	return p.Status.Phase == PodSucceeded || p.Status.Phase == PodFailed
-}
-
 // replaceOnlyFailed reports whether a pod that is being deleted is replaced only
 // once it has ended. With a failure policy that is the default, and no API server takes
 // anything else.

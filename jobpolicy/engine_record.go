@@ -83,7 +83,8 @@ func (r *recording) writeSuspension() {
 // writeCounts brings the status' counts of unfinished pods up to date.
 func (r *recording) writeCounts(d *decision) {
 	s, active, ready, terminating := r.status, int32(d.active), int32(d.ready), int32(d.terminating)
-	if s.Active != active || !equalPtr(s.Ready, &ready) || !equalPtr(s.Terminating, &terminating) {
+	is := func(p *int32, n int32) bool { return p != nil && *p == n }
+	if s.Active != active || !is(s.Ready, ready) || !is(s.Terminating, terminating) {
 		r.changed = true
 	}
 	s.Active, s.Ready, s.Terminating = active, &ready, &terminating
@@ -188,14 +189,13 @@ func (r *recording) writeIndexes() {
 	}
 	r.status.Succeeded = int32(r.succeeded.Len())
 
-	var failed *string
-	if r.perIndex {
+	before := r.status.FailedIndexes
+	if r.status.FailedIndexes = nil; r.perIndex {
 		text := r.failed.String()
-		failed = &text
+		r.status.FailedIndexes = &text
 		r.counts.IndexesFailed = max(r.failed.Len()-r.wasFailed.Len(), 0)
 	}
-	if !equalPtr(r.status.FailedIndexes, failed) {
-		r.status.FailedIndexes = failed
+	if after := r.status.FailedIndexes; (before == nil) != (after == nil) || after != nil && *before != *after {
 		r.changed = true
 	}
 }
@@ -253,11 +253,4 @@ func (u *UncountedTerminatedPods) clone() *UncountedTerminatedPods {
 		return &UncountedTerminatedPods{}
 	}
 	return &UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
-}
-
-func equalPtr[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

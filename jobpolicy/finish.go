@@ -40,7 +40,9 @@ func containersEnd(pod *Pod) (end time.Time, ok bool) {
 			end = time.Time{}
 			break
 		}
-		end = later(end, t)
+		if t.After(end) {
+			end = t
+		}
 	}
 	sidecars := pod.Spec.sidecars()
 	for i := range pod.Status.InitContainerStatuses {
@@ -52,7 +54,9 @@ func containersEnd(pod *Pod) (end time.Time, ok bool) {
 		if t.IsZero() {
 			return time.Time{}, false
 		}
-		end = later(end, t)
+		if t.After(end) {
+			end = t
+		}
 	}
 	return end, !end.IsZero()
 }
@@ -63,7 +67,7 @@ func deletionAsked(pod *Pod) time.Time {
 	if pod.DeletionGracePeriodSeconds == nil {
 		return pod.DeletionTimestamp
 	}
-	return pod.DeletionTimestamp.Add(-seconds(*pod.DeletionGracePeriodSeconds))
+	return pod.DeletionTimestamp.Add(-Seconds(*pod.DeletionGracePeriodSeconds))
 }
 
 // endTime is when the container ended, zero if it has not or nobody knows.
@@ -72,35 +76,4 @@ func (c *ContainerStatus) endTime() time.Time {
 		return time.Time{}
 	}
 	return c.State.Terminated.FinishedAt
-}
-
-// sidecars are the names of the init containers that run beside the app
-// containers; nil, which can be asked, if there are none.
-func (s *PodSpec) sidecars() map[string]bool {
-	var names map[string]bool
-	for i := range s.InitContainers {
-		if c := &s.InitContainers[i]; c.RestartPolicy == RestartPolicyAlways {
-			if names == nil {
-				names = make(map[string]bool)
-			}
-			names[c.Name] = true
-		}
-	}
-	return names
-}
-
-// condition returns the pod's first condition of that type, nil if it has none.
-func (p *Pod) condition(t PodConditionType) *PodCondition {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == t {
-			return c
-		}
-	}
-	return nil
-}
-
-// ready reports whether the pod's Ready condition is True.
-func (p *Pod) ready() bool {
-	c := p.condition(PodReady)
-	return c != nil && c.Status == ConditionTrue
 }

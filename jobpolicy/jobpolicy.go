@@ -83,6 +83,14 @@ type Plan struct {
 // RequeueDeadline or RequeueStaleJob; "" is nothing.
 type RequeueReason string
 
+// Why to plan again after some time, though nothing changes.
+const (
+	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
+	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
+	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
+)
+
 // PodRef names a pod. UID is "" if the pod was given without one.
 type PodRef struct{ Name, UID string }
 

@@ -18,8 +18,3 @@ func earlier(a, b time.Time) time.Time {
 
 // mostSeconds is how many seconds a Duration holds.
 const mostSeconds = int64(1<<63-1) / int64(time.Second)
-
-// seconds is n seconds; a number that no Duration holds saturates.
-func seconds(n int64) time.Duration {
-	return time.Duration(min(max(n, -mostSeconds), mostSeconds)) * time.Second
-}

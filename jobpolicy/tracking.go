@@ -2,22 +2,6 @@ package jobpolicy
 
 import "slices"
 
-// Track puts the tracking finalizer on the pod. Only the end of a pod that has it
-// counts; pods made from a NewPod have it.
-func (p *Pod) Track() {
-	if !p.tracked() {
-		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
-	}
-}
-
-// Untrack takes the tracking finalizer off the pod. Where there is no API server,
-// this is what Plan.Release and Deletion.Untrack ask for.
-func (p *Pod) Untrack() {
-	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
-}
-
-func (p *Pod) tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
-
 // observeUntracked marks the pods that have ended without the tracking finalizer
 // and so count nothing, and notes them. A pod that was counted and released looks
 // the same, so that there must be more of them than the status has counted. Which

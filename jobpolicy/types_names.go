@@ -53,63 +53,82 @@ func (a Action) Known() bool {
 	return false
 }
 
-// The names that Kubernetes has for these values, and at the end the Engine's own.
+// The restart policies.
 const (
-	// The restart policies.
 	RestartPolicyAlways    = backoff.RestartPolicyAlways
 	RestartPolicyOnFailure = backoff.RestartPolicyOnFailure
 	RestartPolicyNever     = backoff.RestartPolicyNever
+)
 
-	// The actions of a pod failure policy.
+// The actions of a pod failure policy.
+const (
 	PodFailurePolicyActionFailJob   Action = "FailJob"   // the Job fails at once
 	PodFailurePolicyActionFailIndex Action = "FailIndex" // the index fails at once
 	PodFailurePolicyActionIgnore    Action = "Ignore"    // replaced without counting
 	PodFailurePolicyActionCount     Action = "Count"     // counted, as if no rule matched
+)
 
-	// The operators of OnExitCodes.
+// The operators of OnExitCodes.
+const (
 	PodFailurePolicyOnExitCodesOpIn    Operator = "In"
 	PodFailurePolicyOnExitCodesOpNotIn Operator = "NotIn"
+)
 
-	// The completion modes.
+// The completion modes.
+const (
 	NonIndexedCompletion CompletionMode = "NonIndexed" // any pod's success counts
 	IndexedCompletion    CompletionMode = "Indexed"    // one success for each index
+)
 
-	// The pod replacement policies.
+// The pod replacement policies.
+const (
 	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
 	PodReplacementFailed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
+)
 
-	// The phases of a pod.
+// The phases of a pod.
+const (
 	PodPending   PodPhase = "Pending"
 	PodRunning   PodPhase = "Running"
 	PodSucceeded PodPhase = "Succeeded"
 	PodFailed    PodPhase = "Failed"
 	PodUnknown   PodPhase = "Unknown"
+)
 
-	// The statuses of a condition.
+// The statuses of a condition.
+const (
 	ConditionTrue    ConditionStatus = "True"
 	ConditionFalse   ConditionStatus = "False"
 	ConditionUnknown ConditionStatus = "Unknown"
+)
 
-	// Conditions of a pod that decide something here.
+// The conditions of a pod that decide something about its Job.
+const (
 	PodReady         PodConditionType = "Ready"
 	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for a reason outside it (KEP-3329)
+)
 
-	// Reasons of the DisruptionTarget condition (KEP-3329, "New PodConditions"; the
-	// KEP spells the first PreemptionByKubeScheduler).
+// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions"; the
+// KEP spells the first PreemptionByKubeScheduler).
+const (
 	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
 	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
 	PodReasonEvictionByEvictionAPI  = "EvictionByEvictionAPI"
 	PodReasonDeletionByPodGC        = "DeletionByPodGC"
 	PodReasonTerminationByKubelet   = "TerminationByKubelet"
+)
 
-	// The conditions of a Job.
+// The conditions of a Job.
+const (
 	JobSuspended          JobConditionType = "Suspended"
 	JobComplete           JobConditionType = "Complete"
 	JobFailed             JobConditionType = "Failed"
 	JobFailureTarget      JobConditionType = "FailureTarget"      // will be Failed once every pod has ended
 	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // will be Complete once every pod has ended
+)
 
-	// The reasons of a Job's conditions.
+// The reasons of a Job's conditions.
+const (
 	JobReasonPodFailurePolicy         Reason = "PodFailurePolicy"
 	JobReasonBackoffLimitExceeded     Reason = "BackoffLimitExceeded"
 	JobReasonDeadlineExceeded         Reason = "DeadlineExceeded"
@@ -119,24 +138,17 @@ const (
 	JobReasonCompletionsReached       Reason = "CompletionsReached"
 	JobReasonSuspended                Reason = "JobSuspended"
 	JobReasonResumed                  Reason = "JobResumed"
+)
 
-	// The annotations and the finalizer that a Job's pods carry; the first is a label too.
+// The annotations and the finalizer of a Job's pods. JobCompletionIndexAnnotation
+// is a label too.
+const (
 	JobCompletionIndexAnnotation          = "batch.kubernetes.io/job-completion-index"
 	JobIndexFailureCountAnnotation        = "batch.kubernetes.io/job-index-failure-count"
 	JobIndexIgnoredFailureCountAnnotation = "batch.kubernetes.io/job-index-ignored-failure-count"
 	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
-
-	// The environment variable that tells a container its completion index.
-	JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"
-
-	// Whether ignored failures lengthen the delay before a replacement.
-	IgnoredSame IgnoredDelay = 0 // as any other failure (Kubernetes)
-	IgnoredOwn  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
-	IgnoredNone IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
-
-	// Why to plan again after some time, though nothing changes.
-	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
-	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
-	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
-	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
 )
+
+// JobCompletionIndexEnv is the environment variable that tells a container its
+// completion index.
+const JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"

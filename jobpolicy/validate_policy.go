@@ -37,15 +37,6 @@ func (s *JobSpec) validatePodFailurePolicy(errs *field.Errors) {
 	}
 }
 
-// reason is the reason of a Job that the rule at index i fails.
-func (r *PodFailurePolicyRule) reason(i int) Reason {
-	name := r.Name
-	if name == "" {
-		name = strconv.Itoa(i)
-	}
-	return JobReasonPodFailurePolicy + "_" + Reason(name)
-}
-
 // maxReason is the length of a condition's reason.
 const maxReason = 128
 

@@ -55,16 +55,6 @@ func (s *JobStatus) validateUncounted(errs *field.Errors) {
 	check("failed", s.UncountedTerminatedPods.Failed)
 }
 
-// has reports whether the condition is there and True.
-func (s *JobStatus) has(t JobConditionType) bool {
-	for i := range s.Conditions {
-		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
-			return true
-		}
-	}
-	return false
-}
-
 // validateEnd: what a finished Job must and must not have.
 func (j *Job) validateEnd(errs *field.Errors) {
 	s := &j.Status

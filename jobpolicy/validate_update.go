@@ -85,3 +85,10 @@ func (p *SuccessPolicy) equal(q *SuccessPolicy) bool {
 		return equalPtr(a.SucceededIndexes, b.SucceededIndexes) && equalPtr(a.SucceededCount, b.SucceededCount)
 	})
 }
+
+func equalPtr[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

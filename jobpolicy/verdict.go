@@ -59,7 +59,7 @@ var precedence = [...]struct {
 	{JobReasonDeadlineExceeded,
 		text("Job was active longer than specified deadline"),
 		func(l Limits, t Tally) bool {
-			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= seconds(*l.ActiveDeadlineSeconds)
+			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= Seconds(*l.ActiveDeadlineSeconds)
 		}},
 	{JobReasonMaxFailedIndexesExceeded,
 		text("Job has exceeded the specified maximal number of failed indexes"),
