@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // A pod of an Indexed Job is told its index in every container, and has a
@@ -22,7 +23,7 @@ func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	}`), &template); err != nil {
 		t.Fatal(err)
 	}
-	before := jsonText(template)
+	before := vectors.Text(template)
 	job := indexedJob(3, 1)
 	job.Spec.Template, job.Status.CompletedIndexes = template, "0,1"
 	indexed := mustPlan(t, Engine{}, Input{Job: job, Now: t0}).Create[0]
@@ -45,7 +46,7 @@ func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	if d := cmp.Diff(indexed.ObjectMeta, got.ObjectMeta); d != "" || !got.tracked() || len(got.Finalizers) != 2 {
 		t.Errorf("metadata: %s", d)
 	}
-	if after := jsonText(template); after != before {
+	if after := vectors.Text(template); after != before {
 		t.Errorf("the template was written to:\n%s\n%s", before, after)
 	}
 }
@@ -57,7 +58,7 @@ func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
 		Annotations: map[string]string{"note": "n"},
 		Finalizers:  []string{"x.com/y", JobTrackingFinalizer},
 	}
-	text := jsonText(template)
+	text := vectors.Text(template)
 	job := indexedJob(1, 3)
 	job.Spec.Template.ObjectMeta, job.Spec.PodFailurePolicy = template, ignores7()
 	with := func(counts map[string]string) ObjectMeta {
@@ -93,7 +94,7 @@ func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
 		t.Errorf("index %d: %s", n.Index, d)
 	}
 	n.Labels["app"], n.Annotations["note"], n.Finalizers[0] = "b", "b", "b"
-	if after := jsonText(template); after != text {
+	if after := vectors.Text(template); after != text {
 		t.Errorf("the template is shared: %s", after)
 	}
 }

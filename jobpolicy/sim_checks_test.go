@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/indexset"
 	"pgregory.net/rapid"
 )
@@ -51,14 +52,14 @@ func (s *sim) streakAfter(newly []*Pod) (int, time.Time) {
 // check plans, and checks the plan against what really is.
 func (s *sim) check() Plan {
 	in := s.input()
-	before := jsonText(in)
+	before := vectors.Text(in)
 	plan, err := s.engine.Plan(in)
 	if err != nil {
 		s.Fatalf("Plan: %v", err)
 	}
 	s.requeue = plan.RequeueAfter
 	s.table["check: input unchanged"]++
-	if after := jsonText(in); after != before {
+	if after := vectors.Text(in); after != before {
 		s.Fatalf("Plan changed its input:\n%s\n%s", before, after)
 	}
 	shuffled := in

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/conformance/vectors"
 	"pgregory.net/rapid"
 )
 
@@ -241,7 +242,7 @@ func (s *sim) sync(crash bool) {
 		s.table["fault: creations seen late"]++
 		s.hidden = made
 	}
-	if jsonText(before) != jsonText(s.job.Status) && s.chance("Job seen late", 4) {
+	if vectors.Text(before) != vectors.Text(s.job.Status) && s.chance("Job seen late", 4) {
 		s.table["fault: Job seen late"]++
 		s.older = &before
 	}

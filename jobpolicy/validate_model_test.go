@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
 )
 
@@ -49,16 +50,16 @@ func modelValidate(s *JobSpec) field.Errors {
 
 func modelValidateUpdate(s, old *JobSpec) field.Errors {
 	m := &validationModel{spec: s, errs: modelValidate(s)}
-	same := jsonText(s.Completions) == jsonText(old.Completions)
+	same := vectors.Text(s.Completions) == vectors.Text(old.Completions)
 	if s.CompletionMode != "Indexed" {
 		m.check(same, field.Invalid, "completions")
 	} else if s.Completions != nil && !same {
 		m.check(*s.Completions == numberOr(s.Parallelism, 1), field.Invalid, "completions")
 	}
 	m.check(s.CompletionMode == old.CompletionMode, field.Invalid, "completionMode")
-	m.check(jsonText(normalPolicy(s.PodFailurePolicy)) == jsonText(normalPolicy(old.PodFailurePolicy)), field.Invalid, "podFailurePolicy")
-	m.check(jsonText(s.BackoffLimitPerIndex) == jsonText(old.BackoffLimitPerIndex), field.Invalid, "backoffLimitPerIndex")
-	m.check(jsonText(normalSuccess(s.SuccessPolicy)) == jsonText(normalSuccess(old.SuccessPolicy)), field.Invalid, "successPolicy")
+	m.check(vectors.Text(normalPolicy(s.PodFailurePolicy)) == vectors.Text(normalPolicy(old.PodFailurePolicy)), field.Invalid, "podFailurePolicy")
+	m.check(vectors.Text(s.BackoffLimitPerIndex) == vectors.Text(old.BackoffLimitPerIndex), field.Invalid, "backoffLimitPerIndex")
+	m.check(vectors.Text(normalSuccess(s.SuccessPolicy)) == vectors.Text(normalSuccess(old.SuccessPolicy)), field.Invalid, "successPolicy")
 	return m.errs
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
 	"pgregory.net/rapid"
 )
@@ -110,10 +111,10 @@ func specFromJSON(t *testing.T, text string) *JobSpec {
 func TestDefaultTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genSpec(t)
-		before := jsonText(s)
+		before := vectors.Text(s)
 		once := *s
 		once.Default()
-		if after := jsonText(s); after != before {
+		if after := vectors.Text(s); after != before {
 			t.Fatalf("the original of a copy changed from %s to %s", before, after)
 		}
 		twice := once
@@ -122,7 +123,7 @@ func TestDefaultTwice(t *testing.T) {
 			t.Fatalf("a second call changed (-once +twice):\n%s", diff)
 		}
 		if once.Parallelism == nil || once.BackoffLimit == nil || once.CompletionMode == "" || once.PodReplacementPolicy == "" {
-			t.Fatalf("something is still absent: %s", jsonText(once))
+			t.Fatalf("something is still absent: %s", vectors.Text(once))
 		}
 	})
 }

@@ -180,7 +180,7 @@ func readyIndexesVector(c *vectors.Case) (any, error) {
 		}
 		got[i], ours[i], kubernetes[i] = w.got, w.ours, w.kubernetes
 	}
-	if want := shortestWait(in.Indexes, ours); jsonText(want) != jsonText(shortestWait(in.Indexes, kubernetes)) {
+	if want := shortestWait(in.Indexes, ours); vectors.Text(want) != vectors.Text(shortestWait(in.Indexes, kubernetes)) {
 		c.Deviate(futureFailure, want)
 	}
 	ready, wait := readyIndexes(in.Indexes, func(i int) time.Duration { return got[i] })

@@ -152,7 +152,7 @@ func succeededVector(c *vectors.Case) (any, error) {
 			"now":      reader(job.Status.CompletedIndexes, in.Completions, ended...),
 		}
 	}
-	if theirs, ours := read(kubernetesReads), read(setReads); jsonText(theirs) != jsonText(ours) {
+	if theirs, ours := read(kubernetesReads), read(setReads); vectors.Text(theirs) != vectors.Text(ours) {
 		c.Deviate(misread, ours)
 	}
 	return map[string]any{"previous": p.wasSucceeded.String(), "now": p.succeeded.String()}, nil
@@ -343,7 +343,7 @@ func podContent(pod map[string]any) string {
 			content[name] = value
 		}
 	}
-	return jsonText(content)
+	return vectors.Text(content)
 }
 
 // podContents makes sorted lists of contents of a wanted outcome whose lists name

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/restartkit/restart/conformance/vectors"
 )
 
 // The shapes that the vector files share, and their conversion to the package's
@@ -315,5 +313,3 @@ func strictJSON(data []byte, dst any) error {
 	d.DisallowUnknownFields()
 	return d.Decode(dst)
 }
-
-func jsonText(v any) string { return vectors.Text(v) }
