@@ -5,17 +5,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // cluster is a simulated API server and kubelet for one Job: it carries out
 // plans and holds what the next one is made from.
 type cluster struct {
 	engine  Engine
-	job     *Job
-	pods    []*Pod
+	job     *batch.Job
+	pods    []*batch.Pod
 	memory  Memory
 	now     time.Time
-	created []*Pod        // every pod that ever was, in order
+	created []*batch.Pod  // every pod that ever was, in order
 	counts  []Counts      // of plans whose Record was written
 	notes   []string      // of all plans
 	requeue time.Duration // of the last plan
@@ -24,7 +26,7 @@ type cluster struct {
 // effects is the number of effects that carry out may perform, one by one.
 func effects(plan Plan) int {
 	n := len(plan.Delete) + len(plan.Create) + len(plan.Release)
-	for _, s := range []*JobStatus{plan.Record, plan.Status} {
+	for _, s := range []*batch.JobStatus{plan.Record, plan.Status} {
 		if s != nil {
 			n++
 		}
@@ -47,7 +49,7 @@ func (c *cluster) carryOut(plan Plan, n int) {
 		if !step() {
 			return
 		}
-		c.change(d.UID, func(p *Pod) {
+		c.change(d.UID, func(p *batch.Pod) {
 			if d.Untrack {
 				p.Finalizers = nil
 			}
@@ -74,7 +76,7 @@ func (c *cluster) carryOut(plan Plan, n int) {
 		if !step() {
 			return
 		}
-		c.change(r.UID, func(p *Pod) { p.Finalizers = nil })
+		c.change(r.UID, func(p *batch.Pod) { p.Finalizers = nil })
 	}
 	if plan.Status != nil {
 		if !step() {
@@ -86,21 +88,21 @@ func (c *cluster) carryOut(plan Plan, n int) {
 
 // add creates a pod, Pending.
 func (c *cluster) add(n NewPod) {
-	p := &Pod{ObjectMeta: n.ObjectMeta}
+	p := &batch.Pod{ObjectMeta: n.ObjectMeta}
 	p.UID = fmt.Sprintf("u%04d", len(c.created))
 	p.Name = n.GenerateName + fmt.Sprintf("%05d", len(c.created))
 	p.CreationTimestamp = c.now
 	p.Spec = c.job.Spec.Template.Spec
 	p.Spec.NodeName = "node"
-	p.Status.Phase = PodPending
+	p.Status.Phase = batch.PodPending
 	c.created = append(c.created, p)
 	c.pods = append(c.pods, p)
 }
 
 // change replaces a pod by a changed copy, since a plan may still look at the
 // old one, and drops it once it has ended and nothing holds it.
-func (c *cluster) change(uid string, f func(*Pod)) {
-	i := slices.IndexFunc(c.pods, func(p *Pod) bool { return p.UID == uid })
+func (c *cluster) change(uid string, f func(*batch.Pod)) {
+	i := slices.IndexFunc(c.pods, func(p *batch.Pod) bool { return p.UID == uid })
 	if i < 0 {
 		return
 	}
@@ -109,41 +111,41 @@ func (c *cluster) change(uid string, f func(*Pod)) {
 	p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)
 	f(&p)
 	c.pods[i] = &p
-	if len(p.Finalizers) == 0 && p.finished() {
+	if len(p.Finalizers) == 0 && p.Finished() {
 		c.pods = slices.Delete(c.pods, i, i+1)
 	}
 }
 
 // run makes a pending pod Running and Ready.
 func (c *cluster) run(uid string) {
-	c.change(uid, func(p *Pod) {
-		p.Status.Phase = PodRunning
-		p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: PodReady, Status: ConditionTrue, LastTransitionTime: c.now})
+	c.change(uid, func(p *batch.Pod) {
+		p.Status.Phase = batch.PodRunning
+		p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: batch.PodReady, Status: batch.ConditionTrue, LastTransitionTime: c.now})
 	})
 }
 
-// setCondition sets a condition of the pod.
-func (p *Pod) setCondition(t PodConditionType, status ConditionStatus, reason string, now time.Time) {
-	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c PodCondition) bool { return c.Type == t })
-	p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: t, Status: status, Reason: reason, LastTransitionTime: now})
+// setPodCondition sets a condition of the pod.
+func setPodCondition(p *batch.Pod, t batch.PodConditionType, status batch.ConditionStatus, reason string, now time.Time) {
+	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c batch.PodCondition) bool { return c.Type == t })
+	p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: t, Status: status, Reason: reason, LastTransitionTime: now})
 }
 
 // end ends a pod with one container state for all its containers.
-func (c *cluster) end(uid string, phase PodPhase, code int32) {
-	c.change(uid, func(p *Pod) {
+func (c *cluster) end(uid string, phase batch.PodPhase, code int32) {
+	c.change(uid, func(p *batch.Pod) {
 		p.Status.Phase = phase
-		p.setCondition(PodReady, ConditionFalse, "", c.now)
+		setPodCondition(p, batch.PodReady, batch.ConditionFalse, "", c.now)
 		p.Status.ContainerStatuses = nil
 		for _, k := range p.Spec.Containers {
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{Name: k.Name, State: ContainerState{
-				Terminated: &ContainerStateTerminated{ExitCode: code, FinishedAt: c.now},
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{Name: k.Name, State: batch.ContainerState{
+				Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: c.now},
 			}})
 		}
 	})
 }
 
 // index is a created pod's completion index and attempt, as names begin.
-func podTitle(c *cluster, p *Pod) string {
+func podTitle(c *cluster, p *batch.Pod) string {
 	i := completionIndex(p)
 	n := 0
 	for _, q := range c.created {
@@ -159,7 +161,7 @@ func podTitle(c *cluster, p *Pod) string {
 	}
 	var title strings.Builder
 	title.WriteString(fmt.Sprintf("index %d attempt %d", i, n))
-	for _, a := range []string{JobIndexFailureCountAnnotation, JobIndexIgnoredFailureCountAnnotation} {
+	for _, a := range []string{batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {
 		if text, ok := p.Annotations[a]; ok {
 			title.WriteString(" " + strings.TrimPrefix(a, "batch.kubernetes.io/") + "=" + text)
 		}
@@ -168,13 +170,13 @@ func podTitle(c *cluster, p *Pod) string {
 }
 
 // completionIndex, failureCount and ignoredCount read a pod's annotations.
-func completionIndex(p *Pod) int { return viewOf(p).index }
+func completionIndex(p *batch.Pod) int { return viewOf(p).index }
 
-func failureCount(p *Pod) int { return viewOf(p).failures }
+func failureCount(p *batch.Pod) int { return viewOf(p).failures }
 
-func ignoredCount(p *Pod) int { return viewOf(p).ignored }
+func ignoredCount(p *batch.Pod) int { return viewOf(p).ignored }
 
-func viewOf(p *Pod) podView {
+func viewOf(p *batch.Pod) podView {
 	v := podView{Pod: p}
 	v.readAnnotations()
 	return v

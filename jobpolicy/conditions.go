@@ -3,17 +3,19 @@ package jobpolicy
 import (
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // setCondition brings the condition of that type to this state and reports
 // whether anything changed. A condition that is not there is False already.
-func (s *JobStatus) setCondition(t JobConditionType, status ConditionStatus, reason Reason, message string, now time.Time) bool {
-	i := slices.IndexFunc(s.Conditions, func(c JobCondition) bool { return c.Type == t })
+func setCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) bool {
+	i := slices.IndexFunc(s.Conditions, func(c batch.JobCondition) bool { return c.Type == t })
 	if i < 0 {
-		if status == ConditionFalse {
+		if status == batch.ConditionFalse {
 			return false
 		}
-		s.addCondition(t, status, reason, message, now)
+		addCondition(s, t, status, reason, message, now)
 		return true
 	}
 	if c := s.Conditions[i]; c.Status == status && c.Reason == reason && c.Message == message {
@@ -24,10 +26,10 @@ func (s *JobStatus) setCondition(t JobConditionType, status ConditionStatus, rea
 }
 
 // addCondition adds a condition, whatever others of its type there are.
-func (s *JobStatus) addCondition(t JobConditionType, status ConditionStatus, reason Reason, message string, now time.Time) {
+func addCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) {
 	s.Conditions = append(s.Conditions, newCondition(t, status, reason, message, now))
 }
 
-func newCondition(t JobConditionType, status ConditionStatus, reason Reason, message string, now time.Time) JobCondition {
-	return JobCondition{Type: t, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message}
+func newCondition(t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) batch.JobCondition {
+	return batch.JobCondition{Type: t, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message}
 }

@@ -1,5 +1,7 @@
 package jobpolicy
 
+import "github.com/restartkit/restart/jobpolicy/batch"
+
 // NextCounts returns the failure counts of an index after a failed pod of which
 // the policy said m, from those before it: failures counts towards the limit per
 // index, ignored does not. The replacement carries them. Negative counts are 0,
@@ -28,7 +30,7 @@ func (m Match) indexFailedAfter(before int, limit *int32) bool {
 	switch {
 	case limit == nil:
 		return false
-	case m.Action == PodFailurePolicyActionFailIndex:
+	case m.Action == batch.ActionFailIndex:
 		return true
 	}
 	return m.Counted() && before >= int(*limit)

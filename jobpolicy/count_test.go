@@ -4,22 +4,25 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Of any two ends that are reached the earlier in the documented order decides.
 func TestVerdictPrecedence(t *testing.T) {
 	limits := Limits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
 	ends := []struct {
-		reason Reason
+		reason batch.Reason
 		reach  func(*Tally)
 	}{
-		{JobReasonPodFailurePolicy, func(t *Tally) { t.FailJob = "a message" }},
-		{JobReasonBackoffLimitExceeded, func(t *Tally) { t.Failed = 2 }},
-		{JobReasonDeadlineExceeded, func(t *Tally) { t.Elapsed = time.Minute }},
-		{JobReasonMaxFailedIndexesExceeded, func(t *Tally) { t.FailedIndexes = 2 }},
-		{JobReasonFailedIndexes, func(t *Tally) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
-		{JobReasonSuccessPolicy, func(t *Tally) { t.SuccessPolicy = "Matched rules at index 0" }},
-		{JobReasonCompletionsReached, func(t *Tally) { t.Succeeded = 3; t.Active = 0 }},
+		{batch.JobReasonPodFailurePolicy, func(t *Tally) { t.FailJob = "a message" }},
+		{batch.JobReasonBackoffLimitExceeded, func(t *Tally) { t.Failed = 2 }},
+		{batch.JobReasonDeadlineExceeded, func(t *Tally) { t.Elapsed = time.Minute }},
+		{batch.JobReasonMaxFailedIndexesExceeded, func(t *Tally) { t.FailedIndexes = 2 }},
+		{batch.JobReasonFailedIndexes, func(t *Tally) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
+		{batch.JobReasonSuccessPolicy, func(t *Tally) { t.SuccessPolicy = "Matched rules at index 0" }},
+		{batch.JobReasonCompletionsReached, func(t *Tally) { t.Succeeded = 3; t.Active = 0 }},
 	}
 	for i, first := range ends {
 		for k := i; k < len(ends); k++ {
@@ -43,24 +46,24 @@ func TestVerdictBounds(t *testing.T) {
 		name string
 		l    Limits
 		t    Tally
-		want Reason
+		want batch.Reason
 	}{
 		{"failures at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 6, Active: 1}, ""},
-		{"failures above the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 7, Active: 1}, JobReasonBackoffLimitExceeded},
+		{"failures above the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 7, Active: 1}, batch.JobReasonBackoffLimitExceeded},
 		{"restarts below the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 5, Active: 1}, ""},
-		{"restarts at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 6, Active: 1}, JobReasonBackoffLimitExceeded},
+		{"restarts at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 6, Active: 1}, batch.JobReasonBackoffLimitExceeded},
 		{"no restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Active: 1}, ""},
-		{"a restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Restarts: 1, Active: 1}, JobReasonBackoffLimitExceeded},
+		{"a restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Restarts: 1, Active: 1}, batch.JobReasonBackoffLimitExceeded},
 		{"before the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5*time.Second - 1, Active: 1}, ""},
-		{"at the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5 * time.Second, Active: 1}, JobReasonDeadlineExceeded},
+		{"at the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5 * time.Second, Active: 1}, batch.JobReasonDeadlineExceeded},
 		{"a deadline longer than time", Limits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, Tally{Elapsed: 1<<62 - 1, Active: 1}, ""},
 		{"failed indexes at the limit", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 2, Active: 1}, ""},
-		{"failed indexes above it", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 3, Active: 1}, JobReasonMaxFailedIndexesExceeded},
-		{"all ended, one failed", Limits{Completions: pointerTo[int32](3)}, Tally{FailedIndexes: 1, Succeeded: 2}, JobReasonFailedIndexes},
+		{"failed indexes above it", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 3, Active: 1}, batch.JobReasonMaxFailedIndexesExceeded},
+		{"all ended, one failed", Limits{Completions: pointerTo[int32](3)}, Tally{FailedIndexes: 1, Succeeded: 2}, batch.JobReasonFailedIndexes},
 		{"succeeded, one still active", Limits{Completions: pointerTo[int32](3)}, Tally{Succeeded: 3, Active: 1}, ""},
-		{"work queue, one succeeded", Limits{}, Tally{Succeeded: 1}, JobReasonCompletionsReached},
+		{"work queue, one succeeded", Limits{}, Tally{Succeeded: 1}, batch.JobReasonCompletionsReached},
 		{"work queue, none succeeded", Limits{}, Tally{}, ""},
-		{"nothing to complete", Limits{Completions: pointerTo[int32](0)}, Tally{}, JobReasonCompletionsReached},
+		{"nothing to complete", Limits{Completions: pointerTo[int32](0)}, Tally{}, batch.JobReasonCompletionsReached},
 	} {
 		if got, _ := c.l.Verdict(c.t); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -71,7 +74,7 @@ func TestVerdictBounds(t *testing.T) {
 // An index fails with its first failure beyond the limit, or at once by a rule;
 // without a limit per index, by nothing.
 func TestIndexFailsBeyondItsLimit(t *testing.T) {
-	failIndex, ignored, counted := Match{Action: PodFailurePolicyActionFailIndex}, Match{Action: PodFailurePolicyActionIgnore}, noMatch
+	failIndex, ignored, counted := Match{Action: batch.ActionFailIndex}, Match{Action: batch.ActionIgnore}, noMatch
 	for _, tt := range []struct {
 		m        Match
 		failures int
@@ -84,7 +87,7 @@ func TestIndexFailsBeyondItsLimit(t *testing.T) {
 		{counted, 5, nil, false}, {failIndex, 5, nil, false},
 	} {
 		if got := tt.m.IndexFailed(tt.failures, tt.limit); got != tt.want {
-			t.Errorf("action %q, %d failures, limit %v: %v", tt.m.Action, tt.failures, pointee(tt.limit), got)
+			t.Errorf("action %q, %d failures, limit %v: %v", tt.m.Action, tt.failures, vectors.Text(tt.limit), got)
 		}
 	}
 }
@@ -92,7 +95,7 @@ func TestIndexFailsBeyondItsLimit(t *testing.T) {
 // What NextCounts returns is what IndexFailed takes; the Engine, whose pods carry
 // the counts from before, decides alike.
 func TestIndexFailedTakesWhatNextCountsReturns(t *testing.T) {
-	for _, m := range []Match{noMatch, {Action: PodFailurePolicyActionIgnore}, {Action: PodFailurePolicyActionFailIndex}} {
+	for _, m := range []Match{noMatch, {Action: batch.ActionIgnore}, {Action: batch.ActionFailIndex}} {
 		for before := range 5 {
 			for limit := range int32(5) {
 				failures, _ := m.NextCounts(before, 0)
@@ -105,7 +108,7 @@ func TestIndexFailedTakesWhatNextCountsReturns(t *testing.T) {
 }
 
 func TestNextCountsSaturates(t *testing.T) {
-	counted, ignored := Match{Rule: -1}, Match{Action: PodFailurePolicyActionIgnore}
+	counted, ignored := Match{Rule: -1}, Match{Action: batch.ActionIgnore}
 	if f, i := counted.NextCounts(maxCount, maxCount); f != maxCount || i != maxCount {
 		t.Errorf("%d, %d", f, i)
 	}
@@ -147,30 +150,30 @@ func TestRemainingNeverOverflows(t *testing.T) {
 }
 
 func TestStaleDisruption(t *testing.T) {
-	at := func(reason string, status ConditionStatus) *Pod {
-		p := &Pod{}
-		p.Status.Phase = PodRunning
-		p.setCondition(DisruptionTarget, status, reason, t0)
+	at := func(reason string, status batch.ConditionStatus) *batch.Pod {
+		p := &batch.Pod{}
+		p.Status.Phase = batch.PodRunning
+		setPodCondition(p, batch.DisruptionTarget, status, reason, t0)
 		return p
 	}
-	deleted, ended := at(PodReasonEvictionByEvictionAPI, ConditionTrue), at(PodReasonEvictionByEvictionAPI, ConditionTrue)
-	deleted.DeletionTimestamp, ended.Status.Phase = t0, PodFailed
+	deleted, ended := at(batch.PodReasonEvictionByEvictionAPI, batch.ConditionTrue), at(batch.PodReasonEvictionByEvictionAPI, batch.ConditionTrue)
+	deleted.DeletionTimestamp, ended.Status.Phase = t0, batch.PodFailed
 	for name, c := range map[string]struct {
-		pod   *Pod
+		pod   *batch.Pod
 		now   time.Time
 		stale bool
 		after time.Duration
 	}{
-		"just before":      {at(PodReasonDeletionByTaintManager, ConditionTrue), t0.Add(2*time.Minute - 1), false, 1},
-		"two minutes":      {at(PodReasonDeletionByTaintManager, ConditionTrue), t0.Add(2 * time.Minute), true, 0},
-		"clock went back":  {at(PodReasonDeletionByTaintManager, ConditionTrue), t0.Add(-24 * time.Hour), false, 2 * time.Minute},
-		"by the kubelet":   {at(PodReasonTerminationByKubelet, ConditionTrue), t0.Add(time.Hour), false, 0},
-		"taken back":       {at(PodReasonDeletionByTaintManager, ConditionFalse), t0.Add(time.Hour), false, 0},
+		"just before":      {at(batch.PodReasonDeletionByTaintManager, batch.ConditionTrue), t0.Add(2*time.Minute - 1), false, 1},
+		"two minutes":      {at(batch.PodReasonDeletionByTaintManager, batch.ConditionTrue), t0.Add(2 * time.Minute), true, 0},
+		"clock went back":  {at(batch.PodReasonDeletionByTaintManager, batch.ConditionTrue), t0.Add(-24 * time.Hour), false, 2 * time.Minute},
+		"by the kubelet":   {at(batch.PodReasonTerminationByKubelet, batch.ConditionTrue), t0.Add(time.Hour), false, 0},
+		"taken back":       {at(batch.PodReasonDeletionByTaintManager, batch.ConditionFalse), t0.Add(time.Hour), false, 0},
 		"being deleted":    {deleted, t0.Add(time.Hour), false, 0},
 		"ended":            {ended, t0.Add(time.Hour), false, 0},
-		"never was target": {&Pod{}, t0, false, 0},
+		"never was target": {&batch.Pod{}, t0, false, 0},
 	} {
-		if stale, after := c.pod.StaleDisruption(c.now); stale != c.stale || after != c.after {
+		if stale, after := StaleDisruption(c.pod, c.now); stale != c.stale || after != c.after {
 			t.Errorf("%s: %v %v, want %v %v", name, stale, after, c.stale, c.after)
 		}
 	}

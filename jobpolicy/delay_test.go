@@ -5,12 +5,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // ignores7 is a policy that ignores exit code 7.
-func ignores7() *PodFailurePolicy {
-	return &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{7}},
+func ignores7() *batch.PodFailurePolicy {
+	return &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{7}},
 	}}}
 }
 
@@ -28,9 +30,9 @@ func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 	} {
 		job := indexedJob(1, 9)
 		job.Spec.PodFailurePolicy = ignores7()
-		p := pod("a", 0, PodFailed, tt.code, t0)
-		p.Annotations[JobIndexFailureCountAnnotation], p.Annotations[JobIndexIgnoredFailureCountAnnotation] = "1", "3"
-		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, Input{Job: job, Pods: []*Pod{p}, Now: t0})
+		p := pod("a", 0, batch.PodFailed, tt.code, t0)
+		p.Annotations[batch.JobIndexFailureCountAnnotation], p.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = "1", "3"
+		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, Input{Job: job, Pods: []*batch.Pod{p}, Now: t0})
 		if plan.RequeueAfter != tt.want || len(plan.Create) == 0 != (tt.want > 0) {
 			t.Errorf("delay %d, exit code %d: %d created, again after %v, want %v", tt.delay, tt.code, len(plan.Create), plan.RequeueAfter, tt.want)
 		}
@@ -42,24 +44,24 @@ func TestIgnoredFailuresOfAJob(t *testing.T) {
 	before := Memory{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
 	for _, tt := range []struct {
 		delay             IgnoredDelay
-		phase             PodPhase
+		phase             batch.PodPhase
 		code              int32
 		failures, ignored int
 		want              time.Duration
 	}{
-		{IgnoredSame, PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredSame, PodFailed, 7, 2, 3, 20 * time.Second},
-		{IgnoredOwn, PodFailed, 1, 2, 3, 39 * time.Second}, {IgnoredOwn, PodFailed, 7, 1, 4, 80 * time.Second},
-		{IgnoredNone, PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredNone, PodFailed, 7, 1, 3, 10 * time.Second},
-		{IgnoredOwn, PodSucceeded, 0, 0, 0, 0},
+		{IgnoredSame, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredSame, batch.PodFailed, 7, 2, 3, 20 * time.Second},
+		{IgnoredOwn, batch.PodFailed, 1, 2, 3, 39 * time.Second}, {IgnoredOwn, batch.PodFailed, 7, 1, 4, 80 * time.Second},
+		{IgnoredNone, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredNone, batch.PodFailed, 7, 1, 3, 10 * time.Second},
+		{IgnoredOwn, batch.PodSucceeded, 0, 0, 0, 0},
 	} {
 		job := plainJob(2)
 		job.Spec.PodFailurePolicy = ignores7()
-		in := Input{Job: job, Pods: []*Pod{pod("a", 0, tt.phase, tt.code, t0)}, Memory: before, Now: t0}
+		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, tt.phase, tt.code, t0)}, Memory: before, Now: t0}
 		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, in)
 		if m := plan.Memory; m.Failures != tt.failures || m.Ignored != tt.ignored || plan.RequeueAfter != tt.want {
 			t.Errorf("delay %d, exit code %d: memory %+v, again after %v", tt.delay, tt.code, m, plan.RequeueAfter)
 		}
-		if m := plan.Memory; tt.phase == PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == IgnoredOwn && !m.LastIgnored.Equal(t0) {
+		if m := plan.Memory; tt.phase == batch.PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == IgnoredOwn && !m.LastIgnored.Equal(t0) {
 			t.Errorf("delay %d, exit code %d: the last ignored failure was at %v", tt.delay, tt.code, m.LastIgnored)
 		}
 	}
@@ -70,7 +72,7 @@ func TestStreaksDoNotEndInTheFuture(t *testing.T) {
 	for _, delay := range []IgnoredDelay{IgnoredSame, IgnoredOwn} {
 		job := plainJob(1)
 		job.Spec.PodFailurePolicy = ignores7()
-		in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 7, t0.Add(time.Hour))}, Now: t0}
+		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0.Add(time.Hour))}, Now: t0}
 		m := mustPlan(t, Engine{IgnoredDelay: delay}, in).Memory
 		if at := later(m.LastFailure, m.LastIgnored); m.Failures+m.Ignored != 1 || !at.Equal(t0) {
 			t.Errorf("delay %d: the last failure was at %v: %+v", delay, at, m)
@@ -82,9 +84,9 @@ func TestStreaksDoNotEndInTheFuture(t *testing.T) {
 // SkipWaiting those start in its place. Then a plan only waits if there is room
 // for the waiting ones, and for the first of them.
 func TestWaitingIndexes(t *testing.T) {
-	failed := func(index, failures int) *Pod {
-		p := pod(fmt.Sprint("u", index), index, PodFailed, 1, t0)
-		p.Annotations[JobIndexFailureCountAnnotation] = fmt.Sprint(failures)
+	failed := func(index, failures int) *batch.Pod {
+		p := pod(fmt.Sprint("u", index), index, batch.PodFailed, 1, t0)
+		p.Annotations[batch.JobIndexFailureCountAnnotation] = fmt.Sprint(failures)
 		return p
 	}
 	for _, tt := range []struct {

@@ -8,32 +8,35 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Each test here pins one entry of DEVIATIONS.md: what is decided otherwise than
 // Kubernetes decides it.
 
 // t0 is the noon of the stories.
+func pointerTo[T any](v T) *T { return &v }
+
 var t0 = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // indexedJob has n indexes, all at once, and a limit per index.
-func indexedJob(n, limit int32) *Job {
-	return &Job{ObjectMeta: ObjectMeta{Name: "j", Namespace: "ns"}, Spec: JobSpec{
-		CompletionMode: IndexedCompletion, Completions: &n, Parallelism: &n, BackoffLimitPerIndex: &limit,
+func indexedJob(n, limit int32) *batch.Job {
+	return &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "j", Namespace: "ns"}, Spec: batch.JobSpec{
+		CompletionMode: batch.IndexedCompletion, Completions: &n, Parallelism: &n, BackoffLimitPerIndex: &limit,
 	}}
 }
 
 // pod is a tracked pod of an index that ended, or runs, as phase says, at an
 // instant.
-func pod(uid string, index int, phase PodPhase, code int32, at time.Time) *Pod {
-	p := &Pod{ObjectMeta: ObjectMeta{
-		Name: "j-" + uid, Namespace: "ns", UID: uid, Finalizers: []string{JobTrackingFinalizer},
-		Annotations: map[string]string{JobCompletionIndexAnnotation: fmt.Sprint(index)},
+func pod(uid string, index int, phase batch.PodPhase, code int32, at time.Time) *batch.Pod {
+	p := &batch.Pod{ObjectMeta: batch.ObjectMeta{
+		Name: "j-" + uid, Namespace: "ns", UID: uid, Finalizers: []string{batch.JobTrackingFinalizer},
+		Annotations: map[string]string{batch.JobCompletionIndexAnnotation: fmt.Sprint(index)},
 	}}
 	p.Status.Phase = phase
-	if phase == PodFailed || phase == PodSucceeded {
-		p.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{
-			Terminated: &ContainerStateTerminated{ExitCode: code, FinishedAt: at},
+	if phase == batch.PodFailed || phase == batch.PodSucceeded {
+		p.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
+			Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: at},
 		}}}
 	}
 	return p
@@ -49,7 +52,7 @@ func mustPlan(t *testing.T, e Engine, in Input) Plan {
 }
 
 // last is the status after the plan.
-func last(in Input, plan Plan) *JobStatus {
+func last(in Input, plan Plan) *batch.JobStatus {
 	switch {
 	case plan.Status != nil:
 		return plan.Status
@@ -65,11 +68,11 @@ func TestDeviationFutureFailure(t *testing.T) {
 	if got := (Engine{MaxDelay: time.Minute}).Remaining(1, -24*time.Hour); got != 10*time.Second {
 		t.Errorf("Remaining = %v, want 10s", got)
 	}
-	for name, job := range map[string]*Job{
+	for name, job := range map[string]*batch.Job{
 		"per index": indexedJob(1, 3),
-		"job-wide":  {ObjectMeta: ObjectMeta{Name: "j"}, Spec: JobSpec{Completions: pointerTo[int32](1)}},
+		"job-wide":  {ObjectMeta: batch.ObjectMeta{Name: "j"}, Spec: batch.JobSpec{Completions: pointerTo[int32](1)}},
 	} {
-		in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0.Add(24*time.Hour))}, Now: t0}
+		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0.Add(24*time.Hour))}, Now: t0}
 		plan := mustPlan(t, Engine{}, in)
 		if len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
 			t.Errorf("%s: at t0: %d created, again after %v; want none, 10s", name, len(plan.Create), plan.RequeueAfter)
@@ -92,12 +95,12 @@ func TestDeviationFutureFailure(t *testing.T) {
 // A condition pattern without status means True, as the API documents, also when
 // no API server has filled it in.
 func TestDeviationOpenPattern(t *testing.T) {
-	policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionIgnore, OnPodConditions: []OnPodCondition{{Type: DisruptionTarget}},
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}},
 	}}}
-	p := pod("a", 0, PodFailed, 137, t0)
-	p.Status.Conditions = []PodCondition{{Type: DisruptionTarget, Status: ConditionTrue}}
-	if m := policy.Match(p); m.Rule != 0 {
+	p := pod("a", 0, batch.PodFailed, 137, t0)
+	p.Status.Conditions = []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}}
+	if m := MatchPod(policy, p); m.Rule != 0 {
 		t.Errorf("Match = %+v, want rule 0", m)
 	}
 }
@@ -129,13 +132,13 @@ func TestDeviationCorruptIndexText(t *testing.T) {
 func TestDeviationIndexEndsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		completed, failed string
-		pods              []*Pod
+		pods              []*batch.Pod
 		want              [2]string
 	}{
 		"status says both":      {"0,1", "1", nil, [2]string{"0,1", ""}},
-		"both in one pass":      {"", "", []*Pod{pod("a", 1, PodFailed, 1, t0), pod("b", 1, PodSucceeded, 0, t0)}, [2]string{"1", ""}},
-		"success after failure": {"", "1", []*Pod{pod("b", 1, PodSucceeded, 0, t0)}, [2]string{"", "1"}},
-		"failure after success": {"1", "", []*Pod{pod("a", 1, PodFailed, 1, t0)}, [2]string{"1", ""}},
+		"both in one pass":      {"", "", []*batch.Pod{pod("a", 1, batch.PodFailed, 1, t0), pod("b", 1, batch.PodSucceeded, 0, t0)}, [2]string{"1", ""}},
+		"success after failure": {"", "1", []*batch.Pod{pod("b", 1, batch.PodSucceeded, 0, t0)}, [2]string{"", "1"}},
+		"failure after success": {"1", "", []*batch.Pod{pod("a", 1, batch.PodFailed, 1, t0)}, [2]string{"1", ""}},
 	} {
 		job := indexedJob(3, 0)
 		job.Status.CompletedIndexes, job.Status.FailedIndexes = c.completed, &c.failed
@@ -153,13 +156,13 @@ func TestDeviationIndexEndsOnce(t *testing.T) {
 // The API server refuses a completionTime before startTime, and a finished Job
 // without startTime.
 func TestDeviationEndTimes(t *testing.T) {
-	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1)}, Status: JobStatus{StartTime: t0.Add(time.Hour)}}
-	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0)}, Now: t0}
+	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}, Status: batch.JobStatus{StartTime: t0.Add(time.Hour)}}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}
 	if s := last(in, mustPlan(t, Engine{}, in)); !s.CompletionTime.Equal(s.StartTime) {
 		t.Errorf("completionTime %v, startTime %v", s.CompletionTime, s.StartTime)
 	}
-	job = &Job{Spec: JobSpec{Suspend: true, BackoffLimit: pointerTo[int32](0)}}
-	in = Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0)}, Now: t0}
+	job = &batch.Job{Spec: batch.JobSpec{Suspend: true, BackoffLimit: pointerTo[int32](0)}}
+	in = Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
 	s := last(in, mustPlan(t, Engine{}, in))
 	if _, finished := s.Finished(); !finished || s.StartTime.IsZero() {
 		t.Errorf("finished %v, startTime %v", finished, s.StartTime)
@@ -170,11 +173,11 @@ func TestDeviationEndTimes(t *testing.T) {
 // index, then UID.
 func TestDeviationFailJobMessage(t *testing.T) {
 	job := indexedJob(4, 3)
-	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionFailJob, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{42}},
 	}}}
-	in := Input{Job: job, Now: t0, Pods: []*Pod{
-		pod("d", 3, PodFailed, 42, t0), pod("c", 1, PodFailed, 42, t0), pod("b", 1, PodFailed, 42, t0), pod("a", 2, PodFailed, 42, t0),
+	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{
+		pod("d", 3, batch.PodFailed, 42, t0), pod("c", 1, batch.PodFailed, 42, t0), pod("b", 1, batch.PodFailed, 42, t0), pod("a", 2, batch.PodFailed, 42, t0),
 	}}
 	s := last(in, mustPlan(t, Engine{}, in))
 	if got := s.Conditions[0].Message; !strings.Contains(got, "ns/j-b ") {
@@ -185,13 +188,13 @@ func TestDeviationFailJobMessage(t *testing.T) {
 // Of several failed pods of an index the one with most failures is followed, the
 // later end decides between equals, and the order of the pods nothing.
 func TestDeviationKeptPod(t *testing.T) {
-	old := pod("a", 0, PodFailed, 1, t0)
-	old.Annotations[JobIndexFailureCountAnnotation] = "2"
-	late := pod("b", 0, PodFailed, 1, t0.Add(time.Second))
-	late.Annotations[JobIndexFailureCountAnnotation] = "1"
-	for _, pods := range [][]*Pod{{old, late}, {late, old}} {
+	old := pod("a", 0, batch.PodFailed, 1, t0)
+	old.Annotations[batch.JobIndexFailureCountAnnotation] = "2"
+	late := pod("b", 0, batch.PodFailed, 1, t0.Add(time.Second))
+	late.Annotations[batch.JobIndexFailureCountAnnotation] = "1"
+	for _, pods := range [][]*batch.Pod{{old, late}, {late, old}} {
 		plan := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 9), Pods: pods, Now: t0.Add(time.Hour)})
-		if got := plan.Create[0].Annotations[JobIndexFailureCountAnnotation]; got != "3" {
+		if got := plan.Create[0].Annotations[batch.JobIndexFailureCountAnnotation]; got != "3" {
 			t.Errorf("replacement with failure count %s, want 3", got)
 		}
 	}
@@ -199,9 +202,9 @@ func TestDeviationKeptPod(t *testing.T) {
 
 // A pod that is listed twice is one pod.
 func TestDeviationSamePodTwice(t *testing.T) {
-	p := pod("a", 0, PodFailed, 1, t0)
-	job := &Job{Spec: JobSpec{BackoffLimit: pointerTo[int32](1)}}
-	in := Input{Job: job, Pods: []*Pod{p, p}, Now: t0}
+	p := pod("a", 0, batch.PodFailed, 1, t0)
+	job := &batch.Job{Spec: batch.JobSpec{BackoffLimit: pointerTo[int32](1)}}
+	in := Input{Job: job, Pods: []*batch.Pod{p, p}, Now: t0}
 	plan := mustPlan(t, Engine{}, in)
 	if s := last(in, plan); s.Failed != 1 || len(s.Conditions) != 0 || len(plan.Notes) != 1 {
 		t.Errorf("failed %d, conditions %v, notes %q", s.Failed, s.Conditions, plan.Notes)
@@ -210,22 +213,22 @@ func TestDeviationSamePodTwice(t *testing.T) {
 
 // Counts saturate where Kubernetes' 32 bits wrap around to a short delay.
 func TestDeviationSaturation(t *testing.T) {
-	p := pod("a", 0, PodFailed, 1, t0)
-	p.Annotations[JobIndexFailureCountAnnotation] = "2147483647"
-	p.Annotations[JobIndexIgnoredFailureCountAnnotation] = "2147483647"
+	p := pod("a", 0, batch.PodFailed, 1, t0)
+	p.Annotations[batch.JobIndexFailureCountAnnotation] = "2147483647"
+	p.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = "2147483647"
 	job := indexedJob(1, 3)
 	job.Spec.BackoffLimitPerIndex = pointerTo[int32](2147483647)
-	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}},
+	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}},
 	}}}
-	in := Input{Job: job, Pods: []*Pod{p}, Now: t0}
+	in := Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}
 	if plan := mustPlan(t, Engine{}, in); plan.RequeueAfter != 10*time.Minute {
 		t.Errorf("again after %v, want 10m", plan.RequeueAfter)
 	}
 	in.Now = t0.Add(time.Hour)
 	plan := mustPlan(t, Engine{}, in)
 	want := map[string]string{
-		JobCompletionIndexAnnotation: "0", JobIndexFailureCountAnnotation: "2147483647", JobIndexIgnoredFailureCountAnnotation: "2147483647",
+		batch.JobCompletionIndexAnnotation: "0", batch.JobIndexFailureCountAnnotation: "2147483647", batch.JobIndexIgnoredFailureCountAnnotation: "2147483647",
 	}
 	if d := cmp.Diff(want, plan.Create[0].Annotations); d != "" {
 		t.Error(d)
@@ -235,10 +238,10 @@ func TestDeviationSaturation(t *testing.T) {
 // The streak of failures survives the caller, and a pod enters it once however
 // often it is seen.
 func TestDeviationMemory(t *testing.T) {
-	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1), PodFailurePolicy: &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0}},
+	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1), PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{0}},
 	}}}}}
-	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0)}, Now: t0}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
 	var decisions int
 	for range 3 { // the pod's release fails: it is seen again
 		plan := mustPlan(t, Engine{}, in)
@@ -264,18 +267,18 @@ func TestDeviationMemory(t *testing.T) {
 // Absent fields have their defaults, and numbers that no API server lets in end
 // in a plan or an error, not in a panic.
 func TestDeviationUnchecked(t *testing.T) {
-	in := Input{Job: &Job{}, Now: t0}
+	in := Input{Job: &batch.Job{}, Now: t0}
 	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 1 {
 		t.Errorf("an empty Job starts %d pods, want 1", len(plan.Create))
 	}
-	in.Job = &Job{Spec: JobSpec{Parallelism: pointerTo[int32](-5), Completions: pointerTo[int32](-1), BackoffLimit: pointerTo[int32](-2)}}
-	in.Pods = []*Pod{pod("a", 0, PodRunning, 0, t0), nil}
+	in.Job = &batch.Job{Spec: batch.JobSpec{Parallelism: pointerTo[int32](-5), Completions: pointerTo[int32](-1), BackoffLimit: pointerTo[int32](-2)}}
+	in.Pods = []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), nil}
 	mustPlan(t, Engine{}, in)
-	in.Job = &Job{Spec: JobSpec{CompletionMode: IndexedCompletion, Parallelism: pointerTo[int32](1)}}
+	in.Job = &batch.Job{Spec: batch.JobSpec{CompletionMode: batch.IndexedCompletion, Parallelism: pointerTo[int32](1)}}
 	if _, err := (Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "spec.completions") {
 		t.Errorf("an Indexed Job without completions: %v", err)
 	}
-	in.Job = &Job{Status: JobStatus{Failed: -1, Active: -3}}
+	in.Job = &batch.Job{Status: batch.JobStatus{Failed: -1, Active: -3}}
 	if _, err := (Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "status.failed") || !strings.Contains(err.Error(), "status.active") {
 		t.Errorf("negative counters: %v", err)
 	}
@@ -284,8 +287,8 @@ func TestDeviationUnchecked(t *testing.T) {
 // A Job does not end while pods may be on their way: they would be left behind
 // with their finalizers.
 func TestDeviationUnsettledEnd(t *testing.T) {
-	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1)}}
-	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0)}, Now: t0, Unsettled: true}
+	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, Unsettled: true}
 	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 0 {
 		t.Errorf("conditions %v while pods may be on their way", s.Conditions)
 	}
@@ -299,7 +302,7 @@ func TestDeviationUnsettledEnd(t *testing.T) {
 // planned whatever has become of it.
 func TestDeviationTemplateMayChange(t *testing.T) {
 	job := plainJob(1)
-	job.Spec.Template.Spec = PodSpec{RestartPolicy: RestartPolicyNever, Containers: []Container{{Name: "main", Args: []string{"-memory=1Gi"}}}}
+	job.Spec.Template.Spec = batch.PodSpec{RestartPolicy: batch.RestartPolicyNever, Containers: []batch.Container{{Name: "main", Args: []string{"-memory=1Gi"}}}}
 	job.Spec.Suspend = true
 	job.Spec.Default()
 	suspended := mustPlan(t, Engine{}, Input{Job: job, Now: t0})
@@ -308,7 +311,7 @@ func TestDeviationTemplateMayChange(t *testing.T) {
 	}
 	resumed := *job
 	resumed.Spec.Suspend = false
-	resumed.Spec.Template.Spec.Containers = []Container{{Name: "main", Args: []string{"-memory=2Gi"}}}
+	resumed.Spec.Template.Spec.Containers = []batch.Container{{Name: "main", Args: []string{"-memory=2Gi"}}}
 	resumed.Status = *suspended.Record
 	if err := resumed.Spec.ValidateUpdate(&job.Spec); err != nil {
 		t.Error(err)

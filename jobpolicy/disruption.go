@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "time"
+import (
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // staleDisruptionAfter is how long a disruption that was announced may take to
 // begin.
@@ -13,13 +17,13 @@ const staleDisruptionAfter = 2 * time.Minute
 // says how long until it is stale; otherwise it is 0. A condition that the kubelet
 // set (TerminationByKubelet) never becomes stale, since the kubelet itself ends
 // the pod. (KEP-3329, "Failing delete after a condition is added")
-func (p *Pod) StaleDisruption(now time.Time) (stale bool, after time.Duration) {
+func StaleDisruption(p *batch.Pod, now time.Time) (stale bool, after time.Duration) {
 	if p == nil {
 		return false, 0
 	}
-	c := p.condition(DisruptionTarget)
-	if c == nil || c.Status != ConditionTrue || c.Reason == PodReasonTerminationByKubelet ||
-		!p.DeletionTimestamp.IsZero() || p.finished() {
+	c := p.Condition(batch.DisruptionTarget)
+	if c == nil || c.Status != batch.ConditionTrue || c.Reason == batch.PodReasonTerminationByKubelet ||
+		!p.DeletionTimestamp.IsZero() || p.Finished() {
 		return false, 0
 	}
 	elapsed := max(now.Sub(c.LastTransitionTime), 0) // a clock that stepped back

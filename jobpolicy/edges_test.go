@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // A pod whose end was counted and that is still shown with its finalizer, from a
 // cache that lags behind, is not counted again.
 func TestStaleViewCountsOnce(t *testing.T) {
-	job := &Job{Spec: JobSpec{Completions: pointerTo[int32](1)}}
-	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0)}, Now: t0}
+	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
 	failed, decisions := 0, 0
 	for i := range 4 {
 		plan := mustPlan(t, Engine{}, in)
@@ -34,9 +36,9 @@ func TestStaleViewCountsOnce(t *testing.T) {
 
 // Only what is tracked is untracked.
 func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
-	untracked := pod("a", 0, PodRunning, 0, t0)
+	untracked := pod("a", 0, batch.PodRunning, 0, t0)
 	untracked.Finalizers = nil
-	in := Input{Job: &Job{Spec: JobSpec{Suspend: true}}, Pods: []*Pod{untracked, pod("b", 0, PodRunning, 0, t0)}, Now: t0}
+	in := Input{Job: &batch.Job{Spec: batch.JobSpec{Suspend: true}}, Pods: []*batch.Pod{untracked, pod("b", 0, batch.PodRunning, 0, t0)}, Now: t0}
 	for _, d := range mustPlan(t, Engine{}, in).Delete {
 		if d.Untrack != (d.UID == "b") {
 			t.Errorf("pod %s: untrack %v", d.UID, d.Untrack)
@@ -48,7 +50,7 @@ func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
 func TestRequeueIsNeverNegative(t *testing.T) {
 	for _, start := range []time.Time{{}, t0, t0.Add(time.Second), t0.Add(-time.Second), time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)} {
 		for _, deadline := range []int64{1, 100, math.MaxInt64 / 1_000_000_000, math.MaxInt64} {
-			job := &Job{Spec: JobSpec{ActiveDeadlineSeconds: &deadline}, Status: JobStatus{StartTime: start}}
+			job := &batch.Job{Spec: batch.JobSpec{ActiveDeadlineSeconds: &deadline}, Status: batch.JobStatus{StartTime: start}}
 			plan := mustPlan(t, Engine{}, Input{Job: job, Now: t0})
 			if plan.RequeueAfter < 0 {
 				t.Errorf("start %v, deadline %d: again after %v", start, deadline, plan.RequeueAfter)
@@ -62,44 +64,44 @@ func TestRequeueIsNeverNegative(t *testing.T) {
 
 // Counters at the top of their range stay there, on every platform alike.
 func TestCountersSaturate(t *testing.T) {
-	two := []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodFailed, 1, t0)}
-	job := &Job{Spec: JobSpec{BackoffLimit: pointerTo[int32](maxCount - 1)}, Status: JobStatus{Failed: maxCount - 1}}
+	two := []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodFailed, 1, t0)}
+	job := &batch.Job{Spec: batch.JobSpec{BackoffLimit: pointerTo[int32](maxCount - 1)}, Status: batch.JobStatus{Failed: maxCount - 1}}
 	in := Input{Job: job, Pods: two, Now: t0}
-	if s := last(in, mustPlan(t, Engine{}, in)); s.Failed != maxCount || s.Conditions[0].Reason != JobReasonBackoffLimitExceeded {
+	if s := last(in, mustPlan(t, Engine{}, in)); s.Failed != maxCount || s.Conditions[0].Reason != batch.JobReasonBackoffLimitExceeded {
 		t.Errorf("failed %d, %v", s.Failed, s.Conditions)
 	}
-	two = []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 1, PodSucceeded, 0, t0)}
-	job = &Job{Spec: JobSpec{Completions: pointerTo[int32](maxCount)}, Status: JobStatus{Succeeded: maxCount - 1}}
+	two = []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 1, batch.PodSucceeded, 0, t0)}
+	job = &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](maxCount)}, Status: batch.JobStatus{Succeeded: maxCount - 1}}
 	in = Input{Job: job, Pods: two, Now: t0}
 	if _, finished := last(in, mustPlan(t, Engine{}, in)).Finished(); !finished {
 		t.Error("all completions are there and the Job goes on")
 	}
 	completions := int32(3)
-	if reason, _ := (Limits{Completions: &completions}).Verdict(Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != JobReasonFailedIndexes {
+	if reason, _ := (Limits{Completions: &completions}).Verdict(Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != batch.JobReasonFailedIndexes {
 		t.Errorf("verdict %q", reason)
 	}
 }
 
 // What still runs when the Job fails is judged by the policy, and counted so.
 func TestRunningPodsFailWithTheJob(t *testing.T) {
-	running := pod("b", 0, PodRunning, 0, t0)
-	running.setCondition(DisruptionTarget, ConditionTrue, "", t0)
-	job := &Job{Spec: JobSpec{BackoffLimit: pointerTo[int32](0), PodFailurePolicy: &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionCount, OnPodConditions: []OnPodCondition{{Type: DisruptionTarget, Status: ConditionTrue}},
+	running := pod("b", 0, batch.PodRunning, 0, t0)
+	setPodCondition(running, batch.DisruptionTarget, batch.ConditionTrue, "", t0)
+	job := &batch.Job{Spec: batch.JobSpec{BackoffLimit: pointerTo[int32](0), PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionCount, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}},
 	}}}}}
-	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0), running}, Now: t0})
-	if plan.Counts.PodsFailed != 2 || plan.Counts.Handled[PodFailurePolicyActionCount] != 1 {
+	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), running}, Now: t0})
+	if plan.Counts.PodsFailed != 2 || plan.Counts.Handled[batch.ActionCount] != 1 {
 		t.Errorf("counts %+v", plan.Counts)
 	}
 }
 
 func TestImpossibleStatusesAreRefused(t *testing.T) {
-	for field, s := range map[string]JobStatus{
+	for field, s := range map[string]batch.JobStatus{
 		"status.ready":                          {Ready: pointerTo[int32](-1)},
 		"status.terminating":                    {Terminating: pointerTo[int32](-1)},
-		"status.uncountedTerminatedPods.failed": {UncountedTerminatedPods: &UncountedTerminatedPods{Succeeded: []string{"a"}, Failed: []string{"b", "a"}}},
+		"status.uncountedTerminatedPods.failed": {UncountedTerminatedPods: &batch.UncountedTerminatedPods{Succeeded: []string{"a"}, Failed: []string{"b", "a"}}},
 	} {
-		if plan, err := (Engine{}).Plan(Input{Job: &Job{Status: s}, Now: t0}); err == nil || !strings.Contains(err.Error(), field) || len(plan.Create) != 0 {
+		if plan, err := (Engine{}).Plan(Input{Job: &batch.Job{Status: s}, Now: t0}); err == nil || !strings.Contains(err.Error(), field) || len(plan.Create) != 0 {
 			t.Errorf("%s: %v, %d created", field, err, len(plan.Create))
 		}
 	}
@@ -107,20 +109,20 @@ func TestImpossibleStatusesAreRefused(t *testing.T) {
 
 // Nil and odd arguments have plain answers.
 func TestNilArgumentsHavePlainAnswers(t *testing.T) {
-	if got := (*Pod)(nil).FinishTime(); !got.IsZero() {
+	if got := (*batch.Pod)(nil).FinishTime(); !got.IsZero() {
 		t.Error(got)
 	}
-	if stale, after := (*Pod)(nil).StaleDisruption(t0); stale || after != 0 {
+	if stale, after := StaleDisruption((*batch.Pod)(nil), t0); stale || after != 0 {
 		t.Error(stale, after)
 	}
-	if _, finished := (*JobStatus)(nil).Finished(); finished {
+	if _, finished := (*batch.JobStatus)(nil).Finished(); finished {
 		t.Error("a nil status has finished")
 	}
 	if f, i := noMatch.NextCounts(-5, -7); f != 1 || i != 0 {
 		t.Error(f, i)
 	}
-	m := Match{Action: PodFailurePolicyActionFailJob, Rule: 2}
-	if got, want := m.Message(&Pod{ObjectMeta: ObjectMeta{Name: "p", Namespace: "ns"}}), "Pod ns/p has condition  matching FailJob rule at index 2"; got != want {
+	m := Match{Action: batch.ActionFailJob, Rule: 2}
+	if got, want := m.Message(&batch.Pod{ObjectMeta: batch.ObjectMeta{Name: "p", Namespace: "ns"}}), "Pod ns/p has condition  matching FailJob rule at index 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := generateName(strings.Repeat("j", 63), -1); got != strings.Repeat("j", 63)+"-" {
@@ -130,28 +132,28 @@ func TestNilArgumentsHavePlainAnswers(t *testing.T) {
 
 // A target that was taken back is followed by a new one.
 func TestTargetTakenBackIsFollowedByAnother(t *testing.T) {
-	job := &Job{
-		Spec:   JobSpec{BackoffLimit: pointerTo[int32](0)},
-		Status: JobStatus{Conditions: []JobCondition{{Type: JobFailureTarget, Status: ConditionFalse}}},
+	job := &batch.Job{
+		Spec:   batch.JobSpec{BackoffLimit: pointerTo[int32](0)},
+		Status: batch.JobStatus{Conditions: []batch.JobCondition{{Type: batch.JobFailureTarget, Status: batch.ConditionFalse}}},
 	}
-	in := Input{Job: job, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 0, PodRunning, 0, t0)}, Now: t0}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 0, batch.PodRunning, 0, t0)}, Now: t0}
 	s := last(in, mustPlan(t, Engine{}, in))
-	if len(s.Conditions) != 2 || s.Conditions[1].Status != ConditionTrue {
+	if len(s.Conditions) != 2 || s.Conditions[1].Status != batch.ConditionTrue {
 		t.Fatalf("conditions %v", s.Conditions)
 	}
 	in.Job.Status = *s
 	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 2 {
 		t.Errorf("the target is set again: %v", s.Conditions)
 	}
-	in.Job = &Job{
-		Spec: JobSpec{CompletionMode: IndexedCompletion, Completions: pointerTo[int32](2), Parallelism: pointerTo[int32](2),
-			SuccessPolicy: &SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededIndexes: pointerTo("0")}}}},
-		Status: JobStatus{Conditions: []JobCondition{{Type: JobSuccessCriteriaMet, Status: ConditionFalse}}},
+	in.Job = &batch.Job{
+		Spec: batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: pointerTo[int32](2), Parallelism: pointerTo[int32](2),
+			SuccessPolicy: &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{{SucceededIndexes: pointerTo("0")}}}},
+		Status: batch.JobStatus{Conditions: []batch.JobCondition{{Type: batch.JobSuccessCriteriaMet, Status: batch.ConditionFalse}}},
 	}
-	in.Pods = []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 1, PodRunning, 0, t0)}
+	in.Pods = []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 1, batch.PodRunning, 0, t0)}
 	for range 2 {
 		s := last(in, mustPlan(t, Engine{}, in))
-		if len(s.Conditions) != 2 || s.Conditions[1].Type != JobSuccessCriteriaMet || s.Conditions[1].Status != ConditionTrue {
+		if len(s.Conditions) != 2 || s.Conditions[1].Type != batch.JobSuccessCriteriaMet || s.Conditions[1].Status != batch.ConditionTrue {
 			t.Fatalf("conditions %v", s.Conditions)
 		}
 		in.Job.Status = *s

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // bigInput is a Job of 100,000 indexes, a third of which has completed here and
@@ -17,9 +18,9 @@ func bigInput(n int, perIndex bool) Input {
 		job.Spec.BackoffLimit = pointerTo[int32](1 << 30)
 	}
 	job.Spec.Parallelism = pointerTo(int32(n))
-	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{
-		{Action: PodFailurePolicyActionIgnore, OnPodConditions: []OnPodCondition{{Type: DisruptionTarget, Status: ConditionTrue}}},
-		{Action: PodFailurePolicyActionFailJob, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}}},
+	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+		{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}}},
+		{Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{42}}},
 	}}
 	var done indexset.Builder
 	for i := 0; i < completions; i += 3 {
@@ -31,16 +32,16 @@ func bigInput(n int, perIndex bool) Input {
 	}
 	in := Input{Job: job, Now: t0}
 	for i := range n {
-		phase, code := PodRunning, int32(0)
+		phase, code := batch.PodRunning, int32(0)
 		switch i % 4 {
 		case 1:
-			phase = PodSucceeded
+			phase = batch.PodSucceeded
 		case 2:
-			phase, code = PodFailed, 1
+			phase, code = batch.PodFailed, 1
 		}
 		index := i*3 + 1
 		p := pod(fmt.Sprintf("%08x-0000", uint32(i)*2654435761), index, phase, code, t0)
-		p.Annotations[JobIndexFailureCountAnnotation] = "0"
+		p.Annotations[batch.JobIndexFailureCountAnnotation] = "0"
 		in.Pods = append(in.Pods, p)
 	}
 	return in

@@ -53,7 +53,7 @@ func (d *decision) remove(p *podView, untrack bool) {
 	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked})
 	d.active--
 	d.terminating++
-	if p.ready() {
+	if p.Ready() {
 		d.ready--
 	}
 }
@@ -94,7 +94,7 @@ func (v *view) manage(m Memory) (surplus []*podView, create []NewPod, wait time.
 		return surplus[:min(len(surplus), v.engine.maxPerPass())], nil, 0
 	}
 	missing := wanted - v.active
-	if v.spec.replaceOnlyFailed() {
+	if replaceOnlyFailed(&v.spec) {
 		missing -= v.terminating
 	}
 	if missing > 0 {

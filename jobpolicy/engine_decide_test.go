@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // plainJob wants n successes of any pods, all at once.
-func plainJob(n int32) *Job {
-	return &Job{ObjectMeta: ObjectMeta{Name: "j", Namespace: "ns"}, Spec: JobSpec{
+func plainJob(n int32) *batch.Job {
+	return &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "j", Namespace: "ns"}, Spec: batch.JobSpec{
 		Completions: &n, Parallelism: &n, BackoffLimit: pointerTo[int32](1 << 20),
 	}}
 }
 
-func plainPods(n int, phase PodPhase) (pods []*Pod) {
+func plainPods(n int, phase batch.PodPhase) (pods []*batch.Pod) {
 	for i := range n {
 		p := pod(fmt.Sprintf("%04d", i), 0, phase, 1, t0)
 		p.Annotations = nil
@@ -32,17 +34,17 @@ func TestPlanKeepsItsBounds(t *testing.T) {
 	for _, tt := range []struct {
 		name                      string
 		engine                    Engine
-		job                       *Job
-		pods                      []*Pod
+		job                       *batch.Job
+		pods                      []*batch.Pod
 		create, deleted, released int
 	}{
 		{"creations", Engine{}, plainJob(many), nil, 500, 0, 0},
 		{"creations, bounded", Engine{MaxPerPass: 7}, plainJob(many), nil, 7, 0, 0},
-		{"surplus pods", Engine{}, unwanted, plainPods(many, PodRunning), 0, 500, 0},
-		{"surplus pods, bounded", Engine{MaxPerPass: 7}, unwanted, plainPods(many, PodRunning), 0, 7, 0},
-		{"pods of a suspended Job are not bounded", Engine{}, suspended, plainPods(many, PodRunning), 0, many, 0},
-		{"failed pods in the status", Engine{}, unwanted, plainPods(many, PodFailed), 0, 0, 500},
-		{"succeeded pods in the status", Engine{}, unwanted, plainPods(501, PodSucceeded), 0, 0, 500},
+		{"surplus pods", Engine{}, unwanted, plainPods(many, batch.PodRunning), 0, 500, 0},
+		{"surplus pods, bounded", Engine{MaxPerPass: 7}, unwanted, plainPods(many, batch.PodRunning), 0, 7, 0},
+		{"pods of a suspended Job are not bounded", Engine{}, suspended, plainPods(many, batch.PodRunning), 0, many, 0},
+		{"failed pods in the status", Engine{}, unwanted, plainPods(many, batch.PodFailed), 0, 0, 500},
+		{"succeeded pods in the status", Engine{}, unwanted, plainPods(501, batch.PodSucceeded), 0, 0, 500},
 	} {
 		plan := mustPlan(t, tt.engine, Input{Job: tt.job, Pods: tt.pods, Now: t0.Add(time.Hour)})
 		if len(plan.Create) != tt.create || len(plan.Delete) != tt.deleted || len(plan.Release) != tt.released {
@@ -54,7 +56,7 @@ func TestPlanKeepsItsBounds(t *testing.T) {
 
 // What is left of a delay is rounded up.
 func TestShortDelaysAreBatched(t *testing.T) {
-	in := Input{Job: plainJob(2), Pods: plainPods(1, PodFailed), Now: t0.Add(9700 * time.Millisecond)}
+	in := Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0.Add(9700 * time.Millisecond)}
 	for _, tt := range []struct {
 		engine Engine
 		want   time.Duration
@@ -71,35 +73,35 @@ func TestShortDelaysAreBatched(t *testing.T) {
 // TestLeastProgressGoesFirst has two active pods where one is wanted; the first
 // is to go.
 func TestLeastProgressGoesFirst(t *testing.T) {
-	ready := func(since time.Time) func(p *Pod) {
-		return func(p *Pod) {
-			p.Status.Conditions = []PodCondition{{Type: PodReady, Status: ConditionTrue, LastTransitionTime: since}}
+	ready := func(since time.Time) func(p *batch.Pod) {
+		return func(p *batch.Pod) {
+			p.Status.Conditions = []batch.PodCondition{{Type: batch.PodReady, Status: batch.ConditionTrue, LastTransitionTime: since}}
 		}
 	}
-	restarts := func(counts ...int32) func(p *Pod) {
-		return func(p *Pod) {
+	restarts := func(counts ...int32) func(p *batch.Pod) {
+		return func(p *batch.Pod) {
 			for _, n := range counts {
-				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{RestartCount: n})
+				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{RestartCount: n})
 			}
 		}
 	}
 	// sidecars restarted so often, and another init container more often.
-	sidecars := func(app int32, counts ...int32) func(p *Pod) {
-		return func(p *Pod) {
+	sidecars := func(app int32, counts ...int32) func(p *batch.Pod) {
+		return func(p *batch.Pod) {
 			restarts(app)(p)
 			withSidecars(p, len(counts))
 			for i, n := range counts {
 				p.Status.InitContainerStatuses[i].RestartCount = n
 			}
-			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, ContainerStatus{Name: "init", RestartCount: 7 - app})
+			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, batch.ContainerStatus{Name: "init", RestartCount: 7 - app})
 		}
 	}
-	phase := func(phase PodPhase) func(p *Pod) { return func(p *Pod) { p.Status.Phase = phase } }
-	created := func(at time.Time) func(p *Pod) { return func(p *Pod) { p.CreationTimestamp = at } }
-	for name, pair := range map[string][2]func(p *Pod){
-		"no node, although it runs":  {func(p *Pod) {}, func(p *Pod) { p.Spec.NodeName, p.Status.Phase = "n", PodPending }},
-		"pending before unknown":     {phase(PodPending), phase(PodUnknown)},
-		"unknown before running":     {phase(PodUnknown), phase(PodRunning)},
+	phase := func(phase batch.PodPhase) func(p *batch.Pod) { return func(p *batch.Pod) { p.Status.Phase = phase } }
+	created := func(at time.Time) func(p *batch.Pod) { return func(p *batch.Pod) { p.CreationTimestamp = at } }
+	for name, pair := range map[string][2]func(p *batch.Pod){
+		"no node, although it runs":  {func(p *batch.Pod) {}, func(p *batch.Pod) { p.Spec.NodeName, p.Status.Phase = "n", batch.PodPending }},
+		"pending before unknown":     {phase(batch.PodPending), phase(batch.PodUnknown)},
+		"unknown before running":     {phase(batch.PodUnknown), phase(batch.PodRunning)},
 		"not ready before ready":     {restarts(0), ready(t0)},
 		"ready for a shorter time":   {ready(t0.Add(time.Second)), ready(t0)},
 		"ready since nobody knows":   {ready(time.Time{}), ready(t0)},
@@ -111,7 +113,7 @@ func TestLeastProgressGoesFirst(t *testing.T) {
 		"created at an unknown time": {created(time.Time{}), created(t0)},
 	} {
 		for turn := range 2 { // the order of the UIDs does not decide
-			pods := plainPods(2, PodRunning)
+			pods := plainPods(2, batch.PodRunning)
 			pair[0](pods[turn])
 			pair[1](pods[1-turn])
 			plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: pods, Now: t0.Add(time.Hour)})

@@ -4,34 +4,36 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // end is how the Job ends. It passes through two conditions: a target
 // (FailureTarget, SuccessCriteriaMet) as soon as it is decided, and the final one
 // (Failed, Complete) when every pod has ended and is counted.
 type end struct {
-	reason   Reason
+	reason   batch.Reason
 	message  string
 	success  bool
 	standing bool // an earlier plan decided it
 }
 
-func (e *end) target() JobConditionType {
+func (e *end) target() batch.JobConditionType {
 	if e.success {
-		return JobSuccessCriteriaMet
+		return batch.JobSuccessCriteriaMet
 	}
-	return JobFailureTarget
+	return batch.JobFailureTarget
 }
 
-func (e *end) final() JobConditionType {
+func (e *end) final() batch.JobConditionType {
 	if e.success {
-		return JobComplete
+		return batch.JobComplete
 	}
-	return JobFailed
+	return batch.JobFailed
 }
 
 // newEnd is the end for a Verdict, nil if the Job goes on.
-func newEnd(reason Reason, message string) *end {
+func newEnd(reason batch.Reason, message string) *end {
 	if reason == "" {
 		return nil
 	}
@@ -43,7 +45,7 @@ func newEnd(reason Reason, message string) *end {
 func (v *view) standing() *end {
 	for _, e := range [...]*end{{success: true, standing: true}, {standing: true}} {
 		for _, c := range v.in.Job.Status.Conditions {
-			if c.Type == e.target() && c.Status == ConditionTrue {
+			if c.Type == e.target() && c.Status == batch.ConditionTrue {
 				e.reason, e.message = c.Reason, c.Message
 				return e
 			}
@@ -69,21 +71,21 @@ func (v *view) verdict() (*end, requeue) {
 		tally.Elapsed = v.in.Now.Sub(v.startTime)
 	}
 	if v.indexed {
-		if m := v.spec.SuccessPolicy.Match(v.succeeded, v.completions()); m.Rule >= 0 {
+		if m := MatchSuccess(v.spec.SuccessPolicy, v.succeeded, v.completions()); m.Rule >= 0 {
 			tally.SuccessPolicy = successMessage(m.Rule)
 		}
 	}
 	reason, message := limits.Verdict(tally)
 	var atDeadline requeue
 	switch reason {
-	case JobReasonPodFailurePolicy, JobReasonBackoffLimitExceeded, JobReasonDeadlineExceeded:
+	case batch.JobReasonPodFailurePolicy, batch.JobReasonBackoffLimitExceeded, batch.JobReasonDeadlineExceeded:
 	default: // the deadline was looked at and lies ahead
 		if limits.ActiveDeadlineSeconds != nil {
-			atDeadline = requeue{until(Seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
+			atDeadline = requeue{until(batch.Seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
 		}
 	}
 	e := newEnd(reason, message)
-	if reason == JobReasonPodFailurePolicy && v.engine.RuleReasons {
+	if reason == batch.JobReasonPodFailurePolicy && v.engine.RuleReasons {
 		e.reason = v.failJobReason()
 	}
 	return e, atDeadline
@@ -116,19 +118,19 @@ func (v *view) failJobMessage() string {
 }
 
 // failJobReason is the reason that goes with failJobMessage.
-func (v *view) failJobReason() Reason {
+func (v *view) failJobReason() batch.Reason {
 	for _, p := range v.pods {
 		if p.match.Message(p.Pod) != "" {
-			return v.spec.PodFailurePolicy.Rules[p.match.Rule].reason(p.match.Rule)
+			return v.spec.PodFailurePolicy.Rules[p.match.Rule].Reason(p.match.Rule)
 		}
 	}
-	return JobReasonPodFailurePolicy
+	return batch.JobReasonPodFailurePolicy
 }
 
-// counted is the reason in a metric, which has no label for each rule.
-func (r Reason) counted() Reason {
-	if strings.HasPrefix(string(r), string(JobReasonPodFailurePolicy)+"_") {
-		return JobReasonPodFailurePolicy
+// countedReason is the reason in a metric, which has no label for each rule.
+func countedReason(r batch.Reason) batch.Reason {
+	if strings.HasPrefix(string(r), string(batch.JobReasonPodFailurePolicy)+"_") {
+		return batch.JobReasonPodFailurePolicy
 	}
 	return r
 }
@@ -136,15 +138,15 @@ func (r Reason) counted() Reason {
 // restarts counts the restarts in place of unfinished pods, which count as
 // failures under OnFailure.
 func (v *view) restarts() int {
-	if v.spec.Template.Spec.RestartPolicy != RestartPolicyOnFailure {
+	if v.spec.Template.Spec.RestartPolicy != batch.RestartPolicyOnFailure {
 		return 0
 	}
 	sum := 0
 	for _, p := range v.pods {
-		if p.Status.Phase != PodRunning && p.Status.Phase != PodPending {
+		if p.Status.Phase != batch.PodRunning && p.Status.Phase != batch.PodPending {
 			continue
 		}
-		for _, statuses := range [2][]ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for _, statuses := range [2][]batch.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 			for i := range statuses {
 				sum = addCounts(sum, max(int(statuses[i].RestartCount), 0))
 			}

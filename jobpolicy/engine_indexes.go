@@ -131,7 +131,7 @@ func (p *podView) follows(q *podView) bool {
 func (v *view) pending(n int, waiting []int) []int {
 	busy := append([]int(nil), waiting...)
 	for _, p := range v.pods {
-		if p.inRange && (p.active || p.terminating && v.spec.replaceOnlyFailed()) {
+		if p.inRange && (p.active || p.terminating && replaceOnlyFailed(&v.spec)) {
 			busy = append(busy, p.index)
 		}
 	}

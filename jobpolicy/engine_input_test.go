@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // underQuota carries plans out while creations are refused that would make more
@@ -40,10 +41,10 @@ func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
 	c.job.Spec.Parallelism = pointerTo[int32](2)
 	refused := underQuota(t, c, 2, func() {
 		if i := slices.IndexFunc(c.pods, isActive); i >= 0 {
-			c.end(c.pods[i].UID, PodSucceeded, 0)
+			c.end(c.pods[i].UID, batch.PodSucceeded, 0)
 		}
 	})
-	if end, _ := c.job.Status.Finished(); end.Type != JobComplete || refused == 0 || len(c.created) != 5 {
+	if end, _ := c.job.Status.Finished(); end.Type != batch.JobComplete || refused == 0 || len(c.created) != 5 {
 		t.Errorf("ended %q with %d pods created, %d times refused", end.Type, len(c.created), refused)
 	}
 }
@@ -57,11 +58,11 @@ func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 			c := &cluster{now: t0, job: indexedJob(4, 9)}
 			c.job.Spec.Parallelism = pointerTo(int32(parallelism))
 			refused := underQuota(t, c, quota, func() {
-				for _, p := range slices.DeleteFunc(slices.Clone(c.pods), func(p *Pod) bool { return !isActive(p) }) {
+				for _, p := range slices.DeleteFunc(slices.Clone(c.pods), func(p *batch.Pod) bool { return !isActive(p) }) {
 					if failureCount(p) < 2 { // all at once
-						c.end(p.UID, PodFailed, 1)
+						c.end(p.UID, batch.PodFailed, 1)
 					} else {
-						c.end(p.UID, PodSucceeded, 0)
+						c.end(p.UID, batch.PodSucceeded, 0)
 					}
 				}
 				c.now = c.now.Add(time.Hour)
@@ -76,26 +77,26 @@ func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 // A plan that only records has no end that needs a deletion, and one that needs
 // none.
 func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
-	failing := func() *Job {
+	failing := func() *batch.Job {
 		job := plainJob(2)
 		job.Spec.BackoffLimit = pointerTo[int32](0)
 		return job
 	}
 	suspended := plainJob(1)
 	suspended.Spec.Suspend = true
-	failed, running := plainPods(1, PodFailed), plainPods(2, PodRunning)[1:]
+	failed, running := plainPods(1, batch.PodFailed), plainPods(2, batch.PodRunning)[1:]
 	for name, tt := range map[string]struct {
-		job      *Job
-		pods     []*Pod
-		finished Reason
+		job      *batch.Job
+		pods     []*batch.Pod
+		finished batch.Reason
 		released int
 		suspends bool
 	}{
-		"creates nothing":              {plainJob(3), plainPods(1, PodSucceeded), "", 1, false},
+		"creates nothing":              {plainJob(3), plainPods(1, batch.PodSucceeded), "", 1, false},
 		"no end while pods are active": {failing(), append(failed, running...), "", 1, false},
-		"an end without active pods":   {failing(), failed, JobReasonBackoffLimitExceeded, 1, false},
-		"completions":                  {plainJob(1), plainPods(1, PodSucceeded), JobReasonCompletionsReached, 1, false},
-		"deletes no surplus":           {plainJob(1), append(plainPods(1, PodSucceeded), running...), "", 1, false},
+		"an end without active pods":   {failing(), failed, batch.JobReasonBackoffLimitExceeded, 1, false},
+		"completions":                  {plainJob(1), plainPods(1, batch.PodSucceeded), batch.JobReasonCompletionsReached, 1, false},
+		"deletes no surplus":           {plainJob(1), append(plainPods(1, batch.PodSucceeded), running...), "", 1, false},
 		"suspends nothing":             {suspended, running, "", 0, false},
 	} {
 		in := Input{Job: tt.job, Pods: tt.pods, RecordOnly: true, Now: t0.Add(time.Hour)}
@@ -103,7 +104,7 @@ func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 		if len(plan.Create)+len(plan.Delete) != 0 || plan.Counts.Finished != tt.finished || len(plan.Release) != tt.released {
 			t.Errorf("%s: %+v", name, plan)
 		}
-		if s := last(in, plan); s.has(JobSuspended) || int(s.Active) != len(tt.pods)-tt.released {
+		if s := last(in, plan); s.HasCondition(batch.JobSuspended) || int(s.Active) != len(tt.pods)-tt.released {
 			t.Errorf("%s: %d active, conditions %v", name, s.Active, s.Conditions)
 		}
 	}
@@ -117,10 +118,10 @@ func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
 	suspended := plainJob(2)
 	suspended.Spec.Suspend = true
 	for name, in := range map[string]Input{
-		"creations": {Job: plainJob(3), Pods: plainPods(1, PodSucceeded)},
-		"surplus":   {Job: surplus, Pods: append(plainPods(1, PodSucceeded), plainPods(2, PodRunning)[1:]...)},
-		"suspended": {Job: suspended, Pods: append(plainPods(1, PodSucceeded), plainPods(2, PodRunning)[1:]...)},
-		"the end":   {Job: plainJob(1), Pods: plainPods(1, PodSucceeded)},
+		"creations": {Job: plainJob(3), Pods: plainPods(1, batch.PodSucceeded)},
+		"surplus":   {Job: surplus, Pods: append(plainPods(1, batch.PodSucceeded), plainPods(2, batch.PodRunning)[1:]...)},
+		"suspended": {Job: suspended, Pods: append(plainPods(1, batch.PodSucceeded), plainPods(2, batch.PodRunning)[1:]...)},
+		"the end":   {Job: plainJob(1), Pods: plainPods(1, batch.PodSucceeded)},
 	} {
 		in.Unsettled, in.Now = true, t0.Add(time.Hour)
 		plan := mustPlan(t, Engine{}, in)
@@ -137,9 +138,9 @@ func TestReleasedOnce(t *testing.T) {
 	indexed := indexedJob(2, 3)
 	indexed.Spec.Parallelism = pointerTo[int32](1)
 	for name, in := range map[string]Input{
-		"NonIndexed, succeeded": {Job: plainJob(2), Pods: plainPods(1, PodSucceeded)},
-		"NonIndexed, failed":    {Job: plainJob(2), Pods: plainPods(1, PodFailed)},
-		"Indexed, succeeded":    {Job: indexed, Pods: []*Pod{pod("0000", 0, PodSucceeded, 0, t0)}},
+		"NonIndexed, succeeded": {Job: plainJob(2), Pods: plainPods(1, batch.PodSucceeded)},
+		"NonIndexed, failed":    {Job: plainJob(2), Pods: plainPods(1, batch.PodFailed)},
+		"Indexed, succeeded":    {Job: indexed, Pods: []*batch.Pod{pod("0000", 0, batch.PodSucceeded, 0, t0)}},
 	} {
 		in.Now = t0
 		first := mustPlan(t, Engine{}, in)
@@ -159,13 +160,13 @@ func TestReleasedOnce(t *testing.T) {
 // can find.
 func TestPlanRefusesImpossibleInput(t *testing.T) {
 	lost := plainJob(1)
-	lost.Spec.CompletionMode, lost.Spec.Completions = IndexedCompletion, nil
+	lost.Spec.CompletionMode, lost.Spec.Completions = batch.IndexedCompletion, nil
 	for path, in := range map[string]Input{
 		"Job":              {Now: t0},
 		"Now":              {Job: plainJob(1)},
-		"Pods[1]":          {Job: plainJob(1), Pods: append(plainPods(1, PodRunning), &Pod{}), Now: t0},
+		"Pods[1]":          {Job: plainJob(1), Pods: append(plainPods(1, batch.PodRunning), &batch.Pod{}), Now: t0},
 		"spec.completions": {Job: lost, Now: t0},
-		"status.failed":    {Job: &Job{Status: JobStatus{Failed: -1}}, Now: t0},
+		"status.failed":    {Job: &batch.Job{Status: batch.JobStatus{Failed: -1}}, Now: t0},
 	} {
 		plan, err := (Engine{}).Plan(in)
 		var mistake field.Error
@@ -181,7 +182,7 @@ func TestPlanSaysWhatItWaitsFor(t *testing.T) {
 	deadline.Spec.ActiveDeadlineSeconds, deadline.Status.StartTime = pointerTo[int64](60), t0
 	far := plainJob(2)
 	far.Spec.ActiveDeadlineSeconds, far.Status.StartTime = pointerTo[int64](3600), t0
-	failed := plainPods(1, PodFailed)
+	failed := plainPods(1, batch.PodFailed)
 	for name, tt := range map[string]struct {
 		in    Input
 		after time.Duration

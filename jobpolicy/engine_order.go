@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // comparePods orders pods by index, UID and name. Pods that are alike in all three,
@@ -26,7 +28,7 @@ func comparePods(a, b *podView) int {
 
 // podText is a text of everything that the pod says: pods with the same text are
 // the same.
-func podText(pod *Pod) []byte { return appendText(nil, reflect.ValueOf(pod)) }
+func podText(pod *batch.Pod) []byte { return appendText(nil, reflect.ValueOf(pod)) }
 
 // appendText appends a text of the value that no other value has. Unlike JSON it
 // has one for every time.

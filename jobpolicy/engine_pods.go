@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // podView is a pod with what there is to know of it, worked out once.
 type podView struct {
-	*Pod
+	*batch.Pod
 	index             int // completion index; -1: none, or the Job is NonIndexed
 	failures, ignored int // of its index, before it
 
@@ -92,8 +93,8 @@ func (v *view) observePods(known known) (pods []*podView, notes notes, err error
 }
 
 // podView works out what there is to know of a pod, but for how and when it ended.
-func (v *view) podView(pod *Pod, known known) podView {
-	p := podView{Pod: pod, index: -1, inRange: true, tracked: pod.tracked()}
+func (v *view) podView(pod *batch.Pod, known known) podView {
+	p := podView{Pod: pod, index: -1, inRange: true, tracked: pod.Tracked()}
 	if v.indexed {
 		p.readAnnotations()
 		p.inRange = p.index >= 0 && p.index < v.completions()
@@ -109,7 +110,7 @@ func (v *view) podView(pod *Pod, known known) podView {
 	}
 	p.released = known.released[id]
 	p.tracked = p.tracked && !p.counted && !p.released
-	done, deleting := pod.finished(), !pod.DeletionTimestamp.IsZero()
+	done, deleting := pod.Finished(), !pod.DeletionTimestamp.IsZero()
 	if done && !p.tracked && p.recorded == unrecorded && v.scaledAway(p.index) {
 		p.counted = true // or released uncounted, because the Job did not want its index
 	}
@@ -119,13 +120,13 @@ func (v *view) podView(pod *Pod, known known) podView {
 	if done { // what is recorded stands, whatever the pod says now
 		switch p.recorded {
 		case recordedFailed:
-			phase = PodFailed
+			phase = batch.PodFailed
 		case recordedSucceeded:
-			phase = PodSucceeded
+			phase = batch.PodSucceeded
 		}
 	}
-	p.succeeded = phase == PodSucceeded
-	p.failed = phase == PodFailed || p.terminating && !v.spec.replaceOnlyFailed()
+	p.succeeded = phase == batch.PodSucceeded
+	p.failed = phase == batch.PodFailed || p.terminating && !replaceOnlyFailed(&v.spec)
 	return p
 }
 
@@ -143,7 +144,7 @@ func (v *view) scaledAway(index int) bool {
 }
 
 // numbers are the annotations in which an Indexed Job's pod carries numbers.
-var numbers = [...]string{JobCompletionIndexAnnotation, JobIndexFailureCountAnnotation, JobIndexIgnoredFailureCountAnnotation}
+var numbers = [...]string{batch.JobCompletionIndexAnnotation, batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation}
 
 // readAnnotations reads what an Indexed Job's pod says of itself.
 func (p *podView) readAnnotations() {
@@ -159,7 +160,7 @@ func (p *podView) readAnnotations() {
 }
 
 // addMisread notes the annotations that do not hold the number that they are read as.
-func (n *notes) addMisread(pod *Pod) {
+func (n *notes) addMisread(pod *batch.Pod) {
 	for _, a := range numbers {
 		if text, there := pod.Annotations[a]; there {
 			if _, ok := readNumber(text); !ok {
@@ -202,4 +203,6 @@ func (p *podView) identity() string {
 // replaceOnlyFailed reports whether a pod that is being deleted is replaced only
 // once it has ended. With a failure policy that is the default, and no API server takes
 // anything else.
-func (s *JobSpec) replaceOnlyFailed() bool { return s.PodReplacementPolicy == PodReplacementFailed }
+func replaceOnlyFailed(s *batch.JobSpec) bool {
+	return s.PodReplacementPolicy == batch.PodReplacementFailed
+}

@@ -3,6 +3,8 @@ package jobpolicy
 import (
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // maxUncounted bounds the UIDs that the status holds at once, so that it stays
@@ -12,7 +14,7 @@ const maxUncounted = 500
 // record makes the plan: the status with the ends of pods, the pods whose
 // finalizers may then go, and the status once they are gone.
 func record(v *view, d decision) Plan {
-	r := recording{view: v, end: d.end, status: v.in.Job.Status.clone()}
+	r := recording{view: v, end: d.end, status: cloneStatus(&v.in.Job.Status)}
 	r.status.StartTime = v.startTime
 	if d.managed && d.end == nil {
 		r.writeSuspension()
@@ -31,9 +33,9 @@ func record(v *view, d decision) Plan {
 		r.writeIndexes()
 	}
 	if e := d.end; e != nil && !e.standing {
-		r.status.addCondition(e.target(), ConditionTrue, e.reason, e.message, v.in.Now)
+		addCondition(r.status, e.target(), batch.ConditionTrue, e.reason, e.message, v.in.Now)
 		r.changed = true
-		r.counts.Finished = e.reason.counted()
+		r.counts.Finished = countedReason(e.reason)
 	}
 	plan := Plan{
 		Delete: d.delete, Create: d.create, Memory: r.memory(d.memory),
@@ -41,14 +43,14 @@ func record(v *view, d decision) Plan {
 		Decisions: decisions, Counts: r.counts, Notes: v.notes,
 	}
 	if r.changed {
-		plan.Record = r.status.clone()
+		plan.Record = cloneStatus(r.status)
 	}
 	for _, p := range release {
 		plan.Release = append(plan.Release, p.ref())
 		delete(held, p.identity())
 	}
 	more := r.countReleased(held)
-	if d.end != nil && all && r.status.uncounted() == 0 && d.terminating == 0 {
+	if d.end != nil && all && uncounted(r.status) == 0 && d.terminating == 0 {
 		r.conclude()
 		more = true
 	}
@@ -62,7 +64,7 @@ func record(v *view, d decision) Plan {
 type recording struct {
 	*view
 	end     *end // how the Job ends, nil if it goes on
-	status  *JobStatus
+	status  *batch.JobStatus
 	changed bool // the status differs from the one that is seen
 	counts  Counts
 }
@@ -70,11 +72,11 @@ type recording struct {
 // writeSuspension keeps the Suspended condition. A Job that was never suspended
 // has none; a resumed one starts over its deadline.
 func (r *recording) writeSuspension() {
-	status, reason, message, start := ConditionFalse, JobReasonResumed, "Job resumed", r.in.Now
+	status, reason, message, start := batch.ConditionFalse, batch.JobReasonResumed, "Job resumed", r.in.Now
 	if r.spec.Suspend {
-		status, reason, message, start = ConditionTrue, JobReasonSuspended, "Job suspended", time.Time{}
+		status, reason, message, start = batch.ConditionTrue, batch.JobReasonSuspended, "Job suspended", time.Time{}
 	}
-	if r.status.setCondition(JobSuspended, status, reason, message, r.in.Now) {
+	if setCondition(r.status, batch.JobSuspended, status, reason, message, r.in.Now) {
 		r.status.StartTime = start
 		r.changed = true
 	}
@@ -93,18 +95,18 @@ func (r *recording) writeCounts(d *decision) {
 // countReleased moves the uncounted pods that are not held into the counters, and
 // reports whether there were any.
 func (r *recording) countReleased(held map[string]bool) bool {
-	before := r.status.uncounted()
+	before := uncounted(r.status)
 	move := func(uids []string, counter *int32) []string {
 		left := slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return !held[uid] })
 		*counter = int32(addCounts(int(*counter), len(uids)-len(left)))
 		return left
 	}
 	u := r.status.UncountedTerminatedPods
-	r.status.UncountedTerminatedPods = &UncountedTerminatedPods{
+	r.status.UncountedTerminatedPods = &batch.UncountedTerminatedPods{
 		Succeeded: move(u.Succeeded, &r.status.Succeeded),
 		Failed:    move(u.Failed, &r.status.Failed),
 	}
-	return r.status.uncounted() != before
+	return uncounted(r.status) != before
 }
 
 // decisions returns what was decided about the pods whose end is new, and counts
@@ -132,7 +134,7 @@ func (c *Counts) handle(m Match) {
 		return
 	}
 	if c.Handled == nil {
-		c.Handled = make(map[Action]int)
+		c.Handled = make(map[batch.Action]int)
 	}
 	c.Handled[m.Action]++
 }
@@ -162,7 +164,7 @@ func (r *recording) writeEnds() (release []*podView, all bool) {
 		case p.failed || r.end != nil && !r.end.success:
 			match := p.match
 			if !p.failed { // when a Job fails, whatever still runs fails with it
-				match = r.spec.PodFailurePolicy.Match(p.Pod)
+				match = MatchPod(r.spec.PodFailurePolicy, p.Pod)
 				r.counts.handle(match)
 			}
 			if match.Counted() {
@@ -171,7 +173,7 @@ func (r *recording) writeEnds() (release []*podView, all bool) {
 				r.changed = true
 			}
 		}
-		if newIndexes+r.status.uncounted() >= maxUncounted {
+		if newIndexes+uncounted(r.status) >= maxUncounted {
 			return release, false
 		}
 	}
@@ -202,7 +204,7 @@ func (r *recording) writeIndexes() {
 
 // memory returns the memory with what the status says and what it has no place for.
 func (r *recording) memory(m Memory) Memory {
-	m.Written = r.status.progress()
+	m.Written = progressOf(r.status)
 	if r.indexed {
 		m.Written.Completions = r.completions()
 	}
@@ -224,7 +226,7 @@ func (r *recording) memory(m Memory) Memory {
 // conclude sets the final condition.
 func (r *recording) conclude() {
 	e, s, now := r.end, r.status, r.in.Now
-	s.setCondition(e.final(), ConditionTrue, e.reason, e.message, now)
+	setCondition(s, e.final(), batch.ConditionTrue, e.reason, e.message, now)
 	if s.StartTime.IsZero() { // it ended while it was suspended
 		s.StartTime = now
 	}
@@ -234,23 +236,23 @@ func (r *recording) conclude() {
 }
 
 // uncounted is how many pods the status names that it has not counted yet.
-func (s *JobStatus) uncounted() int {
+func uncounted(s *batch.JobStatus) int {
 	u := s.UncountedTerminatedPods
 	return len(u.Succeeded) + len(u.Failed)
 }
 
-// clone returns a copy whose lists may be written to, and whose uncounted pods are
+// cloneStatus returns a copy whose lists may be written to, and whose uncounted pods are
 // never nil.
-func (s *JobStatus) clone() *JobStatus {
+func cloneStatus(s *batch.JobStatus) *batch.JobStatus {
 	c := *s
 	c.Conditions = slices.Clone(s.Conditions)
-	c.UncountedTerminatedPods = s.UncountedTerminatedPods.clone()
+	c.UncountedTerminatedPods = cloneUncounted(s.UncountedTerminatedPods)
 	return &c
 }
 
-func (u *UncountedTerminatedPods) clone() *UncountedTerminatedPods {
+func cloneUncounted(u *batch.UncountedTerminatedPods) *batch.UncountedTerminatedPods {
 	if u == nil {
-		return &UncountedTerminatedPods{}
+		return &batch.UncountedTerminatedPods{}
 	}
-	return &UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
+	return &batch.UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // surplus returns the active pods to remove: all duplicates and pods without a
@@ -80,16 +82,16 @@ func newRank(p *podView) rank {
 		pod:       p,
 		scheduled: p.Spec.NodeName != "",
 		phase:     max(slices.Index(phasesByProgress, p.Status.Phase), 0),
-		ready:     p.ready(),
+		ready:     p.Ready(),
 		created:   p.CreationTimestamp,
 	}
 	if r.ready {
-		r.readySince = p.condition(PodReady).LastTransitionTime
+		r.readySince = p.Condition(batch.PodReady).LastTransitionTime
 	}
 	for i := range p.Status.ContainerStatuses {
 		r.restarts = max(r.restarts, p.Status.ContainerStatuses[i].RestartCount)
 	}
-	sidecars := p.Spec.sidecars()
+	sidecars := p.Spec.Sidecars()
 	for i := range p.Status.InitContainerStatuses {
 		if c := &p.Status.InitContainerStatuses[i]; sidecars[c.Name] {
 			r.sidecar = max(r.sidecar, c.RestartCount)
@@ -111,7 +113,7 @@ func (a rank) compare(b rank) int {
 }
 
 // phasesByProgress are the phases of active pods, those that have come least far first.
-var phasesByProgress = []PodPhase{PodPending, PodUnknown, PodRunning}
+var phasesByProgress = []batch.PodPhase{batch.PodPending, batch.PodUnknown, batch.PodRunning}
 
 // compareSince orders an unknown time first, then the later one: it has lasted
 // shorter.

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Settings that no Engine can have are refused, each by its name.
@@ -48,14 +50,14 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 
 // A Job that has finished needs nothing, whatever its pods are.
 func TestFinishedJobNeedsNothing(t *testing.T) {
-	for _, end := range []JobConditionType{JobComplete, JobFailed} {
+	for _, end := range []batch.JobConditionType{batch.JobComplete, batch.JobFailed} {
 		job := plainJob(3)
-		job.Status.addCondition(end, ConditionTrue, "", "", t0)
-		in := Input{Job: job, Pods: append(plainPods(1, PodFailed), plainPods(2, PodRunning)[1]), Memory: Memory{Failures: 2}, Now: t0}
+		addCondition(&job.Status, end, batch.ConditionTrue, "", "", t0)
+		in := Input{Job: job, Pods: append(plainPods(1, batch.PodFailed), plainPods(2, batch.PodRunning)[1]), Memory: Memory{Failures: 2}, Now: t0}
 		if d := cmp.Diff(Plan{}, mustPlan(t, Engine{}, in)); d != "" {
 			t.Errorf("%s: %s", end, d)
 		}
-		job.Status.Conditions[0].Status = ConditionFalse
+		job.Status.Conditions[0].Status = batch.ConditionFalse
 		if plan := mustPlan(t, Engine{}, in); plan.Record == nil {
 			t.Errorf("not %s, and nothing is planned: %+v", end, plan)
 		}
@@ -66,7 +68,7 @@ func TestFinishedJobNeedsNothing(t *testing.T) {
 // of an index too, and nothing else happens: its pods go with it.
 func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
 	job := indexedJob(4, 3)
-	pods := []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodSucceeded, 0, t0), pod("c", 2, PodRunning, 0, t0)}
+	pods := []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("c", 2, batch.PodRunning, 0, t0)}
 	for _, suspend := range []bool{false, true} {
 		job.Spec.Suspend = suspend
 		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
@@ -89,32 +91,32 @@ func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
 // Restarts in place count towards the limit under OnFailure, those of unfinished
 // pods only, and of all their containers together.
 func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
-	restarts := func(app, init int32) PodStatus {
-		return PodStatus{ContainerStatuses: []ContainerStatus{{RestartCount: app}}, InitContainerStatuses: []ContainerStatus{{RestartCount: init}}}
+	restarts := func(app, init int32) batch.PodStatus {
+		return batch.PodStatus{ContainerStatuses: []batch.ContainerStatus{{RestartCount: app}}, InitContainerStatuses: []batch.ContainerStatus{{RestartCount: init}}}
 	}
 	for _, tt := range []struct {
 		name    string
-		policy  RestartPolicy
-		phase   PodPhase
-		status  PodStatus
+		policy  batch.RestartPolicy
+		phase   batch.PodPhase
+		status  batch.PodStatus
 		reached bool
 	}{
-		{"all containers", RestartPolicyOnFailure, PodRunning, restarts(2, 1), true},
-		{"a pending pod", RestartPolicyOnFailure, PodPending, restarts(0, 3), true},
-		{"too few", RestartPolicyOnFailure, PodRunning, restarts(1, 1), false},
-		{"under Never", RestartPolicyNever, PodRunning, restarts(3, 3), false},
-		{"a pod that has ended", RestartPolicyOnFailure, PodFailed, restarts(3, 3), false},
-		{"a pod that cannot be reached", RestartPolicyOnFailure, PodUnknown, restarts(3, 3), false},
-		{"a number below 0", RestartPolicyOnFailure, PodRunning, restarts(-9, 3), true},
-		{"numbers beyond 32 bits", RestartPolicyOnFailure, PodRunning, restarts(maxCount, maxCount), true},
+		{"all containers", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(2, 1), true},
+		{"a pending pod", batch.RestartPolicyOnFailure, batch.PodPending, restarts(0, 3), true},
+		{"too few", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(1, 1), false},
+		{"under Never", batch.RestartPolicyNever, batch.PodRunning, restarts(3, 3), false},
+		{"a pod that has ended", batch.RestartPolicyOnFailure, batch.PodFailed, restarts(3, 3), false},
+		{"a pod that cannot be reached", batch.RestartPolicyOnFailure, batch.PodUnknown, restarts(3, 3), false},
+		{"a number below 0", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(-9, 3), true},
+		{"numbers beyond 32 bits", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(maxCount, maxCount), true},
 	} {
 		job := plainJob(2)
 		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = pointerTo[int32](3), tt.policy
-		pods := plainPods(2, PodRunning)
+		pods := plainPods(2, batch.PodRunning)
 		pods[1].Status = tt.status
 		pods[1].Status.Phase = tt.phase
 		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
-		if reached := last(in, mustPlan(t, Engine{}, in)).has(JobFailureTarget); reached != tt.reached {
+		if reached := last(in, mustPlan(t, Engine{}, in)).HasCondition(batch.JobFailureTarget); reached != tt.reached {
 			t.Errorf("%s: the limit is reached: %v", tt.name, reached)
 		}
 	}
@@ -125,7 +127,7 @@ func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
 func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
 	job := plainJob(600)
 	job.Spec.BackoffLimit = pointerTo[int32](0)
-	in := Input{Job: job, Pods: plainPods(501, PodFailed), Now: t0}
+	in := Input{Job: job, Pods: plainPods(501, batch.PodFailed), Now: t0}
 	for pass, want := range []struct {
 		released, failed int
 		finished         bool
@@ -133,7 +135,7 @@ func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
 		plan := mustPlan(t, Engine{}, in)
 		s := last(in, plan)
 		_, finished := s.Finished()
-		if len(plan.Release) != want.released || int(s.Failed) != want.failed || finished != want.finished || !s.has(JobFailureTarget) {
+		if len(plan.Release) != want.released || int(s.Failed) != want.failed || finished != want.finished || !s.HasCondition(batch.JobFailureTarget) {
 			t.Errorf("pass %d: released %d, failed %d, conditions %v", pass, len(plan.Release), s.Failed, s.Conditions)
 		}
 		in.Job.Status, in.Memory, in.Pods = *s, plan.Memory, in.Pods[len(plan.Release):]
@@ -142,12 +144,12 @@ func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
 
 // So are succeeded indexes, which count towards the same 500.
 func TestIndexesOfAPassAreBounded(t *testing.T) {
-	var pods []*Pod
-	for i, p := range plainPods(501, PodSucceeded) {
-		pods = append(pods, pod(p.UID, i, PodSucceeded, 0, t0))
+	var pods []*batch.Pod
+	for i, p := range plainPods(501, batch.PodSucceeded) {
+		pods = append(pods, pod(p.UID, i, batch.PodSucceeded, 0, t0))
 	}
 	plan := mustPlan(t, Engine{}, Input{Job: indexedJob(501, 1), Pods: pods, Now: t0})
-	if len(plan.Release) != 500 || last(Input{}, plan).has(JobComplete) {
+	if len(plan.Release) != 500 || last(Input{}, plan).HasCondition(batch.JobComplete) {
 		t.Errorf("%d released, status %+v", len(plan.Release), last(Input{}, plan))
 	}
 }
@@ -156,10 +158,10 @@ func TestIndexesOfAPassAreBounded(t *testing.T) {
 func TestCountsOfIndexesHaveTheirLabel(t *testing.T) {
 	global := indexedJob(3, 1)
 	global.Spec.BackoffLimitPerIndex = nil
-	for job, perIndex := range map[*Job]bool{indexedJob(3, 1): true, global: false, plainJob(3): false} {
-		c := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0)}, Now: t0}).Counts
-		if c.PerIndex != perIndex || c.PodsSucceeded != 1 || c.IndexesSucceeded == 1 != (job.Spec.CompletionMode == IndexedCompletion) {
-			t.Errorf("completion mode %q, limit per index %v: %+v", job.Spec.CompletionMode, pointee(job.Spec.BackoffLimitPerIndex), c)
+	for job, perIndex := range map[*batch.Job]bool{indexedJob(3, 1): true, global: false, plainJob(3): false} {
+		c := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}).Counts
+		if c.PerIndex != perIndex || c.PodsSucceeded != 1 || c.IndexesSucceeded == 1 != (job.Spec.CompletionMode == batch.IndexedCompletion) {
+			t.Errorf("completion mode %q, limit per index %v: %+v", job.Spec.CompletionMode, vectors.Text(job.Spec.BackoffLimitPerIndex), c)
 		}
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // view is what a plan is decided on: the Engine, the Input and what was worked out
 // of them. Nothing of it changes once observe has returned it.
 type view struct {
 	engine Engine
-	in     Input   // its Memory is that of this Job
-	spec   JobSpec // with defaults
+	in     Input         // its Memory is that of this Job
+	spec   batch.JobSpec // with defaults
 
 	indexed  bool
 	perIndex bool // Indexed, with a limit per index
@@ -38,7 +39,7 @@ func observe(e Engine, in Input) (*view, error) {
 	in.Memory = in.Memory.of(in.Job)
 	v := &view{engine: e, in: in, spec: in.Job.Spec, startTime: in.Job.Status.StartTime}
 	v.spec.Default()
-	v.indexed = v.spec.CompletionMode == IndexedCompletion
+	v.indexed = v.spec.CompletionMode == batch.IndexedCompletion
 	v.perIndex = v.indexed && v.spec.BackoffLimitPerIndex != nil
 	known := newKnown(in)
 	if err := v.validate(known); err != nil {
@@ -71,7 +72,7 @@ func (v *view) validate(known known) error {
 	if v.indexed && v.spec.Completions == nil {
 		errs.Add(field.Required, "spec.completions", nil, "an Indexed Job needs it")
 	}
-	v.in.Job.Status.validateNumbers(&errs)
+	v.in.Job.Status.ValidateCounts(&errs)
 	if u := v.in.Job.Status.UncountedTerminatedPods; u != nil {
 		for i, uid := range u.Failed {
 			if known.uncountedSucceeded[uid] {
@@ -100,7 +101,7 @@ func (v *view) count(known known) (c podCounts) {
 		switch {
 		case p.active:
 			c.active++
-			if p.ready() {
+			if p.Ready() {
 				c.ready++
 			}
 		case p.terminating:
@@ -133,7 +134,7 @@ type known struct {
 }
 
 func newKnown(in Input) known {
-	u := in.Job.Status.UncountedTerminatedPods.clone()
+	u := cloneUncounted(in.Job.Status.UncountedTerminatedPods)
 	return known{setOf(u.Succeeded), setOf(u.Failed), setOf(in.Released), setOf(in.Memory.Released), setOf(in.Memory.Handled)}
 }
 

@@ -2,20 +2,19 @@ package jobpolicy_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // A manifest is read, defaulted and checked, and the first pods are planned.
 func Example() {
-	var job jobpolicy.Job
+	var job batch.Job
 	if err := json.Unmarshal([]byte(`{
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "nightly"},
 		"spec": {
@@ -40,14 +39,14 @@ func Example() {
 // A Job of three indexes, of which one fails once: each plan is carried out and
 // the next one made from what came of it.
 func ExampleEngine_Plan() {
-	job := &jobpolicy.Job{ObjectMeta: jobpolicy.ObjectMeta{Name: "render"}}
+	job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "render"}}
 	if err := json.Unmarshal([]byte(`{
 		"completionMode": "Indexed", "completions": 3, "parallelism": 3, "backoffLimitPerIndex": 1
 	}`), &job.Spec); err != nil {
 		fmt.Println(err)
 		return
 	}
-	var pods []*jobpolicy.Pod
+	var pods []*batch.Pod
 	input := jobpolicy.Input{Job: job, Now: noon}
 	carryOut := func() { // what a controller does, here with pods that only exist in memory
 		input.Pods = pods
@@ -57,7 +56,7 @@ func ExampleEngine_Plan() {
 			return
 		}
 		for _, p := range plan.Create {
-			fmt.Printf("create index %d after %s failures\n", p.Index, p.Annotations[jobpolicy.JobIndexFailureCountAnnotation])
+			fmt.Printf("create index %d after %s failures\n", p.Index, p.Annotations[batch.JobIndexFailureCountAnnotation])
 			pod := p.Pod(job.Spec.Template.Spec)
 			pod.Name = fmt.Sprintf("%s%d", p.GenerateName, len(pods))
 			pod.UID = pod.Name
@@ -86,17 +85,17 @@ func ExampleEngine_Plan() {
 	carryOut()
 	for i, pod := range pods {
 		code := map[int]int32{1: 1}[i] // index 1 fails
-		pod.Status.Phase = jobpolicy.PodSucceeded
+		pod.Status.Phase = batch.PodSucceeded
 		if code != 0 {
-			pod.Status.Phase = jobpolicy.PodFailed
+			pod.Status.Phase = batch.PodFailed
 		}
-		pod.Status.ContainerStatuses = []jobpolicy.ContainerStatus{{Name: "main", State: jobpolicy.ContainerState{
-			Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: code, FinishedAt: noon},
+		pod.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
+			Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: noon},
 		}}}
 	}
 	carryOut()
 	carryOut()
-	pods[3].Status.Phase = jobpolicy.PodSucceeded
+	pods[3].Status.Phase = batch.PodSucceeded
 	carryOut()
 	end, _ := job.Status.Finished()
 	fmt.Println(end.Type, end.Reason, job.Status.CompletedIndexes, job.Status.Failed)
@@ -109,45 +108,24 @@ func ExampleEngine_Plan() {
 	// Complete CompletionsReached 0-2 1
 }
 
-// A manifest is defaulted, then validated.
-func ExampleJobSpec_Validate() {
-	var job jobpolicy.Job
-	err := json.Unmarshal([]byte(`{"spec": {
-		"completionMode": "Indexed", "completions": 3, "maxFailedIndexes": 5,
-		"template": {"spec": {"restartPolicy": "Never"}}}}`), &job)
-	if err != nil {
-		panic(err)
-	}
-	job.Spec.Default()
-	var mistakes field.Errors
-	if errors.As(job.Spec.Validate(), &mistakes) {
-		for _, m := range mistakes {
-			fmt.Println(m.Type, m.Field)
-		}
-	}
-	// Output:
-	// Required spec.backoffLimitPerIndex
-	// Invalid spec.maxFailedIndexes
-}
-
 // A node is drained while a task runs; the task is not to blame.
-func ExamplePodFailurePolicy_Match() {
-	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{
-		{Action: jobpolicy.PodFailurePolicyActionIgnore, OnPodConditions: []jobpolicy.OnPodCondition{{Type: jobpolicy.DisruptionTarget}}},
-		{Action: jobpolicy.PodFailurePolicyActionFailJob, OnExitCodes: &jobpolicy.OnExitCodes{
-			Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42},
+func ExampleMatchPod() {
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+		{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}},
+		{Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{
+			Operator: batch.OpIn, Values: []int32{42},
 		}},
 	}}
-	pod := &jobpolicy.Pod{ObjectMeta: jobpolicy.ObjectMeta{Namespace: "ns", Name: "task-1"}}
-	pod.Status.ContainerStatuses = []jobpolicy.ContainerStatus{{Name: "main", State: jobpolicy.ContainerState{
-		Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: 42},
+	pod := &batch.Pod{ObjectMeta: batch.ObjectMeta{Namespace: "ns", Name: "task-1"}}
+	pod.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
+		Terminated: &batch.ContainerStateTerminated{ExitCode: 42},
 	}}}
-	match := policy.Match(pod)
+	match := jobpolicy.MatchPod(policy, pod)
 	fmt.Println(match.Action, match.Counted())
 	fmt.Println(match.Message(pod))
 
-	pod.Status.Conditions = []jobpolicy.PodCondition{{Type: jobpolicy.DisruptionTarget, Status: jobpolicy.ConditionTrue}}
-	match = policy.Match(pod)
+	pod.Status.Conditions = []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}}
+	match = jobpolicy.MatchPod(policy, pod)
 	fmt.Println(match.Action, match.Counted())
 	// Output:
 	// FailJob true
@@ -155,18 +133,18 @@ func ExamplePodFailurePolicy_Match() {
 	// Ignore false
 }
 
-func ExamplePodFailurePolicy_Explain() {
-	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{
-		{Action: jobpolicy.PodFailurePolicyActionIgnore, OnPodConditions: []jobpolicy.OnPodCondition{{Type: jobpolicy.DisruptionTarget}}},
-		{Action: jobpolicy.PodFailurePolicyActionFailJob, OnExitCodes: &jobpolicy.OnExitCodes{
-			Operator: jobpolicy.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0, 1},
+func ExampleExplain() {
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+		{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}},
+		{Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{
+			Operator: batch.OpNotIn, Values: []int32{0, 1},
 		}},
 	}}
-	pod := &jobpolicy.Pod{}
-	pod.Status.ContainerStatuses = []jobpolicy.ContainerStatus{{Name: "main", State: jobpolicy.ContainerState{
-		Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: 137},
+	pod := &batch.Pod{}
+	pod.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
+		Terminated: &batch.ContainerStateTerminated{ExitCode: 137},
 	}}}
-	for _, step := range policy.Explain(pod) {
+	for _, step := range jobpolicy.Explain(policy, pod) {
 		fmt.Println(step)
 	}
 	// Output:
@@ -175,17 +153,17 @@ func ExamplePodFailurePolicy_Explain() {
 }
 
 // A CI runner has no pods: it asks the policy about the exit code of a task.
-func ExamplePodFailurePolicy_MatchExit() {
-	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{
-		{Action: jobpolicy.PodFailurePolicyActionIgnore, OnExitCodes: &jobpolicy.OnExitCodes{
-			Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{75}, // the machine is to blame
+func ExampleMatchExit() {
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+		{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{
+			Operator: batch.OpIn, Values: []int32{75}, // the machine is to blame
 		}},
-		{Action: jobpolicy.PodFailurePolicyActionFailIndex, OnExitCodes: &jobpolicy.OnExitCodes{
-			Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{2}, // wrong usage: no retry helps
+		{Action: batch.ActionFailIndex, OnExitCodes: &batch.OnExitCodes{
+			Operator: batch.OpIn, Values: []int32{2}, // wrong usage: no retry helps
 		}},
 	}}
 	for _, code := range []int32{75, 2, 1} {
-		match := policy.MatchExit("main", code)
+		match := jobpolicy.MatchExit(policy, "main", code)
 		fmt.Printf("%d: rule %d %q, counted: %v\n", code, match.Rule, match.Action, match.Counted())
 	}
 	// Output:
@@ -198,16 +176,16 @@ func ExamplePodFailurePolicy_MatchExit() {
 // After every failure it takes the next counts and goes on with those: they decide
 // whether the shard has failed for good, and how long the next attempt waits.
 func ExampleMatch_NextCounts() {
-	policy := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{
-		Action:      jobpolicy.PodFailurePolicyActionIgnore,
-		OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{75}},
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action:      batch.ActionIgnore,
+		OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{75}},
 	}}}
 	limit := int32(1) // two runs that count
 	engine := jobpolicy.Engine{BaseDelay: 10 * time.Second, MaxDelay: time.Minute}
 	failures, ignored := 0, 0
 	for _, code := range []int32{1, 75, 1} {
 		ended := noon
-		match := policy.MatchExit("main", code)
+		match := jobpolicy.MatchExit(policy, "main", code)
 		failures, ignored = match.NextCounts(failures, ignored)
 		if match.IndexFailed(failures, &limit) {
 			fmt.Println(code, failures, ignored, "failed for good")
@@ -252,27 +230,13 @@ func ExampleEngine_Remaining() {
 	// Output: 25s
 }
 
-func ExamplePod_FinishTime() {
-	pod := &jobpolicy.Pod{ObjectMeta: jobpolicy.ObjectMeta{CreationTimestamp: noon}}
-	fmt.Println(pod.FinishTime().Format(time.TimeOnly)) // nothing else is known
-	for i, name := range []string{"main", "logger"} {
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, jobpolicy.ContainerStatus{Name: name, State: jobpolicy.ContainerState{
-			Terminated: &jobpolicy.ContainerStateTerminated{FinishedAt: noon.Add(time.Duration(i+1) * time.Minute)},
-		}})
-	}
-	fmt.Println(pod.FinishTime().Format(time.TimeOnly)) // the last container's end
-	// Output:
-	// 12:00:00
-	// 12:02:00
-}
-
 // A training run is done when its leader, or any four of its workers, are.
-func ExampleSuccessPolicy_Match() {
+func ExampleMatchSuccess() {
 	leader, four := "0", int32(4)
-	policy := &jobpolicy.SuccessPolicy{Rules: []jobpolicy.SuccessPolicyRule{{SucceededIndexes: &leader}, {SucceededCount: &four}}}
-	fmt.Println(policy.Match(indexset.MustParse("1-3"), 10).Rule)
-	fmt.Println(policy.Match(indexset.MustParse("1-3,7"), 10).Rule)
-	fmt.Println(policy.Match(indexset.MustParse("0,1"), 10).Rule)
+	policy := &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{{SucceededIndexes: &leader}, {SucceededCount: &four}}}
+	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("1-3"), 10).Rule)
+	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("1-3,7"), 10).Rule)
+	fmt.Println(jobpolicy.MatchSuccess(policy, indexset.MustParse("0,1"), 10).Rule)
 	// Output:
 	// -1
 	// 1
@@ -280,15 +244,15 @@ func ExampleSuccessPolicy_Match() {
 }
 
 // A disruption that never came is taken back after two minutes.
-func ExamplePod_StaleDisruption() {
-	pod := &jobpolicy.Pod{}
-	pod.Status.Phase = jobpolicy.PodRunning
-	pod.Status.Conditions = []jobpolicy.PodCondition{{
-		Type: jobpolicy.DisruptionTarget, Status: jobpolicy.ConditionTrue,
-		Reason: jobpolicy.PodReasonPreemptionByScheduler, LastTransitionTime: noon,
+func ExampleStaleDisruption() {
+	pod := &batch.Pod{}
+	pod.Status.Phase = batch.PodRunning
+	pod.Status.Conditions = []batch.PodCondition{{
+		Type: batch.DisruptionTarget, Status: batch.ConditionTrue,
+		Reason: batch.PodReasonPreemptionByScheduler, LastTransitionTime: noon,
 	}}
-	fmt.Println(pod.StaleDisruption(noon.Add(30 * time.Second)))
-	fmt.Println(pod.StaleDisruption(noon.Add(2 * time.Minute)))
+	fmt.Println(jobpolicy.StaleDisruption(pod, noon.Add(30*time.Second)))
+	fmt.Println(jobpolicy.StaleDisruption(pod, noon.Add(2*time.Minute)))
 	// Output:
 	// false 1m30s
 	// true 0s

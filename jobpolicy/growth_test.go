@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // inTime runs something that takes well under a second, and minutes if its work
@@ -22,12 +23,12 @@ func inTime(t *testing.T, what string, f func()) {
 
 // withSidecars gives the pod n sidecars, listed in the opposite order in its
 // status.
-func withSidecars(p *Pod, n int) *Pod {
+func withSidecars(p *batch.Pod, n int) *batch.Pod {
 	for i := range n {
-		p.Spec.InitContainers = append(p.Spec.InitContainers, Container{Name: fmt.Sprint("s", i), RestartPolicy: RestartPolicyAlways})
-		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, ContainerStatus{
+		p.Spec.InitContainers = append(p.Spec.InitContainers, batch.Container{Name: fmt.Sprint("s", i), RestartPolicy: batch.RestartPolicyAlways})
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, batch.ContainerStatus{
 			Name: fmt.Sprint("s", n-1-i), RestartCount: 1,
-			State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: 1, FinishedAt: t0}},
+			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: 1, FinishedAt: t0}},
 		})
 	}
 	return p
@@ -37,13 +38,13 @@ func withSidecars(p *Pod, n int) *Pod {
 // a product of them.
 func TestWorkGrowsInProportion(t *testing.T) {
 	const many = 60_000
-	sidecars := withSidecars(&Pod{}, 2*many)
+	sidecars := withSidecars(&batch.Pod{}, 2*many)
 	inTime(t, "the end of a pod with many sidecars", func() {
 		if got := sidecars.FinishTime(); !got.Equal(t0) {
 			t.Errorf("finished at %v", got)
 		}
 	})
-	job, pods, shared := plainJob(300), plainPods(300, PodRunning), withSidecars(&Pod{}, 5000)
+	job, pods, shared := plainJob(300), plainPods(300, batch.PodRunning), withSidecars(&batch.Pod{}, 5000)
 	job.Spec.Parallelism = pointerTo[int32](0)
 	for _, p := range pods {
 		p.Spec, p.Status.InitContainerStatuses = shared.Spec, shared.Status.InitContainerStatuses
@@ -53,33 +54,33 @@ func TestWorkGrowsInProportion(t *testing.T) {
 			t.Errorf("%d deleted", len(plan.Delete))
 		}
 	})
-	policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionIgnore}}}
-	p := pod("a", 0, PodFailed, 1, t0)
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore}}}
+	p := pod("a", 0, batch.PodFailed, 1, t0)
 	for i := range many {
-		name := PodConditionType(fmt.Sprint("c", i))
-		policy.Rules[0].OnPodConditions = append(policy.Rules[0].OnPodConditions, OnPodCondition{Type: name, Status: ConditionFalse})
-		p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: name, Status: ConditionTrue})
+		name := batch.PodConditionType(fmt.Sprint("c", i))
+		policy.Rules[0].OnPodConditions = append(policy.Rules[0].OnPodConditions, batch.OnPodCondition{Type: name, Status: batch.ConditionFalse})
+		p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: name, Status: batch.ConditionTrue})
 	}
 	for _, rule := range []int{-1, 0} {
 		inTime(t, "many conditions and patterns", func() {
-			if m := policy.Match(p); m.Rule != rule {
+			if m := MatchPod(policy, p); m.Rule != rule {
 				t.Errorf("%+v, want rule %d", m, rule)
 			}
 			job := plainJob(1)
 			job.Spec.PodFailurePolicy = policy
-			if d := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Now: t0}).Decisions; d[0].Match.Rule != rule {
+			if d := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}).Decisions; d[0].Match.Rule != rule {
 				t.Errorf("%+v, want rule %d", d, rule)
 			}
-			if steps := policy.Explain(p); steps[0].Matched != (rule == 0) {
+			if steps := Explain(policy, p); steps[0].Matched != (rule == 0) {
 				t.Errorf("matched %v", steps[0].Matched)
 			}
 		})
-		p.Status.Conditions[many-1].Status = ConditionFalse
+		p.Status.Conditions[many-1].Status = batch.ConditionFalse
 	}
 	inTime(t, "many pods that are one", func() {
-		var same []*Pod
+		var same []*batch.Pod
 		for range 5000 {
-			same = append(same, pod("a", 0, PodFailed, 1, t0))
+			same = append(same, pod("a", 0, batch.PodFailed, 1, t0))
 		}
 		if plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: same, Now: t0}); plan.Counts.PodsFailed != 1 {
 			t.Errorf("%d failures", plan.Counts.PodsFailed)
@@ -90,31 +91,35 @@ func TestWorkGrowsInProportion(t *testing.T) {
 // Of two views of a pod one is taken, the same in whatever order they come.
 func TestOrderOfTwoViewsDecidesNothing(t *testing.T) {
 	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
-	change := map[string]func(p *Pod){
-		"phase":          func(p *Pod) { p.Status.Phase = PodRunning },
-		"a time":         func(p *Pod) { p.CreationTimestamp = year(10_001) },
-		"a zone":         func(p *Pod) { p.CreationTimestamp = p.CreationTimestamp.In(time.FixedZone("x", 3600)) },
-		"a nanosecond":   func(p *Pod) { p.CreationTimestamp = p.CreationTimestamp.Add(1) },
-		"a finalizer":    func(p *Pod) { p.Untrack() },
-		"an annotation":  func(p *Pod) { p.Annotations = map[string]string{JobCompletionIndexAnnotation: "0", "a": "b", "c": "d"} },
-		"an exit code":   func(p *Pod) { p.Status.ContainerStatuses[0].State.Terminated = &ContainerStateTerminated{ExitCode: 2} },
-		"no state":       func(p *Pod) { p.Status.ContainerStatuses[0].State = ContainerState{} },
-		"a grace period": func(p *Pod) { p.DeletionGracePeriodSeconds = pointerTo[int64](3) },
-		"one more status": func(p *Pod) {
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{Ready: true})
+	change := map[string]func(p *batch.Pod){
+		"phase":        func(p *batch.Pod) { p.Status.Phase = batch.PodRunning },
+		"a time":       func(p *batch.Pod) { p.CreationTimestamp = year(10_001) },
+		"a zone":       func(p *batch.Pod) { p.CreationTimestamp = p.CreationTimestamp.In(time.FixedZone("x", 3600)) },
+		"a nanosecond": func(p *batch.Pod) { p.CreationTimestamp = p.CreationTimestamp.Add(1) },
+		"a finalizer":  func(p *batch.Pod) { p.Untrack() },
+		"an annotation": func(p *batch.Pod) {
+			p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: "0", "a": "b", "c": "d"}
 		},
-		"a container":       func(p *Pod) { p.Spec.Containers = []Container{{Name: "x", Args: []string{"a"}}} },
-		"a year before one": func(p *Pod) { p.DeletionTimestamp = year(-5) },
+		"an exit code": func(p *batch.Pod) {
+			p.Status.ContainerStatuses[0].State.Terminated = &batch.ContainerStateTerminated{ExitCode: 2}
+		},
+		"no state":       func(p *batch.Pod) { p.Status.ContainerStatuses[0].State = batch.ContainerState{} },
+		"a grace period": func(p *batch.Pod) { p.DeletionGracePeriodSeconds = pointerTo[int64](3) },
+		"one more status": func(p *batch.Pod) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{Ready: true})
+		},
+		"a container":       func(p *batch.Pod) { p.Spec.Containers = []batch.Container{{Name: "x", Args: []string{"a"}}} },
+		"a year before one": func(p *batch.Pod) { p.DeletionTimestamp = year(-5) },
 	}
 	for name, f := range change {
-		a, b, same := pod("a", 0, PodFailed, 1, t0), pod("a", 0, PodFailed, 1, t0), pod("a", 0, PodFailed, 1, t0)
-		for _, p := range []*Pod{a, b, same} {
+		a, b, same := pod("a", 0, batch.PodFailed, 1, t0), pod("a", 0, batch.PodFailed, 1, t0), pod("a", 0, batch.PodFailed, 1, t0)
+		for _, p := range []*batch.Pod{a, b, same} {
 			if p.CreationTimestamp = year(10_000); p != a {
 				f(p)
 			}
 		}
-		one := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*Pod{a, b}, Now: t0})
-		two := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*Pod{b, a}, Now: t0})
+		one := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{a, b}, Now: t0})
+		two := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{b, a}, Now: t0})
 		if d := cmp.Diff(one, two); d != "" {
 			t.Errorf("%s: another order, another plan:\n%s", name, d)
 		}

@@ -1,8 +1,9 @@
 // Package jobpolicy decides about the failed pods of a Job, as Kubernetes' Job
-// controller does (KEP-3329, KEP-3850), in pure functions. [Engine.Plan] is a pass of
-// the controller; start there. [PodFailurePolicy.Match] judges a pod, MatchExit an exit
-// code; [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and
-// [Limits.Verdict] count without Job objects. Package lint reviews specifications.
+// controller does (KEP-3329, KEP-3850), in pure functions on the types of package
+// batch. [Engine.Plan] is a pass of the controller; start there. [MatchPod] judges a
+// pod, [MatchExit] an exit code; [Match.NextCounts], [Match.IndexFailed],
+// [Engine.Remaining] and [Limits.Verdict] count without Job objects. Package lint
+// reviews specifications.
 package jobpolicy
 
 import (
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Engine decides what to do next about a Job. Its zero value decides as
@@ -42,10 +44,10 @@ type Engine struct {
 // Input is what Plan decides on. Plan does not change it, so it may be shared
 // between goroutines.
 type Input struct {
-	Job *Job // as it was last written; Memory tells Plan if it is older
+	Job *batch.Job // as it was last written; Memory tells Plan if it is older
 	// Pods are all of the Job's pods that the caller can see, in any order. Each has a UID
 	// or at least a name.
-	Pods      []*Pod
+	Pods      []*batch.Pod
 	Memory    Memory // of the last plan whose Record was written; zero at first
 	Unsettled bool   // creations or deletions of an earlier plan are not visible in Pods yet
 	// Released names the pods whose finalizer was taken off and which Pods may still show
@@ -65,11 +67,11 @@ type Input struct {
 // a refused deletion or creation make another plan at once, with RecordOnly: it
 // still records and releases what has ended.
 type Plan struct {
-	Delete  []Deletion // delete these pods …
-	Create  []NewPod   // … create these …
-	Record  *JobStatus // … write this status (nil: nothing to write) …
-	Release []PodRef   // … take the tracking finalizer off these pods, when the Job ends off running ones too …
-	Status  *JobStatus // … and write this (nil: nothing more to write)
+	Delete  []Deletion       // delete these pods …
+	Create  []NewPod         // … create these …
+	Record  *batch.JobStatus // … write this status (nil: nothing to write) …
+	Release []PodRef         // … take the tracking finalizer off these pods, when the Job ends off running ones too …
+	Status  *batch.JobStatus // … and write this (nil: nothing more to write)
 
 	Memory        Memory        // for the next plan; keep it once Record is written, at once if there is none
 	RequeueAfter  time.Duration // 0: nothing to wait for
@@ -119,13 +121,13 @@ type PodDecision struct {
 // whose Record was written: each pod, index and Job is then counted once, whatever
 // crashed or was repeated in between. The zero value adds nothing.
 type Counts struct {
-	Finished         Reason         // jobs_finished_total{reason}: why the Job is to end; "" if it is not
-	PodsSucceeded    int            // job_pods_finished_total{result="succeeded"}
-	PodsFailed       int            // job_pods_finished_total{result="failed"}
-	IndexesSucceeded int            // job_finished_indexes_total{status="succeeded"}
-	IndexesFailed    int            // job_finished_indexes_total{status="failed"}
-	PerIndex         bool           // of these two, the label backoffLimit: "perIndex" if true, else "global"
-	Handled          map[Action]int // pod_failures_handled_by_failure_policy_total{action}
+	Finished         batch.Reason         // jobs_finished_total{reason}: why the Job is to end; "" if it is not
+	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}
+	PodsFailed       int                  // job_pods_finished_total{result="failed"}
+	IndexesSucceeded int                  // job_finished_indexes_total{status="succeeded"}
+	IndexesFailed    int                  // job_finished_indexes_total{status="failed"}
+	PerIndex         bool                 // of these two, the label backoffLimit: "perIndex" if true, else "global"
+	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 
 // Plan decides what to do next about a Job. It is pure and deterministic: the
@@ -221,9 +223,9 @@ func orDefault[T comparable](v, def T) T {
 
 // leavesAlone says why a Job is left alone, "" if it is not: it is another
 // controller's, or in a mode that this package does not know.
-func (e Engine) leavesAlone(spec *JobSpec) string {
+func (e Engine) leavesAlone(spec *batch.JobSpec) string {
 	switch spec.CompletionMode {
-	case "", NonIndexedCompletion, IndexedCompletion:
+	case "", batch.NonIndexedCompletion, batch.IndexedCompletion:
 	default:
 		return fmt.Sprintf("the Job is left alone: its completion mode %q is unknown", spec.CompletionMode)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // The recorded runs are whole Jobs under the real controller, with a scripted
@@ -33,8 +35,8 @@ type recordedStep struct {
 }
 
 type runScenario struct {
-	Name   string  `json:"name"`
-	Spec   JobSpec `json:"spec"`
+	Name   string        `json:"name"`
+	Spec   batch.JobSpec `json:"spec"`
 	Script struct {
 		Index   map[int][]runAttempt `json:"index"`
 		Pods    []runAttempt         `json:"pods"`
@@ -49,14 +51,14 @@ type runScenario struct {
 }
 
 type runAttempt struct {
-	ExitCode       int32          `json:"exitCode"`
-	Hang           bool           `json:"hang"`
-	Containers     []runContainer `json:"containers"`
-	InitContainers []runContainer `json:"initContainers"`
-	Phase          PodPhase       `json:"phase"`
-	Evict          bool           `json:"evict"`
-	Conditions     []PodCondition `json:"conditions"`
-	OnKill         *int32         `json:"onKill"`
+	ExitCode       int32                `json:"exitCode"`
+	Hang           bool                 `json:"hang"`
+	Containers     []runContainer       `json:"containers"`
+	InitContainers []runContainer       `json:"initContainers"`
+	Phase          batch.PodPhase       `json:"phase"`
+	Evict          bool                 `json:"evict"`
+	Conditions     []batch.PodCondition `json:"conditions"`
+	OnKill         *int32               `json:"onKill"`
 }
 
 type runContainer struct {
@@ -67,7 +69,7 @@ type runContainer struct {
 
 func (s *runScenario) UnmarshalJSON(data []byte) error {
 	type plain runScenario
-	return strictJSON(data, (*plain)(s))
+	return shape.StrictJSON(data, (*plain)(s))
 }
 
 func TestJobRuns(t *testing.T) {
@@ -190,13 +192,13 @@ type driver struct {
 
 func newDriver(s runScenario) *driver {
 	d := &driver{scenario: s, attempts: map[string]runAttempt{}, perIndex: map[int]int{}, killed: map[string]bool{}, failedAt: map[int]time.Time{}}
-	job := &Job{ObjectMeta: ObjectMeta{Name: s.Name, Namespace: "NS", UID: "job"}, Spec: s.Spec}
+	job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: s.Name, Namespace: "NS", UID: "job"}, Spec: s.Spec}
 	t := &job.Spec.Template.Spec
 	if len(t.Containers) == 0 {
-		t.Containers = []Container{{Name: "main"}}
+		t.Containers = []batch.Container{{Name: "main"}}
 	}
 	if t.RestartPolicy == "" {
-		t.RestartPolicy = RestartPolicyNever
+		t.RestartPolicy = batch.RestartPolicyNever
 	}
 	job.Spec.Default()
 	d.job = job
@@ -243,13 +245,13 @@ func (d *driver) step() bool {
 // pick returns the pods whose attempt ends next: those that run and do not hang,
 // one at a time or all of them.
 func (d *driver) pick() []string {
-	var running []*Pod
+	var running []*batch.Pod
 	for _, p := range d.pods {
-		if p.Status.Phase == PodRunning && p.DeletionTimestamp.IsZero() && !d.attemptOf(p, false).Hang {
+		if p.Status.Phase == batch.PodRunning && p.DeletionTimestamp.IsZero() && !d.attemptOf(p, false).Hang {
 			running = append(running, p)
 		}
 	}
-	slices.SortStableFunc(running, func(a, b *Pod) int {
+	slices.SortStableFunc(running, func(a, b *batch.Pod) int {
 		if i, k := completionIndex(a), completionIndex(b); i != k {
 			return i - k
 		}
@@ -279,7 +281,7 @@ func (d *driver) pick() []string {
 
 // attemptOf is what the script says of the pod. An Indexed Job's pods are bound
 // when they are created, others when they end.
-func (d *driver) attemptOf(p *Pod, ends bool) runAttempt {
+func (d *driver) attemptOf(p *batch.Pod, ends bool) runAttempt {
 	if a, ok := d.attempts[p.UID]; ok {
 		return a
 	}
@@ -302,7 +304,7 @@ func (d *driver) attemptOf(p *Pod, ends bool) runAttempt {
 	return a
 }
 
-func (d *driver) find(uid string) *Pod {
+func (d *driver) find(uid string) *batch.Pod {
 	for _, p := range d.pods {
 		if p.UID == uid {
 			return p
@@ -319,10 +321,10 @@ func (d *driver) exit(uid string) string {
 		d.finish(uid)
 		return "exit " + uid
 	}
-	d.change(uid, func(p *Pod) {
+	d.change(uid, func(p *batch.Pod) {
 		p.DeletionTimestamp = d.now
 		for _, c := range a.Conditions {
-			p.setCondition(c.Type, c.Status, c.Reason, d.now)
+			setPodCondition(p, c.Type, c.Status, c.Reason, d.now)
 		}
 	})
 	if d.scenario.TerminationStep {
@@ -342,28 +344,28 @@ func (d *driver) finish(uid string) {
 	a := d.attemptOf(p, true)
 	phase, code := a.Phase, a.ExitCode
 	if d.killed[uid] {
-		phase, code = PodFailed, 143
+		phase, code = batch.PodFailed, 143
 		a.Containers, a.InitContainers = nil, nil
 		if a.OnKill != nil {
 			code = *a.OnKill
 		}
 	}
 	if phase == "" {
-		phase = PodSucceeded
+		phase = batch.PodSucceeded
 		codes := []int32{code}
 		for _, k := range slices.Concat(a.Containers, a.InitContainers) {
 			codes = append(codes, k.ExitCode)
 		}
 		if slices.ContainsFunc(codes, func(c int32) bool { return c != 0 }) {
-			phase = PodFailed
+			phase = batch.PodFailed
 		}
 	}
-	if phase == PodFailed {
+	if phase == batch.PodFailed {
 		d.failedAt[completionIndex(p)] = d.now
 	}
-	listed := func(list []runContainer, specs []Container, code int32) (all []ContainerStatus) {
+	listed := func(list []runContainer, specs []batch.Container, code int32) (all []batch.ContainerStatus) {
 		for _, spec := range specs {
-			s := ContainerStatus{Name: spec.Name}
+			s := batch.ContainerStatus{Name: spec.Name}
 			exit, running := code, false
 			if i := slices.IndexFunc(list, func(k runContainer) bool { return k.Name == spec.Name }); i >= 0 {
 				exit, running = list[i].ExitCode, list[i].Running
@@ -371,15 +373,15 @@ func (d *driver) finish(uid string) {
 				exit = 0
 			}
 			if !running {
-				s.State.Terminated = &ContainerStateTerminated{ExitCode: exit, FinishedAt: d.now}
+				s.State.Terminated = &batch.ContainerStateTerminated{ExitCode: exit, FinishedAt: d.now}
 			}
 			all = append(all, s)
 		}
 		return all
 	}
-	d.change(uid, func(p *Pod) {
+	d.change(uid, func(p *batch.Pod) {
 		p.Status.Phase = phase
-		p.setCondition(PodReady, ConditionFalse, "", d.now)
+		setPodCondition(p, batch.PodReady, batch.ConditionFalse, "", d.now)
 		p.Status.ContainerStatuses = listed(a.Containers, p.Spec.Containers, code)
 		p.Status.InitContainerStatuses = listed(a.InitContainers, p.Spec.InitContainers, 0)
 	})

@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "time"
+import (
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // Memory is what a Job's plans hand on to one another and its status has no room
 // for. Keep a plan's Memory once its Record is written, because it says how far
@@ -65,7 +69,7 @@ func (p progress) less(q progress) bool {
 }
 
 // of returns the memory if it is that of the Job, and otherwise an empty one.
-func (m Memory) of(job *Job) Memory {
+func (m Memory) of(job *batch.Job) Memory {
 	if m.Job != "" && m.Job != job.UID {
 		m = Memory{}
 	}
@@ -101,16 +105,16 @@ func (v *view) observeAge() (olderFor time.Duration, behind time.Time, notes not
 // If completions were lowered and raised, statuses that count different indexes
 // were written, and an older one may count as many.
 func (v *view) progressBelow(completions int) progress {
-	seen := v.in.Job.Status.progress()
+	seen := progressOf(&v.in.Job.Status)
 	if v.indexed && completions > 0 {
 		seen.Succeeded, seen.Completions = v.allSucceeded.Clip(completions).Len(), completions
 	}
 	return seen
 }
 
-// progress is how far the status has come.
-func (s *JobStatus) progress() progress {
-	p := progress{Succeeded: int(s.Succeeded), Failed: int(s.Failed), Ending: s.has(JobFailureTarget) || s.has(JobSuccessCriteriaMet)}
+// progressOf is how far the status has come.
+func progressOf(s *batch.JobStatus) progress {
+	p := progress{Succeeded: int(s.Succeeded), Failed: int(s.Failed), Ending: s.HasCondition(batch.JobFailureTarget) || s.HasCondition(batch.JobSuccessCriteriaMet)}
 	if u := s.UncountedTerminatedPods; u != nil {
 		p.Succeeded, p.Failed = addCounts(p.Succeeded, len(u.Succeeded)), addCounts(p.Failed, len(u.Failed))
 	}

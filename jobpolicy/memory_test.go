@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // olderView writes the plan's statuses and returns an input that still shows the
@@ -27,21 +29,21 @@ func olderView(t *testing.T, in Input) (Input, Plan) {
 // Pods are seen as they are and the Job as it was: what has run does not run
 // again, whatever the status lacks.
 func TestOlderJobRunsNothingAgain(t *testing.T) {
-	succeeded := func(n int) (pods []*Pod) { return plainPods(n, PodSucceeded) }
-	once := &Job{ObjectMeta: ObjectMeta{Name: "j", UID: "job"}, Spec: JobSpec{Completions: pointerTo[int32](1), BackoffLimit: pointerTo[int32](0)}}
+	succeeded := func(n int) (pods []*batch.Pod) { return plainPods(n, batch.PodSucceeded) }
+	once := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "j", UID: "job"}, Spec: batch.JobSpec{Completions: pointerTo[int32](1), BackoffLimit: pointerTo[int32](0)}}
 	indexed := indexedJob(3, 0)
 	indexed.UID, indexed.Status.FailedIndexes = "job", pointerTo("")
 	leader := indexedJob(3, 5)
 	leader.UID = "job"
-	leader.Spec.SuccessPolicy = &SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededIndexes: pointerTo("0")}}}
+	leader.Spec.SuccessPolicy = &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{{SucceededIndexes: pointerTo("0")}}}
 	ends := plainJob(2)
 	ends.UID = "job"
 	ends.Spec.ActiveDeadlineSeconds, ends.Status.StartTime = pointerTo[int64](60), t0.Add(-time.Hour)
 	for name, in := range map[string]Input{
-		"succeeded":      {Job: &Job{ObjectMeta: ObjectMeta{UID: "job"}, Spec: JobSpec{Completions: pointerTo[int32](3), Parallelism: pointerTo[int32](2)}}, Pods: succeeded(2)},
-		"failed":         {Job: once, Pods: plainPods(1, PodFailed)},
-		"failed index":   {Job: indexed, Pods: []*Pod{pod("a", 0, PodFailed, 1, t0), pod("b", 1, PodRunning, 0, t0)}},
-		"succeeded ones": {Job: leader, Pods: []*Pod{pod("a", 1, PodSucceeded, 0, t0)}},
+		"succeeded":      {Job: &batch.Job{ObjectMeta: batch.ObjectMeta{UID: "job"}, Spec: batch.JobSpec{Completions: pointerTo[int32](3), Parallelism: pointerTo[int32](2)}}, Pods: succeeded(2)},
+		"failed":         {Job: once, Pods: plainPods(1, batch.PodFailed)},
+		"failed index":   {Job: indexed, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodRunning, 0, t0)}},
+		"succeeded ones": {Job: leader, Pods: []*batch.Pod{pod("a", 1, batch.PodSucceeded, 0, t0)}},
 		"deadline":       {Job: ends, Pods: nil},
 	} {
 		in.Now = t0
@@ -67,7 +69,7 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 // and Pods must be read anew.
 func TestLostMemoryNeedsFreshView(t *testing.T) {
 	job := plainJob(2)
-	in, _ := olderView(t, Input{Job: job, Pods: plainPods(2, PodSucceeded), Now: t0})
+	in, _ := olderView(t, Input{Job: job, Pods: plainPods(2, batch.PodSucceeded), Now: t0})
 	in.Memory = Memory{}
 	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 2 {
 		t.Errorf("an old status without memory: %d created", len(plan.Create))
@@ -80,7 +82,7 @@ func TestLostMemoryNeedsFreshView(t *testing.T) {
 
 // What was written is taken from Record: Status may never be written.
 func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
-	in := Input{Job: plainJob(4), Pods: append(plainPods(2, PodSucceeded), plainPods(4, PodFailed)[2:]...), Now: t0.Add(time.Hour)}
+	in := Input{Job: plainJob(4), Pods: append(plainPods(2, batch.PodSucceeded), plainPods(4, batch.PodFailed)[2:]...), Now: t0.Add(time.Hour)}
 	plan := mustPlan(t, Engine{}, in)
 	if plan.Record == nil || plan.Status == nil {
 		t.Fatalf("%+v", plan)
@@ -147,7 +149,7 @@ func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 func TestScaledDownJobIsNotOlder(t *testing.T) {
 	job := indexedJob(4, 3)
 	job.Spec.BackoffLimitPerIndex = nil
-	in := Input{Job: job, Now: t0, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 2, PodSucceeded, 0, t0), pod("c", 3, PodSucceeded, 0, t0)}}
+	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 2, batch.PodSucceeded, 0, t0), pod("c", 3, batch.PodSucceeded, 0, t0)}}
 	step := func() Plan {
 		plan := mustPlan(t, Engine{}, in)
 		in.Job.Status, in.Memory, in.Pods = *last(in, plan), plan.Memory, nil
@@ -172,7 +174,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	job.UID = strings.Repeat("j", 36)
 	in := Input{Job: job, Now: t0}
 	for i := range n {
-		in.Pods = append(in.Pods, pod(fmt.Sprintf("%036d", i), i, PodFailed, 1, t0.Add(time.Hour)))
+		in.Pods = append(in.Pods, pod(fmt.Sprintf("%036d", i), i, batch.PodFailed, 1, t0.Add(time.Hour)))
 	}
 	for _, most := range []int{400 + n*(3*39+25), 400} {
 		for range 3 {
@@ -192,9 +194,9 @@ func TestMemoryIsBounded(t *testing.T) {
 // for a Job without a UID the zero one.
 func TestIdleMemoryEqualsItsJSON(t *testing.T) {
 	for name, in := range map[string]Input{
-		"nothing ended": {Job: plainJob(2), Pods: plainPods(2, PodRunning)},
-		"all counted":   {Job: plainJob(2), Pods: plainPods(1, PodSucceeded)},
-		"Indexed":       {Job: indexedJob(1, 1), Pods: []*Pod{pod("a", 0, PodRunning, 0, t0)}},
+		"nothing ended": {Job: plainJob(2), Pods: plainPods(2, batch.PodRunning)},
+		"all counted":   {Job: plainJob(2), Pods: plainPods(1, batch.PodSucceeded)},
+		"Indexed":       {Job: indexedJob(1, 1), Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0)}},
 	} {
 		in.Now = t0
 		plan := mustPlan(t, Engine{}, in)
@@ -218,15 +220,15 @@ func TestIdleMemoryEqualsItsJSON(t *testing.T) {
 // A pod that the status names is in one list of the memory, and there once, even if
 // its index is scaled away and an older memory has it as decided on.
 func TestNamedPodIsRememberedOnce(t *testing.T) {
-	for _, phase := range []PodPhase{PodFailed, PodSucceeded} {
+	for _, phase := range []batch.PodPhase{batch.PodFailed, batch.PodSucceeded} {
 		for _, tracked := range []bool{true, false} {
 			job := indexedJob(2, 5)
-			job.Status.UncountedTerminatedPods = &UncountedTerminatedPods{Failed: []string{"c"}}
+			job.Status.UncountedTerminatedPods = &batch.UncountedTerminatedPods{Failed: []string{"c"}}
 			p := pod("c", 2, phase, 1, t0)
 			if !tracked {
 				p.Untrack()
 			}
-			plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Memory: Memory{Handled: []string{"c"}}, Now: t0})
+			plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, Memory: Memory{Handled: []string{"c"}}, Now: t0})
 			if m := plan.Memory; len(m.Handled)+len(m.Released) > 1 || tracked && len(m.Released) != 1 {
 				t.Errorf("%s, with the finalizer: %v: %+v", phase, tracked, m)
 			}
@@ -239,7 +241,7 @@ func TestNamedPodIsRememberedOnce(t *testing.T) {
 func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
 	job := indexedJob(5, 4)
 	job.Spec.BackoffLimitPerIndex = nil
-	in := Input{Job: job, Now: t0, Pods: []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("b", 1, PodSucceeded, 0, t0), pod("e", 4, PodSucceeded, 0, t0), pod("d", 3, PodRunning, 0, t0)}}
+	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("e", 4, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}}
 	first := mustPlan(t, Engine{}, in)
 	job.Status = *last(in, first)
 	older := job.Status
@@ -248,13 +250,13 @@ func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
 	}
 	four := int32(4)
 	job.Spec.Completions, job.Spec.Parallelism = &four, &four
-	in.Memory, in.Pods = first.Memory, []*Pod{pod("c", 2, PodSucceeded, 0, t0), pod("d", 3, PodRunning, 0, t0)}
+	in.Memory, in.Pods = first.Memory, []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}
 	second := mustPlan(t, Engine{}, in)
 	if got := last(in, second).CompletedIndexes; got != "0-2" || second.RequeueReason == RequeueStaleJob {
 		t.Fatalf("completed %q: %+v", got, second)
 	}
 	job.Status = older // the pod of index 2 is counted, released and gone
-	in.Memory, in.Pods = second.Memory, []*Pod{pod("d", 3, PodRunning, 0, t0)}
+	in.Memory, in.Pods = second.Memory, []*batch.Pod{pod("d", 3, batch.PodRunning, 0, t0)}
 	if third := mustPlan(t, Engine{}, in); len(third.Create) != 0 || third.RequeueReason != RequeueStaleJob {
 		t.Errorf("%+v", third)
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // NewPod is a pod to create from the Job's template. Its ObjectMeta has all but a
@@ -17,22 +19,22 @@ type NewPod struct {
 	// Hostname is <job>-<index>, in place of the template's; with the subdomain that is a
 	// DNS name. "" means that of the template.
 	Hostname string
-	ObjectMeta
+	batch.ObjectMeta
 }
 
 // newPod is a pod for the index, or for none if index is -1. Its predecessor, if
 // there is one, says how often the index has failed.
 func (v *view) newPod(index int, predecessor *podView) NewPod {
 	t := &v.spec.Template.ObjectMeta
-	n := NewPod{Index: index, ObjectMeta: ObjectMeta{
+	n := NewPod{Index: index, ObjectMeta: batch.ObjectMeta{
 		GenerateName: generateName(v.in.Job.Name, index),
 		Namespace:    v.in.Job.Namespace,
 		Labels:       maps.Clone(t.Labels),
 		Annotations:  maps.Clone(t.Annotations),
 		Finalizers:   slices.Clone(t.Finalizers),
 	}}
-	if !slices.Contains(n.Finalizers, JobTrackingFinalizer) {
-		n.Finalizers = append(n.Finalizers, JobTrackingFinalizer)
+	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
+		n.Finalizers = append(n.Finalizers, batch.JobTrackingFinalizer)
 	}
 	if index < 0 {
 		return n
@@ -45,16 +47,16 @@ func (v *view) newPod(index int, predecessor *podView) NewPod {
 	}
 	text := strconv.Itoa(index)
 	n.Hostname = v.in.Job.Name + "-" + text
-	n.Labels[JobCompletionIndexAnnotation] = text
-	n.Annotations[JobCompletionIndexAnnotation] = text
+	n.Labels[batch.JobCompletionIndexAnnotation] = text
+	n.Annotations[batch.JobCompletionIndexAnnotation] = text
 	if v.perIndex {
 		failures, ignored := 0, 0
 		if predecessor != nil {
 			failures, ignored = predecessor.match.NextCounts(predecessor.failures, predecessor.ignored)
 		}
-		n.Annotations[JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
+		n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
 		if ignored > 0 {
-			n.Annotations[JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
+			n.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
 		}
 	}
 	return n
@@ -62,24 +64,24 @@ func (v *view) newPod(index int, predecessor *podView) NewPod {
 
 // Pod returns a pod with this metadata, and with the specification of the Job's
 // template, which it does not change. The caller names the pod.
-func (n NewPod) Pod(spec PodSpec) *Pod {
+func (n NewPod) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname
 	}
 	if n.Index >= 0 {
-		index := EnvVar{Name: JobCompletionIndexEnv, Value: strconv.Itoa(n.Index)}
+		index := batch.EnvVar{Name: batch.JobCompletionIndexEnv, Value: strconv.Itoa(n.Index)}
 		spec.InitContainers = withEnv(spec.InitContainers, index)
 		spec.Containers = withEnv(spec.Containers, index)
 	}
-	return &Pod{ObjectMeta: n.ObjectMeta, Spec: spec}
+	return &batch.Pod{ObjectMeta: n.ObjectMeta, Spec: spec}
 }
 
 // withEnv returns the containers with the variable, where they do not set it.
-func withEnv(containers []Container, variable EnvVar) []Container {
+func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Container {
 	containers = slices.Clone(containers)
 	for i := range containers {
 		c := &containers[i]
-		if !slices.ContainsFunc(c.Env, func(v EnvVar) bool { return v.Name == variable.Name }) {
+		if !slices.ContainsFunc(c.Env, func(v batch.EnvVar) bool { return v.Name == variable.Name }) {
 			c.Env = append(slices.Clip(c.Env), variable)
 		}
 	}

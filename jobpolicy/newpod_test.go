@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // A pod of an Indexed Job is told its index in every container, and has a
 // hostname of its own; whatever else the template says stays.
 func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
-	var template PodTemplateSpec
+	var template batch.PodTemplateSpec
 	if err := json.Unmarshal([]byte(`{
 		"metadata": {"labels": {"app": "a"}, "finalizers": ["x.com/y"]},
 		"spec": {"hostname": "h", "subdomain": "s", "restartPolicy": "Never",
@@ -31,19 +32,19 @@ func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	job.Spec.Template = template
 	plain := mustPlan(t, Engine{}, Input{Job: job, Now: t0}).Create[0]
 
-	index := EnvVar{Name: "JOB_COMPLETION_INDEX", Value: "2"}
+	index := batch.EnvVar{Name: "JOB_COMPLETION_INDEX", Value: "2"}
 	want := template.Spec
 	if d := cmp.Diff(want, plain.Pod(template.Spec).Spec); d != "" || plain.Hostname != "" {
 		t.Errorf("a pod of a NonIndexed Job: hostname %q, %s", plain.Hostname, d)
 	}
 	want.Hostname = "j-2"
-	want.InitContainers = []Container{{Name: "init", Env: []EnvVar{{Name: "A", Value: "1"}, index}}}
-	want.Containers = []Container{{Name: "main", Env: []EnvVar{index}}, want.Containers[1]}
+	want.InitContainers = []batch.Container{{Name: "init", Env: []batch.EnvVar{{Name: "A", Value: "1"}, index}}}
+	want.Containers = []batch.Container{{Name: "main", Env: []batch.EnvVar{index}}, want.Containers[1]}
 	got := indexed.Pod(template.Spec)
 	if d := cmp.Diff(want, got.Spec); d != "" || indexed.Hostname != "j-2" {
 		t.Errorf("a pod of an Indexed Job: hostname %q, %s", indexed.Hostname, d)
 	}
-	if d := cmp.Diff(indexed.ObjectMeta, got.ObjectMeta); d != "" || !got.tracked() || len(got.Finalizers) != 2 {
+	if d := cmp.Diff(indexed.ObjectMeta, got.ObjectMeta); d != "" || !got.Tracked() || len(got.Finalizers) != 2 {
 		t.Errorf("metadata: %s", d)
 	}
 	if after := vectors.Text(template); after != before {
@@ -53,33 +54,33 @@ func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 
 // A new pod has the template's metadata and the Job's own, and shares none of it.
 func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
-	template := ObjectMeta{
+	template := batch.ObjectMeta{
 		Labels:      map[string]string{"app": "a"},
 		Annotations: map[string]string{"note": "n"},
-		Finalizers:  []string{"x.com/y", JobTrackingFinalizer},
+		Finalizers:  []string{"x.com/y", batch.JobTrackingFinalizer},
 	}
 	text := vectors.Text(template)
 	job := indexedJob(1, 3)
 	job.Spec.Template.ObjectMeta, job.Spec.PodFailurePolicy = template, ignores7()
-	with := func(counts map[string]string) ObjectMeta {
-		m := ObjectMeta{GenerateName: "j-0-", Namespace: "ns", Finalizers: template.Finalizers,
-			Labels:      map[string]string{"app": "a", JobCompletionIndexAnnotation: "0"},
-			Annotations: map[string]string{"note": "n", JobCompletionIndexAnnotation: "0"},
+	with := func(counts map[string]string) batch.ObjectMeta {
+		m := batch.ObjectMeta{GenerateName: "j-0-", Namespace: "ns", Finalizers: template.Finalizers,
+			Labels:      map[string]string{"app": "a", batch.JobCompletionIndexAnnotation: "0"},
+			Annotations: map[string]string{"note": "n", batch.JobCompletionIndexAnnotation: "0"},
 		}
 		maps.Copy(m.Annotations, counts)
 		return m
 	}
 	for name, tt := range map[string]struct {
-		failed *Pod
+		failed *batch.Pod
 		want   map[string]string
 	}{
-		"the first pod":        {nil, map[string]string{JobIndexFailureCountAnnotation: "0"}},
-		"after a failure":      {pod("a", 0, PodFailed, 1, t0), map[string]string{JobIndexFailureCountAnnotation: "1"}},
-		"after an ignored one": {pod("a", 0, PodFailed, 7, t0), map[string]string{JobIndexFailureCountAnnotation: "0", JobIndexIgnoredFailureCountAnnotation: "1"}},
+		"the first pod":        {nil, map[string]string{batch.JobIndexFailureCountAnnotation: "0"}},
+		"after a failure":      {pod("a", 0, batch.PodFailed, 1, t0), map[string]string{batch.JobIndexFailureCountAnnotation: "1"}},
+		"after an ignored one": {pod("a", 0, batch.PodFailed, 7, t0), map[string]string{batch.JobIndexFailureCountAnnotation: "0", batch.JobIndexIgnoredFailureCountAnnotation: "1"}},
 	} {
 		in := Input{Job: job, Now: t0.Add(time.Hour)}
 		if tt.failed != nil {
-			in.Pods = []*Pod{tt.failed}
+			in.Pods = []*batch.Pod{tt.failed}
 		}
 		if d := cmp.Diff(with(tt.want), mustPlan(t, Engine{}, in).Create[0].ObjectMeta); d != "" {
 			t.Errorf("%s: %s", name, d)

@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/internal/exitcode"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // RuleStep is how one rule of a pod failure policy was answered for one pod. It
 // prints as one line.
 type RuleStep struct {
-	Rule    int    // index of the rule
-	Action  Action // its action
-	Matched bool   // it decided
-	Why     string // what matched, or exactly why nothing did
+	Rule    int          // index of the rule
+	Action  batch.Action // its action
+	Matched bool         // it decided
+	Why     string       // what matched, or exactly why nothing did
 }
 
 // String returns the step as one line, without a line break.
@@ -28,11 +29,11 @@ func (s RuleStep) String() string {
 // Explain returns one step for each rule, in order, for the same pod and with
 // the same outcome as Match. Rules behind the one that decided are there too;
 // they say that they were not reached.
-func (p *PodFailurePolicy) Explain(pod *Pod) []RuleStep {
+func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleStep {
 	if p == nil || pod == nil {
 		return nil
 	}
-	decided := p.Match(pod).Rule
+	decided := MatchPod(p, pod).Rule
 	steps := make([]RuleStep, len(p.Rules))
 	for i := range p.Rules {
 		rule := &p.Rules[i]
@@ -41,7 +42,7 @@ func (p *PodFailurePolicy) Explain(pod *Pod) []RuleStep {
 			steps[i].Why = fmt.Sprintf("not reached, rule %d decided", decided)
 			continue
 		}
-		steps[i].Why = rule.why(pod)
+		steps[i].Why = whyRule(rule, pod)
 		if !rule.Action.Known() {
 			steps[i].Why = fmt.Sprintf("unknown action, the rule is skipped (%s)", steps[i].Why)
 		}
@@ -49,26 +50,26 @@ func (p *PodFailurePolicy) Explain(pod *Pod) []RuleStep {
 	return steps
 }
 
-// why says what meets the rule's requirement, or why nothing does.
-func (r *PodFailurePolicyRule) why(pod *Pod) string {
+// whyRule says what meets the rule's requirement, or why nothing does.
+func whyRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) string {
 	switch {
 	case r.OnExitCodes != nil:
-		return r.OnExitCodes.why(pod)
+		return whyExitCodes(r.OnExitCodes, pod)
 	case len(r.OnPodConditions) > 0:
 		return whyConditions(r.OnPodConditions, pod)
 	}
 	return "the rule has no requirement"
 }
 
-func (o *OnExitCodes) why(pod *Pod) string {
+func whyExitCodes(o *batch.OnExitCodes, pod *batch.Pod) string {
 	if _, ok := exitcode.Matches(o.Operator, nil, 0); !ok {
 		return fmt.Sprintf("unknown operator %q", o.Operator)
 	}
-	if c := o.find(pod); c != nil {
+	if c := findExit(o, pod); c != nil {
 		return fmt.Sprintf("container %s ended with exit code %d, %s %v", orQuoted(c.Name), c.State.Terminated.ExitCode, relation(o.Operator, true), o.Values)
 	}
 	var parts []string
-	for _, statuses := range [2][]ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
 			name := orQuoted(c.Name)
@@ -92,18 +93,18 @@ func (o *OnExitCodes) why(pod *Pod) string {
 
 // relation says how a code stands to the values of a requirement that it meets
 // or does not meet.
-func relation(o Operator, met bool) string {
-	if (o == PodFailurePolicyOnExitCodesOpIn) == met {
+func relation(o batch.Operator, met bool) string {
+	if (o == batch.OpIn) == met {
 		return "in"
 	}
 	return "not in"
 }
 
-func whyConditions(patterns []OnPodCondition, pod *Pod) string {
+func whyConditions(patterns []batch.OnPodCondition, pod *batch.Pod) string {
 	if c := findCondition(patterns, pod.Status.Conditions); c != nil {
 		return fmt.Sprintf("the pod has condition %s=%s", c.Type, c.Status)
 	}
-	statuses := make(map[PodConditionType]ConditionStatus)
+	statuses := make(map[batch.PodConditionType]batch.ConditionStatus)
 	for i := range pod.Status.Conditions {
 		statuses[pod.Status.Conditions[i].Type] = pod.Status.Conditions[i].Status
 	}
@@ -113,7 +114,7 @@ func whyConditions(patterns []OnPodCondition, pod *Pod) string {
 		if status, ok := statuses[o.Type]; ok {
 			has = "is " + string(status)
 		}
-		parts[i] = fmt.Sprintf("condition %s %s, wanted %s", o.Type, has, o.status())
+		parts[i] = fmt.Sprintf("condition %s %s, wanted %s", o.Type, has, statusOf(o))
 	}
 	return strings.Join(parts, "; ")
 }

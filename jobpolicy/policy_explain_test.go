@@ -4,38 +4,39 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Every step says what matched, or exactly why nothing did.
 func TestExplainSaysWhy(t *testing.T) {
-	in, notIn := PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn
-	codes := func(o Operator, container *string, values ...int32) PodFailurePolicyRule {
-		return PodFailurePolicyRule{Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: o, ContainerName: container, Values: values}}
+	in, notIn := batch.OpIn, batch.OpNotIn
+	codes := func(o batch.Operator, container *string, values ...int32) batch.PodFailurePolicyRule {
+		return batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: o, ContainerName: container, Values: values}}
 	}
-	conditions := func(patterns ...OnPodCondition) PodFailurePolicyRule {
-		return PodFailurePolicyRule{Action: PodFailurePolicyActionIgnore, OnPodConditions: patterns}
+	conditions := func(patterns ...batch.OnPodCondition) batch.PodFailurePolicyRule {
+		return batch.PodFailurePolicyRule{Action: batch.ActionIgnore, OnPodConditions: patterns}
 	}
-	ended := func(name string, code int32) ContainerStatus {
-		return ContainerStatus{Name: name, State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}}}
+	ended := func(name string, code int32) batch.ContainerStatus {
+		return batch.ContainerStatus{Name: name, State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}}}
 	}
-	p := &Pod{Status: PodStatus{
-		ContainerStatuses:     []ContainerStatus{ended("a", 3), ended("b", 0), {Name: "c"}},
-		InitContainerStatuses: []ContainerStatus{ended("", 4)},
-		Conditions:            []PodCondition{{Type: "A", Status: ConditionFalse}, {Type: "B", Status: ConditionTrue}},
+	p := &batch.Pod{Status: batch.PodStatus{
+		ContainerStatuses:     []batch.ContainerStatus{ended("a", 3), ended("b", 0), {Name: "c"}},
+		InitContainerStatuses: []batch.ContainerStatus{ended("", 4)},
+		Conditions:            []batch.PodCondition{{Type: "A", Status: batch.ConditionFalse}, {Type: "B", Status: batch.ConditionTrue}},
 	}}
 	unknown := codes(in, nil, 3)
 	unknown.Action = "Later"
-	policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{
+	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
 		codes(in, nil, 1, 2),
 		codes(notIn, nil, 3, 4),
 		codes(in, pointerTo("b"), 3),
 		codes(in, pointerTo(""), 3),
 		codes("Between", nil, 1, 9),
-		{Action: PodFailurePolicyActionCount},
+		{Action: batch.ActionCount},
 		{},
 		unknown,
-		conditions(OnPodCondition{Type: "A"}, OnPodCondition{Type: "B", Status: ConditionUnknown}, OnPodCondition{Type: "C"}),
-		conditions(OnPodCondition{Type: "C"}, OnPodCondition{Type: "B"}),
+		conditions(batch.OnPodCondition{Type: "A"}, batch.OnPodCondition{Type: "B", Status: batch.ConditionUnknown}, batch.OnPodCondition{Type: "C"}),
+		conditions(batch.OnPodCondition{Type: "C"}, batch.OnPodCondition{Type: "B"}),
 		codes(in, nil, 3),
 	}}
 	want := []string{
@@ -52,25 +53,25 @@ func TestExplainSaysWhy(t *testing.T) {
 		"rule 10 (Count): no match: not reached, rule 9 decided",
 	}
 	var got []string
-	for _, s := range policy.Explain(p) {
+	for _, s := range Explain(policy, p) {
 		got = append(got, s.String())
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	policy.Rules = policy.Rules[9:]
-	if got, want := policy.Explain(&Pod{})[1].Why, "the pod has no container status"; got != want {
+	if got, want := Explain(policy, &batch.Pod{})[1].Why, "the pod has no container status"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := policy.Explain(p)[1].Why, "not reached, rule 0 decided"; got != want {
+	if got, want := Explain(policy, p)[1].Why, "not reached, rule 0 decided"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Status.Conditions = nil
-	if got, want := policy.Explain(p)[1].String(), "rule 1 (Count): matched: container a ended with exit code 3, in [3]"; got != want {
+	if got, want := Explain(policy, p)[1].String(), "rule 1 (Count): matched: container a ended with exit code 3, in [3]"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	policy.Rules[1] = codes(notIn, pointerTo(""), 3)
-	if got, want := policy.Explain(p)[1].Why, "container \"\" ended with exit code 4, not in [3]"; got != want {
+	if got, want := Explain(policy, p)[1].Why, "container \"\" ended with exit code 4, not in [3]"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

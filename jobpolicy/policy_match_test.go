@@ -4,17 +4,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
 // slowMatch is the rules as they are written, without any hurry: for each rule
 // the containers in order, for each container the values in order.
-func slowMatch(p *PodFailurePolicy, pod *Pod) Match {
+func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	if p == nil {
 		return Match{Rule: -1}
 	}
 	for i, rule := range p.Rules {
-		if !slices.Contains([]Action{"FailJob", "FailIndex", "Ignore", "Count"}, rule.Action) {
+		if !slices.Contains([]batch.Action{"FailJob", "FailIndex", "Ignore", "Count"}, rule.Action) {
 			continue
 		}
 		if on := rule.OnExitCodes; on != nil {
@@ -49,21 +50,21 @@ func slowMatch(p *PodFailurePolicy, pod *Pod) Match {
 
 // genMatchCase draws a policy and a pod that have something to do with each
 // other: few codes, names and conditions.
-func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
+func genMatchCase(t *rapid.T) (*batch.PodFailurePolicy, *batch.Pod) {
 	code := rapid.OneOf(
 		rapid.SampledFrom([]int32{0, 1, 2, 63, 64, 137, 255, 256, 257, 1024, 1025, 2049, -1, -1023, 1 << 30}), // some alike by 256 or 1024
 		rapid.Int32Range(0, 40),
 	)
 	values := rapid.OneOf(rapid.SliceOfN(code, 0, 4), rapid.SliceOfN(code, 7, 26)) // three long lists are worth a table
 	name := rapid.SampledFrom([]string{"a", "b", ""})
-	condition := rapid.SampledFrom([]PodConditionType{DisruptionTarget, "X"})
-	status := rapid.SampledFrom([]ConditionStatus{"True", "False", "Unknown", ""})
-	p := &PodFailurePolicy{}
+	condition := rapid.SampledFrom([]batch.PodConditionType{batch.DisruptionTarget, "X"})
+	status := rapid.SampledFrom([]batch.ConditionStatus{"True", "False", "Unknown", ""})
+	p := &batch.PodFailurePolicy{}
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {
-		rule := PodFailurePolicyRule{Action: rapid.SampledFrom([]Action{"FailJob", "FailIndex", "Ignore", "Count", "", "count"}).Draw(t, "action")}
+		rule := batch.PodFailurePolicyRule{Action: rapid.SampledFrom([]batch.Action{"FailJob", "FailIndex", "Ignore", "Count", "", "count"}).Draw(t, "action")}
 		if rapid.Bool().Draw(t, "codes") {
-			rule.OnExitCodes = &OnExitCodes{
-				Operator: rapid.SampledFrom([]Operator{"In", "NotIn", "", "in"}).Draw(t, "operator"),
+			rule.OnExitCodes = &batch.OnExitCodes{
+				Operator: rapid.SampledFrom([]batch.Operator{"In", "NotIn", "", "in"}).Draw(t, "operator"),
 				Values:   values.Draw(t, "values"),
 			}
 			if rapid.Bool().Draw(t, "named") {
@@ -72,17 +73,17 @@ func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
 		}
 		if rapid.Bool().Draw(t, "conditions") {
 			for range rapid.IntRange(0, 2).Draw(t, "patterns") {
-				rule.OnPodConditions = append(rule.OnPodConditions, OnPodCondition{Type: condition.Draw(t, "type"), Status: status.Draw(t, "status")})
+				rule.OnPodConditions = append(rule.OnPodConditions, batch.OnPodCondition{Type: condition.Draw(t, "type"), Status: status.Draw(t, "status")})
 			}
 		}
 		p.Rules = append(p.Rules, rule)
 	}
-	pod := &Pod{ObjectMeta: ObjectMeta{Name: "p", Namespace: "ns"}}
-	containers := func(label string) (all []ContainerStatus) {
+	pod := &batch.Pod{ObjectMeta: batch.ObjectMeta{Name: "p", Namespace: "ns"}}
+	containers := func(label string) (all []batch.ContainerStatus) {
 		for range rapid.SampledFrom([]int{0, 1, 2, 3, 9, 20}).Draw(t, label) {
-			c := ContainerStatus{Name: name.Draw(t, "name")}
+			c := batch.ContainerStatus{Name: name.Draw(t, "name")}
 			if rapid.IntRange(0, 4).Draw(t, "ended") > 0 {
-				c.State.Terminated = &ContainerStateTerminated{ExitCode: code.Draw(t, "exit code")}
+				c.State.Terminated = &batch.ContainerStateTerminated{ExitCode: code.Draw(t, "exit code")}
 			}
 			all = append(all, c)
 		}
@@ -90,7 +91,7 @@ func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
 	}
 	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = containers("containers"), containers("init containers")
 	for range rapid.IntRange(0, 2).Draw(t, "pod conditions") {
-		pod.Status.Conditions = append(pod.Status.Conditions, PodCondition{Type: condition.Draw(t, "type"), Status: status.Draw(t, "status")})
+		pod.Status.Conditions = append(pod.Status.Conditions, batch.PodCondition{Type: condition.Draw(t, "type"), Status: status.Draw(t, "status")})
 	}
 	return p, pod
 }
@@ -98,7 +99,7 @@ func genMatchCase(t *rapid.T) (*PodFailurePolicy, *Pod) {
 func TestMatchEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, pod := genMatchCase(t)
-		got, want := p.Match(pod), slowMatch(p, pod)
+		got, want := MatchPod(p, pod), slowMatch(p, pod)
 		if got != want {
 			t.Fatalf("Match = %+v, model %+v", got, want)
 		}
@@ -110,12 +111,12 @@ func TestMatchEqualsModel(t *testing.T) {
 			if want.Rule >= 0 {
 				shifted.Rule += pad
 			}
-			padded := &PodFailurePolicy{Rules: append(make([]PodFailurePolicyRule, pad), p.Rules...)}
+			padded := &batch.PodFailurePolicy{Rules: append(make([]batch.PodFailurePolicyRule, pad), p.Rules...)}
 			if got := newRuleTable(padded).match(pod); got != shifted {
 				t.Fatalf("behind %d rules that do nothing: %+v, model %+v", pad, got, shifted)
 			}
 		}
-		steps := p.Explain(pod)
+		steps := Explain(p, pod)
 		if len(steps) != len(p.Rules) {
 			t.Fatalf("%d steps for %d rules", len(steps), len(p.Rules))
 		}
@@ -138,32 +139,32 @@ func TestMatchLongLists(t *testing.T) {
 		values[place] = 7
 		for _, outside := range []int32{0, 1 << 8, 1 << 10, -1 << 10} { // of the values
 			for _, tt := range []struct {
-				op      Operator
+				op      batch.Operator
 				codes   []int32
 				matched bool
 			}{
-				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside}, true},
-				{PodFailurePolicyOnExitCodesOpIn, []int32{138 + outside}, place != 38}, // the highest, or the one below
-				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside + 1<<10}, false},
-				{PodFailurePolicyOnExitCodesOpIn, []int32{7 + outside + 1<<10, 7 + outside}, true},
-				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside}, false},
-				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside + 1<<10}, true},
-				{PodFailurePolicyOnExitCodesOpNotIn, []int32{7 + outside, 7 + outside - 1<<10}, true},
+				{batch.OpIn, []int32{7 + outside}, true},
+				{batch.OpIn, []int32{138 + outside}, place != 38}, // the highest, or the one below
+				{batch.OpIn, []int32{7 + outside + 1<<10}, false},
+				{batch.OpIn, []int32{7 + outside + 1<<10, 7 + outside}, true},
+				{batch.OpNotIn, []int32{7 + outside}, false},
+				{batch.OpNotIn, []int32{7 + outside + 1<<10}, true},
+				{batch.OpNotIn, []int32{7 + outside, 7 + outside - 1<<10}, true},
 			} {
-				on := &OnExitCodes{Operator: tt.op, Values: slices.Clone(values)}
+				on := &batch.OnExitCodes{Operator: tt.op, Values: slices.Clone(values)}
 				for i := range on.Values {
 					on.Values[i] += outside
 				}
-				p := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount, OnExitCodes: on}}}
+				p := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionCount, OnExitCodes: on}}}
 				for _, idle := range []int{0, 3} { // containers that have not ended: more of them are worth a table
-					pod := &Pod{}
+					pod := &batch.Pod{}
 					for _, code := range tt.codes {
-						pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ContainerStatus{
-							State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}},
+						pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, batch.ContainerStatus{
+							State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}},
 						})
 					}
-					pod.Status.InitContainerStatuses = make([]ContainerStatus, idle)
-					if m := p.Match(pod); (m.Rule == 0) != tt.matched {
+					pod.Status.InitContainerStatuses = make([]batch.ContainerStatus, idle)
+					if m := MatchPod(p, pod); (m.Rule == 0) != tt.matched {
 						t.Errorf("%v %s %v: matched %v", tt.codes, tt.op, on.Values, !tt.matched)
 					}
 					if m := newRuleTable(p).match(pod); (m.Rule == 0) != tt.matched {
@@ -184,8 +185,8 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 			if c.State.Terminated == nil {
 				continue
 			}
-			one := &Pod{Status: PodStatus{ContainerStatuses: []ContainerStatus{c}}}
-			got, want := p.MatchExit(c.Name, c.State.Terminated.ExitCode), p.Match(one)
+			one := &batch.Pod{Status: batch.PodStatus{ContainerStatuses: []batch.ContainerStatus{c}}}
+			got, want := MatchExit(p, c.Name, c.State.Terminated.ExitCode), MatchPod(p, one)
 			if got != want {
 				t.Fatalf("MatchExit = %+v, Match %+v", got, want)
 			}
@@ -197,7 +198,7 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 	if matched == 0 {
 		t.Error("no exit was matched")
 	}
-	if got := (*PodFailurePolicy)(nil).MatchExit("a", 1); got != noMatch {
+	if got := MatchExit((*batch.PodFailurePolicy)(nil), "a", 1); got != noMatch {
 		t.Errorf("a nil policy: %+v", got)
 	}
 }
@@ -205,25 +206,25 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 // A pod may have any number of distinct exit codes.
 func TestPodsOfManyExitCodes(t *testing.T) {
 	for n := 15; n <= 18; n++ {
-		p := &Pod{}
-		on := &OnExitCodes{}
+		p := &batch.Pod{}
+		on := &batch.OnExitCodes{}
 		for code := range int32(n) {
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, ContainerStatus{State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code + 1}}})
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code + 1}}})
 			if code < 16 {
 				on.Values = append(on.Values, code+1)
 			}
 		}
-		policy := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionIgnore, OnExitCodes: on}}}
-		on.Operator = PodFailurePolicyOnExitCodesOpIn
-		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 1 {
+		policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnExitCodes: on}}}
+		on.Operator = batch.OpIn
+		if m := MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 1 {
 			t.Errorf("%d codes, In: %+v", n, m)
 		}
-		on.Operator = PodFailurePolicyOnExitCodesOpNotIn
-		if m := policy.Match(p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
+		on.Operator = batch.OpNotIn
+		if m := MatchPod(policy, p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
 			t.Errorf("%d codes, NotIn: %+v", n, m)
 		}
 		on.Values = on.Values[:1]
-		if m := policy.Match(p); m.Rule != 0 || m.ExitCode != 2 {
+		if m := MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 2 {
 			t.Errorf("%d codes, NotIn the first: %+v", n, m)
 		}
 	}
@@ -233,51 +234,51 @@ func TestPodsOfManyExitCodes(t *testing.T) {
 // place may decide.
 func TestPoliciesOfManyRules(t *testing.T) {
 	for n := 30; n <= 35; n++ {
-		policy := &PodFailurePolicy{}
+		policy := &batch.PodFailurePolicy{}
 		for i := range int32(n) {
-			policy.Rules = append(policy.Rules, PodFailurePolicyRule{
-				Action: PodFailurePolicyActionCount, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{i + 1}},
+			policy.Rules = append(policy.Rules, batch.PodFailurePolicyRule{
+				Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{i + 1}},
 			})
 		}
 		job := plainJob(1)
 		job.Spec.PodFailurePolicy = policy
 		for _, rule := range []int{0, n - 1} {
-			p := pod("a", 0, PodFailed, int32(rule+1), t0)
-			got := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{p}, Now: t0}).Decisions[0].Match.Rule
-			if got != rule || policy.Match(p).Rule != rule {
-				t.Errorf("%d rules: a plan has rule %d, Match %d, want %d", n, got, policy.Match(p).Rule, rule)
+			p := pod("a", 0, batch.PodFailed, int32(rule+1), t0)
+			got := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}).Decisions[0].Match.Rule
+			if got != rule || MatchPod(policy, p).Rule != rule {
+				t.Errorf("%d rules: a plan has rule %d, Match %d, want %d", n, got, MatchPod(policy, p).Rule, rule)
 			}
 		}
 	}
 }
 
 func TestMatchNil(t *testing.T) {
-	var p *PodFailurePolicy
-	if m := p.Match(&Pod{}); m.Rule != -1 || !m.Counted() || m.Message(&Pod{}) != "" {
+	var p *batch.PodFailurePolicy
+	if m := MatchPod(p, &batch.Pod{}); m.Rule != -1 || !m.Counted() || m.Message(&batch.Pod{}) != "" {
 		t.Errorf("a nil policy: %+v", m)
 	}
-	if m := (&PodFailurePolicy{}).Match(nil); m.Rule != -1 {
+	if m := MatchPod((&batch.PodFailurePolicy{}), nil); m.Rule != -1 {
 		t.Errorf("a nil pod: %+v", m)
 	}
-	if steps := p.Explain(&Pod{}); steps != nil {
+	if steps := Explain(p, &batch.Pod{}); steps != nil {
 		t.Errorf("a nil policy explains itself: %v", steps)
 	}
 }
 
 // bigPolicy is the largest policy that validation lets through, and a pod that
 // it does not match.
-func bigPolicy() (*PodFailurePolicy, *Pod) {
-	p, pod := &PodFailurePolicy{}, &Pod{}
+func bigPolicy() (*batch.PodFailurePolicy, *batch.Pod) {
+	p, pod := &batch.PodFailurePolicy{}, &batch.Pod{}
 	for range 20 {
-		on := &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn}
+		on := &batch.OnExitCodes{Operator: batch.OpIn}
 		for v := range int32(255) {
 			on.Values = append(on.Values, 1+v)
 		}
-		p.Rules = append(p.Rules, PodFailurePolicyRule{Action: PodFailurePolicyActionFailJob, OnExitCodes: on})
+		p.Rules = append(p.Rules, batch.PodFailurePolicyRule{Action: batch.ActionFailJob, OnExitCodes: on})
 	}
 	for i := range int32(10) {
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ContainerStatus{
-			Name: "c", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: 256 + i*11}},
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, batch.ContainerStatus{
+			Name: "c", State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: 256 + i*11}},
 		})
 	}
 	return p, pod
@@ -285,28 +286,28 @@ func bigPolicy() (*PodFailurePolicy, *Pod) {
 
 func TestMatchAllocatesNothing(t *testing.T) {
 	p, pod := bigPolicy()
-	if n := testing.AllocsPerRun(100, func() { p.Match(pod) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { MatchPod(p, pod) }); n != 0 {
 		t.Errorf("Match without a hit: %v allocations", n)
 	}
 	p.Rules[19].OnExitCodes.Values[254] = 256
-	if n := testing.AllocsPerRun(100, func() { p.Match(pod) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { MatchPod(p, pod) }); n != 0 {
 		t.Errorf("Match with a hit: %v allocations", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { p.MatchExit("c", 256) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { MatchExit(p, "c", 256) }); n != 0 {
 		t.Errorf("MatchExit: %v allocations", n)
 	}
 }
 
 // A thousand pairs of conditions and patterns are compared without allocating.
 func TestMatchOfConditionsAllocatesNothing(t *testing.T) {
-	policy, p := &PodFailurePolicy{Rules: []PodFailurePolicyRule{{Action: PodFailurePolicyActionCount}}}, &Pod{}
+	policy, p := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionCount}}}, &batch.Pod{}
 	for range 20 {
-		policy.Rules[0].OnPodConditions = append(policy.Rules[0].OnPodConditions, OnPodCondition{Type: "A"})
+		policy.Rules[0].OnPodConditions = append(policy.Rules[0].OnPodConditions, batch.OnPodCondition{Type: "A"})
 	}
 	for range 50 {
-		p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: "B", Status: ConditionTrue})
+		p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: "B", Status: batch.ConditionTrue})
 	}
-	if n := testing.AllocsPerRun(100, func() { policy.Match(p) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { MatchPod(policy, p) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -315,7 +316,7 @@ func BenchmarkMatch(b *testing.B) {
 	p, pod := bigPolicy()
 	b.Run("alone", func(b *testing.B) {
 		for b.Loop() {
-			p.Match(pod)
+			MatchPod(p, pod)
 		}
 	})
 	b.Run("in a pass", func(b *testing.B) {

@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "math"
+import (
+	"math"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // codeTable says which rules of a policy an exit code can meet, without a look at
 // their lists. It holds the first 32 rules; validation lets 20 through. All sets
@@ -20,7 +24,7 @@ const allRules = 1<<tabled - 1
 
 // fill enters the rules that have a known action and operator. The table must be
 // new.
-func (t *codeTable) fill(p *PodFailurePolicy) {
+func (t *codeTable) fill(p *batch.PodFailurePolicy) {
 	t.least, t.most = math.MaxInt64, math.MinInt64
 	for i := range p.Rules[:min(len(p.Rules), tabled)] {
 		rule, bit := &p.Rules[i], uint32(1)<<i
@@ -30,9 +34,9 @@ func (t *codeTable) fill(p *PodFailurePolicy) {
 		case on == nil:
 			t.onConditions |= bit
 			continue
-		case on.Operator == PodFailurePolicyOnExitCodesOpIn:
+		case on.Operator == batch.OpIn:
 			t.in |= bit
-		case on.Operator == PodFailurePolicyOnExitCodesOpNotIn:
+		case on.Operator == batch.OpNotIn:
 			t.notIn |= bit
 		default:
 			continue
@@ -49,9 +53,9 @@ func (t *codeTable) fill(p *PodFailurePolicy) {
 
 // candidates returns the rules that may match the pod. Only they have to be
 // asked: the container's name may still differ.
-func (t *codeTable) candidates(pod *Pod) uint32 {
+func (t *codeTable) candidates(pod *batch.Pod) uint32 {
 	rules := t.onConditions
-	for _, statuses := range [2][]ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
 			if end := statuses[i].State.Terminated; end != nil && end.ExitCode != 0 {
 				rules |= t.mayMeet(end.ExitCode)
@@ -75,14 +79,14 @@ func (t *codeTable) mayMeet(code int32) uint32 {
 
 // ruleTable is a policy that is asked about many pods.
 type ruleTable struct {
-	policy *PodFailurePolicy
+	policy *batch.PodFailurePolicy
 	codes  *codeTable // nil if the lists are so short that looking through them is as fast
 }
 
 // newRuleTable makes a policy ready to be asked about many pods.
-func newRuleTable(p *PodFailurePolicy) *ruleTable {
+func newRuleTable(p *batch.PodFailurePolicy) *ruleTable {
 	t := &ruleTable{policy: p}
-	if p.values() > fewValues {
+	if values(p) > fewValues {
 		t.codes = new(codeTable)
 		t.codes.fill(p)
 	}
@@ -90,11 +94,11 @@ func newRuleTable(p *PodFailurePolicy) *ruleTable {
 }
 
 // match is the policy's Match.
-func (t *ruleTable) match(pod *Pod) Match {
+func (t *ruleTable) match(pod *batch.Pod) Match {
 	if t.codes == nil {
-		return t.policy.firstMatch(pod, allRules)
+		return firstMatch(t.policy, pod, allRules)
 	}
-	return t.policy.firstMatch(pod, t.codes.candidates(pod))
+	return firstMatch(t.policy, pod, t.codes.candidates(pod))
 }
 
 // fewValues is how many values of all rules together are looked through for each
@@ -102,7 +106,7 @@ func (t *ruleTable) match(pod *Pod) Match {
 const fewValues = 32
 
 // values is how many exit codes the rules list.
-func (p *PodFailurePolicy) values() (n int) {
+func values(p *batch.PodFailurePolicy) (n int) {
 	for i := range p.Rules {
 		if on := p.Rules[i].OnExitCodes; on != nil {
 			n += len(on.Values)

@@ -4,15 +4,17 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // A failure that no rule matches was not handled by the policy.
 func TestUnmatchedFailureIsNotHandled(t *testing.T) {
 	job := plainJob(2)
-	job.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{9}},
+	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{9}},
 	}}}
-	if c := mustPlan(t, Engine{}, Input{Job: job, Pods: plainPods(1, PodFailed), Now: t0}).Counts; len(c.Handled) != 0 || c.PodsFailed != 1 {
+	if c := mustPlan(t, Engine{}, Input{Job: job, Pods: plainPods(1, batch.PodFailed), Now: t0}).Counts; len(c.Handled) != 0 || c.PodsFailed != 1 {
 		t.Errorf("counts %+v", c)
 	}
 }
@@ -20,12 +22,12 @@ func TestUnmatchedFailureIsNotHandled(t *testing.T) {
 // Pods that are gone are counted even if nothing else about the Job has changed.
 func TestReleasedPodsAreCountedWithoutAnotherChange(t *testing.T) {
 	job := plainJob(3)
-	job.Status = JobStatus{
+	job.Status = batch.JobStatus{
 		StartTime: t0, Active: 1, Ready: pointerTo[int32](0), Terminating: pointerTo[int32](0),
-		UncountedTerminatedPods: &UncountedTerminatedPods{Failed: []string{"gone"}},
+		UncountedTerminatedPods: &batch.UncountedTerminatedPods{Failed: []string{"gone"}},
 	}
 	job.Spec.Parallelism = pointerTo[int32](1)
-	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", -1, PodRunning, 0, t0)}, Now: t0})
+	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", -1, batch.PodRunning, 0, t0)}, Now: t0})
 	if plan.Record == nil || plan.Record.Failed != 1 || len(plan.Record.UncountedTerminatedPods.Failed) != 0 {
 		t.Errorf("%+v", plan.Record)
 	}

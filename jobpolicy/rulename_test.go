@@ -4,16 +4,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Names of rules make reasons that the API server takes, and each its own (KEP-4443).
 func TestRuleNamesMakeReasonsOfTheirOwn(t *testing.T) {
-	spec := func(names ...string) *JobSpec {
-		s := &JobSpec{PodFailurePolicy: &PodFailurePolicy{}}
-		s.Template.Spec.RestartPolicy = RestartPolicyNever
+	spec := func(names ...string) *batch.JobSpec {
+		s := &batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{}}
+		s.Template.Spec.RestartPolicy = batch.RestartPolicyNever
 		for i, name := range names {
-			s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, PodFailurePolicyRule{Name: name, Action: PodFailurePolicyActionFailJob,
-				OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{int32(i + 1)}}})
+			s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, batch.PodFailurePolicyRule{Name: name, Action: batch.ActionFailJob,
+				OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{int32(i + 1)}}})
 		}
 		s.Default()
 		return s
@@ -50,43 +52,43 @@ func TestReasonNamesTheRuleIfAskedTo(t *testing.T) {
 	for _, tt := range []struct {
 		code  int32
 		rules bool
-		want  Reason
+		want  batch.Reason
 	}{{3, true, "PodFailurePolicy_bug"}, {4, true, "PodFailurePolicy_1"}, {3, false, "PodFailurePolicy"}, {4, false, "PodFailurePolicy"}, {5, true, "BackoffLimitExceeded"}} {
-		rule := func(name string, code int32) PodFailurePolicyRule {
-			return PodFailurePolicyRule{Name: name, Action: PodFailurePolicyActionFailJob, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{code}}}
+		rule := func(name string, code int32) batch.PodFailurePolicyRule {
+			return batch.PodFailurePolicyRule{Name: name, Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{code}}}
 		}
 		zero := int32(0)
-		job := &Job{ObjectMeta: ObjectMeta{Name: "j", UID: "u"}, Spec: JobSpec{BackoffLimit: &zero, PodFailurePolicy: &PodFailurePolicy{Rules: []PodFailurePolicyRule{rule("bug", 3), rule("", 4)}}}}
-		job.Spec.Template.Spec.RestartPolicy = RestartPolicyNever
-		pod := &Pod{ObjectMeta: ObjectMeta{Name: "p", UID: "p", CreationTimestamp: now.Add(-time.Minute)}, Status: PodStatus{Phase: PodFailed, ContainerStatuses: []ContainerStatus{
-			{Name: "c", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: tt.code, FinishedAt: now}}}}}}
+		job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "j", UID: "u"}, Spec: batch.JobSpec{BackoffLimit: &zero, PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{rule("bug", 3), rule("", 4)}}}}
+		job.Spec.Template.Spec.RestartPolicy = batch.RestartPolicyNever
+		pod := &batch.Pod{ObjectMeta: batch.ObjectMeta{Name: "p", UID: "p", CreationTimestamp: now.Add(-time.Minute)}, Status: batch.PodStatus{Phase: batch.PodFailed, ContainerStatuses: []batch.ContainerStatus{
+			{Name: "c", State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: tt.code, FinishedAt: now}}}}}}
 		pod.Track()
-		plan, err := Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*Pod{pod}, Now: now})
+		plan, err := Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*batch.Pod{pod}, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got Reason
+		var got batch.Reason
 		for _, c := range plan.Record.Conditions {
-			if c.Type == JobFailureTarget {
+			if c.Type == batch.JobFailureTarget {
 				got = c.Reason
 			}
 		}
-		if got != tt.want || plan.Counts.Finished != tt.want.counted() || strings.Contains(string(plan.Counts.Finished), "_") {
+		if got != tt.want || plan.Counts.Finished != countedReason(tt.want) || strings.Contains(string(plan.Counts.Finished), "_") {
 			t.Errorf("code %d: reason %s, counted %s, want %s", tt.code, got, plan.Counts.Finished, tt.want)
 		}
 		// The end that stands keeps its reason to the last condition.
 		job.Status = *plan.Record
 		pod.Untrack()
-		plan, err = Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*Pod{pod}, Memory: plan.Memory, Now: now})
+		plan, err = Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*batch.Pod{pod}, Memory: plan.Memory, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, status := range []*JobStatus{plan.Record, plan.Status} {
+		for _, status := range []*batch.JobStatus{plan.Record, plan.Status} {
 			if status == nil {
 				continue
 			}
 			for _, c := range status.Conditions {
-				if (c.Type == JobFailed || c.Type == JobFailureTarget) && c.Reason != tt.want {
+				if (c.Type == batch.JobFailed || c.Type == batch.JobFailureTarget) && c.Reason != tt.want {
 					t.Errorf("code %d: %s has reason %s, want %s", tt.code, c.Type, c.Reason, tt.want)
 				}
 			}

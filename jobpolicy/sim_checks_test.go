@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -14,13 +15,13 @@ import (
 
 // newlyEnded are the pods whose end counts and was not decided on before. A pod
 // that is known to be released counts nothing, whatever finalizer it shows.
-func (s *sim) newlyEnded(in Input) (pods []*Pod) {
+func (s *sim) newlyEnded(in Input) (pods []*batch.Pod) {
 	spec := &s.job.Spec
 	for _, p := range in.Pods {
 		i := completionIndex(p)
-		inRange := spec.CompletionMode != IndexedCompletion || 0 <= i && i < int(*spec.Completions)
-		ended := p.finished() || isTerminating(p) && !spec.replaceOnlyFailed()
-		tracked := p.tracked() && !slices.Contains(in.Released, p.UID)
+		inRange := spec.CompletionMode != batch.IndexedCompletion || 0 <= i && i < int(*spec.Completions)
+		ended := p.Finished() || isTerminating(p) && !replaceOnlyFailed(spec)
+		tracked := p.Tracked() && !slices.Contains(in.Released, p.UID)
 		if inRange && ended && tracked && !s.decided[p.UID] {
 			pods = append(pods, p)
 		}
@@ -30,16 +31,16 @@ func (s *sim) newlyEnded(in Input) (pods []*Pod) {
 
 // streakAfter is the streak of failures after these pods have ended: a success
 // starts it over, and of the failures seen with it only later ones count.
-func (s *sim) streakAfter(newly []*Pod) (int, time.Time) {
+func (s *sim) streakAfter(newly []*batch.Pod) (int, time.Time) {
 	n, last := s.failures, s.lastFailure
 	var success, failure time.Time
 	for _, p := range newly {
-		if p.Status.Phase == PodSucceeded {
+		if p.Status.Phase == batch.PodSucceeded {
 			n, last, success = 0, time.Time{}, later(success, p.FinishTime())
 		}
 	}
 	for _, p := range newly {
-		if t := p.FinishTime(); p.Status.Phase != PodSucceeded && (success.IsZero() || t.After(success)) {
+		if t := p.FinishTime(); p.Status.Phase != batch.PodSucceeded && (success.IsZero() || t.After(success)) {
 			n, failure = n+1, later(failure, t)
 		}
 	}
@@ -104,12 +105,12 @@ func (s *sim) check() Plan {
 func (s *sim) checkCreations(in Input, n int) {
 	spec, status := &s.job.Spec, &s.job.Status
 	s.table["check: nothing created for a Job that has ended"]++
-	if status.has(JobFailureTarget) || status.has(JobSuccessCriteriaMet) {
+	if status.HasCondition(batch.JobFailureTarget) || status.HasCondition(batch.JobSuccessCriteriaMet) {
 		s.Fatalf("%d pods are created for a Job that ends: %v", n, status.Conditions)
 	}
-	if spec.CompletionMode != IndexedCompletion && spec.Completions != nil {
+	if spec.CompletionMode != batch.IndexedCompletion && spec.Completions != nil {
 		s.table["check: nothing created beyond completions"]++
-		if p := status.clone().progress(); p.Succeeded+n > int(*spec.Completions) {
+		if p := progressOf(cloneStatus(status)); p.Succeeded+n > int(*spec.Completions) {
 			s.Fatalf("%d pods are created, %d of %d have succeeded", n, p.Succeeded, *spec.Completions)
 		}
 	}
@@ -126,7 +127,7 @@ func (s *sim) checkCreations(in Input, n int) {
 
 // checkCreation: the new pod is wanted, and it is time.
 func (s *sim) checkCreation(n NewPod) {
-	if !slices.Contains(n.Finalizers, JobTrackingFinalizer) {
+	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
 		s.Fatalf("pod of index %d without the tracking finalizer", n.Index)
 	}
 	if n.Index < 0 {
@@ -142,13 +143,13 @@ func (s *sim) checkCreation(n NewPod) {
 		if completionIndex(p) != n.Index {
 			continue
 		}
-		if p.finished() {
+		if p.Finished() {
 			continue
 		}
 		if p.DeletionTimestamp.IsZero() {
 			s.Fatalf("a new pod for index %d, which has pod %s", n.Index, p.Name)
 		}
-		if s.job.Spec.replaceOnlyFailed() {
+		if replaceOnlyFailed(&s.job.Spec) {
 			s.Fatalf("a new pod for index %d, whose pod %s has not ended", n.Index, p.Name)
 		}
 	}
@@ -171,9 +172,9 @@ func (s *sim) checkCreation(n NewPod) {
 	if s.job.Spec.BackoffLimitPerIndex == nil || s.vanished || s.tampered {
 		return
 	}
-	if s.job.Spec.replaceOnlyFailed() && !s.scaled {
+	if replaceOnlyFailed(&s.job.Spec) && !s.scaled {
 		s.table["check: failure counts carried over"]++
-		if got := failureCount(&Pod{ObjectMeta: n.ObjectMeta}); got != counted {
+		if got := failureCount(&batch.Pod{ObjectMeta: n.ObjectMeta}); got != counted {
 			s.Fatalf("a new pod for index %d says %d failures, there were %d", n.Index, got, counted)
 		}
 		if last != nil && !s.jumped && s.engine.IgnoredDelay == IgnoredSame {
@@ -204,7 +205,7 @@ func (s *sim) invariants() {
 	}
 	active, perIndex := 0, map[int]int{}
 	for _, p := range s.pods {
-		if !p.finished() && p.DeletionTimestamp.IsZero() {
+		if !p.Finished() && p.DeletionTimestamp.IsZero() {
 			active++
 			perIndex[completionIndex(p)]++
 		}
@@ -247,7 +248,7 @@ func (s *sim) invariants() {
 	if _, finished := status.Finished(); finished {
 		s.table["check: finished only when nothing runs"]++
 		for _, p := range s.pods {
-			if !p.finished() && len(p.Finalizers) > 0 {
+			if !p.Finished() && len(p.Finalizers) > 0 {
 				s.Fatalf("the Job has finished while pod %s has not", p.Name)
 			}
 		}
@@ -281,27 +282,27 @@ func (s *sim) checkEnd() {
 	}
 	if !s.scaled {
 		want := [3]int{int(status.Succeeded), 0, 0}
-		if spec.CompletionMode == IndexedCompletion {
+		if spec.CompletionMode == batch.IndexedCompletion {
 			want[1], want[2] = s.completed().Len(), s.failed().Len()
 		}
 		if got := [3]int{sum.PodsSucceeded, sum.IndexesSucceeded, sum.IndexesFailed}; got != want {
 			s.Fatalf("counted %v succeeded pods, succeeded and failed indexes, the status has %v", got, want)
 		}
 	}
-	if err := (&Job{Spec: *spec, Status: *status}).ValidateStatus(); err != nil {
+	if err := (&batch.Job{Spec: *spec, Status: *status}).ValidateStatus(); err != nil {
 		s.Fatalf("the final status is invalid: %v", err)
 	}
-	if spec.CompletionMode != IndexedCompletion {
+	if spec.CompletionMode != batch.IndexedCompletion {
 		return
 	}
-	if c.Reason == JobReasonCompletionsReached || c.Reason == JobReasonFailedIndexes {
+	if c.Reason == batch.JobReasonCompletionsReached || c.Reason == batch.JobReasonFailedIndexes {
 		s.table["check: every index ended once"]++
 		all := indexset.FromRange(0, int(*spec.Completions)-1)
 		if ended := s.completed().Union(s.failed()); !ended.Equal(all) && !s.scaled {
 			s.Fatalf("%s, but of %s only %s have ended", c.Reason, all, ended)
 		}
 	}
-	if limit := spec.BackoffLimitPerIndex; limit != nil && spec.replaceOnlyFailed() && !s.vanished && !s.tampered && !s.scaled {
+	if limit := spec.BackoffLimitPerIndex; limit != nil && replaceOnlyFailed(spec) && !s.vanished && !s.tampered && !s.scaled {
 		failures := map[int]int{}
 		for _, p := range s.created {
 			if tr := s.truths[p.UID]; tr.counted {

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
 // What happens to a simulated Job between two plans.
 
 // some returns a pod that has the property, if there is one.
-func (s *sim) some(label string, has func(*Pod) bool) *Pod {
-	var list []*Pod
+func (s *sim) some(label string, has func(*batch.Pod) bool) *batch.Pod {
+	var list []*batch.Pod
 	for _, p := range s.pods {
 		if has(p) {
 			list = append(list, p)
@@ -25,11 +26,11 @@ func (s *sim) some(label string, has func(*Pod) bool) *Pod {
 	return rapid.SampledFrom(list).Draw(s.T, label)
 }
 
-func isActive(p *Pod) bool      { return !p.finished() && p.DeletionTimestamp.IsZero() }
-func isTerminating(p *Pod) bool { return !p.finished() && !p.DeletionTimestamp.IsZero() }
+func isActive(p *batch.Pod) bool      { return !p.Finished() && p.DeletionTimestamp.IsZero() }
+func isTerminating(p *batch.Pod) bool { return !p.Finished() && !p.DeletionTimestamp.IsZero() }
 
 func (s *sim) start() {
-	if p := s.some("pod", func(p *Pod) bool { return isActive(p) && p.Status.Phase == PodPending }); p != nil {
+	if p := s.some("pod", func(p *batch.Pod) bool { return isActive(p) && p.Status.Phase == batch.PodPending }); p != nil {
 		s.run(p.UID)
 	}
 }
@@ -42,17 +43,17 @@ func (s *sim) exit(code int32) {
 
 // finish ends a pod, and keeps what is true of it.
 func (s *sim) finish(uid string, code int32) {
-	phase := PodFailed
+	phase := batch.PodFailed
 	if code == 0 {
-		phase = PodSucceeded
+		phase = batch.PodSucceeded
 	}
 	tr := s.truths[uid]
 	tr.failed, tr.at = code != 0, s.now
-	tr.deleted = slices.ContainsFunc(s.pods, func(p *Pod) bool { return p.UID == uid && isTerminating(p) })
-	s.change(uid, func(p *Pod) { // while it can still be seen
+	tr.deleted = slices.ContainsFunc(s.pods, func(p *batch.Pod) bool { return p.UID == uid && isTerminating(p) })
+	s.change(uid, func(p *batch.Pod) { // while it can still be seen
 		q := *p
-		q.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{Terminated: &ContainerStateTerminated{ExitCode: code}}}}
-		tr.counted = tr.failed && s.job.Spec.PodFailurePolicy.Match(&q).Counted()
+		q.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}}}}
+		tr.counted = tr.failed && MatchPod(s.job.Spec.PodFailurePolicy, &q).Counted()
 	})
 	s.end(uid, phase, code)
 }
@@ -60,9 +61,9 @@ func (s *sim) finish(uid string, code int32) {
 func (s *sim) evict() {
 	if p := s.some("pod", isActive); p != nil {
 		s.table["fault: pod evicted"]++
-		s.change(p.UID, func(p *Pod) {
+		s.change(p.UID, func(p *batch.Pod) {
 			p.DeletionTimestamp = s.now
-			p.setCondition(DisruptionTarget, ConditionTrue, PodReasonEvictionByEvictionAPI, s.now)
+			setPodCondition(p, batch.DisruptionTarget, batch.ConditionTrue, batch.PodReasonEvictionByEvictionAPI, s.now)
 		})
 	}
 }
@@ -76,10 +77,10 @@ func (s *sim) terminate() {
 	if s.chance("without statuses", 4) {
 		s.table["fault: pod ends without container statuses"]++
 		tr := s.truths[p.UID]
-		tr.failed, tr.counted, tr.at = true, s.job.Spec.PodFailurePolicy.Match(p).Counted(), s.now
-		s.change(p.UID, func(p *Pod) {
-			p.Status.Phase = PodFailed
-			p.setCondition(PodReady, ConditionFalse, "", s.now)
+		tr.failed, tr.counted, tr.at = true, MatchPod(s.job.Spec.PodFailurePolicy, p).Counted(), s.now
+		s.change(p.UID, func(p *batch.Pod) {
+			p.Status.Phase = batch.PodFailed
+			setPodCondition(p, batch.PodReady, batch.ConditionFalse, "", s.now)
 		})
 		return
 	}
@@ -113,16 +114,16 @@ func (s *sim) oddities() {
 		s.table["fault: pod vanishes"]++
 		s.vanished = true
 		s.truths[p.UID].vanished = true
-		s.pods = slices.DeleteFunc(s.pods, func(q *Pod) bool { return q.UID == p.UID })
+		s.pods = slices.DeleteFunc(s.pods, func(q *batch.Pod) bool { return q.UID == p.UID })
 	case 1:
 		s.table["fault: annotation overwritten"]++
 		s.tampered = true
-		s.change(p.UID, func(p *Pod) {
+		s.change(p.UID, func(p *batch.Pod) {
 			p.Annotations = maps.Clone(p.Annotations)
 			if p.Annotations == nil {
 				p.Annotations = map[string]string{}
 			}
-			p.Annotations[JobIndexFailureCountAnnotation] = rapid.SampledFrom([]string{"", "-1", "x", "99999999999"}).Draw(s.T, "text")
+			p.Annotations[batch.JobIndexFailureCountAnnotation] = rapid.SampledFrom([]string{"", "-1", "x", "99999999999"}).Draw(s.T, "text")
 		})
 	case 2:
 		s.table["fault: pod listed twice"]++
@@ -144,12 +145,12 @@ func (s *sim) oddities() {
 		}
 	case 3:
 		s.table["fault: pod stuck terminating"]++ // until the faults are over
-		s.change(p.UID, func(p *Pod) { p.DeletionTimestamp = s.now })
+		s.change(p.UID, func(p *batch.Pod) { p.DeletionTimestamp = s.now })
 	case 4:
 		s.table["fault: sidecar never ends"]++
-		s.change(p.UID, func(p *Pod) {
-			p.Spec.InitContainers = []Container{{Name: "side", RestartPolicy: RestartPolicyAlways}}
-			p.Status.InitContainerStatuses = []ContainerStatus{{Name: "side", State: ContainerState{Running: &ContainerStateRunning{}}}}
+		s.change(p.UID, func(p *batch.Pod) {
+			p.Spec.InitContainers = []batch.Container{{Name: "side", RestartPolicy: batch.RestartPolicyAlways}}
+			p.Status.InitContainerStatuses = []batch.ContainerStatus{{Name: "side", State: batch.ContainerState{Running: &batch.ContainerStateRunning{}}}}
 		})
 	}
 }
@@ -159,7 +160,7 @@ func (s *sim) steer() {
 	job := *s.job
 	s.job = &job
 	spec := &job.Spec
-	if s.chance("scale", 2) && spec.CompletionMode == IndexedCompletion && spec.SuccessPolicy == nil && spec.MaxFailedIndexes == nil {
+	if s.chance("scale", 2) && spec.CompletionMode == batch.IndexedCompletion && spec.SuccessPolicy == nil && spec.MaxFailedIndexes == nil {
 		s.table["fault: job scaled"]++
 		s.scaled = true
 		n := s.number("size", 1, 6)

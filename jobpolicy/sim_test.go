@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -95,9 +96,9 @@ type sim struct {
 	*rapid.T
 	table  simTable
 	truths map[string]*truth // by UID
-	hidden []*Pod            // new pods that the caller does not see yet
-	older  *JobStatus        // what the caller sees of the Job's status; nil: as it is
-	lag    []*Pod            // released pods as the caller still sees them
+	hidden []*batch.Pod      // new pods that the caller does not see yet
+	older  *batch.JobStatus  // what the caller sees of the Job's status; nil: as it is
+	lag    []*batch.Pod      // released pods as the caller still sees them
 	named  bool              // the caller names those as released
 	refuse bool              // creations and deletions are refused
 
@@ -106,7 +107,7 @@ type sim struct {
 	lastFailure time.Time
 
 	jumped, vanished, tampered, scaled bool
-	last                               JobStatus
+	last                               batch.JobStatus
 }
 
 func (s *sim) chance(label string, oneIn int) bool {
@@ -119,12 +120,12 @@ func (s *sim) number(label string, first, last int) *int32 {
 
 func newSim(t *rapid.T, table simTable) *sim {
 	s := &sim{T: t, table: table, truths: map[string]*truth{}, decided: map[string]bool{}}
-	job := &Job{ObjectMeta: ObjectMeta{Name: "sim", Namespace: "ns", UID: "job"}}
+	job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "sim", Namespace: "ns", UID: "job"}}
 	spec := &job.Spec
 	spec.Parallelism = s.number("parallelism", 1, 4)
 	spec.Completions = s.number("completions", 1, 6)
-	spec.Template.Spec.Containers = []Container{{Name: "main"}}
-	spec.Template.Spec.RestartPolicy = RestartPolicyNever
+	spec.Template.Spec.Containers = []batch.Container{{Name: "main"}}
+	spec.Template.Spec.RestartPolicy = batch.RestartPolicyNever
 	if rapid.Bool().Draw(t, "limited") {
 		spec.BackoffLimit = s.number("backoffLimit", 0, 6)
 	}
@@ -133,7 +134,7 @@ func newSim(t *rapid.T, table simTable) *sim {
 			spec.Completions = nil
 		}
 	} else {
-		spec.CompletionMode = IndexedCompletion
+		spec.CompletionMode = batch.IndexedCompletion
 		if !s.chance("global", 3) {
 			spec.BackoffLimitPerIndex = s.number("limit per index", 0, 3)
 			if s.chance("few failed", 2) {
@@ -141,13 +142,13 @@ func newSim(t *rapid.T, table simTable) *sim {
 			}
 		}
 		if s.chance("success policy", 4) {
-			spec.SuccessPolicy = &SuccessPolicy{Rules: []SuccessPolicyRule{{SucceededCount: s.number("count", 1, int(*spec.Completions))}}}
+			spec.SuccessPolicy = &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{{SucceededCount: s.number("count", 1, int(*spec.Completions))}}}
 		}
 	}
 	if rapid.Bool().Draw(t, "policy") {
 		spec.PodFailurePolicy = s.policy(spec.BackoffLimitPerIndex != nil)
 	} else if s.chance("replace failed only", 2) {
-		spec.PodReplacementPolicy = PodReplacementFailed
+		spec.PodReplacementPolicy = batch.PodReplacementFailed
 	}
 	if s.chance("deadline", 6) {
 		spec.ActiveDeadlineSeconds = pointerTo(int64(rapid.IntRange(1, 200).Draw(t, "seconds")))
@@ -165,19 +166,19 @@ func newSim(t *rapid.T, table simTable) *sim {
 	return s
 }
 
-func (s *sim) policy(perIndex bool) *PodFailurePolicy {
-	p := &PodFailurePolicy{}
-	actions := []Action{PodFailurePolicyActionIgnore, PodFailurePolicyActionCount, PodFailurePolicyActionIgnore, PodFailurePolicyActionFailJob}
+func (s *sim) policy(perIndex bool) *batch.PodFailurePolicy {
+	p := &batch.PodFailurePolicy{}
+	actions := []batch.Action{batch.ActionIgnore, batch.ActionCount, batch.ActionIgnore, batch.ActionFailJob}
 	if perIndex {
-		actions = append(actions, PodFailurePolicyActionFailIndex)
+		actions = append(actions, batch.ActionFailIndex)
 	}
 	for range rapid.IntRange(1, 3).Draw(s.T, "rules") {
-		rule := PodFailurePolicyRule{Action: rapid.SampledFrom(actions).Draw(s.T, "action")}
+		rule := batch.PodFailurePolicyRule{Action: rapid.SampledFrom(actions).Draw(s.T, "action")}
 		if s.chance("on condition", 3) {
-			rule.OnPodConditions = []OnPodCondition{{Type: DisruptionTarget, Status: ConditionTrue}}
+			rule.OnPodConditions = []batch.OnPodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}}
 		} else {
-			rule.OnExitCodes = &OnExitCodes{
-				Operator: PodFailurePolicyOnExitCodesOpIn,
+			rule.OnExitCodes = &batch.OnExitCodes{
+				Operator: batch.OpIn,
 				Values:   []int32{int32(rapid.IntRange(1, 4).Draw(s.T, "code"))},
 			}
 		}
@@ -249,7 +250,7 @@ func (s *sim) sync(crash bool) {
 	if len(plan.Release) > 0 && s.chance("releases seen late", 4) {
 		s.table["fault: releases seen late"]++
 		s.named = rapid.Bool().Draw(s.T, "named")
-		s.lag = slices.DeleteFunc(pods, func(p *Pod) bool {
+		s.lag = slices.DeleteFunc(pods, func(p *batch.Pod) bool {
 			return !slices.Contains(plan.Release, PodRef{Name: p.Name, UID: p.UID}) || s.tracked(p.UID)
 		})
 	}
@@ -314,15 +315,15 @@ func (s *sim) carry(plan Plan, n int) {
 
 // tracked reports whether the pod is there and has its finalizer.
 func (s *sim) tracked(uid string) bool {
-	return slices.ContainsFunc(s.pods, func(p *Pod) bool { return p.UID == uid && p.tracked() })
+	return slices.ContainsFunc(s.pods, func(p *batch.Pod) bool { return p.UID == uid && p.Tracked() })
 }
 
 // input is what the caller sees.
 func (s *sim) input() Input {
 	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, RecordOnly: s.refuse, Now: s.now}
 	if in.Unsettled {
-		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *Pod) bool {
-			return slices.ContainsFunc(s.hidden, func(h *Pod) bool { return h.UID == p.UID })
+		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *batch.Pod) bool {
+			return slices.ContainsFunc(s.hidden, func(h *batch.Pod) bool { return h.UID == p.UID })
 		})
 	}
 	if s.older != nil {
@@ -331,7 +332,7 @@ func (s *sim) input() Input {
 		in.Job = &job
 	}
 	for _, old := range s.lag {
-		in.Pods = append(slices.DeleteFunc(slices.Clone(in.Pods), func(p *Pod) bool { return p.UID == old.UID }), old)
+		in.Pods = append(slices.DeleteFunc(slices.Clone(in.Pods), func(p *batch.Pod) bool { return p.UID == old.UID }), old)
 		if s.named {
 			in.Released = append(in.Released, old.UID)
 		}

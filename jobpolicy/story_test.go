@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/internal/scenario"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // kep3329Policies are the policies of KEP-3329's three stories.
-func kep3329Policies(t *testing.T) []*PodFailurePolicy {
-	var policies []*PodFailurePolicy
+func kep3329Policies(t *testing.T) []*batch.PodFailurePolicy {
+	var policies []*batch.PodFailurePolicy
 	if err := json.Unmarshal([]byte(`[
 		{"rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [40, 41, 42]}}]},
 		{"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
@@ -37,15 +38,15 @@ func endStory(t *testing.T) func(scenario.Case) string {
 		var b strings.Builder
 		for i, policy := range policies {
 			for _, disrupted := range []bool{false, true} {
-				p := &Pod{ObjectMeta: ObjectMeta{Name: "p", Namespace: "ns", UID: "u", Finalizers: []string{JobTrackingFinalizer}}}
-				p.Status.Phase = PodPhase(args["phase"])
+				p := &batch.Pod{ObjectMeta: batch.ObjectMeta{Name: "p", Namespace: "ns", UID: "u", Finalizers: []string{batch.JobTrackingFinalizer}}}
+				p.Status.Phase = batch.PodPhase(args["phase"])
 				if text, ok := args["code"]; ok {
 					code, err := strconv.Atoi(text)
 					if err != nil {
 						t.Fatalf("line %d: %v", c.Line, err)
 					}
-					p.Status.ContainerStatuses = []ContainerStatus{{Name: "main", State: ContainerState{
-						Terminated: &ContainerStateTerminated{ExitCode: int32(code), FinishedAt: t0},
+					p.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{
+						Terminated: &batch.ContainerStateTerminated{ExitCode: int32(code), FinishedAt: t0},
 					}}}
 				}
 				if _, ok := args["deleting"]; ok {
@@ -54,9 +55,9 @@ func endStory(t *testing.T) func(scenario.Case) string {
 				label := "plain"
 				if disrupted {
 					label = "disrupted"
-					p.setCondition(DisruptionTarget, ConditionTrue, "", t0)
+					setPodCondition(p, batch.DisruptionTarget, batch.ConditionTrue, "", t0)
 				}
-				in := Input{Job: &Job{Spec: JobSpec{PodFailurePolicy: policy}}, Pods: []*Pod{p}, Now: t0}
+				in := Input{Job: &batch.Job{Spec: batch.JobSpec{PodFailurePolicy: policy}}, Pods: []*batch.Pod{p}, Now: t0}
 				fmt.Fprintf(&b, "story %d, %s: %s\n", i+1, label, judged(t, in))
 			}
 		}
@@ -70,7 +71,7 @@ func judged(t *testing.T, in Input) string {
 	switch {
 	case len(plan.Decisions) == 0:
 		return "not ended, not judged yet"
-	case in.Pods[0].Status.Phase == PodSucceeded:
+	case in.Pods[0].Status.Phase == batch.PodSucceeded:
 		return "succeeded"
 	}
 	m := plan.Decisions[0].Match
@@ -116,9 +117,9 @@ func jobStory(t *testing.T) func(scenario.Case) string {
 			index := int(*number(args, "index"))
 			for _, p := range c.pods {
 				if completionIndex(p) == index && isActive(p) {
-					c.change(p.UID, func(p *Pod) { p.DeletionTimestamp = c.now })
+					c.change(p.UID, func(p *batch.Pod) { p.DeletionTimestamp = c.now })
 					c.carry(t)
-					c.end(p.UID, PodFailed, 143)
+					c.end(p.UID, batch.PodFailed, 143)
 					break
 				}
 			}
@@ -140,7 +141,7 @@ func jobStory(t *testing.T) func(scenario.Case) string {
 		}
 		for _, p := range c.pods {
 			if isActive(p) {
-				text.WriteString(fmt.Sprintf("\nindex %d, failure count %q", completionIndex(p), p.Annotations[JobIndexFailureCountAnnotation]))
+				text.WriteString(fmt.Sprintf("\nindex %d, failure count %q", completionIndex(p), p.Annotations[batch.JobIndexFailureCountAnnotation]))
 			}
 		}
 		return text.String()
@@ -157,7 +158,7 @@ func (c *cluster) carry(t *testing.T) {
 		}
 		c.carryOut(plan, effects(plan))
 		for _, p := range c.pods {
-			if p.Status.Phase == PodPending {
+			if p.Status.Phase == batch.PodPending {
 				c.run(p.UID)
 			}
 		}

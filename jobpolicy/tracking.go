@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // observeUntracked marks the pods that have ended without the tracking finalizer
 // and so count nothing, and notes them. A pod that was counted and released looks
@@ -10,7 +14,7 @@ import "slices"
 // that are being deleted, and all once the end of the Job is decided.
 func (v *view) observeUntracked() (notes notes) {
 	status := &v.in.Job.Status
-	if status.progress().Ending {
+	if progressOf(status).Ending {
 		return nil
 	}
 	var succeeded, failed []*podView
@@ -31,7 +35,7 @@ func (v *view) observeUntracked() (notes notes) {
 			return
 		}
 		notes.add("%d pods have %s without the finalizer %s and at most %d of them were counted, pod %s for one: see Pod.Track",
-			len(pods), how, JobTrackingFinalizer, counted, pods[0].Name)
+			len(pods), how, batch.JobTrackingFinalizer, counted, pods[0].Name)
 		for _, p := range pods {
 			p.untracked = counted == 0
 		}

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Pods without a UID are told apart by their name, in the status too: none is
 // lost when the caller crashes.
 func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
-	named := func(name string, phase PodPhase) *Pod {
+	named := func(name string, phase batch.PodPhase) *batch.Pod {
 		p := pod("", 0, phase, 1, t0)
 		p.Name, p.Annotations = name, nil
 		return p
 	}
-	in := Input{Job: plainJob(3), Pods: []*Pod{named("a", PodFailed), named("a", PodFailed), named("b", PodRunning)}, Now: t0.Add(time.Minute)}
+	in := Input{Job: plainJob(3), Pods: []*batch.Pod{named("a", batch.PodFailed), named("a", batch.PodFailed), named("b", batch.PodRunning)}, Now: t0.Add(time.Minute)}
 	plan := mustPlan(t, Engine{}, in)
 	if plan.Counts.PodsFailed != 1 || len(plan.Notes) != 1 {
 		t.Errorf("one pod twice: %d failures, notes %q", plan.Counts.PodsFailed, plan.Notes)
@@ -26,12 +27,12 @@ func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
 		t.Error(d)
 	}
 	in.Job.Status, in.Memory = *plan.Record, plan.Memory // a crash before Release
-	in.Pods = []*Pod{named("a", PodFailed), named("b", PodFailed)}
+	in.Pods = []*batch.Pod{named("a", batch.PodFailed), named("b", batch.PodFailed)}
 	plan = mustPlan(t, Engine{}, in)
 	if s := last(in, plan); s.Failed != 2 || len(plan.Decisions) != 1 {
 		t.Errorf("2 pods failed: %d counted, %d decisions left", s.Failed, len(plan.Decisions))
 	}
-	if _, err := (Engine{}).Plan(Input{Job: plainJob(1), Pods: []*Pod{named("a", PodRunning), named("", PodRunning)}, Now: t0}); err == nil || !strings.Contains(err.Error(), "Pods[1]") {
+	if _, err := (Engine{}).Plan(Input{Job: plainJob(1), Pods: []*batch.Pod{named("a", batch.PodRunning), named("", batch.PodRunning)}, Now: t0}); err == nil || !strings.Contains(err.Error(), "Pods[1]") {
 		t.Errorf("a pod without UID and name: %v", err)
 	}
 }
@@ -42,22 +43,22 @@ func TestRecordedEndStands(t *testing.T) {
 	indexed := indexedJob(1, 3)
 	indexed.Spec.BackoffLimitPerIndex = nil
 	for name, tt := range map[string]struct {
-		job    *Job
-		phase  PodPhase // that the pod shows now
-		failed bool     // what was recorded
+		job    *batch.Job
+		phase  batch.PodPhase // that the pod shows now
+		failed bool           // what was recorded
 	}{
-		"failed, exits 0":          {plainJob(1), PodSucceeded, true},
-		"failed, exits 0, Indexed": {indexed, PodSucceeded, true},
-		"succeeded, then failed":   {plainJob(2), PodFailed, false},
+		"failed, exits 0":          {plainJob(1), batch.PodSucceeded, true},
+		"failed, exits 0, Indexed": {indexed, batch.PodSucceeded, true},
+		"succeeded, then failed":   {plainJob(2), batch.PodFailed, false},
 	} {
-		u := &UncountedTerminatedPods{Succeeded: []string{"0000"}}
+		u := &batch.UncountedTerminatedPods{Succeeded: []string{"0000"}}
 		if tt.failed {
-			u = &UncountedTerminatedPods{Failed: []string{"0000"}}
+			u = &batch.UncountedTerminatedPods{Failed: []string{"0000"}}
 		}
 		tt.job.Status.StartTime, tt.job.Status.UncountedTerminatedPods = t0, u
 		p := pod("0000", 0, tt.phase, 0, t0)
 		p.DeletionTimestamp = t0
-		in := Input{Job: tt.job, Pods: []*Pod{p}, Memory: Memory{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
+		in := Input{Job: tt.job, Pods: []*batch.Pod{p}, Memory: Memory{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
 		plan := mustPlan(t, Engine{}, in)
 		s := last(in, plan)
 		if len(plan.Decisions) != 0 || plan.Memory.Failures != 3 || plan.Counts.PodsFailed+plan.Counts.PodsSucceeded != 0 || len(plan.Release) != 1 {
@@ -72,41 +73,41 @@ func TestRecordedEndStands(t *testing.T) {
 // A pod without the finalizer counts nothing. That is said, once for each, and
 // not of pods that were counted before they lost it.
 func TestPodsThatCountNothingAreReported(t *testing.T) {
-	untracked := func(uid string, index int, phase PodPhase) *Pod {
+	untracked := func(uid string, index int, phase batch.PodPhase) *batch.Pod {
 		p := pod(uid, index, phase, 7, t0)
 		p.Untrack()
 		return p
 	}
 	ignores := plainJob(5)
-	ignores.Spec.PodFailurePolicy = &PodFailurePolicy{Rules: []PodFailurePolicyRule{{
-		Action: PodFailurePolicyActionIgnore, OnExitCodes: &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, Values: []int32{7}},
+	ignores.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{7}},
 	}}}
-	status := func(job *Job, s JobStatus) *Job { job.Status = s; return job }
-	deleted := untracked("a", 0, PodFailed)
+	status := func(job *batch.Job, s batch.JobStatus) *batch.Job { job.Status = s; return job }
+	deleted := untracked("a", 0, batch.PodFailed)
 	deleted.DeletionTimestamp = t0
-	target := JobStatus{Conditions: []JobCondition{{Type: JobSuccessCriteriaMet, Status: ConditionTrue}}}
-	uncounted := JobStatus{UncountedTerminatedPods: &UncountedTerminatedPods{Failed: []string{"a"}}}
+	target := batch.JobStatus{Conditions: []batch.JobCondition{{Type: batch.JobSuccessCriteriaMet, Status: batch.ConditionTrue}}}
+	uncounted := batch.JobStatus{UncountedTerminatedPods: &batch.UncountedTerminatedPods{Failed: []string{"a"}}}
 	for name, tt := range map[string]struct {
 		in        Input
 		notes     int
 		untracked []string
 	}{
-		"failed":                     {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodFailed), untracked("b", 0, PodFailed)}}, 1, []string{"a", "b"}},
-		"succeeded":                  {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodSucceeded)}}, 1, []string{"a"}},
-		"both":                       {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodSucceeded), untracked("b", 0, PodFailed)}}, 2, []string{"a", "b"}},
-		"one more than was counted":  {Input{Job: status(plainJob(5), JobStatus{Failed: 1}), Pods: []*Pod{untracked("a", 0, PodFailed), untracked("b", 0, PodFailed)}}, 1, nil},
-		"counted":                    {Input{Job: status(plainJob(5), JobStatus{Failed: 1, Succeeded: 1}), Pods: []*Pod{untracked("a", 0, PodFailed), untracked("b", 0, PodSucceeded)}}, 0, nil},
-		"being counted":              {Input{Job: status(plainJob(5), uncounted), Pods: []*Pod{untracked("a", 0, PodFailed)}}, 0, nil},
-		"said before":                {Input{Job: plainJob(5), Pods: []*Pod{untracked("a", 0, PodFailed)}, Memory: Memory{Handled: []string{"a"}}}, 1, nil},
-		"ignored":                    {Input{Job: ignores, Pods: []*Pod{untracked("a", 0, PodFailed)}}, 0, nil},
-		"not wanted":                 {Input{Job: plainJob(5), Pods: []*Pod{deleted}}, 0, nil},
-		"the Job ends":               {Input{Job: status(plainJob(5), target), Pods: []*Pod{untracked("a", 0, PodFailed)}}, 0, nil},
-		"released a moment ago":      {Input{Job: plainJob(5), Pods: []*Pod{pod("a", 0, PodFailed, 7, t0)}, Released: []string{"a"}}, 0, nil},
-		"an index that is not ended": {Input{Job: indexedJob(3, 1), Pods: []*Pod{untracked("a", 1, PodSucceeded)}}, 1, []string{"a"}},
-		"an index that is completed": {Input{Job: status(indexedJob(3, 1), JobStatus{CompletedIndexes: "1"}), Pods: []*Pod{untracked("a", 1, PodSucceeded)}}, 0, nil},
-		"an index that has failed":   {Input{Job: status(indexedJob(3, 1), JobStatus{FailedIndexes: pointerTo("1")}), Pods: []*Pod{untracked("a", 1, PodSucceeded)}}, 0, nil},
-		"an index out of range":      {Input{Job: indexedJob(3, 1), Pods: []*Pod{untracked("a", 3, PodFailed)}}, 0, nil},
-		"a counted view":             {Input{Job: plainJob(5), Pods: []*Pod{pod("a", 0, PodFailed, 7, t0)}, Memory: Memory{Released: []string{"a"}}}, 0, nil},
+		"failed":                     {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, []string{"a", "b"}},
+		"succeeded":                  {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodSucceeded)}}, 1, []string{"a"}},
+		"both":                       {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodSucceeded), untracked("b", 0, batch.PodFailed)}}, 2, []string{"a", "b"}},
+		"one more than was counted":  {Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, nil},
+		"counted":                    {Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1, Succeeded: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodSucceeded)}}, 0, nil},
+		"being counted":              {Input{Job: status(plainJob(5), uncounted), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
+		"said before":                {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}, Memory: Memory{Handled: []string{"a"}}}, 1, nil},
+		"ignored":                    {Input{Job: ignores, Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
+		"not wanted":                 {Input{Job: plainJob(5), Pods: []*batch.Pod{deleted}}, 0, nil},
+		"the Job ends":               {Input{Job: status(plainJob(5), target), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
+		"released a moment ago":      {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, Released: []string{"a"}}, 0, nil},
+		"an index that is not ended": {Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 1, []string{"a"}},
+		"an index that is completed": {Input{Job: status(indexedJob(3, 1), batch.JobStatus{CompletedIndexes: "1"}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
+		"an index that has failed":   {Input{Job: status(indexedJob(3, 1), batch.JobStatus{FailedIndexes: pointerTo("1")}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
+		"an index out of range":      {Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 3, batch.PodFailed)}}, 0, nil},
+		"a counted view":             {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, Memory: Memory{Released: []string{"a"}}}, 0, nil},
 	} {
 		tt.in.Now = t0.Add(time.Hour)
 		plan := mustPlan(t, Engine{}, tt.in)
@@ -128,13 +129,13 @@ func TestPodsThatCountNothingAreReported(t *testing.T) {
 // A pod whose index ended, was scaled away and is back again was counted, and is
 // not taken for one that never was.
 func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
-	for name, status := range map[string]JobStatus{
+	for name, status := range map[string]batch.JobStatus{
 		"succeeded": {CompletedIndexes: "0,2"},
 		"failed":    {CompletedIndexes: "0", FailedIndexes: pointerTo("2")},
 	} {
 		job := indexedJob(3, 1)
 		job.Status = status
-		pods := []*Pod{pod("a", 0, PodSucceeded, 0, t0), pod("c", 2, PodSucceeded, 0, t0)}
+		pods := []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("c", 2, batch.PodSucceeded, 0, t0)}
 		for _, p := range pods {
 			p.Untrack()
 		}
@@ -161,7 +162,7 @@ func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 // finalizer is seen to be gone.
 func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 	job := indexedJob(3, 5)
-	in := Input{Job: job, Pods: []*Pod{pod("c", 2, PodFailed, 1, t0)}, Now: t0}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodFailed, 1, t0)}, Now: t0}
 	decisions := 0
 	for _, completions := range []int32{3, 2, 2, 3, 3} {
 		job.Spec.Completions = &completions
@@ -180,17 +181,17 @@ func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 	type step struct {
 		completions int32
-		phase       PodPhase
+		phase       batch.PodPhase
 		tracked     bool
 	}
 	for name, tt := range map[string]struct {
 		decisions int
 		steps     []step
 	}{
-		"seen to be released while away": {1, []step{{3, PodFailed, true}, {2, PodFailed, true}, {2, PodFailed, false}, {2, PodFailed, false}, {3, PodFailed, false}, {3, PodFailed, false}}},
-		"seen to be released when back":  {1, []step{{3, PodFailed, true}, {2, PodFailed, true}, {3, PodFailed, false}, {3, PodFailed, false}}},
-		"succeeded while away":           {0, []step{{2, PodRunning, true}, {2, PodSucceeded, true}, {3, PodSucceeded, false}, {3, PodSucceeded, false}}},
-		"failed while away":              {0, []step{{2, PodRunning, true}, {2, PodFailed, true}, {2, PodFailed, false}, {3, PodFailed, false}, {3, PodFailed, false}}},
+		"seen to be released while away": {1, []step{{3, batch.PodFailed, true}, {2, batch.PodFailed, true}, {2, batch.PodFailed, false}, {2, batch.PodFailed, false}, {3, batch.PodFailed, false}, {3, batch.PodFailed, false}}},
+		"seen to be released when back":  {1, []step{{3, batch.PodFailed, true}, {2, batch.PodFailed, true}, {3, batch.PodFailed, false}, {3, batch.PodFailed, false}}},
+		"succeeded while away":           {0, []step{{2, batch.PodRunning, true}, {2, batch.PodSucceeded, true}, {3, batch.PodSucceeded, false}, {3, batch.PodSucceeded, false}}},
+		"failed while away":              {0, []step{{2, batch.PodRunning, true}, {2, batch.PodFailed, true}, {2, batch.PodFailed, false}, {3, batch.PodFailed, false}, {3, batch.PodFailed, false}}},
 	} {
 		job := indexedJob(3, 5)
 		in := Input{Job: job, Now: t0}
@@ -200,7 +201,7 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 			if !s.tracked {
 				p.Untrack()
 			}
-			job.Spec.Completions, in.Pods, in.Unsettled = &s.completions, []*Pod{p}, s.phase == PodRunning
+			job.Spec.Completions, in.Pods, in.Unsettled = &s.completions, []*batch.Pod{p}, s.phase == batch.PodRunning
 			plan := mustPlan(t, Engine{}, in)
 			in.Memory, job.Status = plan.Memory, *last(in, plan)
 			decisions += len(plan.Decisions)
@@ -225,7 +226,7 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 // released until it is seen to be gone.
 func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
 	job := indexedJob(3, 5)
-	in := Input{Job: job, Pods: []*Pod{pod("c", 2, PodSucceeded, 0, t0)}, Now: t0}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0)}, Now: t0}
 	for i, completions := range []int32{2, 2, 3} {
 		job.Spec.Completions = &completions
 		plan := mustPlan(t, Engine{}, in)
@@ -242,17 +243,17 @@ func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
 // whether it fails with this pod.
 func TestDecisionsTellOfTheirIndex(t *testing.T) {
 	at := t0.Add(-time.Minute)
-	failed := func(uid string, index, code int, failures string) *Pod {
-		p := pod(uid, index, PodFailed, int32(code), at)
-		p.Annotations[JobIndexFailureCountAnnotation] = failures
+	failed := func(uid string, index, code int, failures string) *batch.Pod {
+		p := pod(uid, index, batch.PodFailed, int32(code), at)
+		p.Annotations[batch.JobIndexFailureCountAnnotation] = failures
 		return p
 	}
 	job := indexedJob(6, 2)
 	job.Spec.PodFailurePolicy = ignores7()
 	job.Status.FailedIndexes = pointerTo("4")
-	succeeded := pod("d", 3, PodSucceeded, 0, at)
-	succeeded.Annotations[JobIndexFailureCountAnnotation] = "1"
-	pods := []*Pod{failed("a", 0, 1, "1"), failed("b", 1, 1, "2"), failed("c", 2, 7, "2"), succeeded, failed("e", 4, 1, "2")}
+	succeeded := pod("d", 3, batch.PodSucceeded, 0, at)
+	succeeded.Annotations[batch.JobIndexFailureCountAnnotation] = "1"
+	pods := []*batch.Pod{failed("a", 0, 1, "1"), failed("b", 1, 1, "2"), failed("c", 2, 7, "2"), succeeded, failed("e", 4, 1, "2")}
 	type told struct {
 		Index, Failures int
 		IndexFailed     bool
@@ -267,7 +268,7 @@ func TestDecisionsTellOfTheirIndex(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	for _, d := range mustPlan(t, Engine{}, Input{Job: plainJob(2), Pods: plainPods(1, PodFailed), Now: t0}).Decisions {
+	for _, d := range mustPlan(t, Engine{}, Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0}).Decisions {
 		if d.Index != -1 || d.Failures != 0 || d.IndexFailed {
 			t.Errorf("of a NonIndexed Job: %+v", d)
 		}
@@ -276,18 +277,18 @@ func TestDecisionsTellOfTheirIndex(t *testing.T) {
 
 // A caller without an API server tracks its pods itself.
 func TestTrackAndUntrackShareNothing(t *testing.T) {
-	p := &Pod{ObjectMeta: ObjectMeta{Finalizers: make([]string, 1, 9)}}
+	p := &batch.Pod{ObjectMeta: batch.ObjectMeta{Finalizers: make([]string, 1, 9)}}
 	p.Finalizers[0] = "x.com/y"
 	shared := p.Finalizers
 	p.Track()
 	p.Track()
-	if d := cmp.Diff([]string{"x.com/y", JobTrackingFinalizer}, p.Finalizers); d != "" || shared[:2][1] != "" {
+	if d := cmp.Diff([]string{"x.com/y", batch.JobTrackingFinalizer}, p.Finalizers); d != "" || shared[:2][1] != "" {
 		t.Errorf("%s, shared %q", d, shared[:2])
 	}
 	tracked := p.Finalizers
 	p.Untrack()
 	p.Untrack()
-	if d := cmp.Diff([]string{"x.com/y"}, p.Finalizers); d != "" || tracked[1] != JobTrackingFinalizer {
+	if d := cmp.Diff([]string{"x.com/y"}, p.Finalizers); d != "" || tracked[1] != batch.JobTrackingFinalizer {
 		t.Errorf("%s, shared %q", d, tracked)
 	}
 }
@@ -297,7 +298,7 @@ func TestTrackAndUntrackShareNothing(t *testing.T) {
 func TestFailureBehindARunningPod(t *testing.T) {
 	job := indexedJob(2, 9)
 	job.Spec.BackoffLimitPerIndex = nil
-	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*Pod{pod("a", 0, PodRunning, 0, t0), pod("b", 1, PodFailed, 1, t0)}, Now: t0})
+	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), pod("b", 1, batch.PodFailed, 1, t0)}, Now: t0})
 	if len(plan.Decisions) != 1 || plan.Memory.Failures != 1 || len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
 		t.Errorf("%+v", plan)
 	}
@@ -306,19 +307,19 @@ func TestFailureBehindARunningPod(t *testing.T) {
 // An annotation that is not read as what it says is noted, with its pod and text.
 func TestMisreadAnnotationsAreNoted(t *testing.T) {
 	for text, noted := range map[string]bool{"": true, "-1": true, "x": true, "1.0": true, "2147483648": true, "99999999999999999999": true, "0": false, "+1": false, "2147483647": false} {
-		for _, annotation := range []string{JobCompletionIndexAnnotation, JobIndexFailureCountAnnotation, JobIndexIgnoredFailureCountAnnotation} {
-			p := pod("a", 0, PodRunning, 0, t0)
+		for _, annotation := range []string{batch.JobCompletionIndexAnnotation, batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {
+			p := pod("a", 0, batch.PodRunning, 0, t0)
 			p.Annotations[annotation] = text
-			notes := mustPlan(t, Engine{}, Input{Job: indexedJob(2, 1), Pods: []*Pod{p}, Now: t0}).Notes
+			notes := mustPlan(t, Engine{}, Input{Job: indexedJob(2, 1), Pods: []*batch.Pod{p}, Now: t0}).Notes
 			want := noted && len(notes) == 1 && strings.Contains(notes[0], p.Name) && strings.Contains(notes[0], annotation) && strings.Contains(notes[0], `"`+text+`"`)
 			if !want && (noted || len(notes) != 0) {
 				t.Errorf("%s %q: notes %q", annotation, text, notes)
 			}
 		}
 	}
-	p := pod("a", 0, PodRunning, 0, t0)
-	p.Annotations = map[string]string{JobCompletionIndexAnnotation: "x"}
-	if notes := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: []*Pod{p}, Now: t0}).Notes; len(notes) != 0 {
+	p := pod("a", 0, batch.PodRunning, 0, t0)
+	p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: "x"}
+	if notes := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: []*batch.Pod{p}, Now: t0}).Notes; len(notes) != 0 {
 		t.Errorf("a NonIndexed Job reads none: %q", notes)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/conformance/vectors/shape"
 )
 
 // finishTimeVector: when a pod is taken to have finished.
 func finishTimeVector(c *vectors.Case) (any, error) {
 	var in struct {
-		Pod *vectorPod `json:"pod"`
+		Pod *shape.Pod `json:"pod"`
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -19,7 +20,7 @@ func finishTimeVector(c *vectors.Case) (any, error) {
 	if in.Pod != nil && in.Pod.Deleting && in.Pod.DeletedAt == nil {
 		return nil, errors.New("a deletion without a time cannot be told from none")
 	}
-	pod, err := in.Pod.pod(time.Time{})
+	pod, err := in.Pod.Batch(time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -29,48 +30,48 @@ func finishTimeVector(c *vectors.Case) (any, error) {
 // vectorRecord is the Job-wide streak of failures.
 type vectorRecord struct {
 	Failures    int         `json:"failures"`
-	LastFailure *vectorTime `json:"last_failure"`
+	LastFailure *shape.Time `json:"last_failure"`
 }
 
 // backoffRecordVector: the Job-wide streak after newly finished pods.
 func backoffRecordVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Prior       *vectorRecord `json:"prior"`
-		SucceededAt []*vectorTime `json:"succeeded_at"`
-		FailedAt    []*vectorTime `json:"failed_at"`
+		SucceededAt []*shape.Time `json:"succeeded_at"`
+		FailedAt    []*shape.Time `json:"failed_at"`
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	var m Memory
 	if in.Prior != nil {
-		m.Failures, m.LastFailure = in.Prior.Failures, in.Prior.LastFailure.time(time.Time{})
+		m.Failures, m.LastFailure = in.Prior.Failures, in.Prior.LastFailure.At(time.Time{})
 	}
 	if m.Failures > maxCount-len(in.FailedAt) {
 		c.Exclude("a streak that 32 bits do not hold, which saturates")
 	}
 	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, vectorTimes(in.SucceededAt), vectorTimes(in.FailedAt))
-	return map[string]any{"failures": m.Failures, "last_failure": vectorTimeText(m.LastFailure)}, nil
+	return map[string]any{"failures": m.Failures, "last_failure": shape.Text(m.LastFailure)}, nil
 }
 
-func vectorTimes(vs []*vectorTime) []time.Time {
+func vectorTimes(vs []*shape.Time) []time.Time {
 	var times []time.Time
 	for _, v := range vs {
-		times = append(times, v.time(time.Time{}))
+		times = append(times, v.At(time.Time{}))
 	}
 	return times
 }
 
 // vectorDelay is what all kinds of waits have in common.
 type vectorDelay struct {
-	Now    *vectorTime `json:"now"`
+	Now    *shape.Time `json:"now"`
 	BaseMS int64       `json:"base_ms"`
 	MaxMS  int64       `json:"max_ms"`
 }
 
 func (v vectorDelay) base() time.Duration { return time.Duration(v.BaseMS) * time.Millisecond }
 func (v vectorDelay) max() time.Duration  { return time.Duration(v.MaxMS) * time.Millisecond }
-func (v vectorDelay) now() time.Time      { return v.Now.time(time.Time{}) }
+func (v vectorDelay) now() time.Time      { return v.Now.At(time.Time{}) }
 
 // exact reports whether an Engine can have these delays: it takes 0 for its
 // defaults.
@@ -100,8 +101,8 @@ type waits struct {
 	kubernetes time.Duration // what it is there: the wait is longer by the time until the failure
 }
 
-func (v vectorDelay) waits(pod *vectorPod) (w waits, err error) {
-	p, err := pod.pod(v.now())
+func (v vectorDelay) waits(pod *shape.Pod) (w waits, err error) {
+	p, err := pod.Batch(v.now())
 	if p == nil || err != nil {
 		return w, err
 	}
@@ -111,7 +112,7 @@ func (v vectorDelay) waits(pod *vectorPod) (w waits, err error) {
 	if ahead := p.FinishTime().Sub(v.now()); ahead > 0 {
 		failures := 1
 		for _, text := range []*string{pod.IndexFailures, pod.IndexIgnoredFailures} {
-			if n, err := strconv.ParseInt(vectorValue(text), 10, 32); err == nil && n > 0 {
+			if n, err := strconv.ParseInt(shape.Value(text), 10, 32); err == nil && n > 0 {
 				failures += int(n)
 			}
 		}
@@ -133,7 +134,7 @@ func remainingVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	last := in.LastFailure.time(time.Time{})
+	last := in.LastFailure.At(time.Time{})
 	if in.Failures != 0 && last.After(in.now()) {
 		c.Deviate(futureFailure, wantMS(in.delay(in.Failures)))
 	}
@@ -144,7 +145,7 @@ func remainingVector(c *vectors.Case) (any, error) {
 func remainingPerIndexVector(c *vectors.Case) (any, error) {
 	var in struct {
 		vectorDelay
-		Pod *vectorPod `json:"pod"`
+		Pod *shape.Pod `json:"pod"`
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func readyIndexesVector(c *vectors.Case) (any, error) {
 	var in struct {
 		vectorDelay
 		Indexes    []int              `json:"indexes"`
-		LastFailed map[int]*vectorPod `json:"last_failed"`
+		LastFailed map[int]*shape.Pod `json:"last_failed"`
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err

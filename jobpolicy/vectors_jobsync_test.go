@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // jobSyncNow is what the times of one pass are relative to.
@@ -21,13 +23,13 @@ type vectorJobStatus struct {
 	Failed           int32       `json:"failed"`
 	CompletedIndexes string      `json:"completed_indexes"`
 	FailedIndexes    *string     `json:"failed_indexes"`
-	StartAt          *vectorTime `json:"start_at"`
-	CompletionAt     *vectorTime `json:"completion_at"`
+	StartAt          *shape.Time `json:"start_at"`
+	CompletionAt     *shape.Time `json:"completion_at"`
 	Conditions       []struct {
-		Type    JobConditionType `json:"type"`
-		Status  ConditionStatus  `json:"status"`
-		Reason  Reason           `json:"reason"`
-		Message string           `json:"message"`
+		Type    batch.JobConditionType `json:"type"`
+		Status  batch.ConditionStatus  `json:"status"`
+		Reason  batch.Reason           `json:"reason"`
+		Message string                 `json:"message"`
 	} `json:"conditions"`
 	Uncounted *struct {
 		Succeeded []string `json:"succeeded"`
@@ -37,26 +39,26 @@ type vectorJobStatus struct {
 
 func (v *vectorJobStatus) UnmarshalJSON(data []byte) error {
 	type plain vectorJobStatus
-	return strictJSON(data, (*plain)(v))
+	return shape.StrictJSON(data, (*plain)(v))
 }
 
-func (v *vectorJobStatus) status(now time.Time) JobStatus {
-	s := JobStatus{
+func (v *vectorJobStatus) status(now time.Time) batch.JobStatus {
+	s := batch.JobStatus{
 		Active: v.Active, Ready: v.Ready, Terminating: v.Terminating, Succeeded: v.Succeeded, Failed: v.Failed,
 		CompletedIndexes: v.CompletedIndexes, FailedIndexes: v.FailedIndexes,
-		StartTime: v.StartAt.time(now), CompletionTime: v.CompletionAt.time(now),
+		StartTime: v.StartAt.At(now), CompletionTime: v.CompletionAt.At(now),
 	}
 	for _, c := range v.Conditions {
-		s.Conditions = append(s.Conditions, JobCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		s.Conditions = append(s.Conditions, batch.JobCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
 	}
 	if v.Uncounted != nil {
-		s.UncountedTerminatedPods = &UncountedTerminatedPods{Succeeded: v.Uncounted.Succeeded, Failed: v.Uncounted.Failed}
+		s.UncountedTerminatedPods = &batch.UncountedTerminatedPods{Succeeded: v.Uncounted.Succeeded, Failed: v.Uncounted.Failed}
 	}
 	return s
 }
 
 // vectorStatus is a status in the shape of the vectors.
-func vectorStatus(s *JobStatus, now time.Time) map[string]any {
+func vectorStatus(s *batch.JobStatus, now time.Time) map[string]any {
 	ms := func(t time.Time) any {
 		if t.IsZero() {
 			return nil
@@ -67,7 +69,7 @@ func vectorStatus(s *JobStatus, now time.Time) map[string]any {
 	for _, c := range s.Conditions {
 		conditions = append(conditions, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
 	}
-	u := s.UncountedTerminatedPods.clone()
+	u := cloneUncounted(s.UncountedTerminatedPods)
 	return map[string]any{
 		"active": s.Active, "ready": s.Ready, "terminating": s.Terminating, "succeeded": s.Succeeded, "failed": s.Failed,
 		"completed_indexes": s.CompletedIndexes, "failed_indexes": s.FailedIndexes,
@@ -78,12 +80,12 @@ func vectorStatus(s *JobStatus, now time.Time) map[string]any {
 
 type jobSyncInput struct {
 	Name    string          `json:"name"`
-	Spec    vectorSpec      `json:"spec"`
+	Spec    shape.Spec      `json:"spec"`
 	Status  vectorJobStatus `json:"status"`
-	Pods    []*vectorPod    `json:"pods"`
+	Pods    []*shape.Pod    `json:"pods"`
 	Backoff *struct {
 		Failures    int         `json:"failures"`
-		LastFailure *vectorTime `json:"last_failure"`
+		LastFailure *shape.Time `json:"last_failure"`
 	} `json:"backoff"`
 	Expectations *struct {
 		Creates int `json:"creates"`
@@ -97,12 +99,12 @@ type jobSyncInput struct {
 
 func (v *jobSyncInput) UnmarshalJSON(data []byte) error {
 	type plain jobSyncInput
-	return strictJSON(data, (*plain)(v))
+	return shape.StrictJSON(data, (*plain)(v))
 }
 
-func (v *jobSyncInput) pods(now time.Time) ([]*Pod, error) {
-	pods, err := vectorPods(v.Pods, now)
-	for _, pod := range present(pods) {
+func (v *jobSyncInput) pods(now time.Time) ([]*batch.Pod, error) {
+	pods, err := shape.Pods(v.Pods, now)
+	for _, pod := range shape.Present(pods) {
 		if pod.Namespace == "" {
 			pod.Namespace = "default"
 		}
@@ -112,23 +114,23 @@ func (v *jobSyncInput) pods(now time.Time) ([]*Pod, error) {
 
 // excluded says why a pass is not compared: what ours decides otherwise has no
 // recorded outcome.
-func (v *jobSyncInput) excluded(pods []*Pod) string {
+func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	if v.PodControlError || v.CreateLimit != nil {
 		return "effects that fail are the caller's"
 	}
-	pods = present(pods)
-	policy := v.Spec.PodFailurePolicy.policy()
+	pods = shape.Present(pods)
+	policy := v.Spec.PodFailurePolicy.Batch()
 	for _, pod := range pods {
 		if openPatternDecides(policy, pod) {
 			return "a condition pattern without status, which the API server would have set to True"
 		}
 	}
-	n := vectorValue(v.Spec.Completions)
-	completed, failed := v.Status.CompletedIndexes, vectorValue(v.Status.FailedIndexes)
+	n := shape.Value(v.Spec.Completions)
+	completed, failed := v.Status.CompletedIndexes, shape.Value(v.Status.FailedIndexes)
 	if kubernetesReads(completed, n) != setReads(completed, n) || kubernetesReads(failed, n) != setReads(failed, n) {
 		return misread
 	}
-	if _, both := overlapAt(completed, failed, n); both {
+	if overlaps(completed, failed, n) {
 		return "a status with an index both completed and failed, which the API server refuses"
 	}
 	if reason := v.endsTwice(pods); reason != "" {
@@ -137,7 +139,7 @@ func (v *jobSyncInput) excluded(pods []*Pod) string {
 	if u := v.Status.Uncounted; u != nil && slices.ContainsFunc(pods, otherEnd(u.Succeeded, u.Failed)) {
 		return recordedOtherwise
 	}
-	spec := v.Spec.spec()
+	spec := v.Spec.Batch()
 	for _, p := range pods {
 		if !isActive(p) && p.FinishTime().After(jobSyncNow) {
 			return "an end in the future, which counts as now"
@@ -155,8 +157,8 @@ func (v *jobSyncInput) excluded(pods []*Pod) string {
 		return "a deadline that a Duration does not hold, which is never reached"
 	}
 	if e := v.Expectations; e != nil && e.Creates+e.Deletes > 0 {
-		settled, err := Engine{}.Plan(Input{Job: &Job{Spec: spec, Status: v.Status.status(jobSyncNow)}, Pods: pods, Now: jobSyncNow})
-		if err == nil && settled.Counts.Finished == JobReasonCompletionsReached {
+		settled, err := Engine{}.Plan(Input{Job: &batch.Job{Spec: spec, Status: v.Status.status(jobSyncNow)}, Pods: pods, Now: jobSyncNow})
+		if err == nil && settled.Counts.Finished == batch.JobReasonCompletionsReached {
 			return "completions that are reached while pods may be on their way, which do not end the Job yet"
 		}
 	}
@@ -167,9 +169,9 @@ const recordedOtherwise = "a pod that was recorded with another end than it show
 
 // otherEnd returns a function that reports whether a pod shows another end than
 // was recorded.
-func otherEnd(succeeded, failed []string) func(*Pod) bool {
-	return func(p *Pod) bool {
-		return p.tracked() && (p.Status.Phase == PodSucceeded && slices.Contains(failed, p.UID) || p.Status.Phase == PodFailed && slices.Contains(succeeded, p.UID))
+func otherEnd(succeeded, failed []string) func(*batch.Pod) bool {
+	return func(p *batch.Pod) bool {
+		return p.Tracked() && (p.Status.Phase == batch.PodSucceeded && slices.Contains(failed, p.UID) || p.Status.Phase == batch.PodFailed && slices.Contains(succeeded, p.UID))
 	}
 }
 
@@ -177,18 +179,18 @@ const keptEither = "failed pods of one index of which one has more failures and 
 
 // keptByOrder reports whether of two failed pods Kubernetes keeps the one that
 // it comes upon first.
-func keptByOrder(p, q *Pod) bool {
-	return p.Status.Phase == PodFailed && q.Status.Phase == PodFailed &&
+func keptByOrder(p, q *batch.Pod) bool {
+	return p.Status.Phase == batch.PodFailed && q.Status.Phase == batch.PodFailed &&
 		addCounts(failureCount(p), ignoredCount(p)) > addCounts(failureCount(q), ignoredCount(q)) && p.FinishTime().Before(q.FinishTime())
 }
 
 // endsTwice says whether an index would both succeed and fail.
-func (v *jobSyncInput) endsTwice(pods []*Pod) string {
-	if v.Spec.BackoffLimitPerIndex == nil || vectorValue(v.Spec.Mode) != IndexedCompletion {
+func (v *jobSyncInput) endsTwice(pods []*batch.Pod) string {
+	if v.Spec.BackoffLimitPerIndex == nil || shape.Value(v.Spec.Mode) != batch.IndexedCompletion {
 		return ""
 	}
-	spec := v.Spec.spec()
-	n := int(vectorValue(v.Spec.Completions))
+	spec := v.Spec.Batch()
+	n := int(shape.Value(v.Spec.Completions))
 	has := func(text string, i int) bool {
 		return slices.ContainsFunc(readIndexesAsSet(text, n), func(r vectorInterval) bool { return r[0] <= i && i <= r[1] })
 	}
@@ -198,12 +200,12 @@ func (v *jobSyncInput) endsTwice(pods []*Pod) string {
 		if i < 0 || i >= n || len(p.Finalizers) == 0 {
 			continue
 		}
-		failed := p.Status.Phase == PodFailed || isTerminating(p) && !spec.replaceOnlyFailed()
-		succeeds[i] = succeeds[i] || p.Status.Phase == PodSucceeded
-		fails[i] = fails[i] || failed && spec.PodFailurePolicy.Match(p).indexFailedAfter(failureCount(p), spec.BackoffLimitPerIndex)
+		failed := p.Status.Phase == batch.PodFailed || isTerminating(p) && !replaceOnlyFailed(&spec)
+		succeeds[i] = succeeds[i] || p.Status.Phase == batch.PodSucceeded
+		fails[i] = fails[i] || failed && MatchPod(spec.PodFailurePolicy, p).indexFailedAfter(failureCount(p), spec.BackoffLimitPerIndex)
 	}
 	for i := range n {
-		s, f := succeeds[i] || has(v.Status.CompletedIndexes, i), fails[i] || has(vectorValue(v.Status.FailedIndexes), i)
+		s, f := succeeds[i] || has(v.Status.CompletedIndexes, i), fails[i] || has(shape.Value(v.Status.FailedIndexes), i)
 		if s && f && (succeeds[i] || fails[i]) {
 			return "an index that would both succeed and fail, of which ours ends once"
 		}
@@ -231,7 +233,7 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 	if reason := v.excluded(pods); reason != "" {
 		c.Exclude(reason)
 	}
-	job := &Job{ObjectMeta: ObjectMeta{Name: v.Name, Namespace: "default"}, Spec: v.Spec.spec(), Status: v.Status.status(now)}
+	job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: v.Name, Namespace: "default"}, Spec: v.Spec.Batch(), Status: v.Status.status(now)}
 	if v.Deleting {
 		job.DeletionTimestamp = now
 	}
@@ -240,7 +242,7 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 		input.Unsettled = e.Creates > 0 || e.Deletes > 0
 	}
 	if v.Backoff != nil {
-		input.Memory = Memory{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.time(now)}
+		input.Memory = Memory{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.At(now)}
 	}
 	plan, err := Engine{}.Plan(input)
 	got := map[string]any{"error": nil}
@@ -253,9 +255,9 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 	for _, n := range plan.Create {
 		pod := map[string]any{}
 		for name, annotation := range map[string]string{
-			"index":                  JobCompletionIndexAnnotation,
-			"index_failures":         JobIndexFailureCountAnnotation,
-			"index_ignored_failures": JobIndexIgnoredFailureCountAnnotation,
+			"index":                  batch.JobCompletionIndexAnnotation,
+			"index_failures":         batch.JobIndexFailureCountAnnotation,
+			"index_ignored_failures": batch.JobIndexIgnoredFailureCountAnnotation,
 		} {
 			if text, ok := n.Annotations[annotation]; ok {
 				pod[name] = text
@@ -270,7 +272,7 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 		}
 	}
 	status := &job.Status
-	for _, s := range []*JobStatus{plan.Record, plan.Status} {
+	for _, s := range []*batch.JobStatus{plan.Record, plan.Status} {
 		if s != nil {
 			status = s
 			writes++
@@ -310,7 +312,7 @@ func passOutcome(c *vectors.Case, want any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := in.Input.Spec.spec()
+	spec := in.Input.Spec.Batch()
 	nameFirst(fields["status"], failJobMessages(&spec, pods))
 	return fields, nil
 }
@@ -335,19 +337,19 @@ func soonest(list []any) (int64, error) {
 
 // failJobMessages are the messages for ended pods that match FailJob, the one
 // with the smallest index first, then the smallest UID.
-func failJobMessages(spec *JobSpec, pods []*Pod) (messages []string) {
-	index := func(p *Pod) int {
-		if spec.CompletionMode != IndexedCompletion {
+func failJobMessages(spec *batch.JobSpec, pods []*batch.Pod) (messages []string) {
+	index := func(p *batch.Pod) int {
+		if spec.CompletionMode != batch.IndexedCompletion {
 			return -1
 		}
 		return completionIndex(p)
 	}
-	pods = present(pods)
-	slices.SortStableFunc(pods, func(a, b *Pod) int {
+	pods = shape.Present(pods)
+	slices.SortStableFunc(pods, func(a, b *batch.Pod) int {
 		return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(a.UID, b.UID))
 	})
 	for _, p := range pods {
-		if text := spec.PodFailurePolicy.Match(p).Message(p); p.Status.Phase == PodFailed && text != "" {
+		if text := MatchPod(spec.PodFailurePolicy, p).Message(p); p.Status.Phase == batch.PodFailed && text != "" {
 			messages = append(messages, text)
 		}
 	}
@@ -362,7 +364,7 @@ func nameFirst(status any, messages []string) {
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		text, _ := condition["message"].(string)
-		if condition["reason"] == string(JobReasonPodFailurePolicy) && slices.Contains(messages, text) {
+		if condition["reason"] == string(batch.JobReasonPodFailurePolicy) && slices.Contains(messages, text) {
 			condition["message"] = messages[0]
 		}
 	}

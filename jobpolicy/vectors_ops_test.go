@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // opsKinds are the kinds of index bookkeeping. The index set's own package answers
@@ -34,42 +37,42 @@ func opsKinds() map[string]vectors.Kind {
 
 // opsInput is the union of the kinds' inputs.
 type opsInput struct {
-	Completions        int32                `json:"completions"`
-	Limit              *int32               `json:"limit"`
-	Policy             *vectorPolicy        `json:"policy"`
-	Replacement        PodReplacementPolicy `json:"replacement"`
-	Pods               []*vectorPod         `json:"pods"`
-	Pod                *vectorPod           `json:"pod"`
-	Replaced           *vectorPod           `json:"replaced"`
-	Untracking         []string             `json:"untracking"`
-	Previous           *string              `json:"previous"`
-	Count              int                  `json:"count"`
-	Active             []*string            `json:"active"`
-	Terminating        []*string            `json:"terminating"`
-	Succeeded          string               `json:"succeeded"`
-	Failed             *string              `json:"failed"`
-	Name               string               `json:"name"`
-	Index              int                  `json:"index"`
-	Raw                *string              `json:"raw"`
-	Completed          string               `json:"completed"`
-	StatusSucceeded    int32                `json:"status_succeeded"`
-	StatusFailed       int32                `json:"status_failed"`
-	UncountedSucceeded []string             `json:"uncounted_succeeded"`
-	UncountedFailed    []string             `json:"uncounted_failed"`
+	Completions        int32                      `json:"completions"`
+	Limit              *int32                     `json:"limit"`
+	Policy             *shape.Policy              `json:"policy"`
+	Replacement        batch.PodReplacementPolicy `json:"replacement"`
+	Pods               []*shape.Pod               `json:"pods"`
+	Pod                *shape.Pod                 `json:"pod"`
+	Replaced           *shape.Pod                 `json:"replaced"`
+	Untracking         []string                   `json:"untracking"`
+	Previous           *string                    `json:"previous"`
+	Count              int                        `json:"count"`
+	Active             []*string                  `json:"active"`
+	Terminating        []*string                  `json:"terminating"`
+	Succeeded          string                     `json:"succeeded"`
+	Failed             *string                    `json:"failed"`
+	Name               string                     `json:"name"`
+	Index              int                        `json:"index"`
+	Raw                *string                    `json:"raw"`
+	Completed          string                     `json:"completed"`
+	StatusSucceeded    int32                      `json:"status_succeeded"`
+	StatusFailed       int32                      `json:"status_failed"`
+	UncountedSucceeded []string                   `json:"uncounted_succeeded"`
+	UncountedFailed    []string                   `json:"uncounted_failed"`
 }
 
 // job is an Indexed Job with the input's limits.
-func (in *opsInput) job() *Job {
-	return &Job{Spec: JobSpec{
-		CompletionMode: IndexedCompletion, Completions: &in.Completions, BackoffLimitPerIndex: in.Limit,
-		PodFailurePolicy: in.Policy.policy(), PodReplacementPolicy: in.Replacement,
+func (in *opsInput) job() *batch.Job {
+	return &batch.Job{Spec: batch.JobSpec{
+		CompletionMode: batch.IndexedCompletion, Completions: &in.Completions, BackoffLimitPerIndex: in.Limit,
+		PodFailurePolicy: in.Policy.Batch(), PodReplacementPolicy: in.Replacement,
 	}}
 }
 
 // pass reads a Job and its pods, of which some are still shown with a finalizer
 // that was taken off.
-func (in *opsInput) pass(job *Job) (*view, error) {
-	pods, err := vectorPods(in.Pods, time.Unix(0, 0))
+func (in *opsInput) pass(job *batch.Job) (*view, error) {
+	pods, err := shape.Pods(in.Pods, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +144,8 @@ func succeededVector(c *vectors.Case) (any, error) {
 		return nil, err
 	}
 	var ended []int
-	for _, pod := range present(p.in.Pods) {
-		if i := completionIndex(pod); pod.Status.Phase == PodSucceeded && len(pod.Finalizers) > 0 && i >= 0 && i < int(in.Completions) {
+	for _, pod := range shape.Present(p.in.Pods) {
+		if i := completionIndex(pod); pod.Status.Phase == batch.PodSucceeded && len(pod.Finalizers) > 0 && i >= 0 && i < int(in.Completions) {
 			ended = append(ended, i)
 		}
 	}
@@ -172,12 +175,12 @@ func failedVector(c *vectors.Case) (any, error) {
 	if in.Limit == nil {
 		return nil, nil
 	}
-	previous := vectorValue(in.Previous)
+	previous := shape.Value(in.Previous)
 	var failed, ended []int
 	for _, v := range p.pods {
 		switch {
 		case !v.tracked || !v.inRange:
-		case v.Status.Phase == PodSucceeded:
+		case v.Status.Phase == batch.PodSucceeded:
 			ended = append(ended, v.index)
 		case v.failed && v.match.indexFailedAfter(failureCount(v.Pod), in.Limit):
 			failed = append(failed, v.index)
@@ -202,16 +205,16 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	pods, err := vectorPods([]*vectorPod{in.Pod}, time.Unix(0, 0))
+	pods, err := shape.Pods([]*shape.Pod{in.Pod}, time.Unix(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	pod, policy := pods[0], in.Policy.policy()
+	pod, policy := pods[0], in.Policy.Batch()
 	if openPatternDecides(policy, pod) {
 		c.Exclude("a condition pattern without status, which the API server would have set to True")
 	}
 	in.Completions = 1 << 20
-	p, err := observe(Engine{}, Input{Job: in.job(), Pods: []*Pod{pod}})
+	p, err := observe(Engine{}, Input{Job: in.job(), Pods: []*batch.Pod{pod}})
 	if err != nil {
 		return nil, err
 	}
@@ -256,11 +259,11 @@ func nextCountsVector(c *vectors.Case) (any, error) {
 	}
 	failures, ignored := 0, 0
 	if in.Replaced != nil {
-		pod, err := in.Replaced.pod(time.Unix(0, 0))
+		pod, err := in.Replaced.Batch(time.Unix(0, 0))
 		if err != nil {
 			return nil, err
 		}
-		m := in.Policy.policy().Match(pod)
+		m := MatchPod(in.Policy.Batch(), pod)
 		failures, ignored = m.NextCounts(failureCount(pod), ignoredCount(pod))
 		if m.Counted() && failureCount(pod) == maxCount || !m.Counted() && ignoredCount(pod) == maxCount {
 			c.Deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
@@ -281,9 +284,9 @@ func pendingVector(c *vectors.Case) (any, error) {
 	job.Status.CompletedIndexes, job.Status.FailedIndexes = in.Succeeded, in.Failed
 	for i, list := range [][]*string{in.Active, in.Terminating} {
 		for n, text := range list {
-			pod := &vectorPod{UID: fmt.Sprintf("%d-%d", i, n), Phase: PodRunning, Index: text, Tracked: true}
+			pod := &shape.Pod{UID: fmt.Sprintf("%d-%d", i, n), Phase: batch.PodRunning, Index: text, Tracked: true}
 			if i == 1 {
-				pod.DeletedAt = &vectorTime{abs: time.Unix(0, 0)}
+				pod.DeletedAt = shape.At(time.Unix(0, 0))
 			}
 			in.Pods = append(in.Pods, pod)
 		}
@@ -292,7 +295,7 @@ func pendingVector(c *vectors.Case) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range []string{in.Succeeded, vectorValue(in.Failed)} {
+	for _, text := range []string{in.Succeeded, shape.Value(in.Failed)} {
 		if kubernetesReads(text, in.Completions) != setReads(text, in.Completions) {
 			c.Exclude(misread)
 		}
@@ -407,9 +410,9 @@ func failureCountVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	pod := &Pod{}
+	pod := &batch.Pod{}
 	if in.Raw != nil {
-		pod.Annotations = map[string]string{JobIndexFailureCountAnnotation: *in.Raw}
+		pod.Annotations = map[string]string{batch.JobIndexFailureCountAnnotation: *in.Raw}
 	}
 	return failureCount(pod), nil
 }
@@ -419,8 +422,20 @@ func overlapVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	_, overlaps := overlapAt(in.Completed, vectorValue(in.Failed), in.Completions)
-	return overlaps, nil
+	return overlaps(in.Completed, shape.Value(in.Failed), in.Completions), nil
+}
+
+// overlaps reports whether a status is refused for an index that is in both lists.
+func overlaps(completed, failed string, completions int32) bool {
+	job := &batch.Job{
+		Spec:   batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, BackoffLimitPerIndex: pointerTo[int32](0)},
+		Status: batch.JobStatus{CompletedIndexes: completed, FailedIndexes: &failed},
+	}
+	var errs field.Errors
+	errors.As(job.ValidateStatus(), &errs)
+	return slices.ContainsFunc(errs, func(e field.Error) bool {
+		return e.Field == "status.failedIndexes" && strings.HasSuffix(e.Detail, "is in completedIndexes too")
+	})
 }
 
 // isError compares errors only as there or not.
@@ -431,18 +446,18 @@ func finishedCountsVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	job := &Job{
-		Spec: JobSpec{PodFailurePolicy: in.Policy.policy(), PodReplacementPolicy: in.Replacement},
-		Status: JobStatus{
+	job := &batch.Job{
+		Spec: batch.JobSpec{PodFailurePolicy: in.Policy.Batch(), PodReplacementPolicy: in.Replacement},
+		Status: batch.JobStatus{
 			Succeeded: in.StatusSucceeded, Failed: in.StatusFailed,
-			UncountedTerminatedPods: &UncountedTerminatedPods{Succeeded: in.UncountedSucceeded, Failed: in.UncountedFailed},
+			UncountedTerminatedPods: &batch.UncountedTerminatedPods{Succeeded: in.UncountedSucceeded, Failed: in.UncountedFailed},
 		},
 	}
 	p, err := in.pass(job)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(present(p.in.Pods), otherEnd(in.UncountedSucceeded, in.UncountedFailed)) {
+	if slices.ContainsFunc(shape.Present(p.in.Pods), otherEnd(in.UncountedSucceeded, in.UncountedFailed)) {
 		c.Exclude(recordedOtherwise)
 	}
 	return map[string]any{"succeeded": p.succeededPods, "failed": p.failedPods}, nil

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/conformance/vectors/shape"
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 const refusedIndexes = "indexes of a rule that are unordered or overlap name a set all the same, where Kubernetes reads them otherwise"
@@ -18,7 +20,7 @@ const refusedIndexes = "indexes of a rule that are unordered or overlap name a s
 func successPolicyVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Enabled     *bool                `json:"enabled"`
-		Policy      *vectorSuccessPolicy `json:"policy"`
+		Policy      *shape.SuccessPolicy `json:"policy"`
 		Completions int                  `json:"completions"`
 		Succeeded   []vectorInterval     `json:"succeeded"`
 	}
@@ -34,11 +36,11 @@ func successPolicyVector(c *vectors.Case) (any, error) {
 		c.Exclude(notASet)
 		return nil, nil
 	}
-	policy := in.Policy.policy()
+	policy := in.Policy.Batch()
 	if set, walk := successModel(policy, in.Succeeded, in.Completions); set != walk {
 		c.Deviate(refusedIndexes, metAndMessage(set))
 	}
-	return metAndMessage(policy.Match(succeeded, in.Completions).Rule), nil
+	return metAndMessage(MatchSuccess(policy, succeeded, in.Completions).Rule), nil
 }
 
 func metAndMessage(rule int) any {
@@ -67,7 +69,7 @@ func successRuleVector(c *vectors.Case) (any, error) {
 		c.Exclude(notASet)
 		return nil, nil
 	}
-	rule := SuccessPolicyRule{SucceededIndexes: in.RuleIndexes, SucceededCount: in.Count}
+	rule := batch.SuccessPolicyRule{SucceededIndexes: in.RuleIndexes, SucceededCount: in.Count}
 	asWritten := readIndexesAsWritten(*in.RuleIndexes, indexset.MaxIndex)
 	if len(asWritten) == 0 {
 		c.Exclude("a rule whose indexes name none, which a policy never asks")
@@ -76,7 +78,7 @@ func successRuleVector(c *vectors.Case) (any, error) {
 	if set != metByRule(asWritten, in.Succeeded, in.Count) {
 		c.Deviate(refusedIndexes, set)
 	}
-	return rule.met(succeeded, indexset.MaxIndex), nil
+	return metSuccess(&rule, succeeded, indexset.MaxIndex), nil
 }
 
 const notASet = "intervals that are reversed, unordered or overlap, which no set has"
@@ -98,7 +100,7 @@ func vectorSet(intervals []vectorInterval) (s indexset.Set, ok bool) {
 // successModel is the rule met by two readings of the indexes: as the set that
 // they name, and as the intervals that are written, walked along with the
 // succeeded ones.
-func successModel(p *SuccessPolicy, succeeded []vectorInterval, completions int) (set, walk int) {
+func successModel(p *batch.SuccessPolicy, succeeded []vectorInterval, completions int) (set, walk int) {
 	met := func(read func(string, int) []vectorInterval) int {
 		if p == nil || len(succeeded) == 0 {
 			return -1

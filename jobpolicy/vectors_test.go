@@ -21,10 +21,6 @@ func vectorFiles() []vectors.File {
 			"policy": {Run: successPolicyVector},
 			"rule":   {Run: successRuleVector},
 		}},
-		{Name: "validation", Kinds: map[string]vectors.Kind{
-			"create": {Run: createVector},
-			"update": {Run: updateVector},
-		}},
 		{Name: "indexset_ops", Kinds: opsKinds()},
 		{Name: "jobsync", Kinds: map[string]vectors.Kind{"": {Run: jobSyncVector, Normal: passOutcome}}},
 	}
@@ -59,8 +55,6 @@ func TestVectorsKnowTheDifferences(t *testing.T) {
 		{"successpolicy", `{"id":"x","kind":"rule","rule_indexes":"3,1","succeeded":[[1,1],[3,3]],"count":null,"want":false}`, refusedIndexes},
 		{"successpolicy", `{"id":"x","kind":"rule","rule_indexes":"","succeeded":[[1,1]],"count":null,"want":true}`, "a rule whose indexes name none, which a policy never asks"},
 		{"successpolicy", `{"id":"x","kind":"rule","rule_indexes":"1","succeeded":[[3,3],[1,1]],"count":null,"want":false}`, notASet},
-		{"validation", `{"id":"x","kind":"create","spec":{"mode":"","restart_policy":"Never"},"want":[{"type":"FieldValueNotSupported","field":"spec.completionMode"}]}`, emptyTextIsAbsent},
-		{"validation", `{"id":"x","kind":"update","old":{"mode":"","restart_policy":"Never"},"new":{"restart_policy":"Never"},"want":[{"type":"FieldValueInvalid","field":"spec.completionMode"}]}`, emptyTextIsAbsent},
 		// An index that ends twice in a pass is one index, and index 0 has not ended.
 		{"indexset_ops", `{"id":"x","kind":"succeeded","completions":5,"pods":[{"uid":"a","phase":"Succeeded","index":"2","tracked":true},{"uid":"b","phase":"Succeeded","index":"2","tracked":true}],"want":{"previous":"","now":"2"}}`, ""},
 		{"indexset_ops", `{"id":"x","kind":"failed","completions":5,"limit":0,"previous":"","pods":[{"uid":"a","phase":"Failed","index":"2","tracked":true},{"uid":"b","phase":"Failed","index":"2","tracked":true}],"want":"2"}`, ""},

@@ -1,6 +1,10 @@
 package jobpolicy
 
-import "time"
+import (
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // Limits are the numbers that end a Job. The zero value has no limits: it only ends a
 // Job that has succeeded once and has no active pod.
@@ -32,7 +36,7 @@ type Tally struct {
 // Kubernetes' order decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
 // MaxFailedIndexesExceeded, FailedIndexes, SuccessPolicy, CompletionsReached.
 // The last two are successes.
-func (l Limits) Verdict(t Tally) (reason Reason, message string) {
+func (l Limits) Verdict(t Tally) (reason batch.Reason, message string) {
 	for _, end := range precedence {
 		if end.reached(l, t) {
 			return end.reason, end.message(t)
@@ -43,38 +47,38 @@ func (l Limits) Verdict(t Tally) (reason Reason, message string) {
 
 // precedence is every end of a Job, the strongest first.
 var precedence = [...]struct {
-	reason  Reason
+	reason  batch.Reason
 	message func(Tally) string
 	reached func(Limits, Tally) bool
 }{
-	{JobReasonPodFailurePolicy,
+	{batch.JobReasonPodFailurePolicy,
 		func(t Tally) string { return t.FailJob },
 		func(l Limits, t Tally) bool { return t.FailJob != "" }},
-	{JobReasonBackoffLimitExceeded,
+	{batch.JobReasonBackoffLimitExceeded,
 		text("Job has reached the specified backoff limit"),
 		func(l Limits, t Tally) bool {
 			return l.BackoffLimit != nil && (t.Failed > int(*l.BackoffLimit) ||
 				t.Restarts > 0 && t.Restarts >= int(*l.BackoffLimit))
 		}},
-	{JobReasonDeadlineExceeded,
+	{batch.JobReasonDeadlineExceeded,
 		text("Job was active longer than specified deadline"),
 		func(l Limits, t Tally) bool {
-			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= Seconds(*l.ActiveDeadlineSeconds)
+			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= batch.Seconds(*l.ActiveDeadlineSeconds)
 		}},
-	{JobReasonMaxFailedIndexesExceeded,
+	{batch.JobReasonMaxFailedIndexesExceeded,
 		text("Job has exceeded the specified maximal number of failed indexes"),
 		func(l Limits, t Tally) bool {
 			return l.MaxFailedIndexes != nil && t.FailedIndexes > int(*l.MaxFailedIndexes)
 		}},
-	{JobReasonFailedIndexes,
+	{batch.JobReasonFailedIndexes,
 		text("Job has failed indexes"),
 		func(l Limits, t Tally) bool {
 			return l.Completions != nil && t.FailedIndexes > 0 && t.FailedIndexes >= int(*l.Completions)-t.Succeeded
 		}},
-	{JobReasonSuccessPolicy,
+	{batch.JobReasonSuccessPolicy,
 		func(t Tally) string { return t.SuccessPolicy },
 		func(l Limits, t Tally) bool { return t.SuccessPolicy != "" }},
-	{JobReasonCompletionsReached,
+	{batch.JobReasonCompletionsReached,
 		text("Reached expected number of succeeded pods"),
 		func(l Limits, t Tally) bool {
 			if l.Completions == nil {

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // resolve returns the words of a container's command and the environment of its
 // process: this machine's, then the container's own variables. As in Kubernetes,
 // $(NAME) in a command or an argument stands for a variable of the container, not of
 // the machine.
-func resolve(machine []string, own *expander, c jobpolicy.Container) (argv, env []string, err error) {
+func resolve(machine []string, own *expander, c batch.Container) (argv, env []string, err error) {
 	for _, word := range slices.Concat(c.Command, c.Args) {
 		if word, err = own.expand(word); err != nil {
 			return nil, nil, err
@@ -85,9 +85,9 @@ func (e *expander) expand(text string) (string, error) {
 }
 
 // variables are set for every container of the pod.
-func variables(pod *jobpolicy.Pod) map[string]string {
+func variables(pod *batch.Pod) map[string]string {
 	variables := map[string]string{"HOSTNAME": pod.Name}
-	if index, ok := pod.Annotations[jobpolicy.JobCompletionIndexAnnotation]; ok {
+	if index, ok := pod.Annotations[batch.JobCompletionIndexAnnotation]; ok {
 		variables["JOB_COMPLETION_INDEX"] = index
 	}
 	return variables

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/cmd/internal/jobfile"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 func TestVariablesAreExpandedAsInKubernetes(t *testing.T) {
@@ -36,23 +36,23 @@ func TestVariablesAreExpandedAsInKubernetes(t *testing.T) {
 // Variables that have each other twice fill no memory, and neither do the words of a
 // command.
 func TestExpandedTextIsBounded(t *testing.T) {
-	c := jobpolicy.Container{Command: []string{"true", "$(V16)"}}
+	c := batch.Container{Command: []string{"true", "$(V16)"}}
 	for i := range 17 {
 		before := fmt.Sprintf("$(V%d)", i-1)
-		c.Env = append(c.Env, jobpolicy.EnvVar{Name: fmt.Sprintf("V%d", i), Value: before + before})
+		c.Env = append(c.Env, batch.EnvVar{Name: fmt.Sprintf("V%d", i), Value: before + before})
 	}
 	none := newConfig("default", envFiles{})
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, jobfile.ContainerSources{}); err != nil {
+	if _, _, err := none.environment(nil, &batch.Pod{}, c, jobfile.ContainerSources{}); err != nil {
 		t.Error(err)
 	}
 	for range 3 {
 		c.Command = append(c.Command, c.Command...)
 	}
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, jobfile.ContainerSources{}); err != errExpanded {
+	if _, _, err := none.environment(nil, &batch.Pod{}, c, jobfile.ContainerSources{}); err != errExpanded {
 		t.Errorf("words: %v", err)
 	}
 	c.Command, c.Env = c.Command[:1], slices.Repeat(c.Env, 1000)
-	if _, _, err := none.environment(nil, &jobpolicy.Pod{}, c, jobfile.ContainerSources{}); err != errExpanded {
+	if _, _, err := none.environment(nil, &batch.Pod{}, c, jobfile.ContainerSources{}); err != errExpanded {
 		t.Errorf("variables: %v", err)
 	}
 	unclosed := strings.Repeat("$(", 2<<20)

@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/jobfile"
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // config holds the values that variables take from Secrets and ConfigMaps. The value
@@ -99,7 +99,7 @@ func (m missingValues) err() error {
 // environment returns the words of a container's command and the environment of
 // its process. The error says why a kubelet could not create the container: all
 // missing values, where a kubelet names the first.
-func (c *config) environment(machine []string, pod *jobpolicy.Pod, container jobpolicy.Container, sources jobfile.ContainerSources) (argv, env []string, err error) {
+func (c *config) environment(machine []string, pod *batch.Pod, container batch.Container, sources jobfile.ContainerSources) (argv, env []string, err error) {
 	own := expander{variables: variables(pod)}
 	var missing missingValues
 	for _, from := range sources.From {
@@ -130,7 +130,7 @@ func (c *config) environment(machine []string, pod *jobpolicy.Pod, container job
 }
 
 // value returns the value of a variable, if there is one.
-func (c *config) value(pod *jobpolicy.Pod, variable string, source jobfile.ValueSource) (value string, found bool, err error) {
+func (c *config) value(pod *batch.Pod, variable string, source jobfile.ValueSource) (value string, found bool, err error) {
 	kind, ref := "Secret", source.SecretKeyRef
 	switch {
 	case source.FieldRef != nil:
@@ -187,7 +187,7 @@ func lower(kind string) string {
 func (m *manifest) missing() (reasons []string) {
 	pod := &m.Job.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if _, _, err := m.config.environment(nil, &jobpolicy.Pod{}, c, m.Sources[c.Name]); err != nil {
+		if _, _, err := m.config.environment(nil, &batch.Pod{}, c, m.Sources[c.Name]); err != nil {
 			reasons = append(reasons, fmt.Sprintf("container %s: %v", c.Name, err))
 		}
 	}

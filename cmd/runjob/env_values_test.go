@@ -7,7 +7,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/jobfile"
 	"github.com/restartkit/restart/cmd/internal/programtest"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Where a value comes from, what comes first, and that one which is nowhere is never
@@ -72,7 +72,7 @@ spec:
 			t.Fatal(name, err)
 		}
 		m.config.machine = func(name string) (string, bool) { value, ok := tt.machine[name]; return value, ok }
-		_, env, err := m.config.environment(nil, &jobpolicy.Pod{ObjectMeta: jobpolicy.ObjectMeta{Name: "pod"}}, m.Job.Spec.Template.Spec.Containers[0], m.Sources["main"])
+		_, env, err := m.config.environment(nil, &batch.Pod{ObjectMeta: batch.ObjectMeta{Name: "pod"}}, m.Job.Spec.Template.Spec.Containers[0], m.Sources["main"])
 		got := strings.TrimSpace(strings.Replace(strings.Join(env, " ")+" ", "HOSTNAME=pod ", "", 1))
 		if err != nil {
 			got = "! " + err.Error()

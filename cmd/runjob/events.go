@@ -15,6 +15,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // recorder writes the events of -events, and keeps them for -timeline. A nil recorder
@@ -212,7 +213,7 @@ func (r *recorder) restarting(p *podRun, container string, restart int, e exit, 
 }
 
 // changes records what a step has changed in the Job and its pods.
-func (r *recorder) changes(c changes, spec *jobpolicy.JobSpec, now time.Time) {
+func (r *recorder) changes(c changes, spec *batch.JobSpec, now time.Time) {
 	if r == nil {
 		return
 	}
@@ -223,7 +224,7 @@ func (r *recorder) changes(c changes, spec *jobpolicy.JobSpec, now time.Time) {
 	for _, p := range c.deleted {
 		event := p.run.about(timeline.Deleted, now)
 		if slices.Contains(c.disrupted, p) {
-			event.Reason = string(jobpolicy.DisruptionTarget)
+			event.Reason = string(batch.DisruptionTarget)
 		}
 		events = append(events, event)
 	}
@@ -243,13 +244,13 @@ func (r *recorder) changes(c changes, spec *jobpolicy.JobSpec, now time.Time) {
 }
 
 // events returns the end of a pod, and of its index if that ends with it.
-func (e *ending) events(spec *jobpolicy.JobSpec, now time.Time) []timeline.Event {
+func (e *ending) events(spec *batch.JobSpec, now time.Time) []timeline.Event {
 	p, d := e.pod, e.decision
 	at := d.Finished
 	if at.IsZero() || at.After(now) {
 		at = now
 	}
-	if p.Status.Phase == jobpolicy.PodSucceeded {
+	if p.Status.Phase == batch.PodSucceeded {
 		return []timeline.Event{p.run.about(timeline.Succeeded, at)}
 	}
 	event := p.run.about(timeline.Failed, at)
@@ -269,7 +270,7 @@ func (e *ending) events(spec *jobpolicy.JobSpec, now time.Time) []timeline.Event
 
 // setExit sets how a pod failed: by the container that the policy looked at, or the
 // first that failed.
-func setExit(e *timeline.Event, s *jobpolicy.PodStatus, matched string) {
+func setExit(e *timeline.Event, s *batch.PodStatus, matched string) {
 	e.Reason = s.Reason
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
 		t := c.State.Terminated
@@ -285,10 +286,10 @@ func setExit(e *timeline.Event, s *jobpolicy.PodStatus, matched string) {
 // replaced returns how long the replacement of a failed pod waits from its end on, and
 // why; 0 if none will come.
 func (r *runner) replaced(p *pod, d jobpolicy.PodDecision) (wait time.Duration, why string) {
-	over := slices.ContainsFunc(r.job.Status.Conditions, func(c jobpolicy.JobCondition) bool {
-		return c.Type != jobpolicy.JobSuspended && c.Status == jobpolicy.ConditionTrue
+	over := slices.ContainsFunc(r.job.Status.Conditions, func(c batch.JobCondition) bool {
+		return c.Type != batch.JobSuspended && c.Status == batch.ConditionTrue
 	})
-	if p.Status.Phase == jobpolicy.PodSucceeded || over || d.IndexFailed {
+	if p.Status.Phase == batch.PodSucceeded || over || d.IndexFailed {
 		return 0, ""
 	}
 	if r.job.Spec.BackoffLimitPerIndex == nil {
@@ -296,7 +297,7 @@ func (r *runner) replaced(p *pod, d jobpolicy.PodDecision) (wait time.Duration, 
 		return r.engine.Remaining(n, 0), fmt.Sprintf("failure %d in a row of the Job", n)
 	}
 	n := 1
-	for _, name := range []string{jobpolicy.JobIndexFailureCountAnnotation, jobpolicy.JobIndexIgnoredFailureCountAnnotation} {
+	for _, name := range []string{batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {
 		before, _ := strconv.Atoi(p.Annotations[name])
 		n += before
 	}

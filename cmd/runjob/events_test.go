@@ -17,6 +17,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/programtest"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // told returns the events of a file in one line each, without times and UIDs, by pod.
@@ -418,7 +419,7 @@ func TestKeptEventsAreBounded(t *testing.T) {
 // A rule's name stands beside its number.
 func TestRuleIsNamedInTheEvent(t *testing.T) {
 	t.Parallel()
-	spec := &jobpolicy.JobSpec{PodFailurePolicy: &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{}, {Name: "no-licence"}}}}
+	spec := &batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{}, {Name: "no-licence"}}}}
 	for rule, want := range []string{"", "no-licence"} {
 		e := ending{pod: &pod{run: &podRun{index: -1}}, decision: jobpolicy.PodDecision{Match: jobpolicy.Match{Rule: rule}}}
 		if got := e.events(spec, time.Now()); len(got) != 1 || *got[0].Rule != rule || got[0].RuleName != want || got[0].Index != nil {

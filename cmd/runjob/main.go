@@ -16,7 +16,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/printer"
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/cmd/internal/terminal"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // The exit codes of this program.
@@ -141,7 +141,7 @@ func prepare(o *options, m *manifest, store *store, report *report, record *reco
 }
 
 // conclude prints how the run ended and returns its exit code.
-func conclude(stdout, stderr io.Writer, colours bool, job *jobpolicy.Job, err error) int {
+func conclude(stdout, stderr io.Writer, colours bool, job *batch.Job, err error) int {
 	if err == nil {
 		err = writeStatus(stdout, colours, job)
 	}
@@ -149,7 +149,7 @@ func conclude(stdout, stderr io.Writer, colours bool, job *jobpolicy.Job, err er
 	switch c, finished := job.Status.Finished(); {
 	case !finished && job.Spec.Suspend:
 		code = exitInterrupted
-	case finished && c.Type == jobpolicy.JobComplete:
+	case finished && c.Type == batch.JobComplete:
 		code = exitComplete
 	}
 	return printed(stderr, err, code)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // podRun runs the containers of one pod as processes, as a kubelet would: first the
@@ -14,8 +14,8 @@ import (
 // may be called at any time, from any goroutine.
 type podRun struct {
 	host  *host
-	pod   jobpolicy.Pod // metadata and spec of its creation
-	past  history       // of the same pod under another run
+	pod   batch.Pod // metadata and spec of its creation
+	past  history   // of the same pod under another run
 	grace time.Duration
 
 	index, attempt int // index is -1 for a NonIndexed Job
@@ -26,13 +26,13 @@ type podRun struct {
 	sidecars           []*sidecar
 
 	mu     sync.Mutex
-	status jobpolicy.PodStatus
+	status batch.PodStatus
 	begun  bool // a process was started
 }
 
-func newPodRun(h *host, pod jobpolicy.Pod, past history) *podRun {
+func newPodRun(h *host, pod batch.Pod, past history) *podRun {
 	r := &podRun{host: h, pod: pod, past: past, grace: gracePeriod(&pod.Spec), stop: make(chan struct{}), kill: make(chan struct{}), expired: make(chan struct{})}
-	r.status = jobpolicy.PodStatus{Phase: jobpolicy.PodPending, StartTime: time.Now(), Conditions: pod.Status.Conditions}
+	r.status = batch.PodStatus{Phase: batch.PodPending, StartTime: time.Now(), Conditions: pod.Status.Conditions}
 	for _, c := range pod.Spec.InitContainers {
 		r.status.InitContainerStatuses = append(r.status.InitContainerStatuses, waitingStatus(c.Name))
 	}
@@ -42,7 +42,7 @@ func newPodRun(h *host, pod jobpolicy.Pod, past history) *podRun {
 	return r
 }
 
-func gracePeriod(spec *jobpolicy.PodSpec) time.Duration {
+func gracePeriod(spec *batch.PodSpec) time.Duration {
 	if s := spec.TerminationGracePeriodSeconds; s != nil {
 		return time.Duration(min(*s, int64(1<<62/time.Second))) * time.Second
 	}
@@ -82,7 +82,7 @@ func (r *podRun) runInit() bool {
 	over, at := r.past.over(&r.pod.Spec)
 	for i := range r.pod.Spec.InitContainers {
 		c := r.container(r.pod.Spec.InitContainers[i], &r.status.InitContainerStatuses[i])
-		isSidecar := c.spec.RestartPolicy == jobpolicy.RestartPolicyAlways
+		isSidecar := c.spec.RestartPolicy == batch.RestartPolicyAlways
 		switch {
 		case isSidecar && over:
 			c.ended(exit{Began: at, At: at}) // no container needs it any more
@@ -104,7 +104,7 @@ func (r *podRun) startSidecar(c *container) {
 	r.sidecars = append(r.sidecars, s)
 	go func() {
 		defer close(s.done)
-		c.keep(jobpolicy.RestartPolicyAlways, s.stop)
+		c.keep(batch.RestartPolicyAlways, s.stop)
 	}()
 	select {
 	case <-c.begun:
@@ -116,7 +116,7 @@ func (r *podRun) startSidecar(c *container) {
 func (r *podRun) runMain() bool {
 	var all sync.WaitGroup
 	ended := make([]bool, len(r.pod.Spec.Containers))
-	r.update(func(s *jobpolicy.PodStatus) { s.Phase = jobpolicy.PodRunning })
+	r.update(func(s *batch.PodStatus) { s.Phase = batch.PodRunning })
 	for i := range r.pod.Spec.Containers {
 		c := r.container(r.pod.Spec.Containers[i], &r.status.ContainerStatuses[i])
 		all.Go(func() { ended[i] = c.keep(r.pod.Spec.RestartPolicy, r.stop) })

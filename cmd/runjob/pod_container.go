@@ -8,27 +8,27 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // container is one container of a pod, run as a process again and again.
 type container struct {
 	pod       *podRun
-	spec      jobpolicy.Container
-	status    *jobpolicy.ContainerStatus // changed in pod.update
-	past      []exit                     // of processes of another run
-	begun     chan struct{}              // closed when it has run for the first time
+	spec      batch.Container
+	status    *batch.ContainerStatus // changed in pod.update
+	past      []exit                 // of processes of another run
+	begun     chan struct{}          // closed when it has run for the first time
 	beginOnce sync.Once
 }
 
-func (r *podRun) container(spec jobpolicy.Container, status *jobpolicy.ContainerStatus) *container {
+func (r *podRun) container(spec batch.Container, status *batch.ContainerStatus) *container {
 	return &container{pod: r, spec: spec, status: status, past: r.past[spec.Name], begun: make(chan struct{})}
 }
 
 // keep runs the container, and restarts it as its restart policy says, until stop is
 // closed. It reports whether the last process ended with success. Processes of another
 // run come first, as if they had run now.
-func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) bool {
+func (c *container) keep(policy batch.RestartPolicy, stop <-chan struct{}) bool {
 	restarts := c.pod.host.restarts
 	key := c.pod.pod.UID + "/" + c.spec.Name
 	defer restarts.Reset(key)
@@ -51,7 +51,7 @@ func (c *container) keep(policy jobpolicy.RestartPolicy, stop <-chan struct{}) b
 				return false
 			}
 		}
-		c.pod.update(func(*jobpolicy.PodStatus) { c.status.RestartCount++ })
+		c.pod.update(func(*batch.PodStatus) { c.status.RestartCount++ })
 	}
 }
 
@@ -150,8 +150,8 @@ func (c *container) start(prefix string, run int, stop <-chan struct{}) (*proces
 // Here none will come.
 func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 	const reason = "CreateContainerConfigError"
-	c.pod.update(func(*jobpolicy.PodStatus) {
-		c.status.State = jobpolicy.ContainerState{Waiting: &jobpolicy.ContainerStateWaiting{Reason: reason, Message: missing.Error()}}
+	c.pod.update(func(*batch.PodStatus) {
+		c.status.State = batch.ContainerState{Waiting: &batch.ContainerStateWaiting{Reason: reason, Message: missing.Error()}}
 	})
 	c.pod.host.event(c.pod.pod.Name, "container %s waits: %s: %v; interrupt runjob (Ctrl-C) to end the wait", c.spec.Name, reason, missing)
 	<-stop
@@ -160,9 +160,9 @@ func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 // running publishes that the container's process has started.
 func (c *container) running(at time.Time) {
 	first := false
-	c.pod.update(func(*jobpolicy.PodStatus) {
+	c.pod.update(func(*batch.PodStatus) {
 		first, c.pod.begun = !c.pod.begun, true
-		c.status.State = jobpolicy.ContainerState{Running: &jobpolicy.ContainerStateRunning{StartedAt: at}}
+		c.status.State = batch.ContainerState{Running: &batch.ContainerStateRunning{StartedAt: at}}
 	})
 	if first {
 		c.pod.host.started(c.pod, at)
@@ -178,9 +178,9 @@ func (c *container) ended(e exit) {
 	case e.Code != 0:
 		reason = "Error"
 	}
-	c.pod.update(func(*jobpolicy.PodStatus) {
+	c.pod.update(func(*batch.PodStatus) {
 		c.pod.begun = true
-		c.status.State = jobpolicy.ContainerState{Terminated: &jobpolicy.ContainerStateTerminated{
+		c.status.State = batch.ContainerState{Terminated: &batch.ContainerStateTerminated{
 			ExitCode: int32(e.Code), Signal: int32(e.Signal), Reason: reason, Message: e.Message, StartedAt: e.Began, FinishedAt: e.At,
 		}}
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // history holds how the processes of a pod ended under another run, by container, in
@@ -14,8 +14,8 @@ type history map[string][]exit
 
 // over reports whether the pod had come to its end, but for its sidecars, and
 // when.
-func (h history) over(spec *jobpolicy.PodSpec) (over bool, at time.Time) {
-	never := spec.RestartPolicy == jobpolicy.RestartPolicyNever
+func (h history) over(spec *batch.PodSpec) (over bool, at time.Time) {
+	never := spec.RestartPolicy == batch.RestartPolicyNever
 	last := func(container string) (e exit, done bool) {
 		all := h[container]
 		if len(all) == 0 {
@@ -25,7 +25,7 @@ func (h history) over(spec *jobpolicy.PodSpec) (over bool, at time.Time) {
 		return e, never || e.Code == 0
 	}
 	for _, c := range spec.InitContainers {
-		if e, done := last(c.Name); done && e.Code != 0 && c.RestartPolicy != jobpolicy.RestartPolicyAlways {
+		if e, done := last(c.Name); done && e.Code != 0 && c.RestartPolicy != batch.RestartPolicyAlways {
 			return true, e.At
 		}
 	}

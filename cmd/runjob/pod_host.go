@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/jobfile"
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // host holds what all pods share.
@@ -19,7 +19,7 @@ type host struct {
 	sources  jobfile.EnvSources
 	config   config
 	restarts *backoff.Restarter[string] // of containers inside a pod
-	publish  func(uid string, status *jobpolicy.PodStatus)
+	publish  func(uid string, status *batch.PodStatus)
 	event    func(pod, format string, args ...any) // prints an event of a pod
 	started  func(pod *podRun, at time.Time)       // records the first process of a pod
 	again    func(pod *podRun, container string, restart int, e exit, delay time.Duration)

@@ -4,19 +4,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // finish publishes how the pod ended.
 func (r *podRun) finish(ok bool) {
-	r.update(func(s *jobpolicy.PodStatus) {
+	r.update(func(s *batch.PodStatus) {
 		switch {
 		case ok:
-			s.Phase = jobpolicy.PodSucceeded
+			s.Phase = batch.PodSucceeded
 		case !r.begun:
-			s.Phase, s.Reason, s.Message = jobpolicy.PodFailed, "Deleted", "Deleted while pending"
+			s.Phase, s.Reason, s.Message = batch.PodFailed, "Deleted", "Deleted while pending"
 		default:
-			s.Phase = jobpolicy.PodFailed
+			s.Phase = batch.PodFailed
 		}
 	})
 }
@@ -32,12 +32,12 @@ func (r *podRun) lose() {
 }
 
 // disrupt adds the condition of a disruption.
-func (r *podRun) disrupt(c jobpolicy.PodCondition) {
-	r.update(func(s *jobpolicy.PodStatus) { s.Conditions = setCondition(s.Conditions, c) })
+func (r *podRun) disrupt(c batch.PodCondition) {
+	r.update(func(s *batch.PodStatus) { s.Conditions = setCondition(s.Conditions, c) })
 }
 
 // update changes the status and publishes it.
-func (r *podRun) update(change func(*jobpolicy.PodStatus)) {
+func (r *podRun) update(change func(*batch.PodStatus)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.status)
@@ -49,22 +49,22 @@ func (r *podRun) update(change func(*jobpolicy.PodStatus)) {
 }
 
 // publish publishes the status before the pod runs.
-func (r *podRun) publish() { r.update(func(*jobpolicy.PodStatus) {}) }
+func (r *podRun) publish() { r.update(func(*batch.PodStatus) {}) }
 
 // setReady updates the Ready condition. There are no probes, so a pod is ready while
 // all its containers run.
 func (r *podRun) setReady() {
-	c := jobpolicy.PodCondition{Type: jobpolicy.PodReady, Status: jobpolicy.ConditionFalse, LastTransitionTime: time.Now()}
-	if r.status.Phase == jobpolicy.PodRunning && !slices.ContainsFunc(r.status.ContainerStatuses, func(c jobpolicy.ContainerStatus) bool { return c.State.Running == nil }) {
-		c.Status = jobpolicy.ConditionTrue
+	c := batch.PodCondition{Type: batch.PodReady, Status: batch.ConditionFalse, LastTransitionTime: time.Now()}
+	if r.status.Phase == batch.PodRunning && !slices.ContainsFunc(r.status.ContainerStatuses, func(c batch.ContainerStatus) bool { return c.State.Running == nil }) {
+		c.Status = batch.ConditionTrue
 	}
 	r.status.Conditions = setCondition(r.status.Conditions, c)
 }
 
 // setCondition returns the conditions with c added or replaced. A condition that has
 // c's status already keeps its time. The given slice does not change.
-func setCondition(conditions []jobpolicy.PodCondition, c jobpolicy.PodCondition) []jobpolicy.PodCondition {
-	i := slices.IndexFunc(conditions, func(old jobpolicy.PodCondition) bool { return old.Type == c.Type })
+func setCondition(conditions []batch.PodCondition, c batch.PodCondition) []batch.PodCondition {
+	i := slices.IndexFunc(conditions, func(old batch.PodCondition) bool { return old.Type == c.Type })
 	switch {
 	case i < 0:
 		return append(slices.Clone(conditions), c)
@@ -76,6 +76,6 @@ func setCondition(conditions []jobpolicy.PodCondition, c jobpolicy.PodCondition)
 	return conditions
 }
 
-func waitingStatus(name string) jobpolicy.ContainerStatus {
-	return jobpolicy.ContainerStatus{Name: name, State: jobpolicy.ContainerState{Waiting: &jobpolicy.ContainerStateWaiting{Reason: "PodInitializing"}}}
+func waitingStatus(name string) batch.ContainerStatus {
+	return batch.ContainerStatus{Name: name, State: batch.ContainerState{Waiting: &batch.ContainerStateWaiting{Reason: "PodInitializing"}}}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/programtest"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Init containers one after the other, sidecars beside the others and ended last,
@@ -169,19 +169,19 @@ spec:
 // A pod that is deleted before its first process has started fails for that reason,
 // and starts none.
 func TestPodDeletedWhilePendingStartsNothing(t *testing.T) {
-	var last *jobpolicy.PodStatus
+	var last *batch.PodStatus
 	restarts, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{restarts: restarts, publish: func(_ string, s *jobpolicy.PodStatus) { last = s }}
-	r := newPodRun(h, jobpolicy.Pod{Spec: jobpolicy.PodSpec{
-		InitContainers: []jobpolicy.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: jobpolicy.RestartPolicyAlways}},
-		Containers:     []jobpolicy.Container{{Name: "main"}},
+	h := &host{restarts: restarts, publish: func(_ string, s *batch.PodStatus) { last = s }}
+	r := newPodRun(h, batch.Pod{Spec: batch.PodSpec{
+		InitContainers: []batch.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: batch.RestartPolicyAlways}},
+		Containers:     []batch.Container{{Name: "main"}},
 	}}, nil)
 	r.terminate()
 	r.run()
-	if last.Phase != jobpolicy.PodFailed || last.Reason != "Deleted" {
+	if last.Phase != batch.PodFailed || last.Reason != "Deleted" {
 		t.Errorf("status %+v", last)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/terminal"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // report prints events: a line for each or, on a terminal, a progress bar and a line
@@ -21,8 +22,8 @@ type report struct {
 	explain bool
 	mu      sync.Mutex
 	out     io.Writer
-	bar     *bar                 // nil: no terminal
-	next    *jobpolicy.JobStatus // what the bar will show
+	bar     *bar             // nil: no terminal
+	next    *batch.JobStatus // what the bar will show
 
 	failed    int               // failed pods, also those that the status does not count yet
 	counted   int               // failures that count
@@ -31,7 +32,7 @@ type report struct {
 }
 
 // newReport returns a report that writes to out, which leads to standard error.
-func newReport(job *jobpolicy.Job, explain bool, out io.Writer) *report {
+func newReport(job *batch.Job, explain bool, out io.Writer) *report {
 	r := &report{begun: time.Now(), explain: explain, out: out, restarts: make(map[[2]string]int)}
 	if terminal.Live(os.Stderr) {
 		r.bar = newBar(os.Stderr, job.Spec.Completions)
@@ -84,7 +85,7 @@ func (r *report) detail(pod, format string, args ...any) {
 }
 
 // changes prints what a step has changed.
-func (r *report) changes(c changes, spec *jobpolicy.JobSpec) {
+func (r *report) changes(c changes, spec *batch.JobSpec) {
 	for _, p := range c.disrupted { // first, since it can be why a pod has failed
 		r.toReplace++
 		r.event(p.Name, "is disrupted")
@@ -126,7 +127,7 @@ func (r *report) purpose(p *pod) string {
 // restarting prints that a container restarts in its pod, for the restart-th time.
 // Under OnFailure it adds the sum of all restarts in running pods, which the Job's
 // limit is for.
-func (r *report) restarting(pod, container string, restart int, e exit, delay time.Duration, spec *jobpolicy.JobSpec) {
+func (r *report) restarting(pod, container string, restart int, e exit, delay time.Duration, spec *batch.JobSpec) {
 	r.mu.Lock()
 	r.restarts[[2]string{pod, container}] = restart
 	failures := 0
@@ -135,22 +136,22 @@ func (r *report) restarting(pod, container string, restart int, e exit, delay ti
 	}
 	r.mu.Unlock()
 	text := fmt.Sprintf("%s; restarts in %v", exitText(container, int32(e.Code), int32(e.Signal)), delay.Round(time.Millisecond))
-	if spec.Template.Spec.RestartPolicy == jobpolicy.RestartPolicyOnFailure {
+	if spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		text += fmt.Sprintf(": failure %d, limit %d", failures, *spec.BackoffLimit)
 	}
 	r.event(pod, "%s", text)
 }
 
 // ended prints how a pod ended, what follows from it, and when the replacement comes.
-func (r *report) ended(e ending, spec *jobpolicy.JobSpec) {
+func (r *report) ended(e ending, spec *batch.JobSpec) {
 	p, d := e.pod, e.decision
 	r.mu.Lock()
-	if p.Status.Phase == jobpolicy.PodFailed {
+	if p.Status.Phase == batch.PodFailed {
 		r.failed++
 	}
 	maps.DeleteFunc(r.restarts, func(at [2]string, _ int) bool { return at[0] == p.Name })
 	r.mu.Unlock()
-	if p.Status.Phase == jobpolicy.PodSucceeded {
+	if p.Status.Phase == batch.PodSucceeded {
 		r.detail(p.Name, "succeeded")
 		return
 	}
@@ -168,7 +169,7 @@ func (r *report) ended(e ending, spec *jobpolicy.JobSpec) {
 	if !r.explain {
 		return
 	}
-	for _, step := range spec.PodFailurePolicy.Explain(&p.Pod) {
+	for _, step := range jobpolicy.Explain(spec.PodFailurePolicy, &p.Pod) {
 		r.print([]byte("           " + terminal.Escape(step.String()) + "\n"))
 	}
 }

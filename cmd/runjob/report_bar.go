@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // barDelay is how long changes are gathered before the bar is drawn.
 const barDelay = 50 * time.Millisecond
 
 // progress draws the bar after barDelay.
-func (r *report) progress(s jobpolicy.JobStatus) {
+func (r *report) progress(s batch.JobStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bar != nil && r.next == nil {

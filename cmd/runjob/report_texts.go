@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // lastLine returns how a deleted pod ended on whose end the Engine decides nothing.
@@ -24,14 +25,14 @@ func lastLine(p *pod) string {
 	switch {
 	case killed && p.run.graceOver():
 		return fmt.Sprintf("ended: %s, after the grace period of %v", howEnded(s), p.run.grace)
-	case s.Phase == jobpolicy.PodSucceeded:
+	case s.Phase == batch.PodSucceeded:
 		return "ended: succeeded"
 	}
 	return "ended: " + howEnded(s)
 }
 
 // howEnded returns what failed in a pod.
-func howEnded(s *jobpolicy.PodStatus) string {
+func howEnded(s *batch.PodStatus) string {
 	if s.Reason != "" {
 		return s.Reason
 	}
@@ -42,7 +43,7 @@ func howEnded(s *jobpolicy.PodStatus) string {
 		}
 	}
 	switch {
-	case s.Phase != jobpolicy.PodFailed:
+	case s.Phase != batch.PodFailed:
 		parts = append(parts, "it is being deleted")
 	case len(parts) == 0:
 		parts = append(parts, "not all containers have run")
@@ -60,7 +61,7 @@ func exitText(container string, code, signal int32) string {
 
 // verdict returns what follows from a failure. counted is the number of the Job's
 // counted failures, this one included.
-func verdict(d jobpolicy.PodDecision, spec *jobpolicy.JobSpec, counted int) string {
+func verdict(d jobpolicy.PodDecision, spec *batch.JobSpec, counted int) string {
 	match, by := d.Match, "no rule matched"
 	switch {
 	case spec.PodFailurePolicy == nil:
@@ -71,7 +72,7 @@ func verdict(d jobpolicy.PodDecision, spec *jobpolicy.JobSpec, counted int) stri
 	switch limit := spec.BackoffLimitPerIndex; {
 	case !match.Counted():
 		return by + ": not counted"
-	case match.Action == jobpolicy.PodFailurePolicyActionFailJob:
+	case match.Action == batch.ActionFailJob:
 		return by + ": counted"
 	case limit == nil:
 		return fmt.Sprintf("%s: counted: failure %d, limit %d", by, counted, *spec.BackoffLimit)

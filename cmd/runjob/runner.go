@@ -8,6 +8,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -17,11 +18,11 @@ import (
 // run's goroutine touches them; pods publish their status through the cache.
 type runner struct {
 	engine jobpolicy.Engine
-	job    *jobpolicy.Job
+	job    *batch.Job
 	memory jobpolicy.Memory
 	pods   map[string]*pod // by UID
 	host   *host
-	cache  *pleg.Cache[string, *jobpolicy.PodStatus]
+	cache  *pleg.Cache[string, *batch.PodStatus]
 	report *report
 	events *recorder
 
@@ -40,12 +41,12 @@ func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *r
 		pods:   make(map[string]*pod),
 		host:   h,
 		// Every key has one writer, whose clock may stand still between two writes.
-		cache:    pleg.NewCache[string](pleg.CacheOptions[*jobpolicy.PodStatus]{AcceptEqual: true}),
+		cache:    pleg.NewCache[string](pleg.CacheOptions[*batch.PodStatus]{AcceptEqual: true}),
 		report:   report,
 		begun:    time.Now(),
 		attempts: make(map[int]int),
 	}
-	h.publish = func(uid string, status *jobpolicy.PodStatus) { r.cache.Set(uid, status, nil, time.Now()) }
+	h.publish = func(uid string, status *batch.PodStatus) { r.cache.Set(uid, status, nil, time.Now()) }
 	return r
 }
 

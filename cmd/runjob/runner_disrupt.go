@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // disruption is the request to terminate the pod of an index, as a node drain would, to
@@ -36,8 +37,8 @@ func (d *disruptions) Set(text string) error {
 }
 
 // check returns an error for an index that the Job does not have.
-func (d disruptions) check(spec *jobpolicy.JobSpec) error {
-	indexed := spec.CompletionMode == jobpolicy.IndexedCompletion
+func (d disruptions) check(spec *batch.JobSpec) error {
+	indexed := spec.CompletionMode == batch.IndexedCompletion
 	for _, one := range d {
 		switch {
 		case indexed && one.index >= int(*spec.Completions):
@@ -72,10 +73,10 @@ func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
 }
 
 // drained is the condition of a pod whose node is drained.
-func drained(now time.Time) jobpolicy.PodCondition {
-	return jobpolicy.PodCondition{
-		Type: jobpolicy.DisruptionTarget, Status: jobpolicy.ConditionTrue, LastTransitionTime: now,
-		Reason: jobpolicy.PodReasonEvictionByEvictionAPI, Message: "disrupted on demand",
+func drained(now time.Time) batch.PodCondition {
+	return batch.PodCondition{
+		Type: batch.DisruptionTarget, Status: batch.ConditionTrue, LastTransitionTime: now,
+		Reason: batch.PodReasonEvictionByEvictionAPI, Message: "disrupted on demand",
 	}
 }
 
@@ -83,7 +84,7 @@ func drained(now time.Time) jobpolicy.PodCondition {
 func (r *runner) runningPod(index int) *pod {
 	var found *pod
 	for _, p := range r.pods {
-		if (p.index == index || p.index < 0) && p.Status.Phase == jobpolicy.PodRunning && p.DeletionTimestamp.IsZero() {
+		if (p.index == index || p.index < 0) && p.Status.Phase == batch.PodRunning && p.DeletionTimestamp.IsZero() {
 			if found == nil || p.attempt < found.attempt {
 				found = p
 			}

@@ -8,25 +8,26 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // pod is a pod of the Job and what runs it.
 type pod struct {
-	jobpolicy.Pod
+	batch.Pod
 	index, attempt int
 	run            *podRun
 	decided        bool // the Engine has decided on its end
 }
 
 func (p *pod) ended() bool {
-	return p.Status.Phase == jobpolicy.PodSucceeded || p.Status.Phase == jobpolicy.PodFailed
+	return p.Status.Phase == batch.PodSucceeded || p.Status.Phase == batch.PodFailed
 }
 
-func (p *pod) tracked() bool { return slices.Contains(p.Finalizers, jobpolicy.JobTrackingFinalizer) }
+func (p *pod) tracked() bool { return slices.Contains(p.Finalizers, batch.JobTrackingFinalizer) }
 
 // look updates the pods from the cache and returns them.
-func (r *runner) look() []*jobpolicy.Pod {
-	pods := make([]*jobpolicy.Pod, 0, len(r.pods))
+func (r *runner) look() []*batch.Pod {
+	pods := make([]*batch.Pod, 0, len(r.pods))
 	for uid, p := range r.pods {
 		if seen := r.cache.Get(uid); seen.Present {
 			p.Status = *seen.Status

@@ -8,7 +8,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // save writes the state that a later run resumes from; with sync it returns when the
@@ -40,7 +40,7 @@ func (p *pod) saved() savedPod {
 }
 
 func (s *savedPod) pod() *pod {
-	return &pod{Pod: jobpolicy.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
+	return &pod{Pod: batch.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
 }
 
 // resume takes over the state of another run, and returns the pods to run. It kills
@@ -80,7 +80,7 @@ func (r *runner) resume(old *state) (live []*pod, err error) {
 func (r *runner) restore(p *pod) {
 	status := p.Status
 	r.add(p, nil)
-	p.run.update(func(s *jobpolicy.PodStatus) { *s = status })
+	p.run.update(func(s *batch.PodStatus) { *s = status })
 }
 
 // rerun prepares a pod that was running to run again, or takes it over if it has ended
@@ -88,7 +88,7 @@ func (r *runner) restore(p *pod) {
 func (r *runner) rerun(p *pod, past history) *pod {
 	spec := &r.job.Spec.Template.Spec
 	over, _ := past.over(spec)
-	if !over && spec.RestartPolicy == jobpolicy.RestartPolicyNever {
+	if !over && spec.RestartPolicy == batch.RestartPolicyNever {
 		past = nil
 	}
 	r.add(p, past)

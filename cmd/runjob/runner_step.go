@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // step makes one plan and carries it out: first in the Job and its pods, then, when
@@ -56,7 +57,7 @@ type changes struct {
 	over       []*pod // deleted, and the Engine decides nothing on their end
 	created    []*pod
 	gone       []*pod // their records are not needed any more
-	conditions []jobpolicy.JobCondition
+	conditions []batch.JobCondition
 	written    bool // the Job's status or its set of pods
 }
 
@@ -99,7 +100,7 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 		e.wait, e.why = r.replaced(e.pod, e.decision)
 	}
 	for _, after := range r.job.Status.Conditions {
-		if !slices.ContainsFunc(before, func(b jobpolicy.JobCondition) bool { return b.Type == after.Type && b.Status == after.Status }) {
+		if !slices.ContainsFunc(before, func(b batch.JobCondition) bool { return b.Type == after.Type && b.Status == after.Status }) {
 			c.conditions = append(c.conditions, after)
 		}
 	}

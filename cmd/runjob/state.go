@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/restartkit/restart/cmd/internal/jobfile"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // stateVersion is the number of the format of a state. Version 1 had no checksum.
@@ -13,7 +14,7 @@ const stateVersion = 2
 type state struct {
 	Run    string             `json:"run"`  // identifies its processes
 	Step   int64              `json:"step"` // counts the states of a run
-	Job    *jobpolicy.Job     `json:"job"`  // with its status
+	Job    *batch.Job         `json:"job"`  // with its status
 	Fields jobfile.EnvSources `json:"fields"`
 	Memory jobpolicy.Memory   `json:"memory,omitzero"`
 	Pods   []savedPod         `json:"pods,omitempty"`
@@ -24,8 +25,8 @@ type state struct {
 
 // savedPod is a pod without its spec, which is the Job's template.
 type savedPod struct {
-	Metadata jobpolicy.ObjectMeta `json:"metadata"`
-	Index    int                  `json:"index"`
-	Attempt  int                  `json:"attempt"`
-	Status   jobpolicy.PodStatus  `json:"status"`
+	Metadata batch.ObjectMeta `json:"metadata"`
+	Index    int              `json:"index"`
+	Attempt  int              `json:"attempt"`
+	Status   batch.PodStatus  `json:"status"`
 }

@@ -6,7 +6,7 @@ import (
 	"regexp"
 
 	"github.com/restartkit/restart/cmd/internal/process"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // most is the upper bound of the counts in a state.
@@ -43,7 +43,7 @@ func (s *state) valid() error {
 
 // valid returns what is wrong with a pod of that Job. known holds the UIDs of the
 // others.
-func (p *savedPod) valid(spec *jobpolicy.JobSpec, known map[string]bool) error {
+func (p *savedPod) valid(spec *batch.JobSpec, known map[string]bool) error {
 	id := p.Metadata.UID
 	switch {
 	case !uid.MatchString(id):
@@ -52,11 +52,11 @@ func (p *savedPod) valid(spec *jobpolicy.JobSpec, known map[string]bool) error {
 		return fmt.Errorf("metadata.uid: %s is another pod's, too", id)
 	case p.Attempt < 1 || p.Attempt > most:
 		return fmt.Errorf("attempt: is %d, must be in [1, %d]", p.Attempt, most)
-	case p.Index < -1 || spec.CompletionMode == jobpolicy.IndexedCompletion && (p.Index < 0 || spec.Completions != nil && p.Index >= int(*spec.Completions)):
+	case p.Index < -1 || spec.CompletionMode == batch.IndexedCompletion && (p.Index < 0 || spec.Completions != nil && p.Index >= int(*spec.Completions)):
 		return fmt.Errorf("index: is %d, the Job has no such index", p.Index)
 	}
 	known[id] = true
-	for name, statuses := range map[string][]jobpolicy.ContainerStatus{"initContainerStatuses": p.Status.InitContainerStatuses, "containerStatuses": p.Status.ContainerStatuses} {
+	for name, statuses := range map[string][]batch.ContainerStatus{"initContainerStatuses": p.Status.InitContainerStatuses, "containerStatuses": p.Status.ContainerStatuses} {
 		for i, c := range statuses {
 			if c.RestartCount < 0 {
 				return fmt.Errorf("status.%s[%d].restartCount: is %d, must not be below 0", name, i, c.RestartCount)

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/terminal"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"sigs.k8s.io/yaml"
 )
 
 // writeStatus writes the Job's status as kubectl does, in YAML with times in
 // seconds, and the decision that ended it as a comment: green, red or, if there
 // is none yet, yellow.
-func writeStatus(w io.Writer, colours bool, job *jobpolicy.Job) error {
+func writeStatus(w io.Writer, colours bool, job *batch.Job) error {
 	status := job.Status
 	status.StartTime = seconds(status.StartTime)
 	status.CompletionTime = seconds(status.CompletionTime)
@@ -25,7 +25,7 @@ func writeStatus(w io.Writer, colours bool, job *jobpolicy.Job) error {
 		c.LastProbeTime, c.LastTransitionTime = seconds(c.LastProbeTime), seconds(c.LastTransitionTime)
 	}
 	text, err := json.Marshal(struct {
-		Status jobpolicy.JobStatus `json:"status"`
+		Status batch.JobStatus `json:"status"`
 	}{status})
 	if err == nil {
 		text, err = yaml.JSONToYAML(text)
@@ -36,7 +36,7 @@ func writeStatus(w io.Writer, colours bool, job *jobpolicy.Job) error {
 	decision, colour := "# not finished", terminal.Yellow
 	if c, ok := job.Status.Finished(); ok {
 		decision, colour = "# "+terminal.Escape(describe(c)), terminal.Red
-		if c.Type == jobpolicy.JobComplete {
+		if c.Type == batch.JobComplete {
 			colour = terminal.Green
 		}
 	}
@@ -52,9 +52,9 @@ func writeStatus(w io.Writer, colours bool, job *jobpolicy.Job) error {
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // describe returns a condition as one line.
-func describe(c jobpolicy.JobCondition) string {
+func describe(c batch.JobCondition) string {
 	text := string(c.Type)
-	if c.Status != jobpolicy.ConditionTrue {
+	if c.Status != batch.ConditionTrue {
 		text += "=" + string(c.Status)
 	}
 	return fmt.Sprintf("%s (%s): %s", text, c.Reason, c.Message)

@@ -10,11 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/apis/batch"
+	k8sbatch "k8s.io/kubernetes/pkg/apis/batch"
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
 
 	"github.com/restartkit/restart/conformance/peers/bench"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -65,33 +66,33 @@ func policyOf(rules int, codes int32, op batchv1.PodFailurePolicyOnExitCodesOper
 
 // failedPod is pod i of a Job, whose containers ended with the exit codes
 // code, code+1, ….
-func failedPod(i, containers int, code int32, finished time.Time) *jobpolicy.Pod {
-	pod := &jobpolicy.Pod{
-		ObjectMeta: jobpolicy.ObjectMeta{
+func failedPod(i, containers int, code int32, finished time.Time) *batch.Pod {
+	pod := &batch.Pod{
+		ObjectMeta: batch.ObjectMeta{
 			Name:              fmt.Sprintf("job-%d-abcde", i),
 			Namespace:         "default",
 			UID:               fmt.Sprintf("0f8fad5b-d9cb-469f-a165-%012x", i*7919),
 			CreationTimestamp: finished.Add(-time.Minute),
 			Annotations: map[string]string{
-				jobpolicy.JobCompletionIndexAnnotation:   strconv.Itoa(i),
-				jobpolicy.JobIndexFailureCountAnnotation: "0",
+				batch.JobCompletionIndexAnnotation:   strconv.Itoa(i),
+				batch.JobIndexFailureCountAnnotation: "0",
 			},
-			Finalizers: []string{jobpolicy.JobTrackingFinalizer},
+			Finalizers: []string{batch.JobTrackingFinalizer},
 		},
-		Status: jobpolicy.PodStatus{
-			Phase: jobpolicy.PodFailed,
-			Conditions: []jobpolicy.PodCondition{
-				{Type: "PodScheduled", Status: jobpolicy.ConditionTrue},
-				{Type: "Ready", Status: jobpolicy.ConditionFalse, LastTransitionTime: finished},
+		Status: batch.PodStatus{
+			Phase: batch.PodFailed,
+			Conditions: []batch.PodCondition{
+				{Type: "PodScheduled", Status: batch.ConditionTrue},
+				{Type: "Ready", Status: batch.ConditionFalse, LastTransitionTime: finished},
 			},
 		},
 	}
 	for c := range containers {
 		name := fmt.Sprintf("container-%d", c)
-		pod.Spec.Containers = append(pod.Spec.Containers, jobpolicy.Container{Name: name})
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, jobpolicy.ContainerStatus{
+		pod.Spec.Containers = append(pod.Spec.Containers, batch.Container{Name: name})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, batch.ContainerStatus{
 			Name: name,
-			State: jobpolicy.ContainerState{Terminated: &jobpolicy.ContainerStateTerminated{
+			State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{
 				ExitCode: code + int32(c), FinishedAt: finished,
 			}},
 		})
@@ -114,7 +115,7 @@ func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, cod
 					panic(err)
 				}
 				_, _, action := matchPodFailurePolicy(policy, &theirs)
-				if hit := convert.PodFailurePolicy(policy).Match(pod).Rule >= 0; hit != (action != nil) {
+				if hit := jobpolicy.MatchPod(convert.PodFailurePolicy(policy), pod).Rule >= 0; hit != (action != nil) {
 					panic("the two sides disagree whether a rule matches")
 				}
 				return func(n int) {
@@ -129,11 +130,11 @@ func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, cod
 }
 
 // matching matches our pod n times.
-func matching(policy *batchv1.PodFailurePolicy, pod *jobpolicy.Pod) func(n int) {
+func matching(policy *batchv1.PodFailurePolicy, pod *batch.Pod) func(n int) {
 	p := convert.PodFailurePolicy(policy)
 	return func(n int) {
 		for range n {
-			p.Match(pod)
+			jobpolicy.MatchPod(p, pod)
 		}
 	}
 }
@@ -205,7 +206,7 @@ func validateRow() bench.Row {
 				}
 			}),
 			bench.Time(theirs, func(bool) func(n int) {
-				var job batch.Job
+				var job k8sbatch.Job
 				if err := batchdefaults.Convert_v1_Job_To_batch_Job(largest(), &job, nil); err != nil {
 					panic(err)
 				}
@@ -239,7 +240,7 @@ func planRows() []bench.Row {
 			text := must(json.Marshal(shape.input().Pods))
 			return func(n int) {
 				for range n {
-					var pods []*jobpolicy.Pod
+					var pods []*batch.Pod
 					if err := json.Unmarshal(text, &pods); err != nil {
 						panic(err)
 					}
@@ -336,11 +337,11 @@ func (s planShape) input() jobpolicy.Input {
 		pod := failedPod(i, max(1, s.containers), 1, now.Add(-s.ago-time.Duration(i)*time.Millisecond))
 		switch i % s.kinds {
 		case 1:
-			pod.Status.Phase = jobpolicy.PodSucceeded
+			pod.Status.Phase = batch.PodSucceeded
 		case 2:
-			pod.Status.Phase = jobpolicy.PodRunning
+			pod.Status.Phase = batch.PodRunning
 			for c := range pod.Status.ContainerStatuses {
-				pod.Status.ContainerStatuses[c].State = jobpolicy.ContainerState{Running: &jobpolicy.ContainerStateRunning{StartedAt: now}}
+				pod.Status.ContainerStatuses[c].State = batch.ContainerState{Running: &batch.ContainerStateRunning{StartedAt: now}}
 			}
 		}
 		input.Pods = append(input.Pods, pod)

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/apis/batch"
+	k8sbatch "k8s.io/kubernetes/pkg/apis/batch"
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
 	"pgregory.net/rapid"
 
@@ -127,8 +127,8 @@ func theirMistakes(t *rapid.T, job *batchv1.Job) (all []mistake, panicked bool) 
 }
 
 // internalOf is the Job as the API server's own type.
-func internalOf(t *rapid.T, job *batchv1.Job) *batch.Job {
-	var internal batch.Job
+func internalOf(t *rapid.T, job *batchv1.Job) *k8sbatch.Job {
+	var internal k8sbatch.Job
 	if err := batchdefaults.Convert_v1_Job_To_batch_Job(job, &internal, nil); err != nil {
 		t.Fatalf("conversion: %v", err)
 	}

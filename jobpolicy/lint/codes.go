@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // codeSpans is a set of exit codes other than 0, which no rule looks at: spans
@@ -17,22 +17,22 @@ type codeSpan struct{ first, last int32 }
 func allCodes() codeSpans { return codesNotIn(nil) }
 
 // codesOf returns the codes that meet the requirement.
-func codesOf(o *jobpolicy.OnExitCodes) codeSpans {
+func codesOf(o *batch.OnExitCodes) codeSpans {
 	switch o.Operator {
-	case jobpolicy.PodFailurePolicyOnExitCodesOpIn:
+	case batch.OpIn:
 		return codesIn(o.Values)
-	case jobpolicy.PodFailurePolicyOnExitCodesOpNotIn:
+	case batch.OpNotIn:
 		return codesNotIn(o.Values)
 	}
 	return nil
 }
 
 // otherCodes returns the codes that do not meet the requirement.
-func otherCodes(o *jobpolicy.OnExitCodes) codeSpans {
+func otherCodes(o *batch.OnExitCodes) codeSpans {
 	switch o.Operator {
-	case jobpolicy.PodFailurePolicyOnExitCodesOpIn:
+	case batch.OpIn:
 		return codesNotIn(o.Values)
-	case jobpolicy.PodFailurePolicyOnExitCodesOpNotIn:
+	case batch.OpNotIn:
 		return codesIn(o.Values)
 	}
 	return allCodes()

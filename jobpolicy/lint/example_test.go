@@ -4,15 +4,16 @@ import (
 	"fmt"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 // The policy of KEP-3329's Story 1: all exit codes but three are bugs. So is 143
 // then, with which the containers of a drained node end.
 func ExampleCheck() {
-	spec := jobpolicy.JobSpec{PodFailurePolicy: &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{
-		Action:      jobpolicy.PodFailurePolicyActionFailJob,
-		OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{40, 41, 42}},
+	spec := batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
+		Action:      batch.ActionFailJob,
+		OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{40, 41, 42}},
 	}}}}
 	for _, f := range lint.Check(&spec) {
 		fmt.Println(f.Kind, f.Field)
@@ -26,7 +27,7 @@ func ExampleCheck() {
 // A Job with nothing set runs a pod up to seven times, with ten and a half
 // minutes of delays in between.
 func ExampleWorstCase() {
-	bound, err := lint.WorstCase(jobpolicy.Engine{}, &jobpolicy.JobSpec{})
+	bound, err := lint.WorstCase(jobpolicy.Engine{}, &batch.JobSpec{})
 	fmt.Println(bound.Runs, bound.Wait, bound.Unbounded, err)
 	// Output: 7 10m30s false <nil>
 }
@@ -34,7 +35,7 @@ func ExampleWorstCase() {
 // What an older cluster would drop without a word.
 func ExampleCheckFor() {
 	limit := int32(1)
-	spec := jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &limit, BackoffLimitPerIndex: &limit}
+	spec := batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &limit, BackoffLimitPerIndex: &limit}
 	findings, err := lint.CheckFor(&spec, "1.28")
 	if err != nil {
 		fmt.Println(err)

@@ -1,6 +1,9 @@
 package lint
 
-import "github.com/restartkit/restart/jobpolicy"
+import (
+	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
 
 // indexBytes returns the length of the longest index fields.
 //
@@ -14,7 +17,7 @@ import "github.com/restartkit/restart/jobpolicy"
 // them, or more failed indexes than maxFailedIndexes, end the Job; so the failures of the
 // last pods, which end together, are free.
 func (w worstCase) indexBytes() int {
-	if w.spec.CompletionMode != jobpolicy.IndexedCompletion {
+	if w.spec.CompletionMode != batch.IndexedCompletion {
 		return 0
 	}
 	bytes := fieldBytes(w.completions, 0, w.parallelism-1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // indexTexts is the model of indexBytes. It tries every way to spread n indexes over
@@ -130,10 +131,10 @@ func (x *indexTexts) longest(parallelism, each, failures, indexes int) (longest 
 func TestIndexBytesAgreeWithModel(t *testing.T) {
 	jobs, failing := 0, 0
 	check := func(x *indexTexts, n, parallelism, perIndex, failures, indexes int32, failIndex bool) {
-		s := jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &n, Parallelism: &parallelism, BackoffLimit: &failures}
+		s := batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &n, Parallelism: &parallelism, BackoffLimit: &failures}
 		each := perIndex + 1
 		if failIndex {
-			s.PodFailurePolicy, each = policyFor(jobpolicy.PodFailurePolicyActionFailIndex), 1
+			s.PodFailurePolicy, each = policyFor(batch.ActionFailIndex), 1
 		}
 		want := 0
 		if perIndex >= 0 {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Finding is something in a specification that is valid but surely not meant. It prints
@@ -63,7 +64,7 @@ const (
 // containers an admission webhook has injected. A rule cannot name those, since Validate
 // takes only names of the template. Of a specification that Validate refuses, Check looks
 // at the first 20 rules of each policy.
-func Check(s *jobpolicy.JobSpec) []Finding {
+func Check(s *batch.JobSpec) []Finding {
 	if s == nil {
 		return nil
 	}
@@ -77,7 +78,7 @@ func Check(s *jobpolicy.JobSpec) []Finding {
 
 // checker gathers the findings in one specification.
 type checker struct {
-	spec     jobpolicy.JobSpec // with defaults
+	spec     batch.JobSpec // with defaults
 	findings []Finding
 }
 
@@ -93,7 +94,7 @@ const maxObjectBytes = 3 << 19
 
 // limits looks at limits that do not work out.
 func (c *checker) limits() {
-	if c.spec.BackoffLimitPerIndex != nil && c.spec.Template.Spec.RestartPolicy == jobpolicy.RestartPolicyOnFailure {
+	if c.spec.BackoffLimitPerIndex != nil && c.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		c.add(KindOnFailure, SeverityWarning, -1, "spec.backoffLimitPerIndex",
 			"under OnFailure containers are restarted in place, and no limit per index sees that; use restartPolicy Never")
 	}

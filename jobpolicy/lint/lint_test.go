@@ -16,6 +16,7 @@ import (
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/internal/scenario"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // The stories give a Job's manifest and have what Check finds in it.
@@ -31,7 +32,7 @@ func TestStoriesHaveTheirFindings(t *testing.T) {
 }
 
 func lintText(manifest string) string {
-	var job jobpolicy.Job
+	var job batch.Job
 	if err := json.Unmarshal([]byte(manifest), &job); err != nil {
 		return "not a Job"
 	}
@@ -117,11 +118,11 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 	for completions := range 5 {
 		for _, text := range []*string{nil, pointerTo(""), pointerTo("0"), pointerTo("1-3"), pointerTo("0-4"), pointerTo("3,1"), pointerTo("7")} {
 			for count := int32(-2); count <= 6; count++ {
-				rule := jobpolicy.SuccessPolicyRule{SucceededIndexes: text}
+				rule := batch.SuccessPolicyRule{SucceededIndexes: text}
 				if count > -2 {
 					rule.SucceededCount = &count
 				}
-				s := &jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: pointerTo(int32(completions)), SuccessPolicy: &jobpolicy.SuccessPolicy{Rules: []jobpolicy.SuccessPolicyRule{rule}}}
+				s := &batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: pointerTo(int32(completions)), SuccessPolicy: &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{rule}}}
 				sets, met := 0, 0
 				for set := 1; set < 1<<completions; set++ {
 					var b indexset.Builder
@@ -131,7 +132,7 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 						}
 					}
 					sets++
-					if s.SuccessPolicy.Match(b.Set(), completions).Rule == 0 {
+					if jobpolicy.MatchSuccess(s.SuccessPolicy, b.Set(), completions).Rule == 0 {
 						met++
 					}
 				}
@@ -160,7 +161,7 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 // A status that just fits into an API object is no finding, one that is longer is.
 func TestSizeIsFoundAboveTheLimit(t *testing.T) {
 	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
-		spec := &jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_381)}
+		spec := &batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_381)}
 		bound, err := WorstCase(jobpolicy.Engine{}, spec)
 		if err != nil || bound.IndexBytes != maxObjectBytes+above {
 			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, maxObjectBytes+above, err)
@@ -171,7 +172,7 @@ func TestSizeIsFoundAboveTheLimit(t *testing.T) {
 	}
 }
 
-func checkFinding(t *rapid.T, s *jobpolicy.JobSpec, f Finding) {
+func checkFinding(t *rapid.T, s *batch.JobSpec, f Finding) {
 	rules := 0
 	switch {
 	case strings.HasPrefix(f.Field, "spec.podFailurePolicy.rules["):
@@ -190,14 +191,14 @@ func checkFinding(t *rapid.T, s *jobpolicy.JobSpec, f Finding) {
 // A policy that validation would refuse for its size does not get Check to work
 // for long.
 func TestWorkIsBoundedForHugePolicies(t *testing.T) {
-	s := &jobpolicy.JobSpec{}
-	s.PodFailurePolicy = &jobpolicy.PodFailurePolicy{}
+	s := &batch.JobSpec{}
+	s.PodFailurePolicy = &batch.PodFailurePolicy{}
 	for i := range 100_000 {
-		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, jobpolicy.PodFailurePolicyRule{
-			Action:      jobpolicy.PodFailurePolicyActionCount,
-			OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, ContainerName: pointerTo(fmt.Sprint(i)), Values: []int32{int32(i + 1)}},
+		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, batch.PodFailurePolicyRule{
+			Action:      batch.ActionCount,
+			OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, ContainerName: pointerTo(fmt.Sprint(i)), Values: []int32{int32(i + 1)}},
 		})
-		s.Template.Spec.Containers = append(s.Template.Spec.Containers, jobpolicy.Container{Name: fmt.Sprint(i)})
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, batch.Container{Name: fmt.Sprint(i)})
 	}
 	if n := len(Check(s)); n != 0 {
 		t.Errorf("%d findings", n)
@@ -207,11 +208,11 @@ func TestWorkIsBoundedForHugePolicies(t *testing.T) {
 // A finding about many codes names the first five and how many more there are.
 func TestFindingsNameAFew(t *testing.T) {
 	for n, want := range map[int]string{4: "256, 257, 258, 259", 5: "256, 257, 258, 259, 260", 6: "256, 257, 258, 259, 260 and 1 more", 8: "256, 257, 258, 259, 260 and 3 more"} {
-		on := &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}
+		on := &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}
 		for i := range n {
 			on.Values = append(on.Values, int32(256+i))
 		}
-		text := fmt.Sprint(Check(specWith(nil, jobpolicy.PodFailurePolicyRule{Action: jobpolicy.PodFailurePolicyActionCount, OnExitCodes: on})))
+		text := fmt.Sprint(Check(specWith(nil, batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: on})))
 		if !strings.Contains(text, want) || strings.Contains(text, "more") != (n > 5) {
 			t.Errorf("%d codes: %s, want %q", n, text, want)
 		}
@@ -223,8 +224,8 @@ func TestFindingsNameAFew(t *testing.T) {
 func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
 	for _, name := range []string{"", "a", "+", "a+"} {
 		spec := specWith(nil,
-			jobpolicy.PodFailurePolicyRule{Action: jobpolicy.PodFailurePolicyActionIgnore, OnExitCodes: &jobpolicy.OnExitCodes{ContainerName: &name, Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
-			jobpolicy.PodFailurePolicyRule{Action: jobpolicy.PodFailurePolicyActionCount, OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
+			batch.PodFailurePolicyRule{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{ContainerName: &name, Operator: batch.OpIn, Values: []int32{1}}},
+			batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}},
 		)
 		for _, f := range Check(spec) {
 			if f.Kind == KindUnreachable {
@@ -237,11 +238,11 @@ func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
 // Only a FailJob rule behind a FailIndex rule is said to come too late because the
 // index fails first.
 func TestFindingsSayThatTheIndexFailsOnlyBehindFailIndex(t *testing.T) {
-	for _, first := range []jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionCount, jobpolicy.PodFailurePolicyActionFailJob} {
-		for _, second := range []jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionCount, jobpolicy.PodFailurePolicyActionFailIndex} {
-			on := &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}
-			spec := specWith(nil, jobpolicy.PodFailurePolicyRule{Action: first, OnExitCodes: on}, jobpolicy.PodFailurePolicyRule{Action: second, OnExitCodes: on})
-			want := first == jobpolicy.PodFailurePolicyActionFailIndex && second == jobpolicy.PodFailurePolicyActionFailJob
+	for _, first := range []batch.Action{batch.ActionFailIndex, batch.ActionCount, batch.ActionFailJob} {
+		for _, second := range []batch.Action{batch.ActionFailJob, batch.ActionCount, batch.ActionFailIndex} {
+			on := &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}
+			spec := specWith(nil, batch.PodFailurePolicyRule{Action: first, OnExitCodes: on}, batch.PodFailurePolicyRule{Action: second, OnExitCodes: on})
+			want := first == batch.ActionFailIndex && second == batch.ActionFailJob
 			if text := fmt.Sprint(Check(spec)); strings.Contains(text, "fails the index") != want {
 				t.Errorf("%s before %s: %s", first, second, text)
 			}
@@ -256,7 +257,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"successPolicy":{"rules":[{"succeededIndexes":"0-2","succeededCount":2},{}]},"completionMode":"Indexed"}`))
 	f.Add([]byte(`{"podFailurePolicy":{"rules":[{"onPodConditions":[{}]},{"onExitCodes":{"containerName":"","values":[0,0]}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s jobpolicy.JobSpec
+		var s batch.JobSpec
 		if json.Unmarshal(data, &s) != nil {
 			t.Skip()
 		}
@@ -267,7 +268,7 @@ func FuzzCheck(f *testing.F) {
 
 // compareRefusals compares the mistakes for which WorstCase refuses a
 // specification with those of Validate about the same fields.
-func compareRefusals(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec) (refused bool) {
+func compareRefusals(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec) (refused bool) {
 	numbers := []string{"spec.parallelism", "spec.completions", "spec.activeDeadlineSeconds", "spec.backoffLimit",
 		"spec.ttlSecondsAfterFinished", "spec.backoffLimitPerIndex", "spec.maxFailedIndexes", "spec.completionMode"}
 	whole := *s

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/restartkit/restart/internal/quote"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // policy looks at the rules of the pod failure policy.
@@ -35,7 +35,7 @@ func (c *checker) policy() {
 }
 
 // unreachable says why a rule decides on no pod.
-func (c *checker) unreachable(i int, rule *jobpolicy.PodFailurePolicyRule, reach ruleReach) {
+func (c *checker) unreachable(i int, rule *batch.PodFailurePolicyRule, reach ruleReach) {
 	warn := func(text string) {
 		c.add(KindUnreachable, c.severity(rule, reach.shadowing), i, fmt.Sprintf("spec.podFailurePolicy.rules[%d]", i), text)
 	}
@@ -60,7 +60,7 @@ func (c *checker) unreachable(i int, rule *jobpolicy.PodFailurePolicyRule, reach
 
 // severity of text that earlier rules make void: it does no harm if they do the
 // same.
-func (c *checker) severity(rule *jobpolicy.PodFailurePolicyRule, shadowing []int) Severity {
+func (c *checker) severity(rule *batch.PodFailurePolicyRule, shadowing []int) Severity {
 	for _, j := range shadowing {
 		if c.spec.PodFailurePolicy.Rules[j].Action != rule.Action {
 			return SeverityWarning
@@ -74,26 +74,26 @@ func (c *checker) severity(rule *jobpolicy.PodFailurePolicyRule, shadowing []int
 
 // sameButFailIndex reports whether a FailJob rule has the requirement of an
 // earlier FailIndex rule.
-func (c *checker) sameButFailIndex(rule *jobpolicy.PodFailurePolicyRule, cover int) bool {
+func (c *checker) sameButFailIndex(rule *batch.PodFailurePolicyRule, cover int) bool {
 	earlier := &c.spec.PodFailurePolicy.Rules[cover]
-	if rule.Action != jobpolicy.PodFailurePolicyActionFailJob || earlier.Action != jobpolicy.PodFailurePolicyActionFailIndex {
+	if rule.Action != batch.ActionFailJob || earlier.Action != batch.ActionFailIndex {
 		return false
 	}
 	if rule.OnExitCodes == nil {
-		return !slices.ContainsFunc(earlier.OnPodConditions, func(o jobpolicy.OnPodCondition) bool { return !hasPattern(rule, o.Type, o.Status) })
+		return !slices.ContainsFunc(earlier.OnPodConditions, func(o batch.OnPodCondition) bool { return !hasPattern(rule, o.Type, o.Status) })
 	}
 	a, b := rule.OnExitCodes, earlier.OnExitCodes
 	return equalNames(a.ContainerName, b.ContainerName) && slices.Equal(codesOf(a), codesOf(b))
 }
 
 // isAnyFailure reports whether the rule is NotIn 0 for any container.
-func isAnyFailure(rule *jobpolicy.PodFailurePolicyRule) bool {
+func isAnyFailure(rule *batch.PodFailurePolicyRule) bool {
 	on := rule.OnExitCodes
 	return on != nil && on.ContainerName == nil && slices.Equal(codesOf(on), allCodes())
 }
 
 // impossibleCodes: on Linux an exit code is from 0 to 255.
-func (c *checker) impossibleCodes(i int, rule *jobpolicy.PodFailurePolicyRule, reach ruleReach, field string) {
+func (c *checker) impossibleCodes(i int, rule *batch.PodFailurePolicyRule, reach ruleReach, field string) {
 	if rule.OnExitCodes == nil {
 		return
 	}
@@ -117,13 +117,13 @@ func (c *checker) impossibleCodes(i int, rule *jobpolicy.PodFailurePolicyRule, r
 // drain: the containers of a pod that is told to go, by a drained node or for a
 // pod of higher priority, end with 137 or 143. A rule that fails the Job for
 // these needs one for the disruption before it (KEP-3329, "Story 3").
-func (c *checker) drain(i int, rule *jobpolicy.PodFailurePolicyRule, reach ruleReach, field string) {
-	if rule.Action != jobpolicy.PodFailurePolicyActionFailJob || !reach.killed {
+func (c *checker) drain(i int, rule *batch.PodFailurePolicyRule, reach ruleReach, field string) {
+	if rule.Action != batch.ActionFailJob || !reach.killed {
 		return
 	}
 	fix := "put a rule for the condition DisruptionTarget before it"
 	for j := range c.spec.PodFailurePolicy.Rules {
-		if r := &c.spec.PodFailurePolicy.Rules[j]; r.Action.Known() && hasPattern(r, jobpolicy.DisruptionTarget, jobpolicy.ConditionTrue) {
+		if r := &c.spec.PodFailurePolicy.Rules[j]; r.Action.Known() && hasPattern(r, batch.DisruptionTarget, batch.ConditionTrue) {
 			if j < i {
 				return
 			}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // ruleReach says on which pods a rule of a pod failure policy can decide, the
@@ -26,17 +26,17 @@ type ruleReach struct {
 
 // reachability works out the reach of one rule after the other.
 type reachability struct {
-	rules    []jobpolicy.PodFailurePolicyRule
-	names    []string                         // containers that stand for all there can be
-	wanted   []codeSpans                      // by rule: the codes that meet it
-	left     []codeSpans                      // by name: the codes on which no rule has decided so far
-	patterns map[jobpolicy.OnPodCondition]int // the rule that decides on a pattern
+	rules    []batch.PodFailurePolicyRule
+	names    []string                     // containers that stand for all there can be
+	wanted   []codeSpans                  // by rule: the codes that meet it
+	left     []codeSpans                  // by name: the codes on which no rule has decided so far
+	patterns map[batch.OnPodCondition]int // the rule that decides on a pattern
 	reach    []ruleReach
 }
 
 // reachOf returns the reach of every rule of a specification with defaults. Of a
 // policy with more rules than a valid one has it looks at so many only.
-func reachOf(s *jobpolicy.JobSpec) []ruleReach {
+func reachOf(s *batch.JobSpec) []ruleReach {
 	if s.PodFailurePolicy == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func reachOf(s *jobpolicy.JobSpec) []ruleReach {
 	rules = rules[:min(len(rules), mostRules)]
 	r := &reachability{
 		rules: rules, names: namesFor(s, rules), wanted: make([]codeSpans, len(rules)),
-		patterns: map[jobpolicy.OnPodCondition]int{}, reach: make([]ruleReach, len(rules)),
+		patterns: map[batch.OnPodCondition]int{}, reach: make([]ruleReach, len(rules)),
 	}
 	for range r.names {
 		r.left = append(r.left, allCodes())
@@ -66,7 +66,7 @@ func reachOf(s *jobpolicy.JobSpec) []ruleReach {
 // template that a rule names, and one that no rule names. A pod can have a container of
 // the latter kind, if not from the template, then injected at admission. Without a
 // template a pod can have containers of all names.
-func namesFor(s *jobpolicy.JobSpec, rules []jobpolicy.PodFailurePolicyRule) (names []string) {
+func namesFor(s *batch.JobSpec, rules []batch.PodFailurePolicyRule) (names []string) {
 	named := map[string]bool{}
 	for i := range rules {
 		if on := rules[i].OnExitCodes; on != nil && on.ContainerName != nil {
@@ -76,7 +76,7 @@ func namesFor(s *jobpolicy.JobSpec, rules []jobpolicy.PodFailurePolicyRule) (nam
 	template := slices.Concat(s.Template.Spec.Containers, s.Template.Spec.InitContainers)
 	unnamed := ""
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if len(template) == 0 || slices.ContainsFunc(template, func(c jobpolicy.Container) bool { return c.Name == name }) {
+		if len(template) == 0 || slices.ContainsFunc(template, func(c batch.Container) bool { return c.Name == name }) {
 			names = append(names, name)
 		}
 		if len(name) >= len(unnamed) {
@@ -87,7 +87,7 @@ func namesFor(s *jobpolicy.JobSpec, rules []jobpolicy.PodFailurePolicyRule) (nam
 }
 
 // looksAt reports whether the requirement is about a container with this name.
-func looksAt(o *jobpolicy.OnExitCodes, container string) bool {
+func looksAt(o *batch.OnExitCodes, container string) bool {
 	return o.ContainerName == nil || *o.ContainerName == container
 }
 
@@ -107,7 +107,7 @@ func (r *reachability) byCodes(i int) {
 			r.left[n] = r.left[n].and(otherCodes(on))
 		}
 	}
-	if on.Operator != jobpolicy.PodFailurePolicyOnExitCodesOpIn {
+	if on.Operator != batch.OpIn {
 		return
 	}
 	for k, v := range on.Values {
@@ -173,8 +173,8 @@ func (r *reachability) covers(j, i int) (some, all bool) {
 }
 
 // hasPattern reports whether a condition of that type and status meets the rule.
-func hasPattern(r *jobpolicy.PodFailurePolicyRule, t jobpolicy.PodConditionType, status jobpolicy.ConditionStatus) bool {
-	return r.OnExitCodes == nil && slices.ContainsFunc(r.OnPodConditions, func(o jobpolicy.OnPodCondition) bool {
+func hasPattern(r *batch.PodFailurePolicyRule, t batch.PodConditionType, status batch.ConditionStatus) bool {
+	return r.OnExitCodes == nil && slices.ContainsFunc(r.OnPodConditions, func(o batch.OnPodCondition) bool {
 		return o.Type == t && o.Status == status
 	})
 }

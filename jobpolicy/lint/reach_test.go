@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -15,28 +16,28 @@ import (
 // the conditions A and B. Code 9 stands for all other codes.
 
 // world is every pod of the small world with these containers.
-func world(containers ...string) (pods []*jobpolicy.Pod) {
-	states := []jobpolicy.ContainerState{
+func world(containers ...string) (pods []*batch.Pod) {
+	states := []batch.ContainerState{
 		{},
-		{Running: &jobpolicy.ContainerStateRunning{}},
-		{Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: 0}},
+		{Running: &batch.ContainerStateRunning{}},
+		{Terminated: &batch.ContainerStateTerminated{ExitCode: 0}},
 	}
 	for _, code := range []int32{1, 2, 137, 9} {
-		states = append(states, jobpolicy.ContainerState{Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: code}})
+		states = append(states, batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}})
 	}
-	conditions := []jobpolicy.PodCondition{{Type: "A", Status: jobpolicy.ConditionTrue}, {Type: "A", Status: jobpolicy.ConditionFalse}, {Type: "B", Status: jobpolicy.ConditionTrue}}
+	conditions := []batch.PodCondition{{Type: "A", Status: batch.ConditionTrue}, {Type: "A", Status: batch.ConditionFalse}, {Type: "B", Status: batch.ConditionTrue}}
 	total := 1
 	for range containers {
 		total *= len(states)
 	}
 	for n := range total {
-		var statuses []jobpolicy.ContainerStatus
+		var statuses []batch.ContainerStatus
 		for _, name := range containers {
-			statuses = append(statuses, jobpolicy.ContainerStatus{Name: name, State: states[n%len(states)]})
+			statuses = append(statuses, batch.ContainerStatus{Name: name, State: states[n%len(states)]})
 			n /= len(states)
 		}
 		for set := range 1 << len(conditions) {
-			pod := &jobpolicy.Pod{Status: jobpolicy.PodStatus{ContainerStatuses: statuses}}
+			pod := &batch.Pod{Status: batch.PodStatus{ContainerStatuses: statuses}}
 			for k, c := range conditions {
 				if set>>k&1 == 1 {
 					pod.Status.Conditions = append(pod.Status.Conditions, c)
@@ -49,27 +50,27 @@ func world(containers ...string) (pods []*jobpolicy.Pod) {
 }
 
 // worldRules is every requirement of the small world.
-func worldRules() (rules []jobpolicy.PodFailurePolicyRule) {
+func worldRules() (rules []batch.PodFailurePolicyRule) {
 	for _, name := range []*string{nil, pointerTo("a"), pointerTo("b"), pointerTo("x")} {
-		for _, op := range []jobpolicy.Operator{jobpolicy.PodFailurePolicyOnExitCodesOpIn, jobpolicy.PodFailurePolicyOnExitCodesOpNotIn} {
+		for _, op := range []batch.Operator{batch.OpIn, batch.OpNotIn} {
 			for _, values := range [][]int32{nil, {0}, {1}, {2}, {1, 2}, {0, 137}, {1, 2, 137}} {
-				rules = append(rules, jobpolicy.PodFailurePolicyRule{OnExitCodes: &jobpolicy.OnExitCodes{ContainerName: name, Operator: op, Values: values}})
+				rules = append(rules, batch.PodFailurePolicyRule{OnExitCodes: &batch.OnExitCodes{ContainerName: name, Operator: op, Values: values}})
 			}
 		}
 	}
-	a, b := jobpolicy.OnPodCondition{Type: "A"}, jobpolicy.OnPodCondition{Type: "B", Status: jobpolicy.ConditionTrue}
-	notA := jobpolicy.OnPodCondition{Type: "A", Status: jobpolicy.ConditionFalse}
-	for _, patterns := range [][]jobpolicy.OnPodCondition{{}, {a}, {b}, {a, b}, {notA, a}, {a, a}, {a, notA, b}} {
-		rules = append(rules, jobpolicy.PodFailurePolicyRule{OnPodConditions: patterns})
+	a, b := batch.OnPodCondition{Type: "A"}, batch.OnPodCondition{Type: "B", Status: batch.ConditionTrue}
+	notA := batch.OnPodCondition{Type: "A", Status: batch.ConditionFalse}
+	for _, patterns := range [][]batch.OnPodCondition{{}, {a}, {b}, {a, b}, {notA, a}, {a, a}, {a, notA, b}} {
+		rules = append(rules, batch.PodFailurePolicyRule{OnPodConditions: patterns})
 	}
-	return append(rules, jobpolicy.PodFailurePolicyRule{OnExitCodes: &jobpolicy.OnExitCodes{Operator: "in", Values: []int32{1}}})
+	return append(rules, batch.PodFailurePolicyRule{OnExitCodes: &batch.OnExitCodes{Operator: "in", Values: []int32{1}}})
 }
 
 // specWith is a specification with these containers and rules.
-func specWith(containers []string, rules ...jobpolicy.PodFailurePolicyRule) *jobpolicy.JobSpec {
-	s := &jobpolicy.JobSpec{PodFailurePolicy: &jobpolicy.PodFailurePolicy{Rules: rules}}
+func specWith(containers []string, rules ...batch.PodFailurePolicyRule) *batch.JobSpec {
+	s := &batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: rules}}
 	for _, name := range containers {
-		s.Template.Spec.Containers = append(s.Template.Spec.Containers, jobpolicy.Container{Name: name})
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, batch.Container{Name: name})
 	}
 	return s
 }
@@ -77,14 +78,14 @@ func specWith(containers []string, rules ...jobpolicy.PodFailurePolicyRule) *job
 // checkReach compares Lint with what happens to every pod of the world: a rule is
 // reported as unreachable exactly if it decides on none, a listed value as shadowed
 // or double exactly if without it the same rules decide.
-func checkReach(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec, pods []*jobpolicy.Pod) (unreachable int) {
+func checkReach(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec, pods []*batch.Pod) (unreachable int) {
 	whole := *s
 	whole.Default()
 	policy := s.PodFailurePolicy
 	decided := make([]int, len(pods))
 	decides := make([]bool, len(policy.Rules))
 	for n, pod := range pods {
-		if decided[n] = policy.Match(pod).Rule; decided[n] >= 0 {
+		if decided[n] = jobpolicy.MatchPod(policy, pod).Rule; decided[n] >= 0 {
 			decides[decided[n]] = true
 		}
 	}
@@ -105,7 +106,7 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec, pod
 		rule := policy.Rules[i]
 		values := len(rule.OnPodConditions)
 		if rule.OnExitCodes != nil {
-			if rule.OnExitCodes.Operator != jobpolicy.PodFailurePolicyOnExitCodesOpIn {
+			if rule.OnExitCodes.Operator != batch.OpIn {
 				continue
 			}
 			values = len(rule.OnExitCodes.Values)
@@ -115,11 +116,11 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec, pod
 				continue // of twins the later one is reported; 0 is left to validation
 			}
 			void := slices.Contains(reach.shadowed, k) || slices.Contains(reach.twice, k)
-			without := &jobpolicy.PodFailurePolicy{Rules: slices.Clone(policy.Rules)}
+			without := &batch.PodFailurePolicy{Rules: slices.Clone(policy.Rules)}
 			without.Rules[i] = withoutValue(rule, k)
 			same := true
 			for n, pod := range pods {
-				same = same && without.Match(pod).Rule == decided[n]
+				same = same && jobpolicy.MatchPod(without, pod).Rule == decided[n]
 			}
 			if void != same {
 				t.Fatalf("rule %d of %s: value %d is without effect: %v; reported: %v", i, jsonText(policy), k, same, void)
@@ -130,23 +131,23 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *jobpolicy.JobSpec, pod
 }
 
 // hasTwin reports whether pattern k is there again further on.
-func hasTwin(patterns []jobpolicy.OnPodCondition, k int) bool {
-	return k < len(patterns) && slices.ContainsFunc(patterns[k+1:], func(o jobpolicy.OnPodCondition) bool {
+func hasTwin(patterns []batch.OnPodCondition, k int) bool {
+	return k < len(patterns) && slices.ContainsFunc(patterns[k+1:], func(o batch.OnPodCondition) bool {
 		return o.Type == patterns[k].Type && status(o) == status(patterns[k])
 	})
 }
 
 // status is the wanted status, with its default.
-func status(o jobpolicy.OnPodCondition) jobpolicy.ConditionStatus {
+func status(o batch.OnPodCondition) batch.ConditionStatus {
 	if o.Status == "" {
-		return jobpolicy.ConditionTrue
+		return batch.ConditionTrue
 	}
 	return o.Status
 }
 
-func withoutValue(r jobpolicy.PodFailurePolicyRule, k int) jobpolicy.PodFailurePolicyRule {
+func withoutValue(r batch.PodFailurePolicyRule, k int) batch.PodFailurePolicyRule {
 	if on := r.OnExitCodes; on != nil {
-		r.OnExitCodes = &jobpolicy.OnExitCodes{ContainerName: on.ContainerName, Operator: on.Operator, Values: slices.Delete(slices.Clone(on.Values), k, k+1)}
+		r.OnExitCodes = &batch.OnExitCodes{ContainerName: on.ContainerName, Operator: on.Operator, Values: slices.Delete(slices.Clone(on.Values), k, k+1)}
 	} else {
 		r.OnPodConditions = slices.Delete(slices.Clone(r.OnPodConditions), k, k+1)
 	}
@@ -155,9 +156,9 @@ func withoutValue(r jobpolicy.PodFailurePolicyRule, k int) jobpolicy.PodFailureP
 
 func TestReachIsExact(t *testing.T) {
 	rules := worldRules()
-	actions := []jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionIgnore, jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionCount, "Unknown"}
+	actions := []batch.Action{batch.ActionFailJob, batch.ActionIgnore, batch.ActionFailIndex, batch.ActionCount, "Unknown"}
 	worlds := [][]string{{"a"}, {"a", "b"}, {"c", "a"}, {"c"}}
-	pods := make([][]*jobpolicy.Pod, len(worlds))
+	pods := make([][]*batch.Pod, len(worlds))
 	for w, containers := range worlds {
 		pods[w] = append(world(containers...), world(containers[0], "injected")...)
 	}
@@ -187,7 +188,7 @@ func TestReachOfPairs(t *testing.T) {
 	pairs, unreachable := 0, 0
 	for _, first := range worldRules() {
 		for _, second := range worldRules() {
-			first.Action, second.Action = jobpolicy.PodFailurePolicyActionIgnore, jobpolicy.PodFailurePolicyActionFailJob
+			first.Action, second.Action = batch.ActionIgnore, batch.ActionFailJob
 			pairs++
 			unreachable += checkReach(t, specWith(containers, first, second), pods)
 		}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // comesTo is the most that the runs of a Job come to.
@@ -24,23 +25,23 @@ type comesTo struct {
 // active pods end together, in each of the ways in which they can, or the clock goes on
 // to where a delay is over. Pods take no time. ignored is how many failures an Ignore
 // rule may decide on.
-func mostOf(t interface{ Fatal(...any) }, engine jobpolicy.Engine, spec jobpolicy.JobSpec, ignored int) (most comesTo, states int) {
+func mostOf(t interface{ Fatal(...any) }, engine jobpolicy.Engine, spec batch.JobSpec, ignored int) (most comesTo, states int) {
 	x := &explorer{t: t, engine: engine, spec: spec, seen: map[string]comesTo{}, ends: []string{"", "succeeds", "fails"}}
 	if spec.PodFailurePolicy != nil {
 		for _, rule := range spec.PodFailurePolicy.Rules {
 			x.ends = append(x.ends, string(rule.Action))
 		}
 	}
-	most = x.explore(runOfJob{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ignored: ignored, pods: map[string]*jobpolicy.Pod{}})
+	most = x.explore(runOfJob{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ignored: ignored, pods: map[string]*batch.Pod{}})
 	return most, len(x.seen)
 }
 
 // policyFor is a policy with a rule for each of the actions, which decides on pods that
 // have a condition of its name.
-func policyFor(actions ...jobpolicy.Action) *jobpolicy.PodFailurePolicy {
-	p := &jobpolicy.PodFailurePolicy{}
+func policyFor(actions ...batch.Action) *batch.PodFailurePolicy {
+	p := &batch.PodFailurePolicy{}
 	for _, a := range actions {
-		p.Rules = append(p.Rules, jobpolicy.PodFailurePolicyRule{Action: a, OnPodConditions: []jobpolicy.OnPodCondition{{Type: jobpolicy.PodConditionType(a)}}})
+		p.Rules = append(p.Rules, batch.PodFailurePolicyRule{Action: a, OnPodConditions: []batch.OnPodCondition{{Type: batch.PodConditionType(a)}}})
 	}
 	return p
 }
@@ -48,15 +49,15 @@ func policyFor(actions ...jobpolicy.Action) *jobpolicy.PodFailurePolicy {
 type explorer struct {
 	t      interface{ Fatal(...any) }
 	engine jobpolicy.Engine
-	spec   jobpolicy.JobSpec
+	spec   batch.JobSpec
 	ends   []string           // of a pod; "" is none yet, the last ones are actions of rules
 	seen   map[string]comesTo // by state, what may still come
 }
 
 // runOfJob is a Job in the middle of a run.
 type runOfJob struct {
-	status  jobpolicy.JobStatus
-	pods    map[string]*jobpolicy.Pod // by UID
+	status  batch.JobStatus
+	pods    map[string]*batch.Pod // by UID
 	memory  jobpolicy.Memory
 	now     time.Time
 	created int // pods, since explore looked last
@@ -98,7 +99,7 @@ func (x *explorer) explore(r runOfJob) (most comesTo) {
 func (x *explorer) endings(r runOfJob, take func(runOfJob, time.Duration)) {
 	var active []string
 	for _, uid := range slices.Sorted(maps.Keys(r.pods)) {
-		if r.pods[uid].Status.Phase == jobpolicy.PodRunning {
+		if r.pods[uid].Status.Phase == batch.PodRunning {
 			active = append(active, uid)
 		}
 	}
@@ -112,7 +113,7 @@ func (x *explorer) endings(r runOfJob, take func(runOfJob, time.Duration)) {
 		}
 		for _, end := range x.ends {
 			then := next
-			if end == string(jobpolicy.PodFailurePolicyActionIgnore) {
+			if end == string(batch.ActionIgnore) {
 				if then.ignored--; then.ignored < 0 {
 					continue
 				}
@@ -126,20 +127,20 @@ func (x *explorer) endings(r runOfJob, take func(runOfJob, time.Duration)) {
 }
 
 // ended returns the pod after its end, the pod itself if it goes on.
-func ended(pod *jobpolicy.Pod, end string, now time.Time) *jobpolicy.Pod {
+func ended(pod *batch.Pod, end string, now time.Time) *batch.Pod {
 	p := *pod
 	code := int32(1)
 	switch end {
 	case "":
 		return pod
 	case "succeeds":
-		p.Status.Phase, code = jobpolicy.PodSucceeded, 0
+		p.Status.Phase, code = batch.PodSucceeded, 0
 	default:
-		p.Status.Phase = jobpolicy.PodFailed
-		p.Status.Conditions = []jobpolicy.PodCondition{{Type: jobpolicy.PodConditionType(end), Status: jobpolicy.ConditionTrue}}
+		p.Status.Phase = batch.PodFailed
+		p.Status.Conditions = []batch.PodCondition{{Type: batch.PodConditionType(end), Status: batch.ConditionTrue}}
 	}
-	p.Status.ContainerStatuses = []jobpolicy.ContainerStatus{{Name: "a", State: jobpolicy.ContainerState{
-		Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: code, FinishedAt: now}}}}
+	p.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "a", State: batch.ContainerState{
+		Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: now}}}}
 	return &p
 }
 
@@ -148,7 +149,7 @@ func ended(pod *jobpolicy.Pod, end string, now time.Time) *jobpolicy.Pod {
 func (x *explorer) settle(r *runOfJob) time.Duration {
 	r.pods = maps.Clone(r.pods)
 	for {
-		job := &jobpolicy.Job{ObjectMeta: jobpolicy.ObjectMeta{Name: "job", UID: "job"}, Spec: x.spec, Status: r.status}
+		job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "job", UID: "job"}, Spec: x.spec, Status: r.status}
 		plan, err := x.engine.Plan(jobpolicy.Input{Job: job, Pods: slices.Collect(maps.Values(r.pods)), Memory: r.memory, Now: r.now})
 		if err != nil {
 			x.t.Fatal(err)
@@ -169,7 +170,7 @@ func (x *explorer) settle(r *runOfJob) time.Duration {
 		for _, n := range plan.Create {
 			r.created++
 			r.ever++
-			p := &jobpolicy.Pod{ObjectMeta: n.ObjectMeta, Status: jobpolicy.PodStatus{Phase: jobpolicy.PodRunning}}
+			p := &batch.Pod{ObjectMeta: n.ObjectMeta, Status: batch.PodStatus{Phase: batch.PodRunning}}
 			p.UID, p.CreationTimestamp = fmt.Sprintf("u%04d", r.ever), r.now
 			r.pods[p.UID] = p
 		}
@@ -190,7 +191,7 @@ func (x *explorer) state(r *runOfJob) string {
 	var pods []string
 	for _, p := range r.pods {
 		ago := time.Duration(-1)
-		if p.Status.Phase != jobpolicy.PodRunning {
+		if p.Status.Phase != batch.PodRunning {
 			ago = r.now.Sub(p.Status.ContainerStatuses[0].State.Terminated.FinishedAt)
 		}
 		pods = append(pods, fmt.Sprint(p.Annotations, p.Status.Phase, p.Status.Conditions, ago))
@@ -205,22 +206,22 @@ func (x *explorer) state(r *runOfJob) string {
 }
 
 // genSmallJob draws a Job that is small enough for all of its runs, and an engine.
-func genSmallJob(t *rapid.T) (jobpolicy.Engine, jobpolicy.JobSpec) {
+func genSmallJob(t *rapid.T) (jobpolicy.Engine, batch.JobSpec) {
 	number := func(label string, from, to int32) *int32 {
 		if n := rapid.Int32Range(from-1, to).Draw(t, label); n >= from {
 			return &n
 		}
 		return nil
 	}
-	s := jobpolicy.JobSpec{Parallelism: number("parallelism", 0, 3), BackoffLimit: number("backoffLimit", 0, 4)}
+	s := batch.JobSpec{Parallelism: number("parallelism", 0, 3), BackoffLimit: number("backoffLimit", 0, 4)}
 	most := int32(5) // more take too long where many pods run at once
 	if s.Parallelism != nil && *s.Parallelism > 1 {
 		most = 6 - *s.Parallelism
 	}
 	s.Completions = number("completions", 0, most)
-	s.Template.Spec.RestartPolicy = jobpolicy.RestartPolicyNever
+	s.Template.Spec.RestartPolicy = batch.RestartPolicyNever
 	if s.Completions != nil && rapid.IntRange(0, 5).Draw(t, "indexed") > 0 {
-		s.CompletionMode = jobpolicy.IndexedCompletion
+		s.CompletionMode = batch.IndexedCompletion
 		if s.BackoffLimitPerIndex = number("backoffLimitPerIndex", 0, 2); s.BackoffLimitPerIndex != nil {
 			s.MaxFailedIndexes = number("maxFailedIndexes", 0, *s.Completions)
 		}
@@ -228,8 +229,8 @@ func genSmallJob(t *rapid.T) (jobpolicy.Engine, jobpolicy.JobSpec) {
 	if (s.CompletionMode == "" || s.BackoffLimitPerIndex == nil) && s.BackoffLimit == nil {
 		s.BackoffLimit = pointerTo[int32](3) // for lack of time, not 6
 	}
-	actions := rapid.SliceOfNDistinct(rapid.SampledFrom([]jobpolicy.Action{jobpolicy.PodFailurePolicyActionFailIndex, jobpolicy.PodFailurePolicyActionIgnore,
-		jobpolicy.PodFailurePolicyActionFailJob, jobpolicy.PodFailurePolicyActionCount}), 0, 1, rapid.ID[jobpolicy.Action]).Draw(t, "actions")
+	actions := rapid.SliceOfNDistinct(rapid.SampledFrom([]batch.Action{batch.ActionFailIndex, batch.ActionIgnore,
+		batch.ActionFailJob, batch.ActionCount}), 0, 1, rapid.ID[batch.Action]).Draw(t, "actions")
 	if len(actions) > 0 {
 		s.PodFailurePolicy = policyFor(actions...)
 	}
@@ -263,7 +264,7 @@ func TestLongestRunReachesItsWorstCase(t *testing.T) {
 	}
 }
 
-func checkReached(t *rapid.T, engine jobpolicy.Engine, spec jobpolicy.JobSpec, bound Bound, most comesTo) {
+func checkReached(t *rapid.T, engine jobpolicy.Engine, spec batch.JobSpec, bound Bound, most comesTo) {
 	want := comesTo{bound.Runs, bound.Wait, bound.IndexBytes}
 	if bound.Unbounded { // most is of two ignored failures only
 		if want.Runs = most.Runs; engine.IgnoredDelay != jobpolicy.IgnoredNone {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // successPolicy looks for rules that are met by nothing or by anything.
 func (c *checker) successPolicy() {
-	if c.spec.SuccessPolicy == nil || c.spec.CompletionMode != jobpolicy.IndexedCompletion || c.spec.Completions == nil {
+	if c.spec.SuccessPolicy == nil || c.spec.CompletionMode != batch.IndexedCompletion || c.spec.Completions == nil {
 		return
 	}
 	completions := int(*c.spec.Completions)

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/internal/quote"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-func codeText(rule *jobpolicy.PodFailurePolicyRule) func(int) string {
+func codeText(rule *batch.PodFailurePolicyRule) func(int) string {
 	return func(k int) string { return strconv.Itoa(int(rule.OnExitCodes.Values[k])) }
 }
 
-func patternText(rule *jobpolicy.PodFailurePolicyRule) func(int) string {
+func patternText(rule *batch.PodFailurePolicyRule) func(int) string {
 	return func(k int) string {
 		o := &rule.OnPodConditions[k]
 		text := fmt.Sprintf("%s=%s", o.Type, o.Status)

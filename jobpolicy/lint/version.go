@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // feature is a part of a Job that some versions of Kubernetes do not know, or know
@@ -19,9 +19,9 @@ type feature struct {
 	refused span   // minor versions that refuse a Job with it while the gate is off or not there yet
 	effect  string // what follows where it is dropped
 	source  string
-	used    func(*jobpolicy.JobSpec) (field string, rule int) // "" if it is not used
-	ignored bool                                              // the API takes it, but nothing acts on it
-	value   bool                                              // it is a value of an older field
+	used    func(*batch.JobSpec) (field string, rule int) // "" if it is not used
+	ignored bool                                          // the API takes it, but nothing acts on it
+	value   bool                                          // it is a value of an older field
 }
 
 // span holds the minor versions from first to last; the zero value holds none.
@@ -46,12 +46,12 @@ const restartedAsThePod = "the container is restarted as the pod's restartPolicy
 var features = []feature{
 	{gate: "JobPodFailurePolicy", since: 25, on: 26, source: "KEP-3329",
 		effect: "every failed pod counts towards backoffLimit",
-		used:   when("spec.podFailurePolicy", func(s *jobpolicy.JobSpec) bool { return s.PodFailurePolicy != nil })},
+		used:   when("spec.podFailurePolicy", func(s *batch.JobSpec) bool { return s.PodFailurePolicy != nil })},
 	{gate: "PodDisruptionConditions", since: 25, on: 26, source: "KEP-3329", ignored: true,
 		effect: "no pod has the condition DisruptionTarget, and the rule matches none",
-		used: inRules("onPodConditions", func(r *jobpolicy.PodFailurePolicyRule) bool {
+		used: inRules("onPodConditions", func(r *batch.PodFailurePolicyRule) bool {
 			for _, c := range r.OnPodConditions {
-				if c.Type == jobpolicy.DisruptionTarget {
+				if c.Type == batch.DisruptionTarget {
 					return true
 				}
 			}
@@ -59,58 +59,58 @@ var features = []feature{
 		})},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
 		effect: "the failures of all indexes count together, towards backoffLimit",
-		used:   when("spec.backoffLimitPerIndex", func(s *jobpolicy.JobSpec) bool { return s.BackoffLimitPerIndex != nil })},
+		used:   when("spec.backoffLimitPerIndex", func(s *batch.JobSpec) bool { return s.BackoffLimitPerIndex != nil })},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
 		effect: "no number of failed indexes ends the Job",
-		used:   when("spec.maxFailedIndexes", func(s *jobpolicy.JobSpec) bool { return s.MaxFailedIndexes != nil })},
+		used:   when("spec.maxFailedIndexes", func(s *batch.JobSpec) bool { return s.MaxFailedIndexes != nil })},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, refused: span{26, 27}, value: true, source: "KEP-3850, pkg/registry/batch/job/strategy.go",
 		effect: "the rule is left out of the policy",
-		used: inRules("action", func(r *jobpolicy.PodFailurePolicyRule) bool {
-			return r.Action == jobpolicy.PodFailurePolicyActionFailIndex
+		used: inRules("action", func(r *batch.PodFailurePolicyRule) bool {
+			return r.Action == batch.ActionFailIndex
 		})},
 	{gate: "JobPodReplacementPolicy", since: 28, on: 29, source: "KEP-3939, " + kubeFeatures,
 		effect: "a pod is replaced as soon as it is being deleted, unless there is a podFailurePolicy",
-		used: when("spec.podReplacementPolicy", func(s *jobpolicy.JobSpec) bool {
-			return s.PodReplacementPolicy == jobpolicy.PodReplacementFailed && s.PodFailurePolicy == nil
+		used: when("spec.podReplacementPolicy", func(s *batch.JobSpec) bool {
+			return s.PodReplacementPolicy == batch.PodReplacementFailed && s.PodFailurePolicy == nil
 		})},
 	{gate: "JobSuccessPolicy", since: 30, on: 31, source: "KEP-3998, " + kubeFeatures,
 		effect: "the Job succeeds only when all of its indexes have",
-		used:   when("spec.successPolicy", func(s *jobpolicy.JobSpec) bool { return s.SuccessPolicy != nil })},
+		used:   when("spec.successPolicy", func(s *batch.JobSpec) bool { return s.SuccessPolicy != nil })},
 	{gate: "JobManagedBy", since: 30, on: 32, source: "KEP-4368, " + kubeFeatures,
 		effect: "the Job controller runs the Job, beside whoever should",
-		used:   when("spec.managedBy", func(s *jobpolicy.JobSpec) bool { return s.ManagedBy != "" })},
+		used:   when("spec.managedBy", func(s *batch.JobSpec) bool { return s.ManagedBy != "" })},
 	{gate: "SidecarContainers", since: 28, on: 29, source: "KEP-753, " + kubeFeatures,
 		effect: "the init container has to end before the next one starts, so a sidecar holds its pod up for ever",
-		used:   inContainers("restartPolicy", initContainers, func(c *jobpolicy.Container) bool { return c.RestartPolicy == jobpolicy.RestartPolicyAlways })},
+		used:   inContainers("restartPolicy", initContainers, func(c *batch.Container) bool { return c.RestartPolicy == batch.RestartPolicyAlways })},
 	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{29, 33}, value: true, source: "KEP-5307, " + containerValidation,
 		effect: restartedAsThePod,
-		used: inContainers("restartPolicy", initContainers, func(c *jobpolicy.Container) bool {
-			return c.RestartPolicy != "" && c.RestartPolicy != jobpolicy.RestartPolicyAlways
+		used: inContainers("restartPolicy", initContainers, func(c *batch.Container) bool {
+			return c.RestartPolicy != "" && c.RestartPolicy != batch.RestartPolicyAlways
 		})},
 	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{28, 33}, source: "KEP-5307, " + containerValidation,
 		effect: restartedAsThePod,
-		used:   inContainers("restartPolicy", mainContainers, func(c *jobpolicy.Container) bool { return c.RestartPolicy != "" })},
+		used:   inContainers("restartPolicy", mainContainers, func(c *batch.Container) bool { return c.RestartPolicy != "" })},
 	{gate: "ContainerRestartRules", since: 34, on: 35, source: "KEP-5307, " + kubeFeatures,
 		effect: restartedAsThePod,
-		used:   inContainers("restartPolicyRules", allContainers, func(c *jobpolicy.Container) bool { return len(c.RestartPolicyRules) > 0 })},
+		used:   inContainers("restartPolicyRules", allContainers, func(c *batch.Container) bool { return len(c.RestartPolicyRules) > 0 })},
 	{gate: "RestartAllContainersOnContainerExits", since: 35, on: 36, refused: span{35, 35}, value: true, source: "KEP-5532, " + containerValidation,
 		effect: "the other containers of the pod go on",
-		used: inContainers("restartPolicyRules", allContainers, func(c *jobpolicy.Container) bool {
-			return slices.ContainsFunc(c.RestartPolicyRules, func(r jobpolicy.ContainerRestartRule) bool { return r.Action == backoff.RestartAll })
+		used: inContainers("restartPolicyRules", allContainers, func(c *batch.Container) bool {
+			return slices.ContainsFunc(c.RestartPolicyRules, func(r batch.ContainerRestartRule) bool { return r.Action == backoff.RestartAll })
 		})},
 	{gate: "WorkloadWithJob", since: 37, source: "k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go",
 		effect: "the pods are scheduled one by one",
-		used: when("spec.scheduling", func(s *jobpolicy.JobSpec) bool {
+		used: when("spec.scheduling", func(s *batch.JobSpec) bool {
 			text, ok := s.Unknown["scheduling"]
 			return ok && string(text) != "null"
 		})},
 	{gate: "PodFailurePolicyName", since: newest + 1, source: "KEP-4443",
 		effect: "a Job that the rule fails has the reason PodFailurePolicy, without the name",
-		used:   inRules("name", func(r *jobpolicy.PodFailurePolicyRule) bool { return r.Name != "" })},
+		used:   inRules("name", func(r *batch.PodFailurePolicyRule) bool { return r.Name != "" })},
 }
 
-func when(field string, used func(*jobpolicy.JobSpec) bool) func(*jobpolicy.JobSpec) (string, int) {
-	return func(s *jobpolicy.JobSpec) (string, int) {
+func when(field string, used func(*batch.JobSpec) bool) func(*batch.JobSpec) (string, int) {
+	return func(s *batch.JobSpec) (string, int) {
 		if used(s) {
 			return field, -1
 		}
@@ -119,8 +119,8 @@ func when(field string, used func(*jobpolicy.JobSpec) bool) func(*jobpolicy.JobS
 }
 
 // inRules looks for the first rule of the pod failure policy that uses a feature.
-func inRules(field string, used func(*jobpolicy.PodFailurePolicyRule) bool) func(*jobpolicy.JobSpec) (string, int) {
-	return func(s *jobpolicy.JobSpec) (string, int) {
+func inRules(field string, used func(*batch.PodFailurePolicyRule) bool) func(*batch.JobSpec) (string, int) {
+	return func(s *batch.JobSpec) (string, int) {
 		if s.PodFailurePolicy != nil {
 			for i := range s.PodFailurePolicy.Rules {
 				if used(&s.PodFailurePolicy.Rules[i]) {
@@ -135,18 +135,18 @@ func inRules(field string, used func(*jobpolicy.PodFailurePolicyRule) bool) func
 // containerList is a list of containers of a pod.
 type containerList struct {
 	name string
-	of   func(*jobpolicy.PodSpec) []jobpolicy.Container
+	of   func(*batch.PodSpec) []batch.Container
 }
 
 var (
-	initContainers = []containerList{{"initContainers", func(p *jobpolicy.PodSpec) []jobpolicy.Container { return p.InitContainers }}}
-	mainContainers = []containerList{{"containers", func(p *jobpolicy.PodSpec) []jobpolicy.Container { return p.Containers }}}
+	initContainers = []containerList{{"initContainers", func(p *batch.PodSpec) []batch.Container { return p.InitContainers }}}
+	mainContainers = []containerList{{"containers", func(p *batch.PodSpec) []batch.Container { return p.Containers }}}
 	allContainers  = slices.Concat(initContainers, mainContainers)
 )
 
 // inContainers looks for the first container that uses a feature.
-func inContainers(field string, lists []containerList, used func(*jobpolicy.Container) bool) func(*jobpolicy.JobSpec) (string, int) {
-	return func(s *jobpolicy.JobSpec) (string, int) {
+func inContainers(field string, lists []containerList, used func(*batch.Container) bool) func(*batch.JobSpec) (string, int) {
+	return func(s *batch.JobSpec) (string, int) {
 		for _, list := range lists {
 			containers := list.of(&s.Template.Spec)
 			for i := range containers {
@@ -164,7 +164,7 @@ func inContainers(field string, lists []containerList, used func(*jobpolicy.Cont
 // has turned it on. A server drops a field without an error, unless the client asks
 // for strict field validation, as kubectl does. version is as in 1.29 or v1.29.4; the
 // error says so if it is none of these.
-func CheckFor(s *jobpolicy.JobSpec, version string) ([]Finding, error) {
+func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	minor, err := minorOf(version)
 	if err != nil {
 		return nil, err

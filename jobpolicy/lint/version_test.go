@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 const everyFeature = `{"completionMode":"Indexed","completions":4,"backoffLimitPerIndex":1,"maxFailedIndexes":2,"managedBy":"example.com/x",
@@ -16,9 +16,9 @@ const everyFeature = `{"completionMode":"Indexed","completions":4,"backoffLimitP
 	"template":{"spec":{"restartPolicy":"Never","initContainers":[{"name":"s","restartPolicy":"Always"},{"name":"i","restartPolicy":"OnFailure"}],
 	"containers":[{"name":"a"},{"name":"b","restartPolicy":"Never","restartPolicyRules":[{"action":"Restart"}]},{"name":"c","restartPolicyRules":[{"action":"RestartAllContainers"}]}]}}}`
 
-func specOf(t *testing.T, text string) *jobpolicy.JobSpec {
+func specOf(t *testing.T, text string) *batch.JobSpec {
 	t.Helper()
-	s := &jobpolicy.JobSpec{}
+	s := &batch.JobSpec{}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Bound is the most that a Job can come to by failures of its own pods; changes
@@ -37,7 +38,7 @@ type Bound struct {
 // WorstCase returns an error if s is nil. If the engine is invalid, or if
 // [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its completion
 // mode, the error wraps field.Errors.
-func WorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) (Bound, error) {
+func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (Bound, error) {
 	if err := e.Validate(); err != nil {
 		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
@@ -68,15 +69,15 @@ func WorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) (Bound, error) {
 
 // validateNumbers checks the counts, limits and completion mode of a
 // specification, and nothing else.
-func validateNumbers(s jobpolicy.JobSpec) error {
+func validateNumbers(s batch.JobSpec) error {
 	s.PodFailurePolicy, s.SuccessPolicy, s.PodReplacementPolicy = nil, nil, ""
-	s.Template.Spec.RestartPolicy = jobpolicy.RestartPolicyNever
+	s.Template.Spec.RestartPolicy = batch.RestartPolicyNever
 	return s.Validate()
 }
 
 type worstCase struct {
 	engine      jobpolicy.Engine
-	spec        *jobpolicy.JobSpec // with defaults
+	spec        *batch.JobSpec // with defaults
 	parallelism int64
 	completions int64 // 0 for a Job without
 	perIndex    bool
@@ -84,16 +85,16 @@ type worstCase struct {
 	failsIndex  bool // a FailIndex rule can
 }
 
-func newWorstCase(e jobpolicy.Engine, s *jobpolicy.JobSpec) worstCase {
+func newWorstCase(e jobpolicy.Engine, s *batch.JobSpec) worstCase {
 	w := worstCase{engine: e, spec: s, parallelism: int64(*s.Parallelism)}
 	if s.Completions != nil {
 		w.completions = int64(*s.Completions)
 	}
-	w.perIndex = s.CompletionMode == jobpolicy.IndexedCompletion && s.BackoffLimitPerIndex != nil
+	w.perIndex = s.CompletionMode == batch.IndexedCompletion && s.BackoffLimitPerIndex != nil
 	for i, reach := range reachOf(s) {
 		action := s.PodFailurePolicy.Rules[i].Action
-		w.ignores = w.ignores || reach.decides && action == jobpolicy.PodFailurePolicyActionIgnore
-		w.failsIndex = w.failsIndex || reach.decides && action == jobpolicy.PodFailurePolicyActionFailIndex
+		w.ignores = w.ignores || reach.decides && action == batch.ActionIgnore
+		w.failsIndex = w.failsIndex || reach.decides && action == batch.ActionFailIndex
 	}
 	return w
 }

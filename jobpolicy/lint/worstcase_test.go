@@ -8,49 +8,50 @@ import (
 
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 func TestWorstCaseAddsUp(t *testing.T) {
 	n := pointerTo[int32]
-	ignore := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{{Action: jobpolicy.PodFailurePolicyActionIgnore, OnPodConditions: []jobpolicy.OnPodCondition{{Type: jobpolicy.DisruptionTarget}}}}}
-	hidden := &jobpolicy.PodFailurePolicy{Rules: []jobpolicy.PodFailurePolicyRule{
-		{Action: jobpolicy.PodFailurePolicyActionCount, OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0}}},
-		{Action: jobpolicy.PodFailurePolicyActionIgnore, OnExitCodes: &jobpolicy.OnExitCodes{Operator: jobpolicy.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}}},
+	ignore := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}}}}
+	hidden := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
+		{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{0}}},
+		{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}},
 	}}
-	indexed := func(completions, parallelism int32, perIndex, maxFailed *int32) jobpolicy.JobSpec {
-		return jobpolicy.JobSpec{CompletionMode: jobpolicy.IndexedCompletion, Completions: &completions, Parallelism: &parallelism, BackoffLimitPerIndex: perIndex, MaxFailedIndexes: maxFailed}
+	indexed := func(completions, parallelism int32, perIndex, maxFailed *int32) batch.JobSpec {
+		return batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: &parallelism, BackoffLimitPerIndex: perIndex, MaxFailedIndexes: maxFailed}
 	}
-	limited := func(s jobpolicy.JobSpec, backoffLimit int32) jobpolicy.JobSpec {
+	limited := func(s batch.JobSpec, backoffLimit int32) batch.JobSpec {
 		s.BackoffLimit = &backoffLimit
 		return s
 	}
 	for _, tt := range []struct {
 		name   string
 		engine jobpolicy.Engine
-		spec   jobpolicy.JobSpec
+		spec   batch.JobSpec
 		want   Bound
 	}{
-		{"defaults: 10 20 40 80 160 320", jobpolicy.Engine{}, jobpolicy.JobSpec{}, Bound{Runs: 7, Wait: 630 * time.Second}},
-		{"up to the longest delay: … 320 600 600", jobpolicy.Engine{}, jobpolicy.JobSpec{BackoffLimit: n(8)}, Bound{Runs: 9, Wait: 1830 * time.Second}},
-		{"no failure tolerated", jobpolicy.Engine{}, jobpolicy.JobSpec{Completions: n(3), Parallelism: n(2), BackoffLimit: n(0)}, Bound{Runs: 3}},
-		{"work queue", jobpolicy.Engine{}, jobpolicy.JobSpec{Parallelism: n(3), BackoffLimit: n(1)}, Bound{Runs: 4, Wait: 10 * time.Second}},
-		{"the most failures there can be", jobpolicy.Engine{}, jobpolicy.JobSpec{BackoffLimit: n(math.MaxInt32)},
+		{"defaults: 10 20 40 80 160 320", jobpolicy.Engine{}, batch.JobSpec{}, Bound{Runs: 7, Wait: 630 * time.Second}},
+		{"up to the longest delay: … 320 600 600", jobpolicy.Engine{}, batch.JobSpec{BackoffLimit: n(8)}, Bound{Runs: 9, Wait: 1830 * time.Second}},
+		{"no failure tolerated", jobpolicy.Engine{}, batch.JobSpec{Completions: n(3), Parallelism: n(2), BackoffLimit: n(0)}, Bound{Runs: 3}},
+		{"work queue", jobpolicy.Engine{}, batch.JobSpec{Parallelism: n(3), BackoffLimit: n(1)}, Bound{Runs: 4, Wait: 10 * time.Second}},
+		{"the most failures there can be", jobpolicy.Engine{}, batch.JobSpec{BackoffLimit: n(math.MaxInt32)},
 			Bound{Runs: saturated(1 << 31), Wait: math.MaxInt64}},
-		{"its own delays", jobpolicy.Engine{BaseDelay: time.Millisecond, MaxDelay: 3 * time.Millisecond}, jobpolicy.JobSpec{BackoffLimit: n(4)}, Bound{Runs: 5, Wait: 9 * time.Millisecond}},
-		{"a first delay above the longest", jobpolicy.Engine{BaseDelay: 5 * time.Second, MaxDelay: time.Second}, jobpolicy.JobSpec{Completions: n(2), BackoffLimit: n(3)},
+		{"its own delays", jobpolicy.Engine{BaseDelay: time.Millisecond, MaxDelay: 3 * time.Millisecond}, batch.JobSpec{BackoffLimit: n(4)}, Bound{Runs: 5, Wait: 9 * time.Millisecond}},
+		{"a first delay above the longest", jobpolicy.Engine{BaseDelay: 5 * time.Second, MaxDelay: time.Second}, batch.JobSpec{Completions: n(2), BackoffLimit: n(3)},
 			Bound{Runs: 5, Wait: 11 * time.Second}},
-		{"deadline", jobpolicy.Engine{}, jobpolicy.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](90)}, Bound{Runs: 7, Wait: 90 * time.Second}},
-		{"a deadline that has passed", jobpolicy.Engine{}, jobpolicy.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](0)}, Bound{}},
-		{"no parallelism", jobpolicy.Engine{}, jobpolicy.JobSpec{Completions: n(1), Parallelism: n(0)}, Bound{}},
-		{"no completions", jobpolicy.Engine{}, jobpolicy.JobSpec{Completions: n(0), Parallelism: n(1)}, Bound{}},
-		{"ignored", jobpolicy.Engine{}, jobpolicy.JobSpec{PodFailurePolicy: ignore}, Bound{Runs: math.MaxInt, Unbounded: true, Wait: math.MaxInt64}},
-		{"ignored without a delay", jobpolicy.Engine{IgnoredDelay: jobpolicy.IgnoredNone}, jobpolicy.JobSpec{PodFailurePolicy: ignore},
+		{"deadline", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](90)}, Bound{Runs: 7, Wait: 90 * time.Second}},
+		{"a deadline that has passed", jobpolicy.Engine{}, batch.JobSpec{ActiveDeadlineSeconds: pointerTo[int64](0)}, Bound{}},
+		{"no parallelism", jobpolicy.Engine{}, batch.JobSpec{Completions: n(1), Parallelism: n(0)}, Bound{}},
+		{"no completions", jobpolicy.Engine{}, batch.JobSpec{Completions: n(0), Parallelism: n(1)}, Bound{}},
+		{"ignored", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignore}, Bound{Runs: math.MaxInt, Unbounded: true, Wait: math.MaxInt64}},
+		{"ignored without a delay", jobpolicy.Engine{IgnoredDelay: jobpolicy.IgnoredNone}, batch.JobSpec{PodFailurePolicy: ignore},
 			Bound{Runs: math.MaxInt, Unbounded: true, Wait: 630 * time.Second}},
-		{"ignored until the deadline", jobpolicy.Engine{}, jobpolicy.JobSpec{PodFailurePolicy: ignore, ActiveDeadlineSeconds: pointerTo[int64](90)},
+		{"ignored until the deadline", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: ignore, ActiveDeadlineSeconds: pointerTo[int64](90)},
 			Bound{Runs: math.MaxInt, Unbounded: true, Wait: 90 * time.Second}},
-		{"an Ignore rule that decides on no pod", jobpolicy.Engine{}, jobpolicy.JobSpec{PodFailurePolicy: hidden}, Bound{Runs: 7, Wait: 630 * time.Second}},
+		{"an Ignore rule that decides on no pod", jobpolicy.Engine{}, batch.JobSpec{PodFailurePolicy: hidden}, Bound{Runs: 7, Wait: 630 * time.Second}},
 		{"per index", jobpolicy.Engine{}, indexed(3, 3, n(2), nil), Bound{Runs: 9, Wait: 90 * time.Second, IndexBytes: len("0,2") + len("1")}},
-		{"per index and for the Job", jobpolicy.Engine{}, func() jobpolicy.JobSpec { s := indexed(3, 3, n(2), nil); s.BackoffLimit = n(3); return s }(),
+		{"per index and for the Job", jobpolicy.Engine{}, func() batch.JobSpec { s := indexed(3, 3, n(2), nil); s.BackoffLimit = n(3); return s }(),
 			Bound{Runs: 6, Wait: 40 * time.Second, IndexBytes: 4}},
 		{"per index, no failure tolerated", jobpolicy.Engine{}, indexed(3, 3, n(0), nil), Bound{Runs: 3, IndexBytes: 4}},
 		// The figures for one and for both fields at 10^5 completions.
@@ -66,9 +67,9 @@ func TestWorstCaseAddsUp(t *testing.T) {
 			Bound{Runs: 1_000, IndexBytes: len("0-999")}},
 		{"enough for one, which another pod's failure leaves without its place", jobpolicy.Engine{}, limited(indexed(1_000, 1, n(1), nil), 1),
 			Bound{Runs: 1_001, Wait: 10 * time.Second, IndexBytes: len("0-998") + len("999")}},
-		{"a rule that fails an index at once", jobpolicy.Engine{}, func() jobpolicy.JobSpec {
+		{"a rule that fails an index at once", jobpolicy.Engine{}, func() batch.JobSpec {
 			s := limited(indexed(1_000, 1, n(1), nil), 0)
-			s.PodFailurePolicy = policyFor(jobpolicy.PodFailurePolicyActionFailIndex)
+			s.PodFailurePolicy = policyFor(batch.ActionFailIndex)
 			return s
 		}(), Bound{Runs: 1_000, IndexBytes: len("0-998") + len("999")}},
 		{"as many indexes as there can be, per index", jobpolicy.Engine{}, indexed(math.MaxInt32, 10_000, n(0), n(10_000)),
@@ -89,9 +90,9 @@ func TestWorstCaseAddsUp(t *testing.T) {
 
 func TestWorstCaseRefusesWhatIsInvalid(t *testing.T) {
 	var fields field.Errors
-	for _, s := range []*jobpolicy.JobSpec{
+	for _, s := range []*batch.JobSpec{
 		{BackoffLimit: pointerTo[int32](-1)},
-		{CompletionMode: jobpolicy.IndexedCompletion, Parallelism: pointerTo[int32](1)},
+		{CompletionMode: batch.IndexedCompletion, Parallelism: pointerTo[int32](1)},
 		{CompletionMode: "x"},
 	} {
 		if _, err := WorstCase(jobpolicy.Engine{}, s); !errors.As(err, &fields) {
@@ -101,7 +102,7 @@ func TestWorstCaseRefusesWhatIsInvalid(t *testing.T) {
 	if _, err := WorstCase(jobpolicy.Engine{}, nil); err == nil {
 		t.Error("no specification: no error")
 	}
-	if _, err := WorstCase(jobpolicy.Engine{MaxDelay: -1}, &jobpolicy.JobSpec{}); err == nil {
+	if _, err := WorstCase(jobpolicy.Engine{MaxDelay: -1}, &batch.JobSpec{}); err == nil {
 		t.Error("an Engine that cannot be: no error")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/randfill"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // theirs generates values of the API's types with every field that the API has in the
@@ -47,7 +47,7 @@ func ours[T any]() *rapid.Generator[*T] {
 			reflect.TypeFor[map[string]json.RawMessage](): rapid.Just(any(map[string]json.RawMessage(nil))), // what client-go does not know
 		},
 		Fields: map[reflect.Type]map[string]*rapid.Generator[any]{
-			reflect.TypeFor[jobpolicy.PodFailurePolicyRule](): {"Name": rapid.Just(any(""))}, // KEP-4443, which the API does not have
+			reflect.TypeFor[batch.PodFailurePolicyRule](): {"Name": rapid.Just(any(""))}, // KEP-4443, which the API does not have
 		},
 	}), false)
 }
@@ -55,7 +55,7 @@ func ours[T any]() *rapid.Generator[*T] {
 // unequal describes how two objects differ; no list is as good as an empty one. A
 // conversion leaves out what only JSON can hold, which our types keep as unknown.
 func unequal(want, got any) string {
-	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(jobpolicy.JobSpec{}, "Unknown"), cmpopts.IgnoreFields(jobpolicy.PodFailurePolicyRule{}, "Unknown"))
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(batch.JobSpec{}, "Unknown"), cmpopts.IgnoreFields(batch.PodFailurePolicyRule{}, "Unknown"))
 }
 
 func encode(t rapid.TB, v any) string {

@@ -22,15 +22,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Job returns the fields of a Job that jobpolicy knows.
-func Job(j *batchv1.Job) *jobpolicy.Job {
+func Job(j *batchv1.Job) *batch.Job {
 	if j == nil {
 		return nil
 	}
-	job := &jobpolicy.Job{
+	job := &batch.Job{
 		Kind:       j.Kind,
 		APIVersion: j.APIVersion,
 		Spec:       *JobSpec(&j.Spec),
@@ -43,11 +43,11 @@ func Job(j *batchv1.Job) *jobpolicy.Job {
 // JobSpec returns the fields of a Job's specification that jobpolicy knows. Absent
 // fields stay absent: the API server fills in defaults, and so does
 // jobpolicy.JobSpec.Default.
-func JobSpec(s *batchv1.JobSpec) *jobpolicy.JobSpec {
+func JobSpec(s *batchv1.JobSpec) *batch.JobSpec {
 	if s == nil {
 		return nil
 	}
-	return &jobpolicy.JobSpec{
+	return &batch.JobSpec{
 		Parallelism:             s.Parallelism,
 		Completions:             s.Completions,
 		ActiveDeadlineSeconds:   s.ActiveDeadlineSeconds,
@@ -58,29 +58,29 @@ func JobSpec(s *batchv1.JobSpec) *jobpolicy.JobSpec {
 		MaxFailedIndexes:        s.MaxFailedIndexes,
 		Template:                podTemplate(&s.Template),
 		TTLSecondsAfterFinished: s.TTLSecondsAfterFinished,
-		CompletionMode:          jobpolicy.CompletionMode(valueAt(s.CompletionMode)),
+		CompletionMode:          batch.CompletionMode(valueAt(s.CompletionMode)),
 		Suspend:                 valueAt(s.Suspend),
-		PodReplacementPolicy:    jobpolicy.PodReplacementPolicy(valueAt(s.PodReplacementPolicy)),
+		PodReplacementPolicy:    batch.PodReplacementPolicy(valueAt(s.PodReplacementPolicy)),
 		ManagedBy:               valueAt(s.ManagedBy),
 	}
 }
 
 // PodFailurePolicy returns a Job's pod failure policy.
-func PodFailurePolicy(p *batchv1.PodFailurePolicy) *jobpolicy.PodFailurePolicy {
+func PodFailurePolicy(p *batchv1.PodFailurePolicy) *batch.PodFailurePolicy {
 	if p == nil {
 		return nil
 	}
-	return &jobpolicy.PodFailurePolicy{Rules: each(p.Rules, func(r *batchv1.PodFailurePolicyRule) jobpolicy.PodFailurePolicyRule {
-		rule := jobpolicy.PodFailurePolicyRule{
-			Action: jobpolicy.Action(r.Action),
-			OnPodConditions: each(r.OnPodConditions, func(c *batchv1.PodFailurePolicyOnPodConditionsPattern) jobpolicy.OnPodCondition {
-				return jobpolicy.OnPodCondition{Type: jobpolicy.PodConditionType(c.Type), Status: jobpolicy.ConditionStatus(c.Status)}
+	return &batch.PodFailurePolicy{Rules: each(p.Rules, func(r *batchv1.PodFailurePolicyRule) batch.PodFailurePolicyRule {
+		rule := batch.PodFailurePolicyRule{
+			Action: batch.Action(r.Action),
+			OnPodConditions: each(r.OnPodConditions, func(c *batchv1.PodFailurePolicyOnPodConditionsPattern) batch.OnPodCondition {
+				return batch.OnPodCondition{Type: batch.PodConditionType(c.Type), Status: batch.ConditionStatus(c.Status)}
 			}),
 		}
 		if codes := r.OnExitCodes; codes != nil {
-			rule.OnExitCodes = &jobpolicy.OnExitCodes{
+			rule.OnExitCodes = &batch.OnExitCodes{
 				ContainerName: codes.ContainerName,
-				Operator:      jobpolicy.Operator(codes.Operator),
+				Operator:      batch.Operator(codes.Operator),
 				Values:        codes.Values,
 			}
 		}
@@ -89,27 +89,27 @@ func PodFailurePolicy(p *batchv1.PodFailurePolicy) *jobpolicy.PodFailurePolicy {
 }
 
 // SuccessPolicy returns a Job's success policy.
-func SuccessPolicy(p *batchv1.SuccessPolicy) *jobpolicy.SuccessPolicy {
+func SuccessPolicy(p *batchv1.SuccessPolicy) *batch.SuccessPolicy {
 	if p == nil {
 		return nil
 	}
-	return &jobpolicy.SuccessPolicy{Rules: each(p.Rules, func(r *batchv1.SuccessPolicyRule) jobpolicy.SuccessPolicyRule {
-		return jobpolicy.SuccessPolicyRule{SucceededIndexes: r.SucceededIndexes, SucceededCount: r.SucceededCount}
+	return &batch.SuccessPolicy{Rules: each(p.Rules, func(r *batchv1.SuccessPolicyRule) batch.SuccessPolicyRule {
+		return batch.SuccessPolicyRule{SucceededIndexes: r.SucceededIndexes, SucceededCount: r.SucceededCount}
 	})}
 }
 
 // podTemplate returns what pods are made from.
-func podTemplate(t *corev1.PodTemplateSpec) jobpolicy.PodTemplateSpec {
+func podTemplate(t *corev1.PodTemplateSpec) batch.PodTemplateSpec {
 	var size podSizes
 	size.add(&corev1.Pod{Spec: t.Spec})
-	var template jobpolicy.PodTemplateSpec
+	var template batch.PodTemplateSpec
 	setMeta(&template.ObjectMeta, &t.ObjectMeta)
 	size.room().spec(&template.Spec, &t.Spec)
 	return template
 }
 
 // setMeta makes meta, a zero one, the part of an object's metadata that jobpolicy knows.
-func setMeta(meta *jobpolicy.ObjectMeta, m *metav1.ObjectMeta) {
+func setMeta(meta *batch.ObjectMeta, m *metav1.ObjectMeta) {
 	meta.Name = m.Name
 	meta.GenerateName = m.GenerateName
 	meta.Namespace = m.Namespace

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // An object that is converted is what decoding its JSON gives, and is not written to.
@@ -72,15 +72,15 @@ func comesBack[Theirs, Ours any](conversion func(*Theirs) *Ours) func(*rapid.T) 
 // Objects without anything in them, and no objects at all.
 func TestNothingBecomesNothing(t *testing.T) {
 	for name, diff := range map[string]string{
-		"Job":                 unequal(&jobpolicy.Job{}, Job(&batchv1.Job{})),
-		"Pod":                 unequal(&jobpolicy.Pod{}, Pod(&corev1.Pod{})),
-		"no Job":              unequal((*jobpolicy.Job)(nil), Job(nil)),
-		"no JobSpec":          unequal((*jobpolicy.JobSpec)(nil), JobSpec(nil)),
-		"no JobStatus":        unequal((*jobpolicy.JobStatus)(nil), JobStatus(nil)),
-		"no Pod":              unequal((*jobpolicy.Pod)(nil), Pod(nil)),
-		"no Pods":             unequal([]*jobpolicy.Pod(nil), Pods(nil)),
-		"no PodFailurePolicy": unequal((*jobpolicy.PodFailurePolicy)(nil), PodFailurePolicy(nil)),
-		"no SuccessPolicy":    unequal((*jobpolicy.SuccessPolicy)(nil), SuccessPolicy(nil)),
+		"Job":                 unequal(&batch.Job{}, Job(&batchv1.Job{})),
+		"Pod":                 unequal(&batch.Pod{}, Pod(&corev1.Pod{})),
+		"no Job":              unequal((*batch.Job)(nil), Job(nil)),
+		"no JobSpec":          unequal((*batch.JobSpec)(nil), JobSpec(nil)),
+		"no JobStatus":        unequal((*batch.JobStatus)(nil), JobStatus(nil)),
+		"no Pod":              unequal((*batch.Pod)(nil), Pod(nil)),
+		"no Pods":             unequal([]*batch.Pod(nil), Pods(nil)),
+		"no PodFailurePolicy": unequal((*batch.PodFailurePolicy)(nil), PodFailurePolicy(nil)),
+		"no SuccessPolicy":    unequal((*batch.SuccessPolicy)(nil), SuccessPolicy(nil)),
 	} {
 		if diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -117,16 +117,16 @@ func finishedPod(index int) *corev1.Pod {
 			Namespace:         "default",
 			UID:               "00000000-0000-0000-0000-000000000000",
 			CreationTimestamp: at,
-			Labels:            map[string]string{"batch.kubernetes.io/job-name": "job", jobpolicy.JobCompletionIndexAnnotation: text},
-			Annotations:       map[string]string{jobpolicy.JobCompletionIndexAnnotation: text},
-			Finalizers:        []string{jobpolicy.JobTrackingFinalizer},
+			Labels:            map[string]string{"batch.kubernetes.io/job-name": "job", batch.JobCompletionIndexAnnotation: text},
+			Annotations:       map[string]string{batch.JobCompletionIndexAnnotation: text},
+			Finalizers:        []string{batch.JobTrackingFinalizer},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			NodeName:      "node-1",
 			Containers: []corev1.Container{{
 				Name: "main", Image: "worker", Command: []string{"work"},
-				Env: []corev1.EnvVar{{Name: jobpolicy.JobCompletionIndexEnv, ValueFrom: &corev1.EnvVarSource{}}},
+				Env: []corev1.EnvVar{{Name: batch.JobCompletionIndexEnv, ValueFrom: &corev1.EnvVarSource{}}},
 			}},
 		},
 		Status: corev1.PodStatus{
@@ -150,7 +150,7 @@ func finishedPod(index int) *corev1.Pod {
 // Pods are converted in blocks: none is lost or mixed up where one ends.
 func TestManyPodsAreConvertedAsEachOne(t *testing.T) {
 	for _, n := range []int{1, blockOfPods - 1, blockOfPods, blockOfPods + 1, 3*blockOfPods + 7} {
-		pods, want := make([]*corev1.Pod, n), make([]*jobpolicy.Pod, n)
+		pods, want := make([]*corev1.Pod, n), make([]*batch.Pod, n)
 		for i := range pods {
 			if i%5 != 4 {
 				pods[i] = finishedPod(i)

@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // JobStatus returns the fields of a Job's status that jobpolicy knows.
-func JobStatus(s *batchv1.JobStatus) *jobpolicy.JobStatus {
+func JobStatus(s *batchv1.JobStatus) *batch.JobStatus {
 	if s == nil {
 		return nil
 	}
-	status := &jobpolicy.JobStatus{
+	status := &batch.JobStatus{
 		Conditions:       each(s.Conditions, jobCondition),
 		StartTime:        timeAt(s.StartTime),
 		CompletionTime:   timeAt(s.CompletionTime),
@@ -30,7 +30,7 @@ func JobStatus(s *batchv1.JobStatus) *jobpolicy.JobStatus {
 		FailedIndexes:    s.FailedIndexes,
 	}
 	if u := s.UncountedTerminatedPods; u != nil {
-		status.UncountedTerminatedPods = &jobpolicy.UncountedTerminatedPods{
+		status.UncountedTerminatedPods = &batch.UncountedTerminatedPods{
 			Succeeded: each(u.Succeeded, func(uid *types.UID) string { return string(*uid) }),
 			Failed:    each(u.Failed, func(uid *types.UID) string { return string(*uid) }),
 		}
@@ -38,13 +38,13 @@ func JobStatus(s *batchv1.JobStatus) *jobpolicy.JobStatus {
 	return status
 }
 
-func jobCondition(c *batchv1.JobCondition) jobpolicy.JobCondition {
-	return jobpolicy.JobCondition{
-		Type:               jobpolicy.JobConditionType(c.Type),
-		Status:             jobpolicy.ConditionStatus(c.Status),
+func jobCondition(c *batchv1.JobCondition) batch.JobCondition {
+	return batch.JobCondition{
+		Type:               batch.JobConditionType(c.Type),
+		Status:             batch.ConditionStatus(c.Status),
 		LastProbeTime:      c.LastProbeTime.Time,
 		LastTransitionTime: c.LastTransitionTime.Time,
-		Reason:             jobpolicy.Reason(c.Reason),
+		Reason:             batch.Reason(c.Reason),
 		Message:            c.Message,
 	}
 }
@@ -54,7 +54,7 @@ func jobCondition(c *batchv1.JobCondition) jobpolicy.JobCondition {
 // fields that a newer API has, in the status and in its conditions, and conditions of
 // other types that s lacks, behind those of s. A nil s changes nothing; dst must not
 // be nil. It shares nothing with s afterwards.
-func SetJobStatus(dst *batchv1.JobStatus, s *jobpolicy.JobStatus) {
+func SetJobStatus(dst *batchv1.JobStatus, s *batch.JobStatus) {
 	if s == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func SetJobStatus(dst *batchv1.JobStatus, s *jobpolicy.JobStatus) {
 // jobConditions returns the conditions of s, each with what else old had in the
 // condition of its type, and behind them those of old that jobpolicy does not know
 // and s lacks.
-func jobConditions(old []batchv1.JobCondition, s []jobpolicy.JobCondition) []batchv1.JobCondition {
+func jobConditions(old []batchv1.JobCondition, s []batch.JobCondition) []batchv1.JobCondition {
 	old = slices.Clone(old)
 	all := make([]batchv1.JobCondition, 0, len(s)+len(old))
 	for i := range s {
@@ -93,8 +93,8 @@ func jobConditions(old []batchv1.JobCondition, s []jobpolicy.JobCondition) []bat
 		all = append(all, c)
 	}
 	for _, c := range old {
-		switch jobpolicy.JobConditionType(c.Type) {
-		case jobpolicy.JobSuspended, jobpolicy.JobComplete, jobpolicy.JobFailed, jobpolicy.JobFailureTarget, jobpolicy.JobSuccessCriteriaMet:
+		switch batch.JobConditionType(c.Type) {
+		case batch.JobSuspended, batch.JobComplete, batch.JobFailed, batch.JobFailureTarget, batch.JobSuccessCriteriaMet:
 		default:
 			all = append(all, c)
 		}
@@ -106,7 +106,7 @@ func jobConditions(old []batchv1.JobCondition, s []jobpolicy.JobCondition) []bat
 }
 
 // uncounted returns the UIDs of u, with what else old had.
-func uncounted(old *batchv1.UncountedTerminatedPods, u *jobpolicy.UncountedTerminatedPods) *batchv1.UncountedTerminatedPods {
+func uncounted(old *batchv1.UncountedTerminatedPods, u *batch.UncountedTerminatedPods) *batchv1.UncountedTerminatedPods {
 	if u == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // A status that goes to ours and back is the same, with every field that the API has.
@@ -40,7 +40,7 @@ func drawTypes(t *rapid.T, s *batchv1.JobStatus) {
 // Whatever a status was, after SetJobStatus it says what ours says, and besides that
 // only conditions that jobpolicy does not know. It shares nothing with ours.
 func TestSetStatusSaysWhatOursSays(t *testing.T) {
-	statuses := ours[jobpolicy.JobStatus]()
+	statuses := ours[batch.JobStatus]()
 	rapid.Check(t, func(t *rapid.T) {
 		before := theirs[batchv1.JobStatus]().Draw(t, "before")
 		drawTypes(t, before)
@@ -80,7 +80,7 @@ func TestForeignConditionsStay(t *testing.T) {
 	}}
 	planned := JobStatus(&status)
 	planned.Conditions[1].Reason = "JobResumed"
-	planned.Conditions = append(planned.Conditions, jobpolicy.JobCondition{Type: jobpolicy.JobFailed, Status: "True", LastTransitionTime: at.Time})
+	planned.Conditions = append(planned.Conditions, batch.JobCondition{Type: batch.JobFailed, Status: "True", LastTransitionTime: at.Time})
 	SetJobStatus(&status, planned)
 	want := []batchv1.JobCondition{
 		condition("example.com/Quota", "first"), condition("Suspended", "JobResumed"), condition("example.com/Owner", "second"), condition("Failed", ""),

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // NewPod returns a pod that a plan for the Job wants created, as Kubernetes' own Job
@@ -48,14 +49,14 @@ func NewPod(job *batchv1.Job, p jobpolicy.NewPod) *corev1.Pod {
 // addIndexVariable tells each container the completion index, unless it sets the
 // variable itself.
 func addIndexVariable(containers []corev1.Container) {
-	const label = "metadata.labels['" + jobpolicy.JobCompletionIndexAnnotation + "']"
+	const label = "metadata.labels['" + batch.JobCompletionIndexAnnotation + "']"
 	for i := range containers {
 		c := &containers[i]
-		if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == jobpolicy.JobCompletionIndexEnv }) {
+		if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == batch.JobCompletionIndexEnv }) {
 			continue
 		}
 		c.Env = append(c.Env, corev1.EnvVar{
-			Name:      jobpolicy.JobCompletionIndexEnv,
+			Name:      batch.JobCompletionIndexEnv,
 			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: label}},
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // plan returns what the Engine does first about the Job.
@@ -156,9 +157,9 @@ func TestNewPodHasTheWholeTemplate(t *testing.T) {
 		known := Pod(got)
 		want := drawn.Pod(*podSpecOf(job))
 		want.CreationTimestamp, want.DeletionTimestamp, want.DeletionGracePeriodSeconds, want.UID = time.Time{}, time.Time{}, nil, ""
-		for _, containers := range [][]jobpolicy.Container{want.Spec.InitContainers, want.Spec.Containers} {
+		for _, containers := range [][]batch.Container{want.Spec.InitContainers, want.Spec.Containers} {
 			for i := range containers {
-				if env := containers[i].Env; drawn.Index >= 0 && len(env) > 0 && env[len(env)-1].Name == jobpolicy.JobCompletionIndexEnv {
+				if env := containers[i].Env; drawn.Index >= 0 && len(env) > 0 && env[len(env)-1].Name == batch.JobCompletionIndexEnv {
 					env[len(env)-1].Value = ""
 				}
 			}
@@ -182,4 +183,4 @@ func TestNewPodHasTheWholeTemplate(t *testing.T) {
 	})
 }
 
-func podSpecOf(job *batchv1.Job) *jobpolicy.PodSpec { return &JobSpec(&job.Spec).Template.Spec }
+func podSpecOf(job *batchv1.Job) *batch.PodSpec { return &JobSpec(&job.Spec).Template.Spec }

@@ -4,22 +4,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/restartkit/restart/backoff"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Pod returns the fields of a pod that jobpolicy knows.
-func Pod(p *corev1.Pod) *jobpolicy.Pod {
+func Pod(p *corev1.Pod) *batch.Pod {
 	return Pods([]*corev1.Pod{p})[0]
 }
 
 // Pods returns the pods, each as Pod does: the Pods of an Input. It is faster than a
 // Pod for each, and up to 256 of them are in memory together: as long as one of these
 // is in use, all are kept.
-func Pods(pods []*corev1.Pod) []*jobpolicy.Pod {
+func Pods(pods []*corev1.Pod) []*batch.Pod {
 	if len(pods) == 0 {
 		return nil
 	}
-	all := make([]*jobpolicy.Pod, len(pods))
+	all := make([]*batch.Pod, len(pods))
 	for from := 0; from < len(pods); from += blockOfPods {
 		to := min(from+blockOfPods, len(pods))
 		convertBlock(all[from:to], pods[from:to])
@@ -32,7 +32,7 @@ func Pods(pods []*corev1.Pod) []*jobpolicy.Pod {
 // ten thousand pods, that saves a tenth of the time.
 const blockOfPods = 256
 
-func convertBlock(all []*jobpolicy.Pod, pods []*corev1.Pod) {
+func convertBlock(all []*batch.Pod, pods []*corev1.Pod) {
 	var size podSizes
 	for _, p := range pods {
 		if p != nil {
@@ -74,22 +74,22 @@ func (n *podSizes) add(p *corev1.Pod) {
 // podRoom is memory for so many pods, allocated at once: for thousands of small
 // objects the allocator and the garbage collector need longer than the copy does.
 type podRoom struct {
-	pods       []jobpolicy.Pod
-	containers []jobpolicy.Container
-	env        []jobpolicy.EnvVar
-	conditions []jobpolicy.PodCondition
-	statuses   []jobpolicy.ContainerStatus
-	terminated []jobpolicy.ContainerStateTerminated
+	pods       []batch.Pod
+	containers []batch.Container
+	env        []batch.EnvVar
+	conditions []batch.PodCondition
+	statuses   []batch.ContainerStatus
+	terminated []batch.ContainerStateTerminated
 }
 
 func (n *podSizes) room() *podRoom {
 	return &podRoom{
-		pods:       make([]jobpolicy.Pod, n.pods),
-		containers: make([]jobpolicy.Container, n.containers),
-		env:        make([]jobpolicy.EnvVar, n.env),
-		conditions: make([]jobpolicy.PodCondition, n.conditions),
-		statuses:   make([]jobpolicy.ContainerStatus, n.statuses),
-		terminated: make([]jobpolicy.ContainerStateTerminated, n.terminated),
+		pods:       make([]batch.Pod, n.pods),
+		containers: make([]batch.Container, n.containers),
+		env:        make([]batch.EnvVar, n.env),
+		conditions: make([]batch.PodCondition, n.conditions),
+		statuses:   make([]batch.ContainerStatus, n.statuses),
+		terminated: make([]batch.ContainerStateTerminated, n.terminated),
 	}
 }
 
@@ -103,14 +103,14 @@ func take[T any](room *[]T, n int) []T {
 	return taken
 }
 
-func (r *podRoom) pod(p *corev1.Pod) *jobpolicy.Pod {
+func (r *podRoom) pod(p *corev1.Pod) *batch.Pod {
 	pod := &take(&r.pods, 1)[0]
 	pod.Kind = p.Kind
 	pod.APIVersion = p.APIVersion
 	setMeta(&pod.ObjectMeta, &p.ObjectMeta)
 	r.spec(&pod.Spec, &p.Spec)
 	s := &pod.Status
-	s.Phase = jobpolicy.PodPhase(p.Status.Phase)
+	s.Phase = batch.PodPhase(p.Status.Phase)
 	s.Conditions = r.podConditions(p.Status.Conditions)
 	s.Message = p.Status.Message
 	s.Reason = p.Status.Reason
@@ -120,10 +120,10 @@ func (r *podRoom) pod(p *corev1.Pod) *jobpolicy.Pod {
 	return pod
 }
 
-func (r *podRoom) spec(spec *jobpolicy.PodSpec, s *corev1.PodSpec) {
+func (r *podRoom) spec(spec *batch.PodSpec, s *corev1.PodSpec) {
 	spec.InitContainers = r.specContainers(s.InitContainers)
 	spec.Containers = r.specContainers(s.Containers)
-	spec.RestartPolicy = jobpolicy.RestartPolicy(s.RestartPolicy)
+	spec.RestartPolicy = batch.RestartPolicy(s.RestartPolicy)
 	spec.TerminationGracePeriodSeconds = s.TerminationGracePeriodSeconds
 	spec.NodeName = s.NodeName
 	spec.Hostname = s.Hostname
@@ -132,7 +132,7 @@ func (r *podRoom) spec(spec *jobpolicy.PodSpec, s *corev1.PodSpec) {
 
 // specContainers returns the containers. A variable whose value comes from elsewhere
 // has its name only.
-func (r *podRoom) specContainers(containers []corev1.Container) []jobpolicy.Container {
+func (r *podRoom) specContainers(containers []corev1.Container) []batch.Container {
 	all := take(&r.containers, len(containers))
 	for i := range all {
 		c, from := &all[i], &containers[i]
@@ -141,9 +141,9 @@ func (r *podRoom) specContainers(containers []corev1.Container) []jobpolicy.Cont
 		c.Command = from.Command
 		c.Args = from.Args
 		c.WorkingDir = from.WorkingDir
-		c.RestartPolicy = jobpolicy.RestartPolicy(valueAt(from.RestartPolicy))
+		c.RestartPolicy = batch.RestartPolicy(valueAt(from.RestartPolicy))
 		for j := range from.RestartPolicyRules {
-			c.RestartPolicyRules = append(c.RestartPolicyRules, jobpolicy.ContainerRestartRule{Action: backoff.Action(from.RestartPolicyRules[j].Action)})
+			c.RestartPolicyRules = append(c.RestartPolicyRules, batch.ContainerRestartRule{Action: backoff.Action(from.RestartPolicyRules[j].Action)})
 		}
 		c.Env = take(&r.env, len(from.Env))
 		for j := range c.Env {
@@ -154,12 +154,12 @@ func (r *podRoom) specContainers(containers []corev1.Container) []jobpolicy.Cont
 	return all
 }
 
-func (r *podRoom) podConditions(conditions []corev1.PodCondition) []jobpolicy.PodCondition {
+func (r *podRoom) podConditions(conditions []corev1.PodCondition) []batch.PodCondition {
 	all := take(&r.conditions, len(conditions))
 	for i := range all {
 		c, from := &all[i], &conditions[i]
-		c.Type = jobpolicy.PodConditionType(from.Type)
-		c.Status = jobpolicy.ConditionStatus(from.Status)
+		c.Type = batch.PodConditionType(from.Type)
+		c.Status = batch.ConditionStatus(from.Status)
 		c.LastTransitionTime = from.LastTransitionTime.Time
 		c.Reason = from.Reason
 		c.Message = from.Message
@@ -167,7 +167,7 @@ func (r *podRoom) podConditions(conditions []corev1.PodCondition) []jobpolicy.Po
 	return all
 }
 
-func (r *podRoom) containerStatuses(statuses []corev1.ContainerStatus) []jobpolicy.ContainerStatus {
+func (r *podRoom) containerStatuses(statuses []corev1.ContainerStatus) []batch.ContainerStatus {
 	all := take(&r.statuses, len(statuses))
 	for i := range all {
 		s, from := &all[i], &statuses[i]
@@ -175,14 +175,14 @@ func (r *podRoom) containerStatuses(statuses []corev1.ContainerStatus) []jobpoli
 		s.Ready = from.Ready
 		s.RestartCount = from.RestartCount
 		if w := from.State.Waiting; w != nil {
-			s.State.Waiting = &jobpolicy.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
+			s.State.Waiting = &batch.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
 		}
 		if running := from.State.Running; running != nil {
-			s.State.Running = &jobpolicy.ContainerStateRunning{StartedAt: running.StartedAt.Time}
+			s.State.Running = &batch.ContainerStateRunning{StartedAt: running.StartedAt.Time}
 		}
 		if t := from.State.Terminated; t != nil {
 			s.State.Terminated = &take(&r.terminated, 1)[0]
-			*s.State.Terminated = jobpolicy.ContainerStateTerminated{
+			*s.State.Terminated = batch.ContainerStateTerminated{
 				ExitCode:   t.ExitCode,
 				Signal:     t.Signal,
 				Reason:     t.Reason,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -86,10 +87,10 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.NewPod) error {
 	}
 	why := p.creationReason()
 	for size := 1; len(left) > 0; size *= 2 {
-		batch := left[:min(size, len(left))]
-		left = left[len(batch):]
-		outcomes := make([]creationOutcome, len(batch))
-		each(len(batch), p.options.Parallel, func(i int) { outcomes[i] = p.createOne(ctx, template, batch[i]) })
+		jobs := left[:min(size, len(left))]
+		left = left[len(jobs):]
+		outcomes := make([]creationOutcome, len(jobs))
+		each(len(jobs), p.options.Parallel, func(i int) { outcomes[i] = p.createOne(ctx, template, jobs[i]) })
 		err := p.created(outcomes)
 		failures := 0
 		for _, o := range outcomes {
@@ -97,7 +98,7 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.NewPod) error {
 				failures++
 			}
 		}
-		add(p.metrics.PodsCreated, len(batch)-failures, why, succeeded)
+		add(p.metrics.PodsCreated, len(jobs)-failures, why, succeeded)
 		add(p.metrics.PodsCreated, failures, why, failed)
 		if err != nil {
 			return err
@@ -174,7 +175,7 @@ func (p *pass) creationReason() string {
 	}
 	policy := p.job.Spec.PodReplacementPolicy
 	switch {
-	case failures && policy != nil && string(*policy) == string(jobpolicy.PodReplacementFailed):
+	case failures && policy != nil && string(*policy) == string(batch.PodReplacementFailed):
 		return "recreate_failed"
 	case failures || terminating:
 		return "recreate_terminating_or_failed"

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // chaosRecord is what the server has shown.
@@ -163,7 +163,7 @@ func (r *chaosRecord) pod(pod *corev1.Pod, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	owner := metav1.GetControllerOf(pod).UID
-	tracked := slices.Contains(pod.Finalizers, jobpolicy.JobTrackingFinalizer)
+	tracked := slices.Contains(pod.Finalizers, batch.JobTrackingFinalizer)
 	r.note(owner, "%s %s version %s: %s deleted %v tracked %v gone %v", pod.Name, pod.UID, pod.ResourceVersion, pod.Status.Phase, pod.DeletionTimestamp != nil, tracked, gone)
 	if !podEnded(pod) && !tracked {
 		r.loose[pod.UID] = true

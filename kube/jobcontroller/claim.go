@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // claim returns the pods of the Job. Pods that nothing controls and that the selector
@@ -67,7 +67,7 @@ func (c *Controller) adopt(ctx context.Context, job *batchv1.Job, pod *corev1.Po
 	return c.patchPod(ctx, pod.Namespace, pod.Name, podPatch{
 		UID:             pod.UID,
 		OwnerReferences: []any{metav1.NewControllerRef(job, jobKind)},
-		Finalizers:      []string{jobpolicy.JobTrackingFinalizer},
+		Finalizers:      []string{batch.JobTrackingFinalizer},
 	})
 }
 
@@ -77,7 +77,7 @@ func (c *Controller) release(ctx context.Context, job *batchv1.Job, pod *corev1.
 	_, err := c.patchPod(ctx, pod.Namespace, pod.Name, podPatch{
 		UID:              pod.UID,
 		OwnerReferences:  []any{map[string]string{"$patch": "delete", "uid": string(job.UID)}},
-		DeleteFinalizers: []string{jobpolicy.JobTrackingFinalizer},
+		DeleteFinalizers: []string{batch.JobTrackingFinalizer},
 	})
 	return err
 }

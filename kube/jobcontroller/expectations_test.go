@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 var t0 = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -151,7 +151,7 @@ func TestRemovedFinalizersAreHiddenUntilSeen(t *testing.T) {
 	pod := func(version int, tracked bool, owner string) *corev1.Pod {
 		p := testPod("a", version)
 		if tracked {
-			p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+			p.Finalizers = []string{batch.JobTrackingFinalizer}
 		}
 		if owner != "" {
 			p.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}}

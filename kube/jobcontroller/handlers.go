@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // What the informers report becomes work: a Job that is new or whose specification has
@@ -113,6 +113,6 @@ func endedTracked(pod *corev1.Pod) bool {
 
 // ended reports whether the pod has come to its end.
 func ended(pod *corev1.Pod) bool {
-	phase := jobpolicy.PodPhase(pod.Status.Phase)
-	return phase == jobpolicy.PodSucceeded || phase == jobpolicy.PodFailed
+	phase := batch.PodPhase(pod.Status.Phase)
+	return phase == batch.PodSucceeded || phase == batch.PodFailed
 }

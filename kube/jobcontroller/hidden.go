@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // hidden are the pods of a Job whose tracking finalizer was taken off and that the
@@ -70,5 +70,5 @@ func (h hidden) names() []string {
 
 // tracked reports whether the pod has the tracking finalizer.
 func tracked(pod *corev1.Pod) bool {
-	return slices.Contains(pod.Finalizers, jobpolicy.JobTrackingFinalizer)
+	return slices.Contains(pod.Finalizers, batch.JobTrackingFinalizer)
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
@@ -63,7 +63,7 @@ func TestServerUnlabelledPodsAreLookedAtOnce(t *testing.T) {
 	for name, owner := range map[string]*batchv1.Job{"of-a-job-that-goes-on": running, "of-a-job-that-is-gone": gone, "of-others": other} {
 		_, err := w.client.CoreV1().Pods(w.namespace).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
+				Name: name, Finalizers: []string{batch.JobTrackingFinalizer},
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))},
 			},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
@@ -80,7 +80,7 @@ func TestServerUnlabelledPodsAreLookedAtOnce(t *testing.T) {
 		}
 		return pod
 	}
-	tracked := func(name string) bool { return slices.Contains(get(name).Finalizers, jobpolicy.JobTrackingFinalizer) }
+	tracked := func(name string) bool { return slices.Contains(get(name).Finalizers, batch.JobTrackingFinalizer) }
 	w.until("pods without finalizers", func() bool { return !tracked("of-a-job-that-goes-on") && !tracked("of-a-job-that-is-gone") },
 		func() string {
 			return fmt.Sprint(get("of-a-job-that-goes-on").ObjectMeta, get("of-a-job-that-is-gone").ObjectMeta)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // counted are the counters by name and label values, as a registry shows them.
@@ -41,8 +42,8 @@ func TestCountsOfAPlanAreAdded(t *testing.T) {
 	m := NewMetrics()
 	job := newJob("a", nil)
 	counts := jobpolicy.Counts{
-		Finished: jobpolicy.JobReasonFailedIndexes, PodsSucceeded: 2, PodsFailed: 3, IndexesSucceeded: 4, IndexesFailed: 5, PerIndex: true,
-		Handled: map[jobpolicy.Action]int{jobpolicy.PodFailurePolicyActionIgnore: 6},
+		Finished: batch.JobReasonFailedIndexes, PodsSucceeded: 2, PodsFailed: 3, IndexesSucceeded: 4, IndexesFailed: 5, PerIndex: true,
+		Handled: map[batch.Action]int{batch.ActionIgnore: 6},
 	}
 	m.written(job, counts)
 	m.written(job, jobpolicy.Counts{})

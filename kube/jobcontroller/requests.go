@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // errOutdated says that a Job has changed since it was read: a newer one is at hand, and
@@ -103,7 +103,7 @@ func (c *Controller) patchPod(ctx context.Context, namespace, name string, patch
 // untrack takes the tracking finalizer off a pod and returns the pod's version without
 // it, "" if the pod is gone.
 func (c *Controller) untrack(ctx context.Context, namespace, name string, uid types.UID) (version string, err error) {
-	pod, err := c.patchPod(ctx, namespace, name, podPatch{UID: uid, DeleteFinalizers: []string{jobpolicy.JobTrackingFinalizer}})
+	pod, err := c.patchPod(ctx, namespace, name, podPatch{UID: uid, DeleteFinalizers: []string{batch.JobTrackingFinalizer}})
 	if err != nil || pod == nil {
 		return "", err
 	}

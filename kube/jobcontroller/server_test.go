@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/jobcontroller"
 	"github.com/restartkit/restart/kube/testenv"
 )
@@ -168,7 +169,7 @@ func (w *world) pods(job *batchv1.Job) []corev1.Pod {
 func (w *world) awaitNoFinalizer(job *batchv1.Job) {
 	w.Helper()
 	w.until("pods without finalizers", func() bool {
-		return !slices.ContainsFunc(w.pods(job), func(p corev1.Pod) bool { return slices.Contains(p.Finalizers, jobpolicy.JobTrackingFinalizer) })
+		return !slices.ContainsFunc(w.pods(job), func(p corev1.Pod) bool { return slices.Contains(p.Finalizers, batch.JobTrackingFinalizer) })
 	}, func() string { return fmt.Sprint(len(w.pods(job)), " pods") })
 }
 
@@ -255,7 +256,7 @@ func TestServerPodFailurePolicyDecides(t *testing.T) {
 	w := newWorld(t, func(pod *corev1.Pod) testenv.Outcome {
 		switch index(pod) {
 		case 0: // disrupted until it is deleted three times over
-			if pod.Annotations[jobpolicy.JobIndexIgnoredFailureCountAnnotation] != "2" {
+			if pod.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] != "2" {
 				return testenv.Outcome{ExitCodes: []int32{143}, Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"}}}
 			}
 		case 1: // until the test ends it
@@ -449,7 +450,7 @@ func releasesAndAdopts(w *world) {
 	patchPod(patch)
 	w.until("its release", func() bool {
 		p, err := w.client.CoreV1().Pods(w.namespace).Get(w.Context(), pod.Name, metav1.GetOptions{})
-		return err == nil && metav1.GetControllerOf(p) == nil && !slices.Contains(p.Finalizers, jobpolicy.JobTrackingFinalizer)
+		return err == nil && metav1.GetControllerOf(p) == nil && !slices.Contains(p.Finalizers, batch.JobTrackingFinalizer)
 	}, func() string { return "it is not released" })
 	w.until("another pod", func() bool { return len(w.pods(job)) == 2 }, func() string { return fmt.Sprint(len(w.pods(job)), " pods") })
 	patchPod(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, batchv1.ControllerUidLabel, job.UID))
@@ -478,7 +479,7 @@ func TestServerRefusesPatchesOfOtherPods(t *testing.T) {
 		t.Errorf("deleting another pod: %v, %v", deleted, err)
 	}
 	now := w.pods(job)[0]
-	if now.UID != pod.UID || now.DeletionTimestamp != nil || !slices.Contains(now.Finalizers, jobpolicy.JobTrackingFinalizer) {
+	if now.UID != pod.UID || now.DeletionTimestamp != nil || !slices.Contains(now.Finalizers, batch.JobTrackingFinalizer) {
 		t.Errorf("%+v", now.ObjectMeta)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/restartkit/restart/indexset"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -103,7 +104,7 @@ func (s *sim) onUntrack(pod *corev1.Pod) {
 	switch {
 	case r.named[0][pod.UID] || r.named[1][pod.UID]:
 	case indexed(job) && s.indexEnded(job, pod):
-	case !convert.PodFailurePolicy(job.Spec.PodFailurePolicy).Match(plain).Counted():
+	case !jobpolicy.MatchPod(convert.PodFailurePolicy(job.Spec.PodFailurePolicy), plain).Counted():
 	case has(job, batchv1.JobSuccessCriteriaMet):
 	default:
 		s.unproven[pod.UID] = pod
@@ -121,7 +122,7 @@ func has(job *batchv1.Job, t batchv1.JobConditionType) bool {
 }
 
 func simIndex(pod *corev1.Pod) int {
-	i, err := strconv.Atoi(pod.Annotations[jobpolicy.JobCompletionIndexAnnotation])
+	i, err := strconv.Atoi(pod.Annotations[batch.JobCompletionIndexAnnotation])
 	if err != nil {
 		return -1
 	}
@@ -241,7 +242,7 @@ func (s *sim) storyLocked(job *batchv1.Job, index int) string {
 		case *corev1.Pod:
 			if ref := metav1.GetControllerOf(o); ref != nil && ref.UID == job.UID && simIndex(o) == index {
 				fmt.Fprintf(&b, "\n%s %s %s %s failures %s deleted %v tracked %v", c.at.Format("04:05.000"), c.kind, o.UID, o.Status.Phase,
-					o.Annotations[jobpolicy.JobIndexFailureCountAnnotation], o.DeletionTimestamp != nil, tracked(o))
+					o.Annotations[batch.JobIndexFailureCountAnnotation], o.DeletionTimestamp != nil, tracked(o))
 			}
 		case *batchv1.Job:
 			if o.UID == job.UID {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // memoryText is an annotation as a controller writes it with a status in which so many
@@ -54,7 +55,7 @@ func TestDelayGoesOnAfterALateWriteOfAnotherLeader(t *testing.T) {
 func addPodOf(s *apiServer, name string) *corev1.Pod {
 	job := s.job("a")
 	return s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Labels: job.Spec.Template.Labels, Finalizers: []string{jobpolicy.JobTrackingFinalizer},
+		Name: name, Labels: job.Spec.Template.Labels, Finalizers: []string{batch.JobTrackingFinalizer},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
 	}})
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 func TestFinalizersAreTakenOffOnce(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFinalizersAreTakenOffOnce(t *testing.T) {
 func TestPatchesAndDeletionsLeaveAnotherPodAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		c := start(t, s, Options{}, nil)
-		pod := s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{jobpolicy.JobTrackingFinalizer}}})
+		pod := s.addPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{batch.JobTrackingFinalizer}}})
 		ctx := t.Context()
 		if version, err := c.untrack(ctx, "ns", "a", "other"); version != "" || err != nil {
 			t.Errorf("the finalizer of another pod: %q, %v", version, err)
@@ -119,7 +119,7 @@ func TestOrphansLoseTheirFinalizers(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apiServer) {
 		pod := func(name string, job *batchv1.Job) *corev1.Pod {
 			p := orphanPod(name, job)
-			p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+			p.Finalizers = []string{batch.JobTrackingFinalizer}
 			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)}
 			return p
 		}
@@ -135,7 +135,7 @@ func TestOrphansLoseTheirFinalizers(t *testing.T) {
 		ownerless, foreignOwnerless := orphanPod("without-owner", gone), orphanPod("without-owner-and-foreign", foreign)
 		ownerless.Labels = map[string]string{batchv1.JobNameLabel: "gone", batchv1.ControllerUidLabel: "gone"}
 		for _, p := range []*corev1.Pod{ownerless, foreignOwnerless} {
-			p.Finalizers = []string{jobpolicy.JobTrackingFinalizer}
+			p.Finalizers = []string{batch.JobTrackingFinalizer}
 		}
 		for _, p := range []*corev1.Pod{pod("of-gone", gone), pod("of-ended", ended), pod("of-foreign", foreign), pod("of-goes-on", goesOn), others, ownerless, foreignOwnerless} {
 			s.addPod(p)
@@ -159,7 +159,7 @@ func TestPodOfAJobThatIsNotSeenYetIsNoOrphan(t *testing.T) {
 		after(2 * time.Hour)
 		job := s.createJob(newJob("a", nil))
 		p := orphanPod("p", job)
-		p.Finalizers, p.OwnerReferences = []string{jobpolicy.JobTrackingFinalizer}, []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)}
+		p.Finalizers, p.OwnerReferences = []string{batch.JobTrackingFinalizer}, []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)}
 		s.addPod(p)
 		after(time.Minute)
 		if trackedPods(s) != 1 {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 var errWebhook = apierrors.NewInternalError(errors.New("failed calling webhook"))
@@ -138,7 +138,7 @@ func TestPodOfAJobThatIsNotSeenYetKeepsItsFinalizer(t *testing.T) {
 		after(15 * time.Second)
 		job := s.createJob(newJob("a", nil))
 		pod := &corev1.Pod{}
-		pod.Name, pod.Labels, pod.Finalizers = "p", job.Spec.Template.Labels, []string{jobpolicy.JobTrackingFinalizer}
+		pod.Name, pod.Labels, pod.Finalizers = "p", job.Spec.Template.Labels, []string{batch.JobTrackingFinalizer}
 		s.addPod(pod)
 		after(30 * time.Second)
 		if pods := s.pods(); len(pods) != 1 || !controlledBy(pods[0], job.UID) {

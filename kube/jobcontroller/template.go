@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // podTemplate is the pod specification of a Job's template as it is stored. The
@@ -37,12 +37,12 @@ func restClient(c rest.Interface) rest.Interface {
 // template returns the Job's template. It is read once per generation of the Job. The
 // error wraps errOutdated if the Job has changed since.
 func (p *pass) template(ctx context.Context) (podTemplate, error) {
-	batch := restClient(p.client.BatchV1().RESTClient())
-	if known := p.state.template; batch == nil || known.spec != nil && known.generation == p.job.Generation {
+	jobs := restClient(p.client.BatchV1().RESTClient())
+	if known := p.state.template; jobs == nil || known.spec != nil && known.generation == p.job.Generation {
 		return known, nil
 	}
 	options := metav1.GetOptions{ResourceVersion: p.job.ResourceVersion} // or later
-	got := batch.Get().Namespace(p.job.Namespace).Resource("jobs").Name(p.job.Name).
+	got := jobs.Get().Namespace(p.job.Namespace).Resource("jobs").Name(p.job.Name).
 		VersionedParams(&options, scheme.ParameterCodec).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	if err := got.Error(); apierrors.IsNotFound(err) {
 		return podTemplate{}, errGone
@@ -112,7 +112,7 @@ func (t podTemplate) pod(pod *corev1.Pod) ([]byte, error) {
 // those made of them have.
 func addIndexVariables(stored any, made []corev1.Container) {
 	containers, _ := stored.([]any)
-	isIndex := func(name any) bool { return name == jobpolicy.JobCompletionIndexEnv }
+	isIndex := func(name any) bool { return name == batch.JobCompletionIndexEnv }
 	for i := range min(len(containers), len(made)) {
 		c, _ := containers[i].(map[string]any)
 		at := slices.IndexFunc(made[i].Env, func(e corev1.EnvVar) bool { return isIndex(e.Name) })

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -34,7 +35,7 @@ func TestPodOfTheStoredTemplateIsThatOfClientGo(t *testing.T) {
 		).Fill(&job.Spec.Template.Spec)
 		spec := &job.Spec.Template.Spec
 		if len(spec.Containers) > 0 && rapid.Bool().Draw(t, "sets the variable itself") {
-			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: jobpolicy.JobCompletionIndexEnv, Value: "mine"})
+			spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: batch.JobCompletionIndexEnv, Value: "mine"})
 		}
 		if rapid.Bool().Draw(t, "indexed") {
 			job.Spec.CompletionMode = new(batchv1.IndexedCompletion)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/kube/convert"
 )
 
@@ -25,7 +26,7 @@ const writeAgain = 10 * time.Second
 
 // write writes the status, nil for the one that is there, and the memory with it, in
 // one request. Without an answer it finds out whether that was carried out.
-func (p *pass) write(ctx context.Context, status *jobpolicy.JobStatus, memory jobpolicy.Memory, counts jobpolicy.Counts) error {
+func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpolicy.Memory, counts jobpolicy.Counts) error {
 	next := p.job.DeepCopy()
 	convert.SetJobStatus(&next.Status, status)
 	p.annotate(ctx, next, memory)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // checker gathers the reasons why a Job cannot run.
@@ -56,7 +56,7 @@ func (c *checker) version(v string) {
 	}
 }
 
-func (c *checker) spec(spec *jobpolicy.JobSpec, sources EnvSources) {
+func (c *checker) spec(spec *batch.JobSpec, sources EnvSources) {
 	var invalid field.Errors
 	if errors.As(spec.Validate(), &invalid) {
 		c.errs = append(c.errs, invalid...)
@@ -68,7 +68,7 @@ func (c *checker) spec(spec *jobpolicy.JobSpec, sources EnvSources) {
 }
 
 // idle refuses a Job that would not run here.
-func (c *checker) idle(spec *jobpolicy.JobSpec) {
+func (c *checker) idle(spec *batch.JobSpec) {
 	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
 		c.add(field.NotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
 	}
@@ -82,7 +82,7 @@ func (c *checker) idle(spec *jobpolicy.JobSpec) {
 }
 
 // pod checks the part of the pod template that is used.
-func (c *checker) pod(pod *jobpolicy.PodSpec, sources EnvSources) {
+func (c *checker) pod(pod *batch.PodSpec, sources EnvSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
 		c.add(field.Invalid, path+"terminationGracePeriodSeconds", *grace, "must be 0 or more")
@@ -91,7 +91,7 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, sources EnvSources) {
 	for i, container := range pod.InitContainers {
 		at := fmt.Sprintf("%sinitContainers[%d]", path, i)
 		c.container(at, container, names, sources)
-		if p := container.RestartPolicy; p != "" && p != jobpolicy.RestartPolicyAlways {
+		if p := container.RestartPolicy; p != "" && p != batch.RestartPolicyAlways {
 			c.add(field.NotSupported, at+".restartPolicy", string(p), "must be Always, which makes it a sidecar, or absent")
 		}
 	}
@@ -107,7 +107,7 @@ func (c *checker) pod(pod *jobpolicy.PodSpec, sources EnvSources) {
 	}
 }
 
-func (c *checker) container(at string, container jobpolicy.Container, names map[string]bool, sources EnvSources) {
+func (c *checker) container(at string, container batch.Container, names map[string]bool, sources EnvSources) {
 	switch {
 	case container.Name == "":
 		c.add(field.Required, at+".name", nil, "a container needs a name")

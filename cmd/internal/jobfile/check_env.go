@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // sources checks where the variables of a container come from.
-func (c *checker) sources(at string, container jobpolicy.Container, sources ContainerSources) {
+func (c *checker) sources(at string, container batch.Container, sources ContainerSources) {
 	for i, v := range container.Env {
 		source, ok := sources.Value[i]
 		if !ok {
@@ -42,7 +42,7 @@ func (c *checker) source(at string, s ValueSource) {
 	n := 0
 	if ref := s.FieldRef; ref != nil {
 		n++
-		if _, ok := Field(&jobpolicy.Pod{}, ref.FieldPath); !ok && c.processes {
+		if _, ok := Field(&batch.Pod{}, ref.FieldPath); !ok && c.processes {
 			c.add(field.NotSupported, at+".fieldRef.fieldPath", ref.FieldPath, supportedFields)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // decoder reads one Job.
@@ -22,7 +22,7 @@ type decoder struct {
 // decode returns the Job, or its mistakes.
 func (d *decoder) decode() (*Manifest, error) {
 	fitted, found := document.Fit(d.job, d.types["Job"])
-	m := &Manifest{Job: new(jobpolicy.Job), at: d.template}
+	m := &Manifest{Job: new(batch.Job), at: d.template}
 	text, err := json.Marshal(fitted)
 	if err == nil {
 		err = json.Unmarshal(text, m.Job)
@@ -63,8 +63,8 @@ func (d *decoder) decode() (*Manifest, error) {
 
 // restartRules returns the paths of rules for restarts in place, which jobpolicy has for
 // package lint alone.
-func restartRules(pod *jobpolicy.PodSpec) (paths []string) {
-	add := func(list string, containers []jobpolicy.Container) {
+func restartRules(pod *batch.PodSpec) (paths []string) {
+	add := func(list string, containers []batch.Container) {
 		for i := range containers {
 			if containers[i].RestartPolicyRules != nil {
 				paths = append(paths, fmt.Sprintf("spec.template.spec.%s[%d].restartPolicyRules", list, i))
@@ -169,7 +169,7 @@ func (d *decoder) unused(found []document.Mistake) (paths []string) {
 	for _, one := range found {
 		unknown[one.Path] = true
 	}
-	_, missing := document.Fit(d.job, document.TypeFor[jobpolicy.Job]())
+	_, missing := document.Fit(d.job, document.TypeFor[batch.Job]())
 	for _, one := range missing {
 		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
 		inRule := strings.Contains(one.Path, ".restartPolicyRules[") // named as a whole, by restartRules

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // EnvSources are the sources of containers' variables other than plain values, by the
@@ -94,7 +94,7 @@ func readEnvSources(job []byte) (EnvSources, error) {
 }
 
 // Field returns the value of a pod's field, "" if it is not set.
-func Field(pod *jobpolicy.Pod, path string) (value string, ok bool) {
+func Field(pod *batch.Pod, path string) (value string, ok bool) {
 	switch path {
 	case "metadata.name":
 		return pod.Name, true

@@ -7,12 +7,12 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/jobfields"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Manifest is a valid Job of a file, with defaults.
 type Manifest struct {
-	Job       *jobpolicy.Job
+	Job       *batch.Job
 	Generated string     // the prefix of a generated name, "" if the file has a name
 	Sources   EnvSources // of variables, beside their plain values
 	Config    []Object   // Secrets and ConfigMaps of the file
@@ -71,12 +71,12 @@ func (m *Manifest) Line(field string) int { return m.at.job.LineOf(field) }
 // as for a new Job.
 func (m *Manifest) adopt() {
 	from := m.Job.ObjectMeta
-	m.Job.ObjectMeta = jobpolicy.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}
-	m.Job.Status = jobpolicy.JobStatus{}
+	m.Job.ObjectMeta = batch.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}
+	m.Job.Status = batch.JobStatus{}
 	if m.Job.Namespace == "" {
 		m.Job.Namespace = "default"
 	}
-	for _, list := range [][]jobpolicy.Container{m.Job.Spec.Template.Spec.InitContainers, m.Job.Spec.Template.Spec.Containers} {
+	for _, list := range [][]batch.Container{m.Job.Spec.Template.Spec.InitContainers, m.Job.Spec.Template.Spec.Containers} {
 		for _, c := range list {
 			if image := "image " + c.Image; c.Image != "" && !slices.Contains(m.Ignored, image) {
 				m.Ignored = append(m.Ignored, image)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/cmd/internal/document"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // strict is how a program reads that runs the Job as processes.
@@ -62,7 +62,7 @@ status: {failed: 3}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(jobpolicy.ObjectMeta{Name: "decode", Namespace: "default", Labels: map[string]string{"a": "b"}}, m.Job.ObjectMeta); diff != "" {
+	if diff := cmp.Diff(batch.ObjectMeta{Name: "decode", Namespace: "default", Labels: map[string]string{"a": "b"}}, m.Job.ObjectMeta); diff != "" {
 		t.Error(diff)
 	}
 	if m.Job.Status.Failed != 0 || *m.Job.Spec.Parallelism != 1 {

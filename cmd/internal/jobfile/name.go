@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // takeName generates a name from metadata.generateName if there is no name, as an API
@@ -71,9 +71,9 @@ func (c *checker) name(name, generated string) {
 
 // hostName checks that the host name of an Indexed Job's last pod is a DNS label, as
 // an API server does.
-func (c *checker) hostName(job *jobpolicy.Job) {
+func (c *checker) hostName(job *batch.Job) {
 	spec := &job.Spec
-	if spec.CompletionMode != jobpolicy.IndexedCompletion || spec.Completions == nil || *spec.Completions < 1 || !validJobName(job.Name) {
+	if spec.CompletionMode != batch.IndexedCompletion || spec.Completions == nil || *spec.Completions < 1 || !validJobName(job.Name) {
 		return
 	}
 	if last := fmt.Sprintf("%s-%d", job.Name, *spec.Completions-1); !validLabel(last) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
@@ -14,7 +15,7 @@ type Fact struct{ Name, Text string }
 
 // WorstCase returns the most that a Job with defaults can come to under the engine, as
 // lint.WorstCase does, in words. The time that it can wait is that of a clock.
-func WorstCase(engine jobpolicy.Engine, spec *jobpolicy.JobSpec) ([]Fact, error) {
+func WorstCase(engine jobpolicy.Engine, spec *batch.JobSpec) ([]Fact, error) {
 	bound, err := lint.WorstCase(engine, spec)
 	if err != nil {
 		return nil, err
@@ -52,13 +53,13 @@ func count(n int, thing string) string {
 
 // slots returns how many indexes can wait at once: as in Kubernetes, an index that
 // waits takes a place of parallelism.
-func slots(spec *jobpolicy.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
+func slots(spec *batch.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
 
 // waves returns how long the delays of the worst case delay a Job by the clock. A
 // Bound has their sum over all indexes, but the indexes wait in waves, as many at a
 // time as there are slots. Without limits per index there is one delay for the whole
 // Job, and waves returns the longest Duration.
-func waves(engine jobpolicy.Engine, spec jobpolicy.JobSpec) time.Duration {
+func waves(engine jobpolicy.Engine, spec batch.JobSpec) time.Duration {
 	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 || slots(&spec) == 0 {
 		return math.MaxInt64
 	}

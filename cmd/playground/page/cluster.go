@@ -7,12 +7,13 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // cluster is a cluster without faults that runs one Job: what the Engine plans happens
 // at once, and pods start, run and end in a time of its own.
 type cluster struct {
-	job      *jobpolicy.Job
+	job      *batch.Job
 	memory   jobpolicy.Memory
 	script   *script
 	now      time.Time
@@ -25,7 +26,7 @@ type cluster struct {
 
 // pod is a pod of the cluster.
 type pod struct {
-	jobpolicy.Pod
+	batch.Pod
 	index   int // -1: none
 	attempt int // from 1
 	phase   phase
@@ -65,7 +66,7 @@ const (
 func begin() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // newCluster returns a cluster with a Job that has not begun.
-func newCluster(job *jobpolicy.Job, s *script) *cluster {
+func newCluster(job *batch.Job, s *script) *cluster {
 	copied := *job
 	copied.UID = "job"
 	copied.CreationTimestamp = begin()
@@ -108,7 +109,7 @@ func (c *cluster) run() (stopped string, err error) {
 // wants to wait.
 func (c *cluster) settle() (time.Duration, error) {
 	for {
-		var seen []*jobpolicy.Pod
+		var seen []*batch.Pod
 		for _, p := range c.pods {
 			seen = append(seen, &p.Pod)
 		}
@@ -157,7 +158,7 @@ func (c *cluster) carryOut(plan jobpolicy.Plan) bool {
 	return len(plan.Delete)+len(plan.Create)+len(plan.Release) > 0 || plan.Record != nil || plan.Status != nil || before > len(c.pods)
 }
 
-func (c *cluster) write(s *jobpolicy.JobStatus) {
+func (c *cluster) write(s *batch.JobStatus) {
 	if s == nil {
 		return
 	}
@@ -179,7 +180,7 @@ func (c *cluster) create(n jobpolicy.NewPod) {
 	if p.index >= 0 {
 		p.Name = fmt.Sprintf("%s-%d-%d", c.job.Name, p.index, p.attempt)
 	}
-	p.Namespace, p.CreationTimestamp, p.Status.Phase = c.job.Namespace, c.now, jobpolicy.PodPending
+	p.Namespace, p.CreationTimestamp, p.Status.Phase = c.job.Namespace, c.now, batch.PodPending
 	p.runs = p.attempt - 1
 	c.byUID[p.UID] = p
 	c.pods = append(c.pods, p)
@@ -245,24 +246,24 @@ func (c *cluster) start(p *pod) {
 		p.at.run = usualRun
 	}
 	p.phase, p.next = running, c.now.Add(p.at.run)
-	p.Status.Phase = jobpolicy.PodRunning
-	c.ready(p, jobpolicy.ConditionTrue)
-	p.status(func(s *jobpolicy.ContainerStatus) {
-		s.State = jobpolicy.ContainerState{Running: &jobpolicy.ContainerStateRunning{StartedAt: c.now}}
+	p.Status.Phase = batch.PodRunning
+	c.ready(p, batch.ConditionTrue)
+	p.status(func(s *batch.ContainerStatus) {
+		s.State = batch.ContainerState{Running: &batch.ContainerStateRunning{StartedAt: c.now}}
 	})
 }
 
 // ready sets the condition Ready.
-func (c *cluster) ready(p *pod, status jobpolicy.ConditionStatus) {
-	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(o jobpolicy.PodCondition) bool { return o.Type == jobpolicy.PodReady })
-	p.Status.Conditions = append(p.Status.Conditions, jobpolicy.PodCondition{Type: jobpolicy.PodReady, Status: status, LastTransitionTime: c.now})
+func (c *cluster) ready(p *pod, status batch.ConditionStatus) {
+	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(o batch.PodCondition) bool { return o.Type == batch.PodReady })
+	p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: batch.PodReady, Status: status, LastTransitionTime: c.now})
 }
 
 // status changes the statuses of all app containers.
-func (p *pod) status(change func(s *jobpolicy.ContainerStatus)) {
+func (p *pod) status(change func(s *batch.ContainerStatus)) {
 	if p.Status.ContainerStatuses == nil {
 		for _, container := range p.Spec.Containers {
-			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, jobpolicy.ContainerStatus{Name: container.Name})
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{Name: container.Name})
 		}
 	}
 	for i := range p.Status.ContainerStatuses {
@@ -274,11 +275,11 @@ func (p *pod) status(change func(s *jobpolicy.ContainerStatus)) {
 func (c *cluster) exit(p *pod) {
 	switch {
 	case p.at.drain:
-		p.Status.Conditions = append(p.Status.Conditions, jobpolicy.PodCondition{
-			Type: jobpolicy.DisruptionTarget, Status: jobpolicy.ConditionTrue, Reason: jobpolicy.PodReasonEvictionByEvictionAPI, LastTransitionTime: c.now,
+		p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{
+			Type: batch.DisruptionTarget, Status: batch.ConditionTrue, Reason: batch.PodReasonEvictionByEvictionAPI, LastTransitionTime: c.now,
 		})
 		p.DeletionTimestamp = c.now
-	case p.at.code != 0 && p.Spec.RestartPolicy == jobpolicy.RestartPolicyOnFailure:
+	case p.at.code != 0 && p.Spec.RestartPolicy == batch.RestartPolicyOnFailure:
 		c.restart(p)
 		return
 	}
@@ -289,14 +290,14 @@ func (c *cluster) exit(p *pod) {
 // starts over.
 func (c *cluster) restart(p *pod) {
 	var count int32
-	p.status(func(s *jobpolicy.ContainerStatus) {
+	p.status(func(s *batch.ContainerStatus) {
 		if s.Name == p.at.container {
 			s.RestartCount++
 			count = s.RestartCount
 		}
 	})
 	if count == 0 { // an init container
-		p.Status.InitContainerStatuses = []jobpolicy.ContainerStatus{{Name: p.at.container, RestartCount: int32(p.runs)}}
+		p.Status.InitContainerStatuses = []batch.ContainerStatus{{Name: p.at.container, RestartCount: int32(p.runs)}}
 	}
 	policy := backoff.CrashLoop()
 	if p.streak == nil {
@@ -314,29 +315,29 @@ func (c *cluster) restart(p *pod) {
 // end ends a pod.
 func (c *cluster) end(p *pod, code int32) {
 	p.phase = ended
-	p.Status.Phase = jobpolicy.PodSucceeded
+	p.Status.Phase = batch.PodSucceeded
 	if code != 0 {
-		p.Status.Phase = jobpolicy.PodFailed
+		p.Status.Phase = batch.PodFailed
 	}
-	c.ready(p, jobpolicy.ConditionFalse)
+	c.ready(p, batch.ConditionFalse)
 	var found bool
-	p.status(func(s *jobpolicy.ContainerStatus) {
-		state := &jobpolicy.ContainerStateTerminated{StartedAt: p.Status.StartTime, FinishedAt: c.now}
+	p.status(func(s *batch.ContainerStatus) {
+		state := &batch.ContainerStateTerminated{StartedAt: p.Status.StartTime, FinishedAt: c.now}
 		if found = found || s.Name == p.at.container; s.Name == p.at.container || p.at.drain || p.at.container == "" {
 			state.ExitCode = code
 		}
-		s.State = jobpolicy.ContainerState{Terminated: state}
+		s.State = batch.ContainerState{Terminated: state}
 	})
 	if !found && p.at.container != "" {
-		p.Status.InitContainerStatuses = []jobpolicy.ContainerStatus{{Name: p.at.container, State: jobpolicy.ContainerState{
-			Terminated: &jobpolicy.ContainerStateTerminated{ExitCode: code, StartedAt: p.Status.StartTime, FinishedAt: c.now},
+		p.Status.InitContainerStatuses = []batch.ContainerStatus{{Name: p.at.container, State: batch.ContainerState{
+			Terminated: &batch.ContainerStateTerminated{ExitCode: code, StartedAt: p.Status.StartTime, FinishedAt: c.now},
 		}}}
 	}
 }
 
 // decided notes what the Engine has decided about a pod that has ended.
 func (c *cluster) decided(p *pod, d jobpolicy.PodDecision) {
-	if p.Status.Phase == jobpolicy.PodSucceeded {
+	if p.Status.Phase == batch.PodSucceeded {
 		c.log.succeeded(c.now, p)
 		return
 	}

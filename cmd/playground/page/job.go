@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 	"github.com/restartkit/restart/cmd/internal/jobfile"
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
@@ -189,7 +189,7 @@ func examine(s State) *Job {
 }
 
 // containers returns the names of the first containers, those before init containers.
-func containers(job *jobpolicy.Job) []string {
+func containers(job *batch.Job) []string {
 	pod := &job.Spec.Template.Spec
 	var names []string
 	for _, c := range slices.Concat(pod.Containers, pod.InitContainers) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // recorder writes down what happens in a cluster: as events for the timeline, and as
@@ -27,7 +28,7 @@ type recorder struct {
 type step struct {
 	at     time.Duration
 	lines  []string
-	status jobpolicy.JobStatus
+	status batch.JobStatus
 }
 
 // mostStepLines is more than a person reads of one step.
@@ -42,7 +43,7 @@ func (r *recorder) line(format string, args ...any) {
 }
 
 // close ends a step in which something has happened.
-func (r *recorder) close(now time.Time, status jobpolicy.JobStatus) {
+func (r *recorder) close(now time.Time, status batch.JobStatus) {
 	if len(r.lines) == 0 {
 		return
 	}
@@ -112,18 +113,18 @@ func (r *recorder) restarted(now time.Time, p *pod, delay time.Duration) {
 	r.line("pod %s: container %s ends with exit code %d, and restarts in %v", p.Name, p.at.container, p.at.code, delay)
 }
 
-func (r *recorder) condition(now time.Time, c jobpolicy.JobCondition) {
+func (r *recorder) condition(now time.Time, c batch.JobCondition) {
 	e := r.add(now, timeline.Condition, nil)
 	e.Condition, e.Status, e.Reason, e.Message = string(c.Type), string(c.Status), string(c.Reason), c.Message
 	text := string(c.Type)
-	if c.Status != jobpolicy.ConditionTrue {
+	if c.Status != batch.ConditionTrue {
 		text += "=" + string(c.Status)
 	}
 	r.line("the Job is %s (%s): %s", text, c.Reason, c.Message)
 }
 
 // failed notes a failure. wait is the delay before a replacement, if there is one.
-func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *jobpolicy.JobSpec, wait time.Duration) {
+func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *batch.JobSpec, wait time.Duration) {
 	e := r.add(now, timeline.Failed, p)
 	counted, code := d.Match.Counted(), p.at.code
 	if p.phase == ended && !p.DeletionTimestamp.IsZero() && !p.at.drain {
@@ -135,7 +136,7 @@ func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *
 		e.Rule, e.Action = &rule, string(d.Match.Action)
 	}
 	next := ", the replacement starts after " + wait.String()
-	if d.IndexFailed || d.Match.Action == jobpolicy.PodFailurePolicyActionFailJob || !p.DeletionTimestamp.IsZero() && !p.at.drain {
+	if d.IndexFailed || d.Match.Action == batch.ActionFailJob || !p.DeletionTimestamp.IsZero() && !p.at.drain {
 		wait, next = 0, ""
 	}
 	e.Wait, e.Why = timeline.Duration(wait), "back-off"
@@ -150,7 +151,7 @@ func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *
 }
 
 // counts says what a failure counts for.
-func (r *recorder) counts(d jobpolicy.PodDecision, spec *jobpolicy.JobSpec) string {
+func (r *recorder) counts(d jobpolicy.PodDecision, spec *batch.JobSpec) string {
 	switch limit := spec.BackoffLimitPerIndex; {
 	case !d.Match.Counted():
 		return "not counted"
@@ -164,7 +165,7 @@ func (r *recorder) counts(d jobpolicy.PodDecision, spec *jobpolicy.JobSpec) stri
 }
 
 // ignoredBefore returns how many ignored failures a pod's index had before it.
-func ignoredBefore(p *jobpolicy.Pod) int {
-	n, _ := strconv.Atoi(p.Annotations[jobpolicy.JobIndexIgnoredFailureCountAnnotation])
+func ignoredBefore(p *batch.Pod) int {
+	n, _ := strconv.Atoi(p.Annotations[batch.JobIndexIgnoredFailureCountAnnotation])
 	return n
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // outcome is how a run of a pod ends.
@@ -72,7 +72,7 @@ const (
 //	*: 0@30s              # all others
 //
 // for a Job, and returns all mistakes.
-func parseScript(text string, job *jobpolicy.Job) (*script, []Remark) {
+func parseScript(text string, job *batch.Job) (*script, []Remark) {
 	if len(text) > largestScript {
 		return nil, []Remark{{0, "mistake", fmt.Sprintf("the script is too long: this page reads at most %d bytes", largestScript)}}
 	}
@@ -97,7 +97,7 @@ func parseScript(text string, job *jobpolicy.Job) (*script, []Remark) {
 }
 
 // add reads a line. given says whether the line * was there.
-func (s *script) add(line string, job *jobpolicy.Job, given *bool) error {
+func (s *script) add(line string, job *batch.Job, given *bool) error {
 	key, list, ok := strings.Cut(line, ":")
 	if !ok {
 		return fmt.Errorf("%q: must be INDEX: OUTCOME, OUTCOME ..., as 3: 1,1,0", line)
@@ -113,7 +113,7 @@ func (s *script) add(line string, job *jobpolicy.Job, given *bool) error {
 	case key == "*":
 		s.rest, *given = o, true
 		return nil
-	case job.Spec.CompletionMode != jobpolicy.IndexedCompletion:
+	case job.Spec.CompletionMode != batch.IndexedCompletion:
 		return fmt.Errorf("%s: the Job has no indexes: its pods take the outcomes of the line *, in their order", key)
 	case len(s.lines) == mostLines:
 		return fmt.Errorf("%s: more than %d lines", key, mostLines)
@@ -134,7 +134,7 @@ func (s *script) add(line string, job *jobpolicy.Job, given *bool) error {
 	return nil
 }
 
-func parseOutcomes(text string, job *jobpolicy.Job) (outcomes, error) {
+func parseOutcomes(text string, job *batch.Job) (outcomes, error) {
 	var o outcomes
 	text, o.repeats = strings.CutSuffix(strings.TrimSpace(text), "...")
 	for word := range strings.SplitSeq(text, ",") {
@@ -151,7 +151,7 @@ func parseOutcomes(text string, job *jobpolicy.Job) (outcomes, error) {
 }
 
 // parseOutcome reads [CONTAINER=]CODE[@DURATION] or drain[@DURATION].
-func parseOutcome(word string, job *jobpolicy.Job) (o outcome, err error) {
+func parseOutcome(word string, job *batch.Job) (o outcome, err error) {
 	how, run, timed := strings.Cut(word, "@")
 	if timed {
 		o.run, err = time.ParseDuration(strings.TrimSpace(run))
@@ -177,13 +177,13 @@ func parseOutcome(word string, job *jobpolicy.Job) (o outcome, err error) {
 	return o, nil
 }
 
-func hasContainer(pod *jobpolicy.PodSpec, name string) bool {
-	is := func(c jobpolicy.Container) bool { return c.Name == name }
+func hasContainer(pod *batch.PodSpec, name string) bool {
+	is := func(c batch.Container) bool { return c.Name == name }
 	return slices.ContainsFunc(pod.Containers, is) || slices.ContainsFunc(pod.InitContainers, is)
 }
 
 // suggestedScript is a script that shows what the Job's rules do.
-func suggestedScript(job *jobpolicy.Job) string {
+func suggestedScript(job *batch.Job) string {
 	codes := []string{"1"}
 	for _, e := range listed(job) {
 		if len(codes) < 4 && e.code >= 0 && e.code <= 255 {
@@ -197,7 +197,7 @@ func suggestedScript(job *jobpolicy.Job) string {
 	if job.Spec.PodFailurePolicy != nil {
 		codes = append(codes, "drain")
 	}
-	if job.Spec.CompletionMode != jobpolicy.IndexedCompletion {
+	if job.Spec.CompletionMode != batch.IndexedCompletion {
 		return "*: " + strings.Join(codes, ", ") + ", 0\n"
 	}
 	text := ""

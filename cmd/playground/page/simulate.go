@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/timeline"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Simulation is what the Simulate tab shows. With Mistakes there is nothing else but the
@@ -118,7 +118,7 @@ func (r *run) view(n int, width float64) *Simulation {
 }
 
 // statusYAML returns a status as kubectl prints it.
-func statusYAML(s jobpolicy.JobStatus) string {
+func statusYAML(s batch.JobStatus) string {
 	s.StartTime, s.CompletionTime = seconds(s.StartTime), seconds(s.CompletionTime)
 	s.Conditions = slices.Clone(s.Conditions)
 	for i := range s.Conditions {

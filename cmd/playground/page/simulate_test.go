@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 	"github.com/restartkit/restart/indexset"
-	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -97,7 +97,7 @@ func TestSimulatedJobsEndAsTheyMust(t *testing.T) {
 			text = strings.Replace(text, "Never", "OnFailure", 1)
 		}
 		m, _ := read(text, "")
-		indexed := m.Job.Spec.CompletionMode == jobpolicy.IndexedCompletion
+		indexed := m.Job.Spec.CompletionMode == batch.IndexedCompletion
 		outcomes := rapid.SliceOfN(rapid.SampledFrom([]string{"0", "1", "2", "3@3s", "drain", "main=2@1m"}), 1, 4)
 		script := "*: " + strings.Join(outcomes.Draw(t, "rest"), ",") + "\n"
 		if indexed {
@@ -133,10 +133,10 @@ func TestSimulatedJobsEndAsTheyMust(t *testing.T) {
 		if created, ended := what[timeline.Created], what[timeline.Succeeded]+what[timeline.Failed]+what[timeline.Terminated]; created != ended {
 			t.Fatalf("%d pods were created, %d have ended: %+v", created, ended, what)
 		}
-		if int(status.Succeeded) != what[timeline.Succeeded] && end.Type == jobpolicy.JobComplete {
+		if int(status.Succeeded) != what[timeline.Succeeded] && end.Type == batch.JobComplete {
 			t.Fatalf("%d succeeded, of which the status counts %d", what[timeline.Succeeded], status.Succeeded)
 		}
-		if indexed && end.Type == jobpolicy.JobComplete {
+		if indexed && end.Type == batch.JobComplete {
 			done := indexset.MustParse(status.CompletedIndexes)
 			if done.Len() != int(*m.Job.Spec.Completions) {
 				t.Fatalf("complete with %v of %d", done, *m.Job.Spec.Completions)

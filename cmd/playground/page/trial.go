@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Trial is a failed pod to try.
@@ -40,7 +41,7 @@ type Rule struct {
 
 // suggested returns pods that are worth trying: each exit code that a rule names, any
 // other, and a pod of a drained node.
-func suggested(job *jobpolicy.Job) []Trial {
+func suggested(job *batch.Job) []Trial {
 	main := job.Spec.Template.Spec.Containers[0].Name
 	exits := func(container string, code int32) map[string]string {
 		all := make(map[string]string)
@@ -51,7 +52,7 @@ func suggested(job *jobpolicy.Job) []Trial {
 		}
 		return all
 	}
-	trials := []Trial{{Exits: exits(main, 1)}, {Exits: exits(main, 143), Conditions: string(jobpolicy.DisruptionTarget)}}
+	trials := []Trial{{Exits: exits(main, 1)}, {Exits: exits(main, 143), Conditions: string(batch.DisruptionTarget)}}
 	for _, code := range listed(job) {
 		if len(trials) < 5 && (code.container != main || code.code != 1) {
 			trials = append(trials, Trial{Exits: exits(code.container, code.code)})
@@ -67,13 +68,13 @@ type exit struct {
 }
 
 // listed returns an exit code of each rule that lists some.
-func listed(job *jobpolicy.Job) (all []exit) {
+func listed(job *batch.Job) (all []exit) {
 	if job.Spec.PodFailurePolicy == nil {
 		return nil
 	}
 	for _, rule := range job.Spec.PodFailurePolicy.Rules {
 		on := rule.OnExitCodes
-		if on == nil || on.Operator != jobpolicy.PodFailurePolicyOnExitCodesOpIn || len(on.Values) == 0 {
+		if on == nil || on.Operator != batch.OpIn || len(on.Values) == 0 {
 			continue
 		}
 		e := exit{job.Spec.Template.Spec.Containers[0].Name, on.Values[0]}
@@ -88,7 +89,7 @@ func listed(job *jobpolicy.Job) (all []exit) {
 }
 
 // try says what comes of a failed pod.
-func try(job *jobpolicy.Job, t Trial) Tried {
+func try(job *batch.Job, t Trial) Tried {
 	t.Index, t.Failures, t.Ignored = bounded(t.Index), bounded(t.Failures), bounded(t.Ignored)
 	result := Tried{Trial: t}
 	pod, err := t.pod(job)
@@ -96,15 +97,15 @@ func try(job *jobpolicy.Job, t Trial) Tried {
 		result.Mistake = clean(err.Error())
 		return result
 	}
-	if pod.Status.Phase == jobpolicy.PodSucceeded {
+	if pod.Status.Phase == batch.PodSucceeded {
 		result.Decides = "no rule: the pod succeeds"
 		return result
 	}
 	policy := job.Spec.PodFailurePolicy
-	for _, step := range policy.Explain(pod) {
+	for _, step := range jobpolicy.Explain(policy, pod) {
 		result.Rules = append(result.Rules, Rule{step.Rule, string(step.Action), step.Matched, clean(step.Why)})
 	}
-	match := policy.Match(pod)
+	match := jobpolicy.MatchPod(policy, pod)
 	result.Decides = decides(policy, match)
 	v := judge(job, t, match, match.Message(pod))
 	result.Counts, result.Next = v.counts(job, t), clean(v.next(job))
@@ -114,7 +115,7 @@ func try(job *jobpolicy.Job, t Trial) Tried {
 func bounded(n int) int { return min(max(n, 0), math.MaxInt32) }
 
 // decides names the rule of a Match.
-func decides(policy *jobpolicy.PodFailurePolicy, m jobpolicy.Match) string {
+func decides(policy *batch.PodFailurePolicy, m jobpolicy.Match) string {
 	switch {
 	case policy == nil:
 		return "the Job has no failure policy"
@@ -129,14 +130,14 @@ type judged struct {
 	match             jobpolicy.Match
 	failures, ignored int // with this one
 	indexFailed       bool
-	reason            jobpolicy.Reason // why the Job ends; "": it goes on
+	reason            batch.Reason // why the Job ends; "": it goes on
 	message           string
 	delay             time.Duration
 }
 
 // judge does for one pod what the Engine does for a whole Job, of which nothing else is
 // known.
-func judge(job *jobpolicy.Job, t Trial, match jobpolicy.Match, message string) judged {
+func judge(job *batch.Job, t Trial, match jobpolicy.Match, message string) judged {
 	spec := &job.Spec
 	v := judged{match: match}
 	v.failures, v.ignored = match.NextCounts(t.Failures, t.Ignored)
@@ -151,13 +152,13 @@ func judge(job *jobpolicy.Job, t Trial, match jobpolicy.Match, message string) j
 }
 
 // counts says what the failure counts for.
-func (v judged) counts(job *jobpolicy.Job, t Trial) string {
+func (v judged) counts(job *batch.Job, t Trial) string {
 	switch limit := job.Spec.BackoffLimitPerIndex; {
 	case !v.match.Counted():
 		return "not counted"
 	case limit != nil:
 		text := fmt.Sprintf("failure %d of index %d, limit %d", v.failures, t.Index, *limit)
-		if v.indexFailed && v.match.Action == jobpolicy.PodFailurePolicyActionFailIndex {
+		if v.indexFailed && v.match.Action == batch.ActionFailIndex {
 			return text + ": the rule fails the index"
 		}
 		if v.indexFailed {
@@ -169,7 +170,7 @@ func (v judged) counts(job *jobpolicy.Job, t Trial) string {
 }
 
 // next says when the replacement starts.
-func (v judged) next(job *jobpolicy.Job) string {
+func (v judged) next(job *batch.Job) string {
 	switch {
 	case v.reason != "":
 		return fmt.Sprintf("no replacement: the Job fails (%s): %s", v.reason, v.message)
@@ -184,21 +185,21 @@ func (v judged) next(job *jobpolicy.Job) string {
 }
 
 // pod returns the pod that has ended so.
-func (t Trial) pod(job *jobpolicy.Job) (*jobpolicy.Pod, error) {
+func (t Trial) pod(job *batch.Job) (*batch.Pod, error) {
 	spec := job.Spec.Template.Spec
-	pod := &jobpolicy.Pod{Spec: spec}
+	pod := &batch.Pod{Spec: spec}
 	pod.Name, pod.Namespace = fmt.Sprintf("%s-%d-x", job.Name, t.Index), job.Namespace
-	if job.Spec.CompletionMode == jobpolicy.IndexedCompletion && t.Index >= int(*job.Spec.Completions) {
+	if job.Spec.CompletionMode == batch.IndexedCompletion && t.Index >= int(*job.Spec.Completions) {
 		return nil, fmt.Errorf("index %d: the highest of the Job is %d", t.Index, *job.Spec.Completions-1)
 	}
-	pod.Status.Phase = jobpolicy.PodSucceeded
+	pod.Status.Phase = batch.PodSucceeded
 	for _, c := range spec.Containers {
 		status, err := t.status(c.Name)
 		if err != nil {
 			return nil, err
 		}
 		if status.State.Terminated == nil || status.State.Terminated.ExitCode != 0 {
-			pod.Status.Phase = jobpolicy.PodFailed
+			pod.Status.Phase = batch.PodFailed
 		}
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 	}
@@ -208,7 +209,7 @@ func (t Trial) pod(job *jobpolicy.Job) (*jobpolicy.Pod, error) {
 			return nil, err
 		}
 		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
-			pod.Status.Phase = jobpolicy.PodFailed
+			pod.Status.Phase = batch.PodFailed
 		}
 		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
 	}
@@ -217,41 +218,41 @@ func (t Trial) pod(job *jobpolicy.Job) (*jobpolicy.Pod, error) {
 		return nil, err
 	}
 	if len(pod.Status.Conditions) > 0 {
-		pod.Status.Phase = jobpolicy.PodFailed
+		pod.Status.Phase = batch.PodFailed
 	}
 	return pod, nil
 }
 
-func (t Trial) status(container string) (jobpolicy.ContainerStatus, error) {
-	status := jobpolicy.ContainerStatus{Name: container}
+func (t Trial) status(container string) (batch.ContainerStatus, error) {
+	status := batch.ContainerStatus{Name: container}
 	text := strings.TrimSpace(t.Exits[container])
 	if text == "" {
-		status.State.Running = new(jobpolicy.ContainerStateRunning)
+		status.State.Running = new(batch.ContainerStateRunning)
 		return status, nil
 	}
 	code, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		return status, fmt.Errorf("container %s: %q is no exit code", container, text)
 	}
-	status.State.Terminated = &jobpolicy.ContainerStateTerminated{ExitCode: int32(code)}
+	status.State.Terminated = &batch.ContainerStateTerminated{ExitCode: int32(code)}
 	return status, nil
 }
 
 const mostConditions = 20
 
 // conditions reads conditions such as DisruptionTarget, Ready=False.
-func conditions(text string) (all []jobpolicy.PodCondition, err error) {
+func conditions(text string) (all []batch.PodCondition, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		name, status, given := strings.Cut(strings.TrimSpace(word), "=")
 		if name == "" && !given {
 			continue
 		}
-		c := jobpolicy.PodCondition{Type: jobpolicy.PodConditionType(strings.TrimSpace(name)), Status: jobpolicy.ConditionStatus(strings.TrimSpace(status))}
+		c := batch.PodCondition{Type: batch.PodConditionType(strings.TrimSpace(name)), Status: batch.ConditionStatus(strings.TrimSpace(status))}
 		if !given {
-			c.Status = jobpolicy.ConditionTrue
+			c.Status = batch.ConditionTrue
 		}
 		switch c.Status {
-		case jobpolicy.ConditionTrue, jobpolicy.ConditionFalse, jobpolicy.ConditionUnknown:
+		case batch.ConditionTrue, batch.ConditionFalse, batch.ConditionUnknown:
 		default:
 			return nil, fmt.Errorf("condition %s: %q is not True, False or Unknown", name, status)
 		}

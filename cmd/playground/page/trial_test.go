@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/jobpolicy"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -118,7 +119,7 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 		if rapid.Bool().Draw(t, "drained") {
 			trial.Conditions = "DisruptionTarget"
 		}
-		if spec.CompletionMode == jobpolicy.IndexedCompletion {
+		if spec.CompletionMode == batch.IndexedCompletion {
 			trial.Index = rapid.IntRange(0, completions-1).Draw(t, "index")
 		}
 		pod, err := trial.pod(job)
@@ -131,8 +132,8 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 		pod.Track()
 		memory := jobpolicy.Memory{}
 		ended := *job
-		ended.Status = jobpolicy.JobStatus{StartTime: begin(), Succeeded: int32(completions - 1), Failed: int32(trial.Failures)}
-		if spec.CompletionMode == jobpolicy.IndexedCompletion {
+		ended.Status = batch.JobStatus{StartTime: begin(), Succeeded: int32(completions - 1), Failed: int32(trial.Failures)}
+		if spec.CompletionMode == batch.IndexedCompletion {
 			var others []string
 			for i := range completions {
 				if i != trial.Index {
@@ -141,25 +142,25 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 			}
 			ended.Status.CompletedIndexes = strings.Join(others, ",")
 			pod.Annotations = map[string]string{
-				jobpolicy.JobCompletionIndexAnnotation:          strconv.Itoa(trial.Index),
-				jobpolicy.JobIndexFailureCountAnnotation:        strconv.Itoa(trial.Failures),
-				jobpolicy.JobIndexIgnoredFailureCountAnnotation: strconv.Itoa(trial.Ignored),
+				batch.JobCompletionIndexAnnotation:          strconv.Itoa(trial.Index),
+				batch.JobIndexFailureCountAnnotation:        strconv.Itoa(trial.Failures),
+				batch.JobIndexIgnoredFailureCountAnnotation: strconv.Itoa(trial.Ignored),
 			}
 		}
 		if spec.BackoffLimitPerIndex == nil {
 			memory.Failures, memory.LastFailure = trial.Failures+trial.Ignored, begin()
 		}
-		plan, err := engine.Plan(jobpolicy.Input{Job: &ended, Pods: []*jobpolicy.Pod{pod}, Memory: memory, Now: now})
+		plan, err := engine.Plan(jobpolicy.Input{Job: &ended, Pods: []*batch.Pod{pod}, Memory: memory, Now: now})
 		if err != nil || len(plan.Decisions) != 1 {
 			t.Fatalf("%v %+v", err, plan)
 		}
-		match := spec.PodFailurePolicy.Match(pod)
+		match := jobpolicy.MatchPod(spec.PodFailurePolicy, pod)
 		v := judge(job, trial, match, match.Message(pod))
 		d := plan.Decisions[0]
 		if d.Match != match || d.IndexFailed != v.indexFailed {
 			t.Fatalf("the Engine decides %+v, the page %+v", d, v)
 		}
-		failing := slices.IndexFunc(plan.Record.Conditions, func(c jobpolicy.JobCondition) bool { return c.Type == jobpolicy.JobFailureTarget })
+		failing := slices.IndexFunc(plan.Record.Conditions, func(c batch.JobCondition) bool { return c.Type == batch.JobFailureTarget })
 		switch {
 		case v.reason != "":
 			judgements["the Job fails"]++
@@ -168,7 +169,7 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 			}
 		case v.indexFailed:
 			judgements["the index fails"]++
-			if failing < 0 || plan.Record.Conditions[failing].Reason != jobpolicy.JobReasonFailedIndexes {
+			if failing < 0 || plan.Record.Conditions[failing].Reason != batch.JobReasonFailedIndexes {
 				t.Fatalf("the last index has failed, the Engine says %+v", plan.Record.Conditions)
 			}
 		default:

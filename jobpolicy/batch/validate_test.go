@@ -1,4 +1,4 @@
-package jobpolicy
+package batch_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -53,7 +54,7 @@ func compareMistakes(t interface {
 
 // genChange draws an earlier specification: another one, or s with some fields
 // changed.
-func genChange(t *rapid.T, s *JobSpec) *JobSpec {
+func genChange(t *rapid.T, s *batch.JobSpec) *batch.JobSpec {
 	old := *s
 	other := genSpec(t)
 	for _, change := range []func(){
@@ -97,9 +98,9 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func specFromJSON(t *testing.T, text string) *JobSpec {
+func specFromJSON(t *testing.T, text string) *batch.JobSpec {
 	t.Helper()
-	s := &JobSpec{}
+	s := &batch.JobSpec{}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +130,10 @@ func TestDefaultTwice(t *testing.T) {
 }
 
 func TestValidateOfNil(t *testing.T) {
-	var s *JobSpec
+	var s *batch.JobSpec
 	s.Default()
-	var j *Job
-	for _, err := range []error{s.Validate(), s.ValidateUpdate(nil), s.ValidateUpdate(&JobSpec{}), j.ValidateStatus()} {
+	var j *batch.Job
+	for _, err := range []error{s.Validate(), s.ValidateUpdate(nil), s.ValidateUpdate(&batch.JobSpec{}), j.ValidateStatus()} {
 		var list field.Errors
 		if !errors.As(err, &list) || len(list) != 1 || list[0].Type != field.Required {
 			t.Errorf("got %v, want one Required", err)
@@ -144,15 +145,15 @@ func TestValidateOfNil(t *testing.T) {
 	}
 }
 
-func validSpec() *JobSpec {
-	s := &JobSpec{Template: PodTemplateSpec{Spec: PodSpec{RestartPolicy: RestartPolicyNever, Containers: []Container{{Name: "a"}}}}}
+func validSpec() *batch.JobSpec {
+	s := &batch.JobSpec{Template: batch.PodTemplateSpec{Spec: batch.PodSpec{RestartPolicy: batch.RestartPolicyNever, Containers: []batch.Container{{Name: "a"}}}}}
 	s.Default()
 	return s
 }
 
 func TestFieldErrors(t *testing.T) {
 	s := validSpec()
-	s.Parallelism, s.BackoffLimit = pointerTo[int32](-1), pointerTo[int32](-2)
+	s.Parallelism, s.BackoffLimit = ptr[int32](-1), ptr[int32](-2)
 	err := s.Validate()
 	const want = "spec.parallelism: invalid value -1: must be 0 or more; spec.backoffLimit: invalid value -2: must be 0 or more"
 	if err == nil || err.Error() != want {
@@ -170,10 +171,10 @@ func TestFieldErrors(t *testing.T) {
 // A message stays short whatever was written.
 func TestFieldErrorsAreShort(t *testing.T) {
 	s := validSpec()
-	s.CompletionMode, s.Completions = IndexedCompletion, pointerTo[int32](10)
-	s.SuccessPolicy = &SuccessPolicy{}
+	s.CompletionMode, s.Completions = batch.IndexedCompletion, ptr[int32](10)
+	s.SuccessPolicy = &batch.SuccessPolicy{}
 	for range 1000 {
-		s.SuccessPolicy.Rules = append(s.SuccessPolicy.Rules, SuccessPolicyRule{SucceededIndexes: pointerTo(strings.Repeat("x", 100_000))})
+		s.SuccessPolicy.Rules = append(s.SuccessPolicy.Rules, batch.SuccessPolicyRule{SucceededIndexes: ptr(strings.Repeat("x", 100_000))})
 	}
 	err := s.Validate()
 	if n := len(err.(field.Errors)); n != 2001 {
@@ -192,7 +193,7 @@ func TestQualifiedName(t *testing.T) {
 		"a_b/c": 1, "A/c": 1, "a..b/c": 1, "a-.b/c": 1, strings.Repeat("a", 64): 1,
 		strings.Repeat("d", 254) + "/a": 1, strings.Repeat("D", 254) + "/" + strings.Repeat("-", 64): 4,
 	} {
-		if got := len(qualifiedNameMistakes(text)); got != want || got != modelNameMistakes(text) {
+		if got := len(batch.QualifiedNameMistakes(text)); got != want || got != modelNameMistakes(text) {
 			t.Errorf("%q: %d mistakes, want %d, the model says %d", text, got, want, modelNameMistakes(text))
 		}
 	}
@@ -204,7 +205,7 @@ func FuzzCheckIndexes(f *testing.F) {
 		f.Add(text, int32(math.MaxInt32))
 	}
 	f.Fuzz(func(t *testing.T, text string, completions int32) {
-		total, mistake := checkIndexes(text, completions)
+		total, mistake := batch.CheckIndexes(text, completions)
 		want, ok := modelIndexes(text, int(completions))
 		if int(total) != want || (mistake == "") != ok {
 			t.Errorf("checkIndexes(%q, %d) = %d, %q; the model says %d, %v", text, completions, total, mistake, want, ok)
@@ -218,7 +219,7 @@ func FuzzJobSpec(f *testing.F) {
 	f.Add([]byte(`{"successPolicy":{"rules":[{"succeededIndexes":"0-2","succeededCount":2},{}]},"completionMode":"Indexed"}`))
 	f.Add([]byte(`{"podFailurePolicy":{"rules":[{"onPodConditions":[{}]},{"onExitCodes":{"containerName":"","values":[0,0]}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var s JobSpec
+		var s batch.JobSpec
 		if json.Unmarshal(data, &s) != nil {
 			t.Skip()
 		}
@@ -249,16 +250,16 @@ func BenchmarkValidate(b *testing.B) {
 	}
 }
 
-func largestPolicy() *JobSpec {
+func largestPolicy() *batch.JobSpec {
 	s := validSpec()
-	s.PodFailurePolicy = &PodFailurePolicy{}
-	s.PodReplacementPolicy = PodReplacementFailed
-	for range maxPolicyRules {
-		on := &OnExitCodes{Operator: PodFailurePolicyOnExitCodesOpIn, ContainerName: pointerTo("a")}
-		for v := range int32(maxPolicyValues) {
+	s.PodFailurePolicy = &batch.PodFailurePolicy{}
+	s.PodReplacementPolicy = batch.PodReplacementFailed
+	for range batch.MaxPolicyRules {
+		on := &batch.OnExitCodes{Operator: batch.OpIn, ContainerName: ptr("a")}
+		for v := range int32(batch.MaxPolicyValues) {
 			on.Values = append(on.Values, v+1)
 		}
-		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, PodFailurePolicyRule{Action: PodFailurePolicyActionFailJob, OnExitCodes: on})
+		s.PodFailurePolicy.Rules = append(s.PodFailurePolicy.Rules, batch.PodFailurePolicyRule{Action: batch.ActionFailJob, OnExitCodes: on})
 	}
 	return s
 }

@@ -1,4 +1,8 @@
-package jobpolicy
+// Package batch has the types of batch/v1 and core/v1 that decide about restarts, with
+// their names, defaults and validation. It decides nothing itself; see package
+// jobpolicy. The types mirror the JSON of the API, so that a manifest or the output of
+// kubectl get -o json fills them.
+package batch
 
 import (
 	"encoding/json"
@@ -23,11 +27,8 @@ type ObjectMeta struct {
 
 // Job is a batch/v1 Job: its specification and what is known of its progress.
 //
-// The types of this package mirror the JSON of batch/v1 and core/v1, so that a
-// manifest or the output of kubectl get -o json fills them. No function of this
-// package changes what it is given, but for JobSpec.Default, Pod.Track and
-// Pod.Untrack; the others are safe for concurrent use by multiple goroutines while
-// nobody changes their arguments.
+// JobSpec.Default, Pod.Track and Pod.Untrack change their receiver. All other
+// functions of this package only read.
 type Job struct {
 	Kind       string `json:"kind,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`

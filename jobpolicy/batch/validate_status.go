@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func (j *Job) ValidateStatus() error {
 		return errs
 	}
 	s := &j.Status
-	s.validateNumbers(&errs)
+	s.ValidateCounts(&errs)
 	s.validateUncounted(&errs)
 	j.validateEnd(&errs)
 	j.validateIndexes(&errs)
@@ -26,7 +26,7 @@ func (j *Job) ValidateStatus() error {
 	return errs.Err()
 }
 
-func (s *JobStatus) validateNumbers(errs *field.Errors) {
+func (s *JobStatus) ValidateCounts(errs *field.Errors) {
 	notNegative(errs, "status.active", &s.Active)
 	notNegative(errs, "status.succeeded", &s.Succeeded)
 	notNegative(errs, "status.failed", &s.Failed)
@@ -58,13 +58,13 @@ func (s *JobStatus) validateUncounted(errs *field.Errors) {
 // validateEnd: what a finished Job must and must not have.
 func (j *Job) validateEnd(errs *field.Errors) {
 	s := &j.Status
-	complete, failed := s.has(JobComplete), s.has(JobFailed)
+	complete, failed := s.HasCondition(JobComplete), s.HasCondition(JobFailed)
 	finished := complete || failed
 	const conditions = "status.conditions"
 	if complete && failed {
 		errs.Add(field.Invalid, conditions, nil, "Complete and Failed exclude each other")
 	}
-	if complete && s.has(JobFailureTarget) {
+	if complete && s.HasCondition(JobFailureTarget) {
 		errs.Add(field.Invalid, conditions, nil, "Complete and FailureTarget exclude each other")
 	}
 	if !s.CompletionTime.IsZero() && !complete {
@@ -76,10 +76,10 @@ func (j *Job) validateEnd(errs *field.Errors) {
 	if !s.StartTime.IsZero() && !s.CompletionTime.IsZero() && s.CompletionTime.Before(s.StartTime) {
 		errs.Add(field.Invalid, "status.completionTime", s.CompletionTime, "must not be before startTime")
 	}
-	if failed && !s.has(JobFailureTarget) {
+	if failed && !s.HasCondition(JobFailureTarget) {
 		errs.Add(field.Invalid, conditions, nil, "Failed comes after FailureTarget")
 	}
-	if complete && !s.has(JobSuccessCriteriaMet) {
+	if complete && !s.HasCondition(JobSuccessCriteriaMet) {
 		errs.Add(field.Invalid, conditions, nil, "Complete comes after SuccessCriteriaMet")
 	}
 	if s.Active > 0 && finished {
@@ -129,7 +129,7 @@ func (j *Job) validateIndexes(errs *field.Errors) {
 // other.
 func (j *Job) validateConditions(errs *field.Errors) {
 	s := &j.Status
-	finished := s.has(JobComplete) || s.has(JobFailed)
+	finished := s.HasCondition(JobComplete) || s.HasCondition(JobFailed)
 	if s.Terminating != nil && *s.Terminating > 0 && finished {
 		errs.Add(field.Invalid, "status.terminating", *s.Terminating, "a finished Job has none")
 	}
@@ -137,14 +137,14 @@ func (j *Job) validateConditions(errs *field.Errors) {
 		errs.Add(field.Invalid, "status.ready", *s.Ready, "must not be above active")
 	}
 	const conditions = "status.conditions"
-	met := s.has(JobSuccessCriteriaMet)
-	if met && s.has(JobFailed) {
+	met := s.HasCondition(JobSuccessCriteriaMet)
+	if met && s.HasCondition(JobFailed) {
 		errs.Add(field.Invalid, conditions, nil, "SuccessCriteriaMet and Failed exclude each other")
 	}
-	if met && s.has(JobFailureTarget) {
+	if met && s.HasCondition(JobFailureTarget) {
 		errs.Add(field.Invalid, conditions, nil, "SuccessCriteriaMet and FailureTarget exclude each other")
 	}
-	if j.Spec.SuccessPolicy != nil && !met && s.has(JobComplete) {
+	if j.Spec.SuccessPolicy != nil && !met && s.HasCondition(JobComplete) {
 		errs.Add(field.Invalid, conditions, nil, "with a successPolicy, Complete comes after SuccessCriteriaMet")
 	}
 }

@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func validateRuleName(errs *field.Errors, i int, rule *PodFailurePolicyRule, rul
 		return
 	}
 	path := fmt.Sprintf("spec.podFailurePolicy.rules[%d].name", i)
-	reason := rule.reason(i)
+	reason := rule.Reason(i)
 	other, twice := taken[reason]
 	taken[reason] = i
 	number, err := strconv.Atoi(rule.Name)
@@ -73,7 +73,7 @@ func (s *JobSpec) validateAction(errs *field.Errors, rule int, a Action) {
 		errs.Add(field.Required, path(), nil, actions)
 	case !a.Known():
 		errs.Add(field.NotSupported, path(), string(a), actions)
-	case a == PodFailurePolicyActionFailIndex && s.BackoffLimitPerIndex == nil:
+	case a == ActionFailIndex && s.BackoffLimitPerIndex == nil:
 		errs.Add(field.Invalid, path(), string(a), "needs backoffLimitPerIndex")
 	}
 }
@@ -100,7 +100,7 @@ func (s *JobSpec) validateExitCodes(errs *field.Errors, rule int, on *OnExitCode
 		return fmt.Sprintf("spec.podFailurePolicy.rules[%d].onExitCodes.%s", rule, name)
 	}
 	switch on.Operator {
-	case PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn:
+	case OpIn, OpNotIn:
 	case "":
 		errs.Add(field.Required, path("operator"), nil, "must be In or NotIn")
 	default:
@@ -130,7 +130,7 @@ func validateValues(errs *field.Errors, on *OnExitCodes, path func(string) strin
 			ordered = ordered && values[i-1] == v
 		}
 	}
-	noZero := on.Operator == PodFailurePolicyOnExitCodesOpIn
+	noZero := on.Operator == OpIn
 	if rises && !(zero && noZero) {
 		return
 	}

@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import (
 	"math"
@@ -61,7 +61,9 @@ func (p *PodFailurePolicy) withDefaults() *PodFailurePolicy {
 		}
 		patterns := slices.Clone(p.Rules[i].OnPodConditions)
 		for k := range patterns {
-			patterns[k].Status = patterns[k].status()
+			if open(patterns[k]) {
+				patterns[k].Status = ConditionTrue
+			}
 		}
 		p.Rules[i].OnPodConditions = patterns
 	}

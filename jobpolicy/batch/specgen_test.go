@@ -1,4 +1,4 @@
-package jobpolicy
+package batch_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -17,7 +18,7 @@ type specGen struct {
 	tame bool
 }
 
-func genSpec(t *rapid.T) *JobSpec {
+func genSpec(t *rapid.T) *batch.JobSpec {
 	return specGen{t, rapid.Bool().Draw(t, "tame")}.spec()
 }
 
@@ -38,32 +39,32 @@ func (g specGen) number(label string) *int32 {
 	if g.chance("no "+label, 2) {
 		return nil
 	}
-	return pointerTo(pick(g, label,
+	return ptr(pick(g, label,
 		[]int32{0, 1, 2, 3, 5, 9, 10, 12},
 		[]int32{-1, math.MinInt32, 9_999, 10_000, 10_001, 99_999, 100_000, 100_001, math.MaxInt32}))
 }
 
-func (g specGen) spec() *JobSpec {
-	s := &JobSpec{
+func (g specGen) spec() *batch.JobSpec {
+	s := &batch.JobSpec{
 		Parallelism:             g.number("parallelism"),
 		Completions:             g.number("completions"),
 		BackoffLimit:            g.number("backoffLimit"),
 		BackoffLimitPerIndex:    g.number("backoffLimitPerIndex"),
 		MaxFailedIndexes:        g.number("maxFailedIndexes"),
 		TTLSecondsAfterFinished: g.number("ttl"),
-		CompletionMode:          pick(g, "mode", []CompletionMode{IndexedCompletion, NonIndexedCompletion, ""}, []CompletionMode{"indexed", "x"}),
-		PodReplacementPolicy:    pick(g, "replacement", []PodReplacementPolicy{"", PodReplacementFailed}, []PodReplacementPolicy{PodReplacementTerminatingOrFailed, "failed"}),
+		CompletionMode:          pick(g, "mode", []batch.CompletionMode{batch.IndexedCompletion, batch.NonIndexedCompletion, ""}, []batch.CompletionMode{"indexed", "x"}),
+		PodReplacementPolicy:    pick(g, "replacement", []batch.PodReplacementPolicy{"", batch.PodReplacementFailed}, []batch.PodReplacementPolicy{batch.PodReplacementTerminatingOrFailed, "failed"}),
 		Suspend:                 rapid.Bool().Draw(g.T, "suspend"),
 	}
 	if deadline := g.number("deadline"); deadline != nil {
-		s.ActiveDeadlineSeconds = pointerTo(int64(*deadline))
+		s.ActiveDeadlineSeconds = ptr(int64(*deadline))
 	}
-	s.Template.Spec.RestartPolicy = pick(g, "restartPolicy", []RestartPolicy{RestartPolicyNever}, []RestartPolicy{RestartPolicyOnFailure, RestartPolicyAlways, "", "never"})
+	s.Template.Spec.RestartPolicy = pick(g, "restartPolicy", []batch.RestartPolicy{batch.RestartPolicyNever}, []batch.RestartPolicy{batch.RestartPolicyOnFailure, batch.RestartPolicyAlways, "", "never"})
 	for _, name := range []string{"a", "b", ""}[:rapid.IntRange(1, 3).Draw(g.T, "containers")] {
-		s.Template.Spec.Containers = append(s.Template.Spec.Containers, Container{Name: name})
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, batch.Container{Name: name})
 	}
 	for _, name := range []string{"i", "b"}[:rapid.IntRange(0, 2).Draw(g.T, "init containers")] {
-		s.Template.Spec.InitContainers = append(s.Template.Spec.InitContainers, Container{Name: name})
+		s.Template.Spec.InitContainers = append(s.Template.Spec.InitContainers, batch.Container{Name: name})
 	}
 	if g.chance("policy", 2) {
 		s.PodFailurePolicy = g.policy()
@@ -71,20 +72,20 @@ func (g specGen) spec() *JobSpec {
 	if g.chance("success policy", 3) {
 		s.SuccessPolicy = g.successPolicy()
 	}
-	if g.tame && s.CompletionMode == IndexedCompletion {
-		s.Completions = pointerTo[int32](12)
+	if g.tame && s.CompletionMode == batch.IndexedCompletion {
+		s.Completions = ptr[int32](12)
 	} else if g.tame {
 		s.BackoffLimitPerIndex, s.MaxFailedIndexes, s.SuccessPolicy = nil, nil, nil
 	}
 	return s
 }
 
-func (g specGen) policy() *PodFailurePolicy {
-	p := &PodFailurePolicy{}
+func (g specGen) policy() *batch.PodFailurePolicy {
+	p := &batch.PodFailurePolicy{}
 	for range pick(g, "rules", []int{0, 1, 2, 3, 20}, []int{21, 25}) {
-		r := PodFailurePolicyRule{Action: pick(g, "action",
-			[]Action{PodFailurePolicyActionFailJob, PodFailurePolicyActionIgnore, PodFailurePolicyActionCount},
-			[]Action{PodFailurePolicyActionFailIndex, "", "failJob"})}
+		r := batch.PodFailurePolicyRule{Action: pick(g, "action",
+			[]batch.Action{batch.ActionFailJob, batch.ActionIgnore, batch.ActionCount},
+			[]batch.Action{batch.ActionFailIndex, "", "failJob"})}
 		kind := pick(g, "requirement", []string{"codes", "conditions"}, []string{"none", "both", "empty"})
 		if kind == "codes" || kind == "both" {
 			r.OnExitCodes = g.exitCodes()
@@ -93,17 +94,17 @@ func (g specGen) policy() *PodFailurePolicy {
 			r.OnPodConditions = g.conditions()
 		}
 		if kind == "empty" {
-			r.OnPodConditions = []OnPodCondition{}
+			r.OnPodConditions = []batch.OnPodCondition{}
 		}
 		p.Rules = append(p.Rules, r)
 	}
 	return p
 }
 
-func (g specGen) exitCodes() *OnExitCodes {
-	on := &OnExitCodes{Operator: pick(g, "operator", []Operator{PodFailurePolicyOnExitCodesOpIn, PodFailurePolicyOnExitCodesOpNotIn}, []Operator{"", "in"})}
+func (g specGen) exitCodes() *batch.OnExitCodes {
+	on := &batch.OnExitCodes{Operator: pick(g, "operator", []batch.Operator{batch.OpIn, batch.OpNotIn}, []batch.Operator{"", "in"})}
 	if g.chance("named", 2) {
-		on.ContainerName = pointerTo(pick(g, "container", []string{"a"}, []string{"b", "i", "", "x"}))
+		on.ContainerName = ptr(pick(g, "container", []string{"a"}, []string{"b", "i", "", "x"}))
 	}
 	code := rapid.Custom(func(t *rapid.T) int32 {
 		return pick(specGen{t, g.tame}, "code", []int32{1, 2, 3, 42, 137, 255}, []int32{0, 256, -1, math.MaxInt32, math.MinInt32})
@@ -126,11 +127,11 @@ func (g specGen) exitCodes() *OnExitCodes {
 	return on
 }
 
-func (g specGen) conditions() (patterns []OnPodCondition) {
+func (g specGen) conditions() (patterns []batch.OnPodCondition) {
 	for range pick(g, "conditions", []int{1, 2, 3, 20}, []int{21}) {
-		patterns = append(patterns, OnPodCondition{
-			Type:   PodConditionType(g.name()),
-			Status: pick(g, "status", []ConditionStatus{ConditionTrue, ConditionFalse, ConditionUnknown}, []ConditionStatus{"", "true"}),
+		patterns = append(patterns, batch.OnPodCondition{
+			Type:   batch.PodConditionType(g.name()),
+			Status: pick(g, "status", []batch.ConditionStatus{batch.ConditionTrue, batch.ConditionFalse, batch.ConditionUnknown}, []batch.ConditionStatus{"", "true"}),
 		})
 	}
 	return patterns
@@ -145,18 +146,18 @@ func (g specGen) name() string {
 		[]string{"", "/", "/x", "x/", "a/b/c", "-a", "a.", "a b", "ä", "Upper.com/x", "a..b/x", "-a.com/x", strings.Repeat("a", 64), strings.Repeat("d", 254) + "/x"})
 }
 
-func (g specGen) successPolicy() *SuccessPolicy {
-	p := &SuccessPolicy{}
+func (g specGen) successPolicy() *batch.SuccessPolicy {
+	p := &batch.SuccessPolicy{}
 	for range pick(g, "success rules", []int{1, 2, 3, 20}, []int{0, 21}) {
-		r := SuccessPolicyRule{}
+		r := batch.SuccessPolicyRule{}
 		if g.chance("with indexes", 2) {
-			r.SucceededIndexes = pointerTo(g.indexText())
+			r.SucceededIndexes = ptr(g.indexText())
 		}
 		if r.SucceededIndexes == nil || g.chance("with count too", 4) {
-			r.SucceededCount = pointerTo(pick(g, "succeededCount", []int32{0, 1, 2, 12}, []int32{-1, 13, 100_001}))
+			r.SucceededCount = ptr(pick(g, "succeededCount", []int32{0, 1, 2, 12}, []int32{-1, 13, 100_001}))
 		}
 		if !g.tame && g.chance("with nothing", 8) {
-			r = SuccessPolicyRule{}
+			r = batch.SuccessPolicyRule{}
 		}
 		p.Rules = append(p.Rules, r)
 	}

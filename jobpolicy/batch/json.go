@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import (
 	"encoding/json"

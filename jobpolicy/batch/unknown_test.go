@@ -1,10 +1,11 @@
-package jobpolicy
+package batch_test
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
 	const text = `{"kind":"Job","spec":{"parallelism":2,"podFailurePolicy":{"rules":[{"action":"FailJob","name":"bug","onExitCodes":{"operator":"In","values":[3]},"severity":{"level":[1,2.50]}}]},` +
 		`"scheduling":{"schedulingPolicy":{"gang":{"minCount":2}}},"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"restartPolicy":"Never"}},"big":12345678901234567890}}`
-	var j Job
+	var j batch.Job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
 		t.Errorf("%v, %v", j.Spec.Unknown, err)
 	}
 	// A field that is known after all is not written twice, nor by another case.
-	j.Spec = JobSpec{Unknown: map[string]json.RawMessage{"parallelism": []byte("9"), "Suspend": []byte("true"), "new": []byte("1")}}
+	j.Spec = batch.JobSpec{Unknown: map[string]json.RawMessage{"parallelism": []byte("9"), "Suspend": []byte("true"), "new": []byte("1")}}
 	if text, err := json.Marshal(j.Spec); err != nil || string(text) != `{"new":1}` {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -48,7 +49,7 @@ func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
 // Known fields are read and written with unknown ones beside them as without.
 func TestUnknownFieldsChangeNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec := JobSpec{}
+		spec := batch.JobSpec{}
 		n := rapid.Int32().Draw(t, "n")
 		spec.Parallelism, spec.Suspend, spec.ManagedBy = &n, rapid.Bool().Draw(t, "suspend"), rapid.StringMatching("[a-z]*").Draw(t, "managedBy")
 		spec.Unknown = map[string]json.RawMessage{}
@@ -62,7 +63,7 @@ func TestUnknownFieldsChangeNothingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back JobSpec
+		var back batch.JobSpec
 		if err := json.Unmarshal(text, &back); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import "time"
 
@@ -21,7 +21,7 @@ func (p *Pod) FinishTime() time.Time {
 	if t, ok := containersEnd(p); ok {
 		return t
 	}
-	if c := p.condition(PodReady); c != nil && c.Status == ConditionFalse && !c.LastTransitionTime.IsZero() {
+	if c := p.Condition(PodReady); c != nil && c.Status == ConditionFalse && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime
 	}
 	if !p.DeletionTimestamp.IsZero() {
@@ -44,7 +44,7 @@ func containersEnd(pod *Pod) (end time.Time, ok bool) {
 			end = t
 		}
 	}
-	sidecars := pod.Spec.sidecars()
+	sidecars := pod.Spec.Sidecars()
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		if !sidecars[c.Name] {

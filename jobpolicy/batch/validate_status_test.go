@@ -1,20 +1,22 @@
-package jobpolicy
+package batch_test
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
 // modelValidateStatus is the list of what the API server refuses in a status,
 // in its order.
-func modelValidateStatus(j *Job) field.Errors {
+func modelValidateStatus(j *batch.Job) field.Errors {
 	var errs field.Errors
 	s := j.Status
 	check := func(ok bool, t field.Type, name string) {
@@ -22,15 +24,15 @@ func modelValidateStatus(j *Job) field.Errors {
 			errs = append(errs, field.Error{Field: "status." + name, Type: t})
 		}
 	}
-	is := func(t JobConditionType) bool {
-		return slices.ContainsFunc(s.Conditions, func(c JobCondition) bool { return c.Type == t && c.Status == "True" })
+	is := func(t batch.JobConditionType) bool {
+		return slices.ContainsFunc(s.Conditions, func(c batch.JobCondition) bool { return c.Type == t && c.Status == "True" })
 	}
 	check(s.Active >= 0, field.Invalid, "active")
 	check(s.Succeeded >= 0, field.Invalid, "succeeded")
 	check(s.Failed >= 0, field.Invalid, "failed")
 	check(numberOr(s.Ready, 0) >= 0, field.Invalid, "ready")
 	check(numberOr(s.Terminating, 0) >= 0, field.Invalid, "terminating")
-	var uncounted UncountedTerminatedPods
+	var uncounted batch.UncountedTerminatedPods
 	if s.UncountedTerminatedPods != nil {
 		uncounted = *s.UncountedTerminatedPods
 	}
@@ -80,11 +82,14 @@ func modelValidateStatus(j *Job) field.Errors {
 // modelOverlap walks two lists of intervals side by side and drops the one that
 // begins first.
 func modelOverlap(completed, failed string, completions int) bool {
-	read := func(text string) (intervals []vectorInterval) {
+	read := func(text string) (intervals [][2]int) {
 		for part := range strings.SplitSeq(text, ",") {
 			if total, ok := modelIndexes(part, completions); ok && total > 0 {
-				first, last, _ := readInterval(part)
-				intervals = append(intervals, vectorInterval{first, last})
+				first, last, isInterval := strings.Cut(part, "-")
+				if !isInterval {
+					last = first
+				}
+				intervals = append(intervals, [2]int{number(first), number(last)})
 			}
 		}
 		return intervals
@@ -100,6 +105,14 @@ func modelOverlap(completed, failed string, completions int) bool {
 		}
 	}
 	return false
+}
+
+func number(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 func TestValidateStatusIsTheModel(t *testing.T) {
@@ -122,18 +135,18 @@ func TestValidateStatusIsTheModel(t *testing.T) {
 	}
 }
 
-func genStatus(t *rapid.T, base time.Time) *Job {
+func genStatus(t *rapid.T, base time.Time) *batch.Job {
 	g := specGen{t, rapid.Bool().Draw(t, "tame")}
-	j := &Job{Spec: *g.spec()}
+	j := &batch.Job{Spec: *g.spec()}
 	if rapid.Bool().Draw(t, "indexed") {
-		j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = IndexedCompletion, pointerTo[int32](12), pointerTo[int32](1)
+		j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = batch.IndexedCompletion, ptr[int32](12), ptr[int32](1)
 	}
 	counts := func(label string) int32 { return pick(g, label, []int32{0, 1, 2}, []int32{-1}) }
 	s := &j.Status
 	s.Active, s.Succeeded, s.Failed = counts("active"), counts("succeeded"), counts("failed")
 	for _, p := range []**int32{&s.Ready, &s.Terminating} {
 		if g.chance("count", 3) {
-			*p = pointerTo(counts("count"))
+			*p = ptr(counts("count"))
 		}
 	}
 	for _, at := range []*time.Time{&s.StartTime, &s.CompletionTime} {
@@ -141,14 +154,14 @@ func genStatus(t *rapid.T, base time.Time) *Job {
 			*at = base.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "time")) * time.Second)
 		}
 	}
-	for _, c := range []JobConditionType{JobComplete, JobFailed, JobSuccessCriteriaMet, JobFailureTarget, JobSuspended} {
+	for _, c := range []batch.JobConditionType{batch.JobComplete, batch.JobFailed, batch.JobSuccessCriteriaMet, batch.JobFailureTarget, batch.JobSuspended} {
 		if g.chance(string(c), 3) {
-			s.Conditions = append(s.Conditions, JobCondition{Type: c, Status: pick(g, "status", []ConditionStatus{ConditionTrue}, []ConditionStatus{ConditionFalse, ""})})
+			s.Conditions = append(s.Conditions, batch.JobCondition{Type: c, Status: pick(g, "status", []batch.ConditionStatus{batch.ConditionTrue}, []batch.ConditionStatus{batch.ConditionFalse, ""})})
 		}
 	}
 	if g.chance("uncounted", 3) {
 		uid := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e"})
-		s.UncountedTerminatedPods = &UncountedTerminatedPods{
+		s.UncountedTerminatedPods = &batch.UncountedTerminatedPods{
 			Succeeded: rapid.SliceOfN(uid, 0, 2).Draw(t, "succeeded"),
 			Failed:    rapid.SliceOfN(uid, 0, 2).Draw(t, "failed"),
 		}
@@ -157,7 +170,7 @@ func genStatus(t *rapid.T, base time.Time) *Job {
 		s.CompletedIndexes = g.indexText()
 	}
 	if g.chance("failed", 2) {
-		s.FailedIndexes = pointerTo(g.indexText())
+		s.FailedIndexes = ptr(g.indexText())
 	}
 	return j
 }
@@ -165,26 +178,26 @@ func genStatus(t *rapid.T, base time.Time) *Job {
 // The status that a Job controller writes is valid at every step.
 func TestValidateStatusOfARun(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	j := &Job{Spec: *validSpec()}
-	j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = IndexedCompletion, pointerTo[int32](4), pointerTo[int32](0)
-	steps := []func(s *JobStatus){
-		func(*JobStatus) {},
-		func(s *JobStatus) {
-			s.StartTime, s.Active, s.Ready, s.Terminating = start, 4, pointerTo[int32](4), pointerTo[int32](0)
+	j := &batch.Job{Spec: *validSpec()}
+	j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = batch.IndexedCompletion, ptr[int32](4), ptr[int32](0)
+	steps := []func(s *batch.JobStatus){
+		func(*batch.JobStatus) {},
+		func(s *batch.JobStatus) {
+			s.StartTime, s.Active, s.Ready, s.Terminating = start, 4, ptr[int32](4), ptr[int32](0)
 		},
-		func(s *JobStatus) {
-			s.Active, s.Ready = 2, pointerTo[int32](2)
-			s.CompletedIndexes, s.FailedIndexes = "0", pointerTo("2")
-			s.UncountedTerminatedPods = &UncountedTerminatedPods{Succeeded: []string{"a"}, Failed: []string{"b"}}
+		func(s *batch.JobStatus) {
+			s.Active, s.Ready = 2, ptr[int32](2)
+			s.CompletedIndexes, s.FailedIndexes = "0", ptr("2")
+			s.UncountedTerminatedPods = &batch.UncountedTerminatedPods{Succeeded: []string{"a"}, Failed: []string{"b"}}
 		},
-		func(s *JobStatus) { s.Succeeded, s.Failed, s.UncountedTerminatedPods = 1, 1, nil },
-		func(s *JobStatus) {
-			s.Conditions = []JobCondition{{Type: JobFailureTarget, Status: ConditionTrue}}
-			s.Active, s.Ready, s.Terminating = 0, pointerTo[int32](0), pointerTo[int32](2)
+		func(s *batch.JobStatus) { s.Succeeded, s.Failed, s.UncountedTerminatedPods = 1, 1, nil },
+		func(s *batch.JobStatus) {
+			s.Conditions = []batch.JobCondition{{Type: batch.JobFailureTarget, Status: batch.ConditionTrue}}
+			s.Active, s.Ready, s.Terminating = 0, ptr[int32](0), ptr[int32](2)
 		},
-		func(s *JobStatus) {
-			s.Conditions = append(s.Conditions, JobCondition{Type: JobFailed, Status: ConditionTrue})
-			s.Terminating, s.Failed = pointerTo[int32](0), 3
+		func(s *batch.JobStatus) {
+			s.Conditions = append(s.Conditions, batch.JobCondition{Type: batch.JobFailed, Status: batch.ConditionTrue})
+			s.Terminating, s.Failed = ptr[int32](0), 3
 		},
 	}
 	for i, step := range steps {
@@ -193,7 +206,7 @@ func TestValidateStatusOfARun(t *testing.T) {
 			t.Errorf("step %d: %v", i, err)
 		}
 	}
-	j.Status.FailedIndexes = pointerTo("0,2")
+	j.Status.FailedIndexes = ptr("0,2")
 	err := j.ValidateStatus()
 	want := field.Errors{{Field: "status.failedIndexes", Type: field.Invalid, Value: "0,2", Detail: "index 0 is in completedIndexes too"}}
 	if diff := cmp.Diff(error(want), err); diff != "" {

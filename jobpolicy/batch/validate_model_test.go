@@ -1,4 +1,4 @@
-package jobpolicy
+package batch_test
 
 import (
 	"fmt"
@@ -10,13 +10,14 @@ import (
 
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // The model of validation: every rule written down once, as plainly as it goes,
 // without a thought for speed. It gives types and fields, no details.
 
 type validationModel struct {
-	spec *JobSpec
+	spec *batch.JobSpec
 	errs field.Errors
 }
 
@@ -26,7 +27,7 @@ func (m *validationModel) check(ok bool, t field.Type, path string) {
 	}
 }
 
-func modelValidate(s *JobSpec) field.Errors {
+func modelValidate(s *batch.JobSpec) field.Errors {
 	m := &validationModel{spec: s}
 	m.numbers()
 	m.completionMode()
@@ -39,7 +40,7 @@ func modelValidate(s *JobSpec) field.Errors {
 			m.successPolicy()
 		}
 	}
-	allowed := []PodReplacementPolicy{"", "Failed", "TerminatingOrFailed"}
+	allowed := []batch.PodReplacementPolicy{"", "Failed", "TerminatingOrFailed"}
 	if s.PodFailurePolicy != nil {
 		allowed = allowed[:2]
 	}
@@ -48,7 +49,7 @@ func modelValidate(s *JobSpec) field.Errors {
 	return m.errs
 }
 
-func modelValidateUpdate(s, old *JobSpec) field.Errors {
+func modelValidateUpdate(s, old *batch.JobSpec) field.Errors {
 	m := &validationModel{spec: s, errs: modelValidate(s)}
 	same := vectors.Text(s.Completions) == vectors.Text(old.Completions)
 	if s.CompletionMode != "Indexed" {
@@ -85,7 +86,7 @@ func (m *validationModel) numbers() {
 func (m *validationModel) completionMode() {
 	s := m.spec
 	parallelism, maxFailed := numberOr(s.Parallelism, 0), numberOr(s.MaxFailedIndexes, 0)
-	m.check(slices.Contains([]CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), field.NotSupported, "completionMode")
+	m.check(slices.Contains([]batch.CompletionMode{"", "NonIndexed", "Indexed"}, s.CompletionMode), field.NotSupported, "completionMode")
 	if s.CompletionMode == "Indexed" {
 		m.check(s.Completions != nil, field.Required, "completions")
 		m.check(parallelism <= 100000, field.Invalid, "parallelism")
@@ -125,11 +126,11 @@ func (m *validationModel) podFailurePolicy() {
 	}
 }
 
-func (m *validationModel) exitCodes(path string, on *OnExitCodes) {
+func (m *validationModel) exitCodes(path string, on *batch.OnExitCodes) {
 	m.oneOf(string(on.Operator), path+".operator", "In", "NotIn")
 	if on.ContainerName != nil {
 		containers := slices.Concat(m.spec.Template.Spec.Containers, m.spec.Template.Spec.InitContainers)
-		known := slices.ContainsFunc(containers, func(c Container) bool { return c.Name == *on.ContainerName })
+		known := slices.ContainsFunc(containers, func(c batch.Container) bool { return c.Name == *on.ContainerName })
 		m.check(known, field.Invalid, path+".containerName")
 	}
 	m.check(len(on.Values) > 0, field.Invalid, path+".values")
@@ -243,22 +244,22 @@ func numberOr[T int32 | int64](p *T, otherwise T) T {
 }
 
 // normalPolicy writes lists that are empty as lists that are absent.
-func normalPolicy(p *PodFailurePolicy) *PodFailurePolicy {
+func normalPolicy(p *batch.PodFailurePolicy) *batch.PodFailurePolicy {
 	if p == nil {
 		return nil
 	}
-	q := &PodFailurePolicy{Rules: append([]PodFailurePolicyRule{}, p.Rules...)}
+	q := &batch.PodFailurePolicy{Rules: append([]batch.PodFailurePolicyRule{}, p.Rules...)}
 	for i := range q.Rules {
 		if on := q.Rules[i].OnExitCodes; on != nil {
-			q.Rules[i].OnExitCodes = &OnExitCodes{on.ContainerName, on.Operator, append([]int32{}, on.Values...)}
+			q.Rules[i].OnExitCodes = &batch.OnExitCodes{on.ContainerName, on.Operator, append([]int32{}, on.Values...)}
 		}
 	}
 	return q
 }
 
-func normalSuccess(p *SuccessPolicy) *SuccessPolicy {
+func normalSuccess(p *batch.SuccessPolicy) *batch.SuccessPolicy {
 	if p == nil {
 		return nil
 	}
-	return &SuccessPolicy{Rules: append([]SuccessPolicyRule{}, p.Rules...)}
+	return &batch.SuccessPolicy{Rules: append([]batch.SuccessPolicyRule{}, p.Rules...)}
 }

@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import (
 	"math"
@@ -21,8 +21,8 @@ func (s *JobStatus) Finished() (JobCondition, bool) {
 	return JobCondition{}, false
 }
 
-// has reports whether the condition is there and True.
-func (s *JobStatus) has(t JobConditionType) bool {
+// HasCondition reports whether the condition is there and True.
+func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
 			return true
@@ -34,7 +34,7 @@ func (s *JobStatus) has(t JobConditionType) bool {
 // Track puts the tracking finalizer on the pod. Only the end of a pod that has it
 // counts; pods made from a NewPod have it.
 func (p *Pod) Track() {
-	if !p.tracked() {
+	if !p.Tracked() {
 		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
 	}
 }
@@ -45,16 +45,16 @@ func (p *Pod) Untrack() {
 	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
 }
 
-func (p *Pod) tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
+func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
-// finished reports whether the pod has reached its end.
-func (p *Pod) finished() bool {
+// Finished reports whether the pod has reached its end.
+func (p *Pod) Finished() bool {
 	return p.Status.Phase == PodSucceeded || p.Status.Phase == PodFailed
 }
 
-// sidecars are the names of the init containers that run beside the app
+// Sidecars are the names of the init containers that run beside the app
 // containers; nil, which can be asked, if there are none.
-func (s *PodSpec) sidecars() map[string]bool {
+func (s *PodSpec) Sidecars() map[string]bool {
 	var names map[string]bool
 	for i := range s.InitContainers {
 		if c := &s.InitContainers[i]; c.RestartPolicy == RestartPolicyAlways {
@@ -67,8 +67,8 @@ func (s *PodSpec) sidecars() map[string]bool {
 	return names
 }
 
-// condition returns the pod's first condition of that type, nil if it has none.
-func (p *Pod) condition(t PodConditionType) *PodCondition {
+// Condition returns the pod's first condition of that type, nil if it has none.
+func (p *Pod) Condition(t PodConditionType) *PodCondition {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == t {
 			return c
@@ -77,14 +77,14 @@ func (p *Pod) condition(t PodConditionType) *PodCondition {
 	return nil
 }
 
-// ready reports whether the pod's Ready condition is True.
-func (p *Pod) ready() bool {
-	c := p.condition(PodReady)
+// Ready reports whether the pod's Ready condition is True.
+func (p *Pod) Ready() bool {
+	c := p.Condition(PodReady)
 	return c != nil && c.Status == ConditionTrue
 }
 
-// reason is the reason of a Job that the rule at index i fails.
-func (r *PodFailurePolicyRule) reason(i int) Reason {
+// Reason is the reason of a Job that the rule at index i fails.
+func (r *PodFailurePolicyRule) Reason(i int) Reason {
 	name := r.Name
 	if name == "" {
 		name = strconv.Itoa(i)

@@ -1,4 +1,4 @@
-package jobpolicy
+package batch
 
 import "github.com/restartkit/restart/backoff"
 
@@ -47,7 +47,7 @@ func (r Reason) Succeeded() bool {
 // out. Rules with any other, of a later Kubernetes perhaps, are skipped.
 func (a Action) Known() bool {
 	switch a {
-	case PodFailurePolicyActionFailJob, PodFailurePolicyActionFailIndex, PodFailurePolicyActionIgnore, PodFailurePolicyActionCount:
+	case ActionFailJob, ActionFailIndex, ActionIgnore, ActionCount:
 		return true
 	}
 	return false
@@ -62,16 +62,16 @@ const (
 
 // The actions of a pod failure policy.
 const (
-	PodFailurePolicyActionFailJob   Action = "FailJob"   // the Job fails at once
-	PodFailurePolicyActionFailIndex Action = "FailIndex" // the index fails at once
-	PodFailurePolicyActionIgnore    Action = "Ignore"    // replaced without counting
-	PodFailurePolicyActionCount     Action = "Count"     // counted, as if no rule matched
+	ActionFailJob   Action = "FailJob"   // the Job fails at once
+	ActionFailIndex Action = "FailIndex" // the index fails at once
+	ActionIgnore    Action = "Ignore"    // replaced without counting
+	ActionCount     Action = "Count"     // counted, as if no rule matched
 )
 
 // The operators of OnExitCodes.
 const (
-	PodFailurePolicyOnExitCodesOpIn    Operator = "In"
-	PodFailurePolicyOnExitCodesOpNotIn Operator = "NotIn"
+	OpIn    Operator = "In"
+	OpNotIn Operator = "NotIn"
 )
 
 // The completion modes.
