@@ -57,7 +57,7 @@ type Cache[K comparable, S any] struct {
 	deleted  map[K]struct{} // keys with a tombstone, and some that are present again
 	waits    waits[K]
 	watchers map[*watcher[K]]struct{}
-	counts   counts
+	counts   Counts
 }
 
 // CacheOptions are the settings of a Cache. The zero value is the KEP's cache
@@ -81,9 +81,12 @@ type CacheOptions[S any] struct {
 	Merge func(old, new S) S
 }
 
-// counts are the refusals, for a Generator's Stats.
-type counts struct {
-	stale, skewed, resurrections uint64
+// Counts are what a Cache refused since it was made, and what it remembers.
+type Counts struct {
+	Stale         uint64 // writes that lost against newer knowledge
+	Skewed        uint64 // times that were too far ahead of the clock
+	Resurrections uint64 // of Stale, those of a deleted key
+	Tombstones    int    // deletions that are remembered
 }
 
 // NewCache returns an empty cache.
@@ -140,9 +143,9 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 	}
 	old := c.last(key)
 	if earliest := c.earliestWrite(old); v.at < earliest || v.at == earliest && (earliest == never || !inOrder && !(c.equal && old.present())) {
-		c.counts.stale++
+		c.counts.Stale++
 		if old != nil && !old.entry.Present {
-			c.counts.resurrections++
+			c.counts.Resurrections++
 		}
 		return nil, false
 	}
@@ -196,7 +199,7 @@ func (c *Cache[K, S]) skewed(at instant) bool {
 	if !c.ahead(at) {
 		return false
 	}
-	c.counts.skewed++
+	c.counts.Skewed++
 	return true
 }
 
@@ -389,16 +392,21 @@ func (c *Cache[K, S]) Close() {
 	freed.wake()
 }
 
-// tombstones returns the number of deletions that are remembered.
-func (c *Cache[K, S]) tombstones() int {
+// counted returns the refusals so far and the number of tombstones.
+func (c *Cache[K, S]) counted() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.deleted)
+	counts := c.counts
+	counts.Tombstones = len(c.deleted)
+	return counts
 }
 
-// counted returns the refusals so far.
-func (c *Cache[K, S]) counted() counts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.counts
-}
+// useClock returns the clock of the options, or the real one.
+func (c *Cache[K, S]) useClock() clock.WithTicker { return c.clock }
+
+// isDone returns a channel that Close closes.
+func (c *Cache[K, S]) isDone() <-chan struct{} { return c.done }
+
+// waitBegan returns a channel that holds a token when somebody has begun to wait
+// after nobody did. Who takes it is to call overdue.
+func (c *Cache[K, S]) waitBegan() <-chan struct{} { return c.waits.began }

@@ -143,8 +143,8 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 		if got := !c.Get("c").Modified.IsZero(); got != tt.want {
 			t.Errorf("MaxSkew %v: UpdateTime(%v) took: %v, want %v", tt.skew, tt.at, got, tt.want)
 		}
-		if want := map[bool]uint64{true: 0, false: 3}[tt.want]; c.counts.skewed != want {
-			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.counts.skewed, want)
+		if want := map[bool]uint64{true: 0, false: 3}[tt.want]; c.counts.Skewed != want {
+			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.counts.Skewed, want)
 		}
 	}
 	c := NewCache[string](CacheOptions[string]{Clock: clock})

@@ -49,9 +49,9 @@ func TestTombstonesAreBounded(t *testing.T) {
 			g.RequestRelist(i)
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
-			most = max(most, c.tombstones())
-			if n := g.Stats().Backlog; n < c.tombstones() {
-				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.tombstones())
+			most = max(most, c.counted().Tombstones)
+			if n := g.Stats().Backlog; n < c.counted().Tombstones {
+				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.counted().Tombstones)
 			}
 		}
 		if most < maxOrphans/2 || most > maxOrphans+4 {

@@ -80,15 +80,15 @@ func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) 
 // overdue returns the keys that somebody has waited for longer than limit, for
 // any change or for a time that has come: what should have freed the waiter was
 // lost (KEP-3386, "stuck at GetNewerThan"). It returns no key again before another
-// limit has passed, however many wait for it. next is when to call overdue again,
-// never if nobody waits.
-func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next wakeup) {
+// limit has passed, however many wait for it. If waiting, somebody waits, and next is
+// when to call overdue again.
+func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := c.waits.byAge.Front(); e != nil; e = c.waits.byAge.Front() {
 		w := e.Value.(*waiter[K])
 		if at := w.asked.Add(limit); at.After(now) {
-			return keys, wakeAt(at)
+			return keys, at, true
 		}
 		if !w.any && w.min >= c.instant(now) {
 			c.waits.again(w, now)
@@ -99,5 +99,5 @@ func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, nex
 			c.waits.again(w, now)
 		}
 	}
-	return keys, wakeup{}
+	return keys, time.Time{}, false
 }

@@ -261,14 +261,14 @@ func TestTimeItselfFreesNoWait(t *testing.T) {
 	if freed, more := c.waits.upTo(w.min); freed != nil || more || !w.waiting() {
 		t.Error("freed by a global time of that time")
 	}
-	if keys, next := c.overdue(t2, time.Second); len(keys) > 0 || !next.at.Equal(t3) {
-		t.Errorf("overdue at that time: %v, next %v", keys, next.at)
+	if keys, next, _ := c.overdue(t2, time.Second); len(keys) > 0 || !next.Equal(t3) {
+		t.Errorf("overdue at that time: %v, next %v", keys, next)
 	}
-	if keys, next := c.overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.at.Equal(t3) {
-		t.Errorf("overdue before its limit: %v, next %v", keys, next.at)
+	if keys, next, _ := c.overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.Equal(t3) {
+		t.Errorf("overdue before its limit: %v, next %v", keys, next)
 	}
-	if keys, next := c.overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.at.Equal(t4) {
-		t.Errorf("overdue at its limit: %v, next %v", keys, next.at)
+	if keys, next, _ := c.overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.Equal(t4) {
+		t.Errorf("overdue at its limit: %v, next %v", keys, next)
 	}
 	c.Delete("b", t3)
 	c.waits.add(&waiter[string]{key: "b", any: true, done: make(chan struct{})})

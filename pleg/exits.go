@@ -102,7 +102,7 @@ type ExitReader[K comparable] struct {
 // ExitReader returns a reader of exits. The error wraps field.Errors with
 // what is wrong with o.After. Close the reader when nobody reads it any longer.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
-	now := g.cache.clock.Now()
+	now := g.cache.useClock().Now()
 	q, err := newExitQueue(o, now)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: ExitReader: %w", err)
@@ -117,7 +117,7 @@ func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 		position: func() ExitPosition[K] { return g.exitPosition(q) },
 		expect:   func(c containerRef[K]) { g.expectExit(q, c) },
 		drop:     func() { g.dropExits(q) },
-		ended:    g.cache.done,
+		ended:    g.cache.isDone(),
 		closed:   make(chan struct{}),
 	}, nil
 }
@@ -146,7 +146,7 @@ func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 func (g *Generator[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.state.received = g.core.takeEvents(&g.events, g.cache.clock.Now()) || g.state.received
+	g.state.received = g.core.takeEvents(&g.events, g.cache.useClock().Now()) || g.state.received
 	return q.position()
 }
 

@@ -88,7 +88,7 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		calling: make(chan struct{}, 1),
 		core:    core,
 		state:   streamState{period: o.RelistPeriod},
-		changed: c.clock.Now(),
+		changed: c.useClock().Now(),
 	}, nil
 }
 
@@ -131,7 +131,7 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 			delete(g.core.subscribers, s)
 			g.mu.Unlock()
 		}()
-		pump(ctx, s.wake, g.cache.done, func() (ok, more bool) {
+		pump(ctx, s.wake, g.cache.isDone(), func() (ok, more bool) {
 			g.mu.Lock()
 			events, ok := s.take()
 			g.mu.Unlock()
@@ -152,7 +152,7 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now, limit := g.cache.clock.Now(), g.core.o.RelistThreshold
+	now, limit := g.cache.useClock().Now(), g.core.o.RelistThreshold
 	if g.relying {
 		limit = g.core.o.EventedThreshold
 	}
@@ -180,9 +180,9 @@ func (g *Generator[K, S]) Stats() Stats {
 	s.Pods, s.Containers, s.Backlog = g.core.present, g.core.live, g.core.backlog()
 	g.mu.Unlock()
 	refused := g.cache.counted()
-	s.StaleWrites += refused.stale
-	s.SkewedWrites += refused.skewed
-	s.Resurrections += refused.resurrections
+	s.StaleWrites += refused.Stale
+	s.SkewedWrites += refused.Skewed
+	s.Resurrections += refused.Resurrections
 	g.events.mu.Lock()
 	defer g.events.mu.Unlock()
 	s.EventsReceived, s.EventLatency = g.events.received, g.events.latency

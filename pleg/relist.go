@@ -12,7 +12,7 @@ type statusStore[K comparable, S any] interface {
 	keys() iter.Seq[K] // that are present
 	Delete(key K, at time.Time) bool
 	observe(key K, status S, err error, at time.Time) (updated bool)
-	tombstones() int
+	counted() Counts
 }
 
 // A relister is the relisting state machine: what was seen of every pod, what

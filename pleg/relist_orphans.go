@@ -21,7 +21,7 @@ func (r *relister[K, S]) crowded() bool {
 
 // remembered counts what is remembered although it is not there.
 func (r *relister[K, S]) remembered() int {
-	return len(r.orphans) + len(r.pods) - r.present + r.store.tombstones()
+	return len(r.orphans) + len(r.pods) - r.present + r.store.counted().Tombstones
 }
 
 // backlog counts what is remembered besides the pods that are there.

@@ -67,14 +67,14 @@ type inFlightCall struct {
 // makeCalls waits until nobody else makes the calls, and makes them until done
 // brings something, ctx ends or the cache is closed.
 func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
-	if isClosed(g.cache.done) { // else the choice below may fall on one more call
+	if isClosed(g.cache.isDone()) { // else the choice below may fall on one more call
 		return ErrClosed
 	}
 	select {
 	case g.calling <- struct{}{}:
 	case err := <-done:
 		return err
-	case <-g.cache.done:
+	case <-g.cache.isDone():
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -87,18 +87,18 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 		g.mu.Lock()
 		g.core.abandon()
 		g.state.reset()
-		g.rely(g.cache.clock.Now())
+		g.rely(g.cache.useClock().Now())
 		g.mu.Unlock()
 		<-g.calling
 	}()
-	timer := g.cache.clock.NewTimer(time.Hour)
+	timer := g.cache.useClock().NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		timer.Reset(r.advance(inner, running))
 		select {
 		case err := <-done:
 			return err
-		case <-g.cache.done:
+		case <-g.cache.isDone():
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
@@ -108,7 +108,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 			g.streamEnded(err)
 		case <-timer.C():
 		case <-g.events.wake:
-		case <-g.cache.waits.began:
+		case <-g.cache.waitBegan():
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 // advance makes the calls that are due, cancels those that are late and returns
 // how long to wait for something to happen.
 func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration {
-	now := r.g.cache.clock.Now()
+	now := r.g.cache.useClock().Now()
 	list, connect, wake := r.g.step(now, running)
 	if connect {
 		r.working.Go(func() { r.listen(ctx) })
@@ -151,7 +151,7 @@ func (r *runner[K, S]) listen(ctx context.Context) {
 		case <-r.stop:
 		}
 	}()
-	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.clock.Now()) })
+	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.useClock().Now()) })
 }
 
 // ask makes one call. Its result comes even if the call ends the goroutine.
@@ -191,7 +191,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	if f.late && a.err != nil {
 		a.err = a.call.lateError(r.g.core.o)
 	}
-	now := r.g.cache.clock.Now()
+	now := r.g.cache.useClock().Now()
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
 	r.g.state.received = r.g.core.takeEvents(&r.g.events, now) || r.g.state.received // before the result
@@ -212,11 +212,13 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 			}
 			wake = g.state.next()
 		}
-		keys, next := g.cache.overdue(now, g.core.o.WaitLimit)
+		keys, next, waiting := g.cache.overdue(now, g.core.o.WaitLimit)
 		for _, key := range keys {
 			g.core.request(key, true)
 		}
-		wake = wake.or(next)
+		if waiting {
+			wake = wake.or(wakeAt(next))
+		}
 	}
 	g.core.expectEvents = running && g.stream != nil && !g.state.unsupported
 	g.core.streamYoung = g.state.open && !g.state.resynced
@@ -260,7 +262,7 @@ func (g *Generator[K, S]) period() time.Duration {
 func (g *Generator[K, S]) streamEnded(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := g.cache.clock.Now()
+	now := g.cache.useClock().Now()
 	g.core.stats.ConnectionErrors++
 	if g.state.ended(now, err) {
 		g.core.listNow = true

@@ -161,8 +161,8 @@ func TestZeroStampIsRefused(t *testing.T) {
 	if e := c.Get("a"); e != (Entry[string]{}) {
 		t.Errorf("known: %+v", e)
 	}
-	if c.counts.stale != 2 {
-		t.Errorf("%d stale writes counted, want 2", c.counts.stale)
+	if c.counts.Stale != 2 {
+		t.Errorf("%d stale writes counted, want 2", c.counts.Stale)
 	}
 	if !c.Set("a", "x", nil, t0.AddDate(-291, 0, 0)) {
 		t.Error("291 years before the making is refused")
