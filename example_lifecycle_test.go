@@ -10,6 +10,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // exitOf is all that joins the two packages. A caller counts the runs, and says what
@@ -30,7 +31,7 @@ func Example_lifecycle() {
 	clock := clocktesting.NewFakeClock(begin)
 	rt := plegtest.New[string](1, plegtest.Faults{})
 	rt.SetClock(clock)
-	cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{Clock: clock})
+	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{Clock: clock})
 	defer cache.Close()
 	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
 	if err != nil {

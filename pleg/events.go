@@ -1,12 +1,14 @@
 package pleg
 
+import "github.com/restartkit/restart/pleg/internal/queue"
+
 // slotEvents is how many events of one pod a loop over Events may be behind
 // before they become one PodSync.
 const slotEvents = 8
 
 // A subscriber is the state of one loop over Events: what it has yet to yield.
 type subscriber[K comparable] struct {
-	pending queue[K, podEvents[K]]
+	pending queue.Queue[K, podEvents[K]]
 	dropped bool          // pods came and went that are not in pending
 	wake    chan struct{} // holds one token if there may be something to yield
 }
@@ -19,7 +21,7 @@ type podEvents[K comparable] struct {
 
 // put adds events of one pod and returns how many events it made part of a PodSync.
 func (s *subscriber[K]) put(key K, events []Event[K]) (merged int) {
-	switch p := s.pending.put(key); {
+	switch p := s.pending.Put(key); {
 	case p.merged:
 		merged = len(events)
 	case len(p.list)+len(events) > slotEvents:
@@ -35,10 +37,10 @@ func (s *subscriber[K]) put(key K, events []Event[K]) (merged int) {
 // dropGone drops the events of pods that are not present, in favour of one PodSync
 // without a pod, and returns how many these were.
 func (s *subscriber[K]) dropGone(present func(K) bool) (merged int) {
-	for key, slot := range s.pending.slots {
+	for key := range s.pending.Keys() {
 		if !present(key) {
-			merged += len(slot.value.list)
-			s.pending.drop(key)
+			merged += len(s.pending.Get(key).list)
+			s.pending.Drop(key)
 		}
 	}
 	s.dropped = true
@@ -51,6 +53,6 @@ func (s *subscriber[K]) take() ([]Event[K], bool) {
 		s.dropped = false
 		return []Event[K]{{Type: PodSync}}, true
 	}
-	_, p, ok := s.pending.take()
+	_, p, ok := s.pending.Take()
 	return p.list, ok
 }

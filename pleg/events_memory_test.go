@@ -4,22 +4,24 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A reader that sleeps through pods by the thousand is told that it did, and
 // holds no more than what is there.
 func TestSleepingReaderHoldsNoMoreThanThePods(t *testing.T) {
-	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	r := newRelister[int, int](statuscache.New[int](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)
 	p := r.record(-1)
 	p.present, r.present = true, 1
 	rd := r.subscribe()
 	for i := range 10000 {
 		r.emit(i, []Event[int]{{i, ContainerStarted, "c"}, {i, ContainerDied, "c"}})
-		if rd.pending.len() > maxOrphans+2 || rd.dropped != (i > maxOrphans) {
-			t.Fatalf("%d slots after %d pods, lost %v", rd.pending.len(), i, rd.dropped)
+		if rd.pending.Len() > maxOrphans+2 || rd.dropped != (i > maxOrphans) {
+			t.Fatalf("%d slots after %d pods, lost %v", rd.pending.Len(), i, rd.dropped)
 		}
 	}
-	if n := int(r.stats.MergedEvents) + 2*(rd.pending.len()-1); n != 20000 {
+	if n := int(r.stats.MergedEvents) + 2*(rd.pending.Len()-1); n != 20000 {
 		t.Errorf("%d events are due or counted as merged, want all", n)
 	}
 	events, _ := rd.take()

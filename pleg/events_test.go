@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // What a reader does not keep up with is merged, pod by pod, and no exit is
@@ -167,7 +168,7 @@ func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
 // The key is one that came and went unseen, when it does so again.
 func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := pleg.NewCache[string](pleg.CacheOptions[string]{MaxSkew: -1})
+		c := statuscache.New[string](statuscache.Options[string]{MaxSkew: -1})
 		now := time.Now()
 		c.Set("a", "1", nil, now)
 		next := make(chan string)

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // ExitSource says how an exit became known.
@@ -102,7 +104,7 @@ type ExitReader[K comparable] struct {
 // ExitReader returns a reader of exits. The error wraps field.Errors with
 // what is wrong with o.After. Close the reader when nobody reads it any longer.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
-	now := g.cache.useClock().Now()
+	now := g.cache.Clock().Now()
 	q, err := newExitQueue(o, now)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: ExitReader: %w", err)
@@ -117,7 +119,7 @@ func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 		position: func() ExitPosition[K] { return g.exitPosition(q) },
 		expect:   func(c containerRef[K]) { g.expectExit(q, c) },
 		drop:     func() { g.dropExits(q) },
-		ended:    g.cache.isDone(),
+		ended:    g.cache.Done(),
 		closed:   make(chan struct{}),
 	}, nil
 }
@@ -146,7 +148,7 @@ func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 func (g *Generator[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.state.received = g.core.takeEvents(&g.events, g.cache.useClock().Now()) || g.state.received
+	g.state.received = g.core.takeEvents(&g.events, g.cache.Clock().Now()) || g.state.received
 	return q.position()
 }
 
@@ -170,7 +172,7 @@ func (g *Generator[K, S]) dropExits(q *exitQueue[K]) {
 // ErrClosed after the Close of the reader or of the cache.
 func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
 	for {
-		over := isClosed(r.ended) || isClosed(r.closed)
+		over := queue.IsClosed(r.ended) || queue.IsClosed(r.closed)
 		if e, ok := r.TryNext(); ok {
 			return e, nil
 		}

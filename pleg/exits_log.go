@@ -3,6 +3,8 @@ package pleg
 import (
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // mostAhead is how far ahead of the local clock the stamps of a runtime may be for old
@@ -18,9 +20,9 @@ type containerRef[K comparable] struct {
 // An exitLog is the position of one ExitReader, kept as its containers come and go.
 // A container stands in one of the three queues at most. Its owner locks it.
 type exitLog[K comparable] struct {
-	awaited queue[containerRef[K], awaitedEnd] // their ends are not known yet
-	listed  queue[containerRef[K], struct{}]   // ended; the runtime may list them still
-	gone    queue[containerRef[K], time.Time]  // ended and no longer listed, and when that was last known
+	awaited queue.Queue[containerRef[K], awaitedEnd] // their ends are not known yet
+	listed  queue.Queue[containerRef[K], struct{}]   // ended; the runtime may list them still
+	gone    queue.Queue[containerRef[K], time.Time]  // ended and no longer listed, and when that was last known
 
 	latest  time.Time // the latest in gone, of all that ever were there
 	horizon time.Time // nothing of a later time is forgotten
@@ -37,13 +39,13 @@ type awaitedEnd struct {
 
 // has reports whether c has ended.
 func (l *exitLog[K]) has(c containerRef[K]) bool {
-	return l.listed.slots[c] != nil || l.gone.slots[c] != nil
+	return l.listed.Get(c) != nil || l.gone.Get(c) != nil
 }
 
 // of returns what is known of the awaited end of c; zero: it is not awaited.
 func (l *exitLog[K]) of(c containerRef[K]) (a awaitedEnd) {
-	if s := l.awaited.slots[c]; s != nil {
-		a = s.value
+	if s := l.awaited.Get(c); s != nil {
+		a = *s
 	}
 	return a
 }
@@ -54,10 +56,10 @@ func (l *exitLog[K]) await(c containerRef[K], since uint64) *awaitedEnd {
 	if l.has(c) {
 		return nil
 	}
-	if l.awaited.slots[c] == nil {
-		l.awaited.put(c).since = since
+	if l.awaited.Get(c) == nil {
+		l.awaited.Put(c).since = since
 	}
-	return l.awaited.put(c)
+	return l.awaited.Put(c)
 }
 
 // show notes that an answer has shown c.
@@ -76,24 +78,24 @@ func (l *exitLog[K]) expect(c containerRef[K], since uint64) {
 
 // tell notes that an event of the time at, zero if that is not known, has told of c.
 func (l *exitLog[K]) tell(c containerRef[K], at time.Time) {
-	if s := l.awaited.slots[c]; s != nil && at.After(s.value.told) {
-		s.value.told = at
+	if s := l.awaited.Get(c); s != nil && at.After(s.told) {
+		s.told = at
 	}
 }
 
 // begin notes that c is alive: one that ended was another container of its id.
 func (l *exitLog[K]) begin(c containerRef[K], since uint64) {
-	l.listed.drop(c)
-	l.gone.drop(c)
+	l.listed.Drop(c)
+	l.gone.Drop(c)
 	l.show(c, since)
 }
 
 // end notes that c has ended and is listed, and reports whether the end is news.
 func (l *exitLog[K]) end(c containerRef[K]) (news bool) {
 	news = !l.has(c)
-	l.awaited.drop(c)
-	l.gone.drop(c)
-	l.listed.put(c)
+	l.awaited.Drop(c)
+	l.gone.Drop(c)
+	l.listed.Put(c)
 	return news
 }
 
@@ -102,9 +104,9 @@ func (l *exitLog[K]) leave(c containerRef[K], at time.Time) {
 	if !l.has(c) {
 		return
 	}
-	l.listed.drop(c)
-	l.gone.drop(c) // it goes to the end of the queue
-	*l.gone.put(c) = at
+	l.listed.Drop(c)
+	l.gone.Drop(c) // it goes to the end of the queue
+	*l.gone.Put(c) = at
 	if at.After(l.latest) {
 		l.latest = at
 	}
@@ -113,10 +115,10 @@ func (l *exitLog[K]) leave(c containerRef[K], at time.Time) {
 // evict forgets containers that are gone beyond limit, the oldest first. Those that are
 // tracked stay; they are fewer than limit.
 func (l *exitLog[K]) evict(limit int, tracked func(containerRef[K]) bool) {
-	for l.gone.len() > limit {
-		c, at, _ := l.gone.take()
+	for l.gone.Len() > limit {
+		c, at, _ := l.gone.Take()
 		if tracked(c) {
-			*l.gone.put(c) = at
+			*l.gone.Put(c) = at
 		} else if !l.evicted || at.After(l.horizon) {
 			l.horizon, l.evicted = at, true
 		}
@@ -142,14 +144,14 @@ func (l *exitLog[K]) position() (pods []podPosition[K], horizon time.Time) {
 		}
 		return &pods[i]
 	}
-	for c := range l.awaited.keys() {
+	for c := range l.awaited.Keys() {
 		if l.doubts(l.of(c)) {
 			continue
 		}
 		p := pod(c.pod)
 		p.Live = append(p.Live, c.container)
 	}
-	for c := range l.listed.keys() {
+	for c := range l.listed.Keys() {
 		p := pod(c.pod)
 		p.Ended = append(p.Ended, c.container)
 	}
@@ -158,7 +160,7 @@ func (l *exitLog[K]) position() (pods []podPosition[K], horizon time.Time) {
 		slices.Sort(p.Ended)
 	}
 	horizon = l.horizon
-	if l.gone.len() > 0 && (!l.evicted || l.latest.After(horizon)) {
+	if l.gone.Len() > 0 && (!l.evicted || l.latest.After(horizon)) {
 		horizon = l.latest
 	}
 	return pods, horizon.Round(0)

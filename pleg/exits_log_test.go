@@ -84,7 +84,7 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 		}
 		n.relistP(keeper)
 		n.relistP(keeper)
-		r.gone.drop(last) // as if it had never been told
+		r.gone.Drop(last) // as if it had never been told
 	}
 	n.noteEvents("p", map[string]rank{"new": exited})
 	n.noteExits("p", map[string]exitNote{"new": {source: ExitSeenByEvent, told: r.horizon.Add(mostAhead + 1)}})
@@ -217,9 +217,9 @@ func TestCrowdKeepsNothingOfUnrecordedAnswers(t *testing.T) {
 	for i := 0; !b.crowded(); i++ {
 		b.trackOrphan(b.pods["p"], fmt.Sprint("other ", i))
 	}
-	before := q.awaited.len()
+	before := q.awaited.Len()
 	b.noteUnrecorded(b.pods["p"], &observation{}, []Container{{"p", StateRunning}, {"a", StateExited}, {"b", StateRunning}})
-	if n := q.awaited.len() - before; n != 0 {
+	if n := q.awaited.Len() - before; n != 0 {
 		t.Errorf("%d more containers are awaited", n)
 	}
 	known := b.pods["p"].containers["other 0"]

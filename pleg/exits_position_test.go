@@ -10,6 +10,7 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // Earlier tells of those that have ended before, whether the reader was there
@@ -94,7 +95,7 @@ func TestExitsGoOnBehindARestart(t *testing.T) {
 
 // again is w after a restart of the program: the runtime is the same.
 func (w *world) again() *world {
-	n := &world{T: w.T, rt: w.rt, cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})}
+	n := &world{T: w.T, rt: w.rt, cache: statuscache.New[string](statuscache.Options[*plegtest.Status]{})}
 	gen, err := pleg.NewGenerator[string, *plegtest.Status](n.rt, n.rt, n.cache, pleg.GeneratorOptions{})
 	if err != nil {
 		w.Fatal(err)

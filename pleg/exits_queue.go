@@ -3,6 +3,8 @@ package pleg
 import (
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // rememberedExits is how many ended containers that are no longer listed a reader of
@@ -34,14 +36,14 @@ func newExitQueue[K comparable](o ExitOptions[K], now time.Time) (*exitQueue[K],
 	q.horizon, q.evicted, q.lost = o.After.Horizon, !o.After.Horizon.IsZero(), o.After.Lost
 	for _, p := range o.After.Pods {
 		for _, id := range p.Live {
-			q.awaited.put(containerRef[K]{p.Pod, id}).expected = true
+			q.awaited.Put(containerRef[K]{p.Pod, id}).expected = true
 		}
 		for _, id := range p.Ended {
-			q.listed.put(containerRef[K]{p.Pod, id})
+			q.listed.Put(containerRef[K]{p.Pod, id})
 		}
 	}
 	if q.due = slices.Clone(o.After.Due); len(q.due) > 0 {
-		signal(q.wake)
+		queue.Signal(q.wake)
 	}
 	return q, nil
 }
@@ -54,7 +56,7 @@ func (q *exitQueue[K]) add(e Exit[K], limit int) {
 		q.due[0] = Exit[K]{} // lets go of it
 		q.due = q.due[1:]
 	}
-	signal(q.wake)
+	queue.Signal(q.wake)
 }
 
 // take removes the oldest exit.
@@ -66,7 +68,7 @@ func (q *exitQueue[K]) take() (e Exit[K], ok bool) {
 	if q.due = q.due[1:]; len(q.due) == 0 {
 		q.due = nil // or the array would stay as large as it ever was
 	} else {
-		signal(q.wake) // for another one that waits
+		queue.Signal(q.wake) // for another one that waits
 	}
 	e.Lost += q.lost
 	q.lost = 0
@@ -82,5 +84,5 @@ func (q *exitQueue[K]) position() ExitPosition[K] {
 
 // backlog counts what q holds besides the containers that are there, which are live.
 func (q *exitQueue[K]) backlog(live int) int {
-	return len(q.due) + q.gone.len() + max(0, q.awaited.len()+q.listed.len()-live)
+	return len(q.due) + q.gone.Len() + max(0, q.awaited.Len()+q.listed.Len()-live)
 }

@@ -65,8 +65,8 @@ func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
 		if i%100 == 0 {
 			b.relistP(keeper)
 		}
-		if limit := b.exitLimit(); len(q.due) > limit+200 || q.gone.len() > limit || limit > rememberedExits+1000 {
-			t.Fatalf("after %d exits %d are due and %d remembered; the limit is %d", i, len(q.due), q.gone.len(), limit)
+		if limit := b.exitLimit(); len(q.due) > limit+200 || q.gone.Len() > limit || limit > rememberedExits+1000 {
+			t.Fatalf("after %d exits %d are due and %d remembered; the limit is %d", i, len(q.due), q.gone.Len(), limit)
 		}
 	}
 	e, _ := q.take()
@@ -165,7 +165,7 @@ func TestContentsOfAnEventHaveNoTime(t *testing.T) {
 	seen := shown{{"a", StateExited}, {"b", StateExited}}
 	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
 	pods, _, _ := q.drain(1)
-	_, e, _ := pods.take()
+	_, e, _ := pods.Take()
 	for id, want := range map[string]time.Time{"a": {}, "b": t1} {
 		if n := e.exits[id]; !n.told.Equal(want) || n.source != ExitSeenByEvent || n.details.Code != 1 {
 			t.Errorf("of container %s: %+v, want the time %v", id, n, want)
@@ -210,7 +210,7 @@ func TestExitsCostNothingWithoutAReader(t *testing.T) {
 	seen := shown{{"a", StateExited}}
 	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "a", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
 	pods, _, _ := q.drain(1)
-	if _, e, _ := pods.take(); e.exits != nil {
+	if _, e, _ := pods.Take(); e.exits != nil {
 		t.Errorf("an event keeps %v", e.exits)
 	}
 	b := newBench(t, true)

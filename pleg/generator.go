@@ -8,6 +8,9 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // Generator keeps a Cache equal to what a runtime runs and reports what happens to
@@ -48,7 +51,7 @@ type Generator[K comparable, S any] struct {
 	runtime Runtime[K, S]
 	single  PodLister[K]   // nil: none
 	stream  Streamer[K, S] // nil: none
-	cache   *Cache[K, S]
+	cache   *statuscache.Cache[K, S]
 	events  eventQueue[K, S]
 	calling chan struct{} // full while somebody makes the calls
 
@@ -65,7 +68,7 @@ type Generator[K comparable, S any] struct {
 // itself, if that is a Streamer; with a nil stream the Generator only relists. An
 // error names every option that is invalid (field.Errors), or says that rt or
 // c is nil.
-func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
+func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *statuscache.Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
 	switch err := o.Validate(); {
 	case rt == nil:
 		return nil, errors.New("pleg: NewGenerator: the runtime is nil")
@@ -88,7 +91,7 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		calling: make(chan struct{}, 1),
 		core:    core,
 		state:   streamState{period: o.RelistPeriod},
-		changed: c.useClock().Now(),
+		changed: c.Clock().Now(),
 	}, nil
 }
 
@@ -109,7 +112,7 @@ func (g *Generator[K, S]) RequestSync(pod K) {
 	g.mu.Lock()
 	g.core.requestSync(pod, g.relying)
 	g.mu.Unlock()
-	signal(g.events.wake)
+	queue.Signal(g.events.wake)
 }
 
 // Events yields what happens to pods. Each loop starts anew, with one PodSync per
@@ -131,7 +134,7 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 			delete(g.core.subscribers, s)
 			g.mu.Unlock()
 		}()
-		pump(ctx, s.wake, g.cache.isDone(), func() (ok, more bool) {
+		queue.Pump(ctx, s.wake, g.cache.Done(), func() (ok, more bool) {
 			g.mu.Lock()
 			events, ok := s.take()
 			g.mu.Unlock()
@@ -152,7 +155,7 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now, limit := g.cache.useClock().Now(), g.core.o.RelistThreshold
+	now, limit := g.cache.Clock().Now(), g.core.o.RelistThreshold
 	if g.relying {
 		limit = g.core.o.EventedThreshold
 	}
@@ -179,7 +182,7 @@ func (g *Generator[K, S]) Stats() Stats {
 	s.Streaming = g.relying
 	s.Pods, s.Containers, s.Backlog = g.core.present, g.core.live, g.core.backlog()
 	g.mu.Unlock()
-	refused := g.cache.counted()
+	refused := g.cache.Counts()
 	s.StaleWrites += refused.Stale
 	s.SkewedWrites += refused.Skewed
 	s.Resurrections += refused.Resurrections
@@ -187,6 +190,6 @@ func (g *Generator[K, S]) Stats() Stats {
 	defer g.events.mu.Unlock()
 	s.EventsReceived, s.EventLatency = g.events.received, g.events.latency
 	s.MergedEvents += g.events.merged
-	s.Backlog += g.events.pods.len()
+	s.Backlog += g.events.pods.Len()
 	return s
 }

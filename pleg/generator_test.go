@@ -11,6 +11,7 @@ import (
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // G13: an hour with a stream costs 13 lists, two of which are for its begin;
@@ -138,10 +139,10 @@ func TestCloseEndsEverything(t *testing.T) {
 
 // NewGenerator refuses what cannot work, and says what.
 func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
-	rt, c := plegtest.New[string](1, plegtest.Faults{}), pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
+	rt, c := plegtest.New[string](1, plegtest.Faults{}), statuscache.New[string](statuscache.Options[*plegtest.Status]{})
 	for _, tt := range []struct {
 		rt   pleg.Runtime[string, *plegtest.Status]
-		c    *pleg.Cache[string, *plegtest.Status]
+		c    *statuscache.Cache[string, *plegtest.Status]
 		o    pleg.GeneratorOptions
 		want []string
 	}{

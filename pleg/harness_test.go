@@ -11,13 +11,14 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A world is a generator over a fake runtime, in a bubble.
 type world struct {
 	*testing.T
 	rt    *recorder
-	cache *pleg.Cache[string, *plegtest.Status]
+	cache *statuscache.Cache[string, *plegtest.Status]
 	gen   *pleg.Generator[string, *plegtest.Status]
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -29,7 +30,7 @@ type setup struct {
 	faults   plegtest.Faults
 	stream   bool
 	listless bool // single pods cannot be looked at
-	cache    pleg.CacheOptions[*plegtest.Status]
+	cache    statuscache.Options[*plegtest.Status]
 	options  pleg.GeneratorOptions
 }
 
@@ -49,7 +50,7 @@ func (s setup) run(t *testing.T, body func(w *world)) {
 }
 
 func (s setup) world(t *testing.T) *world {
-	w := &world{T: t, rt: record(1, s.faults), cache: pleg.NewCache[string](s.cache)}
+	w := &world{T: t, rt: record(1, s.faults), cache: statuscache.New[string](s.cache)}
 	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
 	if s.listless {
 		rt = listless{w.rt}

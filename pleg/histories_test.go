@@ -13,6 +13,7 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 	"pgregory.net/rapid"
 )
 
@@ -200,7 +201,7 @@ type simulation struct {
 	m       mode
 	faults  plegtest.Faults
 	rt      *recorder
-	cache   *pleg.Cache[string, *plegtest.Status]
+	cache   *statuscache.Cache[string, *plegtest.Status]
 	gen     *pleg.Generator[string, *plegtest.Status]
 	ctx     context.Context
 	all     sync.WaitGroup
@@ -211,7 +212,7 @@ type simulation struct {
 	names   []string            // of readers
 	period  time.Duration
 	options struct {
-		cache pleg.CacheOptions[*plegtest.Status]
+		cache statuscache.Options[*plegtest.Status]
 		gen   pleg.GeneratorOptions
 		first bool // pods are listed before their statuses
 	}
@@ -230,7 +231,7 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 	if f.Slow > 0 || f.Hang > 0 || f.Error > 0 {
 		w.limit = 45 * time.Second
 	}
-	w.options.cache = pleg.CacheOptions[*plegtest.Status]{AcceptEqual: rapid.Bool().Draw(t, "equal")}
+	w.options.cache = statuscache.Options[*plegtest.Status]{AcceptEqual: rapid.Bool().Draw(t, "equal")}
 	o := pleg.GeneratorOptions{TrustEvents: m.trust, WaitLimit: waitLimit, RelistThreshold: 20 * time.Second, EventedPeriod: 60 * time.Second}
 	if m.short {
 		o.EventedPeriod = 3 * time.Second
@@ -273,7 +274,7 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 
 // generator makes a cache and a generator.
 func (w *simulation) generator(t *rapid.T) {
-	w.cache = pleg.NewCache[string](w.options.cache)
+	w.cache = statuscache.New[string](w.options.cache)
 	var rt pleg.Runtime[string, *plegtest.Status] = w.rt
 	if !w.m.single {
 		rt = listless{w.rt}

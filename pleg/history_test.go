@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A history is what happened: the truth of a fake runtime, what was asked of it,
@@ -44,7 +45,7 @@ type history struct {
 type containerRef struct{ Pod, Container string }
 
 // entry is what a cache holds of a pod.
-type entry = pleg.Entry[*plegtest.Status]
+type entry = statuscache.Entry[*plegtest.Status]
 
 // A change is one change of the truth.
 type change struct {
@@ -300,7 +301,7 @@ func (r *recorder) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 
 // Watch records what a Watch loop yields, under the name of a reader, until the
 // loop ends. It sleeps for pace after every entry.
-func (r *recorder) Watch(ctx context.Context, reader string, c *pleg.Cache[string, *plegtest.Status], pace time.Duration) {
+func (r *recorder) Watch(ctx context.Context, reader string, c *statuscache.Cache[string, *plegtest.Status], pace time.Duration) {
 	for key, e := range c.Watch(ctx) {
 		r.Note(func(h *history) {
 			h.Views = append(h.Views, view{Reader: reader, At: time.Now(), Pod: key, Entry: e})
@@ -331,12 +332,12 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // Wait records a GetNewerThan for now; with a live runtime it may last as long
 // as limit.
-func (r *recorder) Wait(ctx context.Context, c *pleg.Cache[string, *plegtest.Status], id string, limit time.Duration) (entry, error) {
+func (r *recorder) Wait(ctx context.Context, c *statuscache.Cache[string, *plegtest.Status], id string, limit time.Duration) (entry, error) {
 	return r.wait(id, limit, func(now time.Time) (entry, error) { return c.GetNewerThan(ctx, id, now) })
 }
 
 // WaitFor records a WaitFor that ends like a GetNewerThan for now.
-func (r *recorder) WaitFor(ctx context.Context, c *pleg.Cache[string, *plegtest.Status], id string, limit time.Duration) (entry, error) {
+func (r *recorder) WaitFor(ctx context.Context, c *statuscache.Cache[string, *plegtest.Status], id string, limit time.Duration) (entry, error) {
 	return r.wait(id, limit, func(now time.Time) (entry, error) {
 		return c.WaitFor(ctx, id, func(e entry) bool { return e.Modified.After(now) })
 	})
@@ -359,7 +360,7 @@ func (r *recorder) wait(id string, limit time.Duration, get func(now time.Time) 
 // Compare records a comparison of the cache with the truth, which the numbered
 // guarantee makes equal now (0: none does), and what the readers of Watch, of Read
 // and of exits, which have caught up, ended with.
-func (r *recorder) Compare(c *pleg.Cache[string, *plegtest.Status], guarantee int, readers ...string) {
+func (r *recorder) Compare(c *statuscache.Cache[string, *plegtest.Status], guarantee int, readers ...string) {
 	r.Note(func(h *history) {
 		f := final{
 			At: time.Now(), Guarantee: guarantee, Cache: maps.Collect(c.All()), Truth: r.Truth(),

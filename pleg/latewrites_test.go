@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 	"pgregory.net/rapid"
 )
 
@@ -27,7 +27,7 @@ func TestLateWritesHistories(t *testing.T) {
 func simulateCache(t *rapid.T) history {
 	w := &simulation{
 		rt:    record(1, plegtest.Faults{}),
-		cache: pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{}),
+		cache: statuscache.New[string](statuscache.Options[*plegtest.Status]{}),
 		live:  map[string][]string{}, removed: map[string][]string{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,7 +7,7 @@
 // stream events. Make a [Cache] and a [Generator] over them, call Run, range over
 // Events or Exits and ask the Cache.
 //
-//	cache := pleg.NewCache[string](pleg.CacheOptions[*Status]{})
+//	cache := pleg.New[string](pleg.Options[*Status]{})
 //	gen, err := pleg.NewGenerator(runtime, runtime, cache, pleg.GeneratorOptions{})
 //	go gen.Run(ctx)
 //	for e := range gen.Exits(ctx) {
@@ -30,12 +30,14 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // What errors.Is finds in the errors of this package. A Runtime and a PodLister return
 // ErrNotFound, a Streamer ErrUnsupported.
 var (
-	ErrClosed      = errors.New("pleg: closed")      // the Cache, or the ExitReader that was asked
+	ErrClosed      = statuscache.ErrClosed           // the cache, or the ExitReader that was asked
 	ErrNotFound    = errors.New("pleg: no such pod") // the pod is gone
 	ErrUnsupported = errors.New("pleg: the runtime has no event stream")
 )

@@ -4,15 +4,18 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A statusStore is what a relister reads and writes of a Cache.
 type statusStore[K comparable, S any] interface {
-	Get(key K) Entry[S]
-	keys() iter.Seq[K] // that are present
+	Get(key K) statuscache.Entry[S]
+	Keys() iter.Seq[K] // that are present
 	Delete(key K, at time.Time) bool
-	observe(key K, status S, err error, at time.Time) (updated bool)
-	counted() Counts
+	SetInOrder(key K, status S, err error, at time.Time) (updated bool)
+	Counts() statuscache.Counts
 }
 
 // A relister is the relisting state machine: what was seen of every pod, what
@@ -57,9 +60,9 @@ type relister[K comparable, S any] struct {
 	exitQueues  map[*exitQueue[K]]struct{}
 	syncAll     uint64 // a full relist after it ends with a PodSync of all; 0: none
 
-	ready         queue[K, struct{}] // pods with something to ask
-	failing       queue[K, struct{}] // pods that back off
-	callsInFlight int                // of Pod and Status
+	ready         queue.Queue[K, struct{}] // pods with something to ask
+	failing       queue.Queue[K, struct{}] // pods that back off
+	callsInFlight int                      // of Pod and Status
 
 	relist       *relist // under way, or nil
 	waiters      []*relistWaiter
@@ -124,7 +127,7 @@ func (r *relister[K, S]) request(key K, urgent bool) {
 	p := r.record(key)
 	p.wanted = r.next()
 	p.urgent = p.urgent || urgent
-	r.ready.put(key)
+	r.ready.Put(key)
 }
 
 // dropWaiter forgets a waiter.
@@ -152,7 +155,7 @@ func (r *relister[K, S]) abandon() {
 			if o != nil {
 				r.noteUnrecorded(p, o, o.seen)
 				p.wanted = r.next()
-				r.ready.put(p.key)
+				r.ready.Put(p.key)
 			}
 		}
 		p.relist, p.listed, p.inFlight = nil, nil, nil
@@ -167,10 +170,10 @@ func (r *relister[K, S]) emit(key K, events []Event[K]) {
 	}
 	for s := range r.subscribers {
 		r.stats.MergedEvents += uint64(s.put(key, events))
-		if s.pending.len() > maxOrphans+2*r.present {
+		if s.pending.Len() > maxOrphans+2*r.present {
 			r.stats.MergedEvents += uint64(s.dropGone(func(key K) bool { p := r.pods[key]; return p != nil && p.present }))
 		}
-		signal(s.wake)
+		queue.Signal(s.wake)
 	}
 }
 
@@ -179,7 +182,7 @@ func (r *relister[K, S]) subscribe() *subscriber[K] {
 	s := &subscriber[K]{wake: make(chan struct{}, 1)}
 	for _, p := range r.order {
 		if p.present {
-			s.pending.put(p.key).list = []Event[K]{{Pod: p.key, Type: PodSync}}
+			s.pending.Put(p.key).list = []Event[K]{{Pod: p.key, Type: PodSync}}
 		}
 	}
 	r.subscribers[s] = struct{}{}

@@ -46,7 +46,7 @@ type result[K comparable, S any] struct {
 func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration) []call[K] {
 	var list []call[K]
 	for r.callsInFlight < r.o.Parallel {
-		key, _, ok := r.ready.take()
+		key, _, ok := r.ready.Take()
 		if !ok {
 			break
 		}
@@ -148,13 +148,13 @@ func (r *relister[K, S]) wake(period time.Duration) wakeup {
 // retries readies the pods whose backoff is over and returns when the backoff of
 // the next one is.
 func (r *relister[K, S]) retries(now time.Time) (next wakeup) {
-	for key := range r.failing.keys() {
+	for key := range r.failing.Keys() {
 		if p := r.pods[key]; p.backsOff(now) {
 			next = next.or(wakeAt(p.retryAt))
 			continue
 		}
-		r.failing.drop(key)
-		r.ready.put(key)
+		r.failing.Drop(key)
+		r.ready.Put(key)
 	}
 	return next
 }

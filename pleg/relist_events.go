@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // takeEvents takes what came in, and reports whether events did: each asks for a
@@ -12,7 +14,7 @@ func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (receive
 	pods, everything, received := q.drain(maxOrphans + 2*r.present)
 	r.listNow = r.listNow || everything
 	for {
-		key, e, ok := pods.take()
+		key, e, ok := pods.Take()
 		if !ok {
 			return received
 		}
@@ -50,7 +52,7 @@ func (r *relister[K, S]) syncEverything(l *relist) {
 	}
 	for s := range r.subscribers {
 		s.dropped = true
-		signal(s.wake)
+		queue.Signal(s.wake)
 	}
 }
 

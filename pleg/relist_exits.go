@@ -240,8 +240,8 @@ func (r *relister[K, S]) showExits(pod K, shown []Container) {
 // ones that its position knew.
 func (r *relister[K, S]) subscribeExits(q *exitQueue[K], now time.Time) {
 	r.exitQueues[q] = struct{}{}
-	for c := range q.awaited.keys() {
-		q.awaited.put(c).since = r.serial
+	for c := range q.awaited.Keys() {
+		q.awaited.Put(c).since = r.serial
 	}
 	for _, p := range r.order {
 		for _, o := range []*observation{p.listed, p.inFlight} {
@@ -289,7 +289,7 @@ func (r *relister[K, S]) subscribeExits(q *exitQueue[K], now time.Time) {
 func (r *relister[K, S]) settleExits(l *relist, now time.Time) {
 	for q := range r.exitQueues {
 		var ends []end[K]
-		for ref := range q.awaited.keys() {
+		for ref := range q.awaited.Keys() {
 			if q.of(ref).since < l.serial {
 				if c, known := r.lastSeen(ref); known && c.gone() {
 					ends = append(ends, end[K]{exit: exitOf(ref.pod, ref.container, c, &observation{absent: true})})
@@ -300,7 +300,7 @@ func (r *relister[K, S]) settleExits(l *relist, now time.Time) {
 		for _, e := range ends {
 			r.reportEnd(q, e, l.start)
 		}
-		for ref := range q.listed.keys() {
+		for ref := range q.listed.Keys() {
 			if c, known := r.lastSeen(ref); known && c.gone() {
 				q.leave(ref, now)
 			}

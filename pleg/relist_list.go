@@ -87,7 +87,7 @@ func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 		p.urgent, p.steppedBack = false, v >= older
 		r.inspectNext(p, o)
 		r.await(p, l)
-		r.ready.put(p.key)
+		r.ready.Put(p.key)
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *relister[K, S]) missing(l *relist, mark uint64, now time.Time) {
 	for _, p := range gone {
 		r.gone(p, &observation{start: l.start, serial: l.serial, absent: true, lenient: l.lenient}, now)
 	}
-	for key := range r.store.keys() { // others may have written to the cache
+	for key := range r.store.Keys() { // others may have written to the cache
 		if r.pods[key] == nil {
 			r.store.Delete(key, l.start)
 		}

@@ -21,14 +21,14 @@ func (r *relister[K, S]) crowded() bool {
 
 // remembered counts what is remembered although it is not there.
 func (r *relister[K, S]) remembered() int {
-	return len(r.orphans) + len(r.pods) - r.present + r.store.counted().Tombstones
+	return len(r.orphans) + len(r.pods) - r.present + r.store.Counts().Tombstones
 }
 
 // backlog counts what is remembered besides the pods that are there.
 func (r *relister[K, S]) backlog() int {
 	n := r.remembered()
 	for s := range r.subscribers {
-		n += s.pending.len()
+		n += s.pending.Len()
 	}
 	for q := range r.exitQueues {
 		n += q.backlog(r.live)

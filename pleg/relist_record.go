@@ -62,7 +62,7 @@ func (r *relister[K, S]) forgetIfEmpty(p *podRecord[K]) {
 	r.order[len(r.order)-1] = nil
 	r.order = r.order[:len(r.order)-1]
 	delete(r.pods, p.key)
-	r.ready.drop(p.key)
+	r.ready.Drop(p.key)
 }
 
 // recorded notes that o was written to the cache and to p.
@@ -72,7 +72,7 @@ func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
 		p.wanted = 0
 	}
 	p.failures = 0
-	r.failing.drop(p.key)
+	r.failing.Drop(p.key)
 }
 
 // apply records the steps of an observation, which ended at now, and emits their

@@ -40,7 +40,7 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 		o.seen = normal(a.pods[0].Containers)
 		r.inspectNext(p, o)
 	case a.err != nil:
-		r.store.observe(p.key, r.statusBesideError(p, o, a.status), a.err, o.start)
+		r.store.SetInOrder(p.key, r.statusBesideError(p, o, a.status), a.err, o.start)
 		r.noteUnrecorded(p, o, o.seen)
 		r.fail(p, now)
 		p.wanted = r.next()
@@ -49,7 +49,7 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 		r.handleStatus(p, o, a, now)
 	}
 	if p.listed != nil || p.wanted > 0 {
-		r.ready.put(p.key)
+		r.ready.Put(p.key)
 	} else {
 		r.forgetIfEmpty(p)
 	}
@@ -125,7 +125,7 @@ func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[
 	if stamped, clean := localTime(now, lenientStamp(a.stamp)); clean && !o.blind && stamped.Before(at) {
 		at = stamped
 	}
-	if r.store.observe(p.key, a.status, nil, at) {
+	if r.store.SetInOrder(p.key, a.status, nil, at) {
 		r.apply(p, o, p.containers.diff(o.seen), now)
 		r.recorded(p, o)
 		p.at = at
@@ -170,7 +170,7 @@ func (r *relister[K, S]) refuse(p *podRecord[K], o *observation, now time.Time) 
 func (r *relister[K, S]) fail(p *podRecord[K], now time.Time) {
 	p.failures++
 	p.retryAt = now.Add(r.reinspection().Delay(p.failures))
-	r.failing.put(p.key)
+	r.failing.Put(p.key)
 }
 
 // settle lets a full relist that waits for p go on, if o is not earlier than it.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // Single relists, outside of Run and within one reading of the clock, each see
@@ -120,7 +120,7 @@ func TestRelistEndsWithItsContext(t *testing.T) {
 // What no list shows is deleted, unless it is newer than the relist; also what
 // others wrote.
 func TestPodThatNoListShowsIsDeleted(t *testing.T) {
-	setup{cache: pleg.CacheOptions[*plegtest.Status]{MaxSkew: time.Hour}}.run(t, func(w *world) {
+	setup{cache: statuscache.Options[*plegtest.Status]{MaxSkew: time.Hour}}.run(t, func(w *world) {
 		now := time.Now()
 		time.Sleep(time.Second)
 		w.cache.Set("stray", nil, nil, now)
@@ -169,7 +169,7 @@ func TestGeneratorKeepsWhatMergeKeeps(t *testing.T) {
 	keep := func(old, new *plegtest.Status) *plegtest.Status {
 		return &plegtest.Status{Version: new.Version, Listed: new.Listed}
 	}
-	setup{cache: pleg.CacheOptions[*plegtest.Status]{Merge: keep}}.run(t, func(w *world) {
+	setup{cache: statuscache.Options[*plegtest.Status]{Merge: keep}}.run(t, func(w *world) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
 		first := w.cache.Get("p").Status

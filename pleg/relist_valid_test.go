@@ -1,7 +1,6 @@
 package pleg
 
 import (
-	"errors"
 	"fmt"
 )
 
@@ -9,7 +8,7 @@ import (
 func (g *Generator[K, S]) Valid() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return errors.Join(g.core.valid(), g.cache.valid())
+	return g.core.valid()
 }
 
 // DistrustStatuses makes g list a pod before each Status, as if the type of the
@@ -30,7 +29,7 @@ func (r *relister[K, S]) valid() error {
 		if r.pods[p.key] != p || p.index != i {
 			return fmt.Errorf("%v: at %d in order, its index is %d", p.key, i, p.index)
 		}
-		if _, ready := r.ready.slots[p.key]; !ready && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.sync == 0 && p.failures == 0 && p.listed == nil && p.inFlight == nil {
+		if r.ready.Get(p.key) == nil && !p.present && len(p.containers) == 0 && p.wanted == 0 && p.sync == 0 && p.failures == 0 && p.listed == nil && p.inFlight == nil {
 			return fmt.Errorf("%v: nothing is known of it, and it will never be forgotten", p.key)
 		}
 		here := 0
@@ -72,7 +71,7 @@ func (r *relister[K, S]) valid() error {
 		}
 	}
 	for rd := range r.subscribers {
-		if n := rd.pending.len(); n > maxOrphans+2*r.present {
+		if n := rd.pending.Len(); n > maxOrphans+2*r.present {
 			return fmt.Errorf("%d pods are due to a reader", n)
 		}
 	}
@@ -82,25 +81,25 @@ func (r *relister[K, S]) valid() error {
 // validExits checks that a reader of exits awaits what lives, and nothing that has
 // ended.
 func (r *relister[K, S]) validExits(q *exitQueue[K]) error {
-	for c := range q.awaited.keys() {
+	for c := range q.awaited.Keys() {
 		if q.has(c) {
 			return fmt.Errorf("%v is awaited and has ended", c)
 		}
 	}
-	for c := range q.listed.keys() {
-		if q.gone.slots[c] != nil {
+	for c := range q.listed.Keys() {
+		if q.gone.Get(c) != nil {
 			return fmt.Errorf("%v is listed and gone", c)
 		}
 	}
 	for _, p := range r.order {
 		for id, c := range p.containers {
 			ref := containerRef[K]{p.key, id}
-			switch awaited := q.awaited.slots[ref] != nil; {
+			switch awaited := q.awaited.Get(ref) != nil; {
 			case c.is.live() && c.is < exited && !awaited:
 				return fmt.Errorf("%v lives, and its end is not awaited", ref)
-			case c.is == exited && q.listed.slots[ref] == nil:
+			case c.is == exited && q.listed.Get(ref) == nil:
 				return fmt.Errorf("%v has ended, and the log does not list it", ref)
-			case c.is == removed && q.gone.slots[ref] == nil:
+			case c.is == removed && q.gone.Get(ref) == nil:
 				return fmt.Errorf("%v is gone, and the log does not say so", ref)
 			}
 		}

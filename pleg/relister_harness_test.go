@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // shown is a status that is nothing but its containers.
@@ -15,7 +17,7 @@ func (s shown) Containers() []Container { return s }
 type bench struct {
 	*testing.T
 	*relister[string, shown]
-	cache   *Cache[string, shown]
+	cache   *statuscache.Cache[string, shown]
 	now     time.Time
 	running bool
 	period  time.Duration
@@ -24,7 +26,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, single bool) *bench {
-	c := NewCache[string](CacheOptions[shown]{MaxSkew: -1})
+	c := statuscache.New[string](statuscache.Options[shown]{MaxSkew: -1})
 	return &bench{T: t, cache: c, relister: newRelister(c, GeneratorOptions{}.withDefaults(), single), now: t0, running: true, period: time.Hour}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A failed list is tried again within RelistPeriod, also where a stream is
@@ -408,7 +410,7 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 	}{
 		{false, nil, ""}, {true, nil, ""}, {false, reason, "down"}, {true, reason, "pleg: Pods: no answer within 3m0s: context deadline exceeded"},
 	} {
-		g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+		g, err := NewGenerator[string, int](panicking{}, nil, statuscache.New[string](statuscache.Options[int]{}), GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -419,8 +421,8 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 		d := &runner[string, int]{g: g, inFlight: map[call[string]]*inFlightCall{c: {cancel: func() { cancelled = true }, late: tt.late}}}
 		g.RequestRelist("p")
 		d.handleResult(result[string, int]{call: c, err: tt.err})
-		if len(d.inFlight) != 0 || !cancelled || g.events.pods.len() != 0 {
-			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.inFlight), cancelled, g.events.pods.len())
+		if len(d.inFlight) != 0 || !cancelled || g.events.pods.Len() != 0 {
+			t.Errorf("%+v: %d calls, cancelled %v, %d requests left", tt, len(d.inFlight), cancelled, g.events.pods.Len())
 		}
 		got := ""
 		select {
@@ -437,7 +439,7 @@ func TestAnsweredCallIsForgotten(t *testing.T) {
 // A full relist that was under way when nobody makes calls any longer is made anew,
 // though the next periodic one is far off.
 func TestAbandonedListIsMadeAnew(t *testing.T) {
-	r := newRelister[int, int](NewCache[int](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	r := newRelister[int, int](statuscache.New[int](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)
 	list := func(now time.Time) []call[int] { return r.calls(now, true, time.Hour) }
 	r.handleResult(result[int, int]{call: list(t0)[0]}, t0)
 	r.finish(t0)
@@ -455,7 +457,7 @@ func TestAbandonedListIsMadeAnew(t *testing.T) {
 
 // The panic is the caller's to see, and no lock is held.
 func TestPanicOfARuntimeLeavesNoLock(t *testing.T) {
-	g, err := NewGenerator[string, int](panicking{}, nil, NewCache[string](CacheOptions[int]{}), GeneratorOptions{})
+	g, err := NewGenerator[string, int](panicking{}, nil, statuscache.New[string](statuscache.Options[int]{}), GeneratorOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // Run fills the cache and reports what happens until ctx ends or the cache is
@@ -39,7 +41,7 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	w.serial = g.core.next()
 	g.core.waiters = append(g.core.waiters, w)
 	g.mu.Unlock()
-	signal(g.events.wake)
+	queue.Signal(g.events.wake)
 	err := g.makeCalls(ctx, false, w.done)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,14 +69,14 @@ type inFlightCall struct {
 // makeCalls waits until nobody else makes the calls, and makes them until done
 // brings something, ctx ends or the cache is closed.
 func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
-	if isClosed(g.cache.isDone()) { // else the choice below may fall on one more call
+	if queue.IsClosed(g.cache.Done()) { // else the choice below may fall on one more call
 		return ErrClosed
 	}
 	select {
 	case g.calling <- struct{}{}:
 	case err := <-done:
 		return err
-	case <-g.cache.isDone():
+	case <-g.cache.Done():
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -87,18 +89,18 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 		g.mu.Lock()
 		g.core.abandon()
 		g.state.reset()
-		g.rely(g.cache.useClock().Now())
+		g.rely(g.cache.Clock().Now())
 		g.mu.Unlock()
 		<-g.calling
 	}()
-	timer := g.cache.useClock().NewTimer(time.Hour)
+	timer := g.cache.Clock().NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		timer.Reset(r.advance(inner, running))
 		select {
 		case err := <-done:
 			return err
-		case <-g.cache.isDone():
+		case <-g.cache.Done():
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
@@ -108,7 +110,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 			g.streamEnded(err)
 		case <-timer.C():
 		case <-g.events.wake:
-		case <-g.cache.waitBegan():
+		case <-g.cache.WaitBegan():
 		}
 	}
 }
@@ -116,7 +118,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 // advance makes the calls that are due, cancels those that are late and returns
 // how long to wait for something to happen.
 func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration {
-	now := r.g.cache.useClock().Now()
+	now := r.g.cache.Clock().Now()
 	list, connect, wake := r.g.step(now, running)
 	if connect {
 		r.working.Go(func() { r.listen(ctx) })
@@ -151,7 +153,7 @@ func (r *runner[K, S]) listen(ctx context.Context) {
 		case <-r.stop:
 		}
 	}()
-	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.useClock().Now()) })
+	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.Clock().Now()) })
 }
 
 // ask makes one call. Its result comes even if the call ends the goroutine.
@@ -191,7 +193,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	if f.late && a.err != nil {
 		a.err = a.call.lateError(r.g.core.o)
 	}
-	now := r.g.cache.useClock().Now()
+	now := r.g.cache.Clock().Now()
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
 	r.g.state.received = r.g.core.takeEvents(&r.g.events, now) || r.g.state.received // before the result
@@ -212,7 +214,7 @@ func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], con
 			}
 			wake = g.state.next()
 		}
-		keys, next, waiting := g.cache.overdue(now, g.core.o.WaitLimit)
+		keys, next, waiting := g.cache.Overdue(now, g.core.o.WaitLimit)
 		for _, key := range keys {
 			g.core.request(key, true)
 		}
@@ -262,7 +264,7 @@ func (g *Generator[K, S]) period() time.Duration {
 func (g *Generator[K, S]) streamEnded(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := g.cache.useClock().Now()
+	now := g.cache.Clock().Now()
 	g.core.stats.ConnectionErrors++
 	if g.state.ended(now, err) {
 		g.core.listNow = true

@@ -3,6 +3,8 @@ package pleg
 import (
 	"sync"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // An eventQueue takes what the runtime reports, and requests of a relist, without
@@ -13,7 +15,7 @@ type eventQueue[K comparable, S any] struct {
 	wake  chan struct{} // holds one token if there is something to take
 
 	mu         sync.Mutex
-	pods       queue[K, pendingEvent[K, S]]
+	pods       queue.Queue[K, pendingEvent[K, S]]
 	limit      int  // of pods; beyond it everything is to be listed
 	everything bool // a full relist is asked for
 	fresh      bool // events came in since the last drain
@@ -40,15 +42,15 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 	if clean {
 		q.latency.observe(now.Sub(at))
 	}
-	defer signal(q.wake)
+	defer queue.Signal(q.wake)
 	var none K
 	if e.Pod == none || q.full(e.Pod) {
 		q.everything = true
 		return
 	}
-	before := q.pods.len()
-	p := q.pods.put(e.Pod)
-	if q.pods.len() == before {
+	before := q.pods.Len()
+	p := q.pods.Put(e.Pod)
+	if q.pods.Len() == before {
 		q.merged++
 	}
 	if p.reported == nil {
@@ -113,22 +115,22 @@ func (q *eventQueue[K, S]) request(pod K) {
 	if q.full(pod) {
 		q.everything = true
 	} else {
-		q.pods.put(pod)
+		q.pods.Put(pod)
 	}
-	signal(q.wake)
+	queue.Signal(q.wake)
 }
 
 // full reports whether there is no slot for pod.
 func (q *eventQueue[K, S]) full(pod K) bool {
-	return q.pods.slots[pod] == nil && q.pods.len() >= q.limit
+	return q.pods.Get(pod) == nil && q.pods.Len() >= q.limit
 }
 
 // drain removes and returns what came in: by pod, whether a full relist is asked
 // for, and whether any events came. limit is the new one.
-func (q *eventQueue[K, S]) drain(limit int) (pods queue[K, pendingEvent[K, S]], everything, received bool) {
+func (q *eventQueue[K, S]) drain(limit int) (pods queue.Queue[K, pendingEvent[K, S]], everything, received bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	pods, everything, received = q.pods, q.everything, q.fresh
-	q.pods, q.everything, q.fresh, q.limit = queue[K, pendingEvent[K, S]]{}, false, false, limit
+	q.pods, q.everything, q.fresh, q.limit = queue.Queue[K, pendingEvent[K, S]]{}, false, false, limit
 	return pods, everything, received
 }

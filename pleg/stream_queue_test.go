@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A flood of events without a reader is coalesced and bounded.
@@ -14,14 +16,14 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 			Seen: &Observation[string, int]{Status: i}}, t1)
 		q.request(fmt.Sprint("p", i%500))
 	}
-	if q.pods.len() != 100 || !q.everything || q.received != 5000 || q.latency.Count() != 5000 {
-		t.Errorf("%d slots, everything %v, %d received, %d latencies", q.pods.len(), q.everything, q.received, q.latency.Count())
+	if q.pods.Len() != 100 || !q.everything || q.received != 5000 || q.latency.Count() != 5000 {
+		t.Errorf("%d slots, everything %v, %d received, %d latencies", q.pods.Len(), q.everything, q.received, q.latency.Count())
 	}
 	box, everything, told := q.drain(100)
-	if box.len() != 100 || !everything || !told || q.pods.len() != 0 {
-		t.Errorf("drained %d slots, everything %v, told %v", box.len(), everything, told)
+	if box.Len() != 100 || !everything || !told || q.pods.Len() != 0 {
+		t.Errorf("drained %d slots, everything %v, told %v", box.Len(), everything, told)
 	}
-	_, h, _ := box.take()
+	_, h, _ := box.Take()
 	if len(h.reported) != 8 || h.last == nil || h.last.Seen.Status != 4500 {
 		t.Errorf("told %v, last %+v", h.reported, h.last)
 	}
@@ -41,7 +43,7 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	event(1, RuntimeCreated)
 	event(-1, 99)
 	box, everything, told := q.drain(1)
-	_, h, _ := box.take()
+	_, h, _ := box.Take()
 	if len(h.reported) != maxOrphans || h.reported["0"] != exited || h.reported["1"] != running || everything || !told {
 		t.Errorf("%d containers; %v and %v; everything %v, told %v", len(h.reported), h.reported["0"], h.reported["1"], everything, told)
 	}
@@ -49,7 +51,7 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	seen := &Observation[string, int]{Status: 1}
 	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted, At: t1, Seen: seen}, t1)
 	box, _, _ = q.drain(1)
-	if _, h, ok := box.take(); !ok || len(h.reported) != 0 || h.last != nil {
+	if _, h, ok := box.Take(); !ok || len(h.reported) != 0 || h.last != nil {
 		t.Errorf("events that tell of no container: %v, %v", h.reported, h.last)
 	}
 	if _, everything, told = q.drain(1); everything || told || len(q.wake) != 1 {
@@ -60,8 +62,8 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	if q.everything {
 		t.Error("two requests of a pod do not fit one slot")
 	}
-	if q.request("two"); !q.everything || q.pods.len() != 1 {
-		t.Errorf("beyond the limit: everything %v, %d slots", q.everything, q.pods.len())
+	if q.request("two"); !q.everything || q.pods.Len() != 1 {
+		t.Errorf("beyond the limit: everything %v, %d slots", q.everything, q.pods.Len())
 	}
 }
 
@@ -73,9 +75,9 @@ func TestNewestBelievableObservationIsKept(t *testing.T) {
 		q.event(RuntimeEvent[string, int]{Pod: "p", At: stamp, Seen: &Observation[string, int]{Status: i}}, t4)
 	}
 	q.event(RuntimeEvent[string, int]{Pod: "p", At: t4}, t4)
-	r := newRelister[string, int](NewCache[string](CacheOptions[int]{}), GeneratorOptions{}.withDefaults(), true)
+	r := newRelister[string, int](statuscache.New[string](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)
 	box, _, _ := q.drain(1)
-	if _, h, _ := box.take(); h.last == nil || h.last.Seen.Status != 5 {
+	if _, h, _ := box.Take(); h.last == nil || h.last.Seen.Status != 5 {
 		t.Errorf("kept %+v, want the last of %v", h.last, t3)
 	}
 	r.present = 600

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // The stream's state machine is driven alone, by seconds.
@@ -74,7 +76,7 @@ func TestStreamIsReliedUponAfterAList(t *testing.T) {
 // An event proves the connection that brought it, also if the position of a reader of
 // exits takes it before Run does.
 func TestPositionKeepsThatAnEventCame(t *testing.T) {
-	g, err := NewGenerator[string, string](&standing{}, &standing{}, NewCache[string](CacheOptions[string]{}), GeneratorOptions{})
+	g, err := NewGenerator[string, string](&standing{}, &standing{}, statuscache.New[string](statuscache.Options[string]{}), GeneratorOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

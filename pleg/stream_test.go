@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A stream that delivers an event counts as one at once, not only when it has
@@ -52,7 +53,7 @@ func TestNothingStreamsAfterRun(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
-		c := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{Clock: clock})
+		c := statuscache.New[string](statuscache.Options[*plegtest.Status]{Clock: clock})
 		gen, err := pleg.NewGenerator[string, *plegtest.Status](plegtest.New[string](1, plegtest.Faults{}), nil, c, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func (r *relister[K, S]) recordEvent(e *RuntimeEvent[K, S], now time.Time) {
 		r.stats.StaleWrites++
 		return
 	}
-	if r.store.observe(e.Pod, e.Seen.Status, nil, p.at) {
+	if r.store.SetInOrder(e.Pod, e.Seen.Status, nil, p.at) {
 		r.apply(p, &observation{seen: seen, exits: r.exitsIn(e.Seen.Status), fromEvent: true}, p.containers.diff(seen), now)
 		p.eventSerial = r.next()
 	}

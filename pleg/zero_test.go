@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/restartkit/restart/pleg/statuscache"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -49,7 +50,7 @@ func TestZeroIsATimeLikeAnyOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock, rt := clocktesting.NewFakeClock(begin), &standing{state: StateRunning}
-				c := NewCache[string](CacheOptions[string]{Clock: clock})
+				c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
 				g, err := NewGenerator[string, string](rt, rt, c, GeneratorOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -74,7 +75,15 @@ func TestZeroIsATimeLikeAnyOther(t *testing.T) {
 					t.Errorf("%d lists while the clock stands", rt.lists)
 				}
 				rt.state = StateExited
-				wait := waiting(c, ctx, "p", begin)
+				type answer struct {
+					statuscache.Entry[string]
+					err error
+				}
+				wait := make(chan answer, 1)
+				go func() {
+					e, err := c.GetNewerThan(ctx, "p", begin)
+					wait <- answer{e, err}
+				}()
 				synctest.Wait()
 				for range 10 {
 					pass(clock, 200*time.Millisecond)
@@ -106,7 +115,7 @@ func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
 		clock, rt := clocktesting.NewFakeClock(time.Time{}), &standing{state: StateRunning, err: down}
-		c := NewCache[string](CacheOptions[string]{Clock: clock})
+		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
 		g, err := NewGenerator[string, string](rt, nil, c, GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +143,7 @@ func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 func TestNoStampIsNoTime(t *testing.T) {
 	for _, offset := range []time.Duration{0, time.Minute, -time.Minute} {
 		clock, rt := clocktesting.NewFakeClock(time.Time{}.Add(offset)), &standing{state: StateRunning}
-		c := NewCache[string](CacheOptions[string]{Clock: clock})
+		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
 		g, err := NewGenerator[string, string](rt, nil, c, GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -145,30 +154,5 @@ func TestNoStampIsNoTime(t *testing.T) {
 		if e := c.Get("p"); rt.looks != 1 || !e.Modified.Equal(clock.Now()) {
 			t.Errorf("at %v: %d inspections, known as of %v", clock.Now(), rt.looks, e.Modified)
 		}
-	}
-}
-
-// A zero stamp is refused like any other of 292 years before the making of the
-// cache: on a real clock it is a stamp that somebody forgot.
-func TestZeroStampIsRefused(t *testing.T) {
-	c := NewCache[string](CacheOptions[string]{Clock: clocktesting.NewFakeClock(t0)})
-	for _, stamp := range []time.Time{{}, t0.AddDate(-293, 0, 0)} {
-		if c.Set("a", "x", nil, stamp) || c.Delete("b", stamp) {
-			t.Errorf("%v is taken", stamp)
-		}
-		c.UpdateTime(stamp)
-	}
-	if e := c.Get("a"); e != (Entry[string]{}) {
-		t.Errorf("known: %+v", e)
-	}
-	if c.counts.Stale != 2 {
-		t.Errorf("%d stale writes counted, want 2", c.counts.Stale)
-	}
-	if !c.Set("a", "x", nil, t0.AddDate(-291, 0, 0)) {
-		t.Error("291 years before the making is refused")
-	}
-	zero := NewCache[string](CacheOptions[string]{Clock: clocktesting.NewFakeClock(time.Time{})})
-	if !zero.Set("a", "x", nil, time.Time{}) || !zero.Get("a").Present {
-		t.Error("the zero time is refused on a clock that stands there")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A reporter makes lines of events and exits. An event only says which pod to look at:
@@ -15,7 +16,7 @@ import (
 //
 // A reporter is not safe for concurrent use.
 type reporter struct {
-	cache  *pleg.Cache[string, *status]
+	cache  *statuscache.Cache[string, *status]
 	exits  func() (pleg.Exit[string], bool) // the next exit, if there is one
 	told   func(container string) time.Time // when an event said that it had ended; zero: none did
 	now    func() time.Time
@@ -26,7 +27,7 @@ type reporter struct {
 	due  map[string][]pleg.Exit[string] // by pod; each comes with an event of its pod
 }
 
-func newReporter(cache *pleg.Cache[string, *status], exits func() (pleg.Exit[string], bool), told func(string) time.Time, now func() time.Time, report func(line)) *reporter {
+func newReporter(cache *statuscache.Cache[string, *status], exits func() (pleg.Exit[string], bool), told func(string) time.Time, now func() time.Time, report func(line)) *reporter {
 	return &reporter{
 		cache: cache, exits: exits, told: told, now: now, begun: now(), report: report,
 		pods: map[string]*podView{}, due: map[string][]pleg.Exit[string]{},

@@ -12,12 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A reportModel is a runtime and a generator that looks now and then; events may
 // be merged into a PodSync, and the runtime's events may come early or never.
 type reportModel struct {
-	cache    *pleg.Cache[string, *status]
+	cache    *statuscache.Cache[string, *status]
 	exits    []pleg.Exit[string] // not read yet
 	reporter *reporter
 	recorder *recorder
@@ -40,7 +41,7 @@ type modelContainer struct {
 
 func newReportModel() *reportModel {
 	m := &reportModel{
-		cache: pleg.NewCache[string](pleg.CacheOptions[*status]{MaxSkew: -1}), recorder: &recorder{},
+		cache: statuscache.New[string](statuscache.Options[*status]{MaxSkew: -1}), recorder: &recorder{},
 		now:   time.Unix(1e9, 0),
 		truth: map[string]map[string]*modelContainer{}, done: map[string]fate{},
 		seen: map[string]map[string]pleg.State{}, alone: map[string][]string{}, queue: map[string][]pleg.Event[string]{},

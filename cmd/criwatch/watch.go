@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A watch is one run of the program against a runtime.
 type watch struct {
 	node  *node
-	cache *pleg.Cache[string, *status]
+	cache *statuscache.Cache[string, *status]
 	gen   *pleg.Generator[string, *status]
 	exits *pleg.ExitReader[string]
 	log   *slog.Logger
@@ -26,7 +27,7 @@ type watch struct {
 
 // newWatch returns a watch that reads the exits as the options say.
 func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, log *slog.Logger) (*watch, error) {
-	w := &watch{node: n, cache: pleg.NewCache[string](pleg.CacheOptions[*status]{}), log: log, opts: o, out: out}
+	w := &watch{node: n, cache: statuscache.New[string](statuscache.Options[*status]{}), log: log, opts: o, out: out}
 	var stream pleg.Streamer[string, *status]
 	if !o.poll {
 		stream = n

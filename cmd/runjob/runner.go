@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/process"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
-	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // runner runs a Job: it asks the Engine for a plan, applies the plan to pods made of
@@ -22,7 +22,7 @@ type runner struct {
 	memory jobpolicy.Memory
 	pods   map[string]*pod // by UID
 	host   *host
-	cache  *pleg.Cache[string, *batch.PodStatus]
+	cache  *statuscache.Cache[string, *batch.PodStatus]
 	report *report
 	events *recorder
 
@@ -41,7 +41,7 @@ func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *r
 		pods:   make(map[string]*pod),
 		host:   h,
 		// Every key has one writer, whose clock may stand still between two writes.
-		cache:    pleg.NewCache[string](pleg.CacheOptions[*batch.PodStatus]{AcceptEqual: true}),
+		cache:    statuscache.New[string](statuscache.Options[*batch.PodStatus]{AcceptEqual: true}),
 		report:   report,
 		begun:    time.Now(),
 		attempts: make(map[int]int),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/restartkit/restart/conformance/peers/bench"
 	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 const (
@@ -33,7 +34,7 @@ func plegRows() []bench.Row {
 }
 
 type (
-	podCache  = *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+	podCache  = *statuscache.Cache[types.UID, *kubecontainer.PodStatus]
 	podStatus = kubecontainer.PodStatus
 )
 
@@ -43,7 +44,7 @@ type cacheAPI interface {
 	UpdateTime(at time.Time)
 }
 
-func newPodCache() podCache { return pleg.NewCache[types.UID](pleg.CacheOptions[*podStatus]{}) }
+func newPodCache() podCache { return statuscache.New[types.UID](statuscache.Options[*podStatus]{}) }
 
 // written is a cache after a write of every pod at base.
 func written[C cacheAPI](c C, pods []string, base time.Time) C {

@@ -16,12 +16,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
-	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // caches are a cache of ours and the kubelet's.
 type caches struct {
-	ours   *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+	ours   *statuscache.Cache[types.UID, *kubecontainer.PodStatus]
 	theirs kubecontainer.Cache
 }
 
@@ -29,7 +29,7 @@ type caches struct {
 // as new as the entry counts, and no stamp is too far ahead.
 func newCaches() caches {
 	return caches{
-		ours: pleg.NewCache[types.UID](pleg.CacheOptions[*kubecontainer.PodStatus]{
+		ours: statuscache.New[types.UID](statuscache.Options[*kubecontainer.PodStatus]{
 			Clock:       clocktesting.NewFakeClock(start),
 			AcceptEqual: true,
 			MaxSkew:     -1,
@@ -228,7 +228,7 @@ func (h *podHistory) compare(t *rapid.T) {
 
 // agree fails unless both answers say the same of key. Of an absent key ours says
 // the zero status, the kubelet's an empty one.
-func (h *podHistory) agree(t *rapid.T, call string, key types.UID, got pleg.Entry[*kubecontainer.PodStatus], status *kubecontainer.PodStatus, err error) {
+func (h *podHistory) agree(t *rapid.T, call string, key types.UID, got statuscache.Entry[*kubecontainer.PodStatus], status *kubecontainer.PodStatus, err error) {
 	h.compared++
 	same := got.Status == status && got.Err == err
 	_, present := h.modified[key]
@@ -432,7 +432,7 @@ func TestPlegDeviationBoundary(t *testing.T) {
 func TestPlegDeviationMiss(t *testing.T) {
 	guarded(t)
 	c := newCaches()
-	check := func(step string, want pleg.Entry[*kubecontainer.PodStatus]) {
+	check := func(step string, want statuscache.Entry[*kubecontainer.PodStatus]) {
 		t.Helper()
 		if got := c.ours.Get("pod"); got != want {
 			t.Errorf("%s: ours %+v, want %+v", step, got, want)
@@ -441,9 +441,9 @@ func TestPlegDeviationMiss(t *testing.T) {
 			t.Errorf("%s: the kubelet's %+v, %v; want an empty status", step, status, err)
 		}
 	}
-	check("nothing known", pleg.Entry[*kubecontainer.PodStatus]{})
+	check("nothing known", statuscache.Entry[*kubecontainer.PodStatus]{})
 	c.both(at(1))
-	check("global time 1 s", pleg.Entry[*kubecontainer.PodStatus]{Modified: at(1)})
+	check("global time 1 s", statuscache.Entry[*kubecontainer.PodStatus]{Modified: at(1)})
 }
 
 // TestPlegDeviationNoTime pins that the kubelet's cache takes a write without a

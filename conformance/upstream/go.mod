@@ -1,5 +1,4 @@
-// The path has no "internal", since Kubernetes' packages import this in a copy.
-module github.com/restartkit/restart/upstream
+module github.com/restartkit/restart/conformance/upstream
 
 go 1.26.0
 

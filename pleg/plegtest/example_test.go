@@ -9,6 +9,7 @@ import (
 
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/plegtest"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A supervisor is the consumer under test: it notes which containers have exited.
@@ -17,7 +18,7 @@ type supervisor struct {
 	exited map[string]bool
 }
 
-func (s *supervisor) watch(ctx context.Context, gen *pleg.Generator[string, *plegtest.Status], cache *pleg.Cache[string, *plegtest.Status]) {
+func (s *supervisor) watch(ctx context.Context, gen *pleg.Generator[string, *plegtest.Status], cache *statuscache.Cache[string, *plegtest.Status]) {
 	for e := range gen.Events(ctx) {
 		entry := cache.Get(e.Pod)
 		if !entry.Present || entry.Err != nil {
@@ -36,7 +37,7 @@ func (s *supervisor) watch(ctx context.Context, gen *pleg.Generator[string, *ple
 func ExampleRuntime() {
 	ctx := context.Background()
 	rt := plegtest.New[string](1, plegtest.Faults{})
-	cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
+	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
 	gen, err := pleg.NewGenerator(rt, nil, cache, pleg.GeneratorOptions{})
 	if err != nil {
 		fmt.Println(err)
@@ -77,7 +78,7 @@ func TestSupervisorMissesNoExit(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.3, Late: 0.3})
-		cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
+		cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
 		gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{EventedPeriod: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,7 @@
 // makes the mistakes that real runtimes make: see Faults.
 //
 //	rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.1, Stale: 0.1})
-//	cache := pleg.NewCache[string](pleg.CacheOptions[*plegtest.Status]{})
+//	cache := pleg.New[string](pleg.Options[*plegtest.Status]{})
 //	gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{})
 //
 // A test changes pods with Create, Start, Exit and Remove, and compares what the

@@ -14,7 +14,8 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 
 	"github.com/restartkit/restart/pleg"
-	"github.com/restartkit/restart/upstream/podcache"
+	"github.com/restartkit/restart/pleg/statuscache"
+	"github.com/restartkit/restart/conformance/upstream/podcache"
 )
 
 // Event is one step in the life of a pod, with the strings of the kubelet.
@@ -52,9 +53,9 @@ func New(o Options) *Generator {
 	if o.Cache == nil {
 		panic("cache cannot be nil")
 	}
-	var cache *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+	var cache *statuscache.Cache[types.UID, *kubecontainer.PodStatus]
 	if ours, ok := o.Cache.(interface {
-		Pleg() *pleg.Cache[types.UID, *kubecontainer.PodStatus]
+		Pleg() *statuscache.Cache[types.UID, *kubecontainer.PodStatus]
 	}); ok {
 		cache = ours.Pleg()
 	} else { // a fake one, which asks the runtime itself

@@ -1,4 +1,4 @@
-// Package podcache is the kubelet's kubecontainer.Cache over pleg.Cache. It has a
+// Package podcache is the kubelet's kubecontainer.Cache over statuscache.Cache. It has a
 // parameter for the kubelet's PodStatus, so that the kubelet's package that declares
 // both can import it.
 package podcache
@@ -10,29 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // Cache has the methods of kubecontainer.Cache if S is kubecontainer.PodStatus. It is
 // safe for concurrent use by multiple goroutines.
 type Cache[S any] struct {
-	cache *pleg.Cache[types.UID, *S]
+	cache *statuscache.Cache[types.UID, *S]
 	clock clock.PassiveClock
 	empty func(types.UID) *S
 }
 
 // New returns a Cache on the given clock. empty makes the status of a pod that the
-// runtime does not know; merge is that of pleg.CacheOptions and may be nil.
+// runtime does not know; merge is that of pleg.Options and may be nil.
 func New[S any](c clock.WithTicker, empty func(types.UID) *S, merge func(old, new *S) *S) *Cache[S] {
 	return &Cache[S]{
-		cache: pleg.NewCache[types.UID](pleg.CacheOptions[*S]{Clock: c, AcceptEqual: true, Merge: merge}),
+		cache: statuscache.New[types.UID](statuscache.Options[*S]{Clock: c, AcceptEqual: true, Merge: merge}),
 		clock: c,
 		empty: empty,
 	}
 }
 
 // Pleg returns what is below, for a Generator to fill.
-func (c *Cache[S]) Pleg() *pleg.Cache[types.UID, *S] { return c.cache }
+func (c *Cache[S]) Pleg() *statuscache.Cache[types.UID, *S] { return c.cache }
 
 // Get returns the status of a pod and the error of its inspection.
 func (c *Cache[S]) Get(id types.UID) (*S, error) { return c.answer(id, c.cache.Get(id)) }
@@ -58,7 +58,7 @@ func (c *Cache[S]) Set(id types.UID, status *S, err error, at time.Time) (update
 // SetObservedTime notes that what is known of the pod still holds at a time, also
 // that it is not there.
 func (c *Cache[S]) SetObservedTime(id types.UID, at time.Time) {
-	if !c.cache.Confirm(id, at) && !c.cache.Get(id).Present {
+	if !c.cache.SetObservedTime(id, at) && !c.cache.Get(id).Present {
 		c.cache.Delete(id, at)
 	}
 }
@@ -69,7 +69,7 @@ func (c *Cache[S]) Delete(id types.UID) { c.cache.Delete(id, c.clock.Now()) }
 // UpdateTime notes that everything is known as of a time.
 func (c *Cache[S]) UpdateTime(at time.Time) { c.cache.UpdateTime(at) }
 
-func (c *Cache[S]) answer(id types.UID, e pleg.Entry[*S]) (*S, error) {
+func (c *Cache[S]) answer(id types.UID, e statuscache.Entry[*S]) (*S, error) {
 	if !e.Present {
 		return c.empty(id), nil
 	}

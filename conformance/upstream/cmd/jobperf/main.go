@@ -28,7 +28,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/restartkit/restart/kube/testenv"
-	"github.com/restartkit/restart/upstream/compare"
+	"github.com/restartkit/restart/conformance/upstream/compare"
 )
 
 const usage = `usage: jobperf [flags]

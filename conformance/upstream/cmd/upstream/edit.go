@@ -44,7 +44,7 @@ func (t *tree) edit() error {
 			return err
 		}
 		return rewrite(path, func(f *file) error {
-			return f.requalify("k8s.io/client-go/util/flowcontrol", "github.com/restartkit/restart/upstream/flowcontrol",
+			return f.requalify("k8s.io/client-go/util/flowcontrol", "github.com/restartkit/restart/conformance/upstream/flowcontrol",
 				"Backoff", "NewBackOff", "NewFakeBackOff")
 		})
 	})

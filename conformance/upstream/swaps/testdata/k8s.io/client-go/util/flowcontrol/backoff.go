@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/upstream/flowcontrol"
+	"github.com/restartkit/restart/conformance/upstream/flowcontrol"
 )
 
 // Backoff adds to the adapter what the package's tests look into.

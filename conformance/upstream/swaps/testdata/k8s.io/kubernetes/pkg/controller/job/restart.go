@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/job/metrics"
 
 	"github.com/restartkit/restart/kube/jobcontroller"
-	"github.com/restartkit/restart/upstream/job"
+	"github.com/restartkit/restart/conformance/upstream/job"
 )
 
 // ours says which controller this binary runs.

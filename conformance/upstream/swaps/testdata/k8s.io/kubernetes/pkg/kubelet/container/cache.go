@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/pleg"
-	"github.com/restartkit/restart/upstream/podcache"
+	"github.com/restartkit/restart/pleg/statuscache"
+	"github.com/restartkit/restart/conformance/upstream/podcache"
 )
 
 type Cache interface {
@@ -52,7 +52,7 @@ func (c *cache) made() *podcache.Cache[PodStatus] {
 	return c.adapter
 }
 
-func (c *cache) Pleg() *pleg.Cache[types.UID, *PodStatus] { return c.made().Pleg() }
+func (c *cache) Pleg() *statuscache.Cache[types.UID, *PodStatus] { return c.made().Pleg() }
 
 func (c *cache) Get(id types.UID) (*PodStatus, error) { return c.made().Get(id) }
 

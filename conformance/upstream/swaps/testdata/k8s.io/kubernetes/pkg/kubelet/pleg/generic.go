@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/metrics"
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/upstream/lifecycle"
+	"github.com/restartkit/restart/conformance/upstream/lifecycle"
 )
 
 func init() { kubecontainer.MergeStatus = lifecycle.KeepIPs }

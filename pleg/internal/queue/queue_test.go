@@ -1,4 +1,4 @@
-package pleg
+package queue
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // The queue agrees with a slice and a map.
 func TestQueueHoldsEachKeyOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var m queue[int, int]
+		var m Queue[int, int]
 		var order []int
 		values := map[int]int{}
 		key := rapid.IntRange(0, 5)
@@ -21,16 +21,16 @@ func TestQueueHoldsEachKeyOnce(t *testing.T) {
 					order = append(order, k)
 				}
 				values[k]++
-				*m.put(k)++
+				*m.Put(k)++
 			},
 			"drop": func(t *rapid.T) {
 				k := key.Draw(t, "key")
-				m.drop(k)
+				m.Drop(k)
 				delete(values, k)
 				order = slices.DeleteFunc(order, func(x int) bool { return x == k })
 			},
 			"take": func(t *rapid.T) {
-				k, v, ok := m.take()
+				k, v, ok := m.Take()
 				if ok != (len(order) > 0) || ok && (k != order[0] || v != values[k]) {
 					t.Fatalf("took %d, %d, %v from %v", k, v, ok, order)
 				}
@@ -40,7 +40,7 @@ func TestQueueHoldsEachKeyOnce(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if got := slices.Collect(m.keys()); !slices.Equal(got, order) || m.len() != len(order) {
+				if got := slices.Collect(m.Keys()); !slices.Equal(got, order) || m.Len() != len(order) {
 					t.Fatalf("keys %v, want %v", got, order)
 				}
 			},

@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func TestCacheAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
 			m := newModel()
-			o := CacheOptions[string]{AcceptEqual: rapid.Bool().Draw(t, "equal"), MaxSkew: -1}
+			o := Options[string]{AcceptEqual: rapid.Bool().Draw(t, "equal"), MaxSkew: -1}
 			if rapid.Bool().Draw(t, "skew") {
 				o.MaxSkew = 3 * time.Second
 			}
@@ -29,7 +29,7 @@ func TestCacheAgainstModel(t *testing.T) {
 				o.Merge = func(old, new string) string { return new + "|" + old[:1] }
 			}
 			m.acceptEqual, m.maxSkew, m.merge = o.AcceptEqual, o.MaxSkew, o.Merge
-			x := &machine{c: NewCache[string](o), m: m, known: map[string]time.Time{}}
+			x := &machine{c: New[string](o), m: m, known: map[string]time.Time{}}
 			t.Repeat(map[string]func(*rapid.T){
 				"set": x.set, "delete": x.delete, "confirm": x.confirm, "time": x.updateTime, "sleep": x.sleep, "burst": x.burst,
 				"wait": x.wait, "waitFor": x.waitFor, "cancel": x.cancel, "watch": x.watch, "read": x.read,
@@ -82,7 +82,7 @@ func (x *machine) delete(t *rapid.T) {
 
 func (x *machine) confirm(t *rapid.T) {
 	key, at := machineKeys.Draw(t, "key"), x.when(t)
-	if got, want := x.c.Confirm(key, at), x.m.confirm(key, at, time.Now()); got != want {
+	if got, want := x.c.SetObservedTime(key, at), x.m.confirm(key, at, time.Now()); got != want {
 		t.Fatalf("Confirm(%q) at %v = %v, want %v", key, at, got, want)
 	}
 }

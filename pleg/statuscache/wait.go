@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"context"
@@ -32,8 +32,8 @@ func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (E
 // It is called on this goroutine, without a lock. The error is the context's or
 // ErrClosed.
 //
-// A running Generator looks at the pod whenever WaitFor has waited for WaitLimit
-// since the last look, so ok also sees what no event reported.
+// A running Generator of package pleg looks at the pod whenever WaitFor has waited for
+// WaitLimit since the last look, so ok also sees what no event reported.
 func (c *Cache[K, S]) WaitFor(ctx context.Context, key K, ok func(Entry[S]) bool) (Entry[S], error) {
 	for {
 		v, global := c.lookup(key)
@@ -77,12 +77,12 @@ func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) 
 	return ctx.Err()
 }
 
-// overdue returns the keys that somebody has waited for longer than limit, for
-// any change or for a time that has come: what should have freed the waiter was
-// lost (KEP-3386, "stuck at GetNewerThan"). It returns no key again before another
-// limit has passed, however many wait for it. If waiting, somebody waits, and next is
-// when to call overdue again.
-func (c *Cache[K, S]) overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
+// Overdue returns the keys that were waited for longer than limit, for any change or
+// for a time that has come: the write that should have ended the wait was lost
+// (KEP-3386, "stuck at GetNewerThan"). It returns no key again before another limit
+// has passed. If waiting, a wait is under way, and next is when to call Overdue again.
+// Overdue is for one caller, who fetches the statuses.
+func (c *Cache[K, S]) Overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := c.waits.byAge.Front(); e != nil; e = c.waits.byAge.Front() {

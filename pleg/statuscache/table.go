@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"hash/maphash"

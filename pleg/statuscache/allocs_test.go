@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // The numbers are what each hot call allocates.
 func TestHotCallsAllocateNothing(t *testing.T) {
-	c := NewCache[string](CacheOptions[*int]{MaxSkew: -1})
+	c := New[string](Options[*int]{MaxSkew: -1})
 	now := time.Now()
 	for i := range 100 {
 		c.Set(fmt.Sprint(i), nil, nil, now)

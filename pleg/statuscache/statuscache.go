@@ -1,6 +1,12 @@
-package pleg
+// Package statuscache has a cache of statuses whose writes are ordered by the time of
+// their observation (KEP-3386, "Pod Status update in the Cache"). Late answers and
+// replayed events take nothing back, and a reader can wait for a status newer than a
+// moment of its own, such as its last write. The keys can be pods, custom resources or
+// anything else comparable. Make a [Cache] with [New].
+package statuscache
 
 import (
+	"errors"
 	"hash/maphash"
 	"iter"
 	"runtime"
@@ -10,6 +16,9 @@ import (
 
 	"k8s.io/utils/clock"
 )
+
+// ErrClosed is the error of a wait that Close ended.
+var ErrClosed = errors.New("statuscache: closed")
 
 // Cache maps keys to their latest observed status. A write carries the local
 // time of its observation and loses against anything newer, so late answers,
@@ -35,7 +44,7 @@ import (
 // than 292 years before counts as no time, and a write stamped so is refused; on
 // the real clock the zero time is such a time.
 //
-// The zero value is not usable; start with NewCache. A Cache is safe for
+// The zero value is not usable; start with New. A Cache is safe for
 // concurrent use by multiple goroutines.
 type Cache[K comparable, S any] struct {
 	clock clock.WithTicker
@@ -60,9 +69,9 @@ type Cache[K comparable, S any] struct {
 	counts   Counts
 }
 
-// CacheOptions are the settings of a Cache. The zero value is the KEP's cache
+// Options are the settings of a Cache. The zero value is the KEP's cache
 // on the real clock.
-type CacheOptions[S any] struct {
+type Options[S any] struct {
 	// Clock is the cache's and its Generator's; nil is the real one. It must
 	// not go backwards; the real one does not, thanks to Go's monotonic reading.
 	Clock clock.WithTicker
@@ -89,8 +98,8 @@ type Counts struct {
 	Tombstones    int    // deletions that are remembered
 }
 
-// NewCache returns an empty cache.
-func NewCache[K comparable, S any](o CacheOptions[S]) *Cache[K, S] {
+// New returns an empty cache.
+func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 	c := &Cache[K, S]{
 		clock:    o.Clock,
 		equal:    o.AcceptEqual,
@@ -125,15 +134,15 @@ func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated boo
 	return updated
 }
 
-// observe is Set for the Generator. Its observations of a key follow each other
-// even within one reading of the clock, so a time equal to the entry's will do.
-func (c *Cache[K, S]) observe(key K, status S, err error, at time.Time) (updated bool) {
+// SetInOrder is Set for a single writer of key, whose writes follow one another even
+// within one reading of the clock: a time equal to the entry's will do.
+func (c *Cache[K, S]) SetInOrder(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, true)
 	freed.wake()
 	return updated
 }
 
-// write is Set, and with inOrder observe. It returns the waiters to wake.
+// write is Set, and with inOrder SetInOrder. It returns the waiters to wake.
 func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (freed *waiter[K], updated bool) {
 	v := &version[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}
 	c.mu.Lock()
@@ -283,12 +292,12 @@ func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	return true
 }
 
-// Confirm notes that the entry of key still holds at the local time at, as it is,
-// and reports whether it did: false if key is absent, if what is known is as new or
-// newer, or if Set would refuse the time. It wakes whoever waits for knowledge of that
-// age, and is no change for Watch. It is for the one who writes the entry: a write
-// between the look and Confirm would be confirmed in place of what was seen.
-func (c *Cache[K, S]) Confirm(key K, at time.Time) bool {
+// SetObservedTime notes that the entry of key still holds at the local time at, and
+// reports whether it did: false if key is absent, if what is known is as new or newer,
+// or if Set would refuse the time. It ends waits for knowledge of that age, and is no
+// change for Watch. It is for the writer of the entry: a write between the look and
+// SetObservedTime would be confirmed in place of what was seen.
+func (c *Cache[K, S]) SetObservedTime(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
 	defer func() { freed.wake() }() // after the unlock
@@ -356,7 +365,7 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 // yields: entries written meanwhile may appear as they were or as they are.
 func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
-		for key := range c.keys() {
+		for key := range c.Keys() {
 			if e := c.Get(key); e.Present && !yield(key, e) {
 				return
 			}
@@ -364,8 +373,8 @@ func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	}
 }
 
-// keys yields the keys that are present, in no order and without a lock.
-func (c *Cache[K, S]) keys() iter.Seq[K] {
+// Keys yields the keys that are present, in no order and without a lock.
+func (c *Cache[K, S]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for n := range c.nodes.all() {
 			if n.last.Load().entry.Present && !yield(n.key) {
@@ -392,8 +401,8 @@ func (c *Cache[K, S]) Close() {
 	freed.wake()
 }
 
-// counted returns the refusals so far and the number of tombstones.
-func (c *Cache[K, S]) counted() Counts {
+// Counts returns the refusals so far and the number of tombstones.
+func (c *Cache[K, S]) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counts := c.counts
@@ -401,12 +410,12 @@ func (c *Cache[K, S]) counted() Counts {
 	return counts
 }
 
-// useClock returns the clock of the options, or the real one.
-func (c *Cache[K, S]) useClock() clock.WithTicker { return c.clock }
+// Clock returns the clock of the options, or the real one.
+func (c *Cache[K, S]) Clock() clock.WithTicker { return c.clock }
 
-// isDone returns a channel that Close closes.
-func (c *Cache[K, S]) isDone() <-chan struct{} { return c.done }
+// Done returns a channel that Close closes.
+func (c *Cache[K, S]) Done() <-chan struct{} { return c.done }
 
-// waitBegan returns a channel that holds a token when somebody has begun to wait
-// after nobody did. Who takes it is to call overdue.
-func (c *Cache[K, S]) waitBegan() <-chan struct{} { return c.waits.began }
+// WaitBegan returns a channel that holds a token after the first of the current waits
+// began. Its receiver is to call Overdue.
+func (c *Cache[K, S]) WaitBegan() <-chan struct{} { return c.waits.began }

@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // slept is not told.
 func TestWatchSkipsWhatCameAndWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := free(CacheOptions[string]{})
+		c := free(Options[string]{})
 		c.Set("a", "1", nil, t1)
 		var seen []string
 		gate, ended := make(chan struct{}), make(chan struct{})
@@ -49,7 +49,7 @@ func TestWatchSkipsWhatCameAndWent(t *testing.T) {
 
 // What a sleeping loop costs does not grow with what passes.
 func TestSleepingWatchHoldsOneEntryPerKey(t *testing.T) {
-	c := free(CacheOptions[string]{})
+	c := free(Options[string]{})
 	for i := range 10 {
 		c.Set(fmt.Sprint("old", i), "", nil, t1)
 	}
@@ -66,7 +66,7 @@ func TestSleepingWatchHoldsOneEntryPerKey(t *testing.T) {
 	for i := range 10 {
 		c.Delete(fmt.Sprint("old", i), at(10000))
 	}
-	if got := w.due.len(); got != 5 {
+	if got := w.due.Len(); got != 5 {
 		t.Errorf("%d keys are due, want the 5 deletions of what was shown", got)
 	}
 }

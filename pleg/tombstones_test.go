@@ -5,36 +5,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-// They are kept once a key, and freed by the global time.
-func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
-	c := free(CacheOptions[string]{})
-	for i := range 100 {
-		c.Set("a", "", nil, at(2*i))
-		c.Delete("a", at(2*i+1))
-		c.Delete("a", at(2*i+1).Add(time.Millisecond))
-		c.Delete("b", at(i))
-	}
-	if len(c.deleted) != 2 {
-		t.Errorf("%d tombstones for two keys", len(c.deleted))
-	}
-	c.UpdateTime(at(150))
-	if err := c.valid(); err != nil || c.nodes.len != 1 {
-		t.Errorf("%d nodes after a global time between the deletions, want 1; %v", c.nodes.len, err)
-	}
-	c.UpdateTime(at(300))
-	if err := c.valid(); err != nil || c.nodes.len != 0 {
-		t.Errorf("%d nodes after a global time later than the deletions; %v", c.nodes.len, err)
-	}
-}
+	"github.com/restartkit/restart/pleg/statuscache"
+)
 
 // Each pod that was looked for in vain leaves a tombstone. They count as
 // memory: beyond the bound a full list is made, which frees them, long before
 // it would be due.
 func TestTombstonesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rt, c := &nobody{}, NewCache[int](CacheOptions[int]{})
+		rt, c := &nobody{}, statuscache.New[int](statuscache.Options[int]{})
 		g, err := NewGenerator[int, int](rt, rt, c, GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -49,9 +29,9 @@ func TestTombstonesAreBounded(t *testing.T) {
 			g.RequestRelist(i)
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
-			most = max(most, c.counted().Tombstones)
-			if n := g.Stats().Backlog; n < c.counted().Tombstones {
-				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.counted().Tombstones)
+			most = max(most, c.Counts().Tombstones)
+			if n := g.Stats().Backlog; n < c.Counts().Tombstones {
+				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.Counts().Tombstones)
 			}
 		}
 		if most < maxOrphans/2 || most > maxOrphans+4 {

@@ -1,4 +1,4 @@
-package pleg_test
+package statuscache_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/restartkit/restart/pleg"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // Confirm makes an entry newer and nothing else: no absent key, no older time, none
@@ -16,8 +16,8 @@ func TestConfirmMakesAnEntryNewer(t *testing.T) {
 		t0 := time.Now()
 		at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
 		time.Sleep(10 * time.Second)
-		c := pleg.NewCache[string](pleg.CacheOptions[string]{Merge: func(old, new string) string { return old + "+" + new }})
-		equal(t, "of an unknown key", c.Confirm("p", at(1)), false)
+		c := statuscache.New[string](statuscache.Options[string]{Merge: func(old, new string) string { return old + "+" + new }})
+		same(t, "of an unknown key", c.SetObservedTime("p", at(1)), false)
 		c.Set("p", "a", nil, at(1))
 		watched := 0
 		ctx, cancel := context.WithCancel(t.Context())
@@ -26,13 +26,13 @@ func TestConfirmMakesAnEntryNewer(t *testing.T) {
 				watched++
 			}
 		}()
-		waited := make(chan pleg.Entry[string], 2)
+		waited := make(chan statuscache.Entry[string], 2)
 		go func() {
 			e, _ := c.GetNewerThan(ctx, "p", at(2))
 			waited <- e
 		}()
 		go func() {
-			e, _ := c.WaitFor(ctx, "p", func(e pleg.Entry[string]) bool { return e.Modified.Equal(at(3)) })
+			e, _ := c.WaitFor(ctx, "p", func(e statuscache.Entry[string]) bool { return e.Modified.Equal(at(3)) })
 			waited <- e
 		}()
 		synctest.Wait()
@@ -43,7 +43,7 @@ func TestConfirmMakesAnEntryNewer(t *testing.T) {
 			{at(1), false}, {t0, false}, {at(2), true}, {at(3), true}, {at(2), false}, {at(3), false},
 			{at(10).Add(time.Minute + 1), false}, // ahead of the clock
 		} {
-			equal(t, "Confirm at "+step.at.Sub(t0).String(), c.Confirm("p", step.at), step.want)
+			same(t, "Confirm at "+step.at.Sub(t0).String(), c.SetObservedTime("p", step.at), step.want)
 		}
 		for range 2 {
 			if e := <-waited; e.Status != "a" || !e.Modified.Equal(at(3)) {
@@ -51,17 +51,24 @@ func TestConfirmMakesAnEntryNewer(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		equal(t, "entries that were watched", watched, 1)
-		equal(t, "an older write", c.Set("p", "b", nil, at(2)), false)
-		equal(t, "a newer write", c.Set("p", "b", nil, at(4)), true)
-		equal(t, "merged", c.Get("p").Status, "a+b")
+		same(t, "entries that were watched", watched, 1)
+		same(t, "an older write", c.Set("p", "b", nil, at(2)), false)
+		same(t, "a newer write", c.Set("p", "b", nil, at(4)), true)
+		same(t, "merged", c.Get("p").Status, "a+b")
 		c.UpdateTime(at(5))
-		equal(t, "what the global time knows", c.Confirm("p", at(5)), false)
+		same(t, "what the global time knows", c.SetObservedTime("p", at(5)), false)
 		c.Delete("p", at(6))
-		equal(t, "of a deleted key", c.Confirm("p", at(7)), false)
+		same(t, "of a deleted key", c.SetObservedTime("p", at(7)), false)
 		cancel()
 		c.Set("p", "c", nil, at(8))
 		c.Close()
-		equal(t, "after Close", c.Confirm("p", at(9)), false)
+		same(t, "after Close", c.SetObservedTime("p", at(9)), false)
 	})
+}
+
+func same[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
 }

@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func at(seconds int) time.Time {
 var errInspect = errors.New("inspection failed")
 
 // free is a cache without skew check, for tables with times of their own.
-func free(o CacheOptions[string]) *Cache[string, string] {
+func free(o Options[string]) *Cache[string, string] {
 	o.MaxSkew = -1
-	return NewCache[string](o)
+	return New[string](o)
 }
 
 // Histories drive the cache and its model; each states the outcome that
@@ -83,7 +83,7 @@ func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
 			map[string]Entry[string]{"b": {Status: "b@9", Modified: t9, Present: true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := free(CacheOptions[string]{AcceptEqual: tt.equal})
+			c := free(Options[string]{AcceptEqual: tt.equal})
 			for i, s := range tt.steps {
 				status := fmt.Sprintf("%s@%d", s.key, s.at.Second())
 				ok := true
@@ -132,7 +132,7 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 		{math.MaxInt64, t0.AddDate(200, 0, 0), true},
 		{0, t0.AddDate(2000, 0, 0), false},
 	} {
-		c := NewCache[string](CacheOptions[string]{Clock: clock, MaxSkew: tt.skew})
+		c := New[string](Options[string]{Clock: clock, MaxSkew: tt.skew})
 		if got := c.Set("a", "", nil, tt.at); got != tt.want {
 			t.Errorf("MaxSkew %v: Set at %v = %v, want %v", tt.skew, tt.at, got, tt.want)
 		}
@@ -147,7 +147,7 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.counts.Skewed, want)
 		}
 	}
-	c := NewCache[string](CacheOptions[string]{Clock: clock})
+	c := New[string](Options[string]{Clock: clock})
 	clock.Step(time.Hour)
 	if !c.Set("a", "", nil, t0.Add(time.Hour)) {
 		t.Error("a write at the clock's time is refused after the clock has moved")
@@ -157,7 +157,7 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 // Merge sees the last status that came without an error, never that of a
 // deleted key.
 func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
-	c := free(CacheOptions[string]{Merge: func(old, new string) string { return old + new }})
+	c := free(Options[string]{Merge: func(old, new string) string { return old + new }})
 	for i, s := range []struct {
 		status string
 		err    error
@@ -176,7 +176,7 @@ func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
 
 // No lock is held when the caller's Merge panics.
 func TestPanicOfMergeLeavesNoLock(t *testing.T) {
-	c := free(CacheOptions[string]{Merge: func(old, new string) string { panic("merge") }})
+	c := free(Options[string]{Merge: func(old, new string) string { panic("merge") }})
 	c.Set("k", "a", nil, t1)
 	func() {
 		defer func() { recover() }()
@@ -191,7 +191,7 @@ func TestPanicOfMergeLeavesNoLock(t *testing.T) {
 // What Get says of a key is never older than what it said before, while its
 // deletion is forgotten for a global time.
 func TestGetNeverGoesBack(t *testing.T) {
-	c := free(CacheOptions[string]{})
+	c := free(Options[string]{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -217,7 +217,7 @@ func TestGetNeverGoesBack(t *testing.T) {
 
 // All yields present entries only, and the loop's body may write.
 func TestAllYieldsPresentEntries(t *testing.T) {
-	c := free(CacheOptions[string]{})
+	c := free(Options[string]{})
 	for i := range 9 {
 		c.Set(fmt.Sprint(i), "x", nil, at(i))
 	}
@@ -235,7 +235,7 @@ func TestAllYieldsPresentEntries(t *testing.T) {
 
 // GetNewerThan returns an entry with the later of its own time and the global time.
 func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
-	c := NewCache[string](CacheOptions[int]{})
+	c := New[string](Options[int]{})
 	c.Set("a", 1, nil, t0)
 	c.UpdateTime(t0.Add(2))
 	for _, min := range []time.Time{t0.Add(-1), t0, t0.Add(1)} {
@@ -243,5 +243,52 @@ func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
 		if err != nil || e.Status != 1 || !e.Modified.Equal(t0.Add(2)) {
 			t.Errorf("newer than %v: %+v, %v", min, e, err)
 		}
+	}
+}
+
+// They are kept once a key, and freed by the global time.
+func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
+	c := free(Options[string]{})
+	for i := range 100 {
+		c.Set("a", "", nil, at(2*i))
+		c.Delete("a", at(2*i+1))
+		c.Delete("a", at(2*i+1).Add(time.Millisecond))
+		c.Delete("b", at(i))
+	}
+	if len(c.deleted) != 2 {
+		t.Errorf("%d tombstones for two keys", len(c.deleted))
+	}
+	c.UpdateTime(at(150))
+	if err := c.valid(); err != nil || c.nodes.len != 1 {
+		t.Errorf("%d nodes after a global time between the deletions, want 1; %v", c.nodes.len, err)
+	}
+	c.UpdateTime(at(300))
+	if err := c.valid(); err != nil || c.nodes.len != 0 {
+		t.Errorf("%d nodes after a global time later than the deletions; %v", c.nodes.len, err)
+	}
+}
+
+// A zero stamp is refused like any other of 292 years before the making of the
+// cache: on a real clock it is a stamp that somebody forgot.
+func TestZeroStampIsRefused(t *testing.T) {
+	c := New[string](Options[string]{Clock: clocktesting.NewFakeClock(t0)})
+	for _, stamp := range []time.Time{{}, t0.AddDate(-293, 0, 0)} {
+		if c.Set("a", "x", nil, stamp) || c.Delete("b", stamp) {
+			t.Errorf("%v is taken", stamp)
+		}
+		c.UpdateTime(stamp)
+	}
+	if e := c.Get("a"); e != (Entry[string]{}) {
+		t.Errorf("known: %+v", e)
+	}
+	if c.counts.Stale != 2 {
+		t.Errorf("%d stale writes counted, want 2", c.counts.Stale)
+	}
+	if !c.Set("a", "x", nil, t0.AddDate(-291, 0, 0)) {
+		t.Error("291 years before the making is refused")
+	}
+	zero := New[string](Options[string]{Clock: clocktesting.NewFakeClock(time.Time{})})
+	if !zero.Set("a", "x", nil, time.Time{}) || !zero.Get("a").Present {
+		t.Error("the zero time is refused on a clock that stands there")
 	}
 }

@@ -1,9 +1,11 @@
-package pleg
+package statuscache
 
 import (
 	"container/heap"
 	"container/list"
 	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // A waiter is one call that waits. It stands in byTime, so that UpdateTime touches
@@ -43,7 +45,7 @@ func (q *waits[K]) add(w *waiter[K]) {
 	heap.Push(&q.byTime, w)
 	w.age = q.byAge.PushBack(w)
 	if q.byAge.Len() == 1 {
-		signal(q.began)
+		queue.Signal(q.began)
 	}
 	w.next = q.byKey[w.key]
 	if w.next != nil {

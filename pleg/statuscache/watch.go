@@ -1,8 +1,10 @@
-package pleg
+package statuscache
 
 import (
 	"context"
 	"iter"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
 // Watch yields what is known from the start of the loop: first every present
@@ -23,7 +25,7 @@ func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 			defer c.mu.Unlock()
 			delete(c.watchers, w)
 		}()
-		pump(ctx, w.wake, c.done, func() (ok, more bool) {
+		queue.Pump(ctx, w.wake, c.done, func() (ok, more bool) {
 			key, e, ok := c.next(w)
 			return ok, !ok || yield(key, e)
 		})
@@ -32,9 +34,9 @@ func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 
 // A watcher is the state of one Watch loop.
 type watcher[K comparable] struct {
-	due   queue[K, struct{}] // keys whose entries are to be yielded
-	shown map[K]struct{}     // keys that were yielded as present
-	wake  chan struct{}      // holds one token if there may be something to yield
+	due   queue.Queue[K, struct{}] // keys whose entries are to be yielded
+	shown map[K]struct{}           // keys that were yielded as present
+	wake  chan struct{}            // holds one token if there may be something to yield
 }
 
 func (c *Cache[K, S]) watch() *watcher[K] {
@@ -51,18 +53,18 @@ func (c *Cache[K, S]) watch() *watcher[K] {
 // mark notes that key was written or deleted.
 func (w *watcher[K]) mark(key K, present bool) {
 	if _, shown := w.shown[key]; !present && !shown {
-		w.due.drop(key)
+		w.due.Drop(key)
 		return
 	}
-	w.due.put(key)
-	signal(w.wake)
+	w.due.Put(key)
+	queue.Signal(w.wake)
 }
 
 // next takes the next entry to yield, if there is one.
 func (c *Cache[K, S]) next(w *watcher[K]) (key K, e Entry[S], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if key, _, ok = w.due.take(); !ok {
+	if key, _, ok = w.due.Take(); !ok {
 		return key, e, false
 	}
 	e = c.entry(c.lookup(key))

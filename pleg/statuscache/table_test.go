@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"maps"
@@ -92,7 +92,7 @@ func TestTableFollowsItsKeys(t *testing.T) {
 // a key never gets older, and what was deleted is not seen again under a later
 // time.
 func TestReadersWithoutLockSeeNoStepBack(t *testing.T) {
-	c := NewCache[int](CacheOptions[int64]{MaxSkew: -1})
+	c := New[int](Options[int64]{MaxSkew: -1})
 	const keys, writes = 8, 4000
 	base := time.Now()
 	var all sync.WaitGroup

@@ -1,4 +1,4 @@
-package pleg
+package statuscache
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestWaitEndsByWhatIsNewerOnly(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := free(CacheOptions[string]{})
+				c := free(Options[string]{})
 				c.Set("a", "old", nil, t2)
 				ctx, cancel := context.WithCancel(t.Context())
 				out := waiting(c, ctx, "a", t3)
@@ -84,7 +84,7 @@ func TestAllWaitsEndTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := free(CacheOptions[string]{})
+				c := free(Options[string]{})
 				out := make(chan answered, waiters)
 				for range waiters {
 					go func() {
@@ -106,7 +106,7 @@ func TestAllWaitsEndTogether(t *testing.T) {
 
 // A hit answers at once, even under a context that is over, and after Close.
 func TestHitAnswersUnderAnyContext(t *testing.T) {
-	c := free(CacheOptions[string]{})
+	c := free(Options[string]{})
 	c.Set("a", "x", nil, t2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -126,7 +126,7 @@ func TestHitAnswersUnderAnyContext(t *testing.T) {
 // (kubernetes#120941: a miss answered as "no containers")
 func TestEmptyCacheAnswersNoWait(t *testing.T) {
 	for _, min := range []time.Time{{}, time.Time{}.Add(-time.Hour), time.Time{}.AddDate(-1000, 0, 0), t0} {
-		c := free(CacheOptions[string]{})
+		c := free(Options[string]{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if e, err := c.GetNewerThan(ctx, "a", min); err != context.Canceled {
@@ -142,7 +142,7 @@ func TestEmptyCacheAnswersNoWait(t *testing.T) {
 // and with Close.
 func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := free(CacheOptions[string]{AcceptEqual: true})
+		c := free(Options[string]{AcceptEqual: true})
 		asked := 0
 		out := make(chan answered, 1)
 		go func() {
@@ -188,7 +188,7 @@ func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 // two it sees first.
 func TestWaitFreedWhileItsContextEnds(t *testing.T) {
 	for range 64 {
-		c := free(CacheOptions[string]{})
+		c := free(Options[string]{})
 		ctx := endsMeanwhile{t.Context(), func() { c.Set("a", "x", nil, t2) }}
 		if e, err := c.GetNewerThan(ctx, "a", t1); err != nil || e.Status != "x" {
 			t.Fatalf("= %+v, %v", e, err)
@@ -224,7 +224,7 @@ func (e endsMeanwhile) Err() error { return context.Canceled }
 func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := free(CacheOptions[string]{})
+	c := free(Options[string]{})
 	c.Set("old", "x", nil, t1)
 	for _, key := range []string{"absent", "old"} {
 		r, global := c.lookup(key)
@@ -252,7 +252,7 @@ func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
 // A wait for what is newer than a time does not end with that time, and is not
 // overdue before it: newer is strictly after.
 func TestTimeItselfFreesNoWait(t *testing.T) {
-	c := free(CacheOptions[string]{})
+	c := free(Options[string]{})
 	w := &waiter[string]{key: "a", min: c.instant(t2), done: make(chan struct{}), asked: t0}
 	c.waits.add(w)
 	if freed := c.waits.written("a", w.min); freed != nil || !w.waiting() {
@@ -261,13 +261,13 @@ func TestTimeItselfFreesNoWait(t *testing.T) {
 	if freed, more := c.waits.upTo(w.min); freed != nil || more || !w.waiting() {
 		t.Error("freed by a global time of that time")
 	}
-	if keys, next, _ := c.overdue(t2, time.Second); len(keys) > 0 || !next.Equal(t3) {
+	if keys, next, _ := c.Overdue(t2, time.Second); len(keys) > 0 || !next.Equal(t3) {
 		t.Errorf("overdue at that time: %v, next %v", keys, next)
 	}
-	if keys, next, _ := c.overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.Equal(t3) {
+	if keys, next, _ := c.Overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.Equal(t3) {
 		t.Errorf("overdue before its limit: %v, next %v", keys, next)
 	}
-	if keys, next, _ := c.overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.Equal(t4) {
+	if keys, next, _ := c.Overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.Equal(t4) {
 		t.Errorf("overdue at its limit: %v, next %v", keys, next)
 	}
 	c.Delete("b", t3)

@@ -1,0 +1,101 @@
+package statuscache_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
+)
+
+// What is known can only be replaced by what was seen later.
+func ExampleCache() {
+	cache := statuscache.New[string, string](statuscache.Options[string]{})
+	seen := time.Now()
+	later := seen.Add(time.Millisecond)
+
+	fmt.Println(cache.Get("web-0").Present)
+	fmt.Println(cache.Set("web-0", "running", nil, later))
+	fmt.Println(cache.Set("web-0", "pending", nil, seen), cache.Get("web-0").Status)
+
+	fmt.Println(cache.Delete("web-0", later))
+	fmt.Println(cache.Set("web-0", "running", nil, later), cache.Get("web-0").Present)
+	// Output:
+	// false
+	// true
+	// false running
+	// true
+	// false false
+}
+
+// Who wants what is newer than a time, now or not at all, compares; and who has seen
+// that nothing has changed says so.
+func ExampleCache_SetObservedTime() {
+	cache := statuscache.New[string, string](statuscache.Options[string]{})
+	seen := time.Now()
+	cache.Set("web-0", "running", nil, seen)
+
+	fresh := func(min time.Time) (string, bool) {
+		e := cache.Get("web-0")
+		return e.Status, e.Modified.After(min)
+	}
+	fmt.Println(fresh(seen))
+	fmt.Println(cache.SetObservedTime("web-0", seen.Add(time.Millisecond)))
+	fmt.Println(fresh(seen))
+	// Output:
+	// running false
+	// true
+	// running true
+}
+
+// Whoever has just changed something waits for a status that shows it.
+func ExampleCache_GetNewerThan() {
+	cache := statuscache.New[string, string](statuscache.Options[string]{})
+	defer cache.Close()
+	cache.Set("web-0", "running", nil, time.Now())
+
+	stopped := time.Now()
+	go cache.Set("web-0", "exited", nil, time.Now().Add(time.Millisecond))
+	entry, err := cache.GetNewerThan(context.Background(), "web-0", stopped)
+	fmt.Println(entry.Status, err)
+	// Output:
+	// exited <nil>
+}
+
+// Whoever waits for a state says what it looks like.
+func ExampleCache_WaitFor() {
+	cache := statuscache.New[string, string](statuscache.Options[string]{})
+	defer cache.Close()
+	go func() {
+		cache.Set("web-0", "running", nil, time.Now())
+		cache.Set("web-0", "exited", nil, time.Now().Add(time.Millisecond))
+	}()
+	entry, err := cache.WaitFor(context.Background(), "web-0", func(e statuscache.Entry[string]) bool {
+		return e.Status == "exited"
+	})
+	fmt.Println(entry.Status, err)
+	// Output:
+	// exited <nil>
+}
+
+// A loop over Watch begins with what is there and goes on with what changes.
+func ExampleCache_Watch() {
+	cache := statuscache.New[string, string](statuscache.Options[string]{})
+	at := time.Now()
+	cache.Set("web-0", "running", nil, at)
+	for pod, e := range cache.Watch(context.Background()) {
+		fmt.Printf("%s: %q present: %v\n", pod, e.Status, e.Present)
+		switch {
+		case e.Status == "running":
+			cache.Set(pod, "exited", nil, at.Add(1))
+		case e.Status == "exited" && e.Present:
+			cache.Delete(pod, at.Add(2))
+		default:
+			cache.Close() // ends the loop
+		}
+	}
+	// Output:
+	// web-0: "running" present: true
+	// web-0: "exited" present: true
+	// web-0: "" present: false
+}
