@@ -19,7 +19,8 @@ var reachable = []struct {
 	types []string
 }{
 	{"../../backoff", []string{"Tracker"}},
-	{"../../pleg", []string{"Cache", "Generator"}},
+	{"../../pleg", []string{"Generator"}},
+	{"../../pleg/statuscache", []string{"Cache"}},
 	{"../../kube/jobcontroller", []string{"Controller"}},
 }
 
