@@ -49,7 +49,7 @@ func Example_lifecycle() {
 		fmt.Println(err)
 		return
 	}
-	policy := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
+	policy := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
 
 	for run, code := range []int32{1, 1, -1, 0} { // -1: it is removed before anybody sees it exit
 		id := fmt.Sprint("web-", run)
@@ -67,7 +67,7 @@ func Example_lifecycle() {
 		for e, ok := exits.TryNext(); ok; e, ok = exits.TryNext() {
 			exit := exitOf(e, int64(run+1))
 			d := restarter.Exited(e.Pod, policy, exit)
-			fmt.Printf("%v: %s (%s): %s\n", clock.Since(begin), e.Container, e.Source, d.Why(policy, exit))
+			fmt.Printf("%v: %s (%s): %s\n", clock.Since(begin), e.Container, e.Source, d.Reason(policy, exit))
 		}
 		clock.Step(restarter.Remaining("web")) // waits
 	}

@@ -5,8 +5,8 @@
 // rules, delays, limits, and a rate over all keys. Start there:
 //
 //	r, err := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[string]{})
-//	d := r.Exited("web", backoff.ContainerPolicy{}, backoff.Exit{Run: 1, Code: 1})
-//	if d.Action == backoff.Restart {
+//	d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+//	if d.Action == backoff.ActionRestart {
 //		time.AfterFunc(r.Remaining("web"), start)
 //	}
 //
@@ -41,9 +41,9 @@ type Policy struct {
 	Factor  float64       `json:"factor,omitzero"` // growth per failure; 0 means 2, otherwise >= 1 and finite
 	// Jitter, in 0..1, makes of a delay d one that is drawn from (d*(1-Jitter), d], anew
 	// each time, at Max too; 0 means none.
-	Jitter     float64       `json:"jitter,omitzero"`
-	ResetAfter time.Duration `json:"resetAfter,omitzero"` // a longer run starts the curve over; 0 means 2*Max
-	Free       int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
+	Jitter       float64       `json:"jitter,omitzero"`
+	ResetAfter   time.Duration `json:"resetAfter,omitzero"` // a longer run starts the curve over; 0 means 2*Max
+	FreeFailures int           `json:"free,omitzero"`       // failures in a row before the first delay; >= 0
 }
 
 // Validate returns field.Errors with every field that is out of bounds, or nil.
@@ -60,7 +60,7 @@ func (p Policy) validate(errs *field.Errors) {
 	errs.Check(ok.factor, "Factor", p.Factor, "0 (means 2) or >= 1 and finite")
 	errs.Check(ok.jitter, "Jitter", p.Jitter, "in 0..1")
 	errs.Check(ok.resetAfter, "ResetAfter", p.ResetAfter, ">= 0 (0 means twice the longest delay)")
-	errs.Check(ok.free, "Free", p.Free, ">= 0")
+	errs.Check(ok.free, "FreeFailures", p.FreeFailures, ">= 0")
 }
 
 // fieldsOK says of each field whether it is in bounds.
@@ -73,7 +73,7 @@ func (p Policy) inBounds() fieldsOK {
 		factor:     p.Factor == 0 || p.Factor >= 1 && !math.IsInf(p.Factor, 1),
 		jitter:     p.Jitter >= 0 && p.Jitter <= 1,
 		resetAfter: p.ResetAfter >= 0,
-		free:       p.Free >= 0,
+		free:       p.FreeFailures >= 0,
 	}
 }
 
@@ -87,7 +87,7 @@ func (p Policy) valid() bool {
 const exactSteps = 64
 
 // Delay returns the delay of a valid policy after that many failures in a row,
-// without jitter. It is 0 up to Free failures, then Initial; it grows by Factor
+// without jitter. It is 0 up to FreeFailures, then Initial; it grows by Factor
 // with each failure until it reaches Max, and stays there. It never decreases as
 // failures grow. A factor of 2 is exact; with others the delay is rounded to a
 // nanosecond, and from the 65th step on to one part in 10^9.
@@ -97,10 +97,10 @@ func (p Policy) Delay(failures int) time.Duration {
 
 // delay is Delay without a copy of the policy.
 func (p *Policy) delay(failures int) time.Duration {
-	if failures <= 0 || failures <= p.Free {
+	if failures <= 0 || failures <= p.FreeFailures {
 		return 0
 	}
-	steps := failures - max(p.Free, 0) - 1
+	steps := failures - max(p.FreeFailures, 0) - 1
 	if p.Factor == 0 || p.Factor == 2 {
 		if steps >= bits.LeadingZeros64(uint64(p.Initial)) {
 			return p.Max

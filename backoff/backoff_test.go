@@ -39,10 +39,10 @@ func factors() *rapid.Generator[float64] {
 func policies() *rapid.Generator[Policy] {
 	return rapid.Custom(func(t *rapid.T) Policy {
 		p := Policy{
-			Initial: durations().Draw(t, "initial"),
-			Factor:  factors().Draw(t, "factor"),
-			Jitter:  rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1)).Draw(t, "jitter"),
-			Free:    rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 3), counts()).Draw(t, "free"),
+			Initial:      durations().Draw(t, "initial"),
+			Factor:       factors().Draw(t, "factor"),
+			Jitter:       rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1)).Draw(t, "jitter"),
+			FreeFailures: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 3), counts()).Draw(t, "free"),
 		}
 		p.Max = max(p.Initial, durations().Draw(t, "max"))
 		if rapid.Bool().Draw(t, "reset") {
@@ -65,7 +65,7 @@ func TestDelaysOfPresetsAndFactors(t *testing.T) {
 		"ReducedCrashLoop": {ReducedCrashLoop(), []time.Duration{0, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}},
 		"ImagePull":        {ImagePull(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s}},
 		"JobPod":           {JobPod(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}},
-		"free":             {Policy{Initial: s, Max: 3 * s, Free: 2}, []time.Duration{0, 0, 0, s, 2 * s, 3 * s}},
+		"free":             {Policy{Initial: s, Max: 3 * s, FreeFailures: 2}, []time.Duration{0, 0, 0, s, 2 * s, 3 * s}},
 		"flat":             {Policy{Initial: s, Max: 3 * s, Factor: 1}, []time.Duration{0, s, s, s}},
 		"three":            {Policy{Initial: s, Max: 30 * s, Factor: 3}, []time.Duration{0, s, 3 * s, 9 * s, 27 * s, 30 * s}},
 		"half":             {Policy{Initial: 100, Max: 400, Factor: 1.5}, []time.Duration{0, 100, 150, 225, 338, 400}},
@@ -90,16 +90,16 @@ func TestDelaysOfPresetsAndFactors(t *testing.T) {
 	}
 }
 
-// A delay is 0 up to Free and then within [Initial, Max], never decreases, and
+// A delay is 0 up to FreeFailures and then within [Initial, Max], never decreases, and
 // is what multiplying step by step gives.
 func TestDelayNeverFallsOrLeavesItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
 		n := counts().Draw(t, "failures")
 		d := p.Delay(n)
-		if n <= p.Free {
+		if n <= p.FreeFailures {
 			if d != 0 {
-				t.Fatalf("Delay(%d) = %v within Free", n, d)
+				t.Fatalf("Delay(%d) = %v within FreeFailures", n, d)
 			}
 		} else if d < p.Initial || d > p.Max {
 			t.Fatalf("Delay(%d) = %d out of [%d, %d]", n, d, p.Initial, p.Max)
@@ -117,13 +117,13 @@ func TestDelayNeverFallsOrLeavesItsBounds(t *testing.T) {
 func TestDelayGrowsByFactorEachStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
-		p.Free = min(p.Free, 3)
+		p.FreeFailures = min(p.FreeFailures, 3)
 		factor := p.Factor
 		if factor == 0 {
 			factor = 2
 		}
 		slow := float64(p.Initial)
-		for n := p.Free + 1; n < 300; n++ {
+		for n := p.FreeFailures + 1; n < 300; n++ {
 			want := min(slow, float64(p.Max))
 			if got := float64(p.Delay(n)); math.Abs(got-want) > 1+want*1e-9 {
 				t.Fatalf("Delay(%d) = %v, want about %v", n, got, want)
@@ -174,7 +174,7 @@ func TestDelayStaysExactAfterManySteps(t *testing.T) {
 
 // There is no delay before the first failure, and no panic, whatever the policy.
 func TestNoFailureNoDelay(t *testing.T) {
-	for _, p := range []Policy{CrashLoop(), {Initial: second, Max: minute, Free: -5}, {Initial: -1, Free: math.MinInt}, {}} {
+	for _, p := range []Policy{CrashLoop(), {Initial: second, Max: minute, FreeFailures: -5}, {Initial: -1, FreeFailures: math.MinInt}, {}} {
 		for _, failures := range []int{0, -1, math.MinInt} {
 			if got := p.Delay(failures); got != 0 {
 				t.Errorf("%+v: Delay(%d) = %v", p, failures, got)
@@ -246,7 +246,7 @@ func TestJitterReachesItsWholeRange(t *testing.T) {
 }
 
 func TestPolicyErrorsNameEachField(t *testing.T) {
-	good := Policy{Initial: 1, Max: 2, Factor: 1.5, Jitter: 1, ResetAfter: 1, Free: math.MaxInt}
+	good := Policy{Initial: 1, Max: 2, Factor: 1.5, Jitter: 1, ResetAfter: 1, FreeFailures: math.MaxInt}
 	if err := good.Validate(); err != nil {
 		t.Errorf("%+v: %v", good, err)
 	}
@@ -267,7 +267,7 @@ func TestPolicyErrorsNameEachField(t *testing.T) {
 		"Jitter: invalid value -0.1: must be in 0..1":                                   func(p *Policy) { p.Jitter = -0.1 },
 		"Jitter: invalid value NaN: must be in 0..1":                                    func(p *Policy) { p.Jitter = math.NaN() },
 		"ResetAfter: invalid value -1s: must be >= 0 (0 means twice the longest delay)": func(p *Policy) { p.ResetAfter = -time.Second },
-		"Free: invalid value -1: must be >= 0":                                          func(p *Policy) { p.Free = -1 },
+		"FreeFailures: invalid value -1: must be >= 0":                                  func(p *Policy) { p.FreeFailures = -1 },
 	} {
 		p := good
 		change(&p)
@@ -275,8 +275,8 @@ func TestPolicyErrorsNameEachField(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	err := Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, Free: -1}.Validate()
-	if got, want := fieldsOf(err), []string{"Initial", "Max", "Factor", "Jitter", "ResetAfter", "Free"}; !slices.Equal(got, want) {
+	err := Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, FreeFailures: -1}.Validate()
+	if got, want := fieldsOf(err), []string{"Initial", "Max", "Factor", "Jitter", "ResetAfter", "FreeFailures"}; !slices.Equal(got, want) {
 		t.Errorf("reported %v, want %v", got, want)
 	}
 }

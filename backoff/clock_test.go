@@ -126,7 +126,7 @@ func TestSetWallClockChangesNoRestarter(t *testing.T) {
 			started := c.Now()
 			c.set += clockSettings().Draw(t, "set while running")
 			c.elapsed += 5 * second
-			d := r.Exited("a", ContainerPolicy{}, Exit{Run: int64(n), Code: 1, Started: started, Finished: c.Now()})
+			d := r.Exited("a", ExitPolicy{}, Exit{Run: int64(n), Code: 1, Started: started, Finished: c.Now()})
 			want := CrashLoop().Delay(n + 1)
 			if d.Delay != want || !d.NotBefore.Equal(c.wall().Add(want)) {
 				t.Fatalf("failure %d at %v: %+v", n+1, c.wall(), d)
@@ -189,7 +189,7 @@ func TestClockThatFlips(t *testing.T) {
 		c := fakeClock()
 		rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})
 		limited := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 2, Window: time.Hour})
-		p := ContainerPolicy{Rules: Rules{{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Limit: 1, Window: time.Hour}}}
+		p := ExitPolicy{Rules: Rules{{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Limit: 1, Window: time.Hour}}}
 		run := int64(0)
 		for i := range 50 {
 			delay := CrashLoop().Delay(i + 1)
@@ -206,7 +206,7 @@ func TestClockThatFlips(t *testing.T) {
 					t.Fatalf("%v, flip %d: key %d waits %v more, want %v", away, i, k, left, turn)
 				}
 			}
-			for k, want := range []Action{Restart, Restart, Restart, GiveUp, GiveUp} {
+			for k, want := range []Action{ActionRestart, ActionRestart, ActionRestart, ActionGiveUp, ActionGiveUp} {
 				run++
 				if d := limited.Exited("a", p, Exit{Run: run, Code: int32(1 + k%2)}); d.Action != want {
 					t.Fatalf("%v, flip %d: exit %d: %+v, want %s", away, i, k, d, want)

@@ -69,7 +69,7 @@ func ExampleRestarter_UnmarshalJSON() {
 			fmt.Println(err)
 			return
 		}
-		d := r.Exited("web", backoff.ContainerPolicy{}, backoff.Exit{Run: run + 1, Code: 1, Finished: clock.Now()})
+		d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: run + 1, Code: 1, Finished: clock.Now()})
 		fmt.Println(d.Failures, d.Delay)
 		if err := store.save(r); err != nil {
 			fmt.Println(err)
@@ -87,7 +87,7 @@ func ExampleRule() {
 	const container = `{"restartPolicyRules": [
 		{"name": "out-of-memory", "action": "Restart", "reasons": ["OOMKilled"], "limit": 3, "window": "1h"},
 		{"name": "busy", "action": "Restart", "exitCodes": {"operator": "In", "values": [75]}, "delay": {"initial": "5s", "max": "5s"}}]}`
-	var c backoff.ContainerPolicy
+	var c backoff.ExitPolicy
 	if err := json.Unmarshal([]byte(container), &c); err != nil {
 		fmt.Println(err)
 		return
@@ -103,7 +103,7 @@ func ExampleRule() {
 		{Code: 137, Reason: "OOMKilled"}, {Code: 137, Reason: "OOMKilled"}, {Code: 137, Reason: "OOMKilled"}, {Code: 137, Reason: "OOMKilled"},
 	} {
 		e.Run, e.Finished = int64(run+1), clock.Now()
-		fmt.Println(r.Exited("web", c, e).Why(c, e))
+		fmt.Println(r.Exited("web", c, e).Reason(c, e))
 	}
 	// Output:
 	// exit code 75 meets rule busy: restarted after 5s (failure 1 in a row of the rule)
@@ -117,11 +117,11 @@ func ExampleRule() {
 
 // Explain says of every rule why it decided, or did not.
 func ExampleDecision_Explain() {
-	c := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{
-		{Name: "busy", Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}}},
-		{Name: "killed", Action: backoff.Restart, Signals: []string{"SIGKILL"}, Attempts: 2},
-		{Action: backoff.GiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 129, Last: 159}}}},
-		{Action: backoff.Restart, Reasons: []string{"Error"}},
+	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{
+		{Name: "busy", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}}},
+		{Name: "killed", Action: backoff.ActionRestart, Signals: []string{"SIGKILL"}, MinFailures: 2},
+		{Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 129, Last: 159}}}},
+		{Action: backoff.ActionRestart, Reasons: []string{"Error"}},
 	}}
 	e := backoff.Exit{Code: 137, Reason: "Error"}
 	for _, step := range (backoff.Decision{}).Explain(c, e) {

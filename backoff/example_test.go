@@ -33,7 +33,7 @@ func Example() {
 	for i, run := range runs {
 		started := clock.Now()
 		clock.SetTime(started.Add(run))
-		d := r.Exited("web", backoff.ContainerPolicy{}, backoff.Exit{Run: int64(i + 1), Code: 1, Started: started, Finished: clock.Now()})
+		d := r.Exited("web", backoff.ExitPolicy{}, backoff.Exit{Run: int64(i + 1), Code: 1, Started: started, Finished: clock.Now()})
 		fmt.Printf("ran %v: %s after %v\n", run, d.Action, d.Delay)
 		clock.SetTime(clock.Now().Add(r.Remaining("web"))) // sleeps
 	}
@@ -57,7 +57,7 @@ func ExamplePolicy_Delay() {
 func ExamplePolicy_Restarts() {
 	today, reduced := backoff.CrashLoop(), backoff.ReducedCrashLoop()
 	for from := time.Duration(0); from < 15*time.Minute; from += 5 * time.Minute {
-		in := backoff.Interval{From: from, To: from + 5*time.Minute}
+		in := backoff.Window{From: from, To: from + 5*time.Minute}
 		fmt.Printf("(%v, %v]: %d restarts, today %d\n", in.From, in.To, reduced.Restarts(0, in), today.Restarts(0, in))
 	}
 	// Output:
@@ -70,7 +70,7 @@ func ExamplePolicy_Restarts() {
 // restart.
 func ExamplePolicy_Timeline() {
 	p := backoff.CrashLoop()
-	p.Free = 1
+	p.FreeFailures = 1
 	for at := range p.Timeline(func(int) time.Duration { return 10 * time.Second }) {
 		if at > 5*time.Minute {
 			break
@@ -96,16 +96,16 @@ func ExampleCrashLoopConfig_Resolve() {
 	// Max=2s: the longest delay is 2s; the default is 5m0s, and the first delay is pulled down to it from 10s
 }
 
-func ExampleContainerPolicy_Decide() {
+func ExampleExitPolicy_DecideExit() {
 	const container = `{"name": "trainer", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]}`
-	var c backoff.ContainerPolicy
+	var c backoff.ExitPolicy
 	if err := json.Unmarshal([]byte(container), &c); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(c.Decide(42))
-	fmt.Println(c.Decide(1))
+	fmt.Println(c.DecideExit(backoff.Exit{Code: 42}, 1))
+	fmt.Println(c.DecideExit(backoff.Exit{Code: 1}, 1))
 	// Output:
 	// Restart 0
 	// Stop -1
@@ -119,16 +119,16 @@ func ExampleRestarter() {
 		fmt.Println(err)
 		return
 	}
-	c := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
+	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}
 	exit := backoff.Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Second), Finished: clock.Now()}
 	d := r.Exited("web", c, exit)
 	fmt.Println(d.Action, d.Delay)
-	fmt.Println(d.Why(c, exit))
+	fmt.Println(d.Reason(c, exit))
 
 	clock.SetTime(clock.Now().Add(4 * time.Second))
 	fmt.Println("seen again:", r.Exited("web", c, exit) == d, "- sleep", r.Remaining("web"))
 
-	r.Wake("web") // what it waited for is back
+	r.RestartNow("web") // what it waited for is back
 	fmt.Println("woken - sleep", r.Remaining("web"))
 
 	exit = backoff.Exit{Run: 2, Code: 0, Started: clock.Now(), Finished: clock.Now()}
@@ -164,7 +164,7 @@ func ExampleRestarter_policies() {
 		if key == "logs" {
 			e.Reason = "OOMKilled"
 		}
-		fmt.Println(key, r.Exited(key, backoff.ContainerPolicy{}, e).Delay)
+		fmt.Println(key, r.Exited(key, backoff.ExitPolicy{}, e).Delay)
 	}
 	// Output:
 	// app 10s
@@ -178,7 +178,7 @@ func ExampleRestarter_MarshalJSON() {
 	options := backoff.RestarterOptions[string]{Clock: clock, Limit: 2}
 	r, _ := backoff.NewRestarter(backoff.CrashLoop(), options)
 	exit := backoff.Exit{Run: 1, Code: 1, Finished: clock.Now()}
-	r.Exited("web", backoff.ContainerPolicy{}, exit)
+	r.Exited("web", backoff.ExitPolicy{}, exit)
 	text, err := json.Marshal(r)
 	if err != nil {
 		fmt.Println(err)
@@ -188,7 +188,7 @@ func ExampleRestarter_MarshalJSON() {
 	if err := json.Unmarshal(text, r); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(r.Exited("web", backoff.ContainerPolicy{}, exit).Failures, r.Remaining("web"))
+	fmt.Println(r.Exited("web", backoff.ExitPolicy{}, exit).Failures, r.Remaining("web"))
 	// Output: 1 10s
 }
 

@@ -37,8 +37,8 @@ type otherExit struct {
 
 const (
 	second = time.Second
-	again  = backoff.Restart
-	end    = backoff.GiveUp
+	again  = backoff.ActionRestart
+	end    = backoff.ActionGiveUp
 )
 
 // atOnce is for systems without a delay: a curve has none of 0.
@@ -71,7 +71,7 @@ var otherSystems = []otherSystem{
 		theirs: `{"attempts": 10, "evaluateOnExit": [{"onExitCode": "1", "action": "EXIT"}]}`,
 		rules:  `{"restartPolicy": "OnFailure", "restartPolicyRules": [{"action": "GiveUp", "attempts": 10, "exitCodes": {"operator": "NotIn", "values": [0]}}, {"action": "GiveUp", "exitCodes": {"operator": "In", "values": [1]}}]}`,
 		curve:  atOnce,
-		exits:  []otherExit{{code: 0, want: backoff.Stop}, {code: 2, want: again, delay: 1}, {code: 1, want: end}},
+		exits:  []otherExit{{code: 0, want: backoff.ActionStop}, {code: 2, want: again, delay: 1}, {code: 1, want: end}},
 		lost:   []string{"attempts is per job, also over runs of any length; set ResetAfter to the longest duration, as above"},
 	},
 	{
@@ -154,7 +154,7 @@ var otherSystems = []otherSystem{
 		theirs: "--restart no",
 		rules:  `{"restartPolicy": "Never"}`,
 		curve:  atOnce,
-		exits:  []otherExit{{code: 1, want: backoff.Stop}, {code: 0, want: backoff.Stop}},
+		exits:  []otherExit{{code: 1, want: backoff.ActionStop}, {code: 0, want: backoff.ActionStop}},
 		lost:   []string{"nothing"},
 	},
 	{
@@ -178,7 +178,7 @@ var otherSystems = []otherSystem{
 func TestOtherSystemsArePoliciesOfOurs(t *testing.T) {
 	for _, s := range otherSystems {
 		t.Run(s.name, func(t *testing.T) {
-			var c backoff.ContainerPolicy
+			var c backoff.ExitPolicy
 			if err := json.Unmarshal([]byte(s.rules), &c); err != nil {
 				t.Fatal(err)
 			}

@@ -25,21 +25,21 @@ type CrashLoopConfig struct {
 	Max *time.Duration
 }
 
-// Note says what one field of a CrashLoopConfig did. Its zero value says nothing.
+// ConfigNote says what one field of a CrashLoopConfig did. Its zero value says nothing.
 // A Note is a plain value, to be copied and shared.
-type Note struct {
+type ConfigNote struct {
 	Field   string // name of the field
 	Value   string // its value
 	Reason  string // what it decided, or why it was overruled
 	Warning bool   // the operator set something that has no effect
 }
 
-// Resolution is the policy that a CrashLoopConfig comes to, and why. Its zero value
-// holds no valid policy. A Resolution is safe for concurrent use by multiple goroutines while
+// ResolvedConfig is the policy that a CrashLoopConfig comes to, and why. Its zero value
+// holds no valid policy. A ResolvedConfig is safe for concurrent use by multiple goroutines while
 // nobody writes to it.
-type Resolution struct {
+type ResolvedConfig struct {
 	Policy Policy
-	Notes  []Note // one per field that decided something or was overruled
+	Notes  []ConfigNote // one per field that decided something or was overruled
 }
 
 // Resolve returns the policy in force. A Max that is set and allowed replaces the
@@ -47,20 +47,20 @@ type Resolution struct {
 // the error wraps field.Errors that name it. A Max that is not allowed has no effect,
 // whatever its value, and a Note warns of it. ResetAfter is 10 minutes whatever the
 // maximum. Source: KEP-4603, Conflict resolution.
-func (c CrashLoopConfig) Resolve() (Resolution, error) {
+func (c CrashLoopConfig) Resolve() (ResolvedConfig, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {
-		return Resolution{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve: %w", field.Errors{{Field: "Max", Type: field.Invalid,
+		return ResolvedConfig{}, fmt.Errorf("backoff: CrashLoopConfig.Resolve: %w", field.Errors{{Field: "Max", Type: field.Invalid,
 			Value: *c.Max, Detail: "must be in [1s, 300s] (crashLoopBackOff.maxContainerRestartPeriod)"}})
 	}
-	r := Resolution{Policy: CrashLoop()}
+	r := ResolvedConfig{Policy: CrashLoop()}
 	if c.ReduceDefault {
 		r.Policy = ReducedCrashLoop()
 		reason := "the curve starts at 1s and ends at 60s"
 		if honoured {
 			reason = "the curve starts at 1s; Max overrules its end at 60s"
 		}
-		r.Notes = append(r.Notes, Note{Field: "ReduceDefault", Value: "true", Reason: reason})
+		r.Notes = append(r.Notes, ConfigNote{Field: "ReduceDefault", Value: "true", Reason: reason})
 	}
 	switch {
 	case honoured:
@@ -69,9 +69,9 @@ func (c CrashLoopConfig) Resolve() (Resolution, error) {
 			reason += fmt.Sprintf(", and the first delay is pulled down to it from %v", r.Policy.Initial)
 		}
 		r.Policy = r.Policy.WithMax(*c.Max)
-		r.Notes = append(r.Notes, Note{Field: "Max", Value: c.Max.String(), Reason: reason})
+		r.Notes = append(r.Notes, ConfigNote{Field: "Max", Value: c.Max.String(), Reason: reason})
 	case c.Max != nil:
-		r.Notes = append(r.Notes, Note{Field: "Max", Value: c.Max.String(), Warning: true,
+		r.Notes = append(r.Notes, ConfigNote{Field: "Max", Value: c.Max.String(), Warning: true,
 			Reason: "ignored, the feature gate KubeletCrashLoopBackOffMax is off"})
 	}
 	return r, nil

@@ -105,7 +105,7 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 
 // Exited decides about an exit of key under c. For the same exit again, and for an
 // older one, it returns the last Decision; see Exit for which those are.
-func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
+func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
 	policy, valid := r.policyFor(key, e)
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -128,7 +128,7 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 		failures = 0
 	}
 	action, rule := c.decide(&e, addCount(failures, 1))
-	if action != Stop || e.Code != 0 {
+	if action != ActionStop || e.Code != 0 {
 		failures = addCount(failures, 1)
 	}
 	h.setLast(e, clockTime)
@@ -143,7 +143,7 @@ func (r *Restarter[K]) Exited(key K, c ContainerPolicy, e Exit) Decision {
 	}
 	if r.options.Limit > 0 && h.decision.Action.restarts() && !(rule >= 0 && c.Rules[rule].Limit > 0) &&
 		!allow(&h.recent, r.options.Limit, r.options.Window, now) {
-		h.decision.Action = GiveUp
+		h.decision.Action = ActionGiveUp
 	}
 	if h.decision.Action.restarts() {
 		delay := curve.jittered(curve.delay(count), r.options.Rand)
@@ -247,13 +247,13 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 	return h.remaining(now)
 }
 
-// Wake ends the wait of key, because what it waited for is back: key is restarted
+// RestartNow ends the wait of key, because what it waited for is back: key is restarted
 // now, or at its turn under Rate, and its failures still count. Wake returns the
 // Decision, which from then on is that of the key's last exit, with a Delay that is
 // counted from now. If key is not to be
 // restarted, Wake does nothing and ok is false. If the wait is over, Wake changes
 // nothing.
-func (r *Restarter[K]) Wake(key K) (d Decision, ok bool) {
+func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
 	h, ok := lookup(shard, hash, key)

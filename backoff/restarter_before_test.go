@@ -27,7 +27,7 @@ type frozenRecord struct {
 	recent   []time.Duration
 }
 
-func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
+func (m *frozenRestarter) exited(key int, c ExitPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
 	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
@@ -42,7 +42,7 @@ func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 		e.Finished = now
 	}
 	action, rule := slowDecide(c, e.Code)
-	restarts := action == Restart || action == RestartAll
+	restarts := action == ActionRestart || action == ActionRestartAll
 	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures}
 	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.ResetThreshold() {
 		d.Failures = 0
@@ -58,12 +58,12 @@ func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 			}
 		}
 		if allowed >= m.limit {
-			d.Action = GiveUp
+			d.Action = ActionGiveUp
 		} else {
 			rec.recent = append(rec.recent, m.steady)
 		}
 	}
-	if d.Action == Restart || d.Action == RestartAll {
+	if d.Action == ActionRestart || d.Action == ActionRestartAll {
 		finished := e.Finished
 		if finished.After(now) {
 			finished = now
@@ -77,10 +77,10 @@ func (m *frozenRestarter) exited(key int, c ContainerPolicy, e Exit) Decision {
 }
 
 // todaysPolicy draws a policy of core/v1's form, valid or not, of which no rule gives up.
-func todaysPolicy(rng *rand.Rand) (c ContainerPolicy) {
+func todaysPolicy(rng *rand.Rand) (c ExitPolicy) {
 	c.RestartPolicy = []RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}[rng.IntN(5)]
 	for range rng.IntN(5) {
-		r := Rule{Action: []Action{Restart, RestartAll, Restart, Stop, "Reboot", ""}[rng.IntN(6)]}
+		r := Rule{Action: []Action{ActionRestart, ActionRestartAll, ActionRestart, ActionStop, "Reboot", ""}[rng.IntN(6)]}
 		if rng.IntN(9) > 0 {
 			r.ExitCodes = &ExitCodes{Operator: []Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}[rng.IntN(6)]}
 			n := rng.IntN(4)
@@ -102,7 +102,7 @@ func TestTodaysPoliciesDecideAsBefore(t *testing.T) {
 	exits, found := 0, map[Action]int{}
 	for exits < 1_000_000 {
 		c := fakeClock()
-		policy := Policy{Initial: second, Max: minute, Free: rng.IntN(2), Factor: float64(rng.IntN(3))}
+		policy := Policy{Initial: second, Max: minute, FreeFailures: rng.IntN(2), Factor: float64(rng.IntN(3))}
 		o := RestarterOptions[int]{Clock: c, Limit: rng.IntN(4)}
 		if o.Limit > 0 {
 			o.Window = time.Duration(rng.IntN(3)) * minute

@@ -15,8 +15,8 @@ type RuleState struct {
 	Failures int           `json:"failures,omitempty"` // in a row, for its Delay
 	Used     int           `json:"used,omitempty"`     // restarts that its Limit counts, if that has no Window
 	Recent   []time.Time   `json:"recent,omitempty"`   // when those within its Window were decided, oldest first
-	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart the counts matter; nanoseconds
-	Reset    time.Duration `json:"reset,omitempty"`    // a longer run ends the row of Failures; nanoseconds
+	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart the counts matter
+	Reset    time.Duration `json:"reset,omitempty"`    // a longer run ends the row of Failures
 }
 
 // ruleCount is a RuleState in steady time.
@@ -90,7 +90,7 @@ func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*P
 		d.PolicyInvalid = true
 	}
 	if rule.Limit > 0 && !n.allow(rule, now) {
-		d.Action = GiveUp
+		d.Action = ActionGiveUp
 	}
 	return curve, failures
 }

@@ -41,13 +41,13 @@ func TestEachRuleHasItsOwnCurveAndLimit(t *testing.T) {
 			step(c, second)
 		}
 	}
-	busy := func(n int) row { return row{75, "Error", Restart, 5 * second, "busy", n} }
-	oom := func(d time.Duration) row { return row{137, "OOMKilled", Restart, d, "oom", 0} }
-	check(busy(1), busy(2), oom(40*second), oom(80*second), row{1, "Error", Restart, 160 * second, "", 0}, busy(3))
+	busy := func(n int) row { return row{75, "Error", ActionRestart, 5 * second, "busy", n} }
+	oom := func(d time.Duration) row { return row{137, "OOMKilled", ActionRestart, d, "oom", 0} }
+	check(busy(1), busy(2), oom(40*second), oom(80*second), row{1, "Error", ActionRestart, 160 * second, "", 0}, busy(3))
 	for n := range 5 {
 		check(busy(4 + n))
 	}
-	check(oom(300*second), row{137, "OOMKilled", GiveUp, 0, "oom", 0})
+	check(oom(300*second), row{137, "OOMKilled", ActionGiveUp, 0, "oom", 0})
 	step(c, time.Hour)
 	check(oom(300 * second))
 }
@@ -61,7 +61,7 @@ func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
 		e.Run = int64(run + 1)
 		got = append(got, r.Exited("a", p, e).Action)
 	}
-	if want := []Action{Restart, Restart, Restart, Restart, GiveUp, Restart, GiveUp, GiveUp}; !slices.Equal(got, want) {
+	if want := []Action{ActionRestart, ActionRestart, ActionRestart, ActionRestart, ActionGiveUp, ActionRestart, ActionGiveUp, ActionGiveUp}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -71,7 +71,7 @@ func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
 func TestLongRunStartsTheRuleOver(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	p := ContainerPolicy{Rules: Rules{{Name: "fast", Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Delay: &Policy{Initial: second, Max: 8 * second}, Limit: 4}}}
+	p := ExitPolicy{Rules: Rules{{Name: "fast", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Delay: &Policy{Initial: second, Max: 8 * second}, Limit: 4}}}
 	run := int64(0)
 	for _, tt := range []struct {
 		code       int32
@@ -79,8 +79,8 @@ func TestLongRunStartsTheRuleOver(t *testing.T) {
 		own, count int
 		action     Action
 	}{
-		{2, 0, 1, 1, Restart}, {2, 0, 2, 2, Restart}, {1, 16 * second, 0, 3, Restart}, {2, 0, 3, 4, Restart},
-		{1, 17 * second, 0, 5, Restart}, {2, 0, 1, 6, Restart}, {2, 0, 2, 7, GiveUp}, {2, 601 * second, 1, 1, GiveUp},
+		{2, 0, 1, 1, ActionRestart}, {2, 0, 2, 2, ActionRestart}, {1, 16 * second, 0, 3, ActionRestart}, {2, 0, 3, 4, ActionRestart},
+		{1, 17 * second, 0, 5, ActionRestart}, {2, 0, 1, 6, ActionRestart}, {2, 0, 2, 7, ActionGiveUp}, {2, 601 * second, 1, 1, ActionGiveUp},
 	} {
 		run++
 		step(c, tt.ran)
@@ -96,12 +96,12 @@ func TestCountsFollowTheNameOfARule(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
 	rule := func(name string, code int32) Rule {
-		return Rule{Name: name, Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Delay: &Policy{Initial: second, Max: minute}}
+		return Rule{Name: name, Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Delay: &Policy{Initial: second, Max: minute}}
 	}
 	run := int64(0)
 	exit := func(code int32, rules ...Rule) int {
 		run++
-		return r.Exited("a", ContainerPolicy{Rules: rules}, Exit{Run: run, Code: code}).RuleFailures
+		return r.Exited("a", ExitPolicy{Rules: rules}, Exit{Run: run, Code: code}).RuleFailures
 	}
 	a, b, none := rule("a", 1), rule("b", 2), rule("", 3)
 	got := []int{exit(1, a, b, none), exit(2, a, b, none), exit(3, a, b, none), exit(1, b, a, none), exit(3, b, a, none), // moved: a goes on
@@ -136,19 +136,19 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	c := fakeClock()
 	o := RestarterOptions[string]{Clock: c, History: 3}
 	r := newRestarter(t, CrashLoop(), o)
-	var want []Outcome
+	var want []ExitRecord
 	for run := range int64(8) {
 		e := crash(run+1, c.Now(), 0)
-		d := r.Exited("a", ContainerPolicy{}, e)
-		r.Exited("a", ContainerPolicy{}, e) // again: nothing new
+		d := r.Exited("a", ExitPolicy{}, e)
+		r.Exited("a", ExitPolicy{}, e) // again: nothing new
 		if run == 4 {
-			d, _ = r.Wake("a") // what was decided in the end
+			d, _ = r.RestartNow("a") // what was decided in the end
 		}
 		s, _ := r.State("a")
 		if diff := cmp.Diff(want[max(0, len(want)-3):], s.History); diff != "" && len(want) > 0 {
 			t.Errorf("run %d: %s", run, diff)
 		}
-		want = append(want, Outcome{e, d})
+		want = append(want, ExitRecord{e, d})
 		step(c, second)
 		if run%3 == 2 {
 			r = reborn(t, r, CrashLoop(), o)
@@ -173,13 +173,15 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 	if err := json.Unmarshal([]byte(before), r); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(r); err != nil || string(text) != before {
-		t.Errorf("%v\n%s\n%s", err, text, before)
+	const now = `{"web":{"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
+		`"decision":{"action":"Restart","notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0,"delay":"20s"},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
+	if text, err := json.Marshal(r); err != nil || string(text) != now {
+		t.Errorf("%v\n%s\n%s", err, text, now)
 	}
 	p := richPolicy()
 	for i, want := range []Decision{
-		{Action: Restart, Delay: 5 * second, NotBefore: t0.Add(5 * second), Failures: 3, Rule: 1, RuleName: "busy", RuleFailures: 1},
-		{Action: GiveUp, Failures: 4, Rule: -1},
+		{Action: ActionRestart, Delay: 5 * second, NotBefore: t0.Add(5 * second), Failures: 3, Rule: 1, RuleName: "busy", RuleFailures: 1},
+		{Action: ActionGiveUp, Failures: 4, Rule: -1},
 	} {
 		if got := r.Exited("web", p, Exit{Run: int64(3 + i), Code: int32(75 - i*74), Finished: t0}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
@@ -190,11 +192,11 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 // Impossible counts and histories are refused, all at once.
 func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-	s := RestarterState{Last: Exit{Code: 1}, Decision: Decision{Action: Restart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
+	s := RestarterState{Last: Exit{Code: 1}, Decision: Decision{Action: ActionRestart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
 		Rules:   []RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Reset: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
-		History: []Outcome{{}, {Exit{Code: 1, Finished: t0.Add(1)}, Decision{Action: Restart, Failures: 1, Rule: -1, Delay: -1}}}}
+		History: []ExitRecord{{}, {Exit{Code: 1, Finished: t0.Add(1)}, Decision{Action: ActionRestart, Failures: 1, Rule: -1, Delay: -1}}}}
 	s.Rules = append(s.Rules, make([]RuleState, 16)...)
-	s.History = append(s.History, slices.Repeat([]Outcome{{Decision: Decision{Action: Stop, Rule: -1}}}, 999)...)
+	s.History = append(s.History, slices.Repeat([]ExitRecord{{Decision: Decision{Action: ActionStop, Rule: -1}}}, 999)...)
 	for i := range 16 {
 		s.Rules[5+i].Rule = 10 + i
 	}
@@ -210,13 +212,13 @@ func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 func TestMemoryOfAKeyIsBounded(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, History: maxHistory})
-	var p ContainerPolicy
+	var p ExitPolicy
 	for i := range maxRules {
 		values := make([]int32, maxExitCodes)
 		for k := range values {
 			values[k] = int32(2*k + 1000*i)
 		}
-		p.Rules = append(p.Rules, Rule{Name: fmt.Sprint("rule-", i), Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values},
+		p.Rules = append(p.Rules, Rule{Name: fmt.Sprint("rule-", i), Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values},
 			Delay: &Policy{Initial: 1, Max: 1}, Limit: maxLimit, Window: 1000 * time.Hour})
 	}
 	size := func() int {
@@ -228,7 +230,7 @@ func TestMemoryOfAKeyIsBounded(t *testing.T) {
 			n += cap(k.recent) * 8
 		}
 		if h.earlier != nil {
-			n += cap(h.earlier.ring) * int(reflect.TypeFor[Outcome]().Size())
+			n += cap(h.earlier.ring) * int(reflect.TypeFor[ExitRecord]().Size())
 		}
 		return n
 	}
@@ -250,8 +252,8 @@ func TestMemoryOfAKeyIsBounded(t *testing.T) {
 		t.Errorf("%v bytes", sizes)
 	}
 	// Exits under other rules leave nothing of these.
-	other := Rules{{Action: Restart, Attempts: 1}}
-	r.Exited("a", ContainerPolicy{Rules: other}, Exit{Run: run + 1, Code: 1})
+	other := Rules{{Action: ActionRestart, MinFailures: 1}}
+	r.Exited("a", ExitPolicy{Rules: other}, Exit{Run: run + 1, Code: 1})
 	shard, hash := r.keys.lock("a")
 	defer shard.mu.Unlock()
 	if h, _ := lookup(shard, hash, "a"); len(h.counts) != 0 {
@@ -278,7 +280,7 @@ func TestManyRulesDoNotAllocate(t *testing.T) {
 
 // A list of codes that is edited in place, between two exits, decides as it stands.
 func TestEditedListOfCodesDecidesAsItStands(t *testing.T) {
-	p := ContainerPolicy{RestartPolicy: RestartPolicyNever, Rules: manyRules().Rules}
+	p := ExitPolicy{RestartPolicy: RestartPolicyNever, Rules: manyRules().Rules}
 	codes := p.Rules[7].ExitCodes
 	codes.Ranges = []CodeRange{{-20, -11}}
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
@@ -301,27 +303,27 @@ func TestEditedListOfCodesDecidesAsItStands(t *testing.T) {
 		}
 	}
 	for range 3 {
-		check(-1, Stop, -1)
-		check(codes.Values[3], Restart, 7)
-		check(-15, Restart, 7)
+		check(-1, ActionStop, -1)
+		check(codes.Values[3], ActionRestart, 7)
+		check(-15, ActionRestart, 7)
 	}
 	was := codes.Values[3]
 	codes.Values[3], codes.Ranges[0].Last = -1, -16
 	for range 3 {
-		check(-1, Restart, 7)
-		check(was, Stop, -1)
-		check(-15, Stop, -1)
+		check(-1, ActionRestart, 7)
+		check(was, ActionStop, -1)
+		check(-15, ActionStop, -1)
 	}
 }
 
 // manyRules are as many rules as there can be, with as many codes.
-func manyRules() (p ContainerPolicy) {
+func manyRules() (p ExitPolicy) {
 	for i := range maxRules {
 		values := make([]int32, maxExitCodes)
 		for k := range values {
 			values[k] = int32(2*k + 1000*i)
 		}
-		p.Rules = append(p.Rules, Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values}, Attempts: 1,
+		p.Rules = append(p.Rules, Rule{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values}, MinFailures: 1,
 			Delay: &Policy{Initial: second, Max: minute}, Limit: maxLimit, Window: time.Hour})
 	}
 	return p
@@ -342,19 +344,19 @@ func BenchmarkExitedByManyRules(b *testing.B) {
 // What Validate refuses and Exited takes as it is leaves nothing that Restore refuses.
 func TestStatesOfInvalidPoliciesAreRestored(t *testing.T) {
 	clock := fakeClock()
-	long := ContainerPolicy{}
+	long := ExitPolicy{}
 	for i := range 2 * maxRules {
-		long.Rules = append(long.Rules, Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{int32(i)}}, Limit: 3})
+		long.Rules = append(long.Rules, Rule{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{int32(i)}}, Limit: 3})
 	}
 	named := func(code int32) Rule {
-		return Rule{Name: "twice", Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Limit: 3}
+		return Rule{Name: "twice", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Limit: 3}
 	}
-	of := func(r Rule) ContainerPolicy {
-		r.Action, r.ExitCodes = Restart, &ExitCodes{Operator: OperatorNotIn}
-		return ContainerPolicy{Rules: Rules{r}}
+	of := func(r Rule) ExitPolicy {
+		r.Action, r.ExitCodes = ActionRestart, &ExitCodes{Operator: OperatorNotIn}
+		return ExitPolicy{Rules: Rules{r}}
 	}
 	kept := map[string]int{"negative window": 1, "negative window, no limit": 1, "negative reset": 1, "negative max": 1, "one name twice": 1, "too many rules": maxRules}
-	policies := map[string]ContainerPolicy{
+	policies := map[string]ExitPolicy{
 		"negative window":           of(Rule{Limit: 3, Window: -second}),
 		"negative window, no limit": of(Rule{Delay: &Policy{Initial: second, Max: second}, Window: -1 << 63}),
 		"negative reset":            of(Rule{Delay: &Policy{Initial: second, Max: second, ResetAfter: -second}}),
@@ -373,7 +375,7 @@ func TestStatesOfInvalidPoliciesAreRestored(t *testing.T) {
 	}
 	reborn(t, r, CrashLoop(), RestarterOptions[string]{Clock: clock})
 	// A limit of a negative window holds for ever.
-	if d := r.Exited("negative window", policies["negative window"], Exit{Run: 1000}); d.Action != GiveUp || r.keys.len() != len(policies) {
+	if d := r.Exited("negative window", policies["negative window"], Exit{Run: 1000}); d.Action != ActionGiveUp || r.keys.len() != len(policies) {
 		t.Errorf("%+v", d)
 	}
 }

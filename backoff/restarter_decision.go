@@ -9,9 +9,8 @@ import (
 // Decision is what to do about one exit. Its zero value is no decision. A Decision is a
 // plain value, to be copied and shared.
 type Decision struct {
-	Action Action `json:"action"` // Stop, Restart, RestartAll, GiveUp
-	// Delay is the time from the exit to the restart; after Wake, from the call of Wake. In
-	// JSON it is in nanoseconds.
+	Action Action `json:"action"` // any of the four
+	// Delay is the time from the exit to the restart; after RestartNow, from that call.
 	Delay     time.Duration `json:"delay"`
 	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero if none is
 	Failures  int           `json:"failures"`           // in a row: failures, and successes that are restarted
@@ -28,15 +27,15 @@ type Decision struct {
 }
 
 // Remaining returns what is left of d's wait when the wall clock shows now: within
-// [0, Delay], also if the clock was set back. It knows of no later Wake, which
+// [0, Delay], also if the clock was set back. It knows of no later RestartNow, which
 // Restarter.Remaining does.
 func (d Decision) Remaining(now time.Time) time.Duration {
 	return max(min(d.NotBefore.Sub(now), d.Delay), 0)
 }
 
-// Why says in one sentence why d was taken about e under c; of a zero Decision, that
+// Reason says in one sentence why d was taken about e under c; of a zero Decision, that
 // nothing was decided.
-func (d Decision) Why(c ContainerPolicy, e Exit) string {
+func (d Decision) Reason(c ExitPolicy, e Exit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit code %d", e.Code)
 	if e.Reason != "" {
@@ -63,19 +62,19 @@ func (d Decision) Why(c ContainerPolicy, e Exit) string {
 		fmt.Fprintf(&b, " meets rule %s", rule.text(d.Rule))
 	}
 	switch d.Action {
-	case Stop:
+	case ActionStop:
 		b.WriteString(": not restarted")
-	case GiveUp:
+	case ActionGiveUp:
 		why := "the limit of restarts is used up"
-		if rule != nil && rule.Action == GiveUp {
+		if rule != nil && rule.Action == ActionGiveUp {
 			why = "as the rule says"
 		} else if rule != nil && rule.Limit > 0 {
 			why = "the rule's limit of " + rule.limitText() + " is used up"
 		}
 		fmt.Fprintf(&b, ": given up, %s (%s)", why, d.failuresText())
-	case Restart, RestartAll:
+	case ActionRestart, ActionRestartAll:
 		what := "restarted"
-		if d.Action == RestartAll {
+		if d.Action == ActionRestartAll {
 			what = "restarted with all containers"
 		}
 		when := "at once"

@@ -9,37 +9,37 @@ import (
 )
 
 func TestWhyIsOneSentence(t *testing.T) {
-	c := ContainerPolicy{RestartPolicy: RestartPolicyOnFailure, Rules: []Rule{
-		{Action: RestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{41, 42}}}}}
+	c := ExitPolicy{RestartPolicy: RestartPolicyOnFailure, Rules: []Rule{
+		{Action: ActionRestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{41, 42}}}}}
 	for _, tt := range []struct {
 		d    Decision
 		e    Exit
 		want string
 	}{
-		{Decision{Action: RestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, Exit{Code: 42},
+		{Decision{Action: ActionRestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, Exit{Code: 42},
 			"exit code 42 is In [41 42] of restartPolicyRules[0]: restarted with all containers after 20s (failure 2 in a row)"},
-		{Decision{Action: Restart, Failures: 1, Rule: -1}, Exit{Code: 137, Reason: "OOMKilled"},
+		{Decision{Action: ActionRestart, Failures: 1, Rule: -1}, Exit{Code: 137, Reason: "OOMKilled"},
 			"exit code 137 (OOMKilled) under restartPolicy OnFailure: restarted at once (failure 1 in a row)"},
-		{Decision{Action: Stop, Rule: -1}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
-		{Decision{Action: GiveUp, Failures: 5, Rule: -1}, Exit{Code: 1},
+		{Decision{Action: ActionStop, Rule: -1}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{Decision{Action: ActionGiveUp, Failures: 5, Rule: -1}, Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
 		{Decision{}, Exit{Code: 42}, "exit code 42: nothing decided"},
-		{Decision{Action: Stop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
-		{Decision{Action: Restart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
+		{Decision{Action: ActionStop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{Decision{Action: ActionRestart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by another policy, for PolicyFor or the rule gave an invalid one"},
 	} {
-		if got := tt.d.Why(c, tt.e); got != tt.want {
+		if got := tt.d.Reason(c, tt.e); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
 		}
 	}
-	if got := (Decision{Action: Restart, Rule: -1}).Why(ContainerPolicy{}, Exit{}); !strings.Contains(got, "restartPolicy Always") {
+	if got := (Decision{Action: ActionRestart, Rule: -1}).Reason(ExitPolicy{}, Exit{}); !strings.Contains(got, "restartPolicy Always") {
 		t.Error(got)
 	}
 }
 
 // The wait that a Decision has left is within its Delay, whatever the clock does.
 func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
-	d := Decision{Action: Restart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}
+	d := Decision{Action: ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}
 	for _, tt := range []struct {
 		name string
 		d    Decision
@@ -52,8 +52,8 @@ func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
 		{"long after", d, t0.Add(100 * 365 * 24 * time.Hour), 0},
 		{"the clock is set back", d, t0.Add(-24 * time.Hour), 10 * second},
 		{"at the zero time", d, time.Time{}, 10 * second},
-		{"not restarted", Decision{Action: Stop, Rule: -1}, t0, 0},
-		{"not restarted, before time began", Decision{Action: Stop, Rule: -1}, time.Time{}.Add(-second), 0},
+		{"not restarted", Decision{Action: ActionStop, Rule: -1}, t0, 0},
+		{"not restarted, before time began", Decision{Action: ActionStop, Rule: -1}, time.Time{}.Add(-second), 0},
 		{"no decision", Decision{Delay: -second, NotBefore: t0}, t0.Add(-24 * time.Hour), 0},
 	} {
 		if got := tt.d.Remaining(tt.at); got != tt.want {
@@ -72,9 +72,9 @@ func TestDecisionAndRestarterAgreeOnTheWait(t *testing.T) {
 		keys := rapid.SampledFrom([]string{"a", "b", "c"})
 		for run := range rapid.IntRange(1, 20).Draw(t, "exits") {
 			key := keys.Draw(t, "key")
-			decisions[key] = r.Exited(key, ContainerPolicy{}, crash(int64(run+1), c.Now(), 0))
+			decisions[key] = r.Exited(key, ExitPolicy{}, crash(int64(run+1), c.Now(), 0))
 			if woken := keys.Draw(t, "woken"); rapid.Bool().Draw(t, "wake") {
-				decisions[woken], _ = r.Wake(woken)
+				decisions[woken], _ = r.RestartNow(woken)
 			}
 			step(c, distances().Draw(t, "step").Abs())
 			for key, d := range decisions {

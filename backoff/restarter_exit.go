@@ -25,12 +25,12 @@ type Exit struct {
 	Code int32 `json:"code"` // exit code
 	// Signal is the number of the signal that ended the run; 0: a Code of 128+n says n.
 	Signal   int32     `json:"signal,omitempty"`
-	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Why
+	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Decision.Reason
 	Started  time.Time `json:"started,omitzero"`  // zero: it never ran, so it starts no curve over
 	Finished time.Time `json:"finished,omitzero"` // zero, or later than the clock: counts as now
 
 	// RetryAfter is the shortest delay that the failure asks for, as an HTTP server does. It
-	// counts up to the Max of the policy. In JSON it is in nanoseconds.
+	// counts up to the Max of the policy.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 

@@ -37,7 +37,7 @@ func reborn(t interface {
 func TestNewExitsCountOnce(t *testing.T) {
 	const isNew, known = true, false
 	finished := [4]string{"unknown", "earlier", "same", "later"}
-	always := ContainerPolicy{}
+	always := ExitPolicy{}
 	for _, tt := range []struct {
 		name     string
 		last     int64
@@ -103,7 +103,7 @@ func TestBareExitsBackOff(t *testing.T) {
 	o := RestarterOptions[string]{Clock: c}
 	r := newRestarter(t, CrashLoop(), o)
 	for i, want := range seconds(10, 20, 40, 80, 160, 300, 300) {
-		d := r.Exited("a", ContainerPolicy{}, Exit{Code: 1})
+		d := r.Exited("a", ExitPolicy{}, Exit{Code: 1})
 		if d.Failures != i+1 || d.Delay != want || r.Remaining("a") != want {
 			t.Errorf("exit %d: %+v, remaining %v, want %v", i+1, d, r.Remaining("a"), want)
 		}
@@ -122,14 +122,14 @@ func TestCounterThatStartsOverLosesNoExit(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), o)
 	for i, run := range []int64{4, 5, 1, 2, 3} {
 		step(c, second)
-		if d := r.Exited("a", ContainerPolicy{}, crash(run, c.Now(), second)); d.Failures != i+1 {
+		if d := r.Exited("a", ExitPolicy{}, crash(run, c.Now(), second)); d.Failures != i+1 {
 			t.Errorf("exit %d, run %d: %+v", i+1, run, d)
 		}
 		step(c, r.Remaining("a"))
 	}
 	r = reborn(t, r, CrashLoop(), o)
 	s, _ := r.State("a")
-	if d := r.Exited("a", ContainerPolicy{}, Exit{Run: s.Last.Run + 1, Code: 1}); d.Failures != 6 {
+	if d := r.Exited("a", ExitPolicy{}, Exit{Run: s.Last.Run + 1, Code: 1}); d.Failures != 6 {
 		t.Errorf("the run after the last: %+v", d)
 	}
 }
@@ -158,9 +158,9 @@ func TestRunLengthFollowsItsTimes(t *testing.T) {
 	} {
 		c := fakeClock()
 		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-		r.Exited("a", ContainerPolicy{}, Exit{Run: 1, Code: 1})
+		r.Exited("a", ExitPolicy{}, Exit{Run: 1, Code: 1})
 		c.SetTime(now)
-		if d := r.Exited("a", ContainerPolicy{}, Exit{Run: 2, Code: 1, Started: tt.started, Finished: tt.finished}); d.Failures != tt.failures {
+		if d := r.Exited("a", ExitPolicy{}, Exit{Run: 2, Code: 1, Started: tt.started, Finished: tt.finished}); d.Failures != tt.failures {
 			t.Errorf("%s: %+v, want %d failures", tt.name, d, tt.failures)
 		}
 	}
@@ -180,7 +180,7 @@ func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
 		for n := range rapid.IntRange(1, 8).Draw(t, "exits") {
 			step(c, 10*second+distances().Draw(t, "until the next").Abs())
 			seen = append(seen, Exit{Code: 1, Finished: c.Now().Add(ahead)})
-			want := r.Exited("a", ContainerPolicy{}, seen[n])
+			want := r.Exited("a", ExitPolicy{}, seen[n])
 			if want.Failures != n+1 {
 				t.Fatalf("exit %d: %+v", n+1, want)
 			}
@@ -191,7 +191,7 @@ func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
 				step(c, rapid.SampledFrom([]time.Duration{0, 1, second, 9 * second, minute}).Draw(t, "until the look"))
 				again++
 				e := rapid.SampledFrom(seen).Draw(t, "again")
-				if got := r.Exited("a", ContainerPolicy{}, e); got.Failures != want.Failures || got.Action != want.Action || got.Delay != want.Delay {
+				if got := r.Exited("a", ExitPolicy{}, e); got.Failures != want.Failures || got.Action != want.Action || got.Delay != want.Delay {
 					t.Fatalf("%+v again: %+v, want %+v", e, got, want)
 				}
 			}
@@ -227,7 +227,7 @@ func TestExitThatFinishesNowIsNew(t *testing.T) {
 			if !s.Finished.IsZero() {
 				last.Finished = s.Finished
 			}
-			d := r.Exited("a", ContainerPolicy{}, e)
+			d := r.Exited("a", ExitPolicy{}, e)
 			same := known && (e.Run != 0 && e.Run <= last.Run || e.Run == 0 && e.Finished.Equal(last.Finished))
 			if e.Finished.Equal(c.Now()) && !same && d.Failures != s.Decision.Failures+1 {
 				t.Fatalf("%+v at %v, after %+v: %+v", e, c.Now(), last, d)
@@ -248,7 +248,7 @@ func TestExitsWithoutRunOverAClockSetBack(t *testing.T) {
 		for _, failures := range want {
 			step(c, second)
 			for _, e := range seen {
-				r.Exited("a", ContainerPolicy{}, e)
+				r.Exited("a", ExitPolicy{}, e)
 			}
 			if s, _ := r.State("a"); s.Decision.Failures != failures {
 				t.Errorf("t%v: %d failures, want %d", c.Now().Sub(t0).Seconds(), s.Decision.Failures, failures)
@@ -280,12 +280,12 @@ func TestExitAheadOfTheClockIsOneBehindAKill(t *testing.T) {
 			step(c, 2*time.Hour)
 			want, _ := r.State("a")
 			e := Exit{Run: run, Code: 1, Started: c.Now(), Finished: c.Now().Add(5 * second)}
-			r.Exited("a", ContainerPolicy{}, e)
+			r.Exited("a", ExitPolicy{}, e)
 			step(c, back)
 			for range 3 {
 				r = reborn(t, r, CrashLoop(), o)
 				step(c, 4*second)
-				if d := r.Exited("a", ContainerPolicy{}, e); d.Failures != want.Decision.Failures+1 {
+				if d := r.Exited("a", ExitPolicy{}, e); d.Failures != want.Decision.Failures+1 {
 					t.Errorf("set by %v, run %d: %+v", back, run, d)
 				}
 				s, _ := r.State("a")

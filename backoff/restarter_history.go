@@ -1,15 +1,15 @@
 package backoff
 
-// Outcome is an exit and what was decided about it. An Outcome is a plain value, to be
+// ExitRecord is an exit and what was decided about it. An ExitRecord is a plain value, to be
 // copied and shared.
-type Outcome struct {
+type ExitRecord struct {
 	Exit     Exit     `json:"exit"`
 	Decision Decision `json:"decision"`
 }
 
 // outcomes is a ring of the exits before the last one.
 type outcomes struct {
-	ring   []Outcome
+	ring   []ExitRecord
 	oldest int // index in ring once that is full
 }
 
@@ -18,10 +18,10 @@ func (h *history) remember(n int) {
 	if h.earlier == nil {
 		h.earlier = &outcomes{}
 	}
-	h.earlier.add(Outcome{h.last, h.decision}, n)
+	h.earlier.add(ExitRecord{h.last, h.decision}, n)
 }
 
-func (o *outcomes) add(one Outcome, n int) {
+func (o *outcomes) add(one ExitRecord, n int) {
 	if len(o.ring) < n {
 		o.ring = append(o.ring, one)
 		return
@@ -31,9 +31,9 @@ func (o *outcomes) add(one Outcome, n int) {
 }
 
 // list returns a copy, oldest first.
-func (o *outcomes) list() []Outcome {
+func (o *outcomes) list() []ExitRecord {
 	if o == nil {
 		return nil
 	}
-	return append(append([]Outcome(nil), o.ring[o.oldest:]...), o.ring[:o.oldest]...)
+	return append(append([]ExitRecord(nil), o.ring[o.oldest:]...), o.ring[:o.oldest]...)
 }

@@ -16,24 +16,6 @@ import (
 	"github.com/restartkit/restart/internal/quote"
 )
 
-// stateFields are the fields of a RestarterState, without its methods.
-type stateFields RestarterState
-
-// MarshalJSON returns the state as its fields say, with Decision.Failures beside them,
-// too, where v0.1.0 reads it.
-func (s RestarterState) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Failures int `json:"failures"`
-		stateFields
-	}{s.Decision.Failures, stateFields(s)})
-}
-
-// UnmarshalJSON reads what MarshalJSON returns, also for a Decoder that disallows unknown
-// fields. It ignores unknown ones.
-func (s *RestarterState) UnmarshalJSON(text []byte) error {
-	return json.Unmarshal(text, (*stateFields)(s))
-}
-
 // MarshalJSON returns the state of all keys as a JSON object, with the key as name
 // and its RestarterState as value. It is weakly consistent, as All is. K must have
 // both MarshalText and UnmarshalText, or neither and be a string or an integer;
@@ -66,12 +48,12 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 				errs.Add(field.Invalid, path+name, at, err.Error())
 			}
 		}
-		outcome := func(exit, decision string, o Outcome) {
+		outcome := func(exit, decision string, o ExitRecord) {
 			check(exit+".started", o.Exit.Started)
 			check(exit+".finished", o.Exit.Finished)
 			check(decision+".notBefore", o.Decision.NotBefore)
 		}
-		outcome(".last", ".decision", Outcome{s.Last, s.Decision})
+		outcome(".last", ".decision", ExitRecord{s.Last, s.Decision})
 		check(".finished", s.Finished)
 		for i, at := range s.Recent {
 			check(fmt.Sprintf(".recent[%d]", i), at)

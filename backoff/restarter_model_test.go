@@ -32,7 +32,7 @@ type modelRecord struct {
 	due      time.Time
 	recent   []time.Time
 	rules    map[string]*modelCount // by name, or index
-	history  []Outcome
+	history  []ExitRecord
 }
 
 // modelCount is what is counted of a rule with a Delay or a Limit.
@@ -43,7 +43,7 @@ type modelCount struct {
 }
 
 // ruleKey is what the counts of a rule are kept under.
-func ruleKey(c ContainerPolicy, i int) string {
+func ruleKey(c ExitPolicy, i int) string {
 	if c.Rules[i].Name != "" {
 		return c.Rules[i].Name
 	}
@@ -55,7 +55,7 @@ func (m *modelRestarter) step(d time.Duration) {
 	m.steady = m.steady.Add(max(d, 0))
 }
 
-func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision {
+func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
 	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
@@ -78,7 +78,7 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		failures = 0
 	}
 	action, rule := slowDecideExit(c, e, failures+1)
-	if action != Stop || e.Code != 0 {
+	if action != ActionStop || e.Code != 0 {
 		failures++
 	}
 	d := Decision{Action: action, Rule: rule, Failures: failures, PolicyInvalid: invalid}
@@ -119,7 +119,7 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 			}
 		}
 	}
-	if (d.Action == Restart || d.Action == RestartAll) && limit > 0 {
+	if (d.Action == ActionRestart || d.Action == ActionRestartAll) && limit > 0 {
 		allowed := 0
 		for _, at := range *recent {
 			if window == 0 || m.steady.Sub(at) < window {
@@ -127,12 +127,12 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 			}
 		}
 		if allowed >= limit {
-			d.Action = GiveUp
+			d.Action = ActionGiveUp
 		} else {
 			*recent = append(*recent, m.steady)
 		}
 	}
-	if d.Action == Restart || d.Action == RestartAll {
+	if d.Action == ActionRestart || d.Action == ActionRestartAll {
 		finished := e.Finished
 		if finished.After(now) {
 			finished = now
@@ -145,7 +145,7 @@ func (m *modelRestarter) exited(key string, c ContainerPolicy, e Exit) Decision 
 		rec.due = m.steady.Add(max(d.NotBefore.Sub(now), 0))
 	}
 	if rec.decision.Action != "" {
-		rec.history = append(rec.history, Outcome{rec.last, rec.decision})
+		rec.history = append(rec.history, ExitRecord{rec.last, rec.decision})
 		rec.history = rec.history[max(0, len(rec.history)-m.history):]
 	}
 	rec.last, rec.ended, rec.decision = e, earlier(e.Finished, now), d
@@ -184,7 +184,7 @@ func isNewAfter(last Exit, ended time.Time, e Exit, now time.Time) bool {
 
 func (m *modelRestarter) remaining(key string) time.Duration {
 	rec := m.keys[key]
-	if rec == nil || rec.decision.Action == Stop || rec.decision.Action == GiveUp {
+	if rec == nil || rec.decision.Action == ActionStop || rec.decision.Action == ActionGiveUp {
 		return 0
 	}
 	return min(max(rec.due.Sub(m.steady), 0), rec.decision.Delay)
@@ -199,7 +199,7 @@ func modelPolicies(key string, e Exit) Policy {
 	case e.Reason == "Evicted":
 		return Policy{Initial: minute, Max: second}
 	case key == "flat":
-		return Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, Free: 1}
+		return Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, FreeFailures: 1}
 	}
 	return Policy{} // the Restarter's
 }
@@ -252,7 +252,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Fatalf("%s: %+v: %s", key, e, diff)
 					}
-					if got.Why(p, e) == "" {
+					if got.Reason(p, e) == "" {
 						t.Fatal("no reason given")
 					}
 				}
@@ -271,11 +271,11 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 			"wake": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				rec := m.keys[key]
-				want := rec != nil && rec.decision.Action != Stop && rec.decision.Action != GiveUp
+				want := rec != nil && rec.decision.Action != ActionStop && rec.decision.Action != ActionGiveUp
 				if want && rec.due.After(m.steady) {
 					rec.due, rec.decision.Delay, rec.decision.NotBefore = m.steady, 0, c.Now()
 				}
-				got, ok := r.Wake(key)
+				got, ok := r.RestartNow(key)
 				if ok != want || ok && !cmp.Equal(got, rec.decision) {
 					t.Fatalf("woke %v %v", got, ok)
 				}

@@ -26,11 +26,11 @@ type RestarterState struct {
 	Last Exit `json:"last"`
 	// Finished is that of Last as it was reported, by which the same exit is recognized, if
 	// it is later than the clock; unless it is after the year 9999, which JSON cannot hold.
-	Finished time.Time   `json:"finished,omitzero"`
-	Decision Decision    `json:"decision"`          // about it
-	Recent   []time.Time `json:"recent,omitempty"`  // when restarts that Limit counts were decided, oldest first
-	Rules    []RuleState `json:"rules,omitempty"`   // counts of the rules that have their own
-	History  []Outcome   `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
+	Finished time.Time    `json:"finished,omitzero"`
+	Decision Decision     `json:"decision"`          // about it
+	Recent   []time.Time  `json:"recent,omitempty"`  // when restarts that Limit counts were decided, oldest first
+	Rules    []RuleState  `json:"rules,omitempty"`   // counts of the rules that have their own
+	History  []ExitRecord `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
 }
 
 // State returns the state of key, and whether there is one.
@@ -249,7 +249,7 @@ func (v *stateChecker) times(path string, e Exit) {
 
 func (v *stateChecker) decision(path string, d Decision, e Exit) {
 	errs, restarts := v.errs, d.Action.restarts()
-	if d.Action != Stop && !d.Action.decides() {
+	if d.Action != ActionStop && !d.Action.decides() {
 		errs.Add(field.NotSupported, path+"action", string(d.Action), "must be Stop, Restart, RestartAllContainers or GiveUp")
 	}
 	errs.Check(d.Delay >= 0, path+"delay", d.Delay, ">= 0")
@@ -258,12 +258,12 @@ func (v *stateChecker) decision(path string, d Decision, e Exit) {
 	errs.Check(d.Rule >= -1, path+"rule", d.Rule, ">= -1")
 	errs.Check(d.RuleFailures >= 0, path+"ruleFailures", d.RuleFailures, ">= 0")
 	// What does not fit, although each field is in bounds.
-	errs.Check(d.Failures != 0 || d.Action == Stop && e.Code == 0, path+"failures", d.Failures, ">= 1 after an exit that counts")
+	errs.Check(d.Failures != 0 || d.Action == ActionStop && e.Code == 0, path+"failures", d.Failures, ">= 1 after an exit that counts")
 	errs.Check(restarts || d.Delay <= 0, path+"delay", d.Delay, "0 without a restart")
 	errs.Check(restarts || d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "zero without a restart")
 	errs.Check(d.Delay <= 0 || !d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "given with a delay")
-	errs.Check(d.Action != Stop || d.Rule < 0, path+"rule", d.Rule, "-1 if nothing is restarted")
-	errs.Check(d.Action != RestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0, for only a rule restarts all containers")
+	errs.Check(d.Action != ActionStop || d.Rule < 0, path+"rule", d.Rule, "-1 if nothing is restarted")
+	errs.Check(d.Action != ActionRestartAll || d.Rule != -1, path+"rule", d.Rule, ">= 0, for only a rule restarts all containers")
 	errs.Check(d.RuleName == "" || d.Rule != -1, path+"ruleName", d.RuleName, "empty without a rule")
 	errs.Check(d.RuleFailures <= 0 || d.Rule != -1, path+"ruleFailures", d.RuleFailures, "0 without a rule")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3})
 	good := RestarterState{
 		Last:     Exit{Run: 2, Code: 1, Started: t0.Add(-second), Finished: t0},
-		Decision: Decision{Action: Restart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
+		Decision: Decision{Action: ActionRestart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
 		Recent:   []time.Time{t0.Add(-minute), t0},
 	}
 	for want, change := range map[string]func(*RestarterState){
@@ -36,13 +37,15 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 		"decision.rule: invalid value -2: must be >= -1":                                                                 func(s *RestarterState) { s.Decision.Rule = -2 },
 		"recent[1]: invalid value 2026-03-01 12:00:00.000000001 +0000 UTC: must be at most":                              func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
 
-		"decision.failures: invalid value 0: must be >= 1 after an exit that counts":                      func(s *RestarterState) { s.Decision.Failures = 0 },
-		"decision.failures: invalid value 0: must be >= 1 after":                                          func(s *RestarterState) { *s = RestarterState{Last: s.Last, Decision: Decision{Action: Stop, Rule: -1}} },
-		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = GiveUp },
-		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *RestarterState) { s.Decision.Action = Stop },
+		"decision.failures: invalid value 0: must be >= 1 after an exit that counts": func(s *RestarterState) { s.Decision.Failures = 0 },
+		"decision.failures: invalid value 0: must be >= 1 after": func(s *RestarterState) {
+			*s = RestarterState{Last: s.Last, Decision: Decision{Action: ActionStop, Rule: -1}}
+		},
+		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = ActionGiveUp },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *RestarterState) { s.Decision.Action = ActionStop },
 		"decision.notBefore: invalid value 0001-01-01 00:00:00 +0000 UTC: must be given with a delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
-		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = Stop, 0 },
-		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = RestartAll },
+		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = ActionStop, 0 },
+		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = ActionRestartAll },
 	} {
 		s := good
 		s.Recent = slices.Clone(good.Recent)
@@ -58,7 +61,7 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 	if err := r.Restore("a", good); err != nil {
 		t.Fatal(err)
 	}
-	if d := r.Exited("a", ContainerPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
+	if d := r.Exited("a", ExitPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
 		t.Errorf("restored decision %+v, remaining %v", d, r.Remaining("a"))
 	}
 }
@@ -66,13 +69,13 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 // The outermost states that a Restarter returns are taken up.
 func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
 	for _, s := range []RestarterState{
-		{Decision: Decision{Action: Stop, Rule: -1}}, // the first success, under OnFailure
-		{Last: Exit{Code: 1}, Decision: Decision{Action: Stop, Failures: 1, Rule: -1}},
-		{Decision: Decision{Action: GiveUp, Failures: 1, Rule: -1}},
-		{Decision: Decision{Action: GiveUp, Failures: 1}}, // a rule's restart
-		{Decision: Decision{Action: RestartAll, Failures: 1, NotBefore: t0}},
-		{Decision: Decision{Action: Restart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
-		{Decision: Decision{Action: Restart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
+		{Decision: Decision{Action: ActionStop, Rule: -1}}, // the first success, under OnFailure
+		{Last: Exit{Code: 1}, Decision: Decision{Action: ActionStop, Failures: 1, Rule: -1}},
+		{Decision: Decision{Action: ActionGiveUp, Failures: 1, Rule: -1}},
+		{Decision: Decision{Action: ActionGiveUp, Failures: 1}}, // a rule's restart
+		{Decision: Decision{Action: ActionRestartAll, Failures: 1, NotBefore: t0}},
+		{Decision: Decision{Action: ActionRestart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
+		{Decision: Decision{Action: ActionRestart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
 	} {
 		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
 		if err := r.Restore("a", s); err != nil {
@@ -91,7 +94,7 @@ func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	c := fakeClock()
 	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 10})
 	for run := range int64(10) {
-		from.Exited("a", ContainerPolicy{}, crash(run+1, c.Now(), 0))
+		from.Exited("a", ExitPolicy{}, crash(run+1, c.Now(), 0))
 		step(c, second)
 	}
 	s, _ := from.State("a")
@@ -106,7 +109,7 @@ func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	if !slices.Equal(got.Recent, s.Recent[7:]) {
 		t.Errorf("recent %v of %v", got.Recent, s.Recent)
 	}
-	if d := to.Exited("a", ContainerPolicy{}, crash(11, c.Now(), 0)); d.Action != GiveUp {
+	if d := to.Exited("a", ExitPolicy{}, crash(11, c.Now(), 0)); d.Action != ActionGiveUp {
 		t.Errorf("over the limit: %+v", d)
 	}
 }
@@ -123,50 +126,19 @@ func TestEarlierStatesCanBeRead(t *testing.T) {
 	if err := r.Restore("a", s); err != nil {
 		t.Fatal(err)
 	}
-	want := Decision{Action: Restart, Delay: 40 * second, NotBefore: t0.Add(40 * second), Failures: 3, Rule: -1}
-	if got := r.Exited("a", ContainerPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
+	want := Decision{Action: ActionRestart, Delay: 40 * second, NotBefore: t0.Add(40 * second), Failures: 3, Rule: -1}
+	if got := r.Exited("a", ExitPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// firstState is a RestarterState of v0.1.0, firstTracker a TrackerState.
-type (
-	firstState struct {
-		Failures int `json:"failures"`
-		Last     struct {
-			Run      int64     `json:"run,omitempty"`
-			Code     int32     `json:"code"`
-			Reason   string    `json:"reason,omitempty"`
-			Started  time.Time `json:"started,omitzero"`
-			Finished time.Time `json:"finished,omitzero"`
-		} `json:"last"`
-		Decision struct {
-			Action    string        `json:"action"`
-			Delay     time.Duration `json:"delay"`
-			NotBefore time.Time     `json:"notBefore,omitzero"`
-			Failures  int           `json:"failures"`
-			Rule      int           `json:"rule"`
-		} `json:"decision"`
-		Recent []time.Time `json:"recent,omitempty"`
-	}
-	firstTracker struct {
-		Failures int           `json:"failures"`
-		Delay    time.Duration `json:"delay"`
-		Updated  time.Time     `json:"updated"`
-	}
-)
+// storedDurations are the fields of a state that versions before v0.3.0 wrote in
+// nanoseconds.
+var storedDurations = regexp.MustCompile(`"(delay|retryAfter|keep|reset)":"([^"]*)"`)
 
-// refuses says what v0.1.0 does not take up.
-func (s firstState) refuses(now time.Time) bool {
-	d := s.Decision
-	return s.Failures < 0 || s.Last.Started.After(now) || s.Last.Finished.After(now) ||
-		!slices.Contains([]string{"Stop", "Restart", "RestartAllContainers", "GiveUp"}, d.Action) || d.Delay < 0 ||
-		d.NotBefore.After(now.Add(d.Delay)) || d.Failures < 0 || d.Rule < -1 || slices.ContainsFunc(s.Recent, func(at time.Time) bool { return at.After(now) })
-}
-
-// v0.1.0 reads the states of one key, of a whole Restarter and of a Tracker, takes them
-// up, and goes on with their failures, waits and limits.
-func TestFirstReleaseReadsEveryState(t *testing.T) {
+// The states of one key, of a whole Restarter and of a Tracker are read as they were
+// written, in today's form and with durations in nanoseconds.
+func TestStatesWithNanosecondsAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
 		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3, History: 1, PolicyFor: modelPolicies})
@@ -174,37 +146,48 @@ func TestFirstReleaseReadsEveryState(t *testing.T) {
 		for run := range int64(rapid.IntRange(1, 8).Draw(t, "exits")) {
 			step(c, distances().Draw(t, "step"))
 			e := Exit{Run: run + 1, Code: codes().Draw(t, "code"), Finished: c.Now().Add(distances().Draw(t, "finished"))}
+			e.RetryAfter = distances().Draw(t, "retry after")
 			r.Exited("a", richPolicies().Draw(t, "container"), e)
 			tracker.Next("a", e.Finished)
 		}
 		want, _ := r.State("a")
+		wantTracker, _ := tracker.State("a")
 		one, err1 := json.Marshal(want)
 		all, err2 := json.Marshal(r)
-		wantTracker, _ := tracker.State("a")
 		tracked, err3 := json.Marshal(wantTracker)
-		var again RestarterState
-		strict := json.NewDecoder(bytes.NewReader(one))
-		strict.DisallowUnknownFields()
-		if err := strict.Decode(&again); err != nil || !cmp.Equal(want, again) {
-			t.Fatalf("%v: %s is read as %+v", err, one, again)
-		}
-		var got firstState
-		var gotAll map[string]firstState
-		var gotTracker firstTracker
-		if err := errors.Join(err1, err2, err3, json.Unmarshal(one, &got), json.Unmarshal(all, &gotAll), json.Unmarshal(tracked, &gotTracker)); err != nil {
+		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]firstState{"a": got}, gotAll); diff != "" || got.refuses(c.Now()) {
-			t.Fatalf("%s: %s", all, diff)
+		strict := func(text []byte, into any) {
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.DisallowUnknownFields()
+			if err := d.Decode(into); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
 		}
-		d, w := got.Decision, want.Decision
-		if got.Failures != w.Failures || d.Failures != w.Failures || Action(d.Action) != w.Action || d.Delay != w.Delay || !d.NotBefore.Equal(w.NotBefore) ||
-			d.Rule != w.Rule || got.Last.Run != want.Last.Run || !got.Last.Finished.Equal(want.Last.Finished) || len(got.Recent) != len(want.Recent) {
-			t.Fatalf("v0.1.0 reads %+v of %s", got, one)
+		check := func(one, all, tracked []byte) {
+			var got RestarterState
+			var gotAll map[string]RestarterState
+			var gotTracker TrackerState
+			strict(one, &got)
+			strict(all, &gotAll)
+			strict(tracked, &gotTracker)
+			if !cmp.Equal(got, want) || !cmp.Equal(gotAll, map[string]RestarterState{"a": want}) || !cmp.Equal(gotTracker, wantTracker) {
+				t.Fatalf("%s\nis read as %+v,\n%s\nas %+v,\n%s\nas %+v", one, got, all, gotAll, tracked, gotTracker)
+			}
 		}
-		if gotTracker != firstTracker(wantTracker) || gotTracker.Failures < 1 || gotTracker.Updated.After(c.Now()) {
-			t.Fatalf("v0.1.0 reads %+v of %s", gotTracker, tracked)
+		check(one, all, tracked)
+		older := func(text []byte) []byte {
+			return storedDurations.ReplaceAllFunc(text, func(field []byte) []byte {
+				m := storedDurations.FindSubmatch(field)
+				d, err := time.ParseDuration(string(m[2]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return fmt.Appendf(nil, `"%s":%d`, m[1], d)
+			})
 		}
+		check(older(one), older(all), older(tracked))
 	})
 }
 
@@ -214,7 +197,7 @@ func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
 		for i := range rapid.IntRange(0, 5).Draw(t, "keys") {
-			from.Exited(fmt.Sprint("key", i), ContainerPolicy{}, crash(1, t0, 0))
+			from.Exited(fmt.Sprint("key", i), ExitPolicy{}, crash(1, t0, 0))
 		}
 		states := maps.Collect(from.All())
 		var want []string
@@ -231,7 +214,7 @@ func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-		other := to.Exited("other", ContainerPolicy{}, crash(7, t0, 0))
+		other := to.Exited("other", ExitPolicy{}, crash(7, t0, 0))
 		err = json.Unmarshal(text, to)
 		if got := fieldsOf(err); !slices.Equal(got, want) || (err == nil) != (len(want) == 0) {
 			t.Fatalf("refused %v: %v, want %v", got, err, want)
@@ -252,7 +235,7 @@ func TestRestoredRestartsKeepTheirOrder(t *testing.T) {
 	from, to := newRestarter(t, ReducedCrashLoop(), options), newRestarter(t, ReducedCrashLoop(), options)
 	var want, got []time.Duration
 	for i := range 20 {
-		from.Exited(fmt.Sprint("key", i), ContainerPolicy{}, crash(1, t0, 0))
+		from.Exited(fmt.Sprint("key", i), ExitPolicy{}, crash(1, t0, 0))
 		want = append(want, from.Remaining(fmt.Sprint("key", i)))
 	}
 	text, err := json.Marshal(from)
@@ -284,7 +267,7 @@ func (n *node) UnmarshalText(text []byte) error {
 func throughJSON[K comparable](key K) (RestarterState, error) {
 	from, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
 	to, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
-	from.Exited(key, ContainerPolicy{}, crash(1, t0, 0))
+	from.Exited(key, ExitPolicy{}, crash(1, t0, 0))
 	text, err := json.Marshal(from)
 	if err == nil {
 		err = json.Unmarshal(text, to)
@@ -379,7 +362,7 @@ func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
 		to, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
 		var want []string
 		for i, key := range rapid.SliceOfNDistinct(key, 0, 6, rapid.ID).Draw(t, "keys") {
-			from.Exited(key, ContainerPolicy{}, crash(int64(i+1), t0, 0))
+			from.Exited(key, ExitPolicy{}, crash(int64(i+1), t0, 0))
 			if !utf8.ValidString(fmt.Sprintf("%s", any(key))) {
 				want = append(want, "["+keyText(key)+"]")
 			}
@@ -408,7 +391,7 @@ func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
 	for year, kept := range map[int]bool{9998: true, 9999: true, 10000: false} {
 		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
 		finished := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
-		r.Exited("a", ContainerPolicy{}, Exit{Code: 1, Finished: finished})
+		r.Exited("a", ExitPolicy{}, Exit{Code: 1, Finished: finished})
 		if s, _ := r.State("a"); s.Finished.Equal(finished) != kept || s.Finished.IsZero() == kept {
 			t.Errorf("%v is stored as %v", finished, s.Finished)
 		}
@@ -419,10 +402,10 @@ func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
 func TestTimesOutsideJSONAreNamed(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Date(9999, 12, 31, 23, 59, 55, 0, time.UTC))
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 9})
-	r.Exited("b", ContainerPolicy{}, Exit{Run: 1, Code: 1, Started: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
+	r.Exited("b", ExitPolicy{}, Exit{Run: 1, Code: 1, Started: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
 	step(c, minute)
-	r.Exited("a", ContainerPolicy{}, Exit{Run: 1, Code: 1})
-	r.Exited("c", ContainerPolicy{RestartPolicy: RestartPolicyNever}, Exit{Run: 1, Finished: t0})
+	r.Exited("a", ExitPolicy{}, Exit{Run: 1, Code: 1})
+	r.Exited("c", ExitPolicy{RestartPolicy: RestartPolicyNever}, Exit{Run: 1, Finished: t0})
 	_, err := r.MarshalJSON()
 	want := []string{`["a"].decision.notBefore`, `["a"].last.finished`, `["a"].recent[0]`, `["b"].decision.notBefore`, `["b"].last.started`}
 	if got := fieldsOf(err); !slices.Equal(got, want) || !strings.Contains(err.Error(), "year outside of range [0,9999]") {
@@ -441,10 +424,10 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 		reason := string(rapid.SliceOfN(rapid.SampledFrom([]byte("aé\xff\x80\xc3")), 0, 6).Draw(t, "reason"))
 		options := RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(t0.In(zone("clock's zone"))), History: 1, Limit: 9, Window: time.Hour}
 		from, _ := NewRestarter(CrashLoop(), options)
-		var policy ContainerPolicy
+		var policy ExitPolicy
 		for code := range int32(2) {
 			name := string(rapid.SliceOfN(rapid.SampledFrom([]byte("a\xff\xfe")), 0, 2).Draw(t, "name"))
-			policy.Rules = append(policy.Rules, Rule{Name: name, Action: Restart, Limit: 3, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1 + code}}})
+			policy.Rules = append(policy.Rules, Rule{Name: name, Action: ActionRestart, Limit: 3, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1 + code}}})
 		}
 		for run := range 2 {
 			at := t0.Add(time.Duration(run-2) * second)
@@ -476,7 +459,7 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
 	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
 	for _, key := range []string{"a", "b", "c"} {
-		from.Exited(key, ContainerPolicy{}, crash(1, t0, 0))
+		from.Exited(key, ExitPolicy{}, crash(1, t0, 0))
 	}
 	text, err := json.Marshal(from)
 	if err != nil {
@@ -501,7 +484,7 @@ func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
 func TestJSONLaterThanTheClockCanBeMended(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	d := r.Exited("a", ContainerPolicy{}, crash(1, t0, 0))
+	d := r.Exited("a", ExitPolicy{}, crash(1, t0, 0))
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -527,7 +510,7 @@ func TestJSONLaterThanTheClockCanBeMended(t *testing.T) {
 // null changes nothing.
 func TestRestarterRefusesOtherJSON(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-	r.Exited("a", ContainerPolicy{}, crash(1, t0, 0))
+	r.Exited("a", ExitPolicy{}, crash(1, t0, 0))
 	for text, want := range map[string]string{"null": "", "{}": "", "[]": "cannot unmarshal array", `{"a": 1}`: "cannot unmarshal number"} {
 		err := r.UnmarshalJSON([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || r.Len() != 1 {
@@ -566,7 +549,7 @@ func TestClockSetBackDuringRestoreLengthensNoWait(t *testing.T) {
 	for readings := 2; readings < 5; readings++ { // those of NewRestarter, of the check, of Restore, of Remaining
 		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: &setBack{fakeClock(), readings}})
 		err := r.Restore("a", RestarterState{Last: Exit{Run: 1, Code: 1},
-			Decision: Decision{Action: Restart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}})
+			Decision: Decision{Action: ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}})
 		if left := r.Remaining("a"); err == nil && left != 10*second || err != nil && (readings > 2 || left != 0) {
 			t.Errorf("set back before reading %d: %v, %v left", readings, err, left)
 		}

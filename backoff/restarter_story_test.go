@@ -103,11 +103,11 @@ func (a arguments) done() {
 func (s *podStory) policy(a arguments) Policy {
 	defer a.done()
 	p := Policy{
-		Initial:    a.durations("initial", "")[0],
-		Max:        a.durations("max", "")[0],
-		Factor:     a.float("factor", "0"),
-		Free:       a.numbers("free", "0")[0],
-		ResetAfter: a.durations("reset", "0s")[0],
+		Initial:      a.durations("initial", "")[0],
+		Max:          a.durations("max", "")[0],
+		Factor:       a.float("factor", "0"),
+		FreeFailures: a.numbers("free", "0")[0],
+		ResetAfter:   a.durations("reset", "0s")[0],
 	}
 	if err := p.Validate(); err != nil {
 		s.t.Fatal(err)
@@ -129,7 +129,7 @@ type process struct {
 	ran     []time.Duration
 	codes   []int
 	reason  string
-	c       ContainerPolicy
+	c       ExitPolicy
 	policy  Policy
 	run     int
 	started time.Time
@@ -152,7 +152,7 @@ func (s *podStory) process(line string) *process {
 	p := &process{name: words[0], ran: a.durations("ran", ""), codes: a.numbers("code", "1"), reason: a.text("reason", "")}
 	p.c.RestartPolicy = RestartPolicy(a.text("restart", ""))
 	if in := a.text("in", ""); in != "" {
-		rule := Rule{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn}}
+		rule := Rule{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn}}
 		for text := range strings.SplitSeq(in, ",") {
 			code, err := strconv.Atoi(text)
 			if err != nil {
@@ -208,7 +208,7 @@ func (s *podStory) pod(a arguments, input []string) string {
 			clock.SetTime(wakes[0])
 			wakes = wakes[1:]
 			for _, p := range processes {
-				if d, ok := r.Wake(p.name); ok && !p.running {
+				if d, ok := r.RestartNow(p.name); ok && !p.running {
 					p.at = d.NotBefore
 					tell("%s is woken: restarted after %v", p.name, d.Delay)
 				}
@@ -225,7 +225,7 @@ func (s *podStory) pod(a arguments, input []string) string {
 		}
 		e := Exit{Run: int64(next.run), Code: int32(nth(next.codes, next.run-1)), Reason: next.reason, Started: next.started, Finished: clock.Now()}
 		d := r.Exited(next.name, next.c, e)
-		tell("%s: %s", next.name, d.Why(next.c, e))
+		tell("%s: %s", next.name, d.Reason(next.c, e))
 		next.running, next.at = false, d.NotBefore
 		if !d.Action.restarts() {
 			next.at = end.Add(1)

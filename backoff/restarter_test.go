@@ -30,7 +30,7 @@ func crash(run int64, now time.Time, ran time.Duration) Exit {
 func TestRestarterWaitsAsDecided(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	always := ContainerPolicy{}
+	always := ExitPolicy{}
 	at := func(d time.Duration) time.Time { return t0.Add(d) }
 	check := func(what string, got, want Decision, left time.Duration) {
 		t.Helper()
@@ -42,7 +42,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 		}
 	}
 	restart := func(delay time.Duration, notBefore time.Duration, failures int) Decision {
-		return Decision{Action: Restart, Delay: delay, NotBefore: at(notBefore), Failures: failures, Rule: -1}
+		return Decision{Action: ActionRestart, Delay: delay, NotBefore: at(notBefore), Failures: failures, Rule: -1}
 	}
 	first := crash(1, at(0), second)
 	check("t0: first crash", r.Exited("a", always, first), restart(10*second, 10*second, 1), 10*second)
@@ -60,7 +60,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 	check("t40: set right", r.Exited("a", always, second2), restart(20*second, 32*second, 2), 0)
 	c.SetTime(at(700 * second))
 	check("t700: a run of ResetAfter", r.Exited("a", always, crash(3, c.Now(), 600*second)), restart(40*second, 740*second, 3), 40*second)
-	woken, ok := r.Wake("a")
+	woken, ok := r.RestartNow("a")
 	if !ok {
 		t.Error("nothing to wake")
 	}
@@ -70,13 +70,13 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 	check("t1301: a longer run", r.Exited("a", always, crash(4, c.Now(), 600*second+1)), restart(10*second, 1311*second, 1), 10*second)
 	future := crash(5, at(5000*second), second)
 	check("t1301: an exit at t5000", r.Exited("a", always, future), restart(20*second, 1321*second, 2), 20*second)
-	stop := Decision{Action: Stop, Failures: 2, Rule: -1}
-	check("success", r.Exited("a", ContainerPolicy{RestartPolicy: RestartPolicyOnFailure}, Exit{Run: 6, Finished: c.Now()}), stop, 0)
-	if d, ok := r.Wake("a"); ok {
+	stop := Decision{Action: ActionStop, Failures: 2, Rule: -1}
+	check("success", r.Exited("a", ExitPolicy{RestartPolicy: RestartPolicyOnFailure}, Exit{Run: 6, Finished: c.Now()}), stop, 0)
+	if d, ok := r.RestartNow("a"); ok {
 		t.Errorf("woke %v", d)
 	}
 	r.Reset("a")
-	if d, ok := r.Wake("a"); ok || r.Len() != 0 || r.Remaining("a") != 0 {
+	if d, ok := r.RestartNow("a"); ok || r.Len() != 0 || r.Remaining("a") != 0 {
 		t.Errorf("after Reset: woke %v, %d keys, remaining %v", d, r.Len(), r.Remaining("a"))
 	}
 }
@@ -85,7 +85,7 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 func TestRestarterFollowsTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second),
-			{Initial: second, Max: 300 * second, Factor: 1.5, Free: 2}}).Draw(t, "policy")
+			{Initial: second, Max: 300 * second, Factor: 1.5, FreeFailures: 2}}).Draw(t, "policy")
 		runs := rapid.SliceOfN(rapid.SampledFrom(seconds(0, 0, 0, 1, 300, 305, 599, 600, 601, 10_000)), 1, 40).Draw(t, "runs")
 		c := fakeClock()
 		r := newRestarter(t, policy, RestarterOptions[string]{Clock: c})
@@ -93,7 +93,7 @@ func TestRestarterFollowsTimeline(t *testing.T) {
 		for want := range policy.Timeline(func(n int) time.Duration { return runs[n-1] }) {
 			started := c.Now()
 			step(c, runs[n])
-			d := r.Exited("a", ContainerPolicy{}, Exit{Run: int64(n), Code: int32(n % 2), Started: started, Finished: c.Now()})
+			d := r.Exited("a", ExitPolicy{}, Exit{Run: int64(n), Code: int32(n % 2), Started: started, Finished: c.Now()})
 			r.GC()
 			step(c, r.Remaining("a"))
 			if got := c.Now().Sub(t0); got != want || !d.NotBefore.Equal(c.Now()) {
@@ -114,7 +114,7 @@ func TestRestartsKeepToRate(t *testing.T) {
 		c := fakeClock()
 		burst := rapid.IntRange(0, 3).Draw(t, "burst")
 		options := RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: burst}
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), {Initial: 1, Max: 1, Free: 3}}).Draw(t, "policy")
+		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), {Initial: 1, Max: 1, FreeFailures: 3}}).Draw(t, "policy")
 		r := newRestarter(t, policy, options)
 		var restarts []time.Duration
 		pending := map[string]Decision{} // decided, not seen to start yet
@@ -143,16 +143,16 @@ func TestRestartsKeepToRate(t *testing.T) {
 				delete(pending, key)
 				runs[key]++
 				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "reported late"))[0]), 0)
-				d := r.Exited(key, ContainerPolicy{}, e)
+				d := r.Exited(key, ExitPolicy{}, e)
 				check(t, key, d, c.Now())
-				if d != r.Exited(key, ContainerPolicy{}, e) {
+				if d != r.Exited(key, ExitPolicy{}, e) {
 					t.Fatal("not idempotent")
 				}
 			},
 			"wake": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				if was, ok := pending[key]; ok {
-					d, ok := r.Wake(key)
+					d, ok := r.RestartNow(key)
 					if !ok || d.NotBefore.After(was.NotBefore) {
 						t.Fatalf("%v woken to %v", was, d)
 					}
@@ -197,10 +197,10 @@ func TestEachExitDrawsItsDelay(t *testing.T) {
 	for i, want := range seconds(7, 6, 5) {
 		run := i + 1
 		e := Exit{Run: int64(run), Code: 1}
-		if d := given.Exited("a", ContainerPolicy{}, e); d.Delay != want {
+		if d := given.Exited("a", ExitPolicy{}, e); d.Delay != want {
 			t.Errorf("run %d: %+v, want %v", run, d, want)
 		}
-		if d := own.Exited("a", ContainerPolicy{}, e); d.Delay <= 4*second || d.Delay > 8*second {
+		if d := own.Exited("a", ExitPolicy{}, e); d.Delay <= 4*second || d.Delay > 8*second {
 			t.Errorf("run %d: %+v", run, d)
 		}
 	}
@@ -214,7 +214,7 @@ func TestFreeRateChangesNoWait(t *testing.T) {
 		free := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
 		rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1})
 		e := crash(1, c.Now().Add(-late), 0)
-		want, got := free.Exited("a", ContainerPolicy{}, e), rated.Exited("a", ContainerPolicy{}, e)
+		want, got := free.Exited("a", ExitPolicy{}, e), rated.Exited("a", ExitPolicy{}, e)
 		if got.Delay != want.Delay || rated.Remaining("a") != free.Remaining("a") {
 			t.Errorf("reported %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
 		}
@@ -234,7 +234,7 @@ func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 		for run := range rapid.IntRange(1, 10).Draw(t, "rounds") {
 			for _, key := range keys {
 				step(c, distances().Draw(t, "step"))
-				delays[key] = r.Exited(key, ContainerPolicy{}, crash(int64(run+1), c.Now().Add(distances().Draw(t, "finished")), 0)).Delay
+				delays[key] = r.Exited(key, ExitPolicy{}, crash(int64(run+1), c.Now().Add(distances().Draw(t, "finished")), 0)).Delay
 			}
 		}
 		step(c, rapid.SampledFrom([]time.Duration{-24 * time.Hour, 24 * time.Hour, 0}).Draw(t, "last step"))
@@ -256,15 +256,15 @@ func TestRestartsKeepToLimit(t *testing.T) {
 	r := newRestarter(t, Policy{Initial: second, Max: second}, RestarterOptions[string]{Clock: c, Limit: 3, Window: minute})
 	var got []Action
 	for run := range int64(20) {
-		got = append(got, r.Exited("a", ContainerPolicy{}, crash(run+1, c.Now(), 0)).Action)
+		got = append(got, r.Exited("a", ExitPolicy{}, crash(run+1, c.Now(), 0)).Action)
 		step(c, 6*second)
 	}
 	var want []Action
 	for i := range 20 {
 		if i%10 < 3 {
-			want = append(want, Restart)
+			want = append(want, ActionRestart)
 		} else {
-			want = append(want, GiveUp)
+			want = append(want, ActionGiveUp)
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -272,16 +272,16 @@ func TestRestartsKeepToLimit(t *testing.T) {
 	}
 	// For ever; RestartAll counts, Stop does not, other keys have their own.
 	r = newRestarter(t, Policy{Initial: second, Max: second}, RestarterOptions[string]{Clock: c, Limit: 2})
-	all := ContainerPolicy{RestartPolicy: "Never", Rules: []Rule{{Action: RestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1}}}}}
+	all := ExitPolicy{RestartPolicy: "Never", Rules: []Rule{{Action: ActionRestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1}}}}}
 	got = nil
 	for run, code := range []int32{1, 2, 1, 1, 2, 1} {
 		got = append(got, r.Exited("a", all, Exit{Run: int64(run + 1), Code: code}).Action)
 		step(c, 1000*time.Hour)
 	}
-	if want := []Action{RestartAll, Stop, RestartAll, GiveUp, Stop, GiveUp}; !slices.Equal(got, want) {
+	if want := []Action{ActionRestartAll, ActionStop, ActionRestartAll, ActionGiveUp, ActionStop, ActionGiveUp}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if d := r.Exited("b", all, Exit{Run: 1, Code: 1}); d.Action != RestartAll {
+	if d := r.Exited("b", all, Exit{Run: 1, Code: 1}); d.Action != ActionRestartAll {
 		t.Errorf("another key: %v", d)
 	}
 }
@@ -309,7 +309,7 @@ func TestPolicyForDecidesPerOutcome(t *testing.T) {
 		want   time.Duration
 	}{{"fast", 2 * second}, {"zero", 20 * second}, {"NaN", 40 * second}, {"shrinking", 80 * second}, {"negative", 160 * second}, {"fast", 4 * second}, {"unknown", 300 * second}} {
 		run++
-		if d := r.Exited("a", ContainerPolicy{}, Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) || d.PolicyInvalid != (of[tt.reason].Validate() != nil && of[tt.reason] != Policy{}) {
+		if d := r.Exited("a", ExitPolicy{}, Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) || d.PolicyInvalid != (of[tt.reason].Validate() != nil && of[tt.reason] != Policy{}) {
 			t.Errorf("%s: %+v, want %v", tt.reason, d, tt.want)
 		}
 	}
@@ -321,7 +321,7 @@ func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		r.Exited(fmt.Sprint("key", i), ContainerPolicy{}, Exit{Code: 1})
+		r.Exited(fmt.Sprint("key", i), ExitPolicy{}, Exit{Code: 1})
 	}
 	seen := 0
 	for range r.All() {
@@ -337,16 +337,16 @@ func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 // GC drops a key twice the longer ResetAfter after its restart was due and its exit
 // was last reported, and not before the Window has passed.
 func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
-	never := ContainerPolicy{RestartPolicy: RestartPolicyNever}
+	never := ExitPolicy{RestartPolicy: RestartPolicyNever}
 	long := Policy{Initial: second, Max: second, ResetAfter: time.Hour}
 	for _, tt := range []struct {
 		name      string
 		options   RestarterOptions[string]
-		container ContainerPolicy
+		container ExitPolicy
 		keep      time.Duration
 	}{
-		{"restarted", RestarterOptions[string]{}, ContainerPolicy{}, 10*second + 20*minute},
-		{"a policy with a longer reset", RestarterOptions[string]{PolicyFor: func(string, Exit) Policy { return long }}, ContainerPolicy{}, second + 2*time.Hour},
+		{"restarted", RestarterOptions[string]{}, ExitPolicy{}, 10*second + 20*minute},
+		{"a policy with a longer reset", RestarterOptions[string]{PolicyFor: func(string, Exit) Policy { return long }}, ExitPolicy{}, second + 2*time.Hour},
 		{"stopped", RestarterOptions[string]{}, never, 20 * minute},
 		{"within a window", RestarterOptions[string]{Limit: 1, Window: time.Hour}, never, time.Hour},
 	} {
@@ -368,14 +368,14 @@ func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
 	c := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 1})
 	e := crash(2, c.Now(), 0)
-	r.Exited("given up", ContainerPolicy{}, crash(1, c.Now(), 0))
-	r.Exited("given up", ContainerPolicy{}, e)
+	r.Exited("given up", ExitPolicy{}, crash(1, c.Now(), 0))
+	r.Exited("given up", ExitPolicy{}, e)
 	step(c, 1000*time.Hour)
-	if r.GC(); r.Exited("given up", ContainerPolicy{}, e).Action != GiveUp {
+	if r.GC(); r.Exited("given up", ExitPolicy{}, e).Action != ActionGiveUp {
 		t.Error("a limit for ever was forgotten")
 	}
 	// An exit that is reported again and again stays known.
-	for _, container := range []ContainerPolicy{never, {}} {
+	for _, container := range []ExitPolicy{never, {}} {
 		r = newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
 		want := r.Exited("a", container, e)
 		for range 10 {
@@ -389,7 +389,7 @@ func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
 		}
 	}
 	// An exit reported long after it happened is not dropped at once.
-	r.Exited("late", ContainerPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
+	r.Exited("late", ExitPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
 	if n := r.GC(); n != 0 {
 		t.Error("dropped before its restart")
 	}
@@ -428,13 +428,13 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	for g := range goroutines {
 		wg.Go(func() {
 			for run := range int64(runs) {
-				d := r.Exited("shared", ContainerPolicy{}, crash(run+1, c.Now(), 0))
+				d := r.Exited("shared", ExitPolicy{}, crash(run+1, c.Now(), 0))
 				if d.Failures < int(run) {
 					t.Errorf("run %d: %+v", run, d)
 				}
 				own := fmt.Sprint(g)
-				r.Exited(own, ContainerPolicy{}, crash(run+1, c.Now(), 0))
-				r.Wake(own)
+				r.Exited(own, ExitPolicy{}, crash(run+1, c.Now(), 0))
+				r.RestartNow(own)
 				r.Remaining(own)
 				if run%50 == 0 {
 					r.GC()
@@ -468,11 +468,11 @@ func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
 		callers.Go(func() {
 			key := fmt.Sprint(g)
 			for run := range int64(300) {
-				d := r.Exited(key, ContainerPolicy{}, Exit{Run: run + 1, Code: 1})
+				d := r.Exited(key, ExitPolicy{}, Exit{Run: run + 1, Code: 1})
 				if left := r.Remaining(key); d.Failures != int(run+1) || left < 0 || left > d.Delay {
 					t.Errorf("run %d: %+v, %v left", run, d, left)
 				}
-				r.Wake(key)
+				r.RestartNow(key)
 				r.State(key)
 				if g == 0 {
 					c.SetTime(t0.Add(time.Duration(run%2) * 60 * year))
@@ -486,7 +486,7 @@ func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
 // Deciding about a known key allocates nothing.
 func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Limit: 5, Window: minute, PolicyFor: modelPolicies})
-	c := ContainerPolicy{Rules: []Rule{{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}}}}
+	c := ExitPolicy{Rules: []Rule{{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}}}}
 	e := crash(0, time.Now(), second)
 	for e.Run < 10 {
 		e.Run++
@@ -495,10 +495,10 @@ func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 	rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Rate: 1e-6})
 	for name, call := range map[string]func(){
 		"Exited":       func() { e.Run++; r.Exited("a", c, e) },
-		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.Wake("a") },
+		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.RestartNow("a") },
 		"Exited again": func() { r.Exited("a", c, e) },
 		"Remaining":    func() { r.Remaining("a") },
-		"Wake":         func() { r.Wake("a") },
+		"Wake":         func() { r.RestartNow("a") },
 		"Len":          func() { r.Len() },
 	} {
 		if n := testing.AllocsPerRun(100, call); n != 0 {

@@ -19,24 +19,24 @@ const (
 	RestartPolicyNever     RestartPolicy = "Never"     // after none
 )
 
-// Action is what to do about a container that exited. Rules hold Restart,
-// RestartAll or GiveUp; decisions hold any of the four. The zero value is none of
-// them. An Action is a plain value.
+// Action is what to do about an exit. A rule's action is ActionRestart,
+// ActionRestartAll or ActionGiveUp, a decision's any of the four. The zero value is
+// none of them.
 type Action string
 
-// The actions. Restart and RestartAll are spelled as in core/v1.
+// The actions. ActionRestart and ActionRestartAll are spelled as in core/v1.
 const (
-	Stop       Action = "Stop"                 // leave it stopped
-	Restart    Action = "Restart"              // start it again
-	RestartAll Action = "RestartAllContainers" // start it and all its companions again (KEP-5532)
-	GiveUp     Action = "GiveUp"               // leave it stopped: it used up its limit, or a rule says so
+	ActionStop       Action = "Stop"                 // leave it stopped
+	ActionRestart    Action = "Restart"              // start it again
+	ActionRestartAll Action = "RestartAllContainers" // start it and all its companions again (KEP-5532)
+	ActionGiveUp     Action = "GiveUp"               // leave it stopped: it used up its limit, or a rule says so
 )
 
 // restarts reports whether a is one of the actions that start something again.
-func (a Action) restarts() bool { return a == Restart || a == RestartAll }
+func (a Action) restarts() bool { return a == ActionRestart || a == ActionRestartAll }
 
 // decides reports whether a rule can have a as its action.
-func (a Action) decides() bool { return a.restarts() || a == GiveUp }
+func (a Action) decides() bool { return a.restarts() || a == ActionGiveUp }
 
 // Operator relates an exit code to a list of codes, as in core/v1. The zero
 // value is not valid. An Operator is a plain value.
@@ -73,15 +73,15 @@ type CodeRange struct{ First, Last int32 }
 // its index if it has none: name the rules of a policy that can change.
 type Rule struct {
 	Name   string `json:"name,omitempty"`   // unique, a DNS label; in the Decision and in Why
-	Action Action `json:"action,omitempty"` // Restart, RestartAll or GiveUp
+	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp
 
 	// The conditions. Those that are not set are none. Signals have their names on Linux.
-	ExitCodes  *ExitCodes    `json:"exitCodes,omitempty"`  // the exit code is one of these, or none of them
-	Reasons    []string      `json:"reasons,omitempty"`    // the exit's Reason is exactly one of these
-	Signals    []string      `json:"signals,omitempty"`    // its signal is one of these: SIGKILL, SIGRTMIN+1 and so on
-	RanLess    time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
-	RanAtLeast time.Duration `json:"ranAtLeast,omitempty"` // the run was no shorter than this
-	Attempts   int           `json:"attempts,omitempty"`   // it is the key's n-th failure in a row or a later one
+	ExitCodes   *ExitCodes    `json:"exitCodes,omitempty"`  // the exit code is one of these, or none of them
+	Reasons     []string      `json:"reasons,omitempty"`    // the exit's Reason is exactly one of these
+	Signals     []string      `json:"signals,omitempty"`    // its signal is one of these: SIGKILL, SIGRTMIN+1 and so on
+	RanLessThan time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
+	RanAtLeast  time.Duration `json:"ranAtLeast,omitempty"` // the run was no shorter than this
+	MinFailures int           `json:"attempts,omitempty"`   // it is the key's n-th failure in a row or a later one
 
 	// Delay is the curve of the rule's own failures in a row. Nil: the policy of the key
 	// gives the delay, by the key's failures.
@@ -99,20 +99,15 @@ type Rule struct {
 // for concurrent use by multiple goroutines while nobody writes to them.
 type Rules []Rule
 
-// ContainerPolicy is a container's restartPolicy and restartPolicyRules. Its JSON is
-// that of core/v1 (KEP-5307, KEP-5532) with more fields in a Rule, so that a container
-// of a manifest fills it; ValidateKubernetes says whether Kubernetes takes it too. The
-// zero value restarts after every exit. A ContainerPolicy is safe for concurrent use
-// by multiple goroutines while nobody writes to it.
-type ContainerPolicy struct {
+// ExitPolicy says what to do about the exits of a container, a process or anything else
+// that ends with a code: a restart policy, and rules that come before it. Its JSON is
+// that of a container in core/v1 (KEP-5307, KEP-5532) with more fields in a Rule, so that
+// a container of a manifest fills it; ValidateKubernetes says whether Kubernetes takes
+// it too. The zero value restarts after every exit. An ExitPolicy is safe for concurrent
+// reads.
+type ExitPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`      // Always, OnFailure, Never; empty is Always
 	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
-}
-
-// Decide returns what DecideExit does about a first failure that is known by its code
-// alone.
-func (c ContainerPolicy) Decide(code int32) (Action, int) {
-	return c.decide(&Exit{Code: code}, 1)
 }
 
 // DecideExit returns what to do about an exit, which is the attempt-th failure in a
@@ -123,12 +118,12 @@ func (c ContainerPolicy) Decide(code int32) (Action, int) {
 // as it is: it skips a rule without conditions or with an unknown operator, leaves the
 // decision to the restart policy if the rule's action is unknown, and reads an unknown
 // restart policy as Always.
-func (c ContainerPolicy) DecideExit(e Exit, attempt int) (Action, int) {
+func (c ExitPolicy) DecideExit(e Exit, attempt int) (Action, int) {
 	return c.decide(&e, attempt)
 }
 
 // decide is DecideExit without copies of c and e.
-func (c *ContainerPolicy) decide(e *Exit, attempt int) (Action, int) {
+func (c *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		if codes := r.ExitCodes; codes != nil {
@@ -149,23 +144,23 @@ func (c *ContainerPolicy) decide(e *Exit, attempt int) (Action, int) {
 		break
 	}
 	if c.RestartPolicy == RestartPolicyNever || c.RestartPolicy == RestartPolicyOnFailure && e.Code == 0 {
-		return Stop, -1
+		return ActionStop, -1
 	}
-	return Restart, -1
+	return ActionRestart, -1
 }
 
 // meetsOurs reports whether the conditions hold that core/v1 does not know.
 func (r *Rule) meetsOurs(e *Exit, attempt int) bool {
 	return (len(r.Reasons) == 0 || slices.Contains(r.Reasons, e.Reason)) &&
 		(len(r.Signals) == 0 || slices.Contains(r.Signals, signalName(e.signal()))) &&
-		(r.RanLess == 0 || e.ran() < r.RanLess) &&
+		(r.RanLessThan == 0 || e.ran() < r.RanLessThan) &&
 		(r.RanAtLeast == 0 || e.ran() >= r.RanAtLeast) &&
-		(r.Attempts == 0 || attempt >= r.Attempts)
+		(r.MinFailures == 0 || attempt >= r.MinFailures)
 }
 
 // hasConditionOfOurs reports whether r has a condition that core/v1 does not know.
 func (r *Rule) hasConditionOfOurs() bool {
-	return len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLess != 0 || r.RanAtLeast != 0 || r.Attempts != 0
+	return len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLessThan != 0 || r.RanAtLeast != 0 || r.MinFailures != 0
 }
 
 // counts reports whether r has counts of its own.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// RuleStep is how one rule was answered for one exit. It prints as one line. A RuleStep
+// RuleResult is how one rule was answered for one exit. It prints as one line. A RuleResult
 // is a plain value.
-type RuleStep struct {
+type RuleResult struct {
 	Rule    int    // index of the rule
 	Name    string // its name, or ""
 	Action  Action // its action
@@ -18,7 +18,7 @@ type RuleStep struct {
 }
 
 // String returns the step as one line, without a line break.
-func (s RuleStep) String() string {
+func (s RuleResult) String() string {
 	verdict := "no match"
 	if s.Matched {
 		verdict = "matched"
@@ -33,20 +33,20 @@ func (s RuleStep) String() string {
 // Explain returns one step for each rule of c, in order, that says how d came about
 // for e: why each rule before the one that decided did not match, and that those behind
 // it were not reached. A zero Decision explains a first failure.
-func (d Decision) Explain(c ContainerPolicy, e Exit) []RuleStep {
+func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
 	attempt := max(d.Failures, 1)
-	if d.Action == Stop && e.Code == 0 {
+	if d.Action == ActionStop && e.Code == 0 {
 		attempt = addCount(d.Failures, 1) // the success was not counted
 	}
 	decided := d.Rule
 	if d.Action == "" {
 		_, decided = c.DecideExit(e, attempt)
 	}
-	steps := make([]RuleStep, len(c.Rules))
+	steps := make([]RuleResult, len(c.Rules))
 	ended := -1 // the rule that ended the search
 	for i := range c.Rules {
 		r := &c.Rules[i]
-		steps[i] = RuleStep{Rule: i, Name: r.Name, Action: r.Action, Matched: i == decided}
+		steps[i] = RuleResult{Rule: i, Name: r.Name, Action: r.Action, Matched: i == decided}
 		if ended >= 0 {
 			steps[i].Why = fmt.Sprintf("not reached, rule %s decided", c.Rules[ended].text(ended))
 			continue
@@ -117,15 +117,15 @@ func (r *Rule) conditions(e *Exit, attempt int) (all []condition) {
 		}
 		add(holds, text(met), text(notMet))
 	}
-	if r.RanLess != 0 {
-		addRan(e.ran() < r.RanLess, r.RanLess, "less than", "not less than")
+	if r.RanLessThan != 0 {
+		addRan(e.ran() < r.RanLessThan, r.RanLessThan, "less than", "not less than")
 	}
 	if r.RanAtLeast != 0 {
 		addRan(e.ran() >= r.RanAtLeast, r.RanAtLeast, "at least", "less than")
 	}
-	if r.Attempts != 0 {
+	if r.MinFailures != 0 {
 		is := fmt.Sprintf("failure %d in a row is ", attempt)
-		add(attempt >= r.Attempts, fmt.Sprintf("%sat least %d", is, r.Attempts), fmt.Sprintf("%sbelow %d", is, r.Attempts))
+		add(attempt >= r.MinFailures, fmt.Sprintf("%sat least %d", is, r.MinFailures), fmt.Sprintf("%sbelow %d", is, r.MinFailures))
 	}
 	return all
 }

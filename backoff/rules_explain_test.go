@@ -8,13 +8,13 @@ import (
 
 // Explain has a line for every condition, met or not, and for rules that cannot match.
 func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
-	c := ContainerPolicy{Rules: Rules{
-		{Name: "nothing", Action: Restart},
-		{Action: Restart, ExitCodes: &ExitCodes{Operator: "Exists"}},
-		{Name: "all", Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: []int32{0, 2}, Ranges: []CodeRange{{7, 9}}},
-			Reasons: []string{"OOMKilled"}, Signals: []string{"SIGTERM"}, RanLess: minute, RanAtLeast: second, Attempts: 3},
-		{Action: "Reboot", Attempts: 1},
-		{Action: Restart, Attempts: 1},
+	c := ExitPolicy{Rules: Rules{
+		{Name: "nothing", Action: ActionRestart},
+		{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: "Exists"}},
+		{Name: "all", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: []int32{0, 2}, Ranges: []CodeRange{{7, 9}}},
+			Reasons: []string{"OOMKilled"}, Signals: []string{"SIGTERM"}, RanLessThan: minute, RanAtLeast: second, MinFailures: 3},
+		{Action: "Reboot", MinFailures: 1},
+		{Action: ActionRestart, MinFailures: 1},
 	}}
 	explain := func(d Decision, e Exit) string {
 		var lines []string
@@ -29,7 +29,7 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 		e    Exit
 		want string
 	}{
-		{Decision{Action: Restart, Rule: 2, Failures: 3}, Exit{Code: 143, Reason: "OOMKilled", Started: t0, Finished: t0.Add(2 * second)}, head +
+		{Decision{Action: ActionRestart, Rule: 2, Failures: 3}, Exit{Code: 143, Reason: "OOMKilled", Started: t0, Finished: t0.Add(2 * second)}, head +
 			"rule 2 all (Restart): matched: exit code 143 is not in [0 2 7-9]; reason \"OOMKilled\" is in [OOMKilled]; signal SIGTERM is in [SIGTERM]; ran 2s, less than 1m0s; ran 2s, at least 1s; failure 3 in a row is at least 3\n" +
 			"rule 3 (Reboot): no match: not reached, rule all decided\nrule 4 (Restart): no match: not reached, rule all decided"},
 		{Decision{}, Exit{Code: 8, Started: t0, Finished: t0.Add(time.Millisecond)}, head +
@@ -46,7 +46,7 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 // What an exit does not say is not made up: without Finished nobody knows how long it
 // ran, and the decision stands, by whichever rule it was.
 func TestExplainMakesUpNoRun(t *testing.T) {
-	c := ContainerPolicy{Rules: Rules{{Name: "short", Action: GiveUp, RanLess: minute}, {Name: "long", Action: Restart, RanAtLeast: minute}, {Name: "rest", Action: Restart, Attempts: 1}}}
+	c := ExitPolicy{Rules: Rules{{Name: "short", Action: ActionGiveUp, RanLessThan: minute}, {Name: "long", Action: ActionRestart, RanAtLeast: minute}, {Name: "rest", Action: ActionRestart, MinFailures: 1}}}
 	clock := fakeClock()
 	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: clock})
 	e := Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Hour)}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/restartkit/restart/field"
 )
@@ -37,61 +36,59 @@ func (r *CodeRange) UnmarshalText(text []byte) error {
 
 // policyFields is the JSON of a Policy.
 type policyFields struct {
-	Initial    durationText `json:"initial"`
-	Max        durationText `json:"max"`
-	Factor     float64      `json:"factor,omitzero"`
-	Jitter     float64      `json:"jitter,omitzero"`
-	ResetAfter durationText `json:"resetAfter,omitzero"`
-	Free       int          `json:"free,omitzero"`
+	Initial      durationText `json:"initial"`
+	Max          durationText `json:"max"`
+	Factor       float64      `json:"factor,omitzero"`
+	Jitter       float64      `json:"jitter,omitzero"`
+	ResetAfter   durationText `json:"resetAfter,omitzero"`
+	FreeFailures int          `json:"free,omitzero"`
+}
+
+// policyNames are the names in JSON of the fields of a Policy.
+var policyNames = map[string]string{
+	"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "resetAfter", "FreeFailures": "free",
 }
 
 // MarshalJSON returns the policy with its durations as texts, as in
 // {"initial":"10s","max":"5m0s"}.
 func (p Policy) MarshalJSON() ([]byte, error) {
-	return json.Marshal(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.Free})
+	return json.Marshal(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.FreeFailures})
 }
 
 // UnmarshalJSON reads what MarshalJSON returns. Durations are texts such as "90s";
-// numbers are refused, and so are names with a capital letter, as in Initial. Unknown
-// fields are ignored. The error wraps field.Errors with every value of a wrong form, as
+// numbers are refused. Unknown fields are ignored. The error wraps field.Errors with every value of a wrong form, as
 // in initial.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	fields, errs := objectFields(text)
-	for _, name := range []string{"initial", "max", "factor", "jitter", "resetAfter", "free"} {
-		old := strings.ToUpper(name[:1]) + name[1:] // by which a Policy was written before
-		if value, ok := fields[old]; ok {
-			errs.add(old, value, fmt.Sprintf(`must be spelled %s, and durations are texts, such as "90s"`, name))
-		}
-	}
 	errs.read(fields, "", "initial", (*durationText)(&p.Initial))
 	errs.read(fields, "", "max", (*durationText)(&p.Max))
 	errs.read(fields, "", "factor", &p.Factor)
 	errs.read(fields, "", "jitter", &p.Jitter)
 	errs.read(fields, "", "resetAfter", (*durationText)(&p.ResetAfter))
-	errs.read(fields, "", "free", &p.Free)
+	errs.read(fields, "", "free", &p.FreeFailures)
 	return errs.wrap("Policy.UnmarshalJSON")
 }
 
 // ruleFields is the JSON of a Rule.
 type ruleFields struct {
-	Name       string       `json:"name,omitempty"`
-	Action     Action       `json:"action,omitempty"`
-	ExitCodes  *ExitCodes   `json:"exitCodes,omitempty"`
-	Reasons    []string     `json:"reasons,omitempty"`
-	Signals    []string     `json:"signals,omitempty"`
-	RanLess    durationText `json:"ranLess,omitzero"`
-	RanAtLeast durationText `json:"ranAtLeast,omitzero"`
-	Attempts   int          `json:"attempts,omitempty"`
-	Delay      *Policy      `json:"delay,omitempty"`
-	Limit      int          `json:"limit,omitempty"`
-	Window     durationText `json:"window,omitzero"`
+	Name        string       `json:"name,omitempty"`
+	Action      Action       `json:"action,omitempty"`
+	ExitCodes   *ExitCodes   `json:"exitCodes,omitempty"`
+	Reasons     []string     `json:"reasons,omitempty"`
+	Signals     []string     `json:"signals,omitempty"`
+	RanLessThan durationText `json:"ranLess,omitzero"`
+	RanAtLeast  durationText `json:"ranAtLeast,omitzero"`
+	MinFailures int          `json:"attempts,omitempty"`
+	Delay       *Policy      `json:"delay,omitempty"`
+	Limit       int          `json:"limit,omitempty"`
+	Window      durationText `json:"window,omitzero"`
 }
 
 // MarshalJSON returns the rule with its durations as texts. One that has only what
 // core/v1 knows is JSON of core/v1.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLess), durationText(r.RanAtLeast),
-		r.Attempts, r.Delay, r.Limit, durationText(r.Window)})
+	return json.Marshal(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLessThan), durationText(r.RanAtLeast),
+		r.MinFailures, r.Delay, r.Limit, durationText(r.Window)})
 }
 
 // UnmarshalJSON reads what MarshalJSON returns, as Policy's does.
@@ -127,9 +124,9 @@ func (r *Rule) read(text []byte, path string) formErrors {
 	errs.readCodes(fields["exitCodes"], path, &r.ExitCodes)
 	errs.readList(fields, path, "reasons", &r.Reasons)
 	errs.readList(fields, path, "signals", &r.Signals)
-	errs.read(fields, path, "ranLess", (*durationText)(&r.RanLess))
+	errs.read(fields, path, "ranLess", (*durationText)(&r.RanLessThan))
 	errs.read(fields, path, "ranAtLeast", (*durationText)(&r.RanAtLeast))
-	errs.read(fields, path, "attempts", &r.Attempts)
+	errs.read(fields, path, "attempts", &r.MinFailures)
 	errs.read(fields, path, "delay", &r.Delay)
 	errs.read(fields, path, "limit", &r.Limit)
 	errs.read(fields, path, "window", (*durationText)(&r.Window))
@@ -250,15 +247,4 @@ func formOf(into any) string {
 		return "must be a list"
 	}
 	return "must be a string"
-}
-
-// durationText is a duration that JSON has as a text.
-type durationText time.Duration
-
-func (d durationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-func (d *durationText) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = durationText(parsed)
-	return err
 }

@@ -10,7 +10,7 @@ import (
 
 // slowDecideExit is the rules spelled out: a rule matches if it has a condition and
 // none of its conditions fails; the first that matches decides.
-func slowDecideExit(c ContainerPolicy, e Exit, attempt int) (Action, int) {
+func slowDecideExit(c ExitPolicy, e Exit, attempt int) (Action, int) {
 	signal := e.Signal
 	if signal == 0 && e.Code >= 129 && e.Code <= 192 {
 		signal = e.Code - 128
@@ -40,14 +40,14 @@ func slowDecideExit(c ContainerPolicy, e Exit, attempt int) (Action, int) {
 		if len(r.Signals) > 0 {
 			holds = append(holds, slices.Contains(r.Signals, name))
 		}
-		if r.RanLess > 0 {
-			holds = append(holds, ran < r.RanLess)
+		if r.RanLessThan > 0 {
+			holds = append(holds, ran < r.RanLessThan)
 		}
 		if r.RanAtLeast > 0 {
 			holds = append(holds, ran >= r.RanAtLeast)
 		}
-		if r.Attempts > 0 {
-			holds = append(holds, attempt >= r.Attempts)
+		if r.MinFailures > 0 {
+			holds = append(holds, attempt >= r.MinFailures)
 		}
 		if len(holds) == 0 || slices.Contains(holds, false) {
 			continue
@@ -58,14 +58,14 @@ func slowDecideExit(c ContainerPolicy, e Exit, attempt int) (Action, int) {
 		}
 		break
 	}
-	matching := ContainerPolicy{RestartPolicy: c.RestartPolicy}
+	matching := ExitPolicy{RestartPolicy: c.RestartPolicy}
 	return slowDecide(matching, e.Code)
 }
 
 // richPolicies draws policies with everything that a rule can have, valid but for
 // operators, actions and rules without conditions.
-func richPolicies() *rapid.Generator[ContainerPolicy] {
-	return rapid.Custom(func(t *rapid.T) ContainerPolicy {
+func richPolicies() *rapid.Generator[ExitPolicy] {
+	return rapid.Custom(func(t *rapid.T) ExitPolicy {
 		c := containerPolicies().Draw(t, "plain")
 		sometimes := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
 		duration := rapid.SampledFrom([]time.Duration{1, second, minute, 10 * minute})
@@ -75,7 +75,7 @@ func richPolicies() *rapid.Generator[ContainerPolicy] {
 				r.Name = string(rune('a' + i))
 			}
 			if sometimes("give up?") {
-				r.Action = GiveUp
+				r.Action = ActionGiveUp
 			}
 			if r.ExitCodes != nil && sometimes("ranges?") {
 				first := rapid.Int32Range(0, 200).Draw(t, "first")
@@ -88,20 +88,20 @@ func richPolicies() *rapid.Generator[ContainerPolicy] {
 				r.Signals = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"SIGKILL", "SIGTERM", "SIGRTMIN+1"}), 1, 2, rapid.ID).Draw(t, "signals")
 			}
 			if sometimes("less?") {
-				r.RanLess = duration.Draw(t, "less")
+				r.RanLessThan = duration.Draw(t, "less")
 			}
 			if sometimes("at least?") {
 				r.RanAtLeast = duration.Draw(t, "at least")
 			}
 			if sometimes("attempts?") {
-				r.Attempts = rapid.IntRange(1, 4).Draw(t, "attempts")
+				r.MinFailures = rapid.IntRange(1, 4).Draw(t, "attempts")
 			}
-			if r.Action == GiveUp {
+			if r.Action == ActionGiveUp {
 				continue
 			}
 			if sometimes("delay?") {
 				d := duration.Draw(t, "initial")
-				r.Delay = &Policy{Initial: d, Max: d * 4, Free: rapid.IntRange(0, 1).Draw(t, "free")}
+				r.Delay = &Policy{Initial: d, Max: d * 4, FreeFailures: rapid.IntRange(0, 1).Draw(t, "free")}
 			}
 			if sometimes("limit?") {
 				r.Limit = rapid.IntRange(1, 3).Draw(t, "limit of the rule")
@@ -144,7 +144,7 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 				decided[action]++
 			}
 			d := Decision{Action: action, Rule: rule, Failures: attempt}
-			if action == Stop && e.Code == 0 {
+			if action == ActionStop && e.Code == 0 {
 				d.Failures--
 			}
 			for i, s := range d.Explain(c, e) {
@@ -154,7 +154,7 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 			}
 		}
 	})
-	if decided[Restart] == 0 || decided[RestartAll] == 0 || decided[GiveUp] == 0 {
+	if decided[ActionRestart] == 0 || decided[ActionRestartAll] == 0 || decided[ActionGiveUp] == 0 {
 		t.Errorf("rules decided %v", decided)
 	}
 }

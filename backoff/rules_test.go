@@ -23,26 +23,26 @@ func TestFirstMatchingRuleDecides(t *testing.T) {
 		action Action
 		rule   int
 	}{
-		{"empty is Always", "", nil, 0, Restart, -1},
-		{"Always", RestartPolicyAlways, nil, 0, Restart, -1},
-		{"OnFailure, failed", RestartPolicyOnFailure, nil, -1, Restart, -1},
-		{"OnFailure, succeeded", RestartPolicyOnFailure, nil, 0, Stop, -1},
-		{"Never", RestartPolicyNever, nil, 1, Stop, -1},
-		{"unknown policy", "always", nil, 0, Restart, -1},
-		{"In hits", RestartPolicyNever, []Rule{rule(Restart, OperatorIn, 41, 42)}, 42, Restart, 0},
-		{"In misses", RestartPolicyNever, []Rule{rule(Restart, OperatorIn, 41, 42)}, 43, Stop, -1},
-		{"NotIn hits", RestartPolicyNever, []Rule{rule(Restart, OperatorNotIn, 0)}, 1, Restart, 0},
-		{"NotIn misses", RestartPolicyNever, []Rule{rule(Restart, OperatorNotIn, 0)}, 0, Stop, -1},
-		{"In nothing", RestartPolicyNever, []Rule{rule(Restart, OperatorIn)}, 0, Stop, -1},
-		{"NotIn nothing", RestartPolicyNever, []Rule{rule(Restart, OperatorNotIn)}, 0, Restart, 0},
-		{"first match wins", RestartPolicyNever, []Rule{rule(Restart, OperatorIn, 1), rule(RestartAll, OperatorIn, 2), rule(Restart, OperatorIn, 2)}, 2, RestartAll, 1},
-		{"no exit codes", RestartPolicyNever, []Rule{{Action: Restart}, rule(Restart, OperatorIn, 2)}, 2, Restart, 1},
-		{"unknown operator", RestartPolicyNever, []Rule{rule(Restart, "Exists", 2), rule(RestartAll, OperatorIn, 2)}, 2, RestartAll, 1},
-		{"unknown action ends the search", RestartPolicyNever, []Rule{rule("Reboot", OperatorIn, 2), rule(Restart, OperatorIn, 2)}, 2, Stop, -1},
-		{"Stop is no rule's action", RestartPolicyAlways, []Rule{rule(Stop, OperatorIn, 2)}, 2, Restart, -1},
-		{"GiveUp is", RestartPolicyAlways, []Rule{rule(GiveUp, OperatorIn, 2)}, 2, GiveUp, 0},
+		{"empty is Always", "", nil, 0, ActionRestart, -1},
+		{"Always", RestartPolicyAlways, nil, 0, ActionRestart, -1},
+		{"OnFailure, failed", RestartPolicyOnFailure, nil, -1, ActionRestart, -1},
+		{"OnFailure, succeeded", RestartPolicyOnFailure, nil, 0, ActionStop, -1},
+		{"Never", RestartPolicyNever, nil, 1, ActionStop, -1},
+		{"unknown policy", "always", nil, 0, ActionRestart, -1},
+		{"In hits", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn, 41, 42)}, 42, ActionRestart, 0},
+		{"In misses", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn, 41, 42)}, 43, ActionStop, -1},
+		{"NotIn hits", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorNotIn, 0)}, 1, ActionRestart, 0},
+		{"NotIn misses", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorNotIn, 0)}, 0, ActionStop, -1},
+		{"In nothing", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn)}, 0, ActionStop, -1},
+		{"NotIn nothing", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorNotIn)}, 0, ActionRestart, 0},
+		{"first match wins", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn, 1), rule(ActionRestartAll, OperatorIn, 2), rule(ActionRestart, OperatorIn, 2)}, 2, ActionRestartAll, 1},
+		{"no exit codes", RestartPolicyNever, []Rule{{Action: ActionRestart}, rule(ActionRestart, OperatorIn, 2)}, 2, ActionRestart, 1},
+		{"unknown operator", RestartPolicyNever, []Rule{rule(ActionRestart, "Exists", 2), rule(ActionRestartAll, OperatorIn, 2)}, 2, ActionRestartAll, 1},
+		{"unknown action ends the search", RestartPolicyNever, []Rule{rule("Reboot", OperatorIn, 2), rule(ActionRestart, OperatorIn, 2)}, 2, ActionStop, -1},
+		{"Stop is no rule's action", RestartPolicyAlways, []Rule{rule(ActionStop, OperatorIn, 2)}, 2, ActionRestart, -1},
+		{"GiveUp is", RestartPolicyAlways, []Rule{rule(ActionGiveUp, OperatorIn, 2)}, 2, ActionGiveUp, 0},
 	} {
-		action, index := ContainerPolicy{RestartPolicy: tt.policy, Rules: tt.rules}.Decide(tt.code)
+		action, index := ExitPolicy{RestartPolicy: tt.policy, Rules: tt.rules}.DecideExit(Exit{Code: tt.code}, 1)
 		if action != tt.action || index != tt.rule {
 			t.Errorf("%s: %s by %d, want %s by %d", tt.name, action, index, tt.action, tt.rule)
 		}
@@ -51,7 +51,7 @@ func TestFirstMatchingRuleDecides(t *testing.T) {
 
 // slowDecide is the rule of KEP-5307 alone, spelled out: collect what matches, look at
 // the first, else ask the restart policy.
-func slowDecide(c ContainerPolicy, code int32) (Action, int) {
+func slowDecide(c ExitPolicy, code int32) (Action, int) {
 	var matching []int
 	for i, r := range c.Rules {
 		if r.ExitCodes == nil {
@@ -70,13 +70,13 @@ func slowDecide(c ContainerPolicy, code int32) (Action, int) {
 	}
 	switch c.RestartPolicy {
 	case "Never":
-		return Stop, -1
+		return ActionStop, -1
 	case "OnFailure":
 		if code == 0 {
-			return Stop, -1
+			return ActionStop, -1
 		}
 	}
-	return Restart, -1
+	return ActionRestart, -1
 }
 
 func codes() *rapid.Generator[int32] {
@@ -84,10 +84,10 @@ func codes() *rapid.Generator[int32] {
 }
 
 // containerPolicies draws policies, valid or not.
-func containerPolicies() *rapid.Generator[ContainerPolicy] {
-	return rapid.Custom(func(t *rapid.T) ContainerPolicy {
+func containerPolicies() *rapid.Generator[ExitPolicy] {
+	return rapid.Custom(func(t *rapid.T) ExitPolicy {
 		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Rule {
-			r := Rule{Action: rapid.SampledFrom([]Action{Restart, RestartAll, Restart, RestartAll, Stop, "Reboot", ""}).Draw(t, "action")}
+			r := Rule{Action: rapid.SampledFrom([]Action{ActionRestart, ActionRestartAll, ActionRestart, ActionRestartAll, ActionStop, "Reboot", ""}).Draw(t, "action")}
 			if rapid.IntRange(0, 9).Draw(t, "codes?") > 0 {
 				r.ExitCodes = &ExitCodes{
 					Operator: rapid.SampledFrom([]Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}).Draw(t, "operator"),
@@ -97,7 +97,7 @@ func containerPolicies() *rapid.Generator[ContainerPolicy] {
 			return r
 		}), 0, 4).Draw(t, "rules")
 		policy := rapid.SampledFrom([]RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}).Draw(t, "policy")
-		return ContainerPolicy{RestartPolicy: policy, Rules: rules}
+		return ExitPolicy{RestartPolicy: policy, Rules: rules}
 	})
 }
 
@@ -105,19 +105,19 @@ func TestDecideAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := containerPolicies().Draw(t, "policy")
 		code := codes().Draw(t, "code")
-		action, rule := c.Decide(code)
+		action, rule := c.DecideExit(Exit{Code: code}, 1)
 		if a, r := slowDecide(c, code); action != a || rule != r {
 			t.Fatalf("%s by %d, want %s by %d", action, rule, a, r)
 		}
 	})
 }
 
-// A container of a manifest fills a ContainerPolicy, and comes out as it went in.
+// A container of a manifest fills an ExitPolicy, and comes out as it went in.
 func TestManifestFillsContainerPolicy(t *testing.T) {
 	const manifest = `{"name": "main", "image": "busybox", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}},
 		{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn"}}]}`
-	var c ContainerPolicy
+	var c ExitPolicy
 	if err := json.Unmarshal([]byte(manifest), &c); err != nil {
 		t.Fatal(err)
 	}
@@ -134,24 +134,24 @@ func TestManifestFillsContainerPolicy(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got %s", got)
 	}
-	if empty, _ := json.Marshal(ContainerPolicy{}); string(empty) != "{}" {
+	if empty, _ := json.Marshal(ExitPolicy{}); string(empty) != "{}" {
 		t.Errorf("the zero value is %s", empty)
 	}
 }
 
 // Validate reports everything at once, each with its path, in order.
 func TestContainerPolicyErrorsNameEachPath(t *testing.T) {
-	full := ContainerPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]Rule{{Action: RestartAll,
+	full := ExitPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]Rule{{Action: ActionRestartAll,
 		ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 255)}}}, 20)}
-	for _, good := range []ContainerPolicy{{}, full, {Rules: full.Rules}} {
+	for _, good := range []ExitPolicy{{}, full, {Rules: full.Rules}} {
 		if err := good.Validate(); err != nil {
 			t.Error(err)
 		}
 	}
-	bad := ContainerPolicy{RestartPolicy: "Sometimes", Rules: slices.Repeat(full.Rules[:1], 21)}
+	bad := ExitPolicy{RestartPolicy: "Sometimes", Rules: slices.Repeat(full.Rules[:1], 21)}
 	bad.Rules[1] = Rule{Action: "Reboot", ExitCodes: &ExitCodes{Operator: "Exists", Values: make([]int32, 256)}}
-	bad.Rules[3] = Rule{Action: Stop}
-	bad.Rules[4] = Rule{Action: Restart, ExitCodes: &ExitCodes{}}
+	bad.Rules[3] = Rule{Action: ActionStop}
+	bad.Rules[4] = Rule{Action: ActionRestart, ExitCodes: &ExitCodes{}}
 	want := []string{
 		`restartPolicy: unsupported value "Sometimes": must be Always, OnFailure or Never`,
 		`restartPolicyRules: too many items 21: must be at most 20`,

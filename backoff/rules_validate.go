@@ -23,7 +23,7 @@ const (
 
 // Validate returns field.Errors with every mistake in c, or nil. Paths are those of
 // the JSON, as in restartPolicyRules[0].exitCodes.operator.
-func (c ContainerPolicy) Validate() error {
+func (c ExitPolicy) Validate() error {
 	var errs field.Errors
 	c.validate(&errs)
 	return errs.Err()
@@ -32,7 +32,7 @@ func (c ContainerPolicy) Validate() error {
 // ValidateKubernetes returns field.Errors with every mistake in c for a server of
 // Kubernetes 1.36 or 1.37 that knows KEP-5307 and KEP-5532, or nil: what Validate
 // refuses, what Kubernetes does not know, and rules without a restartPolicy.
-func (c ContainerPolicy) ValidateKubernetes() error {
+func (c ExitPolicy) ValidateKubernetes() error {
 	var errs field.Errors
 	if c.RestartPolicy == "" && len(c.Rules) > 0 {
 		errs.Add(field.Required, "restartPolicy", nil, "must be given beside rules")
@@ -44,7 +44,7 @@ func (c ContainerPolicy) ValidateKubernetes() error {
 	return errs.Err()
 }
 
-func (c *ContainerPolicy) validate(errs *field.Errors) {
+func (c *ExitPolicy) validate(errs *field.Errors) {
 	switch c.RestartPolicy {
 	case "", RestartPolicyAlways, RestartPolicyOnFailure, RestartPolicyNever:
 	default:
@@ -119,10 +119,10 @@ func validateListed(errs *field.Errors, path string, list []string, wrong func(s
 
 // validateNumbers adds the mistakes in what is counted and measured.
 func (r *Rule) validateNumbers(errs *field.Errors, path string) {
-	errs.Check(r.RanLess >= 0, path+".ranLess", r.RanLess, ">= 0 (0 means none)")
+	errs.Check(r.RanLessThan >= 0, path+".ranLess", r.RanLessThan, ">= 0 (0 means none)")
 	errs.Check(r.RanAtLeast >= 0, path+".ranAtLeast", r.RanAtLeast, ">= 0 (0 means none)")
-	errs.Check(r.RanLess <= 0 || r.RanAtLeast < r.RanLess, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLess, %v", r.RanLess))
-	errs.Check(r.Attempts >= 0, path+".attempts", r.Attempts, ">= 0 (0 means none)")
+	errs.Check(r.RanLessThan <= 0 || r.RanAtLeast < r.RanLessThan, path+".ranAtLeast", r.RanAtLeast, fmt.Sprintf("below ranLess, %v", r.RanLessThan))
+	errs.Check(r.MinFailures >= 0, path+".attempts", r.MinFailures, ">= 0 (0 means none)")
 	errs.Check(r.Limit >= 0, path+".limit", r.Limit, ">= 0 (0 means none)")
 	errs.Check(r.Window >= 0, path+".window", r.Window, ">= 0 (0 means for ever)")
 	errs.Check(r.Window <= 0 || r.Limit != 0, path+".window", r.Window, "0 without a limit")
@@ -131,14 +131,14 @@ func (r *Rule) validateNumbers(errs *field.Errors, path string) {
 		var of field.Errors
 		r.Delay.validate(&of)
 		for _, e := range of {
-			e.Field = path + ".delay." + strings.ToLower(e.Field[:1]) + e.Field[1:]
+			e.Field = path + ".delay." + policyNames[e.Field]
 			*errs = append(*errs, e)
 		}
-		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != GiveUp {
+		if r.Limit > 0 && r.Window == 0 && r.Delay.ResetAfter > 0 && r.Action != ActionGiveUp {
 			errs.Add(field.Required, path+".window", nil, "must be given: the limit would hold for ever, although delay.resetAfter forgets failures")
 		}
 	}
-	if r.Action == GiveUp {
+	if r.Action == ActionGiveUp {
 		errs.Check(r.Delay == nil, path+".delay", nil, "absent from a rule that gives up")
 		errs.Check(r.Limit <= 0, path+".limit", r.Limit, "0 in a rule that gives up")
 	}
@@ -170,7 +170,7 @@ func (c *ExitCodes) validate(errs *field.Errors, path string) {
 
 // validateKubernetes adds what core/v1 does not know.
 func (r *Rule) validateKubernetes(errs *field.Errors, path string) {
-	if r.Action == GiveUp {
+	if r.Action == ActionGiveUp {
 		errs.Add(field.NotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers in Kubernetes")
 	}
 	if r.ExitCodes == nil && r.hasConditionOfOurs() {
@@ -185,9 +185,9 @@ func (r *Rule) validateKubernetes(errs *field.Errors, path string) {
 	foreign(r.ExitCodes != nil && len(r.ExitCodes.Ranges) > 0, ".exitCodes.ranges", nil)
 	foreign(len(r.Reasons) > 0, ".reasons", nil)
 	foreign(len(r.Signals) > 0, ".signals", nil)
-	foreign(r.RanLess != 0, ".ranLess", r.RanLess)
+	foreign(r.RanLessThan != 0, ".ranLess", r.RanLessThan)
 	foreign(r.RanAtLeast != 0, ".ranAtLeast", r.RanAtLeast)
-	foreign(r.Attempts != 0, ".attempts", r.Attempts)
+	foreign(r.MinFailures != 0, ".attempts", r.MinFailures)
 	foreign(r.Delay != nil, ".delay", nil)
 	foreign(r.Limit != 0, ".limit", r.Limit)
 	foreign(r.Window != 0, ".window", r.Window)

@@ -26,20 +26,20 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 	}
 	codes := func(ranges ...CodeRange) *ExitCodes { return &ExitCodes{Operator: OperatorIn, Ranges: ranges} }
 	flat := &Policy{Initial: second, Max: second, ResetAfter: minute}
-	bad := ContainerPolicy{Rules: Rules{
-		{Name: "a", Action: Restart, Attempts: 1},
-		{Name: "a", Action: Restart, Attempts: 1},
-		{Name: "No_Label", Action: Restart, Attempts: 1},
-		{Name: "empty", Action: Restart, Delay: flat},
-		{Action: GiveUp, ExitCodes: codes(CodeRange{9, 3}, CodeRange{0, 255}, CodeRange{-1, 5}, CodeRange{250, 256}), Delay: flat, Limit: 1},
+	bad := ExitPolicy{Rules: Rules{
+		{Name: "a", Action: ActionRestart, MinFailures: 1},
+		{Name: "a", Action: ActionRestart, MinFailures: 1},
+		{Name: "No_Label", Action: ActionRestart, MinFailures: 1},
+		{Name: "empty", Action: ActionRestart, Delay: flat},
+		{Action: ActionGiveUp, ExitCodes: codes(CodeRange{9, 3}, CodeRange{0, 255}, CodeRange{-1, 5}, CodeRange{250, 256}), Delay: flat, Limit: 1},
 		{Action: "Reboot", Signals: []string{"SIGKILL", "KILL", "", "SIGKILL"}, Reasons: []string{"OOM.*", "", "Error", "Error", "Error?", "Exit:[0-9]", "a|b", "Node.Lost"}},
-		{Action: Restart, RanLess: -1, RanAtLeast: -1, Attempts: -1, Limit: -1, Window: -1},
-		{Action: Restart, RanLess: second, RanAtLeast: second, Window: second},
-		{Action: Restart, RanLess: second, Delay: &Policy{Initial: minute, Max: second, Factor: 0.5, Jitter: 2, ResetAfter: -1, Free: -1}},
-		{Action: Restart, RanLess: second, Limit: 3, Delay: flat},
-		{Action: Restart, RanLess: second, Limit: 1001, Window: time.Hour},
-		{Action: Restart, Reasons: long, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 250), Ranges: make([]CodeRange, 6)}},
-		{Action: Restart, RanLess: second, Limit: 1001},
+		{Action: ActionRestart, RanLessThan: -1, RanAtLeast: -1, MinFailures: -1, Limit: -1, Window: -1},
+		{Action: ActionRestart, RanLessThan: second, RanAtLeast: second, Window: second},
+		{Action: ActionRestart, RanLessThan: second, Delay: &Policy{Initial: minute, Max: second, Factor: 0.5, Jitter: 2, ResetAfter: -1, FreeFailures: -1}},
+		{Action: ActionRestart, RanLessThan: second, Limit: 3, Delay: flat},
+		{Action: ActionRestart, RanLessThan: second, Limit: 1001, Window: time.Hour},
+		{Action: ActionRestart, Reasons: long, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 250), Ranges: make([]CodeRange, 6)}},
+		{Action: ActionRestart, RanLessThan: second, Limit: 1001},
 	}}
 	want := []string{
 		`restartPolicyRules[1].name: duplicate value "a": must be the name of one rule`,
@@ -84,10 +84,10 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 
 // What only we have is refused where plain Kubernetes is asked for, field by field.
 func TestKubernetesIsToldFromOurs(t *testing.T) {
-	plain := ContainerPolicy{RestartPolicy: "Never", Rules: Rules{
-		{Action: Restart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}},
-		{Action: RestartAll, ExitCodes: &ExitCodes{Operator: OperatorNotIn}}}}
-	for _, good := range []ContainerPolicy{{}, {RestartPolicy: "Always"}, plain} {
+	plain := ExitPolicy{RestartPolicy: "Never", Rules: Rules{
+		{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}},
+		{Action: ActionRestartAll, ExitCodes: &ExitCodes{Operator: OperatorNotIn}}}}
+	for _, good := range []ExitPolicy{{}, {RestartPolicy: "Always"}, plain} {
 		if err := good.ValidateKubernetes(); err != nil {
 			t.Error(err)
 		}
@@ -147,7 +147,7 @@ func TestTooManyCodesAreReportedWhereTheyAre(t *testing.T) {
 		{ExitCodes{Values: values, Ranges: ranges[:56]}, "restartPolicyRules[0].exitCodes.values: too many items 256: must be at most 255, ranges included"},
 	} {
 		tt.codes.Operator = OperatorIn
-		err := ContainerPolicy{Rules: Rules{{Action: Restart, ExitCodes: &tt.codes}}}.Validate()
+		err := ExitPolicy{Rules: Rules{{Action: ActionRestart, ExitCodes: &tt.codes}}}.Validate()
 		if got := errorLines(err); !slices.Equal(got, []string{tt.want}) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
@@ -160,7 +160,7 @@ func TestNamesOfRulesAreLabels(t *testing.T) {
 		"a": true, "0": true, "a-0": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false,
 		"-a": false, "a-": false, "-": false, "A": false, "é": false, "a.b": false, "a_b": false, "{": false, "`": false, "/": false, ":": false,
 	} {
-		c := ContainerPolicy{Rules: Rules{{Name: name, Action: Restart, Attempts: 1}}}
+		c := ExitPolicy{Rules: Rules{{Name: name, Action: ActionRestart, MinFailures: 1}}}
 		if err := c.Validate(); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -29,25 +29,25 @@ func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] 
 	}
 }
 
-// Interval is the time after From, up to and including To, both measured from the
+// Window is the time after From, up to and including To, both measured from the
 // first start of a workload. It is empty unless From is before To; the zero value
 // is empty. An Interval is a plain value.
-type Interval struct {
+type Window struct {
 	From, To time.Duration
 }
 
 // Restarts returns how many instants of a Timeline lie in the interval, if every
 // run lasts that long. It saturates at the largest int. Its time does not grow with
 // the interval: where the delay no longer grows, it divides instead of counting.
-func (p Policy) Restarts(run time.Duration, in Interval) int {
+func (p Policy) Restarts(run time.Duration, in Window) int {
 	run, in.To = max(run, 0), min(in.To, math.MaxInt64-1)
 	if run > p.ResetThreshold() {
 		return countSteps(0, addDuration(run, p.Delay(1)), math.MaxInt, in)
 	}
 	// The free restarts, then the growing ones, then those whose delay stays.
-	total := countSteps(0, run, p.Free, in)
-	at := multiplyDuration(run, p.Free)
-	for failures := addCount(p.Free, 1); at <= in.To; failures = addCount(failures, 1) {
+	total := countSteps(0, run, p.FreeFailures, in)
+	at := multiplyDuration(run, p.FreeFailures)
+	for failures := addCount(p.FreeFailures, 1); at <= in.To; failures = addCount(failures, 1) {
 		delay := p.Delay(failures)
 		if delay == p.Max || p.Factor == 1 || failures == math.MaxInt {
 			return addCount(total, countSteps(at, addDuration(run, delay), math.MaxInt, in))
@@ -60,7 +60,7 @@ func (p Policy) Restarts(run time.Duration, in Interval) int {
 
 // countSteps returns how many of the instants start + k*step, k = 1..steps, lie
 // in the interval.
-func countSteps(start, step time.Duration, steps int, in Interval) int {
+func countSteps(start, step time.Duration, steps int, in Window) int {
 	until := func(end time.Duration) uint64 { // how many lie at or before end
 		switch {
 		case end < start:

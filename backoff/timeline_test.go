@@ -51,7 +51,7 @@ func TestTimelineIsThatOfTheKEP(t *testing.T) {
 		{"9:59 runs", CrashLoop(), 599 * second, 30 * minute, seconds(609, 1228)},
 		{"at the reset threshold", CrashLoop(), 600 * second, 40 * minute, seconds(610, 1230, 1870)},
 		{"past the reset threshold", CrashLoop(), 601 * second, 40 * minute, seconds(611, 1222, 1833)},
-		{"kubernetes#123602", Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute, Free: 1}, 0, 200 * second, seconds(0, 10, 30, 70, 150)},
+		{"kubernetes#123602", Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute, FreeFailures: 1}, 0, 200 * second, seconds(0, 10, 30, 70, 150)},
 	} {
 		if got := timelineUntil(tt.policy, tt.run, tt.end); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: restarts at %v, want %v", tt.name, got, tt.want)
@@ -95,7 +95,7 @@ func TestTimelineEndsWhereTimeDoes(t *testing.T) {
 func TestRestartsAreThoseOfTheKEP(t *testing.T) {
 	today, reduced := CrashLoop(), ReducedCrashLoop()
 	excess := func(p Policy, from, to time.Duration) int {
-		return p.Restarts(0, Interval{from, to}) - today.Restarts(0, Interval{from, to})
+		return p.Restarts(0, Window{from, to}) - today.Restarts(0, Window{from, to})
 	}
 	for _, tt := range []struct {
 		name      string
@@ -104,9 +104,9 @@ func TestRestartsAreThoseOfTheKEP(t *testing.T) {
 		{"excess restarts in the first five minutes", excess(reduced, 0, 300*second), 5},
 		{"of which before 30s", excess(reduced, 0, 30*second-1), 3},
 		{"and between 150s and 300s", excess(reduced, 150*second, 300*second), 2},
-		{"a container that crashes every 10s, in 30 minutes", today.Restarts(10*second, Interval{0, 30 * minute}), 9},
-		{"of which in the first 5", today.Restarts(10*second, Interval{0, 5 * minute}), 4},
-		{"a container that runs 9:59, in 30 minutes", today.Restarts(599*second, Interval{0, 30 * minute}), 2},
+		{"a container that crashes every 10s, in 30 minutes", today.Restarts(10*second, Window{0, 30 * minute}), 9},
+		{"of which in the first 5", today.Restarts(10*second, Window{0, 5 * minute}), 4},
+		{"a container that runs 9:59, in 30 minutes", today.Restarts(599*second, Window{0, 30 * minute}), 2},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
@@ -119,11 +119,11 @@ func TestRestartsKEPErrata(t *testing.T) {
 	const pods, requests = 110, 5 // a full node; API requests per restart
 	today, reduced, second1 := CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)
 	excess := func(p Policy, from, to time.Duration) int {
-		return p.Restarts(0, Interval{from, to}) - today.Restarts(0, Interval{from, to})
+		return p.Restarts(0, Window{from, to}) - today.Restarts(0, Window{from, to})
 	}
 	peak := 0 // restarts in the busiest 10 seconds
 	for from := -second; from < 5*minute; from += second / 2 {
-		peak = max(peak, reduced.Restarts(0, Interval{from, from + 10*second}))
+		peak = max(peak, reduced.Restarts(0, Window{from, from + 10*second}))
 	}
 	later := excess(reduced, 10*minute, 15*minute)
 	fast := excess(second1, 10*minute, 15*minute)
@@ -153,7 +153,7 @@ func TestRestartsKEPErrata(t *testing.T) {
 func TestRestartsCountTheTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Draw(t, "policy")
-		p.Free = rapid.IntRange(0, 4).Draw(t, "free")
+		p.FreeFailures = rapid.IntRange(0, 4).Draw(t, "free")
 		run := rapid.OneOf(rapid.Just(-second), rapid.Just(time.Duration(0)), durations()).Draw(t, "run")
 		// A window around the first restarts, so that counting them one by one ends.
 		var at []time.Duration
@@ -180,7 +180,7 @@ func TestRestartsCountTheTimeline(t *testing.T) {
 				want++
 			}
 		}
-		if got := p.Restarts(run, Interval{from, to}); got != want {
+		if got := p.Restarts(run, Window{from, to}); got != want {
 			t.Fatalf("Restarts(%d, (%d, %d]) = %d, want %d", run, from, to, got, want)
 		}
 	})
@@ -197,15 +197,15 @@ func TestRestartsSaturates(t *testing.T) {
 		{tick, 0, 0, math.MaxInt32 - 1, math.MaxInt32 - 1},
 		{tick, 0, math.MinInt64, math.MaxInt64, int(min(int64(math.MaxInt64-1), int64(math.MaxInt)))},
 		{Policy{Initial: second, Max: minute, Factor: 1}, 0, 0, 1000 * second, 1000},
-		{Policy{Initial: 1, Max: 1, Free: math.MaxInt}, 0, -1, math.MaxInt64, math.MaxInt},
-		{Policy{Initial: 1, Max: 1, Free: math.MaxInt}, 0, 0, math.MaxInt64, 0},
-		{Policy{Initial: 1, Max: 1, Free: math.MaxInt, ResetAfter: math.MaxInt64}, second, 0, 1000 * second, 1000},
+		{Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}, 0, -1, math.MaxInt64, math.MaxInt},
+		{Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}, 0, 0, math.MaxInt64, 0},
+		{Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt, ResetAfter: math.MaxInt64}, second, 0, 1000 * second, 1000},
 		{CrashLoop(), math.MaxInt64, 0, math.MaxInt64, 0},
 		{CrashLoop(), 0, 10 * second, 10 * second, 0},
 		{CrashLoop(), 0, 10 * second, 9 * second, 0},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
-			if got := tt.policy.Restarts(tt.run, Interval{tt.from, tt.to}); got != tt.want {
+			if got := tt.policy.Restarts(tt.run, Window{tt.from, tt.to}); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

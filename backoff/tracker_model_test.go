@@ -75,7 +75,7 @@ func trackerPolicies() *rapid.Generator[Policy] {
 	return rapid.OneOf(policies(), rapid.SampledFrom([]Policy{
 		CrashLoop(), ReducedCrashLoop(), ImagePull(), CrashLoop().WithMax(second),
 		{Initial: second, Max: 300 * second, Jitter: 0.5},
-		{Initial: second, Max: 10 * second, Factor: 1, Free: 2},
+		{Initial: second, Max: 10 * second, Factor: 1, FreeFailures: 2},
 	}))
 }
 

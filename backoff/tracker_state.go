@@ -14,7 +14,7 @@ import (
 // copied and shared.
 type TrackerState struct {
 	Failures int           `json:"failures"` // in a row; >= 1
-	Delay    time.Duration `json:"delay"`    // in force; nanoseconds in JSON
+	Delay    time.Duration `json:"delay"`    // in force
 	Updated  time.Time     `json:"updated"`  // the clock's time at the last Next
 }
 

@@ -204,12 +204,12 @@ func TestTrackerGCKeepsWhatClientGoForgets(t *testing.T) {
 func TestTrackerFollowsTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second),
-			{Initial: second, Max: 300 * second, Factor: 1.5, Free: 2}}).Draw(t, "policy")
+			{Initial: second, Max: 300 * second, Factor: 1.5, FreeFailures: 2}}).Draw(t, "policy")
 		runs := rapid.SliceOfN(rapid.SampledFrom(seconds(0, 0, 0, 1, 300, 305, 599, 600, 601, 10_000)), 1, 40).Draw(t, "runs")
 		c := fakeClock()
 		tr := newTracker(t, policy, TrackerOptions{Clock: c})
 		later := policy
-		later.Free++
+		later.FreeFailures++
 		n := 0
 		for want := range later.Timeline(func(n int) time.Duration { return runs[n-1] }) {
 			step(c, runs[n])
@@ -315,7 +315,7 @@ func TestAllMeetsEveryKeyThatStays(t *testing.T) {
 // counted once, and readers see states that were.
 func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 	c := fakeClock()
-	policy := Policy{Initial: 1, Max: math.MaxInt64, Free: 0}
+	policy := Policy{Initial: 1, Max: math.MaxInt64, FreeFailures: 0}
 	tr := newTracker(t, policy, TrackerOptions{Clock: c})
 	const goroutines, rounds, keys = 8, 400, 40
 	var wg sync.WaitGroup

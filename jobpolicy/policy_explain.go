@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// RuleStep is how one rule of a pod failure policy was answered for one pod. It
+// RuleResult is how one rule of a pod failure policy was answered for one pod. It
 // prints as one line.
 type RuleStep struct {
 	Rule    int          // index of the rule

@@ -10,7 +10,7 @@ import (
 // reconnect is the delay before an event stream that ended is opened again
 // (KEP-3386, "Retry immediately … every 60 seconds indefinitely").
 func reconnect() backoff.Policy {
-	return backoff.Policy{Initial: time.Second, Max: time.Minute, Free: 1, ResetAfter: time.Minute}
+	return backoff.Policy{Initial: time.Second, Max: time.Minute, FreeFailures: 1, ResetAfter: time.Minute}
 }
 
 // A streamState is the state machine of the event stream: when to open it, and

@@ -11,9 +11,9 @@ import (
 // On the kubelet's curve six restarts take longer than five minutes, so five within one
 // minute are never used up. And exit code 3 belongs to the first rule.
 func ExampleCheck() {
-	policy := backoff.ContainerPolicy{Rules: backoff.Rules{
-		{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{42}}, Limit: 5, Window: time.Minute},
-		{Action: backoff.GiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}}},
+	policy := backoff.ExitPolicy{Rules: backoff.Rules{
+		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{42}}, Limit: 5, Window: time.Minute},
+		{Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{3}}},
 	}}
 	for _, f := range lint.Check(policy, backoff.CrashLoop()) {
 		fmt.Println(f.Kind, f.Field)

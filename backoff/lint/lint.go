@@ -57,7 +57,7 @@ const (
 // more than 1000 within a window, which Validate refuses.
 //
 // Check may be called by multiple goroutines while nobody writes to the policy.
-func Check(c backoff.ContainerPolicy, curve backoff.Policy) []Finding {
+func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
 	rules := c.Rules[:min(len(c.Rules), mostRules)]
 	var findings []Finding
 	s := newSpace(rules, curve)

@@ -44,13 +44,13 @@ func vocabulary() (rules []backoff.Rule) {
 		return &backoff.ExitCodes{Operator: op, Values: values, Ranges: ranges}
 	}
 	for _, codes := range []*backoff.ExitCodes{nil, in("In", []int32{1}), in("In", []int32{1, 2}), in("NotIn", []int32{1}), in("NotIn", nil), in("In", nil), in("In", nil, backoff.CodeRange{First: 1, Last: 200}), in("Exists", nil)} {
-		for _, r := range []backoff.Rule{{}, {Reasons: []string{"A"}}, {Signals: []string{"SIGKILL"}}, {Signals: []string{"NONE"}}, {RanLess: time.Second}, {RanAtLeast: time.Second},
-			{Attempts: 2}, {Attempts: 3}, {RanAtLeast: 8*time.Second + 1, Attempts: 2}} {
-			r.Action, r.ExitCodes = backoff.Restart, codes
+		for _, r := range []backoff.Rule{{}, {Reasons: []string{"A"}}, {Signals: []string{"SIGKILL"}}, {Signals: []string{"NONE"}}, {RanLessThan: time.Second}, {RanAtLeast: time.Second},
+			{MinFailures: 2}, {MinFailures: 3}, {RanAtLeast: 8*time.Second + 1, MinFailures: 2}} {
+			r.Action, r.ExitCodes = backoff.ActionRestart, codes
 			rules = append(rules, r)
 		}
 	}
-	return append(rules, backoff.Rule{Action: "Reboot", Attempts: 1}, backoff.Rule{Action: backoff.GiveUp, Attempts: 1})
+	return append(rules, backoff.Rule{Action: "Reboot", MinFailures: 1}, backoff.Rule{Action: backoff.ActionGiveUp, MinFailures: 1})
 }
 
 // Check says that a rule decides on no exit exactly if none of all exits reaches it: for
@@ -61,7 +61,7 @@ func TestUnreachableIsExact(t *testing.T) {
 	policies, unreachable := 0, 0
 	check := func(rules ...backoff.Rule) {
 		policies++
-		c := backoff.ContainerPolicy{Rules: rules}
+		c := backoff.ExitPolicy{Rules: rules}
 		reached := make([]bool, len(rules))
 		left := len(rules)
 		for k, e := range exits {
@@ -110,14 +110,14 @@ func TestUnreachableIsExact(t *testing.T) {
 func TestUnusedLimitsAreExact(t *testing.T) {
 	tried, reported := 0, 0
 	for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1},
-		{Initial: 2 * time.Second, Max: 2 * time.Second, Free: 2}, {Initial: 10 * time.Second, Max: 10 * time.Second}} {
-		for _, conditions := range []backoff.Rule{{}, {RanAtLeast: 2 * time.Second}, {RanLess: 3 * time.Second}, {RanAtLeast: 9 * time.Second}} {
+		{Initial: 2 * time.Second, Max: 2 * time.Second, FreeFailures: 2}, {Initial: 10 * time.Second, Max: 10 * time.Second}} {
+		for _, conditions := range []backoff.Rule{{}, {RanAtLeast: 2 * time.Second}, {RanLessThan: 3 * time.Second}, {RanAtLeast: 9 * time.Second}} {
 			for limit := 1; limit <= 3; limit++ {
 				for _, window := range []time.Duration{1, time.Second, 3 * time.Second, 3*time.Second + 1, 4 * time.Second, 7*time.Second + 1, 9 * time.Second, 12 * time.Second, 15 * time.Second, time.Minute} {
 					r := conditions
-					r.Name, r.Action, r.ExitCodes = "r", backoff.Restart, &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
+					r.Name, r.Action, r.ExitCodes = "r", backoff.ActionRestart, &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
 					r.Delay, r.Limit, r.Window = delay, limit, window
-					c := backoff.ContainerPolicy{Rules: backoff.Rules{r}}
+					c := backoff.ExitPolicy{Rules: backoff.Rules{r}}
 					said := slices.ContainsFunc(Check(c, curve), func(f Finding) bool { return f.Kind == KindLimitNeverHit || f.Kind == KindDelayTooLong })
 					tried++
 					if said {
@@ -140,7 +140,7 @@ func TestUnusedLimitsAreExact(t *testing.T) {
 // rule asked for longer runs; other rules before it never make a reported limit usable.
 func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
 	one := func(r backoff.Rule) backoff.Rule {
-		r.Action = backoff.Restart
+		r.Action = backoff.ActionRestart
 		return r
 	}
 	tried, reported := 0, 0
@@ -148,22 +148,22 @@ func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
 		backoff.Rule
 		exact bool // it divides the runs alone, from below
 	}{
-		{one(backoff.Rule{RanLess: time.Minute}), true},
-		{one(backoff.Rule{RanLess: 2 * time.Second}), true},
-		{one(backoff.Rule{RanLess: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1}}), true},
+		{one(backoff.Rule{RanLessThan: time.Minute}), true},
+		{one(backoff.Rule{RanLessThan: 2 * time.Second}), true},
+		{one(backoff.Rule{RanLessThan: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1}}), true},
 		{one(backoff.Rule{RanAtLeast: 2 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, ResetAfter: 1}}), false},
-		{one(backoff.Rule{RanAtLeast: 9 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, Free: 9}}), false},
-		{backoff.Rule{Action: backoff.GiveUp, RanLess: 3 * time.Second}, true},
-		{one(backoff.Rule{Reasons: []string{"A"}, RanLess: time.Minute}), true},
+		{one(backoff.Rule{RanAtLeast: 9 * time.Second, Delay: &backoff.Policy{Initial: 1, Max: 1, FreeFailures: 9}}), false},
+		{backoff.Rule{Action: backoff.ActionGiveUp, RanLessThan: 3 * time.Second}, true},
+		{one(backoff.Rule{Reasons: []string{"A"}, RanLessThan: time.Minute}), true},
 	} {
 		for _, delay := range []*backoff.Policy{nil, {Initial: time.Second, Max: time.Second}, {Initial: time.Second, Max: 8 * time.Second, ResetAfter: 1}} {
-			for _, conditions := range []backoff.Rule{{}, {RanAtLeast: time.Second}, {RanLess: 3 * time.Second}} {
+			for _, conditions := range []backoff.Rule{{}, {RanAtLeast: time.Second}, {RanLessThan: 3 * time.Second}} {
 				for limit := 1; limit <= 2; limit++ {
 					for _, window := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 9 * time.Second, 90 * time.Second, 3 * time.Minute} {
 						r := one(conditions)
 						r.ExitCodes = &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}
 						r.Delay, r.Limit, r.Window = delay, limit, window
-						c := backoff.ContainerPolicy{Rules: backoff.Rules{first.Rule, r}}
+						c := backoff.ExitPolicy{Rules: backoff.Rules{first.Rule, r}}
 						said, unreachable := false, false
 						for _, f := range Check(c, curve) {
 							said = said || f.Rule == 1 && (f.Kind == KindLimitNeverHit || f.Kind == KindDelayTooLong)
@@ -173,7 +173,7 @@ func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
 						if said {
 							reported++
 						}
-						if used := usedUp(t, c, limit+2); used && (said || unreachable) || first.exact && !used && !said && !unreachable && conditions.RanLess == 0 {
+						if used := usedUp(t, c, limit+2); used && (said || unreachable) || first.exact && !used && !said && !unreachable && conditions.RanLessThan == 0 {
 							t.Fatalf("%+v, then %+v, delay %+v: used up %t, reported %t", first.Rule, r, delay, used, said)
 						}
 					}
@@ -190,7 +190,7 @@ func TestUnusedLimitsBehindAnotherRule(t *testing.T) {
 // Limits that Validate refuses are left out, whatever they are.
 func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
 	for limit, want := range map[int]int{mostLimit: 1, mostLimit + 1: 0, math.MaxInt: 0} {
-		c := backoff.ContainerPolicy{Rules: backoff.Rules{{Action: backoff.Restart, Attempts: 1, Limit: limit, Window: 2 * time.Second}}}
+		c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1, Limit: limit, Window: 2 * time.Second}}}
 		if f := Check(c, curve); len(f) != want {
 			t.Errorf("%d: %v", limit, f)
 		}
@@ -199,7 +199,7 @@ func TestLimitsBeyondTheLargestAreLeftOut(t *testing.T) {
 
 // A limit without a window counts all restarts, so it is used up some time.
 func TestLimitWithoutWindowIsUsedUp(t *testing.T) {
-	c := backoff.ContainerPolicy{Rules: backoff.Rules{{Action: backoff.Restart, Attempts: 1, Limit: 3}}}
+	c := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1, Limit: 3}}}
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,9 +213,9 @@ func TestLimitWithoutWindowIsUsedUp(t *testing.T) {
 func TestHardPoliciesAreNotLookedThrough(t *testing.T) {
 	// Each code is missing from the lists of half of the earlier rules, and each reason
 	// from those of another half: no way holds another.
-	c := backoff.ContainerPolicy{}
+	c := backoff.ExitPolicy{}
 	for i := range mostRules {
-		r := backoff.Rule{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn}}
+		r := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn}}
 		for k := range 255 {
 			if set := half(k); i == mostRules-1 || set>>i&1 != 0 {
 				r.ExitCodes.Values = append(r.ExitCodes.Values, int32(k))
@@ -264,7 +264,7 @@ func half(k int) (set rules) {
 }
 
 // usedUp reports whether a history of so many runs uses up the limit of the last rule.
-func usedUp(t *testing.T, c backoff.ContainerPolicy, runs int) bool {
+func usedUp(t *testing.T, c backoff.ExitPolicy, runs int) bool {
 	var search func(history []time.Duration) bool
 	last := c.Rules[len(c.Rules)-1]
 	choices := []time.Duration{0, last.RanAtLeast, 1 + 1}
@@ -274,7 +274,7 @@ func usedUp(t *testing.T, c backoff.ContainerPolicy, runs int) bool {
 	}
 	choices = append(choices, over, max(over, last.RanAtLeast))
 	if len(c.Rules) > 1 {
-		choices = append(choices, c.Rules[0].RanLess)
+		choices = append(choices, c.Rules[0].RanLessThan)
 	}
 	slices.Sort(choices)
 	choices = slices.Compact(choices)
@@ -288,7 +288,7 @@ func usedUp(t *testing.T, c backoff.ContainerPolicy, runs int) bool {
 			started := clock.Now()
 			clock.SetTime(started.Add(ran))
 			d := r.Exited("a", c, backoff.Exit{Run: int64(run + 1), Code: 1, Started: started, Finished: clock.Now()})
-			if d.Action == backoff.GiveUp {
+			if d.Action == backoff.ActionGiveUp {
 				return d.Rule == len(c.Rules)-1
 			}
 			clock.SetTime(clock.Now().Add(r.Remaining("a")))
@@ -311,14 +311,14 @@ func TestFindingsSayWhatHappens(t *testing.T) {
 	codes := func(values ...int32) *backoff.ExitCodes {
 		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}
 	}
-	c := backoff.ContainerPolicy{Rules: backoff.Rules{
-		{Name: "busy", Action: backoff.Restart, ExitCodes: codes(75, 256, -1), Limit: 3, Window: time.Second},
-		{Action: backoff.GiveUp, ExitCodes: codes(75)},
-		{Action: backoff.Restart, Reasons: []string{"OOMKilled"}, Limit: 10, Window: 30 * time.Second},
-		{Action: backoff.Restart, RanAtLeast: time.Hour, Attempts: 2},
-		{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}},
-		{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 1, Last: 9}}}},
-		{Action: "Reboot", Attempts: 1},
+	c := backoff.ExitPolicy{Rules: backoff.Rules{
+		{Name: "busy", Action: backoff.ActionRestart, ExitCodes: codes(75, 256, -1), Limit: 3, Window: time.Second},
+		{Action: backoff.ActionGiveUp, ExitCodes: codes(75)},
+		{Action: backoff.ActionRestart, Reasons: []string{"OOMKilled"}, Limit: 10, Window: 30 * time.Second},
+		{Action: backoff.ActionRestart, RanAtLeast: time.Hour, MinFailures: 2},
+		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}},
+		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{First: 1, Last: 9}}}},
+		{Action: "Reboot", MinFailures: 1},
 	}}
 	const want = `restartPolicyRules[0].exitCodes.values: no process on Linux ends with 256, -1; remove them (impossible-code)
 restartPolicyRules[0].window: restarts are at least 1s apart, so the limit of 3 is never used up in 1s; make the window longer (delay-too-long)
@@ -335,7 +335,7 @@ restartPolicyRules[6]: the rule has no known action; remove the rule, or move it
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}
-	for _, good := range []backoff.ContainerPolicy{{}, {Rules: c.Rules[4:5]}} {
+	for _, good := range []backoff.ExitPolicy{{}, {Rules: c.Rules[4:5]}} {
 		if f := Check(good, backoff.CrashLoop()); len(f) != 0 {
 			t.Errorf("%v", f)
 		}
@@ -344,9 +344,9 @@ restartPolicyRules[6]: the rule has no known action; remove the rule, or move it
 
 // As many rules as there can be, with lists as long as they can be, are checked too.
 func TestLargePoliciesAreChecked(t *testing.T) {
-	var c backoff.ContainerPolicy
+	var c backoff.ExitPolicy
 	for i := range 40 {
-		r := backoff.Rule{Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}, Attempts: 40 - i, RanLess: time.Duration(i+1) * time.Second, Limit: 1000, Window: 1000 * time.Hour}
+		r := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}, MinFailures: 40 - i, RanLessThan: time.Duration(i+1) * time.Second, Limit: 1000, Window: 1000 * time.Hour}
 		for k := range 255 {
 			r.ExitCodes.Values = append(r.ExitCodes.Values, int32(i*k))
 			r.Reasons = append(r.Reasons, fmt.Sprint("R", (k*i)%300))

@@ -18,11 +18,11 @@ func TestUnreachableRulesAreNeverReached(t *testing.T) {
 	duration := rapid.SampledFrom([]time.Duration{0, 0, 0, -1, 1, time.Second, 8 * time.Second, 8*time.Second + 1, time.Hour})
 	rule := rapid.Custom(func(t *rapid.T) backoff.Rule {
 		r := backoff.Rule{
-			Action:  rapid.SampledFrom([]backoff.Action{backoff.Restart, backoff.RestartAll, backoff.GiveUp, "Reboot"}).Draw(t, "action"),
+			Action:  rapid.SampledFrom([]backoff.Action{backoff.ActionRestart, backoff.ActionRestartAll, backoff.ActionGiveUp, "Reboot"}).Draw(t, "action"),
 			Reasons: texts("A", "B").Draw(t, "reasons"), Signals: texts("SIGKILL", "SIGTERM", "NONE").Draw(t, "signals"),
-			RanLess: duration.Draw(t, "less"), RanAtLeast: duration.Draw(t, "at least"),
-			Attempts: rapid.SampledFrom([]int{0, 0, -1, 1, 2, 3}).Draw(t, "attempts"),
-			Limit:    rapid.IntRange(-1, 3).Draw(t, "limit"), Window: duration.Draw(t, "window"),
+			RanLessThan: duration.Draw(t, "less"), RanAtLeast: duration.Draw(t, "at least"),
+			MinFailures: rapid.SampledFrom([]int{0, 0, -1, 1, 2, 3}).Draw(t, "attempts"),
+			Limit:       rapid.IntRange(-1, 3).Draw(t, "limit"), Window: duration.Draw(t, "window"),
 		}
 		if rapid.Bool().Draw(t, "codes?") {
 			r.ExitCodes = &backoff.ExitCodes{Operator: rapid.SampledFrom([]backoff.Operator{"In", "NotIn", "Exists"}).Draw(t, "operator"),
@@ -33,7 +33,7 @@ func TestUnreachableRulesAreNeverReached(t *testing.T) {
 	})
 	unreachable, reached := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := backoff.ContainerPolicy{Rules: rapid.SliceOfN(rule, 0, 6).Draw(t, "rules")}
+		c := backoff.ExitPolicy{Rules: rapid.SliceOfN(rule, 0, 6).Draw(t, "rules")}
 		said := map[int]bool{}
 		for _, f := range Check(c, curve) {
 			if f.Kind == KindUnreachable {

@@ -41,15 +41,15 @@ func newSpace(all []backoff.Rule, curve backoff.Policy) *space {
 	s := &space{rules: all, over: add(curve.ResetThreshold(), 1)}
 	s.lengths, s.attempts = []time.Duration{0, s.over}, []int{1}
 	for i := range all {
-		s.lengths = append(s.lengths, max(all[i].RanLess, 0), max(all[i].RanAtLeast, 0))
-		s.attempts = append(s.attempts, max(all[i].Attempts, 1))
+		s.lengths = append(s.lengths, max(all[i].RanLessThan, 0), max(all[i].RanAtLeast, 0))
+		s.attempts = append(s.attempts, max(all[i].MinFailures, 1))
 	}
 	slices.Sort(s.lengths)
 	slices.Sort(s.attempts)
 	s.lengths, s.attempts = slices.Compact(s.lengths), slices.Compact(s.attempts)
 	s.met = []map[rules]bool{s.codes(), s.signals(), s.reasons(), s.runs()}
 	s.possible = of(all, func(r *backoff.Rule) bool {
-		return r.ExitCodes != nil || len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLess != 0 || r.RanAtLeast != 0 || r.Attempts != 0
+		return r.ExitCodes != nil || len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLessThan != 0 || r.RanAtLeast != 0 || r.MinFailures != 0
 	})
 	return s
 }
@@ -88,7 +88,7 @@ func meets(c *backoff.ExitCodes, code int32) bool {
 // beside any code; those without a name hide what a code says.
 func (s *space) signals() map[rules]bool {
 	return s.listed(func(r *backoff.Rule) []string { return r.Signals }, func(name string) bool {
-		one := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{{Action: backoff.Restart, Signals: []string{name}}}}
+		one := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{{Action: backoff.ActionRestart, Signals: []string{name}}}}
 		for n := range int32(65) {
 			if _, rule := one.DecideExit(backoff.Exit{Signal: n}, 1); rule == 0 {
 				return true
@@ -140,7 +140,7 @@ func (s *space) metBy(ran time.Duration) (met []rules) {
 			continue
 		}
 		met = append(met, of(s.rules, func(r *backoff.Rule) bool {
-			return (r.RanLess == 0 || ran < r.RanLess) && (r.RanAtLeast == 0 || ran >= r.RanAtLeast) && (r.Attempts == 0 || n >= r.Attempts)
+			return (r.RanLessThan == 0 || ran < r.RanLessThan) && (r.RanAtLeast == 0 || ran >= r.RanAtLeast) && (r.MinFailures == 0 || n >= r.MinFailures)
 		}))
 	}
 	return met
@@ -169,7 +169,7 @@ func (s *space) shortest(i int, from time.Duration) time.Duration {
 // unreachable says why rule i decides on no exit, "" if it decides on one.
 func (s *space) unreachable(i int) string {
 	r := &s.rules[i]
-	if a := r.Action; a != backoff.Restart && a != backoff.RestartAll && a != backoff.GiveUp {
+	if a := r.Action; a != backoff.ActionRestart && a != backoff.ActionRestartAll && a != backoff.ActionGiveUp {
 		return "the rule has no known action"
 	}
 	ways, ok := s.ways(i, s.met)

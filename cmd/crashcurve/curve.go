@@ -42,13 +42,13 @@ func (c curve) perPod() curve {
 func (c curve) restarts(from, to time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
-		total += float64(g.pods) * float64(c.restartsOf(g, backoff.Interval{From: from, To: to}))
+		total += float64(g.pods) * float64(c.restartsOf(g, backoff.Window{From: from, To: to}))
 	}
 	return total
 }
 
 // restartsOf counts the restarts of one pod of a group.
-func (c curve) restartsOf(g group, in backoff.Interval) int {
+func (c curve) restartsOf(g group, in backoff.Window) int {
 	return c.limit.Count(c.policy, g.run, in)
 }
 
@@ -62,7 +62,7 @@ func (c curve) busiest(window time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.groups {
 		first := g.run + c.policy.Delay(1)
-		total += float64(g.pods) * float64(c.restartsOf(g, backoff.Interval{From: first - 1, To: first - 1 + window}))
+		total += float64(g.pods) * float64(c.restartsOf(g, backoff.Window{From: first - 1, To: first - 1 + window}))
 	}
 	return total
 }
@@ -104,7 +104,7 @@ const (
 // made of steps. With logTime the samples lie denser at the beginning.
 func (c curve) points(end time.Duration, logTime bool) (points []point, steps bool) {
 	for _, g := range c.groups {
-		if c.restartsOf(g, backoff.Interval{From: -1, To: end}) > mostSteps {
+		if c.restartsOf(g, backoff.Window{From: -1, To: end}) > mostSteps {
 			return c.sampled(end, logTime), false
 		}
 	}

@@ -41,7 +41,7 @@ func TestSamplesLieOnTheCurve(t *testing.T) {
 // The busiest window found at once is the busiest of all, slid along.
 func TestBusiestWindowIsTheBusiestOfAll(t *testing.T) {
 	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second),
-		{Initial: second, Max: minute, Free: 3}, {Initial: second, Max: 3 * second, Factor: 1.1}} {
+		{Initial: second, Max: minute, FreeFailures: 3}, {Initial: second, Max: 3 * second, Factor: 1.1}} {
 		for _, run := range []time.Duration{0, second, 11 * minute} {
 			c := curve{policy: p, groups: []group{{pods: 1, run: run}}}
 			want := 0.0
@@ -58,7 +58,7 @@ func TestBusiestWindowIsTheBusiestOfAll(t *testing.T) {
 // The long run is what restarts come to far away.
 func TestSteadyRateIsThatOfTheLongRun(t *testing.T) {
 	const day = 24 * hour
-	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), {Initial: 4 * second, Max: minute, Factor: 1, Free: 7}} {
+	for _, p := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), {Initial: 4 * second, Max: minute, Factor: 1, FreeFailures: 7}} {
 		for _, run := range []time.Duration{0, 10 * second, p.ResetThreshold(), p.ResetThreshold() + 1} {
 			c := curve{policy: p, groups: []group{{pods: 1, run: run}}}
 			got := c.restarts(30*day, 90*day)

@@ -22,7 +22,7 @@ func kepClaims() []claim {
 	const pods, requests = 110, 5 // a full node, and the requests per restart in the text
 	today, reduced, node := backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second)
 	restarts := func(p backoff.Policy, run, from, to time.Duration) float64 {
-		return float64(p.Restarts(run, backoff.Interval{From: from, To: to}))
+		return float64(p.Restarts(run, backoff.Window{From: from, To: to}))
 	}
 	excess := func(p backoff.Policy, from, to time.Duration) float64 {
 		return restarts(p, 0, from, to) - restarts(today, 0, from, to)

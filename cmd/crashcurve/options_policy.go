@@ -162,7 +162,7 @@ func (p *namedPolicy) set(key, value string) error {
 		if err != nil || n < 0 || n > mostFree {
 			return fmt.Errorf("%q is not a whole number in 0..%d", value, mostFree)
 		}
-		p.policy.Free = n
+		p.policy.FreeFailures = n
 	case "reset", "run":
 		d, err := parseDuration(value)
 		if key == "reset" && err == nil && d == 0 {

@@ -128,8 +128,8 @@ func (c curve) describe() string {
 	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
 		text += ", factor " + chart.Digits(p.Factor)
 	}
-	if p.Free > 0 {
-		text += fmt.Sprintf(", %d free", p.Free)
+	if p.FreeFailures > 0 {
+		text += fmt.Sprintf(", %d free", p.FreeFailures)
 	}
 	switch reset := p.ResetThreshold(); reset {
 	case backoff.CrashLoop().ResetAfter:

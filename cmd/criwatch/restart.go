@@ -204,7 +204,7 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 }
 
 // explain says what follows from an exit and why, if somebody asks.
-func (l *crashLoop) explain(k key, policy backoff.ContainerPolicy, e backoff.Exit, d backoff.Decision) {
+func (l *crashLoop) explain(k key, policy backoff.ExitPolicy, e backoff.Exit, d backoff.Decision) {
 	if l.notes == nil {
 		return
 	}

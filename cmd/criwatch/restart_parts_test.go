@@ -152,14 +152,14 @@ func TestTableOfEveryState(t *testing.T) {
 	for _, change := range []func(*task){
 		func(x *task) { x.state = pleg.StateCreated },
 		func(x *task) { x.state = pleg.StateRunning },
-		decided(backoff.Restart, 1, "Error"),
-		decided(backoff.Restart, 137, "OOMKilled"),
-		decided(backoff.Stop, 0, "Completed"),
-		decided(backoff.Stop, 3, "Error"),
-		decided(backoff.Stop, 0, "OOMKilled"),
-		decided(backoff.GiveUp, 3, ""),
-		func(x *task) { decided(backoff.Restart, 1, "")(x); x.trouble = "CreateContainerError" },
-		func(x *task) { decided(backoff.Restart, 1, "")(x); x.gone = true },
+		decided(backoff.ActionRestart, 1, "Error"),
+		decided(backoff.ActionRestart, 137, "OOMKilled"),
+		decided(backoff.ActionStop, 0, "Completed"),
+		decided(backoff.ActionStop, 3, "Error"),
+		decided(backoff.ActionStop, 0, "OOMKilled"),
+		decided(backoff.ActionGiveUp, 3, ""),
+		func(x *task) { decided(backoff.ActionRestart, 1, "")(x); x.trouble = "CreateContainerError" },
+		func(x *task) { decided(backoff.ActionRestart, 1, "")(x); x.gone = true },
 	} {
 		x := task{key: key{"ns", "web-0", "u", "app"}, container: "id", attempt: 2, started: now.Add(-90 * time.Second)}
 		change(&x)
@@ -196,7 +196,7 @@ ns/web-0/app                       Removed                2 (1m30s ago)    -    
 func TestNamesInTheTableCannotSteerTheTerminal(t *testing.T) {
 	const evil = "\x1b[2J\r\nforged"
 	x := task{key: key{evil, evil, evil, evil}, container: evil}
-	x.decide(evil, backoff.Exit{Run: 1, Reason: evil}, backoff.Decision{Action: backoff.Stop})
+	x.decide(evil, backoff.Exit{Run: 1, Reason: evil}, backoff.Decision{Action: backoff.ActionStop})
 	x.state = pleg.StateExited
 	for _, format := range []string{"text", "json"} {
 		var text bytes.Buffer

@@ -31,7 +31,7 @@ type policyFields struct {
 // A policy says which containers are restarted, and when.
 type policy struct {
 	policyfile.Settings
-	resolution backoff.Resolution
+	resolution backoff.ResolvedConfig
 	limit      int           // restarts of a container within window; 0: no limit
 	window     time.Duration // 0: for ever
 	entries    []policyEntry
@@ -40,7 +40,7 @@ type policy struct {
 // A policyEntry is about the containers whose names match its patterns.
 type policyEntry struct {
 	namespace, pod, name string // patterns of path.Match; empty matches all
-	container            backoff.ContainerPolicy
+	container            backoff.ExitPolicy
 	curve                *backoff.Policy // nil: the node's
 }
 
@@ -130,7 +130,7 @@ func (f *policyFields) read(at string, found *policyfile.Findings) policyEntry {
 	e := policyEntry{namespace: f.Namespace, pod: f.Pod, name: f.Name}
 	e.container, e.curve = f.Container.Read(at, found)
 	for i, rule := range e.container.Rules {
-		if rule.Action == backoff.RestartAll {
+		if rule.Action == backoff.ActionRestartAll {
 			found.Add(fmt.Sprintf("%s.restartPolicyRules[%d].action", at, i), string(rule.Action), "must be Restart or GiveUp: a pod's init containers would run again first, and a runtime does not tell which those are")
 		}
 	}

@@ -46,7 +46,7 @@ func TestPolicyOfTheReadmeIsReadInFull(t *testing.T) {
 			t.Errorf("%v: %+v", name, got)
 		}
 	}
-	if c := p.curveOf(key{Name: "proxy"}, backoff.Exit{}); c != *p.entries[1].curve || c.Free != 1 {
+	if c := p.curveOf(key{Name: "proxy"}, backoff.Exit{}); c != *p.entries[1].curve || c.FreeFailures != 1 {
 		t.Errorf("%+v", c)
 	}
 	readme, err := os.ReadFile("README.md")
@@ -70,7 +70,7 @@ func TestEmptyPolicyRestartsAllAlways(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := key{"n", "p", "u", "c"}
-	if action, _ := p.of(k).container.Decide(0); action != backoff.Restart || p.curveOf(k, backoff.Exit{}) != backoff.CrashLoop() {
+	if action, _ := p.of(k).container.DecideExit(backoff.Exit{}, 1); action != backoff.ActionRestart || p.curveOf(k, backoff.Exit{}) != backoff.CrashLoop() {
 		t.Errorf("%v, %+v", action, p)
 	}
 }

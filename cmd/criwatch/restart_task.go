@@ -75,7 +75,7 @@ func (t *task) exited() uint32 { return uint32(t.exit.Run - 1) }
 // before if the last one is only created.
 func (t *task) decide(container string, e backoff.Exit, d backoff.Decision) {
 	t.exit, t.decided, t.decision = e, container, d
-	t.pending, t.trouble, t.retry = d.Action == backoff.Restart, "", time.Time{}
+	t.pending, t.trouble, t.retry = d.Action == backoff.ActionRestart, "", time.Time{}
 }
 
 // row returns the task's line of the table. left is what is left of its wait.
@@ -113,7 +113,7 @@ func (t *task) word(left time.Duration) string {
 		return "Running"
 	case t.state != pleg.StateExited:
 		return "ContainerCreating"
-	case t.decision.Action == backoff.GiveUp:
+	case t.decision.Action == backoff.ActionGiveUp:
 		return "GivenUp"
 	case t.decision.Action == "":
 		return "" // its exit is still to come

@@ -37,10 +37,10 @@ func (c *container) keep(policy batch.RestartPolicy, stop <-chan struct{}) bool 
 		if !ran {
 			return false
 		}
-		d := restarts.Exited(key, backoff.ContainerPolicy{RestartPolicy: policy},
+		d := restarts.Exited(key, backoff.ExitPolicy{RestartPolicy: policy},
 			backoff.Exit{Run: int64(run) + 1, Code: int32(e.Code), Started: e.Began, Finished: e.At})
 		replayed := run+1 < len(c.past)
-		if d.Action != backoff.Restart || isClosed(stop) && !replayed {
+		if d.Action != backoff.ActionRestart || isClosed(stop) && !replayed {
 			return e.Code == 0
 		}
 		if !replayed {

@@ -24,12 +24,12 @@ type command struct {
 	args   []string // the program and its arguments
 	env    []string // NAME=VALUE, beside what this program has
 	dir    string
-	policy backoff.ContainerPolicy
+	policy backoff.ExitPolicy
 	curve  *backoff.Policy // nil: the node's
 }
 
 // curveIn returns the command's curve on a node.
-func (c *command) curveIn(node backoff.Resolution) backoff.Policy {
+func (c *command) curveIn(node backoff.ResolvedConfig) backoff.Policy {
 	if c.curve != nil {
 		return *c.curve
 	}

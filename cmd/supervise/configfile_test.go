@@ -83,12 +83,12 @@ func TestFileOfTheReadmeIsReadInFull(t *testing.T) {
 			args: []string{"sh", "testdata/flaky.sh"},
 			env:  []string{"A=b"},
 			dir:  "/tmp",
-			policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
-				{Name: "unlucky", Action: backoff.Restart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}, Ranges: []backoff.CodeRange{{First: 60, Last: 69}}},
-					Reasons: []string{"StartError"}, Signals: []string{"SIGTERM"}, RanLess: time.Hour, RanAtLeast: time.Second, Attempts: 2,
+			policy: backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
+				{Name: "unlucky", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}, Ranges: []backoff.CodeRange{{First: 60, Last: 69}}},
+					Reasons: []string{"StartError"}, Signals: []string{"SIGTERM"}, RanLessThan: time.Hour, RanAtLeast: time.Second, MinFailures: 2,
 					Delay: &backoff.Policy{Initial: 5 * time.Second, Max: 5 * time.Second}, Limit: 3, Window: time.Hour},
 			}},
-			curve: &backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.1, ResetAfter: 10 * time.Minute, Free: 1},
+			curve: &backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.1, ResetAfter: 10 * time.Minute, FreeFailures: 1},
 		}},
 		node:  backoff.CrashLoopConfig{ReduceDefault: true, AllowMax: true, Max: &four},
 		rate:  2,

@@ -41,7 +41,7 @@ func readLog(t testing.TB, path string) map[string][]time.Duration {
 // ... (kubernetes#123602).
 var crashing = map[string]backoff.Policy{
 	"plain":  {Initial: 50 * time.Millisecond, Max: 400 * time.Millisecond},
-	"free":   {Initial: 50 * time.Millisecond, Max: 400 * time.Millisecond, Free: 1},
+	"free":   {Initial: 50 * time.Millisecond, Max: 400 * time.Millisecond, FreeFailures: 1},
 	"factor": {Initial: 100 * time.Millisecond, Max: 300 * time.Millisecond, Factor: 1.25},
 }
 
@@ -56,7 +56,7 @@ func lateness(t testing.TB) (late map[string][]time.Duration, printed string) {
 - name: %s
   command: [sh, -c, "echo %[1]s $(date +%%s%%N) >> log; exit 1"]
   curve: {initial: %v, max: %v, free: %d, factor: %v}
-`, name, p.Initial, p.Max, p.Free, p.Factor))
+`, name, p.Initial, p.Max, p.FreeFailures, p.Factor))
 	}
 	p := start(t, dir, "-explain", "-f", file(t, dir, "c.yaml", strings.Join(commands, "\n")))
 	var log map[string][]time.Duration

@@ -78,7 +78,7 @@ func (r *recorder) exited(t *task, e backoff.Exit, d *backoff.Decision, why stri
 	x := event{Time: e.Finished, Event: "exited", Command: t.name, Run: e.Run, ExitCode: &e.Code, Signal: e.Signal}
 	if d != nil {
 		x.Action, x.Failures, x.Why = string(d.Action), d.Failures, why
-		if d.Action == backoff.Restart || d.Action == backoff.RestartAll {
+		if d.Action == backoff.ActionRestart || d.Action == backoff.ActionRestartAll {
 			x.Wait = d.Delay.String()
 		}
 	}

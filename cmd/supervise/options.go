@@ -11,10 +11,10 @@ import (
 // options are the flags and the file, checked.
 type options struct {
 	config
-	resolution backoff.Resolution // of the node's curve
-	state      string             // folder, or ""
-	events     string             // file, or ""
-	limit      time.Duration      // how long to run; 0: for ever
+	resolution backoff.ResolvedConfig // of the node's curve
+	state      string                 // folder, or ""
+	events     string                 // file, or ""
+	limit      time.Duration          // how long to run; 0: for ever
 	explain    bool
 	colours    bool // of the commands are kept
 	warnings   []string

@@ -78,7 +78,7 @@ func (o *options) apply(v *flagValues) error {
 
 // command returns the command after --.
 func (v *flagValues) command() (command, error) {
-	c := command{name: v.name, args: v.args, policy: backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicy(v.policy)}}
+	c := command{name: v.name, args: v.args, policy: backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicy(v.policy)}}
 	if !v.given["name"] {
 		c.name = nameOf(v.args)
 	}

@@ -188,7 +188,7 @@ func (s *supervisor) wake() {
 }
 
 func (s *supervisor) wakeOne(t *task) {
-	if d, ok := s.restarter.Wake(t.name); ok {
+	if d, ok := s.restarter.RestartNow(t.name); ok {
 		t.decision = d
 	}
 }

@@ -35,7 +35,7 @@ type task struct {
 
 // over reports whether the task has ended for good.
 func (t *task) over() bool {
-	return !t.held && t.decision.Action == backoff.Stop || t.decision.Action == backoff.GiveUp
+	return !t.held && t.decision.Action == backoff.ActionStop || t.decision.Action == backoff.ActionGiveUp
 }
 
 // waiting reports whether the task waits to be started again.
@@ -111,10 +111,10 @@ func (s *supervisor) handle(e ending) {
 func (s *supervisor) decide(t *task, e backoff.Exit) {
 	policy := t.policy
 	if t.together {
-		policy, t.together = backoff.ContainerPolicy{}, false // whatever its own says
+		policy, t.together = backoff.ExitPolicy{}, false // whatever its own says
 	}
 	t.decision = s.restarter.Exited(t.name, policy, e)
-	why := t.decision.Why(policy, e)
+	why := t.decision.Reason(policy, e)
 	if e.Reason == reasonTogether {
 		why = fmt.Sprintf("restarted with another command (failure %d in a row)", t.decision.Failures)
 	}
@@ -126,7 +126,7 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 			s.screen.note("%s: %s", t.name, line)
 		}
 	}
-	if t.decision.Action == backoff.RestartAll {
+	if t.decision.Action == backoff.ActionRestartAll {
 		s.restartOthers(t)
 	}
 }
@@ -174,11 +174,11 @@ func (t *task) state() string {
 		return "Running"
 	case t.stopped, t.held:
 		return "Stopped"
-	case t.decision.Action == backoff.GiveUp:
+	case t.decision.Action == backoff.ActionGiveUp:
 		return "GivenUp"
-	case t.decision.Action == backoff.Stop && t.code == 0:
+	case t.decision.Action == backoff.ActionStop && t.code == 0:
 		return "Completed"
-	case t.decision.Action == backoff.Stop:
+	case t.decision.Action == backoff.ActionStop:
 		return "Error"
 	case t.decision.Action == "":
 		return "Pending"

@@ -45,8 +45,8 @@ func (s *supervisor) waitsFor(t *task) *task {
 		return nil
 	}
 	for _, other := range s.tasks {
-		leads := other.process == nil && !other.stopped && other.decision.Action == backoff.RestartAll
-		if t.decision.Action == backoff.RestartAll && other.together || t.decision.Action != backoff.RestartAll && leads {
+		leads := other.process == nil && !other.stopped && other.decision.Action == backoff.ActionRestartAll
+		if t.decision.Action == backoff.ActionRestartAll && other.together || t.decision.Action != backoff.ActionRestartAll && leads {
 			return other
 		}
 	}
@@ -56,6 +56,6 @@ func (s *supervisor) waitsFor(t *task) *task {
 // restartsAll reports whether any rule may restart all commands.
 func (c *config) restartsAll() bool {
 	return slices.ContainsFunc(c.commands, func(c command) bool {
-		return slices.ContainsFunc(c.policy.Rules, func(r backoff.Rule) bool { return r.Action == backoff.RestartAll })
+		return slices.ContainsFunc(c.policy.Rules, func(r backoff.Rule) bool { return r.Action == backoff.ActionRestartAll })
 	})
 }

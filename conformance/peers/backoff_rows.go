@@ -335,7 +335,7 @@ func exitedRow(keys int, size string) bench.Row {
 		names := podKeys(keys)
 		r := must(backoff.NewRestarter(curve(), backoff.RestarterOptions[string]{}))
 		c := cursors(names)[0]
-		always := backoff.ContainerPolicy{RestartPolicy: backoff.RestartPolicyAlways}
+		always := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyAlways}
 		finished := time.Now()
 		exit := backoff.Exit{Code: 1, Reason: "Error", Started: finished.Add(-5 * time.Second), Finished: finished}
 		for range 3 {

@@ -96,7 +96,7 @@ var features = []feature{
 	{gate: "RestartAllContainersOnContainerExits", since: 35, on: 36, refused: span{35, 35}, value: true, source: "KEP-5532, " + containerValidation,
 		effect: "the other containers of the pod go on",
 		used: inContainers("restartPolicyRules", allContainers, func(c *batch.Container) bool {
-			return slices.ContainsFunc(c.RestartPolicyRules, func(r batch.ContainerRestartRule) bool { return r.Action == backoff.RestartAll })
+			return slices.ContainsFunc(c.RestartPolicyRules, func(r batch.ContainerRestartRule) bool { return r.Action == backoff.ActionRestartAll })
 		})},
 	{gate: "WorkloadWithJob", since: 37, source: "k8s.io/api v0.37.2 batch/v1, pkg/api/job/util.go",
 		effect: "the pods are scheduled one by one",

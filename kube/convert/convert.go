@@ -1,17 +1,17 @@
 // Package convert turns the API types of Kubernetes into those of jobpolicy and
 // backoff, and back. [Job] and [Pods] are for [jobpolicy.Engine.Plan], [NewPod] and
-// [SetJobStatus] for its plans, [PodExits] and [ContainerPolicy] for a
+// [SetJobStatus] for its plans, [PodExits] and [ExitPolicy] for a
 // [backoff.Restarter].
 //
 // Job, Pods and their like give what decoding the JSON of the object would give, some
 // hundred times as fast. They share maps, lists of strings and pointers to numbers
 // with what they are made from, so nobody may write to either while the other is in
 // use; objects of an informer's cache are fine. NewPod, SetJobStatus, Exits and
-// ContainerPolicy share nothing with anybody.
+// ExitPolicy share nothing with anybody.
 //
 // No function of this package changes an argument, but for the first of SetJobStatus.
 // A nil pointer becomes a nil pointer, and an empty list may become none. NewPod and
-// ContainerPolicy take no nil. All functions are safe for concurrent use by multiple
+// ExitPolicy take no nil. All functions are safe for concurrent use by multiple
 // goroutines while nobody writes to their arguments.
 package convert
 

@@ -53,10 +53,10 @@ func PodExits(p *corev1.Pod) iter.Seq2[string, backoff.Exit] {
 	}
 }
 
-// ContainerPolicy returns the restart policy and rules that hold for a container of a
+// ExitPolicy returns the restart policy and rules that hold for a container of a
 // pod with this specification.
-func ContainerPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ContainerPolicy {
-	policy := backoff.ContainerPolicy{
+func ContainerPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
+	policy := backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicy(pod.RestartPolicy),
 		Rules: each(c.RestartPolicyRules, func(r *corev1.ContainerRestartRule) backoff.Rule {
 			rule := backoff.Rule{Action: backoff.Action(r.Action)}

@@ -137,7 +137,7 @@ func TestEveryExitIsDecidedOnOnce(t *testing.T) {
 					if want := int64(e.Code); e.Run != want {
 						t.Fatalf("the end of run %d is taken for that of run %d", want, e.Run)
 					}
-					restarter.Exited("main", backoff.ContainerPolicy{}, e)
+					restarter.Exited("main", backoff.ExitPolicy{}, e)
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func TestContainerPolicyAgreesWithJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := theirs[corev1.Container]().Draw(t, "container")
 		pod := &corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}
-		var want backoff.ContainerPolicy
+		var want backoff.ExitPolicy
 		if err := json.Unmarshal([]byte(encode(t, c)), &want); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ type KubeletOptions struct {
 }
 
 // Kubelet plays the scheduler and a node: each pod is bound to the node, runs and
-// ends as its [Outcome] says, without any process. A deleted pod ends within its
+// ends as its [ExitRecord] says, without any process. A deleted pod ends within its
 // grace period, is Failed then, and is removed, but for what finalizers keep; a pod
 // that is not bound is left to the server. Calls that fail are tried again.
 //

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Outcome says what becomes of one pod. The zero value runs and succeeds at once.
+// ExitRecord says what becomes of one pod. The zero value runs and succeeds at once.
 type Outcome struct {
 	Pending bool          // no node takes the pod; it stays Pending until it is deleted
 	Start   time.Duration // from seeing the pod until it runs

@@ -158,8 +158,8 @@ func (l *Limiter[T]) NumRequeues(item T) int { return l.history.failures(item) }
 type restarterHistory[T comparable] struct{ *backoff.Restarter[T] }
 
 func (h restarterHistory[T]) failed(item T, c Class) (time.Duration, bool) {
-	d := h.Exited(item, backoff.ContainerPolicy{}, backoff.Exit{Code: 1, Reason: string(c)})
-	return d.Delay, d.Action != backoff.GiveUp
+	d := h.Exited(item, backoff.ExitPolicy{}, backoff.Exit{Code: 1, Reason: string(c)})
+	return d.Delay, d.Action != backoff.ActionGiveUp
 }
 
 func (h restarterHistory[T]) failures(item T) int {

@@ -133,7 +133,7 @@ func TestItemBeyondItsLimitDoesNotComeBack(t *testing.T) {
 
 // A policy without a delay is not one that never requeues.
 func TestFreeFailureIsRequeued(t *testing.T) {
-	tracker, err := backoff.NewTracker[string](backoff.Policy{Initial: time.Second, Max: time.Second, Free: 1}, backoff.TrackerOptions{})
+	tracker, err := backoff.NewTracker[string](backoff.Policy{Initial: time.Second, Max: time.Second, FreeFailures: 1}, backoff.TrackerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

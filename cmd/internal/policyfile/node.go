@@ -109,7 +109,7 @@ var setting = regexp.MustCompile(`\b(` + Reduce + `|` + Max + `|` + Gate + `)\b`
 
 // Notes returns what led to a node's curve. They name each setting as called does:
 // by its flag, or by its field in the file.
-func Notes(resolution backoff.Resolution, called map[string]string) []string {
+func Notes(resolution backoff.ResolvedConfig, called map[string]string) []string {
 	var notes []string
 	for _, note := range resolution.Notes {
 		kind := "note"

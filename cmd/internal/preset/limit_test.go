@@ -34,7 +34,7 @@ func TestLimitIsReachedAsInSystemd(t *testing.T) {
 		ms := func(label string, most int64) time.Duration {
 			return time.Duration(rapid.Int64Range(1, most).Draw(t, label)) * time.Millisecond
 		}
-		p := backoff.Policy{Initial: ms("initial", 2000), Factor: rapid.SampledFrom([]float64{1, 1.2, 2}).Draw(t, "factor"), ResetAfter: ms("reset", 4000), Free: rapid.IntRange(0, 3).Draw(t, "free")}
+		p := backoff.Policy{Initial: ms("initial", 2000), Factor: rapid.SampledFrom([]float64{1, 1.2, 2}).Draw(t, "factor"), ResetAfter: ms("reset", 4000), FreeFailures: rapid.IntRange(0, 3).Draw(t, "free")}
 		p.Max = p.Initial + ms("more", 3000)
 		l := StartLimit{rapid.IntRange(1, 8).Draw(t, "starts"), ms("within", 12_000)}
 		run := ms("run", 3000) - time.Millisecond

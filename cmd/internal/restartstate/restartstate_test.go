@@ -20,7 +20,7 @@ func TestClockSetBackLengthensNoWait(t *testing.T) {
 	}
 	b := restartstate.ToClock(backoff.RestarterState{
 		Last:     backoff.Exit{Run: 3, Code: 1, Started: later.Add(-time.Minute), Finished: later},
-		Decision: backoff.Decision{Action: backoff.Restart, Delay: 40 * time.Second, NotBefore: later.Add(40 * time.Second), Failures: 3, Rule: -1},
+		Decision: backoff.Decision{Action: backoff.ActionRestart, Delay: 40 * time.Second, NotBefore: later.Add(40 * time.Second), Failures: 3, Rule: -1},
 		Recent:   []time.Time{now.Add(-time.Hour), later},
 	}, now)
 	if err := r.Restore("c", b); err != nil {

@@ -73,7 +73,7 @@ type Mark struct {
 	Detail string
 }
 
-// Outcome is how a pod ended.
+// ExitRecord is how a pod ended.
 type Outcome uint8
 
 // The outcomes.

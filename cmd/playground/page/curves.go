@@ -150,7 +150,7 @@ type curve struct {
 
 // restarts counts the restarts of a pod in (from, to].
 func (c curve) restarts(from, to time.Duration) float64 {
-	return float64(c.limit.Count(c.policy, c.run, backoff.Interval{From: from, To: to}))
+	return float64(c.limit.Count(c.policy, c.run, backoff.Window{From: from, To: to}))
 }
 
 // givenUp reports whether there are no restarts in the long run.

@@ -13,9 +13,9 @@ import (
 
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 
+	"github.com/restartkit/restart/conformance/upstream/podcache"
 	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/statuscache"
-	"github.com/restartkit/restart/conformance/upstream/podcache"
 )
 
 // Event is one step in the life of a pod, with the strings of the kubelet.

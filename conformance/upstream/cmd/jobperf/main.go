@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"github.com/restartkit/restart/kube/testenv"
 	"github.com/restartkit/restart/conformance/upstream/compare"
+	"github.com/restartkit/restart/kube/testenv"
 )
 
 const usage = `usage: jobperf [flags]

@@ -8,8 +8,8 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/controller/job/metrics"
 
-	"github.com/restartkit/restart/kube/jobcontroller"
 	"github.com/restartkit/restart/conformance/upstream/job"
+	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
 // ours says which controller this binary runs.

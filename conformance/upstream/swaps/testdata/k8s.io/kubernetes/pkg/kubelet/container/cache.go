@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/restartkit/restart/pleg/statuscache"
 	"github.com/restartkit/restart/conformance/upstream/podcache"
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 type Cache interface {
