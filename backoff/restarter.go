@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/restartkit/restart/field"
@@ -117,52 +116,23 @@ func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
 	if !known {
 		h = &history{}
 		shard.insert(hash, key, h)
-	} else if r.options.History > 0 {
-		h.remember(r.options.History)
 	}
 	r.unbook(h, now)
-
-	e = e.reportedAt(clockTime)
-	failures, reset := h.decision.Failures, policy.ResetThreshold()
-	if e.ran() > reset {
-		failures = 0
-	}
-	action, rule := c.decide(&e, addCount(failures, 1))
-	if action != ActionStop || e.Code != 0 {
-		failures = addCount(failures, 1)
-	}
-	h.setLast(e, clockTime)
-	h.reported, h.due = now, now
-	h.decision = Decision{Action: action, Failures: failures, Rule: rule, PolicyInvalid: !valid}
-	curve, count := &policy, failures
-	if rule >= 0 {
-		h.decision.RuleName = c.Rules[rule].Name
-	}
-	if h.counts != nil || rule >= 0 && c.Rules[rule].counts() {
-		curve, count = h.countByRule(c.Rules, curve, now)
-	}
-	if r.options.Limit > 0 && h.decision.Action.restarts() && !(rule >= 0 && c.Rules[rule].Limit > 0) &&
-		!allow(&h.recent, r.options.Limit, r.options.Window, now) {
-		h.decision.Action = ActionGiveUp
-	}
-	if h.decision.Action.restarts() {
-		delay := curve.jittered(curve.delay(count), r.options.Rand)
-		if e.RetryAfter > delay {
-			delay = min(e.RetryAfter, curve.Max)
-		}
-		r.schedule(h, delay, e.finished(clockTime), clockTime, now)
-	}
-	h.keep = r.keepFor(reset, h.counts)
+	*h = r.terms(&policy, valid).next(*h, &c, e, clockTime, now)
+	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
+	r.book(h, h.last.finished(clockTime), clockTime, now)
 	return h.decision
 }
 
-// schedule sets when a key is restarted: delay after finished, or at its turn.
-func (r *Restarter[K]) schedule(h *history, delay time.Duration, finished, clockTime time.Time, now time.Duration) {
-	elapsed := clockTime.Sub(finished)
-	h.due = max(add(now, delay-elapsed), now)
-	h.decision.Delay = delay
-	h.decision.NotBefore = finished.Round(0).Add(delay) // without the monotonic reading, which JSON would lose
-	if r.bucket == nil {
+func (r *Restarter[K]) terms(curve *Policy, valid bool) *terms {
+	o := &r.options
+	return &terms{curve, valid, o.Rand, o.Limit, o.Window, o.History}
+}
+
+// book gives a restart its turn under Rate, which may be later than it is due. Its Delay
+// counts from the time from.
+func (r *Restarter[K]) book(h *history, from, clockTime time.Time, now time.Duration) {
+	if r.bucket == nil || !h.decision.Action.restarts() {
 		return
 	}
 	free := h.due
@@ -170,7 +140,7 @@ func (r *Restarter[K]) schedule(h *history, delay time.Duration, finished, clock
 	h.booked = true
 	h.decision.NotBefore = clockTime.Round(0).Add(h.due - now)
 	if h.due > free {
-		h.decision.Delay = add(elapsed, h.due-now)
+		h.decision.Delay = add(clockTime.Sub(from), h.due-now)
 	}
 }
 
@@ -262,7 +232,8 @@ func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	}
 	if h.due > now {
 		r.unbook(h, now)
-		r.schedule(h, 0, clockTime, clockTime, now)
+		h.schedule(0, clockTime, clockTime, now)
+		r.book(h, clockTime, clockTime, now)
 	}
 	return h.decision, true
 }
@@ -304,53 +275,4 @@ func lookup[K comparable](shard *shard[K, *history], hash uint64, key K) (*histo
 		return *found, true
 	}
 	return nil, false
-}
-
-// history is what a Restarter knows about one key. Times are steady times.
-type history struct {
-	last     Exit
-	ahead    time.Duration // by how much last finished later than the clock showed when it was reported
-	decision Decision
-	due      time.Duration   // of the restart, if there is one
-	reported time.Duration   // when the exit was reported last
-	booked   bool            // due is booked in the bucket
-	recent   []time.Duration // when the restarts within Window were decided, oldest first; at most Limit
-	keep     time.Duration   // how long after due and reported the key can matter
-	counts   []ruleCount     // of the rules that have their own; nil if there is none
-	earlier  *outcomes       // the exits before last; nil without History
-}
-
-// remaining is the wait that is left. It is within [0, Delay]: due is at most a Delay
-// ahead when it is set, and steady time never goes back.
-func (h *history) remaining(now time.Duration) time.Duration {
-	if !h.decision.Action.restarts() {
-		return 0
-	}
-	return max(subtract(h.due, now), 0)
-}
-
-// moveOrigin makes every time less.
-func (h *history) moveOrigin(by time.Duration) {
-	h.due, h.reported = subtract(h.due, by), subtract(h.reported, by)
-	lower := func(times []time.Duration) {
-		for i := range times {
-			times[i] = subtract(times[i], by)
-		}
-	}
-	lower(h.recent)
-	for i := range h.counts {
-		lower(h.counts[i].recent)
-	}
-}
-
-// allow counts one more restart against a limit, or reports that it is used up.
-func allow(recent *[]time.Duration, limit int, window, now time.Duration) bool {
-	if window > 0 {
-		*recent = slices.DeleteFunc(*recent, func(at time.Duration) bool { return subtract(now, at) >= window })
-	}
-	if len(*recent) >= limit {
-		return false
-	}
-	*recent = append(*recent, now)
-	return true
 }

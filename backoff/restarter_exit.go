@@ -57,35 +57,3 @@ func (e *Exit) ran() time.Duration {
 	}
 	return e.Finished.Sub(e.Started)
 }
-
-// isNew reports whether next, reported at now, is a new exit after the last one, and
-// neither the same one again nor an older one. By its Run and Finished:
-//
-//	            unknown  earlier  same  later
-//	higher Run  new      new      new   new    earlier: the clock was set back
-//	same Run    same     same     same  same
-//	lower Run   old      old      old   new    later: the counter has started over
-//	no Run      new      old      same  new    earlier: new if only the last one lies ahead of the clock
-//
-// An exit with neither is new: taken for the same one, it would be restarted at once,
-// and so would each one after it. For the same reason the clock counts where there is
-// no Run. But an exit that finished before the last one was reported, by a clock that was
-// not set back since, is old: the last one's own clock is ahead.
-func (h *history) isNew(next *Exit, now time.Time) bool {
-	last := &h.last
-	switch {
-	case next.Run > last.Run, next.Run == 0 && next.Finished.IsZero():
-		return true
-	case next.Run != 0 && next.Run == last.Run:
-		return false
-	case next.Run != 0, !last.Finished.After(now), next.Finished.After(now):
-		return next.Finished.After(last.Finished)
-	}
-	ended := last.Finished.Add(-h.ahead)
-	return now.Before(ended) || !next.Finished.Before(ended)
-}
-
-// setLast makes e, reported at now, the last exit.
-func (h *history) setLast(e Exit, now time.Time) {
-	h.last, h.ahead = e, max(e.Finished.Sub(now), 0)
-}
