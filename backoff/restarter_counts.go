@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
@@ -124,3 +125,25 @@ func (n *ruleCount) follow(rule *Rule) {
 	n.reset = max(rule.Delay.ResetThreshold(), 0)
 	n.keep = max(n.keep, addDuration(n.reset, n.reset))
 }
+
+// ruleStateJSON writes two fields beside the others, which it hides.
+type ruleStateJSON struct {
+	*ruleStateFields
+	Keep  storedDuration `json:"keep,omitzero"`
+	Reset storedDuration `json:"reset,omitzero"`
+}
+
+// MarshalJSON returns the counts with their durations as texts.
+func (s RuleState) MarshalJSON() ([]byte, error) {
+	return json.Marshal(ruleStateJSON{(*ruleStateFields)(&s), storedDuration(s.Keep), storedDuration(s.Reset)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+func (s *RuleState) UnmarshalJSON(text []byte) error {
+	j := ruleStateJSON{(*ruleStateFields)(s), storedDuration(s.Keep), storedDuration(s.Reset)}
+	err := json.Unmarshal(text, &j)
+	s.Keep, s.Reset = time.Duration(j.Keep), time.Duration(j.Reset)
+	return err
+}
+
+type ruleStateFields RuleState

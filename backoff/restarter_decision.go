@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -96,3 +97,24 @@ func (d Decision) failuresText() string {
 	}
 	return fmt.Sprintf("failure %d in a row", d.Failures)
 }
+
+// decisionJSON writes a field beside the others, which it hides.
+type decisionJSON struct {
+	*decisionFields
+	Delay storedDuration `json:"delay"`
+}
+
+// MarshalJSON returns the decision with Delay as a text.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	return json.Marshal(decisionJSON{(*decisionFields)(&d), storedDuration(d.Delay)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+func (d *Decision) UnmarshalJSON(text []byte) error {
+	j := decisionJSON{(*decisionFields)(d), storedDuration(d.Delay)}
+	err := json.Unmarshal(text, &j)
+	d.Delay = time.Duration(j.Delay)
+	return err
+}
+
+type decisionFields Decision

@@ -1,6 +1,9 @@
 package backoff
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Exit is one finished run of a key. A Restarter recognizes an exit by its Run or, if
 // that is 0, by its Finished; give at least one of them, for an exit with neither is a
@@ -57,3 +60,24 @@ func (e *Exit) ran() time.Duration {
 	}
 	return e.Finished.Sub(e.Started)
 }
+
+// exitJSON writes a field beside the others, which it hides.
+type exitJSON struct {
+	*exitFields
+	RetryAfter storedDuration `json:"retryAfter,omitzero"`
+}
+
+// MarshalJSON returns the exit with RetryAfter as a text.
+func (e Exit) MarshalJSON() ([]byte, error) {
+	return json.Marshal(exitJSON{(*exitFields)(&e), storedDuration(e.RetryAfter)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+func (e *Exit) UnmarshalJSON(text []byte) error {
+	j := exitJSON{(*exitFields)(e), storedDuration(e.RetryAfter)}
+	err := json.Unmarshal(text, &j)
+	e.RetryAfter = time.Duration(j.RetryAfter)
+	return err
+}
+
+type exitFields Exit

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -66,3 +67,24 @@ func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 	}
 	return nil
 }
+
+// trackerJSON writes a field beside the others, which it hides.
+type trackerJSON struct {
+	*trackerFields
+	Delay storedDuration `json:"delay"`
+}
+
+// MarshalJSON returns the state with Delay as a text.
+func (s TrackerState) MarshalJSON() ([]byte, error) {
+	return json.Marshal(trackerJSON{(*trackerFields)(&s), storedDuration(s.Delay)})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+func (s *TrackerState) UnmarshalJSON(text []byte) error {
+	j := trackerJSON{(*trackerFields)(s), storedDuration(s.Delay)}
+	err := json.Unmarshal(text, &j)
+	s.Delay = time.Duration(j.Delay)
+	return err
+}
+
+type trackerFields TrackerState
