@@ -6,7 +6,6 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/chart"
 	"github.com/restartkit/restart/cmd/internal/picture"
-	"github.com/restartkit/restart/cmd/internal/picture/bitmap"
 )
 
 // The size of one figure, of its parts, and of the space around them, in pixels.
@@ -19,16 +18,11 @@ const (
 	axisSpace    = 48  // left of a panel, for the labels of its axis
 	nameSpace    = 150 // right of a panel, for the names of its lines, at most
 	legendIndent = 26
-	pixels       = 2 // per pixel in each direction, of a PNG
 )
 
-// render draws the figures as a file of that format, svg or png.
-func render(figures []figure, format string) ([]byte, error) {
-	p := compose(figures)
-	if format == "png" {
-		return bitmap.PNG(p, pixels)
-	}
-	return p.SVG(picture.SVGOptions{Prefix: "cc", Dark: true}), nil
+// svg draws the figures as an SVG file.
+func svg(figures []figure) []byte {
+	return compose(figures).SVG(picture.SVGOptions{Prefix: "cc", Dark: true})
 }
 
 // compose draws the figures side by side.

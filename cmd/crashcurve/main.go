@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
@@ -58,18 +58,10 @@ func printTables(o *options, stdout io.Writer) error {
 	return err
 }
 
-// writePicture writes the picture and prints its path, since "go -C" may have changed
-// the folder.
+// writePicture writes the picture and prints its path.
 func writePicture(o *options, stderr io.Writer) error {
-	picture, err := render(o.figures, o.format)
+	path, err := picture.Write(o.output, svg(o.figures))
 	if err != nil {
-		return err
-	}
-	path, err := filepath.Abs(o.output)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, picture, 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "crashcurve: wrote %s\n", terminal.Escape(path))

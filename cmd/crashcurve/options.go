@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // options are the flags, checked.
@@ -15,7 +15,6 @@ type options struct {
 	figures []figure
 	claims  bool   // print what the KEP's text says, too
 	output  string // file of the picture, or ""
-	format  string // of the picture: svg or png
 }
 
 // rawOptions are the flags as given.
@@ -34,7 +33,7 @@ var ownFlags = []string{"policy", "compare", "baseline", "run", "mix", "until", 
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var raw rawOptions
 	flags := flags.New("crashcurve", usage, fmt.Sprintf(moreUsage, presetHelp()))
-	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg or .png")
+	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg")
 	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+strings.Replace(figureNames(), ", initial", ",\ninitial", 1))
 	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
 	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
@@ -75,9 +74,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 func (raw *rawOptions) check() (*options, error) {
 	o := &options{output: raw.output}
 	if raw.output != "" {
-		o.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(raw.output), "."))
-		if o.format != "svg" && o.format != "png" {
-			return nil, fmt.Errorf("-o %s: must end in .svg or .png", raw.output)
+		if _, err := picture.Ending(raw.output, ".svg"); err != nil {
+			return nil, fmt.Errorf("-o %s: %w", raw.output, err)
 		}
 	}
 	switch {
@@ -153,7 +151,7 @@ Exit codes:
 Examples:
   crashcurve -o curves.svg
         the figures of KEP-4603
-  crashcurve -figure maximum -o maximum.png
+  crashcurve -figure maximum -o maximum.svg
         one of them
   crashcurve -compare kubelet,docker,systemd -o systems.svg
         what three systems do to pods that crash at once

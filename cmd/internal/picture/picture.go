@@ -68,8 +68,8 @@ const (
 	Dotted
 )
 
-// Tile is the width and the height of one repetition of a pattern.
-const Tile = 6
+// tile is the width and the height of one repetition of a pattern.
+const tile = 6
 
 // Colour is a colour on a light ground and the one in its place on a dark ground.
 type Colour struct {
