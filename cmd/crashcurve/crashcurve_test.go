@@ -21,9 +21,9 @@ func TestTablesAreTheGoldenOnes(t *testing.T) {
 		golden string
 		args   []string
 	}{
-		{"kep4603", nil},
-		{"half-node", []string{"-figure", "summary", "-pods", "55", "-requests", "4"}},
-		{"defaults", []string{"-run", "0s"}},
+		{"defaults", nil},
+		{"half-node", []string{"-pods", "55", "-requests", "4", "-until", "15m"}},
+		{"kep4603-decay", []string{"-policy", "crashes at once=kubelet", "-policy", "runs 10s=kubelet,run=10s", "-policy", "runs 9m59s=kubelet,run=9m59s", "-windows", "5m,10m,20m,30m"}},
 		{"mix", []string{"-pods", "110", "-run", "10s", "-mix", "0.3"}},
 		{"own", []string{"-policy", "kubelet", "-policy", "mine=1s/30s,free=1,run=1m", "-policy", "kubelet,max=4s",
 			"-policy", "slow=10s/5m,factor=1.5,reset=1h", "-baseline", "mine", "-windows", "1s, 30s,5m,1h"}},
@@ -77,8 +77,6 @@ func TestWrongFlagOfCrashcurveIsNamed(t *testing.T) {
 		{"-windows 1", `-windows 1: "1" is not a duration such as 10s`},
 		{"-pods 0", `-pods 0: must be in 1..1000000`},
 		{"-requests -1", `-requests -1: must be in 0..1000000`},
-		{"-figure x", `-figure x: must be one of summary, default, node, decay, initial, maximum, rapid, success, crossing`},
-		{"-figure node -mix 1 -run 1s", `-figure shows the KEP's policies, it cannot go with -run, -mix`},
 		{"-o curves.pdf", `-o curves.pdf: must end in .svg`},
 		{"-o curves", `-o curves: must end in .svg`},
 		{"-o curves.png", `-o curves.png: must end in .svg; a browser or rsvg-convert -z 2 curves.svg > curves.png makes a PNG`},
@@ -113,7 +111,7 @@ func TestUnprintedTableIsAnError(t *testing.T) {
 // Whoever started the program in another folder than the own one, as "go -C" does,
 // finds the picture.
 func TestPictureIsAnnouncedWithItsWholePath(t *testing.T) {
-	p := programtest.New(t, "-figure", "node", "-o", "curves.svg")
+	p := programtest.New(t, "-o", "curves.svg")
 	p.Dir = t.TempDir()
 	p.Start()
 	p.Done(exitOK)
@@ -127,7 +125,7 @@ func TestPictureIsAnnouncedWithItsWholePath(t *testing.T) {
 func TestUnwritablePictureIsAnError(t *testing.T) {
 	var stderr bytes.Buffer
 	file := filepath.Join(t.TempDir(), "missing", "x.svg")
-	if code := crashcurve([]string{"-figure", "node", "-o", file}, io.Discard, &stderr); code != exitUnwritten || !strings.Contains(stderr.String(), file) {
+	if code := crashcurve([]string{"-o", file}, io.Discard, &stderr); code != exitUnwritten || !strings.Contains(stderr.String(), file) {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }
@@ -150,21 +148,16 @@ func TestPicturesHaveTheirFormatAndSize(t *testing.T) {
 
 	all := draw("curves.svg")
 	wellFormed(t, all)
-	for _, f := range kepFigures(1, 1) {
-		if !bytes.Contains(all, []byte(">"+f.title+"<")) {
-			t.Errorf("the picture lacks %q", f.title)
-		}
-		for _, c := range f.curves {
-			if !bytes.Contains(all, []byte(">"+f.legend(c)+"<")) {
-				t.Errorf("the picture lacks the legend %q", f.legend(c))
-			}
+	for _, text := range []string{"Restarts under a backoff", "kubelet (10s to 5m)", "kubelet-reduced (1s to 1m)", "1s maximum (always 1s)"} {
+		if !bytes.Contains(all, []byte(">"+text+"<")) {
+			t.Errorf("the picture lacks %q", text)
 		}
 	}
 	if again := draw("again.svg"); !bytes.Equal(all, again) {
 		t.Error("the same picture comes out differently")
 	}
 
-	wellFormed(t, draw("one.SVG", "-figure", "summary"))
+	wellFormed(t, draw("one.SVG", "-mix", "0.5"))
 
 	// What could have no place on an axis.
 	wellFormed(t, draw("odd.svg", "-policy", "<&>=1ms/1ms", "-policy", "1ms/5m,free=1000", "-policy", "1m/1m", "-until", "87600h", "-log", "xy"))

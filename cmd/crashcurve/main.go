@@ -31,7 +31,9 @@ func crashcurve(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return flags.Refused("crashcurve", err, stderr)
 	}
-	err = printTables(o, stdout)
+	var tables bytes.Buffer
+	printFigure(&tables, &o.figure)
+	_, err = stdout.Write(tables.Bytes())
 	if err == nil && o.output != "" {
 		err = writePicture(o, stderr)
 	}
@@ -42,25 +44,9 @@ func crashcurve(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-func printTables(o *options, stdout io.Writer) error {
-	var tables bytes.Buffer
-	for i := range o.figures {
-		if i > 0 {
-			tables.WriteByte('\n')
-		}
-		printFigure(&tables, &o.figures[i])
-	}
-	if o.claims {
-		tables.WriteByte('\n')
-		printClaims(&tables)
-	}
-	_, err := stdout.Write(tables.Bytes())
-	return err
-}
-
 // writePicture writes the picture and prints its path.
 func writePicture(o *options, stderr io.Writer) error {
-	path, err := picture.Write(o.output, svg(o.figures))
+	path, err := picture.Write(o.output, o.figure.draw().SVG(picture.SVGOptions{Prefix: "cc", Dark: true}))
 	if err != nil {
 		return err
 	}

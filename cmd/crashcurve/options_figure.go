@@ -12,10 +12,14 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// ownFigure returns the figure that the flags describe.
-func (raw *rawOptions) ownFigure() (figure, error) {
-	f := figure{title: "Restarts under a backoff", pods: raw.pods, requests: raw.requests, end: raw.until, api: true}
+// figure returns the figure that the flags describe.
+func (raw *rawOptions) figure() (figure, error) {
+	f := figure{pods: raw.pods, requests: raw.requests, end: raw.until, mixed: raw.given["mix"]}
 	switch {
+	case raw.pods < 1 || raw.pods > 1_000_000:
+		return f, fmt.Errorf("-pods %d: must be in 1..1000000", raw.pods)
+	case raw.requests < 0 || raw.requests > 1_000_000:
+		return f, fmt.Errorf("-requests %d: must be in 0..1000000", raw.requests)
 	case raw.run < 0 || raw.run > longest:
 		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, picture.Duration(longest))
 	case !(raw.mix >= 0 && raw.mix <= 1): // NaN too
@@ -44,7 +48,7 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 		if p.run != nil {
 			run = *p.run
 		}
-		f.curves = append(f.curves, curve{name: p.name, policy: p.policy, limit: p.limit, outside: p.outside, groups: raw.groups(run)})
+		f.curves = append(f.curves, chart.Curve{Name: p.name, Policy: p.policy, Limit: p.limit, Outside: p.outside, Groups: raw.groups(run)})
 		if p.name == raw.baseline {
 			f.baseline = i
 		}
@@ -52,21 +56,25 @@ func (raw *rawOptions) ownFigure() (figure, error) {
 	if raw.baseline != "" && policies[f.baseline].name != raw.baseline {
 		return f, fmt.Errorf("-baseline %s: no policy has that name", raw.baseline)
 	}
-	f.mixed = raw.given["mix"]
 	windows, err := parseWindows(raw.windows, raw.until)
 	f.windows = windows
 	f.logTime = strings.Contains(raw.log, "x")
-	f.logCount = strings.Contains(raw.log, "y") || raw.log == "" && f.spread() > chart.AutoLog
+	switch {
+	case strings.Contains(raw.log, "y"):
+		f.scale = chart.Logarithmic
+	case raw.log != "":
+		f.scale = chart.Linear
+	}
 	return f, err
 }
 
 // groups divides the node's pods.
-func (raw *rawOptions) groups(run time.Duration) []group {
+func (raw *rawOptions) groups(run time.Duration) []chart.Group {
 	if !raw.given["mix"] {
-		return []group{{pods: raw.pods, run: run}}
+		return []chart.Group{{Pods: raw.pods, Run: run}}
 	}
 	crashing := int(math.Round(raw.mix * float64(raw.pods)))
-	return []group{{pods: crashing}, {pods: raw.pods - crashing, run: run}}
+	return []chart.Group{{Pods: crashing}, {Pods: raw.pods - crashing, Run: run}}
 }
 
 // parseWindows reads the ends of windows. Without any it chooses those of the

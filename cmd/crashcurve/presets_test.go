@@ -173,30 +173,3 @@ func TestResetOfZeroIsRefused(t *testing.T) {
 		t.Errorf("%+v, %v", p.policy, err)
 	}
 }
-
-// The requests of the second panel are all requests, whatever the axis.
-func TestRatesAddUpToAllRequests(t *testing.T) {
-	for _, logTime := range []bool{false, true} {
-		for _, end := range []time.Duration{second, 70 * second, 30 * minute, 7*hour + 1, 87600 * hour} {
-			for _, p := range preset.All() {
-				if p.Refused != "" {
-					continue
-				}
-				c := curve{policy: p.Policy, groups: []group{{pods: 3}, {pods: 5, run: 12 * second}}}
-				f := figure{curves: []curve{c}, end: end, logTime: logTime, requests: 7, mixed: true}
-				sum, rates := 0.0, f.rates(c)
-				for i, r := range rates {
-					to := end
-					if i+1 < len(rates) {
-						to = rates[i+1].from
-					}
-					sum += r.rate * (to - r.from).Seconds()
-				}
-				want := 7 * c.restarts(-1, end)
-				if len(rates) > mostBins || math.Abs(sum-want) > 1e-6*want {
-					t.Errorf("%s up to %v: %d rates of %v requests, want %v", p.Name, end, len(rates), sum, want)
-				}
-			}
-		}
-	}
-}

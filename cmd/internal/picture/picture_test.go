@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -154,6 +155,16 @@ func TestNumberShowsWhatCounts(t *testing.T) {
 	} {
 		if got := Number(n); got != want {
 			t.Errorf("%v: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestShortDurationsHaveNoZeroParts(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 90 * time.Second: "1m30s", 5 * time.Minute: "5m", time.Hour: "1h", time.Hour + 20*time.Second: "1h0m20s", 30 * time.Hour: "30h", 100 * time.Millisecond: "100ms",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("picture.Duration(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

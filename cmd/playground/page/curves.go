@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/chart"
 	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
@@ -139,38 +140,6 @@ func between(n, otherwise, most int) int {
 	return min(max(n, 1), most)
 }
 
-// curve is a policy to draw.
-type curve struct {
-	name    string
-	policy  backoff.Policy
-	run     time.Duration
-	limit   preset.StartLimit
-	outside bool
-}
-
-// restarts counts the restarts of a pod in (from, to].
-func (c curve) restarts(from, to time.Duration) float64 {
-	return float64(c.limit.Count(c.policy, c.run, backoff.Interval{From: from, To: to}))
-}
-
-// givenUp reports whether there are no restarts in the long run.
-func (c curve) givenUp() bool { return c.limit.Restarts(c.policy, c.run) != math.MaxInt }
-
-// steady is the time between two restarts in the long run, unless it is given up.
-func (c curve) steady() time.Duration {
-	if c.run > c.policy.ResetThreshold() {
-		return c.run + c.policy.Delay(1)
-	}
-	return c.run + c.policy.Delay(math.MaxInt)
-}
-
-// busiest is the highest number of restarts of a pod in a window of that length, which
-// begins with the first restart: delays never shrink.
-func (c curve) busiest(window time.Duration) float64 {
-	first := c.run + c.policy.Delay(1)
-	return c.restarts(first-1, first-1+window)
-}
-
 // view makes the Curves tab.
 func (s Settings) view(width float64) *Curves {
 	v := &Curves{Presets: presets()}
@@ -178,10 +147,11 @@ func (s Settings) view(width float64) *Curves {
 	v.wrong(-1, "run", err)
 	window, err := duration(s.Window, time.Second)
 	v.wrong(-1, "window", err)
-	var all []curve
+	var all []chart.Curve
 	for i, p := range s.Policies {
 		if policy, ok := v.policy(i, p); ok {
-			all = append(all, curve{orElse(p.Name, fmt.Sprintf("policy %d", i+1)), policy, run, v.limit(i, p), p.Outside})
+			all = append(all, chart.Curve{Name: orElse(p.Name, fmt.Sprintf("policy %d", i+1)), Policy: policy, Limit: v.limit(i, p), Outside: p.Outside,
+				Groups: []chart.Group{{Pods: s.Pods, Run: run}}})
 		}
 	}
 	v.resolve(s)
@@ -194,10 +164,10 @@ func (s Settings) view(width float64) *Curves {
 		return v
 	}
 	v.Table = s.table(all, window)
-	v.Pictures = []*Picture{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
+	v.Pictures = s.pictures(all, window, width)
 	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", picture.Duration(window), picture.Duration(run))
 	for _, c := range all {
-		v.Summary += fmt.Sprintf(" %s %s,", c.name, picture.Number(c.restarts(-1, window)))
+		v.Summary += fmt.Sprintf(" %s %s,", c.Name, picture.Number(c.PerPod().Restarts(-1, window)))
 	}
 	v.Summary = strings.TrimSuffix(v.Summary, ",") + "."
 	return v
@@ -278,56 +248,58 @@ func (v *Curves) resolve(s Settings) {
 }
 
 // table compares the policies.
-func (s Settings) table(all []curve, window time.Duration) [][]string {
+func (s Settings) table(all []chart.Curve, window time.Duration) [][]string {
 	table := [][]string{{""}}
 	for _, c := range all {
-		table[0] = append(table[0], c.name)
+		table[0] = append(table[0], c.Name)
 	}
-	row := func(name string, cell func(c curve) string) {
+	row := func(name string, cell func(c chart.Curve) string) {
 		cells := []string{name}
 		for _, c := range all {
 			cells = append(cells, cell(c))
 		}
 		table = append(table, cells)
 	}
-	row("delays", func(c curve) string {
-		text := describe(c.policy)
-		if c.limit.Starts > 0 {
-			text += fmt.Sprintf(", gives up after %s in %s", count(c.limit.Starts, "start"), picture.Duration(c.limit.Within))
+	row("delays", func(c chart.Curve) string {
+		text := describe(c.Policy)
+		if c.Limit.Starts > 0 {
+			text += fmt.Sprintf(", gives up after %s in %s", count(c.Limit.Starts, "start"), picture.Duration(c.Limit.Within))
 		}
 		return text
 	})
 	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
 		if end < window || i == 2 {
-			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return picture.Number(c.restarts(-1, end)) })
+			row("restarts of a pod in the first "+picture.Duration(end), func(c chart.Curve) string { return picture.Number(c.PerPod().Restarts(-1, end)) })
 		}
 	}
 	for _, c := range all {
-		if c.policy.Jitter > 0 {
-			row("with jitter, at most", func(c curve) string { return c.mostWithJitter(window) })
+		if c.Policy.Jitter > 0 {
+			row("with jitter, at most", func(c chart.Curve) string { return mostWithJitter(c.PerPod(), window) })
 			break
 		}
 	}
-	row("requests per second of the node, busiest 10 s", func(c curve) string { return picture.Number(c.busiest(10*time.Second) * s.perRestart(c) / 10) })
-	row("in the long run", func(c curve) string {
-		if c.givenUp() {
+	row("requests per second of the node, busiest 10 s", func(c chart.Curve) string {
+		return picture.Number(c.Busiest(10*time.Second) * c.Requests(s.Requests) / 10)
+	})
+	row("in the long run", func(c chart.Curve) string {
+		if c.GivenUp(c.Groups[0]) {
 			return "none: it has given up"
 		}
-		return fmt.Sprintf("a restart every %s, %s requests per second", picture.Duration(c.steady()), picture.Number(s.perRestart(c)/c.steady().Seconds()))
+		return fmt.Sprintf("a restart every %s, %s requests per second", picture.Duration(c.Steady(c.Groups[0])), picture.Number(c.Requests(s.Requests)*c.SteadyRate()))
 	})
 	return table
 }
 
 // mostWithJitter is the number of restarts if every delay is as short as jitter can make
 // it.
-func (c curve) mostWithJitter(window time.Duration) string {
-	keep := 1 - c.policy.Jitter
-	c.policy.ResetAfter = c.policy.ResetThreshold()
-	c.policy.Initial, c.policy.Max = time.Duration(float64(c.policy.Initial)*keep), time.Duration(float64(c.policy.Max)*keep)
-	if c.policy.Initial < shortestDelay {
+func mostWithJitter(c chart.Curve, window time.Duration) string {
+	keep := 1 - c.Policy.Jitter
+	c.Policy.ResetAfter = c.Policy.ResetThreshold()
+	c.Policy.Initial, c.Policy.Max = time.Duration(float64(c.Policy.Initial)*keep), time.Duration(float64(c.Policy.Max)*keep)
+	if c.Policy.Initial < shortestDelay {
 		return "any number"
 	}
-	return picture.Number(c.restarts(-1, window))
+	return picture.Number(c.Restarts(-1, window))
 }
 
 // duration reads a duration from least to longestDelay.
@@ -344,13 +316,7 @@ func duration(text string, least time.Duration) (time.Duration, error) {
 
 // describe is a policy in a few words.
 func describe(p backoff.Policy) string {
-	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
-	if p.Initial == p.Max {
-		text = "always " + picture.Duration(p.Max)
-	}
-	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
-		text += fmt.Sprintf(", factor %v", p.Factor)
-	}
+	text := chart.Delays(p)
 	if p.Jitter > 0 {
 		text += fmt.Sprintf(", up to %v%% shorter", math.Round(p.Jitter*1000)/10)
 	}
