@@ -32,30 +32,10 @@ func presetHelp() string {
 	for _, p := range preset.All() {
 		says := p.Says
 		if p.Refused != "" {
-			says = wrap("refused: "+p.Refused, 58)
+			says = "refused: " + p.Refused
 		}
 		text := strings.ReplaceAll(says+"\n("+p.Source+")", "\n", indent)
 		fmt.Fprintf(&b, "  %-15s  %s\n", p.Name, text)
-	}
-	return b.String()
-}
-
-// wrap breaks a text into lines.
-func wrap(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
 	}
 	return b.String()
 }
@@ -68,7 +48,7 @@ func parsePreset(name string) (p preset.Preset, found bool, err error) {
 	case i < 0:
 		return p, false, nil
 	case all[i].Refused != "":
-		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, all[i].Refused)
+		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, strings.ReplaceAll(all[i].Refused, "\n", " "))
 	}
 	return all[i], true, nil
 }

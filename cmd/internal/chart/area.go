@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/restartkit/restart/cmd/internal/picture"
@@ -58,34 +57,14 @@ func (a *area) timeLabels(x Axis, times []Tick) {
 // to that place.
 func (a *area) lines(x, y Axis, lines []line, room float64) {
 	for _, l := range lines {
-		a.draw(x, y, l)
+		var points []picture.Point
+		for _, p := range l.points {
+			points = append(points, picture.Point{X: x.Place(p.X), Y: y.Place(p.Y)})
+		}
+		a.p.Line(l.style, l.name, points...)
 	}
 	a.names(y, lines, room)
 }
-
-// draw draws one line. Of points at one place, and of those between others of a straight
-// line, it draws one.
-func (a *area) draw(x, y Axis, l line) {
-	var drawn []picture.Point
-	for _, p := range l.points {
-		at := picture.Point{X: x.Place(p.X), Y: y.Place(p.Y)}
-		n := len(drawn)
-		if n > 0 && math.Abs(drawn[n-1].X-at.X) < 0.005 && math.Abs(drawn[n-1].Y-at.Y) < 0.005 {
-			continue
-		}
-		if n > 1 && (drawn[n-2].X == drawn[n-1].X && drawn[n-1].X == at.X && between(drawn[n-2].Y, drawn[n-1].Y, at.Y) ||
-			drawn[n-2].Y == drawn[n-1].Y && drawn[n-1].Y == at.Y && between(drawn[n-2].X, drawn[n-1].X, at.X)) {
-			drawn = drawn[:n-1]
-		}
-		drawn = append(drawn, at)
-	}
-	if len(drawn) > 1 {
-		a.p.Line(l.style, l.name, drawn...)
-	}
-}
-
-// between reports whether b lies between a and c.
-func between(a, b, c float64) bool { return min(a, c) <= b && b <= max(a, c) }
 
 // The names of lines.
 const (

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,28 @@ func TestShortDurationsHaveNoZeroParts(t *testing.T) {
 	} {
 		if got := Duration(d); got != want {
 			t.Errorf("picture.Duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+// Points that change nothing are left out, and no others: a line that goes back, or is
+// too short to be seen.
+func TestStraightLinesHaveTwoPoints(t *testing.T) {
+	for _, tt := range []struct{ points, want []Point }{
+		{[]Point{{0, 0}, {1, 0}, {1, 0.001}, {3, 0}, {3, 2}, {3, 4}}, []Point{{0, 0}, {3, 0}, {3, 4}}},
+		{[]Point{{0, 0}, {0, 5}, {0, 2}}, []Point{{0, 0}, {0, 5}, {0, 2}}},
+		{[]Point{{0, 0}, {1, 1}, {2, 2}}, []Point{{0, 0}, {1, 1}, {2, 2}}},
+		{[]Point{{1, 1}, {1, 1}}, nil},
+		{nil, nil},
+	} {
+		var p Picture
+		p.Line(Style{}, "", tt.points...)
+		var got []Point
+		for _, s := range p.Shapes {
+			got = s.Points
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%v is drawn through %v, want %v", tt.points, got, tt.want)
 		}
 	}
 }
