@@ -46,12 +46,12 @@ func TestTablesAreTheGoldenOnes(t *testing.T) {
 func TestWrongFlagOfCrashcurveIsNamed(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"-policy x", `invalid value "x" for flag -policy: "x" is neither a preset (kubelet, kubelet-reduced, job, imagepull, docker, systemd, flink) nor INITIAL/MAX such as 1s/60s`},
-		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s`},
-		{"-policy 1s/", `invalid value "1s/" for flag -policy: "" is not a duration such as 10s`},
-		{"-policy 0s/1s", `invalid value "0s/1s" for flag -policy: 0s is below the shortest delay, 1ms`},
+		{"-policy 1x/60s", `invalid value "1x/60s" for flag -policy: "1x" is not a duration such as 10s or 1m30s`},
+		{"-policy 1s/", `invalid value "1s/" for flag -policy: "" is not a duration such as 10s or 1m30s`},
+		{"-policy 0s/1s", `invalid value "0s/1s" for flag -policy: 0s is not in 1ms..87600h`},
 		{"-policy 10s/1s", `invalid value "10s/1s" for flag -policy: MAX 1s is below INITIAL 10s`},
-		{"-policy 1s/99999999h", `invalid value "1s/99999999h" for flag -policy: "99999999h" is not a duration such as 10s`},
-		{"-policy 1s/999999h", `invalid value "1s/999999h" for flag -policy: 999999h is not in 0s..87600h`},
+		{"-policy 1s/99999999h", `invalid value "1s/99999999h" for flag -policy: "99999999h" is not a duration such as 10s or 1m30s`},
+		{"-policy 1s/999999h", `invalid value "1s/999999h" for flag -policy: 999999h is not in 1ms..87600h`},
 		{"-policy =kubelet", `invalid value "=kubelet" for flag -policy: the name is empty`},
 		{"-policy " + strings.Repeat("n", 41) + "=kubelet", `invalid value "` + strings.Repeat("n", 41) + `=kubelet" for flag -policy: the name is longer than 40 letters`},
 		{"-policy a\x1b[2J=kubelet", `invalid value "a\x1b[2J=kubelet" for flag -policy: the name has characters that cannot be printed`},

@@ -141,7 +141,8 @@ func TestSystemdGivesUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := chart.Curve{Policy: p.policy, Limit: p.limit, Outside: p.outside, Groups: []chart.Group{{Pods: 1, Run: tt.run}}}
+		c := p.Curve
+		c.Groups = []chart.Group{{Pods: 1, Run: tt.run}}
 		f := chart.Figure{End: 2 * minute}
 		got, parts := c.Restarts(-1, f.End), 0.0
 		for from := time.Duration(-1); from < f.End; from += second {

@@ -61,18 +61,15 @@ type unit struct {
 	within           *time.Duration // StartLimitIntervalSec; 0: no limit
 }
 
-const (
-	mostSteppedRestarts = 1000
-	mostStarts          = 1_000_000
-)
+const mostSteppedRestarts = 1000
 
 // set reads one setting, and reports whether there is one of that name.
 func (u *unit) set(key, value string) (found bool, err error) {
 	switch key {
 	case "RestartSec":
-		u.restart, err = parseDelay(value)
+		u.restart, err = preset.Duration(value, preset.ShortestDelay)
 	case "RestartMaxDelaySec":
-		u.longest, err = parseDelay(value)
+		u.longest, err = preset.Duration(value, preset.ShortestDelay)
 	case "RestartSteps":
 		u.steps, err = strconv.Atoi(value)
 		if err != nil || u.steps < 1 || u.steps > mostSteppedRestarts {
@@ -80,13 +77,13 @@ func (u *unit) set(key, value string) (found bool, err error) {
 		}
 	case "StartLimitIntervalSec":
 		var within time.Duration
-		within, err = parseDuration(value)
+		within, err = preset.Duration(value, 0)
 		u.within = &within
 	case "StartLimitBurst":
 		var burst int
 		burst, err = strconv.Atoi(value)
-		if err != nil || burst < 0 || burst > mostStarts {
-			err = fmt.Errorf("%q is not a whole number in 0..%d", value, mostStarts)
+		if err != nil || burst < 0 || burst > preset.MostStarts {
+			err = fmt.Errorf("%q is not a whole number in 0..%d", value, preset.MostStarts)
 		}
 		u.burst = &burst
 	default:
@@ -129,8 +126,8 @@ func (u unit) apply(p backoff.Policy) (backoff.Policy, error) {
 	}
 	p.Max = u.longest
 	p.Factor = math.Pow(float64(u.longest)/float64(p.Initial), 1/float64(u.steps))
-	if p.Factor < leastFactor {
-		return p, fmt.Errorf("RestartSteps %d: each step is less than %v times the one before", u.steps, leastFactor)
+	if p.Factor < preset.LeastFactor {
+		return p, fmt.Errorf("RestartSteps %d: each step is less than %v times the one before", u.steps, preset.LeastFactor)
 	}
 	return p, nil
 }

@@ -89,7 +89,7 @@ func TestPresetsHaveTheDelaysOfTheirSystems(t *testing.T) {
 		}
 		want := test.model(runs)
 		i, last := 0, time.Duration(0)
-		for at := range p.policy.Timeline(func(n int) time.Duration { return runs[n-1] }) {
+		for at := range p.Policy.Timeline(func(n int) time.Duration { return runs[n-1] }) {
 			got := at - last - runs[i]
 			if got < want[i] || got > want[i]+test.unit {
 				t.Errorf("%s: delay %d after a run of %v is %v, want %v", test.policy, i+1, runs[i], got, want[i])
@@ -100,12 +100,12 @@ func TestPresetsHaveTheDelaysOfTheirSystems(t *testing.T) {
 			}
 		}
 	}
-	if p, err := parsePolicy("systemd"); err != nil || p.policy.Delay(1000) != 100*time.Millisecond {
-		t.Errorf("systemd: %+v, %v", p.policy, err)
+	if p, err := parsePolicy("systemd"); err != nil || p.Policy.Delay(1000) != 100*time.Millisecond {
+		t.Errorf("systemd: %+v, %v", p.Policy, err)
 	}
 	for name, want := range map[string]backoff.Policy{"kubelet": backoff.CrashLoop(), "kubelet-reduced": backoff.ReducedCrashLoop(), "imagepull": backoff.ImagePull()} {
-		if p, err := parsePolicy(name); err != nil || p.policy != want {
-			t.Errorf("%s: %+v, %v", name, p.policy, err)
+		if p, err := parsePolicy(name); err != nil || p.Policy != want {
+			t.Errorf("%s: %+v, %v", name, p.Policy, err)
 		}
 	}
 }
@@ -146,14 +146,14 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 		"systemd,RestartSec=3s,RestartSteps=1,RestartMaxDelaySec=3s":    "RestartMaxDelaySec 3s is not above RestartSec 3s",
 		"systemd,RestartSec=3s,RestartSteps=1000,RestartMaxDelaySec=4s": "RestartSteps 1000: each step is less than 1.01 times the one before",
 		"systemd,StartLimitBurst=-1":                                    `option StartLimitBurst: "-1" is not a whole number in 0..1000000`,
-		"systemd,StartLimitIntervalSec=x":                               `option StartLimitIntervalSec: "x" is not a duration such as 10s`,
+		"systemd,StartLimitIntervalSec=x":                               `option StartLimitIntervalSec: "x" is not a duration such as 10s or 1m30s`,
 		"systemd,StartLimitBurst=3,StartLimitIntervalSec=1m":            "",
 		"systemd,RestartSteps=0":                                        `option RestartSteps: "0" is not a whole number in 1..1000`,
 		"docker,RestartSec=3s":                                          "option RestartSec: unknown; must be max, factor, free, reset or run",
 	} {
 		p, err := parsePolicy(text)
 		if got := fmt.Sprint(err); err != nil && got != want || err == nil && want != "" {
-			t.Errorf("%s: %+v, %v, want %s", text, p.policy, err, want)
+			t.Errorf("%s: %+v, %v, want %s", text, p.Policy, err, want)
 		}
 	}
 }
@@ -162,14 +162,14 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 func TestOptionsOfSystemdHaveNoOrder(t *testing.T) {
 	a, errA := parsePolicy("systemd,factor=3,max=10s,RestartSec=1s")
 	b, errB := parsePolicy("systemd,RestartSec=1s,max=10s,factor=3")
-	if errA != nil || errB != nil || a.policy != b.policy || a.policy.Max != 10*time.Second || a.policy.Factor != 3 {
-		t.Errorf("%+v, %v; %+v, %v", a.policy, errA, b.policy, errB)
+	if errA != nil || errB != nil || a.Policy != b.Policy || a.Policy.Max != 10*time.Second || a.Policy.Factor != 3 {
+		t.Errorf("%+v, %v; %+v, %v", a.Policy, errA, b.Policy, errB)
 	}
 }
 
 // A reset of 0 would silently be the default of a policy.
 func TestResetOfZeroIsRefused(t *testing.T) {
 	if p, err := parsePolicy("1s/60s,reset=0s"); err == nil || !strings.Contains(err.Error(), "option reset: 0s is not above 0") {
-		t.Errorf("%+v, %v", p.policy, err)
+		t.Errorf("%+v, %v", p.Policy, err)
 	}
 }

@@ -1,4 +1,5 @@
-// Package preset has the backoffs of known systems, for the programs that draw them.
+// Package preset has the backoffs of known systems, and the bounds of those that people write,
+// for the programs that draw them.
 package preset
 
 import (

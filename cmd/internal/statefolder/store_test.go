@@ -76,8 +76,10 @@ func TestStoreWarnsOnce(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(obstacle, "x"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if save(10*round+1) || save(10*round+1) || warnings != round+1 {
-			t.Errorf("%d warnings", warnings)
+		for range 2 {
+			if save(10*round+1) || warnings != round+1 {
+				t.Errorf("%d warnings", warnings)
+			}
 		}
 		if err := os.RemoveAll(obstacle); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/chart"
@@ -15,18 +16,19 @@ func (s Settings) pictures(all []chart.Curve, window time.Duration, width float6
 	height := min(max(width*0.4, 150), 300)
 	restarts := chart.Panel{Title: "restarts", Height: height, Whole: true}
 	requests := chart.Panel{Title: "requests per second, " + figure.Averaged(), Height: height}
-	desc := fmt.Sprintf("Restarts of a pod that fails after runs of %s, up to %s.", s.Run, picture.Duration(window))
+	var desc strings.Builder
+	fmt.Fprintf(&desc, "Restarts of a pod that fails after runs of %s, up to %s.", s.Run, picture.Duration(window))
 	for _, c := range all {
 		restarts.Lines = append(restarts.Lines, figure.Counts(c.PerPod()))
 		requests.Lines = append(requests.Lines, figure.Rates(c, c.Requests(s.Requests)))
-		desc += fmt.Sprintf(" %s: %s.", c.Name, picture.Number(c.PerPod().Restarts(-1, window)))
+		fmt.Fprintf(&desc, " %s: %s.", c.Name, picture.Number(c.PerPod().Restarts(-1, window)))
 	}
 	draw := func(title, desc, prefix string, panel chart.Panel) *Picture {
 		figure.Title, figure.Desc, figure.Panels = title, desc, []chart.Panel{panel}
 		return drawn(figure.Draw(), prefix)
 	}
 	return []*Picture{
-		draw("Restarts of one pod", desc, "restarts", restarts),
+		draw("Restarts of one pod", desc.String(), "restarts", restarts),
 		draw("Requests per second of the node", fmt.Sprintf("%d pods that fail at the same times, %s for each restart, %s.",
 			s.Pods, count(s.Requests, "request"), figure.Averaged()), "requests", requests),
 	}

@@ -67,14 +67,9 @@ type SettingNote struct {
 }
 
 const (
-	mostPolicies  = 4
-	mostNodePods  = 100_000
-	mostRequests  = 1000
-	shortestDelay = time.Millisecond
-	longestDelay  = 10 * 365 * 24 * time.Hour
-	leastFactor   = 1.01
-	nameLength    = 40
-	mostStarts    = 1_000_000
+	mostPolicies = 4
+	mostNodePods = 100_000
+	mostRequests = 1000
 )
 
 // presets returns the curves of known systems.
@@ -82,7 +77,7 @@ func presets() []Policy {
 	var list []Policy
 	for _, p := range preset.All() {
 		if p.Refused == "" {
-			p.Policy.ResetAfter = min(p.Policy.ResetAfter, longestDelay)
+			p.Policy.ResetAfter = min(p.Policy.ResetAfter, preset.Longest)
 			w := written(p.Name, p.Policy)
 			if w.Outside = p.Outside; p.Limit.Starts > 0 {
 				w.Starts, w.Within = p.Limit.Starts, picture.Duration(p.Limit.Within)
@@ -115,7 +110,7 @@ func (s Settings) bounded() Settings {
 	}
 	bounded := make([]Policy, len(s.Policies))
 	for i, p := range s.Policies {
-		p.Name = picture.Clean(strings.TrimSpace(p.Name), nameLength)
+		p.Name = picture.Clean(strings.TrimSpace(p.Name), preset.LongestName)
 		bounded[i] = p
 	}
 	s.Policies = bounded
@@ -143,9 +138,9 @@ func between(n, otherwise, most int) int {
 // view makes the Curves tab.
 func (s Settings) view(width float64) *Curves {
 	v := &Curves{Presets: presets()}
-	run, err := duration(s.Run, 0)
+	run, err := preset.Duration(s.Run, 0)
 	v.wrong(-1, "run", err)
-	window, err := duration(s.Window, time.Second)
+	window, err := preset.Duration(s.Window, time.Second)
 	v.wrong(-1, "window", err)
 	var all []chart.Curve
 	for i, p := range s.Policies {
@@ -184,19 +179,19 @@ func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	before := len(v.Wrong)
 	var read backoff.Policy
 	var err error
-	read.Initial, err = duration(p.Initial, shortestDelay)
+	read.Initial, err = preset.Duration(p.Initial, preset.ShortestDelay)
 	v.wrong(i, "initial", err)
-	read.Max, err = duration(p.Max, shortestDelay)
+	read.Max, err = preset.Duration(p.Max, preset.ShortestDelay)
 	v.wrong(i, "max", err)
 	if p.Reset != "" {
-		if read.ResetAfter, err = duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
+		if read.ResetAfter, err = preset.Duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
 			err = errors.New("reset after: 0s is not above 0; nothing there means twice the maximum")
 		}
 		v.wrong(i, "reset", err)
 	}
 	read.Factor, read.Jitter = p.Factor, p.Jitter
-	if p.Factor != 0 && p.Factor != 1 && !(p.Factor >= leastFactor) {
-		v.wrong(i, "factor", fmt.Errorf("factor: %v is neither 1 nor a number from %v on", p.Factor, leastFactor))
+	if p.Factor != 0 && p.Factor != 1 && !(p.Factor >= preset.LeastFactor) {
+		v.wrong(i, "factor", fmt.Errorf("factor: %v is neither 1 nor a number from %v on", p.Factor, preset.LeastFactor))
 	}
 	if len(v.Wrong) == before {
 		for _, e := range fieldErrors(read.Validate()) {
@@ -211,9 +206,9 @@ func (v *Curves) limit(i int, p Policy) (l preset.StartLimit) {
 	if p.Starts == 0 || p.Within == "" {
 		return l
 	}
-	l.Starts = between(p.Starts, 1, mostStarts)
+	l.Starts = between(p.Starts, 1, preset.MostStarts)
 	var err error
-	l.Within, err = duration(p.Within, shortestDelay)
+	l.Within, err = preset.Duration(p.Within, preset.ShortestDelay)
 	v.wrong(i, "within", err)
 	return l
 }
@@ -225,7 +220,7 @@ var fieldNames = map[string]string{"Initial": "initial", "Max": "max", "Factor":
 func (v *Curves) resolve(s Settings) {
 	config := backoff.CrashLoopConfig{ReduceDefault: s.Reduce, AllowMax: s.AllowMax}
 	if s.Max != "" {
-		d, err := duration(s.Max, 0)
+		d, err := preset.Duration(s.Max, 0)
 		if err != nil {
 			v.wrong(-1, "nodeMax", err)
 			return
@@ -296,22 +291,10 @@ func mostWithJitter(c chart.Curve, window time.Duration) string {
 	keep := 1 - c.Policy.Jitter
 	c.Policy.ResetAfter = c.Policy.ResetThreshold()
 	c.Policy.Initial, c.Policy.Max = time.Duration(float64(c.Policy.Initial)*keep), time.Duration(float64(c.Policy.Max)*keep)
-	if c.Policy.Initial < shortestDelay {
+	if c.Policy.Initial < preset.ShortestDelay {
 		return "any number"
 	}
 	return picture.Number(c.Restarts(-1, window))
-}
-
-// duration reads a duration from least to longestDelay.
-func duration(text string, least time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration such as 10s or 1m30s", text)
-	}
-	if d < least || d > longestDelay {
-		return 0, fmt.Errorf("%s is not in %s..%s", text, picture.Duration(least), picture.Duration(longestDelay))
-	}
-	return d, nil
 }
 
 // describe is a policy in a few words.
@@ -320,7 +303,7 @@ func describe(p backoff.Policy) string {
 	if p.Jitter > 0 {
 		text += fmt.Sprintf(", up to %v%% shorter", math.Round(p.Jitter*1000)/10)
 	}
-	if p.ResetThreshold() >= longestDelay {
+	if p.ResetThreshold() >= preset.Longest {
 		return text + ", whatever the length of a run"
 	}
 	if enough := p.ResetThreshold() + 1; enough%time.Millisecond == 0 {

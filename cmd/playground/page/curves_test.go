@@ -141,7 +141,7 @@ func TestPresetsAreReadAsTheyAreWritten(t *testing.T) {
 		if got.Factor == 2 {
 			got.Factor = 0
 		}
-		want.Policy.ResetAfter = min(want.Policy.ResetAfter, longestDelay)
+		want.Policy.ResetAfter = min(want.Policy.ResetAfter, preset.Longest)
 		if got != want.Policy {
 			t.Errorf("%s: %+v, want %+v", name, got, want.Policy)
 		}
