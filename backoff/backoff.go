@@ -166,3 +166,8 @@ func (p Policy) drawn(failures int, d time.Duration) time.Duration {
 	}
 	return nominal
 }
+
+// policyNames are the names in JSON of the fields of a Policy.
+var policyNames = map[string]string{
+	"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "resetAfter", "FreeFailures": "free",
+}

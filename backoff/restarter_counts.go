@@ -47,55 +47,6 @@ func (n *ruleCount) find(rules Rules) bool {
 	return true
 }
 
-// countByRule counts the last exit for the rules that have counts of their own, and
-// forgets the counts of rules that are not there any more; a policy without rules
-// leaves them. It returns the curve of the exit's delay and the failures that the curve
-// goes by: those of the rule that decided, otherwise the key's, under the curve of the
-// key.
-func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*Policy, int) {
-	d := &h.decision
-	ran := h.last.ran()
-	own := -1
-	kept := h.counts[:0]
-	for i := range h.counts {
-		n := &h.counts[i]
-		if !n.find(rules) {
-			continue
-		}
-		if ran > n.reset {
-			n.failures = 0
-		}
-		if len(rules) > 0 && n.rule == d.Rule {
-			own = len(kept)
-		}
-		kept = append(kept, *n)
-	}
-	clear(h.counts[len(kept):])
-	h.counts = kept
-	if d.Rule < 0 || !rules[d.Rule].counts() {
-		return curve, d.Failures
-	}
-	rule := &rules[d.Rule]
-	if own < 0 {
-		own = len(h.counts)
-		h.counts = append(h.counts, ruleCount{rule: d.Rule, name: rule.Name})
-		h.counts[own].follow(rule)
-	}
-	n := &h.counts[own]
-	failures := d.Failures
-	if rule.Delay != nil && rule.Delay.valid() {
-		n.failures = addCount(n.failures, 1)
-		curve, failures = rule.Delay, n.failures
-		d.RuleFailures = n.failures
-	} else if rule.Delay != nil {
-		d.PolicyInvalid = true
-	}
-	if rule.Limit > 0 && !n.allow(rule, now) {
-		d.Action = ActionGiveUp
-	}
-	return curve, failures
-}
-
 // allow counts one more restart against the limit of the rule, or reports that it is
 // used up.
 func (n *ruleCount) allow(rule *Rule, now time.Duration) bool {
@@ -124,6 +75,18 @@ func (n *ruleCount) follow(rule *Rule) {
 	}
 	n.reset = max(rule.Delay.ResetThreshold(), 0)
 	n.keep = max(n.keep, addDuration(n.reset, n.reset))
+}
+
+// allow counts one more restart against a limit, or reports that it is used up.
+func allow(recent *[]time.Duration, limit int, window, now time.Duration) bool {
+	if window > 0 {
+		*recent = slices.DeleteFunc(*recent, func(at time.Duration) bool { return subtract(now, at) >= window })
+	}
+	if len(*recent) >= limit {
+		return false
+	}
+	*recent = append(*recent, now)
+	return true
 }
 
 // ruleStateJSON writes two fields beside the others, which it hides.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/field"
-	"github.com/restartkit/restart/internal/quote"
 )
 
 // MarshalJSON returns the state of all keys as a JSON object, with the key as name
@@ -172,6 +171,3 @@ func nameOf[K comparable](key K) (name string, err error) {
 	}
 	return name, err
 }
-
-// keyText prints a key for a message.
-func keyText(key any) string { return quote.Text(fmt.Sprint(key)) }

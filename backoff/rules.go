@@ -1,7 +1,9 @@
 package backoff
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/restartkit/restart/internal/exitcode"
@@ -178,3 +180,38 @@ func (c *ExitCodes) list(code int32) bool {
 	}
 	return false
 }
+
+// text names a rule in a message.
+func (r *Rule) text(i int) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return fmt.Sprintf("restartPolicyRules[%d]", i)
+}
+
+// limitText prints a rule's limit.
+func (r *Rule) limitText() string {
+	restarts := fmt.Sprintf("%d restarts", r.Limit)
+	if r.Limit == 1 {
+		restarts = "1 restart"
+	}
+	if r.Window > 0 {
+		return fmt.Sprintf("%s in %v", restarts, r.Window)
+	}
+	return restarts
+}
+
+// listText prints the values and ranges.
+func (c *ExitCodes) listText() string {
+	var parts []string
+	for _, v := range c.Values {
+		parts = append(parts, fmt.Sprint(v))
+	}
+	for _, r := range c.Ranges {
+		parts = append(parts, r.String())
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// String returns the range as its text has it, as in 128-159.
+func (r CodeRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }

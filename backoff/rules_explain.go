@@ -129,35 +129,3 @@ func (r *Rule) conditions(e *Exit, attempt int) (all []condition) {
 	}
 	return all
 }
-
-// text names a rule in a message.
-func (r *Rule) text(i int) string {
-	if r.Name != "" {
-		return r.Name
-	}
-	return fmt.Sprintf("restartPolicyRules[%d]", i)
-}
-
-// limitText prints a rule's limit.
-func (r *Rule) limitText() string {
-	restarts := fmt.Sprintf("%d restarts", r.Limit)
-	if r.Limit == 1 {
-		restarts = "1 restart"
-	}
-	if r.Window > 0 {
-		return fmt.Sprintf("%s in %v", restarts, r.Window)
-	}
-	return restarts
-}
-
-// listText prints the values and ranges.
-func (c *ExitCodes) listText() string {
-	var parts []string
-	for _, v := range c.Values {
-		parts = append(parts, fmt.Sprint(v))
-	}
-	for _, r := range c.Ranges {
-		parts = append(parts, r.String())
-	}
-	return "[" + strings.Join(parts, " ") + "]"
-}

@@ -11,9 +11,6 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// String returns the range as its text has it, as in 128-159.
-func (r CodeRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
-
 // MarshalText returns the range as String does.
 func (r CodeRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
@@ -42,11 +39,6 @@ type policyFields struct {
 	Jitter       float64      `json:"jitter,omitzero"`
 	ResetAfter   durationText `json:"resetAfter,omitzero"`
 	FreeFailures int          `json:"free,omitzero"`
-}
-
-// policyNames are the names in JSON of the fields of a Policy.
-var policyNames = map[string]string{
-	"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "resetAfter", "FreeFailures": "free",
 }
 
 // MarshalJSON returns the policy with its durations as texts, as in

@@ -1,10 +1,13 @@
 package backoff
 
 import (
+	"fmt"
 	"hash/maphash"
 	"iter"
 	"math/bits"
 	"sync"
+
+	"github.com/restartkit/restart/internal/quote"
 )
 
 // shardCount is how many shards the keys spread over. Growing and GC hold up the
@@ -232,3 +235,6 @@ func (s *shard[K, V]) keys() []K {
 	}
 	return keys
 }
+
+// keyText prints a key for a message.
+func keyText(key any) string { return quote.Text(fmt.Sprint(key)) }

@@ -90,65 +90,6 @@ func TestTimelineEndsWhereTimeDoes(t *testing.T) {
 	}
 }
 
-// The figures of KEP-4603's Risks and Mitigations and Design Details, each with
-// its window, where the KEP is right.
-func TestRestartsAreThoseOfTheKEP(t *testing.T) {
-	today, reduced := CrashLoop(), ReducedCrashLoop()
-	excess := func(p Policy, from, to time.Duration) int {
-		return p.Restarts(0, Window{from, to}) - today.Restarts(0, Window{from, to})
-	}
-	for _, tt := range []struct {
-		name      string
-		got, want int
-	}{
-		{"excess restarts in the first five minutes", excess(reduced, 0, 300*second), 5},
-		{"of which before 30s", excess(reduced, 0, 30*second-1), 3},
-		{"and between 150s and 300s", excess(reduced, 150*second, 300*second), 2},
-		{"a container that crashes every 10s, in 30 minutes", today.Restarts(10*second, Window{0, 30 * minute}), 9},
-		{"of which in the first 5", today.Restarts(10*second, Window{0, 5 * minute}), 4},
-		{"a container that runs 9:59, in 30 minutes", today.Restarts(599*second, Window{0, 30 * minute}), 2},
-	} {
-		if tt.got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
-		}
-	}
-}
-
-// The figures the KEP got wrong, with the right values.
-func TestRestartsKEPErrata(t *testing.T) {
-	const pods, requests = 110, 5 // a full node; API requests per restart
-	today, reduced, second1 := CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)
-	excess := func(p Policy, from, to time.Duration) int {
-		return p.Restarts(0, Window{from, to}) - today.Restarts(0, Window{from, to})
-	}
-	peak := 0 // restarts in the busiest 10 seconds
-	for from := -second; from < 5*minute; from += second / 2 {
-		peak = max(peak, reduced.Restarts(0, Window{from, from + 10*second}))
-	}
-	later := excess(reduced, 10*minute, 15*minute)
-	fast := excess(second1, 10*minute, 15*minute)
-	for _, tt := range []struct {
-		name      string
-		got, want int
-	}{
-		{"excess per further 5 minutes (KEP: 5)", later, 4},
-		{"its requests per pod (KEP: 25)", later * requests, 20},
-		{"its requests per node (KEP: 2750)", later * requests * pods, 2200},
-		{"1s cap: excess in the first 5 minutes (KEP: 305)", excess(second1, 0, 300*second), 296},
-		{"1s cap: excess per further 5 minutes (KEP: 310)", fast, 299},
-		{"1s/60s: restarts in the busiest 10s", peak, 3},
-		{"its requests per node (KEP: 5500)", peak * requests * pods, 1650},
-		{"170,500 per 5 minutes, per second (KEP: per 10s)", 170_500 / 300, 568},
-		{"initial 1s: excess by 310s", excess(Policy{Initial: second, Max: 300 * second}, 0, 310*second), 3},
-		{"initial 250ms: excess by 310s", excess(Policy{Initial: second / 4, Max: 300 * second}, 0, 310*second), 5},
-		{"initial 25ms: excess by 310s (KEP: at most 7)", excess(Policy{Initial: second / 40, Max: 300 * second}, 0, 310*second), 8},
-	} {
-		if tt.got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
-		}
-	}
-}
-
 // Restarts counts what Timeline yields, in any window.
 func TestRestartsCountTheTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,7 +17,7 @@ func composed(t *testing.T, args string) *picture.Picture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compose(o.figures)
+	return o.figure.draw()
 }
 
 // No two labels of a picture touch, and all lie within it, from a second to ten years.
@@ -97,35 +97,23 @@ func heights(s picture.Shape) (top, bottom float64) {
 	return top, bottom
 }
 
-// A system has one look, whichever others are beside it, under every name that the KEP
-// gives it.
+// A system has one look, whichever others are beside it.
 func TestSystemsKeepTheirLooks(t *testing.T) {
 	looks := make(map[string]picture.Style)
 	seen := 0
-	check := func(system, name string, p *picture.Picture) {
-		t.Helper()
-		for _, line := range curves(p)[name] {
-			if before, ok := looks[system]; ok && before != line.Style {
-				t.Errorf("%s (%s) is %+v, was %+v", system, name, line.Style, before)
-			}
-			looks[system] = line.Style
-			seen++
-		}
-	}
 	for _, list := range []string{"kubelet,kubelet-reduced,job,imagepull,docker,systemd,flink", "flink,systemd,docker", "imagepull,job", "systemd,kubelet", "kubelet-reduced"} {
 		p := composed(t, "-policy mine=1s/1m -compare "+list)
 		for system := range strings.SplitSeq(list, ",") {
-			check(system, system, p)
+			for _, line := range curves(p)[system] {
+				if before, ok := looks[system]; ok && before != line.Style {
+					t.Errorf("%s is %+v, was %+v", system, line.Style, before)
+				}
+				looks[system] = line.Style
+				seen++
+			}
 		}
 	}
-	for _, f := range kepFigures(110, 5) {
-		p := compose([]figure{f})
-		for name, system := range map[string]string{"today": "kubelet", "10s to 5m": "kubelet", "new default": "kubelet-reduced", "1s to 1m": "kubelet-reduced",
-			"1s maximum": "1s maximum", "rapid": "rapid", "flat 5s": "flat 5s"} {
-			check(system, name, p)
-		}
-	}
-	if len(looks) != 10 || seen < 40 {
+	if len(looks) != 7 || seen != 30 {
 		t.Errorf("%d systems, %d lines", len(looks), seen)
 	}
 }
@@ -153,27 +141,25 @@ func TestSystemdGivesUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := curve{policy: p.policy, limit: p.limit, outside: p.outside, groups: []group{{pods: 1, run: tt.run}}}
-		f := figure{curves: []curve{c}, requests: 5, end: 2 * minute}
-		got, parts := c.restarts(-1, f.end), 0.0
-		for from := time.Duration(-1); from < f.end; from += second {
-			parts += c.restarts(from, min(from+second, f.end))
+		c := p.Curve
+		c.Groups = []chart.Group{{Pods: 1, Run: tt.run}}
+		f := chart.Figure{End: 2 * minute}
+		got, parts := c.Restarts(-1, f.End), 0.0
+		for from := time.Duration(-1); from < f.End; from += second {
+			parts += c.Restarts(from, min(from+second, f.End))
 		}
-		points, _ := c.points(f.end, false)
-		if got != tt.restarts || parts != got || points[len(points)-1].count != got {
-			t.Errorf("%s, runs of %v: %v restarts, %v in parts, %v drawn, want %v", tt.policy, tt.run, got, parts, points[len(points)-1].count, tt.restarts)
+		points := f.Counts(c)
+		if got != tt.restarts || parts != got || points[len(points)-1].Y != got {
+			t.Errorf("%s, runs of %v: %v restarts, %v in parts, %v drawn, want %v", tt.policy, tt.run, got, parts, points[len(points)-1].Y, tt.restarts)
 		}
-		if given := c.givenUp(c.groups[0]); given != (got < 5) || given != (c.steadyRate() == 0) || f.requestsOf(c) != 0 {
-			t.Errorf("%s: given up %v, %v per second, %v requests", tt.policy, given, c.steadyRate(), f.requestsOf(c))
+		if given := c.GivenUp(c.Groups[0]); given != (got < 5) || given != (c.SteadyRate() == 0) || c.Requests(5) != 0 {
+			t.Errorf("%s: given up %v, %v per second, %v requests", tt.policy, given, c.SteadyRate(), c.Requests(5))
 		}
 	}
 }
 
 // A logarithmic axis says from where on it is.
 func TestLogarithmicAxesSayFromWhere(t *testing.T) {
-	if got := scale(chart.Axis{Low: 0.01, High: 7}); got != " (logarithmic above 0.01)" {
-		t.Error(got)
-	}
 	said := 0
 	for _, s := range composed(t, "-compare kubelet -policy fast=10ms/10ms -log xy").Shapes {
 		if strings.Contains(s.Text, "(logarithmic above ") {

@@ -1,38 +1,123 @@
 package main
 
 import (
-	"math"
+	"fmt"
+	"strings"
 	"time"
+
+	"github.com/restartkit/restart/cmd/internal/chart"
+	"github.com/restartkit/restart/cmd/internal/picture"
+)
+
+const (
+	second = time.Second
+	minute = time.Minute
+	hour   = time.Hour
 )
 
 // figure is a set of curves that are compared with each other.
 type figure struct {
-	name              string
-	title             string
-	curves            []curve
-	baseline          int             // index of the curve that the others are compared with
-	windows           []time.Duration // ends of the tables' rows
-	end               time.Duration   // of the time axis
-	logTime, logCount bool
-	mixed             bool // count the restarts of all pods instead of those of one
-	pods, requests    int  // of the node; API requests per restart
-	api               bool // print the table of API requests
+	curves         []chart.Curve
+	baseline       int             // index of the curve that the others are compared with
+	windows        []time.Duration // ends of the tables' rows
+	end            time.Duration   // of the time axis
+	logTime        bool
+	scale          chart.Scale // of the restarts
+	mixed          bool        // count the restarts of all pods instead of those of one
+	pods, requests int         // of the node; API requests per restart
 }
 
+const title = "Restarts under a backoff"
+
 // shown returns the counted part of a curve: one pod, or all of them.
-func (f *figure) shown(c curve) curve {
+func (f *figure) shown(c chart.Curve) chart.Curve {
 	if f.mixed {
 		return c
 	}
-	return c.perPod()
+	return c.PerPod()
 }
 
-// spread is the ratio of the highest curve's count at the end to the lowest's.
-func (f *figure) spread() float64 {
-	low, high := math.Inf(1), 0.0
+// draw draws the curves, and below them the requests that they make.
+func (f *figure) draw() *picture.Picture {
+	d := chart.Figure{Title: title, Desc: f.describe(), Width: 640, Curves: f.curves, End: f.end, LogTime: f.logTime}
+	counts := chart.Panel{Title: f.subtitle(), Height: 240, Whole: true, Scale: f.scale}
+	rates := chart.Panel{Title: f.requestsTitle(d.Averaged()), Height: 110}
 	for _, c := range f.curves {
-		n := f.shown(c).restarts(-1, f.end)
-		low, high = min(low, n), max(high, n)
+		counts.Lines = append(counts.Lines, d.Counts(f.shown(c)))
+		rates.Lines = append(rates.Lines, d.Rates(c, c.Requests(f.requests)))
+		d.Legend = append(d.Legend, f.legend(c))
 	}
-	return high / max(low, 1)
+	d.Panels = []chart.Panel{counts, rates}
+	return d.Draw()
+}
+
+// subtitle says what the first panel shows: of which pods, how long they run, and how
+// many there are.
+func (f *figure) subtitle() string {
+	if f.mixed {
+		crashing, others := f.curves[0].Groups[0], f.curves[0].Groups[1]
+		run, same := f.run(1)
+		end := "end after " + picture.Duration(run)
+		if !same {
+			end = "end when the legend says"
+		}
+		return fmt.Sprintf("Restarts of all %d pods: %d crash at once, %d %s", f.pods, crashing.Pods, others.Pods, end)
+	}
+	switch run, same := f.run(0); {
+	case !same:
+		return "Restarts of one pod; the legend says how long its runs last"
+	case run > 0:
+		return "Restarts of one pod that runs for " + picture.Duration(run) + " each time"
+	}
+	return "Restarts of one pod that crashes as soon as it starts"
+}
+
+// run returns how long the runs of a group last, and whether that is the same for all
+// curves.
+func (f *figure) run(group int) (run time.Duration, same bool) {
+	run = f.curves[0].Groups[group].Run
+	for _, c := range f.curves {
+		if c.Groups[group].Run != run {
+			return 0, false
+		}
+	}
+	return run, true
+}
+
+// requestsTitle says what the second panel shows.
+func (f *figure) requestsTitle(averaged string) string {
+	text := fmt.Sprintf("API requests per second of all %d pods, %d per restart, %s", f.pods, f.requests, averaged)
+	var outside []string
+	for _, c := range f.curves {
+		if c.Outside {
+			outside = append(outside, c.Name)
+		}
+	}
+	if len(outside) > 0 {
+		text += "; none of " + strings.Join(outside, ", ")
+	}
+	return text
+}
+
+// describe is the figure in words, for those who cannot see it.
+func (f *figure) describe() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s. %s, up to %s.", title, f.subtitle(), picture.Duration(f.end))
+	for _, c := range f.curves {
+		fmt.Fprintf(&text, " %s (%s): %s restarts.", c.Name, describe(c), picture.Number(f.shown(c).Restarts(-1, f.end)))
+	}
+	return text.String()
+}
+
+// legend names a curve, and its policy if the name does not say that.
+func (f *figure) legend(c chart.Curve) string {
+	label := c.Name
+	if d := describe(c); d != c.Name {
+		label += " (" + d + ")"
+	}
+	last := len(c.Groups) - 1
+	if _, same := f.run(last); !same {
+		label += ", runs of " + picture.Duration(c.Groups[last].Run)
+	}
+	return label
 }

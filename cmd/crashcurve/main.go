@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
@@ -31,7 +31,9 @@ func crashcurve(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return flags.Refused("crashcurve", err, stderr)
 	}
-	err = printTables(o, stdout)
+	var tables bytes.Buffer
+	printFigure(&tables, &o.figure)
+	_, err = stdout.Write(tables.Bytes())
 	if err == nil && o.output != "" {
 		err = writePicture(o, stderr)
 	}
@@ -42,34 +44,10 @@ func crashcurve(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-func printTables(o *options, stdout io.Writer) error {
-	var tables bytes.Buffer
-	for i := range o.figures {
-		if i > 0 {
-			tables.WriteByte('\n')
-		}
-		printFigure(&tables, &o.figures[i])
-	}
-	if o.claims {
-		tables.WriteByte('\n')
-		printClaims(&tables)
-	}
-	_, err := stdout.Write(tables.Bytes())
-	return err
-}
-
-// writePicture writes the picture and prints its path, since "go -C" may have changed
-// the folder.
+// writePicture writes the picture and prints its path.
 func writePicture(o *options, stderr io.Writer) error {
-	picture, err := render(o.figures, o.format)
+	path, err := picture.Write(o.output, o.figure.draw().SVG(picture.SVGOptions{Prefix: "cc", Dark: true}))
 	if err != nil {
-		return err
-	}
-	path, err := filepath.Abs(o.output)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, picture, 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "crashcurve: wrote %s\n", terminal.Escape(path))

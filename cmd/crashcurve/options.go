@@ -3,42 +3,35 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
+	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
 // options are the flags, checked.
 type options struct {
-	figures []figure
-	claims  bool   // print what the KEP's text says, too
-	output  string // file of the picture, or ""
-	format  string // of the picture: svg or png
+	figure figure
+	output string // file of the picture, or ""
 }
 
 // rawOptions are the flags as given.
 type rawOptions struct {
-	output, figure, baseline, windows, log string
-	policies                               []namedPolicy
-	run, until                             time.Duration
-	mix                                    float64
-	pods, requests                         int
-	given                                  map[string]bool // names of the flags that were given
+	output, baseline, windows, log string
+	policies                       []namedPolicy
+	run, until                     time.Duration
+	mix                            float64
+	pods, requests                 int
+	given                          map[string]bool // names of the flags that were given
 }
-
-// ownFlags are those that ask for a figure of one's own.
-var ownFlags = []string{"policy", "compare", "baseline", "run", "mix", "until", "windows", "log"}
 
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var raw rawOptions
 	flags := flags.New("crashcurve", usage, fmt.Sprintf(moreUsage, presetHelp()))
-	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg or .png")
-	flags.StringVar(&raw.figure, "figure", "", "`name` of one of KEP-4603's figures, instead of all:\n"+strings.Replace(figureNames(), ", initial", ",\ninitial", 1))
+	flags.StringVar(&raw.output, "o", "", "`file` of a picture, .svg")
 	flags.IntVar(&raw.pods, "pods", 110, "`number` of pods on the node")
 	flags.IntVar(&raw.requests, "requests", 5, "`number` of API requests per restart")
-	flags.Group("Every figure")
 	flags.Func("policy", "`policy` to show, see above; repeatable", func(s string) error {
 		p, err := parsePolicy(s)
 		raw.policies = append(raw.policies, p)
@@ -60,7 +53,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.DurationVar(&raw.until, "until", 30*minute, "`time` to look at, from the first start on")
 	flags.StringVar(&raw.windows, "windows", "", "`ends` of the windows that are rows of the tables, such as 10s,30s,5m\n(default: some up to -until)")
 	flags.StringVar(&raw.log, "log", "", "`axes` with a logarithmic scale: x, y, xy or none\n(default: as the counts need)")
-	flags.Group("A figure of your own")
+	flags.Group("Flags")
 	if err := flags.Parse(args, stdout); err != nil {
 		return nil, err
 	}
@@ -68,63 +61,22 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}
-	return raw.check()
-}
-
-// check turns the flags into what to do, or names the first that is wrong.
-func (raw *rawOptions) check() (*options, error) {
-	o := &options{output: raw.output}
 	if raw.output != "" {
-		o.format = strings.ToLower(strings.TrimPrefix(filepath.Ext(raw.output), "."))
-		if o.format != "svg" && o.format != "png" {
-			return nil, fmt.Errorf("-o %s: must end in .svg or .png", raw.output)
+		if _, err := picture.Ending(raw.output, ".svg"); err != nil {
+			return nil, fmt.Errorf("-o %s: %w", raw.output, err)
 		}
 	}
-	switch {
-	case raw.pods < 1 || raw.pods > 1_000_000:
-		return nil, fmt.Errorf("-pods %d: must be in 1..1000000", raw.pods)
-	case raw.requests < 0 || raw.requests > 1_000_000:
-		return nil, fmt.Errorf("-requests %d: must be in 0..1000000", raw.requests)
-	}
-	var own []string
-	for _, name := range ownFlags {
-		if raw.given[name] {
-			own = append(own, "-"+name)
-		}
-	}
-	if len(own) > 0 {
-		if raw.given["figure"] {
-			return nil, fmt.Errorf("-figure shows the KEP's policies, it cannot go with %s", strings.Join(own, ", "))
-		}
-		f, err := raw.ownFigure()
-		if err != nil {
-			return nil, err
-		}
-		o.figures = []figure{f}
-		return o, nil
-	}
-	for _, f := range kepFigures(raw.pods, raw.requests) {
-		if raw.figure == "" || raw.figure == f.name {
-			o.figures = append(o.figures, f)
-		}
-	}
-	if len(o.figures) == 0 {
-		return nil, fmt.Errorf("-figure %s: must be one of %s", raw.figure, figureNames())
-	}
-	o.claims = raw.figure == ""
-	return o, nil
+	f, err := raw.figure()
+	return &options{f, raw.output}, err
 }
 
 const usage = `Usage: crashcurve [flags]
 
 Calculates how often a node's pods are restarted under a backoff, and how many
 API requests that makes, before you roll the backoff out. Prints tables; -o
-draws restarts against time. Without flags it reproduces the figures of KEP-4603
-(Tune CrashLoopBackOff).
-
-Any of -policy, -compare, -baseline, -run, -mix, -until, -windows and -log asks
-for a figure of your own. Without -policy and -compare it shows the kubelet's
-delays, the reduced ones of KEP-4603, and the kubelet's under a maximum of 1s.
+draws restarts against time. Without -policy and -compare it shows the kubelet's
+delays, the reduced ones of KEP-4603 (Tune CrashLoopBackOff), and the kubelet's
+under a maximum of 1s.
 
 A policy is [NAME=]CURVE[,OPTION=VALUE]... CURVE is INITIAL/MAX, such as 1s/60s,
 or a preset, see below. The options:
@@ -151,14 +103,14 @@ Exit codes:
   3  the tables or the picture cannot be written
 
 Examples:
-  crashcurve -o curves.svg
-        the figures of KEP-4603
-  crashcurve -figure maximum -o maximum.png
-        one of them
+  crashcurve -until 15m -o curves.svg
+        what KEP-4603 compares
   crashcurve -compare kubelet,docker,systemd -o systems.svg
         what three systems do to pods that crash at once
   crashcurve -policy kubelet -policy mine=1s/30s,free=1 -run 10s -o mine.svg
         two policies, for pods that run for 10s and end
+  crashcurve -policy 0s=kubelet -policy 10m=kubelet,run=9m59s -windows 10m,30m
+        pods that crash at once beside pods that nearly reset the curve
   crashcurve -policy systemd,RestartSec=1s,RestartSteps=5,RestartMaxDelaySec=1m
         one unit of systemd
   crashcurve -pods 110 -run 10s -mix 0.3

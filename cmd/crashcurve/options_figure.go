@@ -7,66 +7,77 @@ import (
 	"strings"
 	"time"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/chart"
 	"github.com/restartkit/restart/cmd/internal/picture"
+	"github.com/restartkit/restart/cmd/internal/preset"
 )
 
-// ownFigure returns the figure that the flags describe.
-func (raw *rawOptions) ownFigure() (figure, error) {
-	f := figure{title: "Restarts under a backoff", pods: raw.pods, requests: raw.requests, end: raw.until, api: true}
+// figure returns the figure that the flags describe.
+func (raw *rawOptions) figure() (figure, error) {
+	f := figure{pods: raw.pods, requests: raw.requests, end: raw.until, mixed: raw.given["mix"]}
 	switch {
-	case raw.run < 0 || raw.run > longest:
-		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, picture.Duration(longest))
+	case raw.pods < 1 || raw.pods > 1_000_000:
+		return f, fmt.Errorf("-pods %d: must be in 1..1000000", raw.pods)
+	case raw.requests < 0 || raw.requests > 1_000_000:
+		return f, fmt.Errorf("-requests %d: must be in 0..1000000", raw.requests)
+	case raw.run < 0 || raw.run > preset.Longest:
+		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, picture.Duration(preset.Longest))
 	case !(raw.mix >= 0 && raw.mix <= 1): // NaN too
 		return f, fmt.Errorf("-mix %v: must be in 0..1", raw.mix)
-	case raw.until < second || raw.until > longest:
-		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, picture.Duration(longest))
+	case raw.until < second || raw.until > preset.Longest:
+		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, picture.Duration(preset.Longest))
 	case !slices.Contains([]string{"", "x", "y", "xy", "none"}, raw.log):
 		return f, fmt.Errorf("-log %s: must be x, y, xy or none", raw.log)
 	}
 	policies := raw.policies
 	if len(policies) == 0 {
-		policies = []namedPolicy{
-			{name: "kubelet", policy: backoff.CrashLoop()},
-			{name: "kubelet-reduced", policy: backoff.ReducedCrashLoop()},
-			{name: "1s maximum", policy: backoff.CrashLoop().WithMax(time.Second)},
+		for _, text := range []string{"kubelet", "kubelet-reduced", "1s maximum=kubelet,max=1s"} {
+			p, err := parsePolicy(text)
+			if err != nil {
+				return f, err
+			}
+			policies = append(policies, p)
 		}
 	}
 	if len(policies) > chart.MostLines {
 		return f, fmt.Errorf("%d policies: at most %d can be distinguished", len(policies), chart.MostLines)
 	}
 	for i, p := range policies {
-		if slices.ContainsFunc(policies[:i], func(q namedPolicy) bool { return q.name == p.name }) {
-			return f, fmt.Errorf("-policy %s: another policy has this name; write NAME=%s", p.name, p.text)
+		if slices.ContainsFunc(policies[:i], func(q namedPolicy) bool { return q.Name == p.Name }) {
+			return f, fmt.Errorf("-policy %s: another policy has this name; write NAME=%s", p.Name, p.text)
 		}
 		run := raw.run
 		if p.run != nil {
 			run = *p.run
 		}
-		f.curves = append(f.curves, curve{name: p.name, policy: p.policy, limit: p.limit, outside: p.outside, groups: raw.groups(run)})
-		if p.name == raw.baseline {
+		p.Groups = raw.groups(run)
+		f.curves = append(f.curves, p.Curve)
+		if p.Name == raw.baseline {
 			f.baseline = i
 		}
 	}
-	if raw.baseline != "" && policies[f.baseline].name != raw.baseline {
+	if raw.baseline != "" && policies[f.baseline].Name != raw.baseline {
 		return f, fmt.Errorf("-baseline %s: no policy has that name", raw.baseline)
 	}
-	f.mixed = raw.given["mix"]
 	windows, err := parseWindows(raw.windows, raw.until)
 	f.windows = windows
 	f.logTime = strings.Contains(raw.log, "x")
-	f.logCount = strings.Contains(raw.log, "y") || raw.log == "" && f.spread() > chart.AutoLog
+	switch {
+	case strings.Contains(raw.log, "y"):
+		f.scale = chart.Logarithmic
+	case raw.log != "":
+		f.scale = chart.Linear
+	}
 	return f, err
 }
 
 // groups divides the node's pods.
-func (raw *rawOptions) groups(run time.Duration) []group {
+func (raw *rawOptions) groups(run time.Duration) []chart.Group {
 	if !raw.given["mix"] {
-		return []group{{pods: raw.pods, run: run}}
+		return []chart.Group{{Pods: raw.pods, Run: run}}
 	}
 	crashing := int(math.Round(raw.mix * float64(raw.pods)))
-	return []group{{pods: crashing}, {pods: raw.pods - crashing, run: run}}
+	return []chart.Group{{Pods: crashing}, {Pods: raw.pods - crashing, Run: run}}
 }
 
 // parseWindows reads the ends of windows. Without any it chooses those of the

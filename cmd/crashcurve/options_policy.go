@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/chart"
 	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
 	"github.com/restartkit/restart/cmd/internal/terminal"
@@ -16,17 +17,10 @@ import (
 
 // namedPolicy is one -policy flag.
 type namedPolicy struct {
-	name   string
-	text   string // as given, without the name
-	policy backoff.Policy
-	run    *time.Duration // how long its runs last; nil: as -run says
-
-	limit   preset.StartLimit
-	outside bool
+	chart.Curve                // without pods
+	text        string         // as given, without the name
+	run         *time.Duration // how long its runs last; nil: as -run says
 }
-
-// longestName is what a legend has room for.
-const longestName = 40
 
 // parsePolicy reads [NAME=]CURVE[,OPTION=VALUE]...
 func parsePolicy(s string) (namedPolicy, error) {
@@ -35,28 +29,28 @@ func parsePolicy(s string) (namedPolicy, error) {
 	name, base, named := strings.Cut(words[0], "=")
 	if !named {
 		name, base = s, words[0]
-		if terminal.Width(name) > longestName {
+		if terminal.Width(name) > preset.LongestName {
 			name = base
 		}
 	}
-	p.name, p.text = strings.TrimSpace(name), strings.TrimPrefix(s, words[0][:len(words[0])-len(base)])
+	p.Name, p.text = strings.TrimSpace(name), strings.TrimPrefix(s, words[0][:len(words[0])-len(base)])
 	switch {
-	case p.name == "":
+	case p.Name == "":
 		return p, errors.New("the name is empty")
-	case terminal.Escape(p.name) != p.name || strings.Contains(p.name, "\t"):
+	case terminal.Escape(p.Name) != p.Name || strings.Contains(p.Name, "\t"):
 		return p, errors.New("the name has characters that cannot be printed")
-	case terminal.Width(p.name) > longestName:
-		return p, fmt.Errorf("the name is longer than %d letters", longestName)
+	case terminal.Width(p.Name) > preset.LongestName:
+		return p, fmt.Errorf("the name is longer than %d letters", preset.LongestName)
 	}
 	known, err := parseBase(base)
 	if err != nil {
 		return p, err
 	}
-	p.policy, p.limit, p.outside = known.Policy, known.Limit, known.Outside
+	p.Policy, p.Limit, p.Outside = known.Policy, known.Limit, known.Outside
 	if err := p.setAll(base, words[1:]); err != nil {
 		return p, err
 	}
-	return p, p.policy.Validate()
+	return p, p.Policy.Validate()
 }
 
 // setAll applies the options: first what a unit sets, whatever their order, so that it
@@ -81,10 +75,10 @@ func (p *namedPolicy) setAll(base string, options []string) error {
 		others = append(others, [2]string{key, value})
 	}
 	var err error
-	if p.policy, err = u.apply(p.policy); err != nil {
+	if p.Policy, err = u.apply(p.Policy); err != nil {
 		return err
 	}
-	p.limit = u.limit(p.limit)
+	p.Limit = u.limit(p.Limit)
 	for _, o := range others {
 		if err := p.set(o[0], o[1]); err != nil {
 			return fmt.Errorf("option %s: %w", o[0], err)
@@ -103,10 +97,10 @@ func parseBase(s string) (known preset.Preset, err error) {
 		return known, fmt.Errorf("%q is neither a preset (%s) nor INITIAL/MAX such as 1s/60s", s, presetNames())
 	}
 	p := &known.Policy
-	if p.Initial, err = parseDelay(initial); err != nil {
+	if p.Initial, err = preset.Duration(initial, preset.ShortestDelay); err != nil {
 		return known, err
 	}
-	if p.Max, err = parseDelay(longest); err != nil {
+	if p.Max, err = preset.Duration(longest, preset.ShortestDelay); err != nil {
 		return known, err
 	}
 	if p.Max < p.Initial {
@@ -116,62 +110,37 @@ func parseBase(s string) (known preset.Preset, err error) {
 	return known, nil
 }
 
-// The bounds limit the number of restarts that are counted one by one, and keep sums of
-// times within a Duration.
-const (
-	shortestDelay = time.Millisecond
-	longest       = 10 * 365 * 24 * time.Hour
-	leastFactor   = 1.01
-	mostFree      = 1000
-)
-
-func parseDelay(s string) (time.Duration, error) {
-	d, err := parseDuration(s)
-	if err == nil && d < shortestDelay {
-		err = fmt.Errorf("%s is below the shortest delay, %v", s, shortestDelay)
-	}
-	return d, err
-}
-
-func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration such as 10s", s)
-	case d < 0 || d > longest:
-		return 0, fmt.Errorf("%s is not in 0s..%s", s, picture.Duration(longest))
-	}
-	return d, nil
-}
+// mostFree bounds the restarts that are counted one by one.
+const mostFree = 1000
 
 // set applies one option.
 func (p *namedPolicy) set(key, value string) error {
 	switch key {
 	case "max":
-		d, err := parseDelay(value)
-		p.policy = p.policy.WithMax(d)
+		d, err := preset.Duration(value, preset.ShortestDelay)
+		p.Policy = p.Policy.WithMax(d)
 		return err
 	case "factor":
 		f, err := strconv.ParseFloat(value, 64)
-		if err != nil || f != 1 && !(f >= leastFactor) || math.IsInf(f, 1) {
-			return fmt.Errorf("%q is not 1 or a number from %v on", value, leastFactor)
+		if err != nil || f != 1 && !(f >= preset.LeastFactor) || math.IsInf(f, 1) {
+			return fmt.Errorf("%q is not 1 or a number from %v on", value, preset.LeastFactor)
 		}
-		p.policy.Factor = f
+		p.Policy.Factor = f
 	case "free":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || n > mostFree {
 			return fmt.Errorf("%q is not a whole number in 0..%d", value, mostFree)
 		}
-		p.policy.FreeFailures = n
+		p.Policy.FreeFailures = n
 	case "reset", "run":
-		d, err := parseDuration(value)
+		d, err := preset.Duration(value, 0)
 		if key == "reset" && err == nil && d == 0 {
 			return fmt.Errorf("%s is not above 0; without it the preset's, or %s, is meant", value, picture.Duration(backoff.CrashLoop().ResetAfter))
 		}
 		if key == "run" {
 			p.run = &d
 		} else {
-			p.policy.ResetAfter = d
+			p.Policy.ResetAfter = d
 		}
 		return err
 	default:

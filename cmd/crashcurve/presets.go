@@ -32,30 +32,10 @@ func presetHelp() string {
 	for _, p := range preset.All() {
 		says := p.Says
 		if p.Refused != "" {
-			says = wrap("refused: "+p.Refused, 58)
+			says = "refused: " + p.Refused
 		}
 		text := strings.ReplaceAll(says+"\n("+p.Source+")", "\n", indent)
 		fmt.Fprintf(&b, "  %-15s  %s\n", p.Name, text)
-	}
-	return b.String()
-}
-
-// wrap breaks a text into lines.
-func wrap(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
 	}
 	return b.String()
 }
@@ -68,7 +48,7 @@ func parsePreset(name string) (p preset.Preset, found bool, err error) {
 	case i < 0:
 		return p, false, nil
 	case all[i].Refused != "":
-		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, all[i].Refused)
+		return p, true, fmt.Errorf("%s cannot be said exactly: %s", name, strings.ReplaceAll(all[i].Refused, "\n", " "))
 	}
 	return all[i], true, nil
 }
@@ -81,18 +61,15 @@ type unit struct {
 	within           *time.Duration // StartLimitIntervalSec; 0: no limit
 }
 
-const (
-	mostSteppedRestarts = 1000
-	mostStarts          = 1_000_000
-)
+const mostSteppedRestarts = 1000
 
 // set reads one setting, and reports whether there is one of that name.
 func (u *unit) set(key, value string) (found bool, err error) {
 	switch key {
 	case "RestartSec":
-		u.restart, err = parseDelay(value)
+		u.restart, err = preset.Duration(value, preset.ShortestDelay)
 	case "RestartMaxDelaySec":
-		u.longest, err = parseDelay(value)
+		u.longest, err = preset.Duration(value, preset.ShortestDelay)
 	case "RestartSteps":
 		u.steps, err = strconv.Atoi(value)
 		if err != nil || u.steps < 1 || u.steps > mostSteppedRestarts {
@@ -100,13 +77,13 @@ func (u *unit) set(key, value string) (found bool, err error) {
 		}
 	case "StartLimitIntervalSec":
 		var within time.Duration
-		within, err = parseDuration(value)
+		within, err = preset.Duration(value, 0)
 		u.within = &within
 	case "StartLimitBurst":
 		var burst int
 		burst, err = strconv.Atoi(value)
-		if err != nil || burst < 0 || burst > mostStarts {
-			err = fmt.Errorf("%q is not a whole number in 0..%d", value, mostStarts)
+		if err != nil || burst < 0 || burst > preset.MostStarts {
+			err = fmt.Errorf("%q is not a whole number in 0..%d", value, preset.MostStarts)
 		}
 		u.burst = &burst
 	default:
@@ -149,8 +126,8 @@ func (u unit) apply(p backoff.Policy) (backoff.Policy, error) {
 	}
 	p.Max = u.longest
 	p.Factor = math.Pow(float64(u.longest)/float64(p.Initial), 1/float64(u.steps))
-	if p.Factor < leastFactor {
-		return p, fmt.Errorf("RestartSteps %d: each step is less than %v times the one before", u.steps, leastFactor)
+	if p.Factor < preset.LeastFactor {
+		return p, fmt.Errorf("RestartSteps %d: each step is less than %v times the one before", u.steps, preset.LeastFactor)
 	}
 	return p, nil
 }

@@ -89,7 +89,7 @@ func TestPresetsHaveTheDelaysOfTheirSystems(t *testing.T) {
 		}
 		want := test.model(runs)
 		i, last := 0, time.Duration(0)
-		for at := range p.policy.Timeline(func(n int) time.Duration { return runs[n-1] }) {
+		for at := range p.Policy.Timeline(func(n int) time.Duration { return runs[n-1] }) {
 			got := at - last - runs[i]
 			if got < want[i] || got > want[i]+test.unit {
 				t.Errorf("%s: delay %d after a run of %v is %v, want %v", test.policy, i+1, runs[i], got, want[i])
@@ -100,12 +100,12 @@ func TestPresetsHaveTheDelaysOfTheirSystems(t *testing.T) {
 			}
 		}
 	}
-	if p, err := parsePolicy("systemd"); err != nil || p.policy.Delay(1000) != 100*time.Millisecond {
-		t.Errorf("systemd: %+v, %v", p.policy, err)
+	if p, err := parsePolicy("systemd"); err != nil || p.Policy.Delay(1000) != 100*time.Millisecond {
+		t.Errorf("systemd: %+v, %v", p.Policy, err)
 	}
 	for name, want := range map[string]backoff.Policy{"kubelet": backoff.CrashLoop(), "kubelet-reduced": backoff.ReducedCrashLoop(), "imagepull": backoff.ImagePull()} {
-		if p, err := parsePolicy(name); err != nil || p.policy != want {
-			t.Errorf("%s: %+v, %v", name, p.policy, err)
+		if p, err := parsePolicy(name); err != nil || p.Policy != want {
+			t.Errorf("%s: %+v, %v", name, p.Policy, err)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestInexactPresetsAreRefused(t *testing.T) {
 		}
 		if p.Refused != "" {
 			refused++
-			if want := p.Name + " cannot be said exactly: " + p.Refused; !strings.Contains(stderr.String(), want) {
+			if want := p.Name + " cannot be said exactly: " + strings.ReplaceAll(p.Refused, "\n", " "); !strings.Contains(stderr.String(), want) {
 				t.Errorf("says %s, want %s", &stderr, want)
 			}
 		} else if err := p.Policy.Validate(); err != nil || p.Says == "" {
@@ -146,14 +146,14 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 		"systemd,RestartSec=3s,RestartSteps=1,RestartMaxDelaySec=3s":    "RestartMaxDelaySec 3s is not above RestartSec 3s",
 		"systemd,RestartSec=3s,RestartSteps=1000,RestartMaxDelaySec=4s": "RestartSteps 1000: each step is less than 1.01 times the one before",
 		"systemd,StartLimitBurst=-1":                                    `option StartLimitBurst: "-1" is not a whole number in 0..1000000`,
-		"systemd,StartLimitIntervalSec=x":                               `option StartLimitIntervalSec: "x" is not a duration such as 10s`,
+		"systemd,StartLimitIntervalSec=x":                               `option StartLimitIntervalSec: "x" is not a duration such as 10s or 1m30s`,
 		"systemd,StartLimitBurst=3,StartLimitIntervalSec=1m":            "",
 		"systemd,RestartSteps=0":                                        `option RestartSteps: "0" is not a whole number in 1..1000`,
 		"docker,RestartSec=3s":                                          "option RestartSec: unknown; must be max, factor, free, reset or run",
 	} {
 		p, err := parsePolicy(text)
 		if got := fmt.Sprint(err); err != nil && got != want || err == nil && want != "" {
-			t.Errorf("%s: %+v, %v, want %s", text, p.policy, err, want)
+			t.Errorf("%s: %+v, %v, want %s", text, p.Policy, err, want)
 		}
 	}
 }
@@ -162,41 +162,14 @@ func TestSystemdIsSetAsAUnitIs(t *testing.T) {
 func TestOptionsOfSystemdHaveNoOrder(t *testing.T) {
 	a, errA := parsePolicy("systemd,factor=3,max=10s,RestartSec=1s")
 	b, errB := parsePolicy("systemd,RestartSec=1s,max=10s,factor=3")
-	if errA != nil || errB != nil || a.policy != b.policy || a.policy.Max != 10*time.Second || a.policy.Factor != 3 {
-		t.Errorf("%+v, %v; %+v, %v", a.policy, errA, b.policy, errB)
+	if errA != nil || errB != nil || a.Policy != b.Policy || a.Policy.Max != 10*time.Second || a.Policy.Factor != 3 {
+		t.Errorf("%+v, %v; %+v, %v", a.Policy, errA, b.Policy, errB)
 	}
 }
 
 // A reset of 0 would silently be the default of a policy.
 func TestResetOfZeroIsRefused(t *testing.T) {
 	if p, err := parsePolicy("1s/60s,reset=0s"); err == nil || !strings.Contains(err.Error(), "option reset: 0s is not above 0") {
-		t.Errorf("%+v, %v", p.policy, err)
-	}
-}
-
-// The requests of the second panel are all requests, whatever the axis.
-func TestRatesAddUpToAllRequests(t *testing.T) {
-	for _, logTime := range []bool{false, true} {
-		for _, end := range []time.Duration{second, 70 * second, 30 * minute, 7*hour + 1, 87600 * hour} {
-			for _, p := range preset.All() {
-				if p.Refused != "" {
-					continue
-				}
-				c := curve{policy: p.Policy, groups: []group{{pods: 3}, {pods: 5, run: 12 * second}}}
-				f := figure{curves: []curve{c}, end: end, logTime: logTime, requests: 7, mixed: true}
-				sum, rates := 0.0, f.rates(c)
-				for i, r := range rates {
-					to := end
-					if i+1 < len(rates) {
-						to = rates[i+1].from
-					}
-					sum += r.rate * (to - r.from).Seconds()
-				}
-				want := 7 * c.restarts(-1, end)
-				if len(rates) > mostBins || math.Abs(sum-want) > 1e-6*want {
-					t.Errorf("%s up to %v: %d rates of %v requests, want %v", p.Name, end, len(rates), sum, want)
-				}
-			}
-		}
+		t.Errorf("%+v, %v", p.Policy, err)
 	}
 }

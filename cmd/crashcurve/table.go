@@ -14,34 +14,29 @@ import (
 
 // printFigure prints the tables of a figure.
 func printFigure(w io.Writer, f *figure) {
-	title := f.title
-	if f.name != "" {
-		title = fmt.Sprintf("KEP-4603, %s: %s", f.name, f.title)
-	}
 	fmt.Fprintln(w, title)
 	t := &table{columns: len(f.curves)}
-	t.row("", func(i int) string { return f.curves[i].name })
-	t.row("delays", func(i int) string { return f.curves[i].describe() })
+	t.row("", func(i int) string { return f.curves[i].Name })
+	t.row("delays", func(i int) string { return describe(f.curves[i]) })
 	f.runRows(t)
 	t.print(w)
 
 	fmt.Fprintf(w, "\n%s%s\n", f.counted(), f.excessTitle())
 	t = &table{columns: len(f.curves)}
-	f.windowRows(t, func(c curve, from, to time.Duration) float64 { return f.shown(c).restarts(from, to) })
+	f.windowRows(t, func(c chart.Curve, from, to time.Duration) float64 { return f.shown(c).Restarts(from, to) })
 	t.row("in the long run", func(i int) string { return f.steadyText(f.curves[i]) })
 	t.print(w)
-	if !f.api {
-		return
-	}
 
 	fmt.Fprintf(w, "\nAPI requests of %d pods, %d per restart%s\n", f.pods, f.requests, f.excessTitle())
 	t = &table{columns: len(f.curves)}
-	f.windowRows(t, func(c curve, from, to time.Duration) float64 { return f.requestsOf(c) * c.restarts(from, to) })
+	f.windowRows(t, func(c chart.Curve, from, to time.Duration) float64 {
+		return c.Requests(f.requests) * c.Restarts(from, to)
+	})
 	t.row("busiest 10s", func(i int) string {
-		return f.cell(i, func(c curve) float64 { return f.requestsOf(c) * c.busiest(10*second) })
+		return f.cell(i, func(c chart.Curve) float64 { return c.Requests(f.requests) * c.Busiest(10*second) })
 	})
 	t.row("in the long run, per second", func(i int) string {
-		return picture.Number(f.requestsOf(f.curves[i]) * f.curves[i].steadyRate())
+		return picture.Number(f.curves[i].Requests(f.requests) * f.curves[i].SteadyRate())
 	})
 	t.print(w)
 }
@@ -58,7 +53,7 @@ func (f *figure) excessTitle() string {
 	if len(f.curves) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("; in brackets the excess over %q", f.curves[f.baseline].name)
+	return fmt.Sprintf("; in brackets the excess over %q", f.curves[f.baseline].Name)
 }
 
 // runRows says how long the runs of each curve last, if that is not 0 for all.
@@ -66,26 +61,26 @@ func (f *figure) runRows(t *table) {
 	if f.mixed {
 		for g, what := range []string{"crash at once", "end with success"} {
 			t.row(what, func(i int) string {
-				group := f.curves[i].groups[g]
-				return fmt.Sprintf("%d pods, runs of %s", group.pods, picture.Duration(group.run))
+				group := f.curves[i].Groups[g]
+				return fmt.Sprintf("%d pods, runs of %s", group.Pods, picture.Duration(group.Run))
 			})
 		}
 		return
 	}
 	for _, c := range f.curves {
-		if c.groups[0].run != 0 {
-			t.row("runs of", func(i int) string { return picture.Duration(f.curves[i].groups[0].run) })
+		if c.Groups[0].Run != 0 {
+			t.row("runs of", func(i int) string { return picture.Duration(f.curves[i].Groups[0].Run) })
 			return
 		}
 	}
 }
 
 // windowRows counts something of each curve, per window.
-func (f *figure) windowRows(t *table, count func(c curve, from, to time.Duration) float64) {
+func (f *figure) windowRows(t *table, count func(c chart.Curve, from, to time.Duration) float64) {
 	from := time.Duration(-1) // the first window includes its start
 	row := func(name string, from, to time.Duration) {
 		t.row(name, func(i int) string {
-			return f.cell(i, func(c curve) float64 { return count(c, from, to) })
+			return f.cell(i, func(c chart.Curve) float64 { return count(c, from, to) })
 		})
 	}
 	for _, to := range f.windows {
@@ -98,7 +93,7 @@ func (f *figure) windowRows(t *table, count func(c curve, from, to time.Duration
 }
 
 // cell is a count of a curve, with its excess over the baseline.
-func (f *figure) cell(i int, count func(curve) float64) string {
+func (f *figure) cell(i int, count func(chart.Curve) float64) string {
 	n := count(f.curves[i])
 	if i == f.baseline {
 		return picture.Number(n)
@@ -107,27 +102,21 @@ func (f *figure) cell(i int, count func(curve) float64) string {
 }
 
 // steadyText says how often a curve's pods are restarted in the long run.
-func (f *figure) steadyText(c curve) string {
+func (f *figure) steadyText(c chart.Curve) string {
 	switch {
 	case f.mixed:
-	case c.givenUp(c.groups[0]):
+	case c.GivenUp(c.Groups[0]):
 		return "never: it has given up"
 	default:
-		return "every " + picture.Duration(c.steady(c.groups[0]))
+		return "every " + picture.Duration(c.Steady(c.Groups[0]))
 	}
-	return fmt.Sprintf("%s per second", picture.Number(c.steadyRate()))
+	return fmt.Sprintf("%s per second", picture.Number(c.SteadyRate()))
 }
 
 // describe is the policy of a curve in a few words.
-func (c curve) describe() string {
-	p := c.policy
-	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
-	if p.Initial == p.Max {
-		text = "always " + picture.Duration(p.Max)
-	}
-	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
-		text += ", factor " + chart.Digits(p.Factor)
-	}
+func describe(c chart.Curve) string {
+	p := c.Policy
+	text := chart.Delays(p)
 	if p.FreeFailures > 0 {
 		text += fmt.Sprintf(", %d free", p.FreeFailures)
 	}
@@ -138,8 +127,8 @@ func (c curve) describe() string {
 	default:
 		text += ", reset after " + picture.Duration((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
 	}
-	if c.limit.Starts > 0 {
-		text += fmt.Sprintf(", gives up after %d starts in %s", c.limit.Starts, picture.Duration(c.limit.Within))
+	if c.Limit.Starts > 0 {
+		text += fmt.Sprintf(", gives up after %d starts in %s", c.Limit.Starts, picture.Duration(c.Limit.Within))
 	}
 	return text
 }

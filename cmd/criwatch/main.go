@@ -16,6 +16,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/flags"
 	"github.com/restartkit/restart/cmd/internal/policyfile"
 	"github.com/restartkit/restart/cmd/internal/printer"
+	"github.com/restartkit/restart/cmd/internal/statefolder"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
@@ -95,13 +96,13 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 	err := connected(ctx, o, log, func(ctx context.Context, n *node) error {
 		about := identityOf(n.runtime, o.endpoint)
 		exits := pleg.ExitOptions[string]{Earlier: true}
-		var s *store
+		var s *statefolder.Store
 		var before *restartState
 		if o.state != "" {
 			var err error
-			if s, err = openStore(o.state); err == nil {
-				defer s.folder.Close()
-				before, err = s.read(about)
+			if s, err = statefolder.OpenStore(o.state, "criwatch", stateVersion); err == nil {
+				defer s.Close()
+				before, err = readState(s, about)
 			}
 			if err != nil {
 				return fmt.Errorf("%w: %w", errBadState, err)
@@ -122,7 +123,7 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 			l.notes = notes
 		}
 		l.run(ctx)
-		if s != nil && s.bad {
+		if s != nil && s.Unsaved() {
 			return flags.Unwritten{Err: errors.New("the state could not be written")}
 		}
 		return nil

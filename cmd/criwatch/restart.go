@@ -15,6 +15,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/policyfile"
 	"github.com/restartkit/restart/cmd/internal/restartstate"
+	"github.com/restartkit/restart/cmd/internal/statefolder"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 	"github.com/restartkit/restart/pleg"
 )
@@ -32,8 +33,8 @@ type crashLoop struct {
 	*watch
 	policy  *policy
 	rows    *rowWriter
-	store   *store   // nil: nothing is remembered
-	about   identity // of the state
+	store   *statefolder.Store // nil: nothing is remembered
+	about   identity           // of the state
 	back    *backoff.Restarter[key]
 	retries *backoff.Tracker[key] // of starts that the runtime refuses
 	wake    chan struct{}         // the tasks have changed
@@ -47,7 +48,7 @@ type crashLoop struct {
 }
 
 // newCrashLoop returns a crashLoop that goes on with the state of the one before.
-func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *store, about identity, before *restartState) (*crashLoop, error) {
+func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *statefolder.Store, about identity, before *restartState) (*crashLoop, error) {
 	l := &crashLoop{watch: w, policy: p, rows: rows, store: s, about: about, wake: make(chan struct{}, 1), tasks: map[key]*task{}}
 	l.pace = newPacer(p.Rate, p.Burst, before == nil, time.Now())
 	var err error
@@ -77,7 +78,7 @@ func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *store, about identity
 			continue
 		}
 		if err := l.back.Restore(k, restartstate.ToClock(*saved.Backoff, time.Now())); err != nil {
-			return nil, s.unusable(restartstate.At("containers."+k.String()+".backoff", err))
+			return nil, s.Unusable(restartstate.At("containers."+k.String()+".backoff", err))
 		}
 		b, _ := l.back.State(k)
 		t := &task{key: k, sandbox: saved.Sandbox}
@@ -278,11 +279,7 @@ func (l *crashLoop) save() {
 			st.Containers[k] = savedTask{Sandbox: t.sandbox, Container: t.decided, Backoff: &b}
 		}
 	}
-	err := l.store.write(st)
-	if err != nil && !l.store.bad {
-		l.log.Warn("-state", "error", err)
-	}
-	l.store.bad = err != nil
+	l.store.Save(st, func(err error) { l.log.Warn("-state", "error", err) })
 }
 
 // changed wakes the loop that starts containers.

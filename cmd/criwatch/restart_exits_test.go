@@ -11,6 +11,7 @@ import (
 
 	"github.com/restartkit/restart/cmd/internal/printer"
 	"github.com/restartkit/restart/cmd/internal/programtest"
+	"github.com/restartkit/restart/cmd/internal/statefolder"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -30,12 +31,12 @@ func newStill(t testing.TB, f *fakeRuntime, policy, dir string) *still {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := openStore(dir)
+	s, err := statefolder.OpenStore(dir, "criwatch", stateVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close(); s.folder.Close() })
-	before, err := s.read(stillAbout)
+	t.Cleanup(func() { conn.Close(); s.Close() })
+	before, err := readState(s, stillAbout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestStateOfAnExitThatOthersHaveDealtWithCanBeRead(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 		l.save()
-		l.store.folder.Close()
+		l.store.Close()
 		l = newStill(t, f, hour, dir)
 		x := l.only()
 		if id, _ := f.attempt("p", "c", exits-1); x.decided != id || x.exited() != exits-1 {
@@ -142,22 +143,20 @@ func TestExitsOfTheRunBeforeWaitForTheFirstList(t *testing.T) {
 	l.says(t, "c", "Running")
 	l.stop()
 
-	s, err := openStore(dir)
+	s, err := statefolder.OpenStore(dir, "criwatch", stateVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
 	about := identityOf("fake", f.endpoint())
-	state, err := s.read(about)
+	state, err := readState(s, about)
 	if err != nil {
 		t.Fatal(err)
 	}
 	state.Position.Due = append(state.Position.Due,
 		pleg.Exit[string]{Pod: "p", Container: "gone", Source: pleg.ExitInferred},
 		pleg.Exit[string]{Pod: "p", Container: "p-d-0", Known: true, Source: pleg.ExitSeenByEvent, Details: exitDetails(f.container("p-d-0").status)})
-	if err := s.write(*state); err != nil {
-		t.Fatal(err)
-	}
-	s.folder.Close()
+	s.Save(state, func(err error) { t.Fatal(err) })
+	s.Close()
 	f.with(func() { f.hooks["ListPodSandbox"] = func() { time.Sleep(100 * time.Millisecond) } })
 	l = startLoop(t, f, "containers: [{curve: {initial: 10ms, max: 10ms}}]", "-state", dir)
 	programtest.Eventually(t, "d runs", func() bool { return f.runs("p", "d", 1) })
@@ -217,7 +216,7 @@ func TestContainersOfANewSandboxAreRestarted(t *testing.T) {
 				t.Errorf("%+v, seen first: %t: %+v", x, looks, y)
 			}
 			l.save()
-			l.store.folder.Close()
+			l.store.Close()
 			l = newStill(t, f, hour, dir)
 			if y := l.only(); !y.pending || y.sandbox != "q" || y.decided != next || y.decision.Failures != 2 || y.exited() != x.after {
 				t.Errorf("%+v: read again: %+v", x, y)
@@ -260,7 +259,7 @@ func TestRestoredRestartWaitsForALook(t *testing.T) {
 		l.sees("p")
 		l.reads("p-c-0")
 		l.save()
-		l.store.folder.Close()
+		l.store.Close()
 		if runs {
 			f.run("p", nextConfig(containerConfig("c")))
 		}

@@ -220,7 +220,7 @@ func TestStateGoesOnAfterAKill(t *testing.T) {
 	id, _ := f.attempt("p", "waits", 0)
 	f.exit(id, 1)
 	p.Eventually("the decision is saved", func() bool {
-		text, err := os.ReadFile(filepath.Join(state, stateFile))
+		text, err := os.ReadFile(filepath.Join(state, "criwatch.json"))
 		return err == nil && bytes.Contains(text, []byte(`"ns/name-p/uid-p/waits"`))
 	})
 	p.Kill()
@@ -575,7 +575,7 @@ func TestForeignStateIsRefused(t *testing.T) {
 	if code := l.stop(); code != exitEnded {
 		t.Fatalf("exit code %d", code)
 	}
-	file := filepath.Join(dir, stateFile)
+	file := filepath.Join(dir, "criwatch.json")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

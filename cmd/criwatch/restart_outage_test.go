@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/restartkit/restart/cmd/internal/printer"
+	"github.com/restartkit/restart/cmd/internal/statefolder"
 	"github.com/restartkit/restart/pleg"
 )
 
@@ -34,11 +35,11 @@ type untimed struct {
 
 // inBubble calls do in a bubble of synctest with a crashLoop that runs until do returns.
 func inBubble(t *testing.T, policy string, do func(*testing.T, *untimed)) {
-	s, err := openStore(filepath.Join(t.TempDir(), "state"))
+	s, err := statefolder.OpenStore(filepath.Join(t.TempDir(), "state"), "criwatch", stateVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.folder.Close()
+	defer s.Close()
 	p, _, err := readPolicy(policyOf(t, policy))
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"strings"
@@ -110,58 +108,14 @@ func (st *restartState) valid(node identity) error {
 	return nil
 }
 
-// A store is the folder of -state. It replaces the state as a whole: a kill at any
-// moment leaves the old state or the new one. After the old one an exit comes again,
-// and is decided again; the runtime knows whether its container was started.
-type store struct {
-	folder *statefolder.Folder
-	saved  []byte
-	bad    bool // the last write has failed
-}
-
-const stateFile = "criwatch.json"
-
-// openStore opens the folder, which no other process may use.
-func openStore(dir string) (*store, error) {
-	folder, err := statefolder.Open(dir, "criwatch", stateFile)
-	if err != nil {
-		return nil, fmt.Errorf("-state: %w", err)
-	}
-	return &store{folder: folder}, nil
-}
-
-// read returns the state, nil if there is none yet.
-func (s *store) read(node identity) (*restartState, error) {
-	text, err := s.folder.Read(stateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// readState returns the state of a runtime, nil if there is none yet. An exit that was not
+// written yet comes again, and is decided again; the runtime knows whether its container
+// was started.
+func readState(s *statefolder.Store, node identity) (*restartState, error) {
 	var st restartState
-	if err == nil {
-		err = statefolder.Decode(text, stateVersion, &st)
-	}
-	if err == nil {
-		err = st.valid(node)
-	}
-	if err != nil {
-		return nil, s.unusable(err)
+	found, err := s.Load(&st, func() error { return st.valid(node) })
+	if !found {
+		return nil, err
 	}
 	return &st, nil
-}
-
-func (s *store) unusable(err error) error {
-	return fmt.Errorf("-state: %s: %w; remove it to start over, or name another folder", s.folder.Path(stateFile), err)
-}
-
-// write replaces the state, unless it is the same.
-func (s *store) write(st restartState) error {
-	text, err := statefolder.Encode(stateVersion, st)
-	if err != nil || bytes.Equal(text, s.saved) {
-		return err
-	}
-	if err := s.folder.Replace(stateFile, text); err != nil {
-		return err
-	}
-	s.saved = text
-	return nil
 }

@@ -80,7 +80,7 @@ func (t *task) decide(container string, e backoff.Exit, d backoff.Decision) {
 
 // row returns the task's line of the table. left is what is left of its wait.
 func (t *task) row(now time.Time, left time.Duration) row {
-	r := row{key: t.key, container: t.container, restarts: t.attempt, state: t.word(left), exit: "-"}
+	r := row{key: t.key, container: t.container, restarts: t.attempt, state: t.word(), exit: "-"}
 	if !t.started.IsZero() {
 		r.ago = now.Sub(t.started)
 	}
@@ -99,7 +99,7 @@ func (t *task) row(now time.Time, left time.Duration) row {
 
 // word returns the STATE column: kubectl's word where it has one. It is empty if the
 // task is about to change.
-func (t *task) word(left time.Duration) string {
+func (t *task) word() string {
 	switch {
 	case t.gone:
 		return "Removed"

@@ -74,7 +74,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	flags.BoolVar(&o.explain, "explain", false, "print for each failed pod which rule matched, and why the others did not")
 	flags.BoolVar(&o.colours, "colours", false, "keep the colours of the processes' output; other control characters are\nalways shown as \\x1b and the like")
 	flags.StringVar(&o.events, "events", "", "`file` for what happens, a JSON object per line; a run that -state resumes\nappends to it. Fields: time, event (began, resumed, created, started,\nrestarted, succeeded, failed, deleted, terminated, indexFailed,\ncondition, ended), job, pod, uid, index, attempt, container, exitCode,\nsignal, condition, status, reason, message, rule, ruleName, action,\ncounted, wait, why")
-	flags.StringVar(&o.timeline, "timeline", "", "`file` for a picture of the run, drawn at its end: .svg, .png or .html;\n\"runjob timeline\" draws what -events wrote")
+	flags.StringVar(&o.timeline, "timeline", "", "`file` for a picture of the run, drawn at its end: .svg or .html;\n\"runjob timeline\" draws what -events wrote")
 	flags.Group("The output")
 	err := flags.Parse(args, stdout)
 	switch {

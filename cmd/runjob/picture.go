@@ -6,12 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/restartkit/restart/cmd/internal/flags"
-	"github.com/restartkit/restart/cmd/internal/picture/bitmap"
+	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/terminal"
 	"github.com/restartkit/restart/cmd/internal/timeline"
 )
@@ -19,10 +17,8 @@ import (
 // checkPicture returns why a file cannot become a picture, as far as that can be told
 // before there is one.
 func checkPicture(flag, path string) error {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".svg", ".png", ".html":
-	default:
-		return fmt.Errorf("-%s %s: must end in .svg, .png or .html", flag, path)
+	if _, err := picture.Ending(path, ".svg", ".html"); err != nil {
+		return fmt.Errorf("-%s %s: %w", flag, path, err)
 	}
 	if err := writable(path); err != nil {
 		return fmt.Errorf("-%s: %w", flag, err)
@@ -48,24 +44,14 @@ func writable(path string) error {
 // writeChart draws a chart in the format that the file's name ends with, and returns
 // the whole path.
 func writeChart(path string, chart *timeline.Chart) (string, error) {
-	var text []byte
-	var err error
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".svg":
-		text = chart.SVG()
-	case ".html":
-		text = chart.HTML()
-	default:
-		text, err = bitmap.PNG(chart.Draw(timeline.Options{}), 2)
-	}
-	if err != nil {
+	ending, err := picture.Ending(path, ".svg", ".html")
+	switch {
+	case err != nil:
 		return "", err
+	case ending == ".svg":
+		return picture.Write(path, chart.SVG())
 	}
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return whole, os.WriteFile(whole, text, 0o644)
+	return picture.Write(path, chart.HTML())
 }
 
 // draw writes the picture of -timeline, and says where it is.
@@ -121,7 +107,7 @@ Exit codes:
 func drawEvents(args []string, stdout, stderr io.Writer) int {
 	var output string
 	set := flags.New("runjob timeline", timelineUsage, timelineMore)
-	set.StringVar(&output, "o", "", "`file` to draw: .svg, .png or .html, which zooms and tells more")
+	set.StringVar(&output, "o", "", "`file` to draw: .svg, or .html, which zooms and tells more")
 	set.Group("Flags")
 	var files []string
 	err := set.Parse(args, stdout)

@@ -62,7 +62,7 @@ func supervise(args []string) int {
 	}
 	options := process.Options{Report: func(text string) { s.screen.note("warning: %s", text) }}
 	if s.store != nil {
-		options.Hold = s.store.folder.Guard
+		options.Hold = s.store.Guard
 	}
 	if s.children, err = process.New(options); err != nil {
 		complain(err)
@@ -84,7 +84,7 @@ func supervise(args []string) int {
 	case unrecorded != nil:
 		complain(unrecorded)
 		return exitUnwritten
-	case s.store != nil && s.store.bad:
+	case s.store != nil && s.store.Unsaved():
 		return exitUnwritten
 	}
 	return code

@@ -23,17 +23,13 @@ func (s *supervisor) save() {
 		}
 		st.Commands[t.name] = c
 	}
-	err := s.store.write(st)
-	if err != nil && !s.store.bad {
-		s.screen.note("warning: -state: %v", err)
-	}
-	s.store.bad = err != nil
+	s.store.Save(st, func(err error) { s.screen.note("warning: -state: %v", err) })
 }
 
 // resume kills the remaining processes of the run before, and takes over its state.
 func (s *supervisor) resume(note func(string, ...any)) error {
-	st, err := s.store.read()
-	if err != nil {
+	var st state
+	if _, err := s.store.Load(&st, st.valid); err != nil {
 		return err
 	}
 	if st.Run != "" {
@@ -59,7 +55,7 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 			continue
 		}
 		if err := s.restarter.Restore(t.name, restartstate.ToClock(*c.Backoff, now)); err != nil {
-			return s.store.unusable(restartstate.At("commands."+t.name+".backoff", err))
+			return s.store.Unusable(restartstate.At("commands."+t.name+".backoff", err))
 		}
 		b, _ := s.restarter.State(t.name)
 		t.decision, t.code = b.Decision, b.Last.Code

@@ -12,7 +12,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/process"
 )
 
-// state is everything that survives this program.
+// state is everything that survives this program. An exit that was not written yet is
+// lost, and its command runs again.
 type state struct {
 	Run      string                  `json:"run"` // names the processes of the run that wrote it
 	Commands map[string]commandState `json:"commands"`

@@ -171,7 +171,7 @@ func TestUnusableStateIsRefused(t *testing.T) {
 			`commands.true.backoff.decision.action: unsupported value "x": must be Stop, Restart, RestartAllContainers or GiveUp; commands.true.backoff.decision.failures: invalid value -1: must be >= 0`},
 	} {
 		path := file(t, dir, "supervise.json", tt.text)
-		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to start over\n"; got != want {
+		if got, want := refused(t, dir, "-state", dir, "--", "true"), "supervise: -state: "+path+": "+tt.want+"; remove it to start over, or name another folder\n"; got != want {
 			t.Errorf("state %q: printed\n%swant\n%s", tt.text, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/process"
+	"github.com/restartkit/restart/cmd/internal/statefolder"
 )
 
 // supervisor keeps the commands running. It starts and ends processes; the Restarter
@@ -19,7 +20,7 @@ type supervisor struct {
 	*options
 	restarter *backoff.Restarter[string] // by the command's name
 	children  *process.Children
-	store     *store // nil: nothing is remembered
+	store     *statefolder.Store // nil: nothing is remembered
 	screen    *screen
 	events    *recorder // nil: none
 	control   *control  // nil: there is no state folder for its socket
@@ -54,7 +55,7 @@ func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 		return nil, err
 	}
 	if o.state != "" {
-		if s.store, err = openStore(o.state); err != nil {
+		if s.store, err = statefolder.OpenStore(o.state, "supervise", stateVersion); err != nil {
 			return nil, err
 		}
 		if err := s.resume(note); err != nil {
@@ -65,7 +66,7 @@ func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 		return nil, err
 	}
 	if s.store != nil {
-		if s.control, err = listen(s.store.folder); err != nil {
+		if s.control, err = listen(s.store.Folder); err != nil {
 			return nil, fmt.Errorf("-state: %w", err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package chart draws values over time: axes with ticks, lines, and the names of the
-// lines at their ends. It starts nothing and reads no clock.
+// Package chart draws restarts over time under backoffs: axes with ticks, lines, and the
+// names of the lines at their ends. It starts nothing and reads no clock.
 package chart
 
 import "math"
@@ -35,9 +35,5 @@ func (a Axis) Place(value float64) float64 {
 	return a.From + (a.To-a.From)*part
 }
 
-// Decade returns the power of ten at or below a value above 0.
-func Decade(value float64) float64 { return math.Pow(10, math.Floor(math.Log10(value)+1e-9)) }
-
-// AutoLog is the ratio of the highest line to the lowest from which on the axis of the
-// values is logarithmic: a linear one would show the lowest as a flat line.
-const AutoLog = 20
+// decade returns the power of ten at or below a value above 0.
+func decade(value float64) float64 { return math.Pow(10, math.Floor(math.Log10(value)+1e-9)) }

@@ -16,7 +16,7 @@ func anyAxis(t *rapid.T) Axis {
 	a := Axis{High: math.Pow(10, rapid.Float64Range(-6, 17).Draw(t, "high")), From: rapid.Float64Range(0, 500).Draw(t, "from"), Band: 16}
 	a.To = a.From + rapid.SampledFrom([]float64{-1, 1}).Draw(t, "direction")*rapid.Float64Range(60, 3000).Draw(t, "length")
 	if rapid.Bool().Draw(t, "log") {
-		a.Low = Decade(a.High) * math.Pow(10, -rapid.Float64Range(0.3, 9).Draw(t, "decades"))
+		a.Low = decade(a.High) * math.Pow(10, -rapid.Float64Range(0.3, 9).Draw(t, "decades"))
 	}
 	return a
 }
@@ -48,7 +48,7 @@ func TestAxisKeepsItsPromises(t *testing.T) {
 func TestLabelsOfTicksDoNotTouch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyAxis(t)
-		values := ValueTicks(a, rapid.Bool().Draw(t, "whole"))
+		values := valueTicks(a, rapid.Bool().Draw(t, "whole"))
 		last, labels := math.Inf(-1), 0
 		for _, tick := range values {
 			at := math.Abs(a.Place(tick.Value) - a.From)
@@ -68,12 +68,12 @@ func TestLabelsOfTicksDoNotTouch(t *testing.T) {
 		}
 
 		end := time.Duration(math.Pow(10, rapid.Float64Range(3, 18.96).Draw(t, "end")))
-		x := Axis{High: end.Seconds(), From: 0, To: rapid.Float64Range(200, 4000).Draw(t, "width"), Band: TickWidth / 2}
+		x := Axis{High: end.Seconds(), From: 0, To: rapid.Float64Range(200, 4000).Draw(t, "width"), Band: tickWidth / 2}
 		if end >= time.Second && rapid.Bool().Draw(t, "log time") {
-			x.Low = Decade(x.High) * 1e-3
+			x.Low = decade(x.High) * 1e-3
 		}
 		right, labels := math.Inf(-1), 0
-		for _, tick := range TimeTicks(x) {
+		for _, tick := range timeTicks(x) {
 			if tick.Label == "" {
 				continue
 			}
@@ -85,7 +85,7 @@ func TestLabelsOfTicksDoNotTouch(t *testing.T) {
 			right = x.Place(tick.Value) + half
 		}
 		if labels < 2 {
-			t.Fatalf("up to %v on %v pixels: %v", end, x.To, TimeTicks(x))
+			t.Fatalf("up to %v on %v pixels: %v", end, x.To, timeTicks(x))
 		}
 	})
 }
@@ -143,10 +143,10 @@ func TestLooksOfLinesDiffer(t *testing.T) {
 
 // Every line of a picture has a look of its own, and a known system always the same.
 func TestKnownSystemsLookTheSame(t *testing.T) {
-	names := []string{"kubelet", "kubelet-reduced", "job", "imagepull", "docker", "systemd", "flink", "1s maximum", "rapid", "mine", "yours", ""}
+	names := []string{"kubelet", "kubelet-reduced", "job", "imagepull", "docker", "systemd", "flink", "1s maximum", "mine", "yours", ""}
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, MostLines, rapid.ID[string]).Draw(t, "systems")
-		all := Styles(list)
+		all := stylesOf(list)
 		for i, a := range all {
 			look, ok := known[list[i]]
 			shared := ok && slices.ContainsFunc(list[:i], func(other string) bool { l, ok := known[other]; return ok && l == look })
@@ -162,14 +162,14 @@ func TestKnownSystemsLookTheSame(t *testing.T) {
 func TestNamesStandAtTheEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &picture.Picture{Width: 500, Height: 300}
-		a := Panel{P: p, Left: 50, Right: 400, Top: 20, Bottom: 20 + rapid.Float64Range(100, 250).Draw(t, "height")}
-		y := Axis{High: 100, From: a.Bottom, To: a.Top}
+		a := area{p: p, left: 50, right: 400, top: 20, bottom: 20 + rapid.Float64Range(100, 250).Draw(t, "height")}
+		y := Axis{High: 100, From: a.bottom, To: a.top}
 		ends := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, MostLines).Draw(t, "ends")
-		var lines []Line
+		var lines []line
 		for i, end := range ends {
-			lines = append(lines, Line{Name: string(rune('a' + i)), Style: styles[i], Points: []picture.Point{{X: 0, Y: 1}, {X: 10, Y: end}}})
+			lines = append(lines, line{name: string(rune('a' + i)), style: styles[i], points: []picture.Point{{X: 0, Y: 1}, {X: 10, Y: end}}})
 		}
-		a.Lines(Axis{High: 10, From: a.Left, To: a.Right}, y, lines, 90)
+		a.lines(Axis{High: 10, From: a.left, To: a.right}, y, lines, 90)
 		at := make(map[string]float64)
 		last := math.Inf(-1)
 		for _, s := range p.Shapes {
@@ -177,22 +177,22 @@ func TestNamesStandAtTheEnds(t *testing.T) {
 				continue
 			}
 			middle := s.Points[0].Y - 4
-			if middle < last+nameHeight-0.01 || middle < a.Top-0.01 || middle > a.Bottom+0.01 {
+			if middle < last+nameHeight-0.01 || middle < a.top-0.01 || middle > a.bottom+0.01 {
 				t.Fatalf("%q stands at %v, the one above at %v", s.Text, middle, last)
 			}
 			at[s.Text], last = middle, middle
 		}
 		for i, l := range lines {
 			for j := range lines {
-				if ends[i] > ends[j]+1e-6 && at[l.Name] >= at[lines[j].Name] {
+				if ends[i] > ends[j]+1e-6 && at[l.name] >= at[lines[j].name] {
 					t.Fatalf("%v stands below %v", ends[i], ends[j])
 				}
 			}
-			alone := !slices.ContainsFunc(lines, func(o Line) bool {
-				return o.Name != l.Name && math.Abs(y.Place(o.Points[1].Y)-y.Place(ends[i])) < 2*MostLines*nameHeight
+			alone := !slices.ContainsFunc(lines, func(o line) bool {
+				return o.name != l.name && math.Abs(y.Place(o.points[1].Y)-y.Place(ends[i])) < 2*MostLines*nameHeight
 			})
-			if alone && math.Abs(at[l.Name]-y.Place(ends[i])) > 1 {
-				t.Fatalf("%v stands at %v, its end is at %v", ends[i], at[l.Name], y.Place(ends[i]))
+			if alone && math.Abs(at[l.name]-y.Place(ends[i])) > 1 {
+				t.Fatalf("%v stands at %v, its end is at %v", ends[i], at[l.name], y.Place(ends[i]))
 			}
 		}
 		if len(at) != len(lines) {

@@ -25,16 +25,16 @@ var styles = [MostLines]picture.Style{
 // in one picture.
 var known = map[string]int{
 	"kubelet": 0, "kubelet-reduced": 1, "docker": 2, "systemd": 3, "flink": 4, "job": 5, "imagepull": 7,
-	"1s maximum": 2, "rapid": 3, "flat 5s": 4,
+	"1s maximum": 2,
 }
 
 // others are the looks in the order in which the other systems take them.
 var others = [MostLines]int{6, 4, 5, 7, 3, 2, 1, 0}
 
-// Styles returns the looks of the lines of systems. A known system has one look in every
+// stylesOf returns the looks of the lines of systems. A known system has one look in every
 // picture, unless a line before it has that. The others take what remains. There must be
 // at most MostLines systems.
-func Styles(systems []string) []picture.Style {
+func stylesOf(systems []string) []picture.Style {
 	looks := make([]int, len(systems))
 	var taken [MostLines]bool
 	for i, name := range systems {

@@ -42,14 +42,14 @@ func Step(length time.Duration, most int) time.Duration {
 	return steps[i] * time.Second
 }
 
-// TickWidth is the room in pixels that the label of a time needs, with the space beside
+// tickWidth is the room in pixels that the label of a time needs, with the space beside
 // it, in a font of 12 pixels or less.
-const TickWidth = 66
+const tickWidth = 66
 
 // Times returns round times in 0..end whose labels do not touch on an axis of that many
 // pixels.
 func Times(end time.Duration, pixels float64) []time.Duration {
-	step := Step(end, int(pixels/TickWidth))
+	step := Step(end, int(pixels/tickWidth))
 	var all []time.Duration
 	for at := time.Duration(0); at <= end; at += step {
 		all = append(all, at)
@@ -72,9 +72,9 @@ func TimeLabel(at time.Duration) string {
 	return picture.Duration(at)
 }
 
-// TimeTicks returns the ticks of an axis of seconds. On a logarithmic one each is about
+// timeTicks returns the ticks of an axis of seconds. On a logarithmic one each is about
 // ten times the one before.
-func TimeTicks(a Axis) []Tick {
+func timeTicks(a Axis) []Tick {
 	pixels := math.Abs(a.To - a.From)
 	if !a.Log() {
 		var ticks []Tick
@@ -90,7 +90,7 @@ func TimeTicks(a Axis) []Tick {
 			ticks = append(ticks, Tick{s, TimeLabel(at)})
 		}
 	}
-	return thinned(a, ticks, TickWidth/2)
+	return thinned(a, ticks, tickWidth/2)
 }
 
 // The labels of values, which stand above each other, need so many pixels each.
@@ -99,9 +99,9 @@ const (
 	valueSpace  = 26 // of a linear axis, which has room to choose
 )
 
-// ValueTicks returns the ticks of an axis of numbers. Those of a linear axis are whole
+// valueTicks returns the ticks of an axis of numbers. Those of a linear axis are whole
 // numbers if whole is set.
-func ValueTicks(a Axis, whole bool) []Tick {
+func valueTicks(a Axis, whole bool) []Tick {
 	pixels := math.Abs(a.To - a.From)
 	if a.Log() {
 		return thinned(a, decades(a.Low, a.High), valueHeight)
@@ -119,7 +119,7 @@ func ValueTicks(a Axis, whole bool) []Tick {
 	}
 	var ticks []Tick
 	for i := 0.0; i*step <= a.High*(1+1e-9); i++ {
-		ticks = append(ticks, Tick{i * step, ValueLabel(i * step)})
+		ticks = append(ticks, Tick{i * step, valueLabel(i * step)})
 	}
 	return ticks
 }
@@ -128,9 +128,9 @@ func ValueTicks(a Axis, whole bool) []Tick {
 // a label.
 func decades(low, high float64) []Tick {
 	ticks := []Tick{{0, "0"}}
-	for unit := Decade(low); unit <= high*(1+1e-9); unit *= 10 {
+	for unit := decade(low); unit <= high*(1+1e-9); unit *= 10 {
 		if unit >= low*(1-1e-9) {
-			ticks = append(ticks, Tick{unit, ValueLabel(unit)})
+			ticks = append(ticks, Tick{unit, valueLabel(unit)})
 		}
 		for digit := 2.0; digit < 10 && digit*unit <= high && high/low < 1e5; digit++ {
 			ticks = append(ticks, Tick{Value: digit * unit})
@@ -155,18 +155,18 @@ func thinned(a Axis, ticks []Tick, apart float64) []Tick {
 	return ticks
 }
 
-// ValueLabel returns a number in a few letters: 0.05, 250, 2.5k, 10M.
-func ValueLabel(n float64) string {
+// valueLabel returns a number in a few letters: 0.05, 250, 2.5k, 10M.
+func valueLabel(n float64) string {
 	for _, unit := range []struct {
 		size float64
 		name string
 	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
 		if n >= unit.size*(1-1e-9) {
-			return Digits(n/unit.size) + unit.name
+			return digits(n/unit.size) + unit.name
 		}
 	}
-	return Digits(n)
+	return digits(n)
 }
 
-// Digits returns a number with four significant digits at most.
-func Digits(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }
+// digits returns a number with four significant digits at most.
+func digits(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }

@@ -2,6 +2,8 @@
 // them as SVG. It knows nothing of what they show, and needs only the standard library.
 package picture
 
+import "math"
+
 // Picture is a drawing. Coordinates are CSS pixels from the upper left corner; what is
 // drawn later covers what was drawn before. A Picture is not safe for concurrent use.
 type Picture struct {
@@ -68,8 +70,8 @@ const (
 	Dotted
 )
 
-// Tile is the width and the height of one repetition of a pattern.
-const Tile = 6
+// tile is the width and the height of one repetition of a pattern.
+const tile = 6
 
 // Colour is a colour on a light ground and the one in its place on a dark ground.
 type Colour struct {
@@ -99,13 +101,36 @@ func (p *Picture) Rect(x, y, width, height float64, s Style, hover string) {
 
 // Line draws a line through points.
 func (p *Picture) Line(s Style, hover string, points ...Point) {
-	p.Shapes = append(p.Shapes, Shape{Kind: Line, Points: points, Style: s, Hover: hover})
+	if points = straight(points); len(points) > 1 {
+		p.Shapes = append(p.Shapes, Shape{Kind: Line, Points: points, Style: s, Hover: hover})
+	}
 }
 
 // Area fills the area within points.
 func (p *Picture) Area(s Style, hover string, points ...Point) {
-	p.Shapes = append(p.Shapes, Shape{Kind: Area, Points: points, Style: s, Hover: hover})
+	p.Shapes = append(p.Shapes, Shape{Kind: Area, Points: straight(points), Style: s, Hover: hover})
 }
+
+// straight leaves out points at the place of the one before, and those within a level or
+// upright part of a line.
+func straight(points []Point) []Point {
+	var kept []Point
+	for _, at := range points {
+		n := len(kept)
+		if n > 0 && math.Abs(kept[n-1].X-at.X) < 0.005 && math.Abs(kept[n-1].Y-at.Y) < 0.005 {
+			continue
+		}
+		if n > 1 && (kept[n-2].X == kept[n-1].X && kept[n-1].X == at.X && between(kept[n-2].Y, kept[n-1].Y, at.Y) ||
+			kept[n-2].Y == kept[n-1].Y && kept[n-1].Y == at.Y && between(kept[n-2].X, kept[n-1].X, at.X)) {
+			kept = kept[:n-1]
+		}
+		kept = append(kept, at)
+	}
+	return kept
+}
+
+// between reports whether b lies between a and c.
+func between(a, b, c float64) bool { return min(a, c) <= b && b <= max(a, c) }
 
 // Text writes a label. Its style needs a Fill and a Size.
 func (p *Picture) Text(x, y float64, s Style, text string) {

@@ -5,8 +5,10 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -154,6 +156,38 @@ func TestNumberShowsWhatCounts(t *testing.T) {
 	} {
 		if got := Number(n); got != want {
 			t.Errorf("%v: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestShortDurationsHaveNoZeroParts(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 90 * time.Second: "1m30s", 5 * time.Minute: "5m", time.Hour: "1h", time.Hour + 20*time.Second: "1h0m20s", 30 * time.Hour: "30h", 100 * time.Millisecond: "100ms",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("picture.Duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+// Points that change nothing are left out, and no others: a line that goes back, or is
+// too short to be seen.
+func TestStraightLinesHaveTwoPoints(t *testing.T) {
+	for _, tt := range []struct{ points, want []Point }{
+		{[]Point{{0, 0}, {1, 0}, {1, 0.001}, {3, 0}, {3, 2}, {3, 4}}, []Point{{0, 0}, {3, 0}, {3, 4}}},
+		{[]Point{{0, 0}, {0, 5}, {0, 2}}, []Point{{0, 0}, {0, 5}, {0, 2}}},
+		{[]Point{{0, 0}, {1, 1}, {2, 2}}, []Point{{0, 0}, {1, 1}, {2, 2}}},
+		{[]Point{{1, 1}, {1, 1}}, nil},
+		{nil, nil},
+	} {
+		var p Picture
+		p.Line(Style{}, "", tt.points...)
+		var got []Point
+		for _, s := range p.Shapes {
+			got = s.Points
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%v is drawn through %v, want %v", tt.points, got, tt.want)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (w *svgWriter) styles(b *bytes.Buffer, dark bool) {
 			continue
 		}
 		fmt.Fprintf(b, `<pattern id="%[1]s-%[2]d" width="%[3]d" height="%[3]d" patternUnits="userSpaceOnUse"><path class="%[1]s-%[2]df" d="M0 0H%[3]dV%[3]dH0z"/><path class="%[1]s-%[2]di" d="%[4]s"/></pattern>`+"\n",
-			w.prefix, i, Tile, tiles[s.Pattern])
+			w.prefix, i, tile, tiles[s.Pattern])
 	}
 }
 

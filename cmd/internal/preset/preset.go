@@ -1,4 +1,5 @@
-// Package preset has the backoffs of known systems, for the programs that draw them.
+// Package preset has the backoffs of known systems, and the bounds of those that people write,
+// for the programs that draw them.
 package preset
 
 import (
@@ -13,10 +14,10 @@ import (
 // system counts in is no difference.
 type Preset struct {
 	Name    string
-	Says    string // the curve, and the settings that are needed to make it exact
+	Says    string // the curve, and the settings that are needed to make it exact; in lines
 	Source  string
 	Policy  backoff.Policy // zero if Refused is set
-	Refused string         // why there is no policy
+	Refused string         // why there is no policy; in lines
 	Limit   StartLimit     // of starts, beside the policy
 	Outside bool           // no kubelet restarts it, so no restart makes an API request
 }
@@ -68,15 +69,15 @@ func All() []Preset {
 		}, {
 			Name:    "nomad",
 			Source:  "Nomad, job specification, restart block",
-			Refused: "the restart block counts attempts within an interval, and then gives up or waits for its end; a policy has no such limit",
+			Refused: "the restart block counts attempts within an\ninterval, and then gives up or waits for its end; a policy\nhas no such limit",
 		}, {
 			Name:    "pm2",
 			Source:  "pm2, lib/God.js and lib/Worker.js",
-			Refused: "1.5x up to 15s, but a worker that looks every 30s decides when it is over, so that runs of 30s to 60s sometimes end it and sometimes do not",
+			Refused: "1.5x up to 15s, but a worker that looks every 30s\ndecides when it is over, so that runs of 30s to 60s\nsometimes end it and sometimes do not",
 		}, {
 			Name:    "supervisord",
 			Source:  "supervisor, process.py",
-			Refused: "its delays grow by 1s each, and it gives up after startretries; a policy multiplies, and never gives up",
+			Refused: "its delays grow by 1s each, and it gives up after\nstartretries; a policy multiplies, and never gives up",
 		},
 	}
 }

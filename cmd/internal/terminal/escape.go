@@ -15,10 +15,6 @@ import (
 // \x1b, \u202e. Tabs and the zero-width joiners of many scripts stay.
 func Escape(text string) string { return escape(text, false) }
 
-// EscapeKeepingColours is Escape, but keeps sequences that only set colours and other
-// attributes of characters, such as ESC [ 1 ; 3 1 m.
-func EscapeKeepingColours(text string) string { return escape(text, true) }
-
 // EscapeJSON returns a JSON text of the same meaning that cannot steer a terminal:
 // encoding/json keeps characters in strings that Escape replaces.
 func EscapeJSON(text []byte) []byte {
@@ -111,8 +107,9 @@ func colourSequence(text string) int {
 	return len("\x1b[") + end + 1
 }
 
-// EscapeLine is Escape for a line of another program's output. With colours it is
-// EscapeKeepingColours, and resets the colour at the end of the line.
+// EscapeLine is Escape for a line of another program's output. With colours it keeps
+// sequences that only set colours and other attributes of characters, such as
+// ESC [ 1 ; 3 1 m, and resets them at the end of the line.
 func EscapeLine(text string, colours bool) string {
 	text = escape(text, colours)
 	if strings.Contains(text, "\x1b") {

@@ -12,7 +12,7 @@ func TestEscapeLeavesNothingThatSteersATerminal(t *testing.T) {
 		{"plain, größer\t✓ �", "plain, größer\t✓ �", "plain, größer\t✓ �"},
 		{"a\nforged line\r", `a\nforged line\r`, `a\nforged line\r`},
 		{"\x1b[2J\x1b]0;pwned\a", `\x1b[2J\x1b]0;pwned\x07`, `\x1b[2J\x1b]0;pwned\x07`},
-		{"\x1b[1;31mred\x1b[m", `\x1b[1;31mred\x1b[m`, "\x1b[1;31mred\x1b[m"},
+		{"\x1b[1;31mred\x1b[m", `\x1b[1;31mred\x1b[m`, "\x1b[1;31mred\x1b[m\x1b[0m"},
 		{"\x1b[31", `\x1b[31`, `\x1b[31`},
 		{"\xff\xfe\x00", `\xff\xfe\x00`, `\xff\xfe\x00`},
 		{"\u009b2J", `\u009b2J`, `\u009b2J`},
@@ -23,8 +23,8 @@ func TestEscapeLeavesNothingThatSteersATerminal(t *testing.T) {
 		if got := Escape(test.text); got != test.want {
 			t.Errorf("Escape(%q) = %q, want %q", test.text, got, test.want)
 		}
-		if got := EscapeKeepingColours(test.text); got != test.colored {
-			t.Errorf("EscapeKeepingColours(%q) = %q, want %q", test.text, got, test.colored)
+		if got := EscapeLine(test.text, true); got != test.colored {
+			t.Errorf("EscapeLine(%q) = %q, want %q", test.text, got, test.colored)
 		}
 	}
 }

@@ -113,27 +113,12 @@ func (d *drawing) stripArea(s picture.Style, hover string, ground, level []float
 		for j := i - 1; j >= from; j-- {
 			outline = append(outline, picture.Point{X: d.column(j + 1), Y: bottom - ground[j]}, picture.Point{X: d.column(j), Y: bottom - ground[j]})
 		}
-		d.p.Area(s, hover, straight(outline)...)
+		d.p.Area(s, hover, outline...)
 	}
 }
 
 // column returns where a column begins.
 func (d *drawing) column(i int) float64 { return min(d.left+float64(i*columnWidth), d.right) }
-
-// straight leaves out the points in the middle of a straight line.
-func straight(points []picture.Point) []picture.Point {
-	kept := points[:0]
-	for i, p := range points {
-		if n := len(kept); i+1 < len(points) && n > 0 {
-			last, next := kept[n-1], points[i+1]
-			if p == last || p.X == last.X && p.X == next.X || p.Y == last.Y && p.Y == next.Y {
-				continue
-			}
-		}
-		kept = append(kept, p)
-	}
-	return kept
-}
 
 // stripWaits draws a line below the columns in which something waits.
 func (d *drawing) stripWaits(columns []column, y float64) {

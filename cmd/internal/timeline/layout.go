@@ -109,7 +109,7 @@ func (l *layout) event(e *Event) {
 	case IndexFailed:
 		l.failIndex(e)
 	case Created:
-		l.create(e)
+		l.podOf(e, l.at(e.Time))
 	case Started, Restarted, Succeeded, Failed, Deleted, Terminated:
 		l.pod(e)
 	}
@@ -237,8 +237,6 @@ func key(e *Event) string {
 	return fmt.Sprintf("//%d", e.Attempt)
 }
 
-func (l *layout) create(e *Event) { l.podOf(e, l.at(e.Time)) }
-
 // podOf returns the pod of an event, also if its creation stands nowhere.
 func (l *layout) podOf(e *Event, at time.Duration) *pod {
 	p := l.pods[key(e)]
@@ -256,10 +254,9 @@ func (l *layout) podOf(e *Event, at time.Duration) *pod {
 }
 
 // begin begins a bar.
-func (p *pod) begin(at time.Duration) *Bar {
+func (p *pod) begin(at time.Duration) {
 	p.row.bars = append(p.row.bars, Bar{From: at, To: at, Outcome: OutcomeUnfinished, Pod: p.name, Attempt: p.attempt})
 	p.bar, p.open = len(p.row.bars)-1, true
-	return &p.row.bars[p.bar]
 }
 
 func (l *layout) pod(e *Event) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/backoff"
+	"github.com/restartkit/restart/cmd/internal/chart"
 	"github.com/restartkit/restart/cmd/internal/picture"
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
@@ -66,14 +67,9 @@ type SettingNote struct {
 }
 
 const (
-	mostPolicies  = 4
-	mostNodePods  = 100_000
-	mostRequests  = 1000
-	shortestDelay = time.Millisecond
-	longestDelay  = 10 * 365 * 24 * time.Hour
-	leastFactor   = 1.01
-	nameLength    = 40
-	mostStarts    = 1_000_000
+	mostPolicies = 4
+	mostNodePods = 100_000
+	mostRequests = 1000
 )
 
 // presets returns the curves of known systems.
@@ -81,7 +77,7 @@ func presets() []Policy {
 	var list []Policy
 	for _, p := range preset.All() {
 		if p.Refused == "" {
-			p.Policy.ResetAfter = min(p.Policy.ResetAfter, longestDelay)
+			p.Policy.ResetAfter = min(p.Policy.ResetAfter, preset.Longest)
 			w := written(p.Name, p.Policy)
 			if w.Outside = p.Outside; p.Limit.Starts > 0 {
 				w.Starts, w.Within = p.Limit.Starts, picture.Duration(p.Limit.Within)
@@ -114,7 +110,7 @@ func (s Settings) bounded() Settings {
 	}
 	bounded := make([]Policy, len(s.Policies))
 	for i, p := range s.Policies {
-		p.Name = picture.Clean(strings.TrimSpace(p.Name), nameLength)
+		p.Name = picture.Clean(strings.TrimSpace(p.Name), preset.LongestName)
 		bounded[i] = p
 	}
 	s.Policies = bounded
@@ -139,49 +135,18 @@ func between(n, otherwise, most int) int {
 	return min(max(n, 1), most)
 }
 
-// curve is a policy to draw.
-type curve struct {
-	name    string
-	policy  backoff.Policy
-	run     time.Duration
-	limit   preset.StartLimit
-	outside bool
-}
-
-// restarts counts the restarts of a pod in (from, to].
-func (c curve) restarts(from, to time.Duration) float64 {
-	return float64(c.limit.Count(c.policy, c.run, backoff.Window{From: from, To: to}))
-}
-
-// givenUp reports whether there are no restarts in the long run.
-func (c curve) givenUp() bool { return c.limit.Restarts(c.policy, c.run) != math.MaxInt }
-
-// steady is the time between two restarts in the long run, unless it is given up.
-func (c curve) steady() time.Duration {
-	if c.run > c.policy.ResetThreshold() {
-		return c.run + c.policy.Delay(1)
-	}
-	return c.run + c.policy.Delay(math.MaxInt)
-}
-
-// busiest is the highest number of restarts of a pod in a window of that length, which
-// begins with the first restart: delays never shrink.
-func (c curve) busiest(window time.Duration) float64 {
-	first := c.run + c.policy.Delay(1)
-	return c.restarts(first-1, first-1+window)
-}
-
 // view makes the Curves tab.
 func (s Settings) view(width float64) *Curves {
 	v := &Curves{Presets: presets()}
-	run, err := duration(s.Run, 0)
+	run, err := preset.Duration(s.Run, 0)
 	v.wrong(-1, "run", err)
-	window, err := duration(s.Window, time.Second)
+	window, err := preset.Duration(s.Window, time.Second)
 	v.wrong(-1, "window", err)
-	var all []curve
+	var all []chart.Curve
 	for i, p := range s.Policies {
 		if policy, ok := v.policy(i, p); ok {
-			all = append(all, curve{orElse(p.Name, fmt.Sprintf("policy %d", i+1)), policy, run, v.limit(i, p), p.Outside})
+			all = append(all, chart.Curve{Name: orElse(p.Name, fmt.Sprintf("policy %d", i+1)), Policy: policy, Limit: v.limit(i, p), Outside: p.Outside,
+				Groups: []chart.Group{{Pods: s.Pods, Run: run}}})
 		}
 	}
 	v.resolve(s)
@@ -194,10 +159,10 @@ func (s Settings) view(width float64) *Curves {
 		return v
 	}
 	v.Table = s.table(all, window)
-	v.Pictures = []*Picture{s.restartPicture(all, window, width), s.requestPicture(all, window, width)}
+	v.Pictures = s.pictures(all, window, width)
 	v.Summary = fmt.Sprintf("Restarts within %s, runs of %s:", picture.Duration(window), picture.Duration(run))
 	for _, c := range all {
-		v.Summary += fmt.Sprintf(" %s %s,", c.name, picture.Number(c.restarts(-1, window)))
+		v.Summary += fmt.Sprintf(" %s %s,", c.Name, picture.Number(c.PerPod().Restarts(-1, window)))
 	}
 	v.Summary = strings.TrimSuffix(v.Summary, ",") + "."
 	return v
@@ -214,19 +179,19 @@ func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	before := len(v.Wrong)
 	var read backoff.Policy
 	var err error
-	read.Initial, err = duration(p.Initial, shortestDelay)
+	read.Initial, err = preset.Duration(p.Initial, preset.ShortestDelay)
 	v.wrong(i, "initial", err)
-	read.Max, err = duration(p.Max, shortestDelay)
+	read.Max, err = preset.Duration(p.Max, preset.ShortestDelay)
 	v.wrong(i, "max", err)
 	if p.Reset != "" {
-		if read.ResetAfter, err = duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
+		if read.ResetAfter, err = preset.Duration(p.Reset, 0); err == nil && read.ResetAfter == 0 {
 			err = errors.New("reset after: 0s is not above 0; nothing there means twice the maximum")
 		}
 		v.wrong(i, "reset", err)
 	}
 	read.Factor, read.Jitter = p.Factor, p.Jitter
-	if p.Factor != 0 && p.Factor != 1 && !(p.Factor >= leastFactor) {
-		v.wrong(i, "factor", fmt.Errorf("factor: %v is neither 1 nor a number from %v on", p.Factor, leastFactor))
+	if p.Factor != 0 && p.Factor != 1 && !(p.Factor >= preset.LeastFactor) {
+		v.wrong(i, "factor", fmt.Errorf("factor: %v is neither 1 nor a number from %v on", p.Factor, preset.LeastFactor))
 	}
 	if len(v.Wrong) == before {
 		for _, e := range fieldErrors(read.Validate()) {
@@ -241,9 +206,9 @@ func (v *Curves) limit(i int, p Policy) (l preset.StartLimit) {
 	if p.Starts == 0 || p.Within == "" {
 		return l
 	}
-	l.Starts = between(p.Starts, 1, mostStarts)
+	l.Starts = between(p.Starts, 1, preset.MostStarts)
 	var err error
-	l.Within, err = duration(p.Within, shortestDelay)
+	l.Within, err = preset.Duration(p.Within, preset.ShortestDelay)
 	v.wrong(i, "within", err)
 	return l
 }
@@ -255,7 +220,7 @@ var fieldNames = map[string]string{"Initial": "initial", "Max": "max", "Factor":
 func (v *Curves) resolve(s Settings) {
 	config := backoff.CrashLoopConfig{ReduceDefault: s.Reduce, AllowMax: s.AllowMax}
 	if s.Max != "" {
-		d, err := duration(s.Max, 0)
+		d, err := preset.Duration(s.Max, 0)
 		if err != nil {
 			v.wrong(-1, "nodeMax", err)
 			return
@@ -278,83 +243,67 @@ func (v *Curves) resolve(s Settings) {
 }
 
 // table compares the policies.
-func (s Settings) table(all []curve, window time.Duration) [][]string {
+func (s Settings) table(all []chart.Curve, window time.Duration) [][]string {
 	table := [][]string{{""}}
 	for _, c := range all {
-		table[0] = append(table[0], c.name)
+		table[0] = append(table[0], c.Name)
 	}
-	row := func(name string, cell func(c curve) string) {
+	row := func(name string, cell func(c chart.Curve) string) {
 		cells := []string{name}
 		for _, c := range all {
 			cells = append(cells, cell(c))
 		}
 		table = append(table, cells)
 	}
-	row("delays", func(c curve) string {
-		text := describe(c.policy)
-		if c.limit.Starts > 0 {
-			text += fmt.Sprintf(", gives up after %s in %s", count(c.limit.Starts, "start"), picture.Duration(c.limit.Within))
+	row("delays", func(c chart.Curve) string {
+		text := describe(c.Policy)
+		if c.Limit.Starts > 0 {
+			text += fmt.Sprintf(", gives up after %s in %s", count(c.Limit.Starts, "start"), picture.Duration(c.Limit.Within))
 		}
 		return text
 	})
 	for i, end := range []time.Duration{time.Minute, 5 * time.Minute, window} {
 		if end < window || i == 2 {
-			row("restarts of a pod in the first "+picture.Duration(end), func(c curve) string { return picture.Number(c.restarts(-1, end)) })
+			row("restarts of a pod in the first "+picture.Duration(end), func(c chart.Curve) string { return picture.Number(c.PerPod().Restarts(-1, end)) })
 		}
 	}
 	for _, c := range all {
-		if c.policy.Jitter > 0 {
-			row("with jitter, at most", func(c curve) string { return c.mostWithJitter(window) })
+		if c.Policy.Jitter > 0 {
+			row("with jitter, at most", func(c chart.Curve) string { return mostWithJitter(c.PerPod(), window) })
 			break
 		}
 	}
-	row("requests per second of the node, busiest 10 s", func(c curve) string { return picture.Number(c.busiest(10*time.Second) * s.perRestart(c) / 10) })
-	row("in the long run", func(c curve) string {
-		if c.givenUp() {
+	row("requests per second of the node, busiest 10 s", func(c chart.Curve) string {
+		return picture.Number(c.Busiest(10*time.Second) * c.Requests(s.Requests) / 10)
+	})
+	row("in the long run", func(c chart.Curve) string {
+		if c.GivenUp(c.Groups[0]) {
 			return "none: it has given up"
 		}
-		return fmt.Sprintf("a restart every %s, %s requests per second", picture.Duration(c.steady()), picture.Number(s.perRestart(c)/c.steady().Seconds()))
+		return fmt.Sprintf("a restart every %s, %s requests per second", picture.Duration(c.Steady(c.Groups[0])), picture.Number(c.Requests(s.Requests)*c.SteadyRate()))
 	})
 	return table
 }
 
 // mostWithJitter is the number of restarts if every delay is as short as jitter can make
 // it.
-func (c curve) mostWithJitter(window time.Duration) string {
-	keep := 1 - c.policy.Jitter
-	c.policy.ResetAfter = c.policy.ResetThreshold()
-	c.policy.Initial, c.policy.Max = time.Duration(float64(c.policy.Initial)*keep), time.Duration(float64(c.policy.Max)*keep)
-	if c.policy.Initial < shortestDelay {
+func mostWithJitter(c chart.Curve, window time.Duration) string {
+	keep := 1 - c.Policy.Jitter
+	c.Policy.ResetAfter = c.Policy.ResetThreshold()
+	c.Policy.Initial, c.Policy.Max = time.Duration(float64(c.Policy.Initial)*keep), time.Duration(float64(c.Policy.Max)*keep)
+	if c.Policy.Initial < preset.ShortestDelay {
 		return "any number"
 	}
-	return picture.Number(c.restarts(-1, window))
-}
-
-// duration reads a duration from least to longestDelay.
-func duration(text string, least time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration such as 10s or 1m30s", text)
-	}
-	if d < least || d > longestDelay {
-		return 0, fmt.Errorf("%s is not in %s..%s", text, picture.Duration(least), picture.Duration(longestDelay))
-	}
-	return d, nil
+	return picture.Number(c.Restarts(-1, window))
 }
 
 // describe is a policy in a few words.
 func describe(p backoff.Policy) string {
-	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
-	if p.Initial == p.Max {
-		text = "always " + picture.Duration(p.Max)
-	}
-	if p.Factor != 0 && p.Factor != 2 && p.Initial != p.Max {
-		text += fmt.Sprintf(", factor %v", p.Factor)
-	}
+	text := chart.Delays(p)
 	if p.Jitter > 0 {
 		text += fmt.Sprintf(", up to %v%% shorter", math.Round(p.Jitter*1000)/10)
 	}
-	if p.ResetThreshold() >= longestDelay {
+	if p.ResetThreshold() >= preset.Longest {
 		return text + ", whatever the length of a run"
 	}
 	if enough := p.ResetThreshold() + 1; enough%time.Millisecond == 0 {

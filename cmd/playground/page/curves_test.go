@@ -3,15 +3,13 @@ package page
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
 
-// The figures are those of KEP-4603's text, which crashcurve compares one by one.
+// The figures are those of KEP-4603's text, as far as it is right.
 func TestFiguresAreThoseOfTheKEP(t *testing.T) {
 	c := view(t, State{Tab: TabCurves, Curves: Settings{Window: "5m"}}).Curves
 	want := [][]string{
@@ -113,20 +111,6 @@ func TestEmptiedListsStayEmpty(t *testing.T) {
 	}
 }
 
-// The last part of the window, and a window shorter than a part, have rates of their own
-// length.
-func TestRatesAreOverTheTimeThatIsDrawn(t *testing.T) {
-	s := Settings{Pods: 1, Requests: 1}
-	always := curve{name: "always", policy: backoff.Policy{Initial: time.Second, Max: time.Second, Factor: 1}}
-	for _, window := range []time.Duration{5 * time.Second, 12 * time.Second, time.Minute} {
-		for _, p := range s.rates(always, window) {
-			if p.Y < 0.99 || p.Y > 1.01 {
-				t.Errorf("%v: %v per second at %v s", window, p.Y, p.X)
-			}
-		}
-	}
-}
-
 func TestResetIsSaidInRoundTimesAndIsNotZero(t *testing.T) {
 	all := presets()
 	c := view(t, State{Tab: TabCurves, Curves: Settings{Policies: []Policy{all[4], all[0]}}}).Curves
@@ -157,7 +141,7 @@ func TestPresetsAreReadAsTheyAreWritten(t *testing.T) {
 		if got.Factor == 2 {
 			got.Factor = 0
 		}
-		want.Policy.ResetAfter = min(want.Policy.ResetAfter, longestDelay)
+		want.Policy.ResetAfter = min(want.Policy.ResetAfter, preset.Longest)
 		if got != want.Policy {
 			t.Errorf("%s: %+v, want %+v", name, got, want.Policy)
 		}
