@@ -20,7 +20,7 @@ var (
 	testFunc    = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
 	runFlag     = regexp.MustCompile(`-run '?\^?([A-Z]\w+)`)
 	folderOf    = regexp.MustCompile(`go -C (\S+)`)
-	scriptOf    = regexp.MustCompile(`(\.ci/\w[\w/]*)`)
+	scriptOf    = regexp.MustCompile(`(\.ci/\w[\w/-]*)`)
 	filePath    = regexp.MustCompile("`((?:[\\w.-]+/)*[\\w.-]+\\.(?:go|md|yaml|story|txt|sh|mod|svg))`")
 )
 

@@ -25,19 +25,24 @@ var (
 	ended     = regexp.MustCompile(`(?s)<begin (\d+)>\n(.*?)\n<end (\d+)>`)
 )
 
-// The programs in README.md and docs/packages.md compile, come to an end and print what
-// stands below them, also on a clock so coarse that it does not move while they run: that
-// of a synctest bubble. A program that waits for ever is a deadlock there, at once.
+// The programs in README.md and docs/packages.md are those of examples/. They come to an
+// end and print what stands below them, also on a clock so coarse that it does not move
+// while they run: that of a synctest bubble. A program that waits for ever is a deadlock
+// there, at once.
 func TestReadmeProgramsPrintWhatStandsBelow(t *testing.T) {
 	args := []string{"test"}
+	sources := map[string]bool{}
+	for _, file := range exampleFiles(t) {
+		_, source, _ := strings.Cut(readText(t, file), "\npackage main\n")
+		sources["package main\n"+source] = true
+	}
 	dir := t.TempDir()
 	var outputs []string
 	for _, page := range []string{"README.md", "docs/packages.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, snippet := range goSnippet.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\r\n", "\n"), -1) {
+		for _, snippet := range goSnippet.FindAllStringSubmatch(readText(t, page), -1) {
+			if !sources[snippet[1]] {
+				t.Errorf("%s: this program is not in examples/:\n%s", page, snippet[1])
+			}
 			i := len(outputs)
 			outputs = append(outputs, snippet[2])
 			if snippet[2] == "" {
@@ -72,6 +77,53 @@ func TestReadmeProgramsPrintWhatStandsBelow(t *testing.T) {
 			t.Errorf("program %s prints\n%s\nbelow it stands\n%s", p[1], got, want)
 		}
 	}
+}
+
+// Every example is one short file, and prints what its comment says.
+func TestExamplesPrintWhatTheySay(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./examples/...").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, file := range exampleFiles(t) {
+		name := filepath.Base(filepath.Dir(file))
+		text := readText(t, file)
+		if n := strings.Count(text, "\n"); n >= 80 {
+			t.Errorf("%s has %d lines, too many to be read at a glance", file, n)
+		}
+		comment, _, _ := strings.Cut(text, "\npackage main\n")
+		if !strings.HasPrefix(comment, "// Command "+name+" ") {
+			t.Errorf("%s does not begin with what the command %s does", file, name)
+		}
+		var want strings.Builder
+		for line := range strings.Lines(comment) {
+			if shown, ok := strings.CutPrefix(line, "//\t"); ok {
+				want.WriteString(shown)
+			}
+		}
+		program := exec.Command(filepath.Join(dir, name))
+		got, err := program.CombinedOutput()
+		if got := strings.TrimSpace(string(got)); err != nil || want.Len() == 0 || got != strings.TrimSpace(want.String()) {
+			t.Errorf("%s: %v; it prints\n%s\nand says\n%s", name, err, got, want.String())
+		}
+	}
+}
+
+func exampleFiles(t *testing.T) []string {
+	files, err := filepath.Glob("examples/*/*.go")
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	return files
+}
+
+// readText returns the text of a file with the line ends that it has in the repository.
+func readText(t *testing.T, file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
 // renamed returns a program as a part of a package that has others: what it declares

@@ -1,0 +1,34 @@
+// Command ratelimiter gives a work queue the delays of its retries: each item has a
+// curve of its own, which starts over when the item succeeds.
+//
+// It prints:
+//
+//	web-0 again in 1s
+//	web-0 again in 2s
+//	db-0 again in 1s
+//	web-0 again in 4s
+//	web-0 succeeded after 3 failures
+//	web-0 again in 1s
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+func main() {
+	curve := backoff.Policy{Initial: time.Second, Max: time.Minute}
+	tracker, err := backoff.NewTracker[string](curve, backoff.TrackerOptions{})
+	if err != nil {
+		panic(err)
+	}
+	limiter := tracker.RateLimiter() // a workqueue.TypedRateLimiter[string] of client-go
+	for _, item := range []string{"web-0", "web-0", "db-0", "web-0"} {
+		fmt.Println(item, "again in", limiter.When(item))
+	}
+	fmt.Println("web-0 succeeded after", limiter.NumRequeues("web-0"), "failures")
+	limiter.Forget("web-0")
+	fmt.Println("web-0 again in", limiter.When("web-0"))
+}

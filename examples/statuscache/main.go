@@ -1,0 +1,29 @@
+// Command statuscache waits for a status that is newer than a moment of its own, and
+// shows that an older status takes nothing back.
+//
+// It prints:
+//
+//	Running <nil>
+//	false
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
+)
+
+func main() {
+	cache := statuscache.New[string, string](statuscache.Options[string]{})
+	defer cache.Close()
+
+	now := time.Now()
+	before := now.Add(-time.Second)
+	go cache.Set("web-0", "Running", nil, now)
+	entry, err := cache.GetNewerThan(context.Background(), "web-0", before) // waits for it
+	fmt.Println(entry.Status, err)
+
+	fmt.Println(cache.Set("web-0", "Pending", nil, before)) // too old: false
+}
