@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -36,9 +37,9 @@ func factors() *rapid.Generator[float64] {
 }
 
 // policies draws valid policies.
-func policies() *rapid.Generator[Policy] {
-	return rapid.Custom(func(t *rapid.T) Policy {
-		p := Policy{
+func policies() *rapid.Generator[backoff.Policy] {
+	return rapid.Custom(func(t *rapid.T) backoff.Policy {
+		p := backoff.Policy{
 			Initial:      durations().Draw(t, "initial"),
 			Factor:       factors().Draw(t, "factor"),
 			Jitter:       rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1)).Draw(t, "jitter"),
@@ -58,18 +59,18 @@ func policies() *rapid.Generator[Policy] {
 func TestDelaysOfPresetsAndFactors(t *testing.T) {
 	s := time.Second
 	for name, tt := range map[string]struct {
-		policy Policy
+		policy backoff.Policy
 		want   []time.Duration // after 0, 1, 2, … failures
 	}{
-		"CrashLoop":        {CrashLoop(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s, 300 * s}},
-		"ReducedCrashLoop": {ReducedCrashLoop(), []time.Duration{0, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}},
-		"ImagePull":        {ImagePull(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s}},
-		"JobPod":           {JobPod(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}},
-		"free":             {Policy{Initial: s, Max: 3 * s, FreeFailures: 2}, []time.Duration{0, 0, 0, s, 2 * s, 3 * s}},
-		"flat":             {Policy{Initial: s, Max: 3 * s, Factor: 1}, []time.Duration{0, s, s, s}},
-		"three":            {Policy{Initial: s, Max: 30 * s, Factor: 3}, []time.Duration{0, s, 3 * s, 9 * s, 27 * s, 30 * s}},
-		"half":             {Policy{Initial: 100, Max: 400, Factor: 1.5}, []time.Duration{0, 100, 150, 225, 338, 400}},
-		"cap":              {Policy{Initial: s, Max: s}, []time.Duration{0, s, s}},
+		"CrashLoop":        {backoff.CrashLoop(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s, 300 * s}},
+		"ReducedCrashLoop": {backoff.ReducedCrashLoop(), []time.Duration{0, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}},
+		"ImagePull":        {backoff.ImagePull(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 300 * s}},
+		"JobPod":           {backoff.JobPod(), []time.Duration{0, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}},
+		"free":             {backoff.Policy{Initial: s, Max: 3 * s, FreeFailures: 2}, []time.Duration{0, 0, 0, s, 2 * s, 3 * s}},
+		"flat":             {backoff.Policy{Initial: s, Max: 3 * s, Factor: 1}, []time.Duration{0, s, s, s}},
+		"three":            {backoff.Policy{Initial: s, Max: 30 * s, Factor: 3}, []time.Duration{0, s, 3 * s, 9 * s, 27 * s, 30 * s}},
+		"half":             {backoff.Policy{Initial: 100, Max: 400, Factor: 1.5}, []time.Duration{0, 100, 150, 225, 338, 400}},
+		"cap":              {backoff.Policy{Initial: s, Max: s}, []time.Duration{0, s, s}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.policy.Validate(); err != nil {
@@ -137,7 +138,7 @@ func TestDelayGrowsByFactorEachStep(t *testing.T) {
 func TestDelayDoublesExactly(t *testing.T) {
 	for _, initial := range []time.Duration{1, 3, 10 * time.Second, 1 << 61, 1<<62 - 1, 1 << 62, maxDuration} {
 		for _, limit := range []time.Duration{maxDuration, maxDuration - 1, initial} {
-			p := Policy{Initial: initial, Max: max(limit, initial)}
+			p := backoff.Policy{Initial: initial, Max: max(limit, initial)}
 			want := big.NewInt(int64(initial))
 			for n := 1; n < 200; n++ {
 				if want.Cmp(big.NewInt(int64(p.Max))) > 0 {
@@ -155,7 +156,7 @@ func TestDelayDoublesExactly(t *testing.T) {
 // The tail beyond the steps that are multiplied out is as exact as promised and
 // joins without falling.
 func TestDelayStaysExactAfterManySteps(t *testing.T) {
-	p := Policy{Initial: time.Hour, Max: maxDuration, Factor: 1.001}
+	p := backoff.Policy{Initial: time.Hour, Max: maxDuration, Factor: 1.001}
 	slow := float64(p.Initial)
 	for n := 1; n < 10_000; n++ {
 		if got := float64(p.Delay(n)); math.Abs(got-slow) > slow*1e-9 {
@@ -166,7 +167,7 @@ func TestDelayStaysExactAfterManySteps(t *testing.T) {
 		}
 		slow *= p.Factor
 	}
-	tiny := Policy{Initial: 1 << 62, Max: maxDuration, Factor: 1 + 0x1p-52}
+	tiny := backoff.Policy{Initial: 1 << 62, Max: maxDuration, Factor: 1 + 0x1p-52}
 	if got := tiny.Delay(math.MaxInt); got > maxDuration || got < tiny.Initial {
 		t.Errorf("Delay of a tiny factor = %v", got)
 	}
@@ -174,7 +175,7 @@ func TestDelayStaysExactAfterManySteps(t *testing.T) {
 
 // There is no delay before the first failure, and no panic, whatever the policy.
 func TestNoFailureNoDelay(t *testing.T) {
-	for _, p := range []Policy{CrashLoop(), {Initial: second, Max: minute, FreeFailures: -5}, {Initial: -1, FreeFailures: math.MinInt}, {}} {
+	for _, p := range []backoff.Policy{backoff.CrashLoop(), {Initial: second, Max: minute, FreeFailures: -5}, {Initial: -1, FreeFailures: math.MinInt}, {}} {
 		for _, failures := range []int{0, -1, math.MinInt} {
 			if got := p.Delay(failures); got != 0 {
 				t.Errorf("%+v: Delay(%d) = %v", p, failures, got)
@@ -187,7 +188,7 @@ func TestNoFailureNoDelay(t *testing.T) {
 func TestDelayKeepsToHugeMax(t *testing.T) {
 	for _, limit := range []time.Duration{1<<53 + 1, 1<<53 + 3, 1<<62 + 1, maxDuration - 1, maxDuration} {
 		for _, initial := range []time.Duration{limit, limit - 1} {
-			p := Policy{Initial: initial, Max: limit, Factor: 1.5}
+			p := backoff.Policy{Initial: initial, Max: limit, Factor: 1.5}
 			if got := p.Delay(1); got < initial || got > limit {
 				t.Errorf("%d up to %d: Delay(1) = %d", initial, limit, got)
 			}
@@ -221,7 +222,7 @@ func TestJitterKeepsToItsRange(t *testing.T) {
 		d := rapid.OneOf(rapid.Just(time.Duration(0)), durations()).Draw(t, "delay")
 		r := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{
 			0, 1 - 0x1p-53, 1, 2, -1, math.NaN(), math.Inf(1), math.Inf(-1)})).Draw(t, "rand")
-		got := p.jittered(d, func() float64 { return r })
+		got := p.Jittered(d, func() float64 { return r })
 		if got > d || got < 0 || d > 0 && got == 0 {
 			t.Fatalf("jittered(%d) = %d", d, got)
 		}
@@ -234,40 +235,40 @@ func TestJitterKeepsToItsRange(t *testing.T) {
 
 // A drawn delay spreads over its whole range.
 func TestJitterReachesItsWholeRange(t *testing.T) {
-	p := Policy{Initial: time.Second, Max: time.Second, Jitter: 0.5}
+	p := backoff.Policy{Initial: time.Second, Max: time.Second, Jitter: 0.5}
 	for _, tt := range []struct {
 		rand float64
 		want time.Duration
 	}{{0, time.Second}, {0.5, 750 * time.Millisecond}, {1 - 0x1p-53, 500*time.Millisecond + 1}, {1, 500*time.Millisecond + 1}, {math.Inf(1), 500*time.Millisecond + 1}} {
-		if got := p.jittered(time.Second, func() float64 { return tt.rand }); got != tt.want {
+		if got := p.Jittered(time.Second, func() float64 { return tt.rand }); got != tt.want {
 			t.Errorf("rand %v: %v, want %v", tt.rand, got, tt.want)
 		}
 	}
 }
 
 func TestPolicyErrorsNameEachField(t *testing.T) {
-	good := Policy{Initial: 1, Max: 2, Factor: 1.5, Jitter: 1, ResetAfter: 1, FreeFailures: math.MaxInt}
+	good := backoff.Policy{Initial: 1, Max: 2, Factor: 1.5, Jitter: 1, ResetAfter: 1, FreeFailures: math.MaxInt}
 	if err := good.Validate(); err != nil {
 		t.Errorf("%+v: %v", good, err)
 	}
-	for _, preset := range []Policy{CrashLoop(), ReducedCrashLoop(), ImagePull(), JobPod()} {
+	for _, preset := range []backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.ImagePull(), backoff.JobPod()} {
 		if err := preset.Validate(); err != nil {
 			t.Errorf("%+v: %v", preset, err)
 		}
 	}
-	for want, change := range map[string]func(*Policy){
-		"Initial: invalid value 0s: must be > 0":                                        func(p *Policy) { p.Initial = 0 },
-		"Initial: invalid value -1ns: must be > 0":                                      func(p *Policy) { p.Initial = -1 },
-		"Max: invalid value 0s: must be >= the first delay, 1ns":                        func(p *Policy) { p.Max = 0 },
-		"Factor: invalid value 0.9: must be 0 (means 2) or >= 1 and finite":             func(p *Policy) { p.Factor = 0.9 },
-		"Factor: invalid value -2: must be 0 (means 2) or >= 1 and finite":              func(p *Policy) { p.Factor = -2 },
-		"Factor: invalid value NaN: must be 0 (means 2) or >= 1 and finite":             func(p *Policy) { p.Factor = math.NaN() },
-		"Factor: invalid value +Inf: must be 0 (means 2) or >= 1 and finite":            func(p *Policy) { p.Factor = math.Inf(1) },
-		"Jitter: invalid value 1.5: must be in 0..1":                                    func(p *Policy) { p.Jitter = 1.5 },
-		"Jitter: invalid value -0.1: must be in 0..1":                                   func(p *Policy) { p.Jitter = -0.1 },
-		"Jitter: invalid value NaN: must be in 0..1":                                    func(p *Policy) { p.Jitter = math.NaN() },
-		"ResetAfter: invalid value -1s: must be >= 0 (0 means twice the longest delay)": func(p *Policy) { p.ResetAfter = -time.Second },
-		"FreeFailures: invalid value -1: must be >= 0":                                  func(p *Policy) { p.FreeFailures = -1 },
+	for want, change := range map[string]func(*backoff.Policy){
+		"Initial: invalid value 0s: must be > 0":                                        func(p *backoff.Policy) { p.Initial = 0 },
+		"Initial: invalid value -1ns: must be > 0":                                      func(p *backoff.Policy) { p.Initial = -1 },
+		"Max: invalid value 0s: must be >= the first delay, 1ns":                        func(p *backoff.Policy) { p.Max = 0 },
+		"Factor: invalid value 0.9: must be 0 (means 2) or >= 1 and finite":             func(p *backoff.Policy) { p.Factor = 0.9 },
+		"Factor: invalid value -2: must be 0 (means 2) or >= 1 and finite":              func(p *backoff.Policy) { p.Factor = -2 },
+		"Factor: invalid value NaN: must be 0 (means 2) or >= 1 and finite":             func(p *backoff.Policy) { p.Factor = math.NaN() },
+		"Factor: invalid value +Inf: must be 0 (means 2) or >= 1 and finite":            func(p *backoff.Policy) { p.Factor = math.Inf(1) },
+		"Jitter: invalid value 1.5: must be in 0..1":                                    func(p *backoff.Policy) { p.Jitter = 1.5 },
+		"Jitter: invalid value -0.1: must be in 0..1":                                   func(p *backoff.Policy) { p.Jitter = -0.1 },
+		"Jitter: invalid value NaN: must be in 0..1":                                    func(p *backoff.Policy) { p.Jitter = math.NaN() },
+		"ResetAfter: invalid value -1s: must be >= 0 (0 means twice the longest delay)": func(p *backoff.Policy) { p.ResetAfter = -time.Second },
+		"FreeFailures: invalid value -1: must be >= 0":                                  func(p *backoff.Policy) { p.FreeFailures = -1 },
 	} {
 		p := good
 		change(&p)
@@ -275,7 +276,7 @@ func TestPolicyErrorsNameEachField(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	err := Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, FreeFailures: -1}.Validate()
+	err := backoff.Policy{Max: -1, Factor: -1, Jitter: -1, ResetAfter: -1, FreeFailures: -1}.Validate()
 	if got, want := fieldsOf(err), []string{"Initial", "Max", "Factor", "Jitter", "ResetAfter", "FreeFailures"}; !slices.Equal(got, want) {
 		t.Errorf("reported %v, want %v", got, want)
 	}
@@ -283,15 +284,15 @@ func TestPolicyErrorsNameEachField(t *testing.T) {
 
 func TestUnsetResetAfterIsTwiceMax(t *testing.T) {
 	for _, tt := range []struct {
-		policy Policy
+		policy backoff.Policy
 		want   time.Duration
 	}{
-		{CrashLoop(), 10 * time.Minute},
-		{ReducedCrashLoop(), 10 * time.Minute},
-		{CrashLoop().WithMax(time.Second), 10 * time.Minute},
-		{ImagePull(), 10 * time.Minute},
-		{JobPod(), 20 * time.Minute},
-		{Policy{Initial: 1, Max: maxDuration}, maxDuration},
+		{backoff.CrashLoop(), 10 * time.Minute},
+		{backoff.ReducedCrashLoop(), 10 * time.Minute},
+		{backoff.CrashLoop().WithMax(time.Second), 10 * time.Minute},
+		{backoff.ImagePull(), 10 * time.Minute},
+		{backoff.JobPod(), 20 * time.Minute},
+		{backoff.Policy{Initial: 1, Max: maxDuration}, maxDuration},
 	} {
 		if got := tt.policy.ResetThreshold(); got != tt.want {
 			t.Errorf("%+v: %v, want %v", tt.policy, got, tt.want)
@@ -301,14 +302,14 @@ func TestUnsetResetAfterIsTwiceMax(t *testing.T) {
 
 // Jitter draws from above half of the delay here: half is not drawn, one more is.
 func TestDelayThatJitterCannotDrawIsNominal(t *testing.T) {
-	p := Policy{Initial: 10 * time.Second, Max: time.Minute, Jitter: 0.5}
+	p := backoff.Policy{Initial: 10 * time.Second, Max: time.Minute, Jitter: 0.5}
 	for d, want := range map[time.Duration]time.Duration{
 		5 * time.Second:    10 * time.Second,
 		5*time.Second + 1:  5*time.Second + 1,
 		10 * time.Second:   10 * time.Second,
 		10*time.Second + 1: 10 * time.Second,
 	} {
-		if got := p.drawn(1, d); got != want {
+		if got := p.Drawn(1, d); got != want {
 			t.Errorf("%v becomes %v, want %v", d, got, want)
 		}
 	}

@@ -1,56 +1,24 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
-	"unsafe"
 
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
-// systemClock is like the real clock: its times have a monotonic reading, and its
-// wall clock can be set.
-type systemClock struct {
-	start   time.Time
-	elapsed time.Duration // monotonic
-	set     time.Duration // whole seconds
-}
-
-func newSystemClock() *systemClock { return &systemClock{start: time.Now()} }
-
-func (c *systemClock) Now() time.Time                  { return setWall(c.start.Add(c.elapsed), c.set) }
-func (c *systemClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-func (c *systemClock) wall() time.Time                 { return c.Now().Round(0) }
-
-// setWall moves the wall clock reading of t by whole seconds and leaves its
-// monotonic one: what time.Now returns once the wall clock was set.
-func setWall(t time.Time, by time.Duration) time.Time {
-	type layout struct {
-		wall uint64 // 1 bit, 33 bits of seconds, 30 bits of nanoseconds
-		ext  int64
-		loc  *time.Location
-	}
-	(*layout)(unsafe.Pointer(&t)).wall += uint64(by/time.Second) << 30
-	return t
-}
-
 func TestSettingTheClockMovesOnlyItsWall(t *testing.T) {
-	c := newSystemClock()
+	c := backoff.NewSystemClock()
 	before := c.Now()
-	c.elapsed, c.set = 5*second, -24*time.Hour
+	c.Elapsed, c.Set = 5*second, -24*time.Hour
 	if got := c.Now().Sub(before); got != 5*second {
 		t.Errorf("monotonic: %v", got)
 	}
-	if got := c.wall().Sub(before.Round(0)); got != 5*second-24*time.Hour {
+	if got := c.Wall().Sub(before.Round(0)); got != 5*second-24*time.Hour {
 		t.Errorf("wall: %v", got)
 	}
-}
-
-// clockSettings draws how far a wall clock is set, a second at least.
-func clockSettings() *rapid.Generator[time.Duration] {
-	return rapid.Map(rapid.OneOf(rapid.SampledFrom([]int{-86400, 86400, -1, 1, 0}), rapid.IntRange(-1e6, 1e6)),
-		func(s int) time.Duration { return time.Duration(s) * second })
 }
 
 // A wall clock that is set changes no answer of a Tracker, whether events carry a
@@ -58,42 +26,42 @@ func clockSettings() *rapid.Generator[time.Duration] {
 func TestSetWallClockChangesNoTracker(t *testing.T) {
 	for _, strip := range []bool{false, true} {
 		rapid.Check(t, func(t *rapid.T) {
-			c := newSystemClock()
+			c := backoff.NewSystemClock()
 			now := func() time.Time {
 				if strip {
-					return c.wall()
+					return c.Wall()
 				}
 				return c.Now()
 			}
-			tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+			tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 			failures := rapid.IntRange(1, 6).Draw(t, "failures")
 			for n := range failures {
-				c.set += clockSettings().Draw(t, "set while running")
-				c.elapsed += seconds(rapid.SampledFrom([]int{0, 5, 300, 600}).Draw(t, "ran"))[0]
+				c.Set += backoff.ClockSettings().Draw(t, "set while running")
+				c.Elapsed += seconds(rapid.SampledFrom([]int{0, 5, 300, 600}).Draw(t, "ran"))[0]
 				finished, delay := now(), tr.Get("a")
 				if got := tr.Remaining("a", finished); got != delay {
 					t.Fatalf("after failure %d: %v of %v remain", n+1, got, delay)
 				}
 				if !strip { // a wall clock's event is placed by its clock at the time of the report
-					c.set += clockSettings().Draw(t, "set while waiting")
+					c.Set += backoff.ClockSettings().Draw(t, "set while waiting")
 				}
-				c.elapsed += delay
+				c.Elapsed += delay
 				if delay > 0 {
-					c.elapsed--
+					c.Elapsed--
 					if !tr.IsInBackOffSince("a", finished) {
 						t.Fatalf("after failure %d: let go too early", n+1)
 					}
-					c.elapsed++
+					c.Elapsed++
 				}
 				if tr.IsInBackOffSince("a", finished) {
 					t.Fatalf("after failure %d: held too long", n+1)
 				}
 				tr.Next("a", finished)
-				if s, _ := tr.State("a"); s.Failures != n+1 || !s.Updated.Equal(c.wall()) {
-					t.Fatalf("after failure %d: %+v at %v", n+1, s, c.wall())
+				if s, _ := tr.State("a"); s.Failures != n+1 || !s.Updated.Equal(c.Wall()) {
+					t.Fatalf("after failure %d: %+v at %v", n+1, s, c.Wall())
 				}
 			}
-			c.elapsed += 600*second + 1
+			c.Elapsed += 600*second + 1
 			if tr.Next("a", now()); tr.Get("a") != 10*second {
 				t.Fatal("a run longer than ResetAfter does not start over")
 			}
@@ -104,14 +72,14 @@ func TestSetWallClockChangesNoTracker(t *testing.T) {
 // A state survives into a process that starts when the wall clock was set by less
 // than a Tracker notices.
 func TestSmallClockStepRefusesNoState(t *testing.T) {
-	c := newSystemClock()
-	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+	c := backoff.NewSystemClock()
+	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	tr.Next("a", c.Now())
 	s, _ := tr.State("a")
 	for ahead, ok := range map[time.Duration]bool{0: true, second - 1: true, second: false} {
 		later := s
 		later.Updated = s.Updated.Add(ahead)
-		if err := newTracker(t, CrashLoop(), TrackerOptions{Clock: c}).Restore("a", later); (err == nil) != ok {
+		if err := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c}).Restore("a", later); (err == nil) != ok {
 			t.Errorf("%v ahead: %v", ahead, err)
 		}
 	}
@@ -120,66 +88,29 @@ func TestSmallClockStepRefusesNoState(t *testing.T) {
 // Nor does it change a decision of a Restarter, or the length of a wait.
 func TestSetWallClockChangesNoRestarter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newSystemClock()
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1, Burst: 5, Limit: 10, Window: time.Hour})
+		c := backoff.NewSystemClock()
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1, Burst: 5, Limit: 10, Window: time.Hour})
 		for n := range rapid.IntRange(1, 6).Draw(t, "failures") {
 			started := c.Now()
-			c.set += clockSettings().Draw(t, "set while running")
-			c.elapsed += 5 * second
-			d := r.Exited("a", ExitPolicy{}, Exit{Run: int64(n), Code: 1, Started: started, Finished: c.Now()})
-			want := CrashLoop().Delay(n + 1)
-			if d.Delay != want || !d.NotBefore.Equal(c.wall().Add(want)) {
-				t.Fatalf("failure %d at %v: %+v", n+1, c.wall(), d)
+			c.Set += backoff.ClockSettings().Draw(t, "set while running")
+			c.Elapsed += 5 * second
+			d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: int64(n), Code: 1, Started: started, Finished: c.Now()})
+			want := backoff.CrashLoop().Delay(n + 1)
+			if d.Delay != want || !d.NotBefore.Equal(c.Wall().Add(want)) {
+				t.Fatalf("failure %d at %v: %+v", n+1, c.Wall(), d)
 			}
-			c.elapsed += want - 1
-			c.set += clockSettings().Draw(t, "set while waiting")
+			c.Elapsed += want - 1
+			c.Set += backoff.ClockSettings().Draw(t, "set while waiting")
 			if got := r.Remaining("a"); got != 1 {
 				t.Fatalf("failure %d: %v remain", n+1, got)
 			}
 			s, _ := r.State("a")
-			if err := s.validate(c.Now()).Err(); err != nil {
+			if err := s.Validate(c.Now()); err != nil {
 				t.Fatal(err)
 			}
-			c.elapsed++
+			c.Elapsed++
 		}
 	})
-}
-
-// An instant and its time turn into each other.
-func TestTimescaleInvertsItself(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		system, fake := newSystemClock(), fakeClock()
-		real, plain := newTimescale(system), newTimescale(fake)
-		if !real.monotonic || plain.monotonic {
-			t.Fatalf("monotonic: %v, %v", real.monotonic, plain.monotonic)
-		}
-		d := distances().Draw(t, "distance")
-		system.elapsed += distances().Draw(t, "elapsed").Abs()
-		system.set += clockSettings().Draw(t, "set")
-		for _, s := range []timescale{real, plain} {
-			if got := s.instant(s.time(d)); got != d {
-				t.Fatalf("%v becomes %v", d, got)
-			}
-			if now := s.time(s.now()); !now.Equal(s.clock.Now()) {
-				t.Fatalf("now is %v on the clock, %v on the scale", s.clock.Now(), now)
-			}
-		}
-	})
-}
-
-// Steady time goes on as the clock does, and a step back leaves it where it is.
-func TestSteadyTimeNeverGoesBack(t *testing.T) {
-	c := fakeClock()
-	s := newSteady(c)
-	for i, tt := range []struct{ by, want time.Duration }{
-		{0, 0}, {second, second}, {-24 * time.Hour, second}, {second, 2 * second},
-		{24 * time.Hour, 24*time.Hour + 2*second}, {-1, 24*time.Hour + 2*second}, {1, 24*time.Hour + 2*second + 1},
-	} {
-		step(c, tt.by)
-		if clockTime, got := s.now(); got != tt.want || !clockTime.Equal(c.Now()) {
-			t.Errorf("step %d: %v at %v, want %v", i, got, clockTime, tt.want)
-		}
-	}
 }
 
 // A clock that flips between two years, any number of times, ends what is under way each
@@ -187,15 +118,15 @@ func TestSteadyTimeNeverGoesBack(t *testing.T) {
 func TestClockThatFlips(t *testing.T) {
 	for _, away := range []time.Duration{60 * year, 146 * year, 292 * year} {
 		c := fakeClock()
-		rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})
-		limited := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 2, Window: time.Hour})
-		p := ExitPolicy{Rules: Rules{{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Limit: 1, Window: time.Hour}}}
+		rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: 2})
+		limited := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 2, Window: time.Hour})
+		p := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{2}}, Limit: 1, Window: time.Hour}}}
 		run := int64(0)
 		for i := range 50 {
-			delay := CrashLoop().Delay(i + 1)
+			delay := backoff.CrashLoop().Delay(i + 1)
 			for k, turn := range seconds(0, 0, 10, 20) {
 				key := fmt.Sprint(k)
-				d := rated.Exited(key, p, Exit{Run: int64(i + 1), Code: 1, Finished: c.Now()})
+				d := rated.Exited(key, p, backoff.Exit{Run: int64(i + 1), Code: 1, Finished: c.Now()})
 				if left := rated.Remaining(key); d.Delay != delay+turn || left != d.Delay {
 					t.Fatalf("%v, flip %d: key %s waits %v of %v, want %v", away, i, key, left, d.Delay, delay+turn)
 				}
@@ -206,13 +137,13 @@ func TestClockThatFlips(t *testing.T) {
 					t.Fatalf("%v, flip %d: key %d waits %v more, want %v", away, i, k, left, turn)
 				}
 			}
-			for k, want := range []Action{ActionRestart, ActionRestart, ActionRestart, ActionGiveUp, ActionGiveUp} {
+			for k, want := range []backoff.Action{backoff.ActionRestart, backoff.ActionRestart, backoff.ActionRestart, backoff.ActionGiveUp, backoff.ActionGiveUp} {
 				run++
-				if d := limited.Exited("a", p, Exit{Run: run, Code: int32(1 + k%2)}); d.Action != want {
+				if d := limited.Exited("a", p, backoff.Exit{Run: run, Code: int32(1 + k%2)}); d.Action != want {
 					t.Fatalf("%v, flip %d: exit %d: %+v, want %s", away, i, k, d, want)
 				}
 			}
-			for _, r := range []*Restarter[string]{rated, limited} {
+			for _, r := range []*backoff.Restarter[string]{rated, limited} {
 				if r.GC() != 0 {
 					t.Fatalf("%v, flip %d: dropped too early", away, i)
 				}
@@ -224,27 +155,6 @@ func TestClockThatFlips(t *testing.T) {
 		}
 		if n := rated.GC(); n != 4 {
 			t.Errorf("%v: %d dropped", away, n)
-		}
-	}
-}
-
-func TestSumsSaturate(t *testing.T) {
-	const lo, hi = -1 << 63, 1<<63 - 1
-	for _, tt := range []struct{ a, b, sum, difference time.Duration }{
-		{1, 2, 3, -1},
-		{hi, 1, hi, hi - 1},
-		{hi, -1, hi - 1, hi},
-		{lo, 1, lo + 1, lo},
-		{lo, -1, lo, lo + 1},
-		{-2, hi, hi - 2, lo + 0},
-		{0, lo, lo, hi},
-		{-5, lo, lo, hi}, // out of reach
-	} {
-		if got := add(tt.a, tt.b); got != tt.sum {
-			t.Errorf("%d + %d = %d, want %d", tt.a, tt.b, got, tt.sum)
-		}
-		if got := subtract(tt.a, tt.b); got != tt.difference {
-			t.Errorf("%d - %d = %d, want %d", tt.a, tt.b, got, tt.difference)
 		}
 	}
 }

@@ -36,9 +36,8 @@ type otherExit struct {
 }
 
 const (
-	second = time.Second
-	again  = backoff.ActionRestart
-	end    = backoff.ActionGiveUp
+	again = backoff.ActionRestart
+	end   = backoff.ActionGiveUp
 )
 
 // atOnce is for systems without a delay: a curve has none of 0.

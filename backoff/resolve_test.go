@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/internal/scenario"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestResolveNamesWhatIsOutOfBounds(t *testing.T) {
 	for _, d := range []time.Duration{0, 999 * time.Millisecond, second - 1, 300*second + 1, 301 * second, -5 * second, 1<<63 - 1, -1 << 63} {
 		for _, reduce := range []bool{false, true} {
-			r, err := CrashLoopConfig{ReduceDefault: reduce, AllowMax: true, Max: &d}.Resolve()
+			r, err := backoff.CrashLoopConfig{ReduceDefault: reduce, AllowMax: true, Max: &d}.Resolve()
 			if err == nil || !strings.Contains(err.Error(), "backoff: CrashLoopConfig.Resolve: Max: invalid value "+d.String()+": must be in [1s, 300s]") || !slices.Equal(fieldsOf(err), []string{"Max"}) {
 				t.Errorf("%v: %v, %v", d, r, err)
 			}
@@ -29,7 +30,7 @@ func TestResolveNamesWhatIsOutOfBounds(t *testing.T) {
 // bounds, otherwise a valid policy with Max in force and the reset at 10 minutes.
 func TestResolveIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := CrashLoopConfig{ReduceDefault: rapid.Bool().Draw(t, "reduce"), AllowMax: rapid.Bool().Draw(t, "allow")}
+		c := backoff.CrashLoopConfig{ReduceDefault: rapid.Bool().Draw(t, "reduce"), AllowMax: rapid.Bool().Draw(t, "allow")}
 		if rapid.Bool().Draw(t, "set") {
 			d := time.Duration(rapid.OneOf(rapid.Int64Range(0, 301e9), rapid.Int64(),
 				rapid.SampledFrom([]int64{1e9 - 1, 1e9, 300e9, 300e9 + 1})).Draw(t, "max"))
@@ -49,7 +50,7 @@ func TestResolveIsTotal(t *testing.T) {
 		if r.Policy.ResetAfter != 10*minute {
 			t.Fatalf("resets after %v", r.Policy.ResetAfter)
 		}
-		want := Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute}
+		want := backoff.Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute}
 		if c.ReduceDefault {
 			want.Initial, want.Max = second, 60*second
 		}
@@ -90,7 +91,7 @@ func resolveStory(t *testing.T) func(scenario.Case) string {
 		if err != nil || c.Name() != "resolve" {
 			t.Fatalf("line %d: %q: %v", c.Line, c.Command, err)
 		}
-		var config CrashLoopConfig
+		var config backoff.CrashLoopConfig
 		for key, value := range args {
 			switch key {
 			case "reduce":

@@ -1,17 +1,18 @@
-package backoff
+package backoff_test
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // frozenRestarter decides as a Restarter did before rules had more than a code and an
 // action, without a Rate. It does not change.
 type frozenRestarter struct {
-	policy Policy
+	policy backoff.Policy
 	limit  int
 	window time.Duration
 	clock  *clocktesting.FakePassiveClock
@@ -20,14 +21,14 @@ type frozenRestarter struct {
 }
 
 type frozenRecord struct {
-	last     Exit
+	last     backoff.Exit
 	ended    time.Time // when last finished, or was reported if that was earlier or it did not say
-	decision Decision
+	decision backoff.Decision
 	due      time.Duration
 	recent   []time.Duration
 }
 
-func (m *frozenRestarter) exited(key int, c ExitPolicy, e Exit) Decision {
+func (m *frozenRestarter) exited(key int, c backoff.ExitPolicy, e backoff.Exit) backoff.Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
 	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
@@ -42,8 +43,8 @@ func (m *frozenRestarter) exited(key int, c ExitPolicy, e Exit) Decision {
 		e.Finished = now
 	}
 	action, rule := slowDecide(c, e.Code)
-	restarts := action == ActionRestart || action == ActionRestartAll
-	d := Decision{Action: action, Rule: rule, Failures: rec.decision.Failures}
+	restarts := action == backoff.ActionRestart || action == backoff.ActionRestartAll
+	d := backoff.Decision{Action: action, Rule: rule, Failures: rec.decision.Failures}
 	if !e.Started.IsZero() && e.Finished.Sub(e.Started) > policy.ResetThreshold() {
 		d.Failures = 0
 	}
@@ -58,12 +59,12 @@ func (m *frozenRestarter) exited(key int, c ExitPolicy, e Exit) Decision {
 			}
 		}
 		if allowed >= m.limit {
-			d.Action = ActionGiveUp
+			d.Action = backoff.ActionGiveUp
 		} else {
 			rec.recent = append(rec.recent, m.steady)
 		}
 	}
-	if d.Action == ActionRestart || d.Action == ActionRestartAll {
+	if d.Action == backoff.ActionRestart || d.Action == backoff.ActionRestartAll {
 		finished := e.Finished
 		if finished.After(now) {
 			finished = now
@@ -72,17 +73,17 @@ func (m *frozenRestarter) exited(key int, c ExitPolicy, e Exit) Decision {
 		d.NotBefore = finished.Add(d.Delay)
 		rec.due = m.steady + max(d.NotBefore.Sub(now), 0)
 	}
-	rec.last, rec.ended, rec.decision = e, earlier(e.Finished, now), d
+	rec.last, rec.ended, rec.decision = e, earlierOf(e.Finished, now), d
 	return d
 }
 
 // todaysPolicy draws a policy of core/v1's form, valid or not, of which no rule gives up.
-func todaysPolicy(rng *rand.Rand) (c ExitPolicy) {
-	c.RestartPolicy = []RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}[rng.IntN(5)]
+func todaysPolicy(rng *rand.Rand) (c backoff.ExitPolicy) {
+	c.RestartPolicy = []backoff.RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}[rng.IntN(5)]
 	for range rng.IntN(5) {
-		r := Rule{Action: []Action{ActionRestart, ActionRestartAll, ActionRestart, ActionStop, "Reboot", ""}[rng.IntN(6)]}
+		r := backoff.Rule{Action: []backoff.Action{backoff.ActionRestart, backoff.ActionRestartAll, backoff.ActionRestart, backoff.ActionStop, "Reboot", ""}[rng.IntN(6)]}
 		if rng.IntN(9) > 0 {
-			r.ExitCodes = &ExitCodes{Operator: []Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}[rng.IntN(6)]}
+			r.ExitCodes = &backoff.ExitCodes{Operator: []backoff.Operator{backoff.OperatorIn, backoff.OperatorNotIn, backoff.OperatorIn, backoff.OperatorNotIn, "Exists", ""}[rng.IntN(6)]}
 			n := rng.IntN(4)
 			if rng.IntN(50) == 0 {
 				n = 64
@@ -99,15 +100,15 @@ func todaysPolicy(rng *rand.Rand) (c ExitPolicy) {
 // For policies of core/v1's form every decision is what it was, in a million exits.
 func TestTodaysPoliciesDecideAsBefore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	exits, found := 0, map[Action]int{}
+	exits, found := 0, map[backoff.Action]int{}
 	for exits < 1_000_000 {
 		c := fakeClock()
-		policy := Policy{Initial: second, Max: minute, FreeFailures: rng.IntN(2), Factor: float64(rng.IntN(3))}
-		o := RestarterOptions[int]{Clock: c, Limit: rng.IntN(4)}
+		policy := backoff.Policy{Initial: second, Max: minute, FreeFailures: rng.IntN(2), Factor: float64(rng.IntN(3))}
+		o := backoff.RestarterOptions[int]{Clock: c, Limit: rng.IntN(4)}
 		if o.Limit > 0 {
 			o.Window = time.Duration(rng.IntN(3)) * minute
 		}
-		r, err := NewRestarter(policy, o)
+		r, err := backoff.NewRestarter(policy, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestTodaysPoliciesDecideAsBefore(t *testing.T) {
 		for range 1000 {
 			exits++
 			p, key := todaysPolicy(rng), rng.IntN(3)
-			e := Exit{Run: int64(rng.IntN(1200)), Code: int32(rng.IntN(4)), Finished: c.Now().Add(time.Duration(rng.IntN(20)-10) * second)}
+			e := backoff.Exit{Run: int64(rng.IntN(1200)), Code: int32(rng.IntN(4)), Finished: c.Now().Add(time.Duration(rng.IntN(20)-10) * second)}
 			e.Started = e.Finished.Add(-time.Duration(rng.IntN(200)) * second)
 			switch rng.IntN(20) {
 			case 0:

@@ -1,29 +1,29 @@
-package backoff
+package backoff_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 )
 
 // Out of memory: three times in an hour, then give up; 75: every five seconds, for
 // ever; anything else: the node's curve. Each has its own count.
 func TestEachRuleHasItsOwnCurveAndLimit(t *testing.T) {
 	c := fakeClock()
-	o := RestarterOptions[string]{Clock: c}
-	r := newRestarter(t, CrashLoop(), o)
+	o := backoff.RestarterOptions[string]{Clock: c}
+	r := newRestarter(t, backoff.CrashLoop(), o)
 	p := richPolicy()
 	p.Rules = p.Rules[:2]
 	type row struct {
 		code   int32
 		reason string
-		action Action
+		action backoff.Action
 		delay  time.Duration
 		rule   string
 		own    int
@@ -33,35 +33,35 @@ func TestEachRuleHasItsOwnCurveAndLimit(t *testing.T) {
 		t.Helper()
 		for _, w := range rows {
 			run++
-			d := r.Exited("a", p, Exit{Run: run, Code: w.code, Reason: w.reason, Started: c.Now(), Finished: c.Now()})
+			d := r.Exited("a", p, backoff.Exit{Run: run, Code: w.code, Reason: w.reason, Started: c.Now(), Finished: c.Now()})
 			if d.Action != w.action || d.Delay != w.delay || d.RuleName != w.rule || d.RuleFailures != w.own || d.Failures != int(run) {
 				t.Errorf("exit %d: %+v, want %+v", run, d, w)
 			}
-			r = reborn(t, r, CrashLoop(), o)
+			r = reborn(t, r, backoff.CrashLoop(), o)
 			step(c, second)
 		}
 	}
-	busy := func(n int) row { return row{75, "Error", ActionRestart, 5 * second, "busy", n} }
-	oom := func(d time.Duration) row { return row{137, "OOMKilled", ActionRestart, d, "oom", 0} }
-	check(busy(1), busy(2), oom(40*second), oom(80*second), row{1, "Error", ActionRestart, 160 * second, "", 0}, busy(3))
+	busy := func(n int) row { return row{75, "Error", backoff.ActionRestart, 5 * second, "busy", n} }
+	oom := func(d time.Duration) row { return row{137, "OOMKilled", backoff.ActionRestart, d, "oom", 0} }
+	check(busy(1), busy(2), oom(40*second), oom(80*second), row{1, "Error", backoff.ActionRestart, 160 * second, "", 0}, busy(3))
 	for n := range 5 {
 		check(busy(4 + n))
 	}
-	check(oom(300*second), row{137, "OOMKilled", ActionGiveUp, 0, "oom", 0})
+	check(oom(300*second), row{137, "OOMKilled", backoff.ActionGiveUp, 0, "oom", 0})
 	step(c, time.Hour)
 	check(oom(300 * second))
 }
 
 // A rule without a Limit is under the Restarter's; one with a Limit is not.
 func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 2})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 2})
 	p := richPolicy()
-	var got []Action
-	for run, e := range []Exit{{Code: 75}, {Reason: "OOMKilled"}, {Reason: "OOMKilled"}, {Code: 1}, {Code: 75}, {Reason: "OOMKilled"}, {Code: 1}, {Reason: "OOMKilled"}} {
+	var got []backoff.Action
+	for run, e := range []backoff.Exit{{Code: 75}, {Reason: "OOMKilled"}, {Reason: "OOMKilled"}, {Code: 1}, {Code: 75}, {Reason: "OOMKilled"}, {Code: 1}, {Reason: "OOMKilled"}} {
 		e.Run = int64(run + 1)
 		got = append(got, r.Exited("a", p, e).Action)
 	}
-	if want := []Action{ActionRestart, ActionRestart, ActionRestart, ActionRestart, ActionGiveUp, ActionRestart, ActionGiveUp, ActionGiveUp}; !slices.Equal(got, want) {
+	if want := []backoff.Action{backoff.ActionRestart, backoff.ActionRestart, backoff.ActionRestart, backoff.ActionRestart, backoff.ActionGiveUp, backoff.ActionRestart, backoff.ActionGiveUp, backoff.ActionGiveUp}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -70,21 +70,21 @@ func TestRuleLimitStandsInForTheRestarters(t *testing.T) {
 // rule the run's end met; its limit does not.
 func TestLongRunStartsTheRuleOver(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	p := ExitPolicy{Rules: Rules{{Name: "fast", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{2}}, Delay: &Policy{Initial: second, Max: 8 * second}, Limit: 4}}}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	p := backoff.ExitPolicy{Rules: backoff.Rules{{Name: "fast", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{2}}, Delay: &backoff.Policy{Initial: second, Max: 8 * second}, Limit: 4}}}
 	run := int64(0)
 	for _, tt := range []struct {
 		code       int32
 		ran        time.Duration
 		own, count int
-		action     Action
+		action     backoff.Action
 	}{
-		{2, 0, 1, 1, ActionRestart}, {2, 0, 2, 2, ActionRestart}, {1, 16 * second, 0, 3, ActionRestart}, {2, 0, 3, 4, ActionRestart},
-		{1, 17 * second, 0, 5, ActionRestart}, {2, 0, 1, 6, ActionRestart}, {2, 0, 2, 7, ActionGiveUp}, {2, 601 * second, 1, 1, ActionGiveUp},
+		{2, 0, 1, 1, backoff.ActionRestart}, {2, 0, 2, 2, backoff.ActionRestart}, {1, 16 * second, 0, 3, backoff.ActionRestart}, {2, 0, 3, 4, backoff.ActionRestart},
+		{1, 17 * second, 0, 5, backoff.ActionRestart}, {2, 0, 1, 6, backoff.ActionRestart}, {2, 0, 2, 7, backoff.ActionGiveUp}, {2, 601 * second, 1, 1, backoff.ActionGiveUp},
 	} {
 		run++
 		step(c, tt.ran)
-		if d := r.Exited("a", p, Exit{Run: run, Code: tt.code, Started: c.Now().Add(-tt.ran), Finished: c.Now()}); d.RuleFailures != tt.own || d.Failures != tt.count || d.Action != tt.action {
+		if d := r.Exited("a", p, backoff.Exit{Run: run, Code: tt.code, Started: c.Now().Add(-tt.ran), Finished: c.Now()}); d.RuleFailures != tt.own || d.Failures != tt.count || d.Action != tt.action {
 			t.Errorf("exit %d: %+v, want %+v", run, d, tt)
 		}
 	}
@@ -94,14 +94,14 @@ func TestLongRunStartsTheRuleOver(t *testing.T) {
 // those of rules that are gone are forgotten.
 func TestCountsFollowTheNameOfARule(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	rule := func(name string, code int32) Rule {
-		return Rule{Name: name, Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Delay: &Policy{Initial: second, Max: minute}}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	rule := func(name string, code int32) backoff.Rule {
+		return backoff.Rule{Name: name, Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{code}}, Delay: &backoff.Policy{Initial: second, Max: minute}}
 	}
 	run := int64(0)
-	exit := func(code int32, rules ...Rule) int {
+	exit := func(code int32, rules ...backoff.Rule) int {
 		run++
-		return r.Exited("a", ExitPolicy{Rules: rules}, Exit{Run: run, Code: code}).RuleFailures
+		return r.Exited("a", backoff.ExitPolicy{Rules: rules}, backoff.Exit{Run: run, Code: code}).RuleFailures
 	}
 	a, b, none := rule("a", 1), rule("b", 2), rule("", 3)
 	got := []int{exit(1, a, b, none), exit(2, a, b, none), exit(3, a, b, none), exit(1, b, a, none), exit(3, b, a, none), // moved: a goes on
@@ -118,14 +118,14 @@ func TestCountsFollowTheNameOfARule(t *testing.T) {
 // A delay that the failure asks for is kept to, up to the longest of the curve in force.
 func TestRetryAfterIsAtLeastWaited(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
 	p := richPolicy()
 	for i, tt := range []struct {
 		code  int32
 		after time.Duration
 		want  time.Duration
 	}{{1, 5 * second, 10 * second}, {1, 25 * second, 25 * second}, {1, time.Hour, 300 * second}, {1, -time.Hour, 80 * second}, {75, time.Minute, 5 * second}} {
-		if d := r.Exited("a", p, Exit{Run: int64(i + 1), Code: tt.code, RetryAfter: tt.after}); d.Delay != tt.want || r.Remaining("a") != tt.want {
+		if d := r.Exited("a", p, backoff.Exit{Run: int64(i + 1), Code: tt.code, RetryAfter: tt.after}); d.Delay != tt.want || r.Remaining("a") != tt.want {
 			t.Errorf("exit %d: %+v, want %v", i, d, tt.want)
 		}
 	}
@@ -134,13 +134,13 @@ func TestRetryAfterIsAtLeastWaited(t *testing.T) {
 // The history holds as many exits as it should, the newest, with what was decided.
 func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 	c := fakeClock()
-	o := RestarterOptions[string]{Clock: c, History: 3}
-	r := newRestarter(t, CrashLoop(), o)
-	var want []ExitRecord
+	o := backoff.RestarterOptions[string]{Clock: c, History: 3}
+	r := newRestarter(t, backoff.CrashLoop(), o)
+	var want []backoff.ExitRecord
 	for run := range int64(8) {
 		e := crash(run+1, c.Now(), 0)
-		d := r.Exited("a", ExitPolicy{}, e)
-		r.Exited("a", ExitPolicy{}, e) // again: nothing new
+		d := r.Exited("a", backoff.ExitPolicy{}, e)
+		r.Exited("a", backoff.ExitPolicy{}, e) // again: nothing new
 		if run == 4 {
 			d, _ = r.RestartNow("a") // what was decided in the end
 		}
@@ -148,13 +148,13 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 		if diff := cmp.Diff(want[max(0, len(want)-3):], s.History); diff != "" && len(want) > 0 {
 			t.Errorf("run %d: %s", run, diff)
 		}
-		want = append(want, ExitRecord{e, d})
+		want = append(want, backoff.ExitRecord{e, d})
 		step(c, second)
 		if run%3 == 2 {
-			r = reborn(t, r, CrashLoop(), o)
+			r = reborn(t, r, backoff.CrashLoop(), o)
 		}
 	}
-	less := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, History: 2})
+	less := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, History: 2})
 	s, _ := r.State("a")
 	if err := less.Restore("a", s); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestHistoryHoldsTheExitsBeforeTheLast(t *testing.T) {
 func TestStateWithoutRulesIsRead(t *testing.T) {
 	const before = `{"web":{"failures":2,"last":{"run":2,"code":1,"reason":"Error","started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
 		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":0},"recent":["2026-03-01T11:59:00Z","2026-03-01T12:00:00Z"]}}`
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
 	if err := json.Unmarshal([]byte(before), r); err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +179,11 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, text, now)
 	}
 	p := richPolicy()
-	for i, want := range []Decision{
-		{Action: ActionRestart, Delay: 5 * second, NotBefore: t0.Add(5 * second), Failures: 3, Rule: 1, RuleName: "busy", RuleFailures: 1},
-		{Action: ActionGiveUp, Failures: 4, Rule: -1},
+	for i, want := range []backoff.Decision{
+		{Action: backoff.ActionRestart, Delay: 5 * second, NotBefore: t0.Add(5 * second), Failures: 3, Rule: 1, RuleName: "busy", RuleFailures: 1},
+		{Action: backoff.ActionGiveUp, Failures: 4, Rule: -1},
 	} {
-		if got := r.Exited("web", p, Exit{Run: int64(3 + i), Code: int32(75 - i*74), Finished: t0}); got != want {
+		if got := r.Exited("web", p, backoff.Exit{Run: int64(3 + i), Code: int32(75 - i*74), Finished: t0}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
@@ -191,12 +191,12 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 
 // Impossible counts and histories are refused, all at once.
 func TestImpossibleRuleStatesAreRefused(t *testing.T) {
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-	s := RestarterState{Last: Exit{Code: 1}, Decision: Decision{Action: ActionRestart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
-		Rules:   []RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Reset: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
-		History: []ExitRecord{{}, {Exit{Code: 1, Finished: t0.Add(1)}, Decision{Action: ActionRestart, Failures: 1, Rule: -1, Delay: -1}}}}
-	s.Rules = append(s.Rules, make([]RuleState, 16)...)
-	s.History = append(s.History, slices.Repeat([]ExitRecord{{Decision: Decision{Action: ActionStop, Rule: -1}}}, 999)...)
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+	s := backoff.RestarterState{Last: backoff.Exit{Code: 1}, Decision: backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
+		Rules:   []backoff.RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Reset: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
+		History: []backoff.ExitRecord{{}, {backoff.Exit{Code: 1, Finished: t0.Add(1)}, backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, Delay: -1}}}}
+	s.Rules = append(s.Rules, make([]backoff.RuleState, 16)...)
+	s.History = append(s.History, slices.Repeat([]backoff.ExitRecord{{Decision: backoff.Decision{Action: backoff.ActionStop, Rule: -1}}}, 999)...)
 	for i := range 16 {
 		s.Rules[5+i].Rule = 10 + i
 	}
@@ -211,64 +211,49 @@ func TestImpossibleRuleStatesAreRefused(t *testing.T) {
 // What a key holds is bounded, whatever its rules and exits; the test prints how much.
 func TestMemoryOfAKeyIsBounded(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, History: maxHistory})
-	var p ExitPolicy
-	for i := range maxRules {
-		values := make([]int32, maxExitCodes)
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, History: backoff.MaxHistory})
+	var p backoff.ExitPolicy
+	for i := range backoff.MaxRules {
+		values := make([]int32, backoff.MaxExitCodes)
 		for k := range values {
 			values[k] = int32(2*k + 1000*i)
 		}
-		p.Rules = append(p.Rules, Rule{Name: fmt.Sprint("rule-", i), Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values},
-			Delay: &Policy{Initial: 1, Max: 1}, Limit: maxLimit, Window: 1000 * time.Hour})
-	}
-	size := func() int {
-		shard, hash := r.keys.lock("a")
-		defer shard.mu.Unlock()
-		h, _ := lookup(shard, hash, "a")
-		n := int(reflect.TypeFor[history]().Size()) + cap(h.recent)*8 + cap(h.counts)*int(reflect.TypeFor[ruleCount]().Size())
-		for _, k := range h.counts {
-			n += cap(k.recent) * 8
-		}
-		if h.earlier != nil {
-			n += cap(h.earlier.ring) * int(reflect.TypeFor[ExitRecord]().Size())
-		}
-		return n
+		p.Rules = append(p.Rules, backoff.Rule{Name: fmt.Sprint("rule-", i), Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values},
+			Delay: &backoff.Policy{Initial: 1, Max: 1}, Limit: backoff.MaxLimit, Window: 1000 * time.Hour})
 	}
 	var sizes []int
 	run := int64(0)
 	for range 3 {
-		for i := range maxRules {
-			for range 2 * maxLimit {
+		for i := range backoff.MaxRules {
+			for range 2 * backoff.MaxLimit {
 				run++
-				r.Exited("a", p, Exit{Run: run, Code: int32(1000 * i)})
+				r.Exited("a", p, backoff.Exit{Run: run, Code: int32(1000 * i)})
 				step(c, 1)
 			}
 		}
-		sizes = append(sizes, size())
+		sizes = append(sizes, r.SizeOf("a"))
 	}
 	t.Logf("a key without rules holds %d bytes; with %d rules of %d codes and limits of %d, and a history of %d, %d bytes",
-		reflect.TypeFor[history]().Size(), maxRules, maxExitCodes, maxLimit, maxHistory, sizes[2])
+		backoff.HistorySize, backoff.MaxRules, backoff.MaxExitCodes, backoff.MaxLimit, backoff.MaxHistory, sizes[2])
 	if sizes[0] != sizes[2] || sizes[2] > 1<<20 {
 		t.Errorf("%v bytes", sizes)
 	}
 	// Exits under other rules leave nothing of these.
-	other := Rules{{Action: ActionRestart, MinFailures: 1}}
-	r.Exited("a", ExitPolicy{Rules: other}, Exit{Run: run + 1, Code: 1})
-	shard, hash := r.keys.lock("a")
-	defer shard.mu.Unlock()
-	if h, _ := lookup(shard, hash, "a"); len(h.counts) != 0 {
+	other := backoff.Rules{{Action: backoff.ActionRestart, MinFailures: 1}}
+	r.Exited("a", backoff.ExitPolicy{Rules: other}, backoff.Exit{Run: run + 1, Code: 1})
+	if r.RuleCounts("a") != 0 {
 		t.Error("rules that are gone are remembered")
 	}
 }
 
 // Deciding by twenty rules of 255 codes allocates nothing, whatever decides.
 func TestManyRulesDoNotAllocate(t *testing.T) {
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{History: 10})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{History: 10})
 	p := manyRules()
 	e := crash(0, time.Now(), second)
 	for name, code := range map[string]int32{"none": -1, "the first": 0, "the last": 19000} {
 		e.Code = code
-		for range 2 * maxLimit {
+		for range 2 * backoff.MaxLimit {
 			e.Run++
 			r.Exited("a", p, e)
 		}
@@ -280,15 +265,15 @@ func TestManyRulesDoNotAllocate(t *testing.T) {
 
 // A list of codes that is edited in place, between two exits, decides as it stands.
 func TestEditedListOfCodesDecidesAsItStands(t *testing.T) {
-	p := ExitPolicy{RestartPolicy: RestartPolicyNever, Rules: manyRules().Rules}
+	p := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: manyRules().Rules}
 	codes := p.Rules[7].ExitCodes
-	codes.Ranges = []CodeRange{{-20, -11}}
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	codes.Ranges = []backoff.CodeRange{{-20, -11}}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 	run := int64(0)
-	check := func(code int32, want Action, rule int) {
+	check := func(code int32, want backoff.Action, rule int) {
 		t.Helper()
 		run++
-		e := Exit{Run: run, Code: code}
+		e := backoff.Exit{Run: run, Code: code}
 		d := r.Exited("a", p, e)
 		if d.Action != want || d.Rule != rule {
 			t.Errorf("code %d: %s by rule %d, want %s by %d", code, d.Action, d.Rule, want, rule)
@@ -303,34 +288,34 @@ func TestEditedListOfCodesDecidesAsItStands(t *testing.T) {
 		}
 	}
 	for range 3 {
-		check(-1, ActionStop, -1)
-		check(codes.Values[3], ActionRestart, 7)
-		check(-15, ActionRestart, 7)
+		check(-1, backoff.ActionStop, -1)
+		check(codes.Values[3], backoff.ActionRestart, 7)
+		check(-15, backoff.ActionRestart, 7)
 	}
 	was := codes.Values[3]
 	codes.Values[3], codes.Ranges[0].Last = -1, -16
 	for range 3 {
-		check(-1, ActionRestart, 7)
-		check(was, ActionStop, -1)
-		check(-15, ActionStop, -1)
+		check(-1, backoff.ActionRestart, 7)
+		check(was, backoff.ActionStop, -1)
+		check(-15, backoff.ActionStop, -1)
 	}
 }
 
 // manyRules are as many rules as there can be, with as many codes.
-func manyRules() (p ExitPolicy) {
-	for i := range maxRules {
-		values := make([]int32, maxExitCodes)
+func manyRules() (p backoff.ExitPolicy) {
+	for i := range backoff.MaxRules {
+		values := make([]int32, backoff.MaxExitCodes)
 		for k := range values {
 			values[k] = int32(2*k + 1000*i)
 		}
-		p.Rules = append(p.Rules, Rule{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: values}, MinFailures: 1,
-			Delay: &Policy{Initial: second, Max: minute}, Limit: maxLimit, Window: time.Hour})
+		p.Rules = append(p.Rules, backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: values}, MinFailures: 1,
+			Delay: &backoff.Policy{Initial: second, Max: minute}, Limit: backoff.MaxLimit, Window: time.Hour})
 	}
 	return p
 }
 
 func BenchmarkExitedByManyRules(b *testing.B) {
-	r := newRestarter(b, CrashLoop(), RestarterOptions[string]{})
+	r := newRestarter(b, backoff.CrashLoop(), backoff.RestarterOptions[string]{})
 	p := manyRules()
 	e := crash(0, time.Now(), second)
 	e.Code = -1
@@ -344,38 +329,38 @@ func BenchmarkExitedByManyRules(b *testing.B) {
 // What Validate refuses and Exited takes as it is leaves nothing that Restore refuses.
 func TestStatesOfInvalidPoliciesAreRestored(t *testing.T) {
 	clock := fakeClock()
-	long := ExitPolicy{}
-	for i := range 2 * maxRules {
-		long.Rules = append(long.Rules, Rule{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{int32(i)}}, Limit: 3})
+	long := backoff.ExitPolicy{}
+	for i := range 2 * backoff.MaxRules {
+		long.Rules = append(long.Rules, backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{int32(i)}}, Limit: 3})
 	}
-	named := func(code int32) Rule {
-		return Rule{Name: "twice", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{code}}, Limit: 3}
+	named := func(code int32) backoff.Rule {
+		return backoff.Rule{Name: "twice", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{code}}, Limit: 3}
 	}
-	of := func(r Rule) ExitPolicy {
-		r.Action, r.ExitCodes = ActionRestart, &ExitCodes{Operator: OperatorNotIn}
-		return ExitPolicy{Rules: Rules{r}}
+	of := func(r backoff.Rule) backoff.ExitPolicy {
+		r.Action, r.ExitCodes = backoff.ActionRestart, &backoff.ExitCodes{Operator: backoff.OperatorNotIn}
+		return backoff.ExitPolicy{Rules: backoff.Rules{r}}
 	}
-	kept := map[string]int{"negative window": 1, "negative window, no limit": 1, "negative reset": 1, "negative max": 1, "one name twice": 1, "too many rules": maxRules}
-	policies := map[string]ExitPolicy{
-		"negative window":           of(Rule{Limit: 3, Window: -second}),
-		"negative window, no limit": of(Rule{Delay: &Policy{Initial: second, Max: second}, Window: -1 << 63}),
-		"negative reset":            of(Rule{Delay: &Policy{Initial: second, Max: second, ResetAfter: -second}}),
-		"negative max":              of(Rule{Delay: &Policy{Initial: second, Max: -1 << 63}}),
-		"one name twice":            {Rules: Rules{named(0), named(1)}},
+	kept := map[string]int{"negative window": 1, "negative window, no limit": 1, "negative reset": 1, "negative max": 1, "one name twice": 1, "too many rules": backoff.MaxRules}
+	policies := map[string]backoff.ExitPolicy{
+		"negative window":           of(backoff.Rule{Limit: 3, Window: -second}),
+		"negative window, no limit": of(backoff.Rule{Delay: &backoff.Policy{Initial: second, Max: second}, Window: -1 << 63}),
+		"negative reset":            of(backoff.Rule{Delay: &backoff.Policy{Initial: second, Max: second, ResetAfter: -second}}),
+		"negative max":              of(backoff.Rule{Delay: &backoff.Policy{Initial: second, Max: -1 << 63}}),
+		"one name twice":            {Rules: backoff.Rules{named(0), named(1)}},
 		"too many rules":            long,
 	}
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: clock})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
 	for name, c := range policies {
-		for code := range int32(2 * maxRules) {
-			r.Exited(name, c, Exit{Run: int64(code) + 1, Code: code})
+		for code := range int32(2 * backoff.MaxRules) {
+			r.Exited(name, c, backoff.Exit{Run: int64(code) + 1, Code: code})
 		}
 		if s, _ := r.State(name); c.Validate() == nil || len(s.Rules) != kept[name] {
 			t.Errorf("%s: %+v", name, s.Rules)
 		}
 	}
-	reborn(t, r, CrashLoop(), RestarterOptions[string]{Clock: clock})
+	reborn(t, r, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
 	// A limit of a negative window holds for ever.
-	if d := r.Exited("negative window", policies["negative window"], Exit{Run: 1000}); d.Action != ActionGiveUp || r.keys.len() != len(policies) {
+	if d := r.Exited("negative window", policies["negative window"], backoff.Exit{Run: 1000}); d.Action != backoff.ActionGiveUp || r.Len() != len(policies) {
 		t.Errorf("%+v", d)
 	}
 }

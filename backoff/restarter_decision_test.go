@@ -1,48 +1,49 @@
-package backoff
+package backoff_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
 func TestWhyIsOneSentence(t *testing.T) {
-	c := ExitPolicy{RestartPolicy: RestartPolicyOnFailure, Rules: []Rule{
-		{Action: ActionRestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{41, 42}}}}}
+	c := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: []backoff.Rule{
+		{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{41, 42}}}}}
 	for _, tt := range []struct {
-		d    Decision
-		e    Exit
+		d    backoff.Decision
+		e    backoff.Exit
 		want string
 	}{
-		{Decision{Action: ActionRestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, Exit{Code: 42},
+		{backoff.Decision{Action: backoff.ActionRestartAll, Delay: 20 * second, Failures: 2, Rule: 0}, backoff.Exit{Code: 42},
 			"exit code 42 is In [41 42] of restartPolicyRules[0]: restarted with all containers after 20s (failure 2 in a row)"},
-		{Decision{Action: ActionRestart, Failures: 1, Rule: -1}, Exit{Code: 137, Reason: "OOMKilled"},
+		{backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1}, backoff.Exit{Code: 137, Reason: "OOMKilled"},
 			"exit code 137 (OOMKilled) under restartPolicy OnFailure: restarted at once (failure 1 in a row)"},
-		{Decision{Action: ActionStop, Rule: -1}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
-		{Decision{Action: ActionGiveUp, Failures: 5, Rule: -1}, Exit{Code: 1},
+		{backoff.Decision{Action: backoff.ActionStop, Rule: -1}, backoff.Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{backoff.Decision{Action: backoff.ActionGiveUp, Failures: 5, Rule: -1}, backoff.Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: given up, the limit of restarts is used up (failure 5 in a row)"},
-		{Decision{}, Exit{Code: 42}, "exit code 42: nothing decided"},
-		{Decision{Action: ActionStop, Rule: 7}, Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
-		{Decision{Action: ActionRestart, Failures: 1, Rule: -1, PolicyInvalid: true}, Exit{Code: 1},
+		{backoff.Decision{}, backoff.Exit{Code: 42}, "exit code 42: nothing decided"},
+		{backoff.Decision{Action: backoff.ActionStop, Rule: 7}, backoff.Exit{}, "exit code 0 under restartPolicy OnFailure: not restarted"},
+		{backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, PolicyInvalid: true}, backoff.Exit{Code: 1},
 			"exit code 1 under restartPolicy OnFailure: restarted at once (failure 1 in a row), by another policy, for PolicyFor or the rule gave an invalid one"},
 	} {
 		if got := tt.d.Reason(c, tt.e); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
 		}
 	}
-	if got := (Decision{Action: ActionRestart, Rule: -1}).Reason(ExitPolicy{}, Exit{}); !strings.Contains(got, "restartPolicy Always") {
+	if got := (backoff.Decision{Action: backoff.ActionRestart, Rule: -1}).Reason(backoff.ExitPolicy{}, backoff.Exit{}); !strings.Contains(got, "restartPolicy Always") {
 		t.Error(got)
 	}
 }
 
 // The wait that a Decision has left is within its Delay, whatever the clock does.
 func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
-	d := Decision{Action: ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}
+	d := backoff.Decision{Action: backoff.ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}
 	for _, tt := range []struct {
 		name string
-		d    Decision
+		d    backoff.Decision
 		at   time.Time
 		want time.Duration
 	}{
@@ -52,9 +53,9 @@ func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
 		{"long after", d, t0.Add(100 * 365 * 24 * time.Hour), 0},
 		{"the clock is set back", d, t0.Add(-24 * time.Hour), 10 * second},
 		{"at the zero time", d, time.Time{}, 10 * second},
-		{"not restarted", Decision{Action: ActionStop, Rule: -1}, t0, 0},
-		{"not restarted, before time began", Decision{Action: ActionStop, Rule: -1}, time.Time{}.Add(-second), 0},
-		{"no decision", Decision{Delay: -second, NotBefore: t0}, t0.Add(-24 * time.Hour), 0},
+		{"not restarted", backoff.Decision{Action: backoff.ActionStop, Rule: -1}, t0, 0},
+		{"not restarted, before time began", backoff.Decision{Action: backoff.ActionStop, Rule: -1}, time.Time{}.Add(-second), 0},
+		{"no decision", backoff.Decision{Delay: -second, NotBefore: t0}, t0.Add(-24 * time.Hour), 0},
 	} {
 		if got := tt.d.Remaining(tt.at); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
@@ -67,16 +68,16 @@ func TestDecisionRemainingKeepsToItsDelay(t *testing.T) {
 func TestDecisionAndRestarterAgreeOnTheWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
-		r := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Rate: 0.1})
-		decisions := map[string]Decision{}
+		r := newRestarter(t, backoff.ReducedCrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 0.1})
+		decisions := map[string]backoff.Decision{}
 		keys := rapid.SampledFrom([]string{"a", "b", "c"})
 		for run := range rapid.IntRange(1, 20).Draw(t, "exits") {
 			key := keys.Draw(t, "key")
-			decisions[key] = r.Exited(key, ExitPolicy{}, crash(int64(run+1), c.Now(), 0))
+			decisions[key] = r.Exited(key, backoff.ExitPolicy{}, crash(int64(run+1), c.Now(), 0))
 			if woken := keys.Draw(t, "woken"); rapid.Bool().Draw(t, "wake") {
 				decisions[woken], _ = r.RestartNow(woken)
 			}
-			step(c, distances().Draw(t, "step").Abs())
+			step(c, backoff.Distances().Draw(t, "step").Abs())
 			for key, d := range decisions {
 				if got, want := d.Remaining(c.Now()), r.Remaining(key); got != want {
 					t.Fatalf("%s: %v, the Restarter says %v", key, got, want)

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,7 @@ import (
 func reborn(t interface {
 	Helper()
 	Fatal(...any)
-}, r *Restarter[string], p Policy, o RestarterOptions[string]) *Restarter[string] {
+}, r *backoff.Restarter[string], p backoff.Policy, o backoff.RestarterOptions[string]) *backoff.Restarter[string] {
 	t.Helper()
 	other := newRestarter(t, p, o)
 	text, err := json.Marshal(r)
@@ -37,7 +38,7 @@ func reborn(t interface {
 func TestNewExitsCountOnce(t *testing.T) {
 	const isNew, known = true, false
 	finished := [4]string{"unknown", "earlier", "same", "later"}
-	always := ExitPolicy{}
+	always := backoff.ExitPolicy{}
 	for _, tt := range []struct {
 		name     string
 		last     int64
@@ -57,19 +58,19 @@ func TestNewExitsCountOnce(t *testing.T) {
 				for i, want := range tt.finished {
 					name := fmt.Sprintf("%s, finished %s, last says when: %t, killed: %t", tt.name, finished[i], lastSays, killed)
 					c := fakeClock()
-					o := RestarterOptions[string]{Clock: c}
-					r := newRestarter(t, CrashLoop(), o)
+					o := backoff.RestarterOptions[string]{Clock: c}
+					r := newRestarter(t, backoff.CrashLoop(), o)
 					step(c, 5*second)
-					last := Exit{Run: tt.last, Code: 1}
+					last := backoff.Exit{Run: tt.last, Code: 1}
 					if lastSays {
 						last.Finished = c.Now()
 					}
 					first := r.Exited("a", always, last)
 					step(c, 4*second)
 					if killed {
-						r = reborn(t, r, CrashLoop(), o)
+						r = reborn(t, r, backoff.CrashLoop(), o)
 					}
-					next := Exit{Run: tt.run, Code: 2}
+					next := backoff.Exit{Run: tt.run, Code: 2}
 					if i > 0 {
 						next.Finished = t0.Add(seconds(4, 5, 6)[i-1])
 					}
@@ -100,14 +101,14 @@ func TestNewExitsCountOnce(t *testing.T) {
 // kill resets or repeats one.
 func TestBareExitsBackOff(t *testing.T) {
 	c := fakeClock()
-	o := RestarterOptions[string]{Clock: c}
-	r := newRestarter(t, CrashLoop(), o)
+	o := backoff.RestarterOptions[string]{Clock: c}
+	r := newRestarter(t, backoff.CrashLoop(), o)
 	for i, want := range seconds(10, 20, 40, 80, 160, 300, 300) {
-		d := r.Exited("a", ExitPolicy{}, Exit{Code: 1})
+		d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1})
 		if d.Failures != i+1 || d.Delay != want || r.Remaining("a") != want {
 			t.Errorf("exit %d: %+v, remaining %v, want %v", i+1, d, r.Remaining("a"), want)
 		}
-		if r = reborn(t, r, CrashLoop(), o); r.Remaining("a") != want {
+		if r = reborn(t, r, backoff.CrashLoop(), o); r.Remaining("a") != want {
 			t.Errorf("exit %d: remaining %v after a kill, want %v", i+1, r.Remaining("a"), want)
 		}
 		step(c, want+time.Hour) // however long it runs: nobody says that it did
@@ -118,18 +119,18 @@ func TestBareExitsBackOff(t *testing.T) {
 // exits; one that goes on from Last.Run+1 does too.
 func TestCounterThatStartsOverLosesNoExit(t *testing.T) {
 	c := fakeClock()
-	o := RestarterOptions[string]{Clock: c}
-	r := newRestarter(t, CrashLoop(), o)
+	o := backoff.RestarterOptions[string]{Clock: c}
+	r := newRestarter(t, backoff.CrashLoop(), o)
 	for i, run := range []int64{4, 5, 1, 2, 3} {
 		step(c, second)
-		if d := r.Exited("a", ExitPolicy{}, crash(run, c.Now(), second)); d.Failures != i+1 {
+		if d := r.Exited("a", backoff.ExitPolicy{}, crash(run, c.Now(), second)); d.Failures != i+1 {
 			t.Errorf("exit %d, run %d: %+v", i+1, run, d)
 		}
 		step(c, r.Remaining("a"))
 	}
-	r = reborn(t, r, CrashLoop(), o)
+	r = reborn(t, r, backoff.CrashLoop(), o)
 	s, _ := r.State("a")
-	if d := r.Exited("a", ExitPolicy{}, Exit{Run: s.Last.Run + 1, Code: 1}); d.Failures != 6 {
+	if d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: s.Last.Run + 1, Code: 1}); d.Failures != 6 {
 		t.Errorf("the run after the last: %+v", d)
 	}
 }
@@ -157,10 +158,10 @@ func TestRunLengthFollowsItsTimes(t *testing.T) {
 		{"since year 1", time.Time{}.Add(1), now, 1},
 	} {
 		c := fakeClock()
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-		r.Exited("a", ExitPolicy{}, Exit{Run: 1, Code: 1})
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
 		c.SetTime(now)
-		if d := r.Exited("a", ExitPolicy{}, Exit{Run: 2, Code: 1, Started: tt.started, Finished: tt.finished}); d.Failures != tt.failures {
+		if d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: 2, Code: 1, Started: tt.started, Finished: tt.finished}); d.Failures != tt.failures {
 			t.Errorf("%s: %+v, want %d failures", tt.name, d, tt.failures)
 		}
 	}
@@ -173,25 +174,25 @@ func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
 	again := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
-		o := RestarterOptions[string]{Clock: c}
-		r := newRestarter(t, CrashLoop(), o)
+		o := backoff.RestarterOptions[string]{Clock: c}
+		r := newRestarter(t, backoff.CrashLoop(), o)
 		ahead := rapid.SampledFrom(seconds(0, 0, 1, 9)).Draw(t, "ahead")
-		var seen []Exit
+		var seen []backoff.Exit
 		for n := range rapid.IntRange(1, 8).Draw(t, "exits") {
-			step(c, 10*second+distances().Draw(t, "until the next").Abs())
-			seen = append(seen, Exit{Code: 1, Finished: c.Now().Add(ahead)})
-			want := r.Exited("a", ExitPolicy{}, seen[n])
+			step(c, 10*second+backoff.Distances().Draw(t, "until the next").Abs())
+			seen = append(seen, backoff.Exit{Code: 1, Finished: c.Now().Add(ahead)})
+			want := r.Exited("a", backoff.ExitPolicy{}, seen[n])
 			if want.Failures != n+1 {
 				t.Fatalf("exit %d: %+v", n+1, want)
 			}
 			for range rapid.IntRange(0, 8).Draw(t, "reports") {
 				if rapid.IntRange(0, 3).Draw(t, "killed?") == 0 {
-					r = reborn(t, r, CrashLoop(), o)
+					r = reborn(t, r, backoff.CrashLoop(), o)
 				}
 				step(c, rapid.SampledFrom([]time.Duration{0, 1, second, 9 * second, minute}).Draw(t, "until the look"))
 				again++
 				e := rapid.SampledFrom(seen).Draw(t, "again")
-				if got := r.Exited("a", ExitPolicy{}, e); got.Failures != want.Failures || got.Action != want.Action || got.Delay != want.Delay {
+				if got := r.Exited("a", backoff.ExitPolicy{}, e); got.Failures != want.Failures || got.Action != want.Action || got.Delay != want.Delay {
 					t.Fatalf("%+v again: %+v, want %+v", e, got, want)
 				}
 			}
@@ -208,26 +209,26 @@ func TestExitsWithoutRunCountOnceHoweverReported(t *testing.T) {
 func TestExitThatFinishesNowIsNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
-		o := RestarterOptions[string]{Clock: c}
-		r := newRestarter(t, CrashLoop(), o)
+		o := backoff.RestarterOptions[string]{Clock: c}
+		r := newRestarter(t, backoff.CrashLoop(), o)
 		for range rapid.IntRange(1, 12).Draw(t, "exits") {
-			step(c, rapid.OneOf(distances(), rapid.SampledFrom([]time.Duration{-60 * year, 60 * year})).Draw(t, "step"))
+			step(c, rapid.OneOf(backoff.Distances(), rapid.SampledFrom([]time.Duration{-60 * year, 60 * year})).Draw(t, "step"))
 			if s, ok := r.State("a"); ok && rapid.Bool().Draw(t, "killed?") {
-				r = reborn(t, r, CrashLoop(), o)
+				r = reborn(t, r, backoff.CrashLoop(), o)
 				if again, _ := r.State("a"); !cmp.Equal(s, again) {
 					t.Fatalf("%+v after a kill, want %+v", again, s)
 				}
 			}
-			e := Exit{Run: rapid.Int64Range(0, 3).Draw(t, "run"), Code: 1, Finished: c.Now()}
+			e := backoff.Exit{Run: rapid.Int64Range(0, 3).Draw(t, "run"), Code: 1, Finished: c.Now()}
 			if rapid.Bool().Draw(t, "another stamp?") {
-				e.Finished = e.Finished.Add(rapid.OneOf(distances(), rapid.Just(70*year)).Draw(t, "stamp"))
+				e.Finished = e.Finished.Add(rapid.OneOf(backoff.Distances(), rapid.Just(70*year)).Draw(t, "stamp"))
 			}
 			s, known := r.State("a")
 			last := s.Last
 			if !s.Finished.IsZero() {
 				last.Finished = s.Finished
 			}
-			d := r.Exited("a", ExitPolicy{}, e)
+			d := r.Exited("a", backoff.ExitPolicy{}, e)
 			same := known && (e.Run != 0 && e.Run <= last.Run || e.Run == 0 && e.Finished.Equal(last.Finished))
 			if e.Finished.Equal(c.Now()) && !same && d.Failures != s.Decision.Failures+1 {
 				t.Fatalf("%+v at %v, after %+v: %+v", e, c.Now(), last, d)
@@ -240,15 +241,15 @@ func TestExitThatFinishesNowIsNew(t *testing.T) {
 // counts them once more, and the one that lies ahead of the clock once with each new exit.
 func TestExitsWithoutRunOverAClockSetBack(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	var seen []Exit
-	exit := func() { seen = append(seen, Exit{Code: 1, Finished: c.Now()}) }
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	var seen []backoff.Exit
+	exit := func() { seen = append(seen, backoff.Exit{Code: 1, Finished: c.Now()}) }
 	look := func(want ...int) {
 		t.Helper()
 		for _, failures := range want {
 			step(c, second)
 			for _, e := range seen {
-				r.Exited("a", ExitPolicy{}, e)
+				r.Exited("a", backoff.ExitPolicy{}, e)
 			}
 			if s, _ := r.State("a"); s.Decision.Failures != failures {
 				t.Errorf("t%v: %d failures, want %d", c.Now().Sub(t0).Seconds(), s.Decision.Failures, failures)
@@ -274,18 +275,18 @@ func TestExitsWithoutRunOverAClockSetBack(t *testing.T) {
 func TestExitAheadOfTheClockIsOneBehindAKill(t *testing.T) {
 	for _, back := range []time.Duration{0, -time.Hour} {
 		c := fakeClock()
-		o := RestarterOptions[string]{Clock: c}
-		r := newRestarter(t, CrashLoop(), o)
+		o := backoff.RestarterOptions[string]{Clock: c}
+		r := newRestarter(t, backoff.CrashLoop(), o)
 		for _, run := range []int64{0, 7} {
 			step(c, 2*time.Hour)
 			want, _ := r.State("a")
-			e := Exit{Run: run, Code: 1, Started: c.Now(), Finished: c.Now().Add(5 * second)}
-			r.Exited("a", ExitPolicy{}, e)
+			e := backoff.Exit{Run: run, Code: 1, Started: c.Now(), Finished: c.Now().Add(5 * second)}
+			r.Exited("a", backoff.ExitPolicy{}, e)
 			step(c, back)
 			for range 3 {
-				r = reborn(t, r, CrashLoop(), o)
+				r = reborn(t, r, backoff.CrashLoop(), o)
 				step(c, 4*second)
-				if d := r.Exited("a", ExitPolicy{}, e); d.Failures != want.Decision.Failures+1 {
+				if d := r.Exited("a", backoff.ExitPolicy{}, e); d.Failures != want.Decision.Failures+1 {
 					t.Errorf("set by %v, run %d: %+v", back, run, d)
 				}
 				s, _ := r.State("a")

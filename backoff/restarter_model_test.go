@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/restartkit/restart/backoff"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
@@ -15,8 +16,8 @@ import (
 // modelRestarter is the rules of a Restarter without a Rate, spelled out. Its time
 // is the sum of the clock's steps forward, however many.
 type modelRestarter struct {
-	policy    Policy
-	policyFor func(key string, e Exit) Policy
+	policy    backoff.Policy
+	policyFor func(key string, e backoff.Exit) backoff.Policy
 	limit     int
 	window    time.Duration
 	history   int
@@ -26,24 +27,24 @@ type modelRestarter struct {
 }
 
 type modelRecord struct {
-	last     Exit
+	last     backoff.Exit
 	ended    time.Time // when last finished, or was reported if that was earlier or it did not say
-	decision Decision
+	decision backoff.Decision
 	due      time.Time
 	recent   []time.Time
 	rules    map[string]*modelCount // by name, or index
-	history  []ExitRecord
+	history  []backoff.ExitRecord
 }
 
 // modelCount is what is counted of a rule with a Delay or a Limit.
 type modelCount struct {
 	failures int
-	delay    *Policy     // of the rule, when it was last seen
-	decided  []time.Time // restarts, each
+	delay    *backoff.Policy // of the rule, when it was last seen
+	decided  []time.Time     // restarts, each
 }
 
 // ruleKey is what the counts of a rule are kept under.
-func ruleKey(c ExitPolicy, i int) string {
+func ruleKey(c backoff.ExitPolicy, i int) string {
 	if c.Rules[i].Name != "" {
 		return c.Rules[i].Name
 	}
@@ -55,7 +56,7 @@ func (m *modelRestarter) step(d time.Duration) {
 	m.steady = m.steady.Add(max(d, 0))
 }
 
-func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
+func (m *modelRestarter) exited(key string, c backoff.ExitPolicy, e backoff.Exit) backoff.Decision {
 	now := m.clock.Now()
 	rec := m.keys[key]
 	if rec != nil && !isNewAfter(rec.last, rec.ended, e, now) {
@@ -66,7 +67,7 @@ func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
 		m.keys[key] = rec
 	}
 	policy := m.policyFor(key, e)
-	invalid := policy != Policy{} && policy.Validate() != nil
+	invalid := policy != backoff.Policy{} && policy.Validate() != nil
 	if policy.Validate() != nil {
 		policy = m.policy
 	}
@@ -78,10 +79,10 @@ func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
 		failures = 0
 	}
 	action, rule := slowDecideExit(c, e, failures+1)
-	if action != ActionStop || e.Code != 0 {
+	if action != backoff.ActionStop || e.Code != 0 {
 		failures++
 	}
-	d := Decision{Action: action, Rule: rule, Failures: failures, PolicyInvalid: invalid}
+	d := backoff.Decision{Action: action, Rule: rule, Failures: failures, PolicyInvalid: invalid}
 	// Counts of rules: those that are gone are forgotten, unless there are none at all;
 	// those of a Delay start over with a long run.
 	for name, n := range rec.rules {
@@ -119,7 +120,7 @@ func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
 			}
 		}
 	}
-	if (d.Action == ActionRestart || d.Action == ActionRestartAll) && limit > 0 {
+	if (d.Action == backoff.ActionRestart || d.Action == backoff.ActionRestartAll) && limit > 0 {
 		allowed := 0
 		for _, at := range *recent {
 			if window == 0 || m.steady.Sub(at) < window {
@@ -127,12 +128,12 @@ func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
 			}
 		}
 		if allowed >= limit {
-			d.Action = ActionGiveUp
+			d.Action = backoff.ActionGiveUp
 		} else {
 			*recent = append(*recent, m.steady)
 		}
 	}
-	if d.Action == ActionRestart || d.Action == ActionRestartAll {
+	if d.Action == backoff.ActionRestart || d.Action == backoff.ActionRestartAll {
 		finished := e.Finished
 		if finished.After(now) {
 			finished = now
@@ -145,16 +146,16 @@ func (m *modelRestarter) exited(key string, c ExitPolicy, e Exit) Decision {
 		rec.due = m.steady.Add(max(d.NotBefore.Sub(now), 0))
 	}
 	if rec.decision.Action != "" {
-		rec.history = append(rec.history, ExitRecord{rec.last, rec.decision})
+		rec.history = append(rec.history, backoff.ExitRecord{rec.last, rec.decision})
 		rec.history = rec.history[max(0, len(rec.history)-m.history):]
 	}
-	rec.last, rec.ended, rec.decision = e, earlier(e.Finished, now), d
+	rec.last, rec.ended, rec.decision = e, earlierOf(e.Finished, now), d
 	return d
 }
 
 // isNewAfter weighs an exit that is reported at now against the last one, which ended at
 // that time, one piece of what it says after the other.
-func isNewAfter(last Exit, ended time.Time, e Exit, now time.Time) bool {
+func isNewAfter(last backoff.Exit, ended time.Time, e backoff.Exit, now time.Time) bool {
 	saysRun, saysFinished := e.Run != 0, !e.Finished.IsZero()
 	if !saysRun && !saysFinished {
 		return true // nothing to know it again by
@@ -184,7 +185,7 @@ func isNewAfter(last Exit, ended time.Time, e Exit, now time.Time) bool {
 
 func (m *modelRestarter) remaining(key string) time.Duration {
 	rec := m.keys[key]
-	if rec == nil || rec.decision.Action == ActionStop || rec.decision.Action == ActionGiveUp {
+	if rec == nil || rec.decision.Action == backoff.ActionStop || rec.decision.Action == backoff.ActionGiveUp {
 		return 0
 	}
 	return min(max(rec.due.Sub(m.steady), 0), rec.decision.Delay)
@@ -192,25 +193,25 @@ func (m *modelRestarter) remaining(key string) time.Duration {
 
 // modelPolicies are per outcome: OOMKilled restarts fast, "flat" is a sidecar's,
 // Evicted's is invalid.
-func modelPolicies(key string, e Exit) Policy {
+func modelPolicies(key string, e backoff.Exit) backoff.Policy {
 	switch {
 	case e.Reason == "OOMKilled":
-		return Policy{Initial: second, Max: second, ResetAfter: minute}
+		return backoff.Policy{Initial: second, Max: second, ResetAfter: minute}
 	case e.Reason == "Evicted":
-		return Policy{Initial: minute, Max: second}
+		return backoff.Policy{Initial: minute, Max: second}
 	case key == "flat":
-		return Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, FreeFailures: 1}
+		return backoff.Policy{Initial: 2 * second, Max: 10 * second, Factor: 1, FreeFailures: 1}
 	}
-	return Policy{} // the Restarter's
+	return backoff.Policy{} // the Restarter's
 }
 
 // A Restarter takes the model's decisions, whatever the clock, the exits and
 // restarts of the process do.
 func TestRestarterAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second)}).Draw(t, "policy")
+		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second)}).Draw(t, "policy")
 		c := fakeClock()
-		options := RestarterOptions[string]{
+		options := backoff.RestarterOptions[string]{
 			Clock: c, PolicyFor: modelPolicies,
 			Limit: rapid.IntRange(0, 4).Draw(t, "limit"), History: rapid.IntRange(0, 3).Draw(t, "history"),
 		}
@@ -228,10 +229,10 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 			"exit": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				runs[key]++
-				e := Exit{Run: runs[key], Code: codes().Draw(t, "code"), Reason: rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
-					Finished: c.Now().Add(distances().Draw(t, "finished"))}
+				e := backoff.Exit{Run: runs[key], Code: codes().Draw(t, "code"), Reason: rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
+					Finished: c.Now().Add(backoff.Distances().Draw(t, "finished"))}
 				if rapid.Bool().Draw(t, "started") {
-					e.Started = e.Finished.Add(-distances().Draw(t, "ran"))
+					e.Started = e.Finished.Add(-backoff.Distances().Draw(t, "ran"))
 				}
 				if rapid.IntRange(0, 3).Draw(t, "run?") == 0 {
 					e.Run = 0
@@ -240,7 +241,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					e.Finished = time.Time{}
 				}
 				if rapid.IntRange(0, 3).Draw(t, "retry?") == 0 {
-					e.RetryAfter = distances().Draw(t, "retry after")
+					e.RetryAfter = backoff.Distances().Draw(t, "retry after")
 				}
 				if rapid.IntRange(0, 3).Draw(t, "signal?") == 0 {
 					e.Signal = rapid.SampledFrom([]int32{9, 15, 35, 99}).Draw(t, "signal")
@@ -266,12 +267,12 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 				}
 			},
 			"counter starts over": func(t *rapid.T) { delete(runs, keys.Draw(t, "key")) },
-			"step":                func(t *rapid.T) { m.step(distances().Draw(t, "by")) },
+			"step":                func(t *rapid.T) { m.step(backoff.Distances().Draw(t, "by")) },
 			"flip":                func(t *rapid.T) { flip = -flip; m.step(flip); r.Remaining("a") },
 			"wake": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				rec := m.keys[key]
-				want := rec != nil && rec.decision.Action != ActionStop && rec.decision.Action != ActionGiveUp
+				want := rec != nil && rec.decision.Action != backoff.ActionStop && rec.decision.Action != backoff.ActionGiveUp
 				if want && rec.due.After(m.steady) {
 					rec.due, rec.decision.Delay, rec.decision.NotBefore = m.steady, 0, c.Now()
 				}
@@ -299,7 +300,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var saved map[string]RestarterState
+				var saved map[string]backoff.RestarterState
 				if err := json.Unmarshal(text, &saved); err != nil {
 					t.Fatal(err)
 				}
@@ -321,7 +322,7 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 					}
 					// What lay in the future was held to the clock; from here on NotBefore counts.
 					rec, back := m.keys[key], saved[key]
-					rec.ended, rec.decision.NotBefore = earlier(rec.ended, c.Now()), back.Decision.NotBefore
+					rec.ended, rec.decision.NotBefore = earlierOf(rec.ended, c.Now()), back.Decision.NotBefore
 					if !back.Last.Finished.Equal(rec.ended) {
 						t.Fatalf("%s: stored as finished at %v, want %v", key, back.Last.Finished, rec.ended)
 					}
@@ -347,11 +348,18 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 							t.Fatalf("%s: history %+v, want %+v", key, s.History, rec.history)
 						}
 					}
-					if err := s.validate(c.Now()).Err(); err != nil {
+					if err := s.Validate(c.Now()); err != nil {
 						t.Fatalf("%s: %v", key, err)
 					}
 				}
 			},
 		})
 	})
+}
+
+func earlierOf(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

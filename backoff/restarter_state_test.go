@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"bytes"
@@ -14,38 +14,39 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
 
 func TestRestarterRefusesImpossibleStates(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3})
-	good := RestarterState{
-		Last:     Exit{Run: 2, Code: 1, Started: t0.Add(-second), Finished: t0},
-		Decision: Decision{Action: ActionRestart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 3})
+	good := backoff.RestarterState{
+		Last:     backoff.Exit{Run: 2, Code: 1, Started: t0.Add(-second), Finished: t0},
+		Decision: backoff.Decision{Action: backoff.ActionRestart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
 		Recent:   []time.Time{t0.Add(-minute), t0},
 	}
-	for want, change := range map[string]func(*RestarterState){
-		"last.started: invalid value 2026-03-01 12:00:01":                                                                func(s *RestarterState) { s.Last.Started = t0.Add(second) },
-		"last.finished: invalid value 2026-03-01 12:00:01":                                                               func(s *RestarterState) { s.Last.Finished = t0.Add(second) },
-		`decision.action: unsupported value "": must be Stop`:                                                            func(s *RestarterState) { s.Decision.Action = "" },
-		`decision.action: unsupported value "Reboot": must be`:                                                           func(s *RestarterState) { s.Decision.Action = "Reboot" },
-		"decision.delay: invalid value -1ns: must be >= 0":                                                               func(s *RestarterState) { s.Decision.Delay = -1 },
-		"decision.notBefore: invalid value 2026-03-01 12:00:20.000000001 +0000 UTC: must be at most 2026-03-01 12:00:20": func(s *RestarterState) { s.Decision.NotBefore = t0.Add(20*second + 1) },
-		"decision.failures: invalid value -1: must be >= 0":                                                              func(s *RestarterState) { s.Decision.Failures = -1 },
-		"decision.rule: invalid value -2: must be >= -1":                                                                 func(s *RestarterState) { s.Decision.Rule = -2 },
-		"recent[1]: invalid value 2026-03-01 12:00:00.000000001 +0000 UTC: must be at most":                              func(s *RestarterState) { s.Recent[1] = t0.Add(1) },
+	for want, change := range map[string]func(*backoff.RestarterState){
+		"last.started: invalid value 2026-03-01 12:00:01":                                                                func(s *backoff.RestarterState) { s.Last.Started = t0.Add(second) },
+		"last.finished: invalid value 2026-03-01 12:00:01":                                                               func(s *backoff.RestarterState) { s.Last.Finished = t0.Add(second) },
+		`decision.action: unsupported value "": must be Stop`:                                                            func(s *backoff.RestarterState) { s.Decision.Action = "" },
+		`decision.action: unsupported value "Reboot": must be`:                                                           func(s *backoff.RestarterState) { s.Decision.Action = "Reboot" },
+		"decision.delay: invalid value -1ns: must be >= 0":                                                               func(s *backoff.RestarterState) { s.Decision.Delay = -1 },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20.000000001 +0000 UTC: must be at most 2026-03-01 12:00:20": func(s *backoff.RestarterState) { s.Decision.NotBefore = t0.Add(20*second + 1) },
+		"decision.failures: invalid value -1: must be >= 0":                                                              func(s *backoff.RestarterState) { s.Decision.Failures = -1 },
+		"decision.rule: invalid value -2: must be >= -1":                                                                 func(s *backoff.RestarterState) { s.Decision.Rule = -2 },
+		"recent[1]: invalid value 2026-03-01 12:00:00.000000001 +0000 UTC: must be at most":                              func(s *backoff.RestarterState) { s.Recent[1] = t0.Add(1) },
 
-		"decision.failures: invalid value 0: must be >= 1 after an exit that counts": func(s *RestarterState) { s.Decision.Failures = 0 },
-		"decision.failures: invalid value 0: must be >= 1 after": func(s *RestarterState) {
-			*s = RestarterState{Last: s.Last, Decision: Decision{Action: ActionStop, Rule: -1}}
+		"decision.failures: invalid value 0: must be >= 1 after an exit that counts": func(s *backoff.RestarterState) { s.Decision.Failures = 0 },
+		"decision.failures: invalid value 0: must be >= 1 after": func(s *backoff.RestarterState) {
+			*s = backoff.RestarterState{Last: s.Last, Decision: backoff.Decision{Action: backoff.ActionStop, Rule: -1}}
 		},
-		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *RestarterState) { s.Decision.Action = ActionGiveUp },
-		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *RestarterState) { s.Decision.Action = ActionStop },
-		"decision.notBefore: invalid value 0001-01-01 00:00:00 +0000 UTC: must be given with a delay":     func(s *RestarterState) { s.Decision.NotBefore = time.Time{} },
-		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *RestarterState) { s.Decision.Action, s.Decision.Rule = ActionStop, 0 },
-		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *RestarterState) { s.Decision.Action = ActionRestartAll },
+		"decision.delay: invalid value 20s: must be 0 without a restart":                                  func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionGiveUp },
+		"decision.notBefore: invalid value 2026-03-01 12:00:20 +0000 UTC: must be zero without a restart": func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionStop },
+		"decision.notBefore: invalid value 0001-01-01 00:00:00 +0000 UTC: must be given with a delay":     func(s *backoff.RestarterState) { s.Decision.NotBefore = time.Time{} },
+		"decision.rule: invalid value 0: must be -1 if nothing is restarted":                              func(s *backoff.RestarterState) { s.Decision.Action, s.Decision.Rule = backoff.ActionStop, 0 },
+		"decision.rule: invalid value -1: must be >= 0, for only a rule":                                  func(s *backoff.RestarterState) { s.Decision.Action = backoff.ActionRestartAll },
 	} {
 		s := good
 		s.Recent = slices.Clone(good.Recent)
@@ -61,23 +62,23 @@ func TestRestarterRefusesImpossibleStates(t *testing.T) {
 	if err := r.Restore("a", good); err != nil {
 		t.Fatal(err)
 	}
-	if d := r.Exited("a", ExitPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
+	if d := r.Exited("a", backoff.ExitPolicy{}, good.Last); !cmp.Equal(d, good.Decision) || r.Remaining("a") != 20*second {
 		t.Errorf("restored decision %+v, remaining %v", d, r.Remaining("a"))
 	}
 }
 
 // The outermost states that a Restarter returns are taken up.
 func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
-	for _, s := range []RestarterState{
-		{Decision: Decision{Action: ActionStop, Rule: -1}}, // the first success, under OnFailure
-		{Last: Exit{Code: 1}, Decision: Decision{Action: ActionStop, Failures: 1, Rule: -1}},
-		{Decision: Decision{Action: ActionGiveUp, Failures: 1, Rule: -1}},
-		{Decision: Decision{Action: ActionGiveUp, Failures: 1}}, // a rule's restart
-		{Decision: Decision{Action: ActionRestartAll, Failures: 1, NotBefore: t0}},
-		{Decision: Decision{Action: ActionRestart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
-		{Decision: Decision{Action: ActionRestart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
+	for _, s := range []backoff.RestarterState{
+		{Decision: backoff.Decision{Action: backoff.ActionStop, Rule: -1}}, // the first success, under OnFailure
+		{Last: backoff.Exit{Code: 1}, Decision: backoff.Decision{Action: backoff.ActionStop, Failures: 1, Rule: -1}},
+		{Decision: backoff.Decision{Action: backoff.ActionGiveUp, Failures: 1, Rule: -1}},
+		{Decision: backoff.Decision{Action: backoff.ActionGiveUp, Failures: 1}}, // a rule's restart
+		{Decision: backoff.Decision{Action: backoff.ActionRestartAll, Failures: 1, NotBefore: t0}},
+		{Decision: backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1}}, // at once, under a clock at the zero time
+		{Decision: backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: 99, Delay: 1, NotBefore: t0.Add(1)}},
 	} {
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 		if err := r.Restore("a", s); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
@@ -92,13 +93,13 @@ func TestRestarterTakesUpEveryStateItReturns(t *testing.T) {
 // Recent than Limit are kept.
 func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	c := fakeClock()
-	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 10})
+	from := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 10})
 	for run := range int64(10) {
-		from.Exited("a", ExitPolicy{}, crash(run+1, c.Now(), 0))
+		from.Exited("a", backoff.ExitPolicy{}, crash(run+1, c.Now(), 0))
 		step(c, second)
 	}
 	s, _ := from.State("a")
-	to := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3, Window: time.Hour})
+	to := newRestarter(t, backoff.ReducedCrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 3, Window: time.Hour})
 	if err := to.Restore("a", s); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 	if !slices.Equal(got.Recent, s.Recent[7:]) {
 		t.Errorf("recent %v of %v", got.Recent, s.Recent)
 	}
-	if d := to.Exited("a", ExitPolicy{}, crash(11, c.Now(), 0)); d.Action != ActionGiveUp {
+	if d := to.Exited("a", backoff.ExitPolicy{}, crash(11, c.Now(), 0)); d.Action != backoff.ActionGiveUp {
 		t.Errorf("over the limit: %+v", d)
 	}
 }
@@ -118,16 +119,16 @@ func TestRestoredWaitIsCutToPresentMax(t *testing.T) {
 func TestEarlierStatesCanBeRead(t *testing.T) {
 	const earlier = `{"failures":2,"last":{"run":2,"code":1,"started":"2026-03-01T11:59:59Z","finished":"2026-03-01T12:00:00Z"},` +
 		`"decision":{"action":"Restart","delay":20000000000,"notBefore":"2026-03-01T12:00:20Z","failures":2,"rule":-1},"recent":["2026-03-01T12:00:00Z"]}`
-	var s RestarterState
+	var s backoff.RestarterState
 	if err := json.Unmarshal([]byte(earlier), &s); err != nil {
 		t.Fatal(err)
 	}
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), Limit: 3})
 	if err := r.Restore("a", s); err != nil {
 		t.Fatal(err)
 	}
-	want := Decision{Action: ActionRestart, Delay: 40 * second, NotBefore: t0.Add(40 * second), Failures: 3, Rule: -1}
-	if got := r.Exited("a", ExitPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
+	want := backoff.Decision{Action: backoff.ActionRestart, Delay: 40 * second, NotBefore: t0.Add(40 * second), Failures: 3, Rule: -1}
+	if got := r.Exited("a", backoff.ExitPolicy{}, crash(3, t0, second)); !cmp.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -141,12 +142,12 @@ var storedDurations = regexp.MustCompile(`"(delay|retryAfter|keep|reset)":"([^"]
 func TestStatesWithNanosecondsAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 3, History: 1, PolicyFor: modelPolicies})
-		tracker := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 3, History: 1, PolicyFor: modelPolicies})
+		tracker := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 		for run := range int64(rapid.IntRange(1, 8).Draw(t, "exits")) {
-			step(c, distances().Draw(t, "step"))
-			e := Exit{Run: run + 1, Code: codes().Draw(t, "code"), Finished: c.Now().Add(distances().Draw(t, "finished"))}
-			e.RetryAfter = distances().Draw(t, "retry after")
+			step(c, backoff.Distances().Draw(t, "step"))
+			e := backoff.Exit{Run: run + 1, Code: codes().Draw(t, "code"), Finished: c.Now().Add(backoff.Distances().Draw(t, "finished"))}
+			e.RetryAfter = backoff.Distances().Draw(t, "retry after")
 			r.Exited("a", richPolicies().Draw(t, "container"), e)
 			tracker.Next("a", e.Finished)
 		}
@@ -166,13 +167,13 @@ func TestStatesWithNanosecondsAreRead(t *testing.T) {
 			}
 		}
 		check := func(one, all, tracked []byte) {
-			var got RestarterState
-			var gotAll map[string]RestarterState
-			var gotTracker TrackerState
+			var got backoff.RestarterState
+			var gotAll map[string]backoff.RestarterState
+			var gotTracker backoff.TrackerState
 			strict(one, &got)
 			strict(all, &gotAll)
 			strict(tracked, &gotTracker)
-			if !cmp.Equal(got, want) || !cmp.Equal(gotAll, map[string]RestarterState{"a": want}) || !cmp.Equal(gotTracker, wantTracker) {
+			if !cmp.Equal(got, want) || !cmp.Equal(gotAll, map[string]backoff.RestarterState{"a": want}) || !cmp.Equal(gotTracker, wantTracker) {
 				t.Fatalf("%s\nis read as %+v,\n%s\nas %+v,\n%s\nas %+v", one, got, all, gotAll, tracked, gotTracker)
 			}
 		}
@@ -195,9 +196,9 @@ func TestStatesWithNanosecondsAreRead(t *testing.T) {
 // none, and then names every field of every such key.
 func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		from := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 		for i := range rapid.IntRange(0, 5).Draw(t, "keys") {
-			from.Exited(fmt.Sprint("key", i), ExitPolicy{}, crash(1, t0, 0))
+			from.Exited(fmt.Sprint("key", i), backoff.ExitPolicy{}, crash(1, t0, 0))
 		}
 		states := maps.Collect(from.All())
 		var want []string
@@ -213,14 +214,14 @@ func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-		other := to.Exited("other", ExitPolicy{}, crash(7, t0, 0))
+		to := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+		other := to.Exited("other", backoff.ExitPolicy{}, crash(7, t0, 0))
 		err = json.Unmarshal(text, to)
 		if got := fieldsOf(err); !slices.Equal(got, want) || (err == nil) != (len(want) == 0) {
 			t.Fatalf("refused %v: %v, want %v", got, err, want)
 		}
 		if err != nil {
-			states = map[string]RestarterState{}
+			states = map[string]backoff.RestarterState{}
 		}
 		states["other"], _ = to.State("other")
 		if diff := cmp.Diff(states, maps.Collect(to.All())); diff != "" || states["other"].Decision != other {
@@ -231,11 +232,11 @@ func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 
 // Restarts that are still to come keep their order when they take new turns.
 func TestRestoredRestartsKeepTheirOrder(t *testing.T) {
-	options := RestarterOptions[string]{Clock: fakeClock(), Rate: 1}
-	from, to := newRestarter(t, ReducedCrashLoop(), options), newRestarter(t, ReducedCrashLoop(), options)
+	options := backoff.RestarterOptions[string]{Clock: fakeClock(), Rate: 1}
+	from, to := newRestarter(t, backoff.ReducedCrashLoop(), options), newRestarter(t, backoff.ReducedCrashLoop(), options)
 	var want, got []time.Duration
 	for i := range 20 {
-		from.Exited(fmt.Sprint("key", i), ExitPolicy{}, crash(1, t0, 0))
+		from.Exited(fmt.Sprint("key", i), backoff.ExitPolicy{}, crash(1, t0, 0))
 		want = append(want, from.Remaining(fmt.Sprint("key", i)))
 	}
 	text, err := json.Marshal(from)
@@ -264,10 +265,10 @@ func (n *node) UnmarshalText(text []byte) error {
 }
 
 // throughJSON writes a Restarter with one key and reads it into another.
-func throughJSON[K comparable](key K) (RestarterState, error) {
-	from, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
-	to, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
-	from.Exited(key, ExitPolicy{}, crash(1, t0, 0))
+func throughJSON[K comparable](key K) (backoff.RestarterState, error) {
+	from, _ := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[K]{Clock: fakeClock()})
+	to, _ := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[K]{Clock: fakeClock()})
+	from.Exited(key, backoff.ExitPolicy{}, crash(1, t0, 0))
 	text, err := json.Marshal(from)
 	if err == nil {
 		err = json.Unmarshal(text, to)
@@ -292,17 +293,17 @@ func TestOnlyTextKeysBecomeJSON(t *testing.T) {
 	_, err5 := throughJSON(read("a"))
 	const oneOnly = " have only one of MarshalText and UnmarshalText"
 	for want, err := range map[string]error{"struct { n int } are not text": err1, "interface {} are not text": err2, "float64 are not text": err3,
-		"backoff.written" + oneOnly: err4, "backoff.read" + oneOnly: err5} {
+		"backoff_test.written" + oneOnly: err4, "backoff.read" + oneOnly: err5} {
 		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	of, _ := NewRestarter(CrashLoop(), RestarterOptions[float64]{})
+	of, _ := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[float64]{})
 	if err := json.Unmarshal([]byte("{}"), of); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type float64 are not text" {
 		t.Error(err)
 	}
-	halves, _ := NewRestarter(CrashLoop(), RestarterOptions[written]{})
-	if err := json.Unmarshal([]byte("{}"), halves); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type backoff.written"+oneOnly {
+	halves, _ := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[written]{})
+	if err := json.Unmarshal([]byte("{}"), halves); err == nil || err.Error() != "backoff: Restarter.UnmarshalJSON: keys of type backoff_test.written"+oneOnly {
 		t.Error(err)
 	}
 }
@@ -358,13 +359,13 @@ func TestKeysAreReadFromJSONAsWritten(t *testing.T) {
 func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
-		from, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
-		to, _ := NewRestarter(CrashLoop(), RestarterOptions[K]{Clock: fakeClock()})
+		from, _ := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[K]{Clock: fakeClock()})
+		to, _ := backoff.NewRestarter(backoff.CrashLoop(), backoff.RestarterOptions[K]{Clock: fakeClock()})
 		var want []string
 		for i, key := range rapid.SliceOfNDistinct(key, 0, 6, rapid.ID).Draw(t, "keys") {
-			from.Exited(key, ExitPolicy{}, crash(int64(i+1), t0, 0))
+			from.Exited(key, backoff.ExitPolicy{}, crash(int64(i+1), t0, 0))
 			if !utf8.ValidString(fmt.Sprintf("%s", any(key))) {
-				want = append(want, "["+keyText(key)+"]")
+				want = append(want, "["+backoff.KeyText(key)+"]")
 			}
 		}
 		slices.Sort(want)
@@ -375,11 +376,11 @@ func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
 		if err != nil {
 			return
 		}
-		var states map[K]RestarterState
+		var states map[K]backoff.RestarterState
 		if err := errors.Join(json.Unmarshal(text, to), json.Unmarshal(text, &states)); err != nil {
 			t.Fatal(err)
 		}
-		same := func(a, b RestarterState) bool { return cmp.Equal(a, b) }
+		same := func(a, b backoff.RestarterState) bool { return cmp.Equal(a, b) }
 		if all := maps.Collect(from.All()); !maps.EqualFunc(all, maps.Collect(to.All()), same) || !maps.EqualFunc(all, states, same) {
 			t.Fatalf("%s: read %v, want %v", text, maps.Collect(to.All()), all)
 		}
@@ -389,9 +390,9 @@ func keysThroughJSON[K comparable](t *testing.T, key *rapid.Generator[K]) {
 // An exit ahead of the clock is stored with its own time, if JSON can hold it.
 func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
 	for year, kept := range map[int]bool{9998: true, 9999: true, 10000: false} {
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 		finished := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
-		r.Exited("a", ExitPolicy{}, Exit{Code: 1, Finished: finished})
+		r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Code: 1, Finished: finished})
 		if s, _ := r.State("a"); s.Finished.Equal(finished) != kept || s.Finished.IsZero() == kept {
 			t.Errorf("%v is stored as %v", finished, s.Finished)
 		}
@@ -401,11 +402,11 @@ func TestStateKeepsTimesUpToTheYear9999(t *testing.T) {
 // JSON has no times outside the years 0 to 9999; all that a Restarter has are named.
 func TestTimesOutsideJSONAreNamed(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Date(9999, 12, 31, 23, 59, 55, 0, time.UTC))
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 9})
-	r.Exited("b", ExitPolicy{}, Exit{Run: 1, Code: 1, Started: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 9})
+	r.Exited("b", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1, Started: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)})
 	step(c, minute)
-	r.Exited("a", ExitPolicy{}, Exit{Run: 1, Code: 1})
-	r.Exited("c", ExitPolicy{RestartPolicy: RestartPolicyNever}, Exit{Run: 1, Finished: t0})
+	r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: 1, Code: 1})
+	r.Exited("c", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}, backoff.Exit{Run: 1, Finished: t0})
 	_, err := r.MarshalJSON()
 	want := []string{`["a"].decision.notBefore`, `["a"].last.finished`, `["a"].recent[0]`, `["b"].decision.notBefore`, `["b"].last.started`}
 	if got := fieldsOf(err); !slices.Equal(got, want) || !strings.Contains(err.Error(), "year outside of range [0,9999]") {
@@ -422,22 +423,22 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 			return time.FixedZone("", rapid.OneOf(rapid.IntRange(-offset, offset), rapid.SampledFrom([]int{0, 60, -86340, 86340, 86399, 86400, -86400, 1172})).Draw(t, name))
 		}
 		reason := string(rapid.SliceOfN(rapid.SampledFrom([]byte("aé\xff\x80\xc3")), 0, 6).Draw(t, "reason"))
-		options := RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(t0.In(zone("clock's zone"))), History: 1, Limit: 9, Window: time.Hour}
-		from, _ := NewRestarter(CrashLoop(), options)
-		var policy ExitPolicy
+		options := backoff.RestarterOptions[string]{Clock: clocktesting.NewFakePassiveClock(t0.In(zone("clock's zone"))), History: 1, Limit: 9, Window: time.Hour}
+		from, _ := backoff.NewRestarter(backoff.CrashLoop(), options)
+		var policy backoff.ExitPolicy
 		for code := range int32(2) {
 			name := string(rapid.SliceOfN(rapid.SampledFrom([]byte("a\xff\xfe")), 0, 2).Draw(t, "name"))
-			policy.Rules = append(policy.Rules, Rule{Name: name, Action: ActionRestart, Limit: 3, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1 + code}}})
+			policy.Rules = append(policy.Rules, backoff.Rule{Name: name, Action: backoff.ActionRestart, Limit: 3, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1 + code}}})
 		}
 		for run := range 2 {
 			at := t0.Add(time.Duration(run-2) * second)
-			from.Exited("a", policy, Exit{Code: int32(1 + run), Reason: reason, Started: at.In(zone("zone of started")), Finished: at.In(zone("zone of finished"))})
+			from.Exited("a", policy, backoff.Exit{Code: int32(1 + run), Reason: reason, Started: at.In(zone("zone of started")), Finished: at.In(zone("zone of finished"))})
 		}
 		text, err := json.Marshal(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		to, _ := NewRestarter(CrashLoop(), options)
+		to, _ := backoff.NewRestarter(backoff.CrashLoop(), options)
 		if err := json.Unmarshal(text, to); err != nil {
 			t.Fatal(err)
 		}
@@ -449,7 +450,7 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 		if last := t0.Add(-second); !got.Last.Finished.Equal(last) || !got.Last.Started.Equal(last) || utf8.ValidString(reason) && got.Last.Reason != reason {
 			t.Fatalf("%+v, want %q at %v", got.Last, reason, last)
 		}
-		if d := to.Exited("a", policy, Exit{Code: 2, Finished: t0.Add(-second)}); d.Failures != 2 {
+		if d := to.Exited("a", policy, backoff.Exit{Code: 2, Finished: t0.Add(-second)}); d.Failures != 2 {
 			t.Fatalf("the same exit is failure %d", d.Failures)
 		}
 	})
@@ -457,19 +458,19 @@ func TestStateGoesThroughJSONUnchanged(t *testing.T) {
 
 // A PolicyFor that panics leaves no part of a JSON restored.
 func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
-	from := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	from := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 	for _, key := range []string{"a", "b", "c"} {
-		from.Exited(key, ExitPolicy{}, crash(1, t0, 0))
+		from.Exited(key, backoff.ExitPolicy{}, crash(1, t0, 0))
 	}
 	text, err := json.Marshal(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock(), PolicyFor: func(key string, _ Exit) Policy {
+	to := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), PolicyFor: func(key string, _ backoff.Exit) backoff.Policy {
 		if key == "c" {
 			panic("no policy for c")
 		}
-		return Policy{}
+		return backoff.Policy{}
 	}})
 	defer func() {
 		if r := recover(); r != "no policy for c" || to.Len() != 0 {
@@ -483,24 +484,24 @@ func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
 // the comment of Restore says, it is restored.
 func TestJSONLaterThanTheClockCanBeMended(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	d := r.Exited("a", ExitPolicy{}, crash(1, t0, 0))
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	d := r.Exited("a", backoff.ExitPolicy{}, crash(1, t0, 0))
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step(c, -1)
-	to := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	to := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
 	if got := fieldsOf(to.UnmarshalJSON(text)); !slices.Equal(got, []string{`["a"].last.started`, `["a"].last.finished`, `["a"].decision.notBefore`}) || to.Len() != 0 {
 		t.Errorf("refused %v", got)
 	}
-	var states map[string]RestarterState
+	var states map[string]backoff.RestarterState
 	if err := json.Unmarshal(text, &states); err != nil {
 		t.Fatal(err)
 	}
 	s := states["a"]
-	s.Last.Started, s.Last.Finished = earlier(s.Last.Started, c.Now()), earlier(s.Last.Finished, c.Now())
-	s.Decision.NotBefore = earlier(s.Decision.NotBefore, c.Now().Add(s.Decision.Delay))
+	s.Last.Started, s.Last.Finished = earlierOf(s.Last.Started, c.Now()), earlierOf(s.Last.Finished, c.Now())
+	s.Decision.NotBefore = earlierOf(s.Decision.NotBefore, c.Now().Add(s.Decision.Delay))
 	if err := to.Restore("a", s); err != nil || to.Remaining("a") != d.Delay {
 		t.Errorf("%v, %v left", err, to.Remaining("a"))
 	}
@@ -509,19 +510,19 @@ func TestJSONLaterThanTheClockCanBeMended(t *testing.T) {
 // What is no Restarter's JSON is refused, and so is a Restarter that nobody made;
 // null changes nothing.
 func TestRestarterRefusesOtherJSON(t *testing.T) {
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
-	r.Exited("a", ExitPolicy{}, crash(1, t0, 0))
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+	r.Exited("a", backoff.ExitPolicy{}, crash(1, t0, 0))
 	for text, want := range map[string]string{"null": "", "{}": "", "[]": "cannot unmarshal array", `{"a": 1}`: "cannot unmarshal number"} {
 		err := r.UnmarshalJSON([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || r.Len() != 1 {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	var in struct{ R *Restarter[string] }
+	var in struct{ R *backoff.Restarter[string] }
 	if err := json.Unmarshal([]byte(`{"R": {}}`), &in); err == nil || !strings.Contains(err.Error(), "was not made by NewRestarter") {
 		t.Error(err)
 	}
-	for _, none := range []*Restarter[string]{nil, {}} {
+	for _, none := range []*backoff.Restarter[string]{nil, {}} {
 		_, writeErr := none.MarshalJSON()
 		for _, err := range []error{writeErr, none.UnmarshalJSON([]byte("{}"))} {
 			if err == nil || !strings.Contains(err.Error(), "was not made by NewRestarter") {
@@ -547,9 +548,9 @@ func (c *setBack) Now() time.Time {
 // A clock that is set back while a state is restored lengthens no wait.
 func TestClockSetBackDuringRestoreLengthensNoWait(t *testing.T) {
 	for readings := 2; readings < 5; readings++ { // those of NewRestarter, of the check, of Restore, of Remaining
-		r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: &setBack{fakeClock(), readings}})
-		err := r.Restore("a", RestarterState{Last: Exit{Run: 1, Code: 1},
-			Decision: Decision{Action: ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}})
+		r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: &setBack{fakeClock(), readings}})
+		err := r.Restore("a", backoff.RestarterState{Last: backoff.Exit{Run: 1, Code: 1},
+			Decision: backoff.Decision{Action: backoff.ActionRestart, Delay: 10 * second, NotBefore: t0.Add(10 * second), Failures: 1, Rule: -1}})
 		if left := r.Remaining("a"); err == nil && left != 10*second || err != nil && (readings > 2 || left != 0) {
 			t.Errorf("set back before reading %d: %v, %v left", readings, err, left)
 		}

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/internal/scenario"
 )
 
@@ -29,11 +30,11 @@ import (
 // are known.
 type podStory struct {
 	t        *testing.T
-	policies map[string]Policy
+	policies map[string]backoff.Policy
 }
 
 func newPodStory(t *testing.T) func(scenario.Case) string {
-	s := &podStory{t: t, policies: map[string]Policy{"crashloop": CrashLoop(), "reduced": ReducedCrashLoop()}}
+	s := &podStory{t: t, policies: map[string]backoff.Policy{"crashloop": backoff.CrashLoop(), "reduced": backoff.ReducedCrashLoop()}}
 	return func(c scenario.Case) string {
 		switch c.Name() {
 		case "policy":
@@ -100,9 +101,9 @@ func (a arguments) done() {
 	}
 }
 
-func (s *podStory) policy(a arguments) Policy {
+func (s *podStory) policy(a arguments) backoff.Policy {
 	defer a.done()
-	p := Policy{
+	p := backoff.Policy{
 		Initial:      a.durations("initial", "")[0],
 		Max:          a.durations("max", "")[0],
 		Factor:       a.float("factor", "0"),
@@ -115,7 +116,7 @@ func (s *podStory) policy(a arguments) Policy {
 	return p
 }
 
-func (s *podStory) named(name string) Policy {
+func (s *podStory) named(name string) backoff.Policy {
 	p, ok := s.policies[name]
 	if !ok {
 		s.t.Fatalf("no policy %q", name)
@@ -129,8 +130,8 @@ type process struct {
 	ran     []time.Duration
 	codes   []int
 	reason  string
-	c       ExitPolicy
-	policy  Policy
+	c       backoff.ExitPolicy
+	policy  backoff.Policy
 	run     int
 	started time.Time
 	at      time.Time // of its next step: it ends if it runs, else it starts
@@ -150,9 +151,9 @@ func (s *podStory) process(line string) *process {
 	a := s.words(words[1:])
 	defer a.done()
 	p := &process{name: words[0], ran: a.durations("ran", ""), codes: a.numbers("code", "1"), reason: a.text("reason", "")}
-	p.c.RestartPolicy = RestartPolicy(a.text("restart", ""))
+	p.c.RestartPolicy = backoff.RestartPolicy(a.text("restart", ""))
 	if in := a.text("in", ""); in != "" {
-		rule := Rule{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn}}
+		rule := backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn}}
 		for text := range strings.SplitSeq(in, ",") {
 			code, err := strconv.Atoi(text)
 			if err != nil {
@@ -160,7 +161,7 @@ func (s *podStory) process(line string) *process {
 			}
 			rule.ExitCodes.Values = append(rule.ExitCodes.Values, int32(code))
 		}
-		p.c.Rules = []Rule{rule}
+		p.c.Rules = []backoff.Rule{rule}
 	}
 	if err := p.c.Validate(); err != nil {
 		s.t.Fatal(err)
@@ -187,9 +188,9 @@ func (s *podStory) pod(a arguments, input []string) string {
 		byName[p.name] = p
 	}
 	end := t0.Add(a.durations("until", "")[0])
-	r := newRestarter(s.t, s.named(a.text("policy", "crashloop")), RestarterOptions[string]{
+	r := newRestarter(s.t, s.named(a.text("policy", "crashloop")), backoff.RestarterOptions[string]{
 		Clock:     clock,
-		PolicyFor: func(name string, _ Exit) Policy { return byName[name].policy },
+		PolicyFor: func(name string, _ backoff.Exit) backoff.Policy { return byName[name].policy },
 		Rate:      a.float("rate", "0"),
 		Burst:     a.numbers("burst", "0")[0],
 		Limit:     a.numbers("limit", "0")[0],
@@ -223,11 +224,11 @@ func (s *podStory) pod(a arguments, input []string) string {
 			next.start(clock.Now())
 			continue
 		}
-		e := Exit{Run: int64(next.run), Code: int32(nth(next.codes, next.run-1)), Reason: next.reason, Started: next.started, Finished: clock.Now()}
+		e := backoff.Exit{Run: int64(next.run), Code: int32(nth(next.codes, next.run-1)), Reason: next.reason, Started: next.started, Finished: clock.Now()}
 		d := r.Exited(next.name, next.c, e)
 		tell("%s: %s", next.name, d.Reason(next.c, e))
 		next.running, next.at = false, d.NotBefore
-		if !d.Action.restarts() {
+		if !d.Action.Restarts() {
 			next.at = end.Add(1)
 		}
 	}

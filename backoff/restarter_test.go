@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
-func newRestarter(t interface{ Fatal(...any) }, p Policy, o RestarterOptions[string]) *Restarter[string] {
-	r, err := NewRestarter(p, o)
+func newRestarter(t interface{ Fatal(...any) }, p backoff.Policy, o backoff.RestarterOptions[string]) *backoff.Restarter[string] {
+	r, err := backoff.NewRestarter(p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,17 +23,17 @@ func newRestarter(t interface{ Fatal(...any) }, p Policy, o RestarterOptions[str
 }
 
 // crash is an exit that has just finished after running for ran.
-func crash(run int64, now time.Time, ran time.Duration) Exit {
-	return Exit{Run: run, Code: 1, Started: now.Add(-ran), Finished: now}
+func crash(run int64, now time.Time, ran time.Duration) backoff.Exit {
+	return backoff.Exit{Run: run, Code: 1, Started: now.Add(-ran), Finished: now}
 }
 
 // A history with named instants.
 func TestRestarterWaitsAsDecided(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-	always := ExitPolicy{}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+	always := backoff.ExitPolicy{}
 	at := func(d time.Duration) time.Time { return t0.Add(d) }
-	check := func(what string, got, want Decision, left time.Duration) {
+	check := func(what string, got, want backoff.Decision, left time.Duration) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", what, diff)
@@ -41,8 +42,8 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 			t.Errorf("%s: remaining %v, want %v", what, r, left)
 		}
 	}
-	restart := func(delay time.Duration, notBefore time.Duration, failures int) Decision {
-		return Decision{Action: ActionRestart, Delay: delay, NotBefore: at(notBefore), Failures: failures, Rule: -1}
+	restart := func(delay time.Duration, notBefore time.Duration, failures int) backoff.Decision {
+		return backoff.Decision{Action: backoff.ActionRestart, Delay: delay, NotBefore: at(notBefore), Failures: failures, Rule: -1}
 	}
 	first := crash(1, at(0), second)
 	check("t0: first crash", r.Exited("a", always, first), restart(10*second, 10*second, 1), 10*second)
@@ -70,8 +71,8 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 	check("t1301: a longer run", r.Exited("a", always, crash(4, c.Now(), 600*second+1)), restart(10*second, 1311*second, 1), 10*second)
 	future := crash(5, at(5000*second), second)
 	check("t1301: an exit at t5000", r.Exited("a", always, future), restart(20*second, 1321*second, 2), 20*second)
-	stop := Decision{Action: ActionStop, Failures: 2, Rule: -1}
-	check("success", r.Exited("a", ExitPolicy{RestartPolicy: RestartPolicyOnFailure}, Exit{Run: 6, Finished: c.Now()}), stop, 0)
+	stop := backoff.Decision{Action: backoff.ActionStop, Failures: 2, Rule: -1}
+	check("success", r.Exited("a", backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure}, backoff.Exit{Run: 6, Finished: c.Now()}), stop, 0)
 	if d, ok := r.RestartNow("a"); ok {
 		t.Errorf("woke %v", d)
 	}
@@ -84,16 +85,16 @@ func TestRestarterWaitsAsDecided(t *testing.T) {
 // A Restarter driven by a fake clock restarts at the instants of the Timeline.
 func TestRestarterFollowsTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second),
+		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second),
 			{Initial: second, Max: 300 * second, Factor: 1.5, FreeFailures: 2}}).Draw(t, "policy")
 		runs := rapid.SliceOfN(rapid.SampledFrom(seconds(0, 0, 0, 1, 300, 305, 599, 600, 601, 10_000)), 1, 40).Draw(t, "runs")
 		c := fakeClock()
-		r := newRestarter(t, policy, RestarterOptions[string]{Clock: c})
+		r := newRestarter(t, policy, backoff.RestarterOptions[string]{Clock: c})
 		n := 0
 		for want := range policy.Timeline(func(n int) time.Duration { return runs[n-1] }) {
 			started := c.Now()
 			step(c, runs[n])
-			d := r.Exited("a", ExitPolicy{}, Exit{Run: int64(n), Code: int32(n % 2), Started: started, Finished: c.Now()})
+			d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: int64(n), Code: int32(n % 2), Started: started, Finished: c.Now()})
 			r.GC()
 			step(c, r.Remaining("a"))
 			if got := c.Now().Sub(t0); got != want || !d.NotBefore.Equal(c.Now()) {
@@ -113,11 +114,11 @@ func TestRestartsKeepToRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
 		burst := rapid.IntRange(0, 3).Draw(t, "burst")
-		options := RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: burst}
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), {Initial: 1, Max: 1, FreeFailures: 3}}).Draw(t, "policy")
+		options := backoff.RestarterOptions[string]{Clock: c, Rate: 0.1, Burst: burst}
+		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), {Initial: 1, Max: 1, FreeFailures: 3}}).Draw(t, "policy")
 		r := newRestarter(t, policy, options)
 		var restarts []time.Duration
-		pending := map[string]Decision{} // decided, not seen to start yet
+		pending := map[string]backoff.Decision{} // decided, not seen to start yet
 		runs := map[string]int64{}
 		keys := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 		settle := func() {
@@ -129,7 +130,7 @@ func TestRestartsKeepToRate(t *testing.T) {
 				}
 			}
 		}
-		check := func(t *rapid.T, key string, d Decision, least time.Time) {
+		check := func(t *rapid.T, key string, d backoff.Decision, least time.Time) {
 			left := d.NotBefore.Sub(c.Now())
 			if d.NotBefore.Before(least) || r.Remaining(key) != left || left > d.Delay {
 				t.Fatalf("%s: %+v at %v, remaining %v", key, d, c.Now(), r.Remaining(key))
@@ -143,9 +144,9 @@ func TestRestartsKeepToRate(t *testing.T) {
 				delete(pending, key)
 				runs[key]++
 				e := crash(runs[key], c.Now().Add(-seconds(rapid.IntRange(0, 30).Draw(t, "reported late"))[0]), 0)
-				d := r.Exited(key, ExitPolicy{}, e)
+				d := r.Exited(key, backoff.ExitPolicy{}, e)
 				check(t, key, d, c.Now())
-				if d != r.Exited(key, ExitPolicy{}, e) {
+				if d != r.Exited(key, backoff.ExitPolicy{}, e) {
 					t.Fatal("not idempotent")
 				}
 			},
@@ -176,7 +177,7 @@ func TestRestartsKeepToRate(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				settle()
-				if !fits(restarts, 10*second, max(burst, 1)) {
+				if !backoff.KeepsRate(restarts, 10*second, max(burst, 1)) {
 					t.Fatalf("restarts at %v break the rate", restarts)
 				}
 			},
@@ -190,17 +191,17 @@ func TestRestartsKeepToRate(t *testing.T) {
 // A Delay is drawn anew for every exit, from the Rand that is given, or from one of
 // its own.
 func TestEachExitDrawsItsDelay(t *testing.T) {
-	policy := Policy{Initial: 8 * second, Max: 8 * second, Jitter: 0.5}
+	policy := backoff.Policy{Initial: 8 * second, Max: 8 * second, Jitter: 0.5}
 	draw := 0.0
-	given := newRestarter(t, policy, RestarterOptions[string]{Rand: func() float64 { draw += 0.25; return draw }})
-	own := newRestarter(t, policy, RestarterOptions[string]{})
+	given := newRestarter(t, policy, backoff.RestarterOptions[string]{Rand: func() float64 { draw += 0.25; return draw }})
+	own := newRestarter(t, policy, backoff.RestarterOptions[string]{})
 	for i, want := range seconds(7, 6, 5) {
 		run := i + 1
-		e := Exit{Run: int64(run), Code: 1}
-		if d := given.Exited("a", ExitPolicy{}, e); d.Delay != want {
+		e := backoff.Exit{Run: int64(run), Code: 1}
+		if d := given.Exited("a", backoff.ExitPolicy{}, e); d.Delay != want {
 			t.Errorf("run %d: %+v, want %v", run, d, want)
 		}
-		if d := own.Exited("a", ExitPolicy{}, e); d.Delay <= 4*second || d.Delay > 8*second {
+		if d := own.Exited("a", backoff.ExitPolicy{}, e); d.Delay <= 4*second || d.Delay > 8*second {
 			t.Errorf("run %d: %+v", run, d)
 		}
 	}
@@ -211,10 +212,10 @@ func TestEachExitDrawsItsDelay(t *testing.T) {
 func TestFreeRateChangesNoWait(t *testing.T) {
 	for _, late := range seconds(0, 4, 10, 3600) {
 		c := fakeClock()
-		free := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
-		rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1})
+		free := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
+		rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1})
 		e := crash(1, c.Now().Add(-late), 0)
-		want, got := free.Exited("a", ExitPolicy{}, e), rated.Exited("a", ExitPolicy{}, e)
+		want, got := free.Exited("a", backoff.ExitPolicy{}, e), rated.Exited("a", backoff.ExitPolicy{}, e)
 		if got.Delay != want.Delay || rated.Remaining("a") != free.Remaining("a") {
 			t.Errorf("reported %v late: %+v, remaining %v, want %+v, %v", late, got, rated.Remaining("a"), want, free.Remaining("a"))
 		}
@@ -228,13 +229,13 @@ func TestFreeRateChangesNoWait(t *testing.T) {
 func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
-		r := newRestarter(t, ReducedCrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1, Burst: 2})
+		r := newRestarter(t, backoff.ReducedCrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1, Burst: 2})
 		keys := []string{"a", "b", "c", "d"}
 		delays := map[string]time.Duration{}
 		for run := range rapid.IntRange(1, 10).Draw(t, "rounds") {
 			for _, key := range keys {
-				step(c, distances().Draw(t, "step"))
-				delays[key] = r.Exited(key, ExitPolicy{}, crash(int64(run+1), c.Now().Add(distances().Draw(t, "finished")), 0)).Delay
+				step(c, backoff.Distances().Draw(t, "step"))
+				delays[key] = r.Exited(key, backoff.ExitPolicy{}, crash(int64(run+1), c.Now().Add(backoff.Distances().Draw(t, "finished")), 0)).Delay
 			}
 		}
 		step(c, rapid.SampledFrom([]time.Duration{-24 * time.Hour, 24 * time.Hour, 0}).Draw(t, "last step"))
@@ -253,35 +254,35 @@ func TestClockStepsEndWaitsUnderRate(t *testing.T) {
 // allowed again once the window has passed.
 func TestRestartsKeepToLimit(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, Policy{Initial: second, Max: second}, RestarterOptions[string]{Clock: c, Limit: 3, Window: minute})
-	var got []Action
+	r := newRestarter(t, backoff.Policy{Initial: second, Max: second}, backoff.RestarterOptions[string]{Clock: c, Limit: 3, Window: minute})
+	var got []backoff.Action
 	for run := range int64(20) {
-		got = append(got, r.Exited("a", ExitPolicy{}, crash(run+1, c.Now(), 0)).Action)
+		got = append(got, r.Exited("a", backoff.ExitPolicy{}, crash(run+1, c.Now(), 0)).Action)
 		step(c, 6*second)
 	}
-	var want []Action
+	var want []backoff.Action
 	for i := range 20 {
 		if i%10 < 3 {
-			want = append(want, ActionRestart)
+			want = append(want, backoff.ActionRestart)
 		} else {
-			want = append(want, ActionGiveUp)
+			want = append(want, backoff.ActionGiveUp)
 		}
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	// For ever; RestartAll counts, Stop does not, other keys have their own.
-	r = newRestarter(t, Policy{Initial: second, Max: second}, RestarterOptions[string]{Clock: c, Limit: 2})
-	all := ExitPolicy{RestartPolicy: "Never", Rules: []Rule{{Action: ActionRestartAll, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{1}}}}}
+	r = newRestarter(t, backoff.Policy{Initial: second, Max: second}, backoff.RestarterOptions[string]{Clock: c, Limit: 2})
+	all := backoff.ExitPolicy{RestartPolicy: "Never", Rules: []backoff.Rule{{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{1}}}}}
 	got = nil
 	for run, code := range []int32{1, 2, 1, 1, 2, 1} {
-		got = append(got, r.Exited("a", all, Exit{Run: int64(run + 1), Code: code}).Action)
+		got = append(got, r.Exited("a", all, backoff.Exit{Run: int64(run + 1), Code: code}).Action)
 		step(c, 1000*time.Hour)
 	}
-	if want := []Action{ActionRestartAll, ActionStop, ActionRestartAll, ActionGiveUp, ActionStop, ActionGiveUp}; !slices.Equal(got, want) {
+	if want := []backoff.Action{backoff.ActionRestartAll, backoff.ActionStop, backoff.ActionRestartAll, backoff.ActionGiveUp, backoff.ActionStop, backoff.ActionGiveUp}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if d := r.Exited("b", all, Exit{Run: 1, Code: 1}); d.Action != ActionRestartAll {
+	if d := r.Exited("b", all, backoff.Exit{Run: 1, Code: 1}); d.Action != backoff.ActionRestartAll {
 		t.Errorf("another key: %v", d)
 	}
 }
@@ -291,37 +292,37 @@ func TestRestartsKeepToLimit(t *testing.T) {
 // by all.
 func TestPolicyForDecidesPerOutcome(t *testing.T) {
 	c := fakeClock()
-	fast := Policy{Initial: 2 * second, Max: 4 * second}
-	of := map[string]Policy{"fast": fast, "zero": {}, "NaN": fast, "shrinking": fast, "negative": fast}
-	for name, change := range map[string]func(*Policy){
-		"NaN":       func(p *Policy) { p.Jitter = math.NaN() },
-		"shrinking": func(p *Policy) { p.Factor = 0.5 },
-		"negative":  func(p *Policy) { p.ResetAfter = -1 },
+	fast := backoff.Policy{Initial: 2 * second, Max: 4 * second}
+	of := map[string]backoff.Policy{"fast": fast, "zero": {}, "NaN": fast, "shrinking": fast, "negative": fast}
+	for name, change := range map[string]func(*backoff.Policy){
+		"NaN":       func(p *backoff.Policy) { p.Jitter = math.NaN() },
+		"shrinking": func(p *backoff.Policy) { p.Factor = 0.5 },
+		"negative":  func(p *backoff.Policy) { p.ResetAfter = -1 },
 	} {
 		p := of[name]
 		change(&p)
 		of[name] = p
 	}
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, PolicyFor: func(_ string, e Exit) Policy { return of[e.Reason] }})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, PolicyFor: func(_ string, e backoff.Exit) backoff.Policy { return of[e.Reason] }})
 	run := int64(0)
 	for _, tt := range []struct {
 		reason string
 		want   time.Duration
 	}{{"fast", 2 * second}, {"zero", 20 * second}, {"NaN", 40 * second}, {"shrinking", 80 * second}, {"negative", 160 * second}, {"fast", 4 * second}, {"unknown", 300 * second}} {
 		run++
-		if d := r.Exited("a", ExitPolicy{}, Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) || d.PolicyInvalid != (of[tt.reason].Validate() != nil && of[tt.reason] != Policy{}) {
+		if d := r.Exited("a", backoff.ExitPolicy{}, backoff.Exit{Run: run, Code: 1, Reason: tt.reason, Finished: c.Now()}); d.Delay != tt.want || d.Failures != int(run) || d.PolicyInvalid != (of[tt.reason].Validate() != nil && of[tt.reason] != backoff.Policy{}) {
 			t.Errorf("%s: %+v, want %v", tt.reason, d, tt.want)
 		}
 	}
 }
 
 func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
-	r, err := NewRestarter[string](CrashLoop(), RestarterOptions[string]{Clock: fakeClock()})
+	r, err := backoff.NewRestarter[string](backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		r.Exited(fmt.Sprint("key", i), ExitPolicy{}, Exit{Code: 1})
+		r.Exited(fmt.Sprint("key", i), backoff.ExitPolicy{}, backoff.Exit{Code: 1})
 	}
 	seen := 0
 	for range r.All() {
@@ -337,23 +338,23 @@ func TestRestarterAllEndsWhenItsLoopDoes(t *testing.T) {
 // GC drops a key twice the longer ResetAfter after its restart was due and its exit
 // was last reported, and not before the Window has passed.
 func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
-	never := ExitPolicy{RestartPolicy: RestartPolicyNever}
-	long := Policy{Initial: second, Max: second, ResetAfter: time.Hour}
+	never := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever}
+	long := backoff.Policy{Initial: second, Max: second, ResetAfter: time.Hour}
 	for _, tt := range []struct {
 		name      string
-		options   RestarterOptions[string]
-		container ExitPolicy
+		options   backoff.RestarterOptions[string]
+		container backoff.ExitPolicy
 		keep      time.Duration
 	}{
-		{"restarted", RestarterOptions[string]{}, ExitPolicy{}, 10*second + 20*minute},
-		{"a policy with a longer reset", RestarterOptions[string]{PolicyFor: func(string, Exit) Policy { return long }}, ExitPolicy{}, second + 2*time.Hour},
-		{"stopped", RestarterOptions[string]{}, never, 20 * minute},
-		{"within a window", RestarterOptions[string]{Limit: 1, Window: time.Hour}, never, time.Hour},
+		{"restarted", backoff.RestarterOptions[string]{}, backoff.ExitPolicy{}, 10*second + 20*minute},
+		{"a policy with a longer reset", backoff.RestarterOptions[string]{PolicyFor: func(string, backoff.Exit) backoff.Policy { return long }}, backoff.ExitPolicy{}, second + 2*time.Hour},
+		{"stopped", backoff.RestarterOptions[string]{}, never, 20 * minute},
+		{"within a window", backoff.RestarterOptions[string]{Limit: 1, Window: time.Hour}, never, time.Hour},
 	} {
 		c := fakeClock()
 		o := tt.options
 		o.Clock = c
-		r := newRestarter(t, CrashLoop(), o)
+		r := newRestarter(t, backoff.CrashLoop(), o)
 		e := crash(1, c.Now(), 0)
 		r.Exited("a", tt.container, e)
 		step(c, tt.keep)
@@ -366,17 +367,17 @@ func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
 		}
 	}
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Limit: 1})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 1})
 	e := crash(2, c.Now(), 0)
-	r.Exited("given up", ExitPolicy{}, crash(1, c.Now(), 0))
-	r.Exited("given up", ExitPolicy{}, e)
+	r.Exited("given up", backoff.ExitPolicy{}, crash(1, c.Now(), 0))
+	r.Exited("given up", backoff.ExitPolicy{}, e)
 	step(c, 1000*time.Hour)
-	if r.GC(); r.Exited("given up", ExitPolicy{}, e).Action != ActionGiveUp {
+	if r.GC(); r.Exited("given up", backoff.ExitPolicy{}, e).Action != backoff.ActionGiveUp {
 		t.Error("a limit for ever was forgotten")
 	}
 	// An exit that is reported again and again stays known.
-	for _, container := range []ExitPolicy{never, {}} {
-		r = newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c})
+	for _, container := range []backoff.ExitPolicy{never, {}} {
+		r = newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
 		want := r.Exited("a", container, e)
 		for range 10 {
 			step(c, 15*minute)
@@ -389,14 +390,14 @@ func TestRestarterGCDropsOnlyWhatCannotMatter(t *testing.T) {
 		}
 	}
 	// An exit reported long after it happened is not dropped at once.
-	r.Exited("late", ExitPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
+	r.Exited("late", backoff.ExitPolicy{}, crash(1, c.Now().Add(-100*time.Hour), 0))
 	if n := r.GC(); n != 0 {
 		t.Error("dropped before its restart")
 	}
 }
 
 func TestNewRestarterErrorsNameEachField(t *testing.T) {
-	for want, o := range map[string]RestarterOptions[string]{
+	for want, o := range map[string]backoff.RestarterOptions[string]{
 		"Limit: invalid value -1: must be >= 0":   {Limit: -1},
 		"Window: invalid value -1s: must be >= 0": {Window: -second},
 		"Rate: invalid value -1: must be >= 0":    {Rate: -1},
@@ -407,12 +408,12 @@ func TestNewRestarterErrorsNameEachField(t *testing.T) {
 		"Window: invalid value 1s: must be 0 without a Limit": {Window: second},
 		"Burst: invalid value 1: must be 0 without a Rate":    {Burst: 1},
 	} {
-		r, err := NewRestarter(CrashLoop(), o)
+		r, err := backoff.NewRestarter(backoff.CrashLoop(), o)
 		if r != nil || err == nil || !strings.HasPrefix(err.Error(), "backoff: NewRestarter: "+want) || !slices.Equal(fieldsOf(err), fieldsOf(o.Validate())) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	_, err := NewRestarter(Policy{Factor: -1}, RestarterOptions[string]{Limit: -1, Burst: 3})
+	_, err := backoff.NewRestarter(backoff.Policy{Factor: -1}, backoff.RestarterOptions[string]{Limit: -1, Burst: 3})
 	if got, want := fieldsOf(err), []string{"Initial", "Factor", "Limit", "Burst"}; !slices.Equal(got, want) {
 		t.Errorf("reported %v, want %v", got, want)
 	}
@@ -421,19 +422,19 @@ func TestNewRestarterErrorsNameEachField(t *testing.T) {
 // Concurrent use ends as one lock would: every exit is decided once.
 func TestConcurrentExitsCountOnce(t *testing.T) {
 	c := fakeClock()
-	policy := Policy{Initial: 1, Max: math.MaxInt64}
-	r := newRestarter(t, policy, RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10})
+	policy := backoff.Policy{Initial: 1, Max: math.MaxInt64}
+	r := newRestarter(t, policy, backoff.RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10})
 	const goroutines, runs = 8, 200
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
 			for run := range int64(runs) {
-				d := r.Exited("shared", ExitPolicy{}, crash(run+1, c.Now(), 0))
+				d := r.Exited("shared", backoff.ExitPolicy{}, crash(run+1, c.Now(), 0))
 				if d.Failures < int(run) {
 					t.Errorf("run %d: %+v", run, d)
 				}
 				own := fmt.Sprint(g)
-				r.Exited(own, ExitPolicy{}, crash(run+1, c.Now(), 0))
+				r.Exited(own, backoff.ExitPolicy{}, crash(run+1, c.Now(), 0))
 				r.RestartNow(own)
 				r.Remaining(own)
 				if run%50 == 0 {
@@ -454,7 +455,7 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 	if n := r.Len(); n != goroutines+1 {
 		t.Errorf("%d keys", n)
 	}
-	if n := len(r.bucket.turns()); n > goroutines+1+goroutines*runs {
+	if n := r.Turns(); n > goroutines+1+goroutines*runs {
 		t.Errorf("%d booked", n)
 	}
 }
@@ -462,13 +463,13 @@ func TestConcurrentExitsCountOnce(t *testing.T) {
 // Callers go on while the origin of steady times moves under them.
 func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10, Limit: 1000, Window: time.Hour})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Rate: 1000, Burst: 10, Limit: 1000, Window: time.Hour})
 	var callers sync.WaitGroup
 	for g := range 4 {
 		callers.Go(func() {
 			key := fmt.Sprint(g)
 			for run := range int64(300) {
-				d := r.Exited(key, ExitPolicy{}, Exit{Run: run + 1, Code: 1})
+				d := r.Exited(key, backoff.ExitPolicy{}, backoff.Exit{Run: run + 1, Code: 1})
 				if left := r.Remaining(key); d.Failures != int(run+1) || left < 0 || left > d.Delay {
 					t.Errorf("run %d: %+v, %v left", run, d, left)
 				}
@@ -485,14 +486,14 @@ func TestOriginMovesUnderConcurrentCalls(t *testing.T) {
 
 // Deciding about a known key allocates nothing.
 func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Limit: 5, Window: minute, PolicyFor: modelPolicies})
-	c := ExitPolicy{Rules: []Rule{{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}}}}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Limit: 5, Window: minute, PolicyFor: modelPolicies})
+	c := backoff.ExitPolicy{Rules: []backoff.Rule{{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}}}}
 	e := crash(0, time.Now(), second)
 	for e.Run < 10 {
 		e.Run++
 		r.Exited("a", c, e)
 	}
-	rated := newRestarter(t, CrashLoop(), RestarterOptions[string]{Rate: 1e-6})
+	rated := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Rate: 1e-6})
 	for name, call := range map[string]func(){
 		"Exited":       func() { e.Run++; r.Exited("a", c, e) },
 		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.RestartNow("a") },

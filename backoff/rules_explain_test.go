@@ -1,22 +1,24 @@
-package backoff
+package backoff_test
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/restartkit/restart/backoff"
 )
 
 // Explain has a line for every condition, met or not, and for rules that cannot match.
 func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
-	c := ExitPolicy{Rules: Rules{
-		{Name: "nothing", Action: ActionRestart},
-		{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: "Exists"}},
-		{Name: "all", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: []int32{0, 2}, Ranges: []CodeRange{{7, 9}}},
+	c := backoff.ExitPolicy{Rules: backoff.Rules{
+		{Name: "nothing", Action: backoff.ActionRestart},
+		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: "Exists"}},
+		{Name: "all", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: []int32{0, 2}, Ranges: []backoff.CodeRange{{7, 9}}},
 			Reasons: []string{"OOMKilled"}, Signals: []string{"SIGTERM"}, RanLessThan: minute, RanAtLeast: second, MinFailures: 3},
 		{Action: "Reboot", MinFailures: 1},
-		{Action: ActionRestart, MinFailures: 1},
+		{Action: backoff.ActionRestart, MinFailures: 1},
 	}}
-	explain := func(d Decision, e Exit) string {
+	explain := func(d backoff.Decision, e backoff.Exit) string {
 		var lines []string
 		for _, s := range d.Explain(c, e) {
 			lines = append(lines, s.String())
@@ -25,14 +27,14 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 	}
 	const head = "rule 0 nothing (Restart): no match: the rule has no condition\n" + `rule 1 (Restart): no match: unknown operator "Exists"` + "\n"
 	for _, tt := range []struct {
-		d    Decision
-		e    Exit
+		d    backoff.Decision
+		e    backoff.Exit
 		want string
 	}{
-		{Decision{Action: ActionRestart, Rule: 2, Failures: 3}, Exit{Code: 143, Reason: "OOMKilled", Started: t0, Finished: t0.Add(2 * second)}, head +
+		{backoff.Decision{Action: backoff.ActionRestart, Rule: 2, Failures: 3}, backoff.Exit{Code: 143, Reason: "OOMKilled", Started: t0, Finished: t0.Add(2 * second)}, head +
 			"rule 2 all (Restart): matched: exit code 143 is not in [0 2 7-9]; reason \"OOMKilled\" is in [OOMKilled]; signal SIGTERM is in [SIGTERM]; ran 2s, less than 1m0s; ran 2s, at least 1s; failure 3 in a row is at least 3\n" +
 			"rule 3 (Reboot): no match: not reached, rule all decided\nrule 4 (Restart): no match: not reached, rule all decided"},
-		{Decision{}, Exit{Code: 8, Started: t0, Finished: t0.Add(time.Millisecond)}, head +
+		{backoff.Decision{}, backoff.Exit{Code: 8, Started: t0, Finished: t0.Add(time.Millisecond)}, head +
 			"rule 2 all (Restart): no match: exit code 8 is in [0 2 7-9]; reason \"\" is not in [OOMKilled]; no known signal; that is not in [SIGTERM]; ran 1ms, less than 1m0s; ran 1ms, less than 1s; failure 1 in a row is below 3\n" +
 			"rule 3 (Reboot): no match: unknown action, the restart policy decides (failure 1 in a row is at least 1)\n" +
 			"rule 4 (Restart): no match: not reached, rule restartPolicyRules[3] decided"},
@@ -46,10 +48,10 @@ func TestExplainSaysWhatEachConditionCameTo(t *testing.T) {
 // What an exit does not say is not made up: without Finished nobody knows how long it
 // ran, and the decision stands, by whichever rule it was.
 func TestExplainMakesUpNoRun(t *testing.T) {
-	c := ExitPolicy{Rules: Rules{{Name: "short", Action: ActionGiveUp, RanLessThan: minute}, {Name: "long", Action: ActionRestart, RanAtLeast: minute}, {Name: "rest", Action: ActionRestart, MinFailures: 1}}}
+	c := backoff.ExitPolicy{Rules: backoff.Rules{{Name: "short", Action: backoff.ActionGiveUp, RanLessThan: minute}, {Name: "long", Action: backoff.ActionRestart, RanAtLeast: minute}, {Name: "rest", Action: backoff.ActionRestart, MinFailures: 1}}}
 	clock := fakeClock()
-	r := newRestarter(t, CrashLoop(), RestarterOptions[string]{Clock: clock})
-	e := Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Hour)}
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: clock})
+	e := backoff.Exit{Run: 1, Code: 1, Started: clock.Now().Add(-time.Hour)}
 	d := r.Exited("a", c, e)
 	var got []string
 	for _, s := range d.Explain(c, e) {
@@ -64,12 +66,12 @@ rule 2 rest (Restart): no match: not reached, rule long decided`
 }
 
 func TestLimitIsPrintedWithItsWindowIfItHasOne(t *testing.T) {
-	for want, rule := range map[string]Rule{
+	for want, rule := range map[string]backoff.Rule{
 		"1 restart":            {Limit: 1},
 		"2 restarts":           {Limit: 2},
 		"2 restarts in 1h0m0s": {Limit: 2, Window: time.Hour},
 	} {
-		if got := rule.limitText(); got != want {
+		if got := rule.LimitText(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

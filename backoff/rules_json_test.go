@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -16,11 +17,11 @@ const richManifest = `{"name": "main", "image": "busybox", "restartPolicy": "OnF
 	{"name": "busy", "action": "Restart", "exitCodes": {"operator": "In", "values": [75]}, "delay": {"initial": "5s", "max": "5s"}},
 	{"name": "killed", "action": "GiveUp", "exitCodes": {"operator": "In", "ranges": ["128-159"]}, "signals": ["SIGKILL"], "ranLess": "90s", "ranAtLeast": "1ms", "attempts": 4}]}`
 
-func richPolicy() ExitPolicy {
-	return ExitPolicy{RestartPolicy: RestartPolicyOnFailure, Rules: Rules{
-		{Name: "oom", Action: ActionRestart, Reasons: []string{"OOMKilled"}, Limit: 3, Window: time.Hour},
-		{Name: "busy", Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{75}}, Delay: &Policy{Initial: 5 * second, Max: 5 * second}},
-		{Name: "killed", Action: ActionGiveUp, ExitCodes: &ExitCodes{Operator: OperatorIn, Ranges: []CodeRange{{128, 159}}}, Signals: []string{"SIGKILL"},
+func richPolicy() backoff.ExitPolicy {
+	return backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyOnFailure, Rules: backoff.Rules{
+		{Name: "oom", Action: backoff.ActionRestart, Reasons: []string{"OOMKilled"}, Limit: 3, Window: time.Hour},
+		{Name: "busy", Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{75}}, Delay: &backoff.Policy{Initial: 5 * second, Max: 5 * second}},
+		{Name: "killed", Action: backoff.ActionGiveUp, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: []backoff.CodeRange{{128, 159}}}, Signals: []string{"SIGKILL"},
 			RanLessThan: 90 * second, RanAtLeast: time.Millisecond, MinFailures: 4},
 	}}
 }
@@ -30,7 +31,7 @@ func richPolicy() ExitPolicy {
 func TestManifestFillsRules(t *testing.T) {
 	var container struct {
 		Name string `json:"name"`
-		ExitPolicy
+		backoff.ExitPolicy
 	}
 	if err := json.Unmarshal([]byte(richManifest), &container); err != nil {
 		t.Fatal(err)
@@ -62,14 +63,14 @@ func TestRulesGoThroughJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back ExitPolicy
+		var back backoff.ExitPolicy
 		if err := json.Unmarshal(text, &back); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c, back); diff != "" {
 			t.Fatalf("%s: %s", text, diff)
 		}
-		p, again := policies().Draw(t, "curve"), Policy{}
+		p, again := policies().Draw(t, "curve"), backoff.Policy{}
 		if text, err = json.Marshal(p); err == nil {
 			err = json.Unmarshal(text, &again)
 		}
@@ -112,22 +113,22 @@ func TestWrongFormsAreNamedAtOnce(t *testing.T) {
 		`restartPolicyRules[5].exitCodes: invalid value: must be an object`,
 		`restartPolicyRules[5].delay: invalid value 5: must be an object`,
 	}
-	var c ExitPolicy
+	var c backoff.ExitPolicy
 	err := json.Unmarshal([]byte(text), &c)
 	got := errorLines(err)
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if len(c.Rules) != 6 || c.Rules[1].Action != ActionGiveUp || c.Rules[1].ExitCodes.Ranges[0] != (CodeRange{1, 2}) {
+	if len(c.Rules) != 6 || c.Rules[1].Action != backoff.ActionGiveUp || c.Rules[1].ExitCodes.Ranges[0] != (backoff.CodeRange{1, 2}) {
 		t.Errorf("read %+v", c.Rules)
 	}
 	for _, text := range []string{`{"initial": 10000000000, "max": "5m"}`, `[]`, `"5s"`} {
-		var p Policy
+		var p backoff.Policy
 		if err := json.Unmarshal([]byte(text), &p); err == nil || !strings.HasPrefix(err.Error(), "backoff: Policy.UnmarshalJSON: ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	var r Rule
+	var r backoff.Rule
 	if err := json.Unmarshal([]byte(`{"ranLess": 90}`), &r); err == nil || err.Error() != `backoff: Rule.UnmarshalJSON: ranLess: invalid value 90: must be a duration in quotes, such as "90s"` {
 		t.Error(err)
 	}
@@ -148,12 +149,12 @@ func FuzzRulesJSON(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var c, back ExitPolicy
+		var c, back backoff.ExitPolicy
 		if json.Unmarshal([]byte(text), &c) != nil {
 			return
 		}
 		err := c.Validate()
-		c.DecideExit(Exit{Code: 137}, 1)
+		c.DecideExit(backoff.Exit{Code: 137}, 1)
 		written, werr := json.Marshal(c)
 		if werr == nil {
 			werr = json.Unmarshal(written, &back)

@@ -1,23 +1,24 @@
-package backoff
+package backoff_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
 // slowDecideExit is the rules spelled out: a rule matches if it has a condition and
 // none of its conditions fails; the first that matches decides.
-func slowDecideExit(c ExitPolicy, e Exit, attempt int) (Action, int) {
+func slowDecideExit(c backoff.ExitPolicy, e backoff.Exit, attempt int) (backoff.Action, int) {
 	signal := e.Signal
 	if signal == 0 && e.Code >= 129 && e.Code <= 192 {
 		signal = e.Code - 128
 	}
 	name := ""
 	if signal > 0 && signal < 65 {
-		name = signalNames[signal]
+		name = backoff.SignalNames[signal]
 	}
 	ran := time.Duration(0)
 	if !e.Started.IsZero() {
@@ -58,14 +59,14 @@ func slowDecideExit(c ExitPolicy, e Exit, attempt int) (Action, int) {
 		}
 		break
 	}
-	matching := ExitPolicy{RestartPolicy: c.RestartPolicy}
+	matching := backoff.ExitPolicy{RestartPolicy: c.RestartPolicy}
 	return slowDecide(matching, e.Code)
 }
 
 // richPolicies draws policies with everything that a rule can have, valid but for
 // operators, actions and rules without conditions.
-func richPolicies() *rapid.Generator[ExitPolicy] {
-	return rapid.Custom(func(t *rapid.T) ExitPolicy {
+func richPolicies() *rapid.Generator[backoff.ExitPolicy] {
+	return rapid.Custom(func(t *rapid.T) backoff.ExitPolicy {
 		c := containerPolicies().Draw(t, "plain")
 		sometimes := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
 		duration := rapid.SampledFrom([]time.Duration{1, second, minute, 10 * minute})
@@ -75,11 +76,11 @@ func richPolicies() *rapid.Generator[ExitPolicy] {
 				r.Name = string(rune('a' + i))
 			}
 			if sometimes("give up?") {
-				r.Action = ActionGiveUp
+				r.Action = backoff.ActionGiveUp
 			}
 			if r.ExitCodes != nil && sometimes("ranges?") {
 				first := rapid.Int32Range(0, 200).Draw(t, "first")
-				r.ExitCodes.Ranges = []CodeRange{{first, first + rapid.Int32Range(0, 55).Draw(t, "width")}}
+				r.ExitCodes.Ranges = []backoff.CodeRange{{first, first + rapid.Int32Range(0, 55).Draw(t, "width")}}
 			}
 			if sometimes("reasons?") {
 				r.Reasons = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}), 1, 2, rapid.ID).Draw(t, "reasons")
@@ -96,12 +97,12 @@ func richPolicies() *rapid.Generator[ExitPolicy] {
 			if sometimes("attempts?") {
 				r.MinFailures = rapid.IntRange(1, 4).Draw(t, "attempts")
 			}
-			if r.Action == ActionGiveUp {
+			if r.Action == backoff.ActionGiveUp {
 				continue
 			}
 			if sometimes("delay?") {
 				d := duration.Draw(t, "initial")
-				r.Delay = &Policy{Initial: d, Max: d * 4, FreeFailures: rapid.IntRange(0, 1).Draw(t, "free")}
+				r.Delay = &backoff.Policy{Initial: d, Max: d * 4, FreeFailures: rapid.IntRange(0, 1).Draw(t, "free")}
 			}
 			if sometimes("limit?") {
 				r.Limit = rapid.IntRange(1, 3).Draw(t, "limit of the rule")
@@ -114,9 +115,9 @@ func richPolicies() *rapid.Generator[ExitPolicy] {
 	})
 }
 
-func richExits() *rapid.Generator[Exit] {
-	return rapid.Custom(func(t *rapid.T) Exit {
-		e := Exit{
+func richExits() *rapid.Generator[backoff.Exit] {
+	return rapid.Custom(func(t *rapid.T) backoff.Exit {
+		e := backoff.Exit{
 			Code:   rapid.OneOf(codes(), rapid.Int32Range(120, 260)).Draw(t, "code"),
 			Signal: rapid.SampledFrom([]int32{0, 0, 9, 15, 35, 99, -1}).Draw(t, "signal"),
 			Reason: rapid.SampledFrom([]string{"", "Error", "OOMKilled", "Evicted"}).Draw(t, "reason"),
@@ -131,7 +132,7 @@ func richExits() *rapid.Generator[Exit] {
 // A rule is met by exactly the exits that its conditions say, and Explain names the rule
 // that decided.
 func TestRichRulesAgreeWithModel(t *testing.T) {
-	decided := map[Action]int{}
+	decided := map[backoff.Action]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		c := richPolicies().Draw(t, "policy")
 		for range 20 {
@@ -143,8 +144,8 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 			if rule >= 0 {
 				decided[action]++
 			}
-			d := Decision{Action: action, Rule: rule, Failures: attempt}
-			if action == ActionStop && e.Code == 0 {
+			d := backoff.Decision{Action: action, Rule: rule, Failures: attempt}
+			if action == backoff.ActionStop && e.Code == 0 {
 				d.Failures--
 			}
 			for i, s := range d.Explain(c, e) {
@@ -154,7 +155,7 @@ func TestRichRulesAgreeWithModel(t *testing.T) {
 			}
 		}
 	})
-	if decided[ActionRestart] == 0 || decided[ActionRestartAll] == 0 || decided[ActionGiveUp] == 0 {
+	if decided[backoff.ActionRestart] == 0 || decided[backoff.ActionRestartAll] == 0 || decided[backoff.ActionGiveUp] == 0 {
 		t.Errorf("rules decided %v", decided)
 	}
 }

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"encoding/json"
@@ -7,42 +7,43 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/field"
 	"pgregory.net/rapid"
 )
 
 func TestFirstMatchingRuleDecides(t *testing.T) {
-	rule := func(a Action, op Operator, values ...int32) Rule {
-		return Rule{Action: a, ExitCodes: &ExitCodes{Operator: op, Values: values}}
+	rule := func(a backoff.Action, op backoff.Operator, values ...int32) backoff.Rule {
+		return backoff.Rule{Action: a, ExitCodes: &backoff.ExitCodes{Operator: op, Values: values}}
 	}
 	for _, tt := range []struct {
 		name   string
-		policy RestartPolicy
-		rules  []Rule
+		policy backoff.RestartPolicy
+		rules  []backoff.Rule
 		code   int32
-		action Action
+		action backoff.Action
 		rule   int
 	}{
-		{"empty is Always", "", nil, 0, ActionRestart, -1},
-		{"Always", RestartPolicyAlways, nil, 0, ActionRestart, -1},
-		{"OnFailure, failed", RestartPolicyOnFailure, nil, -1, ActionRestart, -1},
-		{"OnFailure, succeeded", RestartPolicyOnFailure, nil, 0, ActionStop, -1},
-		{"Never", RestartPolicyNever, nil, 1, ActionStop, -1},
-		{"unknown policy", "always", nil, 0, ActionRestart, -1},
-		{"In hits", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn, 41, 42)}, 42, ActionRestart, 0},
-		{"In misses", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn, 41, 42)}, 43, ActionStop, -1},
-		{"NotIn hits", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorNotIn, 0)}, 1, ActionRestart, 0},
-		{"NotIn misses", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorNotIn, 0)}, 0, ActionStop, -1},
-		{"In nothing", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn)}, 0, ActionStop, -1},
-		{"NotIn nothing", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorNotIn)}, 0, ActionRestart, 0},
-		{"first match wins", RestartPolicyNever, []Rule{rule(ActionRestart, OperatorIn, 1), rule(ActionRestartAll, OperatorIn, 2), rule(ActionRestart, OperatorIn, 2)}, 2, ActionRestartAll, 1},
-		{"no exit codes", RestartPolicyNever, []Rule{{Action: ActionRestart}, rule(ActionRestart, OperatorIn, 2)}, 2, ActionRestart, 1},
-		{"unknown operator", RestartPolicyNever, []Rule{rule(ActionRestart, "Exists", 2), rule(ActionRestartAll, OperatorIn, 2)}, 2, ActionRestartAll, 1},
-		{"unknown action ends the search", RestartPolicyNever, []Rule{rule("Reboot", OperatorIn, 2), rule(ActionRestart, OperatorIn, 2)}, 2, ActionStop, -1},
-		{"Stop is no rule's action", RestartPolicyAlways, []Rule{rule(ActionStop, OperatorIn, 2)}, 2, ActionRestart, -1},
-		{"GiveUp is", RestartPolicyAlways, []Rule{rule(ActionGiveUp, OperatorIn, 2)}, 2, ActionGiveUp, 0},
+		{"empty is Always", "", nil, 0, backoff.ActionRestart, -1},
+		{"Always", backoff.RestartPolicyAlways, nil, 0, backoff.ActionRestart, -1},
+		{"OnFailure, failed", backoff.RestartPolicyOnFailure, nil, -1, backoff.ActionRestart, -1},
+		{"OnFailure, succeeded", backoff.RestartPolicyOnFailure, nil, 0, backoff.ActionStop, -1},
+		{"Never", backoff.RestartPolicyNever, nil, 1, backoff.ActionStop, -1},
+		{"unknown policy", "always", nil, 0, backoff.ActionRestart, -1},
+		{"In hits", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorIn, 41, 42)}, 42, backoff.ActionRestart, 0},
+		{"In misses", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorIn, 41, 42)}, 43, backoff.ActionStop, -1},
+		{"NotIn hits", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorNotIn, 0)}, 1, backoff.ActionRestart, 0},
+		{"NotIn misses", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorNotIn, 0)}, 0, backoff.ActionStop, -1},
+		{"In nothing", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorIn)}, 0, backoff.ActionStop, -1},
+		{"NotIn nothing", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorNotIn)}, 0, backoff.ActionRestart, 0},
+		{"first match wins", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, backoff.OperatorIn, 1), rule(backoff.ActionRestartAll, backoff.OperatorIn, 2), rule(backoff.ActionRestart, backoff.OperatorIn, 2)}, 2, backoff.ActionRestartAll, 1},
+		{"no exit codes", backoff.RestartPolicyNever, []backoff.Rule{{Action: backoff.ActionRestart}, rule(backoff.ActionRestart, backoff.OperatorIn, 2)}, 2, backoff.ActionRestart, 1},
+		{"unknown operator", backoff.RestartPolicyNever, []backoff.Rule{rule(backoff.ActionRestart, "Exists", 2), rule(backoff.ActionRestartAll, backoff.OperatorIn, 2)}, 2, backoff.ActionRestartAll, 1},
+		{"unknown action ends the search", backoff.RestartPolicyNever, []backoff.Rule{rule("Reboot", backoff.OperatorIn, 2), rule(backoff.ActionRestart, backoff.OperatorIn, 2)}, 2, backoff.ActionStop, -1},
+		{"Stop is no rule's action", backoff.RestartPolicyAlways, []backoff.Rule{rule(backoff.ActionStop, backoff.OperatorIn, 2)}, 2, backoff.ActionRestart, -1},
+		{"GiveUp is", backoff.RestartPolicyAlways, []backoff.Rule{rule(backoff.ActionGiveUp, backoff.OperatorIn, 2)}, 2, backoff.ActionGiveUp, 0},
 	} {
-		action, index := ExitPolicy{RestartPolicy: tt.policy, Rules: tt.rules}.DecideExit(Exit{Code: tt.code}, 1)
+		action, index := backoff.ExitPolicy{RestartPolicy: tt.policy, Rules: tt.rules}.DecideExit(backoff.Exit{Code: tt.code}, 1)
 		if action != tt.action || index != tt.rule {
 			t.Errorf("%s: %s by %d, want %s by %d", tt.name, action, index, tt.action, tt.rule)
 		}
@@ -51,7 +52,7 @@ func TestFirstMatchingRuleDecides(t *testing.T) {
 
 // slowDecide is the rule of KEP-5307 alone, spelled out: collect what matches, look at
 // the first, else ask the restart policy.
-func slowDecide(c ExitPolicy, code int32) (Action, int) {
+func slowDecide(c backoff.ExitPolicy, code int32) (backoff.Action, int) {
 	var matching []int
 	for i, r := range c.Rules {
 		if r.ExitCodes == nil {
@@ -70,13 +71,13 @@ func slowDecide(c ExitPolicy, code int32) (Action, int) {
 	}
 	switch c.RestartPolicy {
 	case "Never":
-		return ActionStop, -1
+		return backoff.ActionStop, -1
 	case "OnFailure":
 		if code == 0 {
-			return ActionStop, -1
+			return backoff.ActionStop, -1
 		}
 	}
-	return ActionRestart, -1
+	return backoff.ActionRestart, -1
 }
 
 func codes() *rapid.Generator[int32] {
@@ -84,20 +85,20 @@ func codes() *rapid.Generator[int32] {
 }
 
 // containerPolicies draws policies, valid or not.
-func containerPolicies() *rapid.Generator[ExitPolicy] {
-	return rapid.Custom(func(t *rapid.T) ExitPolicy {
-		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Rule {
-			r := Rule{Action: rapid.SampledFrom([]Action{ActionRestart, ActionRestartAll, ActionRestart, ActionRestartAll, ActionStop, "Reboot", ""}).Draw(t, "action")}
+func containerPolicies() *rapid.Generator[backoff.ExitPolicy] {
+	return rapid.Custom(func(t *rapid.T) backoff.ExitPolicy {
+		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) backoff.Rule {
+			r := backoff.Rule{Action: rapid.SampledFrom([]backoff.Action{backoff.ActionRestart, backoff.ActionRestartAll, backoff.ActionRestart, backoff.ActionRestartAll, backoff.ActionStop, "Reboot", ""}).Draw(t, "action")}
 			if rapid.IntRange(0, 9).Draw(t, "codes?") > 0 {
-				r.ExitCodes = &ExitCodes{
-					Operator: rapid.SampledFrom([]Operator{OperatorIn, OperatorNotIn, OperatorIn, OperatorNotIn, "Exists", ""}).Draw(t, "operator"),
+				r.ExitCodes = &backoff.ExitCodes{
+					Operator: rapid.SampledFrom([]backoff.Operator{backoff.OperatorIn, backoff.OperatorNotIn, backoff.OperatorIn, backoff.OperatorNotIn, "Exists", ""}).Draw(t, "operator"),
 					Values:   rapid.SliceOfN(codes(), 0, 4).Draw(t, "values"),
 				}
 			}
 			return r
 		}), 0, 4).Draw(t, "rules")
-		policy := rapid.SampledFrom([]RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}).Draw(t, "policy")
-		return ExitPolicy{RestartPolicy: policy, Rules: rules}
+		policy := rapid.SampledFrom([]backoff.RestartPolicy{"", "Always", "OnFailure", "Never", "Sometimes"}).Draw(t, "policy")
+		return backoff.ExitPolicy{RestartPolicy: policy, Rules: rules}
 	})
 }
 
@@ -105,7 +106,7 @@ func TestDecideAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := containerPolicies().Draw(t, "policy")
 		code := codes().Draw(t, "code")
-		action, rule := c.DecideExit(Exit{Code: code}, 1)
+		action, rule := c.DecideExit(backoff.Exit{Code: code}, 1)
 		if a, r := slowDecide(c, code); action != a || rule != r {
 			t.Fatalf("%s by %d, want %s by %d", action, rule, a, r)
 		}
@@ -117,7 +118,7 @@ func TestManifestFillsContainerPolicy(t *testing.T) {
 	const manifest = `{"name": "main", "image": "busybox", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}},
 		{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn"}}]}`
-	var c ExitPolicy
+	var c backoff.ExitPolicy
 	if err := json.Unmarshal([]byte(manifest), &c); err != nil {
 		t.Fatal(err)
 	}
@@ -134,24 +135,24 @@ func TestManifestFillsContainerPolicy(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got %s", got)
 	}
-	if empty, _ := json.Marshal(ExitPolicy{}); string(empty) != "{}" {
+	if empty, _ := json.Marshal(backoff.ExitPolicy{}); string(empty) != "{}" {
 		t.Errorf("the zero value is %s", empty)
 	}
 }
 
 // Validate reports everything at once, each with its path, in order.
 func TestContainerPolicyErrorsNameEachPath(t *testing.T) {
-	full := ExitPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]Rule{{Action: ActionRestartAll,
-		ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 255)}}}, 20)}
-	for _, good := range []ExitPolicy{{}, full, {Rules: full.Rules}} {
+	full := backoff.ExitPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]backoff.Rule{{Action: backoff.ActionRestartAll,
+		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: make([]int32, 255)}}}, 20)}
+	for _, good := range []backoff.ExitPolicy{{}, full, {Rules: full.Rules}} {
 		if err := good.Validate(); err != nil {
 			t.Error(err)
 		}
 	}
-	bad := ExitPolicy{RestartPolicy: "Sometimes", Rules: slices.Repeat(full.Rules[:1], 21)}
-	bad.Rules[1] = Rule{Action: "Reboot", ExitCodes: &ExitCodes{Operator: "Exists", Values: make([]int32, 256)}}
-	bad.Rules[3] = Rule{Action: ActionStop}
-	bad.Rules[4] = Rule{Action: ActionRestart, ExitCodes: &ExitCodes{}}
+	bad := backoff.ExitPolicy{RestartPolicy: "Sometimes", Rules: slices.Repeat(full.Rules[:1], 21)}
+	bad.Rules[1] = backoff.Rule{Action: "Reboot", ExitCodes: &backoff.ExitCodes{Operator: "Exists", Values: make([]int32, 256)}}
+	bad.Rules[3] = backoff.Rule{Action: backoff.ActionStop}
+	bad.Rules[4] = backoff.Rule{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{}}
 	want := []string{
 		`restartPolicy: unsupported value "Sometimes": must be Always, OnFailure or Never`,
 		`restartPolicyRules: too many items 21: must be at most 20`,

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"github.com/restartkit/restart/field"
 )
 
@@ -24,22 +25,24 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 	for i := range long {
 		long[i] = strings.Repeat("a", i+1)
 	}
-	codes := func(ranges ...CodeRange) *ExitCodes { return &ExitCodes{Operator: OperatorIn, Ranges: ranges} }
-	flat := &Policy{Initial: second, Max: second, ResetAfter: minute}
-	bad := ExitPolicy{Rules: Rules{
-		{Name: "a", Action: ActionRestart, MinFailures: 1},
-		{Name: "a", Action: ActionRestart, MinFailures: 1},
-		{Name: "No_Label", Action: ActionRestart, MinFailures: 1},
-		{Name: "empty", Action: ActionRestart, Delay: flat},
-		{Action: ActionGiveUp, ExitCodes: codes(CodeRange{9, 3}, CodeRange{0, 255}, CodeRange{-1, 5}, CodeRange{250, 256}), Delay: flat, Limit: 1},
+	codes := func(ranges ...backoff.CodeRange) *backoff.ExitCodes {
+		return &backoff.ExitCodes{Operator: backoff.OperatorIn, Ranges: ranges}
+	}
+	flat := &backoff.Policy{Initial: second, Max: second, ResetAfter: minute}
+	bad := backoff.ExitPolicy{Rules: backoff.Rules{
+		{Name: "a", Action: backoff.ActionRestart, MinFailures: 1},
+		{Name: "a", Action: backoff.ActionRestart, MinFailures: 1},
+		{Name: "No_Label", Action: backoff.ActionRestart, MinFailures: 1},
+		{Name: "empty", Action: backoff.ActionRestart, Delay: flat},
+		{Action: backoff.ActionGiveUp, ExitCodes: codes(backoff.CodeRange{9, 3}, backoff.CodeRange{0, 255}, backoff.CodeRange{-1, 5}, backoff.CodeRange{250, 256}), Delay: flat, Limit: 1},
 		{Action: "Reboot", Signals: []string{"SIGKILL", "KILL", "", "SIGKILL"}, Reasons: []string{"OOM.*", "", "Error", "Error", "Error?", "Exit:[0-9]", "a|b", "Node.Lost"}},
-		{Action: ActionRestart, RanLessThan: -1, RanAtLeast: -1, MinFailures: -1, Limit: -1, Window: -1},
-		{Action: ActionRestart, RanLessThan: second, RanAtLeast: second, Window: second},
-		{Action: ActionRestart, RanLessThan: second, Delay: &Policy{Initial: minute, Max: second, Factor: 0.5, Jitter: 2, ResetAfter: -1, FreeFailures: -1}},
-		{Action: ActionRestart, RanLessThan: second, Limit: 3, Delay: flat},
-		{Action: ActionRestart, RanLessThan: second, Limit: 1001, Window: time.Hour},
-		{Action: ActionRestart, Reasons: long, ExitCodes: &ExitCodes{Operator: OperatorNotIn, Values: make([]int32, 250), Ranges: make([]CodeRange, 6)}},
-		{Action: ActionRestart, RanLessThan: second, Limit: 1001},
+		{Action: backoff.ActionRestart, RanLessThan: -1, RanAtLeast: -1, MinFailures: -1, Limit: -1, Window: -1},
+		{Action: backoff.ActionRestart, RanLessThan: second, RanAtLeast: second, Window: second},
+		{Action: backoff.ActionRestart, RanLessThan: second, Delay: &backoff.Policy{Initial: minute, Max: second, Factor: 0.5, Jitter: 2, ResetAfter: -1, FreeFailures: -1}},
+		{Action: backoff.ActionRestart, RanLessThan: second, Limit: 3, Delay: flat},
+		{Action: backoff.ActionRestart, RanLessThan: second, Limit: 1001, Window: time.Hour},
+		{Action: backoff.ActionRestart, Reasons: long, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: make([]int32, 250), Ranges: make([]backoff.CodeRange, 6)}},
+		{Action: backoff.ActionRestart, RanLessThan: second, Limit: 1001},
 	}}
 	want := []string{
 		`restartPolicyRules[1].name: duplicate value "a": must be the name of one rule`,
@@ -84,10 +87,10 @@ func TestRuleErrorsNameEachPath(t *testing.T) {
 
 // What only we have is refused where plain Kubernetes is asked for, field by field.
 func TestKubernetesIsToldFromOurs(t *testing.T) {
-	plain := ExitPolicy{RestartPolicy: "Never", Rules: Rules{
-		{Action: ActionRestart, ExitCodes: &ExitCodes{Operator: OperatorIn, Values: []int32{42}}},
-		{Action: ActionRestartAll, ExitCodes: &ExitCodes{Operator: OperatorNotIn}}}}
-	for _, good := range []ExitPolicy{{}, {RestartPolicy: "Always"}, plain} {
+	plain := backoff.ExitPolicy{RestartPolicy: "Never", Rules: backoff.Rules{
+		{Action: backoff.ActionRestart, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorIn, Values: []int32{42}}},
+		{Action: backoff.ActionRestartAll, ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn}}}}
+	for _, good := range []backoff.ExitPolicy{{}, {RestartPolicy: "Always"}, plain} {
 		if err := good.ValidateKubernetes(); err != nil {
 			t.Error(err)
 		}
@@ -129,8 +132,8 @@ func TestSignalsAreToldOrFromTheCode(t *testing.T) {
 		{137, 0, "SIGKILL"}, {143, 0, "SIGTERM"}, {0, 9, "SIGKILL"}, {137, 15, "SIGTERM"}, {162, 0, "SIGRTMIN"}, {163, 0, "SIGRTMIN+1"},
 		{1, 50, "SIGRTMAX-14"}, {192, 0, "SIGRTMAX"}, {128, 0, ""}, {193, 0, ""}, {160, 0, ""}, {255, 0, ""}, {1, 65, ""}, {1, -9, ""}, {137, 99, ""}, {-1 << 31, 0, ""},
 	} {
-		e := Exit{Code: tt.code, Signal: tt.signal}
-		if got := signalName(e.signal()); got != tt.want {
+		e := backoff.Exit{Code: tt.code, Signal: tt.signal}
+		if got := e.SignalName(); got != tt.want {
 			t.Errorf("code %d, signal %d: %q, want %q", tt.code, tt.signal, got, tt.want)
 		}
 	}
@@ -138,16 +141,16 @@ func TestSignalsAreToldOrFromTheCode(t *testing.T) {
 
 // Too many ranges alone are a mistake in the ranges: the values may not even be there.
 func TestTooManyCodesAreReportedWhereTheyAre(t *testing.T) {
-	values, ranges := make([]int32, 200), make([]CodeRange, 256)
+	values, ranges := make([]int32, 200), make([]backoff.CodeRange, 256)
 	for _, tt := range []struct {
-		codes ExitCodes
+		codes backoff.ExitCodes
 		want  string
 	}{
-		{ExitCodes{Ranges: ranges}, "restartPolicyRules[0].exitCodes.ranges: too many items 256: must be at most 255"},
-		{ExitCodes{Values: values, Ranges: ranges[:56]}, "restartPolicyRules[0].exitCodes.values: too many items 256: must be at most 255, ranges included"},
+		{backoff.ExitCodes{Ranges: ranges}, "restartPolicyRules[0].exitCodes.ranges: too many items 256: must be at most 255"},
+		{backoff.ExitCodes{Values: values, Ranges: ranges[:56]}, "restartPolicyRules[0].exitCodes.values: too many items 256: must be at most 255, ranges included"},
 	} {
-		tt.codes.Operator = OperatorIn
-		err := ExitPolicy{Rules: Rules{{Action: ActionRestart, ExitCodes: &tt.codes}}}.Validate()
+		tt.codes.Operator = backoff.OperatorIn
+		err := backoff.ExitPolicy{Rules: backoff.Rules{{Action: backoff.ActionRestart, ExitCodes: &tt.codes}}}.Validate()
 		if got := errorLines(err); !slices.Equal(got, []string{tt.want}) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
@@ -160,7 +163,7 @@ func TestNamesOfRulesAreLabels(t *testing.T) {
 		"a": true, "0": true, "a-0": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false,
 		"-a": false, "a-": false, "-": false, "A": false, "é": false, "a.b": false, "a_b": false, "{": false, "`": false, "/": false, ":": false,
 	} {
-		c := ExitPolicy{Rules: Rules{{Name: name, Action: ActionRestart, MinFailures: 1}}}
+		c := backoff.ExitPolicy{Rules: backoff.Rules{{Name: name, Action: backoff.ActionRestart, MinFailures: 1}}}
 		if err := c.Validate(); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // timelineUntil collects the restarts of constant runs up to and including end.
-func timelineUntil(p Policy, run, end time.Duration) []time.Duration {
+func timelineUntil(p backoff.Policy, run, end time.Duration) []time.Duration {
 	var at []time.Duration
 	for t := range p.Timeline(func(int) time.Duration { return run }) {
 		if t > end {
@@ -41,17 +42,17 @@ func seconds(n ...int) []time.Duration {
 func TestTimelineIsThatOfTheKEP(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		policy   Policy
+		policy   backoff.Policy
 		run, end time.Duration
 		want     []time.Duration
 	}{
-		{"instant crashes today", CrashLoop(), 0, 910 * second, seconds(10, 30, 70, 150, 310, 610, 910)},
-		{"instant crashes reduced", ReducedCrashLoop(), 0, 303 * second, seconds(1, 3, 7, 15, 31, 63, 123, 183, 243, 303)},
-		{"10s runs", CrashLoop(), 10 * second, 30 * minute, seconds(20, 50, 100, 190, 360, 670, 980, 1290, 1600)},
-		{"9:59 runs", CrashLoop(), 599 * second, 30 * minute, seconds(609, 1228)},
-		{"at the reset threshold", CrashLoop(), 600 * second, 40 * minute, seconds(610, 1230, 1870)},
-		{"past the reset threshold", CrashLoop(), 601 * second, 40 * minute, seconds(611, 1222, 1833)},
-		{"kubernetes#123602", Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute, FreeFailures: 1}, 0, 200 * second, seconds(0, 10, 30, 70, 150)},
+		{"instant crashes today", backoff.CrashLoop(), 0, 910 * second, seconds(10, 30, 70, 150, 310, 610, 910)},
+		{"instant crashes reduced", backoff.ReducedCrashLoop(), 0, 303 * second, seconds(1, 3, 7, 15, 31, 63, 123, 183, 243, 303)},
+		{"10s runs", backoff.CrashLoop(), 10 * second, 30 * minute, seconds(20, 50, 100, 190, 360, 670, 980, 1290, 1600)},
+		{"9:59 runs", backoff.CrashLoop(), 599 * second, 30 * minute, seconds(609, 1228)},
+		{"at the reset threshold", backoff.CrashLoop(), 600 * second, 40 * minute, seconds(610, 1230, 1870)},
+		{"past the reset threshold", backoff.CrashLoop(), 601 * second, 40 * minute, seconds(611, 1222, 1833)},
+		{"kubernetes#123602", backoff.Policy{Initial: 10 * second, Max: 300 * second, ResetAfter: 10 * minute, FreeFailures: 1}, 0, 200 * second, seconds(0, 10, 30, 70, 150)},
 	} {
 		if got := timelineUntil(tt.policy, tt.run, tt.end); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: restarts at %v, want %v", tt.name, got, tt.want)
@@ -63,7 +64,7 @@ func TestTimelineIsThatOfTheKEP(t *testing.T) {
 func TestEachRunHasItsOwnLength(t *testing.T) {
 	var asked []int
 	var got []time.Duration
-	for at := range CrashLoop().Timeline(func(n int) time.Duration {
+	for at := range backoff.CrashLoop().Timeline(func(n int) time.Duration {
 		asked = append(asked, n)
 		return []time.Duration{0, -second, 11 * minute, 0}[n-1]
 	}) {
@@ -81,11 +82,11 @@ func TestEachRunHasItsOwnLength(t *testing.T) {
 
 // A timeline ends where time does.
 func TestTimelineEndsWhereTimeDoes(t *testing.T) {
-	p := Policy{Initial: 1 << 61, Max: math.MaxInt64}
+	p := backoff.Policy{Initial: 1 << 61, Max: math.MaxInt64}
 	if got := timelineUntil(p, 0, math.MaxInt64); !slices.Equal(got, []time.Duration{1 << 61, 3 << 61}) {
 		t.Errorf("restarts at %v", got)
 	}
-	if got := timelineUntil(CrashLoop(), math.MaxInt64, math.MaxInt64); len(got) != 0 {
+	if got := timelineUntil(backoff.CrashLoop(), math.MaxInt64, math.MaxInt64); len(got) != 0 {
 		t.Errorf("restarts at %v", got)
 	}
 }
@@ -121,7 +122,7 @@ func TestRestartsCountTheTimeline(t *testing.T) {
 				want++
 			}
 		}
-		if got := p.Restarts(run, Window{from, to}); got != want {
+		if got := p.Restarts(run, backoff.Window{from, to}); got != want {
 			t.Fatalf("Restarts(%d, (%d, %d]) = %d, want %d", run, from, to, got, want)
 		}
 	})
@@ -129,24 +130,24 @@ func TestRestartsCountTheTimeline(t *testing.T) {
 
 // Long windows and endless loops of free restarts are counted without looping.
 func TestRestartsSaturates(t *testing.T) {
-	tick := Policy{Initial: 1, Max: 1}
+	tick := backoff.Policy{Initial: 1, Max: 1}
 	for _, tt := range []struct {
-		policy        Policy
+		policy        backoff.Policy
 		run, from, to time.Duration
 		want          int
 	}{
 		{tick, 0, 0, math.MaxInt32 - 1, math.MaxInt32 - 1},
 		{tick, 0, math.MinInt64, math.MaxInt64, int(min(int64(math.MaxInt64-1), int64(math.MaxInt)))},
-		{Policy{Initial: second, Max: minute, Factor: 1}, 0, 0, 1000 * second, 1000},
-		{Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}, 0, -1, math.MaxInt64, math.MaxInt},
-		{Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}, 0, 0, math.MaxInt64, 0},
-		{Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt, ResetAfter: math.MaxInt64}, second, 0, 1000 * second, 1000},
-		{CrashLoop(), math.MaxInt64, 0, math.MaxInt64, 0},
-		{CrashLoop(), 0, 10 * second, 10 * second, 0},
-		{CrashLoop(), 0, 10 * second, 9 * second, 0},
+		{backoff.Policy{Initial: second, Max: minute, Factor: 1}, 0, 0, 1000 * second, 1000},
+		{backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}, 0, -1, math.MaxInt64, math.MaxInt},
+		{backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt}, 0, 0, math.MaxInt64, 0},
+		{backoff.Policy{Initial: 1, Max: 1, FreeFailures: math.MaxInt, ResetAfter: math.MaxInt64}, second, 0, 1000 * second, 1000},
+		{backoff.CrashLoop(), math.MaxInt64, 0, math.MaxInt64, 0},
+		{backoff.CrashLoop(), 0, 10 * second, 10 * second, 0},
+		{backoff.CrashLoop(), 0, 10 * second, 9 * second, 0},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
-			if got := tt.policy.Restarts(tt.run, Window{tt.from, tt.to}); got != tt.want {
+			if got := tt.policy.Restarts(tt.run, backoff.Window{tt.from, tt.to}); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"encoding/json"
@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/backoff"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
 
 // modelTracker is the rules of a Tracker, spelled out over a plain map.
 type modelTracker struct {
-	policy  Policy
+	policy  backoff.Policy
 	expired func(event, updated time.Time, max time.Duration) bool
 	rand    func() float64
-	keys    map[string]TrackerState
+	keys    map[string]backoff.TrackerState
 }
 
 // since is the instant an event counts as, and whether anything can be held back
 // at all.
-func (m modelTracker) since(s TrackerState, event, now time.Time) (time.Time, bool) {
+func (m modelTracker) since(s backoff.TrackerState, event, now time.Time) (time.Time, bool) {
 	if !event.After(now) {
 		return event, true
 	}
@@ -41,7 +42,7 @@ func (m modelTracker) next(key string, event, now time.Time) {
 	if s.Failures < math.MaxInt {
 		s.Failures++
 	}
-	s.Delay = m.policy.jittered(m.policy.Delay(s.Failures), m.rand)
+	s.Delay = m.policy.Jittered(m.policy.Delay(s.Failures), m.rand)
 	s.Updated = now
 	m.keys[key] = s
 }
@@ -71,28 +72,12 @@ func (m modelTracker) inBackOffSinceUpdate(key string, at, now time.Time) bool {
 
 // trackerPolicies draws policies with the delays and thresholds that instants()
 // hits, or of any size.
-func trackerPolicies() *rapid.Generator[Policy] {
-	return rapid.OneOf(policies(), rapid.SampledFrom([]Policy{
-		CrashLoop(), ReducedCrashLoop(), ImagePull(), CrashLoop().WithMax(second),
+func trackerPolicies() *rapid.Generator[backoff.Policy] {
+	return rapid.OneOf(policies(), rapid.SampledFrom([]backoff.Policy{
+		backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.ImagePull(), backoff.CrashLoop().WithMax(second),
 		{Initial: second, Max: 300 * second, Jitter: 0.5},
 		{Initial: second, Max: 10 * second, Factor: 1, FreeFailures: 2},
 	}))
-}
-
-// distances draws signed durations: small ones, days, the ends of time.
-func distances() *rapid.Generator[time.Duration] {
-	return rapid.Custom(func(t *rapid.T) time.Duration {
-		d := rapid.OneOf(
-			rapid.SampledFrom([]time.Duration{0, 1, second, 10 * second, 300 * second, 305 * second, 600 * second, 600*second + 1, 24 * time.Hour}),
-			rapid.Custom(func(t *rapid.T) time.Duration {
-				return time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "d"))
-			}),
-		).Draw(t, "distance")
-		if rapid.IntRange(0, 2).Draw(t, "back") == 0 {
-			return -d
-		}
-		return d
-	})
 }
 
 // A Tracker gives the model's answers, whatever the clock and the events do, also
@@ -110,12 +95,12 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 			i := 0
 			return func() float64 { i++; return float64(i%7) / 7 }
 		}
-		options := TrackerOptions{Clock: c, Rand: draw()}
+		options := backoff.TrackerOptions{Clock: c, Rand: draw()}
 		if flat {
 			expired = func(event, updated time.Time, max time.Duration) bool { return event.Sub(updated) > max }
 			options.Expired = expired
 		}
-		model := modelTracker{policy: policy, expired: expired, rand: draw(), keys: map[string]TrackerState{}}
+		model := modelTracker{policy: policy, expired: expired, rand: draw(), keys: map[string]backoff.TrackerState{}}
 		tr := newTracker(t, policy, options)
 		keys := rapid.SampledFrom([]string{"a", "b", "c"})
 		event := func(t *rapid.T) time.Time {
@@ -126,7 +111,7 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 			if s, ok := model.keys[keys.Draw(t, "of")]; ok && rapid.Bool().Draw(t, "near update") {
 				base = s.Updated
 			}
-			return base.Add(distances().Draw(t, "event"))
+			return base.Add(backoff.Distances().Draw(t, "event"))
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"next": func(t *rapid.T) {
@@ -144,7 +129,7 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 			},
 			"reset":  func(t *rapid.T) { k := keys.Draw(t, "key"); tr.Reset(k); delete(model.keys, k) },
 			"forget": func(t *rapid.T) { k := keys.Draw(t, "key"); tr.RateLimiter().Forget(k); delete(model.keys, k) },
-			"step":   func(t *rapid.T) { step(c, distances().Draw(t, "step")) },
+			"step":   func(t *rapid.T) { step(c, backoff.Distances().Draw(t, "step")) },
 			"ask": func(t *rapid.T) {
 				k, e := keys.Draw(t, "key"), event(t)
 				want := model.remaining(k, e, c.Now())
@@ -165,7 +150,7 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 					}
 				}
 				o := options
-				o.Clock = clocktesting.NewFakePassiveClock(c.Now().Add(distances().Draw(t, "other base")))
+				o.Clock = clocktesting.NewFakePassiveClock(c.Now().Add(backoff.Distances().Draw(t, "other base")))
 				other := newTracker(t, policy, o)
 				o.Clock.(*clocktesting.FakePassiveClock).SetTime(c.Now())
 				for k, s := range tr.All() {
@@ -173,7 +158,7 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					var back TrackerState
+					var back backoff.TrackerState
 					if err := json.Unmarshal(text, &back); err != nil {
 						t.Fatal(err)
 					}
@@ -188,7 +173,7 @@ func TestTrackerAgreesWithModel(t *testing.T) {
 				if diff := cmp.Diff(model.keys, all); diff != "" {
 					t.Fatal(diff)
 				}
-				if err := tr.entries.valid(); err != nil {
+				if err := tr.Valid(); err != nil {
 					t.Fatal(err)
 				}
 				if tr.Len() != len(all) {

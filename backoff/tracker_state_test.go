@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	"pgregory.net/rapid"
 )
 
@@ -13,13 +14,13 @@ import (
 func TestRestoredDelayIsThePresentPolicys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := fakeClock()
-		from := newTracker(t, policies().Draw(t, "from"), TrackerOptions{Clock: c})
+		from := newTracker(t, policies().Draw(t, "from"), backoff.TrackerOptions{Clock: c})
 		policy := policies().Draw(t, "to")
 		for range rapid.IntRange(1, 20).Draw(t, "failures") {
 			from.Next("a", c.Now())
 		}
 		s, _ := from.State("a")
-		to := newTracker(t, policy, TrackerOptions{Clock: c})
+		to := newTracker(t, policy, backoff.TrackerOptions{Clock: c})
 		if err := to.Restore("a", s); err != nil {
 			t.Fatal(err)
 		}
@@ -34,15 +35,15 @@ func TestRestoredDelayIsThePresentPolicys(t *testing.T) {
 
 func TestTrackerRefusesImpossibleStates(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
-	good := TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}
-	for want, change := range map[string]func(*TrackerState){
-		"failures: invalid value 0: must be >= 1":                            func(s *TrackerState) { s.Failures = 0 },
-		"failures: invalid value -1: must be >= 1":                           func(s *TrackerState) { s.Failures = -1 },
-		"delay: invalid value -1ns: must be >= 0":                            func(s *TrackerState) { s.Delay = -1 },
-		"updated: invalid value " + t0.Add(1).String() + ": must be at most": func(s *TrackerState) { s.Updated = t0.Add(1) },
-		"updated: invalid value 0001-01-01":                                  func(s *TrackerState) { s.Updated = time.Time{} },
-		"updated: invalid value 9999-12-31":                                  func(s *TrackerState) { s.Updated = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
+	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
+	good := backoff.TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}
+	for want, change := range map[string]func(*backoff.TrackerState){
+		"failures: invalid value 0: must be >= 1":                            func(s *backoff.TrackerState) { s.Failures = 0 },
+		"failures: invalid value -1: must be >= 1":                           func(s *backoff.TrackerState) { s.Failures = -1 },
+		"delay: invalid value -1ns: must be >= 0":                            func(s *backoff.TrackerState) { s.Delay = -1 },
+		"updated: invalid value " + t0.Add(1).String() + ": must be at most": func(s *backoff.TrackerState) { s.Updated = t0.Add(1) },
+		"updated: invalid value 0001-01-01":                                  func(s *backoff.TrackerState) { s.Updated = time.Time{} },
+		"updated: invalid value 9999-12-31":                                  func(s *backoff.TrackerState) { s.Updated = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
 	} {
 		s := good
 		change(&s)
@@ -54,7 +55,7 @@ func TestTrackerRefusesImpossibleStates(t *testing.T) {
 	if tr.Len() != 0 {
 		t.Error("a refused state was kept")
 	}
-	err := tr.Restore("a", TrackerState{Failures: -1, Delay: -1, Updated: t0.Add(1)})
+	err := tr.Restore("a", backoff.TrackerState{Failures: -1, Delay: -1, Updated: t0.Add(1)})
 	if got, want := fieldsOf(err), []string{"failures", "delay", "updated"}; !slices.Equal(got, want) {
 		t.Errorf("reported %v, want %v", got, want)
 	}
@@ -66,16 +67,16 @@ func TestTrackerRefusesImpossibleStates(t *testing.T) {
 // A key has a state from its first Next until it is forgotten.
 func TestOnlyKnownKeysHaveAState(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
-	check := func(want TrackerState, known bool) {
+	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
+	check := func(want backoff.TrackerState, known bool) {
 		t.Helper()
 		if got, ok := tr.State("a"); got != want || ok != known {
 			t.Errorf("%+v, %t, want %+v, %t", got, ok, want, known)
 		}
 	}
-	check(TrackerState{}, false)
+	check(backoff.TrackerState{}, false)
 	tr.Next("a", c.Now())
-	check(TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}, true)
+	check(backoff.TrackerState{Failures: 1, Delay: 10 * second, Updated: t0}, true)
 	tr.Reset("a")
-	check(TrackerState{}, false)
+	check(backoff.TrackerState{}, false)
 }

@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/backoff"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 )
@@ -24,8 +25,8 @@ func step(c *clocktesting.FakePassiveClock, d time.Duration) {
 	c.SetTime(c.Now().Add(d))
 }
 
-func newTracker(t interface{ Fatal(...any) }, p Policy, o TrackerOptions) *Tracker[string] {
-	tr, err := NewTracker[string](p, o)
+func newTracker(t interface{ Fatal(...any) }, p backoff.Policy, o backoff.TrackerOptions) *backoff.Tracker[string] {
+	tr, err := backoff.NewTracker[string](p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func newTracker(t interface{ Fatal(...any) }, p Policy, o TrackerOptions) *Track
 // crashes, recovers and crashes again.
 func TestTrackerHoldsBackAsTheKubeletDoes(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	check := func(finished time.Duration, held bool, left, delay time.Duration) {
 		t.Helper()
 		at := t0.Add(finished)
@@ -84,8 +85,8 @@ func TestTrackerHoldsBackAsTheKubeletDoes(t *testing.T) {
 // The 31st failure of a 10s curve without a cap overflows in client-go.
 func TestTrackerSaturates(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, Policy{Initial: 10 * second, Max: math.MaxInt64}, TrackerOptions{Clock: c})
-	if err := tr.Restore("a", TrackerState{Failures: math.MaxInt, Updated: t0}); err != nil {
+	tr := newTracker(t, backoff.Policy{Initial: 10 * second, Max: math.MaxInt64}, backoff.TrackerOptions{Clock: c})
+	if err := tr.Restore("a", backoff.TrackerState{Failures: math.MaxInt, Updated: t0}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -107,15 +108,15 @@ func TestTrackerSaturates(t *testing.T) {
 func TestTrackerGCChangesNoAnswer(t *testing.T) {
 	collected := 0
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), ImagePull(), {Initial: second, Max: 10 * second, Jitter: 0.5},
+		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.ImagePull(), {Initial: second, Max: 10 * second, Jitter: 0.5},
 			{Initial: 1, Max: math.MaxInt64}, {Initial: second, Max: second, ResetAfter: 1}}).Draw(t, "policy")
 		c := fakeClock()
-		options := TrackerOptions{Clock: c, Rand: func() float64 { return 0.5 }}
+		options := backoff.TrackerOptions{Clock: c, Rand: func() float64 { return 0.5 }}
 		plain, swept := newTracker(t, policy, options), newTracker(t, policy, options)
 		running := map[string]bool{"a": true, "b": true}
 		finished := map[string]time.Time{}
 		keys := rapid.SampledFrom([]string{"a", "b"})
-		forward := rapid.Custom(func(t *rapid.T) time.Duration { return distances().Draw(t, "step").Abs() })
+		forward := rapid.Custom(func(t *rapid.T) time.Duration { return backoff.Distances().Draw(t, "step").Abs() })
 		t.Repeat(map[string]func(*rapid.T){
 			"step": func(t *rapid.T) { step(c, forward.Draw(t, "by")) },
 			"gc":   func(t *rapid.T) { collected += swept.GC() },
@@ -164,7 +165,7 @@ func TestTrackerGCChangesNoAnswer(t *testing.T) {
 // keeps an entry for its delay and twice ResetAfter, to the nanosecond.
 func TestTrackerGCKeepsWhatClientGoForgets(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	for n := range 10 {
 		tr.Next("a", c.Now())
 		step(c, 305*second) // runs
@@ -179,14 +180,14 @@ func TestTrackerGCKeepsWhatClientGoForgets(t *testing.T) {
 		}
 		tr.Next("a", finished)
 		c.SetTime(finished.Add(tr.Get("a")))
-		tr.Restore("a", TrackerState{Failures: n + 1, Updated: c.Now()})
+		tr.Restore("a", backoff.TrackerState{Failures: n + 1, Updated: c.Now()})
 	}
 	for _, custom := range []bool{false, true} {
-		o := TrackerOptions{Clock: c}
+		o := backoff.TrackerOptions{Clock: c}
 		if custom {
 			o.Expired = func(event, updated time.Time, max time.Duration) bool { return event.Sub(updated) > 600*second }
 		}
-		tr := newTracker(t, CrashLoop(), o)
+		tr := newTracker(t, backoff.CrashLoop(), o)
 		tr.Next("a", c.Now())
 		step(c, 10*second+2*600*second)
 		if n := tr.GC(); n != 0 {
@@ -203,11 +204,11 @@ func TestTrackerGCKeepsWhatClientGoForgets(t *testing.T) {
 // a Timeline with one more free restart.
 func TestTrackerFollowsTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop(), CrashLoop().WithMax(second),
+		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop(), backoff.CrashLoop().WithMax(second),
 			{Initial: second, Max: 300 * second, Factor: 1.5, FreeFailures: 2}}).Draw(t, "policy")
 		runs := rapid.SliceOfN(rapid.SampledFrom(seconds(0, 0, 0, 1, 300, 305, 599, 600, 601, 10_000)), 1, 40).Draw(t, "runs")
 		c := fakeClock()
-		tr := newTracker(t, policy, TrackerOptions{Clock: c})
+		tr := newTracker(t, policy, backoff.TrackerOptions{Clock: c})
 		later := policy
 		later.FreeFailures++
 		n := 0
@@ -234,16 +235,16 @@ func TestTrackerFollowsTimeline(t *testing.T) {
 // delay without another step.
 func TestClockStepsBlockNoKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]Policy{CrashLoop(), ReducedCrashLoop()}).Draw(t, "policy")
+		policy := rapid.SampledFrom([]backoff.Policy{backoff.CrashLoop(), backoff.ReducedCrashLoop()}).Draw(t, "policy")
 		c := fakeClock()
-		tr := newTracker(t, policy, TrackerOptions{Clock: c})
+		tr := newTracker(t, policy, backoff.TrackerOptions{Clock: c})
 		for range rapid.IntRange(1, 10).Draw(t, "failures") {
-			step(c, distances().Draw(t, "before"))
-			tr.Next("a", c.Now().Add(distances().Draw(t, "event")))
+			step(c, backoff.Distances().Draw(t, "before"))
+			tr.Next("a", c.Now().Add(backoff.Distances().Draw(t, "event")))
 		}
 		step(c, rapid.SampledFrom([]time.Duration{-24 * time.Hour, 24 * time.Hour, -second, second, 0}).Draw(t, "step"))
 		asked := c.Now()
-		event := asked.Add(distances().Draw(t, "asked event"))
+		event := asked.Add(backoff.Distances().Draw(t, "asked event"))
 		waited := time.Duration(0)
 		for tr.IsInBackOffSince("a", event) {
 			left := tr.Remaining("a", event)
@@ -268,7 +269,7 @@ func TestClockStepsBlockNoKey(t *testing.T) {
 }
 
 func TestNewTrackerErrorsNameEachField(t *testing.T) {
-	if tr, err := NewTracker[string](Policy{Initial: -1}, TrackerOptions{}); tr != nil || err == nil || err.Error() != "backoff: NewTracker: Initial: invalid value -1ns: must be > 0" {
+	if tr, err := backoff.NewTracker[string](backoff.Policy{Initial: -1}, backoff.TrackerOptions{}); tr != nil || err == nil || err.Error() != "backoff: NewTracker: Initial: invalid value -1ns: must be > 0" {
 		t.Errorf("%v, %v", tr, err)
 	}
 }
@@ -276,7 +277,7 @@ func TestNewTrackerErrorsNameEachField(t *testing.T) {
 // All holds no lock while it yields, and meets every entry that stays.
 func TestAllMeetsEveryKeyThatStays(t *testing.T) {
 	c := fakeClock()
-	tr := newTracker(t, CrashLoop(), TrackerOptions{Clock: c})
+	tr := newTracker(t, backoff.CrashLoop(), backoff.TrackerOptions{Clock: c})
 	for i := range 2000 {
 		tr.Next(fmt.Sprint("stay", i), c.Now())
 		tr.Next(fmt.Sprint("go", i), c.Now())
@@ -315,8 +316,8 @@ func TestAllMeetsEveryKeyThatStays(t *testing.T) {
 // counted once, and readers see states that were.
 func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 	c := fakeClock()
-	policy := Policy{Initial: 1, Max: math.MaxInt64, FreeFailures: 0}
-	tr := newTracker(t, policy, TrackerOptions{Clock: c})
+	policy := backoff.Policy{Initial: 1, Max: math.MaxInt64, FreeFailures: 0}
+	tr := newTracker(t, policy, backoff.TrackerOptions{Clock: c})
 	const goroutines, rounds, keys = 8, 400, 40
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -353,7 +354,7 @@ func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 
 // Hot calls allocate nothing once a key is known.
 func TestHotTrackerCallsDoNotAllocate(t *testing.T) {
-	tr := newTracker(t, Policy{Initial: second, Max: minute, Jitter: 0.5}, TrackerOptions{})
+	tr := newTracker(t, backoff.Policy{Initial: second, Max: minute, Jitter: 0.5}, backoff.TrackerOptions{})
 	now := time.Now()
 	limiter := tr.RateLimiter()
 	tr.Next("a", now)
@@ -380,7 +381,7 @@ func TestKeysMayBeOfAnyComparableType(t *testing.T) {
 		namespace string
 		index     int
 	}
-	tr, err := NewTracker[any](CrashLoop(), TrackerOptions{Clock: fakeClock()})
+	tr, err := backoff.NewTracker[any](backoff.CrashLoop(), backoff.TrackerOptions{Clock: fakeClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
