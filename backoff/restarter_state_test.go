@@ -293,7 +293,7 @@ func TestOnlyTextKeysBecomeJSON(t *testing.T) {
 	_, err5 := throughJSON(read("a"))
 	const oneOnly = " have only one of MarshalText and UnmarshalText"
 	for want, err := range map[string]error{"struct { n int } are not text": err1, "interface {} are not text": err2, "float64 are not text": err3,
-		"backoff_test.written" + oneOnly: err4, "backoff.read" + oneOnly: err5} {
+		"backoff_test.written" + oneOnly: err4, "backoff_test.read" + oneOnly: err5} {
 		if err == nil || !strings.Contains(err.Error(), "backoff: Restarter.MarshalJSON: keys of type "+want) {
 			t.Errorf("%s: %v", want, err)
 		}
