@@ -1,4 +1,4 @@
-package indexset
+package indexset_test
 
 import (
 	"maps"
@@ -6,17 +6,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/restartkit/restart/indexset"
 	"pgregory.net/rapid"
 )
 
 func TestBuilderAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var b Builder
+		var b indexset.Builder
 		m := model{}
 		var taken []drawn
 		// Indexes near one base are dense enough for a bitmap; those of another
 		// base are too far away to be in it.
-		bases := rapid.SampledFrom([][]int{{0}, {0, 100000}, {1 << 20}, {0, MaxIndex - 500}}).Draw(t, "bases")
+		bases := rapid.SampledFrom([][]int{{0}, {0, 100000}, {1 << 20}, {0, indexset.MaxIndex - 500}}).Draw(t, "bases")
 		near := rapid.Custom(func(t *rapid.T) int {
 			return rapid.SampledFrom(bases).Draw(t, "base") + rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "step")*rapid.IntRange(0, 160).Draw(t, "at")
 		})
@@ -30,11 +31,11 @@ func TestBuilderAgreesWithModel(t *testing.T) {
 			},
 			"AddRange": func(t *rapid.T) {
 				first := near.Draw(t, "first")
-				last := min(first+rapid.IntRange(-2, 200).Draw(t, "length"), MaxIndex)
+				last := min(first+rapid.IntRange(-2, 200).Draw(t, "length"), indexset.MaxIndex)
 				b.AddRange(first, last)
 				for i := first; i <= last; i++ {
 					m[i] = true
-					if i == MaxIndex {
+					if i == indexset.MaxIndex {
 						break
 					}
 				}
@@ -50,7 +51,7 @@ func TestBuilderAgreesWithModel(t *testing.T) {
 				}
 			},
 			"Contains": func(t *rapid.T) {
-				for _, i := range []int{near.Draw(t, "i"), -near.Draw(t, "negative") - 1, 0, MaxIndex, math.MaxInt, math.MinInt} {
+				for _, i := range []int{near.Draw(t, "i"), -near.Draw(t, "negative") - 1, 0, indexset.MaxIndex, math.MaxInt, math.MinInt} {
 					if b.Contains(i) != m[i] {
 						t.Fatalf("Contains(%d) = %v", i, b.Contains(i))
 					}
@@ -70,7 +71,7 @@ func TestBuilderAgreesWithModel(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if err := b.valid(); err != nil {
+				if err := b.Valid(); err != nil {
 					t.Fatal(err)
 				}
 				if b.Len() != len(m) {
@@ -89,13 +90,13 @@ func TestBuilderAgreesWithModel(t *testing.T) {
 // covers many blocks at once.
 func TestBuilderKeepsManyRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var b Builder
+	var b indexset.Builder
 	m := model{}
 	steps := 0
 	step := func(what string, call func()) {
 		call()
 		if steps++; steps%50 == 0 {
-			if err := b.valid(); err != nil {
+			if err := b.Valid(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
@@ -112,8 +113,8 @@ func TestBuilderKeepsManyRuns(t *testing.T) {
 			m[i] = true
 		})
 	}
-	if b.words != nil || len(b.blocks) < 20 {
-		t.Fatalf("%d words, %d blocks", len(b.words), len(b.blocks))
+	if words, blocks := b.Held(); words != 0 || blocks < 20 {
+		t.Fatalf("%d words, %d blocks", words, blocks)
 	}
 	same(t, "scattered", b.Set(), m)
 	for range 20 {
@@ -159,8 +160,8 @@ func TestBuilderKeepsManyRuns(t *testing.T) {
 		}
 	}
 	step("AddRange over all", func() {
-		b.AddRange(0, MaxIndex-1)
-		if b.Len() != MaxIndex || b.Set().String() != "0-2147483646" {
+		b.AddRange(0, indexset.MaxIndex-1)
+		if b.Len() != indexset.MaxIndex || b.Set().String() != "0-2147483646" {
 			t.Fatalf("Len %d, %s", b.Len(), b.Set())
 		}
 		b.Reset()
@@ -171,34 +172,34 @@ func TestBuilderKeepsManyRuns(t *testing.T) {
 // TestBuilderDoesNotSwitchBackAndForth sees a builder change to the form that its indexes ask for,
 // and not back and forth.
 func TestBuilderDoesNotSwitchBackAndForth(t *testing.T) {
-	var b Builder
+	var b indexset.Builder
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(20000) {
 		b.Add(3 * i)
 	}
-	if b.words == nil || len(b.words) > 2*wordsFor(60000) {
-		t.Fatalf("%d words, %d runs for 20000 indexes below 60000", len(b.words), b.runs)
+	if words, _ := b.Held(); !b.IsBitmap() || words > 2*indexset.WordsBelow(60000) {
+		t.Fatalf("%d words for 20000 indexes below 60000", words)
 	}
 	changes, isBitmap := 0, true
 	for k := range 1000 {
 		for _, change := range []func(){
-			func() { b.Add(MaxIndex) },
-			func() { b.Remove(MaxIndex) },
+			func() { b.Add(indexset.MaxIndex) },
+			func() { b.Remove(indexset.MaxIndex) },
 			func() { b.Add(60000 + 2*k) },
 		} {
 			change()
-			if isBitmap != (b.words != nil) {
+			if isBitmap != b.IsBitmap() {
 				isBitmap = !isBitmap
 				changes++
 			}
 		}
-		if err := b.valid(); err != nil {
+		if err := b.Valid(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if changes > 2 {
 		t.Errorf("changed form %d times", changes)
 	}
-	if allocated := allocated(func() { b.AddRange(0, MaxIndex) }); allocated > 1<<20 || b.Set().String() != "0-2147483647" {
+	if allocated := indexset.Allocated(func() { b.AddRange(0, indexset.MaxIndex) }); allocated > 1<<20 || b.Set().String() != "0-2147483647" {
 		t.Errorf("AddRange of all: allocated %d bytes, %s", allocated, b.Set())
 	}
 }

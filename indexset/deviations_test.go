@@ -1,6 +1,10 @@
-package indexset
+package indexset_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/restartkit/restart/indexset"
+)
 
 // The tests of this file pin where reading and printing differ from Kubernetes
 // 1.36.3, on purpose. The rules of both sides are in rules_test.go.
@@ -10,7 +14,7 @@ func TestDeviationStrictNumbers(t *testing.T) {
 		if _, ok := kubernetesStrict(text, 100); !ok {
 			t.Errorf("Kubernetes rejects %q", text)
 		}
-		if s, err := Parse(text); err == nil {
+		if s, err := indexset.Parse(text); err == nil {
 			t.Errorf("Parse(%q) = %q", text, s)
 		}
 	}
@@ -40,7 +44,7 @@ func TestDeviationLenient(t *testing.T) {
 		if got := format(kubernetesLenient(c.text, 10)); got != c.theirs {
 			t.Errorf("Kubernetes reads %q as %q, not %q", c.text, got, c.theirs)
 		}
-		s, _ := ParseLenient(c.text)
+		s, _ := indexset.ParseLenient(c.text)
 		if got := s.Clip(10).String(); got != c.ours {
 			t.Errorf("ParseLenient(%q) = %q, want %q", c.text, got, c.ours)
 		}
@@ -51,7 +55,7 @@ func TestDeviationTouching(t *testing.T) {
 	if got := format([]span{{2, 3}, {4, 9}}); got != "2,3,4-9" {
 		t.Errorf("Kubernetes prints %q", got)
 	}
-	if got := FromRange(2, 3).Union(FromRange(4, 9)).String(); got != "2-9" {
+	if got := indexset.FromRange(2, 3).Union(indexset.FromRange(4, 9)).String(); got != "2-9" {
 		t.Errorf("ours prints %q", got)
 	}
 }

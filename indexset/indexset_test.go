@@ -1,22 +1,23 @@
-package indexset
+package indexset_test
 
 import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
+
+	"github.com/restartkit/restart/indexset"
 )
 
 // all is every index there is: 2^31 members.
-var all = FromRange(0, MaxIndex)
+var all = indexset.FromRange(0, indexset.MaxIndex)
 
 func TestAllIndexesFit(t *testing.T) {
-	if err := all.valid(); err != nil {
+	if err := all.Valid(); err != nil {
 		t.Fatal(err)
 	}
-	full := saturate(1 << 31) // 2^31-1 on 32-bit platforms
+	full := indexset.Saturate(1 << 31) // 2^31-1 on 32-bit platforms
 	for what, got := range map[string]int{
 		"Len": all.Len(), "IntersectLen": all.IntersectLen(all), "Rank(MaxInt)": all.Rank(math.MaxInt),
 	} {
@@ -27,50 +28,50 @@ func TestAllIndexesFit(t *testing.T) {
 	if got := all.String(); got != "0-2147483647" || all.EncodedLen() != len(got) {
 		t.Errorf("String %q, EncodedLen %d", got, all.EncodedLen())
 	}
-	if i, ok := all.Next(MaxIndex); !ok || i != MaxIndex {
+	if i, ok := all.Next(indexset.MaxIndex); !ok || i != indexset.MaxIndex {
 		t.Errorf("Next(MaxIndex) = %d, %v", i, ok)
 	}
-	if i, ok := all.Select(MaxIndex); !ok || i != MaxIndex {
+	if i, ok := all.Select(indexset.MaxIndex); !ok || i != indexset.MaxIndex {
 		t.Errorf("Select(MaxIndex) = %d, %v", i, ok)
 	}
-	if got := all.Minus(Of(7)).String(); got != "0-6,8-2147483647" {
+	if got := all.Minus(indexset.Of(7)).String(); got != "0-6,8-2147483647" {
 		t.Errorf("all but 7: %s", got)
 	}
-	if got := all.With(3, MaxIndex).Without(0, MaxIndex).String(); got != "1-2147483646" {
+	if got := all.With(3, indexset.MaxIndex).Without(0, indexset.MaxIndex).String(); got != "1-2147483646" {
 		t.Errorf("all but the ends: %s", got)
 	}
 	if got := all.Clip(math.MaxInt).Len(); got != full {
 		t.Errorf("Clip(MaxInt) leaves %d", got)
 	}
-	if got := Of(MaxIndex).AppendAbsent(nil, 2, math.MaxInt); !slices.Equal(got, []int{0, 1}) {
+	if got := indexset.Of(indexset.MaxIndex).AppendAbsent(nil, 2, math.MaxInt); !slices.Equal(got, []int{0, 1}) {
 		t.Errorf("AppendAbsent = %v", got)
 	}
-	var b Builder
-	b.AddRange(0, MaxIndex)
-	if b.Len() != full || b.Add(5) || !b.Remove(5) || b.Len() != MaxIndex {
+	var b indexset.Builder
+	b.AddRange(0, indexset.MaxIndex)
+	if b.Len() != full || b.Add(5) || !b.Remove(5) || b.Len() != indexset.MaxIndex {
 		t.Errorf("builder of all: %d", b.Len())
 	}
 }
 
 // A limit is the first index that is not meant, MaxIndex too.
 func TestLimitOfMaxIndexLeavesItOut(t *testing.T) {
-	last := Of(MaxIndex)
-	for what, got := range map[string]Set{
-		"Clip": all.Clip(MaxIndex), "Complement": Set{}.Complement(MaxIndex), "Clip of runs": last.Clip(MaxIndex), "Minus": all.Minus(last),
+	last := indexset.Of(indexset.MaxIndex)
+	for what, got := range map[string]indexset.Set{
+		"Clip": all.Clip(indexset.MaxIndex), "Complement": indexset.Set{}.Complement(indexset.MaxIndex), "Clip of runs": last.Clip(indexset.MaxIndex), "Minus": all.Minus(last),
 	} {
-		if got.Contains(MaxIndex) || got.Contains(MaxIndex-1) != (what != "Clip of runs") {
+		if got.Contains(indexset.MaxIndex) || got.Contains(indexset.MaxIndex-1) != (what != "Clip of runs") {
 			t.Errorf("%s(MaxIndex) is %s", what, got)
 		}
 	}
-	for gap := range last.Gaps(MaxIndex) {
-		if gap != (Range{0, MaxIndex - 1}) {
+	for gap := range last.Gaps(indexset.MaxIndex) {
+		if gap != (indexset.Range{0, indexset.MaxIndex - 1}) {
 			t.Errorf("Gaps(MaxIndex) has %v", gap)
 		}
 	}
-	if got := FromRange(0, MaxIndex-1).AppendAbsent(nil, 1, MaxIndex); len(got) != 0 {
+	if got := indexset.FromRange(0, indexset.MaxIndex-1).AppendAbsent(nil, 1, indexset.MaxIndex); len(got) != 0 {
 		t.Errorf("AppendAbsent below MaxIndex: %v", got)
 	}
-	if got := last.Rank(MaxIndex); got != 0 {
+	if got := last.Rank(indexset.MaxIndex); got != 0 {
 		t.Errorf("Rank(MaxIndex) = %d", got)
 	}
 }
@@ -80,9 +81,9 @@ func TestFromRangeHoldsItsEnds(t *testing.T) {
 		first, last int
 		want        string
 	}{
-		{0, 0, "0"}, {3, 4, "3,4"}, {3, 5, "3-5"}, {0, -1, ""}, {5, 3, ""}, {-3, -4, ""}, {MaxIndex, MaxIndex, "2147483647"},
+		{0, 0, "0"}, {3, 4, "3,4"}, {3, 5, "3-5"}, {0, -1, ""}, {5, 3, ""}, {-3, -4, ""}, {indexset.MaxIndex, indexset.MaxIndex, "2147483647"},
 	} {
-		if got := FromRange(c.first, c.last); got.String() != c.want || got.valid() != nil {
+		if got := indexset.FromRange(c.first, c.last); got.String() != c.want || got.Valid() != nil {
 			t.Errorf("FromRange(%d, %d) = %q, want %q", c.first, c.last, got, c.want)
 		}
 	}
@@ -92,14 +93,13 @@ func TestFromRangeHoldsItsEnds(t *testing.T) {
 // another way.
 func TestBitmapsPrintLongNumbers(t *testing.T) {
 	for _, at := range []int{9_999_900, 99_999_900} {
-		var b Builder
+		var b indexset.Builder
 		for i := at; i < at+200; i += 3 {
 			b.Add(i)
 		}
 		b.AddRange(at+300, at+600)
 		runs := b.Set()
-		words := make([]uint64, wordsFor(runs.max()))
-		bitmap := Set{words, &runList{n: fillRuns(words, runs.runs())}}
+		bitmap := runs.Bitmap()
 		if bitmap.String() != runs.String() || bitmap.EncodedLen() != len(runs.String()) || !bitmap.Equal(runs) {
 			t.Errorf("bitmap %s\nruns %s", bitmap, runs)
 		}
@@ -108,20 +108,20 @@ func TestBitmapsPrintLongNumbers(t *testing.T) {
 
 func TestIndexesOutOfRangePanicOrAreAbsent(t *testing.T) {
 	outside := []int{-1, math.MinInt}
-	if math.MaxInt > MaxIndex {
-		outside = append(outside, saturate(1<<31), math.MaxInt)
+	if math.MaxInt > indexset.MaxIndex {
+		outside = append(outside, indexset.Saturate(1<<31), math.MaxInt)
 	}
 	for _, i := range outside {
-		var b Builder
+		var b indexset.Builder
 		b.Add(4)
 		for name, call := range map[string]func(){
-			"Of":        func() { Of(1, i) },
-			"With":      func() { Of(1).With(2, i) },
-			"Collect":   func() { Collect(slices.Values([]int{i})) },
-			"FromRange": func() { FromRange(min(i, 0), max(i, 0)) },
+			"Of":        func() { indexset.Of(1, i) },
+			"With":      func() { indexset.Of(1).With(2, i) },
+			"Collect":   func() { indexset.Collect(slices.Values([]int{i})) },
+			"FromRange": func() { indexset.FromRange(min(i, 0), max(i, 0)) },
 			"Add":       func() { b.Add(i) },
 			"AddRange":  func() { b.AddRange(min(i, 0), max(i, 0)) },
-			"MustParse": func() { MustParse("x") },
+			"MustParse": func() { indexset.MustParse("x") },
 		} {
 			func() {
 				defer func() {
@@ -135,7 +135,7 @@ func TestIndexesOutOfRangePanicOrAreAbsent(t *testing.T) {
 		if got := b.Set().String(); got != "4" {
 			t.Errorf("builder afterwards: %s", got)
 		}
-		s := Of(1, 5)
+		s := indexset.Of(1, 5)
 		if s.Contains(i) || b.Remove(i) || !s.Without(i).Equal(s) {
 			t.Errorf("%d is not absent", i)
 		}
@@ -147,13 +147,13 @@ func TestIndexesOutOfRangePanicOrAreAbsent(t *testing.T) {
 
 func TestSetIsTextInJSON(t *testing.T) {
 	type status struct {
-		Completed Set `json:"completedIndexes,omitzero"`
+		Completed indexset.Set `json:"completedIndexes,omitzero"`
 	}
 	for text, want := range map[string]string{
 		"":        `{}`,
 		"1,3-5,7": `{"completedIndexes":"1,3-5,7"}`,
 	} {
-		got, err := json.Marshal(status{MustParse(text)})
+		got, err := json.Marshal(status{indexset.MustParse(text)})
 		if err != nil || string(got) != want {
 			t.Errorf("Marshal(%q) = %s, %v", text, got, err)
 		}
@@ -162,47 +162,35 @@ func TestSetIsTextInJSON(t *testing.T) {
 			t.Errorf("Unmarshal(%s) = %q, %v", got, back.Completed, err)
 		}
 	}
-	back := status{Of(1)}
+	back := status{indexset.Of(1)}
 	if err := json.Unmarshal([]byte(`{"completedIndexes":"3,1"}`), &back); err == nil || back.Completed.String() != "1" {
 		t.Errorf("bad text: %q, %v", back.Completed, err)
 	}
 }
 
-// fragmented is every second index below n: as many ranges as there can be.
-func fragmented(n int) Set {
-	var text strings.Builder
-	for i := 0; i < n; i += 2 {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		text.WriteString(Of(i).String())
-	}
-	return MustParse(text.String())
-}
-
 func TestQuestionsDoNotAllocate(t *testing.T) {
-	dense, sparse := fragmented(10000), farApart()
+	dense, sparse := indexset.Fragmented(10000), indexset.FarApart()
 	text := make([]byte, 0, dense.EncodedLen())
 	absent := make([]int, 0, 1000)
 	sink := 0
 	for _, c := range []struct {
 		name string
 		want float64
-		call func(s Set)
+		call func(s indexset.Set)
 	}{
-		{"Contains", 0, func(s Set) { s.Contains(5001) }},
-		{"Next", 0, func(s Set) { i, _ := s.Next(5001); sink += i }},
-		{"Len", 0, func(s Set) { sink += s.Len() }},
-		{"Rank", 0, func(s Set) { sink += s.Rank(5001) }},
-		{"EncodedLen", 0, func(s Set) { sink += s.EncodedLen() }},
-		{"AppendText", 0, func(s Set) { s.AppendText(text) }},
-		{"IntersectLen with many", 0, func(s Set) { sink += s.IntersectLen(dense) }},
-		{"IntersectLen with few", 0, func(s Set) { sink += s.IntersectLen(sparse) }},
-		{"Overlaps", 0, func(s Set) { s.Overlaps(sparse) }},
-		{"AppendAbsent", 0, func(s Set) { s.AppendAbsent(absent, 1000, 1e6) }},
-		{"String", 1, func(s Set) { sink += len(s.String()) }},
+		{"Contains", 0, func(s indexset.Set) { s.Contains(5001) }},
+		{"Next", 0, func(s indexset.Set) { i, _ := s.Next(5001); sink += i }},
+		{"Len", 0, func(s indexset.Set) { sink += s.Len() }},
+		{"Rank", 0, func(s indexset.Set) { sink += s.Rank(5001) }},
+		{"EncodedLen", 0, func(s indexset.Set) { sink += s.EncodedLen() }},
+		{"AppendText", 0, func(s indexset.Set) { s.AppendText(text) }},
+		{"IntersectLen with many", 0, func(s indexset.Set) { sink += s.IntersectLen(dense) }},
+		{"IntersectLen with few", 0, func(s indexset.Set) { sink += s.IntersectLen(sparse) }},
+		{"Overlaps", 0, func(s indexset.Set) { s.Overlaps(sparse) }},
+		{"AppendAbsent", 0, func(s indexset.Set) { s.AppendAbsent(absent, 1000, 1e6) }},
+		{"String", 1, func(s indexset.Set) { sink += len(s.String()) }},
 	} {
-		for form, s := range map[string]Set{"dense": dense, "sparse": sparse} {
+		for form, s := range map[string]indexset.Set{"dense": dense, "sparse": sparse} {
 			if got := testing.AllocsPerRun(20, func() { c.call(s) }); got != c.want {
 				t.Errorf("%s of a %s set: %v allocations, want %v", c.name, form, got, c.want)
 			}
@@ -212,27 +200,28 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 
 // Parse chooses the representation before it reads, and makes a Set of it.
 func TestParseAllocatesWhatItReturns(t *testing.T) {
-	for _, s := range []Set{fragmented(10000), farApart()} {
+	for _, s := range []indexset.Set{indexset.Fragmented(10000), indexset.FarApart()} {
 		text := s.String()
-		if got := testing.AllocsPerRun(20, func() { Parse(text) }); got != 2 {
+		if got := testing.AllocsPerRun(20, func() { indexset.Parse(text) }); got != 2 {
 			t.Errorf("%.20s…: %v allocations, want the words or runs and the list", text, got)
 		}
 	}
 }
 
 func TestBuilderContainsWithoutAllocating(t *testing.T) {
-	for _, s := range []Set{fragmented(10000), farApart()} {
-		var b Builder
+	for _, s := range []indexset.Set{indexset.Fragmented(10000), indexset.FarApart()} {
+		var b indexset.Builder
 		b.AddSet(s)
-		if got := testing.AllocsPerRun(20, func() { b.Contains(5001); b.Contains(MaxIndex) }); got != 0 {
-			t.Errorf("%d words, %d blocks: %v allocations", len(b.words), len(b.blocks), got)
+		if got := testing.AllocsPerRun(20, func() { b.Contains(5001); b.Contains(indexset.MaxIndex) }); got != 0 {
+			words, blocks := b.Held()
+			t.Errorf("%d words, %d blocks: %v allocations", words, blocks, got)
 		}
 	}
 }
 
 func TestRangePrintsAsInTheText(t *testing.T) {
-	for r, want := range map[Range]string{
-		{}: "0", {7, 7}: "7", {3, 4}: "3,4", {3, 5}: "3-5", {0, MaxIndex}: "0-2147483647", {5, 3}: "5-3",
+	for r, want := range map[indexset.Range]string{
+		{}: "0", {7, 7}: "7", {3, 4}: "3,4", {3, 5}: "3-5", {0, indexset.MaxIndex}: "0-2147483647", {5, 3}: "5-3",
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("%d to %d prints %q, want %q", r.First, r.Last, got, want)
@@ -243,7 +232,7 @@ func TestRangePrintsAsInTheText(t *testing.T) {
 // TestGoroutinesShareSets lets goroutines ask the same sets at once; the race
 // detector watches.
 func TestGoroutinesShareSets(t *testing.T) {
-	sparse, dense := farApart(), fragmented(1000)
+	sparse, dense := indexset.FarApart(), indexset.Fragmented(1000)
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {

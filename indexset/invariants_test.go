@@ -8,7 +8,7 @@ import (
 // A check that passes whatever it is given makes every test that calls it blind.
 // So each invariant is broken once, and valid must name it.
 func TestValidNamesTheBrokenInvariantOfASet(t *testing.T) {
-	many := farApart().runs() // enough for a directory
+	many := FarApart().runs() // enough for a directory
 	misled := newRunList(many)
 	misled.dir.Store(&directory{shift: 31, starts: []uint32{0, 0}})
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-package indexset
+package indexset_test
 
 import (
 	"maps"
@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/restartkit/restart/indexset"
 	"pgregory.net/rapid"
 )
 
 // check compares every question that one set answers with its model.
-func check(t tester, s Set, m model, at int) {
+func check(t tester, s indexset.Set, m model, at int) {
 	t.Helper()
 	same(t, "All", s, m)
 	members := m.sorted()
@@ -26,7 +27,7 @@ func check(t tester, s Set, m model, at int) {
 	if okMin != (len(m) > 0) || okMax != okMin || okMin && (lowest != members[0] || highest != members[len(m)-1]) {
 		t.Fatalf("Min %d %v, Max %d %v of %v", lowest, okMin, highest, okMax, members)
 	}
-	for _, i := range []int{at, -1, -at, 0, MaxIndex, math.MaxInt, math.MinInt} {
+	for _, i := range []int{at, -1, -at, 0, indexset.MaxIndex, math.MaxInt, math.MinInt} {
 		if s.Contains(i) != m[i] {
 			t.Fatalf("Contains(%d) = %v", i, s.Contains(i))
 		}
@@ -53,7 +54,7 @@ func check(t tester, s Set, m model, at int) {
 }
 
 // checkSteps walks the members by Next, and the text range by range.
-func checkSteps(t tester, s Set) {
+func checkSteps(t tester, s indexset.Set) {
 	t.Helper()
 	var members []int
 	for i, ok := s.Next(math.MinInt); ok; i, ok = s.Next(i + 1) {
@@ -70,12 +71,12 @@ func checkSteps(t tester, s Set) {
 
 // checkRangesText checks that the ranges print as the set does, piece by piece,
 // and that each can be read back.
-func checkRangesText(t tester, s Set) {
+func checkRangesText(t tester, s indexset.Set) {
 	t.Helper()
 	var items []string
 	for r := range s.Ranges() {
 		items = append(items, r.String())
-		if one, err := Parse(r.String()); err != nil || !one.Equal(FromRange(r.First, r.Last)) {
+		if one, err := indexset.Parse(r.String()); err != nil || !one.Equal(indexset.FromRange(r.First, r.Last)) {
 			t.Fatalf("%+v prints %q, which reads %v, %v", [2]int{r.First, r.Last}, r, one, err)
 		}
 	}
@@ -85,7 +86,7 @@ func checkRangesText(t tester, s Set) {
 }
 
 // checkText compares all text methods with the canonical text.
-func checkText(t tester, s Set, want string) {
+func checkText(t tester, s indexset.Set, want string) {
 	t.Helper()
 	if got := s.String(); got != want {
 		t.Fatalf("String %q, want %q", got, want)
@@ -100,15 +101,15 @@ func checkText(t tester, s Set, want string) {
 	if err != nil || string(marshalled) != want {
 		t.Fatalf("MarshalText %q, %v", marshalled, err)
 	}
-	parsed, err := Parse(want)
-	if err != nil || !parsed.Equal(s) || parsed.String() != want || !MustParse(want).Equal(s) {
+	parsed, err := indexset.Parse(want)
+	if err != nil || !parsed.Equal(s) || parsed.String() != want || !indexset.MustParse(want).Equal(s) {
 		t.Fatalf("Parse(%q) = %q, %v", want, parsed, err)
 	}
-	lenient, report := ParseLenient(want)
-	if !lenient.Equal(s) || report != (Report{}) {
+	lenient, report := indexset.ParseLenient(want)
+	if !lenient.Equal(s) || report != (indexset.Report{}) {
 		t.Fatalf("ParseLenient(%q) = %q, %+v", want, lenient, report)
 	}
-	unmarshalled := Of(5)
+	unmarshalled := indexset.Of(5)
 	if err := unmarshalled.UnmarshalText(marshalled); err != nil || !unmarshalled.Equal(s) {
 		t.Fatalf("UnmarshalText(%q) = %q, %v", want, unmarshalled, err)
 	}
@@ -118,9 +119,9 @@ func TestSetAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawSet(t, "set")
 		check(t, d.set, d.model, drawIndex(t, "at", d))
-		same(t, "Of, shuffled and doubled", Of(slices.Concat(
+		same(t, "Of, shuffled and doubled", indexset.Of(slices.Concat(
 			rapid.Permutation(d.model.sorted()).Draw(t, "order"), d.model.sorted())...), d.model)
-		same(t, "Collect", Collect(maps.Keys(d.model)), d.model)
+		same(t, "Collect", indexset.Collect(maps.Keys(d.model)), d.model)
 	})
 }
 
@@ -134,7 +135,7 @@ func checkOperations(t tester, a, b drawn) {
 	s, u := a.set, b.set
 	for _, c := range []struct {
 		name string
-		got  Set
+		got  indexset.Set
 		want model
 	}{
 		{"Union", s.Union(u), a.model.union(b.model)},
@@ -145,7 +146,7 @@ func checkOperations(t tester, a, b drawn) {
 	} {
 		same(t, c.name, c.got, c.want)
 		// What has not changed may be the operand itself, in any form.
-		if err := c.got.settled(); err != nil && c.got.list != s.list && c.got.list != u.list {
+		if err := c.got.Settled(); err != nil && !c.got.SharesList(s) && !c.got.SharesList(u) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 	}
@@ -155,7 +156,7 @@ func checkOperations(t tester, a, b drawn) {
 		t.Fatalf("IntersectLen %d, Overlaps %v, IsSubsetOf %v; want %d in common of %d",
 			s.IntersectLen(u), s.Overlaps(u), s.IsSubsetOf(u), both, len(a.model))
 	}
-	if s.Equal(u) != maps.Equal(a.model, b.model) || !s.Equal(Of(a.model.sorted()...)) {
+	if s.Equal(u) != maps.Equal(a.model, b.model) || !s.Equal(indexset.Of(a.model.sorted()...)) {
 		t.Fatalf("Equal %v of %v and %v", s.Equal(u), s, u)
 	}
 	if !s.Intersect(u).IsSubsetOf(s) || !s.IsSubsetOf(s.Union(u)) {
@@ -169,30 +170,30 @@ func checkOperations(t tester, a, b drawn) {
 // TestEveryPairOfRepresentationsAgrees runs every operation on sets of telling shapes in every
 // pair of forms.
 func TestEveryPairOfRepresentationsAgrees(t *testing.T) {
-	var sets []Set
+	var sets []indexset.Set
 	for _, text := range []string{
 		"", "0", "63", "64", "5-70", "0-63", "64-127", "0-200", "1,3,5,7,62-65,127,128,130", "0-9,20-29,100-199,1000",
 		"0,2,4,6,8,10,12,14,16,18,20", "500-5000", "100000", "3,9-12,99990-100003",
 	} {
-		sets = append(sets, MustParse(text))
+		sets = append(sets, indexset.MustParse(text))
 	}
-	sets = append(sets, fragmented(300), fragmented(300).Complement(299), fragmented(3000).Minus(FromRange(100, 2900)))
-	both := []form{wordsForm, runsForm}
+	sets = append(sets, indexset.Fragmented(300), indexset.Fragmented(300).Complement(299), indexset.Fragmented(3000).Minus(indexset.FromRange(100, 2900)))
+	both := []indexset.Form{indexset.WordsForm, indexset.RunsForm}
 	pairs := 0
 	for _, s := range sets {
 		for _, u := range sets {
 			for _, f := range both {
 				for _, g := range both {
-					checkOperations(t, drawn{s.as(f), modelOf(s)}, drawn{u.as(g), modelOf(u)})
+					checkOperations(t, drawn{s.As(f), modelOf(s)}, drawn{u.As(g), modelOf(u)})
 					pairs++
 				}
 			}
 		}
 		for _, f := range both {
 			for _, limit := range []int{-1, 0, 1, 63, 64, 65, 128, 1001, 200000} {
-				checkLimit(t, drawn{s.as(f), modelOf(s)}, limit, 70)
+				checkLimit(t, drawn{s.As(f), modelOf(s)}, limit, 70)
 			}
-			check(t, s.as(f), modelOf(s), 64)
+			check(t, s.As(f), modelOf(s), 64)
 		}
 	}
 	t.Logf("%d pairs", pairs)
@@ -230,8 +231,8 @@ func TestAlgebraLawsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := drawSet(t, "a").set, drawSet(t, "b").set, drawSet(t, "c").set
 		limit := drawIndex(t, "limit")
-		not := func(s Set) Set { return s.Complement(limit) }
-		equal := func(law string, x, y Set) {
+		not := func(s indexset.Set) indexset.Set { return s.Complement(limit) }
+		equal := func(law string, x, y indexset.Set) {
 			t.Helper()
 			if !x.Equal(y) || x.String() != y.String() {
 				t.Fatalf("%s: %v and %v", law, x, y)
@@ -253,8 +254,8 @@ func TestAlgebraLawsHold(t *testing.T) {
 }
 
 func TestIteratorsStop(t *testing.T) {
-	for _, f := range []form{wordsForm, runsForm} {
-		s := MustParse("1,3-5,9-20,40").as(f)
+	for _, f := range []indexset.Form{indexset.WordsForm, indexset.RunsForm} {
+		s := indexset.MustParse("1,3-5,9-20,40").As(f)
 		count := 0
 		for range s.All() {
 			if count++; count == 3 {

@@ -8,7 +8,7 @@ import (
 // TestUnchangedSetsAreShared: an operation that changes nothing returns its
 // operand, not a copy.
 func TestUnchangedSetsAreShared(t *testing.T) {
-	for name, s := range map[string]Set{"bitmap": fragmented(1000), "runs": farApart()} {
+	for name, s := range map[string]Set{"bitmap": Fragmented(1000), "runs": FarApart()} {
 		few := Of(2000, 4000000).Intersect(s)
 		for operation, got := range map[string]Set{
 			"Union with nothing":        s.Union(Set{}),
@@ -30,7 +30,7 @@ func TestUnchangedSetsAreShared(t *testing.T) {
 		for operation, got := range map[string]Set{
 			"Union with a part":       s.Union(few),
 			"Union with a bitmap":     s.Union(s.Clip(500)),
-			"Intersect with all":      s.Intersect(all),
+			"Intersect with all":      s.Intersect(FromRange(0, MaxIndex)),
 			"Intersect with a bitmap": s.Intersect(s.With(999)),
 			"Minus strangers":         s.Minus(Of(1, 3, 5000)),
 			"Minus a bitmap":          s.Minus(s.Complement(900)),
@@ -42,24 +42,15 @@ func TestUnchangedSetsAreShared(t *testing.T) {
 	}
 }
 
-// farApart is a set of runs that no bitmap is worth.
-func farApart() Set {
-	var b Builder
-	for i := range 1000 {
-		b.AddRange(i*1000000, i*1000000+6000)
-	}
-	return b.Set()
-}
-
 // TestFarIndexesAreCheap: an index far behind a bitmap does not stretch it.
 func TestFarIndexesAreCheap(t *testing.T) {
-	s, far := fragmented(10000), Of(MaxIndex)
+	s, far := Fragmented(10000), Of(MaxIndex)
 	for operation, do := range map[string]func() Set{
 		"With":              func() Set { return s.With(MaxIndex) },
 		"Union":             func() Set { return s.Union(far) },
 		"Union of the rest": func() Set { return far.Union(s) },
 		"Complement":        func() Set { return s.Complement(MaxIndex) },
-		"of all":            func() Set { return all.Minus(s) },
+		"of all":            func() Set { return FromRange(0, MaxIndex).Minus(s) },
 		"Builder": func() Set {
 			var b Builder
 			b.AddSet(s)
@@ -68,15 +59,15 @@ func TestFarIndexesAreCheap(t *testing.T) {
 		},
 	} {
 		var got Set
-		if bytes := allocated(func() { got = do() }); bytes > 1<<18 || got.valid() != nil || got.settled() != nil {
-			t.Errorf("%s: allocated %d bytes for %d ranges: %v, %v", operation, bytes, got.NumRanges(), got.valid(), got.settled())
+		if bytes := Allocated(func() { got = do() }); bytes > 1<<18 || got.valid() != nil || got.Settled() != nil {
+			t.Errorf("%s: allocated %d bytes for %d ranges: %v, %v", operation, bytes, got.NumRanges(), got.valid(), got.Settled())
 		}
 	}
 }
 
 // TestResultsFit: results do not hold on to much more memory than they need.
 func TestResultsFit(t *testing.T) {
-	s, far := fragmented(100000), farApart()
+	s, far := Fragmented(100000), FarApart()
 	for operation, got := range map[string]Set{
 		"Clip":                 s.Clip(1000),
 		"Intersect":            s.Intersect(FromRange(0, 1000)),
@@ -171,7 +162,7 @@ func TestBuilderBecomesABitmapAgain(t *testing.T) {
 
 // An empty builder takes over the form of a set, too.
 func TestBuilderTakesOverABitmap(t *testing.T) {
-	s := fragmented(64 * 160).Minus(FromRange(0, 64*160-41)) // 20 runs in 160 words
+	s := Fragmented(64 * 160).Minus(FromRange(0, 64*160-41)) // 20 runs in 160 words
 	var b Builder
 	b.AddSet(s)
 	if s.words == nil || b.words == nil || !b.Set().Equal(s) {

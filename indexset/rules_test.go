@@ -1,4 +1,4 @@
-package indexset
+package indexset_test
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/restartkit/restart/indexset"
 )
 
 // The rules of the text form, once more and written for reading: ours, strict
@@ -43,7 +45,7 @@ func strictByRule(text string) (spans []span, ok bool) {
 				return nil, false
 			}
 		}
-		if s.first <= before || s.last > MaxIndex {
+		if s.first <= before || s.last > indexset.MaxIndex {
 			return nil, false
 		}
 		spans, before = append(spans, s), s.last
@@ -69,7 +71,7 @@ func lenientByRule(text string) (spans []span, skipped, reordered int) {
 		if m[2] != "" {
 			s.last = readInt(m[3])
 		}
-		if s.last < s.first || s.last > MaxIndex {
+		if s.last < s.first || s.last > indexset.MaxIndex {
 			skipped++
 			continue
 		}

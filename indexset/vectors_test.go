@@ -1,4 +1,4 @@
-package indexset
+package indexset_test
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/indexset"
 )
 
 // vectorFiles lists the recorded cases of Kubernetes that this package answers
@@ -144,9 +145,9 @@ func strictVector(v vector) (answer, error) {
 	}
 	a.rule = outcome{"error": !ok, "total": total(spans)}
 
-	s, err := Parse(*v.Text)
+	s, err := indexset.Parse(*v.Text)
 	if highest, ok := s.Max(); ok && int64(highest) >= *v.Completions {
-		s, err = Set{}, fmt.Errorf("too large index")
+		s, err = indexset.Set{}, fmt.Errorf("too large index")
 	}
 	a.ours = outcome{"error": err != nil, "total": int64(s.Len())}
 	return a, nil
@@ -166,7 +167,7 @@ func lenientVector(v vector) (answer, error) {
 	items := itemByItem(*v.Text)
 	for reason, holds := range map[string]bool{
 		"lenient: Kubernetes keeps reversed ranges, ours skips them":                             slices.ContainsFunc(items, func(s span) bool { return s.last < s.first }),
-		"lenient: Kubernetes clips numbers above MaxIndex, ours skips their items":               slices.ContainsFunc(items, func(s span) bool { return s.last > MaxIndex }),
+		"lenient: Kubernetes clips numbers above MaxIndex, ours skips their items":               slices.ContainsFunc(items, func(s span) bool { return s.last > indexset.MaxIndex }),
 		"lenient: items out of order or overlapping, ours merges them":                           reordered > 0,
 		"lenient: Kubernetes stops at the first index out of range, ours reads what is after it": readsOn(*v.Text, *v.Completions),
 	} {
@@ -175,7 +176,7 @@ func lenientVector(v vector) (answer, error) {
 		}
 	}
 
-	s, _ := ParseLenient(*v.Text)
+	s, _ := indexset.ParseLenient(*v.Text)
 	s = s.Clip(int(max(min(*v.Completions, math.MaxInt), -1)))
 	a.ours = outcome{"format": s.String(), "total": int64(s.Len())}
 	return a, nil
@@ -196,7 +197,7 @@ func malformed(spans []span) string {
 		switch {
 		case s.last < s.first:
 			return "reversed intervals cannot be in a Set"
-		case s.first < 0 || s.last > MaxIndex:
+		case s.first < 0 || s.last > indexset.MaxIndex:
 			return "intervals outside 0..MaxIndex cannot be in a Set"
 		case s.first <= before:
 			return "unordered or overlapping intervals cannot be in a Set"
@@ -217,8 +218,8 @@ func spansOf(v vector) ([]span, error) {
 	return out, nil
 }
 
-func setOf(spans []span) Set {
-	var b Builder
+func setOf(spans []span) indexset.Set {
+	var b indexset.Builder
 	for _, s := range spans {
 		b.AddRange(int(s.first), int(s.last))
 	}
@@ -265,8 +266,8 @@ func unionVector(v vector) (answer, error) {
 	}
 	joined := canonical(slices.Concat(a, b))
 	want := outcome{"text": format(joined), "total": total(joined)}
-	s, _ := ParseLenient(*v.A)
-	t, _ := ParseLenient(*v.B)
+	s, _ := indexset.ParseLenient(*v.A)
+	t, _ := indexset.ParseLenient(*v.B)
 	u := s.Union(t)
 	return answer{theirs: want, rule: want, ours: outcome{"text": u.String(), "total": int64(u.Len())}}, nil
 }
