@@ -4,6 +4,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,6 @@ const largest = 3 << 20
 
 // ErrEmpty means that there is no document.
 var ErrEmpty = errors.New("empty: there is no document")
-
-var errNotJSON = errors.New("not JSON")
 
 // Node is a value of a document.
 type Node struct {
@@ -36,6 +35,27 @@ type Field struct {
 	Line  int // of the name
 	First int // line of the first field of this name, 0 if there is only this one
 	Value *Node
+}
+
+// builder gathers the fields of an Object.
+type builder struct {
+	object Object
+	at     map[string]int // in object, by name
+}
+
+// add adds a field, in the place of one with the same name.
+func (b *builder) add(name string, line int, value *Node) {
+	field := Field{Name: name, Line: line, Value: value}
+	if at, again := b.at[name]; again {
+		field.First = cmp.Or(b.object[at].First, b.object[at].Line)
+		b.object[at] = field
+		return
+	}
+	if b.at == nil {
+		b.at = make(map[string]int)
+	}
+	b.at[name] = len(b.object)
+	b.object = append(b.object, field)
 }
 
 // Field returns the value of a field, nil if n has none of that name.
@@ -139,16 +159,14 @@ func one(documents []*Node, err error) (*Node, error) {
 // documents of a YAML text do not count.
 func ParseAll(text []byte) ([]*Node, error) {
 	if at := invalidUTF8(text); at >= 0 {
-		return nil, fmt.Errorf("not a YAML or JSON document: line %d: not UTF-8", 1+bytes.Count(text[:at], []byte("\n")))
+		return nil, fmt.Errorf("not a YAML or JSON document: line %d: not UTF-8", lineAt(text, at))
 	}
-	var documents []*Node
-	err := errNotJSON
 	if begin := bytes.TrimLeft(text, " \t\r\n"); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
-		documents, err = parseJSON(text)
+		if documents, ok := parseJSON(text); ok {
+			return documents, nil
+		}
 	}
-	if err != nil {
-		documents, err = parseYAML(text) // even for JSON, since this error names the line
-	}
+	documents, err := parseYAML(text) // even for JSON, since its error names the line
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("not a YAML or JSON document: %w", err)
@@ -158,17 +176,19 @@ func ParseAll(text []byte) ([]*Node, error) {
 	return documents, nil
 }
 
+// lineAt returns the line of a byte of a text.
+func lineAt(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
+
 // invalidUTF8 returns the first index at which text is not UTF-8, or -1. A YAML text
 // may also be UTF-16, which its first two bytes say.
 func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return -1
 	}
-	for at := 0; ; {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size <= 1 {
+	for at, r := range string(text) {
+		if r == utf8.RuneError && !bytes.HasPrefix(text[at:], []byte("\ufffd")) {
 			return at
 		}
-		at += size
 	}
+	return -1
 }

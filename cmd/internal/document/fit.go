@@ -70,76 +70,58 @@ func (f *fitter) add(m Mistake) { f.mistakes = append(f.mistakes, m) }
 
 // fit returns the part of n that a t can hold.
 func (f *fitter) fit(n *Node, t *Type, path string) any {
-	if n.Value == nil {
-		return nil // like an absent field
+	if n.Value == nil || t == simple["any"] {
+		return nil // like an absent field, or not used
 	}
-	switch {
-	case t.fields != nil:
-		return f.fitObject(n, t, path)
-	case t.list:
-		return f.fitList(n, t, path)
-	case t.elem != nil:
-		return f.fitMap(n, t, path)
+	switch value := n.Value.(type) {
+	case Object:
+		if t.fields != nil || t.elem != nil && !t.list {
+			return f.object(value, t, path)
+		}
+	case []*Node:
+		if t.list {
+			return f.list(value, t.elem, path)
+		}
+	default:
+		if t.fits == nil || !t.fits(value) {
+			break
+		}
+		if s, ok := value.(string); ok && strings.ContainsRune(s, 0) { // no process can get one as an argument
+			f.add(Mistake{Path: path, Line: n.Line, Detail: "must not have a NUL character"})
+			return nil
+		}
+		return value
 	}
-	if want := t.fits(n.Value); want != "" {
-		return f.wrong(n, want, path)
-	}
-	if s, ok := n.Value.(string); ok && strings.ContainsRune(s, 0) { // no process can get one as an argument
-		f.add(Mistake{Path: path, Line: n.Line, Detail: "must not have a NUL character"})
-		return nil
-	}
-	if t == simple["any"] {
-		return nil // it is not used
-	}
-	return n.Value
+	return f.wrong(n, t.wanted(n.Value), path)
 }
 
-func (f *fitter) fitObject(n *Node, t *Type, path string) any {
-	object, ok := n.Value.(Object)
-	if !ok {
-		return f.wrong(n, t.want, path)
-	}
+func (f *fitter) object(object Object, t *Type, path string) any {
 	fitted := make(map[string]any, len(object))
 	for _, field := range object {
-		at := join(path, field.Name)
-		of, known := t.fields[field.Name]
-		if !known {
+		of, at := t.elem, fmt.Sprintf("%s[%s]", path, field.Name)
+		if t.fields != nil {
+			of, at = t.fields[field.Name], join(path, field.Name)
+		}
+		if of == nil {
 			f.unknown(field, t, at)
 			continue
 		}
-		f.again(field, at)
+		if field.First != 0 {
+			f.add(Mistake{Path: at, Line: field.Line, Detail: fmt.Sprintf("already given on line %d", field.First), Fault: Again})
+		}
 		fitted[field.Name] = f.fit(field.Value, of, at)
 	}
 	return fitted
 }
 
-func (f *fitter) fitList(n *Node, t *Type, path string) any {
-	list, ok := n.Value.([]*Node)
-	if !ok {
-		return f.wrong(n, t.want, path)
-	}
+func (f *fitter) list(list []*Node, of *Type, path string) any {
 	fitted := make([]any, len(list))
 	for i, element := range list {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if element.Value == nil {
 			f.wrong(element, "a value", at)
-			continue
 		}
-		fitted[i] = f.fit(element, t.elem, at)
-	}
-	return fitted
-}
-
-func (f *fitter) fitMap(n *Node, t *Type, path string) any {
-	object, ok := n.Value.(Object)
-	if !ok {
-		return f.wrong(n, t.want, path)
-	}
-	fitted := make(map[string]any, len(object))
-	for _, field := range object {
-		at := fmt.Sprintf("%s[%s]", path, field.Name)
-		f.again(field, at)
-		fitted[field.Name] = f.fit(field.Value, t.elem, at)
+		fitted[i] = f.fit(element, of, at)
 	}
 	return fitted
 }
@@ -151,13 +133,6 @@ func (f *fitter) unknown(field Field, t *Type, path string) {
 		m.Detail += ": did you mean " + m.Meant + "?"
 	}
 	f.add(m)
-}
-
-// again reports a field that is given more than once.
-func (f *fitter) again(field Field, path string) {
-	if field.First != 0 {
-		f.add(Mistake{Path: path, Line: field.Line, Detail: fmt.Sprintf("already given on line %d", field.First), Fault: Again})
-	}
 }
 
 // wrong reports a value of a wrong type.

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bufio"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -17,11 +16,12 @@ import (
 // Type is what a value can be: an object of known fields, a list, an object of any
 // names, or something simple.
 type Type struct {
-	want   string             // as in: must be a string
-	fields map[string]*Type   // of an object of known fields
-	elem   *Type              // of a list, or of an object of any names
-	list   bool               // elem is a list's
-	fits   func(v any) string // "", or what a simple value should have been
+	want   string           // as in: must be a string
+	fields map[string]*Type // of an object of known fields
+	elem   *Type            // of a list, or of an object of any names
+	list   bool             // elem is a list's
+	bits   int              // of a number
+	fits   func(v any) bool // a simple value
 }
 
 // Duration is a duration in the form 4s.
@@ -36,72 +36,54 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // simple are the types without parts, by their names in tables.
 var simple = map[string]*Type{
-	"any":      {fits: func(any) string { return "" }},
-	"string":   {fits: fitsKind[string]("a string")},
-	"bool":     {fits: fitsKind[bool]("true or false")},
-	"int":      {fits: fitsInteger(strconv.IntSize)},
-	"int32":    {fits: fitsInteger(32)},
-	"int64":    {fits: fitsInteger(64)},
-	"float64":  {fits: fitsNumber},
-	"time":     {fits: fitsText("a time such as 2006-01-02T15:04:05Z", func() encoding.TextUnmarshaler { return new(time.Time) })},
-	"duration": {fits: fitsText("a duration such as 4s", func() encoding.TextUnmarshaler { return new(Duration) })},
-	"range":    {fits: fitsText("a range such as 128-159", func() encoding.TextUnmarshaler { return new(backoff.CodeRange) })},
-	"quantity": {fits: fitsTextOrNumber("a quantity such as 500m or 2Gi")},
-	"intstr":   {fits: fitsTextOrNumber("an integer or a string")},
+	"any":      {},
+	"string":   {want: "a string", fits: is[string]},
+	"bool":     {want: "true or false", fits: is[bool]},
+	"int":      integer(strconv.IntSize),
+	"int32":    integer(32),
+	"int64":    integer(64),
+	"float64":  {want: "a number", bits: 64, fits: isFloat},
+	"time":     {want: "a time such as 2006-01-02T15:04:05Z", fits: isText[time.Time]},
+	"duration": {want: "a duration such as 4s", fits: isText[Duration]},
+	"range":    {want: "a range such as 128-159", fits: isText[backoff.CodeRange]},
+	"quantity": {want: "a quantity such as 500m or 2Gi", fits: isTextOrNumber},
+	"intstr":   {want: "an integer or a string", fits: isTextOrNumber},
 }
 
-func fitsKind[T any](want string) func(v any) string {
-	return func(v any) string {
-		if _, ok := v.(T); !ok {
-			return want
-		}
-		return ""
-	}
+func is[T any](v any) bool { _, ok := v.(T); return ok }
+
+func isTextOrNumber(v any) bool { return is[string](v) || is[json.Number](v) }
+
+func isFloat(v any) bool {
+	n, _ := v.(json.Number)
+	_, err := n.Float64()
+	return err == nil
 }
 
-func fitsInteger(bits int) func(v any) string {
-	return func(v any) string {
-		n, ok := v.(json.Number)
-		if !ok {
-			return "an integer"
-		}
-		if _, err := strconv.ParseInt(n.String(), 10, bits); err == nil {
-			return ""
-		} else if err.(*strconv.NumError).Err == strconv.ErrRange {
-			return fmt.Sprintf("an integer of %d bits", bits)
-		}
-		return "an integer"
-	}
+// isText reports whether v is the text of a T.
+func isText[T any, P interface {
+	*T
+	encoding.TextUnmarshaler
+}](v any) bool {
+	s, ok := v.(string)
+	return ok && P(new(T)).UnmarshalText([]byte(s)) == nil
 }
 
-func fitsNumber(v any) string {
+func integer(bits int) *Type {
+	return &Type{want: "an integer", bits: bits, fits: func(v any) bool {
+		n, _ := v.(json.Number)
+		_, err := strconv.ParseInt(n.String(), 10, bits)
+		return err == nil
+	}}
+}
+
+// wanted returns what v should have been, which does not fit t.
+func (t *Type) wanted(v any) string {
 	n, ok := v.(json.Number)
-	if !ok {
-		return "a number"
+	if ok && t.bits > 0 && (t.want == "a number" || !strings.ContainsAny(n.String(), ".eE")) { // too large
+		return fmt.Sprintf("%s of %d bits", t.want, t.bits)
 	}
-	if _, err := n.Float64(); err != nil {
-		return "a number of 64 bits"
-	}
-	return ""
-}
-
-func fitsText(want string, into func() encoding.TextUnmarshaler) func(v any) string {
-	return func(v any) string {
-		if s, ok := v.(string); ok && into().UnmarshalText([]byte(s)) == nil {
-			return ""
-		}
-		return want
-	}
-}
-
-func fitsTextOrNumber(want string) func(v any) string {
-	return func(v any) string {
-		switch v.(type) {
-		case string, json.Number:
-			return ""
-		}
-		return want
-	}
+	return t.want
 }
 
 // TypeFor returns the type of the values that encoding/json stores in a T.
@@ -149,12 +131,19 @@ func fieldsOf(t reflect.Type) map[string]*Type {
 	return fields
 }
 
-// ParseTypes reads a table of types. A type is a line with its name, followed by a
-// line for each field: a tab, the field's name, a space and its type. That is the name
-// of a type, which may be defined later, with the prefix [] for a list or map[string]
-// for an object of any names. A type that is defined twice has the fields of both.
-func ParseTypes(table string) (map[string]*Type, error) {
-	types := make(map[string]*Type)
+// ParseTypes reads a table of types: a JSON object of the fields of each type, which are
+// the names of types, with the prefix [] for a list or map[string] for an object of any
+// names.
+func ParseTypes(table []byte) (map[string]*Type, error) {
+	var fields map[string]map[string]string
+	if err := json.Unmarshal(table, &fields); err != nil {
+		return nil, err
+	}
+	types := maps.Clone(simple)
+	for name := range fields {
+		types[name] = &Type{want: "an object", fields: make(map[string]*Type)}
+	}
+	var err error
 	var named func(name string) *Type
 	named = func(name string) *Type {
 		if elem, ok := strings.CutPrefix(name, "[]"); ok {
@@ -163,34 +152,17 @@ func ParseTypes(table string) (map[string]*Type, error) {
 		if elem, ok := strings.CutPrefix(name, "map[string]"); ok {
 			return &Type{want: "an object", elem: named(elem)}
 		}
-		if found := simple[name]; found != nil {
-			return found
-		}
 		if types[name] == nil {
-			types[name] = &Type{want: "an object"}
+			err = fmt.Errorf("document: ParseTypes: no type %s", name)
 		}
 		return types[name]
 	}
-	var present *Type
-	for lines := bufio.NewScanner(strings.NewReader(table)); lines.Scan(); {
-		line, isField := strings.CutPrefix(lines.Text(), "\t")
-		field, of, _ := strings.Cut(line, " ")
-		switch {
-		case strings.HasPrefix(line, "#"):
-		case !isField:
-			if present = named(line); present.fields == nil {
-				present.fields = make(map[string]*Type)
-			}
-		default:
-			present.fields[field] = named(of)
+	for name, of := range fields {
+		for field, t := range of {
+			types[name].fields[field] = named(t)
 		}
 	}
-	for name, t := range types {
-		if t.fields == nil {
-			return nil, fmt.Errorf("document: ParseTypes: the type %s has no fields", name)
-		}
-	}
-	return types, nil
+	return types, err
 }
 
 // Field returns the type of the field at a path of names, such as spec.template, nil if

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +16,8 @@ import (
 // mostAliased limits the values that the aliases of a text stand for, so that a short
 // text cannot become a huge document.
 const mostAliased = 100_000
+
+var errDeep = errors.New("objects and lists are nested too deeply")
 
 // parseYAML returns the documents of a YAML stream, without empty ones.
 func parseYAML(text []byte) (documents []*Node, err error) {
@@ -30,7 +30,7 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, explained(text, err)
+			return nil, located(text, err)
 		}
 		document, err := c.node(&root, 0)
 		if err != nil {
@@ -42,59 +42,41 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 	}
 }
 
-// explained returns an error of the YAML library with the line at which a reader
-// notices it, and without the word token, which few users know.
-func explained(text []byte, err error) error {
-	line, what := splitError(err)
+// located returns an error of the YAML library with the line at which a reader notices
+// it, and without the word token, which few users know.
+func located(text []byte, err error) error {
+	line, what := lineOf(err)
+	if line = noticed(slices.Collect(bytes.Lines(text)), line, what); line > 0 {
+		what = fmt.Sprintf("line %d: %s", line, what)
+	}
 	if strings.HasSuffix(what, "found character that cannot start any token") {
 		what += ", such as a tab, @ or %"
-	}
-	if line = noticed(text, line, err); line > 0 {
-		what = fmt.Sprintf("line %d: %s", line, what)
 	}
 	return errors.New(what)
 }
 
-// splitError returns the line that an error of the YAML library names, 0 if it names
-// none, and the rest of its text.
-func splitError(err error) (line int, what string) {
+// lineOf returns the line that an error of the YAML library names, 0 if it names none,
+// and the rest of its text.
+func lineOf(err error) (line int, what string) {
 	what = strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, found := strings.CutPrefix(what, "line "); found {
-		digits, after, _ := strings.Cut(rest, ": ")
-		if n, err := strconv.Atoi(digits); err == nil {
-			return n, after
-		}
+	if _, scan := fmt.Sscanf(what, "line %d: ", &line); scan == nil {
+		_, what, _ = strings.Cut(what, ": ")
 	}
-	return 0, what
+	return line, what
 }
 
 // noticed returns the first line up to which the text has the error: the library names
 // the line on which the list or object around it begins. A text that only ends too early
 // can have the same error, so it must stay whatever follows. Only the last lines that the
 // library read are tried, so the time is that of reading the text a few times.
-func noticed(text []byte, named int, err error) int {
+func noticed(lines [][]byte, named int, what string) int {
 	const readAhead = 2 // lines that it may have read without need
-	_, what := splitError(err)
-	whole := &lineReader{text: text}
-	fails(whole, what)
-	n := 0
-	for end := range lineEnds(text) {
-		if n++; n < max(named, whole.lines-readAhead) {
-			continue
-		}
-		if n > whole.lines {
-			break
-		}
-		found := true
-		for _, tail := range []string{"", ",", "x"} {
-			if tail != "" && end == len(text) {
-				break // nothing follows
-			}
-			if found = fails(bytes.NewReader(slices.Concat(text[:end], []byte(tail))), what); !found {
-				break
-			}
-		}
-		if found {
+	whole := lineReader{lines: lines}
+	fails(&whole, what)
+	for n := max(named, whole.begun-readAhead, 1); n <= whole.begun; n++ {
+		text := bytes.Join(lines[:n], nil)
+		differs := func(tail string) bool { return !fails(strings.NewReader(string(text)+tail), what) }
+		if n == len(lines) || !slices.ContainsFunc([]string{"", ",", "x"}, differs) {
 			return n
 		}
 	}
@@ -103,25 +85,21 @@ func noticed(text []byte, named int, err error) int {
 
 // A lineReader reads a text line by line, and counts.
 type lineReader struct {
-	text  []byte
-	lines int
-	begun bool // the line that is being read
+	lines [][]byte
+	begun int
+	rest  []byte // of the line that was begun last
 }
 
 func (r *lineReader) Read(p []byte) (int, error) {
-	if len(r.text) == 0 {
-		return 0, io.EOF
+	if len(r.rest) == 0 {
+		if r.begun == len(r.lines) {
+			return 0, io.EOF
+		}
+		r.rest = r.lines[r.begun]
+		r.begun++
 	}
-	if !r.begun {
-		r.lines++
-	}
-	n := len(r.text)
-	if end := bytes.IndexByte(r.text, '\n'); end >= 0 {
-		n = end + 1
-	}
-	n = copy(p[:min(n, len(p))], r.text)
-	r.begun = r.text[n-1] != '\n'
-	r.text = r.text[n:]
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
 	return n, nil
 }
 
@@ -132,20 +110,8 @@ func fails(text io.Reader, what string) bool {
 	for err == nil {
 		err = decoder.Decode(new(yaml.Node))
 	}
-	_, got := splitError(err)
+	_, got := lineOf(err)
 	return got == what
-}
-
-// lineEnds yields the end of each line.
-func lineEnds(text []byte) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		end := 0
-		for line := range bytes.Lines(text) {
-			if end += len(line); !yield(end) {
-				return
-			}
-		}
-	}
 }
 
 // yamlConverter converts nodes of the YAML library.
@@ -235,7 +201,7 @@ func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error
 			return at(from, "only an object can be merged")
 		}
 		for _, f := range object {
-			if !fields.has(f.Name) {
+			if _, found := fields.at[f.Name]; !found {
 				fields.add(f.Name, f.Line, f.Value)
 			}
 		}

@@ -8,15 +8,12 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 )
 
-//go:generate go -C generate run . ../fields.txt
+//go:generate go -C generate test . -rewrite
 
-//go:embed fields.txt
-var table string
-
-// ours is what package jobpolicy has beside them: the name of a rule (KEP-4443).
-const ours = "PodFailurePolicyRule\n\tname string\n"
+//go:embed fields.json
+var table []byte
 
 // Types returns the types of these objects by their Go names: Job, CronJob,
 // PodSpec. A rule of a pod failure policy has a name, too, which no Kubernetes up to 1.37
 // knows.
-func Types() (map[string]*document.Type, error) { return document.ParseTypes(table + ours) }
+func Types() (map[string]*document.Type, error) { return document.ParseTypes(table) }
