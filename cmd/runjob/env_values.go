@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -40,20 +39,16 @@ type configData struct {
 // add adds the values of a Secret or ConfigMap.
 func (c *config) add(o jobfile.Object) error {
 	var found configData
-	fitted, wrong := document.Fit(o.Node, document.TypeFor[configData]())
-	var all jobfile.Mistakes
+	_, wrong, err := document.Decode(o.Node, document.TypeFor[configData](), &found)
+	if err != nil {
+		return err
+	}
+	var all document.Mistakes
 	for _, one := range wrong {
 		if !one.Strict() { // such as metadata
 			at := field.Error{Field: o.String() + ": " + one.Path, Type: field.Invalid, Value: one.Value, Detail: one.Detail}
-			all = append(all, jobfile.Mistake{Line: one.Line, Text: at.Error()})
+			all = append(all, document.Mistake{Line: one.Line, Detail: at.Error()})
 		}
-	}
-	text, err := json.Marshal(fitted)
-	if err == nil {
-		err = json.Unmarshal(text, &found)
-	}
-	if err != nil {
-		return err
 	}
 	values := found.Data
 	if o.Kind == "Secret" {
@@ -62,14 +57,14 @@ func (c *config) add(o jobfile.Object) error {
 			value, err := base64.StdEncoding.DecodeString(found.Data[key])
 			if err != nil {
 				at := field.Error{Field: fmt.Sprintf("%v: data[%s]", o, key), Type: field.Invalid, Detail: "must be in base64"}
-				all = append(all, jobfile.Mistake{Line: o.Node.LineOf("data[" + key + "]"), Text: at.Error()})
+				all = append(all, document.Mistake{Line: o.Node.LineOf("data[" + key + "]"), Detail: at.Error()})
 			}
 			values[key] = string(value)
 		}
 		maps.Copy(values, found.StringData)
 	}
 	if len(all) > 0 {
-		return all.Sorted().Shortened(0)
+		return all.Report(0)
 	}
 	c.objects[o.Kind+" "+o.Name()] = values
 	return nil

@@ -52,7 +52,7 @@ func decodeManifest(documents []*document.Node, how reading) (*manifest, error) 
 func complain(w io.Writer, manifest string, err error) {
 	var lines []string
 	switch err := err.(type) {
-	case jobfile.Mistakes:
+	case document.Mistakes:
 		for _, one := range err {
 			lines = append(lines, one.String())
 		}

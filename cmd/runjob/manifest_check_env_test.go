@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/restartkit/restart/cmd/internal/jobfile"
+	"github.com/restartkit/restart/cmd/internal/document"
 )
 
 // A wrong source is reported with its path.
@@ -22,13 +22,13 @@ func TestWrongSourcesAreNamedWithTheirPath(t *testing.T) {
 		"envFrom: [{secretRef: {name: x}, configMapRef: {name: z}}]": "envFrom[0]: invalid value: must have secretRef or configMapRef, not both",
 	} {
 		_, err := decode(t, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: wrong}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: main, command: [x],\n"+source+"}]}}}", strict)
-		wrong, ok := err.(jobfile.Mistakes)
+		wrong, ok := err.(document.Mistakes)
 		if want := "line 5: spec.template.spec.containers[0]." + want; !ok || len(wrong) != 1 || wrong[0].String() != want {
 			t.Errorf("%s: %v, want %s", source, wrong, want)
 		}
 	}
 	_, err := decode(t, named("name: a")+"---\nkind: Secret\nmetadata: {name: s}\ndata: {a: '%', b: 1}\n", strict)
-	if wrong, ok := err.(jobfile.Mistakes); !ok || len(wrong) != 2 || !strings.HasPrefix(wrong[0].String(), "line 8: Secret s (line 6): data[b]: ") {
+	if wrong, ok := err.(document.Mistakes); !ok || len(wrong) != 2 || !strings.HasPrefix(wrong[0].String(), "line 8: Secret s (line 6): data[b]: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestWrongValuesOfASecretHaveTheirLines(t *testing.T) {
 	text := named("name: a") + "---\nkind: Secret\nmetadata: {name: s}\ndata:\n  tls: ''\n  tls.key: '%'\n  tls.crt: '%'\n  tls.ca: 1\n  a: '%'\n"
 	for range 5 {
 		_, err := decode(t, text, strict)
-		wrong, _ := err.(jobfile.Mistakes)
+		wrong, _ := err.(document.Mistakes)
 		var at []string
 		for _, m := range wrong {
 			line, _, _ := strings.Cut(m.String(), ": Secret")

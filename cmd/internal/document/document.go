@@ -158,8 +158,11 @@ func one(documents []*Node, err error) (*Node, error) {
 // ParseAll returns the documents of a YAML or JSON text, at least one. Empty
 // documents of a YAML text do not count.
 func ParseAll(text []byte) ([]*Node, error) {
-	if at := invalidUTF8(text); at >= 0 {
-		return nil, fmt.Errorf("not a YAML or JSON document: line %d: not UTF-8", lineAt(text, at))
+	n, isUTF16 := 0, bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
+	for line := range bytes.Lines(text) {
+		if n++; !utf8.Valid(line) && !isUTF16 {
+			return nil, fmt.Errorf("not a YAML or JSON document: line %d: not UTF-8", n)
+		}
 	}
 	if begin := bytes.TrimLeft(text, " \t\r\n"); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
 		if documents, ok := parseJSON(text); ok {
@@ -174,21 +177,4 @@ func ParseAll(text []byte) ([]*Node, error) {
 		return nil, ErrEmpty
 	}
 	return documents, nil
-}
-
-// lineAt returns the line of a byte of a text.
-func lineAt(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
-
-// invalidUTF8 returns the first index at which text is not UTF-8, or -1. A YAML text
-// may also be UTF-16, which its first two bytes say.
-func invalidUTF8(text []byte) int {
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return -1
-	}
-	for at, r := range string(text) {
-		if r == utf8.RuneError && !bytes.HasPrefix(text[at:], []byte("\ufffd")) {
-			return at
-		}
-	}
-	return -1
 }

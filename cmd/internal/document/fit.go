@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,62 +10,31 @@ import (
 	"github.com/restartkit/restart/cmd/internal/spelling"
 )
 
-// Mistake is a mistake in the value at a path.
-type Mistake struct {
-	Path   string // as commands[0].name; "": the whole document
-	Line   int    // 0: unknown
-	Value  any    // nil if it does not help
-	Detail string
-	Fault  Fault
-	Meant  string // the known field that is most like an unknown one, or ""
-}
-
-// MaxReported is how many mistakes of a file a program should report: more than a
-// person corrects at once.
-const MaxReported = 100
-
-// Fault is the kind of a mistake.
-type Fault int
-
-const (
-	Wrong   Fault = iota // a value that cannot be what it has to
-	Unknown              // a field that the type does not have
-	Again                // a field that is given more than once
-)
-
-// Strict reports whether only strict validation refuses the mistake.
-func (m Mistake) Strict() bool { return m.Fault != Wrong }
-
-// String returns the mistake as one line. Parts that come from the document may have
-// control characters.
-func (m Mistake) String() string {
-	text := m.Detail
-	if s, ok := m.Value.(string); ok {
-		text = fmt.Sprintf("is %q, %s", s, text)
-	} else if m.Value != nil {
-		text = fmt.Sprintf("is %v, %s", m.Value, text)
-	}
-	if m.Path != "" {
-		text = m.Path + ": " + text
-	}
-	if m.Line > 0 {
-		text = fmt.Sprintf("line %d: %s", m.Line, text)
-	}
-	return text
-}
-
 // Fit returns the part of a document that fits a type, as values of encoding/json. It
 // also returns all mistakes, in the order of the text: values of wrong types, unknown
 // fields, and fields that are given more than once. Names are case-sensitive, as in
 // Kubernetes. null is like an absent field.
-func Fit(n *Node, t *Type) (fitted any, found []Mistake) {
+func Fit(n *Node, t *Type) (fitted any, found Mistakes) {
 	var f fitter
 	fitted = f.fit(n, t, "")
 	slices.SortStableFunc(f.mistakes, func(a, b Mistake) int { return a.Line - b.Line })
 	return fitted, f.mistakes
 }
 
-type fitter struct{ mistakes []Mistake }
+// Decode stores the part of a document that fits a type, and returns it as JSON, beside
+// the mistakes of Fit.
+func Decode(n *Node, t *Type, into ...any) (text []byte, found Mistakes, err error) {
+	fitted, found := Fit(n, t)
+	text, err = json.Marshal(fitted)
+	for _, one := range into {
+		if err == nil {
+			err = json.Unmarshal(text, one)
+		}
+	}
+	return text, found, err
+}
+
+type fitter struct{ mistakes Mistakes }
 
 func (f *fitter) add(m Mistake) { f.mistakes = append(f.mistakes, m) }
 

@@ -164,27 +164,3 @@ func ParseTypes(table []byte) (map[string]*Type, error) {
 	}
 	return types, err
 }
-
-// Field returns the type of the field at a path of names, such as spec.template, nil if
-// there is no such field. A list on the way stands for its elements.
-func (t *Type) Field(path ...string) *Type {
-	for _, name := range path {
-		for t.elem != nil {
-			t = t.elem
-		}
-		if t = t.fields[name]; t == nil {
-			return nil
-		}
-	}
-	return t
-}
-
-// Without returns an object's type without some of its fields.
-func (t *Type) Without(names ...string) *Type {
-	less := *t
-	less.fields = maps.Clone(t.fields)
-	for _, name := range names {
-		delete(less.fields, name)
-	}
-	return &less
-}

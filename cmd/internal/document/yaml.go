@@ -46,11 +46,12 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 // it, and without the word token, which few users know.
 func located(text []byte, err error) error {
 	line, what := lineOf(err)
-	if line = noticed(slices.Collect(bytes.Lines(text)), line, what); line > 0 {
-		what = fmt.Sprintf("line %d: %s", line, what)
-	}
+	line = noticed(slices.Collect(bytes.Lines(text)), line, what)
 	if strings.HasSuffix(what, "found character that cannot start any token") {
 		what += ", such as a tab, @ or %"
+	}
+	if line > 0 {
+		what = fmt.Sprintf("line %d: %s", line, what)
 	}
 	return errors.New(what)
 }

@@ -1,25 +1,34 @@
 package jobfields
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/restartkit/restart/cmd/internal/document"
+)
 
 func TestFieldsOfJobsAreKnown(t *testing.T) {
 	types, err := Types()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range [][]string{
-		{"Job", "spec", "podFailurePolicy", "rules", "onExitCodes", "containerName"},
-		{"Job", "spec", "podFailurePolicy", "rules", "name"},
-		{"Job", "spec", "template", "spec", "containers", "livenessProbe", "httpGet", "port"},
-		{"Job", "spec", "template", "spec", "volumes", "ephemeral", "volumeClaimTemplate", "spec", "resources", "requests"},
-		{"Job", "spec", "template", "spec", "initContainers", "restartPolicyRules", "exitCodes", "values"},
-		{"CronJob", "spec", "jobTemplate", "spec", "template", "metadata", "labels"},
+	for text, want := range map[string]string{
+		"{spec: {podFailurePolicy: {rules: [{name: a, onExitCodes: {containerName: b}}]}}}":                                    "",
+		"{spec: {template: {spec: {containers: [{livenessProbe: {httpGet: {port: 1}}}]}}}}":                                    "",
+		"{spec: {template: {spec: {volumes: [{ephemeral: {volumeClaimTemplate: {spec: {resources: {requests: {a: 1}}}}}}]}}}}": "",
+		"{spec: {template: {spec: {initContainers: [{restartPolicyRules: [{exitCodes: {values: [1]}}]}]}}}}":                   "",
+		"{kind: CronJob, spec: {jobTemplate: {spec: {template: {metadata: {labels: {a: b}}}}}}}":                               "",
+		"{spec: {paralelism: 1}}": "line 1: spec.paralelism: unknown field: did you mean parallelism?",
 	} {
-		if types[path[0]].Field(path[1:]...) == nil {
-			t.Errorf("%v is not known", path)
+		n, err := document.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if types["Job"].Field("spec", "paralelism") != nil {
-		t.Error("an unknown field is known")
+		kind := n.Field("kind").Text()
+		if kind == "" {
+			kind = "Job"
+		}
+		if _, found := document.Fit(n, types[kind]); found.Error() != want {
+			t.Errorf("%s: %v, want %q", text, found, want)
+		}
 	}
 }

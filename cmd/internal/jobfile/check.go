@@ -24,7 +24,7 @@ func (c *checker) add(kind field.Type, path string, value any, detail string) {
 // check returns the mistakes of a Job that has its defaults. found are the values of
 // wrong types. A part of the Job that has one is not checked: what it lacks without
 // the value is no mistake of its own.
-func (m *Manifest) check(found []document.Mistake, processes bool) field.Errors {
+func (m *Manifest) check(found document.Mistakes, processes bool) field.Errors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
 			return !e.Strict() && document.Within(e.Path, part)

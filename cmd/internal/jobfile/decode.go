@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,25 +20,19 @@ type decoder struct {
 
 // decode returns the Job, or its mistakes.
 func (d *decoder) decode() (*Manifest, error) {
-	fitted, found := document.Fit(d.job, d.types["Job"])
 	m := &Manifest{Job: new(batch.Job), at: d.template}
-	text, err := json.Marshal(fitted)
-	if err == nil {
-		err = json.Unmarshal(text, m.Job)
-	}
-	if err == nil {
-		m.Sources, err = readEnvSources(text)
-	}
+	var sourced sourcedJob
+	text, found, err := document.Decode(d.job, d.types["Job"], m.Job, &sourced)
 	if err != nil {
 		return nil, err
 	}
-	m.Written = text
+	m.Written, m.Sources = text, sourced.sources()
 	m.Job.Spec.Default()
 	m.takeName()
 	unused := d.unused(found)
 	errs := append(m.check(found, d.how.Processes), d.how.Set.unused(d.withoutEffect(unused, found))...)
 	wrong := d.located(errs, found)
-	var lenient Mistakes
+	var lenient document.Mistakes
 	for _, one := range slices.Concat(d.inFile(found), d.foundAround()) {
 		if one.Strict() {
 			lenient = append(lenient, newMistake(one.Line, one.Path+": "+one.Detail))
@@ -49,7 +42,7 @@ func (d *decoder) decode() (*Manifest, error) {
 		}
 	}
 	if wrong = m.validated(d.how.Validate, wrong, lenient); len(wrong) > 0 {
-		return nil, wrong.Sorted().Shortened(d.omitted)
+		return nil, wrong.Report(d.omitted)
 	}
 	if d.how.Validate != Ignore {
 		m.warnOfRuleNames()
@@ -90,9 +83,17 @@ func (m *Manifest) warnOfRuleNames() {
 	}
 }
 
+// newMistake returns a mistake on a line or, if that is 0, in a value of -set.
+func newMistake(line int, text string) document.Mistake {
+	if line == 0 {
+		text = "-set " + text
+	}
+	return document.Mistake{Line: line, Detail: text}
+}
+
 // inFile returns mistakes with their paths and lines in the file. A value of a flag has
 // no line.
-func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
+func (d *decoder) inFile(found document.Mistakes) document.Mistakes {
 	found = slices.Clone(found)
 	for i := range found {
 		one := &found[i]
@@ -105,7 +106,7 @@ func (d *decoder) inFile(found []document.Mistake) []document.Mistake {
 }
 
 // foundAround returns the mistakes in a CronJob outside of its Job.
-func (d *decoder) foundAround() []document.Mistake {
+func (d *decoder) foundAround() document.Mistakes {
 	if d.around == nil {
 		return nil
 	}
@@ -120,7 +121,7 @@ func (d *decoder) foundAround() []document.Mistake {
 // located returns the errors with their lines. It omits a missing field where an
 // unknown field may be a misspelling of it. Of consecutive errors about one missing
 // field or one unsupported value it keeps the last, which is the most specific.
-func (d *decoder) located(errs field.Errors, found []document.Mistake) (all Mistakes) {
+func (d *decoder) located(errs field.Errors, found document.Mistakes) (all document.Mistakes) {
 	typos := make(document.Paths) // what is around them
 	for _, one := range found {
 		if d.how.Validate == Strict && one.Meant != "" {
@@ -153,7 +154,7 @@ func sameMistake(a, b field.Error) bool {
 
 // withoutEffect returns the paths of fields that a flag should not set: unused ones,
 // and unknown ones unless they are reported anyway.
-func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []string {
+func (d *decoder) withoutEffect(unused []string, found document.Mistakes) []string {
 	unused = slices.Clone(unused)
 	for _, one := range found {
 		if one.Strict() && d.how.Validate != Strict {
@@ -164,7 +165,7 @@ func (d *decoder) withoutEffect(unused []string, found []document.Mistake) []str
 }
 
 // unused returns the paths of known fields that have no meaning for processes.
-func (d *decoder) unused(found []document.Mistake) (paths []string) {
+func (d *decoder) unused(found document.Mistakes) (paths []string) {
 	unknown := make(map[string]bool)
 	for _, one := range found {
 		unknown[one.Path] = true

@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/restartkit/restart/jobpolicy/batch"
@@ -48,49 +47,41 @@ type WholeRef struct {
 	Optional bool   `json:"optional,omitempty"`
 }
 
-// sourcedContainer are the fields of a container that name sources of variables.
+// sourcedJob are the fields of a Job that name sources of variables.
+type sourcedJob struct {
+	Spec struct {
+		Template struct {
+			Spec struct {
+				InitContainers []sourcedContainer `json:"initContainers"`
+				Containers     []sourcedContainer `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
 type sourcedContainer struct {
 	Name string `json:"name"`
 	Env  []struct {
-		Value     string       `json:"value"`
 		ValueFrom *ValueSource `json:"valueFrom"`
 	} `json:"env"`
 	EnvFrom []FromSource `json:"envFrom"`
 }
 
-// readEnvSources reads the sources from a Job as JSON.
-func readEnvSources(job []byte) (EnvSources, error) {
-	var found struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					InitContainers []sourcedContainer `json:"initContainers"`
-					Containers     []sourcedContainer `json:"containers"`
-				} `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(job, &found); err != nil {
-		return nil, err
-	}
+func (job *sourcedJob) sources() EnvSources {
 	sources := make(EnvSources)
-	pod := found.Spec.Template.Spec
+	pod := &job.Spec.Template.Spec
 	for _, c := range append(pod.InitContainers, pod.Containers...) {
-		one := ContainerSources{From: c.EnvFrom}
+		one := ContainerSources{From: c.EnvFrom, Value: make(map[int]ValueSource)}
 		for i, v := range c.Env {
-			if v.ValueFrom == nil {
-				continue
+			if v.ValueFrom != nil {
+				one.Value[i] = *v.ValueFrom
 			}
-			if one.Value == nil {
-				one.Value = make(map[int]ValueSource)
-			}
-			one.Value[i] = *v.ValueFrom
 		}
-		if one.From != nil || one.Value != nil {
+		if len(one.From)+len(one.Value) > 0 {
 			sources[c.Name] = one
 		}
 	}
-	return sources, nil
+	return sources
 }
 
 // Field returns the value of a pod's field, "" if it is not set.

@@ -134,7 +134,7 @@ func notAJob(o Object) error {
 	default:
 		e.Type, e.Value = field.Invalid, nil
 	}
-	return Mistakes{{Line: o.Node.LineOf("kind"), Text: e.Error()}}
+	return document.Mistakes{{Line: o.Node.LineOf("kind"), Detail: e.Error()}}
 }
 
 // list names the first objects, in the order of their file.

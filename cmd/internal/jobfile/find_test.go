@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/restartkit/restart/cmd/internal/document"
 )
 
 // named is a Job of that name.
@@ -58,7 +60,7 @@ func TestTheJobIsFound(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		var wrong Mistakes
+		var wrong document.Mistakes
 		if errors.As(err, &wrong) {
 			got = err.Error()
 		}

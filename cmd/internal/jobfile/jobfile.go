@@ -32,7 +32,7 @@ type Reading struct {
 }
 
 // Decode returns the Job of a file, or all its mistakes. Errors in the Job itself are
-// Mistakes.
+// document.Mistakes, each without a Path.
 func Decode(documents []*document.Node, how Reading) (*Manifest, error) {
 	all := objects(documents)
 	chosen, err := chooseJob(all, how)

@@ -93,13 +93,13 @@ func TestManyMistakesAreCounted(t *testing.T) {
 	}
 	job.WriteString("  template:\n    spec:\n      restartPolicy: Never\n      containers:\n" + strings.Repeat("      - {}\n", n))
 	_, err := decode(t, job.String(), strict)
-	wrong, ok := err.(Mistakes)
+	wrong, ok := err.(document.Mistakes)
 	if want := fmt.Sprintf("and %d more", 3*n-document.MaxReported); !ok || len(wrong) != document.MaxReported+1 || wrong[document.MaxReported].String() != want {
 		t.Fatalf("%d mistakes, the last %q, want %q", len(wrong), wrong[len(wrong)-1], want)
 	}
 	m, err := decode(t, job.String(), Reading{Validate: Warn, Processes: true})
-	if m != nil || len(err.(Mistakes)) != document.MaxReported+1 {
-		t.Errorf("with warnings: %d mistakes", len(err.(Mistakes)))
+	if m != nil || len(err.(document.Mistakes)) != document.MaxReported+1 {
+		t.Errorf("with warnings: %d mistakes", len(err.(document.Mistakes)))
 	}
 }
 
@@ -122,10 +122,10 @@ func FuzzManifest(f *testing.F) {
 		}
 		m, err := Decode(documents, strict)
 		if err != nil {
-			var wrong Mistakes
+			var wrong document.Mistakes
 			if errors.As(err, &wrong) {
 				for _, one := range wrong {
-					if path, _, _ := strings.Cut(one.Text, ": "); path == "" {
+					if path, _, _ := strings.Cut(one.Detail, ": "); path == "" {
 						t.Errorf("a mistake without a path: %v", one)
 					}
 				}

@@ -22,7 +22,6 @@ type override struct {
 type Overrides []override
 
 // String returns "": there is no default.
-// String returns "": there is no default.
 func (o *Overrides) String() string { return "" }
 
 // Set takes field=value. The field is one of spec, or a path from there; the
@@ -43,20 +42,10 @@ func (o *Overrides) Set(text string) error {
 	return nil
 }
 
-// apply changes the document of a Job. It adds missing objects on the way to a field.
+// apply changes the document of a Job.
 func (o Overrides) apply(job *document.Node) error {
 	for _, one := range o {
-		steps, err := parsePath(one.path)
-		at := job
-		for _, step := range steps[:max(len(steps)-1, 0)] {
-			if err == nil {
-				at, err = step.into(at)
-			}
-		}
-		if err == nil {
-			err = steps[len(steps)-1].set(at, one.value)
-		}
-		if err != nil {
+		if err := set(job, one.path, one.value); err != nil {
 			return fmt.Errorf("-set %s: %w", one.path, err)
 		}
 	}
@@ -78,66 +67,43 @@ func (o Overrides) unused(ignored []string) (errs field.Errors) {
 	return errs
 }
 
-// step is one step down a document: the field of an object or, with an empty
-// name, the element of a list.
-type step struct {
-	name  string
-	index int
-}
+// step is the first step of a path: the field of an object or the element of a list.
+var step = regexp.MustCompile(`^\.?(?:([^.\[\]]+)|\[(\d+)\])`)
 
-var stepPattern = regexp.MustCompile(`^([^.\[\]]+)|^\[(\d+)\]`)
-
-// parsePath reads a path such as spec.template.spec.containers[0].image.
-func parsePath(path string) ([]step, error) {
-	var steps []step
-	for rest := path; rest != ""; {
-		if len(steps) > 0 && rest[0] == '.' {
-			rest = rest[1:]
-		}
-		found := stepPattern.FindStringSubmatch(rest)
-		if found == nil {
-			return nil, fmt.Errorf("not a path at %q", rest)
-		}
-		rest = rest[len(found[0]):]
+// set sets the value at a path such as spec.template.spec.containers[0].image, nil to
+// take it away. It adds missing objects on the way there.
+func set(n *document.Node, path string, value *document.Node) error {
+	found := step.FindStringSubmatch(path)
+	if found == nil {
+		return fmt.Errorf("not a path at %q", path)
+	}
+	name, rest := found[1], path[len(found[0]):]
+	var next *document.Node
+	if name == "" {
 		index, _ := strconv.Atoi(found[2]) // a number too large is behind every list
-		steps = append(steps, step{found[1], index})
-	}
-	return steps, nil
-}
-
-// into returns the value one step down. It adds a missing object.
-func (s step) into(n *document.Node) (*document.Node, error) {
-	if s.name == "" {
-		list, ok := n.Value.([]*document.Node)
-		if !ok || s.index >= len(list) {
-			return nil, fmt.Errorf("there is no element %d", s.index)
+		list, _ := n.Value.([]*document.Node)
+		if index >= len(list) {
+			return fmt.Errorf("there is no element %d", index)
 		}
-		return list[s.index], nil
-	}
-	if _, ok := n.Value.(document.Object); !ok {
-		return nil, fmt.Errorf("%s is not in an object", s.name)
-	}
-	if found := n.Field(s.name); found == nil || found.Value == nil {
-		n.Set(s.name, &document.Node{Value: document.Object{}})
-	}
-	return n.Field(s.name), nil
-}
-
-// set sets the value one step down.
-func (s step) set(n, value *document.Node) error {
-	if s.name == "" {
-		element, err := s.into(n)
-		if err == nil {
-			element.Value = nil
-			if value != nil {
-				element.Value = value.Value
-			}
+		next = list[index]
+	} else {
+		if _, ok := n.Value.(document.Object); !ok {
+			return fmt.Errorf("%s is not in an object", name)
 		}
-		return err
+		if next = n.Field(name); next == nil || next.Value == nil {
+			next = &document.Node{Value: document.Object{}}
+			n.Set(name, next)
+		}
 	}
-	if _, ok := n.Value.(document.Object); !ok {
-		return fmt.Errorf("%s is not in an object", s.name)
+	switch {
+	case rest != "":
+		return set(next, rest, value)
+	case name != "":
+		n.Set(name, value)
+	case value != nil:
+		next.Value = value.Value
+	default:
+		next.Value = nil
 	}
-	n.Set(s.name, value)
 	return nil
 }

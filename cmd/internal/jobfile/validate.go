@@ -3,6 +3,8 @@ package jobfile
 import (
 	"errors"
 	"strings"
+
+	"github.com/restartkit/restart/cmd/internal/document"
 )
 
 // Validation says what to do about unknown and duplicate fields.
@@ -20,12 +22,12 @@ func (v *Validation) String() string { return string(*v) }
 
 // Set reads the values of kubectl's --validate.
 func (v *Validation) Set(text string) error {
-	switch strings.ToLower(text) {
-	case "strict", "true":
+	switch level := strings.ToLower(text); level {
+	case "strict", "warn", "ignore":
+		*v = Validation(level)
+	case "true":
 		*v = Strict
-	case "warn":
-		*v = Warn
-	case "ignore", "false":
+	case "false":
 		*v = Ignore
 	default:
 		return errors.New("must be strict, warn or ignore")
@@ -34,18 +36,19 @@ func (v *Validation) Set(text string) error {
 }
 
 // validated turns what only strict validation refuses into mistakes or warnings.
-func (m *Manifest) validated(how Validation, wrong, lenient Mistakes) Mistakes {
+func (m *Manifest) validated(how Validation, wrong, lenient document.Mistakes) document.Mistakes {
 	switch how {
 	case Strict:
 		return append(wrong, lenient...)
 	case Warn:
-		if len(wrong) > 0 {
-			for _, one := range lenient {
-				wrong = append(wrong, Mistake{one.Line, "warning: " + one.Text})
-			}
-		}
-		for _, one := range lenient.Shortened(0) {
+		for _, one := range lenient.Report(0) {
 			m.Warnings = append(m.Warnings, one.String())
+		}
+		for _, one := range lenient {
+			if len(wrong) > 0 {
+				one.Detail = "warning: " + one.Detail
+				wrong = append(wrong, one)
+			}
 		}
 	}
 	return wrong

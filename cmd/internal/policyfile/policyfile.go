@@ -4,11 +4,9 @@ package policyfile
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/restartkit/restart/cmd/internal/document"
@@ -18,8 +16,8 @@ import (
 
 // Findings are the mistakes and warnings of a document.
 type Findings struct {
-	Mistakes []document.Mistake
-	Warnings []document.Mistake // unknown fields that may be the kubelet's
+	Mistakes document.Mistakes
+	Warnings document.Mistakes // unknown fields that may be the kubelet's
 
 	whole *document.Node
 	at    document.Paths  // of the mistakes
@@ -68,7 +66,7 @@ func (f *Findings) AddAll(path string, err error) {
 // unknown field elsewhere may be one of the kubelet's, and is a warning.
 func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error) {
 	found := &Findings{whole: whole, at: make(document.Paths), meant: make(map[string]bool)}
-	fitted, mistakes := document.Fit(whole, document.TypeFor[F]())
+	_, mistakes, err := document.Decode(whole, document.TypeFor[F](), file)
 	for _, m := range mistakes {
 		found.noteCondition(m)
 		if m.Fault == document.Unknown && whole.Field("kind").Text() == kubeletConfiguration && !strings.HasPrefix(m.Path, own+"[") {
@@ -77,10 +75,6 @@ func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error)
 			found.Mistakes = append(found.Mistakes, m)
 			found.at[m.Path] = true
 		}
-	}
-	text, err := json.Marshal(fitted)
-	if err == nil {
-		err = json.Unmarshal(text, file)
 	}
 	return found, err
 }
@@ -104,14 +98,9 @@ func ReadFile(name, follows string, read func(*document.Node) (*Findings, error)
 	if len(found.Mistakes) == 0 {
 		return warnings, nil
 	}
-	slices.SortStableFunc(found.Mistakes, func(a, b document.Mistake) int { return a.Line - b.Line })
 	lines := []string{terminal.Escape(name) + ": " + follows + ":"}
-	reported := min(len(found.Mistakes), document.MaxReported)
-	for _, m := range found.Mistakes[:reported] {
+	for _, m := range found.Mistakes.Report(0) {
 		lines = append(lines, terminal.Escape(m.String()))
-	}
-	if omitted := len(found.Mistakes) - reported; omitted > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", omitted))
 	}
 	return warnings, errors.New(strings.Join(lines, "\n  "))
 }

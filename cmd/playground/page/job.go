@@ -78,7 +78,7 @@ func read(manifest, name string) (*jobfile.Manifest, *unread) {
 // refused returns why jobfile has found no Job in documents: that is a mistake only if
 // Kubernetes would make it one, too.
 func refused(documents []*document.Node, err error) *unread {
-	var wrong jobfile.Mistakes
+	var wrong document.Mistakes
 	kind := ""
 	if len(documents) == 1 {
 		kind = documents[0].Field("kind").Text()
@@ -96,9 +96,9 @@ func refused(documents []*document.Node, err error) *unread {
 	return &unread{"No Job of this file is shown.", []Remark{{line, "notice", clean(text)}}} // which one is not clear
 }
 
-func remarks(kind string, wrong jobfile.Mistakes) (all []Remark) {
+func remarks(kind string, wrong document.Mistakes) (all []Remark) {
 	for _, one := range wrong {
-		all = append(all, Remark{one.Line, kind, clean(one.Text)})
+		all = append(all, Remark{one.Line, kind, clean(one.Detail)})
 	}
 	return all
 }

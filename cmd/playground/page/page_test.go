@@ -93,15 +93,15 @@ func TestMistakesAreThoseOfTheProgram(t *testing.T) {
 			_, err = jobfile.Decode(documents, jobfile.Reading{Validate: jobfile.Strict, Processes: true})
 		}
 		var want []Remark
-		var wrong jobfile.Mistakes
+		var wrong document.Mistakes
 		switch {
 		case errors.As(err, &wrong):
 			for _, one := range wrong {
-				if onlyProcesses(one.Text) {
+				if onlyProcesses(one.Detail) {
 					processes++
 					continue
 				}
-				want = append(want, Remark{one.Line, "mistake", clean(one.Text)})
+				want = append(want, Remark{one.Line, "mistake", clean(one.Detail)})
 			}
 		default:
 			line, said := lineOf(err.Error())
