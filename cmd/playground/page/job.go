@@ -37,6 +37,7 @@ type Remark struct {
 
 const (
 	largestManifest = 256 << 10 // a browser reads that in a second or so
+	mostParts       = 30_000    // lines and values of it, for the same reason
 	deepestManifest = 200       // a browser has a small stack
 	largestSpec     = 100_000   // bytes that are shown
 	mostUnused      = 100
@@ -59,6 +60,8 @@ func read(manifest, name string) (*jobfile.Manifest, *unread) {
 		limit = fmt.Sprintf("the manifest is too long: this page reads at most %d bytes", largestManifest)
 	case depth(manifest) > deepestManifest:
 		limit = fmt.Sprintf("objects and lists are nested too deeply: this page reads at most %d levels", deepestManifest)
+	case parts(manifest) > mostParts:
+		limit = fmt.Sprintf("the manifest has too many lines and values: this page reads at most %d", mostParts)
 	}
 	if limit != "" {
 		return nil, &unread{"This file is not shown, though it may be valid.", []Remark{{0, "notice", limit}}}
@@ -101,6 +104,15 @@ func remarks(kind string, wrong document.Mistakes) (all []Remark) {
 		all = append(all, Remark{one.Line, kind, clean(one.Detail)})
 	}
 	return all
+}
+
+// parts returns a bound of the fields and elements of a text, without reading it: each is
+// the first of a line, or behind one of these.
+func parts(text string) (n int) {
+	for _, begin := range []string{"\n", ",", "[", "{", "- ", "? "} {
+		n += strings.Count(text, begin)
+	}
+	return n
 }
 
 // depth returns a bound of the nesting of a text, without reading it: brackets that are

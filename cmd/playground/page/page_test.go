@@ -200,6 +200,24 @@ func TestLargeManifestIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+// Many short values take longer to read than a long text.
+func TestManifestOfManyValuesIsRefusedAtOnce(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("a: 1\n", 52_000):                               "at most 30000",
+		"[" + strings.Repeat("1,", 30_000) + "1]":                      "at most 30000",
+		strings.Repeat("- - - - a\n", 10_000):                          "at most 30000",
+		strings.Repeat("- [[[]]]\n", 10_000):                           "at most 30000",
+		strings.Repeat("a: 1\n", mostParts):                            "kind: required",
+		"# " + strings.Repeat("x", largestManifest-10) + "\na: 1":      "kind: required",
+		strings.Repeat("a: "+strings.Repeat("x", 50)+"\n", 256<<10/54): "kind: required",
+	} {
+		j := view(t, State{Manifest: text}).Job
+		if len(j.Mistakes) != 1 || !strings.Contains(j.Mistakes[0].Text, want) {
+			t.Errorf("%.20q: %.200v, want %s", text, j.Mistakes, want)
+		}
+	}
+}
+
 // What the page does not read, its script does not pass on, but for one character that
 // makes it too long here, too.
 func TestPageCutsTextsToOurLimits(t *testing.T) {
