@@ -235,6 +235,11 @@ func TestTypesOfATable(t *testing.T) {
 	if got, want := mistakes.Error(), "line 1: b[0].a.b[0].labels[x]: is 1, must be a string: put it in quotes\nline 1: b[0].c: unknown field\nline 3: port: must be an integer or a string, not a list"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	types["A"].Remove("raw")
+	types["A"].Remove("b.labels")
+	if _, mistakes := Fit(found, types["A"]); len(mistakes) != 4 || !strings.Contains(mistakes.Error(), "b[0].a.b[0].labels: unknown field") {
+		t.Errorf("without two fields: %v", mistakes)
+	}
 	if _, err := ParseTypes([]byte(`{"A": {"b": "B"}}`)); err == nil {
 		t.Error("a type that is nowhere")
 	}

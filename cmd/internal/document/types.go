@@ -164,3 +164,16 @@ func ParseTypes(table []byte) (map[string]*Type, error) {
 	}
 	return types, err
 }
+
+// Remove takes away a field of an object, or of one in it by a path of names. A list
+// on the way stands for its elements.
+func (t *Type) Remove(path string) {
+	name, rest, inside := strings.Cut(path, ".")
+	if !inside {
+		delete(t.fields, name)
+		return
+	}
+	for t = t.fields[name]; t.elem != nil; t = t.elem {
+	}
+	t.Remove(rest)
+}

@@ -47,26 +47,11 @@ func (d *decoder) decode() (*Manifest, error) {
 	if d.how.Validate != Ignore {
 		m.warnOfRuleNames()
 	}
-	for _, path := range append(unused, restartRules(&m.Job.Spec.Template.Spec)...) {
+	for _, path := range unused {
 		m.Ignored = append(m.Ignored, d.path(path))
 	}
 	m.adopt()
 	return m, nil
-}
-
-// restartRules returns the paths of rules for restarts in place, which jobpolicy has for
-// package lint alone.
-func restartRules(pod *batch.PodSpec) (paths []string) {
-	add := func(list string, containers []batch.Container) {
-		for i := range containers {
-			if containers[i].RestartPolicyRules != nil {
-				paths = append(paths, fmt.Sprintf("spec.template.spec.%s[%d].restartPolicyRules", list, i))
-			}
-		}
-	}
-	add("initContainers", pod.InitContainers)
-	add("containers", pod.Containers)
-	return paths
 }
 
 // warnOfRuleNames warns of names of rules, which jobpolicy has and a cluster has not.
@@ -164,27 +149,27 @@ func (d *decoder) withoutEffect(unused []string, found document.Mistakes) []stri
 	return unused
 }
 
+// withoutUse are known fields that jobpolicy has too, and processes do not use.
+var withoutUse = []string{
+	"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName",
+	"spec.template.spec.containers.restartPolicyRules", "spec.template.spec.initContainers.restartPolicyRules",
+}
+
 // unused returns the paths of known fields that have no meaning for processes.
 func (d *decoder) unused(found document.Mistakes) (paths []string) {
 	unknown := make(map[string]bool)
 	for _, one := range found {
-		unknown[one.Path] = true
+		unknown[one.Path] = one.Strict()
 	}
-	_, missing := document.Fit(d.job, document.TypeFor[batch.Job]())
+	used := document.TypeFor[batch.Job]()
+	for _, path := range withoutUse {
+		used.Remove(path)
+	}
+	_, missing := document.Fit(d.job, used)
 	for _, one := range missing {
 		isEnv := strings.HasSuffix(one.Path, ".valueFrom") || strings.HasSuffix(one.Path, ".envFrom")
-		inRule := strings.Contains(one.Path, ".restartPolicyRules[") // named as a whole, by restartRules
-		if one.Strict() && !isEnv && !inRule && !unknown[one.Path] {
+		if one.Strict() && !isEnv && !unknown[one.Path] {
 			paths = append(paths, one.Path)
-		}
-	}
-	for _, path := range []string{"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName"} {
-		at := d.job
-		for name := range strings.SplitSeq(path, ".") {
-			at = at.Field(name)
-		}
-		if at != nil && at.Value != nil {
-			paths = append(paths, path)
 		}
 	}
 	return paths

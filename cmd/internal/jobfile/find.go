@@ -3,6 +3,7 @@ package jobfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/restartkit/restart/cmd/internal/document"
@@ -61,9 +62,6 @@ func (o Object) String() string {
 	return fmt.Sprintf("%s (line %d)", text, o.Node.Line)
 }
 
-// isJob reports whether the object is a Job, or has the template of one.
-func (o Object) isJob() bool { return o.Kind == "Job" || o.Kind == "CronJob" }
-
 // isConfig reports whether the object can hold values of variables.
 func (o Object) isConfig() bool { return o.Kind == "Secret" || o.Kind == "ConfigMap" }
 
@@ -71,17 +69,10 @@ func (o Object) isConfig() bool { return o.Kind == "Secret" || o.Kind == "Config
 // Job, or else the only CronJob.
 func chooseJob(all []Object, how Reading) (Object, error) {
 	name := how.Job
-	var jobs, found []Object
-	for _, o := range all {
-		if o.isJob() {
-			jobs = append(jobs, o)
-		}
-		if o.isJob() && (name == "" || o.Name() == name) {
-			found = append(found, o)
-		}
-	}
-	if name == "" {
-		found = preferJobs(found)
+	jobs := only(all, func(o Object) bool { return o.Kind == "Job" || o.Kind == "CronJob" })
+	found := only(jobs, func(o Object) bool { return name == "" || o.Name() == name })
+	if plain := only(found, func(o Object) bool { return o.Kind == "Job" }); name == "" && len(plain) > 0 {
+		found = plain
 	}
 	switch {
 	case len(found) == 1:
@@ -100,25 +91,17 @@ func chooseJob(all []Object, how Reading) (Object, error) {
 	return Object{}, fmt.Errorf("no Job in it; there is %s", list(all))
 }
 
+// only returns the objects for which keep is true.
+func only(all []Object, keep func(Object) bool) []Object {
+	return slices.DeleteFunc(slices.Clone(all), func(o Object) bool { return !keep(o) })
+}
+
 // option is how the reader of an error chooses a Job.
 func (r Reading) option(name string) string {
 	if r.Processes {
 		return "-job " + name
 	}
 	return "the name " + name
-}
-
-func preferJobs(found []Object) []Object {
-	var jobs []Object
-	for _, o := range found {
-		if o.Kind == "Job" {
-			jobs = append(jobs, o)
-		}
-	}
-	if len(jobs) > 0 {
-		return jobs
-	}
-	return found
 }
 
 // notAJob returns why the only object of a file is not a Job.
@@ -140,13 +123,12 @@ func notAJob(o Object) error {
 // list names the first objects, in the order of their file.
 func list(all []Object) string {
 	const most = 8
-	texts := make([]string, 0, most+1)
-	for i, o := range all {
-		if i == most {
-			texts = append(texts, fmt.Sprintf("%d more", len(all)-most))
-			break
-		}
+	var texts []string
+	for _, o := range all[:min(len(all), most)] {
 		texts = append(texts, o.String())
+	}
+	if len(all) > most {
+		texts = append(texts, fmt.Sprintf("%d more", len(all)-most))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -71,8 +71,8 @@ status: {failed: 3}
 	if got := m.Sources["main"].Value; got[0].FieldRef.FieldPath != "metadata.name" || got[1].SecretKeyRef.Key != "k" {
 		t.Errorf("sources %+v", got)
 	}
-	unused := []string{"metadata.resourceVersion", "spec.template.spec.volumes", "spec.template.spec.containers[0].resources", "status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName",
-		"spec.template.spec.containers[0].restartPolicyRules", "image img"}
+	unused := []string{"metadata.resourceVersion", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName", "spec.template.spec.volumes", "spec.template.spec.containers[0].resources",
+		"spec.template.spec.containers[0].restartPolicyRules", "status", "image img"}
 	if diff := cmp.Diff(unused, m.Ignored); diff != "" {
 		t.Error(diff)
 	}
