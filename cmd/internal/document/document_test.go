@@ -77,6 +77,7 @@ func TestParseHoldsWhatKubectlReads(t *testing.T) {
 		"unfinished text":    {"a: 1\nb: \"x\nc: 2\n", "", "not a YAML or JSON document: line 2: found unexpected end of stream"},
 		"no colon":           {"a: 1\nb\nc: 2\n", "", "not a YAML or JSON document: line 2: could not find expected ':'"},
 		"a character":        {"a: 1\nb: \x01\n", "", "not a YAML or JSON document: line 2: control characters are not allowed"},
+		"a character after":  {"a: 1\n b: 2\nc: \x01\n", "", "not a YAML or JSON document: line 2: mapping values are not allowed in this context"},
 		"a character before": {"\ufffd: 1\nb: \xff", "", "not a YAML or JSON document: line 2: not UTF-8"},
 		"no number in JSON":  {"a:\n- .inf", "", "not a YAML or JSON document: line 2: .inf is not a number in JSON"},
 		"no integer":         {"a: !!int x", "", "not a YAML or JSON document: line 1: x is not of the type !!int"},

@@ -21,7 +21,8 @@ var errDeep = errors.New("objects and lists are nested too deeply")
 
 // parseYAML returns the documents of a YAML stream, without empty ones.
 func parseYAML(text []byte) (documents []*Node, err error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	reader := &lineReader{lines: slices.Collect(bytes.Lines(text))}
+	decoder := yaml.NewDecoder(reader)
 	var c yamlConverter
 	for {
 		var root yaml.Node
@@ -30,7 +31,7 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, located(text, err)
+			return nil, reader.located(err)
 		}
 		document, err := c.node(&root, 0)
 		if err != nil {
@@ -42,11 +43,31 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 	}
 }
 
-// located returns an error of the YAML library with the line at which a reader notices
-// it, and without the word token, which few users know.
-func located(text []byte, err error) error {
+// A lineReader reads a text line by line, and counts.
+type lineReader struct {
+	lines [][]byte
+	begun int
+	rest  []byte // of the line that was begun last
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.begun == len(r.lines) {
+			return 0, io.EOF
+		}
+		r.rest = r.lines[r.begun]
+		r.begun++
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// located returns an error of the YAML library, which read r, with the line at which a
+// reader notices it, and without the word token, which few users know.
+func (r *lineReader) located(err error) error {
 	line, what := lineOf(err)
-	line = noticed(slices.Collect(bytes.Lines(text)), line, what)
+	line = r.noticed(line, what)
 	if strings.HasSuffix(what, "found character that cannot start any token") {
 		what += ", such as a tab, @ or %"
 	}
@@ -70,43 +91,20 @@ func lineOf(err error) (line int, what string) {
 // the line on which the list or object around it begins. A text that only ends too early
 // can have the same error, so it must stay whatever follows. Only the last lines that the
 // library read are tried, so the time is that of reading the text a few times.
-func noticed(lines [][]byte, named int, what string) int {
+func (r *lineReader) noticed(named int, what string) int {
 	const readAhead = 2 // lines that it may have read without need
-	whole := lineReader{lines: lines}
-	fails(&whole, what)
-	for n := max(named, whole.begun-readAhead, 1); n <= whole.begun; n++ {
-		text := bytes.Join(lines[:n], nil)
-		differs := func(tail string) bool { return !fails(strings.NewReader(string(text)+tail), what) }
-		if n == len(lines) || !slices.ContainsFunc([]string{"", ",", "x"}, differs) {
+	for n := max(named, r.begun-readAhead, 1); n <= r.begun; n++ {
+		differs := func(tail string) bool { return !fails(r.lines[:n], tail, what) }
+		if n == len(r.lines) || !slices.ContainsFunc([]string{"", ",", "x"}, differs) {
 			return n
 		}
 	}
 	return named
 }
 
-// A lineReader reads a text line by line, and counts.
-type lineReader struct {
-	lines [][]byte
-	begun int
-	rest  []byte // of the line that was begun last
-}
-
-func (r *lineReader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		if r.begun == len(r.lines) {
-			return 0, io.EOF
-		}
-		r.rest = r.lines[r.begun]
-		r.begun++
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
 // fails reports whether reading a text ends with that error.
-func fails(text io.Reader, what string) bool {
-	decoder := yaml.NewDecoder(text)
+func fails(lines [][]byte, tail, what string) bool {
+	decoder := yaml.NewDecoder(io.MultiReader(&lineReader{lines: lines}, strings.NewReader(tail)))
 	var err error
 	for err == nil {
 		err = decoder.Decode(new(yaml.Node))
