@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -83,20 +84,17 @@ func (n *Node) Text() string {
 
 // Set sets a field of n, which must be an Object. A nil value removes the field.
 func (n *Node) Set(name string, value *Node) {
-	object := n.Value.(Object)
-	var changed Object
-	for _, f := range object {
-		if f.Name != name {
-			changed = append(changed, f)
-		} else if value != nil {
-			changed = append(changed, Field{Name: name, Line: f.Line, Value: value})
-			value = nil
-		}
+	object := slices.Clone(n.Value.(Object))
+	at := slices.IndexFunc(object, func(f Field) bool { return f.Name == name })
+	switch {
+	case at >= 0 && value == nil:
+		object = slices.Delete(object, at, at+1)
+	case at >= 0:
+		object[at] = Field{Name: name, Line: object[at].Line, Value: value}
+	case value != nil:
+		object = append(object, Field{Name: name, Value: value})
 	}
-	if value != nil {
-		changed = append(changed, Field{Name: name, Value: value})
-	}
-	n.Value = changed
+	n.Value = object
 }
 
 // NameOf returns a file's name for messages.

@@ -21,8 +21,8 @@ func Fit(n *Node, t *Type) (fitted any, found Mistakes) {
 	return fitted, f.mistakes
 }
 
-// Decode stores the part of a document that fits a type, and returns it as JSON, beside
-// the mistakes of Fit.
+// Decode stores the part of a document that fits a type in each of into. It returns
+// that part as JSON, and the mistakes of Fit.
 func Decode(n *Node, t *Type, into ...any) (text []byte, found Mistakes, err error) {
 	fitted, found := Fit(n, t)
 	text, err = json.Marshal(fitted)
