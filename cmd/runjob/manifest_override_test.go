@@ -21,6 +21,7 @@ func TestOverridesComeBeforeValidation(t *testing.T) {
 		"objects in between": {[]string{"-set", "successPolicy.rules=[{succeededCount: 11}]"}, exitBad, "spec.successPolicy.rules[0].succeededCount: "},
 		"nothing":            {[]string{"-set", "backoffLimitPerIndex="}, exitBad, "  -set spec.backoffLimitPerIndex: required"},
 		"a wrong type":       {[]string{"-set", "parallelism=many"}, exitBad, `  -set spec.parallelism: invalid value "many": must be an integer`},
+		"an unused element":  {[]string{"-set", "template.spec.volumes=[{}]", "-set", "template.spec.volumes[0].name=x"}, exitBad, "  -set spec.template.spec.volumes[0].name: unsupported value: set by a flag, but not used here\n"},
 		"an unknown field":   {[]string{"-set", "maxFailedIndex=5"}, exitBad, "  -set spec.maxFailedIndex: unknown field: did you mean maxFailedIndexes?\n"},
 		"no such element":    {[]string{"-set", "template.spec.containers[1].image=x"}, exitBad, "there is no element 1"},
 		"not a list":         {[]string{"-set", "template[0]=x"}, exitBad, "there is no element 0"},

@@ -60,7 +60,7 @@ func (o Overrides) cover(path string) bool {
 // unused returns an error for each override of an ignored field.
 func (o Overrides) unused(ignored []string) (errs field.Errors) {
 	for _, one := range o {
-		if slices.ContainsFunc(ignored, func(path string) bool { return one.path == path || strings.HasPrefix(one.path, path+".") }) {
+		if slices.ContainsFunc(ignored, func(path string) bool { return document.Within(one.path, path) }) {
 			errs = append(errs, field.Error{Field: one.path, Type: field.NotSupported, Detail: "set by a flag, but not used here"})
 		}
 	}
