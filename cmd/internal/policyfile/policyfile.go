@@ -46,7 +46,7 @@ func (f *Findings) Add(path string, value any, detail string) {
 }
 
 // AddAll adds the field.Errors of a validation of what is at path. The file spells a
-// curve's fields like the Go names, with a small letter first.
+// curve's fields like the Go names, with a small letter first, but for free.
 func (f *Findings) AddAll(path string, err error) {
 	var errs field.Errors
 	errors.As(err, &errs)
@@ -57,7 +57,11 @@ func (f *Findings) AddAll(path string, err error) {
 		if rule, ok := strings.CutSuffix(e.Field, ".exitCodes"); ok && e.Type == field.Required && f.meant[path+"."+rule] {
 			continue // it has a condition, which is reported already
 		}
-		f.Add(path+"."+strings.ToLower(e.Field[:1])+e.Field[1:], e.Value, e.Detail)
+		name := strings.ToLower(e.Field[:1]) + e.Field[1:]
+		if name == "freeFailures" {
+			name = "free"
+		}
+		f.Add(path+"."+name, e.Value, e.Detail)
 	}
 }
 

@@ -48,10 +48,11 @@ func TestFieldsLeftOutAreTheNodesDefaults(t *testing.T) {
 }
 
 func TestCurveKeepsTheKubeletsResetUnlessToldOtherwise(t *testing.T) {
-	f, _, found := read(t, "containers: [{curve: {initial: 1s, max: 4s}}, {curve: {initial: 1s, max: 4s, resetAfter: 0s, free: 1}}]")
+	f, _, found := read(t, "containers: [{curve: {initial: 1s, max: 4s}}, {curve: {initial: 1s, max: 4s, resetAfter: 0s, free: 1}}, {curve: {initial: 1s, max: 4s, factor: null, resetAfter: null}}]")
 	for i, want := range []backoff.Policy{
 		{Initial: time.Second, Max: 4 * time.Second, ResetAfter: 10 * time.Minute},
 		{Initial: time.Second, Max: 4 * time.Second, FreeFailures: 1},
+		{Initial: time.Second, Max: 4 * time.Second, ResetAfter: 10 * time.Minute},
 	} {
 		if _, curve := f.Containers[i].Container.Read("containers", found); curve == nil || *curve != want {
 			t.Errorf("%d: %+v, want %+v", i, curve, want)
