@@ -66,7 +66,7 @@ func ExamplePodExits() {
 			State:        corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: metav1.NewTime(ended)}},
 		}}},
 	}
-	policy := convert.ContainerPolicy(&pod.Spec, &pod.Spec.Containers[0])
+	policy := convert.ExitPolicy(&pod.Spec, &pod.Spec.Containers[0])
 	for range 2 { // seen twice, counted once
 		for container, exit := range convert.PodExits(pod) {
 			d := restarter.Exited(container, policy, exit)

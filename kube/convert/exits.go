@@ -55,7 +55,7 @@ func PodExits(p *corev1.Pod) iter.Seq2[string, backoff.Exit] {
 
 // ExitPolicy returns the restart policy and rules that hold for a container of a
 // pod with this specification.
-func ContainerPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
+func ExitPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
 	policy := backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicy(pod.RestartPolicy),
 		Rules: each(c.RestartPolicyRules, func(r *corev1.ContainerRestartRule) backoff.Rule {

@@ -174,7 +174,7 @@ func TestContainerPolicyAgreesWithJSON(t *testing.T) {
 		if c.RestartPolicy == nil {
 			want.RestartPolicy = backoff.RestartPolicyOnFailure
 		}
-		got := ContainerPolicy(pod, c)
+		got := ExitPolicy(pod, c)
 		if diff := unequal(want, got); diff != "" {
 			t.Fatalf("(-JSON +got):\n%s", diff)
 		}
@@ -188,10 +188,10 @@ func TestContainerPolicyAgreesWithJSON(t *testing.T) {
 func TestContainerPolicyOfASidecarIsItsOwn(t *testing.T) {
 	pod := &corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}
 	sidecar := &corev1.Container{RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}
-	if got := ContainerPolicy(pod, sidecar).RestartPolicy; got != backoff.RestartPolicyAlways {
+	if got := ExitPolicy(pod, sidecar).RestartPolicy; got != backoff.RestartPolicyAlways {
 		t.Errorf("a sidecar's policy is %s", got)
 	}
-	if got := ContainerPolicy(pod, &corev1.Container{}).RestartPolicy; got != backoff.RestartPolicyNever {
+	if got := ExitPolicy(pod, &corev1.Container{}).RestartPolicy; got != backoff.RestartPolicyNever {
 		t.Errorf("another container's policy is %s", got)
 	}
 }

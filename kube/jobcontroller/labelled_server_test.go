@@ -18,7 +18,7 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// The tests in this file run on a real API server; see testenv.Switch.
+// The tests in this file run on a real API server; see testenv.EnvVar.
 
 // A Controller that sees labelled pods only asks the API server for no others, but once,
 // when it starts. It runs Jobs, releases pods and adopts them as every Controller does.

@@ -25,7 +25,7 @@ import (
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-// The tests in this file run on a real API server; see testenv.Switch.
+// The tests in this file run on a real API server; see testenv.EnvVar.
 
 // world is a namespace of a real API server, with a controller and a kubelet.
 type world struct {

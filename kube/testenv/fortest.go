@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Switch is the environment variable that makes ForTest and StartForTest run
+// EnvVar is the environment variable that makes ForTest and StartForTest run
 // something: they skip unless it is 1.
-const Switch = "RESTART_TESTENV"
+const EnvVar = "RESTART_TESTENV"
 
 // shared is the Environment of all tests of this process. Nobody stops it: the
 // guard does when the process ends.
@@ -25,7 +25,7 @@ var shared = sync.OnceValues(func() (*Environment, error) {
 })
 
 // ForTest returns the Environment that all tests of this process share, and starts
-// it at the first call. It skips the test where there is none, see Switch. It is
+// it at the first call. It skips the test where there is none, see EnvVar. It is
 // not for tests that restart etcd. Tests that run in parallel keep apart by a
 // namespace each.
 func ForTest(t testing.TB) *Environment {
@@ -39,7 +39,7 @@ func ForTest(t testing.TB) *Environment {
 }
 
 // StartForTest starts an Environment for this test alone, which ends with it. It
-// skips the test where there is none, see Switch.
+// skips the test where there is none, see EnvVar.
 func StartForTest(t testing.TB, o Options) *Environment {
 	t.Helper()
 	skipUnlessWanted(t)
@@ -57,8 +57,8 @@ func StartForTest(t testing.TB, o Options) *Environment {
 
 func skipUnlessWanted(t testing.TB) {
 	t.Helper()
-	if os.Getenv(Switch) != "1" {
-		t.Skipf("needs an API server: %s=1 builds and starts one", Switch)
+	if os.Getenv(EnvVar) != "1" {
+		t.Skipf("needs an API server: %s=1 builds and starts one", EnvVar)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// Most of the tests in this file run on a real API server; see testenv.Switch.
+// Most of the tests in this file run on a real API server; see testenv.EnvVar.
 
 // serviceAccount makes one with the ClusterRoles, and returns its token.
 func serviceAccount(t *testing.T, client kubernetes.Interface, name string, roles ...string) (token string) {
