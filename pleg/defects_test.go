@@ -28,7 +28,7 @@ func (s *script) Events(ctx context.Context, handle func(pleg.RuntimeEvent[strin
 	return ctx.Err()
 }
 
-// scripted runs body over a generator that trusts the events of a script.
+// scripted runs body over a generator that gets the events of a script.
 func scripted(t *testing.T, body func(w *world, s *script)) {
 	t.Helper()
 	setup{}.scripted(t, body)
@@ -38,7 +38,7 @@ func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
 	t.Helper()
 	s.run(t, func(w *world) {
 		s := &script{recorder: w.rt}
-		gen, err := pleg.NewGenerator(w.rt, s, w.cache, pleg.GeneratorOptions{TrustEvents: true})
+		gen, err := pleg.NewGenerator(w.rt, s, w.cache, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,20 +102,18 @@ func TestWaitEndsWithoutItsEvent(t *testing.T) {
 // Stamps in seconds where nanoseconds are due make no status stale.
 // (kubernetes#127814: nanoseconds read as seconds)
 func TestSecondsForNanosecondsMakeNothingStale(t *testing.T) {
-	for _, trust := range []bool{false, true} {
-		setup{stream: true, faults: plegtest.Faults{Seconds: 1}, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
-			w.start()
-			w.pass(10 * time.Second)
-			w.up("a")
-			w.shows("a:running")
-			w.pass(time.Second)
-			w.rt.Exit("p", "a")
-			w.shows("a:exited")
-			if n := w.gen.Stats().EventLatency.Count(); n != 0 {
-				t.Errorf("%d latencies of stamps of 1970", n)
-			}
-		})
-	}
+	setup{stream: true, faults: plegtest.Faults{Seconds: 1}}.run(t, func(w *world) {
+		w.start()
+		w.pass(10 * time.Second)
+		w.up("a")
+		w.shows("a:running")
+		w.pass(time.Second)
+		w.rt.Exit("p", "a")
+		w.shows("a:exited")
+		if n := w.gen.Stats().EventLatency.Count(); n != 0 {
+			t.Errorf("%d latencies of stamps of 1970", n)
+		}
+	})
 }
 
 // A clock that was stepped back, by an hour or a day, blocks no pod: neither the
@@ -226,7 +224,7 @@ func without(words, word string) string {
 // and are told to nobody. (containerd)
 func TestReplayBringsNothingBack(t *testing.T) {
 	for _, listless := range []bool{false, true} {
-		setup{stream: true, listless: listless, faults: plegtest.Faults{Replay: 1}, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
+		setup{stream: true, listless: listless, faults: plegtest.Faults{Replay: 1}}.run(t, func(w *world) {
 			w.start()
 			w.all.Go(func() { w.rt.Watch(w.ctx, "watcher", w.cache, 0) })
 			read := w.read("reader", 0)

@@ -203,7 +203,7 @@ func TestWatchForgetsWhatItShowedAsGone(t *testing.T) {
 // Pods come and go while readers sleep; what is held stays in proportion to the
 // pods that are there (G7), and no reader ends in silence.
 func TestChurnHoldsNoMoreThanThePods(t *testing.T) {
-	setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
+	setup{stream: true}.run(t, func(w *world) {
 		w.start()
 		gate := make(chan struct{})
 		var last pleg.Event[string]

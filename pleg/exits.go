@@ -148,7 +148,7 @@ func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 func (g *Generator[K, S]) exitPosition(q *exitQueue[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.state.received = g.core.takeEvents(&g.events, g.cache.Clock().Now()) || g.state.received
+	g.state.received = g.core.takeEvents(&g.events) || g.state.received
 	return q.position()
 }
 

@@ -91,35 +91,33 @@ func (s *slowLists) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 // What events tell while the first list is under way is no less of an exit. Those of
 // containers that are gone by then, and that ended before the reader, are none.
 func TestEventsBeforeTheFirstListTellExits(t *testing.T) {
-	for _, trust := range []bool{false, true} {
-		setup{}.run(t, func(w *world) {
-			s := &script{recorder: w.rt}
-			gen, err := pleg.NewGenerator[string, *plegtest.Status](&slowLists{w.rt}, s, w.cache, pleg.GeneratorOptions{TrustEvents: trust})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.gen = gen
-			w.pass(1500 * time.Millisecond)
-			old := &plegtest.Status{
-				Listed: []pleg.Container{{ID: "old", State: pleg.StateExited}},
-				Ended:  map[string]pleg.ExitDetails{"old": {Code: 1, Finished: time.Now().Add(-1)}},
-			}
-			w.up("was")
-			w.rt.Exit("p", "was")
-			w.pass(time.Millisecond)
-			_, exits := w.follow(pleg.ExitOptions[string]{})
-			w.start()
-			w.pass(time.Second)
-			s.handle(event("old", pleg.RuntimeStopped, time.Now(), old)) // these two are replayed
-			s.handle(event("was", pleg.RuntimeStopped, time.Now(), nil))
-			w.up("a")
-			s.handle(event("a", pleg.RuntimeStarted, time.Now(), w.rt.Truth()["p"]))
-			w.rt.ExitCode("p", "a", 7)
-			s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
-			w.pass(2 * time.Minute)
-			equal(t, "exits", exits(), "a:event 7")
-		})
-	}
+	setup{}.run(t, func(w *world) {
+		s := &script{recorder: w.rt}
+		gen, err := pleg.NewGenerator[string, *plegtest.Status](&slowLists{w.rt}, s, w.cache, pleg.GeneratorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.gen = gen
+		w.pass(1500 * time.Millisecond)
+		old := &plegtest.Status{
+			Listed: []pleg.Container{{ID: "old", State: pleg.StateExited}},
+			Ended:  map[string]pleg.ExitDetails{"old": {Code: 1, Finished: time.Now().Add(-1)}},
+		}
+		w.up("was")
+		w.rt.Exit("p", "was")
+		w.pass(time.Millisecond)
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		w.pass(time.Second)
+		s.handle(event("old", pleg.RuntimeStopped, time.Now(), old)) // these two are replayed
+		s.handle(event("was", pleg.RuntimeStopped, time.Now(), nil))
+		w.up("a")
+		s.handle(event("a", pleg.RuntimeStarted, time.Now(), w.rt.Truth()["p"]))
+		w.rt.ExitCode("p", "a", 7)
+		s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+		w.pass(2 * time.Minute)
+		equal(t, "exits", exits(), "a:event 7")
+	})
 }
 
 // Readers of exits learn of containers from the answer to a cancelled call.

@@ -151,32 +151,29 @@ func TestExitsAreToldOnce(t *testing.T) {
 	}
 }
 
-// What an event says of an exit is believed with and without TrustEvents, and
-// doubled or replayed events tell no exit again.
+// What an event says of an exit is believed, and doubled or replayed events tell no exit again.
 func TestExitsAreToldByEvents(t *testing.T) {
-	for _, trust := range []bool{false, true} {
-		setup{stream: true, faults: plegtest.Faults{Replay: 1, Duplicate: 1}, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
-			_, exits := w.follow(pleg.ExitOptions[string]{})
-			w.start()
-			w.pass(5 * time.Second)
-			w.up("a")
-			w.up("b")
-			w.pass(5 * time.Second)
-			w.rt.ExitCode("p", "a", 3)
-			w.pass(5 * time.Second)
-			equal(t, "exits", exits(), "a:event 3")
-			w.rt.Remove("p", "a")
-			w.rt.ExitCode("p", "b", 4)
-			w.rt.Remove("p", "b")
-			w.pass(10 * time.Second)
-			equal(t, "exits", exits(), "b:event 4")
-			for range 3 {
-				w.rt.Disconnect()
-				w.pass(time.Minute)
-			}
-			equal(t, "exits after replays", exits(), "")
-		})
-	}
+	setup{stream: true, faults: plegtest.Faults{Replay: 1, Duplicate: 1}}.run(t, func(w *world) {
+		_, exits := w.follow(pleg.ExitOptions[string]{})
+		w.start()
+		w.pass(5 * time.Second)
+		w.up("a")
+		w.up("b")
+		w.pass(5 * time.Second)
+		w.rt.ExitCode("p", "a", 3)
+		w.pass(5 * time.Second)
+		equal(t, "exits", exits(), "a:event 3")
+		w.rt.Remove("p", "a")
+		w.rt.ExitCode("p", "b", 4)
+		w.rt.Remove("p", "b")
+		w.pass(10 * time.Second)
+		equal(t, "exits", exits(), "b:event 4")
+		for range 3 {
+			w.rt.Disconnect()
+			w.pass(time.Minute)
+		}
+		equal(t, "exits after replays", exits(), "")
+	})
 }
 
 // A container that only events told of is told to have ended when a look that

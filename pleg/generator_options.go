@@ -23,15 +23,6 @@ type GeneratorOptions struct {
 	// relisted once per WaitLimit, however many wait for it. WaitLimit replaces the
 	// KEP's periodic global time, which asserts a freshness that nobody observed; 2s.
 	WaitLimit time.Duration
-	// TrustEvents writes what an event's Observation shows to the cache at once (the
-	// KEP's design), if it proves to be newer than what the Generator saw of the pod:
-	// if it shows a container that the Generator saw created or running further than
-	// that. Watch and Events then report it at once. The entry keeps its time, so a
-	// GetNewerThan that began later waits for the relist that every event asks for,
-	// with and without TrustEvents. Leave TrustEvents off for a runtime that uses
-	// ids of containers again: until the relist a late event of the former container
-	// looks like an event of the present one.
-	TrustEvents bool
 }
 
 // Validate returns nil, or a field.Errors with every field that is

@@ -117,7 +117,7 @@ func TestGeneratorRunsOnceAtATime(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	for after := range 20 {
 		f := plegtest.Faults{Slow: 0.5, Hang: 0.1, Error: 0.1, Late: 0.5, Disconnect: 0.1}
-		setup{stream: true, faults: f, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
+		setup{stream: true, faults: f}.run(t, func(w *world) {
 			w.start()
 			w.all.Go(func() { w.rt.Watch(w.ctx, "watcher", w.cache, time.Second) })
 			w.read("reader", time.Second)

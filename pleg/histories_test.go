@@ -21,7 +21,6 @@ import (
 type mode struct {
 	name   string
 	stream bool // events are listened to
-	trust  bool
 	single bool // one pod can be looked at, by its status alone or with a list
 	short  bool // periods that make lists and events meet often
 	again  bool // the program is restarted, and only its reader of exits goes on
@@ -33,8 +32,7 @@ var modes = []mode{
 	{name: "generic, single pods", single: true},
 	{name: "events", stream: true, single: true},
 	{name: "events without single pods", stream: true},
-	{name: "trusted events", stream: true, single: true, trust: true},
-	{name: "both", stream: true, single: true, trust: true, short: true},
+	{name: "events, short periods", stream: true, single: true, short: true},
 	{name: "slow readers", stream: true, single: true, short: true, pace: 7 * time.Second},
 	{name: "restarts of the program", stream: true, single: true, short: true, again: true},
 }
@@ -175,7 +173,7 @@ func drawFaults(t *rapid.T, m mode) (f plegtest.Faults) {
 	f.Unstamped, f.Seconds = rate.Draw(t, "unstamped"), rate.Draw(t, "seconds")
 	f.Future, f.Step = rate.Draw(t, "future"), rate.Draw(t, "step")
 	f.Beside = rate.Draw(t, "beside")
-	if !m.trust && rapid.Bool().Draw(t, "ids") { // see GeneratorOptions.TrustEvents
+	if rapid.Bool().Draw(t, "ids") {
 		f.Reuse = 2 * rate.Draw(t, "reuse")
 	} else {
 		f.Ahead = 2 * rate.Draw(t, "ahead")
@@ -232,7 +230,7 @@ func simulate(t *rapid.T, m mode) (history, map[string]int) {
 		w.limit = 45 * time.Second
 	}
 	w.options.cache = statuscache.Options[*plegtest.Status]{AcceptEqual: rapid.Bool().Draw(t, "equal")}
-	o := pleg.GeneratorOptions{TrustEvents: m.trust, WaitLimit: waitLimit, RelistThreshold: 20 * time.Second, EventedPeriod: 60 * time.Second}
+	o := pleg.GeneratorOptions{WaitLimit: waitLimit, RelistThreshold: 20 * time.Second, EventedPeriod: 60 * time.Second}
 	if m.short {
 		o.EventedPeriod = 3 * time.Second
 	}

@@ -225,7 +225,7 @@ func (c *setBack) Now() time.Time { return c.RealClock.Now().Add(-time.Duration(
 // all is well.
 func TestClockSetBackMakesNothingSpin(t *testing.T) {
 	c := &setBack{}
-	setup{stream: true, cache: statuscache.Options[*plegtest.Status]{Clock: c}, options: pleg.GeneratorOptions{TrustEvents: true}}.run(t, func(w *world) {
+	setup{stream: true, cache: statuscache.Options[*plegtest.Status]{Clock: c}}.run(t, func(w *world) {
 		w.start()
 		w.pass(5 * time.Second)
 		w.up("a")

@@ -79,15 +79,14 @@ type relister[K comparable, S any] struct {
 
 // An observation is one look at a pod: what a list showed, then its status.
 type observation struct {
-	start     time.Time // before the first call; what it shows is no older
-	serial    uint64
-	seen      []Container            // every container once, in order of id
-	exits     map[string]ExitDetails // of the status, if it says and there are readers of exits
-	absent    bool                   // the pod is not there
-	lenient   bool                   // a step without an event does not count as missed yet
-	alone     bool                   // it is a Status that no list came before
-	fromEvent bool                   // an event carried it
-	blind     bool                   // the runtime's stamp of the status is not believed
+	start   time.Time // before the first call; what it shows is no older
+	serial  uint64
+	seen    []Container            // every container once, in order of id
+	exits   map[string]ExitDetails // of the status, if it says and there are readers of exits
+	absent  bool                   // the pod is not there
+	lenient bool                   // a step without an event does not count as missed yet
+	alone   bool                   // it is a Status that no list came before
+	blind   bool                   // the runtime's stamp of the status is not believed
 }
 
 // A relist is a full relist under way.

@@ -9,8 +9,8 @@ import (
 )
 
 // takeEvents takes what came in, and reports whether events did: each asks for a
-// look at its pod, and one that can be trusted is recorded at once.
-func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (received bool) {
+// look at its pod.
+func (r *relister[K, S]) takeEvents(q *eventQueue[K, S]) (received bool) {
 	pods, everything, received := q.drain(maxOrphans + 2*r.present)
 	r.listNow = r.listNow || everything
 	for {
@@ -20,9 +20,6 @@ func (r *relister[K, S]) takeEvents(q *eventQueue[K, S], now time.Time) (receive
 		}
 		r.noteEvents(key, e.reported)
 		r.noteExits(key, e.exits)
-		if e.last != nil {
-			r.recordEvent(e.last, now)
-		}
 	}
 }
 
@@ -96,7 +93,7 @@ type unreportedSteps struct {
 // it: an event has, or it was missed (G11). A relist of a single pod may be faster
 // than the event, so its steps wait for one.
 func (r *relister[K, S]) attribute(c *tracked, to rank, o *observation) {
-	if !r.expectEvents || o.fromEvent || r.stats.Relists == 0 {
+	if !r.expectEvents || r.stats.Relists == 0 {
 		return
 	}
 	r.stats.Transitions++

@@ -124,7 +124,7 @@ func exitOf[K comparable](pod K, container string, c *tracked, o *observation) E
 	}
 	shown := o.showsExited(container)
 	switch {
-	case o.fromEvent, c != nil && c.reported >= exited, n.source == ExitSeenByEvent:
+	case c != nil && c.reported >= exited, n.source == ExitSeenByEvent:
 		e.Source = ExitSeenByEvent
 	case shown, n.source == ExitSeenByRelist:
 		e.Source = ExitSeenByRelist

@@ -81,8 +81,6 @@ func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 		r.lookAgain(p, l)
 	case p.backsOff(now) && !l.explicit && !p.urgent && r.store.Get(p.key).Err != nil:
 		r.noteUnrecorded(p, o, o.seen) // its entry says that its state is not known
-	case v >= older && p.eventSerial > l.serial:
-		r.refuseStepBack(p, v, o)
 	default:
 		p.urgent, p.steppedBack = false, v >= older
 		r.inspectNext(p, o)

@@ -10,12 +10,10 @@ type podRecord[K comparable] struct {
 	live        int       // containers that are there
 	present     bool      // the last observation showed the pod
 	serial      uint64    // of the last observation of ours that was recorded; 0: none was
-	at          time.Time // that observation's; what events added to it makes it no newer
-	eventSerial uint64    // when an event added to it; 0: none did
+	at          time.Time // that observation's
 	steppedBack bool      // the last observation of ours showed a step back
 	unjudged    bool      // containers were shown or reported that no recorded observation has judged
-	until       time.Time // when the last observation of ours ended
-	ended       uint64    // likewise
+	ended       uint64    // when the last observation ended
 	mark        uint64    // of the last full list that showed it
 
 	wanted   uint64       // an observation later than this one is wanted; 0: none
@@ -67,7 +65,7 @@ func (r *relister[K, S]) forgetIfEmpty(p *podRecord[K]) {
 
 // recorded notes that o was written to the cache and to p.
 func (r *relister[K, S]) recorded(p *podRecord[K], o *observation) {
-	p.at, p.serial, p.eventSerial, p.steppedBack = o.start, o.serial, 0, false
+	p.at, p.serial, p.steppedBack = o.start, o.serial, false
 	if p.wanted < o.serial {
 		p.wanted = 0
 	}

@@ -24,7 +24,7 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 	r.callsInFlight--
 	p := r.pods[a.call.pod]
 	o := p.inFlight
-	p.inFlight, p.until, p.ended = nil, now, r.next()
+	p.inFlight, p.ended = nil, r.next()
 	switch {
 	case errors.Is(a.err, ErrNotFound):
 		o.absent = true
@@ -112,10 +112,6 @@ func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[
 		r.noteUnrecorded(p, o, slices.DeleteFunc(listed, o.shows))
 	}
 	switch v, _ := p.containers.compare(o.seen, p.live, r.next()); {
-	case v >= older && p.eventSerial > o.serial: // what an event added meanwhile is newer
-		r.refuseStepBack(p, v, o)
-		r.settle(p, o)
-		return
 	case v >= older && !p.steppedBack:
 		r.refuseStepBack(p, v, o)
 		r.repeatLook(p, o)

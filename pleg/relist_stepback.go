@@ -3,11 +3,9 @@ package pleg
 import "slices"
 
 // A step back is an observation of ours that shows a container exited and then
-// running, or removed and then there. Either an event that we took meanwhile has
-// overtaken the observation, or it is stale, or the id is used again. Stale
-// answers are rare and do not repeat themselves. So the question is repeated at
-// once, and a second answer of that kind is believed: then there is another
-// container with that id.
+// running, or removed and then there. It is stale, or the id is used again. Stale answers
+// are rare and do not repeat themselves. So the question is repeated at once, and a
+// second answer of that kind is believed: then there is another container with that id.
 
 // refuseStepBack drops an observation that shows a step back.
 func (r *relister[K, S]) refuseStepBack(p *podRecord[K], v verdict, o *observation) {
@@ -33,7 +31,7 @@ func (r *relister[K, S]) repeatLook(p *podRecord[K], o *observation) {
 // the list began. Then the list is made once more.
 func (r *relister[K, S]) stepsBack(list []shownPod[K], l *relist) bool {
 	back := func(s shownPod[K]) bool {
-		return s.verdict >= older && !s.p.newer(l.serial, l.start) && !s.p.overlaps(l) && s.p.eventSerial <= l.serial
+		return s.verdict >= older && !s.p.newer(l.serial, l.start) && !s.p.overlaps(l)
 	}
 	if !slices.ContainsFunc(list, back) {
 		return false

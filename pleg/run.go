@@ -196,7 +196,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	now := r.g.cache.Clock().Now()
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
-	r.g.state.received = r.g.core.takeEvents(&r.g.events, now) || r.g.state.received // before the result
+	r.g.state.received = r.g.core.takeEvents(&r.g.events) || r.g.state.received // before the result
 	r.g.core.handleResult(a, now)
 }
 
@@ -205,7 +205,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], connect bool, wake wakeup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.state.received = g.core.takeEvents(&g.events, now) || g.state.received
+	g.state.received = g.core.takeEvents(&g.events) || g.state.received
 	if running {
 		if g.stream != nil {
 			connect = g.state.connect(now)

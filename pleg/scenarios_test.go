@@ -47,46 +47,44 @@ func TestScenarioOwnRestartReportsTheExitOnce(t *testing.T) {
 // container are received, nothing is lost or missed, and the cache equals the
 // list.
 func TestScenarioStressLosesNothing(t *testing.T) {
-	for _, trust := range []bool{false, true} {
-		// Every event takes up to two seconds.
-		f := plegtest.Faults{Late: 1, Delay: 2 * time.Second}
-		setup{stream: true, faults: f, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
-			w.start()
-			read := w.read("reader", 0)
-			var ids []string
-			slow := func() bool { // a latency of a second or more was observed
-				counts := w.gen.Stats().EventLatency.Counts
-				return counts[11]+counts[12]+counts[13]+counts[14] > 0
-			}
-			for !slow() || len(ids) < 300 {
-				id := fmt.Sprintf("c%04d", len(ids))
-				ids = append(ids, id)
-				w.up(id)
-				w.pass(10 * time.Millisecond)
-			}
-			for _, id := range ids {
-				w.rt.Exit("p", id)
-				w.pass(time.Millisecond)
-			}
-			w.pass(5 * time.Second)
-			if got := len(w.cache.Get("p").Status.Listed); got != len(ids) {
-				t.Errorf("the cache shows %d containers of %d", got, len(ids))
-			}
-			for _, id := range ids[1:] {
-				w.rt.Remove("p", id)
-			}
-			w.pass(5 * time.Second)
-			w.shows(ids[0] + ":exited")
-			w.rt.Compare(w.cache, 4)
-			w.gen.Relist(w.ctx)
-			s := w.gen.Stats()
-			equal(t, "events received", s.EventsReceived, uint64(4*len(ids)-1))
-			equal(t, "missed events", s.MissedEvents, 0)
-			if read() == "" {
-				t.Error("nothing was told")
-			}
-		})
-	}
+	// Every event takes up to two seconds.
+	f := plegtest.Faults{Late: 1, Delay: 2 * time.Second}
+	setup{stream: true, faults: f}.run(t, func(w *world) {
+		w.start()
+		read := w.read("reader", 0)
+		var ids []string
+		slow := func() bool { // a latency of a second or more was observed
+			counts := w.gen.Stats().EventLatency.Counts
+			return counts[11]+counts[12]+counts[13]+counts[14] > 0
+		}
+		for !slow() || len(ids) < 300 {
+			id := fmt.Sprintf("c%04d", len(ids))
+			ids = append(ids, id)
+			w.up(id)
+			w.pass(10 * time.Millisecond)
+		}
+		for _, id := range ids {
+			w.rt.Exit("p", id)
+			w.pass(time.Millisecond)
+		}
+		w.pass(5 * time.Second)
+		if got := len(w.cache.Get("p").Status.Listed); got != len(ids) {
+			t.Errorf("the cache shows %d containers of %d", got, len(ids))
+		}
+		for _, id := range ids[1:] {
+			w.rt.Remove("p", id)
+		}
+		w.pass(5 * time.Second)
+		w.shows(ids[0] + ":exited")
+		w.rt.Compare(w.cache, 4)
+		w.gen.Relist(w.ctx)
+		s := w.gen.Stats()
+		equal(t, "events received", s.EventsReceived, uint64(4*len(ids)-1))
+		equal(t, "missed events", s.MissedEvents, 0)
+		if read() == "" {
+			t.Error("nothing was told")
+		}
+	})
 }
 
 // KEP-3386, scenario 1: we are upgraded, the runtime is not. Relisting goes on

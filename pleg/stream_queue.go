@@ -11,8 +11,7 @@ import (
 // ever blocking: it coalesces them per pod (G7, G8). It is safe for concurrent use
 // by multiple goroutines.
 type eventQueue[K comparable, S any] struct {
-	trust bool
-	wake  chan struct{} // holds one token if there is something to take
+	wake chan struct{} // holds one token if there is something to take
 
 	mu         sync.Mutex
 	pods       queue.Queue[K, pendingEvent[K, S]]
@@ -29,7 +28,6 @@ type eventQueue[K comparable, S any] struct {
 type pendingEvent[K comparable, S any] struct {
 	reported map[string]rank     // the furthest rank per container
 	exits    map[string]exitNote // what was shown of the ends of containers, if that is wanted
-	last     *RuntimeEvent[K, S] // the newest that carries an observation, if these are trusted
 }
 
 // event takes an event that arrived at now.
@@ -61,10 +59,6 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 	}
 	if q.exits {
 		p.noteExits(e, at, clean)
-	}
-	if q.trust && e.Seen != nil && clean && (p.last == nil || !e.At.Before(p.last.At)) {
-		kept := e // only what is kept goes to the heap
-		p.last = &kept
 	}
 }
 

@@ -3,14 +3,13 @@ package pleg
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A flood of events without a reader is coalesced and bounded.
 func TestFloodOfEventsIsBounded(t *testing.T) {
-	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
+	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	for i := range 5000 {
 		q.event(RuntimeEvent[string, int]{Pod: fmt.Sprint("p", i%500), Container: fmt.Sprint("c", i), Type: RuntimeEventType(i / 500 % 5), At: t0,
 			Seen: &Observation[string, int]{Status: i}}, t1)
@@ -24,8 +23,8 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 		t.Errorf("drained %d slots, everything %v, told %v", box.Len(), everything, told)
 	}
 	_, h, _ := box.Take()
-	if len(h.reported) != 8 || h.last == nil || h.last.Seen.Status != 4500 {
-		t.Errorf("told %v, last %+v", h.reported, h.last)
+	if len(h.reported) != 8 {
+		t.Errorf("told %v", h.reported)
 	}
 }
 
@@ -51,8 +50,8 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	seen := &Observation[string, int]{Status: 1}
 	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted, At: t1, Seen: seen}, t1)
 	box, _, _ = q.drain(1)
-	if _, h, ok := box.Take(); !ok || len(h.reported) != 0 || h.last != nil {
-		t.Errorf("events that tell of no container: %v, %v", h.reported, h.last)
+	if _, h, ok := box.Take(); !ok || len(h.reported) != 0 {
+		t.Errorf("events that tell of no container: %v", h.reported)
 	}
 	if _, everything, told = q.drain(1); everything || told || len(q.wake) != 1 {
 		t.Error("what was taken comes again")
@@ -67,25 +66,16 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 	}
 }
 
-// Of the observations of a pod that came in, the newest believable one is kept,
-// if they are trusted.
-func TestNewestBelievableObservationIsKept(t *testing.T) {
-	q := &eventQueue[string, int]{trust: true, wake: make(chan struct{}, 1), limit: 100}
-	for i, stamp := range []time.Time{t2, t3, t1, {}, t9, t3, t0.AddDate(-1, 0, 0)} {
-		q.event(RuntimeEvent[string, int]{Pod: "p", At: stamp, Seen: &Observation[string, int]{Status: i}}, t4)
-	}
-	q.event(RuntimeEvent[string, int]{Pod: "p", At: t4}, t4)
+// The queue has room in proportion to the pods that are there, and a request is no event.
+func TestQueueHasRoomForThePods(t *testing.T) {
+	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	r := newRelister[string, int](statuscache.New[string](statuscache.Options[int]{}), GeneratorOptions{}.withDefaults(), true)
-	box, _, _ := q.drain(1)
-	if _, h, _ := box.Take(); h.last == nil || h.last.Seen.Status != 5 {
-		t.Errorf("kept %+v, want the last of %v", h.last, t3)
-	}
 	r.present = 600
-	r.takeEvents(q, t4)
+	r.takeEvents(q)
 	if q.limit != maxOrphans+2*600 {
 		t.Errorf("room for %d pods", q.limit)
 	}
-	if q.request(""); r.takeEvents(q, t4) || r.listNow {
+	if q.request(""); r.takeEvents(q) || r.listNow {
 		t.Error("a request is taken for an event, or for one of everything")
 	}
 }

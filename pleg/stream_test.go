@@ -112,26 +112,6 @@ func TestUnknownEventOnlyAsksForARelist(t *testing.T) {
 	})
 }
 
-// What a full relist knows is as new as its begin, so an event of that moment
-// shows nothing newer, also of a pod that it did not have to inspect.
-func TestEventAsOldAsTheRelistAsksForALook(t *testing.T) {
-	for _, late := range []time.Duration{0, 1} {
-		slowCalls.scripted(t, func(w *world, s *script) {
-			w.up("a")
-			w.gen.Relist(w.ctx)
-			w.pass(time.Minute)
-			w.gen.Relist(w.ctx)
-			listed := w.gen.Stats().LastSeen
-			w.pass(time.Second)
-			w.rt.Exit("p", "a")
-			s.handle(event("a", pleg.RuntimeStopped, listed.Add(late), w.rt.Truth()["p"]))
-			w.shows([]string{"a:running", "a:exited"}[late])
-			w.pass(10 * time.Second)
-			w.shows("a:exited")
-		})
-	}
-}
-
 // The KEP's list: at once, then after 1, 2, 4, 8, 16, 32 and 60 seconds, and
 // every 60 for ever; a stream that lived for a minute starts over. A stream
 // that ends at once must not spin. (kubernetes#129827: five retries spent at
@@ -208,30 +188,28 @@ func TestLostStreamFallsBackAtOnce(t *testing.T) {
 	})
 }
 
-// Without TrustEvents an event makes its pod be looked at, and nothing else.
+// An event makes its pod be looked at, and nothing else.
 func TestEventMakesItsPodInspected(t *testing.T) {
-	for _, trust := range []bool{false, true} {
-		setup{stream: true, options: pleg.GeneratorOptions{TrustEvents: trust}}.run(t, func(w *world) {
-			w.rt.Create("q", "b")
-			w.start()
-			read := w.read("reader", 0)
-			w.pass(10 * time.Second)
-			lists, _ := w.calls()
-			w.up("a")
-			w.shows("a:running")
-			w.pass(time.Second)
-			w.rt.Exit("p", "a")
-			w.shows("a:exited")
-			equal(t, "events", read(), "q:sync p:started a p:died a")
-			later, _ := w.calls()
-			equal(t, "lists", later, lists)
-			s := w.gen.Stats()
-			equal(t, "EventsReceived", s.EventsReceived, 3)
-			equal(t, "Connections", s.Connections, 1)
-			equal(t, "MissedEvents", s.MissedEvents, 0)
-			equal(t, "EventLatency", s.EventLatency.Count(), 3)
-		})
-	}
+	setup{stream: true}.run(t, func(w *world) {
+		w.rt.Create("q", "b")
+		w.start()
+		read := w.read("reader", 0)
+		w.pass(10 * time.Second)
+		lists, _ := w.calls()
+		w.up("a")
+		w.shows("a:running")
+		w.pass(time.Second)
+		w.rt.Exit("p", "a")
+		w.shows("a:exited")
+		equal(t, "events", read(), "q:sync p:started a p:died a")
+		later, _ := w.calls()
+		equal(t, "lists", later, lists)
+		s := w.gen.Stats()
+		equal(t, "EventsReceived", s.EventsReceived, 3)
+		equal(t, "Connections", s.Connections, 1)
+		equal(t, "MissedEvents", s.MissedEvents, 0)
+		equal(t, "EventLatency", s.EventLatency.Count(), 3)
+	})
 }
 
 // A status that shows its containers is a look at its pod, so an event costs one

@@ -59,7 +59,7 @@ func TestHelpOfCriwatchNamesEveryFlag(t *testing.T) {
 	if code := criwatch(t.Context(), []string{"-h"}, &out, &errs, false); code != exitEnded || errs.Len() > 0 {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-format ", "-poll", "-trust-events", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst", "-explain"} {
+	for _, want := range []string{"Usage: criwatch", "Exit codes:\n  0 ", "-endpoint", "-format ", "-poll", "-relist-period", "-evented-period", "-stats", "-for", "-restart", "-state", "-rate", "-burst", "-explain"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

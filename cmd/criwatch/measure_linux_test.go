@@ -30,7 +30,7 @@ const (
 )
 
 // measuredModes are the ways criwatch is run: a name, and the arguments.
-var measuredModes = [][]string{{"evented"}, {"evented, `-trust-events`", "-trust-events"}, {"`-poll`, every second", "-poll"}}
+var measuredModes = [][]string{{"evented"}, {"`-poll`, every second", "-poll"}}
 
 // watch runs criwatch and waits for the end of its first lists.
 func (d *kubelet) watch(t *testing.T, mode []string) *child {

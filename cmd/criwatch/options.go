@@ -65,7 +65,6 @@ type options struct {
 	endpoint string
 	format   string
 	poll     bool
-	trust    bool
 	relist   time.Duration
 	evented  time.Duration
 	stats    time.Duration
@@ -88,7 +87,6 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	endpoint := cmp.Or(os.Getenv("CONTAINER_RUNTIME_ENDPOINT"), findEndpoint(fileExists))
 	flags.StringVar(&o.endpoint, "endpoint", endpoint, "unix `socket` of the runtime; the variable CONTAINER_RUNTIME_ENDPOINT sets\nthe default")
 	flags.BoolVar(&o.poll, "poll", false, "do not use the event stream")
-	flags.BoolVar(&o.trust, "trust-events", false, "take a pod's status from the event, without asking the runtime")
 	flags.DurationVar(&o.relist, "relist-period", time.Second, "`time` between full lists without an event stream")
 	flags.DurationVar(&o.evented, "evented-period", 300*time.Second, "`time` between full lists with an event stream")
 	flags.Group("The runtime")

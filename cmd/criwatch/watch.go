@@ -36,7 +36,6 @@ func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, l
 	w.gen, err = pleg.NewGenerator(n, stream, w.cache, pleg.GeneratorOptions{
 		RelistPeriod:  o.relist,
 		EventedPeriod: o.evented,
-		TrustEvents:   o.trust,
 	})
 	if err != nil {
 		return nil, err

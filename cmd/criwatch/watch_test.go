@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/grpc/codes"
-	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/restartkit/restart/cmd/internal/programtest"
 	"github.com/restartkit/restart/pleg"
@@ -47,7 +45,6 @@ func TestWatchIsAlikeOnEveryRuntime(t *testing.T) {
 		"like CRI-O":    func(f *fakeRuntime, _ *options) { f.full = true },
 		"in seconds":    func(f *fakeRuntime, _ *options) { f.full, f.unit = true, time.Second },
 		"no stamps":     func(f *fakeRuntime, _ *options) { f.unit = 0 },
-		"trusted":       func(_ *fakeRuntime, o *options) { o.trust = true },
 		"polled":        func(_ *fakeRuntime, o *options) { o.poll = true },
 		"not supported": func(f *fakeRuntime, _ *options) { f.noStream = true },
 	} {
@@ -158,23 +155,6 @@ func TestIdleWatchAsksNothing(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		return f.count("ListContainers") == before
 	})
-}
-
-// With -trust-events an event is enough, even if the runtime answers nothing.
-func TestTrustedEventNeedsNoAnswer(t *testing.T) {
-	f, o := newFake(t), quick()
-	o.trust = true
-	w, r, _ := startWatch(t, f.endpoint(), o)
-	streams(t, f, w)
-	f.runPod("a")
-	f.start("a", "a1")
-	programtest.Eventually(t, "the start is reported", func() bool { return r.has("a1", pleg.ContainerStarted) })
-	f.with(func() {
-		f.failing["PodSandboxStatus"] = grpcstatus.Error(codes.Internal, "out of order")
-		f.failing["ListContainers"] = grpcstatus.Error(codes.Internal, "out of order")
-	})
-	f.exit("a1", 3)
-	programtest.Eventually(t, "the exit is reported", func() bool { return r.has("a1", pleg.ContainerDied) })
 }
 
 // A container that comes after a list, and is gone before the next, but was in the
