@@ -11,15 +11,22 @@ import (
 // news of a forgotten container to be told apart from new ones.
 const mostAhead = 2 * time.Second
 
-// A containerRef names a container of a pod.
-type containerRef[K comparable] struct {
-	pod       K
-	container string
-}
+// rememberedExits is how many ended containers that are no longer listed a reader of
+// exits remembers, beyond twice the containers that are known, and how many exits it
+// may be behind.
+const rememberedExits = 4096
 
-// An exitLog is the position of one ExitReader, kept as its containers come and go.
-// A container stands in one of the three queues at most. Its owner locks it.
+// An exitLog is the state of one ExitReader: the exits that it has yet to yield, and the
+// position that keeps any of them from being added twice. A container stands in one of the
+// queues awaited, listed and gone at most. Its owner locks it.
 type exitLog[K comparable] struct {
+	past  bool      // the exits of before are wanted too
+	begun time.Time // when the reader was made
+	wake  chan struct{}
+
+	due  []Exit[K]
+	lost int // dropped since the last one that was taken
+
 	awaited queue.Queue[containerRef[K], awaitedEnd] // their ends are not known yet
 	listed  queue.Queue[containerRef[K], struct{}]   // ended; the runtime may list them still
 	gone    queue.Queue[containerRef[K], time.Time]  // ended and no longer listed, and when that was last known
@@ -35,6 +42,95 @@ type awaitedEnd struct {
 	expected bool      // by the program, or by the position that the reader began with
 	shown    bool      // an answer has shown the container, not only events
 	told     time.Time // the latest time that is believed of these events; zero: none
+}
+
+// newExitLog returns the log of a reader that begins at now, or goes on at a position.
+func newExitLog[K comparable](past bool, resume *ExitPosition[K], now time.Time) (*exitLog[K], error) {
+	l := &exitLog[K]{past: past || resume != nil, begun: now, wake: make(chan struct{}, 1)}
+	if resume == nil {
+		return l, nil
+	}
+	if err := resume.Validate(); err != nil {
+		return nil, err
+	}
+	l.horizon, l.evicted, l.lost = resume.Horizon, !resume.Horizon.IsZero(), resume.Lost
+	for _, p := range resume.Pods {
+		for _, id := range p.Live {
+			l.awaited.Put(containerRef[K]{p.Pod, id}).expected = true
+		}
+		for _, id := range p.Ended {
+			l.listed.Put(containerRef[K]{p.Pod, id})
+		}
+	}
+	if l.due = slices.Clone(resume.Due); len(l.due) > 0 {
+		queue.Signal(l.wake)
+	}
+	return l, nil
+}
+
+// add makes an exit due. If more than limit are, the oldest is dropped.
+func (l *exitLog[K]) add(e Exit[K], limit int) {
+	l.due = append(l.due, e)
+	if len(l.due) > limit {
+		l.lost += 1 + l.due[0].Lost
+		l.due[0] = Exit[K]{} // lets go of it
+		l.due = l.due[1:]
+	}
+	queue.Signal(l.wake)
+}
+
+// next removes the oldest exit.
+func (l *exitLog[K]) next() (e Exit[K], ok bool) {
+	if len(l.due) == 0 {
+		return e, false
+	}
+	e, l.due[0] = l.due[0], Exit[K]{}
+	if l.due = l.due[1:]; len(l.due) == 0 {
+		l.due = nil // or the array would stay as large as it ever was
+	} else {
+		queue.Signal(l.wake) // for another one that waits
+	}
+	e.Lost += l.lost
+	l.lost = 0
+	return e, true
+}
+
+// take takes news of containers, and keeps at most limit exits due.
+func (l *exitLog[K]) take(n exitNews[K], limit int) {
+	for _, e := range n.ends {
+		l.report(e, n.start, n.serial, limit)
+	}
+	for _, c := range n.begun {
+		l.begin(c, n.serial)
+	}
+	for _, c := range n.gone {
+		l.leave(c, n.end)
+	}
+}
+
+// report makes an end due, unless it was due or yielded before, or was before the reader,
+// or may be one that is forgotten. start is when the observation began that shows it.
+func (l *exitLog[K]) report(e end[K], start time.Time, since uint64, limit int) {
+	c := e.ref()
+	if e.again {
+		l.begin(c, since)
+	}
+	a := l.of(c)
+	if l.end(c) && (a.expected || !l.preceded(e, start) && !(e.orphan && l.doubts(a))) {
+		l.add(e.exit, limit)
+	}
+}
+
+// preceded reports whether e, of an observation that began at start, was before the
+// reader was made, which does not want those: the first look shows it, and the
+// runtime says so. An end without a time is not: it may have been after.
+func (l *exitLog[K]) preceded(e end[K], start time.Time) bool {
+	finished := e.exit.Details.Finished
+	if l.past || !e.first || finished.IsZero() {
+		return false
+	}
+	age := start.Sub(lenientStamp(finished)) // a step of the wall clock since begun does not matter then
+	return start.Add(-age).Before(l.begun)
 }
 
 // has reports whether c has ended.
@@ -131,9 +227,10 @@ func (l *exitLog[K]) doubts(a awaitedEnd) bool {
 	return !a.expected && !a.shown && l.evicted && !a.told.After(l.horizon.Add(mostAhead))
 }
 
-// position returns the part of a position that is about containers. Containers that are
-// gone are not named: the horizon stands for them.
-func (l *exitLog[K]) position() (pods []podPosition[K], horizon time.Time) {
+// position returns where the reader is. Containers that are gone are not named: the
+// horizon stands for them.
+func (l *exitLog[K]) position() ExitPosition[K] {
+	var pods []podPosition[K]
 	place := map[K]int{}
 	pod := func(key K) *podPosition[K] {
 		i, ok := place[key]
@@ -159,9 +256,14 @@ func (l *exitLog[K]) position() (pods []podPosition[K], horizon time.Time) {
 		slices.Sort(p.Live)
 		slices.Sort(p.Ended)
 	}
-	horizon = l.horizon
+	horizon := l.horizon
 	if l.gone.Len() > 0 && (!l.evicted || l.latest.After(horizon)) {
 		horizon = l.latest
 	}
-	return pods, horizon.Round(0)
+	return ExitPosition[K]{Due: slices.Clone(l.due), Lost: l.lost, Pods: pods, Horizon: horizon.Round(0)}
+}
+
+// backlog counts what l holds besides the containers that are there, which are live.
+func (l *exitLog[K]) backlog(live int) int {
+	return len(l.due) + l.gone.Len() + max(0, l.awaited.Len()+l.listed.Len()-live)
 }

@@ -15,7 +15,7 @@ import (
 func id(i int) string { return fmt.Sprintf("%064x", i) }
 
 // positionText is the JSON of where q is.
-func positionText(t *testing.T, q *exitQueue[string]) string {
+func positionText(t *testing.T, q *exitLog[string]) string {
 	t.Helper()
 	text, err := json.Marshal(q.position())
 	if err != nil {
@@ -25,7 +25,7 @@ func positionText(t *testing.T, q *exitQueue[string]) string {
 }
 
 // goOn is a reader behind a restart: another relister, at the position of q.
-func (b *bench) goOn(q *exitQueue[string]) (*bench, *exitQueue[string]) {
+func (b *bench) goOn(q *exitLog[string]) (*bench, *exitLog[string]) {
 	b.Helper()
 	var p ExitPosition[string]
 	if err := json.Unmarshal([]byte(positionText(b.T, q)), &p); err != nil {
@@ -50,7 +50,7 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 			list = append(list, Container{id(i*each + j), StateExited})
 		}
 		b.look(append(list, keeper)...)
-		for e, ok := q.take(); ok; e, ok = q.take() {
+		for e, ok := q.next(); ok; e, ok = q.next() {
 			if e.Lost > 0 {
 				t.Fatalf("%d exits are lost", e.Lost)
 			}
@@ -79,7 +79,7 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 			t.Errorf("news of %v of a container that is forgotten are in the position %s", told, text)
 		}
 		n.look(keeper)
-		if e, ok := r.take(); ok {
+		if e, ok := r.next(); ok {
 			t.Errorf("news of %v of a container that is forgotten: %+v", told, e)
 		}
 		n.relistP(keeper)
@@ -92,7 +92,7 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 		t.Errorf("the position %s lacks a container that an event has shown", text)
 	}
 	n.look(keeper)
-	if e, ok := r.take(); !ok || e.Container != "new" {
+	if e, ok := r.next(); !ok || e.Container != "new" {
 		t.Errorf("news of after the horizon: %+v, %v", e, ok)
 	}
 }
@@ -119,7 +119,7 @@ func TestPositionThatNamesWhatIsGone(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after the first list:\n%s", diff)
 	}
-	if e, ok := q.take(); ok {
+	if e, ok := q.next(); ok {
 		t.Errorf("a second exit: %+v", e)
 	}
 }
@@ -134,7 +134,7 @@ func TestContainerOfAnUnrecordedAnswerIsNotDoubted(t *testing.T) {
 	b.look(keeper, Container{"a", StateExited})
 	b.look(keeper)
 	n, r := b.goOn(q)
-	for _, ok := r.take(); ok; _, ok = r.take() {
+	for _, ok := r.next(); ok; _, ok = r.next() {
 	}
 	n.relistP(keeper)
 	n.request("p", false)
@@ -144,7 +144,7 @@ func TestContainerOfAnUnrecordedAnswerIsNotDoubted(t *testing.T) {
 	}
 	n.status(n.asks("Status p")[0], nil, keeper) // it has come and gone
 	n.look(keeper)
-	if e, ok := r.take(); !ok || e.Container != "z" {
+	if e, ok := r.next(); !ok || e.Container != "z" {
 		t.Errorf("%+v, %v", e, ok)
 	}
 }
@@ -157,7 +157,7 @@ func TestPositionNamesWhatIsListedAgain(t *testing.T) {
 	q := b.follow(ExitOptions[string]{})
 	keeper, ended := Container{"p", StateRunning}, Container{"a", StateExited}
 	b.look(keeper, ended)
-	q.take()
+	q.next()
 	b.look(keeper)
 	b.relistP(keeper)
 	b.relistP(keeper)
@@ -167,8 +167,8 @@ func TestPositionNamesWhatIsListedAgain(t *testing.T) {
 	}
 	n, r := b.goOn(q)
 	n.relistP(keeper, ended)
-	for _, q := range []*exitQueue[string]{q, r} {
-		if e, ok := q.take(); ok {
+	for _, q := range []*exitLog[string]{q, r} {
+		if e, ok := q.next(); ok {
 			t.Errorf("it has ended again: %+v", e)
 		}
 	}
@@ -193,11 +193,11 @@ func TestFailingPodKeepsThePosition(t *testing.T) {
 	b.lists(b.asks("Pods")[0], seen...)
 	b.settled()
 	late := b.follow(ExitOptions[string]{After: &p})
-	for i, q := range []*exitQueue[string]{q, late} {
+	for i, q := range []*exitLog[string]{q, late} {
 		if diff := cmp.Diff(p, q.position()); diff != "" {
 			t.Errorf("reader %d:\n%s", i, diff)
 		}
-		if e, ok := q.take(); ok {
+		if e, ok := q.next(); ok {
 			t.Errorf("reader %d is told %+v", i, e)
 		}
 	}

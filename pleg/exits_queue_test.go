@@ -19,9 +19,9 @@ func (s shown) Exits() iter.Seq2[string, ExitDetails] {
 }
 
 // follow adds a reader of exits.
-func (b *bench) follow(o ExitOptions[string]) *exitQueue[string] {
+func (b *bench) follow(o ExitOptions[string]) *exitLog[string] {
 	b.Helper()
-	q, err := newExitQueue(o, b.now)
+	q, err := newExitLog(o.Earlier, o.After, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,12 +69,12 @@ func TestExitsOfASleepingReaderAreBounded(t *testing.T) {
 			t.Fatalf("after %d exits %d are due and %d remembered; the limit is %d", i, len(q.due), q.gone.Len(), limit)
 		}
 	}
-	e, _ := q.take()
+	e, _ := q.next()
 	if want := fmt.Sprint(e.Lost); e.Container != want || e.Lost < exits-rememberedExits-1000 {
 		t.Errorf("the first is that of %s, and %d were lost", e.Container, e.Lost)
 	}
 	lost, taken := e.Lost, 1
-	for e, ok := q.take(); ok; e, ok = q.take() {
+	for e, ok := q.next(); ok; e, ok = q.next() {
 		lost += e.Lost
 		taken++
 	}
@@ -103,7 +103,7 @@ func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
 	if q.has(containerRef[string]{"p", "0"}) || !q.evicted {
 		t.Fatal("nothing was forgotten")
 	}
-	for _, ok := q.take(); ok; _, ok = q.take() {
+	for _, ok := q.next(); ok; _, ok = q.next() {
 	}
 	for _, tt := range []struct {
 		container string
@@ -120,7 +120,7 @@ func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
 		b.noteExits("p", map[string]exitNote{tt.container: {source: ExitSeenByEvent, told: tt.told, known: true, details: ExitDetails{Code: 9}}})
 		b.lists(b.asks("Pod p")[0], keeper)
 		b.status(b.asks("Status p")[0], nil, keeper)
-		if e, ok := q.take(); ok != tt.want || ok && (e.Details.Code != 9 || e.Source != ExitSeenByEvent) {
+		if e, ok := q.next(); ok != tt.want || ok && (e.Details.Code != 9 || e.Source != ExitSeenByEvent) {
 			t.Errorf("an event of container %s of %v: %+v, %v", tt.container, tt.told, e, ok)
 		}
 	}

@@ -37,10 +37,9 @@ type statusStore[K comparable, S any] interface {
 //     since it began, or the error is in the cache; then its start may become the
 //     global time (G2).
 //
-// This file holds the state; relist_calls.go chooses what to ask, relist_list.go
-// and relist_status.go take the answers, relist_stepback.go doubts them,
-// relist_record.go writes down what they show, and relist_exits.go says what has
-// ended.
+// This file holds the state. relist_calls.go chooses what to ask, relist_list.go and
+// relist_status.go take the answers, relist_request.go doubts them and asks again,
+// relist_record.go records what they show, and relist_end.go ends a full relist.
 type relister[K comparable, S any] struct {
 	o      GeneratorOptions
 	store  statusStore[K, S]
@@ -57,7 +56,7 @@ type relister[K comparable, S any] struct {
 	unreported []unreportedSteps // steps that an event may still report
 
 	subscribers map[*subscriber[K]]struct{}
-	exitQueues  map[*exitQueue[K]]struct{}
+	exits       exitLogs[K]
 	syncAll     uint64 // a full relist after it ends with a PodSync of all; 0: none
 
 	ready         queue.Queue[K, struct{}] // pods with something to ask
@@ -77,29 +76,6 @@ type relister[K comparable, S any] struct {
 	repeats      bool      // the next full list repeats one that showed a step back
 }
 
-// An observation is one look at a pod: what a list showed, then its status.
-type observation struct {
-	start   time.Time // before the first call; what it shows is no older
-	serial  uint64
-	seen    []Container            // every container once, in order of id
-	exits   map[string]ExitDetails // of the status, if it says and there are readers of exits
-	absent  bool                   // the pod is not there
-	lenient bool                   // a step without an event does not count as missed yet
-	alone   bool                   // it is a Status that no list came before
-	blind   bool                   // the runtime's stamp of the status is not believed
-}
-
-// A relist is a full relist under way.
-type relist struct {
-	start    time.Time
-	serial   uint64
-	explicit bool // asked for by Relist: failing pods are inspected too
-	lenient  bool // a step without an event does not count as missed yet
-	repeats  bool // it repeats a list that showed a step back
-	listed   bool // the list is there
-	open     int  // pods that it waits for
-}
-
 // A relistWaiter waits for a full relist that begins after it.
 type relistWaiter struct {
 	serial uint64
@@ -107,7 +83,7 @@ type relistWaiter struct {
 }
 
 func newRelister[K comparable, S any](store statusStore[K, S], o GeneratorOptions, single bool) *relister[K, S] {
-	return &relister[K, S]{o: o, store: store, single: single, subscribers: map[*subscriber[K]]struct{}{}, exitQueues: map[*exitQueue[K]]struct{}{}, pods: map[K]*podRecord[K]{}}
+	return &relister[K, S]{o: o, store: store, single: single, subscribers: map[*subscriber[K]]struct{}{}, exits: exitLogs[K]{}, pods: map[K]*podRecord[K]{}}
 }
 
 // next returns a serial number later than all before it.
@@ -116,74 +92,83 @@ func (r *relister[K, S]) next() uint64 {
 	return r.serial
 }
 
-// request asks for an observation of key that begins from now on. An urgent one
-// does not wait for the end of a backoff.
-func (r *relister[K, S]) request(key K, urgent bool) {
-	if r.pods[key] == nil && r.crowded() {
-		r.listForPods = true
-		return
-	}
-	p := r.record(key)
-	p.wanted = r.next()
-	p.urgent = p.urgent || urgent
-	r.ready.Put(key)
-}
-
 // dropWaiter forgets a waiter.
 func (r *relister[K, S]) dropWaiter(w *relistWaiter) {
 	r.waiters = slices.DeleteFunc(r.waiters, func(x *relistWaiter) bool { return x == w })
 }
 
-// notifyWaiters reports the outcome of a relist to those who waited when it began.
-func (r *relister[K, S]) notifyWaiters(serial uint64, err error) {
-	r.waiters = slices.DeleteFunc(r.waiters, func(w *relistWaiter) bool {
-		if w.serial >= serial {
-			return false
-		}
-		w.done <- err
-		return true
-	})
+// unreportedSteps are steps of a container that a relist found and an event may
+// still report; tracked.unreported says which.
+type unreportedSteps struct {
+	container *tracked
+	found     time.Time
 }
 
-// abandon forgets the calls in flight, whose results will not come, and asks for
-// what they were to bring.
-func (r *relister[K, S]) abandon() {
-	r.relist, r.callsInFlight = nil, 0
-	for _, p := range r.order {
-		for _, o := range []*observation{p.inFlight, p.listed} {
-			if o != nil {
-				r.noteUnrecorded(p, o, o.seen)
-				p.wanted = r.next()
-				r.ready.Put(p.key)
-			}
-		}
-		p.relist, p.listed, p.inFlight = nil, nil, nil
+// An orphan is a container that is remembered although it is not there: it was
+// removed, or only an event or an unrecorded observation showed it.
+type orphan[K comparable] struct {
+	pod       *podRecord[K]
+	container string
+}
+
+// maxOrphans is how many orphans, absent pods and tombstones may be remembered
+// beyond twice the pods and containers that are there. With more, a full relist
+// is made, which forgets them (G7).
+const maxOrphans = 1024
+
+// crowded reports whether as much is remembered as may be.
+func (r *relister[K, S]) crowded() bool {
+	return r.remembered() > maxOrphans+2*(r.present+r.live)
+}
+
+// remembered counts what is remembered although it is not there.
+func (r *relister[K, S]) remembered() int {
+	return len(r.orphans) + len(r.pods) - r.present + r.store.Counts().Tombstones
+}
+
+// exitLimit is how much a reader of exits may hold of each kind (G7).
+func (r *relister[K, S]) exitLimit() int {
+	return rememberedExits + 2*(r.present+r.live+len(r.orphans))
+}
+
+// tracks reports whether c is remembered for its own sake.
+func (r *relister[K, S]) tracks(c containerRef[K]) bool {
+	p := r.pods[c.pod]
+	return p != nil && p.containers[c.container] != nil
+}
+
+// backlog counts what is remembered besides the pods that are there.
+func (r *relister[K, S]) backlog() int {
+	n := r.remembered()
+	for s := range r.subscribers {
+		n += s.pending.Len()
 	}
-	r.listNow = true
+	for q := range r.exits {
+		n += q.backlog(r.live)
+	}
+	return n
 }
 
-// emit hands events of one pod to the subscribers.
-func (r *relister[K, S]) emit(key K, events []Event[K]) {
-	if len(events) == 0 {
+// record returns the record of key, a new one if there is none.
+func (r *relister[K, S]) record(key K) *podRecord[K] {
+	p := r.pods[key]
+	if p == nil {
+		p = &podRecord[K]{key: key, index: len(r.order), known: known{containers: containers{}}}
+		r.pods[key] = p
+		r.order = append(r.order, p)
+	}
+	return p
+}
+
+// forgetIfEmpty forgets p if there is nothing to remember of it.
+func (r *relister[K, S]) forgetIfEmpty(p *podRecord[K]) {
+	if r.pods[p.key] != p || p.present || len(p.containers) > 0 || !p.idle() {
 		return
 	}
-	for s := range r.subscribers {
-		r.stats.MergedEvents += uint64(s.put(key, events))
-		if s.pending.Len() > maxOrphans+2*r.present {
-			r.stats.MergedEvents += uint64(s.dropGone(func(key K) bool { p := r.pods[key]; return p != nil && p.present }))
-		}
-		queue.Signal(s.wake)
-	}
-}
-
-// subscribe adds a subscriber to whom a PodSync of every present pod is due.
-func (r *relister[K, S]) subscribe() *subscriber[K] {
-	s := &subscriber[K]{wake: make(chan struct{}, 1)}
-	for _, p := range r.order {
-		if p.present {
-			s.pending.Put(p.key).list = []Event[K]{{Pod: p.key, Type: PodSync}}
-		}
-	}
-	r.subscribers[s] = struct{}{}
-	return s
+	last := r.order[len(r.order)-1]
+	r.order[p.index], last.index = last, p.index
+	r.order[len(r.order)-1] = nil
+	r.order = r.order[:len(r.order)-1]
+	delete(r.pods, p.key)
+	r.ready.Drop(p.key)
 }

@@ -1,45 +1,8 @@
 package pleg
 
 import (
-	"context"
-	"fmt"
 	"time"
 )
-
-// A call is one call of the Runtime to make.
-type call[K comparable] struct {
-	kind     callKind
-	pod      K
-	start    time.Time
-	deadline time.Time
-}
-
-type callKind int
-
-const (
-	callPods callKind = iota
-	callPod
-	callStatus
-)
-
-func (k callKind) String() string { return [...]string{"Pods", "Pod", "Status"}[k] }
-
-// lateError is the error of a call that was cancelled at its deadline.
-func (c call[K]) lateError(o GeneratorOptions) error {
-	if c.kind == callPods {
-		return fmt.Errorf("pleg: Pods: no answer within %v: %w", o.RelistThreshold, context.DeadlineExceeded)
-	}
-	return fmt.Errorf("pleg: %v(%v): no answer within %v: %w", c.kind, c.pod, o.StatusTimeout, context.DeadlineExceeded)
-}
-
-// A result is what a call returned.
-type result[K comparable, S any] struct {
-	call   call[K]
-	pods   []Pod[K] // one for callPod
-	status S
-	stamp  time.Time
-	err    error
-}
 
 // calls returns the calls to make now. running is false outside Run, where only
 // full lists for Relist begin.
@@ -77,7 +40,7 @@ func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
 			return call[K]{callStatus, p.key, now, now.Add(r.o.StatusTimeout)}, true
 		}
 		r.refuse(p, o, now)
-		r.settle(p, o)
+		p.settle(o)
 	}
 	switch {
 	case p.wanted == 0, p.backsOff(now) && !p.urgent:

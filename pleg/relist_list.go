@@ -1,6 +1,9 @@
 package pleg
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // handleList takes a full list.
 func (r *relister[K, S]) handleList(pods []Pod[K], err error, now time.Time) {
@@ -84,25 +87,9 @@ func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 	default:
 		p.urgent, p.steppedBack = false, v >= older
 		r.inspectNext(p, o)
-		r.await(p, l)
+		p.await(l)
 		r.ready.Put(p.key)
 	}
-}
-
-// lookAgain asks for another look at p instead of taking what a list says of it,
-// and makes the relist wait for one if p is not known as of its start.
-func (r *relister[K, S]) lookAgain(p *podRecord[K], l *relist) {
-	r.request(p.key, true)
-	if !p.newer(l.serial, l.start) {
-		r.await(p, l)
-	}
-}
-
-// await makes a full relist wait for an observation of p that began with it or
-// later.
-func (r *relister[K, S]) await(p *podRecord[K], l *relist) {
-	p.relist = l
-	l.open++
 }
 
 // missing takes what a full list does not show.
@@ -129,39 +116,32 @@ func (r *relister[K, S]) missing(l *relist, mark uint64, now time.Time) {
 	}
 }
 
-// failed ends the full relist under way without a result.
-func (r *relister[K, S]) failed(err error, now time.Time) {
-	l := r.relist
-	r.relist, r.listFailed, r.listed, r.listEnd = nil, true, true, now
-	for _, p := range r.order {
-		p.relist = nil
+// stepsBack reports whether a full list shows a step back from what was known when
+// the list began. Then the list is made once more.
+func (r *relister[K, S]) stepsBack(list []shownPod[K], l *relist) bool {
+	back := func(s shownPod[K]) bool {
+		return s.verdict >= older && !s.p.newer(l.serial, l.start) && !s.p.overlaps(l)
 	}
-	r.notifyWaiters(l.serial, err)
+	if !slices.ContainsFunc(list, back) {
+		return false
+	}
+	for _, s := range list { // what else it shows may be gone when the next one comes
+		o := &observation{start: l.start, serial: l.serial, seen: normal(s.seen)}
+		if back(s) {
+			r.refuseStepBack(s.p, s.verdict, o)
+			continue
+		}
+		r.noteUnrecorded(s.p, o, o.seen)
+		r.forgetIfEmpty(s.p)
+	}
+	return true
 }
 
-// done returns the start of the full relist under way if it waits for nothing.
-// That becomes the global time before finish is called.
-func (r *relister[K, S]) done() (start time.Time, ok bool) {
-	l := r.relist
-	if l == nil || !l.listed || l.open > 0 {
-		return start, false
+// judge compares what a list shows of p with what is known of it.
+func (r *relister[K, S]) judge(p *podRecord[K], seen []Container) verdict {
+	v, duplicate := p.containers.compare(seen, p.live, r.next())
+	if duplicate || v >= older {
+		v, _ = p.containers.compare(normal(seen), p.live, r.next())
 	}
-	return l.start, true
-}
-
-// finish ends the full relist under way.
-func (r *relister[K, S]) finish(now time.Time) {
-	l := r.relist
-	r.settleExits(l, now)
-	r.forgetOrphans(l)
-	r.countMissed(l)
-	r.syncEverything(l)
-	r.stats.RelistDuration.observe(now.Sub(l.start))
-	if r.stats.Relists > 0 {
-		r.stats.RelistInterval.observe(l.start.Sub(r.lastStart))
-	}
-	r.stats.Relists++
-	r.relist, r.listFailed, r.listed, r.listEnd, r.lastStart = nil, false, true, now, l.start
-	r.stats.LastSeen = l.start
-	r.notifyWaiters(l.serial, nil)
+	return v
 }

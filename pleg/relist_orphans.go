@@ -1,40 +1,8 @@
 package pleg
 
-import "slices"
-
-// An orphan is a container that is remembered although it is not there: it was
-// removed, or only an event or an unrecorded observation showed it.
-type orphan[K comparable] struct {
-	pod       *podRecord[K]
-	container string
-}
-
-// maxOrphans is how many orphans, absent pods and tombstones may be remembered
-// beyond twice the pods and containers that are there. With more, a full relist
-// is made, which forgets them (G7).
-const maxOrphans = 1024
-
-// crowded reports whether as much is remembered as may be.
-func (r *relister[K, S]) crowded() bool {
-	return r.remembered() > maxOrphans+2*(r.present+r.live)
-}
-
-// remembered counts what is remembered although it is not there.
-func (r *relister[K, S]) remembered() int {
-	return len(r.orphans) + len(r.pods) - r.present + r.store.Counts().Tombstones
-}
-
-// backlog counts what is remembered besides the pods that are there.
-func (r *relister[K, S]) backlog() int {
-	n := r.remembered()
-	for s := range r.subscribers {
-		n += s.pending.Len()
-	}
-	for q := range r.exitQueues {
-		n += q.backlog(r.live)
-	}
-	return n
-}
+import (
+	"slices"
+)
 
 // noteUnrecorded remembers containers that an observation showed which is not
 // going to be recorded. If the next one does not show them, a PodSync says that
@@ -49,10 +17,10 @@ func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []
 			c = r.trackOrphan(p, s.ID)
 			c.since = o.serial
 		}
-		if len(r.exitQueues) == 0 {
+		if len(r.exits) == 0 {
 			continue
 		}
-		r.showExits(p.key, []Container{s})
+		r.exits.show(p.key, []Container{s}, r.serial)
 		if s.State == StateExited {
 			n := exitNote{source: ExitSeenByRelist}
 			n.details, n.known = o.exits[s.ID]
@@ -67,7 +35,7 @@ func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	p.containers[id] = c
 	p.unjudged = true
 	r.orphans = append(r.orphans, orphan[K]{p, id})
-	for q := range r.exitQueues {
+	for q := range r.exits {
 		q.await(containerRef[K]{p.key, id}, r.serial)
 	}
 	return c
@@ -85,13 +53,13 @@ func (r *relister[K, S]) forgetOrphans(l *relist) {
 			return false
 		}
 		delete(x.pod.containers, x.container)
-		for q := range r.exitQueues {
+		for q := range r.exits {
 			q.leave(containerRef[K]{x.pod.key, x.container}, l.start)
 		}
 		r.forgetIfEmpty(x.pod)
 		return true
 	})
-	for q := range r.exitQueues {
+	for q := range r.exits {
 		q.evict(r.exitLimit(), r.tracks)
 	}
 }

@@ -65,7 +65,7 @@ func (r *relister[K, S]) valid() error {
 	if r.relist != nil && r.relist.open != awaited {
 		return fmt.Errorf("a relist waits for %d pods, counted %d", awaited, r.relist.open)
 	}
-	for q := range r.exitQueues {
+	for q := range r.exits {
 		if err := r.validExits(q); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (r *relister[K, S]) valid() error {
 
 // validExits checks that a reader of exits awaits what lives, and nothing that has
 // ended.
-func (r *relister[K, S]) validExits(q *exitQueue[K]) error {
+func (r *relister[K, S]) validExits(q *exitLog[K]) error {
 	for c := range q.awaited.Keys() {
 		if q.has(c) {
 			return fmt.Errorf("%v is awaited and has ended", c)

@@ -1,8 +1,10 @@
 package pleg
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A rank is how far a container has come, as far as is known.
@@ -42,6 +44,9 @@ type step struct {
 	event     EventType
 	to        rank
 	again     bool // the first of a container whose id was used before
+
+	was     tracked  // what was known of the container before; zero if again
+	tracked *tracked // what is known since; nil until the step is recorded
 }
 
 // steps appends the steps of a container from one rank to another.
@@ -70,6 +75,37 @@ type tracked struct {
 	mark       uint64    // of the last comparison that met it
 	since      uint64    // serial of the last event or of its removal
 	exit       *exitNote // what was shown of its end; nil: nothing, or that is recorded
+}
+
+// An exitNote is what was shown of the end of a container that is not recorded as
+// exited.
+type exitNote struct {
+	source  ExitSource // empty: the end itself was not shown
+	told    time.Time  // the latest time that is believed of events of the container; zero: none
+	known   bool
+	details ExitDetails
+}
+
+// add adds a later note of the same container.
+func (n *exitNote) add(later exitNote) {
+	n.source = cmp.Or(n.source, later.source)
+	if later.told.After(n.told) {
+		n.told = later.told
+	}
+	if !n.known {
+		n.known, n.details = later.known, later.details
+	}
+}
+
+// noteExit keeps what was shown of the end of c, if c may yet end.
+func (c *tracked) noteExit(n exitNote) {
+	if c.is >= exited || n.source == "" {
+		return
+	}
+	if c.exit == nil {
+		c.exit = &exitNote{}
+	}
+	c.exit.add(n)
 }
 
 // gone reports whether a look has shown that c is not there, or nothing is known of it.

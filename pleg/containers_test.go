@@ -155,12 +155,11 @@ func TestAppliedDiffLeavesNone(t *testing.T) {
 		if again := cs.diff(normal(list)); !slices.Equal(again, steps) {
 			t.Fatalf("steps depend on the order of the list: %v, %v", steps, again)
 		}
-		r := &relister[string, int]{}
-		p := &podRecord[string]{containers: cs, live: live}
+		k := &known{containers: cs, live: live}
 		for _, s := range steps {
-			r.step(p, s)
+			k.step(&s, 0)
 		}
-		if v, _ := cs.compare(list, p.live, 2); v != same {
+		if v, _ := cs.compare(list, k.live, 2); v != same {
 			t.Fatalf("after the steps %v the list compares as %d to %v", steps, v, maps.Collect(maps.All(cs)))
 		}
 	})

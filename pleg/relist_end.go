@@ -1,0 +1,95 @@
+package pleg
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/pleg/internal/queue"
+)
+
+// done returns the start of the full relist under way if it waits for nothing.
+// That becomes the global time before finish is called.
+func (r *relister[K, S]) done() (start time.Time, ok bool) {
+	l := r.relist
+	if l == nil || !l.listed || l.open > 0 {
+		return start, false
+	}
+	return l.start, true
+}
+
+// finish ends the full relist under way.
+func (r *relister[K, S]) finish(now time.Time) {
+	l := r.relist
+	r.exits.settle(l, now, r.exitLimit(), r.lastSeen)
+	r.forgetOrphans(l)
+	r.countMissed(l)
+	r.syncEverything(l)
+	r.stats.RelistDuration.observe(now.Sub(l.start))
+	if r.stats.Relists > 0 {
+		r.stats.RelistInterval.observe(l.start.Sub(r.lastStart))
+	}
+	r.stats.Relists++
+	r.relist, r.listFailed, r.listed, r.listEnd, r.lastStart = nil, false, true, now, l.start
+	r.stats.LastSeen = l.start
+	r.notifyWaiters(l.serial, nil)
+}
+
+// failed ends the full relist under way without a result.
+func (r *relister[K, S]) failed(err error, now time.Time) {
+	l := r.relist
+	r.relist, r.listFailed, r.listed, r.listEnd = nil, true, true, now
+	for _, p := range r.order {
+		p.relist = nil
+	}
+	r.notifyWaiters(l.serial, err)
+}
+
+// notifyWaiters reports the outcome of a relist to those who waited when it began.
+func (r *relister[K, S]) notifyWaiters(serial uint64, err error) {
+	r.waiters = slices.DeleteFunc(r.waiters, func(w *relistWaiter) bool {
+		if w.serial >= serial {
+			return false
+		}
+		w.done <- err
+		return true
+	})
+}
+
+// lastSeen returns what is known of a container, nil if nothing is remembered. known is
+// false while its pod cannot be looked at.
+func (r *relister[K, S]) lastSeen(ref containerRef[K]) (c *tracked, known bool) {
+	p := r.pods[ref.pod]
+	if p == nil {
+		return nil, true
+	}
+	return p.containers[ref.container], p.failures == 0
+}
+
+// countMissed counts the steps as missed that were found a RelistPeriod or more
+// before the relist l, which has ended, and that no event has reported.
+func (r *relister[K, S]) countMissed(l *relist) {
+	r.unreported = slices.DeleteFunc(r.unreported, func(x unreportedSteps) bool {
+		if x.found.Add(r.o.RelistPeriod).After(l.start) {
+			return false
+		}
+		r.stats.MissedEvents += uint64(bits.OnesCount8(x.container.unreported))
+		x.container.unreported = 0
+		return true
+	})
+}
+
+// syncEverything emits a PodSync without a pod, if one was asked for. A request of
+// after the start of l gets another.
+func (r *relister[K, S]) syncEverything(l *relist) {
+	if r.syncAll == 0 {
+		return
+	}
+	if r.syncAll < l.serial {
+		r.syncAll = 0
+	}
+	for s := range r.subscribers {
+		s.dropped = true
+		queue.Signal(s.wake)
+	}
+}
