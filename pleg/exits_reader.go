@@ -101,7 +101,7 @@ func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 func (g *Generator[K, S]) exitPosition(l *exitLog[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.state.received = g.core.takeEvents(&g.events) || g.state.received
+	g.core.takeEvents(&g.events)
 	return l.position()
 }
 

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"reflect"
 	"sync"
-	"time"
 
 	"github.com/restartkit/restart/pleg/internal/queue"
 	"github.com/restartkit/restart/pleg/statuscache"
@@ -56,11 +55,8 @@ type Generator[K comparable, S any] struct {
 	calling chan struct{} // full while somebody makes the calls
 
 	mu      sync.Mutex
-	core    *relister[K, S]
-	state   streamState
+	core    core[K, S]
 	running bool
-	relying bool      // on the stream, at the last look
-	changed time.Time // when relying changed, or the Generator was made
 }
 
 // NewGenerator returns a Generator that fills c, on c's clock. If S is no
@@ -80,8 +76,8 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 	o = o.withDefaults()
 	single, _ := rt.(PodLister[K])
 	alone := reflect.TypeFor[S]().Implements(reflect.TypeFor[ContainerLister]())
-	core := newRelister(c, o, single != nil || alone)
-	core.alone = alone
+	r := newRelister(c, o, single != nil || alone)
+	r.alone = alone
 	return &Generator[K, S]{
 		runtime: rt,
 		single:  single,
@@ -89,9 +85,7 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 		cache:   c,
 		events:  eventQueue[K, S]{wake: make(chan struct{}, 1), limit: maxOrphans},
 		calling: make(chan struct{}, 1),
-		core:    core,
-		state:   streamState{period: o.RelistPeriod},
-		changed: c.Clock().Now(),
+		core:    core[K, S]{relister: r, stream: streamState{period: o.RelistPeriod}, streaming: stream != nil, changed: c.Clock().Now()},
 	}, nil
 }
 
@@ -110,7 +104,7 @@ func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 // common.
 func (g *Generator[K, S]) RequestSync(pod K) {
 	g.mu.Lock()
-	g.core.requestSync(pod, g.relying)
+	g.core.requestSync(pod, g.core.relying)
 	g.mu.Unlock()
 	queue.Signal(g.events.wake)
 }
@@ -156,7 +150,7 @@ func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now, limit := g.cache.Clock().Now(), g.core.o.RelistThreshold
-	if g.relying {
+	if g.core.relying {
 		limit = g.core.o.EventedThreshold
 	}
 	if l := g.core.relist; l != nil && now.Sub(l.start) > limit {
@@ -166,8 +160,8 @@ func (g *Generator[K, S]) Healthy() error {
 		return errors.New("pleg: Healthy: no relist has ended yet")
 	}
 	last := g.core.lastStart
-	if g.changed.After(last) {
-		last = g.changed
+	if g.core.changed.After(last) {
+		last = g.core.changed
 	}
 	if age := now.Sub(last); age > limit {
 		return fmt.Errorf("pleg: Healthy: the last relist is %v old; the limit is %v", age, limit)
@@ -179,7 +173,7 @@ func (g *Generator[K, S]) Healthy() error {
 func (g *Generator[K, S]) Stats() Stats {
 	g.mu.Lock()
 	s := g.core.stats
-	s.Streaming = g.relying
+	s.Streaming = g.core.relying
 	s.Pods, s.Containers, s.Backlog = g.core.present, g.core.live, g.core.backlog()
 	g.mu.Unlock()
 	refused := g.cache.Counts()

@@ -18,8 +18,8 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 	return l.start, true
 }
 
-// finish ends the full relist under way.
-func (r *relister[K, S]) finish(now time.Time) {
+// finish ends the full relist under way and returns its start.
+func (r *relister[K, S]) finish(now time.Time) (start time.Time) {
 	l := r.relist
 	r.exits.settle(l, now, r.exitLimit(), r.lastSeen)
 	r.forgetOrphans(l)
@@ -33,6 +33,7 @@ func (r *relister[K, S]) finish(now time.Time) {
 	r.relist, r.listFailed, r.listed, r.listEnd, r.lastStart = nil, false, true, now, l.start
 	r.stats.LastSeen = l.start
 	r.notifyWaiters(l.serial, nil)
+	return l.start
 }
 
 // failed ends the full relist under way without a result.

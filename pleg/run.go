@@ -87,9 +87,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 		cancel()
 		r.drain()
 		g.mu.Lock()
-		g.core.abandon()
-		g.state.reset()
-		g.rely(g.cache.Clock().Now())
+		g.core.abandon(g.cache.Clock().Now())
 		g.mu.Unlock()
 		<-g.calling
 	}()
@@ -107,7 +105,7 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 		case a := <-r.results:
 			r.handleResult(a)
 		case err := <-r.ended:
-			g.streamEnded(err)
+			r.streamEnded(err)
 		case <-timer.C():
 		case <-g.events.wake:
 		case <-g.cache.WaitBegan():
@@ -115,19 +113,16 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 	}
 }
 
-// advance makes the calls that are due, cancels those that are late and returns
-// how long to wait for something to happen.
+// advance does what is due, cancels the calls that are late and returns how long to wait
+// for something to happen.
 func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration {
 	now := r.g.cache.Clock().Now()
-	list, connect, wake := r.g.step(now, running)
-	if connect {
-		r.working.Go(func() { r.listen(ctx) })
+	t := r.turn(ctx, now, running)
+	for t.ended {
+		r.g.cache.UpdateTime(t.start) // it may wake thousands
+		t = r.turn(ctx, now, running)
 	}
-	for _, c := range list {
-		ctx, cancel := context.WithCancel(ctx)
-		r.inFlight[c] = &inFlightCall{cancel: cancel}
-		r.working.Go(func() { r.ask(ctx, c) })
-	}
+	wake := t.wake
 	for c, f := range r.inFlight {
 		switch {
 		case f.late:
@@ -142,6 +137,30 @@ func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration 
 		return time.Hour
 	}
 	return wake.at.Sub(now)
+}
+
+// turn takes what came in, and makes the calls that are due.
+func (r *runner[K, S]) turn(ctx context.Context, now time.Time, running bool) turn[K] {
+	g := r.g
+	var overdue []K
+	var waits wakeup
+	if running {
+		overdue, waits.at, waits.set = g.cache.Overdue(now, g.core.o.WaitLimit)
+	}
+	g.mu.Lock()
+	g.core.takeEvents(&g.events)
+	t := g.core.turn(now, running, overdue)
+	g.mu.Unlock()
+	if t.connect {
+		r.working.Go(func() { r.listen(ctx) })
+	}
+	for _, c := range t.calls {
+		ctx, cancel := context.WithCancel(ctx)
+		r.inFlight[c] = &inFlightCall{cancel: cancel}
+		r.working.Go(func() { r.ask(ctx, c) })
+	}
+	t.wake = t.wake.or(waits)
+	return t
 }
 
 // listen follows the stream until it ends.
@@ -196,78 +215,14 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	now := r.g.cache.Clock().Now()
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
-	r.g.state.received = r.g.core.takeEvents(&r.g.events) || r.g.state.received // before the result
+	r.g.core.takeEvents(&r.g.events) // before the result
 	r.g.core.handleResult(a, now)
 }
 
-// step takes what came in and returns the calls to make, whether to open the
-// stream, and when to step again at the latest.
-func (g *Generator[K, S]) step(now time.Time, running bool) (list []call[K], connect bool, wake wakeup) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.state.received = g.core.takeEvents(&g.events) || g.state.received
-	if running {
-		if g.stream != nil {
-			connect = g.state.connect(now)
-			if g.state.prove(now) {
-				g.core.stats.Connections++
-			}
-			wake = g.state.next()
-		}
-		keys, next, waiting := g.cache.Overdue(now, g.core.o.WaitLimit)
-		for _, key := range keys {
-			g.core.request(key, true)
-		}
-		if waiting {
-			wake = wake.or(wakeAt(next))
-		}
-	}
-	g.core.expectEvents = running && g.stream != nil && !g.state.unsupported
-	g.core.streamYoung = g.state.open && !g.state.resynced
-	for {
-		g.rely(now)
-		g.core.retries(now)
-		list = append(list, g.core.calls(now, running, g.period())...)
-		start, done := g.core.done()
-		if !done {
-			break
-		}
-		g.mu.Unlock() // it may wake thousands
-		g.cache.UpdateTime(start)
-		g.mu.Lock()
-		g.core.finish(now)
-		g.state.listed(start)
-	}
-	wake = wake.or(g.core.retries(now))
-	if running {
-		wake = wake.or(g.core.wake(g.period()))
-	}
-	return list, connect, wake
-}
-
-// rely notes whether the stream is relied upon.
-func (g *Generator[K, S]) rely(now time.Time) {
-	if reliable := g.state.reliable(); reliable != g.relying {
-		g.relying, g.changed = reliable, now
-	}
-}
-
-// period is the one in force between full relists.
-func (g *Generator[K, S]) period() time.Duration {
-	if g.relying {
-		return g.core.o.EventedPeriod
-	}
-	return g.core.o.RelistPeriod
-}
-
-// streamEnded notes the end of the stream.
-func (g *Generator[K, S]) streamEnded(err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.cache.Clock().Now()
-	g.core.stats.ConnectionErrors++
-	if g.state.ended(now, err) {
-		g.core.listNow = true
-	}
-	g.rely(now)
+// streamEnded takes the end of the stream.
+func (r *runner[K, S]) streamEnded(err error) {
+	now := r.g.cache.Clock().Now()
+	r.g.mu.Lock()
+	defer r.g.mu.Unlock()
+	r.g.core.streamEnded(err, now)
 }

@@ -85,14 +85,14 @@ func TestPositionKeepsThatAnEventCame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, took := range []bool{false, true} { // by Run
-		g.state.received = took
+		g.core.stream.received = took
 		r.Position()
-		if g.state.received != took {
-			t.Errorf("a position without an event: received is %v, was %v", g.state.received, took)
+		if g.core.stream.received != took {
+			t.Errorf("a position without an event: received is %v, was %v", g.core.stream.received, took)
 		}
 		g.events.event(RuntimeEvent[string, string]{Pod: "p"}, t0)
 		r.Position()
-		if !g.state.received {
+		if !g.core.stream.received {
 			t.Errorf("the position has forgotten that an event came; Run took one: %v", took)
 		}
 	}
