@@ -47,58 +47,6 @@ func (r *relister[K, S]) fail(p *podRecord[K], now time.Time) {
 	r.failing.Put(p.key)
 }
 
-// refuse drops an observation that a newer one has overtaken, or that the cache
-// refused, and asks for another.
-func (r *relister[K, S]) refuse(p *podRecord[K], o *observation, now time.Time) {
-	r.noteUnrecorded(p, o, o.seen)
-	// Nothing is wrong if a newer one came in between. But if the record is of the
-	// future, from before the clock was set back, p backs off until the clock has
-	// caught up.
-	if !p.newer(o.serial, o.start) || p.at.After(now) {
-		r.fail(p, now)
-	}
-	p.wanted = r.next()
-}
-
-// inspectNext makes o the next observation of p to inspect, unless a newer one
-// is.
-func (r *relister[K, S]) inspectNext(p *podRecord[K], o *observation) {
-	r.exits.show(p.key, o.seen, r.serial)
-	if p.listed == nil {
-		p.listed = o
-		return
-	}
-	if p.listed.serial < o.serial {
-		p.listed, o = o, p.listed
-	}
-	r.noteUnrecorded(p, o, o.seen)
-}
-
-// A step back is an observation that shows a container exited and then running, or removed
-// and then there. It is stale, or the id is used again. Stale answers are rare and do not
-// repeat themselves. So the question is repeated at once, and a second answer of that kind
-// is believed: then there is another container with that id.
-
-// refuseStepBack drops an observation that shows a step back.
-func (r *relister[K, S]) refuseStepBack(p *podRecord[K], v verdict, o *observation) {
-	r.noteUnrecorded(p, o, o.seen)
-	r.stats.StaleWrites++
-	if v == resurrected {
-		r.stats.Resurrections++
-	}
-}
-
-// repeatLook asks once more what o, which shows a step back, was to answer. A full
-// relist that waits for p goes on waiting.
-func (r *relister[K, S]) repeatLook(p *podRecord[K], o *observation) {
-	p.steppedBack = true
-	if r.single {
-		p.wanted, p.urgent = r.next(), true
-	} else {
-		r.inspectNext(p, o) // the status only: the next list begins when this one has ended
-	}
-}
-
 // lookAgain asks for another look at p instead of taking what a list says of it,
 // and makes the relist wait for one if p is not known as of its start.
 func (r *relister[K, S]) lookAgain(p *podRecord[K], l *relist) {
@@ -106,21 +54,4 @@ func (r *relister[K, S]) lookAgain(p *podRecord[K], l *relist) {
 	if !p.newer(l.serial, l.start) {
 		p.await(l)
 	}
-}
-
-// abandon forgets the calls in flight, whose results will not come, and asks for
-// what they were to bring.
-func (r *relister[K, S]) abandon() {
-	r.relist, r.callsInFlight = nil, 0
-	for _, p := range r.order {
-		for _, o := range []*observation{p.inFlight, p.listed} {
-			if o != nil {
-				r.noteUnrecorded(p, o, o.seen)
-				p.wanted = r.next()
-				r.ready.Put(p.key)
-			}
-		}
-		p.relist, p.listed, p.inFlight = nil, nil, nil
-	}
-	r.listNow = true
 }

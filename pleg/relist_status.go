@@ -16,6 +16,16 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 	p := r.pods[a.call.pod]
 	o := p.inFlight
 	p.inFlight, p.ended = nil, r.next()
+	r.handleLook(p, o, a, now)
+	if p.listed != nil || p.wanted > 0 {
+		r.ready.Put(p.key)
+	} else {
+		r.forgetIfEmpty(p)
+	}
+}
+
+// handleLook takes what o, an observation of p, has brought: the result a.
+func (r *relister[K, S]) handleLook(p *podRecord[K], o *observation, a result[K, S], now time.Time) {
 	switch {
 	case errors.Is(a.err, ErrNotFound):
 		o.absent = true
@@ -38,11 +48,6 @@ func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
 		p.settle(o)
 	default:
 		r.handleStatus(p, o, a, now)
-	}
-	if p.listed != nil || p.wanted > 0 {
-		r.ready.Put(p.key)
-	} else {
-		r.forgetIfEmpty(p)
 	}
 }
 

@@ -32,13 +32,6 @@ func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 	}
 }
 
-// A watcher is the state of one Watch loop.
-type watcher[K comparable] struct {
-	due   queue.Queue[K, struct{}] // keys whose entries are to be yielded
-	shown map[K]struct{}           // keys that were yielded as present
-	wake  chan struct{}            // holds one token if there may be something to yield
-}
-
 func (c *Cache[K, S]) watch() *watcher[K] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,16 +41,6 @@ func (c *Cache[K, S]) watch() *watcher[K] {
 	}
 	c.watchers[w] = struct{}{}
 	return w
-}
-
-// mark notes that key was written or deleted.
-func (w *watcher[K]) mark(key K, present bool) {
-	if _, shown := w.shown[key]; !present && !shown {
-		w.due.Drop(key)
-		return
-	}
-	w.due.Put(key)
-	queue.Signal(w.wake)
 }
 
 // next takes the next entry to yield, if there is one.
