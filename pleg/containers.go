@@ -38,31 +38,38 @@ func rankReported(t RuntimeEventType) rank {
 
 func (r rank) live() bool { return r > unseen && r < removed }
 
-// A step is one transition of a container, with the event that says so.
+// A step is one transition of a container.
 type step struct {
 	container string
-	event     EventType
 	to        rank
 	again     bool // the first of a container whose id was used before
 
-	was     tracked  // what was known of the container before; zero if again
-	tracked *tracked // what is known since; nil until the step is recorded
+	// What follows is set when the step is recorded.
+	fresh   bool      // nothing had shown the container before
+	ended   bool      // an event had reported its end
+	note    *exitNote // what had been shown of its end; nil: nothing
+	tracked *tracked  // what is known now
+}
+
+// event returns the type of the event that reports s.
+func (s step) event() EventType {
+	switch s.to {
+	case running:
+		return ContainerStarted
+	case exited:
+		return ContainerDied
+	case removed:
+		return ContainerRemoved
+	}
+	return ContainerChanged
 }
 
 // steps appends the steps of a container from one rank to another.
 func steps(list []step, id string, from, to rank) []step {
-	switch to {
-	case running:
-		return append(list, step{container: id, event: ContainerStarted, to: to})
-	case exited:
-		return append(list, step{container: id, event: ContainerDied, to: to})
-	case removed:
-		if from != exited {
-			list = append(list, step{container: id, event: ContainerDied, to: exited})
-		}
-		return append(list, step{container: id, event: ContainerRemoved, to: to})
+	if to == removed && from != exited {
+		list = append(list, step{container: id, to: exited})
 	}
-	return append(list, step{container: id, event: ContainerChanged, to: to})
+	return append(list, step{container: id, to: to})
 }
 
 // tracked is what is known of one container.

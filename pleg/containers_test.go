@@ -88,7 +88,7 @@ func TestEveryStepHasItsEvents(t *testing.T) {
 			got = []string{"risen"}
 		default:
 			for _, s := range cs.diff(seen[to]) {
-				got = append(got, strings.TrimPrefix(string(s.event), "Container"))
+				got = append(got, strings.TrimPrefix(string(s.event()), "Container"))
 			}
 		}
 		if strings.Join(got, " ") != want {

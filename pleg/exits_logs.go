@@ -72,7 +72,10 @@ func (ls exitLogs[K]) settle(relist *relist, now time.Time, limit int, lastSeen 
 		for c := range l.awaited.Keys() {
 			if l.of(c).since < relist.serial {
 				if t, known := lastSeen(c); known && t.gone() {
-					n.ends = append(n.ends, end[K]{exit: exitOf(c, t, &observation{absent: true})})
+					if t == nil {
+						t = &tracked{} // nothing is remembered
+					}
+					n.ends = append(n.ends, end[K]{exit: exitOf(c, t.exit, t.reported >= exited, &observation{absent: true})})
 					n.gone = append(n.gone, c)
 				}
 			}

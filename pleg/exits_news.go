@@ -54,8 +54,7 @@ func (n *exitNews[K]) add(pod K, c change, cs containers, o *observation, relist
 		ref := containerRef[K]{pod, s.container}
 		switch s.to {
 		case exited:
-			first := s.was.is == unseen && !s.again && !relisted
-			n.ends = append(n.ends, end[K]{exit: exitOf(ref, &s.was, o), first: first, again: s.again})
+			n.ends = append(n.ends, end[K]{exit: exitOf(ref, s.note, s.ended, o), first: s.fresh && !relisted, again: s.again})
 		case removed:
 			n.gone = append(n.gone, ref)
 		default:
@@ -64,23 +63,23 @@ func (n *exitNews[K]) add(pod K, c change, cs containers, o *observation, relist
 	}
 	for _, id := range c.unseen {
 		ref := containerRef[K]{pod, id}
-		n.ends = append(n.ends, end[K]{exit: exitOf(ref, cs[id], o), first: !relisted, orphan: true})
+		n.ends = append(n.ends, end[K]{exit: exitOf(ref, cs[id].exit, cs[id].reported >= exited, o), first: !relisted, orphan: true})
 		n.gone = append(n.gone, ref)
 	}
 	slices.SortFunc(n.ends, end[K].compare)
 }
 
-// exitOf returns the exit of a container that has ended according to o. c is what
-// is known of it, or nil.
-func exitOf[K comparable](ref containerRef[K], c *tracked, o *observation) Exit[K] {
+// exitOf returns the exit of a container that has ended according to o. note is what was
+// shown of its end before, or nil; reported says that an event has reported it.
+func exitOf[K comparable](ref containerRef[K], note *exitNote, reported bool, o *observation) Exit[K] {
 	e := Exit[K]{Pod: ref.pod, Container: ref.container, Source: ExitInferred}
 	var n exitNote
-	if c != nil && c.exit != nil {
-		n = *c.exit
+	if note != nil {
+		n = *note
 	}
 	shown := o.showsExited(ref.container)
 	switch {
-	case c != nil && c.reported >= exited, n.source == ExitSeenByEvent:
+	case reported, n.source == ExitSeenByEvent:
 		e.Source = ExitSeenByEvent
 	case shown, n.source == ExitSeenByRelist:
 		e.Source = ExitSeenByRelist

@@ -82,8 +82,9 @@ func (k *known) step(s *step, last uint64) {
 		t = &tracked{again: true, reported: min(t.reported, s.to)}
 		k.containers[s.container] = t
 	default:
-		s.was = *t
+		s.ended, s.note = t.reported >= exited, t.exit
 	}
+	s.tracked, s.fresh = t, t.is == unseen && !s.again
 	switch {
 	case t.is == unseen:
 		k.live++
@@ -94,5 +95,4 @@ func (k *known) step(s *step, last uint64) {
 	if t.is = s.to; t.is >= exited {
 		t.exit = nil
 	}
-	s.tracked = t
 }

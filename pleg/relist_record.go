@@ -30,7 +30,7 @@ func (r *relister[K, S]) commit(p *podRecord[K], o *observation, at, now time.Ti
 			r.orphans = append(r.orphans, orphan[K]{p, s.container})
 		}
 		r.attribute(s.tracked, s.to, o)
-		events = append(events, Event[K]{p.key, s.event, s.container})
+		events = append(events, Event[K]{p.key, s.event(), s.container})
 	}
 	if asked || c.synced || len(c.steps) == 0 && (c.present != 0 || failed && !o.absent) {
 		events = append(events, Event[K]{Pod: p.key, Type: PodSync})

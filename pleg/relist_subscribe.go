@@ -50,7 +50,7 @@ func (r *relister[K, S]) newsOf(p *podRecord[K], l *exitLog[K], now time.Time) e
 			if n.ends == nil {
 				shown = exitsIn(r.store.Get(p.key).Status)
 			}
-			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c, &observation{seen: []Container{{id, StateExited}}, exits: shown})})
+			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c.exit, c.reported >= exited, &observation{seen: []Container{{id, StateExited}}, exits: shown})})
 		case c.is == exited:
 			l.end(ref)
 		case c.is.live():
@@ -58,7 +58,7 @@ func (r *relister[K, S]) newsOf(p *podRecord[K], l *exitLog[K], now time.Time) e
 		case c.is == unseen && !c.synced: // its end is yet to be reported
 			l.await(ref, r.serial)
 		case l.of(ref).expected:
-			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c, &observation{absent: true})})
+			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c.exit, c.reported >= exited, &observation{absent: true})})
 		default:
 			l.end(ref)
 		}
