@@ -30,10 +30,10 @@ func rankOf(s State) rank {
 // rankReported returns the rank that an event of type t reports; both are in the
 // same order.
 func rankReported(t RuntimeEventType) rank {
-	if t < RuntimeCreated || t > RuntimeDeleted {
+	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
 		return unseen
 	}
-	return created + rank(t-RuntimeCreated)
+	return created + rank(t-RuntimeEventCreated)
 }
 
 func (r rank) live() bool { return r > unseen && r < removed }

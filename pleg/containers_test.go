@@ -207,7 +207,7 @@ func TestStringsAreTheKubelets(t *testing.T) {
 	for _, s := range []State{StateUnknown, StateCreated, StateRunning, StateExited, -1, 99} {
 		got = append(got, s.String())
 	}
-	for _, e := range []RuntimeEventType{RuntimeCreated, RuntimeStarted, RuntimeStopped, RuntimeDeleted, -1, 99} {
+	for _, e := range []RuntimeEventType{RuntimeEventCreated, RuntimeEventStarted, RuntimeEventStopped, RuntimeEventDeleted, -1, 99} {
 		got = append(got, e.String())
 	}
 	for _, e := range []EventType{ContainerStarted, ContainerDied, ContainerRemoved, ContainerChanged, PodSync} {

@@ -55,7 +55,7 @@ func (s setup) scripted(t *testing.T, body func(w *world, s *script)) {
 func event(container string, kind pleg.RuntimeEventType, at time.Time, shows *plegtest.Status) pleg.RuntimeEvent[string, *plegtest.Status] {
 	e := pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "p", Container: container, Type: kind, At: at}
 	if shows != nil {
-		e.Seen = &pleg.Observation[string, *plegtest.Status]{Pod: pleg.Pod[string]{ID: "p", Containers: shows.Listed}, Status: shows}
+		e.Seen = &pleg.PodSnapshot[string, *plegtest.Status]{Pod: pleg.Pod[string]{ID: "p", Containers: shows.Listed}, Status: shows}
 	}
 	return e
 }
@@ -124,14 +124,14 @@ func TestSteppedClockBlocksNoPod(t *testing.T) {
 		scripted(t, func(w *world, s *script) {
 			w.up("a")
 			truth := w.rt.Truth()["p"]
-			s.handle(event("a", pleg.RuntimeStarted, time.Now().Add(step), truth)) // stamped before the step
+			s.handle(event("a", pleg.RuntimeEventStarted, time.Now().Add(step), truth)) // stamped before the step
 			w.shows("a:running")
 			w.pass(time.Second)
 			w.rt.Exit("p", "a")
-			s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+			s.handle(event("a", pleg.RuntimeEventStopped, time.Now(), w.rt.Truth()["p"]))
 			w.shows("a:exited")
 			w.rt.Create("p", "b")
-			s.handle(event("b", pleg.RuntimeCreated, time.Now().Add(-step), w.rt.Truth()["p"])) // by a clock that is behind
+			s.handle(event("b", pleg.RuntimeEventCreated, time.Now().Add(-step), w.rt.Truth()["p"])) // by a clock that is behind
 			w.shows("a:exited b:created")
 		})
 	}
@@ -189,7 +189,7 @@ func TestOlderContentsUnderANewerStampAreNotBelieved(t *testing.T) {
 		read := w.read("reader", 0)
 		w.up("a")
 		old := w.rt.Truth()["p"]
-		s.handle(event("a", pleg.RuntimeStarted, time.Now(), old))
+		s.handle(event("a", pleg.RuntimeEventStarted, time.Now(), old))
 		w.pass(time.Second)
 		w.up("b")
 		w.rt.Exit("p", "a")
@@ -197,9 +197,9 @@ func TestOlderContentsUnderANewerStampAreNotBelieved(t *testing.T) {
 		w.shows("a:exited b:running")
 		w.pass(time.Second)
 		for _, stale := range []pleg.RuntimeEvent[string, *plegtest.Status]{
-			event("a", pleg.RuntimeStopped, time.Now(), old),                                                    // shows a running, and no b
-			event("b", pleg.RuntimeStarted, time.Now(), old),                                                    // shows no b at all
-			event("z", pleg.RuntimeDeleted, time.Now(), &plegtest.Status{Listed: w.rt.Truth()["p"].Listed[1:]}), // shows no a
+			event("a", pleg.RuntimeEventStopped, time.Now(), old),                                                    // shows a running, and no b
+			event("b", pleg.RuntimeEventStarted, time.Now(), old),                                                    // shows no b at all
+			event("z", pleg.RuntimeEventDeleted, time.Now(), &plegtest.Status{Listed: w.rt.Truth()["p"].Listed[1:]}), // shows no a
 		} {
 			s.handle(stale)
 			w.shows("a:exited b:running")
@@ -209,7 +209,7 @@ func TestOlderContentsUnderANewerStampAreNotBelieved(t *testing.T) {
 		w.gen.Relist(w.ctx)
 		w.shows("b:running")
 		w.pass(time.Second)
-		s.handle(event("b", pleg.RuntimeStarted, time.Now(), &plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateExited}, {ID: "b", State: pleg.StateRunning}}}))
+		s.handle(event("b", pleg.RuntimeEventStarted, time.Now(), &plegtest.Status{Listed: []pleg.Container{{ID: "a", State: pleg.StateExited}, {ID: "b", State: pleg.StateRunning}}}))
 		w.shows("b:running")
 		equal(t, "events", without(read(), "p:sync"), "p:started a p:died a p:started b p:removed a")
 	})
@@ -290,10 +290,10 @@ func TestStaleWriteAfterDeletionIsRefused(t *testing.T) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
 		w.pass(time.Second)
-		stale := event("a", pleg.RuntimeStarted, time.Now(), w.rt.Truth()["p"])
+		stale := event("a", pleg.RuntimeEventStarted, time.Now(), w.rt.Truth()["p"])
 		w.pass(time.Second)
 		w.rt.Remove("p", "a")
-		s.handle(event("a", pleg.RuntimeDeleted, time.Now(), nil))
+		s.handle(event("a", pleg.RuntimeEventDeleted, time.Now(), nil))
 		w.pass(10 * time.Second)
 		w.shows("gone")
 		s.handle(stale)

@@ -109,14 +109,14 @@ func TestRepeatedEventIsReportedOnce(t *testing.T) {
 			event pleg.RuntimeEventType
 			want  string
 		}{
-			{pleg.RuntimeStarted, "p:sync p:sync"},
-			{pleg.RuntimeStarted, "p:sync p:sync"},
-			{pleg.RuntimeCreated, "p:sync p:sync"},
-			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
-			{pleg.RuntimeStopped, "p:sync p:sync p:sync"},
-			{pleg.RuntimeStarted, "p:sync p:sync p:sync"},
-			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
-			{pleg.RuntimeDeleted, "p:sync p:sync p:sync p:sync"},
+			{pleg.RuntimeEventStarted, "p:sync p:sync"},
+			{pleg.RuntimeEventStarted, "p:sync p:sync"},
+			{pleg.RuntimeEventCreated, "p:sync p:sync"},
+			{pleg.RuntimeEventStopped, "p:sync p:sync p:sync"},
+			{pleg.RuntimeEventStopped, "p:sync p:sync p:sync"},
+			{pleg.RuntimeEventStarted, "p:sync p:sync p:sync"},
+			{pleg.RuntimeEventDeleted, "p:sync p:sync p:sync p:sync"},
+			{pleg.RuntimeEventDeleted, "p:sync p:sync p:sync p:sync"},
 		} {
 			w.pass(time.Second)
 			s.handle(event("z", tt.event, time.Now(), nil))
@@ -158,10 +158,10 @@ func TestLoopEndsWithItsContextAtOnce(t *testing.T) {
 				t.Errorf("%s yields %d times after the end", name, n)
 			}
 		}
-		equal(t, "left behind", w.gen.Stats().Backlog, 0)
+		equal(t, "left behind", w.gen.Stats().Retained, 0)
 		w.rt.Exit("p0", "a")
 		w.gen.Relist(w.ctx)
-		equal(t, "left behind", w.gen.Stats().Backlog, 0)
+		equal(t, "left behind", w.gen.Stats().Retained, 0)
 	})
 }
 

@@ -139,7 +139,7 @@ func ExampleExitReader() {
 	if err := json.Unmarshal(stored, &position); err != nil {
 		panic(err)
 	}
-	reader, gen = newReader(pleg.ExitOptions[string]{After: &position})
+	reader, gen = newReader(pleg.ExitOptions[string]{Resume: &position})
 	gen.Relist(ctx)
 	next(reader)
 	// Output:

@@ -114,14 +114,14 @@ func TestExpectedContainersOutliveAKill(t *testing.T) {
 		w.rt.Remove("p", "unknown")
 
 		*w = *w.again()
-		r, exits := w.follow(pleg.ExitOptions[string]{After: place})
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
 		equal(t, "exits", exits(), "ends:relist 3 goes:inferred")
 		place = stored(t, r.Position())
 		w.rt.ExitCode("p", "stays", 4)
 
 		*w = *w.again()
-		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
 		equal(t, "exits", exits(), "stays:relist 4")
 	})

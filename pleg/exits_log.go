@@ -31,9 +31,9 @@ type exitLog[K comparable] struct {
 	listed  queue.Queue[containerRef[K], struct{}]   // ended; the runtime may list them still
 	gone    queue.Queue[containerRef[K], time.Time]  // ended and no longer listed, and when that was last known
 
-	latest  time.Time // the latest in gone, of all that ever were there
-	horizon time.Time // nothing of a later time is forgotten
-	evicted bool      // horizon is set
+	latest        time.Time // the latest in gone, of all that ever were there
+	evictedBefore time.Time // nothing of a later time is forgotten
+	evicted       bool      // evictedBefore is set
 }
 
 // An awaitedEnd is the end of a container that a reader has yet to be told.
@@ -53,7 +53,7 @@ func newExitLog[K comparable](past bool, resume *ExitPosition[K], now time.Time)
 	if err := resume.Validate(); err != nil {
 		return nil, err
 	}
-	l.horizon, l.evicted, l.lost = resume.Horizon, !resume.Horizon.IsZero(), resume.Lost
+	l.evictedBefore, l.evicted, l.lost = resume.EvictedBefore, !resume.EvictedBefore.IsZero(), resume.Lost
 	for _, p := range resume.Pods {
 		for _, id := range p.Live {
 			l.awaited.Put(containerRef[K]{p.Pod, id}).expected = true
@@ -215,8 +215,8 @@ func (l *exitLog[K]) evict(limit int, tracked func(containerRef[K]) bool) {
 		c, at, _ := l.gone.Take()
 		if tracked(c) {
 			*l.gone.Put(c) = at
-		} else if !l.evicted || at.After(l.horizon) {
-			l.horizon, l.evicted = at, true
+		} else if !l.evicted || at.After(l.evictedBefore) {
+			l.evictedBefore, l.evicted = at, true
 		}
 	}
 }
@@ -224,11 +224,11 @@ func (l *exitLog[K]) evict(limit int, tracked func(containerRef[K]) bool) {
 // doubts reports whether the container of a may be one that has ended and was forgotten:
 // nothing but old events have told of it.
 func (l *exitLog[K]) doubts(a awaitedEnd) bool {
-	return !a.expected && !a.shown && l.evicted && !a.told.After(l.horizon.Add(mostAhead))
+	return !a.expected && !a.shown && l.evicted && !a.told.After(l.evictedBefore.Add(mostAhead))
 }
 
-// position returns where the reader is. Containers that are gone are not named: the
-// horizon stands for them.
+// position returns where the reader is. Containers that are gone are not named;
+// evictedBefore stands for them.
 func (l *exitLog[K]) position() ExitPosition[K] {
 	var pods []podPosition[K]
 	place := map[K]int{}
@@ -256,14 +256,14 @@ func (l *exitLog[K]) position() ExitPosition[K] {
 		slices.Sort(p.Live)
 		slices.Sort(p.Ended)
 	}
-	horizon := l.horizon
-	if l.gone.Len() > 0 && (!l.evicted || l.latest.After(horizon)) {
-		horizon = l.latest
+	before := l.evictedBefore
+	if l.gone.Len() > 0 && (!l.evicted || l.latest.After(before)) {
+		before = l.latest
 	}
-	return ExitPosition[K]{Due: slices.Clone(l.due), Lost: l.lost, Pods: pods, Horizon: horizon.Round(0)}
+	return ExitPosition[K]{Due: slices.Clone(l.due), Lost: l.lost, Pods: pods, EvictedBefore: before.Round(0)}
 }
 
-// backlog counts what l holds besides the containers that are there, which are live.
-func (l *exitLog[K]) backlog(live int) int {
+// retained counts what l holds besides the containers that are there, which are live.
+func (l *exitLog[K]) retained(live int) int {
 	return len(l.due) + l.gone.Len() + max(0, l.awaited.Len()+l.listed.Len()-live)
 }

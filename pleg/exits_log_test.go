@@ -33,7 +33,7 @@ func (b *bench) goOn(q *exitLog[string]) (*bench, *exitLog[string]) {
 	}
 	n := newBench(b.T, true)
 	n.now = b.now.Add(time.Second)
-	return n, n.follow(ExitOptions[string]{After: &p})
+	return n, n.follow(ExitOptions[string]{Resume: &p})
 }
 
 // A position names what the runtime lists. It forgets containers as soon as a look has
@@ -72,7 +72,7 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 	n, r := b.goOn(q)
 	n.relistP(keeper)
 	last := containerRef[string]{"p", id(100*each - 1)}
-	for _, told := range []time.Time{{}, r.horizon, r.horizon.Add(mostAhead)} {
+	for _, told := range []time.Time{{}, r.evictedBefore, r.evictedBefore.Add(mostAhead)} {
 		n.noteEvents("p", map[string]rank{last.container: exited})
 		n.noteExits("p", map[string]exitNote{last.container: {source: ExitSeenByEvent, told: told}})
 		if text := positionText(t, r); strings.Contains(text, last.container) {
@@ -87,7 +87,7 @@ func TestPositionForgetsWhatIsGone(t *testing.T) {
 		r.gone.Drop(last) // as if it had never been told
 	}
 	n.noteEvents("p", map[string]rank{"new": exited})
-	n.noteExits("p", map[string]exitNote{"new": {source: ExitSeenByEvent, told: r.horizon.Add(mostAhead + 1)}})
+	n.noteExits("p", map[string]exitNote{"new": {source: ExitSeenByEvent, told: r.evictedBefore.Add(mostAhead + 1)}})
 	if text := positionText(t, r); !strings.Contains(text, `"new"`) {
 		t.Errorf("the position %s lacks a container that an event has shown", text)
 	}
@@ -105,16 +105,16 @@ func TestPositionThatNamesWhatIsGone(t *testing.T) {
 		{Pod: "p", Live: []string{"p"}, Ended: []string{"gone", "here"}},
 		{Pod: "q", Ended: []string{"gone"}},
 	}}
-	q := b.follow(ExitOptions[string]{After: &p})
+	q := b.follow(ExitOptions[string]{Resume: &p})
 	if diff := cmp.Diff(p, q.position()); diff != "" {
 		t.Errorf("before the first list:\n%s", diff)
 	}
 	b.relistP(Container{"p", StateRunning}, Container{"here", StateExited})
 	got := q.position()
-	if got.Horizon.IsZero() {
+	if got.EvictedBefore.IsZero() {
 		t.Error("nothing says that containers are forgotten")
 	}
-	got.Horizon = time.Time{}
+	got.EvictedBefore = time.Time{}
 	want := ExitPosition[string]{Pods: []podPosition[string]{{Pod: "p", Live: []string{"p"}, Ended: []string{"here"}}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after the first list:\n%s", diff)
@@ -179,7 +179,7 @@ func TestPositionNamesWhatIsListedAgain(t *testing.T) {
 func TestFailingPodKeepsThePosition(t *testing.T) {
 	b := newBench(t, true)
 	p := ExitPosition[string]{Pods: []podPosition[string]{{Pod: "p", Live: []string{"p"}, Ended: []string{"a"}}}}
-	q := b.follow(ExitOptions[string]{After: &p})
+	q := b.follow(ExitOptions[string]{Resume: &p})
 	seen := []Container{{"p", StateRunning}, {"a", StateExited}}
 	fail := func() {
 		for _, c := range b.calls(b.now, b.running, b.period) {
@@ -192,7 +192,7 @@ func TestFailingPodKeepsThePosition(t *testing.T) {
 	b.now, b.listNow = b.now.Add(time.Millisecond), true
 	b.lists(b.asks("Pods")[0], seen...)
 	b.settled()
-	late := b.follow(ExitOptions[string]{After: &p})
+	late := b.follow(ExitOptions[string]{Resume: &p})
 	for i, q := range []*exitLog[string]{q, late} {
 		if diff := cmp.Diff(p, q.position()); diff != "" {
 			t.Errorf("reader %d:\n%s", i, diff)

@@ -94,7 +94,7 @@ func TestExitsLoopLeavesNothing(t *testing.T) {
 			w.rt.Remove("p", "a")
 			w.rt.Remove("p", "b")
 			w.pass(10 * time.Second)
-			equal(t, "what is left", w.gen.Stats().Backlog, 0)
+			equal(t, "what is left", w.gen.Stats().Retained, 0)
 			w.rt.SetFaults(reusing(plegtest.Faults{}))
 		}
 	})

@@ -16,9 +16,9 @@ type ExitPosition[K comparable] struct {
 	Due  []Exit[K]        `json:"due,omitempty"`  // not taken yet, in order
 	Lost int              `json:"lost,omitempty"` // dropped before these
 	Pods []podPosition[K] `json:"pods,omitempty"` // each once
-	// Horizon is the time up to which containers ended that are not in Pods: older news may be
+	// EvictedBefore is the time up to which containers ended that are not in Pods: older news may be
 	// about one of these. Zero: there are none.
-	Horizon time.Time `json:"horizon,omitzero"`
+	EvictedBefore time.Time `json:"horizon,omitzero"`
 }
 
 // A podPosition is the part of a position that is about one pod.

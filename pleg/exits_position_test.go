@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Earlier tells of those that have ended before, whether the reader was there
+// IncludePast tells of those that have ended before, whether the reader was there
 // before the first look or comes late.
 func TestEarlierExitsAreToldOnDemand(t *testing.T) {
 	setup{}.run(t, func(w *world) {
@@ -24,10 +24,10 @@ func TestEarlierExitsAreToldOnDemand(t *testing.T) {
 		w.rt.ExitCode("p", "b", 4)
 		w.up("c")
 		w.pass(2 * time.Second)
-		_, first := w.follow(pleg.ExitOptions[string]{Earlier: true})
+		_, first := w.follow(pleg.ExitOptions[string]{IncludePast: true})
 		_, none := w.follow(pleg.ExitOptions[string]{})
 		w.gen.Relist(w.ctx)
-		_, late := w.follow(pleg.ExitOptions[string]{Earlier: true})
+		_, late := w.follow(pleg.ExitOptions[string]{IncludePast: true})
 		equal(t, "exits", first(), "a:relist 3 b:relist 4")
 		equal(t, "exits from then on", none(), "")
 		equal(t, "exits of a late reader", late(), "a:relist 3 b:relist 4")
@@ -51,7 +51,7 @@ func TestExitsGoOnBehindARestart(t *testing.T) {
 			w.rt.Create(pod, c)
 			w.rt.Start(pod, c)
 		}
-		r, exits := w.follow(pleg.ExitOptions[string]{Earlier: true})
+		r, exits := w.follow(pleg.ExitOptions[string]{IncludePast: true})
 		w.start()
 		w.pass(5 * time.Second)
 		w.rt.ExitCode("p", "taken", 1)
@@ -73,7 +73,7 @@ func TestExitsGoOnBehindARestart(t *testing.T) {
 		w.rt.Remove("q", "goes-with-its-pod")
 
 		*w = *w.again()
-		r, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		r, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 		equal(t, "exits before the first look", exits(), "pending:event 2")
 		w.start()
 		w.pass(time.Second)
@@ -86,7 +86,7 @@ func TestExitsGoOnBehindARestart(t *testing.T) {
 
 		place = stored(t, r.Position())
 		r.Close()
-		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.gen.Relist(w.ctx)
 		w.pass(time.Minute)
 		equal(t, "exits in a second restart", exits(), "")
@@ -118,13 +118,13 @@ func TestPositionBeforeTheFirstLookKeepsTheLast(t *testing.T) {
 		w.gen.Relist(w.ctx)
 		first := stored(t, r.Position())
 		r.Close()
-		r, _ = w.follow(pleg.ExitOptions[string]{After: first})
+		r, _ = w.follow(pleg.ExitOptions[string]{Resume: first})
 		if diff := cmp.Diff(*first, r.Position()); diff != "" {
 			t.Errorf("the position of a reader that has done nothing:\n%s", diff)
 		}
 		*w = *w.again()
 		w.rt.Remove("p", "b")
-		r, exits := w.follow(pleg.ExitOptions[string]{After: first})
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: first})
 		if diff := cmp.Diff(*first, r.Position()); diff != "" {
 			t.Errorf("the position of a reader whose generator has not looked:\n%s", diff)
 		}
@@ -142,12 +142,12 @@ func TestPositionWithAContainerWithoutItsID(t *testing.T) {
 		r, _ := w.follow(pleg.ExitOptions[string]{})
 		w.gen.Relist(w.ctx)
 		place := stored(t, r.Position())
-		r, exits := w.follow(pleg.ExitOptions[string]{After: place})
+		r, exits := w.follow(pleg.ExitOptions[string]{Resume: place})
 		w.rt.ExitCode("p", "", 3)
 		w.gen.Relist(w.ctx)
 		place = stored(t, r.Position()) // where it is due, and ended
 		equal(t, "exits", exits(), ":relist 3")
-		_, exits = w.follow(pleg.ExitOptions[string]{After: place})
+		_, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 		equal(t, "exits of the next reader", exits(), ":relist 3")
 	})
 }
@@ -160,7 +160,7 @@ func TestFailingPodInfersNoExit(t *testing.T) {
 		w.up("a")
 		w.up("b")
 		rt.fail.Store(true)
-		_, exits := w.follow(pleg.ExitOptions[string]{After: position(t, `{"pods": [{"pod": "p", "live": ["a", "gone"]}]}`)})
+		_, exits := w.follow(pleg.ExitOptions[string]{Resume: position(t, `{"pods": [{"pod": "p", "live": ["a", "gone"]}]}`)})
 		w.start()
 		w.pass(10 * time.Second)
 		equal(t, "exits while nothing is known", exits(), "")
@@ -181,7 +181,7 @@ func TestPositionIsValidated(t *testing.T) {
 		]
 	}`
 	setup{}.run(t, func(w *world) {
-		_, err := w.gen.ExitReader(pleg.ExitOptions[string]{After: position(t, text)})
+		_, err := w.gen.ExitReader(pleg.ExitOptions[string]{Resume: position(t, text)})
 		want := `pleg: ExitReader: lost: invalid value -1: must be >= 0; ` +
 			`due[1].source: unsupported value "rumour": must be event, relist or inferred; due[1].lost: invalid value -2: must be >= 0; ` +
 			`pods[0].live[1]: duplicate value "a"; pods[0].ended[0]: duplicate value "a"; pods[1].pod: duplicate value "p"`

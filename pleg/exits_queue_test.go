@@ -21,7 +21,7 @@ func (s shown) Exits() iter.Seq2[string, ExitDetails] {
 // follow adds a reader of exits.
 func (b *bench) follow(o ExitOptions[string]) *exitLog[string] {
 	b.Helper()
-	q, err := newExitLog(o.Earlier, o.After, b.now)
+	q, err := newExitLog(o.IncludePast, o.Resume, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -110,11 +110,11 @@ func TestExitOfAForgottenContainerIsNotToldAgain(t *testing.T) {
 		told      time.Time
 		want      bool
 	}{
-		{"0", q.horizon, false},
+		{"0", q.evictedBefore, false},
 		{"1", time.Time{}, false},
 		{fmt.Sprint(2*rememberedExits - 1), b.now, false}, // remembered
-		{"newer", q.horizon.Add(mostAhead), false},        // by a clock that is ahead, perhaps
-		{"new", q.horizon.Add(mostAhead + 1), true},
+		{"newer", q.evictedBefore.Add(mostAhead), false},  // by a clock that is ahead, perhaps
+		{"new", q.evictedBefore.Add(mostAhead + 1), true},
 	} {
 		b.noteEvents("p", map[string]rank{tt.container: exited})
 		b.noteExits("p", map[string]exitNote{tt.container: {source: ExitSeenByEvent, told: tt.told, known: true, details: ExitDetails{Code: 9}}})
@@ -163,7 +163,7 @@ func TestUnknownContainerIsKeptForItsExitOnly(t *testing.T) {
 func TestContentsOfAnEventHaveNoTime(t *testing.T) {
 	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100, exits: true}
 	seen := shown{{"a", StateExited}, {"b", StateExited}}
-	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
+	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "b", Type: RuntimeEventStopped, At: t1, Seen: &PodSnapshot[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
 	pods, _, _ := q.drain(1)
 	_, e, _ := pods.Take()
 	for id, want := range map[string]time.Time{"a": {}, "b": t1} {
@@ -208,7 +208,7 @@ func TestRoomForExitsGrowsWithWhatIsThere(t *testing.T) {
 func TestExitsCostNothingWithoutAReader(t *testing.T) {
 	q := &eventQueue[string, shown]{wake: make(chan struct{}, 1), limit: 100}
 	seen := shown{{"a", StateExited}}
-	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "a", Type: RuntimeStopped, At: t1, Seen: &Observation[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
+	q.event(RuntimeEvent[string, shown]{Pod: "p", Container: "a", Type: RuntimeEventStopped, At: t1, Seen: &PodSnapshot[string, shown]{Pod[string]{"p", seen}, seen}}, t1)
 	pods, _, _ := q.drain(1)
 	if _, e, _ := pods.Take(); e.exits != nil {
 		t.Errorf("an event keeps %v", e.exits)

@@ -12,15 +12,15 @@ import (
 // ExitOptions are the settings of an ExitReader. The zero value is a reader of the
 // exits from now on.
 type ExitOptions[K comparable] struct {
-	// Earlier also yields the exits from before the reader was made, of containers that
+	// IncludePast also yields the exits from before the reader was made, of containers that
 	// are still listed.
-	Earlier bool
-	// After goes on where another reader was at its Position: the new reader yields the
-	// exits that the other one has not yielded, and those since. It implies Earlier. The
+	IncludePast bool
+	// Resume goes on where another reader was at its Position: the new reader yields the
+	// exits that the other one has not yielded, and those since. It implies IncludePast. The
 	// exit of a container that was there then and is gone is inferred, so from a position
 	// of another node every container's is. A container that came after the position and
 	// is gone has no exit here; see Position. Nil: there was no other reader.
-	After *ExitPosition[K]
+	Resume *ExitPosition[K]
 }
 
 // An ExitReader yields every exit once (G14 of Generator): those of a pod in the order
@@ -58,7 +58,7 @@ type ExitReader[K comparable] struct {
 // what is wrong with o.After. Close the reader when nobody reads it any longer.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 	now := g.cache.Clock().Now()
-	l, err := newExitLog(o.Earlier, o.After, now)
+	l, err := newExitLog(o.IncludePast, o.Resume, now)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: ExitReader: %w", err)
 	}

@@ -192,19 +192,19 @@ func TestExitsOfContainersNobodySaw(t *testing.T) {
 		exits  string
 	}{
 		{"created", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeCreated, nil)}
+			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventCreated, nil)}
 		}, "z:inferred"},
 		{"stopped", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeStopped, nil)}
+			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventStopped, nil)}
 		}, "z:event ?"},
 		{"stopped, and carries how", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeStopped, over)}
+			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventStopped, over)}
 		}, "x:event ? z:event 7"},
 		{"deleted first, then how it stopped", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeDeleted, nil), at(w, "z", pleg.RuntimeStopped, over)}
+			return []pleg.RuntimeEvent[string, *plegtest.Status]{at(w, "z", pleg.RuntimeEventDeleted, nil), at(w, "z", pleg.RuntimeEventStopped, over)}
 		}, "x:event ? z:event 7"},
 		{"without a stamp", func(w *world) []pleg.RuntimeEvent[string, *plegtest.Status] {
-			return []pleg.RuntimeEvent[string, *plegtest.Status]{event("z", pleg.RuntimeStopped, time.Time{}, over)}
+			return []pleg.RuntimeEvent[string, *plegtest.Status]{event("z", pleg.RuntimeEventStopped, time.Time{}, over)}
 		}, "x:event ? z:event 7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -174,7 +174,7 @@ func (g *Generator[K, S]) Stats() Stats {
 	g.mu.Lock()
 	s := g.core.stats
 	s.Streaming = g.core.relying
-	s.Pods, s.Containers, s.Backlog = g.core.present, g.core.live, g.core.backlog()
+	s.Pods, s.Containers, s.Retained = g.core.present, g.core.live, g.core.retained()
 	g.mu.Unlock()
 	refused := g.cache.Counts()
 	s.StaleWrites += refused.Stale
@@ -184,6 +184,6 @@ func (g *Generator[K, S]) Stats() Stats {
 	defer g.events.mu.Unlock()
 	s.EventsReceived, s.EventLatency = g.events.received, g.events.latency
 	s.MergedEvents += g.events.merged
-	s.Backlog += g.events.pods.Len()
+	s.Retained += g.events.pods.Len()
 	return s
 }

@@ -16,7 +16,7 @@ type GeneratorOptions struct {
 	// error, and the limit of a call of Pods; 3m.
 	RelistThreshold  time.Duration
 	EventedThreshold time.Duration // the age for Healthy with a healthy stream; 10m
-	Parallel         int           // concurrent calls of Status and Pod; 4
+	MaxConcurrent    int           // concurrent calls of Status and Pod; 4
 	StatusTimeout    time.Duration // limit of each; 10s
 	// WaitLimit is how long a GetNewerThan or a WaitFor waits before its pod is
 	// relisted, and again after each such relist that did not end it. A pod is
@@ -34,8 +34,8 @@ func (o GeneratorOptions) Validate() error {
 			errs.Add(field.Invalid, f.name, *f.value, fmt.Sprintf("must be >= 0 (0 means %v)", f.fallback))
 		}
 	}
-	if o.Parallel < 0 {
-		errs.Add(field.Invalid, "Parallel", o.Parallel, "must be >= 0 (0 means 4)")
+	if o.MaxConcurrent < 0 {
+		errs.Add(field.Invalid, "MaxConcurrent", o.MaxConcurrent, "must be >= 0 (0 means 4)")
 	}
 	return errs.Err()
 }
@@ -64,8 +64,8 @@ func (o GeneratorOptions) withDefaults() GeneratorOptions {
 			*f.value = f.fallback
 		}
 	}
-	if o.Parallel == 0 {
-		o.Parallel = 4
+	if o.MaxConcurrent == 0 {
+		o.MaxConcurrent = 4
 	}
 	return o
 }

@@ -148,8 +148,8 @@ func TestNewGeneratorSaysWhatCannotWork(t *testing.T) {
 	}{
 		{nil, c, pleg.GeneratorOptions{}, []string{"pleg: NewGenerator: ", "runtime is nil"}},
 		{rt, nil, pleg.GeneratorOptions{}, []string{"pleg: NewGenerator: ", "cache is nil"}},
-		{rt, c, pleg.GeneratorOptions{RelistPeriod: -1, Parallel: -2, WaitLimit: -time.Second},
-			[]string{"pleg: NewGenerator: RelistPeriod: ", "-1ns", "Parallel: invalid value -2", "WaitLimit: invalid value -1s", "0 means 2s"}},
+		{rt, c, pleg.GeneratorOptions{RelistPeriod: -1, MaxConcurrent: -2, WaitLimit: -time.Second},
+			[]string{"pleg: NewGenerator: RelistPeriod: ", "-1ns", "MaxConcurrent: invalid value -2", "WaitLimit: invalid value -1s", "0 means 2s"}},
 		{rt, c, pleg.GeneratorOptions{}, nil},
 	} {
 		_, err := pleg.NewGenerator(tt.rt, nil, tt.c, tt.o)

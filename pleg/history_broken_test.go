@@ -30,10 +30,10 @@ func truth() []change {
 	over := status(3, "a:exited")
 	over.Ended = map[string]pleg.ExitDetails{"a": {Code: 3}}
 	return []change{
-		{At: at(1), Pod: "p", Version: 1, Status: status(1, "a:created"), Container: "a", Type: pleg.RuntimeCreated},
-		{At: at(2), Pod: "p", Version: 2, Status: status(2, "a:running"), Container: "a", Type: pleg.RuntimeStarted},
-		{At: at(3), Pod: "p", Version: 3, Status: over, Container: "a", Type: pleg.RuntimeStopped},
-		{At: at(4), Pod: "p", Version: 4, Container: "a", Type: pleg.RuntimeDeleted},
+		{At: at(1), Pod: "p", Version: 1, Status: status(1, "a:created"), Container: "a", Type: pleg.RuntimeEventCreated},
+		{At: at(2), Pod: "p", Version: 2, Status: status(2, "a:running"), Container: "a", Type: pleg.RuntimeEventStarted},
+		{At: at(3), Pod: "p", Version: 3, Status: over, Container: "a", Type: pleg.RuntimeEventStopped},
+		{At: at(4), Pod: "p", Version: 4, Container: "a", Type: pleg.RuntimeEventDeleted},
 	}
 }
 
@@ -119,11 +119,11 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 			h.Views = []view{saw(3, v[2].Status), saw(4, nil), saw(5, h.Changes[4].Status)}
 		}},
 		{"back with an id that is used again", 0, func(h *history) {
-			h.Changes = append(v, change{At: at(5), Pod: "p", Version: 5, Status: status(5, "a:created"), Container: "a", Type: pleg.RuntimeCreated})
+			h.Changes = append(v, change{At: at(5), Pod: "p", Version: 5, Status: status(5, "a:created"), Container: "a", Type: pleg.RuntimeEventCreated})
 			h.Views = []view{saw(3, v[2].Status), saw(4, nil), saw(5, h.Changes[4].Status)}
 		}},
 		{"back before its id is used again", 3, func(h *history) {
-			h.Changes = append(v, change{At: at(9), Pod: "p", Version: 5, Status: status(5, "a:exited"), Container: "a", Type: pleg.RuntimeCreated})
+			h.Changes = append(v, change{At: at(9), Pod: "p", Version: 5, Status: status(5, "a:exited"), Container: "a", Type: pleg.RuntimeEventCreated})
 			h.Views = []view{saw(3, v[2].Status), saw(4, nil), saw(5, h.Changes[4].Status)}
 		}},
 		{"equal", 0, func(h *history) {
@@ -182,28 +182,28 @@ func TestEveryBrokenGuaranteeIsNoticed(t *testing.T) {
 			h.Finals = []final{{At: at(9), EventsRead: []string{"r"}}}
 		}},
 		{"an exit of an id that is used again", 0, func(h *history) {
-			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted})
+			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeEventStarted})
 			h.Shown, h.Readers = shown, map[string]time.Time{"r": at(0)}
 			h.Finals = []final{{At: at(9), EventsRead: []string{"r"}}}
 		}},
 		{"an exit of one with its id that nobody hears of", 6, func(h *history) {
-			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted},
-				change{At: at(7), Pod: "p", Version: 5, Status: status(5, "a:exited"), Container: "a", Type: pleg.RuntimeStopped})
+			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeEventStarted},
+				change{At: at(7), Pod: "p", Version: 5, Status: status(5, "a:exited"), Container: "a", Type: pleg.RuntimeEventStopped})
 			h.Shown, h.Readers = shown, map[string]time.Time{"r": at(0)}
 			h.Views = []view{saw(6, h.Changes[3].Status)}
 			h.Events = []eventRead{told(3, pleg.ContainerDied)}
 			h.Finals = []final{{At: at(9), EventsRead: []string{"r"}}}
 		}},
 		{"two deaths of an id that is used again", 0, func(h *history) {
-			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted})
+			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeEventStarted})
 			h.Events = []eventRead{told(3, pleg.ContainerDied), told(6, pleg.ContainerDied)}
 		}},
 		{"two deaths before an id is used again", 10, func(h *history) {
-			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeStarted})
+			h.Changes = append(v[:3:3], change{At: at(5), Pod: "p", Version: 4, Status: status(4, "a:running"), Container: "a", Type: pleg.RuntimeEventStarted})
 			h.Events = []eventRead{told(3, pleg.ContainerDied), told(4, pleg.ContainerDied)}
 		}},
 		{"memory", 7, func(h *history) {
-			h.Samples = []sample{{Stats: pleg.Stats{Pods: 10, Backlog: 10000}, Readers: 1}}
+			h.Samples = []sample{{Stats: pleg.Stats{Pods: 10, Retained: 10000}, Readers: 1}}
 		}},
 		{"a slow event queue", 8, func(h *history) {
 			h.Deliveries = []delivery{{Took: time.Second}}

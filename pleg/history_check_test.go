@@ -136,10 +136,10 @@ func (x *inspection) lives(ref containerRef, upTo time.Time) (n int) {
 		if c.Container != ref.Container || c.At.After(upTo) {
 			continue
 		}
-		if over && (c.Type == pleg.RuntimeCreated || c.Type == pleg.RuntimeStarted) {
+		if over && (c.Type == pleg.RuntimeEventCreated || c.Type == pleg.RuntimeEventStarted) {
 			n++
 		}
-		over = c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted
+		over = c.Type == pleg.RuntimeEventStopped || c.Type == pleg.RuntimeEventDeleted
 	}
 	return max(n, 1)
 }
@@ -281,7 +281,7 @@ func (x *inspection) lastLives() (list []life) {
 	for i, c := range x.Changes {
 		ref := containerRef{c.Pod, c.Container}
 		l, known := last[ref]
-		switch end := c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted; {
+		switch end := c.Type == pleg.RuntimeEventStopped || c.Type == pleg.RuntimeEventDeleted; {
 		case end && l.end == nil:
 			last[ref] = life{l.begin, &x.Changes[i]}
 		case !end && (!known || l.end != nil):
@@ -308,7 +308,7 @@ func (x *inspection) sawAlive(ref containerRef, from, to time.Time) bool {
 func (x *inspection) memory() {
 	for _, s := range x.Samples {
 		bound := (1+s.Readers)*(2*1024+4*(s.Stats.Pods+s.Stats.Containers)) + s.ExitReaders*3*(4096+1024+4*(s.Stats.Pods+s.Stats.Containers))
-		x.check(7, s.Stats.Backlog <= bound, "at %v %d things are held for %d pods and %d containers", s.At, s.Stats.Backlog, s.Stats.Pods, s.Stats.Containers)
+		x.check(7, s.Stats.Retained <= bound, "at %v %d things are held for %d pods and %d containers", s.At, s.Stats.Retained, s.Stats.Pods, s.Stats.Containers)
 	}
 }
 

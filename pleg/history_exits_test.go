@@ -87,14 +87,14 @@ func (x *inspection) ends(ref containerRef, upTo time.Time) (list []pleg.ExitDet
 			continue
 		}
 		switch c.Type {
-		case pleg.RuntimeStopped:
+		case pleg.RuntimeEventStopped:
 			list = append(list, c.Status.Ended[ref.Container])
-		case pleg.RuntimeDeleted:
+		case pleg.RuntimeEventDeleted:
 			if !over {
 				list = append(list, pleg.ExitDetails{})
 			}
 		}
-		over = c.Type == pleg.RuntimeStopped || c.Type == pleg.RuntimeDeleted
+		over = c.Type == pleg.RuntimeEventStopped || c.Type == pleg.RuntimeEventDeleted
 	}
 	return list
 }
@@ -102,7 +102,7 @@ func (x *inspection) ends(ref containerRef, upTo time.Time) (list []pleg.ExitDet
 // knowable reports whether a reader of exits could know of the life of a container: the
 // program expected it, or it was shown to a program that had or was to have the reader. Behind a restart an
 // event alone may be old and shows nothing. What was over before the reader is asked for
-// only by Earlier, and only while it is listed. If an id had been used before, the
+// only by IncludePast, and only while it is listed. If an id had been used before, the
 // container must not end in a gap either.
 func (x *inspection) knowable(r exitReader, ref containerRef, l life) bool {
 	inGap := func(start, end time.Time) bool {
@@ -126,7 +126,7 @@ func (x *inspection) knowable(r exitReader, ref containerRef, l life) bool {
 // removedBy reports whether a container was removed up to t.
 func (x *inspection) removedBy(ref containerRef, t time.Time) bool {
 	return slices.ContainsFunc(x.truth[ref.Pod], func(c change) bool {
-		return c.Container == ref.Container && c.Type == pleg.RuntimeDeleted && !c.At.After(t)
+		return c.Container == ref.Container && c.Type == pleg.RuntimeEventDeleted && !c.At.After(t)
 	})
 }
 
@@ -153,7 +153,7 @@ func (r *recorder) follow(t failing, name string, g *pleg.Generator[string, *ple
 	r.Note(func(h *history) {
 		h.ExitReaders[name] = exitReader{Begin: time.Now(), Program: h.Program, Earlier: earlier}
 	})
-	f.begin(t, g, pleg.ExitOptions[string]{Earlier: earlier})
+	f.begin(t, g, pleg.ExitOptions[string]{IncludePast: earlier})
 	f.save(t)
 	return f
 }
@@ -215,7 +215,7 @@ func (f *follower) restart(t failing, g *pleg.Generator[string, *plegtest.Status
 
 func (f *follower) goOn(t failing, g *pleg.Generator[string, *plegtest.Status]) {
 	f.expected = maps.Clone(f.saved.expected)
-	f.begin(t, g, pleg.ExitOptions[string]{After: position(t, f.saved.position)})
+	f.begin(t, g, pleg.ExitOptions[string]{Resume: position(t, f.saved.position)})
 	f.change(func(r *exitReader) { r.Gaps = append(slices.Clip(r.Gaps), gap{f.saved.at, time.Now()}) })
 }
 

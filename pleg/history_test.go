@@ -177,25 +177,25 @@ func (h *history) show(pod, container string, s showing) {
 }
 
 func (r *recorder) Create(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Create, pleg.RuntimeCreated)
+	return r.change(pod, container, r.Runtime.Create, pleg.RuntimeEventCreated)
 }
 
 func (r *recorder) Start(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Start, pleg.RuntimeStarted)
+	return r.change(pod, container, r.Runtime.Start, pleg.RuntimeEventStarted)
 }
 
 func (r *recorder) Exit(pod, container string) bool { return r.ExitCode(pod, container, 0) }
 
 func (r *recorder) ExitCode(pod, container string, code int32) bool {
-	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitCode(pod, container, code) }, pleg.RuntimeStopped)
+	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitCode(pod, container, code) }, pleg.RuntimeEventStopped)
 }
 
 func (r *recorder) ExitWith(pod, container string, d pleg.ExitDetails) bool {
-	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitWith(pod, container, d) }, pleg.RuntimeStopped)
+	return r.change(pod, container, func(pod, container string) bool { return r.Runtime.ExitWith(pod, container, d) }, pleg.RuntimeEventStopped)
 }
 
 func (r *recorder) Remove(pod, container string) bool {
-	return r.change(pod, container, r.Runtime.Remove, pleg.RuntimeDeleted)
+	return r.change(pod, container, r.Runtime.Remove, pleg.RuntimeEventDeleted)
 }
 
 // change makes a change while nothing else is recorded.
@@ -288,7 +288,7 @@ func (r *recorder) Events(ctx context.Context, handle func(pleg.RuntimeEvent[str
 		handle(e)
 		r.Note(func(h *history) {
 			h.Deliveries = append(h.Deliveries, delivery{At: start, Took: time.Since(start), Event: e})
-			if e.Pod != "" && e.Type <= pleg.RuntimeDeleted {
+			if e.Pod != "" && e.Type <= pleg.RuntimeEventDeleted {
 				h.show(e.Pod, e.Container, showing{Start: start, End: start, Event: true})
 			}
 		})

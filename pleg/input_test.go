@@ -164,26 +164,26 @@ func TestOddEventsOnlyAskForARelist(t *testing.T) {
 		w.up("a")
 		w.gen.Relist(w.ctx)
 		lie := &plegtest.Status{Version: 1, Listed: []pleg.Container{{ID: "a", State: pleg.StateExited}}}
-		other := event("a", pleg.RuntimeStopped, time.Now(), lie)
+		other := event("a", pleg.RuntimeEventStopped, time.Now(), lie)
 		other.Seen.Pod.ID = "q"
-		empty := event("a", pleg.RuntimeDeleted, time.Now(), &plegtest.Status{})
-		nobody := event("a", pleg.RuntimeStopped, time.Now(), lie)
+		empty := event("a", pleg.RuntimeEventDeleted, time.Now(), &plegtest.Status{})
+		nobody := event("a", pleg.RuntimeEventStopped, time.Now(), lie)
 		nobody.Pod = ""
 		for _, e := range []pleg.RuntimeEvent[string, *plegtest.Status]{
 			{}, other, empty, nobody,
 			event("", 99, time.Now(), nil),
 			event("a", -1, time.Time{}, nil),
-			event("a", pleg.RuntimeStopped, time.Time{}, lie),
-			event("a", pleg.RuntimeStopped, time.Time{}.Add(time.Hour), lie),
-			event("a", pleg.RuntimeStopped, time.Now().AddDate(174, 0, 0), lie),
-			event("a", pleg.RuntimeStopped, time.Unix(0, time.Now().Unix()), lie),
+			event("a", pleg.RuntimeEventStopped, time.Time{}, lie),
+			event("a", pleg.RuntimeEventStopped, time.Time{}.Add(time.Hour), lie),
+			event("a", pleg.RuntimeEventStopped, time.Now().AddDate(174, 0, 0), lie),
+			event("a", pleg.RuntimeEventStopped, time.Unix(0, time.Now().Unix()), lie),
 		} {
 			w.pass(time.Second)
 			s.handle(e)
 			w.shows("a:running")
 		}
 		for i := range 10 {
-			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeStopped})
+			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventStopped})
 		}
 		w.shows("a:running")
 		equal(t, "pods", w.cache.Len(), 1)
@@ -196,19 +196,19 @@ func TestUnknownContainersAreForgotten(t *testing.T) {
 	scripted(t, func(w *world, s *script) {
 		w.up("a")
 		for i := range 20000 {
-			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeCreated})
-			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "p", Container: fmt.Sprint("c", i), Type: pleg.RuntimeCreated})
+			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: fmt.Sprint("nobody", i), Container: "c", Type: pleg.RuntimeEventCreated})
+			s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "p", Container: fmt.Sprint("c", i), Type: pleg.RuntimeEventCreated})
 			if i%100 == 0 {
 				w.pass(0)
 			}
-			if s := w.gen.Stats(); s.Backlog > 5000 {
-				t.Fatalf("after %d events of unknown pods %d things are held", i, s.Backlog)
+			if s := w.gen.Stats(); s.Retained > 5000 {
+				t.Fatalf("after %d events of unknown pods %d things are held", i, s.Retained)
 			}
 		}
 		w.pass(5 * time.Second)
 		w.shows("a:running")
-		if s := w.gen.Stats(); s.Backlog > 10 {
-			t.Errorf("in the end %d things are held", s.Backlog)
+		if s := w.gen.Stats(); s.Retained > 10 {
+			t.Errorf("in the end %d things are held", s.Retained)
 		}
 	})
 }

@@ -107,7 +107,7 @@ type Event[K comparable] struct {
 
 // Runtime is what the caller implements: a view of what runs the pods. The
 // Generator calls its methods from several goroutines at once. They should return
-// when their context ends: one that does not counts against Parallel, and Run does
+// when their context ends: one that does not counts against MaxConcurrent, and Run does
 // not return before it.
 type Runtime[K comparable, S any] interface {
 	// Pods lists every pod and container that the runtime knows, as they are at one
@@ -166,15 +166,15 @@ type RuntimeEventType int
 
 // The kinds of runtime events. An event of any other type still asks for a relist.
 const (
-	RuntimeCreated RuntimeEventType = iota
-	RuntimeStarted
-	RuntimeStopped // it has exited
-	RuntimeDeleted
+	RuntimeEventCreated RuntimeEventType = iota
+	RuntimeEventStarted
+	RuntimeEventStopped // it has exited
+	RuntimeEventDeleted
 )
 
 // String returns what happened in lower case, or "unknown".
 func (t RuntimeEventType) String() string {
-	if t < RuntimeCreated || t > RuntimeDeleted {
+	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
 		return "unknown"
 	}
 	return [...]string{"created", "started", "stopped", "deleted"}[t]
@@ -188,11 +188,11 @@ type RuntimeEvent[K comparable, S any] struct {
 	Container string // its id
 	Type      RuntimeEventType
 	At        time.Time          // the runtime's own stamp; zero if it has none
-	Seen      *Observation[K, S] // the pod as of At; nil if the runtime does not send it
+	Seen      *PodSnapshot[K, S] // the pod as of At; nil if the runtime does not send it
 }
 
-// Observation is a pod as a runtime event carries it: what Pods and Status would return.
-type Observation[K comparable, S any] struct {
+// PodSnapshot is a pod as a runtime event carries it: what Pods and Status would return.
+type PodSnapshot[K comparable, S any] struct {
 	Pod    Pod[K]
 	Status S
 }

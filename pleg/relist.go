@@ -137,14 +137,14 @@ func (r *relister[K, S]) tracks(c containerRef[K]) bool {
 	return p != nil && p.containers[c.container] != nil
 }
 
-// backlog counts what is remembered besides the pods that are there.
-func (r *relister[K, S]) backlog() int {
+// retained counts what is remembered besides the pods that are there.
+func (r *relister[K, S]) retained() int {
 	n := r.remembered()
 	for s := range r.subscribers {
 		n += s.pending.Len()
 	}
 	for q := range r.exits {
-		n += q.backlog(r.live)
+		n += q.retained(r.live)
 	}
 	return n
 }

@@ -8,7 +8,7 @@ import (
 // full lists for Relist begin.
 func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration) []call[K] {
 	var list []call[K]
-	for r.callsInFlight < r.o.Parallel {
+	for r.callsInFlight < r.o.MaxConcurrent {
 		key, _, ok := r.ready.Take()
 		if !ok {
 			break

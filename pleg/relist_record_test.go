@@ -42,7 +42,7 @@ func TestBriefContainerIsReported(t *testing.T) {
 			b.status(b.asks("Status p")[0], nil, exited, brief)
 		},
 		"a later list replaced it": func(b *bench) {
-			b.o.Parallel, b.listNow = 1, false
+			b.o.MaxConcurrent, b.listNow = 1, false
 			b.request("p", false)
 			b.request("q", false)
 			b.lists(b.asks("Pod p")[0], exited, brief)
@@ -136,7 +136,7 @@ func TestDeletionWaitsForTheCache(t *testing.T) {
 func TestUnknownContainersAreRememberedUpToABound(t *testing.T) {
 	b := newBench(t, true)
 	b.relisted("p", "q")
-	b.o.Parallel = 0
+	b.o.MaxConcurrent = 0
 	bound := maxOrphans + 2*(b.present+b.live)
 	for i := range bound + 1 {
 		if b.crowded() || b.listForPods {

@@ -96,7 +96,7 @@ func (h *hanging) Status(ctx context.Context, id string) (*plegtest.Status, time
 
 // As many inspections at a time as the options say.
 func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
-	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions{Parallel: 3}}.run(t, func(w *world) {
+	setup{faults: plegtest.Faults{Slow: 1, SlowBy: 2 * time.Second}, options: pleg.GeneratorOptions{MaxConcurrent: 3}}.run(t, func(w *world) {
 		for i := range 12 {
 			w.rt.Create(fmt.Sprint("p", i), "a")
 		}

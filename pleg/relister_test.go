@@ -101,11 +101,11 @@ func TestOnlyRelistListsOutsideRun(t *testing.T) {
 }
 
 // What was under way when nobody makes calls any longer is asked again, at once and
-// not more than Parallel at a time; what it had shown of a container that is
+// not more than MaxConcurrent at a time; what it had shown of a container that is
 // gone then is told by a PodSync.
 func TestAbandonedCallsAreMadeAnew(t *testing.T) {
 	b := newBench(t, true)
-	b.o.Parallel = 2
+	b.o.MaxConcurrent = 2
 	b.relisted("p", "q")
 	b.now = t1
 	b.listNow = true

@@ -258,7 +258,7 @@ func TestReusedIDEndsAgain(t *testing.T) {
 				r.Close()
 				w.rt.Start("p", "a")
 				w.gen.Relist(w.ctx)
-				r, exits = w.follow(pleg.ExitOptions[string]{After: place})
+				r, exits = w.follow(pleg.ExitOptions[string]{Resume: place})
 			}, ""},
 			{func() { w.rt.ExitCode("p", "a", 4) }, "a:relist 4"},
 			{func() { w.rt.Remove("p", "a"); w.gen.Relist(w.ctx); w.gen.Relist(w.ctx) }, ""}, // it is forgotten

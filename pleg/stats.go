@@ -36,9 +36,9 @@ type Stats struct {
 
 	Pods       int // pods that are there, as last seen
 	Containers int // their containers
-	// Backlog is how many pods, containers and deletions are remembered besides: for slow
+	// Retained is how many pods, containers and deletions are remembered besides: for slow
 	// readers, and against late events.
-	Backlog int
+	Retained int
 }
 
 // Histogram counts durations by the bounds that HistogramBounds returns. It is a plain

@@ -69,8 +69,8 @@ func TestStatsShowWhatIsHeld(t *testing.T) {
 		held := func(pods, containers, backlog int) {
 			t.Helper()
 			s := w.gen.Stats()
-			if s.Pods != pods || s.Containers != containers || s.Backlog != backlog {
-				t.Errorf("%d pods, %d containers, %d besides; want %d, %d, %d", s.Pods, s.Containers, s.Backlog, pods, containers, backlog)
+			if s.Pods != pods || s.Containers != containers || s.Retained != backlog {
+				t.Errorf("%d pods, %d containers, %d besides; want %d, %d, %d", s.Pods, s.Containers, s.Retained, pods, containers, backlog)
 			}
 		}
 		held(0, 0, 0)
@@ -111,9 +111,9 @@ func TestStatsCountEvents(t *testing.T) {
 		before := w.gen.Stats()
 		now := time.Now()
 		for _, stamp := range []time.Time{now, now.Add(-time.Second), now.Add(-2 * time.Second), {}, now.Add(time.Second), now.Add(-time.Hour)} {
-			s.handle(event("a", pleg.RuntimeStarted, stamp, nil))
+			s.handle(event("a", pleg.RuntimeEventStarted, stamp, nil))
 		}
-		s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "q", Type: pleg.RuntimeStarted})
+		s.handle(pleg.RuntimeEvent[string, *plegtest.Status]{Pod: "q", Type: pleg.RuntimeEventStarted})
 		after := w.gen.Stats()
 		equal(t, "EventsReceived", after.EventsReceived-before.EventsReceived, 7)
 		equal(t, "EventLatency", after.EventLatency.Count()-before.EventLatency.Count(), 3)

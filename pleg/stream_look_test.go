@@ -28,7 +28,7 @@ func TestLateEventBringsNothingBack(t *testing.T) {
 			w.pass(time.Second)
 		}
 		w.shows("b:running")
-		s.handle(event("a", pleg.RuntimeStarted, time.Now(), was))
+		s.handle(event("a", pleg.RuntimeEventStarted, time.Now(), was))
 		w.shows("b:running")
 		w.pass(10 * time.Second)
 		was = w.rt.Truth()["p"]
@@ -38,7 +38,7 @@ func TestLateEventBringsNothingBack(t *testing.T) {
 			w.pass(time.Second)
 		}
 		w.shows("gone")
-		s.handle(event("b", pleg.RuntimeStarted, time.Now(), was))
+		s.handle(event("b", pleg.RuntimeEventStarted, time.Now(), was))
 		w.shows("gone")
 		w.pass(10 * time.Second)
 	})
@@ -69,7 +69,7 @@ func TestEventWithAnyStampAsksForALook(t *testing.T) {
 				looked := calls[len(calls)-1].End
 				w.pass(500 * time.Millisecond)
 				w.rt.Exit("p", "a")
-				s.handle(event("a", pleg.RuntimeStopped, tt.stamp(looked, time.Now()), w.rt.Truth()["p"]))
+				s.handle(event("a", pleg.RuntimeEventStopped, tt.stamp(looked, time.Now()), w.rt.Truth()["p"]))
 				w.shows("a:running")
 				equal(t, "StaleWrites", w.gen.Stats().StaleWrites, 0)
 				w.pass(10 * time.Second)
@@ -100,7 +100,7 @@ func TestEventDoesNotHideAnError(t *testing.T) {
 		w.shows("a:running plegtest: injected error")
 		w.pass(time.Millisecond)
 		w.rt.Exit("p", "a")
-		s.handle(event("a", pleg.RuntimeStopped, time.Now(), w.rt.Truth()["p"]))
+		s.handle(event("a", pleg.RuntimeEventStopped, time.Now(), w.rt.Truth()["p"]))
 		w.shows("a:running plegtest: injected error")
 		rt.fail(nil)
 		w.pass(10 * time.Second)
@@ -128,7 +128,7 @@ func TestLookUnderWayConcludesNothing(t *testing.T) {
 		rt.closed.Store(true)
 		gen.RequestRelist("p")
 		w.pass(time.Millisecond) // the look has begun
-		s.handle(event("z", pleg.RuntimeStarted, time.Now(), nil))
+		s.handle(event("z", pleg.RuntimeEventStarted, time.Now(), nil))
 		w.pass(time.Millisecond)
 		rt.gate <- struct{}{} // and ends: it shows no z
 		w.pass(time.Millisecond)

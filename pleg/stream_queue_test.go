@@ -12,7 +12,7 @@ func TestFloodOfEventsIsBounded(t *testing.T) {
 	q := &eventQueue[string, int]{wake: make(chan struct{}, 1), limit: 100}
 	for i := range 5000 {
 		q.event(RuntimeEvent[string, int]{Pod: fmt.Sprint("p", i%500), Container: fmt.Sprint("c", i), Type: RuntimeEventType(i / 500 % 5), At: t0,
-			Seen: &Observation[string, int]{Status: i}}, t1)
+			Seen: &PodSnapshot[string, int]{Status: i}}, t1)
 		q.request(fmt.Sprint("p", i%500))
 	}
 	if q.pods.Len() != 100 || !q.everything || q.received != 5000 || q.latency.Count() != 5000 {
@@ -36,10 +36,10 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 		q.event(RuntimeEvent[string, int]{Pod: "p", Container: fmt.Sprint(container), Type: kind}, t1)
 	}
 	for i := range 2 * maxOrphans {
-		event(i, RuntimeStarted)
+		event(i, RuntimeEventStarted)
 	}
-	event(0, RuntimeStopped)
-	event(1, RuntimeCreated)
+	event(0, RuntimeEventStopped)
+	event(1, RuntimeEventCreated)
 	event(-1, 99)
 	box, everything, told := q.drain(1)
 	_, h, _ := box.Take()
@@ -47,8 +47,8 @@ func TestEventsOfOnePodAreBounded(t *testing.T) {
 		t.Errorf("%d containers; %v and %v; everything %v, told %v", len(h.reported), h.reported["0"], h.reported["1"], everything, told)
 	}
 	event(0, 99)
-	seen := &Observation[string, int]{Status: 1}
-	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeStarted, At: t1, Seen: seen}, t1)
+	seen := &PodSnapshot[string, int]{Status: 1}
+	q.event(RuntimeEvent[string, int]{Pod: "p", Type: RuntimeEventStarted, At: t1, Seen: seen}, t1)
 	box, _, _ = q.drain(1)
 	if _, h, ok := box.Take(); !ok || len(h.reported) != 0 {
 		t.Errorf("events that tell of no container: %v", h.reported)

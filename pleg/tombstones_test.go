@@ -30,7 +30,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
 			most = max(most, c.Counts().Tombstones)
-			if n := g.Stats().Backlog; n < c.Counts().Tombstones {
+			if n := g.Stats().Retained; n < c.Counts().Tombstones {
 				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.Counts().Tombstones)
 			}
 		}

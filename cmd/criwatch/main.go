@@ -70,7 +70,7 @@ func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colo
 // watchRuntime connects and watches until ctx ends.
 func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger) error {
 	return connected(ctx, o, log, func(ctx context.Context, n *node) error {
-		w, err := newWatch(n, o, pleg.ExitOptions[string]{Earlier: true}, out, log)
+		w, err := newWatch(n, o, pleg.ExitOptions[string]{IncludePast: true}, out, log)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 	}
 	err := connected(ctx, o, log, func(ctx context.Context, n *node) error {
 		about := identityOf(n.runtime, o.endpoint)
-		exits := pleg.ExitOptions[string]{Earlier: true}
+		exits := pleg.ExitOptions[string]{IncludePast: true}
 		var s *statefolder.Store
 		var before *restartState
 		if o.state != "" {
@@ -108,7 +108,7 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 				return fmt.Errorf("%w: %w", errBadState, err)
 			}
 			if before != nil {
-				exits.After = before.Position
+				exits.Resume = before.Position
 			}
 		}
 		w, err := newWatch(n, o, exits, nil, log)

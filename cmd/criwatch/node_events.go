@@ -64,13 +64,13 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 	}
 	out.Pod = sandbox.Id
 	switch {
-	case out.Type == pleg.RuntimeStopped:
+	case out.Type == pleg.RuntimeEventStopped:
 		n.told.note(e.ContainerId, out.At)
-	case out.Type == pleg.RuntimeDeleted && e.ContainerId == sandbox.Id:
+	case out.Type == pleg.RuntimeEventDeleted && e.ContainerId == sandbox.Id:
 		n.setLeaving(sandbox.Id)
 	}
 	st := &status{sandbox: sandbox, containers: e.ContainersStatuses}
-	out.Seen = &pleg.Observation[string, *status]{Pod: pleg.Pod[string]{ID: sandbox.Id, Containers: st.Containers()}, Status: st}
+	out.Seen = &pleg.PodSnapshot[string, *status]{Pod: pleg.Pod[string]{ID: sandbox.Id, Containers: st.Containers()}, Status: st}
 	return out
 }
 

@@ -230,14 +230,14 @@ func TestEventsAreTranslated(t *testing.T) {
 		kind      pleg.RuntimeEventType
 		seen      map[string]string
 	}{
-		{"a", pleg.RuntimeCreated, map[string]string{"a": "running"}},
-		{"a", pleg.RuntimeStarted, map[string]string{"a": "running"}},
-		{"a1", pleg.RuntimeCreated, map[string]string{"a": "running", "a1": "created"}},
-		{"a1", pleg.RuntimeStarted, map[string]string{"a": "running", "a1": "running"}},
-		{"a1", pleg.RuntimeStopped, map[string]string{"a": "running", "a1": "exited"}},
-		{"a1", pleg.RuntimeDeleted, map[string]string{"a": "running"}},
-		{"a", pleg.RuntimeStopped, map[string]string{"a": "exited"}},
-		{"a", pleg.RuntimeDeleted, map[string]string{"a": "exited"}},
+		{"a", pleg.RuntimeEventCreated, map[string]string{"a": "running"}},
+		{"a", pleg.RuntimeEventStarted, map[string]string{"a": "running"}},
+		{"a1", pleg.RuntimeEventCreated, map[string]string{"a": "running", "a1": "created"}},
+		{"a1", pleg.RuntimeEventStarted, map[string]string{"a": "running", "a1": "running"}},
+		{"a1", pleg.RuntimeEventStopped, map[string]string{"a": "running", "a1": "exited"}},
+		{"a1", pleg.RuntimeEventDeleted, map[string]string{"a": "running"}},
+		{"a", pleg.RuntimeEventStopped, map[string]string{"a": "exited"}},
+		{"a", pleg.RuntimeEventDeleted, map[string]string{"a": "exited"}},
 	}
 	for i, w := range want {
 		e := <-events
@@ -256,7 +256,7 @@ func TestEventsAreTranslated(t *testing.T) {
 
 	// An event of a pod whose sandbox has no status is of no pod.
 	f.send("unknown", "a9", cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
-	if e := <-events; e.Pod != "" || e.Container != "a9" || e.Type != pleg.RuntimeStopped || e.Seen != nil {
+	if e := <-events; e.Pod != "" || e.Container != "a9" || e.Type != pleg.RuntimeEventStopped || e.Seen != nil {
 		t.Errorf("event without a sandbox: %+v", e)
 	}
 	// Stamps are in seconds, or missing.
@@ -303,7 +303,7 @@ func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
 	f.lingering["a"] = 4
 	f.removePod("a")
 	for e := range events {
-		if e.Type == pleg.RuntimeDeleted {
+		if e.Type == pleg.RuntimeEventDeleted {
 			break
 		}
 	}
@@ -314,7 +314,7 @@ func TestDeletedSandboxIsGoneAtOnce(t *testing.T) {
 	f.lingering["b"] = 1 << 30
 	f.removePod("b")
 	for e := range events {
-		if e.Pod == "b" && e.Type == pleg.RuntimeDeleted {
+		if e.Pod == "b" && e.Type == pleg.RuntimeEventDeleted {
 			break
 		}
 	}

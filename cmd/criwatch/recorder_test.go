@@ -78,7 +78,7 @@ func startWatch(t testing.TB, endpoint string, o *options) (w *watch, r *recorde
 
 func startWatchTo(t testing.TB, conn *grpc.ClientConn, o *options, out writer, log io.Writer) (w *watch, stop func()) {
 	t.Helper()
-	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{Earlier: true}, out, slog.New(slog.NewTextHandler(log, nil)))
+	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{IncludePast: true}, out, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

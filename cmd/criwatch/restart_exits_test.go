@@ -45,7 +45,7 @@ func newStill(t testing.TB, f *fakeRuntime, policy, dir string) *still {
 		t.Fatal(err)
 	}
 	o := &options{relist: time.Second, evented: time.Minute}
-	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{Earlier: true}, nil, slog.New(slog.DiscardHandler))
+	w, err := newWatch(newNode(conn), o, pleg.ExitOptions[string]{IncludePast: true}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

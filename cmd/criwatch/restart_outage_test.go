@@ -54,7 +54,7 @@ func inBubble(t *testing.T, policy string, do func(*testing.T, *untimed)) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		w, err := newWatch(newNode(conn), &options{relist: time.Second, evented: 5 * time.Minute}, pleg.ExitOptions[string]{Earlier: true}, nil, slog.New(slog.NewTextHandler(&u.log, nil)))
+		w, err := newWatch(newNode(conn), &options{relist: time.Second, evented: 5 * time.Minute}, pleg.ExitOptions[string]{IncludePast: true}, nil, slog.New(slog.NewTextHandler(&u.log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

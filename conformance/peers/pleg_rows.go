@@ -386,7 +386,7 @@ func (r *quietRuntime) started() []event {
 	now := time.Now()
 	var events []event
 	for _, pod := range r.pods {
-		events = append(events, event{Pod: pod.ID, Container: pod.Containers[0].ID, Type: pleg.RuntimeStarted, At: now})
+		events = append(events, event{Pod: pod.ID, Container: pod.Containers[0].ID, Type: pleg.RuntimeEventStarted, At: now})
 	}
 	return events
 }

@@ -139,7 +139,7 @@ func (r *Runtime[K]) Create(id K, container string) bool {
 		}
 		p.containers = append(p.containers, pleg.Container{ID: container, State: pleg.StateCreated})
 		return true
-	}, pleg.RuntimeCreated)
+	}, pleg.RuntimeEventCreated)
 }
 
 // Start makes a created container run. It does nothing and returns false if there
@@ -156,7 +156,7 @@ func (r *Runtime[K]) Start(id K, container string) bool {
 		}
 		p.started[container] = r.now()
 		return true
-	}, pleg.RuntimeStarted)
+	}, pleg.RuntimeEventStarted)
 }
 
 // Exit makes a container exit with code 0. It does nothing and returns false if
@@ -188,7 +188,7 @@ func (r *Runtime[K]) exit(id K, container string, details func(p *pod) pleg.Exit
 		d := details(p)
 		p.end(container, &d)
 		return true
-	}, pleg.RuntimeStopped)
+	}, pleg.RuntimeEventStopped)
 }
 
 // Remove removes a container, whatever its state, and the pod with its last one.
@@ -202,7 +202,7 @@ func (r *Runtime[K]) Remove(id K, container string) bool {
 		delete(p.started, container)
 		p.end(container, nil)
 		return true
-	}, pleg.RuntimeDeleted)
+	}, pleg.RuntimeEventDeleted)
 }
 
 // Restart takes the runtime down for d and returns when it is back. Meanwhile

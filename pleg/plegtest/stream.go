@@ -57,7 +57,7 @@ func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEvent
 		version = max(0, version-1-int(3*r.dice.float("how", n)))
 	}
 	if s := p.versions[version]; s != nil && !roll("Bare", r.faults.Bare) {
-		e.Seen = &pleg.Observation[K, *Status]{Pod: pleg.Pod[K]{ID: id, Containers: slices.Clone(s.Listed)}, Status: s}
+		e.Seen = &pleg.PodSnapshot[K, *Status]{Pod: pleg.Pod[K]{ID: id, Containers: slices.Clone(s.Listed)}, Status: s}
 	}
 	switch {
 	case roll("Nameless", r.faults.Nameless):
