@@ -4,6 +4,9 @@ import (
 	"fmt"
 )
 
+// MaxOrphans is maxOrphans, for the tests from outside.
+const MaxOrphans = maxOrphans
+
 // Valid checks the relister and the cache of g, for the tests from outside.
 func (g *Generator[K, S]) Valid() error {
 	g.mu.Lock()

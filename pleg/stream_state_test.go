@@ -76,7 +76,7 @@ func TestStreamIsReliedUponAfterAList(t *testing.T) {
 // An event proves the connection that brought it, also if the position of a reader of
 // exits takes it before Run does.
 func TestPositionKeepsThatAnEventCame(t *testing.T) {
-	g, err := NewGenerator[string, string](&standing{}, &standing{}, statuscache.New[string](statuscache.Options[string]{}), GeneratorOptions{})
+	g, err := NewGenerator[string, string](unasked{}, nil, statuscache.New[string](statuscache.Options[string]{}), GeneratorOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,3 +97,6 @@ func TestPositionKeepsThatAnEventCame(t *testing.T) {
 		}
 	}
 }
+
+// unasked is a runtime that is never asked.
+type unasked struct{ Runtime[string, string] }

@@ -1,4 +1,4 @@
-package pleg
+package pleg_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestTombstonesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, c := &nobody{}, statuscache.New[int](statuscache.Options[int]{})
-		g, err := NewGenerator[int, int](rt, rt, c, GeneratorOptions{})
+		g, err := pleg.NewGenerator[int, int](rt, rt, c, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +35,8 @@ func TestTombstonesAreBounded(t *testing.T) {
 				t.Fatalf("%d things are remembered, of them %d tombstones", n, c.Counts().Tombstones)
 			}
 		}
-		if most < maxOrphans/2 || most > maxOrphans+4 {
-			t.Errorf("at most %d tombstones, want about %d", most, maxOrphans)
+		if most < pleg.MaxOrphans/2 || most > pleg.MaxOrphans+4 {
+			t.Errorf("at most %d tombstones, want about %d", most, pleg.MaxOrphans)
 		}
 		if rt.lists == lists || rt.lists > lists+6 {
 			t.Errorf("%d lists to forget", rt.lists-lists)
@@ -48,17 +49,17 @@ func TestTombstonesAreBounded(t *testing.T) {
 // nobody is a runtime without pods, that can list single ones.
 type nobody struct{ lists int }
 
-func (n *nobody) Pods(context.Context) ([]Pod[int], error) { n.lists++; return nil, nil }
+func (n *nobody) Pods(context.Context) ([]pleg.Pod[int], error) { n.lists++; return nil, nil }
 
-func (n *nobody) Pod(context.Context, int) (Pod[int], error) {
-	return Pod[int]{}, ErrNotFound
+func (n *nobody) Pod(context.Context, int) (pleg.Pod[int], error) {
+	return pleg.Pod[int]{}, pleg.ErrNotFound
 }
 
 func (n *nobody) Status(context.Context, int) (int, time.Time, error) {
-	return 0, time.Time{}, ErrNotFound
+	return 0, time.Time{}, pleg.ErrNotFound
 }
 
-func (n *nobody) Events(ctx context.Context, _ func(RuntimeEvent[int, int])) error {
+func (n *nobody) Events(ctx context.Context, _ func(pleg.RuntimeEvent[int, int])) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -1,4 +1,4 @@
-package pleg
+package pleg_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/restartkit/restart/pleg"
 	"github.com/restartkit/restart/pleg/statuscache"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -15,14 +16,14 @@ import (
 // a stream that lives and tells nothing. It counts.
 type standing struct {
 	lists, looks int
-	state        State
+	state        pleg.State
 	stamp        time.Time
 	err          error
 }
 
-func (s *standing) Pods(context.Context) ([]Pod[string], error) {
+func (s *standing) Pods(context.Context) ([]pleg.Pod[string], error) {
 	s.lists++
-	return []Pod[string]{{ID: "p", Containers: []Container{{"c", s.state}}}}, s.err
+	return []pleg.Pod[string]{{ID: "p", Containers: []pleg.Container{{"c", s.state}}}}, s.err
 }
 
 func (s *standing) Status(context.Context, string) (string, time.Time, error) {
@@ -30,7 +31,7 @@ func (s *standing) Status(context.Context, string) (string, time.Time, error) {
 	return s.state.String(), s.stamp, s.err
 }
 
-func (s *standing) Events(ctx context.Context, _ func(RuntimeEvent[string, string])) error {
+func (s *standing) Events(ctx context.Context, _ func(pleg.RuntimeEvent[string, string])) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -45,13 +46,13 @@ func pass(c *clocktesting.FakeClock, d time.Duration) {
 // takes that for "never".
 func TestZeroIsATimeLikeAnyOther(t *testing.T) {
 	for name, begin := range map[string]time.Time{
-		"zero": {}, "later": t0, "earlier": time.Time{}.Add(-24 * time.Hour), "a second before": time.Time{}.Add(-time.Second),
+		"zero": {}, "later": at(0), "earlier": time.Time{}.Add(-24 * time.Hour), "a second before": time.Time{}.Add(-time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				clock, rt := clocktesting.NewFakeClock(begin), &standing{state: StateRunning}
+				clock, rt := clocktesting.NewFakeClock(begin), &standing{state: pleg.StateRunning}
 				c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
-				g, err := NewGenerator[string, string](rt, rt, c, GeneratorOptions{})
+				g, err := pleg.NewGenerator[string, string](rt, rt, c, pleg.GeneratorOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -74,7 +75,7 @@ func TestZeroIsATimeLikeAnyOther(t *testing.T) {
 				if rt.lists != 2 { // Relist's, and Run's first
 					t.Errorf("%d lists while the clock stands", rt.lists)
 				}
-				rt.state = StateExited
+				rt.state = pleg.StateExited
 				type answer struct {
 					statuscache.Entry[string]
 					err error
@@ -114,9 +115,9 @@ func TestZeroIsATimeLikeAnyOther(t *testing.T) {
 func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
-		clock, rt := clocktesting.NewFakeClock(time.Time{}), &standing{state: StateRunning, err: down}
+		clock, rt := clocktesting.NewFakeClock(time.Time{}), &standing{state: pleg.StateRunning, err: down}
 		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
-		g, err := NewGenerator[string, string](rt, nil, c, GeneratorOptions{})
+		g, err := pleg.NewGenerator[string, string](rt, nil, c, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,9 +143,9 @@ func TestFailureAtTheZeroTimeBacksOff(t *testing.T) {
 // clock close to it nothing is asked twice.
 func TestNoStampIsNoTime(t *testing.T) {
 	for _, offset := range []time.Duration{0, time.Minute, -time.Minute} {
-		clock, rt := clocktesting.NewFakeClock(time.Time{}.Add(offset)), &standing{state: StateRunning}
+		clock, rt := clocktesting.NewFakeClock(time.Time{}.Add(offset)), &standing{state: pleg.StateRunning}
 		c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
-		g, err := NewGenerator[string, string](rt, nil, c, GeneratorOptions{})
+		g, err := pleg.NewGenerator[string, string](rt, nil, c, pleg.GeneratorOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

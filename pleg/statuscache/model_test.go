@@ -1,4 +1,4 @@
-package statuscache
+package statuscache_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/restartkit/restart/pleg/statuscache"
 	"pgregory.net/rapid"
 )
 
@@ -21,7 +22,7 @@ func TestCacheAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
 			m := newModel()
-			o := Options[string]{AcceptEqual: rapid.Bool().Draw(t, "equal"), MaxSkew: -1}
+			o := statuscache.Options[string]{AcceptEqual: rapid.Bool().Draw(t, "equal"), MaxSkew: -1}
 			if rapid.Bool().Draw(t, "skew") {
 				o.MaxSkew = 3 * time.Second
 			}
@@ -29,7 +30,7 @@ func TestCacheAgainstModel(t *testing.T) {
 				o.Merge = func(old, new string) string { return new + "|" + old[:1] }
 			}
 			m.acceptEqual, m.maxSkew, m.merge = o.AcceptEqual, o.MaxSkew, o.Merge
-			x := &machine{c: New[string](o), m: m, known: map[string]time.Time{}}
+			x := &machine{c: statuscache.New[string](o), m: m, known: map[string]time.Time{}}
 			t.Repeat(map[string]func(*rapid.T){
 				"set": x.set, "delete": x.delete, "confirm": x.confirm, "time": x.updateTime, "sleep": x.sleep, "burst": x.burst,
 				"wait": x.wait, "waitFor": x.waitFor, "cancel": x.cancel, "watch": x.watch, "read": x.read,
@@ -43,7 +44,7 @@ func TestCacheAgainstModel(t *testing.T) {
 // machine drives a cache and its model through the same random operations, with
 // waits and slow Watch loops around them.
 type machine struct {
-	c        *Cache[string, string]
+	c        *statuscache.Cache[string, string]
 	m        *model
 	known    map[string]time.Time
 	waits    []*pendingWait
@@ -125,7 +126,7 @@ func (x *machine) waitFor(t *rapid.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancel = cancel
 	go func() {
-		e, err := x.c.WaitFor(ctx, w.key, func(e Entry[string]) bool { return strings.HasPrefix(e.Status, w.want) })
+		e, err := x.c.WaitFor(ctx, w.key, func(e statuscache.Entry[string]) bool { return strings.HasPrefix(e.Status, w.want) })
 		w.out <- answered{e, err}
 	}()
 	x.waits = append(x.waits, w)
@@ -143,7 +144,7 @@ func (x *machine) watch(t *rapid.T) {
 	if len(x.watchers) == 3 {
 		return
 	}
-	w := &slowWatcher{view: map[string]Entry[string]{}, gate: make(chan struct{}, 1<<20), done: make(chan struct{})}
+	w := &slowWatcher{view: map[string]statuscache.Entry[string]{}, gate: make(chan struct{}, 1<<20), done: make(chan struct{})}
 	ctx := t.Context()
 	go func() {
 		defer close(w.done)
@@ -175,7 +176,7 @@ func (x *machine) read(t *rapid.T) {
 
 func (x *machine) check(t *rapid.T) {
 	synctest.Wait()
-	if err := x.c.valid(); err != nil {
+	if err := x.c.Valid(); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a", "b", "c"} {
@@ -241,13 +242,13 @@ func (x *machine) finish(t *rapid.T) {
 		<-w.done
 	}
 	for _, w := range x.waits {
-		if got := <-w.out; got.err != ErrClosed && !w.over {
+		if got := <-w.out; got.err != statuscache.ErrClosed && !w.over {
 			t.Fatalf("after Close a wait ended with %v", got.err)
 		}
 		w.cancel()
 	}
-	if n := len(x.c.waits.byTime) + len(x.c.watchers); n != 0 {
-		t.Fatalf("%d waiters and watchers left behind", n)
+	if _, waits, watchers := x.c.Held(); waits+watchers != 0 {
+		t.Fatalf("%d waits and %d loops left behind", waits, watchers)
 	}
 }
 
@@ -261,7 +262,7 @@ type pendingWait struct {
 }
 
 type slowWatcher struct {
-	view map[string]Entry[string]
+	view map[string]statuscache.Entry[string]
 	gate chan struct{} // a token per entry
 	done chan struct{}
 }
@@ -276,7 +277,7 @@ type model struct {
 	merge       func(old, new string) string
 	closed      bool
 	global      time.Time
-	entries     map[string]Entry[string]
+	entries     map[string]statuscache.Entry[string]
 	tombstones  map[string]time.Time
 	base        map[string]string // the last status written without an error
 }
@@ -303,7 +304,7 @@ func (m *model) set(key, status string, err error, at, now time.Time) bool {
 		m.base[key] = status
 	}
 	delete(m.tombstones, key)
-	m.entries[key] = Entry[string]{Status: status, Err: err, Modified: at, Present: true}
+	m.entries[key] = statuscache.Entry[string]{Status: status, Err: err, Modified: at, Present: true}
 	return true
 }
 
@@ -346,65 +347,17 @@ func (m *model) known(key string) time.Time {
 	return latest
 }
 
-func (m *model) get(key string) Entry[string] {
+func (m *model) get(key string) statuscache.Entry[string] {
 	e := m.entries[key]
 	e.Modified = m.known(key)
 	return e
 }
 
 func newModel() *model {
-	return &model{maxSkew: -1, entries: map[string]Entry[string]{}, tombstones: map[string]time.Time{}, base: map[string]string{}}
+	return &model{maxSkew: -1, entries: map[string]statuscache.Entry[string]{}, tombstones: map[string]time.Time{}, base: map[string]string{}}
 }
 
 // alike reports whether two entries are equal; times are compared as times.
-func alike(a, b Entry[string]) bool {
+func alike(a, b statuscache.Entry[string]) bool {
 	return a.Status == b.Status && errors.Is(a.Err, b.Err) && errors.Is(b.Err, a.Err) && a.Modified.Equal(b.Modified) && a.Present == b.Present
-}
-
-// valid checks what the type comment of Cache numbers, as far as one moment
-// shows it, and that its indexes agree.
-func (c *Cache[K, S]) valid() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	present, tombstones := 0, 0
-	length := 0
-	for n := range c.nodes.all() {
-		length++
-		r := n.last.Load()
-		_, deleted := c.deleted[n.key]
-		switch {
-		case c.nodes.find(n.key) != n:
-			return fmt.Errorf("%v: not found", n.key)
-		case r.at == never:
-			return fmt.Errorf("%v: written at no time", n.key)
-		case r.entry.Present:
-			present++
-		case r.at <= c.globalTime():
-			return fmt.Errorf("5: %v: tombstone at %d, global time %d", n.key, r.at, c.globalTime())
-		case !deleted:
-			return fmt.Errorf("%v: tombstone that the table does not hold", n.key)
-		}
-		if deleted {
-			tombstones++
-		}
-	}
-	if present != c.Len() || tombstones != len(c.deleted) || length != c.nodes.len {
-		return fmt.Errorf("%d present, counted %d; %d tombstones, counted %d; %d nodes, counted %d", present, c.Len(), tombstones, len(c.deleted), length, c.nodes.len)
-	}
-	waiting := 0
-	for key, first := range c.waits.byKey {
-		for w := first; w != nil; w = w.next {
-			waiting++
-			if known := max(c.globalTime(), c.last(key).when()); !w.any && known > w.min {
-				return fmt.Errorf("4: %v: waits for newer than %d, known as of %d", key, w.min, known)
-			}
-			if w.place == 0 || c.waits.byTime[w.place-1] != w {
-				return fmt.Errorf("%v: waiter misplaced", key)
-			}
-		}
-	}
-	if waiting != len(c.waits.byTime) {
-		return fmt.Errorf("%d waiters by key, %d by time", waiting, len(c.waits.byTime))
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package statuscache
+package statuscache_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/pleg/statuscache"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -22,9 +23,9 @@ func at(seconds int) time.Time {
 var errInspect = errors.New("inspection failed")
 
 // free is a cache without skew check, for tables with times of their own.
-func free(o Options[string]) *Cache[string, string] {
+func free(o statuscache.Options[string]) *statuscache.Cache[string, string] {
 	o.MaxSkew = -1
-	return New[string](o)
+	return statuscache.New[string](o)
 }
 
 // Histories drive the cache and its model; each states the outcome that
@@ -40,50 +41,50 @@ func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
 		name  string
 		equal bool
 		steps []step
-		want  map[string]Entry[string] // of Get at the end
+		want  map[string]statuscache.Entry[string] // of Get at the end
 	}{
-		{"nothing known", false, nil, map[string]Entry[string]{"a": {}}},
+		{"nothing known", false, nil, map[string]statuscache.Entry[string]{"a": {}}},
 		{"newer wins", false, []step{{"set", "a", t1, true}, {"set", "a", t2, true}},
-			map[string]Entry[string]{"a": {Status: "a@2", Modified: t2, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@2", Modified: t2, Present: true}}},
 		{"older loses", false, []step{{"set", "a", t2, true}, {"set", "a", t1, false}},
-			map[string]Entry[string]{"a": {Status: "a@2", Modified: t2, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@2", Modified: t2, Present: true}}},
 		{"equal loses", false, []step{{"set", "a", t2, true}, {"fail", "a", t2, false}},
-			map[string]Entry[string]{"a": {Status: "a@2", Modified: t2, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@2", Modified: t2, Present: true}}},
 		{"equal wins with AcceptEqual", true, []step{{"set", "a", t2, true}, {"fail", "a", t2, true}},
-			map[string]Entry[string]{"a": {Status: "a@2", Err: errInspect, Modified: t2, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@2", Err: errInspect, Modified: t2, Present: true}}},
 		{"a failed inspection is an entry", false, []step{{"set", "a", t1, true}, {"fail", "a", t2, true}},
-			map[string]Entry[string]{"a": {Status: "a@2", Err: errInspect, Modified: t2, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@2", Err: errInspect, Modified: t2, Present: true}}},
 		{"global time makes absence known", false, []step{{"time", "", t1, true}},
-			map[string]Entry[string]{"a": {Modified: t1}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t1}}},
 		{"global time freshens an entry", false, []step{{"set", "a", t1, true}, {"time", "", t3, true}},
-			map[string]Entry[string]{"a": {Status: "a@1", Modified: t3, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@1", Modified: t3, Present: true}}},
 		{"global time does not go back", false, []step{{"time", "", t3, true}, {"time", "", t1, true}},
-			map[string]Entry[string]{"a": {Modified: t3}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t3}}},
 		{"global time does not guard an entry", false, []step{{"set", "a", t1, true}, {"time", "", t3, true}, {"set", "a", t2, true}},
-			map[string]Entry[string]{"a": {Status: "a@2", Modified: t3, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@2", Modified: t3, Present: true}}},
 		{"global time guards an absent key", true, []step{{"time", "", t3, true}, {"set", "a", t2, false}, {"set", "a", t3, false}},
-			map[string]Entry[string]{"a": {Modified: t3}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t3}}},
 		{"deleted stays deleted", true, []step{{"set", "a", t1, true}, {"delete", "a", t3, true}, {"set", "a", t2, false}, {"set", "a", t3, false}},
-			map[string]Entry[string]{"a": {Modified: t3}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t3}}},
 		{"deleted and created again", false, []step{{"set", "a", t1, true}, {"delete", "a", t3, true}, {"set", "a", t4, true}},
-			map[string]Entry[string]{"a": {Status: "a@4", Modified: t4, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@4", Modified: t4, Present: true}}},
 		{"deletion loses against a newer entry", false, []step{{"set", "a", t3, true}, {"delete", "a", t2, false}, {"delete", "a", t3, true}},
-			map[string]Entry[string]{"a": {Modified: t3}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t3}}},
 		{"deletion of an absent key guards too", false, []step{{"delete", "a", t3, true}, {"set", "a", t2, false}},
-			map[string]Entry[string]{"a": {Modified: t3}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t3}}},
 		{"an older deletion takes no guard back", false, []step{{"delete", "a", t3, true}, {"delete", "a", t1, true}, {"set", "a", t2, false}},
-			map[string]Entry[string]{"a": {Modified: t3}}},
+			map[string]statuscache.Entry[string]{"a": {Modified: t3}}},
 		{"a freed tombstone guards through the global time", false, []step{{"set", "a", t1, true}, {"delete", "a", t2, true}, {"time", "", t5, true}, {"set", "a", t5, false}, {"set", "a", t6, true}},
-			map[string]Entry[string]{"a": {Status: "a@6", Modified: t6, Present: true}}},
+			map[string]statuscache.Entry[string]{"a": {Status: "a@6", Modified: t6, Present: true}}},
 		{"zero time and before", false, []step{{"set", "a", time.Time{}, false}, {"set", "a", time.Time{}.Add(-time.Hour), false}, {"delete", "a", time.Time{}, false}, {"time", "", time.Time{}, true}},
-			map[string]Entry[string]{"a": {}}},
+			map[string]statuscache.Entry[string]{"a": {}}},
 		{"year 1 counts as no time", false, []step{{"set", "a", time.Time{}.Add(time.Hour), false}},
-			map[string]Entry[string]{"a": {}}},
+			map[string]statuscache.Entry[string]{"a": {}}},
 		{"year 2200", false, []step{{"set", "a", at(0).AddDate(174, 0, 0), true}, {"set", "a", t9, false}, {"set", "b", t9, true}},
-			map[string]Entry[string]{"b": {Status: "b@9", Modified: t9, Present: true}}},
+			map[string]statuscache.Entry[string]{"b": {Status: "b@9", Modified: t9, Present: true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := free(Options[string]{AcceptEqual: tt.equal})
+			c := free(statuscache.Options[string]{AcceptEqual: tt.equal})
 			for i, s := range tt.steps {
 				status := fmt.Sprintf("%s@%d", s.key, s.at.Second())
 				ok := true
@@ -100,7 +101,7 @@ func TestNoWriteTakesBackWhatIsNewer(t *testing.T) {
 				if ok != s.want {
 					t.Errorf("step %d: %s(%q) at %v = %v, want %v", i, s.do, s.key, s.at, ok, s.want)
 				}
-				if err := c.valid(); err != nil {
+				if err := c.Valid(); err != nil {
 					t.Fatalf("step %d: %v", i, err)
 				}
 			}
@@ -132,7 +133,7 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 		{math.MaxInt64, t0.AddDate(200, 0, 0), true},
 		{0, t0.AddDate(2000, 0, 0), false},
 	} {
-		c := New[string](Options[string]{Clock: clock, MaxSkew: tt.skew})
+		c := statuscache.New[string](statuscache.Options[string]{Clock: clock, MaxSkew: tt.skew})
 		if got := c.Set("a", "", nil, tt.at); got != tt.want {
 			t.Errorf("MaxSkew %v: Set at %v = %v, want %v", tt.skew, tt.at, got, tt.want)
 		}
@@ -143,11 +144,11 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 		if got := !c.Get("c").Modified.IsZero(); got != tt.want {
 			t.Errorf("MaxSkew %v: UpdateTime(%v) took: %v, want %v", tt.skew, tt.at, got, tt.want)
 		}
-		if want := map[bool]uint64{true: 0, false: 3}[tt.want]; c.counts.Skewed != want {
-			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.counts.Skewed, want)
+		if want := map[bool]uint64{true: 0, false: 3}[tt.want]; c.Counts().Skewed != want {
+			t.Errorf("MaxSkew %v: %d refusals counted, want %d", tt.skew, c.Counts().Skewed, want)
 		}
 	}
-	c := New[string](Options[string]{Clock: clock})
+	c := statuscache.New[string](statuscache.Options[string]{Clock: clock})
 	clock.Step(time.Hour)
 	if !c.Set("a", "", nil, t0.Add(time.Hour)) {
 		t.Error("a write at the clock's time is refused after the clock has moved")
@@ -157,7 +158,7 @@ func TestTimeAheadOfTheClockIsRefused(t *testing.T) {
 // Merge sees the last status that came without an error, never that of a
 // deleted key.
 func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
-	c := free(Options[string]{Merge: func(old, new string) string { return old + new }})
+	c := free(statuscache.Options[string]{Merge: func(old, new string) string { return old + new }})
 	for i, s := range []struct {
 		status string
 		err    error
@@ -176,7 +177,7 @@ func TestMergeSeesTheLastStatusWithoutError(t *testing.T) {
 
 // No lock is held when the caller's Merge panics.
 func TestPanicOfMergeLeavesNoLock(t *testing.T) {
-	c := free(Options[string]{Merge: func(old, new string) string { panic("merge") }})
+	c := free(statuscache.Options[string]{Merge: func(old, new string) string { panic("merge") }})
 	c.Set("k", "a", nil, t1)
 	func() {
 		defer func() { recover() }()
@@ -191,7 +192,7 @@ func TestPanicOfMergeLeavesNoLock(t *testing.T) {
 // What Get says of a key is never older than what it said before, while its
 // deletion is forgotten for a global time.
 func TestGetNeverGoesBack(t *testing.T) {
-	c := free(Options[string]{})
+	c := free(statuscache.Options[string]{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -217,7 +218,7 @@ func TestGetNeverGoesBack(t *testing.T) {
 
 // All yields present entries only, and the loop's body may write.
 func TestAllYieldsPresentEntries(t *testing.T) {
-	c := free(Options[string]{})
+	c := free(statuscache.Options[string]{})
 	for i := range 9 {
 		c.Set(fmt.Sprint(i), "x", nil, at(i))
 	}
@@ -235,7 +236,7 @@ func TestAllYieldsPresentEntries(t *testing.T) {
 
 // GetNewerThan returns an entry with the later of its own time and the global time.
 func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
-	c := New[string](Options[int]{})
+	c := statuscache.New[string](statuscache.Options[int]{})
 	c.Set("a", 1, nil, t0)
 	c.UpdateTime(t0.Add(2))
 	for _, min := range []time.Time{t0.Add(-1), t0, t0.Add(1)} {
@@ -248,46 +249,46 @@ func TestGetNewerThanTellsTheGlobalTime(t *testing.T) {
 
 // They are kept once a key, and freed by the global time.
 func TestTombstonesLastUntilTheGlobalTime(t *testing.T) {
-	c := free(Options[string]{})
+	c := free(statuscache.Options[string]{})
 	for i := range 100 {
 		c.Set("a", "", nil, at(2*i))
 		c.Delete("a", at(2*i+1))
 		c.Delete("a", at(2*i+1).Add(time.Millisecond))
 		c.Delete("b", at(i))
 	}
-	if len(c.deleted) != 2 {
-		t.Errorf("%d tombstones for two keys", len(c.deleted))
+	if n := c.Counts().Tombstones; n != 2 {
+		t.Errorf("%d tombstones for two keys", n)
 	}
 	c.UpdateTime(at(150))
-	if err := c.valid(); err != nil || c.nodes.len != 1 {
-		t.Errorf("%d nodes after a global time between the deletions, want 1; %v", c.nodes.len, err)
+	if n, _, _ := c.Held(); c.Valid() != nil || n != 1 {
+		t.Errorf("%d nodes after a global time between the deletions, want 1; %v", n, c.Valid())
 	}
 	c.UpdateTime(at(300))
-	if err := c.valid(); err != nil || c.nodes.len != 0 {
-		t.Errorf("%d nodes after a global time later than the deletions; %v", c.nodes.len, err)
+	if n, _, _ := c.Held(); c.Valid() != nil || n != 0 {
+		t.Errorf("%d nodes after a global time later than the deletions; %v", n, c.Valid())
 	}
 }
 
 // A zero stamp is refused like any other of 292 years before the making of the
 // cache: on a real clock it is a stamp that somebody forgot.
 func TestZeroStampIsRefused(t *testing.T) {
-	c := New[string](Options[string]{Clock: clocktesting.NewFakeClock(t0)})
+	c := statuscache.New[string](statuscache.Options[string]{Clock: clocktesting.NewFakeClock(t0)})
 	for _, stamp := range []time.Time{{}, t0.AddDate(-293, 0, 0)} {
 		if c.Set("a", "x", nil, stamp) || c.Delete("b", stamp) {
 			t.Errorf("%v is taken", stamp)
 		}
 		c.UpdateTime(stamp)
 	}
-	if e := c.Get("a"); e != (Entry[string]{}) {
+	if e := c.Get("a"); e != (statuscache.Entry[string]{}) {
 		t.Errorf("known: %+v", e)
 	}
-	if c.counts.Stale != 2 {
-		t.Errorf("%d stale writes counted, want 2", c.counts.Stale)
+	if c.Counts().Stale != 2 {
+		t.Errorf("%d stale writes counted, want 2", c.Counts().Stale)
 	}
 	if !c.Set("a", "x", nil, t0.AddDate(-291, 0, 0)) {
 		t.Error("291 years before the making is refused")
 	}
-	zero := New[string](Options[string]{Clock: clocktesting.NewFakeClock(time.Time{})})
+	zero := statuscache.New[string](statuscache.Options[string]{Clock: clocktesting.NewFakeClock(time.Time{})})
 	if !zero.Set("a", "x", nil, time.Time{}) || !zero.Get("a").Present {
 		t.Error("the zero time is refused on a clock that stands there")
 	}

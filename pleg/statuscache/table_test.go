@@ -138,7 +138,7 @@ func TestReadersWithoutLockSeeNoStepBack(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
-	if err := c.valid(); err != nil {
+	if err := c.Valid(); err != nil {
 		t.Error(err)
 	}
 }

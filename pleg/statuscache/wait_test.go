@@ -1,12 +1,13 @@
-package statuscache
+package statuscache_test
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // The table has what ends a wait that began at t3 on a key with an entry of t2,
@@ -14,24 +15,24 @@ import (
 func TestWaitEndsByWhatIsNewerOnly(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		do   func(c *Cache[string, string], cancel func())
+		do   func(c *statuscache.Cache[string, string], cancel func())
 		want *answered // nil: still waiting
 	}{
-		{"nothing", func(c *Cache[string, string], cancel func()) {}, nil},
-		{"a newer write", func(c *Cache[string, string], cancel func()) { c.Set("a", "new", nil, t4) }, &answered{Entry[string]{"new", nil, t4, true}, nil}},
-		{"a failed inspection", func(c *Cache[string, string], cancel func()) { c.Set("a", "", errInspect, t4) }, &answered{Entry[string]{"", errInspect, t4, true}, nil}},
-		{"a write at the same time", func(c *Cache[string, string], cancel func()) { c.Set("a", "new", nil, t3) }, nil},
-		{"a write of another key", func(c *Cache[string, string], cancel func()) { c.Set("b", "new", nil, t4) }, nil},
-		{"a deletion", func(c *Cache[string, string], cancel func()) { c.Delete("a", t4) }, &answered{Entry[string]{"", nil, t4, false}, nil}},
-		{"an older deletion", func(c *Cache[string, string], cancel func()) { c.Delete("a", t3) }, nil},
-		{"a global time", func(c *Cache[string, string], cancel func()) { c.UpdateTime(t4) }, &answered{Entry[string]{"old", nil, t4, true}, nil}},
-		{"the same global time", func(c *Cache[string, string], cancel func()) { c.UpdateTime(t3) }, nil},
-		{"the context", func(c *Cache[string, string], cancel func()) { cancel() }, &answered{err: context.Canceled}},
-		{"Close", func(c *Cache[string, string], cancel func()) { c.Close() }, &answered{err: ErrClosed}},
+		{"nothing", func(c *statuscache.Cache[string, string], cancel func()) {}, nil},
+		{"a newer write", func(c *statuscache.Cache[string, string], cancel func()) { c.Set("a", "new", nil, t4) }, &answered{statuscache.Entry[string]{"new", nil, t4, true}, nil}},
+		{"a failed inspection", func(c *statuscache.Cache[string, string], cancel func()) { c.Set("a", "", errInspect, t4) }, &answered{statuscache.Entry[string]{"", errInspect, t4, true}, nil}},
+		{"a write at the same time", func(c *statuscache.Cache[string, string], cancel func()) { c.Set("a", "new", nil, t3) }, nil},
+		{"a write of another key", func(c *statuscache.Cache[string, string], cancel func()) { c.Set("b", "new", nil, t4) }, nil},
+		{"a deletion", func(c *statuscache.Cache[string, string], cancel func()) { c.Delete("a", t4) }, &answered{statuscache.Entry[string]{"", nil, t4, false}, nil}},
+		{"an older deletion", func(c *statuscache.Cache[string, string], cancel func()) { c.Delete("a", t3) }, nil},
+		{"a global time", func(c *statuscache.Cache[string, string], cancel func()) { c.UpdateTime(t4) }, &answered{statuscache.Entry[string]{"old", nil, t4, true}, nil}},
+		{"the same global time", func(c *statuscache.Cache[string, string], cancel func()) { c.UpdateTime(t3) }, nil},
+		{"the context", func(c *statuscache.Cache[string, string], cancel func()) { cancel() }, &answered{err: context.Canceled}},
+		{"Close", func(c *statuscache.Cache[string, string], cancel func()) { c.Close() }, &answered{err: statuscache.ErrClosed}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := free(Options[string]{})
+				c := free(statuscache.Options[string]{})
 				c.Set("a", "old", nil, t2)
 				ctx, cancel := context.WithCancel(t.Context())
 				out := waiting(c, ctx, "a", t3)
@@ -50,8 +51,8 @@ func TestWaitEndsByWhatIsNewerOnly(t *testing.T) {
 				}
 				cancel()
 				synctest.Wait()
-				if n := len(c.waits.byTime) + len(c.waits.byKey); n != 0 {
-					t.Errorf("%d waiters left behind", n)
+				if _, n, _ := c.Held(); n != 0 {
+					t.Errorf("%d waits left behind", n)
 				}
 			})
 		})
@@ -59,7 +60,7 @@ func TestWaitEndsByWhatIsNewerOnly(t *testing.T) {
 }
 
 // waiting starts a wait and returns where its answer will be.
-func waiting(c *Cache[string, string], ctx context.Context, key string, min time.Time) <-chan answered {
+func waiting(c *statuscache.Cache[string, string], ctx context.Context, key string, min time.Time) <-chan answered {
 	out := make(chan answered, 1)
 	go func() {
 		e, err := c.GetNewerThan(ctx, key, min)
@@ -69,7 +70,7 @@ func waiting(c *Cache[string, string], ctx context.Context, key string, min time
 }
 
 type answered struct {
-	Entry[string]
+	statuscache.Entry[string]
 	err error
 }
 
@@ -77,14 +78,14 @@ type answered struct {
 // there are.
 func TestAllWaitsEndTogether(t *testing.T) {
 	const waiters = 1050
-	for name, end := range map[string]func(c *Cache[string, string]){
-		"a global time": func(c *Cache[string, string]) { c.UpdateTime(t4) },
-		"a write":       func(c *Cache[string, string]) { c.Set("a", "new", nil, t4) },
-		"Close":         func(c *Cache[string, string]) { c.Close() },
+	for name, end := range map[string]func(c *statuscache.Cache[string, string]){
+		"a global time": func(c *statuscache.Cache[string, string]) { c.UpdateTime(t4) },
+		"a write":       func(c *statuscache.Cache[string, string]) { c.Set("a", "new", nil, t4) },
+		"Close":         func(c *statuscache.Cache[string, string]) { c.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := free(Options[string]{})
+				c := free(statuscache.Options[string]{})
 				out := make(chan answered, waiters)
 				for range waiters {
 					go func() {
@@ -106,7 +107,7 @@ func TestAllWaitsEndTogether(t *testing.T) {
 
 // A hit answers at once, even under a context that is over, and after Close.
 func TestHitAnswersUnderAnyContext(t *testing.T) {
-	c := free(Options[string]{})
+	c := free(statuscache.Options[string]{})
 	c.Set("a", "x", nil, t2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -114,7 +115,7 @@ func TestHitAnswersUnderAnyContext(t *testing.T) {
 	if e, err := c.GetNewerThan(ctx, "a", t1); err != nil || e.Status != "x" {
 		t.Errorf("= %+v, %v", e, err)
 	}
-	if _, err := c.GetNewerThan(t.Context(), "a", t2); err != ErrClosed {
+	if _, err := c.GetNewerThan(t.Context(), "a", t2); err != statuscache.ErrClosed {
 		t.Errorf("a miss after Close: %v, want ErrClosed", err)
 	}
 	if c.Set("a", "y", nil, t3) || c.Delete("a", t3) {
@@ -126,7 +127,7 @@ func TestHitAnswersUnderAnyContext(t *testing.T) {
 // (kubernetes#120941: a miss answered as "no containers")
 func TestEmptyCacheAnswersNoWait(t *testing.T) {
 	for _, min := range []time.Time{{}, time.Time{}.Add(-time.Hour), time.Time{}.AddDate(-1000, 0, 0), t0} {
-		c := free(Options[string]{})
+		c := free(statuscache.Options[string]{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if e, err := c.GetNewerThan(ctx, "a", min); err != context.Canceled {
@@ -142,11 +143,11 @@ func TestEmptyCacheAnswersNoWait(t *testing.T) {
 // and with Close.
 func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := free(Options[string]{AcceptEqual: true})
+		c := free(statuscache.Options[string]{AcceptEqual: true})
 		asked := 0
 		out := make(chan answered, 1)
 		go func() {
-			e, err := c.WaitFor(t.Context(), "a", func(e Entry[string]) bool {
+			e, err := c.WaitFor(t.Context(), "a", func(e statuscache.Entry[string]) bool {
 				asked++
 				return !e.Present && !e.Modified.IsZero()
 			})
@@ -171,14 +172,14 @@ func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.WaitFor(ctx, "a", func(e Entry[string]) bool { return false }); err != context.DeadlineExceeded {
+		if _, err := c.WaitFor(ctx, "a", func(e statuscache.Entry[string]) bool { return false }); err != context.DeadlineExceeded {
 			t.Errorf("with a deadline: %v", err)
 		}
 		c.Close()
-		if _, err := c.WaitFor(t.Context(), "a", func(e Entry[string]) bool { return false }); err != ErrClosed {
+		if _, err := c.WaitFor(t.Context(), "a", func(e statuscache.Entry[string]) bool { return false }); err != statuscache.ErrClosed {
 			t.Errorf("closed: %v", err)
 		}
-		if err := c.valid(); err != nil {
+		if err := c.Valid(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -188,7 +189,7 @@ func TestWaitForSeesEveryWriteThatCounts(t *testing.T) {
 // two it sees first.
 func TestWaitFreedWhileItsContextEnds(t *testing.T) {
 	for range 64 {
-		c := free(Options[string]{})
+		c := free(statuscache.Options[string]{})
 		ctx := endsMeanwhile{t.Context(), func() { c.Set("a", "x", nil, t2) }}
 		if e, err := c.GetNewerThan(ctx, "a", t1); err != nil || e.Status != "x" {
 			t.Fatalf("= %+v, %v", e, err)
@@ -197,8 +198,8 @@ func TestWaitFreedWhileItsContextEnds(t *testing.T) {
 		if _, err := c.GetNewerThan(ctx, "a", t2); err != context.Canceled {
 			t.Fatal(err)
 		}
-		if err := c.valid(); err != nil || len(c.waits.byTime) != 0 || c.waits.byAge.Len() != 0 {
-			t.Fatalf("%d waiters are left; %v", len(c.waits.byTime), err)
+		if _, n, _ := c.Held(); c.Valid() != nil || n != 0 {
+			t.Fatalf("%d waits are left; %v", n, c.Valid())
 		}
 	}
 }
@@ -218,64 +219,3 @@ func (e endsMeanwhile) Done() <-chan struct{} {
 }
 
 func (e endsMeanwhile) Err() error { return context.Canceled }
-
-// One that is set after a wait has looked and before it has begun is not slept
-// through; nor is a write.
-func TestGlobalTimeBeforeTheWaitEndsIt(t *testing.T) {
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	c := free(Options[string]{})
-	c.Set("old", "x", nil, t1)
-	for _, key := range []string{"absent", "old"} {
-		r, global := c.lookup(key)
-		w := &waiter[string]{key: key, min: max(r.when(), global)}
-		if err := c.wait(over, w, r); err != context.Canceled {
-			t.Errorf("%s: nothing has happened: %v", key, err)
-		}
-	}
-	r, global := c.lookup("old")
-	missing, _ := c.lookup("absent")
-	c.UpdateTime(t2)
-	if err := c.wait(over, &waiter[string]{key: "absent", min: global}, missing); err != nil {
-		t.Errorf("absent: %v", err)
-	}
-	if err := c.wait(over, &waiter[string]{key: "old", min: r.when()}, r); err != nil {
-		t.Errorf("old: %v", err)
-	}
-	r, global = c.lookup("old")
-	c.Set("old", "y", nil, t2)
-	if err := c.wait(over, &waiter[string]{key: "old", min: global, any: true}, r); err != nil {
-		t.Errorf("written: %v", err)
-	}
-}
-
-// A wait for what is newer than a time does not end with that time, and is not
-// overdue before it: newer is strictly after.
-func TestTimeItselfFreesNoWait(t *testing.T) {
-	c := free(Options[string]{})
-	w := &waiter[string]{key: "a", min: c.instant(t2), done: make(chan struct{}), asked: t0}
-	c.waits.add(w)
-	if freed := c.waits.written("a", w.min); freed != nil || !w.waiting() {
-		t.Error("freed by a write of that time")
-	}
-	if freed, more := c.waits.upTo(w.min); freed != nil || more || !w.waiting() {
-		t.Error("freed by a global time of that time")
-	}
-	if keys, next, _ := c.Overdue(t2, time.Second); len(keys) > 0 || !next.Equal(t3) {
-		t.Errorf("overdue at that time: %v, next %v", keys, next)
-	}
-	if keys, next, _ := c.Overdue(t3.Add(-1), time.Second); len(keys) > 0 || !next.Equal(t3) {
-		t.Errorf("overdue before its limit: %v, next %v", keys, next)
-	}
-	if keys, next, _ := c.Overdue(t3, time.Second); !slices.Equal(keys, []string{"a"}) || !next.Equal(t4) {
-		t.Errorf("overdue at its limit: %v, next %v", keys, next)
-	}
-	c.Delete("b", t3)
-	c.waits.add(&waiter[string]{key: "b", any: true, done: make(chan struct{})})
-	if c.Delete("b", t3); len(c.waits.byTime) != 2 {
-		t.Error("a deletion that says nothing new frees a wait")
-	}
-	if freed, _ := c.waits.upTo(w.min + 1); freed == nil {
-		t.Error("not freed by a later time")
-	}
-}

@@ -1,17 +1,19 @@
-package statuscache
+package statuscache_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/restartkit/restart/pleg/statuscache"
 )
 
 // A snapshot, changes, a deletion; a key that came and went while the loop
 // slept is not told.
 func TestWatchSkipsWhatCameAndWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := free(Options[string]{})
+		c := free(statuscache.Options[string]{})
 		c.Set("a", "1", nil, t1)
 		var seen []string
 		gate, ended := make(chan struct{}), make(chan struct{})
@@ -41,32 +43,8 @@ func TestWatchSkipsWhatCameAndWent(t *testing.T) {
 		for range c.Watch(t.Context()) {
 			break
 		}
-		if len(c.watchers) != 0 {
-			t.Errorf("%d watchers left behind", len(c.watchers))
+		if _, _, n := c.Held(); n != 0 {
+			t.Errorf("%d loops left behind", n)
 		}
 	})
-}
-
-// What a sleeping loop costs does not grow with what passes.
-func TestSleepingWatchHoldsOneEntryPerKey(t *testing.T) {
-	c := free(Options[string]{})
-	for i := range 10 {
-		c.Set(fmt.Sprint("old", i), "", nil, t1)
-	}
-	w := c.watch()
-	for range 5 {
-		c.next(w)
-	}
-	for i := range 1000 {
-		key := fmt.Sprint("new", i)
-		c.Set(key, "", nil, at(2*i+2))
-		c.Set(key, "", nil, at(2*i+3))
-		c.Delete(key, at(2*i+3))
-	}
-	for i := range 10 {
-		c.Delete(fmt.Sprint("old", i), at(10000))
-	}
-	if got := w.due.Len(); got != 5 {
-		t.Errorf("%d keys are due, want the 5 deletions of what was shown", got)
-	}
 }
