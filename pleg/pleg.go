@@ -1,30 +1,33 @@
-// Package pleg knows what the pods of a node are doing. It is a pod lifecycle event
-// generator like the kubelet's (KEP-3386, Kubelet Evented PLEG): a status cache whose
-// writes are ordered by the time of their observation, and the Generator that fills it
-// from lists and a runtime's event stream.
+// Package pleg generates pod lifecycle events, like the kubelet's PLEG (KEP-3386, Kubelet
+// Evented PLEG). A [Generator] lists what a runtime runs, follows the runtime's event
+// stream, keeps a [statuscache.Cache] equal to the runtime, and reports each change and
+// each exit.
 //
 // Implement [Runtime] over whatever runs the containers, and [Streamer] too if it can
-// stream events. Make a [Cache] and a [Generator] over them, call Run, range over
-// Events or Exits and ask the Cache.
+// stream events. Make a cache and a Generator over them, call Run, range over Events or
+// Exits, and ask the cache.
 //
-//	cache := pleg.New[string](pleg.Options[*Status]{})
+//	cache := statuscache.New[string](statuscache.Options[*Status]{})
 //	gen, err := pleg.NewGenerator(runtime, runtime, cache, pleg.GeneratorOptions{})
 //	go gen.Run(ctx)
 //	for e := range gen.Exits(ctx) {
 //		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
-// A pod is any comparable key but the zero value, which names no pod; a status is any
-// type. A Runtime may also be a [PodLister], a status a [ContainerLister] and an
-// [ExitLister], without which exits have no codes. Give no two containers of a pod the
-// same id; see Container.ID.
+// A pod is any comparable key except the zero value, which names no pod. A status is any
+// type. Runtimes may also implement [PodLister], and statuses [ContainerLister] and
+// [ExitLister]; without the latter exits have no codes. Container ids must be unique within
+// their pod; see [Container].
 //
-// A Cache, a Generator and an ExitReader are safe for concurrent use. Only Run and
-// Relist start goroutines, and they wait for them.
+// A Generator and an ExitReader are safe for concurrent use. Only Run and Relist start
+// goroutines, and they wait for them.
 package pleg
 
-// Files use each other in one direction, with one exception: cache.go, exits.go and
-// relist.go declare a type whose parts stand in files of their name.
+// Files use each other in one direction. From the bottom: the types of the callers (pleg.go,
+// exits.go, stats.go), what is known of a pod (containers.go, observation.go, known.go), what
+// is to be done about it (record.go), the readers' state (events.go, exits_news.go,
+// exits_log.go), the relister (relist*.go), turn.go, which says what to do now, and on top
+// generator.go, exits_reader.go and run.go, which does it.
 
 import (
 	"context"
@@ -34,8 +37,7 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// What errors.Is finds in the errors of this package. A Runtime and a PodLister return
-// ErrNotFound, a Streamer ErrUnsupported.
+// Sentinel errors. A Runtime and a PodLister return ErrNotFound, a Streamer ErrUnsupported.
 var (
 	ErrClosed      = statuscache.ErrClosed           // the cache, or the ExitReader that was asked
 	ErrNotFound    = errors.New("pleg: no such pod") // the pod is gone
