@@ -37,9 +37,9 @@ type statusStore[K comparable, S any] interface {
 //     since it began, or the error is in the cache; then its start may become the
 //     global time (G2).
 //
-// This file holds the state. relist_calls.go chooses what to ask, relist_list.go and
-// relist_status.go take the answers, relist_request.go doubts them and asks again,
-// relist_record.go records what they show, and relist_end.go ends a full relist.
+// This file holds the state. relist_calls.go chooses what to ask; relist_list.go and
+// relist_status.go take the answers; relist_record.go records what they show, and
+// relist_unrecorded.go remembers what is not recorded; relist_end.go ends a full relist.
 type relister[K comparable, S any] struct {
 	o      GeneratorOptions
 	store  statusStore[K, S]

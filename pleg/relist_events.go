@@ -1,8 +1,6 @@
 package pleg
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // takeEvents takes what came in, and reports whether events did: each asks for a
 // look at its pod.
@@ -65,8 +63,6 @@ func (r *relister[K, S]) noteExits(key K, notes map[string]exitNote) {
 			c.since = r.serial
 		}
 		c.noteExit(n)
-		for q := range r.exits {
-			q.tell(ref, n.told)
-		}
+		r.exits.tell(ref, n.told)
 	}
 }

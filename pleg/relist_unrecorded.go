@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// Not every observation is recorded: a newer one has overtaken it, the cache refuses it, it
+// shows a step back, or its status fails. The containers that it shows have been there all
+// the same, so they are remembered, and the pod is looked at again.
+
 // noteUnrecorded remembers containers that an observation showed which is not
 // going to be recorded. If the next one does not show them, a PodSync says that
 // there was something (G6).
@@ -36,9 +40,7 @@ func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	p.containers[id] = c
 	p.unjudged = true
 	r.orphans = append(r.orphans, orphan[K]{p, id})
-	for q := range r.exits {
-		q.await(containerRef[K]{p.key, id}, r.serial)
-	}
+	r.exits.await(containerRef[K]{p.key, id}, r.serial)
 	return c
 }
 
@@ -54,15 +56,11 @@ func (r *relister[K, S]) forgetOrphans(l *relist) {
 			return false
 		}
 		delete(x.pod.containers, x.container)
-		for q := range r.exits {
-			q.leave(containerRef[K]{x.pod.key, x.container}, l.start)
-		}
+		r.exits.leave(containerRef[K]{x.pod.key, x.container}, l.start)
 		r.forgetIfEmpty(x.pod)
 		return true
 	})
-	for q := range r.exits {
-		q.evict(r.exitLimit(), r.tracks)
-	}
+	r.exits.evict(r.exitLimit(), r.tracks)
 }
 
 // refuse drops an observation that a newer one has overtaken, or that the cache
