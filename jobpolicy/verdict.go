@@ -55,23 +55,23 @@ var precedence = [...]struct {
 		func(t Tally) string { return t.FailJob },
 		func(l Limits, t Tally) bool { return t.FailJob != "" }},
 	{batch.JobReasonBackoffLimitExceeded,
-		text("Job has reached the specified backoff limit"),
+		always("Job has reached the specified backoff limit"),
 		func(l Limits, t Tally) bool {
 			return l.BackoffLimit != nil && (t.Failed > int(*l.BackoffLimit) ||
 				t.Restarts > 0 && t.Restarts >= int(*l.BackoffLimit))
 		}},
 	{batch.JobReasonDeadlineExceeded,
-		text("Job was active longer than specified deadline"),
+		always("Job was active longer than specified deadline"),
 		func(l Limits, t Tally) bool {
 			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= batch.Seconds(*l.ActiveDeadlineSeconds)
 		}},
 	{batch.JobReasonMaxFailedIndexesExceeded,
-		text("Job has exceeded the specified maximal number of failed indexes"),
+		always("Job has exceeded the specified maximal number of failed indexes"),
 		func(l Limits, t Tally) bool {
 			return l.MaxFailedIndexes != nil && t.FailedIndexes > int(*l.MaxFailedIndexes)
 		}},
 	{batch.JobReasonFailedIndexes,
-		text("Job has failed indexes"),
+		always("Job has failed indexes"),
 		func(l Limits, t Tally) bool {
 			return l.Completions != nil && t.FailedIndexes > 0 && t.FailedIndexes >= int(*l.Completions)-t.Succeeded
 		}},
@@ -79,7 +79,7 @@ var precedence = [...]struct {
 		func(t Tally) string { return t.SuccessPolicy },
 		func(l Limits, t Tally) bool { return t.SuccessPolicy != "" }},
 	{batch.JobReasonCompletionsReached,
-		text("Reached expected number of succeeded pods"),
+		always("Reached expected number of succeeded pods"),
 		func(l Limits, t Tally) bool {
 			if l.Completions == nil {
 				return t.Succeeded > 0 && t.Active == 0
@@ -88,4 +88,7 @@ var precedence = [...]struct {
 		}},
 }
 
-func text(s string) func(Tally) string { return func(Tally) string { return s } }
+func always(s string) func(Tally) string { return func(Tally) string { return s } }
+
+// mostSeconds is how many seconds a Duration holds.
+const mostSeconds = int64(1<<63-1) / int64(time.Second)

@@ -22,46 +22,6 @@ type NewPod struct {
 	batch.ObjectMeta
 }
 
-// newPod is a pod for the index, or for none if index is -1. Its predecessor, if
-// there is one, says how often the index has failed.
-func (v *view) newPod(index int, predecessor *podView) NewPod {
-	t := &v.spec.Template.ObjectMeta
-	n := NewPod{Index: index, ObjectMeta: batch.ObjectMeta{
-		GenerateName: generateName(v.in.Job.Name, index),
-		Namespace:    v.in.Job.Namespace,
-		Labels:       maps.Clone(t.Labels),
-		Annotations:  maps.Clone(t.Annotations),
-		Finalizers:   slices.Clone(t.Finalizers),
-	}}
-	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
-		n.Finalizers = append(n.Finalizers, batch.JobTrackingFinalizer)
-	}
-	if index < 0 {
-		return n
-	}
-	if n.Labels == nil {
-		n.Labels = make(map[string]string, 1)
-	}
-	if n.Annotations == nil {
-		n.Annotations = make(map[string]string, 3)
-	}
-	text := strconv.Itoa(index)
-	n.Hostname = v.in.Job.Name + "-" + text
-	n.Labels[batch.JobCompletionIndexAnnotation] = text
-	n.Annotations[batch.JobCompletionIndexAnnotation] = text
-	if v.perIndex {
-		failures, ignored := 0, 0
-		if predecessor != nil {
-			failures, ignored = predecessor.match.NextCounts(predecessor.failures, predecessor.ignored)
-		}
-		n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
-		if ignored > 0 {
-			n.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
-		}
-	}
-	return n
-}
-
 // Pod returns a pod with this metadata, and with the specification of the Job's
 // template, which it does not change. The caller names the pod.
 func (n NewPod) Pod(spec batch.PodSpec) *batch.Pod {
@@ -86,6 +46,43 @@ func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Contai
 		}
 	}
 	return containers
+}
+
+// newPod is a pod of the Job for the index, or for none if index is -1.
+func newPod(job *batch.Job, index int) NewPod {
+	t := &job.Spec.Template.ObjectMeta
+	n := NewPod{Index: index, ObjectMeta: batch.ObjectMeta{
+		GenerateName: generateName(job.Name, index),
+		Namespace:    job.Namespace,
+		Labels:       maps.Clone(t.Labels),
+		Annotations:  maps.Clone(t.Annotations),
+		Finalizers:   slices.Clone(t.Finalizers),
+	}}
+	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
+		n.Finalizers = append(n.Finalizers, batch.JobTrackingFinalizer)
+	}
+	if index < 0 {
+		return n
+	}
+	if n.Labels == nil {
+		n.Labels = make(map[string]string, 1)
+	}
+	if n.Annotations == nil {
+		n.Annotations = make(map[string]string, 3)
+	}
+	text := strconv.Itoa(index)
+	n.Hostname = job.Name + "-" + text
+	n.Labels[batch.JobCompletionIndexAnnotation] = text
+	n.Annotations[batch.JobCompletionIndexAnnotation] = text
+	return n
+}
+
+// setFailures writes how often the index has failed, which the pod carries.
+func (n NewPod) setFailures(failures, ignored int) {
+	n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
+	if ignored > 0 {
+		n.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
+	}
 }
 
 // generateName is the prefix of the names of an index's pods, cut so that what

@@ -26,6 +26,15 @@ func comparePods(a, b *podView) int {
 	return bytes.Compare(podText(a.Pod), podText(b.Pod))
 }
 
+// cutIndex splits off the pods that have the index of the first one.
+func cutIndex(pods []*podView) (same, rest []*podView) {
+	n := 1
+	for n < len(pods) && pods[n].index == pods[0].index {
+		n++
+	}
+	return pods[:n], pods[n:]
+}
+
 // podText is a text of everything that the pod says: pods with the same text are
 // the same.
 func podText(pod *batch.Pod) []byte { return appendText(nil, reflect.ValueOf(pod)) }

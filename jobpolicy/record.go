@@ -7,10 +7,6 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// maxUncounted bounds the UIDs that the status holds at once, so that it stays
-// small; the rest is counted by later plans.
-const maxUncounted = 500
-
 // record makes the plan: the status with the ends of pods, the pods whose
 // finalizers may then go, and the status once they are gone.
 func record(v *view, d decision) Plan {
@@ -63,7 +59,7 @@ func record(v *view, d decision) Plan {
 // recording is a status that is being rewritten.
 type recording struct {
 	*view
-	end     *end // how the Job ends, nil if it goes on
+	end     *jobEnd // how the Job ends, nil if it goes on
 	status  *batch.JobStatus
 	changed bool // the status differs from the one that is seen
 	counts  Counts
@@ -127,16 +123,6 @@ func (r *recording) decisions() (decisions []PodDecision) {
 		decisions = append(slices.Grow(decisions, r.ended-len(decisions)), d)
 	}
 	return decisions
-}
-
-func (c *Counts) handle(m Match) {
-	if m.Action == "" {
-		return
-	}
-	if c.Handled == nil {
-		c.Handled = make(map[batch.Action]int)
-	}
-	c.Handled[m.Action]++
 }
 
 // writeEnds writes the ends of tracked pods down, as uncounted or as completed
@@ -231,28 +217,12 @@ func (r *recording) conclude() {
 		s.StartTime = now
 	}
 	if e.success {
-		s.CompletionTime = later(now, s.StartTime) // the clock may have stepped back
+		if s.CompletionTime = now; now.Before(s.StartTime) { // the clock has stepped back
+			s.CompletionTime = s.StartTime
+		}
 	}
 }
 
-// uncounted is how many pods the status names that it has not counted yet.
-func uncounted(s *batch.JobStatus) int {
-	u := s.UncountedTerminatedPods
-	return len(u.Succeeded) + len(u.Failed)
-}
-
-// cloneStatus returns a copy whose lists may be written to, and whose uncounted pods are
-// never nil.
-func cloneStatus(s *batch.JobStatus) *batch.JobStatus {
-	c := *s
-	c.Conditions = slices.Clone(s.Conditions)
-	c.UncountedTerminatedPods = cloneUncounted(s.UncountedTerminatedPods)
-	return &c
-}
-
-func cloneUncounted(u *batch.UncountedTerminatedPods) *batch.UncountedTerminatedPods {
-	if u == nil {
-		return &batch.UncountedTerminatedPods{}
-	}
-	return &batch.UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
-}
+// maxUncounted bounds the UIDs that the status holds at once, so that it stays
+// small; the rest is counted by later plans.
+const maxUncounted = 500

@@ -4,45 +4,30 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/restartkit/restart/field"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// podView is a pod with what there is to know of it, worked out once.
-type podView struct {
-	*batch.Pod
-	index             int // completion index; -1: none, or the Job is NonIndexed
-	failures, ignored int // of its index, before it
-
-	inRange     bool // its end can count: NonIndexed, or the index is one of the Job's
-	tracked     bool // it has the tracking finalizer: its end has not been counted for good
-	untracked   bool // its end counts nothing because it never had the finalizer
-	released    bool // the caller has taken its finalizer off
-	counted     bool // its end was dealt with and its finalizer taken off before; it may be shown as it was
-	handled     bool // its end was decided on by an earlier plan
-	recorded    recorded
-	active      bool // neither finished nor being deleted
-	terminating bool // not finished, being deleted
-	succeeded   bool // counts as succeeded
-	failed      bool // counts as failed; while it terminates only if it may be replaced at once
-	predecessor bool // the next attempt of its index continues its counts: it is not released before that exists
-	failsIndex  bool // its index fails with it, in this plan
-	misread     bool // an annotation does not hold the number that it is read as
-
-	match  Match     // what the policy says, if it has failed
-	finish time.Time // when it ended, if it has succeeded or failed
+// known are the pods that the Input says something of beside Pods, by identity.
+type known struct {
+	uncountedSucceeded, uncountedFailed map[string]bool // by the status
+	released                            map[string]bool // by the caller
+	counted, handled                    map[string]bool // by the memory; what the status names is not counted
 }
 
-// recorded says in which list of the status' uncounted pods a pod is.
-type recorded uint8
+func newKnown(in Input) known {
+	u := cloneUncounted(in.Job.Status.UncountedTerminatedPods)
+	return known{setOf(u.Succeeded), setOf(u.Failed), setOf(in.Released), setOf(in.Memory.Released), setOf(in.Memory.Handled)}
+}
 
-const (
-	unrecorded recorded = iota
-	recordedSucceeded
-	recordedFailed
-)
+func setOf(uids []string) map[string]bool {
+	m := make(map[string]bool, len(uids))
+	for _, uid := range uids {
+		m[uid] = true
+	}
+	return m
+}
 
 // observePods looks at every pod once. Of two with the same identity it leaves
 // out the later; it refuses a pod without any.
@@ -178,31 +163,4 @@ func readNumber(text string) (n int, ok bool) {
 		return -1, false
 	}
 	return int(min(read, maxCount)), read <= maxCount
-}
-
-// newlyEnded reports whether the pod's end counts and is not recorded yet.
-func (p *podView) newlyEnded() bool {
-	return p.tracked && p.inRange && (p.succeeded || p.failed) && p.recorded == unrecorded
-}
-
-// endIsNew reports whether the pod has ended and no status says so yet, because its
-// end was not recorded or because it counts nothing.
-func (p *podView) endIsNew() bool { return p.newlyEnded() || p.untracked }
-
-func (p *podView) ref() PodRef { return PodRef{Name: p.Name, UID: p.UID} }
-
-// identity tells the pod from others of the Job, in the status and the memory
-// too: its UID, or its name where whoever made it gives none.
-func (p *podView) identity() string {
-	if p.UID == "" {
-		return p.Name
-	}
-	return p.UID
-}
-
-// replaceOnlyFailed reports whether a pod that is being deleted is replaced only
-// once it has ended. With a failure policy that is the default, and no API server takes
-// anything else.
-func replaceOnlyFailed(s *batch.JobSpec) bool {
-	return s.PodReplacementPolicy == batch.PodReplacementFailed
 }

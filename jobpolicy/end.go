@@ -8,24 +8,24 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// end is how the Job ends. It passes through two conditions: a target
+// jobEnd is how the Job ends. It passes through two conditions: a target
 // (FailureTarget, SuccessCriteriaMet) as soon as it is decided, and the final one
 // (Failed, Complete) when every pod has ended and is counted.
-type end struct {
+type jobEnd struct {
 	reason   batch.Reason
 	message  string
 	success  bool
 	standing bool // an earlier plan decided it
 }
 
-func (e *end) target() batch.JobConditionType {
+func (e *jobEnd) target() batch.JobConditionType {
 	if e.success {
 		return batch.JobSuccessCriteriaMet
 	}
 	return batch.JobFailureTarget
 }
 
-func (e *end) final() batch.JobConditionType {
+func (e *jobEnd) final() batch.JobConditionType {
 	if e.success {
 		return batch.JobComplete
 	}
@@ -33,17 +33,17 @@ func (e *end) final() batch.JobConditionType {
 }
 
 // newEnd is the end for a Verdict, nil if the Job goes on.
-func newEnd(reason batch.Reason, message string) *end {
+func newEnd(reason batch.Reason, message string) *jobEnd {
 	if reason == "" {
 		return nil
 	}
-	return &end{reason: reason, message: message, success: reason.Succeeded()}
+	return &jobEnd{reason: reason, message: message, success: reason.Succeeded()}
 }
 
 // standing returns the end that an earlier plan decided, nil if none did. It is
 // not reconsidered.
-func (v *view) standing() *end {
-	for _, e := range [...]*end{{success: true, standing: true}, {standing: true}} {
+func (v *view) standing() *jobEnd {
+	for _, e := range [...]*jobEnd{{success: true, standing: true}, {standing: true}} {
 		for _, c := range v.in.Job.Status.Conditions {
 			if c.Type == e.target() && c.Status == batch.ConditionTrue {
 				e.reason, e.message = c.Reason, c.Message
@@ -56,7 +56,7 @@ func (v *view) standing() *end {
 
 // verdict returns the end that the limits decide on what is seen, nil if the Job
 // goes on, and when to look at the deadline. Completions are left to completed.
-func (v *view) verdict() (*end, requeue) {
+func (v *view) verdict() (*jobEnd, requeue) {
 	limits := Limits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
 	tally := Tally{
 		FailJob:       v.failJobMessage(),
@@ -93,7 +93,7 @@ func (v *view) verdict() (*end, requeue) {
 
 // completed returns the end of a Job with enough successes and no active pod left,
 // nil if it goes on.
-func (v *view) completed(active int) *end {
+func (v *view) completed(active int) *jobEnd {
 	return newEnd(Limits{Completions: v.spec.Completions}.Verdict(Tally{Succeeded: v.succeededPods, Active: active}))
 }
 

@@ -77,30 +77,6 @@ func (t *codeTable) mayMeet(code int32) uint32 {
 	return t.in | t.notIn
 }
 
-// ruleTable is a policy that is asked about many pods.
-type ruleTable struct {
-	policy *batch.PodFailurePolicy
-	codes  *codeTable // nil if the lists are so short that looking through them is as fast
-}
-
-// newRuleTable makes a policy ready to be asked about many pods.
-func newRuleTable(p *batch.PodFailurePolicy) *ruleTable {
-	t := &ruleTable{policy: p}
-	if values(p) > fewValues {
-		t.codes = new(codeTable)
-		t.codes.fill(p)
-	}
-	return t
-}
-
-// match is the policy's Match.
-func (t *ruleTable) match(pod *batch.Pod) Match {
-	if t.codes == nil {
-		return firstMatch(t.policy, pod, allRules)
-	}
-	return firstMatch(t.policy, pod, t.codes.candidates(pod))
-}
-
 // fewValues is how many values of all rules together are looked through for each
 // pod, be there many pods or one.
 const fewValues = 32

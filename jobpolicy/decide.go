@@ -4,7 +4,7 @@ import "time"
 
 // decision is what to do about what is seen.
 type decision struct {
-	end     *end // how the Job ends, nil if it goes on
+	end     *jobEnd // how the Job ends, nil if it goes on
 	managed bool // the number of pods follows the specification, suspension included
 
 	delete                     []Deletion
@@ -58,31 +58,6 @@ func (d *decision) remove(p *podView, untrack bool) {
 	}
 }
 
-// requeue is when to plan again though nothing changes; the zero value is never.
-type requeue struct {
-	after  time.Duration
-	reason RequeueReason
-}
-
-// or returns the earlier of the two.
-func (r requeue) or(s requeue) requeue {
-	if s.reason == "" || r.reason != "" && r.after <= s.after {
-		return r
-	}
-	return s
-}
-
-// requeueAfter is when to plan again after a delay; short delays are batched.
-func (e Engine) requeueAfter(delay time.Duration) requeue {
-	switch least := e.minRequeue(); {
-	case delay == 0:
-		return requeue{}
-	case delay < least:
-		return requeue{least, RequeueBatch}
-	}
-	return requeue{delay, RequeueDelay}
-}
-
 // manage returns the pods that the Job has too many, or those to create for it, and
 // how long others wait. It returns one of the two, never both.
 func (v *view) manage(m Memory) (surplus []*podView, create []NewPod, wait time.Duration) {
@@ -113,58 +88,4 @@ func (v *view) wantedActive() int {
 		return parallelism
 	}
 	return max(min(int(*v.spec.Completions)-v.succeededPods, parallelism), 0)
-}
-
-// creations returns n pods to create, less those that must wait, and how long these
-// wait.
-func (v *view) creations(n int, m Memory) (pods []NewPod, wait time.Duration) {
-	if !v.perIndex {
-		if wait = v.engine.jobWait(m, v.in.Now); wait > 0 {
-			return nil, wait
-		}
-	}
-	if !v.indexed {
-		for range n {
-			pods = append(pods, v.newPod(-1, nil))
-		}
-		return pods, 0
-	}
-	ready, wait := v.startable(n)
-	for _, i := range ready {
-		pods = append(pods, v.newPod(i, v.predecessor(i)))
-	}
-	return pods, wait
-}
-
-// startable returns up to n pending indexes that can start now, and how long the
-// others wait if there is room for them.
-func (v *view) startable(n int) (ready []int, wait time.Duration) {
-	switch {
-	case !v.perIndex:
-		return v.pending(n, nil), 0
-	case !v.engine.SkipWaiting:
-		return readyIndexes(v.pending(n, nil), func(i int) time.Duration { return v.waitAfter(v.predecessor(i)) })
-	}
-	var waiting []int
-	for _, p := range v.predecessors {
-		if w := v.waitAfter(p); w > 0 {
-			waiting = append(waiting, p.index)
-			if wait == 0 || w < wait {
-				wait = w
-			}
-		}
-	}
-	if ready = v.pending(n, waiting); len(ready) == n {
-		wait = 0
-	}
-	return ready, wait
-}
-
-// waitAfter is how long the next attempt waits after its predecessor; the first,
-// which has none, does not.
-func (v *view) waitAfter(p *podView) time.Duration {
-	if p == nil {
-		return 0
-	}
-	return v.engine.indexWait(p.failures, p.ignored, p.match, v.endOf(p), v.in.Now)
 }

@@ -72,6 +72,30 @@ func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	return noMatch
 }
 
+// ruleTable is a policy that is asked about many pods.
+type ruleTable struct {
+	policy *batch.PodFailurePolicy
+	codes  *codeTable // nil if the lists are so short that looking through them is as fast
+}
+
+// newRuleTable makes a policy ready to be asked about many pods.
+func newRuleTable(p *batch.PodFailurePolicy) *ruleTable {
+	t := &ruleTable{policy: p}
+	if values(p) > fewValues {
+		t.codes = new(codeTable)
+		t.codes.fill(p)
+	}
+	return t
+}
+
+// match is the policy's Match.
+func (t *ruleTable) match(pod *batch.Pod) Match {
+	if t.codes == nil {
+		return firstMatch(t.policy, pod, allRules)
+	}
+	return firstMatch(t.policy, pod, t.codes.candidates(pod))
+}
+
 // firstMatch asks one rule after the other. Of the first 32 it asks only the
 // candidates.
 func firstMatch(p *batch.PodFailurePolicy, pod *batch.Pod, candidates uint32) Match {

@@ -1,19 +1,6 @@
 package jobpolicy
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/restartkit/restart/indexset"
-)
-
-// indexes are an Indexed Job's indexes by what has become of them.
-type indexes struct {
-	succeeded, failed       indexset.Set // with those that end in this plan
-	wasSucceeded, wasFailed indexset.Set // as the status has them
-	allSucceeded            indexset.Set // wasSucceeded with indexes beyond completions
-	predecessors            []*podView   // by index: the failed pods whose next attempts are to come
-}
+import "github.com/restartkit/restart/indexset"
 
 // observeIndexes reads the status' index fields, leniently and against
 // completions, and adds the ends of pods that are not in them yet.
@@ -77,15 +64,6 @@ func (v *view) readField(field, text string, notes *notes) (set, all indexset.Se
 	return set, all
 }
 
-// cutIndex splits off the pods that have the index of the first one.
-func cutIndex(pods []*podView) (same, rest []*podView) {
-	n := 1
-	for n < len(pods) && pods[n].index == pods[0].index {
-		n++
-	}
-	return pods[:n], pods[n:]
-}
-
 // indexNow is what the pods of one index show.
 type indexNow struct {
 	active            bool     // one is active
@@ -124,29 +102,3 @@ func (p *podView) follows(q *podView) bool {
 	}
 	return !p.finish.Before(q.finish)
 }
-
-// pending returns the n lowest indexes that have neither ended nor an active pod
-// nor, where only ended pods are replaced, a terminating one; nor are they in
-// waiting.
-func (v *view) pending(n int, waiting []int) []int {
-	busy := append([]int(nil), waiting...)
-	for _, p := range v.pods {
-		if p.inRange && (p.active || p.terminating && replaceOnlyFailed(&v.spec)) {
-			busy = append(busy, p.index)
-		}
-	}
-	return v.succeeded.Union(v.failed).With(busy...).AppendAbsent(nil, n, v.completions())
-}
-
-// predecessor returns the predecessor of the index's next attempt, nil if that is
-// the first.
-func (x *indexes) predecessor(index int) *podView {
-	i, ok := slices.BinarySearchFunc(x.predecessors, index, func(p *podView, index int) int { return cmp.Compare(p.index, index) })
-	if !ok {
-		return nil
-	}
-	return x.predecessors[i]
-}
-
-// addCounts adds two failure counts and saturates.
-func addCounts(a, b int) int { return min(a, maxCount-b) + b }

@@ -33,3 +33,25 @@ func addCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.Con
 func newCondition(t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) batch.JobCondition {
 	return batch.JobCondition{Type: t, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message}
 }
+
+// cloneStatus returns a copy whose lists may be written to, and whose uncounted pods are
+// never nil.
+func cloneStatus(s *batch.JobStatus) *batch.JobStatus {
+	c := *s
+	c.Conditions = slices.Clone(s.Conditions)
+	c.UncountedTerminatedPods = cloneUncounted(s.UncountedTerminatedPods)
+	return &c
+}
+
+func cloneUncounted(u *batch.UncountedTerminatedPods) *batch.UncountedTerminatedPods {
+	if u == nil {
+		return &batch.UncountedTerminatedPods{}
+	}
+	return &batch.UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
+}
+
+// uncounted is how many pods the status names that it has not counted yet.
+func uncounted(s *batch.JobStatus) int {
+	u := s.UncountedTerminatedPods
+	return len(u.Succeeded) + len(u.Failed)
+}
