@@ -5,7 +5,7 @@ import "time"
 // decision is what to do about what is seen.
 type decision struct {
 	end     *jobEnd // how the Job ends, nil if it goes on
-	managed bool // the number of pods follows the specification, suspension included
+	managed bool    // the number of pods follows the specification, suspension included
 
 	delete                     []Deletion
 	create                     []NewPod
