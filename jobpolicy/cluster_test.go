@@ -15,18 +15,18 @@ type cluster struct {
 	engine  Engine
 	job     *batch.Job
 	pods    []*batch.Pod
-	memory  Memory
+	memory  State
 	now     time.Time
-	created []*batch.Pod  // every pod that ever was, in order
-	counts  []Counts      // of plans whose Record was written
-	notes   []string      // of all plans
-	requeue time.Duration // of the last plan
+	created []*batch.Pod   // every pod that ever was, in order
+	counts  []MetricDeltas // of plans whose InterimStatus was written
+	notes   []string       // of all plans
+	requeue time.Duration  // of the last plan
 }
 
 // effects is the number of effects that carry out may perform, one by one.
 func effects(plan Plan) int {
 	n := len(plan.Delete) + len(plan.Create) + len(plan.Release)
-	for _, s := range []*batch.JobStatus{plan.Record, plan.Status} {
+	for _, s := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
 		if s != nil {
 			n++
 		}
@@ -35,7 +35,7 @@ func effects(plan Plan) int {
 }
 
 func (c *cluster) plan() (Plan, error) {
-	plan, err := c.engine.Plan(Input{Job: c.job, Pods: c.pods, Memory: c.memory, Now: c.now})
+	plan, err := c.engine.Plan(Input{Job: c.job, Pods: c.pods, State: c.memory, Now: c.now})
 	c.requeue = plan.RequeueAfter
 	c.notes = append(c.notes, plan.Notes...)
 	return plan, err
@@ -64,30 +64,30 @@ func (c *cluster) carryOut(plan Plan, n int) {
 		}
 		c.add(m)
 	}
-	if plan.Record != nil {
+	if plan.InterimStatus != nil {
 		if !step() {
 			return
 		}
-		c.job.Status = *plan.Record
+		c.job.Status = *plan.InterimStatus
 	}
-	c.counts = append(c.counts, plan.Counts)
-	c.memory = plan.Memory
+	c.counts = append(c.counts, plan.MetricDeltas)
+	c.memory = plan.State
 	for _, r := range plan.Release {
 		if !step() {
 			return
 		}
 		c.change(r.UID, func(p *batch.Pod) { p.Finalizers = nil })
 	}
-	if plan.Status != nil {
+	if plan.FinalStatus != nil {
 		if !step() {
 			return
 		}
-		c.job.Status = *plan.Status
+		c.job.Status = *plan.FinalStatus
 	}
 }
 
 // add creates a pod, Pending.
-func (c *cluster) add(n NewPod) {
+func (c *cluster) add(n Creation) {
 	p := &batch.Pod{ObjectMeta: n.ObjectMeta}
 	p.UID = fmt.Sprintf("u%04d", len(c.created))
 	p.Name = n.GenerateName + fmt.Sprintf("%05d", len(c.created))

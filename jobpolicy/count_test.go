@@ -11,22 +11,22 @@ import (
 
 // Of any two ends that are reached the earlier in the documented order decides.
 func TestVerdictPrecedence(t *testing.T) {
-	limits := Limits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
+	limits := EndLimits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
 	ends := []struct {
 		reason batch.Reason
-		reach  func(*Tally)
+		reach  func(*Progress)
 	}{
-		{batch.JobReasonPodFailurePolicy, func(t *Tally) { t.FailJob = "a message" }},
-		{batch.JobReasonBackoffLimitExceeded, func(t *Tally) { t.Failed = 2 }},
-		{batch.JobReasonDeadlineExceeded, func(t *Tally) { t.Elapsed = time.Minute }},
-		{batch.JobReasonMaxFailedIndexesExceeded, func(t *Tally) { t.FailedIndexes = 2 }},
-		{batch.JobReasonFailedIndexes, func(t *Tally) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
-		{batch.JobReasonSuccessPolicy, func(t *Tally) { t.SuccessPolicy = "Matched rules at index 0" }},
-		{batch.JobReasonCompletionsReached, func(t *Tally) { t.Succeeded = 3; t.Active = 0 }},
+		{batch.JobReasonPodFailurePolicy, func(t *Progress) { t.FailJob = "a message" }},
+		{batch.JobReasonBackoffLimitExceeded, func(t *Progress) { t.Failed = 2 }},
+		{batch.JobReasonDeadlineExceeded, func(t *Progress) { t.Elapsed = time.Minute }},
+		{batch.JobReasonMaxFailedIndexesExceeded, func(t *Progress) { t.FailedIndexes = 2 }},
+		{batch.JobReasonFailedIndexes, func(t *Progress) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
+		{batch.JobReasonSuccessPolicy, func(t *Progress) { t.SuccessPolicy = "Matched rules at index 0" }},
+		{batch.JobReasonCompletionsReached, func(t *Progress) { t.Succeeded = 3; t.Active = 0 }},
 	}
 	for i, first := range ends {
 		for k := i; k < len(ends); k++ {
-			tally := Tally{Active: 1}
+			tally := Progress{Active: 1}
 			first.reach(&tally)
 			ends[k].reach(&tally)
 			reason, message := limits.Verdict(tally)
@@ -34,7 +34,7 @@ func TestVerdictPrecedence(t *testing.T) {
 				t.Errorf("%s and %s: %s %q", first.reason, ends[k].reason, reason, message)
 			}
 		}
-		if reason, _ := (Limits{}).Verdict(Tally{Active: 1}); reason != "" {
+		if reason, _ := (EndLimits{}).Verdict(Progress{Active: 1}); reason != "" {
 			t.Errorf("a Job without limits that runs ends for %s", reason)
 		}
 	}
@@ -44,26 +44,26 @@ func TestVerdictPrecedence(t *testing.T) {
 func TestVerdictBounds(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		l    Limits
-		t    Tally
+		l    EndLimits
+		t    Progress
 		want batch.Reason
 	}{
-		{"failures at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 6, Active: 1}, ""},
-		{"failures above the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 7, Active: 1}, batch.JobReasonBackoffLimitExceeded},
-		{"restarts below the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 5, Active: 1}, ""},
-		{"restarts at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 6, Active: 1}, batch.JobReasonBackoffLimitExceeded},
-		{"no restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Active: 1}, ""},
-		{"a restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Restarts: 1, Active: 1}, batch.JobReasonBackoffLimitExceeded},
-		{"before the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5*time.Second - 1, Active: 1}, ""},
-		{"at the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5 * time.Second, Active: 1}, batch.JobReasonDeadlineExceeded},
-		{"a deadline longer than time", Limits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, Tally{Elapsed: 1<<62 - 1, Active: 1}, ""},
-		{"failed indexes at the limit", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 2, Active: 1}, ""},
-		{"failed indexes above it", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 3, Active: 1}, batch.JobReasonMaxFailedIndexesExceeded},
-		{"all ended, one failed", Limits{Completions: pointerTo[int32](3)}, Tally{FailedIndexes: 1, Succeeded: 2}, batch.JobReasonFailedIndexes},
-		{"succeeded, one still active", Limits{Completions: pointerTo[int32](3)}, Tally{Succeeded: 3, Active: 1}, ""},
-		{"work queue, one succeeded", Limits{}, Tally{Succeeded: 1}, batch.JobReasonCompletionsReached},
-		{"work queue, none succeeded", Limits{}, Tally{}, ""},
-		{"nothing to complete", Limits{Completions: pointerTo[int32](0)}, Tally{}, batch.JobReasonCompletionsReached},
+		{"failures at the limit", EndLimits{BackoffLimit: pointerTo[int32](6)}, Progress{Failed: 6, Active: 1}, ""},
+		{"failures above the limit", EndLimits{BackoffLimit: pointerTo[int32](6)}, Progress{Failed: 7, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"restarts below the limit", EndLimits{BackoffLimit: pointerTo[int32](6)}, Progress{Restarts: 5, Active: 1}, ""},
+		{"restarts at the limit", EndLimits{BackoffLimit: pointerTo[int32](6)}, Progress{Restarts: 6, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"no restart with limit 0", EndLimits{BackoffLimit: pointerTo[int32](0)}, Progress{Active: 1}, ""},
+		{"a restart with limit 0", EndLimits{BackoffLimit: pointerTo[int32](0)}, Progress{Restarts: 1, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"before the deadline", EndLimits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Progress{Elapsed: 5*time.Second - 1, Active: 1}, ""},
+		{"at the deadline", EndLimits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Progress{Elapsed: 5 * time.Second, Active: 1}, batch.JobReasonDeadlineExceeded},
+		{"a deadline longer than time", EndLimits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, Progress{Elapsed: 1<<62 - 1, Active: 1}, ""},
+		{"failed indexes at the limit", EndLimits{MaxFailedIndexes: pointerTo[int32](2)}, Progress{FailedIndexes: 2, Active: 1}, ""},
+		{"failed indexes above it", EndLimits{MaxFailedIndexes: pointerTo[int32](2)}, Progress{FailedIndexes: 3, Active: 1}, batch.JobReasonMaxFailedIndexesExceeded},
+		{"all ended, one failed", EndLimits{Completions: pointerTo[int32](3)}, Progress{FailedIndexes: 1, Succeeded: 2}, batch.JobReasonFailedIndexes},
+		{"succeeded, one still active", EndLimits{Completions: pointerTo[int32](3)}, Progress{Succeeded: 3, Active: 1}, ""},
+		{"work queue, one succeeded", EndLimits{}, Progress{Succeeded: 1}, batch.JobReasonCompletionsReached},
+		{"work queue, none succeeded", EndLimits{}, Progress{}, ""},
+		{"nothing to complete", EndLimits{Completions: pointerTo[int32](0)}, Progress{}, batch.JobReasonCompletionsReached},
 	} {
 		if got, _ := c.l.Verdict(c.t); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -8,13 +8,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// NewPod is a pod to create from the Job's template. Its ObjectMeta has all but a
+// Creation is a pod to create from the Job's template. Its ObjectMeta has all but a
 // name: the template's labels and annotations, the Job's own, and the tracking
 // finalizer. A pod of an Indexed Job differs in two things from the template's
 // specification: it has a hostname of its own, and every container and init
 // container that does not set JobCompletionIndexEnv itself gets it, with the index
-// as its value. NewPod.Pod makes such a pod.
-type NewPod struct {
+// as its value. Creation.Pod makes such a pod.
+type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
 	// Hostname is <job>-<index>, in place of the template's; with the subdomain that is a
 	// DNS name. "" means that of the template.
@@ -24,7 +24,7 @@ type NewPod struct {
 
 // Pod returns a pod with this metadata, and with the specification of the Job's
 // template, which it does not change. The caller names the pod.
-func (n NewPod) Pod(spec batch.PodSpec) *batch.Pod {
+func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname
 	}
@@ -48,10 +48,10 @@ func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Contai
 	return containers
 }
 
-// newPod is a pod of the Job for the index, or for none if index is -1.
-func newPod(job *batch.Job, index int) NewPod {
+// newCreation is a pod of the Job for the index, or for none if index is -1.
+func newCreation(job *batch.Job, index int) Creation {
 	t := &job.Spec.Template.ObjectMeta
-	n := NewPod{Index: index, ObjectMeta: batch.ObjectMeta{
+	n := Creation{Index: index, ObjectMeta: batch.ObjectMeta{
 		GenerateName: generateName(job.Name, index),
 		Namespace:    job.Namespace,
 		Labels:       maps.Clone(t.Labels),
@@ -78,7 +78,7 @@ func newPod(job *batch.Job, index int) NewPod {
 }
 
 // setFailures writes how often the index has failed, which the pod carries.
-func (n NewPod) setFailures(failures, ignored int) {
+func (n Creation) setFailures(failures, ignored int) {
 	n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
 	if ignored > 0 {
 		n.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)

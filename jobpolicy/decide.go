@@ -8,10 +8,10 @@ type decision struct {
 	managed bool    // the number of pods follows the specification, suspension included
 
 	delete                     []Deletion
-	create                     []NewPod
+	create                     []Creation
 	active, ready, terminating int // pods, once these are deleted and created
 
-	memory  Memory // with the streaks of failures; the rest of it says what is written
+	state   State // with the streaks of failures; the rest of it says what is written
 	requeue requeue
 }
 
@@ -19,20 +19,20 @@ type decision struct {
 // deadline and the success policy are judged on what is seen, completions last, when
 // it is known how many pods stay active.
 func (v *view) decide() decision {
-	d := decision{memory: v.continued(), active: v.active, ready: v.ready, terminating: v.terminating}
+	d := decision{state: v.continued(), active: v.active, ready: v.ready, terminating: v.terminating}
 	if d.end = v.standing(); d.end == nil {
 		d.end, d.requeue = v.verdict()
 	}
 	switch {
-	case d.end != nil && v.in.RecordOnly && v.active > 0:
+	case d.end != nil && v.in.NoPodChanges && v.active > 0:
 		d.end = nil // its pods cannot be deleted: decide again when they can
 	case d.end != nil:
 		for _, p := range v.activePods() {
 			d.remove(p, false) // its end still counts
 		}
 	default:
-		if d.managed = !v.in.Unsettled && !v.in.RecordOnly && v.in.Job.DeletionTimestamp.IsZero(); d.managed {
-			surplus, create, wait := v.manage(d.memory)
+		if d.managed = !v.in.ExpectationsPending && !v.in.NoPodChanges && v.in.Job.DeletionTimestamp.IsZero(); d.managed {
+			surplus, create, wait := v.manage(d.state)
 			for _, p := range surplus {
 				d.remove(p, true)
 			}
@@ -42,7 +42,7 @@ func (v *view) decide() decision {
 		}
 		d.end = v.completed(d.active)
 	}
-	if v.in.Unsettled {
+	if v.in.ExpectationsPending {
 		d.end = nil // pods may be on their way: decide again when they are seen
 	}
 	return d
@@ -60,20 +60,20 @@ func (d *decision) remove(p *podView, untrack bool) {
 
 // manage returns the pods that the Job has too many, or those to create for it, and
 // how long others wait. It returns one of the two, never both.
-func (v *view) manage(m Memory) (surplus []*podView, create []NewPod, wait time.Duration) {
+func (v *view) manage(m State) (surplus []*podView, create []Creation, wait time.Duration) {
 	if v.spec.Suspend {
 		return v.surplus(v.active), nil, 0
 	}
 	wanted := v.wantedActive()
 	if surplus = v.surplus(v.active - wanted); len(surplus) > 0 {
-		return surplus[:min(len(surplus), v.engine.maxPerPass())], nil, 0
+		return surplus[:min(len(surplus), v.engine.maxPodsPerPlan())], nil, 0
 	}
 	missing := wanted - v.active
 	if replaceOnlyFailed(&v.spec) {
 		missing -= v.terminating
 	}
 	if missing > 0 {
-		create, wait = v.creations(min(missing, v.engine.maxPerPass()), m)
+		create, wait = v.creations(min(missing, v.engine.maxPodsPerPlan()), m)
 	}
 	return nil, create, wait
 }

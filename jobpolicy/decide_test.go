@@ -39,9 +39,9 @@ func TestPlanKeepsItsBounds(t *testing.T) {
 		create, deleted, released int
 	}{
 		{"creations", Engine{}, plainJob(many), nil, 500, 0, 0},
-		{"creations, bounded", Engine{MaxPerPass: 7}, plainJob(many), nil, 7, 0, 0},
+		{"creations, bounded", Engine{MaxPodsPerPlan: 7}, plainJob(many), nil, 7, 0, 0},
 		{"surplus pods", Engine{}, unwanted, plainPods(many, batch.PodRunning), 0, 500, 0},
-		{"surplus pods, bounded", Engine{MaxPerPass: 7}, unwanted, plainPods(many, batch.PodRunning), 0, 7, 0},
+		{"surplus pods, bounded", Engine{MaxPodsPerPlan: 7}, unwanted, plainPods(many, batch.PodRunning), 0, 7, 0},
 		{"pods of a suspended Job are not bounded", Engine{}, suspended, plainPods(many, batch.PodRunning), 0, many, 0},
 		{"failed pods in the status", Engine{}, unwanted, plainPods(many, batch.PodFailed), 0, 0, 500},
 		{"succeeded pods in the status", Engine{}, unwanted, plainPods(501, batch.PodSucceeded), 0, 0, 500},

@@ -39,9 +39,9 @@ func remaining(base, max time.Duration, failures int, sinceLast time.Duration) t
 }
 
 // jobWait is how long the Job-wide streak holds replacements back.
-func (e Engine) jobWait(m Memory, now time.Time) time.Duration {
+func (e Engine) jobWait(m State, now time.Time) time.Duration {
 	wait := e.Remaining(m.Failures, now.Sub(m.LastFailure))
-	if e.IgnoredDelay == IgnoredOwn {
+	if e.IgnoredDelay == DelaySeparately {
 		wait = max(wait, e.Remaining(m.Ignored, now.Sub(m.LastIgnored)))
 	}
 	return wait
@@ -52,10 +52,10 @@ func (e Engine) jobWait(m Memory, now time.Time) time.Duration {
 // failures.
 func (e Engine) indexWait(failures, ignored int, m Match, last, now time.Time) time.Duration {
 	switch {
-	case e.IgnoredDelay == IgnoredSame:
+	case e.IgnoredDelay == DelayLikeFailure:
 		failures = addCounts(failures, ignored)
 	case m.Counted():
-	case e.IgnoredDelay == IgnoredNone:
+	case e.IgnoredDelay == NoDelay:
 		return 0
 	default:
 		failures = ignored

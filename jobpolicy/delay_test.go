@@ -24,9 +24,9 @@ func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 		code  int32
 		want  time.Duration
 	}{
-		{IgnoredSame, 1, 160 * time.Second}, {IgnoredSame, 7, 160 * time.Second},
-		{IgnoredOwn, 1, 20 * time.Second}, {IgnoredOwn, 7, 80 * time.Second},
-		{IgnoredNone, 1, 20 * time.Second}, {IgnoredNone, 7, 0},
+		{DelayLikeFailure, 1, 160 * time.Second}, {DelayLikeFailure, 7, 160 * time.Second},
+		{DelaySeparately, 1, 20 * time.Second}, {DelaySeparately, 7, 80 * time.Second},
+		{NoDelay, 1, 20 * time.Second}, {NoDelay, 7, 0},
 	} {
 		job := indexedJob(1, 9)
 		job.Spec.PodFailurePolicy = ignores7()
@@ -41,7 +41,7 @@ func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 
 // The same of a Job's streak. A success ends the streak of ignored failures too.
 func TestIgnoredFailuresOfAJob(t *testing.T) {
-	before := Memory{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
+	before := State{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
 	for _, tt := range []struct {
 		delay             IgnoredDelay
 		phase             batch.PodPhase
@@ -49,19 +49,19 @@ func TestIgnoredFailuresOfAJob(t *testing.T) {
 		failures, ignored int
 		want              time.Duration
 	}{
-		{IgnoredSame, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredSame, batch.PodFailed, 7, 2, 3, 20 * time.Second},
-		{IgnoredOwn, batch.PodFailed, 1, 2, 3, 39 * time.Second}, {IgnoredOwn, batch.PodFailed, 7, 1, 4, 80 * time.Second},
-		{IgnoredNone, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredNone, batch.PodFailed, 7, 1, 3, 10 * time.Second},
-		{IgnoredOwn, batch.PodSucceeded, 0, 0, 0, 0},
+		{DelayLikeFailure, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {DelayLikeFailure, batch.PodFailed, 7, 2, 3, 20 * time.Second},
+		{DelaySeparately, batch.PodFailed, 1, 2, 3, 39 * time.Second}, {DelaySeparately, batch.PodFailed, 7, 1, 4, 80 * time.Second},
+		{NoDelay, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {NoDelay, batch.PodFailed, 7, 1, 3, 10 * time.Second},
+		{DelaySeparately, batch.PodSucceeded, 0, 0, 0, 0},
 	} {
 		job := plainJob(2)
 		job.Spec.PodFailurePolicy = ignores7()
-		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, tt.phase, tt.code, t0)}, Memory: before, Now: t0}
+		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, tt.phase, tt.code, t0)}, State: before, Now: t0}
 		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, in)
-		if m := plan.Memory; m.Failures != tt.failures || m.Ignored != tt.ignored || plan.RequeueAfter != tt.want {
+		if m := plan.State; m.Failures != tt.failures || m.Ignored != tt.ignored || plan.RequeueAfter != tt.want {
 			t.Errorf("delay %d, exit code %d: memory %+v, again after %v", tt.delay, tt.code, m, plan.RequeueAfter)
 		}
-		if m := plan.Memory; tt.phase == batch.PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == IgnoredOwn && !m.LastIgnored.Equal(t0) {
+		if m := plan.State; tt.phase == batch.PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == DelaySeparately && !m.LastIgnored.Equal(t0) {
 			t.Errorf("delay %d, exit code %d: the last ignored failure was at %v", tt.delay, tt.code, m.LastIgnored)
 		}
 	}
@@ -69,11 +69,11 @@ func TestIgnoredFailuresOfAJob(t *testing.T) {
 
 // An end that lies in the future counts as now, once, of either streak.
 func TestStreaksDoNotEndInTheFuture(t *testing.T) {
-	for _, delay := range []IgnoredDelay{IgnoredSame, IgnoredOwn} {
+	for _, delay := range []IgnoredDelay{DelayLikeFailure, DelaySeparately} {
 		job := plainJob(1)
 		job.Spec.PodFailurePolicy = ignores7()
 		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0.Add(time.Hour))}, Now: t0}
-		m := mustPlan(t, Engine{IgnoredDelay: delay}, in).Memory
+		m := mustPlan(t, Engine{IgnoredDelay: delay}, in).State
 		if at := later(m.LastFailure, m.LastIgnored); m.Failures+m.Ignored != 1 || !at.Equal(t0) {
 			t.Errorf("delay %d: the last failure was at %v: %+v", delay, at, m)
 		}
@@ -81,7 +81,7 @@ func TestStreaksDoNotEndInTheFuture(t *testing.T) {
 }
 
 // An index that waits blocks those behind it, as in Kubernetes, or with
-// SkipWaiting those start in its place. Then a plan only waits if there is room
+// StartReadyIndexes those start in its place. Then a plan only waits if there is room
 // for the waiting ones, and for the first of them.
 func TestWaitingIndexes(t *testing.T) {
 	failed := func(index, failures int) *batch.Pod {
@@ -116,7 +116,7 @@ func TestWaitingIndexes(t *testing.T) {
 		for i, n := range tt.failures {
 			in.Pods = append(in.Pods, failed(i, n))
 		}
-		plan := mustPlan(t, Engine{SkipWaiting: tt.skip}, in)
+		plan := mustPlan(t, Engine{StartReadyIndexes: tt.skip}, in)
 		var got []int
 		for _, n := range plan.Create {
 			got = append(got, n.Index)

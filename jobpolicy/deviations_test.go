@@ -54,10 +54,10 @@ func mustPlan(t *testing.T, e Engine, in Input) Plan {
 // last is the status after the plan.
 func last(in Input, plan Plan) *batch.JobStatus {
 	switch {
-	case plan.Status != nil:
-		return plan.Status
-	case plan.Record != nil:
-		return plan.Record
+	case plan.FinalStatus != nil:
+		return plan.FinalStatus
+	case plan.InterimStatus != nil:
+		return plan.InterimStatus
 	}
 	return &in.Job.Status
 }
@@ -77,7 +77,7 @@ func TestDeviationFutureFailure(t *testing.T) {
 		if len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
 			t.Errorf("%s: at t0: %d created, again after %v; want none, 10s", name, len(plan.Create), plan.RequeueAfter)
 		}
-		in.Memory, in.Now = plan.Memory, t0.Add(4*time.Second)
+		in.State, in.Now = plan.State, t0.Add(4*time.Second)
 		in.Job.Status = *last(in, plan)
 		if len(plan.Release) > 0 {
 			in.Pods = nil
@@ -85,7 +85,7 @@ func TestDeviationFutureFailure(t *testing.T) {
 		if plan = mustPlan(t, Engine{}, in); plan.RequeueAfter != 6*time.Second {
 			t.Errorf("%s: after 4s: again after %v, want 6s", name, plan.RequeueAfter)
 		}
-		in.Memory, in.Now = plan.Memory, t0.Add(10*time.Second)
+		in.State, in.Now = plan.State, t0.Add(10*time.Second)
 		if plan = mustPlan(t, Engine{}, in); len(plan.Create) != 1 {
 			t.Errorf("%s: after 10s: %d created, want 1", name, len(plan.Create))
 		}
@@ -246,16 +246,16 @@ func TestDeviationMemory(t *testing.T) {
 	for range 3 { // the pod's release fails: it is seen again
 		plan := mustPlan(t, Engine{}, in)
 		decisions += len(plan.Decisions)
-		text, err := json.Marshal(plan.Memory)
+		text, err := json.Marshal(plan.State)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.Memory = Memory{}
-		if err := json.Unmarshal(text, &in.Memory); err != nil {
+		in.State = State{}
+		if err := json.Unmarshal(text, &in.State); err != nil {
 			t.Fatal(err)
 		}
-		if in.Memory.Failures != 1 || plan.RequeueAfter != 10*time.Second {
-			t.Errorf("%d failures, again after %v; want 1, 10s", in.Memory.Failures, plan.RequeueAfter)
+		if in.State.Failures != 1 || plan.RequeueAfter != 10*time.Second {
+			t.Errorf("%d failures, again after %v; want 1, 10s", in.State.Failures, plan.RequeueAfter)
 		}
 		in.Job.Status = *last(in, plan)
 	}
@@ -288,11 +288,11 @@ func TestDeviationUnchecked(t *testing.T) {
 // with their finalizers.
 func TestDeviationUnsettledEnd(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
-	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, Unsettled: true}
+	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, ExpectationsPending: true}
 	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 0 {
 		t.Errorf("conditions %v while pods may be on their way", s.Conditions)
 	}
-	in.Unsettled = false
+	in.ExpectationsPending = false
 	if _, finished := last(in, mustPlan(t, Engine{}, in)).Finished(); !finished {
 		t.Error("the Job does not end when everything is seen")
 	}
@@ -306,17 +306,17 @@ func TestDeviationTemplateMayChange(t *testing.T) {
 	job.Spec.Suspend = true
 	job.Spec.Default()
 	suspended := mustPlan(t, Engine{}, Input{Job: job, Now: t0})
-	if len(suspended.Create) != 0 || suspended.Record == nil {
+	if len(suspended.Create) != 0 || suspended.InterimStatus == nil {
 		t.Fatalf("suspended: %+v", suspended)
 	}
 	resumed := *job
 	resumed.Spec.Suspend = false
 	resumed.Spec.Template.Spec.Containers = []batch.Container{{Name: "main", Args: []string{"-memory=2Gi"}}}
-	resumed.Status = *suspended.Record
+	resumed.Status = *suspended.InterimStatus
 	if err := resumed.Spec.ValidateUpdate(&job.Spec); err != nil {
 		t.Error(err)
 	}
-	if plan := mustPlan(t, Engine{}, Input{Job: &resumed, Memory: suspended.Memory, Now: t0.Add(time.Hour)}); len(plan.Create) != 1 {
+	if plan := mustPlan(t, Engine{}, Input{Job: &resumed, State: suspended.State, Now: t0.Add(time.Hour)}); len(plan.Create) != 1 {
 		t.Errorf("resumed: %+v", plan)
 	}
 }

@@ -17,20 +17,20 @@ func TestStaleViewCountsOnce(t *testing.T) {
 	failed, decisions := 0, 0
 	for i := range 4 {
 		plan := mustPlan(t, Engine{}, in)
-		failed += plan.Counts.PodsFailed
+		failed += plan.MetricDeltas.PodsFailed
 		decisions += len(plan.Decisions)
-		in.Memory, in.Job.Status = plan.Memory, *last(in, plan)
-		in.Unsettled = i%2 == 0
-		if s := in.Job.Status; s.Failed != 1 || in.Memory.Failures != 1 {
-			t.Fatalf("pass %d: %d failures counted, %d in a row; want 1", i, s.Failed, in.Memory.Failures)
+		in.State, in.Job.Status = plan.State, *last(in, plan)
+		in.ExpectationsPending = i%2 == 0
+		if s := in.Job.Status; s.Failed != 1 || in.State.Failures != 1 {
+			t.Fatalf("pass %d: %d failures counted, %d in a row; want 1", i, s.Failed, in.State.Failures)
 		}
 	}
 	if failed != 1 || decisions != 1 {
 		t.Errorf("%d failures, %d decisions", failed, decisions)
 	}
 	in.Pods = nil
-	if plan := mustPlan(t, Engine{}, in); plan.Memory.Released != nil {
-		t.Errorf("the pod is gone and still remembered: %v", plan.Memory.Released)
+	if plan := mustPlan(t, Engine{}, in); plan.State.Released != nil {
+		t.Errorf("the pod is gone and still remembered: %v", plan.State.Released)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestRequeueIsNeverNegative(t *testing.T) {
 			if plan.RequeueAfter < 0 {
 				t.Errorf("start %v, deadline %d: again after %v", start, deadline, plan.RequeueAfter)
 			}
-			if deadline == math.MaxInt64 && plan.Counts.Finished != "" {
+			if deadline == math.MaxInt64 && plan.MetricDeltas.Finished != "" {
 				t.Errorf("start %v: a deadline beyond time ends the Job", start)
 			}
 		}
@@ -77,7 +77,7 @@ func TestCountersSaturate(t *testing.T) {
 		t.Error("all completions are there and the Job goes on")
 	}
 	completions := int32(3)
-	if reason, _ := (Limits{Completions: &completions}).Verdict(Tally{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != batch.JobReasonFailedIndexes {
+	if reason, _ := (EndLimits{Completions: &completions}).Verdict(Progress{FailedIndexes: math.MaxInt, Succeeded: math.MaxInt}); reason != batch.JobReasonFailedIndexes {
 		t.Errorf("verdict %q", reason)
 	}
 }
@@ -90,8 +90,8 @@ func TestRunningPodsFailWithTheJob(t *testing.T) {
 		Action: batch.ActionCount, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}},
 	}}}}}
 	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), running}, Now: t0})
-	if plan.Counts.PodsFailed != 2 || plan.Counts.Handled[batch.ActionCount] != 1 {
-		t.Errorf("counts %+v", plan.Counts)
+	if plan.MetricDeltas.PodsFailed != 2 || plan.MetricDeltas.Handled[batch.ActionCount] != 1 {
+		t.Errorf("counts %+v", plan.MetricDeltas)
 	}
 }
 

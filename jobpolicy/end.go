@@ -57,8 +57,8 @@ func (v *view) standing() *jobEnd {
 // verdict returns the end that the limits decide on what is seen, nil if the Job
 // goes on, and when to look at the deadline. Completions are left to completed.
 func (v *view) verdict() (*jobEnd, requeue) {
-	limits := Limits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
-	tally := Tally{
+	limits := EndLimits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
+	tally := Progress{
 		FailJob:       v.failJobMessage(),
 		Failed:        v.failedPods,
 		Restarts:      v.restarts(),
@@ -85,7 +85,7 @@ func (v *view) verdict() (*jobEnd, requeue) {
 		}
 	}
 	e := newEnd(reason, message)
-	if reason == batch.JobReasonPodFailurePolicy && v.engine.RuleReasons {
+	if reason == batch.JobReasonPodFailurePolicy && v.engine.RuleInReason {
 		e.reason = v.failJobReason()
 	}
 	return e, atDeadline
@@ -94,7 +94,7 @@ func (v *view) verdict() (*jobEnd, requeue) {
 // completed returns the end of a Job with enough successes and no active pod left,
 // nil if it goes on.
 func (v *view) completed(active int) *jobEnd {
-	return newEnd(Limits{Completions: v.spec.Completions}.Verdict(Tally{Succeeded: v.succeededPods, Active: active}))
+	return newEnd(EndLimits{Completions: v.spec.Completions}.Verdict(Progress{Succeeded: v.succeededPods, Active: active}))
 }
 
 // until is what is left of a limit that is not reached, at least a moment. A

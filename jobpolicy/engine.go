@@ -18,42 +18,42 @@ import (
 // An Engine only holds settings. It may be copied and compared, and it is safe
 // for concurrent use by multiple goroutines.
 type Engine struct {
-	BaseDelay  time.Duration // before the first replacement; 0 means 10s
-	MaxDelay   time.Duration // to which the delay doubles; 0 means 10m
-	MinRequeue time.Duration // shortest RequeueAfter for a delay; 0 means 1s
-	MaxPerPass int           // creations, or deletions of surplus pods, in one plan; 0 means 500
-	// SkipWaiting starts other pending indexes while some wait for their delay. Without it,
+	BaseDelay      time.Duration // before the first replacement; 0 means 10s
+	MaxDelay       time.Duration // to which the delay doubles; 0 means 10m
+	MinRequeue     time.Duration // shortest RequeueAfter for a delay; 0 means 1s
+	MaxPodsPerPlan int           // creations, or deletions of surplus pods, in one plan; 0 means 500
+	// StartReadyIndexes starts other pending indexes while some wait for their delay. Without it,
 	// as in Kubernetes, a waiting index holds back the higher ones.
-	SkipWaiting  bool
-	IgnoredDelay IgnoredDelay // whether ignored failures lengthen the delay
-	// RuleReasons gives a Job that a FailJob rule fails the reason PodFailurePolicy_ with
+	StartReadyIndexes bool
+	IgnoredDelay      IgnoredDelay // whether ignored failures lengthen the delay
+	// RuleInReason gives a Job that a FailJob rule fails the reason PodFailurePolicy_ with
 	// the rule's name, or its index if it has none (KEP-4443).
-	RuleReasons bool
+	RuleInReason bool
 	// ManagedBy says for which Jobs to act: those with this spec.managedBy. Here and in a
 	// Job, "" stands for the name of Kubernetes' own controller.
 	ManagedBy string
 }
 
 // IgnoredDelay says whether failures that an Ignore rule matched lengthen the
-// delay before a replacement: IgnoredSame, IgnoredOwn or IgnoredNone.
+// delay before a replacement: DelayLikeFailure, DelaySeparately or NoDelay.
 type IgnoredDelay int
 
 // Whether ignored failures lengthen the delay before a replacement.
 const (
-	IgnoredSame IgnoredDelay = 0 // as any other failure (Kubernetes)
-	IgnoredOwn  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
-	IgnoredNone IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
+	DelayLikeFailure IgnoredDelay = 0 // as any other failure (Kubernetes)
+	DelaySeparately  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
+	NoDelay          IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
 )
 
 // String returns the name of the constant.
 func (d IgnoredDelay) String() string {
 	switch d {
-	case IgnoredSame:
-		return "IgnoredSame"
-	case IgnoredOwn:
-		return "IgnoredOwn"
-	case IgnoredNone:
-		return "IgnoredNone"
+	case DelayLikeFailure:
+		return "DelayLikeFailure"
+	case DelaySeparately:
+		return "DelaySeparately"
+	case NoDelay:
+		return "NoDelay"
 	}
 	return "IgnoredDelay(" + strconv.Itoa(int(d)) + ")"
 }
@@ -71,11 +71,11 @@ func (e Engine) Validate() error {
 	if e.MinRequeue < 0 {
 		errs.Add(field.Invalid, "MinRequeue", e.MinRequeue, "must not be negative")
 	}
-	if e.MaxPerPass < 0 {
-		errs.Add(field.Invalid, "MaxPerPass", e.MaxPerPass, "must not be negative")
+	if e.MaxPodsPerPlan < 0 {
+		errs.Add(field.Invalid, "MaxPodsPerPlan", e.MaxPodsPerPlan, "must not be negative")
 	}
-	if e.IgnoredDelay < IgnoredSame || e.IgnoredDelay > IgnoredNone {
-		errs.Add(field.NotSupported, "IgnoredDelay", e.IgnoredDelay, "must be IgnoredSame, IgnoredOwn or IgnoredNone")
+	if e.IgnoredDelay < DelayLikeFailure || e.IgnoredDelay > NoDelay {
+		errs.Add(field.NotSupported, "IgnoredDelay", e.IgnoredDelay, "must be DelayLikeFailure, DelaySeparately or NoDelay")
 	}
 	return errs.Err()
 }
@@ -86,7 +86,7 @@ func (e Engine) maxDelay() time.Duration { return orDefault(e.MaxDelay, 10*time.
 
 func (e Engine) minRequeue() time.Duration { return orDefault(e.MinRequeue, time.Second) }
 
-func (e Engine) maxPerPass() int { return orDefault(e.MaxPerPass, 500) }
+func (e Engine) maxPodsPerPlan() int { return orDefault(e.MaxPodsPerPlan, 500) }
 
 func orDefault[T comparable](v, def T) T {
 	var zero T

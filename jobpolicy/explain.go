@@ -10,7 +10,7 @@ import (
 
 // RuleResult is how one rule of a pod failure policy was answered for one pod. It
 // prints as one line.
-type RuleStep struct {
+type RuleResult struct {
 	Rule    int          // index of the rule
 	Action  batch.Action // its action
 	Matched bool         // it decided
@@ -18,7 +18,7 @@ type RuleStep struct {
 }
 
 // String returns the step as one line, without a line break.
-func (s RuleStep) String() string {
+func (s RuleResult) String() string {
 	verdict := "no match"
 	if s.Matched {
 		verdict = "matched"
@@ -29,15 +29,15 @@ func (s RuleStep) String() string {
 // Explain returns one step for each rule, in order, for the same pod and with
 // the same outcome as Match. Rules behind the one that decided are there too;
 // they say that they were not reached.
-func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleStep {
+func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleResult {
 	if p == nil || pod == nil {
 		return nil
 	}
 	decided := MatchPod(p, pod).Rule
-	steps := make([]RuleStep, len(p.Rules))
+	steps := make([]RuleResult, len(p.Rules))
 	for i := range p.Rules {
 		rule := &p.Rules[i]
-		steps[i] = RuleStep{Rule: i, Action: rule.Action, Matched: i == decided}
+		steps[i] = RuleResult{Rule: i, Action: rule.Action, Matched: i == decided}
 		if decided >= 0 && i > decided {
 			steps[i].Why = fmt.Sprintf("not reached, rule %d decided", decided)
 			continue

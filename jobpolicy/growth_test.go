@@ -82,8 +82,8 @@ func TestWorkGrowsInProportion(t *testing.T) {
 		for range 5000 {
 			same = append(same, pod("a", 0, batch.PodFailed, 1, t0))
 		}
-		if plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: same, Now: t0}); plan.Counts.PodsFailed != 1 {
-			t.Errorf("%d failures", plan.Counts.PodsFailed)
+		if plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: same, Now: t0}); plan.MetricDeltas.PodsFailed != 1 {
+			t.Errorf("%d failures", plan.MetricDeltas.PodsFailed)
 		}
 	})
 }

@@ -2,7 +2,7 @@
 // controller does (KEP-3329, KEP-3850), in pure functions on the types of package
 // batch. [Engine.Plan] is a pass of the controller; start there. [MatchPod] judges a
 // pod, [MatchExit] an exit code; [Match.NextCounts], [Match.IndexFailed],
-// [Engine.Remaining] and [Limits.Verdict] count without Job objects. Package lint
+// [Engine.Remaining] and [EndLimits.Verdict] count without Job objects. Package lint
 // reviews specifications.
 package jobpolicy
 
@@ -20,15 +20,15 @@ import (
 // note, for one that belongs to another controller or whose completion mode is
 // unknown.
 //
-// Set Unsettled while Pods do not show every creation and deletion of earlier
+// Set ExpectationsPending while Pods do not show every creation and deletion of earlier
 // plans. Then no pod is created, no surplus pod is deleted and the Job does not
-// end, but pods that have ended are recorded and released. Name a pod in Released
+// end, but pods that have ended are recorded and released. Name a pod in FinalizersRemoved
 // from when the API server has taken its finalizer off until Pods show it so. A pod
 // that is shown with its finalizer and not named is released again.
 //
-// Job should be as it was last written. Plan recognizes by Memory a status that
-// says less than the last Record, and then plans nothing until the status has
-// caught up or five minutes have passed. If the memory is lost, read Job and Pods
+// Job should be as it was last written. Plan recognizes by State a status that
+// says less than the last InterimStatus, and then plans nothing until the status has
+// caught up or five minutes have passed. If the state is lost, read Job and Pods
 // from where they are stored before the next plan.
 func (e Engine) Plan(in Input) (Plan, error) {
 	// There are three steps, each of which only reads what the one before has made:
@@ -38,7 +38,7 @@ func (e Engine) Plan(in Input) (Plan, error) {
 		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
 	}
 	if why := e.leavesAlone(&in.Job.Spec); why != "" {
-		return Plan{Memory: in.Memory, Notes: []string{why}}, nil
+		return Plan{State: in.State, Notes: []string{why}}, nil
 	}
 	if _, finished := in.Job.Status.Finished(); finished {
 		return Plan{}, nil
@@ -48,7 +48,7 @@ func (e Engine) Plan(in Input) (Plan, error) {
 		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
 	}
 	if v.olderFor > 0 {
-		return Plan{Memory: v.in.Memory, RequeueAfter: v.olderFor, RequeueReason: RequeueStaleJob, Notes: v.notes}, nil
+		return Plan{State: v.in.State, RequeueAfter: v.olderFor, RequeueReason: RequeueStaleJob, Notes: v.notes}, nil
 	}
 	return record(v, v.decide()), nil
 }

@@ -11,7 +11,7 @@ import (
 // observe works out what there is to see. It returns field.Errors for a Job or a
 // pod from which nothing sensible follows.
 func observe(e Engine, in Input) (*view, error) {
-	in.Memory = in.Memory.of(in.Job)
+	in.State = in.State.of(in.Job)
 	v := &view{engine: e, in: in, spec: in.Job.Spec, startTime: in.Job.Status.StartTime}
 	v.spec.Default()
 	v.indexed = v.spec.CompletionMode == batch.IndexedCompletion
@@ -31,7 +31,7 @@ func observe(e Engine, in Input) (*view, error) {
 	if v.indexed {
 		v.indexes, indexNotes = v.observeIndexes()
 	}
-	v.olderFor, v.in.Memory.Behind, ageNotes = v.observeAge()
+	v.olderFor, v.in.State.Behind, ageNotes = v.observeAge()
 	if v.olderFor == 0 {
 		trackingNotes = v.observeUntracked()
 		v.podCounts = v.count(known)

@@ -9,7 +9,7 @@ const believedAfter = 5 * time.Minute
 // observeAge compares the Job with what was written. If it is older, olderFor is
 // how much longer that is assumed, and behind since when it has been so.
 func (v *view) observeAge() (olderFor time.Duration, behind time.Time, notes notes) {
-	m, now := &v.in.Memory, v.in.Now
+	m, now := &v.in.State, v.in.Now
 	seen := v.progressBelow(m.Written.Completions)
 	if !seen.less(m.Written) {
 		return 0, time.Time{}, nil
@@ -29,7 +29,7 @@ func (v *view) observeAge() (olderFor time.Duration, behind time.Time, notes not
 // progressBelow is how far the status has come with the indexes below completions.
 // If completions were lowered and raised, statuses that count different indexes
 // were written, and an older one may count as many.
-func (v *view) progressBelow(completions int) progress {
+func (v *view) progressBelow(completions int) StatusProgress {
 	seen := progressOf(&v.in.Job.Status)
 	if v.indexed && completions > 0 {
 		seen.Succeeded, seen.Completions = v.allSucceeded.Clip(completions).Len(), completions

@@ -13,12 +13,12 @@ import (
 type known struct {
 	uncountedSucceeded, uncountedFailed map[string]bool // by the status
 	released                            map[string]bool // by the caller
-	counted, handled                    map[string]bool // by the memory; what the status names is not counted
+	counted, handled                    map[string]bool // by the state; what the status names is not counted
 }
 
 func newKnown(in Input) known {
 	u := cloneUncounted(in.Job.Status.UncountedTerminatedPods)
-	return known{setOf(u.Succeeded), setOf(u.Failed), setOf(in.Released), setOf(in.Memory.Released), setOf(in.Memory.Handled)}
+	return known{setOf(u.Succeeded), setOf(u.Failed), setOf(in.FinalizersRemoved), setOf(in.State.Released), setOf(in.State.Handled)}
 }
 
 func setOf(uids []string) map[string]bool {
@@ -122,7 +122,7 @@ func (v *view) scaledAway(index int) bool {
 		return false
 	}
 	n := v.completions()
-	if last := v.in.Memory.Written.Completions; last > 0 {
+	if last := v.in.State.Written.Completions; last > 0 {
 		n = min(n, last)
 	}
 	return index >= n

@@ -20,13 +20,13 @@ func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
 	}
 	in := Input{Job: plainJob(3), Pods: []*batch.Pod{named("a", batch.PodFailed), named("a", batch.PodFailed), named("b", batch.PodRunning)}, Now: t0.Add(time.Minute)}
 	plan := mustPlan(t, Engine{}, in)
-	if plan.Counts.PodsFailed != 1 || len(plan.Notes) != 1 {
-		t.Errorf("one pod twice: %d failures, notes %q", plan.Counts.PodsFailed, plan.Notes)
+	if plan.MetricDeltas.PodsFailed != 1 || len(plan.Notes) != 1 {
+		t.Errorf("one pod twice: %d failures, notes %q", plan.MetricDeltas.PodsFailed, plan.Notes)
 	}
 	if d := cmp.Diff([]PodRef{{Name: "a"}}, plan.Release); d != "" {
 		t.Error(d)
 	}
-	in.Job.Status, in.Memory = *plan.Record, plan.Memory // a crash before Release
+	in.Job.Status, in.State = *plan.InterimStatus, plan.State // a crash before Release
 	in.Pods = []*batch.Pod{named("a", batch.PodFailed), named("b", batch.PodFailed)}
 	plan = mustPlan(t, Engine{}, in)
 	if s := last(in, plan); s.Failed != 2 || len(plan.Decisions) != 1 {
@@ -58,10 +58,10 @@ func TestRecordedEndStands(t *testing.T) {
 		tt.job.Status.StartTime, tt.job.Status.UncountedTerminatedPods = t0, u
 		p := pod("0000", 0, tt.phase, 0, t0)
 		p.DeletionTimestamp = t0
-		in := Input{Job: tt.job, Pods: []*batch.Pod{p}, Memory: Memory{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
+		in := Input{Job: tt.job, Pods: []*batch.Pod{p}, State: State{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
 		plan := mustPlan(t, Engine{}, in)
 		s := last(in, plan)
-		if len(plan.Decisions) != 0 || plan.Memory.Failures != 3 || plan.Counts.PodsFailed+plan.Counts.PodsSucceeded != 0 || len(plan.Release) != 1 {
+		if len(plan.Decisions) != 0 || plan.State.Failures != 3 || plan.MetricDeltas.PodsFailed+plan.MetricDeltas.PodsSucceeded != 0 || len(plan.Release) != 1 {
 			t.Errorf("%s: decided again: %+v", name, plan)
 		}
 		if s.Failed != 0 != tt.failed || s.Succeeded != 0 == tt.failed || s.CompletedIndexes != "" || len(s.Conditions) != 0 {
@@ -98,16 +98,16 @@ func TestPodsThatCountNothingAreReported(t *testing.T) {
 		"one more than was counted":  {Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, nil},
 		"counted":                    {Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1, Succeeded: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodSucceeded)}}, 0, nil},
 		"being counted":              {Input{Job: status(plainJob(5), uncounted), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
-		"said before":                {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}, Memory: Memory{Handled: []string{"a"}}}, 1, nil},
+		"said before":                {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}, State: State{Handled: []string{"a"}}}, 1, nil},
 		"ignored":                    {Input{Job: ignores, Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
 		"not wanted":                 {Input{Job: plainJob(5), Pods: []*batch.Pod{deleted}}, 0, nil},
 		"the Job ends":               {Input{Job: status(plainJob(5), target), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
-		"released a moment ago":      {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, Released: []string{"a"}}, 0, nil},
+		"released a moment ago":      {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, FinalizersRemoved: []string{"a"}}, 0, nil},
 		"an index that is not ended": {Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 1, []string{"a"}},
 		"an index that is completed": {Input{Job: status(indexedJob(3, 1), batch.JobStatus{CompletedIndexes: "1"}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
 		"an index that has failed":   {Input{Job: status(indexedJob(3, 1), batch.JobStatus{FailedIndexes: pointerTo("1")}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
 		"an index out of range":      {Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 3, batch.PodFailed)}}, 0, nil},
-		"a counted view":             {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, Memory: Memory{Released: []string{"a"}}}, 0, nil},
+		"a counted view":             {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, State: State{Released: []string{"a"}}}, 0, nil},
 	} {
 		tt.in.Now = t0.Add(time.Hour)
 		plan := mustPlan(t, Engine{}, tt.in)
@@ -120,7 +120,7 @@ func TestPodsThatCountNothingAreReported(t *testing.T) {
 		if len(plan.Notes) != tt.notes || !slices.Equal(untracked, tt.untracked) {
 			t.Errorf("%s: notes %q, decisions on untracked pods %v", name, plan.Notes, untracked)
 		}
-		if plan.Memory.Failures != 0 || plan.Counts.PodsFailed+plan.Counts.PodsSucceeded != 0 {
+		if plan.State.Failures != 0 || plan.MetricDeltas.PodsFailed+plan.MetricDeltas.PodsSucceeded != 0 {
 			t.Errorf("%s: it counts: %+v", name, plan)
 		}
 	}
@@ -143,16 +143,16 @@ func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 		for _, completions := range []int32{3, 2, 2, 3, 3} {
 			job.Spec.Completions = &completions
 			plan := mustPlan(t, Engine{}, in)
-			in.Memory, job.Status = plan.Memory, *last(in, plan)
+			in.State, job.Status = plan.State, *last(in, plan)
 			if len(plan.Decisions) != 0 || strings.Contains(strings.Join(plan.Notes, " "), "finalizer") {
 				t.Errorf("%s: with %d completions: notes %q, decisions %+v", name, completions, plan.Notes, plan.Decisions)
 			}
 		}
-		if n := len(in.Memory.Released); n != 1 {
+		if n := len(in.State.Released); n != 1 {
 			t.Errorf("%s: the memory holds %d pods, want the one of the index that came back", name, n)
 		}
 		in.Pods = nil
-		if m := mustPlan(t, Engine{}, in).Memory; len(m.Released) != 0 {
+		if m := mustPlan(t, Engine{}, in).State; len(m.Released) != 0 {
 			t.Errorf("%s: the pods are gone and still remembered: %v", name, m.Released)
 		}
 	}
@@ -167,11 +167,11 @@ func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 	for _, completions := range []int32{3, 2, 2, 3, 3} {
 		job.Spec.Completions = &completions
 		plan := mustPlan(t, Engine{}, in)
-		in.Memory, job.Status = plan.Memory, *last(in, plan)
+		in.State, job.Status = plan.State, *last(in, plan)
 		decisions += len(plan.Decisions)
 	}
-	if decisions != 1 || in.Memory.Failures != 1 || len(in.Memory.Handled) != 1 {
-		t.Errorf("%d decisions, memory %+v", decisions, in.Memory)
+	if decisions != 1 || in.State.Failures != 1 || len(in.State.Handled) != 1 {
+		t.Errorf("%d decisions, memory %+v", decisions, in.State)
 	}
 }
 
@@ -201,14 +201,14 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 			if !s.tracked {
 				p.Untrack()
 			}
-			job.Spec.Completions, in.Pods, in.Unsettled = &s.completions, []*batch.Pod{p}, s.phase == batch.PodRunning
+			job.Spec.Completions, in.Pods, in.ExpectationsPending = &s.completions, []*batch.Pod{p}, s.phase == batch.PodRunning
 			plan := mustPlan(t, Engine{}, in)
-			in.Memory, job.Status = plan.Memory, *last(in, plan)
+			in.State, job.Status = plan.State, *last(in, plan)
 			decisions += len(plan.Decisions)
 			if len(plan.Notes) != 0 || decisions > tt.decisions {
 				t.Errorf("%s: plan %d: notes %q, decisions %+v", name, i+1, plan.Notes, plan.Decisions)
 			}
-			if m := plan.Memory; len(m.Handled)+len(m.Released) > 1 {
+			if m := plan.State; len(m.Handled)+len(m.Released) > 1 {
 				t.Errorf("%s: plan %d: remembered twice: %+v", name, i+1, m)
 			}
 		}
@@ -216,7 +216,7 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 			t.Errorf("%s: it counts: %+v", name, job.Status)
 		}
 		in.Pods, in.Now = nil, t0.Add(time.Hour)
-		if m := mustPlan(t, Engine{}, in).Memory; len(m.Handled)+len(m.Released) != 0 {
+		if m := mustPlan(t, Engine{}, in).State; len(m.Handled)+len(m.Released) != 0 {
 			t.Errorf("%s: the pod is gone and still remembered: %+v", name, m)
 		}
 	}
@@ -230,7 +230,7 @@ func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
 	for i, completions := range []int32{2, 2, 3} {
 		job.Spec.Completions = &completions
 		plan := mustPlan(t, Engine{}, in)
-		if in.Memory, job.Status = plan.Memory, *last(in, plan); len(plan.Release) != 1 {
+		if in.State, job.Status = plan.State, *last(in, plan); len(plan.Release) != 1 {
 			t.Errorf("plan %d does not release it: %+v", i+1, plan)
 		}
 	}
@@ -299,7 +299,7 @@ func TestFailureBehindARunningPod(t *testing.T) {
 	job := indexedJob(2, 9)
 	job.Spec.BackoffLimitPerIndex = nil
 	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), pod("b", 1, batch.PodFailed, 1, t0)}, Now: t0})
-	if len(plan.Decisions) != 1 || plan.Memory.Failures != 1 || len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
+	if len(plan.Decisions) != 1 || plan.State.Failures != 1 || len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
 		t.Errorf("%+v", plan)
 	}
 }

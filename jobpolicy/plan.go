@@ -9,40 +9,41 @@ import (
 // Input is what Plan decides on. Plan does not change it, so it may be shared
 // between goroutines.
 type Input struct {
-	Job *batch.Job // as it was last written; Memory tells Plan if it is older
+	Job *batch.Job // as it was last written; State tells Plan if it is older
 	// Pods are all of the Job's pods that the caller can see, in any order. Each has a UID
 	// or at least a name.
-	Pods      []*batch.Pod
-	Memory    Memory // of the last plan whose Record was written; zero at first
-	Unsettled bool   // creations or deletions of an earlier plan are not visible in Pods yet
-	// Released names the pods whose finalizer was taken off and which Pods may still show
+	Pods                []*batch.Pod
+	State               State // of the last plan whose InterimStatus was written; zero at first
+	ExpectationsPending bool  // creations or deletions of an earlier plan are not visible in Pods yet
+	// FinalizersRemoved names the pods whose finalizer was taken off and which Pods may still show
 	// with it, by UID, or by name if a pod has none.
-	Released   []string
-	RecordOnly bool      // the API server refuses creations or deletions: plan none, and no end that needs one
-	Now        time.Time // the caller's clock; must be set
+	FinalizersRemoved []string
+	NoPodChanges      bool      // the API server refuses creations or deletions: plan none, and no end that needs one
+	Now               time.Time // the caller's clock; must be set
 }
 
-// Plan is what to do, in this order: Delete, Create, Record, Release, Status.
-// Record writes the ends of pods down in the status, Release takes the finalizers
-// of these pods off, and only Status raises the counters. So a crash at any point
+// Plan is what to do, in this order: Delete, Create, InterimStatus, Release,
+// FinalStatus.
+// InterimStatus writes the ends of pods down in the status, Release takes the finalizers
+// of these pods off, and only FinalStatus raises the counters. So a crash at any point
 // neither loses a failure nor counts it twice (KEP-3850, and the Job tracking
 // protocol it builds on). A Plan shares nothing that anybody writes to.
 //
 // If an effect fails, leave out the rest of the plan and plan again later. After
-// a refused deletion or creation make another plan at once, with RecordOnly: it
+// a refused deletion or creation make another plan at once, with NoPodChanges: it
 // still records and releases what has ended.
 type Plan struct {
-	Delete  []Deletion       // delete these pods …
-	Create  []NewPod         // … create these …
-	Record  *batch.JobStatus // … write this status (nil: nothing to write) …
-	Release []PodRef         // … take the tracking finalizer off these pods, when the Job ends off running ones too …
-	Status  *batch.JobStatus // … and write this (nil: nothing more to write)
+	Delete        []Deletion       // delete these pods …
+	Create        []Creation       // … create these …
+	InterimStatus *batch.JobStatus // … write this status (nil: nothing to write) …
+	Release       []PodRef         // … take the tracking finalizer off these pods; they may run if the Job ends …
+	FinalStatus   *batch.JobStatus // … and write this (nil: nothing more to write)
 
-	Memory        Memory        // for the next plan; keep it once Record is written, at once if there is none
+	State         State         // for the next plan; keep it once InterimStatus is written, at once if there is none
 	RequeueAfter  time.Duration // 0: nothing to wait for
 	RequeueReason RequeueReason // what RequeueAfter waits for
 	Decisions     []PodDecision // one for each newly finished pod, in the order of index and UID
-	Counts        Counts        // metric increments, valid once Record is written, at once if there is none
+	MetricDeltas  MetricDeltas  // metric increments, valid once InterimStatus is written, at once if there is none
 	Notes         []string      // what Plan could not read or left out, and why nothing was planned
 }
 
@@ -69,11 +70,11 @@ type PodDecision struct {
 	Untracked   bool      // it has no tracking finalizer: its end counts nothing
 }
 
-// Counts are increments of the Job controller's metrics, whose names begin with
+// MetricDeltas are increments of the Job controller's metrics, whose names begin with
 // job_controller_. Add those of every plan
-// whose Record was written: each pod, index and Job is then counted once, whatever
+// whose InterimStatus was written: each pod, index and Job is then counted once, whatever
 // crashed or was repeated in between. The zero value adds nothing.
-type Counts struct {
+type MetricDeltas struct {
 	Finished         batch.Reason         // jobs_finished_total{reason}: why the Job is to end; "" if it is not
 	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int                  // job_pods_finished_total{result="failed"}
@@ -83,7 +84,7 @@ type Counts struct {
 	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 
-func (c *Counts) handle(m Match) {
+func (c *MetricDeltas) handle(m Match) {
 	if m.Action == "" {
 		return
 	}

@@ -26,7 +26,7 @@ func underQuota(t *testing.T, c *cluster, quota int, work func()) (refused int) 
 		if allowed := quota - len(c.pods); len(plan.Create) > allowed {
 			refused++
 			c.carryOut(plan, allowed) // and no further
-			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, Memory: c.memory, RecordOnly: true, Now: c.now})
+			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, State: c.memory, NoPodChanges: true, Now: c.now})
 		}
 		c.carryOut(plan, effects(plan))
 		work()
@@ -99,9 +99,9 @@ func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 		"deletes no surplus":           {plainJob(1), append(plainPods(1, batch.PodSucceeded), running...), "", 1, false},
 		"suspends nothing":             {suspended, running, "", 0, false},
 	} {
-		in := Input{Job: tt.job, Pods: tt.pods, RecordOnly: true, Now: t0.Add(time.Hour)}
+		in := Input{Job: tt.job, Pods: tt.pods, NoPodChanges: true, Now: t0.Add(time.Hour)}
 		plan := mustPlan(t, Engine{}, in)
-		if len(plan.Create)+len(plan.Delete) != 0 || plan.Counts.Finished != tt.finished || len(plan.Release) != tt.released {
+		if len(plan.Create)+len(plan.Delete) != 0 || plan.MetricDeltas.Finished != tt.finished || len(plan.Release) != tt.released {
 			t.Errorf("%s: %+v", name, plan)
 		}
 		if s := last(in, plan); s.HasCondition(batch.JobSuspended) || int(s.Active) != len(tt.pods)-tt.released {
@@ -123,7 +123,7 @@ func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
 		"suspended": {Job: suspended, Pods: append(plainPods(1, batch.PodSucceeded), plainPods(2, batch.PodRunning)[1:]...)},
 		"the end":   {Job: plainJob(1), Pods: plainPods(1, batch.PodSucceeded)},
 	} {
-		in.Unsettled, in.Now = true, t0.Add(time.Hour)
+		in.ExpectationsPending, in.Now = true, t0.Add(time.Hour)
 		plan := mustPlan(t, Engine{}, in)
 		if s := last(in, plan); len(plan.Create)+len(plan.Delete)+len(s.Conditions) != 0 || s.Succeeded != 1 || len(plan.Release) != 1 {
 			t.Errorf("%s: %+v", name, plan)
@@ -144,11 +144,11 @@ func TestReleasedOnce(t *testing.T) {
 	} {
 		in.Now = t0
 		first := mustPlan(t, Engine{}, in)
-		in.Job.Status, in.Memory = *first.Record, first.Memory // a crash before, or after, Release
+		in.Job.Status, in.State = *first.InterimStatus, first.State // a crash before, or after, Release
 		if again := mustPlan(t, Engine{}, in); len(first.Release) != 1 || len(again.Release) != 1 {
 			t.Errorf("%s: released %v, and after a failed release %v", name, first.Release, again.Release)
 		}
-		in.Released = []string{"0000"}
+		in.FinalizersRemoved = []string{"0000"}
 		second := mustPlan(t, Engine{}, in)
 		if s := last(in, second); len(second.Release) != 0 || s.Succeeded+s.Failed != 1 || len(second.Decisions) != 0 {
 			t.Errorf("%s: released again %v, status %+v", name, second.Release, s)
@@ -193,10 +193,10 @@ func TestPlanSaysWhatItWaitsFor(t *testing.T) {
 		"a second is no end": {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9 * time.Second)}, time.Second, RequeueDelay},
 		"put off":            {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9500 * time.Millisecond)}, time.Second, RequeueBatch},
 		"deadline":           {Input{Job: deadline, Now: t0.Add(time.Second)}, 59 * time.Second, RequeueDeadline},
-		"deadline first":     {Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), Memory: Memory{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, RequeueDeadline},
-		"both at once":       {Input{Job: deadline, Pods: failed, Now: t0.Add(50 * time.Second), Memory: Memory{Failures: 1, LastFailure: t0.Add(40 * time.Second), Handled: []string{"0000"}}}, 10 * time.Second, RequeueDeadline},
+		"deadline first":     {Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), State: State{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, RequeueDeadline},
+		"both at once":       {Input{Job: deadline, Pods: failed, Now: t0.Add(50 * time.Second), State: State{Failures: 1, LastFailure: t0.Add(40 * time.Second), Handled: []string{"0000"}}}, 10 * time.Second, RequeueDeadline},
 		"delay first":        {Input{Job: far, Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
-		"an older Job":       {Input{Job: plainJob(2), Memory: Memory{Written: progress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
+		"an older Job":       {Input{Job: plainJob(2), State: State{Written: StatusProgress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
 	} {
 		if plan := mustPlan(t, Engine{}, tt.in); plan.RequeueAfter != tt.after || plan.RequeueReason != tt.why {
 			t.Errorf("%s: again after %v because of %q, want %v, %q", name, plan.RequeueAfter, plan.RequeueReason, tt.after, tt.why)
@@ -217,10 +217,10 @@ func TestJobsOfOtherControllersAreLeftAlone(t *testing.T) {
 	} {
 		job := plainJob(1)
 		job.Spec.ManagedBy = tt.job
-		memory := Memory{Failures: 1, LastFailure: t0}
-		plan := mustPlan(t, Engine{ManagedBy: tt.engine}, Input{Job: job, Memory: memory, Now: t0.Add(time.Hour)})
-		if acts := len(plan.Create) == 1; acts != tt.acts || len(plan.Notes) == 0 != tt.acts || plan.Memory.Failures != 1 {
-			t.Errorf("engine %q, Job %q: acts %v, notes %q, memory %+v", tt.engine, tt.job, acts, plan.Notes, plan.Memory)
+		memory := State{Failures: 1, LastFailure: t0}
+		plan := mustPlan(t, Engine{ManagedBy: tt.engine}, Input{Job: job, State: memory, Now: t0.Add(time.Hour)})
+		if acts := len(plan.Create) == 1; acts != tt.acts || len(plan.Notes) == 0 != tt.acts || plan.State.Failures != 1 {
+			t.Errorf("engine %q, Job %q: acts %v, notes %q, memory %+v", tt.engine, tt.job, acts, plan.Notes, plan.State)
 		}
 	}
 	odd := plainJob(1)

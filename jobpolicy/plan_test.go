@@ -22,10 +22,10 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 		{Engine{BaseDelay: -1}, []string{"BaseDelay"}},
 		{Engine{MaxDelay: -1}, []string{"MaxDelay"}},
 		{Engine{MinRequeue: -1}, []string{"MinRequeue"}},
-		{Engine{MaxPerPass: -1}, []string{"MaxPerPass"}},
-		{Engine{IgnoredDelay: IgnoredSame - 1}, []string{"IgnoredDelay"}},
-		{Engine{IgnoredDelay: IgnoredNone + 1}, []string{"IgnoredDelay"}},
-		{Engine{BaseDelay: -1, MaxPerPass: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPerPass", "IgnoredDelay"}},
+		{Engine{MaxPodsPerPlan: -1}, []string{"MaxPodsPerPlan"}},
+		{Engine{IgnoredDelay: DelayLikeFailure - 1}, []string{"IgnoredDelay"}},
+		{Engine{IgnoredDelay: NoDelay + 1}, []string{"IgnoredDelay"}},
+		{Engine{BaseDelay: -1, MaxPodsPerPlan: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPodsPerPlan", "IgnoredDelay"}},
 	} {
 		plan, err := tt.engine.Plan(Input{Job: plainJob(1), Now: t0})
 		var errs field.Errors
@@ -40,8 +40,8 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 			t.Errorf("%+v: %v, want mistakes in %v", tt.engine, err, tt.fields)
 		}
 	}
-	for _, d := range []IgnoredDelay{IgnoredSame, IgnoredOwn, IgnoredNone} {
-		mustPlan(t, Engine{BaseDelay: 1, MaxDelay: 1, MinRequeue: 1, MaxPerPass: 1, IgnoredDelay: d}, Input{Job: plainJob(1), Now: t0})
+	for _, d := range []IgnoredDelay{DelayLikeFailure, DelaySeparately, NoDelay} {
+		mustPlan(t, Engine{BaseDelay: 1, MaxDelay: 1, MinRequeue: 1, MaxPodsPerPlan: 1, IgnoredDelay: d}, Input{Job: plainJob(1), Now: t0})
 	}
 	if err := (Engine{}).Validate(); err != nil {
 		t.Errorf("the zero value: %v", err)
@@ -53,12 +53,12 @@ func TestFinishedJobNeedsNothing(t *testing.T) {
 	for _, end := range []batch.JobConditionType{batch.JobComplete, batch.JobFailed} {
 		job := plainJob(3)
 		addCondition(&job.Status, end, batch.ConditionTrue, "", "", t0)
-		in := Input{Job: job, Pods: append(plainPods(1, batch.PodFailed), plainPods(2, batch.PodRunning)[1]), Memory: Memory{Failures: 2}, Now: t0}
+		in := Input{Job: job, Pods: append(plainPods(1, batch.PodFailed), plainPods(2, batch.PodRunning)[1]), State: State{Failures: 2}, Now: t0}
 		if d := cmp.Diff(Plan{}, mustPlan(t, Engine{}, in)); d != "" {
 			t.Errorf("%s: %s", end, d)
 		}
 		job.Status.Conditions[0].Status = batch.ConditionFalse
-		if plan := mustPlan(t, Engine{}, in); plan.Record == nil {
+		if plan := mustPlan(t, Engine{}, in); plan.InterimStatus == nil {
 			t.Errorf("not %s, and nothing is planned: %+v", end, plan)
 		}
 	}
@@ -138,7 +138,7 @@ func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
 		if len(plan.Release) != want.released || int(s.Failed) != want.failed || finished != want.finished || !s.HasCondition(batch.JobFailureTarget) {
 			t.Errorf("pass %d: released %d, failed %d, conditions %v", pass, len(plan.Release), s.Failed, s.Conditions)
 		}
-		in.Job.Status, in.Memory, in.Pods = *s, plan.Memory, in.Pods[len(plan.Release):]
+		in.Job.Status, in.State, in.Pods = *s, plan.State, in.Pods[len(plan.Release):]
 	}
 }
 
@@ -159,7 +159,7 @@ func TestCountsOfIndexesHaveTheirLabel(t *testing.T) {
 	global := indexedJob(3, 1)
 	global.Spec.BackoffLimitPerIndex = nil
 	for job, perIndex := range map[*batch.Job]bool{indexedJob(3, 1): true, global: false, plainJob(3): false} {
-		c := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}).Counts
+		c := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}).MetricDeltas
 		if c.PerIndex != perIndex || c.PodsSucceeded != 1 || c.IndexesSucceeded == 1 != (job.Spec.CompletionMode == batch.IndexedCompletion) {
 			t.Errorf("completion mode %q, limit per index %v: %+v", job.Spec.CompletionMode, vectors.Text(job.Spec.BackoffLimitPerIndex), c)
 		}

@@ -14,7 +14,7 @@ func TestUnmatchedFailureIsNotHandled(t *testing.T) {
 	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{9}},
 	}}}
-	if c := mustPlan(t, Engine{}, Input{Job: job, Pods: plainPods(1, batch.PodFailed), Now: t0}).Counts; len(c.Handled) != 0 || c.PodsFailed != 1 {
+	if c := mustPlan(t, Engine{}, Input{Job: job, Pods: plainPods(1, batch.PodFailed), Now: t0}).MetricDeltas; len(c.Handled) != 0 || c.PodsFailed != 1 {
 		t.Errorf("counts %+v", c)
 	}
 }
@@ -28,8 +28,8 @@ func TestReleasedPodsAreCountedWithoutAnotherChange(t *testing.T) {
 	}
 	job.Spec.Parallelism = pointerTo[int32](1)
 	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", -1, batch.PodRunning, 0, t0)}, Now: t0})
-	if plan.Record == nil || plan.Record.Failed != 1 || len(plan.Record.UncountedTerminatedPods.Failed) != 0 {
-		t.Errorf("%+v", plan.Record)
+	if plan.InterimStatus == nil || plan.InterimStatus.Failed != 1 || len(plan.InterimStatus.UncountedTerminatedPods.Failed) != 0 {
+		t.Errorf("%+v", plan.InterimStatus)
 	}
 }
 

@@ -34,12 +34,12 @@ func record(v *view, d decision) Plan {
 		r.counts.Finished = countedReason(e.reason)
 	}
 	plan := Plan{
-		Delete: d.delete, Create: d.create, Memory: r.memory(d.memory),
+		Delete: d.delete, Create: d.create, State: r.state(d.state),
 		RequeueAfter: d.requeue.after, RequeueReason: d.requeue.reason,
-		Decisions: decisions, Counts: r.counts, Notes: v.notes,
+		Decisions: decisions, MetricDeltas: r.counts, Notes: v.notes,
 	}
 	if r.changed {
-		plan.Record = cloneStatus(r.status)
+		plan.InterimStatus = cloneStatus(r.status)
 	}
 	for _, p := range release {
 		plan.Release = append(plan.Release, p.ref())
@@ -51,7 +51,7 @@ func record(v *view, d decision) Plan {
 		more = true
 	}
 	if more {
-		plan.Status = r.status
+		plan.FinalStatus = r.status
 	}
 	return plan
 }
@@ -62,7 +62,7 @@ type recording struct {
 	end     *jobEnd // how the Job ends, nil if it goes on
 	status  *batch.JobStatus
 	changed bool // the status differs from the one that is seen
-	counts  Counts
+	counts  MetricDeltas
 }
 
 // writeSuspension keeps the Suspended condition. A Job that was never suspended
@@ -188,8 +188,8 @@ func (r *recording) writeIndexes() {
 	}
 }
 
-// memory returns the memory with what the status says and what it has no place for.
-func (r *recording) memory(m Memory) Memory {
+// state returns the state with what the status says and what it has no place for.
+func (r *recording) state(m State) State {
 	m.Written = progressOf(r.status)
 	if r.indexed {
 		m.Written.Completions = r.completions()

@@ -21,7 +21,7 @@ func (s *sim) newlyEnded(in Input) (pods []*batch.Pod) {
 		i := completionIndex(p)
 		inRange := spec.CompletionMode != batch.IndexedCompletion || 0 <= i && i < int(*spec.Completions)
 		ended := p.Finished() || isTerminating(p) && !replaceOnlyFailed(spec)
-		tracked := p.Tracked() && !slices.Contains(in.Released, p.UID)
+		tracked := p.Tracked() && !slices.Contains(in.FinalizersRemoved, p.UID)
 		if inRange && ended && tracked && !s.decided[p.UID] {
 			pods = append(pods, p)
 		}
@@ -80,7 +80,7 @@ func (s *sim) check() Plan {
 	if (plan.RequeueAfter > 0) != (plan.RequeueReason != "") {
 		s.Fatalf("again after %v because of %q", plan.RequeueAfter, plan.RequeueReason)
 	}
-	if in.RecordOnly {
+	if in.NoPodChanges {
 		s.table["check: nothing created or deleted when refused"]++
 		if len(plan.Create)+len(plan.Delete) > 0 {
 			s.Fatalf("creates %d and deletes %d, which is refused", len(plan.Create), len(plan.Delete))
@@ -88,7 +88,7 @@ func (s *sim) check() Plan {
 	}
 	for _, r := range plan.Release {
 		s.table["check: no release twice"]++
-		if slices.Contains(in.Released, r.UID) {
+		if slices.Contains(in.FinalizersRemoved, r.UID) {
 			s.Fatalf("pod %s is released again", r.Name)
 		}
 	}
@@ -114,7 +114,7 @@ func (s *sim) checkCreations(in Input, n int) {
 			s.Fatalf("%d pods are created, %d of %d have succeeded", n, p.Succeeded, *spec.Completions)
 		}
 	}
-	if spec.BackoffLimitPerIndex == nil && s.engine.IgnoredDelay == IgnoredSame && !s.jumped {
+	if spec.BackoffLimitPerIndex == nil && s.engine.IgnoredDelay == DelayLikeFailure && !s.jumped {
 		s.table["check: nothing created before the Job's delay"]++
 		if failures, last := s.streakAfter(s.newlyEnded(in)); failures > 0 {
 			delay := min(10*time.Second<<min(failures-1, 10), 10*time.Minute)
@@ -126,7 +126,7 @@ func (s *sim) checkCreations(in Input, n int) {
 }
 
 // checkCreation: the new pod is wanted, and it is time.
-func (s *sim) checkCreation(n NewPod) {
+func (s *sim) checkCreation(n Creation) {
 	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
 		s.Fatalf("pod of index %d without the tracking finalizer", n.Index)
 	}
@@ -177,7 +177,7 @@ func (s *sim) checkCreation(n NewPod) {
 		if got := failureCount(&batch.Pod{ObjectMeta: n.ObjectMeta}); got != counted {
 			s.Fatalf("a new pod for index %d says %d failures, there were %d", n.Index, got, counted)
 		}
-		if last != nil && !s.jumped && s.engine.IgnoredDelay == IgnoredSame {
+		if last != nil && !s.jumped && s.engine.IgnoredDelay == DelayLikeFailure {
 			s.table["check: no replacement before its delay"]++
 			delay := 10 * time.Second << (counted + ignored - 1)
 			if due := last.at.Add(min(delay, 10*time.Minute)); s.now.Before(due) {
@@ -265,7 +265,7 @@ func (s *sim) checkEnd() {
 	s.table["end: "+string(c.Type)]++
 	s.table["reason: "+string(c.Reason)]++
 
-	var sum Counts
+	var sum MetricDeltas
 	ends := 0
 	for _, c := range s.counts {
 		sum.PodsSucceeded += c.PodsSucceeded

@@ -158,8 +158,8 @@ func newSim(t *rapid.T, table simTable) *sim {
 	}
 	spec.Default()
 	s.engine = Engine{
-		SkipWaiting:  s.chance("skip waiting", 3),
-		IgnoredDelay: IgnoredDelay(rapid.IntRange(0, 2).Draw(t, "ignored delay")),
+		StartReadyIndexes: s.chance("skip waiting", 3),
+		IgnoredDelay:      IgnoredDelay(rapid.IntRange(0, 2).Draw(t, "ignored delay")),
 	}
 	s.job = job
 	s.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -265,12 +265,12 @@ func (s *sim) sync(crash bool) {
 // conflict returns how many of the plan's first n effects come before a write
 // that the API server refuses because the caller has seen an older Job.
 func (s *sim) conflict(plan Plan, n int) int {
-	if s.older == nil || plan.Record == nil && plan.Status == nil {
+	if s.older == nil || plan.InterimStatus == nil && plan.FinalStatus == nil {
 		return n
 	}
 	s.table["fault: write conflicts"]++
 	before := len(plan.Delete) + len(plan.Create)
-	if plan.Record == nil {
+	if plan.InterimStatus == nil {
 		before += len(plan.Release)
 	}
 	return min(n, before)
@@ -306,8 +306,8 @@ func (s *sim) carry(plan Plan, n int) {
 		s.Fatalf("decided on %v, newly ended are %v", got, want)
 	}
 	s.failures, s.lastFailure = s.streakAfter(newly)
-	if plan.Record != nil { // of what still runs when the Job fails nothing else is said
-		for _, uid := range plan.Record.UncountedTerminatedPods.Failed {
+	if plan.InterimStatus != nil { // of what still runs when the Job fails nothing else is said
+		for _, uid := range plan.InterimStatus.UncountedTerminatedPods.Failed {
 			s.decided[uid] = true
 		}
 	}
@@ -320,8 +320,8 @@ func (s *sim) tracked(uid string) bool {
 
 // input is what the caller sees.
 func (s *sim) input() Input {
-	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, RecordOnly: s.refuse, Now: s.now}
-	if in.Unsettled {
+	in := Input{Job: s.job, Pods: s.pods, State: s.memory, ExpectationsPending: len(s.hidden) > 0, NoPodChanges: s.refuse, Now: s.now}
+	if in.ExpectationsPending {
 		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *batch.Pod) bool {
 			return slices.ContainsFunc(s.hidden, func(h *batch.Pod) bool { return h.UID == p.UID })
 		})
@@ -334,7 +334,7 @@ func (s *sim) input() Input {
 	for _, old := range s.lag {
 		in.Pods = append(slices.DeleteFunc(slices.Clone(in.Pods), func(p *batch.Pod) bool { return p.UID == old.UID }), old)
 		if s.named {
-			in.Released = append(in.Released, old.UID)
+			in.FinalizersRemoved = append(in.FinalizersRemoved, old.UID)
 		}
 	}
 	return in

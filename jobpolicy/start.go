@@ -4,7 +4,7 @@ import "time"
 
 // creations returns n pods to create, less those that must wait, and how long these
 // wait.
-func (v *view) creations(n int, m Memory) (pods []NewPod, wait time.Duration) {
+func (v *view) creations(n int, m State) (pods []Creation, wait time.Duration) {
 	if !v.perIndex {
 		if wait = v.engine.jobWait(m, v.in.Now); wait > 0 {
 			return nil, wait
@@ -12,7 +12,7 @@ func (v *view) creations(n int, m Memory) (pods []NewPod, wait time.Duration) {
 	}
 	if !v.indexed {
 		for range n {
-			pods = append(pods, newPod(v.in.Job, -1))
+			pods = append(pods, newCreation(v.in.Job, -1))
 		}
 		return pods, 0
 	}
@@ -25,8 +25,8 @@ func (v *view) creations(n int, m Memory) (pods []NewPod, wait time.Duration) {
 
 // attempt is the next pod of an index. With a limit per index it carries the failures
 // up to its predecessor's.
-func (v *view) attempt(index int) NewPod {
-	n := newPod(v.in.Job, index)
+func (v *view) attempt(index int) Creation {
+	n := newCreation(v.in.Job, index)
 	if v.perIndex {
 		failures, ignored := 0, 0
 		if p := v.predecessor(index); p != nil {
@@ -43,7 +43,7 @@ func (v *view) startable(n int) (ready []int, wait time.Duration) {
 	switch {
 	case !v.perIndex:
 		return v.pending(n, nil), 0
-	case !v.engine.SkipWaiting:
+	case !v.engine.StartReadyIndexes:
 		return readyIndexes(v.pending(n, nil), func(i int) time.Duration { return v.waitAfter(v.predecessor(i)) })
 	}
 	var waiting []int

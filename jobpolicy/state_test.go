@@ -22,7 +22,7 @@ func olderView(t *testing.T, in Input) (Input, Plan) {
 			p.Untrack()
 		}
 	}
-	in.Memory = first.Memory
+	in.State = first.State
 	return in, first
 }
 
@@ -48,7 +48,7 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 	} {
 		in.Now = t0
 		in, first := olderView(t, in)
-		if first.Record == nil {
+		if first.InterimStatus == nil {
 			t.Fatalf("%s: nothing was written: %+v", name, first)
 		}
 		in.Now = t0.Add(time.Minute)
@@ -58,8 +58,8 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 		}
 		job := *in.Job
 		job.Status = *last(in, first)
-		in.Job, in.Memory = &job, second.Memory
-		if third := mustPlan(t, Engine{}, in); third.RequeueReason == RequeueStaleJob || !third.Memory.Behind.IsZero() {
+		in.Job, in.State = &job, second.State
+		if third := mustPlan(t, Engine{}, in); third.RequeueReason == RequeueStaleJob || !third.State.Behind.IsZero() {
 			t.Errorf("%s: the newest status is taken for an older one: %+v", name, third)
 		}
 	}
@@ -70,7 +70,7 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 func TestLostMemoryNeedsFreshView(t *testing.T) {
 	job := plainJob(2)
 	in, _ := olderView(t, Input{Job: job, Pods: plainPods(2, batch.PodSucceeded), Now: t0})
-	in.Memory = Memory{}
+	in.State = State{}
 	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 2 {
 		t.Errorf("an old status without memory: %d created", len(plan.Create))
 	}
@@ -84,12 +84,12 @@ func TestLostMemoryNeedsFreshView(t *testing.T) {
 func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
 	in := Input{Job: plainJob(4), Pods: append(plainPods(2, batch.PodSucceeded), plainPods(4, batch.PodFailed)[2:]...), Now: t0.Add(time.Hour)}
 	plan := mustPlan(t, Engine{}, in)
-	if plan.Record == nil || plan.Status == nil {
+	if plan.InterimStatus == nil || plan.FinalStatus == nil {
 		t.Fatalf("%+v", plan)
 	}
-	in.Job.Status, in.Memory = *plan.Record, plan.Memory // a crash before Release
+	in.Job.Status, in.State = *plan.InterimStatus, plan.State // a crash before Release
 	again := mustPlan(t, Engine{}, in)
-	if again.RequeueReason == RequeueStaleJob || again.Status == nil || again.Status.Failed != 2 || again.Status.Succeeded != 2 {
+	if again.RequeueReason == RequeueStaleJob || again.FinalStatus == nil || again.FinalStatus.Failed != 2 || again.FinalStatus.Succeeded != 2 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -99,7 +99,7 @@ func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
 func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 	job := plainJob(3)
 	job.Status.Succeeded = 1
-	in := Input{Job: job, Memory: Memory{Written: progress{Succeeded: 2}}}
+	in := Input{Job: job, State: State{Written: StatusProgress{Succeeded: 2}}}
 	for _, step := range []struct {
 		at    time.Duration
 		left  time.Duration // 0: it is believed
@@ -120,10 +120,10 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 		if len(plan.Notes) != step.notes {
 			t.Errorf("after %s: notes %q, want %d", step.at, plan.Notes, step.notes)
 		}
-		if step.left == 0 && (plan.Memory.Written != progress{Succeeded: 1} || !plan.Memory.Behind.IsZero()) {
-			t.Fatalf("after %s: memory %+v", step.at, plan.Memory)
+		if step.left == 0 && (plan.State.Written != StatusProgress{Succeeded: 1} || !plan.State.Behind.IsZero()) {
+			t.Fatalf("after %s: memory %+v", step.at, plan.State)
 		}
-		in.Memory = plan.Memory
+		in.State = plan.State
 	}
 }
 
@@ -132,15 +132,15 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 	job := plainJob(1)
 	job.UID = "new"
-	kept := Memory{Failures: 3, LastFailure: t0, Written: progress{Failed: 3}}
+	kept := State{Failures: 3, LastFailure: t0, Written: StatusProgress{Failed: 3}}
 	for owner, created := range map[string]int{"old": 1, "new": 0, "": 0} {
 		kept.Job = owner
-		plan := mustPlan(t, Engine{}, Input{Job: job, Memory: kept, Now: t0})
+		plan := mustPlan(t, Engine{}, Input{Job: job, State: kept, Now: t0})
 		if len(plan.Create) != created {
 			t.Errorf("the memory is of Job %q: %d created, want %d", owner, len(plan.Create), created)
 		}
-		if plan.Memory.Job != "new" {
-			t.Errorf("the memory of Job %q becomes that of %q", owner, plan.Memory.Job)
+		if plan.State.Job != "new" {
+			t.Errorf("the memory of Job %q becomes that of %q", owner, plan.State.Job)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestScaledDownJobIsNotOlder(t *testing.T) {
 	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 2, batch.PodSucceeded, 0, t0), pod("c", 3, batch.PodSucceeded, 0, t0)}}
 	step := func() Plan {
 		plan := mustPlan(t, Engine{}, in)
-		in.Job.Status, in.Memory, in.Pods = *last(in, plan), plan.Memory, nil
+		in.Job.Status, in.State, in.Pods = *last(in, plan), plan.State, nil
 		if plan.RequeueReason == RequeueStaleJob {
 			t.Fatalf("with %d completions: %+v", *job.Spec.Completions, plan)
 		}
@@ -179,8 +179,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	for _, most := range []int{400 + n*(3*39+25), 400} {
 		for range 3 {
 			plan := mustPlan(t, Engine{}, in)
-			in.Job.Status, in.Memory = *last(in, plan), plan.Memory
-			text, err := json.Marshal(plan.Memory)
+			in.Job.Status, in.State = *last(in, plan), plan.State
+			text, err := json.Marshal(plan.State)
 			if err != nil || len(text) > most {
 				t.Fatalf("%d pods: a memory of %d bytes, want at most %d (%v)", len(in.Pods), len(text), most, err)
 			}
@@ -203,16 +203,16 @@ func TestIdleMemoryEqualsItsJSON(t *testing.T) {
 		if ended := name == "all counted"; ended != (plan.Decisions != nil) {
 			t.Errorf("%s: decisions %#v", name, plan.Decisions)
 		}
-		var again Memory
-		text, err := json.Marshal(plan.Memory)
+		var again State
+		text, err := json.Marshal(plan.State)
 		if err == nil {
 			err = json.Unmarshal(text, &again)
 		}
-		if err != nil || !reflect.DeepEqual(again, plan.Memory) {
-			t.Errorf("%s: %s is read as %#v, not as %#v (%v)", name, text, again, plan.Memory, err)
+		if err != nil || !reflect.DeepEqual(again, plan.State) {
+			t.Errorf("%s: %s is read as %#v, not as %#v (%v)", name, text, again, plan.State, err)
 		}
-		if zero := name == "nothing ended"; zero != reflect.ValueOf(plan.Memory).IsZero() {
-			t.Errorf("%s: %#v", name, plan.Memory)
+		if zero := name == "nothing ended"; zero != reflect.ValueOf(plan.State).IsZero() {
+			t.Errorf("%s: %#v", name, plan.State)
 		}
 	}
 }
@@ -228,8 +228,8 @@ func TestNamedPodIsRememberedOnce(t *testing.T) {
 			if !tracked {
 				p.Untrack()
 			}
-			plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, Memory: Memory{Handled: []string{"c"}}, Now: t0})
-			if m := plan.Memory; len(m.Handled)+len(m.Released) > 1 || tracked && len(m.Released) != 1 {
+			plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, State: State{Handled: []string{"c"}}, Now: t0})
+			if m := plan.State; len(m.Handled)+len(m.Released) > 1 || tracked && len(m.Released) != 1 {
 				t.Errorf("%s, with the finalizer: %v: %+v", phase, tracked, m)
 			}
 		}
@@ -250,13 +250,13 @@ func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
 	}
 	four := int32(4)
 	job.Spec.Completions, job.Spec.Parallelism = &four, &four
-	in.Memory, in.Pods = first.Memory, []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}
+	in.State, in.Pods = first.State, []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}
 	second := mustPlan(t, Engine{}, in)
 	if got := last(in, second).CompletedIndexes; got != "0-2" || second.RequeueReason == RequeueStaleJob {
 		t.Fatalf("completed %q: %+v", got, second)
 	}
 	job.Status = older // the pod of index 2 is counted, released and gone
-	in.Memory, in.Pods = second.Memory, []*batch.Pod{pod("d", 3, batch.PodRunning, 0, t0)}
+	in.State, in.Pods = second.State, []*batch.Pod{pod("d", 3, batch.PodRunning, 0, t0)}
 	if third := mustPlan(t, Engine{}, in); len(third.Create) != 0 || third.RequeueReason != RequeueStaleJob {
 		t.Errorf("%+v", third)
 	}

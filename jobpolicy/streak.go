@@ -2,22 +2,22 @@ package jobpolicy
 
 import "time"
 
-// continued returns the memory with the streaks continued by the pods whose end is
+// continued returns the state with the streaks continued by the pods whose end is
 // new, and with the ends that lie in the future.
-func (v *view) continued() Memory {
+func (v *view) continued() State {
 	var succeeded, failed, ignored []time.Time
 	for _, p := range v.pods {
 		switch {
 		case p.handled || !p.newlyEnded():
 		case p.succeeded:
 			succeeded = append(succeeded, p.finish)
-		case p.match.Counted() || v.engine.IgnoredDelay == IgnoredSame:
+		case p.match.Counted() || v.engine.IgnoredDelay == DelayLikeFailure:
 			failed = append(failed, p.finish)
-		case v.engine.IgnoredDelay == IgnoredOwn:
+		case v.engine.IgnoredDelay == DelaySeparately:
 			ignored = append(ignored, p.finish)
 		}
 	}
-	m := v.in.Memory
+	m := v.in.State
 	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, succeeded, failed)
 	m.Ignored, m.LastIgnored = streak(m.Ignored, m.LastIgnored, succeeded, ignored)
 
@@ -47,7 +47,7 @@ func (v *view) ahead() map[string]time.Time {
 // first noticed.
 func (v *view) endOf(p *podView) time.Time {
 	end := p.finish
-	if noticed, ok := v.in.Memory.Ahead[p.identity()]; ok {
+	if noticed, ok := v.in.State.Ahead[p.identity()]; ok {
 		end = earlier(end, noticed)
 	}
 	return earlier(end, v.in.Now)

@@ -43,7 +43,7 @@ func backoffRecordVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	var m Memory
+	var m State
 	if in.Prior != nil {
 		m.Failures, m.LastFailure = in.Prior.Failures, in.Prior.LastFailure.At(time.Time{})
 	}

@@ -158,7 +158,7 @@ func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	}
 	if e := v.Expectations; e != nil && e.Creates+e.Deletes > 0 {
 		settled, err := Engine{}.Plan(Input{Job: &batch.Job{Spec: spec, Status: v.Status.status(jobSyncNow)}, Pods: pods, Now: jobSyncNow})
-		if err == nil && settled.Counts.Finished == batch.JobReasonCompletionsReached {
+		if err == nil && settled.MetricDeltas.Finished == batch.JobReasonCompletionsReached {
 			return "completions that are reached while pods may be on their way, which do not end the Job yet"
 		}
 	}
@@ -239,10 +239,10 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 	}
 	input := Input{Job: job, Pods: pods, Now: now}
 	if e := v.Expectations; e != nil {
-		input.Unsettled = e.Creates > 0 || e.Deletes > 0
+		input.ExpectationsPending = e.Creates > 0 || e.Deletes > 0
 	}
 	if v.Backoff != nil {
-		input.Memory = Memory{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.At(now)}
+		input.State = State{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.At(now)}
 	}
 	plan, err := Engine{}.Plan(input)
 	got := map[string]any{"error": nil}
@@ -272,7 +272,7 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 		}
 	}
 	status := &job.Status
-	for _, s := range []*batch.JobStatus{plan.Record, plan.Status} {
+	for _, s := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
 		if s != nil {
 			status = s
 			writes++

@@ -76,7 +76,7 @@ func (in *opsInput) pass(job *batch.Job) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return observe(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
+	return observe(Engine{}, Input{Job: job, Pods: pods, FinalizersRemoved: in.Untracking})
 }
 
 const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"

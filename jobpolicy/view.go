@@ -14,7 +14,7 @@ import (
 // of them. Nothing of it changes once observe has returned it.
 type view struct {
 	engine Engine
-	in     Input         // its Memory is that of this Job
+	in     Input         // its State is that of this Job
 	spec   batch.JobSpec // with defaults
 
 	indexed  bool
@@ -84,7 +84,7 @@ func (p *podView) endIsNew() bool { return p.newlyEnded() || p.untracked }
 
 func (p *podView) ref() PodRef { return PodRef{Name: p.Name, UID: p.UID} }
 
-// identity tells the pod from others of the Job, in the status and the memory
+// identity tells the pod from others of the Job, in the status and the State
 // too: its UID, or its name where whoever made it gives none.
 func (p *podView) identity() string {
 	if p.UID == "" {

@@ -40,7 +40,7 @@ func (p *Pod) Ready() bool {
 func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
 // Track puts the tracking finalizer on the pod. Only the end of a pod that has it
-// counts; pods made from a NewPod have it.
+// counts; pods made from a jobpolicy.Creation have it.
 func (p *Pod) Track() {
 	if !p.Tracked() {
 		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)

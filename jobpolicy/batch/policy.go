@@ -14,7 +14,7 @@ type PodFailurePolicy struct {
 // PodFailurePolicyRule is an action and exactly one of two requirements. If
 // both are there only OnExitCodes is looked at.
 type PodFailurePolicyRule struct {
-	// Name is unique and stands in the Job's reason if the Engine has RuleReasons
+	// Name is unique and stands in the Job's reason if the Engine has RuleInReason
 	// (KEP-4443). No Kubernetes up to 1.37 knows it.
 	Name            string           `json:"name,omitempty"`
 	Action          Action           `json:"action"`

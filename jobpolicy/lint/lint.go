@@ -2,7 +2,9 @@
 // what is valid but surely not meant, such as a rule that no failed pod reaches or
 // a drained node that fails the Job, and [WorstCase] returns how many pods a Job
 // can run, how long it can wait and how large its status can grow. [CheckFor] adds what
-// an older cluster drops or refuses.
+// an older cluster drops or refuses. Beside package lint of backoff import it as
+//
+//	import joblint "github.com/restartkit/restart/jobpolicy/lint"
 //
 // Nothing here changes its arguments. The functions are safe for concurrent use
 // by multiple goroutines while nobody changes what they were given.

@@ -10,16 +10,16 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Bound is the most that a Job can come to by failures of its own pods; changes
+// WorstCaseResult is the most that a Job can come to by failures of its own pods; changes
 // of the Job and deletions by hand come on top. A number that an int or a
 // Duration cannot hold is the largest that it can.
-type Bound struct {
+type WorstCaseResult struct {
 	Runs int // pods created; restarts of containers in place are not among them
 	// Unbounded says that there is no most, because an Ignore rule can decide on pods, which
 	// are replaced for ever. Then Runs is the largest int.
 	Unbounded bool
 	// Wait is how long delays can hold back replacements in total. If Unbounded, only
-	// activeDeadlineSeconds bounds it, unless the engine has IgnoredNone.
+	// activeDeadlineSeconds bounds it, unless the engine has NoDelay.
 	Wait time.Duration
 	// IndexBytes is the length of completedIndexes and failedIndexes together (KEP-3850,
 	// "The Job object too big").
@@ -32,32 +32,32 @@ type Bound struct {
 //
 //   - A success policy may end every such run before.
 //   - Delays may last longer than activeDeadlineSeconds.
-//   - With SkipWaiting, delays overlap, and an index that fails for good may have to wait
+//   - With StartReadyIndexes, delays overlap, and an index that fails for good may have to wait
 //     while others stay open. Then Runs alone is exact.
 //
 // WorstCase returns an error if s is nil. If the engine is invalid, or if
 // [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its completion
 // mode, the error wraps field.Errors.
-func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (Bound, error) {
+func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (WorstCaseResult, error) {
 	if err := e.Validate(); err != nil {
-		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)
+		return WorstCaseResult{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
 	if s == nil {
-		return Bound{}, errors.New("lint: WorstCase(nil): a specification is needed")
+		return WorstCaseResult{}, errors.New("lint: WorstCase(nil): a specification is needed")
 	}
 	spec := *s
 	spec.Default()
 	if err := validateNumbers(spec); err != nil {
-		return Bound{}, fmt.Errorf("lint: WorstCase: %w", err)
+		return WorstCaseResult{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
 	w := newWorstCase(e, &spec)
 	if w.nothingRuns() {
-		return Bound{}, nil
+		return WorstCaseResult{}, nil
 	}
-	b := Bound{Runs: w.runs(), Wait: w.wait(), IndexBytes: w.indexBytes()}
+	b := WorstCaseResult{Runs: w.runs(), Wait: w.wait(), IndexBytes: w.indexBytes()}
 	if w.ignores {
 		b.Unbounded, b.Runs = true, math.MaxInt
-		if e.IgnoredDelay != jobpolicy.IgnoredNone {
+		if e.IgnoredDelay != jobpolicy.NoDelay {
 			b.Wait = math.MaxInt64
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // before the first replacement of a failed pod, as 30s or 1m30s; at most MaxDelayLimit
 	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // to which the delay doubles; not shorter than the first, at most MaxDelayLimit
 	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // true: other pending indexes start while some wait; false
-	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // whether ignored failures lengthen delays: Same, Own or None, as jobpolicy.IgnoredSame and so on
+	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // whether ignored failures lengthen delays: Same, Own or None, as jobpolicy.DelayLikeFailure and so on
 )
 
 // MaxDelayLimit is the longest delay that an annotation may ask for.
@@ -61,7 +61,7 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 	}
 	if text, there := annotations[AnnotationSkipWaiting]; there {
 		if skip, err := strconv.ParseBool(text); err == nil {
-			set.SkipWaiting = skip
+			set.StartReadyIndexes = skip
 		} else {
 			wrong(AnnotationSkipWaiting, "must be true or false")
 		}
@@ -77,7 +77,7 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 }
 
 func parseIgnoredDelay(text string) (jobpolicy.IgnoredDelay, bool) {
-	for _, d := range []jobpolicy.IgnoredDelay{jobpolicy.IgnoredSame, jobpolicy.IgnoredOwn, jobpolicy.IgnoredNone} {
+	for _, d := range []jobpolicy.IgnoredDelay{jobpolicy.DelayLikeFailure, jobpolicy.DelaySeparately, jobpolicy.NoDelay} {
 		if text == strings.TrimPrefix(d.String(), "Ignored") {
 			return d, true
 		}
