@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -27,10 +28,10 @@ func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	before := vectors.Text(template)
 	job := indexedJob(3, 1)
 	job.Spec.Template, job.Status.CompletedIndexes = template, "0,1"
-	indexed := mustPlan(t, Engine{}, Input{Job: job, Now: t0}).Create[0]
+	indexed := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Now: t0}).Create[0]
 	job = plainJob(1)
 	job.Spec.Template = template
-	plain := mustPlan(t, Engine{}, Input{Job: job, Now: t0}).Create[0]
+	plain := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Now: t0}).Create[0]
 
 	index := batch.EnvVar{Name: "JOB_COMPLETION_INDEX", Value: "2"}
 	want := template.Spec
@@ -78,17 +79,17 @@ func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
 		"after a failure":      {pod("a", 0, batch.PodFailed, 1, t0), map[string]string{batch.JobIndexFailureCountAnnotation: "1"}},
 		"after an ignored one": {pod("a", 0, batch.PodFailed, 7, t0), map[string]string{batch.JobIndexFailureCountAnnotation: "0", batch.JobIndexIgnoredFailureCountAnnotation: "1"}},
 	} {
-		in := Input{Job: job, Now: t0.Add(time.Hour)}
+		in := jobpolicy.Input{Job: job, Now: t0.Add(time.Hour)}
 		if tt.failed != nil {
 			in.Pods = []*batch.Pod{tt.failed}
 		}
-		if d := cmp.Diff(with(tt.want), mustPlan(t, Engine{}, in).Create[0].ObjectMeta); d != "" {
+		if d := cmp.Diff(with(tt.want), mustPlan(t, jobpolicy.Engine{}, in).Create[0].ObjectMeta); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
 	plain := plainJob(1)
 	plain.Spec.Template.ObjectMeta = template
-	n := mustPlan(t, Engine{}, Input{Job: plain, Now: t0}).Create[0]
+	n := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: plain, Now: t0}).Create[0]
 	want := template
 	want.GenerateName, want.Namespace = "j-", "ns"
 	if d := cmp.Diff(want, n.ObjectMeta); d != "" || n.Index != -1 {
@@ -108,7 +109,7 @@ func TestLongNamesKeepTheIndex(t *testing.T) {
 		kept  int
 		end   string
 	}{{63, 12, 54, "-12-"}, {55, 0, 55, "-0-"}, {56, 0, 55, "-0-"}, {1, 0, 1, "-0-"}} {
-		if got, want := generateName(strings.Repeat("j", tt.job), tt.index), strings.Repeat("j", tt.kept)+tt.end; got != want {
+		if got, want := jobpolicy.GenerateName(strings.Repeat("j", tt.job), tt.index), strings.Repeat("j", tt.kept)+tt.end; got != want {
 			t.Errorf("a Job's name of %d bytes: %s, want %s", tt.job, got, want)
 		}
 	}

@@ -1,10 +1,11 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -33,20 +34,20 @@ func TestPlanKeepsItsBounds(t *testing.T) {
 	suspended.Spec.Suspend = true
 	for _, tt := range []struct {
 		name                      string
-		engine                    Engine
+		engine                    jobpolicy.Engine
 		job                       *batch.Job
 		pods                      []*batch.Pod
 		create, deleted, released int
 	}{
-		{"creations", Engine{}, plainJob(many), nil, 500, 0, 0},
-		{"creations, bounded", Engine{MaxPodsPerPlan: 7}, plainJob(many), nil, 7, 0, 0},
-		{"surplus pods", Engine{}, unwanted, plainPods(many, batch.PodRunning), 0, 500, 0},
-		{"surplus pods, bounded", Engine{MaxPodsPerPlan: 7}, unwanted, plainPods(many, batch.PodRunning), 0, 7, 0},
-		{"pods of a suspended Job are not bounded", Engine{}, suspended, plainPods(many, batch.PodRunning), 0, many, 0},
-		{"failed pods in the status", Engine{}, unwanted, plainPods(many, batch.PodFailed), 0, 0, 500},
-		{"succeeded pods in the status", Engine{}, unwanted, plainPods(501, batch.PodSucceeded), 0, 0, 500},
+		{"creations", jobpolicy.Engine{}, plainJob(many), nil, 500, 0, 0},
+		{"creations, bounded", jobpolicy.Engine{MaxPodsPerPlan: 7}, plainJob(many), nil, 7, 0, 0},
+		{"surplus pods", jobpolicy.Engine{}, unwanted, plainPods(many, batch.PodRunning), 0, 500, 0},
+		{"surplus pods, bounded", jobpolicy.Engine{MaxPodsPerPlan: 7}, unwanted, plainPods(many, batch.PodRunning), 0, 7, 0},
+		{"pods of a suspended Job are not bounded", jobpolicy.Engine{}, suspended, plainPods(many, batch.PodRunning), 0, many, 0},
+		{"failed pods in the status", jobpolicy.Engine{}, unwanted, plainPods(many, batch.PodFailed), 0, 0, 500},
+		{"succeeded pods in the status", jobpolicy.Engine{}, unwanted, plainPods(501, batch.PodSucceeded), 0, 0, 500},
 	} {
-		plan := mustPlan(t, tt.engine, Input{Job: tt.job, Pods: tt.pods, Now: t0.Add(time.Hour)})
+		plan := mustPlan(t, tt.engine, jobpolicy.Input{Job: tt.job, Pods: tt.pods, Now: t0.Add(time.Hour)})
 		if len(plan.Create) != tt.create || len(plan.Delete) != tt.deleted || len(plan.Release) != tt.released {
 			t.Errorf("%s: %d created, %d deleted, %d released; want %d, %d, %d",
 				tt.name, len(plan.Create), len(plan.Delete), len(plan.Release), tt.create, tt.deleted, tt.released)
@@ -56,13 +57,13 @@ func TestPlanKeepsItsBounds(t *testing.T) {
 
 // What is left of a delay is rounded up.
 func TestShortDelaysAreBatched(t *testing.T) {
-	in := Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0.Add(9700 * time.Millisecond)}
+	in := jobpolicy.Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0.Add(9700 * time.Millisecond)}
 	for _, tt := range []struct {
-		engine Engine
+		engine jobpolicy.Engine
 		want   time.Duration
 	}{
-		{Engine{}, time.Second},
-		{Engine{MinRequeue: time.Millisecond}, 300 * time.Millisecond},
+		{jobpolicy.Engine{}, time.Second},
+		{jobpolicy.Engine{MinRequeue: time.Millisecond}, 300 * time.Millisecond},
 	} {
 		if plan := mustPlan(t, tt.engine, in); plan.RequeueAfter != tt.want || len(plan.Create) != 0 {
 			t.Errorf("%+v: again after %v with %d created, want %v and none", tt.engine, plan.RequeueAfter, len(plan.Create), tt.want)
@@ -116,7 +117,7 @@ func TestLeastProgressGoesFirst(t *testing.T) {
 			pods := plainPods(2, batch.PodRunning)
 			pair[0](pods[turn])
 			pair[1](pods[1-turn])
-			plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: pods, Now: t0.Add(time.Hour)})
+			plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: plainJob(1), Pods: pods, Now: t0.Add(time.Hour)})
 			if len(plan.Delete) != 1 || plan.Delete[0].UID != pods[turn].UID {
 				t.Errorf("%s: deleted %v, want %s", name, plan.Delete, pods[turn].UID)
 			}

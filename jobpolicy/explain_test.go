@@ -1,9 +1,10 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -53,25 +54,25 @@ func TestExplainSaysWhy(t *testing.T) {
 		"rule 10 (Count): no match: not reached, rule 9 decided",
 	}
 	var got []string
-	for _, s := range Explain(policy, p) {
+	for _, s := range jobpolicy.Explain(policy, p) {
 		got = append(got, s.String())
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	policy.Rules = policy.Rules[9:]
-	if got, want := Explain(policy, &batch.Pod{})[1].Why, "the pod has no container status"; got != want {
+	if got, want := jobpolicy.Explain(policy, &batch.Pod{})[1].Why, "the pod has no container status"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Explain(policy, p)[1].Why, "not reached, rule 0 decided"; got != want {
+	if got, want := jobpolicy.Explain(policy, p)[1].Why, "not reached, rule 0 decided"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Status.Conditions = nil
-	if got, want := Explain(policy, p)[1].String(), "rule 1 (Count): matched: container a ended with exit code 3, in [3]"; got != want {
+	if got, want := jobpolicy.Explain(policy, p)[1].String(), "rule 1 (Count): matched: container a ended with exit code 3, in [3]"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	policy.Rules[1] = codes(notIn, pointerTo(""), 3)
-	if got, want := Explain(policy, p)[1].Why, "container \"\" ended with exit code 4, not in [3]"; got != want {
+	if got, want := jobpolicy.Explain(policy, p)[1].Why, "container \"\" ended with exit code 4, not in [3]"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,18 +1,19 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"pgregory.net/rapid"
 )
 
 // slowMatch is the rules as they are written, without any hurry: for each rule
 // the containers in order, for each container the values in order.
-func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
+func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) jobpolicy.Match {
 	if p == nil {
-		return Match{Rule: -1}
+		return jobpolicy.Match{Rule: -1}
 	}
 	for i, rule := range p.Rules {
 		if !slices.Contains([]batch.Action{"FailJob", "FailIndex", "Ignore", "Count"}, rule.Action) {
@@ -28,7 +29,7 @@ func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 					listed = listed || v == c.State.Terminated.ExitCode
 				}
 				if on.Operator == "In" && listed || on.Operator == "NotIn" && !listed {
-					return Match{Rule: i, Action: rule.Action, Container: c.Name, ExitCode: c.State.Terminated.ExitCode}
+					return jobpolicy.Match{Rule: i, Action: rule.Action, Container: c.Name, ExitCode: c.State.Terminated.ExitCode}
 				}
 			}
 			continue
@@ -40,12 +41,12 @@ func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 					wanted = "True"
 				}
 				if o.Type == c.Type && wanted == c.Status {
-					return Match{Rule: i, Action: rule.Action, Condition: string(c.Type)}
+					return jobpolicy.Match{Rule: i, Action: rule.Action, Condition: string(c.Type)}
 				}
 			}
 		}
 	}
-	return Match{Rule: -1}
+	return jobpolicy.Match{Rule: -1}
 }
 
 // genMatchCase draws a policy and a pod that have something to do with each
@@ -99,24 +100,24 @@ func genMatchCase(t *rapid.T) (*batch.PodFailurePolicy, *batch.Pod) {
 func TestMatchEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, pod := genMatchCase(t)
-		got, want := MatchPod(p, pod), slowMatch(p, pod)
+		got, want := jobpolicy.MatchPod(p, pod), slowMatch(p, pod)
 		if got != want {
 			t.Fatalf("Match = %+v, model %+v", got, want)
 		}
-		if got := newRuleTable(p).match(pod); got != want {
+		if got := jobpolicy.MatchInPlan(p)(pod); got != want {
 			t.Fatalf("with a table: %+v, model %+v", got, want)
 		}
-		for _, pad := range []int{tabled - len(p.Rules), tabled} { // as many rules as a table holds, and more
+		for _, pad := range []int{jobpolicy.Tabled - len(p.Rules), jobpolicy.Tabled} { // as many rules as a table holds, and more
 			shifted := want
 			if want.Rule >= 0 {
 				shifted.Rule += pad
 			}
 			padded := &batch.PodFailurePolicy{Rules: append(make([]batch.PodFailurePolicyRule, pad), p.Rules...)}
-			if got := newRuleTable(padded).match(pod); got != shifted {
+			if got := jobpolicy.MatchInPlan(padded)(pod); got != shifted {
 				t.Fatalf("behind %d rules that do nothing: %+v, model %+v", pad, got, shifted)
 			}
 		}
-		steps := Explain(p, pod)
+		steps := jobpolicy.Explain(p, pod)
 		if len(steps) != len(p.Rules) {
 			t.Fatalf("%d steps for %d rules", len(steps), len(p.Rules))
 		}
@@ -164,10 +165,10 @@ func TestMatchLongLists(t *testing.T) {
 						})
 					}
 					pod.Status.InitContainerStatuses = make([]batch.ContainerStatus, idle)
-					if m := MatchPod(p, pod); (m.Rule == 0) != tt.matched {
+					if m := jobpolicy.MatchPod(p, pod); (m.Rule == 0) != tt.matched {
 						t.Errorf("%v %s %v: matched %v", tt.codes, tt.op, on.Values, !tt.matched)
 					}
-					if m := newRuleTable(p).match(pod); (m.Rule == 0) != tt.matched {
+					if m := jobpolicy.MatchInPlan(p)(pod); (m.Rule == 0) != tt.matched {
 						t.Errorf("%v %s %v, among many pods: matched %v", tt.codes, tt.op, on.Values, !tt.matched)
 					}
 				}
@@ -186,7 +187,7 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 				continue
 			}
 			one := &batch.Pod{Status: batch.PodStatus{ContainerStatuses: []batch.ContainerStatus{c}}}
-			got, want := MatchExit(p, c.Name, c.State.Terminated.ExitCode), MatchPod(p, one)
+			got, want := jobpolicy.MatchExit(p, c.Name, c.State.Terminated.ExitCode), jobpolicy.MatchPod(p, one)
 			if got != want {
 				t.Fatalf("MatchExit = %+v, Match %+v", got, want)
 			}
@@ -198,7 +199,7 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 	if matched == 0 {
 		t.Error("no exit was matched")
 	}
-	if got := MatchExit((*batch.PodFailurePolicy)(nil), "a", 1); got != noMatch {
+	if got := jobpolicy.MatchExit((*batch.PodFailurePolicy)(nil), "a", 1); got != (jobpolicy.Match{Rule: -1}) {
 		t.Errorf("a nil policy: %+v", got)
 	}
 }
@@ -216,15 +217,15 @@ func TestPodsOfManyExitCodes(t *testing.T) {
 		}
 		policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnExitCodes: on}}}
 		on.Operator = batch.OpIn
-		if m := MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 1 {
+		if m := jobpolicy.MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 1 {
 			t.Errorf("%d codes, In: %+v", n, m)
 		}
 		on.Operator = batch.OpNotIn
-		if m := MatchPod(policy, p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
+		if m := jobpolicy.MatchPod(policy, p); (m.Rule == 0) != (n > 16) || n > 16 && m.ExitCode != 17 {
 			t.Errorf("%d codes, NotIn: %+v", n, m)
 		}
 		on.Values = on.Values[:1]
-		if m := MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 2 {
+		if m := jobpolicy.MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 2 {
 			t.Errorf("%d codes, NotIn the first: %+v", n, m)
 		}
 	}
@@ -244,9 +245,9 @@ func TestPoliciesOfManyRules(t *testing.T) {
 		job.Spec.PodFailurePolicy = policy
 		for _, rule := range []int{0, n - 1} {
 			p := pod("a", 0, batch.PodFailed, int32(rule+1), t0)
-			got := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}).Decisions[0].Match.Rule
-			if got != rule || MatchPod(policy, p).Rule != rule {
-				t.Errorf("%d rules: a plan has rule %d, Match %d, want %d", n, got, MatchPod(policy, p).Rule, rule)
+			got := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}).Decisions[0].Match.Rule
+			if got != rule || jobpolicy.MatchPod(policy, p).Rule != rule {
+				t.Errorf("%d rules: a plan has rule %d, Match %d, want %d", n, got, jobpolicy.MatchPod(policy, p).Rule, rule)
 			}
 		}
 	}
@@ -254,13 +255,13 @@ func TestPoliciesOfManyRules(t *testing.T) {
 
 func TestMatchNil(t *testing.T) {
 	var p *batch.PodFailurePolicy
-	if m := MatchPod(p, &batch.Pod{}); m.Rule != -1 || !m.Counted() || m.Message(&batch.Pod{}) != "" {
+	if m := jobpolicy.MatchPod(p, &batch.Pod{}); m.Rule != -1 || !m.Counted() || m.Message(&batch.Pod{}) != "" {
 		t.Errorf("a nil policy: %+v", m)
 	}
-	if m := MatchPod((&batch.PodFailurePolicy{}), nil); m.Rule != -1 {
+	if m := jobpolicy.MatchPod((&batch.PodFailurePolicy{}), nil); m.Rule != -1 {
 		t.Errorf("a nil pod: %+v", m)
 	}
-	if steps := Explain(p, &batch.Pod{}); steps != nil {
+	if steps := jobpolicy.Explain(p, &batch.Pod{}); steps != nil {
 		t.Errorf("a nil policy explains itself: %v", steps)
 	}
 }
@@ -286,14 +287,14 @@ func bigPolicy() (*batch.PodFailurePolicy, *batch.Pod) {
 
 func TestMatchAllocatesNothing(t *testing.T) {
 	p, pod := bigPolicy()
-	if n := testing.AllocsPerRun(100, func() { MatchPod(p, pod) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { jobpolicy.MatchPod(p, pod) }); n != 0 {
 		t.Errorf("Match without a hit: %v allocations", n)
 	}
 	p.Rules[19].OnExitCodes.Values[254] = 256
-	if n := testing.AllocsPerRun(100, func() { MatchPod(p, pod) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { jobpolicy.MatchPod(p, pod) }); n != 0 {
 		t.Errorf("Match with a hit: %v allocations", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { MatchExit(p, "c", 256) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { jobpolicy.MatchExit(p, "c", 256) }); n != 0 {
 		t.Errorf("MatchExit: %v allocations", n)
 	}
 }
@@ -307,7 +308,7 @@ func TestMatchOfConditionsAllocatesNothing(t *testing.T) {
 	for range 50 {
 		p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: "B", Status: batch.ConditionTrue})
 	}
-	if n := testing.AllocsPerRun(100, func() { MatchPod(policy, p) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { jobpolicy.MatchPod(policy, p) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -316,13 +317,13 @@ func BenchmarkMatch(b *testing.B) {
 	p, pod := bigPolicy()
 	b.Run("alone", func(b *testing.B) {
 		for b.Loop() {
-			MatchPod(p, pod)
+			jobpolicy.MatchPod(p, pod)
 		}
 	})
 	b.Run("in a pass", func(b *testing.B) {
-		rules := newRuleTable(p)
+		match := jobpolicy.MatchInPlan(p)
 		for b.Loop() {
-			rules.match(pod)
+			match(pod)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -18,21 +19,21 @@ func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
 		p.Name, p.Annotations = name, nil
 		return p
 	}
-	in := Input{Job: plainJob(3), Pods: []*batch.Pod{named("a", batch.PodFailed), named("a", batch.PodFailed), named("b", batch.PodRunning)}, Now: t0.Add(time.Minute)}
-	plan := mustPlan(t, Engine{}, in)
+	in := jobpolicy.Input{Job: plainJob(3), Pods: []*batch.Pod{named("a", batch.PodFailed), named("a", batch.PodFailed), named("b", batch.PodRunning)}, Now: t0.Add(time.Minute)}
+	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	if plan.MetricDeltas.PodsFailed != 1 || len(plan.Notes) != 1 {
 		t.Errorf("one pod twice: %d failures, notes %q", plan.MetricDeltas.PodsFailed, plan.Notes)
 	}
-	if d := cmp.Diff([]PodRef{{Name: "a"}}, plan.Release); d != "" {
+	if d := cmp.Diff([]jobpolicy.PodRef{{Name: "a"}}, plan.Release); d != "" {
 		t.Error(d)
 	}
 	in.Job.Status, in.State = *plan.InterimStatus, plan.State // a crash before Release
 	in.Pods = []*batch.Pod{named("a", batch.PodFailed), named("b", batch.PodFailed)}
-	plan = mustPlan(t, Engine{}, in)
+	plan = mustPlan(t, jobpolicy.Engine{}, in)
 	if s := last(in, plan); s.Failed != 2 || len(plan.Decisions) != 1 {
 		t.Errorf("2 pods failed: %d counted, %d decisions left", s.Failed, len(plan.Decisions))
 	}
-	if _, err := (Engine{}).Plan(Input{Job: plainJob(1), Pods: []*batch.Pod{named("a", batch.PodRunning), named("", batch.PodRunning)}, Now: t0}); err == nil || !strings.Contains(err.Error(), "Pods[1]") {
+	if _, err := (jobpolicy.Engine{}).Plan(jobpolicy.Input{Job: plainJob(1), Pods: []*batch.Pod{named("a", batch.PodRunning), named("", batch.PodRunning)}, Now: t0}); err == nil || !strings.Contains(err.Error(), "Pods[1]") {
 		t.Errorf("a pod without UID and name: %v", err)
 	}
 }
@@ -58,8 +59,8 @@ func TestRecordedEndStands(t *testing.T) {
 		tt.job.Status.StartTime, tt.job.Status.UncountedTerminatedPods = t0, u
 		p := pod("0000", 0, tt.phase, 0, t0)
 		p.DeletionTimestamp = t0
-		in := Input{Job: tt.job, Pods: []*batch.Pod{p}, State: State{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
-		plan := mustPlan(t, Engine{}, in)
+		in := jobpolicy.Input{Job: tt.job, Pods: []*batch.Pod{p}, State: jobpolicy.State{Failures: 3, LastFailure: t0}, Now: t0.Add(time.Second)}
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		s := last(in, plan)
 		if len(plan.Decisions) != 0 || plan.State.Failures != 3 || plan.MetricDeltas.PodsFailed+plan.MetricDeltas.PodsSucceeded != 0 || len(plan.Release) != 1 {
 			t.Errorf("%s: decided again: %+v", name, plan)
@@ -88,29 +89,29 @@ func TestPodsThatCountNothingAreReported(t *testing.T) {
 	target := batch.JobStatus{Conditions: []batch.JobCondition{{Type: batch.JobSuccessCriteriaMet, Status: batch.ConditionTrue}}}
 	uncounted := batch.JobStatus{UncountedTerminatedPods: &batch.UncountedTerminatedPods{Failed: []string{"a"}}}
 	for name, tt := range map[string]struct {
-		in        Input
+		in        jobpolicy.Input
 		notes     int
 		untracked []string
 	}{
-		"failed":                     {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, []string{"a", "b"}},
-		"succeeded":                  {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodSucceeded)}}, 1, []string{"a"}},
-		"both":                       {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodSucceeded), untracked("b", 0, batch.PodFailed)}}, 2, []string{"a", "b"}},
-		"one more than was counted":  {Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, nil},
-		"counted":                    {Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1, Succeeded: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodSucceeded)}}, 0, nil},
-		"being counted":              {Input{Job: status(plainJob(5), uncounted), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
-		"said before":                {Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}, State: State{Handled: []string{"a"}}}, 1, nil},
-		"ignored":                    {Input{Job: ignores, Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
-		"not wanted":                 {Input{Job: plainJob(5), Pods: []*batch.Pod{deleted}}, 0, nil},
-		"the Job ends":               {Input{Job: status(plainJob(5), target), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
-		"released a moment ago":      {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, FinalizersRemoved: []string{"a"}}, 0, nil},
-		"an index that is not ended": {Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 1, []string{"a"}},
-		"an index that is completed": {Input{Job: status(indexedJob(3, 1), batch.JobStatus{CompletedIndexes: "1"}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
-		"an index that has failed":   {Input{Job: status(indexedJob(3, 1), batch.JobStatus{FailedIndexes: pointerTo("1")}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
-		"an index out of range":      {Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 3, batch.PodFailed)}}, 0, nil},
-		"a counted view":             {Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, State: State{Released: []string{"a"}}}, 0, nil},
+		"failed":                     {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, []string{"a", "b"}},
+		"succeeded":                  {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodSucceeded)}}, 1, []string{"a"}},
+		"both":                       {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodSucceeded), untracked("b", 0, batch.PodFailed)}}, 2, []string{"a", "b"}},
+		"one more than was counted":  {jobpolicy.Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodFailed)}}, 1, nil},
+		"counted":                    {jobpolicy.Input{Job: status(plainJob(5), batch.JobStatus{Failed: 1, Succeeded: 1}), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed), untracked("b", 0, batch.PodSucceeded)}}, 0, nil},
+		"being counted":              {jobpolicy.Input{Job: status(plainJob(5), uncounted), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
+		"said before":                {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}, State: jobpolicy.State{Handled: []string{"a"}}}, 1, nil},
+		"ignored":                    {jobpolicy.Input{Job: ignores, Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
+		"not wanted":                 {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{deleted}}, 0, nil},
+		"the Job ends":               {jobpolicy.Input{Job: status(plainJob(5), target), Pods: []*batch.Pod{untracked("a", 0, batch.PodFailed)}}, 0, nil},
+		"released a moment ago":      {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, FinalizersRemoved: []string{"a"}}, 0, nil},
+		"an index that is not ended": {jobpolicy.Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 1, []string{"a"}},
+		"an index that is completed": {jobpolicy.Input{Job: status(indexedJob(3, 1), batch.JobStatus{CompletedIndexes: "1"}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
+		"an index that has failed":   {jobpolicy.Input{Job: status(indexedJob(3, 1), batch.JobStatus{FailedIndexes: pointerTo("1")}), Pods: []*batch.Pod{untracked("a", 1, batch.PodSucceeded)}}, 0, nil},
+		"an index out of range":      {jobpolicy.Input{Job: indexedJob(3, 1), Pods: []*batch.Pod{untracked("a", 3, batch.PodFailed)}}, 0, nil},
+		"a counted view":             {jobpolicy.Input{Job: plainJob(5), Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0)}, State: jobpolicy.State{Released: []string{"a"}}}, 0, nil},
 	} {
 		tt.in.Now = t0.Add(time.Hour)
-		plan := mustPlan(t, Engine{}, tt.in)
+		plan := mustPlan(t, jobpolicy.Engine{}, tt.in)
 		var untracked []string
 		for _, d := range plan.Decisions {
 			if d.Untracked {
@@ -139,10 +140,10 @@ func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 		for _, p := range pods {
 			p.Untrack()
 		}
-		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
+		in := jobpolicy.Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
 		for _, completions := range []int32{3, 2, 2, 3, 3} {
 			job.Spec.Completions = &completions
-			plan := mustPlan(t, Engine{}, in)
+			plan := mustPlan(t, jobpolicy.Engine{}, in)
 			in.State, job.Status = plan.State, *last(in, plan)
 			if len(plan.Decisions) != 0 || strings.Contains(strings.Join(plan.Notes, " "), "finalizer") {
 				t.Errorf("%s: with %d completions: notes %q, decisions %+v", name, completions, plan.Notes, plan.Decisions)
@@ -152,7 +153,7 @@ func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 			t.Errorf("%s: the memory holds %d pods, want the one of the index that came back", name, n)
 		}
 		in.Pods = nil
-		if m := mustPlan(t, Engine{}, in).State; len(m.Released) != 0 {
+		if m := mustPlan(t, jobpolicy.Engine{}, in).State; len(m.Released) != 0 {
 			t.Errorf("%s: the pods are gone and still remembered: %v", name, m.Released)
 		}
 	}
@@ -162,11 +163,11 @@ func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 // finalizer is seen to be gone.
 func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 	job := indexedJob(3, 5)
-	in := Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodFailed, 1, t0)}, Now: t0}
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodFailed, 1, t0)}, Now: t0}
 	decisions := 0
 	for _, completions := range []int32{3, 2, 2, 3, 3} {
 		job.Spec.Completions = &completions
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		in.State, job.Status = plan.State, *last(in, plan)
 		decisions += len(plan.Decisions)
 	}
@@ -194,7 +195,7 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 		"failed while away":              {0, []step{{2, batch.PodRunning, true}, {2, batch.PodFailed, true}, {2, batch.PodFailed, false}, {3, batch.PodFailed, false}, {3, batch.PodFailed, false}}},
 	} {
 		job := indexedJob(3, 5)
-		in := Input{Job: job, Now: t0}
+		in := jobpolicy.Input{Job: job, Now: t0}
 		decisions := 0
 		for i, s := range tt.steps {
 			p := pod("c", 2, s.phase, 1, t0)
@@ -202,7 +203,7 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 				p.Untrack()
 			}
 			job.Spec.Completions, in.Pods, in.ExpectationsPending = &s.completions, []*batch.Pod{p}, s.phase == batch.PodRunning
-			plan := mustPlan(t, Engine{}, in)
+			plan := mustPlan(t, jobpolicy.Engine{}, in)
 			in.State, job.Status = plan.State, *last(in, plan)
 			decisions += len(plan.Decisions)
 			if len(plan.Notes) != 0 || decisions > tt.decisions {
@@ -216,7 +217,7 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 			t.Errorf("%s: it counts: %+v", name, job.Status)
 		}
 		in.Pods, in.Now = nil, t0.Add(time.Hour)
-		if m := mustPlan(t, Engine{}, in).State; len(m.Handled)+len(m.Released) != 0 {
+		if m := mustPlan(t, jobpolicy.Engine{}, in).State; len(m.Handled)+len(m.Released) != 0 {
 			t.Errorf("%s: the pod is gone and still remembered: %+v", name, m)
 		}
 	}
@@ -226,10 +227,10 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 // released until it is seen to be gone.
 func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
 	job := indexedJob(3, 5)
-	in := Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0)}, Now: t0}
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0)}, Now: t0}
 	for i, completions := range []int32{2, 2, 3} {
 		job.Spec.Completions = &completions
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		if in.State, job.Status = plan.State, *last(in, plan); len(plan.Release) != 1 {
 			t.Errorf("plan %d does not release it: %+v", i+1, plan)
 		}
@@ -260,7 +261,7 @@ func TestDecisionsTellOfTheirIndex(t *testing.T) {
 	}
 	want := []told{{0, 2, false}, {1, 3, true}, {2, 2, false}, {3, 1, false}, {4, 3, false}}
 	var got []told
-	for _, d := range mustPlan(t, Engine{}, Input{Job: job, Pods: pods, Now: t0}).Decisions {
+	for _, d := range mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: pods, Now: t0}).Decisions {
 		if got = append(got, told{d.Index, d.Failures, d.IndexFailed}); !d.Finished.Equal(at) {
 			t.Errorf("pod %s finished at %v, want %v", d.UID, d.Finished, at)
 		}
@@ -268,7 +269,7 @@ func TestDecisionsTellOfTheirIndex(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	for _, d := range mustPlan(t, Engine{}, Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0}).Decisions {
+	for _, d := range mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0}).Decisions {
 		if d.Index != -1 || d.Failures != 0 || d.IndexFailed {
 			t.Errorf("of a NonIndexed Job: %+v", d)
 		}
@@ -298,7 +299,7 @@ func TestTrackAndUntrackShareNothing(t *testing.T) {
 func TestFailureBehindARunningPod(t *testing.T) {
 	job := indexedJob(2, 9)
 	job.Spec.BackoffLimitPerIndex = nil
-	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), pod("b", 1, batch.PodFailed, 1, t0)}, Now: t0})
+	plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), pod("b", 1, batch.PodFailed, 1, t0)}, Now: t0})
 	if len(plan.Decisions) != 1 || plan.State.Failures != 1 || len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
 		t.Errorf("%+v", plan)
 	}
@@ -310,7 +311,7 @@ func TestMisreadAnnotationsAreNoted(t *testing.T) {
 		for _, annotation := range []string{batch.JobCompletionIndexAnnotation, batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {
 			p := pod("a", 0, batch.PodRunning, 0, t0)
 			p.Annotations[annotation] = text
-			notes := mustPlan(t, Engine{}, Input{Job: indexedJob(2, 1), Pods: []*batch.Pod{p}, Now: t0}).Notes
+			notes := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(2, 1), Pods: []*batch.Pod{p}, Now: t0}).Notes
 			want := noted && len(notes) == 1 && strings.Contains(notes[0], p.Name) && strings.Contains(notes[0], annotation) && strings.Contains(notes[0], `"`+text+`"`)
 			if !want && (noted || len(notes) != 0) {
 				t.Errorf("%s %q: notes %q", annotation, text, notes)
@@ -319,7 +320,7 @@ func TestMisreadAnnotationsAreNoted(t *testing.T) {
 	}
 	p := pod("a", 0, batch.PodRunning, 0, t0)
 	p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: "x"}
-	if notes := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: []*batch.Pod{p}, Now: t0}).Notes; len(notes) != 0 {
+	if notes := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: plainJob(1), Pods: []*batch.Pod{p}, Now: t0}).Notes; len(notes) != 0 {
 		t.Errorf("a NonIndexed Job reads none: %q", notes)
 	}
 }

@@ -1,16 +1,17 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // bigInput is a Job of 100,000 indexes, a third of which has completed here and
 // there, with n pods: running, newly succeeded and newly failed ones.
-func bigInput(n int, perIndex bool) Input {
+func bigInput(n int, perIndex bool) jobpolicy.Input {
 	const completions = 100_000
 	job := indexedJob(completions, 3)
 	if !perIndex {
@@ -30,7 +31,7 @@ func bigInput(n int, perIndex bool) Input {
 	if perIndex {
 		job.Status.FailedIndexes = pointerTo("")
 	}
-	in := Input{Job: job, Now: t0}
+	in := jobpolicy.Input{Job: job, Now: t0}
 	for i := range n {
 		phase, code := batch.PodRunning, int32(0)
 		switch i % 4 {
@@ -54,7 +55,7 @@ func BenchmarkPlan(b *testing.B) {
 				in := bigInput(n, perIndex)
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := (Engine{}).Plan(in); err != nil {
+					if _, err := (jobpolicy.Engine{}).Plan(in); err != nil {
 						b.Fatal(err)
 					}
 				}

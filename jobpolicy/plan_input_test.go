@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"errors"
@@ -8,27 +8,25 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// underQuota carries plans out while creations are refused that would make more
-// pods than the quota, finished ones included, and returns how often they were.
-func underQuota(t *testing.T, c *cluster, quota int, work func()) (refused int) {
+// underQuota lets a controller and the pods work in turns, and returns how often
+// the quota refused a creation.
+func underQuota(t *testing.T, c *jobtest.Cluster, work func()) (refused int) {
 	t.Helper()
 	for range 50 {
-		if _, finished := c.job.Status.Finished(); finished {
+		if _, finished := c.Job.Status.Finished(); finished {
 			break
 		}
-		plan, err := c.plan()
-		if err != nil {
+		if wanted := mustPlan(t, c.Engine, c.Input()).Create; len(c.Pods)+len(wanted) > c.Faults.Quota && len(wanted) > 0 {
+			refused++
+		}
+		if _, err := c.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		if allowed := quota - len(c.pods); len(plan.Create) > allowed {
-			refused++
-			c.carryOut(plan, allowed) // and no further
-			plan = mustPlan(t, c.engine, Input{Job: c.job, Pods: c.pods, State: c.memory, NoPodChanges: true, Now: c.now})
-		}
-		c.carryOut(plan, effects(plan))
 		work()
 	}
 	return refused
@@ -37,15 +35,16 @@ func underQuota(t *testing.T, c *cluster, quota int, work func()) (refused int) 
 // A quota on pods refuses every creation for as long as finished pods are there.
 // With a plan that only records they go, and the Job ends.
 func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
-	c := &cluster{now: t0, job: plainJob(5)}
-	c.job.Spec.Parallelism = pointerTo[int32](2)
-	refused := underQuota(t, c, 2, func() {
-		if i := slices.IndexFunc(c.pods, isActive); i >= 0 {
-			c.end(c.pods[i].UID, batch.PodSucceeded, 0)
+	c := jobtest.New(plainJob(5))
+	c.Faults.Quota = 2
+	c.Job.Spec.Parallelism = pointerTo[int32](2)
+	refused := underQuota(t, c, func() {
+		if i := slices.IndexFunc(c.Pods, jobtest.Active); i >= 0 {
+			c.Exit(c.Pods[i].UID, 0)
 		}
 	})
-	if end, _ := c.job.Status.Finished(); end.Type != batch.JobComplete || refused == 0 || len(c.created) != 5 {
-		t.Errorf("ended %q with %d pods created, %d times refused", end.Type, len(c.created), refused)
+	if end, _ := c.Job.Status.Finished(); end.Type != batch.JobComplete || refused == 0 || len(c.Created) != 5 {
+		t.Errorf("ended %q with %d pods created, %d times refused", end.Type, len(c.Created), refused)
 	}
 }
 
@@ -55,20 +54,21 @@ func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
 func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 	for parallelism := 1; parallelism <= 3; parallelism++ {
 		for quota := parallelism; quota <= parallelism+1; quota++ {
-			c := &cluster{now: t0, job: indexedJob(4, 9)}
-			c.job.Spec.Parallelism = pointerTo(int32(parallelism))
-			refused := underQuota(t, c, quota, func() {
-				for _, p := range slices.DeleteFunc(slices.Clone(c.pods), func(p *batch.Pod) bool { return !isActive(p) }) {
+			c := jobtest.New(indexedJob(4, 9))
+			c.Faults.Quota = quota
+			c.Job.Spec.Parallelism = pointerTo(int32(parallelism))
+			refused := underQuota(t, c, func() {
+				for _, p := range slices.DeleteFunc(slices.Clone(c.Pods), func(p *batch.Pod) bool { return !jobtest.Active(p) }) {
 					if failureCount(p) < 2 { // all at once
-						c.end(p.UID, batch.PodFailed, 1)
+						c.Exit(p.UID, 1)
 					} else {
-						c.end(p.UID, batch.PodSucceeded, 0)
+						c.Exit(p.UID, 0)
 					}
 				}
-				c.now = c.now.Add(time.Hour)
+				c.Now = c.Now.Add(time.Hour)
 			})
-			if _, finished := c.job.Status.Finished(); finished != (quota > parallelism) || finished && len(c.created) != 12 || refused == 0 {
-				t.Errorf("parallelism %d, quota %d: finished %v with %d pods created, %d times refused", parallelism, quota, finished, len(c.created), refused)
+			if _, finished := c.Job.Status.Finished(); finished != (quota > parallelism) || finished && len(c.Created) != 12 || refused == 0 {
+				t.Errorf("parallelism %d, quota %d: finished %v with %d pods created, %d times refused", parallelism, quota, finished, len(c.Created), refused)
 			}
 		}
 	}
@@ -99,8 +99,8 @@ func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 		"deletes no surplus":           {plainJob(1), append(plainPods(1, batch.PodSucceeded), running...), "", 1, false},
 		"suspends nothing":             {suspended, running, "", 0, false},
 	} {
-		in := Input{Job: tt.job, Pods: tt.pods, NoPodChanges: true, Now: t0.Add(time.Hour)}
-		plan := mustPlan(t, Engine{}, in)
+		in := jobpolicy.Input{Job: tt.job, Pods: tt.pods, NoPodChanges: true, Now: t0.Add(time.Hour)}
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		if len(plan.Create)+len(plan.Delete) != 0 || plan.MetricDeltas.Finished != tt.finished || len(plan.Release) != tt.released {
 			t.Errorf("%s: %+v", name, plan)
 		}
@@ -117,14 +117,14 @@ func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
 	surplus.Spec.Parallelism = pointerTo[int32](0)
 	suspended := plainJob(2)
 	suspended.Spec.Suspend = true
-	for name, in := range map[string]Input{
+	for name, in := range map[string]jobpolicy.Input{
 		"creations": {Job: plainJob(3), Pods: plainPods(1, batch.PodSucceeded)},
 		"surplus":   {Job: surplus, Pods: append(plainPods(1, batch.PodSucceeded), plainPods(2, batch.PodRunning)[1:]...)},
 		"suspended": {Job: suspended, Pods: append(plainPods(1, batch.PodSucceeded), plainPods(2, batch.PodRunning)[1:]...)},
 		"the end":   {Job: plainJob(1), Pods: plainPods(1, batch.PodSucceeded)},
 	} {
 		in.ExpectationsPending, in.Now = true, t0.Add(time.Hour)
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		if s := last(in, plan); len(plan.Create)+len(plan.Delete)+len(s.Conditions) != 0 || s.Succeeded != 1 || len(plan.Release) != 1 {
 			t.Errorf("%s: %+v", name, plan)
 		}
@@ -137,19 +137,19 @@ func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
 func TestReleasedOnce(t *testing.T) {
 	indexed := indexedJob(2, 3)
 	indexed.Spec.Parallelism = pointerTo[int32](1)
-	for name, in := range map[string]Input{
+	for name, in := range map[string]jobpolicy.Input{
 		"NonIndexed, succeeded": {Job: plainJob(2), Pods: plainPods(1, batch.PodSucceeded)},
 		"NonIndexed, failed":    {Job: plainJob(2), Pods: plainPods(1, batch.PodFailed)},
 		"Indexed, succeeded":    {Job: indexed, Pods: []*batch.Pod{pod("0000", 0, batch.PodSucceeded, 0, t0)}},
 	} {
 		in.Now = t0
-		first := mustPlan(t, Engine{}, in)
+		first := mustPlan(t, jobpolicy.Engine{}, in)
 		in.Job.Status, in.State = *first.InterimStatus, first.State // a crash before, or after, Release
-		if again := mustPlan(t, Engine{}, in); len(first.Release) != 1 || len(again.Release) != 1 {
+		if again := mustPlan(t, jobpolicy.Engine{}, in); len(first.Release) != 1 || len(again.Release) != 1 {
 			t.Errorf("%s: released %v, and after a failed release %v", name, first.Release, again.Release)
 		}
 		in.FinalizersRemoved = []string{"0000"}
-		second := mustPlan(t, Engine{}, in)
+		second := mustPlan(t, jobpolicy.Engine{}, in)
 		if s := last(in, second); len(second.Release) != 0 || s.Succeeded+s.Failed != 1 || len(second.Decisions) != 0 {
 			t.Errorf("%s: released again %v, status %+v", name, second.Release, s)
 		}
@@ -161,16 +161,16 @@ func TestReleasedOnce(t *testing.T) {
 func TestPlanRefusesImpossibleInput(t *testing.T) {
 	lost := plainJob(1)
 	lost.Spec.CompletionMode, lost.Spec.Completions = batch.IndexedCompletion, nil
-	for path, in := range map[string]Input{
+	for path, in := range map[string]jobpolicy.Input{
 		"Job":              {Now: t0},
 		"Now":              {Job: plainJob(1)},
 		"Pods[1]":          {Job: plainJob(1), Pods: append(plainPods(1, batch.PodRunning), &batch.Pod{}), Now: t0},
 		"spec.completions": {Job: lost, Now: t0},
 		"status.failed":    {Job: &batch.Job{Status: batch.JobStatus{Failed: -1}}, Now: t0},
 	} {
-		plan, err := (Engine{}).Plan(in)
+		plan, err := (jobpolicy.Engine{}).Plan(in)
 		var mistake field.Error
-		if !errors.As(err, &mistake) || mistake.Field != path || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+path+": ") || effects(plan) != 0 {
+		if !errors.As(err, &mistake) || mistake.Field != path || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+path+": ") || jobtest.Effects(plan) != 0 {
 			t.Errorf("%s: %v, %+v", path, err, plan)
 		}
 	}
@@ -184,21 +184,21 @@ func TestPlanSaysWhatItWaitsFor(t *testing.T) {
 	far.Spec.ActiveDeadlineSeconds, far.Status.StartTime = pointerTo[int64](3600), t0
 	failed := plainPods(1, batch.PodFailed)
 	for name, tt := range map[string]struct {
-		in    Input
+		in    jobpolicy.Input
 		after time.Duration
-		why   RequeueReason
+		why   jobpolicy.RequeueReason
 	}{
-		"nothing":            {Input{Job: plainJob(2), Now: t0}, 0, ""},
-		"delay":              {Input{Job: plainJob(2), Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
-		"a second is no end": {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9 * time.Second)}, time.Second, RequeueDelay},
-		"put off":            {Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9500 * time.Millisecond)}, time.Second, RequeueBatch},
-		"deadline":           {Input{Job: deadline, Now: t0.Add(time.Second)}, 59 * time.Second, RequeueDeadline},
-		"deadline first":     {Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), State: State{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, RequeueDeadline},
-		"both at once":       {Input{Job: deadline, Pods: failed, Now: t0.Add(50 * time.Second), State: State{Failures: 1, LastFailure: t0.Add(40 * time.Second), Handled: []string{"0000"}}}, 10 * time.Second, RequeueDeadline},
-		"delay first":        {Input{Job: far, Pods: failed, Now: t0}, 10 * time.Second, RequeueDelay},
-		"an older Job":       {Input{Job: plainJob(2), State: State{Written: StatusProgress{Failed: 1}}, Now: t0}, 5 * time.Minute, RequeueStaleJob},
+		"nothing":            {jobpolicy.Input{Job: plainJob(2), Now: t0}, 0, ""},
+		"delay":              {jobpolicy.Input{Job: plainJob(2), Pods: failed, Now: t0}, 10 * time.Second, jobpolicy.RequeueDelay},
+		"a second is no end": {jobpolicy.Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9 * time.Second)}, time.Second, jobpolicy.RequeueDelay},
+		"put off":            {jobpolicy.Input{Job: plainJob(2), Pods: failed, Now: t0.Add(9500 * time.Millisecond)}, time.Second, jobpolicy.RequeueBatch},
+		"deadline":           {jobpolicy.Input{Job: deadline, Now: t0.Add(time.Second)}, 59 * time.Second, jobpolicy.RequeueDeadline},
+		"deadline first":     {jobpolicy.Input{Job: deadline, Pods: failed, Now: t0.Add(59500 * time.Millisecond), State: jobpolicy.State{Failures: 8, LastFailure: t0}}, 500 * time.Millisecond, jobpolicy.RequeueDeadline},
+		"both at once":       {jobpolicy.Input{Job: deadline, Pods: failed, Now: t0.Add(50 * time.Second), State: jobpolicy.State{Failures: 1, LastFailure: t0.Add(40 * time.Second), Handled: []string{"0000"}}}, 10 * time.Second, jobpolicy.RequeueDeadline},
+		"delay first":        {jobpolicy.Input{Job: far, Pods: failed, Now: t0}, 10 * time.Second, jobpolicy.RequeueDelay},
+		"an older Job":       {jobpolicy.Input{Job: plainJob(2), State: jobpolicy.State{Written: jobpolicy.StatusProgress{Failed: 1}}, Now: t0}, 5 * time.Minute, jobpolicy.RequeueStaleJob},
 	} {
-		if plan := mustPlan(t, Engine{}, tt.in); plan.RequeueAfter != tt.after || plan.RequeueReason != tt.why {
+		if plan := mustPlan(t, jobpolicy.Engine{}, tt.in); plan.RequeueAfter != tt.after || plan.RequeueReason != tt.why {
 			t.Errorf("%s: again after %v because of %q, want %v, %q", name, plan.RequeueAfter, plan.RequeueReason, tt.after, tt.why)
 		}
 	}
@@ -217,15 +217,15 @@ func TestJobsOfOtherControllersAreLeftAlone(t *testing.T) {
 	} {
 		job := plainJob(1)
 		job.Spec.ManagedBy = tt.job
-		memory := State{Failures: 1, LastFailure: t0}
-		plan := mustPlan(t, Engine{ManagedBy: tt.engine}, Input{Job: job, State: memory, Now: t0.Add(time.Hour)})
+		memory := jobpolicy.State{Failures: 1, LastFailure: t0}
+		plan := mustPlan(t, jobpolicy.Engine{ManagedBy: tt.engine}, jobpolicy.Input{Job: job, State: memory, Now: t0.Add(time.Hour)})
 		if acts := len(plan.Create) == 1; acts != tt.acts || len(plan.Notes) == 0 != tt.acts || plan.State.Failures != 1 {
 			t.Errorf("engine %q, Job %q: acts %v, notes %q, memory %+v", tt.engine, tt.job, acts, plan.Notes, plan.State)
 		}
 	}
 	odd := plainJob(1)
 	odd.Spec.CompletionMode = "Sorted"
-	if plan := mustPlan(t, Engine{}, Input{Job: odd, Now: t0}); effects(plan) != 0 || len(plan.Notes) != 1 {
+	if plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: odd, Now: t0}); jobtest.Effects(plan) != 0 || len(plan.Notes) != 1 {
 		t.Errorf("an unknown completion mode: %+v", plan)
 	}
 }

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"errors"
@@ -10,26 +10,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/field"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
 // Settings that no Engine can have are refused, each by its name.
 func TestPlanRefusesImpossibleSettings(t *testing.T) {
 	for _, tt := range []struct {
-		engine Engine
+		engine jobpolicy.Engine
 		fields []string
 	}{
-		{Engine{BaseDelay: -1}, []string{"BaseDelay"}},
-		{Engine{MaxDelay: -1}, []string{"MaxDelay"}},
-		{Engine{MinRequeue: -1}, []string{"MinRequeue"}},
-		{Engine{MaxPodsPerPlan: -1}, []string{"MaxPodsPerPlan"}},
-		{Engine{IgnoredDelay: DelayLikeFailure - 1}, []string{"IgnoredDelay"}},
-		{Engine{IgnoredDelay: NoDelay + 1}, []string{"IgnoredDelay"}},
-		{Engine{BaseDelay: -1, MaxPodsPerPlan: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPodsPerPlan", "IgnoredDelay"}},
+		{jobpolicy.Engine{BaseDelay: -1}, []string{"BaseDelay"}},
+		{jobpolicy.Engine{MaxDelay: -1}, []string{"MaxDelay"}},
+		{jobpolicy.Engine{MinRequeue: -1}, []string{"MinRequeue"}},
+		{jobpolicy.Engine{MaxPodsPerPlan: -1}, []string{"MaxPodsPerPlan"}},
+		{jobpolicy.Engine{IgnoredDelay: jobpolicy.DelayLikeFailure - 1}, []string{"IgnoredDelay"}},
+		{jobpolicy.Engine{IgnoredDelay: jobpolicy.NoDelay + 1}, []string{"IgnoredDelay"}},
+		{jobpolicy.Engine{BaseDelay: -1, MaxPodsPerPlan: -1, IgnoredDelay: -1}, []string{"BaseDelay", "MaxPodsPerPlan", "IgnoredDelay"}},
 	} {
-		plan, err := tt.engine.Plan(Input{Job: plainJob(1), Now: t0})
+		plan, err := tt.engine.Plan(jobpolicy.Input{Job: plainJob(1), Now: t0})
 		var errs field.Errors
-		if !errors.As(err, &errs) || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+tt.fields[0]) || effects(plan) != 0 {
+		if !errors.As(err, &errs) || !strings.HasPrefix(err.Error(), "jobpolicy: Plan: "+tt.fields[0]) || jobtest.Effects(plan) != 0 {
 			t.Errorf("%+v: %v, %+v", tt.engine, err, plan)
 		}
 		var fields []string
@@ -40,10 +42,10 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 			t.Errorf("%+v: %v, want mistakes in %v", tt.engine, err, tt.fields)
 		}
 	}
-	for _, d := range []IgnoredDelay{DelayLikeFailure, DelaySeparately, NoDelay} {
-		mustPlan(t, Engine{BaseDelay: 1, MaxDelay: 1, MinRequeue: 1, MaxPodsPerPlan: 1, IgnoredDelay: d}, Input{Job: plainJob(1), Now: t0})
+	for _, d := range []jobpolicy.IgnoredDelay{jobpolicy.DelayLikeFailure, jobpolicy.DelaySeparately, jobpolicy.NoDelay} {
+		mustPlan(t, jobpolicy.Engine{BaseDelay: 1, MaxDelay: 1, MinRequeue: 1, MaxPodsPerPlan: 1, IgnoredDelay: d}, jobpolicy.Input{Job: plainJob(1), Now: t0})
 	}
-	if err := (Engine{}).Validate(); err != nil {
+	if err := (jobpolicy.Engine{}).Validate(); err != nil {
 		t.Errorf("the zero value: %v", err)
 	}
 }
@@ -52,13 +54,13 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 func TestFinishedJobNeedsNothing(t *testing.T) {
 	for _, end := range []batch.JobConditionType{batch.JobComplete, batch.JobFailed} {
 		job := plainJob(3)
-		addCondition(&job.Status, end, batch.ConditionTrue, "", "", t0)
-		in := Input{Job: job, Pods: append(plainPods(1, batch.PodFailed), plainPods(2, batch.PodRunning)[1]), State: State{Failures: 2}, Now: t0}
-		if d := cmp.Diff(Plan{}, mustPlan(t, Engine{}, in)); d != "" {
+		job.Status.Conditions = append(job.Status.Conditions, batch.JobCondition{Type: end, Status: batch.ConditionTrue})
+		in := jobpolicy.Input{Job: job, Pods: append(plainPods(1, batch.PodFailed), plainPods(2, batch.PodRunning)[1]), State: jobpolicy.State{Failures: 2}, Now: t0}
+		if d := cmp.Diff(jobpolicy.Plan{}, mustPlan(t, jobpolicy.Engine{}, in)); d != "" {
 			t.Errorf("%s: %s", end, d)
 		}
 		job.Status.Conditions[0].Status = batch.ConditionFalse
-		if plan := mustPlan(t, Engine{}, in); plan.InterimStatus == nil {
+		if plan := mustPlan(t, jobpolicy.Engine{}, in); plan.InterimStatus == nil {
 			t.Errorf("not %s, and nothing is planned: %+v", end, plan)
 		}
 	}
@@ -71,12 +73,12 @@ func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
 	pods := []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("c", 2, batch.PodRunning, 0, t0)}
 	for _, suspend := range []bool{false, true} {
 		job.Spec.Suspend = suspend
-		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
-		if plan := mustPlan(t, Engine{}, in); len(plan.Create)+len(plan.Delete) == 0 {
+		in := jobpolicy.Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
+		if plan := mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create)+len(plan.Delete) == 0 {
 			t.Errorf("suspended %v: nothing to do: %+v", suspend, plan)
 		}
 		job.DeletionTimestamp = t0
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		job.DeletionTimestamp = time.Time{}
 		s := last(in, plan)
 		if len(plan.Create)+len(plan.Delete) != 0 || len(s.Conditions) != 0 {
@@ -108,15 +110,15 @@ func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
 		{"a pod that has ended", batch.RestartPolicyOnFailure, batch.PodFailed, restarts(3, 3), false},
 		{"a pod that cannot be reached", batch.RestartPolicyOnFailure, batch.PodUnknown, restarts(3, 3), false},
 		{"a number below 0", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(-9, 3), true},
-		{"numbers beyond 32 bits", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(maxCount, maxCount), true},
+		{"numbers beyond 32 bits", batch.RestartPolicyOnFailure, batch.PodRunning, restarts(jobpolicy.MaxCount, jobpolicy.MaxCount), true},
 	} {
 		job := plainJob(2)
 		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = pointerTo[int32](3), tt.policy
 		pods := plainPods(2, batch.PodRunning)
 		pods[1].Status = tt.status
 		pods[1].Status.Phase = tt.phase
-		in := Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
-		if reached := last(in, mustPlan(t, Engine{}, in)).HasCondition(batch.JobFailureTarget); reached != tt.reached {
+		in := jobpolicy.Input{Job: job, Pods: pods, Now: t0.Add(time.Hour)}
+		if reached := last(in, mustPlan(t, jobpolicy.Engine{}, in)).HasCondition(batch.JobFailureTarget); reached != tt.reached {
 			t.Errorf("%s: the limit is reached: %v", tt.name, reached)
 		}
 	}
@@ -127,12 +129,12 @@ func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
 func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
 	job := plainJob(600)
 	job.Spec.BackoffLimit = pointerTo[int32](0)
-	in := Input{Job: job, Pods: plainPods(501, batch.PodFailed), Now: t0}
+	in := jobpolicy.Input{Job: job, Pods: plainPods(501, batch.PodFailed), Now: t0}
 	for pass, want := range []struct {
 		released, failed int
 		finished         bool
 	}{{500, 500, false}, {1, 501, true}} {
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		s := last(in, plan)
 		_, finished := s.Finished()
 		if len(plan.Release) != want.released || int(s.Failed) != want.failed || finished != want.finished || !s.HasCondition(batch.JobFailureTarget) {
@@ -148,9 +150,9 @@ func TestIndexesOfAPassAreBounded(t *testing.T) {
 	for i, p := range plainPods(501, batch.PodSucceeded) {
 		pods = append(pods, pod(p.UID, i, batch.PodSucceeded, 0, t0))
 	}
-	plan := mustPlan(t, Engine{}, Input{Job: indexedJob(501, 1), Pods: pods, Now: t0})
-	if len(plan.Release) != 500 || last(Input{}, plan).HasCondition(batch.JobComplete) {
-		t.Errorf("%d released, status %+v", len(plan.Release), last(Input{}, plan))
+	plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(501, 1), Pods: pods, Now: t0})
+	if len(plan.Release) != 500 || last(jobpolicy.Input{}, plan).HasCondition(batch.JobComplete) {
+		t.Errorf("%d released, status %+v", len(plan.Release), last(jobpolicy.Input{}, plan))
 	}
 }
 
@@ -159,7 +161,7 @@ func TestCountsOfIndexesHaveTheirLabel(t *testing.T) {
 	global := indexedJob(3, 1)
 	global.Spec.BackoffLimitPerIndex = nil
 	for job, perIndex := range map[*batch.Job]bool{indexedJob(3, 1): true, global: false, plainJob(3): false} {
-		c := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}).MetricDeltas
+		c := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}).MetricDeltas
 		if c.PerIndex != perIndex || c.PodsSucceeded != 1 || c.IndexesSucceeded == 1 != (job.Spec.CompletionMode == batch.IndexedCompletion) {
 			t.Errorf("completion mode %q, limit per index %v: %+v", job.Spec.CompletionMode, vectors.Text(job.Spec.BackoffLimitPerIndex), c)
 		}

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"encoding/json"
@@ -9,16 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
 // olderView writes the plan's statuses and returns an input that still shows the
 // Job as it was before, with the plan's memory.
-func olderView(t *testing.T, in Input) (Input, Plan) {
+func olderView(t *testing.T, in jobpolicy.Input) (jobpolicy.Input, jobpolicy.Plan) {
 	t.Helper()
-	first := mustPlan(t, Engine{}, in)
+	first := mustPlan(t, jobpolicy.Engine{}, in)
 	for _, p := range in.Pods {
-		if slices.Contains(first.Release, PodRef{Name: p.Name, UID: p.UID}) {
+		if slices.Contains(first.Release, jobpolicy.PodRef{Name: p.Name, UID: p.UID}) {
 			p.Untrack()
 		}
 	}
@@ -39,7 +41,7 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 	ends := plainJob(2)
 	ends.UID = "job"
 	ends.Spec.ActiveDeadlineSeconds, ends.Status.StartTime = pointerTo[int64](60), t0.Add(-time.Hour)
-	for name, in := range map[string]Input{
+	for name, in := range map[string]jobpolicy.Input{
 		"succeeded":      {Job: &batch.Job{ObjectMeta: batch.ObjectMeta{UID: "job"}, Spec: batch.JobSpec{Completions: pointerTo[int32](3), Parallelism: pointerTo[int32](2)}}, Pods: succeeded(2)},
 		"failed":         {Job: once, Pods: plainPods(1, batch.PodFailed)},
 		"failed index":   {Job: indexed, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodRunning, 0, t0)}},
@@ -52,14 +54,14 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 			t.Fatalf("%s: nothing was written: %+v", name, first)
 		}
 		in.Now = t0.Add(time.Minute)
-		second := mustPlan(t, Engine{}, in)
-		if n := effects(second); n != 0 || second.RequeueReason != RequeueStaleJob || len(second.Notes) != 1 || len(second.Decisions) != 0 {
+		second := mustPlan(t, jobpolicy.Engine{}, in)
+		if n := jobtest.Effects(second); n != 0 || second.RequeueReason != jobpolicy.RequeueStaleJob || len(second.Notes) != 1 || len(second.Decisions) != 0 {
 			t.Errorf("%s: an older view of the Job has %d effects: %+v", name, n, second)
 		}
 		job := *in.Job
 		job.Status = *last(in, first)
 		in.Job, in.State = &job, second.State
-		if third := mustPlan(t, Engine{}, in); third.RequeueReason == RequeueStaleJob || !third.State.Behind.IsZero() {
+		if third := mustPlan(t, jobpolicy.Engine{}, in); third.RequeueReason == jobpolicy.RequeueStaleJob || !third.State.Behind.IsZero() {
 			t.Errorf("%s: the newest status is taken for an older one: %+v", name, third)
 		}
 	}
@@ -69,27 +71,27 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 // and Pods must be read anew.
 func TestLostMemoryNeedsFreshView(t *testing.T) {
 	job := plainJob(2)
-	in, _ := olderView(t, Input{Job: job, Pods: plainPods(2, batch.PodSucceeded), Now: t0})
-	in.State = State{}
-	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 2 {
+	in, _ := olderView(t, jobpolicy.Input{Job: job, Pods: plainPods(2, batch.PodSucceeded), Now: t0})
+	in.State = jobpolicy.State{}
+	if plan := mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create) != 2 {
 		t.Errorf("an old status without memory: %d created", len(plan.Create))
 	}
 	job.Status.Succeeded = 2
-	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 0 {
+	if plan := mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create) != 0 {
 		t.Errorf("a fresh view without memory: %d created", len(plan.Create))
 	}
 }
 
 // What was written is taken from Record: Status may never be written.
 func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
-	in := Input{Job: plainJob(4), Pods: append(plainPods(2, batch.PodSucceeded), plainPods(4, batch.PodFailed)[2:]...), Now: t0.Add(time.Hour)}
-	plan := mustPlan(t, Engine{}, in)
+	in := jobpolicy.Input{Job: plainJob(4), Pods: append(plainPods(2, batch.PodSucceeded), plainPods(4, batch.PodFailed)[2:]...), Now: t0.Add(time.Hour)}
+	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	if plan.InterimStatus == nil || plan.FinalStatus == nil {
 		t.Fatalf("%+v", plan)
 	}
 	in.Job.Status, in.State = *plan.InterimStatus, plan.State // a crash before Release
-	again := mustPlan(t, Engine{}, in)
-	if again.RequeueReason == RequeueStaleJob || again.FinalStatus == nil || again.FinalStatus.Failed != 2 || again.FinalStatus.Succeeded != 2 {
+	again := mustPlan(t, jobpolicy.Engine{}, in)
+	if again.RequeueReason == jobpolicy.RequeueStaleJob || again.FinalStatus == nil || again.FinalStatus.Failed != 2 || again.FinalStatus.Succeeded != 2 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -99,7 +101,7 @@ func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
 func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 	job := plainJob(3)
 	job.Status.Succeeded = 1
-	in := Input{Job: job, State: State{Written: StatusProgress{Succeeded: 2}}}
+	in := jobpolicy.Input{Job: job, State: jobpolicy.State{Written: jobpolicy.StatusProgress{Succeeded: 2}}}
 	for _, step := range []struct {
 		at    time.Duration
 		left  time.Duration // 0: it is believed
@@ -113,14 +115,14 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 		{-time.Hour + 5*time.Minute, 0, 0},
 	} {
 		in.Now = t0.Add(step.at)
-		plan := mustPlan(t, Engine{}, in)
-		if step.left > 0 && (plan.RequeueAfter != step.left || plan.RequeueReason != RequeueStaleJob || effects(plan) != 0) || step.left == 0 && len(plan.Create) != 2 {
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
+		if step.left > 0 && (plan.RequeueAfter != step.left || plan.RequeueReason != jobpolicy.RequeueStaleJob || jobtest.Effects(plan) != 0) || step.left == 0 && len(plan.Create) != 2 {
 			t.Fatalf("after %s: %+v", step.at, plan)
 		}
 		if len(plan.Notes) != step.notes {
 			t.Errorf("after %s: notes %q, want %d", step.at, plan.Notes, step.notes)
 		}
-		if step.left == 0 && (plan.State.Written != StatusProgress{Succeeded: 1} || !plan.State.Behind.IsZero()) {
+		if step.left == 0 && (plan.State.Written != jobpolicy.StatusProgress{Succeeded: 1} || !plan.State.Behind.IsZero()) {
 			t.Fatalf("after %s: memory %+v", step.at, plan.State)
 		}
 		in.State = plan.State
@@ -132,10 +134,10 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 	job := plainJob(1)
 	job.UID = "new"
-	kept := State{Failures: 3, LastFailure: t0, Written: StatusProgress{Failed: 3}}
+	kept := jobpolicy.State{Failures: 3, LastFailure: t0, Written: jobpolicy.StatusProgress{Failed: 3}}
 	for owner, created := range map[string]int{"old": 1, "new": 0, "": 0} {
 		kept.Job = owner
-		plan := mustPlan(t, Engine{}, Input{Job: job, State: kept, Now: t0})
+		plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, State: kept, Now: t0})
 		if len(plan.Create) != created {
 			t.Errorf("the memory is of Job %q: %d created, want %d", owner, len(plan.Create), created)
 		}
@@ -149,11 +151,11 @@ func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 func TestScaledDownJobIsNotOlder(t *testing.T) {
 	job := indexedJob(4, 3)
 	job.Spec.BackoffLimitPerIndex = nil
-	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 2, batch.PodSucceeded, 0, t0), pod("c", 3, batch.PodSucceeded, 0, t0)}}
-	step := func() Plan {
-		plan := mustPlan(t, Engine{}, in)
+	in := jobpolicy.Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 2, batch.PodSucceeded, 0, t0), pod("c", 3, batch.PodSucceeded, 0, t0)}}
+	step := func() jobpolicy.Plan {
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		in.Job.Status, in.State, in.Pods = *last(in, plan), plan.State, nil
-		if plan.RequeueReason == RequeueStaleJob {
+		if plan.RequeueReason == jobpolicy.RequeueStaleJob {
 			t.Fatalf("with %d completions: %+v", *job.Spec.Completions, plan)
 		}
 		return plan
@@ -172,13 +174,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	const n = 1200
 	job := indexedJob(n, 3)
 	job.UID = strings.Repeat("j", 36)
-	in := Input{Job: job, Now: t0}
+	in := jobpolicy.Input{Job: job, Now: t0}
 	for i := range n {
 		in.Pods = append(in.Pods, pod(fmt.Sprintf("%036d", i), i, batch.PodFailed, 1, t0.Add(time.Hour)))
 	}
 	for _, most := range []int{400 + n*(3*39+25), 400} {
 		for range 3 {
-			plan := mustPlan(t, Engine{}, in)
+			plan := mustPlan(t, jobpolicy.Engine{}, in)
 			in.Job.Status, in.State = *last(in, plan), plan.State
 			text, err := json.Marshal(plan.State)
 			if err != nil || len(text) > most {
@@ -193,17 +195,17 @@ func TestMemoryIsBounded(t *testing.T) {
 // A plan in which nothing has ended hands on a memory that JSON keeps as it is, and
 // for a Job without a UID the zero one.
 func TestIdleMemoryEqualsItsJSON(t *testing.T) {
-	for name, in := range map[string]Input{
+	for name, in := range map[string]jobpolicy.Input{
 		"nothing ended": {Job: plainJob(2), Pods: plainPods(2, batch.PodRunning)},
 		"all counted":   {Job: plainJob(2), Pods: plainPods(1, batch.PodSucceeded)},
 		"Indexed":       {Job: indexedJob(1, 1), Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0)}},
 	} {
 		in.Now = t0
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		if ended := name == "all counted"; ended != (plan.Decisions != nil) {
 			t.Errorf("%s: decisions %#v", name, plan.Decisions)
 		}
-		var again State
+		var again jobpolicy.State
 		text, err := json.Marshal(plan.State)
 		if err == nil {
 			err = json.Unmarshal(text, &again)
@@ -228,7 +230,7 @@ func TestNamedPodIsRememberedOnce(t *testing.T) {
 			if !tracked {
 				p.Untrack()
 			}
-			plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, State: State{Handled: []string{"c"}}, Now: t0})
+			plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{p}, State: jobpolicy.State{Handled: []string{"c"}}, Now: t0})
 			if m := plan.State; len(m.Handled)+len(m.Released) > 1 || tracked && len(m.Released) != 1 {
 				t.Errorf("%s, with the finalizer: %v: %+v", phase, tracked, m)
 			}
@@ -241,8 +243,8 @@ func TestNamedPodIsRememberedOnce(t *testing.T) {
 func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
 	job := indexedJob(5, 4)
 	job.Spec.BackoffLimitPerIndex = nil
-	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("e", 4, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}}
-	first := mustPlan(t, Engine{}, in)
+	in := jobpolicy.Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("e", 4, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}}
+	first := mustPlan(t, jobpolicy.Engine{}, in)
 	job.Status = *last(in, first)
 	older := job.Status
 	if older.CompletedIndexes != "0,1,4" {
@@ -251,13 +253,13 @@ func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
 	four := int32(4)
 	job.Spec.Completions, job.Spec.Parallelism = &four, &four
 	in.State, in.Pods = first.State, []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}
-	second := mustPlan(t, Engine{}, in)
-	if got := last(in, second).CompletedIndexes; got != "0-2" || second.RequeueReason == RequeueStaleJob {
+	second := mustPlan(t, jobpolicy.Engine{}, in)
+	if got := last(in, second).CompletedIndexes; got != "0-2" || second.RequeueReason == jobpolicy.RequeueStaleJob {
 		t.Fatalf("completed %q: %+v", got, second)
 	}
 	job.Status = older // the pod of index 2 is counted, released and gone
 	in.State, in.Pods = second.State, []*batch.Pod{pod("d", 3, batch.PodRunning, 0, t0)}
-	if third := mustPlan(t, Engine{}, in); len(third.Create) != 0 || third.RequeueReason != RequeueStaleJob {
+	if third := mustPlan(t, jobpolicy.Engine{}, in); len(third.Create) != 0 || third.RequeueReason != jobpolicy.RequeueStaleJob {
 		t.Errorf("%+v", third)
 	}
 }

@@ -105,7 +105,7 @@ func (c *Cluster) CarryOut(plan jobpolicy.Plan, n int) int {
 	c.State = plan.State
 	c.Deltas = append(c.Deltas, plan.MetricDeltas)
 	for _, r := range plan.Release {
-		if !do(true, func() { c.Change(r, (*batch.Pod).Untrack) }) {
+		if !do(true, func() { c.Change(r.UID, (*batch.Pod).Untrack) }) {
 			return done
 		}
 	}
@@ -117,7 +117,7 @@ func (c *Cluster) CarryOut(plan jobpolicy.Plan, n int) int {
 
 // delete asks for the pod's end. Exit ends it.
 func (c *Cluster) delete(d jobpolicy.Deletion) {
-	c.Change(d.PodRef, func(p *batch.Pod) {
+	c.Change(d.UID, func(p *batch.Pod) {
 		if d.Untrack {
 			p.Untrack()
 		}
@@ -141,9 +141,9 @@ func (c *Cluster) create(creation jobpolicy.Creation) {
 	c.Pods = append(c.Pods, p)
 }
 
-// Change replaces the pod by a changed copy. It is a no-op if the pod is gone.
-func (c *Cluster) Change(pod jobpolicy.PodRef, change func(*batch.Pod)) {
-	i := slices.IndexFunc(c.Pods, func(p *batch.Pod) bool { return p.UID == pod.UID })
+// Change replaces the pod with that UID by a changed copy. It is a no-op if the pod is gone.
+func (c *Cluster) Change(uid string, change func(*batch.Pod)) {
+	i := slices.IndexFunc(c.Pods, func(p *batch.Pod) bool { return p.UID == uid })
 	if i < 0 {
 		return
 	}
@@ -156,9 +156,6 @@ func (c *Cluster) Change(pod jobpolicy.PodRef, change func(*batch.Pod)) {
 		c.Pods = slices.Delete(c.Pods, i, i+1)
 	}
 }
-
-// Ref names a pod of the cluster.
-func Ref(p *batch.Pod) jobpolicy.PodRef { return jobpolicy.PodRef{Name: p.Name, UID: p.UID} }
 
 // Active reports whether the pod has neither ended nor is being deleted.
 func Active(p *batch.Pod) bool { return !p.Finished() && p.DeletionTimestamp.IsZero() }

@@ -44,7 +44,7 @@ func TestCrashesLoseNothing(t *testing.T) {
 				break
 			}
 			for _, p := range c.Pods {
-				c.Exit(jobtest.Ref(p), 1)
+				c.Exit(p.UID, 1)
 			}
 		}
 		if err := c.Run(succeed); err != nil {
@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 
 	c.Faults = jobtest.Faults{}
 	before := c.Job.Status
-	c.Exit(jobtest.Ref(c.Pods[0]), 0)
+	c.Exit(c.Pods[0].UID, 0)
 	pods := []*batch.Pod{c.Pods[0]}
 	mustSync(t, c)
 	if len(c.Pods) != 2 || c.Job.Status.Succeeded != 1 {

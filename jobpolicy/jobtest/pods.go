@@ -4,13 +4,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
 // Start makes a pending pod Running and Ready.
-func (c *Cluster) Start(pod jobpolicy.PodRef) {
-	c.Change(pod, func(p *batch.Pod) {
+func (c *Cluster) Start(uid string) {
+	c.Change(uid, func(p *batch.Pod) {
 		p.Status.Phase = batch.PodRunning
 		SetCondition(p, batch.PodReady, batch.ConditionTrue, "", c.Now)
 	})
@@ -18,8 +17,8 @@ func (c *Cluster) Start(pod jobpolicy.PodRef) {
 
 // Exit ends all containers of the pod with the exit code: 0 makes the pod Succeeded, any
 // other Failed. It ends pods that are being deleted, too.
-func (c *Cluster) Exit(pod jobpolicy.PodRef, code int32) {
-	c.Change(pod, func(p *batch.Pod) {
+func (c *Cluster) Exit(uid string, code int32) {
+	c.Change(uid, func(p *batch.Pod) {
 		p.Status.Phase = batch.PodSucceeded
 		if code != 0 {
 			p.Status.Phase = batch.PodFailed
@@ -36,8 +35,8 @@ func (c *Cluster) Exit(pod jobpolicy.PodRef, code int32) {
 
 // Evict asks for the end of a pod as a drained node does, with the condition
 // DisruptionTarget. Exit ends it.
-func (c *Cluster) Evict(pod jobpolicy.PodRef) {
-	c.Change(pod, func(p *batch.Pod) {
+func (c *Cluster) Evict(uid string) {
+	c.Change(uid, func(p *batch.Pod) {
 		p.DeletionTimestamp = c.Now
 		SetCondition(p, batch.DisruptionTarget, batch.ConditionTrue, batch.PodReasonEvictionByEvictionAPI, c.Now)
 	})

@@ -63,11 +63,11 @@ func (c *Cluster) move(script Script, ends map[string]scheduled) (moved bool) {
 		case p.Finished():
 			continue
 		case !p.DeletionTimestamp.IsZero():
-			c.Exit(Ref(p), 143)
+			c.Exit(p.UID, 143)
 		case p.Status.Phase == batch.PodPending:
 			end := script(p, c.attempts[p.UID])
 			ends[p.UID] = scheduled{end, c.Now.Add(end.After)}
-			c.Start(Ref(p))
+			c.Start(p.UID)
 		default:
 			continue
 		}
@@ -97,8 +97,8 @@ func (c *Cluster) endDue(ends map[string]scheduled) {
 			continue
 		}
 		if end.Evict {
-			c.Evict(Ref(p))
+			c.Evict(p.UID)
 		}
-		c.Exit(Ref(p), end.ExitCode)
+		c.Exit(p.UID, end.ExitCode)
 	}
 }
