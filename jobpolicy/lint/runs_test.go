@@ -1,4 +1,4 @@
-package lint
+package lint_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 // comesTo is the most that the runs of a Job come to.
@@ -248,7 +249,7 @@ func TestLongestRunReachesItsWorstCase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 2 {
 			engine, spec := genSmallJob(t)
-			bound, err := WorstCase(engine, &spec)
+			bound, err := lint.WorstCase(engine, &spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +265,7 @@ func TestLongestRunReachesItsWorstCase(t *testing.T) {
 	}
 }
 
-func checkReached(t *rapid.T, engine jobpolicy.Engine, spec batch.JobSpec, bound WorstCaseResult, most comesTo) {
+func checkReached(t *rapid.T, engine jobpolicy.Engine, spec batch.JobSpec, bound lint.WorstCaseResult, most comesTo) {
 	want := comesTo{bound.Runs, bound.Wait, bound.IndexBytes}
 	if bound.Unbounded { // most is of two ignored failures only
 		if want.Runs = most.Runs; engine.IgnoredDelay != jobpolicy.NoDelay {
