@@ -3,7 +3,7 @@
 // batch. [Engine.Plan] is a pass of the controller; start there. [MatchPod] judges a
 // pod, [MatchExit] an exit code; [Match.NextCounts], [Match.IndexFailed],
 // [Engine.Remaining] and [EndLimits.Verdict] count without Job objects. Package lint
-// reviews specifications.
+// reviews specifications, and package jobtest runs Jobs in tests.
 package jobpolicy
 
 import (

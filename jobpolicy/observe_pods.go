@@ -9,26 +9,6 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// known are the pods that the Input says something of beside Pods, by identity.
-type known struct {
-	uncountedSucceeded, uncountedFailed map[string]bool // by the status
-	released                            map[string]bool // by the caller
-	counted, handled                    map[string]bool // by the state; what the status names is not counted
-}
-
-func newKnown(in Input) known {
-	u := cloneUncounted(in.Job.Status.UncountedTerminatedPods)
-	return known{setOf(u.Succeeded), setOf(u.Failed), setOf(in.FinalizersRemoved), setOf(in.State.Released), setOf(in.State.Handled)}
-}
-
-func setOf(uids []string) map[string]bool {
-	m := make(map[string]bool, len(uids))
-	for _, uid := range uids {
-		m[uid] = true
-	}
-	return m
-}
-
 // observePods looks at every pod once. Of two with the same identity it leaves
 // out the later; it refuses a pod without any.
 func (v *view) observePods(known known) (pods []*podView, notes notes, err error) {

@@ -22,12 +22,11 @@ type Input struct {
 	Now               time.Time // the caller's clock; must be set
 }
 
-// Plan is what to do, in this order: Delete, Create, InterimStatus, Release,
-// FinalStatus.
-// InterimStatus writes the ends of pods down in the status, Release takes the finalizers
-// of these pods off, and only FinalStatus raises the counters. So a crash at any point
-// neither loses a failure nor counts it twice (KEP-3850, and the Job tracking
-// protocol it builds on). A Plan shares nothing that anybody writes to.
+// Plan is what to do, in this order: Delete, Create, InterimStatus, Release, FinalStatus.
+// InterimStatus writes the ends of pods down, Release takes the finalizers of these pods
+// off, and only FinalStatus raises the counters. So a crash at any point neither loses a
+// failure nor counts it twice (KEP-3850, and the Job tracking protocol it builds on). A
+// Plan shares nothing that anybody writes to.
 //
 // If an effect fails, leave out the rest of the plan and plan again later. After
 // a refused deletion or creation make another plan at once, with NoPodChanges: it
