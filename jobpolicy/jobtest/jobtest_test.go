@@ -39,7 +39,10 @@ func TestCrashesLoseNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			done := c.CarryOut(plan, min(left, jobtest.Effects(plan)))
+			done := c.CarryOut(plan, left)
+			if done != min(left, jobtest.Effects(plan)) {
+				t.Fatalf("%d of the first %d effects of %d were performed", done, left, jobtest.Effects(plan))
+			}
 			if left -= done; done == 0 {
 				break
 			}
@@ -66,6 +69,9 @@ func TestCrashesLoseNothing(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c := newCluster(3, 2)
 	c.Faults.Refuse = true
+	if in := c.Input(); !in.NoPodChanges {
+		t.Error("refused: the caller does not know")
+	}
 	if mustSync(t, c); len(c.Created) != 0 || c.Job.Status.StartTime.IsZero() {
 		t.Errorf("refused: %d pods created, status %+v", len(c.Created), c.Job.Status)
 	}
@@ -76,6 +82,9 @@ func TestFaults(t *testing.T) {
 	c.Faults = jobtest.Faults{}
 	mustSync(t, c)
 	c.Faults.Unseen = c.Pods[1:]
+	if in := c.Input(); len(in.Pods) != 1 {
+		t.Errorf("a pod that is not seen yet: %d pods are seen", len(in.Pods))
+	}
 	if mustSync(t, c); len(c.Created) != 2 {
 		t.Errorf("a pod that is not seen yet: %d pods created", len(c.Created))
 	}
@@ -109,6 +118,42 @@ func TestFaults(t *testing.T) {
 	c.Faults = jobtest.Faults{}
 	if err := c.Run(succeed); err != nil || c.Job.Status.Succeeded != 3 {
 		t.Errorf("without faults: %d succeeded (%v)", c.Job.Status.Succeeded, err)
+	}
+}
+
+// Deletions are refused like creations, and the last write conflicts like the first.
+func TestRefusedEffects(t *testing.T) {
+	c := newCluster(2, 2)
+	mustSync(t, c)
+	c.Job.Spec.Suspend = true
+	plan, err := c.Plan()
+	if err != nil || len(plan.Delete) != 2 {
+		t.Fatalf("%d pods are deleted of a suspended Job (%v)", len(plan.Delete), err)
+	}
+	c.Faults.Refuse = true
+	if done := c.CarryOut(plan, jobtest.Effects(plan)); done != 0 {
+		t.Errorf("refused: %d effects", done)
+	}
+	c.Faults = jobtest.Faults{}
+	if err := c.Run(succeed); err != nil || len(c.Pods) != 0 || c.Job.Status.Failed != 0 {
+		t.Errorf("suspended: %d pods are left, %d failed (%v)", len(c.Pods), c.Job.Status.Failed, err)
+	}
+
+	c.Job.Spec.Suspend = false
+	mustSync(t, c)
+	c.Exit(c.Pods[0].UID, 0)
+	if plan, err = c.Plan(); err != nil || plan.FinalStatus == nil {
+		t.Fatalf("a pod has ended: %+v (%v)", plan, err)
+	}
+	c.CarryOut(plan, jobtest.Effects(plan)-1)
+	before := c.Job.Status
+	c.Faults.Status = &before
+	if mustSync(t, c); c.Job.Status.Succeeded != 0 {
+		t.Errorf("a conflict: %d succeeded", c.Job.Status.Succeeded)
+	}
+	c.Faults = jobtest.Faults{}
+	if mustSync(t, c); c.Job.Status.Succeeded != 1 {
+		t.Errorf("the write that was lost: %d succeeded", c.Job.Status.Succeeded)
 	}
 }
 
