@@ -252,7 +252,7 @@ func TestDeviationSaturation(t *testing.T) {
 
 // The streak of failures survives the caller, and a pod enters it once however
 // often it is seen.
-func TestDeviationMemory(t *testing.T) {
+func TestDeviationState(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1), PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{0}},
 	}}}}}
@@ -301,7 +301,7 @@ func TestDeviationUnchecked(t *testing.T) {
 
 // A Job does not end while pods may be on their way: they would be left behind
 // with their finalizers.
-func TestDeviationUnsettledEnd(t *testing.T) {
+func TestDeviationExpectationsPendingEnd(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
 	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, ExpectationsPending: true}
 	if s := last(in, mustPlan(t, jobpolicy.Engine{}, in)); len(s.Conditions) != 0 {

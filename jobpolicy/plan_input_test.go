@@ -76,7 +76,7 @@ func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 
 // A plan that only records has no end that needs a deletion, and one that needs
 // none.
-func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
+func TestNoPodChangesPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 	failing := func() *batch.Job {
 		job := plainJob(2)
 		job.Spec.BackoffLimit = pointerTo[int32](0)
@@ -112,7 +112,7 @@ func TestRecordOnlyPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 
 // While pods are not settled none is created, no surplus one is deleted and the
 // Job does not end; what has ended is recorded.
-func TestUnsettledPlansNoPodsAndNoEnd(t *testing.T) {
+func TestExpectationsPendingPlansNoPodsAndNoEnd(t *testing.T) {
 	surplus := plainJob(2)
 	surplus.Spec.Parallelism = pointerTo[int32](0)
 	suspended := plainJob(2)
