@@ -8,6 +8,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 	"github.com/restartkit/restart/jobpolicy/jobtest"
+	"pgregory.net/rapid"
 )
 
 func newCluster(completions, parallelism int32) *jobtest.Cluster {
@@ -30,39 +31,40 @@ func mustSync(t *testing.T, c *jobtest.Cluster) int {
 	return done
 }
 
-// A caller that crashes after any number of effects of its first plans loses nothing.
+// A caller that crashes again and again, wherever it is in its plans, loses nothing.
 func TestCrashesLoseNothing(t *testing.T) {
-	for crash := range 9 {
+	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(3, 3)
-		for left := crash; left > 0; {
+		for range rapid.IntRange(0, 9).Draw(t, "crashes") {
 			plan, err := c.Plan()
 			if err != nil {
 				t.Fatal(err)
 			}
-			done := c.CarryOut(plan, left)
-			if done != min(left, jobtest.Effects(plan)) {
-				t.Fatalf("%d of the first %d effects of %d were performed", done, left, jobtest.Effects(plan))
+			first := rapid.IntRange(0, 6).Draw(t, "effects")
+			if done := c.CarryOut(plan, first); done != min(first, jobtest.Effects(plan)) {
+				t.Fatalf("%d of the first %d effects of %d were performed", done, first, jobtest.Effects(plan))
 			}
-			if left -= done; done == 0 {
-				break
-			}
-			for _, p := range c.Pods {
-				c.Exit(p.UID, 1)
+			if len(c.Pods) > 0 && rapid.Bool().Draw(t, "fails") {
+				c.Exit(c.Pods[0].UID, 1)
 			}
 		}
 		if err := c.Run(succeed); err != nil {
 			t.Fatal(err)
 		}
-		failed := 0
+		succeeded, failed := 0, 0
 		for _, d := range c.Deltas {
-			failed += d.PodsFailed
+			succeeded, failed = succeeded+d.PodsSucceeded, failed+d.PodsFailed
 		}
 		s := c.Job.Status
-		if end, _ := s.Finished(); end.Type != batch.JobComplete || s.Succeeded != 3 || len(c.Created) != 3+int(s.Failed) || failed != int(s.Failed) {
-			t.Errorf("crash after %d effects: %q with %d succeeded and %d failed of %d pods, the metrics have %d failed",
-				crash, end.Type, s.Succeeded, s.Failed, len(c.Created), failed)
+		end, _ := s.Finished()
+		if ended := int(s.Succeeded + s.Failed); ended != len(c.Created) || succeeded != int(s.Succeeded) || failed != int(s.Failed) {
+			t.Errorf("%q with %d succeeded and %d failed of %d pods, the metrics have %d and %d",
+				end.Type, s.Succeeded, s.Failed, len(c.Created), succeeded, failed)
 		}
-	}
+		if complete := s.Failed <= *c.Job.Spec.BackoffLimit; complete != (end.Type == batch.JobComplete) || complete && s.Succeeded != 3 {
+			t.Errorf("%q with %d succeeded and %d failed", end.Type, s.Succeeded, s.Failed)
+		}
+	})
 }
 
 // What the caller does not see it does not do twice, and what is refused is not done.
