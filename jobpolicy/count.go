@@ -36,5 +36,8 @@ func (m Match) indexFailedAfter(before int, limit *int32) bool {
 	return m.Counted() && before >= int(*limit)
 }
 
+// addCounts adds two failure counts and saturates.
+func addCounts(a, b int) int { return min(a, maxCount-b) + b }
+
 // maxCount is the highest failure count that an annotation holds.
 const maxCount = 1<<31 - 1

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"math"
@@ -6,27 +6,29 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
 // Of any two ends that are reached the earlier in the documented order decides.
 func TestVerdictPrecedence(t *testing.T) {
-	limits := Limits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
+	limits := jobpolicy.EndLimits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
 	ends := []struct {
 		reason batch.Reason
-		reach  func(*Tally)
+		reach  func(*jobpolicy.Progress)
 	}{
-		{batch.JobReasonPodFailurePolicy, func(t *Tally) { t.FailJob = "a message" }},
-		{batch.JobReasonBackoffLimitExceeded, func(t *Tally) { t.Failed = 2 }},
-		{batch.JobReasonDeadlineExceeded, func(t *Tally) { t.Elapsed = time.Minute }},
-		{batch.JobReasonMaxFailedIndexesExceeded, func(t *Tally) { t.FailedIndexes = 2 }},
-		{batch.JobReasonFailedIndexes, func(t *Tally) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
-		{batch.JobReasonSuccessPolicy, func(t *Tally) { t.SuccessPolicy = "Matched rules at index 0" }},
-		{batch.JobReasonCompletionsReached, func(t *Tally) { t.Succeeded = 3; t.Active = 0 }},
+		{batch.JobReasonPodFailurePolicy, func(t *jobpolicy.Progress) { t.FailJob = "a message" }},
+		{batch.JobReasonBackoffLimitExceeded, func(t *jobpolicy.Progress) { t.Failed = 2 }},
+		{batch.JobReasonDeadlineExceeded, func(t *jobpolicy.Progress) { t.Elapsed = time.Minute }},
+		{batch.JobReasonMaxFailedIndexesExceeded, func(t *jobpolicy.Progress) { t.FailedIndexes = 2 }},
+		{batch.JobReasonFailedIndexes, func(t *jobpolicy.Progress) { t.FailedIndexes = max(t.FailedIndexes, 1); t.Succeeded = 2 }},
+		{batch.JobReasonSuccessPolicy, func(t *jobpolicy.Progress) { t.SuccessPolicy = "Matched rules at index 0" }},
+		{batch.JobReasonCompletionsReached, func(t *jobpolicy.Progress) { t.Succeeded = 3; t.Active = 0 }},
 	}
 	for i, first := range ends {
 		for k := i; k < len(ends); k++ {
-			tally := Tally{Active: 1}
+			tally := jobpolicy.Progress{Active: 1}
 			first.reach(&tally)
 			ends[k].reach(&tally)
 			reason, message := limits.Verdict(tally)
@@ -34,7 +36,7 @@ func TestVerdictPrecedence(t *testing.T) {
 				t.Errorf("%s and %s: %s %q", first.reason, ends[k].reason, reason, message)
 			}
 		}
-		if reason, _ := (Limits{}).Verdict(Tally{Active: 1}); reason != "" {
+		if reason, _ := (jobpolicy.EndLimits{}).Verdict(jobpolicy.Progress{Active: 1}); reason != "" {
 			t.Errorf("a Job without limits that runs ends for %s", reason)
 		}
 	}
@@ -44,26 +46,26 @@ func TestVerdictPrecedence(t *testing.T) {
 func TestVerdictBounds(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		l    Limits
-		t    Tally
+		l    jobpolicy.EndLimits
+		t    jobpolicy.Progress
 		want batch.Reason
 	}{
-		{"failures at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 6, Active: 1}, ""},
-		{"failures above the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Failed: 7, Active: 1}, batch.JobReasonBackoffLimitExceeded},
-		{"restarts below the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 5, Active: 1}, ""},
-		{"restarts at the limit", Limits{BackoffLimit: pointerTo[int32](6)}, Tally{Restarts: 6, Active: 1}, batch.JobReasonBackoffLimitExceeded},
-		{"no restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Active: 1}, ""},
-		{"a restart with limit 0", Limits{BackoffLimit: pointerTo[int32](0)}, Tally{Restarts: 1, Active: 1}, batch.JobReasonBackoffLimitExceeded},
-		{"before the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5*time.Second - 1, Active: 1}, ""},
-		{"at the deadline", Limits{ActiveDeadlineSeconds: pointerTo[int64](5)}, Tally{Elapsed: 5 * time.Second, Active: 1}, batch.JobReasonDeadlineExceeded},
-		{"a deadline longer than time", Limits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, Tally{Elapsed: 1<<62 - 1, Active: 1}, ""},
-		{"failed indexes at the limit", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 2, Active: 1}, ""},
-		{"failed indexes above it", Limits{MaxFailedIndexes: pointerTo[int32](2)}, Tally{FailedIndexes: 3, Active: 1}, batch.JobReasonMaxFailedIndexesExceeded},
-		{"all ended, one failed", Limits{Completions: pointerTo[int32](3)}, Tally{FailedIndexes: 1, Succeeded: 2}, batch.JobReasonFailedIndexes},
-		{"succeeded, one still active", Limits{Completions: pointerTo[int32](3)}, Tally{Succeeded: 3, Active: 1}, ""},
-		{"work queue, one succeeded", Limits{}, Tally{Succeeded: 1}, batch.JobReasonCompletionsReached},
-		{"work queue, none succeeded", Limits{}, Tally{}, ""},
-		{"nothing to complete", Limits{Completions: pointerTo[int32](0)}, Tally{}, batch.JobReasonCompletionsReached},
+		{"failures at the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Failed: 6, Active: 1}, ""},
+		{"failures above the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Failed: 7, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"restarts below the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Restarts: 5, Active: 1}, ""},
+		{"restarts at the limit", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](6)}, jobpolicy.Progress{Restarts: 6, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"no restart with limit 0", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](0)}, jobpolicy.Progress{Active: 1}, ""},
+		{"a restart with limit 0", jobpolicy.EndLimits{BackoffLimit: pointerTo[int32](0)}, jobpolicy.Progress{Restarts: 1, Active: 1}, batch.JobReasonBackoffLimitExceeded},
+		{"before the deadline", jobpolicy.EndLimits{ActiveDeadlineSeconds: pointerTo[int64](5)}, jobpolicy.Progress{Elapsed: 5*time.Second - 1, Active: 1}, ""},
+		{"at the deadline", jobpolicy.EndLimits{ActiveDeadlineSeconds: pointerTo[int64](5)}, jobpolicy.Progress{Elapsed: 5 * time.Second, Active: 1}, batch.JobReasonDeadlineExceeded},
+		{"a deadline longer than time", jobpolicy.EndLimits{ActiveDeadlineSeconds: pointerTo[int64](1<<63 - 1)}, jobpolicy.Progress{Elapsed: 1<<62 - 1, Active: 1}, ""},
+		{"failed indexes at the limit", jobpolicy.EndLimits{MaxFailedIndexes: pointerTo[int32](2)}, jobpolicy.Progress{FailedIndexes: 2, Active: 1}, ""},
+		{"failed indexes above it", jobpolicy.EndLimits{MaxFailedIndexes: pointerTo[int32](2)}, jobpolicy.Progress{FailedIndexes: 3, Active: 1}, batch.JobReasonMaxFailedIndexesExceeded},
+		{"all ended, one failed", jobpolicy.EndLimits{Completions: pointerTo[int32](3)}, jobpolicy.Progress{FailedIndexes: 1, Succeeded: 2}, batch.JobReasonFailedIndexes},
+		{"succeeded, one still active", jobpolicy.EndLimits{Completions: pointerTo[int32](3)}, jobpolicy.Progress{Succeeded: 3, Active: 1}, ""},
+		{"work queue, one succeeded", jobpolicy.EndLimits{}, jobpolicy.Progress{Succeeded: 1}, batch.JobReasonCompletionsReached},
+		{"work queue, none succeeded", jobpolicy.EndLimits{}, jobpolicy.Progress{}, ""},
+		{"nothing to complete", jobpolicy.EndLimits{Completions: pointerTo[int32](0)}, jobpolicy.Progress{}, batch.JobReasonCompletionsReached},
 	} {
 		if got, _ := c.l.Verdict(c.t); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -74,9 +76,9 @@ func TestVerdictBounds(t *testing.T) {
 // An index fails with its first failure beyond the limit, or at once by a rule;
 // without a limit per index, by nothing.
 func TestIndexFailsBeyondItsLimit(t *testing.T) {
-	failIndex, ignored, counted := Match{Action: batch.ActionFailIndex}, Match{Action: batch.ActionIgnore}, noMatch
+	failIndex, ignored, counted := jobpolicy.Match{Action: batch.ActionFailIndex}, jobpolicy.Match{Action: batch.ActionIgnore}, jobpolicy.Match{Rule: -1}
 	for _, tt := range []struct {
-		m        Match
+		m        jobpolicy.Match
 		failures int
 		limit    *int32
 		want     bool
@@ -95,11 +97,11 @@ func TestIndexFailsBeyondItsLimit(t *testing.T) {
 // What NextCounts returns is what IndexFailed takes; the Engine, whose pods carry
 // the counts from before, decides alike.
 func TestIndexFailedTakesWhatNextCountsReturns(t *testing.T) {
-	for _, m := range []Match{noMatch, {Action: batch.ActionIgnore}, {Action: batch.ActionFailIndex}} {
+	for _, m := range []jobpolicy.Match{{Rule: -1}, {Action: batch.ActionIgnore}, {Action: batch.ActionFailIndex}} {
 		for before := range 5 {
 			for limit := range int32(5) {
 				failures, _ := m.NextCounts(before, 0)
-				if got, want := m.IndexFailed(failures, &limit), m.indexFailedAfter(before, &limit); got != want {
+				if got, want := m.IndexFailed(failures, &limit), jobpolicy.IndexFailedAfter(m, before, &limit); got != want {
 					t.Errorf("action %q, failure %d, limit %d: %v; by the Engine %v", m.Action, failures, limit, got, want)
 				}
 			}
@@ -108,15 +110,15 @@ func TestIndexFailedTakesWhatNextCountsReturns(t *testing.T) {
 }
 
 func TestNextCountsSaturates(t *testing.T) {
-	counted, ignored := Match{Rule: -1}, Match{Action: batch.ActionIgnore}
-	if f, i := counted.NextCounts(maxCount, maxCount); f != maxCount || i != maxCount {
+	counted, ignored := jobpolicy.Match{Rule: -1}, jobpolicy.Match{Action: batch.ActionIgnore}
+	if f, i := counted.NextCounts(jobpolicy.MaxCount, jobpolicy.MaxCount); f != jobpolicy.MaxCount || i != jobpolicy.MaxCount {
 		t.Errorf("%d, %d", f, i)
 	}
-	if f, i := ignored.NextCounts(maxCount, maxCount); f != maxCount || i != maxCount {
+	if f, i := ignored.NextCounts(jobpolicy.MaxCount, jobpolicy.MaxCount); f != jobpolicy.MaxCount || i != jobpolicy.MaxCount {
 		t.Errorf("%d, %d", f, i)
 	}
-	for _, m := range []Match{counted, ignored} { // the count that does not grow is bounded too
-		if f, i := m.NextCounts(math.MaxInt, math.MaxInt); f != maxCount || i != maxCount {
+	for _, m := range []jobpolicy.Match{counted, ignored} { // the count that does not grow is bounded too
+		if f, i := m.NextCounts(math.MaxInt, math.MaxInt); f != jobpolicy.MaxCount || i != jobpolicy.MaxCount {
 			t.Errorf("%v: %d, %d", m, f, i)
 		}
 	}
@@ -140,11 +142,11 @@ func TestRemainingNeverOverflows(t *testing.T) {
 		{time.Second, time.Hour, -7, time.Second},
 		{time.Second, time.Hour, 0, 0},
 	} {
-		if got := remaining(c.base, c.max, c.failures, 0); got != c.want {
+		if got := jobpolicy.Remaining(c.base, c.max, c.failures, 0); got != c.want {
 			t.Errorf("remaining(%v, %v, %d) = %v, want %v", c.base, c.max, c.failures, got, c.want)
 		}
 	}
-	if got := remaining(time.Second, time.Hour, 5, t0.Sub(time.Time{})); got != 0 {
+	if got := jobpolicy.Remaining(time.Second, time.Hour, 5, t0.Sub(time.Time{})); got != 0 {
 		t.Errorf("after a failure in year 1: %v", got)
 	}
 }
@@ -153,7 +155,7 @@ func TestStaleDisruption(t *testing.T) {
 	at := func(reason string, status batch.ConditionStatus) *batch.Pod {
 		p := &batch.Pod{}
 		p.Status.Phase = batch.PodRunning
-		setPodCondition(p, batch.DisruptionTarget, status, reason, t0)
+		jobtest.SetCondition(p, batch.DisruptionTarget, status, reason, t0)
 		return p
 	}
 	deleted, ended := at(batch.PodReasonEvictionByEvictionAPI, batch.ConditionTrue), at(batch.PodReasonEvictionByEvictionAPI, batch.ConditionTrue)
@@ -173,7 +175,7 @@ func TestStaleDisruption(t *testing.T) {
 		"ended":            {ended, t0.Add(time.Hour), false, 0},
 		"never was target": {&batch.Pod{}, t0, false, 0},
 	} {
-		if stale, after := StaleDisruption(c.pod, c.now); stale != c.stale || after != c.after {
+		if stale, after := jobpolicy.StaleDisruption(c.pod, c.now); stale != c.stale || after != c.after {
 			t.Errorf("%s: %v %v, want %v %v", name, stale, after, c.stale, c.after)
 		}
 	}

@@ -1,9 +1,6 @@
 package jobpolicy
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // Remaining returns how long to wait before a replacement: BaseDelay, doubled for
 // every failure in a row after the first until MaxDelay, less the time that has
@@ -41,34 +38,10 @@ func remaining(base, max time.Duration, failures int, sinceLast time.Duration) t
 	return delay - sinceLast
 }
 
-// IgnoredDelay says whether failures that an Ignore rule matched lengthen the
-// delay before a replacement: IgnoredSame, IgnoredOwn or IgnoredNone.
-type IgnoredDelay int
-
-// Whether ignored failures lengthen the delay before a replacement.
-const (
-	IgnoredSame IgnoredDelay = 0 // as any other failure (Kubernetes)
-	IgnoredOwn  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
-	IgnoredNone IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
-)
-
-// String returns the name of the constant.
-func (d IgnoredDelay) String() string {
-	switch d {
-	case IgnoredSame:
-		return "IgnoredSame"
-	case IgnoredOwn:
-		return "IgnoredOwn"
-	case IgnoredNone:
-		return "IgnoredNone"
-	}
-	return "IgnoredDelay(" + strconv.Itoa(int(d)) + ")"
-}
-
 // jobWait is how long the Job-wide streak holds replacements back.
-func (e Engine) jobWait(m Memory, now time.Time) time.Duration {
+func (e Engine) jobWait(m State, now time.Time) time.Duration {
 	wait := e.Remaining(m.Failures, now.Sub(m.LastFailure))
-	if e.IgnoredDelay == IgnoredOwn {
+	if e.IgnoredDelay == DelaySeparately {
 		wait = max(wait, e.Remaining(m.Ignored, now.Sub(m.LastIgnored)))
 	}
 	return wait
@@ -79,30 +52,13 @@ func (e Engine) jobWait(m Memory, now time.Time) time.Duration {
 // failures.
 func (e Engine) indexWait(failures, ignored int, m Match, last, now time.Time) time.Duration {
 	switch {
-	case e.IgnoredDelay == IgnoredSame:
+	case e.IgnoredDelay == DelayLikeFailure:
 		failures = addCounts(failures, ignored)
 	case m.Counted():
-	case e.IgnoredDelay == IgnoredNone:
+	case e.IgnoredDelay == NoDelay:
 		return 0
 	default:
 		failures = ignored
 	}
 	return e.Remaining(addCounts(failures, 1), now.Sub(last))
-}
-
-// readyIndexes splits off the candidates, which rise, that need not wait. If all
-// of them must, wait is the shortest.
-func readyIndexes(candidates []int, waitOf func(index int) time.Duration) (ready []int, wait time.Duration) {
-	for _, i := range candidates {
-		switch w := waitOf(i); {
-		case w == 0:
-			ready = append(ready, i)
-		case wait == 0 || w < wait:
-			wait = w
-		}
-	}
-	if len(ready) > 0 {
-		wait = 0
-	}
-	return ready, wait
 }

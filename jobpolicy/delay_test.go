@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -20,19 +21,19 @@ func ignores7() *batch.PodFailurePolicy {
 // their own, or none.
 func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 	for _, tt := range []struct {
-		delay IgnoredDelay
+		delay jobpolicy.IgnoredDelay
 		code  int32
 		want  time.Duration
 	}{
-		{IgnoredSame, 1, 160 * time.Second}, {IgnoredSame, 7, 160 * time.Second},
-		{IgnoredOwn, 1, 20 * time.Second}, {IgnoredOwn, 7, 80 * time.Second},
-		{IgnoredNone, 1, 20 * time.Second}, {IgnoredNone, 7, 0},
+		{jobpolicy.DelayLikeFailure, 1, 160 * time.Second}, {jobpolicy.DelayLikeFailure, 7, 160 * time.Second},
+		{jobpolicy.DelaySeparately, 1, 20 * time.Second}, {jobpolicy.DelaySeparately, 7, 80 * time.Second},
+		{jobpolicy.NoDelay, 1, 20 * time.Second}, {jobpolicy.NoDelay, 7, 0},
 	} {
 		job := indexedJob(1, 9)
 		job.Spec.PodFailurePolicy = ignores7()
 		p := pod("a", 0, batch.PodFailed, tt.code, t0)
 		p.Annotations[batch.JobIndexFailureCountAnnotation], p.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = "1", "3"
-		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, Input{Job: job, Pods: []*batch.Pod{p}, Now: t0})
+		plan := mustPlan(t, jobpolicy.Engine{IgnoredDelay: tt.delay}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{p}, Now: t0})
 		if plan.RequeueAfter != tt.want || len(plan.Create) == 0 != (tt.want > 0) {
 			t.Errorf("delay %d, exit code %d: %d created, again after %v, want %v", tt.delay, tt.code, len(plan.Create), plan.RequeueAfter, tt.want)
 		}
@@ -41,27 +42,27 @@ func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 
 // The same of a Job's streak. A success ends the streak of ignored failures too.
 func TestIgnoredFailuresOfAJob(t *testing.T) {
-	before := Memory{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
+	before := jobpolicy.State{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
 	for _, tt := range []struct {
-		delay             IgnoredDelay
+		delay             jobpolicy.IgnoredDelay
 		phase             batch.PodPhase
 		code              int32
 		failures, ignored int
 		want              time.Duration
 	}{
-		{IgnoredSame, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredSame, batch.PodFailed, 7, 2, 3, 20 * time.Second},
-		{IgnoredOwn, batch.PodFailed, 1, 2, 3, 39 * time.Second}, {IgnoredOwn, batch.PodFailed, 7, 1, 4, 80 * time.Second},
-		{IgnoredNone, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {IgnoredNone, batch.PodFailed, 7, 1, 3, 10 * time.Second},
-		{IgnoredOwn, batch.PodSucceeded, 0, 0, 0, 0},
+		{jobpolicy.DelayLikeFailure, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {jobpolicy.DelayLikeFailure, batch.PodFailed, 7, 2, 3, 20 * time.Second},
+		{jobpolicy.DelaySeparately, batch.PodFailed, 1, 2, 3, 39 * time.Second}, {jobpolicy.DelaySeparately, batch.PodFailed, 7, 1, 4, 80 * time.Second},
+		{jobpolicy.NoDelay, batch.PodFailed, 1, 2, 3, 20 * time.Second}, {jobpolicy.NoDelay, batch.PodFailed, 7, 1, 3, 10 * time.Second},
+		{jobpolicy.DelaySeparately, batch.PodSucceeded, 0, 0, 0, 0},
 	} {
 		job := plainJob(2)
 		job.Spec.PodFailurePolicy = ignores7()
-		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, tt.phase, tt.code, t0)}, Memory: before, Now: t0}
-		plan := mustPlan(t, Engine{IgnoredDelay: tt.delay}, in)
-		if m := plan.Memory; m.Failures != tt.failures || m.Ignored != tt.ignored || plan.RequeueAfter != tt.want {
+		in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, tt.phase, tt.code, t0)}, State: before, Now: t0}
+		plan := mustPlan(t, jobpolicy.Engine{IgnoredDelay: tt.delay}, in)
+		if m := plan.State; m.Failures != tt.failures || m.Ignored != tt.ignored || plan.RequeueAfter != tt.want {
 			t.Errorf("delay %d, exit code %d: memory %+v, again after %v", tt.delay, tt.code, m, plan.RequeueAfter)
 		}
-		if m := plan.Memory; tt.phase == batch.PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == IgnoredOwn && !m.LastIgnored.Equal(t0) {
+		if m := plan.State; tt.phase == batch.PodSucceeded && !m.LastIgnored.IsZero() || tt.code == 7 && tt.delay == jobpolicy.DelaySeparately && !m.LastIgnored.Equal(t0) {
 			t.Errorf("delay %d, exit code %d: the last ignored failure was at %v", tt.delay, tt.code, m.LastIgnored)
 		}
 	}
@@ -69,19 +70,19 @@ func TestIgnoredFailuresOfAJob(t *testing.T) {
 
 // An end that lies in the future counts as now, once, of either streak.
 func TestStreaksDoNotEndInTheFuture(t *testing.T) {
-	for _, delay := range []IgnoredDelay{IgnoredSame, IgnoredOwn} {
+	for _, delay := range []jobpolicy.IgnoredDelay{jobpolicy.DelayLikeFailure, jobpolicy.DelaySeparately} {
 		job := plainJob(1)
 		job.Spec.PodFailurePolicy = ignores7()
-		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0.Add(time.Hour))}, Now: t0}
-		m := mustPlan(t, Engine{IgnoredDelay: delay}, in).Memory
-		if at := later(m.LastFailure, m.LastIgnored); m.Failures+m.Ignored != 1 || !at.Equal(t0) {
+		in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 7, t0.Add(time.Hour))}, Now: t0}
+		m := mustPlan(t, jobpolicy.Engine{IgnoredDelay: delay}, in).State
+		if at := latest(m.LastFailure, m.LastIgnored); m.Failures+m.Ignored != 1 || !at.Equal(t0) {
 			t.Errorf("delay %d: the last failure was at %v: %+v", delay, at, m)
 		}
 	}
 }
 
 // An index that waits blocks those behind it, as in Kubernetes, or with
-// SkipWaiting those start in its place. Then a plan only waits if there is room
+// StartReadyIndexes those start in its place. Then a plan only waits if there is room
 // for the waiting ones, and for the first of them.
 func TestWaitingIndexes(t *testing.T) {
 	failed := func(index, failures int) *batch.Pod {
@@ -112,11 +113,11 @@ func TestWaitingIndexes(t *testing.T) {
 	} {
 		job := indexedJob(4, 9)
 		job.Spec.Parallelism = &tt.parallelism
-		in := Input{Job: job, Now: t0.Add(tt.after)}
+		in := jobpolicy.Input{Job: job, Now: t0.Add(tt.after)}
 		for i, n := range tt.failures {
 			in.Pods = append(in.Pods, failed(i, n))
 		}
-		plan := mustPlan(t, Engine{SkipWaiting: tt.skip}, in)
+		plan := mustPlan(t, jobpolicy.Engine{StartReadyIndexes: tt.skip}, in)
 		var got []int
 		for _, n := range plan.Create {
 			got = append(got, n.Index)
@@ -143,11 +144,11 @@ func TestSuccessStartsTheStreakOver(t *testing.T) {
 		{[]time.Time{at(2), at(5)}, []time.Time{at(6), at(7), at(5)}, 2, at(7)},
 		{[]time.Time{{}}, []time.Time{at(1), {}}, 1, at(1)},
 	} {
-		if n, last := streak(3, at(0), tt.succeeded, tt.failed); n != tt.want || !last.Equal(tt.last) {
+		if n, last := jobpolicy.Streak(3, at(0), tt.succeeded, tt.failed); n != tt.want || !last.Equal(tt.last) {
 			t.Errorf("succeeded %v, failed %v: %d in a row, the last at %v", tt.succeeded, tt.failed, n, last)
 		}
 	}
-	if n, _ := streak(maxCount, t0, nil, []time.Time{t0}); n != maxCount {
+	if n, _ := jobpolicy.Streak(jobpolicy.MaxCount, t0, nil, []time.Time{t0}); n != jobpolicy.MaxCount {
 		t.Errorf("%d in a row", n)
 	}
 }

@@ -1,13 +1,15 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -16,6 +18,19 @@ import (
 
 // t0 is the noon of the stories.
 func pointerTo[T any](v T) *T { return &v }
+
+// failureCount is how many failures of its index a pod carries.
+func failureCount(p *batch.Pod) int {
+	n, _ := strconv.Atoi(p.Annotations[batch.JobIndexFailureCountAnnotation])
+	return n
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
 
 var t0 = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -42,7 +57,7 @@ func pod(uid string, index int, phase batch.PodPhase, code int32, at time.Time) 
 	return p
 }
 
-func mustPlan(t *testing.T, e Engine, in Input) Plan {
+func mustPlan(t *testing.T, e jobpolicy.Engine, in jobpolicy.Input) jobpolicy.Plan {
 	t.Helper()
 	plan, err := e.Plan(in)
 	if err != nil {
@@ -52,12 +67,12 @@ func mustPlan(t *testing.T, e Engine, in Input) Plan {
 }
 
 // last is the status after the plan.
-func last(in Input, plan Plan) *batch.JobStatus {
+func last(in jobpolicy.Input, plan jobpolicy.Plan) *batch.JobStatus {
 	switch {
-	case plan.Status != nil:
-		return plan.Status
-	case plan.Record != nil:
-		return plan.Record
+	case plan.FinalStatus != nil:
+		return plan.FinalStatus
+	case plan.InterimStatus != nil:
+		return plan.InterimStatus
 	}
 	return &in.Job.Status
 }
@@ -65,28 +80,28 @@ func last(in Input, plan Plan) *batch.JobStatus {
 // A failure that lies in the future, because a clock stepped back, waits its
 // delay from when it was noticed, and not until the clock has caught up.
 func TestDeviationFutureFailure(t *testing.T) {
-	if got := (Engine{MaxDelay: time.Minute}).Remaining(1, -24*time.Hour); got != 10*time.Second {
+	if got := (jobpolicy.Engine{MaxDelay: time.Minute}).Remaining(1, -24*time.Hour); got != 10*time.Second {
 		t.Errorf("Remaining = %v, want 10s", got)
 	}
 	for name, job := range map[string]*batch.Job{
 		"per index": indexedJob(1, 3),
 		"job-wide":  {ObjectMeta: batch.ObjectMeta{Name: "j"}, Spec: batch.JobSpec{Completions: pointerTo[int32](1)}},
 	} {
-		in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0.Add(24*time.Hour))}, Now: t0}
-		plan := mustPlan(t, Engine{}, in)
+		in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0.Add(24*time.Hour))}, Now: t0}
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		if len(plan.Create) != 0 || plan.RequeueAfter != 10*time.Second {
 			t.Errorf("%s: at t0: %d created, again after %v; want none, 10s", name, len(plan.Create), plan.RequeueAfter)
 		}
-		in.Memory, in.Now = plan.Memory, t0.Add(4*time.Second)
+		in.State, in.Now = plan.State, t0.Add(4*time.Second)
 		in.Job.Status = *last(in, plan)
 		if len(plan.Release) > 0 {
 			in.Pods = nil
 		}
-		if plan = mustPlan(t, Engine{}, in); plan.RequeueAfter != 6*time.Second {
+		if plan = mustPlan(t, jobpolicy.Engine{}, in); plan.RequeueAfter != 6*time.Second {
 			t.Errorf("%s: after 4s: again after %v, want 6s", name, plan.RequeueAfter)
 		}
-		in.Memory, in.Now = plan.Memory, t0.Add(10*time.Second)
-		if plan = mustPlan(t, Engine{}, in); len(plan.Create) != 1 {
+		in.State, in.Now = plan.State, t0.Add(10*time.Second)
+		if plan = mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create) != 1 {
 			t.Errorf("%s: after 10s: %d created, want 1", name, len(plan.Create))
 		}
 	}
@@ -100,7 +115,7 @@ func TestDeviationOpenPattern(t *testing.T) {
 	}}}
 	p := pod("a", 0, batch.PodFailed, 137, t0)
 	p.Status.Conditions = []batch.PodCondition{{Type: batch.DisruptionTarget, Status: batch.ConditionTrue}}
-	if m := MatchPod(policy, p); m.Rule != 0 {
+	if m := jobpolicy.MatchPod(policy, p); m.Rule != 0 {
 		t.Errorf("Match = %+v, want rule 0", m)
 	}
 }
@@ -116,8 +131,8 @@ func TestDeviationCorruptIndexText(t *testing.T) {
 	} {
 		job := indexedJob(10, 1)
 		job.Status.CompletedIndexes = text
-		in := Input{Job: job, Now: t0}
-		plan := mustPlan(t, Engine{}, in)
+		in := jobpolicy.Input{Job: job, Now: t0}
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		if got := last(in, plan).CompletedIndexes; got != want {
 			t.Errorf("%q is read as %q, want %q", text, got, want)
 		}
@@ -142,8 +157,8 @@ func TestDeviationIndexEndsOnce(t *testing.T) {
 	} {
 		job := indexedJob(3, 0)
 		job.Status.CompletedIndexes, job.Status.FailedIndexes = c.completed, &c.failed
-		in := Input{Job: job, Pods: c.pods, Now: t0}
-		s := last(in, mustPlan(t, Engine{}, in))
+		in := jobpolicy.Input{Job: job, Pods: c.pods, Now: t0}
+		s := last(in, mustPlan(t, jobpolicy.Engine{}, in))
 		if got := [2]string{s.CompletedIndexes, *s.FailedIndexes}; got != c.want {
 			t.Errorf("%s: completed and failed are %q, want %q", name, got, c.want)
 		}
@@ -157,13 +172,13 @@ func TestDeviationIndexEndsOnce(t *testing.T) {
 // without startTime.
 func TestDeviationEndTimes(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}, Status: batch.JobStatus{StartTime: t0.Add(time.Hour)}}
-	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}
-	if s := last(in, mustPlan(t, Engine{}, in)); !s.CompletionTime.Equal(s.StartTime) {
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0}
+	if s := last(in, mustPlan(t, jobpolicy.Engine{}, in)); !s.CompletionTime.Equal(s.StartTime) {
 		t.Errorf("completionTime %v, startTime %v", s.CompletionTime, s.StartTime)
 	}
 	job = &batch.Job{Spec: batch.JobSpec{Suspend: true, BackoffLimit: pointerTo[int32](0)}}
-	in = Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
-	s := last(in, mustPlan(t, Engine{}, in))
+	in = jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
+	s := last(in, mustPlan(t, jobpolicy.Engine{}, in))
 	if _, finished := s.Finished(); !finished || s.StartTime.IsZero() {
 		t.Errorf("finished %v, startTime %v", finished, s.StartTime)
 	}
@@ -176,10 +191,10 @@ func TestDeviationFailJobMessage(t *testing.T) {
 	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionFailJob, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{42}},
 	}}}
-	in := Input{Job: job, Now: t0, Pods: []*batch.Pod{
+	in := jobpolicy.Input{Job: job, Now: t0, Pods: []*batch.Pod{
 		pod("d", 3, batch.PodFailed, 42, t0), pod("c", 1, batch.PodFailed, 42, t0), pod("b", 1, batch.PodFailed, 42, t0), pod("a", 2, batch.PodFailed, 42, t0),
 	}}
-	s := last(in, mustPlan(t, Engine{}, in))
+	s := last(in, mustPlan(t, jobpolicy.Engine{}, in))
 	if got := s.Conditions[0].Message; !strings.Contains(got, "ns/j-b ") {
 		t.Errorf("message %q, want pod j-b", got)
 	}
@@ -193,7 +208,7 @@ func TestDeviationKeptPod(t *testing.T) {
 	late := pod("b", 0, batch.PodFailed, 1, t0.Add(time.Second))
 	late.Annotations[batch.JobIndexFailureCountAnnotation] = "1"
 	for _, pods := range [][]*batch.Pod{{old, late}, {late, old}} {
-		plan := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 9), Pods: pods, Now: t0.Add(time.Hour)})
+		plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(1, 9), Pods: pods, Now: t0.Add(time.Hour)})
 		if got := plan.Create[0].Annotations[batch.JobIndexFailureCountAnnotation]; got != "3" {
 			t.Errorf("replacement with failure count %s, want 3", got)
 		}
@@ -204,8 +219,8 @@ func TestDeviationKeptPod(t *testing.T) {
 func TestDeviationSamePodTwice(t *testing.T) {
 	p := pod("a", 0, batch.PodFailed, 1, t0)
 	job := &batch.Job{Spec: batch.JobSpec{BackoffLimit: pointerTo[int32](1)}}
-	in := Input{Job: job, Pods: []*batch.Pod{p, p}, Now: t0}
-	plan := mustPlan(t, Engine{}, in)
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{p, p}, Now: t0}
+	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	if s := last(in, plan); s.Failed != 1 || len(s.Conditions) != 0 || len(plan.Notes) != 1 {
 		t.Errorf("failed %d, conditions %v, notes %q", s.Failed, s.Conditions, plan.Notes)
 	}
@@ -221,12 +236,12 @@ func TestDeviationSaturation(t *testing.T) {
 	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}},
 	}}}
-	in := Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}
-	if plan := mustPlan(t, Engine{}, in); plan.RequeueAfter != 10*time.Minute {
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}
+	if plan := mustPlan(t, jobpolicy.Engine{}, in); plan.RequeueAfter != 10*time.Minute {
 		t.Errorf("again after %v, want 10m", plan.RequeueAfter)
 	}
 	in.Now = t0.Add(time.Hour)
-	plan := mustPlan(t, Engine{}, in)
+	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	want := map[string]string{
 		batch.JobCompletionIndexAnnotation: "0", batch.JobIndexFailureCountAnnotation: "2147483647", batch.JobIndexIgnoredFailureCountAnnotation: "2147483647",
 	}
@@ -237,25 +252,25 @@ func TestDeviationSaturation(t *testing.T) {
 
 // The streak of failures survives the caller, and a pod enters it once however
 // often it is seen.
-func TestDeviationMemory(t *testing.T) {
+func TestDeviationState(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1), PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{0}},
 	}}}}}
-	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
 	var decisions int
 	for range 3 { // the pod's release fails: it is seen again
-		plan := mustPlan(t, Engine{}, in)
+		plan := mustPlan(t, jobpolicy.Engine{}, in)
 		decisions += len(plan.Decisions)
-		text, err := json.Marshal(plan.Memory)
+		text, err := json.Marshal(plan.State)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.Memory = Memory{}
-		if err := json.Unmarshal(text, &in.Memory); err != nil {
+		in.State = jobpolicy.State{}
+		if err := json.Unmarshal(text, &in.State); err != nil {
 			t.Fatal(err)
 		}
-		if in.Memory.Failures != 1 || plan.RequeueAfter != 10*time.Second {
-			t.Errorf("%d failures, again after %v; want 1, 10s", in.Memory.Failures, plan.RequeueAfter)
+		if in.State.Failures != 1 || plan.RequeueAfter != 10*time.Second {
+			t.Errorf("%d failures, again after %v; want 1, 10s", in.State.Failures, plan.RequeueAfter)
 		}
 		in.Job.Status = *last(in, plan)
 	}
@@ -267,33 +282,33 @@ func TestDeviationMemory(t *testing.T) {
 // Absent fields have their defaults, and numbers that no API server lets in end
 // in a plan or an error, not in a panic.
 func TestDeviationUnchecked(t *testing.T) {
-	in := Input{Job: &batch.Job{}, Now: t0}
-	if plan := mustPlan(t, Engine{}, in); len(plan.Create) != 1 {
+	in := jobpolicy.Input{Job: &batch.Job{}, Now: t0}
+	if plan := mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create) != 1 {
 		t.Errorf("an empty Job starts %d pods, want 1", len(plan.Create))
 	}
 	in.Job = &batch.Job{Spec: batch.JobSpec{Parallelism: pointerTo[int32](-5), Completions: pointerTo[int32](-1), BackoffLimit: pointerTo[int32](-2)}}
 	in.Pods = []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), nil}
-	mustPlan(t, Engine{}, in)
+	mustPlan(t, jobpolicy.Engine{}, in)
 	in.Job = &batch.Job{Spec: batch.JobSpec{CompletionMode: batch.IndexedCompletion, Parallelism: pointerTo[int32](1)}}
-	if _, err := (Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "spec.completions") {
+	if _, err := (jobpolicy.Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "spec.completions") {
 		t.Errorf("an Indexed Job without completions: %v", err)
 	}
 	in.Job = &batch.Job{Status: batch.JobStatus{Failed: -1, Active: -3}}
-	if _, err := (Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "status.failed") || !strings.Contains(err.Error(), "status.active") {
+	if _, err := (jobpolicy.Engine{}).Plan(in); err == nil || !strings.Contains(err.Error(), "status.failed") || !strings.Contains(err.Error(), "status.active") {
 		t.Errorf("negative counters: %v", err)
 	}
 }
 
 // A Job does not end while pods may be on their way: they would be left behind
 // with their finalizers.
-func TestDeviationUnsettledEnd(t *testing.T) {
+func TestDeviationExpectationsPendingEnd(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
-	in := Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, Unsettled: true}
-	if s := last(in, mustPlan(t, Engine{}, in)); len(s.Conditions) != 0 {
+	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, ExpectationsPending: true}
+	if s := last(in, mustPlan(t, jobpolicy.Engine{}, in)); len(s.Conditions) != 0 {
 		t.Errorf("conditions %v while pods may be on their way", s.Conditions)
 	}
-	in.Unsettled = false
-	if _, finished := last(in, mustPlan(t, Engine{}, in)).Finished(); !finished {
+	in.ExpectationsPending = false
+	if _, finished := last(in, mustPlan(t, jobpolicy.Engine{}, in)).Finished(); !finished {
 		t.Error("the Job does not end when everything is seen")
 	}
 }
@@ -305,18 +320,18 @@ func TestDeviationTemplateMayChange(t *testing.T) {
 	job.Spec.Template.Spec = batch.PodSpec{RestartPolicy: batch.RestartPolicyNever, Containers: []batch.Container{{Name: "main", Args: []string{"-memory=1Gi"}}}}
 	job.Spec.Suspend = true
 	job.Spec.Default()
-	suspended := mustPlan(t, Engine{}, Input{Job: job, Now: t0})
-	if len(suspended.Create) != 0 || suspended.Record == nil {
+	suspended := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Now: t0})
+	if len(suspended.Create) != 0 || suspended.InterimStatus == nil {
 		t.Fatalf("suspended: %+v", suspended)
 	}
 	resumed := *job
 	resumed.Spec.Suspend = false
 	resumed.Spec.Template.Spec.Containers = []batch.Container{{Name: "main", Args: []string{"-memory=2Gi"}}}
-	resumed.Status = *suspended.Record
+	resumed.Status = *suspended.InterimStatus
 	if err := resumed.Spec.ValidateUpdate(&job.Spec); err != nil {
 		t.Error(err)
 	}
-	if plan := mustPlan(t, Engine{}, Input{Job: &resumed, Memory: suspended.Memory, Now: t0.Add(time.Hour)}); len(plan.Create) != 1 {
+	if plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: &resumed, State: suspended.State, Now: t0.Add(time.Hour)}); len(plan.Create) != 1 {
 		t.Errorf("resumed: %+v", plan)
 	}
 }

@@ -62,8 +62,8 @@ func ExampleEngine_Plan() {
 			pod.UID = pod.Name
 			pods = append(pods, pod)
 		}
-		if plan.Record != nil {
-			job.Status = *plan.Record
+		if plan.InterimStatus != nil {
+			job.Status = *plan.InterimStatus
 		}
 		for _, released := range plan.Release {
 			for _, pod := range pods {
@@ -72,10 +72,10 @@ func ExampleEngine_Plan() {
 				}
 			}
 		}
-		if plan.Status != nil {
-			job.Status = *plan.Status
+		if plan.FinalStatus != nil {
+			job.Status = *plan.FinalStatus
 		}
-		input.Memory = plan.Memory
+		input.State = plan.State
 		if plan.RequeueAfter > 0 {
 			fmt.Println("again after", plan.RequeueAfter)
 			input.Now = input.Now.Add(plan.RequeueAfter)
@@ -212,11 +212,11 @@ func ExampleMatch_IndexFailed() {
 }
 
 // A batch scheduler asks after every end whether the whole array is over.
-func ExampleLimits_Verdict() {
+func ExampleEndLimits_Verdict() {
 	size, tolerated := int32(100), int32(5)
-	limits := jobpolicy.Limits{Completions: &size, MaxFailedIndexes: &tolerated}
-	fmt.Println(limits.Verdict(jobpolicy.Tally{Succeeded: 60, FailedIndexes: 6, Active: 34}))
-	reason, _ := limits.Verdict(jobpolicy.Tally{Succeeded: 60, FailedIndexes: 2, Active: 38})
+	limits := jobpolicy.EndLimits{Completions: &size, MaxFailedIndexes: &tolerated}
+	fmt.Println(limits.Verdict(jobpolicy.Progress{Succeeded: 60, FailedIndexes: 6, Active: 34}))
+	reason, _ := limits.Verdict(jobpolicy.Progress{Succeeded: 60, FailedIndexes: 2, Active: 38})
 	fmt.Printf("%q\n", reason)
 	// Output:
 	// MaxFailedIndexesExceeded Job has exceeded the specified maximal number of failed indexes

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -50,7 +51,7 @@ func TestWorkGrowsInProportion(t *testing.T) {
 		p.Spec, p.Status.InitContainerStatuses = shared.Spec, shared.Status.InitContainerStatuses
 	}
 	inTime(t, "surplus pods with many sidecars", func() {
-		if plan := mustPlan(t, Engine{}, Input{Job: job, Pods: pods, Now: t0}); len(plan.Delete) != 300 {
+		if plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: pods, Now: t0}); len(plan.Delete) != 300 {
 			t.Errorf("%d deleted", len(plan.Delete))
 		}
 	})
@@ -63,15 +64,15 @@ func TestWorkGrowsInProportion(t *testing.T) {
 	}
 	for _, rule := range []int{-1, 0} {
 		inTime(t, "many conditions and patterns", func() {
-			if m := MatchPod(policy, p); m.Rule != rule {
+			if m := jobpolicy.MatchPod(policy, p); m.Rule != rule {
 				t.Errorf("%+v, want rule %d", m, rule)
 			}
 			job := plainJob(1)
 			job.Spec.PodFailurePolicy = policy
-			if d := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}).Decisions; d[0].Match.Rule != rule {
+			if d := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{p}, Now: t0}).Decisions; d[0].Match.Rule != rule {
 				t.Errorf("%+v, want rule %d", d, rule)
 			}
-			if steps := Explain(policy, p); steps[0].Matched != (rule == 0) {
+			if steps := jobpolicy.Explain(policy, p); steps[0].Matched != (rule == 0) {
 				t.Errorf("matched %v", steps[0].Matched)
 			}
 		})
@@ -82,8 +83,8 @@ func TestWorkGrowsInProportion(t *testing.T) {
 		for range 5000 {
 			same = append(same, pod("a", 0, batch.PodFailed, 1, t0))
 		}
-		if plan := mustPlan(t, Engine{}, Input{Job: plainJob(1), Pods: same, Now: t0}); plan.Counts.PodsFailed != 1 {
-			t.Errorf("%d failures", plan.Counts.PodsFailed)
+		if plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: plainJob(1), Pods: same, Now: t0}); plan.MetricDeltas.PodsFailed != 1 {
+			t.Errorf("%d failures", plan.MetricDeltas.PodsFailed)
 		}
 	})
 }
@@ -118,16 +119,16 @@ func TestOrderOfTwoViewsDecidesNothing(t *testing.T) {
 				f(p)
 			}
 		}
-		one := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{a, b}, Now: t0})
-		two := mustPlan(t, Engine{}, Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{b, a}, Now: t0})
+		one := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{a, b}, Now: t0})
+		two := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: indexedJob(1, 1), Pods: []*batch.Pod{b, a}, Now: t0})
 		if d := cmp.Diff(one, two); d != "" {
 			t.Errorf("%s: another order, another plan:\n%s", name, d)
 		}
-		if x, y := podText(a), podText(b); string(x) == string(y) {
+		if x, y := jobpolicy.PodText(a), jobpolicy.PodText(b); string(x) == string(y) {
 			t.Errorf("%s: two pods have one text", name)
 		}
 		for range 20 { // a map has no order
-			if x, y := podText(b), podText(same); string(x) != string(y) {
+			if x, y := jobpolicy.PodText(b), jobpolicy.PodText(same); string(x) != string(y) {
 				t.Fatalf("%s: pods that say the same have two texts", name)
 			}
 		}

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,9 @@ import (
 
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/conformance/vectors/shape"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
 // The recorded runs are whole Jobs under the real controller, with a scripted
@@ -135,7 +137,7 @@ func replay(r *recordedRun) (all []string, compared int) {
 		}
 	}
 	if r.PodsCreated != nil {
-		differ("podsCreated", *r.PodsCreated, len(d.created))
+		differ("podsCreated", *r.PodsCreated, len(d.Created))
 	}
 	if r.Outcome != "" {
 		differ("outcome", r.Outcome, d.outcome())
@@ -174,9 +176,34 @@ func compareDelay(recorded, ours string) error {
 	return nil
 }
 
+// podTitle is a created pod's completion index and attempt, as names begin.
+func podTitle(c *jobtest.Cluster, p *batch.Pod) string {
+	i := jobtest.Index(p)
+	n := 0
+	for _, q := range c.Created {
+		if q.UID == p.UID {
+			break
+		}
+		if jobtest.Index(q) == i {
+			n++
+		}
+	}
+	if i < 0 {
+		return fmt.Sprintf("pod %02d", n)
+	}
+	var title strings.Builder
+	title.WriteString(fmt.Sprintf("index %d attempt %d", i, n))
+	for _, a := range []string{batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {
+		if text, ok := p.Annotations[a]; ok {
+			title.WriteString(" " + strings.TrimPrefix(a, "batch.kubernetes.io/") + "=" + text)
+		}
+	}
+	return title.String()
+}
+
 // driver is the scripted kubelet over a cluster.
 type driver struct {
-	cluster
+	*jobtest.Cluster
 	scenario runScenario
 	attempts map[string]runAttempt // by UID
 	perIndex map[int]int           // attempts bound so far
@@ -200,13 +227,12 @@ func newDriver(s runScenario) *driver {
 	if t.RestartPolicy == "" {
 		t.RestartPolicy = batch.RestartPolicyNever
 	}
-	job.Spec.Default()
-	d.job = job
-	d.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	d.engine = Engine{BaseDelay: time.Millisecond, MaxDelay: time.Millisecond, MinRequeue: time.Millisecond}
+	d.Cluster = jobtest.New(job)
+	d.Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	d.Engine = jobpolicy.Engine{BaseDelay: time.Millisecond, MaxDelay: time.Millisecond, MinRequeue: time.Millisecond}
 	if s.BackoffBaseMs > 0 {
-		d.engine.BaseDelay = time.Duration(s.BackoffBaseMs) * time.Millisecond
-		d.engine.MaxDelay = time.Duration(s.BackoffMaxMs) * time.Millisecond
+		d.Engine.BaseDelay = time.Duration(s.BackoffBaseMs) * time.Millisecond
+		d.Engine.MaxDelay = time.Duration(s.BackoffMaxMs) * time.Millisecond
 	}
 	return d
 }
@@ -233,10 +259,10 @@ func (d *driver) step() bool {
 	}
 	d.rest()
 	s := recordedStep{Event: event}
-	for _, p := range d.created[d.seen:] {
-		s.PodsCreatedAfter = append(s.PodsCreatedAfter, podTitle(&d.cluster, p))
+	for _, p := range d.Created[d.seen:] {
+		s.PodsCreatedAfter = append(s.PodsCreatedAfter, podTitle(d.Cluster, p))
 	}
-	d.seen = len(d.created)
+	d.seen = len(d.Created)
 	s.Status = d.recordStatus()
 	d.steps = append(d.steps, s)
 	return true
@@ -246,13 +272,13 @@ func (d *driver) step() bool {
 // one at a time or all of them.
 func (d *driver) pick() []string {
 	var running []*batch.Pod
-	for _, p := range d.pods {
+	for _, p := range d.Pods {
 		if p.Status.Phase == batch.PodRunning && p.DeletionTimestamp.IsZero() && !d.attemptOf(p, false).Hang {
 			running = append(running, p)
 		}
 	}
 	slices.SortStableFunc(running, func(a, b *batch.Pod) int {
-		if i, k := completionIndex(a), completionIndex(b); i != k {
+		if i, k := jobtest.Index(a), jobtest.Index(b); i != k {
 			return i - k
 		}
 		return strings.Compare(a.UID, b.UID)
@@ -271,7 +297,7 @@ func (d *driver) pick() []string {
 		want := d.scenario.PickFirst[d.picked]
 		d.picked++
 		for _, p := range running {
-			if completionIndex(p) == want {
+			if jobtest.Index(p) == want {
 				return []string{p.UID}
 			}
 		}
@@ -285,7 +311,7 @@ func (d *driver) attemptOf(p *batch.Pod, ends bool) runAttempt {
 	if a, ok := d.attempts[p.UID]; ok {
 		return a
 	}
-	i := completionIndex(p)
+	i := jobtest.Index(p)
 	list := d.scenario.Script.Index[i]
 	if i < 0 {
 		list = d.scenario.Script.Pods
@@ -305,7 +331,7 @@ func (d *driver) attemptOf(p *batch.Pod, ends bool) runAttempt {
 }
 
 func (d *driver) find(uid string) *batch.Pod {
-	for _, p := range d.pods {
+	for _, p := range d.Pods {
 		if p.UID == uid {
 			return p
 		}
@@ -321,10 +347,10 @@ func (d *driver) exit(uid string) string {
 		d.finish(uid)
 		return "exit " + uid
 	}
-	d.change(uid, func(p *batch.Pod) {
-		p.DeletionTimestamp = d.now
+	d.Change(uid, func(p *batch.Pod) {
+		p.DeletionTimestamp = d.Now
 		for _, c := range a.Conditions {
-			setPodCondition(p, c.Type, c.Status, c.Reason, d.now)
+			jobtest.SetCondition(p, c.Type, c.Status, c.Reason, d.Now)
 		}
 	})
 	if d.scenario.TerminationStep {
@@ -361,7 +387,7 @@ func (d *driver) finish(uid string) {
 		}
 	}
 	if phase == batch.PodFailed {
-		d.failedAt[completionIndex(p)] = d.now
+		d.failedAt[jobtest.Index(p)] = d.Now
 	}
 	listed := func(list []runContainer, specs []batch.Container, code int32) (all []batch.ContainerStatus) {
 		for _, spec := range specs {
@@ -373,15 +399,15 @@ func (d *driver) finish(uid string) {
 				exit = 0
 			}
 			if !running {
-				s.State.Terminated = &batch.ContainerStateTerminated{ExitCode: exit, FinishedAt: d.now}
+				s.State.Terminated = &batch.ContainerStateTerminated{ExitCode: exit, FinishedAt: d.Now}
 			}
 			all = append(all, s)
 		}
 		return all
 	}
-	d.change(uid, func(p *batch.Pod) {
+	d.Change(uid, func(p *batch.Pod) {
 		p.Status.Phase = phase
-		setPodCondition(p, batch.PodReady, batch.ConditionFalse, "", d.now)
+		jobtest.SetCondition(p, batch.PodReady, batch.ConditionFalse, "", d.Now)
 		p.Status.ContainerStatuses = listed(a.Containers, p.Spec.Containers, code)
 		p.Status.InitContainerStatuses = listed(a.InitContainers, p.Spec.InitContainers, 0)
 	})
@@ -391,29 +417,29 @@ func (d *driver) finish(uid string) {
 func (d *driver) rest() {
 	for range 10_000 {
 		if d.failJob == nil {
-			for _, text := range failJobMessages(&d.job.Spec, d.pods) {
+			for _, text := range jobpolicy.FailJobMessages(&d.Job.Spec, d.Pods) {
 				d.failJob = append(d.failJob, podSuffix.ReplaceAllString(text, "-XXXXX "))
 			}
 		}
-		plan, err := d.plan()
+		plan, err := d.Plan()
 		if err != nil {
 			panic(err)
 		}
-		known := len(d.created)
-		d.carryOut(plan, effects(plan))
-		for _, p := range d.created[known:] {
-			i := completionIndex(p)
+		known := len(d.Created)
+		d.CarryOut(plan, jobtest.Effects(plan))
+		for _, p := range d.Created[known:] {
+			i := jobtest.Index(p)
 			if at, ok := d.failedAt[i]; ok {
 				n := 0
-				for _, q := range d.created {
-					if completionIndex(q) == i {
+				for _, q := range d.Created {
+					if jobtest.Index(q) == i {
 						n++
 					}
 				}
-				d.delays = append(d.delays, fmt.Sprintf("index %d attempt %d created %d ms after the failure was reported", i, n-1, d.now.Sub(at).Milliseconds()))
+				d.delays = append(d.delays, fmt.Sprintf("index %d attempt %d created %d ms after the failure was reported", i, n-1, d.Now.Sub(at).Milliseconds()))
 				delete(d.failedAt, i)
 			}
-			d.run(p.UID)
+			d.Start(p.UID)
 		}
 		for _, del := range plan.Delete {
 			d.killed[del.UID] = true
@@ -423,22 +449,22 @@ func (d *driver) rest() {
 				d.finish(del.UID)
 			}
 		}
-		if effects(plan) > 0 {
+		if jobtest.Effects(plan) > 0 {
 			continue
 		}
 		// Delays are short and pass; a deadline is waited for when nothing else
 		// can happen.
-		short := d.requeue > 0 && d.requeue <= 2*d.engine.MaxDelay
-		if d.requeue == 0 || !short && (len(d.pick()) > 0 || len(d.dying) > 0) {
+		short := d.RequeueAfter > 0 && d.RequeueAfter <= 2*d.Engine.MaxDelay
+		if d.RequeueAfter == 0 || !short && (len(d.pick()) > 0 || len(d.dying) > 0) {
 			return
 		}
-		d.now = d.now.Add(d.requeue)
+		d.Now = d.Now.Add(d.RequeueAfter)
 	}
 	panic("the controller does not come to rest")
 }
 
 func (d *driver) outcome() string {
-	if c, ok := d.job.Status.Finished(); ok {
+	if c, ok := d.Job.Status.Finished(); ok {
 		return string(c.Type)
 	}
 	return "running"
@@ -447,7 +473,7 @@ func (d *driver) outcome() string {
 // recordStatus is the status as the record has it: without times, and pod names
 // without what the API server appends.
 func (d *driver) recordStatus() json.RawMessage {
-	s := d.job.Status
+	s := d.Job.Status
 	out := map[string]any{
 		"active": s.Active, "ready": s.Ready, "terminating": s.Terminating, "succeeded": s.Succeeded, "failed": s.Failed,
 	}
@@ -478,7 +504,7 @@ func (d *driver) named(status json.RawMessage) any {
 	if err != nil {
 		return err.Error()
 	}
-	nameFirst(tree, d.failJob)
+	jobpolicy.NameFirst(tree, d.failJob)
 	return tree
 }
 

@@ -1,10 +1,11 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -14,7 +15,7 @@ func TestUnmatchedFailureIsNotHandled(t *testing.T) {
 	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{9}},
 	}}}
-	if c := mustPlan(t, Engine{}, Input{Job: job, Pods: plainPods(1, batch.PodFailed), Now: t0}).Counts; len(c.Handled) != 0 || c.PodsFailed != 1 {
+	if c := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: plainPods(1, batch.PodFailed), Now: t0}).MetricDeltas; len(c.Handled) != 0 || c.PodsFailed != 1 {
 		t.Errorf("counts %+v", c)
 	}
 }
@@ -27,9 +28,9 @@ func TestReleasedPodsAreCountedWithoutAnotherChange(t *testing.T) {
 		UncountedTerminatedPods: &batch.UncountedTerminatedPods{Failed: []string{"gone"}},
 	}
 	job.Spec.Parallelism = pointerTo[int32](1)
-	plan := mustPlan(t, Engine{}, Input{Job: job, Pods: []*batch.Pod{pod("a", -1, batch.PodRunning, 0, t0)}, Now: t0})
-	if plan.Record == nil || plan.Record.Failed != 1 || len(plan.Record.UncountedTerminatedPods.Failed) != 0 {
-		t.Errorf("%+v", plan.Record)
+	plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", -1, batch.PodRunning, 0, t0)}, Now: t0})
+	if plan.InterimStatus == nil || plan.InterimStatus.Failed != 1 || len(plan.InterimStatus.UncountedTerminatedPods.Failed) != 0 {
+		t.Errorf("%+v", plan.InterimStatus)
 	}
 }
 
@@ -43,7 +44,7 @@ func TestFarDeadlineIsWaitedForAsLongAsCanBe(t *testing.T) {
 		{time.Minute, time.Second, 59 * time.Second},
 		{time.Minute, time.Hour, 1},
 	} {
-		if got := until(c.limit, c.elapsed); got != c.want {
+		if got := jobpolicy.Until(c.limit, c.elapsed); got != c.want {
 			t.Errorf("until(%v, %v) = %v, want %v", c.limit, c.elapsed, got, c.want)
 		}
 	}

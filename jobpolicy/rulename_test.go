@@ -1,10 +1,11 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
@@ -63,27 +64,28 @@ func TestReasonNamesTheRuleIfAskedTo(t *testing.T) {
 		pod := &batch.Pod{ObjectMeta: batch.ObjectMeta{Name: "p", UID: "p", CreationTimestamp: now.Add(-time.Minute)}, Status: batch.PodStatus{Phase: batch.PodFailed, ContainerStatuses: []batch.ContainerStatus{
 			{Name: "c", State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: tt.code, FinishedAt: now}}}}}}
 		pod.Track()
-		plan, err := Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*batch.Pod{pod}, Now: now})
+		plan, err := jobpolicy.Engine{RuleInReason: tt.rules}.Plan(jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod}, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got batch.Reason
-		for _, c := range plan.Record.Conditions {
+		for _, c := range plan.InterimStatus.Conditions {
 			if c.Type == batch.JobFailureTarget {
 				got = c.Reason
 			}
 		}
-		if got != tt.want || plan.Counts.Finished != countedReason(tt.want) || strings.Contains(string(plan.Counts.Finished), "_") {
-			t.Errorf("code %d: reason %s, counted %s, want %s", tt.code, got, plan.Counts.Finished, tt.want)
+		counted, _, _ := strings.Cut(string(tt.want), "_")
+		if got != tt.want || string(plan.MetricDeltas.Finished) != counted {
+			t.Errorf("code %d: reason %s, counted %s, want %s", tt.code, got, plan.MetricDeltas.Finished, tt.want)
 		}
 		// The end that stands keeps its reason to the last condition.
-		job.Status = *plan.Record
+		job.Status = *plan.InterimStatus
 		pod.Untrack()
-		plan, err = Engine{RuleReasons: tt.rules}.Plan(Input{Job: job, Pods: []*batch.Pod{pod}, Memory: plan.Memory, Now: now})
+		plan, err = jobpolicy.Engine{RuleInReason: tt.rules}.Plan(jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod}, State: plan.State, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, status := range []*batch.JobStatus{plan.Record, plan.Status} {
+		for _, status := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
 			if status == nil {
 				continue
 			}

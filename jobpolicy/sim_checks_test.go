@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"slices"
@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/restartkit/restart/conformance/vectors"
 	"github.com/restartkit/restart/indexset"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 	"pgregory.net/rapid"
 )
 
@@ -15,13 +17,13 @@ import (
 
 // newlyEnded are the pods whose end counts and was not decided on before. A pod
 // that is known to be released counts nothing, whatever finalizer it shows.
-func (s *sim) newlyEnded(in Input) (pods []*batch.Pod) {
-	spec := &s.job.Spec
+func (s *sim) newlyEnded(in jobpolicy.Input) (pods []*batch.Pod) {
+	spec := &s.Job.Spec
 	for _, p := range in.Pods {
-		i := completionIndex(p)
+		i := jobtest.Index(p)
 		inRange := spec.CompletionMode != batch.IndexedCompletion || 0 <= i && i < int(*spec.Completions)
-		ended := p.Finished() || isTerminating(p) && !replaceOnlyFailed(spec)
-		tracked := p.Tracked() && !slices.Contains(in.Released, p.UID)
+		ended := p.Finished() || isTerminating(p) && !replacesOnlyFailed(spec)
+		tracked := p.Tracked() && !slices.Contains(in.FinalizersRemoved, p.UID)
 		if inRange && ended && tracked && !s.decided[p.UID] {
 			pods = append(pods, p)
 		}
@@ -36,12 +38,12 @@ func (s *sim) streakAfter(newly []*batch.Pod) (int, time.Time) {
 	var success, failure time.Time
 	for _, p := range newly {
 		if p.Status.Phase == batch.PodSucceeded {
-			n, last, success = 0, time.Time{}, later(success, p.FinishTime())
+			n, last, success = 0, time.Time{}, latest(success, p.FinishTime())
 		}
 	}
 	for _, p := range newly {
 		if t := p.FinishTime(); p.Status.Phase != batch.PodSucceeded && (success.IsZero() || t.After(success)) {
-			n, failure = n+1, later(failure, t)
+			n, failure = n+1, latest(failure, t)
 		}
 	}
 	if !failure.IsZero() {
@@ -50,22 +52,35 @@ func (s *sim) streakAfter(newly []*batch.Pod) (int, time.Time) {
 	return n, last
 }
 
+func replacesOnlyFailed(s *batch.JobSpec) bool {
+	return s.PodReplacementPolicy == batch.PodReplacementFailed
+}
+
+// succeededIn is how many pods have succeeded by a status, counted yet or not.
+func succeededIn(s *batch.JobStatus) int {
+	n := int(s.Succeeded)
+	if u := s.UncountedTerminatedPods; u != nil {
+		n += len(u.Succeeded)
+	}
+	return n
+}
+
 // check plans, and checks the plan against what really is.
-func (s *sim) check() Plan {
-	in := s.input()
+func (s *sim) check() jobpolicy.Plan {
+	in := s.Input()
 	before := vectors.Text(in)
-	plan, err := s.engine.Plan(in)
+	plan, err := s.Engine.Plan(in)
 	if err != nil {
 		s.Fatalf("Plan: %v", err)
 	}
-	s.requeue = plan.RequeueAfter
+	s.RequeueAfter = plan.RequeueAfter
 	s.table["check: input unchanged"]++
 	if after := vectors.Text(in); after != before {
 		s.Fatalf("Plan changed its input:\n%s\n%s", before, after)
 	}
 	shuffled := in
 	shuffled.Pods = rapid.Permutation(in.Pods).Draw(s.T, "order")
-	again, err := s.engine.Plan(shuffled)
+	again, err := s.Engine.Plan(shuffled)
 	if err != nil {
 		s.Fatalf("Plan: %v", err)
 	}
@@ -80,7 +95,7 @@ func (s *sim) check() Plan {
 	if (plan.RequeueAfter > 0) != (plan.RequeueReason != "") {
 		s.Fatalf("again after %v because of %q", plan.RequeueAfter, plan.RequeueReason)
 	}
-	if in.RecordOnly {
+	if in.NoPodChanges {
 		s.table["check: nothing created or deleted when refused"]++
 		if len(plan.Create)+len(plan.Delete) > 0 {
 			s.Fatalf("creates %d and deletes %d, which is refused", len(plan.Create), len(plan.Delete))
@@ -88,7 +103,7 @@ func (s *sim) check() Plan {
 	}
 	for _, r := range plan.Release {
 		s.table["check: no release twice"]++
-		if slices.Contains(in.Released, r.UID) {
+		if slices.Contains(in.FinalizersRemoved, r.UID) {
 			s.Fatalf("pod %s is released again", r.Name)
 		}
 	}
@@ -102,31 +117,31 @@ func (s *sim) check() Plan {
 }
 
 // checkCreations: the Job as it really is wants so many pods, now.
-func (s *sim) checkCreations(in Input, n int) {
-	spec, status := &s.job.Spec, &s.job.Status
+func (s *sim) checkCreations(in jobpolicy.Input, n int) {
+	spec, status := &s.Job.Spec, &s.Job.Status
 	s.table["check: nothing created for a Job that has ended"]++
 	if status.HasCondition(batch.JobFailureTarget) || status.HasCondition(batch.JobSuccessCriteriaMet) {
 		s.Fatalf("%d pods are created for a Job that ends: %v", n, status.Conditions)
 	}
 	if spec.CompletionMode != batch.IndexedCompletion && spec.Completions != nil {
 		s.table["check: nothing created beyond completions"]++
-		if p := progressOf(cloneStatus(status)); p.Succeeded+n > int(*spec.Completions) {
-			s.Fatalf("%d pods are created, %d of %d have succeeded", n, p.Succeeded, *spec.Completions)
+		if succeeded := succeededIn(status); succeeded+n > int(*spec.Completions) {
+			s.Fatalf("%d pods are created, %d of %d have succeeded", n, succeeded, *spec.Completions)
 		}
 	}
-	if spec.BackoffLimitPerIndex == nil && s.engine.IgnoredDelay == IgnoredSame && !s.jumped {
+	if spec.BackoffLimitPerIndex == nil && s.Engine.IgnoredDelay == jobpolicy.DelayLikeFailure && !s.jumped {
 		s.table["check: nothing created before the Job's delay"]++
 		if failures, last := s.streakAfter(s.newlyEnded(in)); failures > 0 {
 			delay := min(10*time.Second<<min(failures-1, 10), 10*time.Minute)
-			if s.now.Before(last.Add(delay)) {
-				s.Fatalf("%d pods are created at %s, %d failures in a row after the last of them at %s", n, s.now, failures, last)
+			if s.Now.Before(last.Add(delay)) {
+				s.Fatalf("%d pods are created at %s, %d failures in a row after the last of them at %s", n, s.Now, failures, last)
 			}
 		}
 	}
 }
 
 // checkCreation: the new pod is wanted, and it is time.
-func (s *sim) checkCreation(n NewPod) {
+func (s *sim) checkCreation(n jobpolicy.Creation) {
 	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
 		s.Fatalf("pod of index %d without the tracking finalizer", n.Index)
 	}
@@ -135,12 +150,12 @@ func (s *sim) checkCreation(n NewPod) {
 	}
 	ended := s.completed().Union(s.failed())
 	s.table["check: no pod for an ended index"]++
-	if ended.Contains(n.Index) || n.Index >= int(*s.job.Spec.Completions) {
+	if ended.Contains(n.Index) || n.Index >= int(*s.Job.Spec.Completions) {
 		s.Fatalf("a new pod for index %d, which has ended (%s)", n.Index, ended)
 	}
 	var last *truth
-	for _, p := range s.pods {
-		if completionIndex(p) != n.Index {
+	for _, p := range s.Pods {
+		if jobtest.Index(p) != n.Index {
 			continue
 		}
 		if p.Finished() {
@@ -149,13 +164,13 @@ func (s *sim) checkCreation(n NewPod) {
 		if p.DeletionTimestamp.IsZero() {
 			s.Fatalf("a new pod for index %d, which has pod %s", n.Index, p.Name)
 		}
-		if replaceOnlyFailed(&s.job.Spec) {
+		if replacesOnlyFailed(&s.Job.Spec) {
 			s.Fatalf("a new pod for index %d, whose pod %s has not ended", n.Index, p.Name)
 		}
 	}
 	s.table["check: no replacement while the pod terminates"]++
 	counted, ignored := 0, 0
-	for _, p := range s.created {
+	for _, p := range s.Created {
 		tr := s.truths[p.UID]
 		if tr.index != n.Index || !tr.failed {
 			continue
@@ -169,50 +184,50 @@ func (s *sim) checkCreation(n NewPod) {
 			last = tr
 		}
 	}
-	if s.job.Spec.BackoffLimitPerIndex == nil || s.vanished || s.tampered {
+	if s.Job.Spec.BackoffLimitPerIndex == nil || s.vanished || s.tampered {
 		return
 	}
-	if replaceOnlyFailed(&s.job.Spec) && !s.scaled {
+	if replacesOnlyFailed(&s.Job.Spec) && !s.scaled {
 		s.table["check: failure counts carried over"]++
 		if got := failureCount(&batch.Pod{ObjectMeta: n.ObjectMeta}); got != counted {
 			s.Fatalf("a new pod for index %d says %d failures, there were %d", n.Index, got, counted)
 		}
-		if last != nil && !s.jumped && s.engine.IgnoredDelay == IgnoredSame {
+		if last != nil && !s.jumped && s.Engine.IgnoredDelay == jobpolicy.DelayLikeFailure {
 			s.table["check: no replacement before its delay"]++
 			delay := 10 * time.Second << (counted + ignored - 1)
-			if due := last.at.Add(min(delay, 10*time.Minute)); s.now.Before(due) {
-				s.Fatalf("a new pod for index %d at %s, due at %s", n.Index, s.now, due)
+			if due := last.at.Add(min(delay, 10*time.Minute)); s.Now.Before(due) {
+				s.Fatalf("a new pod for index %d at %s, due at %s", n.Index, s.Now, due)
 			}
 		}
 	}
 }
 
-func (s *sim) completed() indexset.Set { return indexset.MustParse(s.job.Status.CompletedIndexes) }
+func (s *sim) completed() indexset.Set { return indexset.MustParse(s.Job.Status.CompletedIndexes) }
 
 func (s *sim) failed() indexset.Set {
-	if s.job.Status.FailedIndexes == nil {
+	if s.Job.Status.FailedIndexes == nil {
 		return indexset.Set{}
 	}
-	return indexset.MustParse(*s.job.Status.FailedIndexes)
+	return indexset.MustParse(*s.Job.Status.FailedIndexes)
 }
 
 // invariants hold after every step of the caller.
 func (s *sim) invariants() {
-	status := &s.job.Status
+	status := &s.Job.Status
 	s.table["check: index in one of completed and failed"]++
 	if both := s.completed().Intersect(s.failed()); !both.IsZero() {
 		s.Fatalf("indexes %s are completed and failed", both)
 	}
 	active, perIndex := 0, map[int]int{}
-	for _, p := range s.pods {
+	for _, p := range s.Pods {
 		if !p.Finished() && p.DeletionTimestamp.IsZero() {
 			active++
-			perIndex[completionIndex(p)]++
+			perIndex[jobtest.Index(p)]++
 		}
 	}
 	s.table["check: active at most parallelism"]++
-	if active > int(*s.job.Spec.Parallelism) && !s.scaled {
-		s.Fatalf("%d active pods, parallelism is %d", active, *s.job.Spec.Parallelism)
+	if active > int(*s.Job.Spec.Parallelism) && !s.scaled {
+		s.Fatalf("%d active pods, parallelism is %d", active, *s.Job.Spec.Parallelism)
 	}
 	for i, n := range perIndex {
 		s.table["check: one active pod an index"]++
@@ -227,12 +242,12 @@ func (s *sim) invariants() {
 	s.last = *status
 	s.table["check: failures at most what happened"]++
 	ended := 0
-	for _, p := range s.created {
+	for _, p := range s.Created {
 		if tr := s.truths[p.UID]; tr.failed || tr.vanished {
 			ended++
 		}
 	}
-	for _, p := range s.pods {
+	for _, p := range s.Pods {
 		if !p.DeletionTimestamp.IsZero() && !s.truths[p.UID].failed {
 			ended++ // on its way, and may count already
 		}
@@ -247,7 +262,7 @@ func (s *sim) invariants() {
 	}
 	if _, finished := status.Finished(); finished {
 		s.table["check: finished only when nothing runs"]++
-		for _, p := range s.pods {
+		for _, p := range s.Pods {
 			if !p.Finished() && len(p.Finalizers) > 0 {
 				s.Fatalf("the Job has finished while pod %s has not", p.Name)
 			}
@@ -260,14 +275,14 @@ func (s *sim) invariants() {
 
 // checkEnd: every pod, index and Job was counted once.
 func (s *sim) checkEnd() {
-	status, spec := &s.job.Status, &s.job.Spec
+	status, spec := &s.Job.Status, &s.Job.Spec
 	c, _ := status.Finished()
 	s.table["end: "+string(c.Type)]++
 	s.table["reason: "+string(c.Reason)]++
 
-	var sum Counts
+	var sum jobpolicy.MetricDeltas
 	ends := 0
-	for _, c := range s.counts {
+	for _, c := range s.Deltas {
 		sum.PodsSucceeded += c.PodsSucceeded
 		sum.PodsFailed += c.PodsFailed
 		sum.IndexesSucceeded += c.IndexesSucceeded
@@ -302,9 +317,9 @@ func (s *sim) checkEnd() {
 			s.Fatalf("%s, but of %s only %s have ended", c.Reason, all, ended)
 		}
 	}
-	if limit := spec.BackoffLimitPerIndex; limit != nil && replaceOnlyFailed(spec) && !s.vanished && !s.tampered && !s.scaled {
+	if limit := spec.BackoffLimitPerIndex; limit != nil && replacesOnlyFailed(spec) && !s.vanished && !s.tampered && !s.scaled {
 		failures := map[int]int{}
-		for _, p := range s.created {
+		for _, p := range s.Created {
 			if tr := s.truths[p.UID]; tr.counted {
 				failures[tr.index]++
 			}

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"maps"
@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +17,7 @@ import (
 // some returns a pod that has the property, if there is one.
 func (s *sim) some(label string, has func(*batch.Pod) bool) *batch.Pod {
 	var list []*batch.Pod
-	for _, p := range s.pods {
+	for _, p := range s.Pods {
 		if has(p) {
 			list = append(list, p)
 		}
@@ -26,45 +28,37 @@ func (s *sim) some(label string, has func(*batch.Pod) bool) *batch.Pod {
 	return rapid.SampledFrom(list).Draw(s.T, label)
 }
 
-func isActive(p *batch.Pod) bool      { return !p.Finished() && p.DeletionTimestamp.IsZero() }
 func isTerminating(p *batch.Pod) bool { return !p.Finished() && !p.DeletionTimestamp.IsZero() }
 
 func (s *sim) start() {
-	if p := s.some("pod", func(p *batch.Pod) bool { return isActive(p) && p.Status.Phase == batch.PodPending }); p != nil {
-		s.run(p.UID)
+	if p := s.some("pod", func(p *batch.Pod) bool { return jobtest.Active(p) && p.Status.Phase == batch.PodPending }); p != nil {
+		s.Start(p.UID)
 	}
 }
 
 func (s *sim) exit(code int32) {
-	if p := s.some("pod", isActive); p != nil {
+	if p := s.some("pod", jobtest.Active); p != nil {
 		s.finish(p.UID, code)
 	}
 }
 
 // finish ends a pod, and keeps what is true of it.
 func (s *sim) finish(uid string, code int32) {
-	phase := batch.PodFailed
-	if code == 0 {
-		phase = batch.PodSucceeded
-	}
 	tr := s.truths[uid]
-	tr.failed, tr.at = code != 0, s.now
-	tr.deleted = slices.ContainsFunc(s.pods, func(p *batch.Pod) bool { return p.UID == uid && isTerminating(p) })
-	s.change(uid, func(p *batch.Pod) { // while it can still be seen
+	tr.failed, tr.at = code != 0, s.Now
+	tr.deleted = slices.ContainsFunc(s.Pods, func(p *batch.Pod) bool { return p.UID == uid && isTerminating(p) })
+	s.Change(uid, func(p *batch.Pod) { // while it can still be seen
 		q := *p
 		q.Status.ContainerStatuses = []batch.ContainerStatus{{Name: "main", State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}}}}
-		tr.counted = tr.failed && MatchPod(s.job.Spec.PodFailurePolicy, &q).Counted()
+		tr.counted = tr.failed && jobpolicy.MatchPod(s.Job.Spec.PodFailurePolicy, &q).Counted()
 	})
-	s.end(uid, phase, code)
+	s.Exit(uid, code)
 }
 
 func (s *sim) evict() {
-	if p := s.some("pod", isActive); p != nil {
+	if p := s.some("pod", jobtest.Active); p != nil {
 		s.table["fault: pod evicted"]++
-		s.change(p.UID, func(p *batch.Pod) {
-			p.DeletionTimestamp = s.now
-			setPodCondition(p, batch.DisruptionTarget, batch.ConditionTrue, batch.PodReasonEvictionByEvictionAPI, s.now)
-		})
+		s.Evict(p.UID)
 	}
 }
 
@@ -77,10 +71,10 @@ func (s *sim) terminate() {
 	if s.chance("without statuses", 4) {
 		s.table["fault: pod ends without container statuses"]++
 		tr := s.truths[p.UID]
-		tr.failed, tr.counted, tr.at = true, MatchPod(s.job.Spec.PodFailurePolicy, p).Counted(), s.now
-		s.change(p.UID, func(p *batch.Pod) {
+		tr.failed, tr.counted, tr.at = true, jobpolicy.MatchPod(s.Job.Spec.PodFailurePolicy, p).Counted(), s.Now
+		s.Change(p.UID, func(p *batch.Pod) {
 			p.Status.Phase = batch.PodFailed
-			setPodCondition(p, batch.PodReady, batch.ConditionFalse, "", s.now)
+			jobtest.SetCondition(p, batch.PodReady, batch.ConditionFalse, "", s.Now)
 		})
 		return
 	}
@@ -97,15 +91,15 @@ func (s *sim) wait() {
 	if s.chance("jump", 12) {
 		s.table["fault: clock steps"]++
 		s.jumped = true
-		s.now = s.now.Add(time.Duration(rapid.IntRange(-24, 24).Draw(s.T, "hours")) * time.Hour)
+		s.Now = s.Now.Add(time.Duration(rapid.IntRange(-24, 24).Draw(s.T, "hours")) * time.Hour)
 		return
 	}
-	s.now = s.now.Add(max(s.requeue, time.Duration(rapid.IntRange(1, 30).Draw(s.T, "seconds"))*time.Second))
+	s.Now = s.Now.Add(max(s.RequeueAfter, time.Duration(rapid.IntRange(1, 30).Draw(s.T, "seconds"))*time.Second))
 }
 
 // oddities are what should not happen and does.
 func (s *sim) oddities() {
-	p := s.some("pod", isActive)
+	p := s.some("pod", jobtest.Active)
 	if p == nil {
 		return
 	}
@@ -114,11 +108,11 @@ func (s *sim) oddities() {
 		s.table["fault: pod vanishes"]++
 		s.vanished = true
 		s.truths[p.UID].vanished = true
-		s.pods = slices.DeleteFunc(s.pods, func(q *batch.Pod) bool { return q.UID == p.UID })
+		s.Pods = slices.DeleteFunc(s.Pods, func(q *batch.Pod) bool { return q.UID == p.UID })
 	case 1:
 		s.table["fault: annotation overwritten"]++
 		s.tampered = true
-		s.change(p.UID, func(p *batch.Pod) {
+		s.Change(p.UID, func(p *batch.Pod) {
 			p.Annotations = maps.Clone(p.Annotations)
 			if p.Annotations == nil {
 				p.Annotations = map[string]string{}
@@ -127,13 +121,13 @@ func (s *sim) oddities() {
 		})
 	case 2:
 		s.table["fault: pod listed twice"]++
-		in := s.input()
-		want, err := s.engine.Plan(in)
+		in := s.Input()
+		want, err := s.Engine.Plan(in)
 		if err != nil {
 			s.Fatal(err)
 		}
 		in.Pods = append(slices.Clone(in.Pods), p)
-		got, err := s.engine.Plan(in)
+		got, err := s.Engine.Plan(in)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -145,10 +139,10 @@ func (s *sim) oddities() {
 		}
 	case 3:
 		s.table["fault: pod stuck terminating"]++ // until the faults are over
-		s.change(p.UID, func(p *batch.Pod) { p.DeletionTimestamp = s.now })
+		s.Change(p.UID, func(p *batch.Pod) { p.DeletionTimestamp = s.Now })
 	case 4:
 		s.table["fault: sidecar never ends"]++
-		s.change(p.UID, func(p *batch.Pod) {
+		s.Change(p.UID, func(p *batch.Pod) {
 			p.Spec.InitContainers = []batch.Container{{Name: "side", RestartPolicy: batch.RestartPolicyAlways}}
 			p.Status.InitContainerStatuses = []batch.ContainerStatus{{Name: "side", State: batch.ContainerState{Running: &batch.ContainerStateRunning{}}}}
 		})
@@ -157,8 +151,8 @@ func (s *sim) oddities() {
 
 // steer is the user: suspend, resume, scale.
 func (s *sim) steer() {
-	job := *s.job
-	s.job = &job
+	job := *s.Job
+	s.Job = &job
 	spec := &job.Spec
 	if s.chance("scale", 2) && spec.CompletionMode == batch.IndexedCompletion && spec.SuccessPolicy == nil && spec.MaxFailedIndexes == nil {
 		s.table["fault: job scaled"]++

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/conformance/vectors"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 	"pgregory.net/rapid"
 )
 
@@ -92,15 +94,10 @@ type truth struct {
 }
 
 type sim struct {
-	cluster
+	*jobtest.Cluster
 	*rapid.T
 	table  simTable
 	truths map[string]*truth // by UID
-	hidden []*batch.Pod      // new pods that the caller does not see yet
-	older  *batch.JobStatus  // what the caller sees of the Job's status; nil: as it is
-	lag    []*batch.Pod      // released pods as the caller still sees them
-	named  bool              // the caller names those as released
-	refuse bool              // creations and deletions are refused
 
 	decided     map[string]bool // pods whose end was decided and kept
 	failures    int             // the streak that delays the Job
@@ -156,13 +153,11 @@ func newSim(t *rapid.T, table simTable) *sim {
 	if err := func() error { d := *spec; d.Default(); return d.Validate() }(); err != nil {
 		t.Fatalf("the simulated Job is invalid: %v", err)
 	}
-	spec.Default()
-	s.engine = Engine{
-		SkipWaiting:  s.chance("skip waiting", 3),
-		IgnoredDelay: IgnoredDelay(rapid.IntRange(0, 2).Draw(t, "ignored delay")),
+	s.Cluster = jobtest.New(job)
+	s.Engine = jobpolicy.Engine{
+		StartReadyIndexes: s.chance("skip waiting", 3),
+		IgnoredDelay:      jobpolicy.IgnoredDelay(rapid.IntRange(0, 2).Draw(t, "ignored delay")),
 	}
-	s.job = job
-	s.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return s
 }
 
@@ -190,7 +185,7 @@ func (s *sim) policy(perIndex bool) *batch.PodFailurePolicy {
 // trouble is the time of faults.
 func (s *sim) trouble() {
 	for range rapid.IntRange(3, 60).Draw(s.T, "steps") {
-		if _, finished := s.job.Status.Finished(); finished {
+		if _, finished := s.Job.Status.Finished(); finished {
 			return
 		}
 		switch rapid.IntRange(0, 29).Draw(s.T, "what") {
@@ -222,70 +217,59 @@ func (s *sim) sync(crash bool) {
 	plan := s.check()
 	if n := len(plan.Delete) + len(plan.Create); n > 0 && s.chance("refused", 8) {
 		s.table["fault: creations or deletions refused"]++
-		known := len(s.created)
+		known := len(s.Created)
 		s.carry(plan, rapid.IntRange(0, n-1).Draw(s.T, "not refused"))
-		if made := s.created[known:]; rapid.Bool().Draw(s.T, "seen late") {
-			s.hidden = append(slices.Clone(s.hidden), made...)
+		if made := s.Created[known:]; rapid.Bool().Draw(s.T, "seen late") {
+			s.Faults.Unseen = append(slices.Clone(s.Faults.Unseen), made...)
 		}
-		s.refuse = true
+		s.Faults.Refuse = true
 		plan = s.check()
-		s.refuse = false
+		s.Faults.Refuse = false
 	}
-	n := effects(plan)
+	n := jobtest.Effects(plan)
 	if crash && n > 0 {
 		s.table["fault: caller crashes between effects"]++
 		n = rapid.IntRange(0, n-1).Draw(s.T, "effects")
 	}
-	before, known, pods := s.job.Status, len(s.created), slices.Clone(s.pods)
-	s.carry(plan, s.conflict(plan, n))
-	s.hidden, s.older, s.lag = nil, nil, nil
-	if made := s.created[known:]; len(made) > 0 && s.chance("seen late", 4) {
-		s.table["fault: creations seen late"]++
-		s.hidden = made
+	before, known, pods := s.Job.Status, len(s.Created), slices.Clone(s.Pods)
+	if s.Faults.Status != nil && (plan.InterimStatus != nil || plan.FinalStatus != nil) {
+		s.table["fault: write conflicts"]++
 	}
-	if vectors.Text(before) != vectors.Text(s.job.Status) && s.chance("Job seen late", 4) {
+	s.carry(plan, n)
+	s.Faults = jobtest.Faults{}
+	if made := s.Created[known:]; len(made) > 0 && s.chance("seen late", 4) {
+		s.table["fault: creations seen late"]++
+		s.Faults.Unseen = made
+	}
+	if vectors.Text(before) != vectors.Text(s.Job.Status) && s.chance("Job seen late", 4) {
 		s.table["fault: Job seen late"]++
-		s.older = &before
+		s.Faults.Status = &before
 	}
 	if len(plan.Release) > 0 && s.chance("releases seen late", 4) {
 		s.table["fault: releases seen late"]++
-		s.named = rapid.Bool().Draw(s.T, "named")
-		s.lag = slices.DeleteFunc(pods, func(p *batch.Pod) bool {
-			return !slices.Contains(plan.Release, PodRef{Name: p.Name, UID: p.UID}) || s.tracked(p.UID)
+		s.Faults.Named = rapid.Bool().Draw(s.T, "named")
+		s.Faults.Pods = slices.DeleteFunc(pods, func(p *batch.Pod) bool {
+			return !slices.Contains(plan.Release, jobpolicy.PodRef{Name: p.Name, UID: p.UID}) || s.tracked(p.UID)
 		})
 	}
 	s.invariants()
-	if _, finished := s.job.Status.Finished(); finished && s.older != nil {
+	if _, finished := s.Job.Status.Finished(); finished && s.Faults.Status != nil {
 		if plan := s.check(); len(plan.Create)+len(plan.Delete) > 0 {
 			s.Fatalf("the Job has finished, and an older view of it creates and deletes: %+v", plan)
 		}
 	}
 }
 
-// conflict returns how many of the plan's first n effects come before a write
-// that the API server refuses because the caller has seen an older Job.
-func (s *sim) conflict(plan Plan, n int) int {
-	if s.older == nil || plan.Record == nil && plan.Status == nil {
-		return n
-	}
-	s.table["fault: write conflicts"]++
-	before := len(plan.Delete) + len(plan.Create)
-	if plan.Record == nil {
-		before += len(plan.Release)
-	}
-	return min(n, before)
-}
-
 // carry performs the plan's first n effects and, once its memory is kept, follows
 // what it decided.
-func (s *sim) carry(plan Plan, n int) {
-	before, kept := len(s.created), len(s.counts)
-	newly := s.newlyEnded(s.input())
-	s.carryOut(plan, n)
-	for _, p := range s.created[before:] {
-		s.truths[p.UID] = &truth{index: completionIndex(p)}
+func (s *sim) carry(plan jobpolicy.Plan, n int) {
+	before, kept := len(s.Created), len(s.Deltas)
+	newly := s.newlyEnded(s.Input())
+	s.CarryOut(plan, n)
+	for _, p := range s.Created[before:] {
+		s.truths[p.UID] = &truth{index: jobtest.Index(p)}
 	}
-	if len(s.counts) == kept || plan.RequeueReason == RequeueStaleJob {
+	if len(s.Deltas) == kept || plan.RequeueReason == jobpolicy.RequeueStaleJob {
 		return
 	}
 	s.table["check: every end decided once"]++
@@ -306,8 +290,8 @@ func (s *sim) carry(plan Plan, n int) {
 		s.Fatalf("decided on %v, newly ended are %v", got, want)
 	}
 	s.failures, s.lastFailure = s.streakAfter(newly)
-	if plan.Record != nil { // of what still runs when the Job fails nothing else is said
-		for _, uid := range plan.Record.UncountedTerminatedPods.Failed {
+	if plan.InterimStatus != nil { // of what still runs when the Job fails nothing else is said
+		for _, uid := range plan.InterimStatus.UncountedTerminatedPods.Failed {
 			s.decided[uid] = true
 		}
 	}
@@ -315,45 +299,23 @@ func (s *sim) carry(plan Plan, n int) {
 
 // tracked reports whether the pod is there and has its finalizer.
 func (s *sim) tracked(uid string) bool {
-	return slices.ContainsFunc(s.pods, func(p *batch.Pod) bool { return p.UID == uid && p.Tracked() })
-}
-
-// input is what the caller sees.
-func (s *sim) input() Input {
-	in := Input{Job: s.job, Pods: s.pods, Memory: s.memory, Unsettled: len(s.hidden) > 0, RecordOnly: s.refuse, Now: s.now}
-	if in.Unsettled {
-		in.Pods = slices.DeleteFunc(slices.Clone(s.pods), func(p *batch.Pod) bool {
-			return slices.ContainsFunc(s.hidden, func(h *batch.Pod) bool { return h.UID == p.UID })
-		})
-	}
-	if s.older != nil {
-		job := *s.job
-		job.Status = *s.older
-		in.Job = &job
-	}
-	for _, old := range s.lag {
-		in.Pods = append(slices.DeleteFunc(slices.Clone(in.Pods), func(p *batch.Pod) bool { return p.UID == old.UID }), old)
-		if s.named {
-			in.Released = append(in.Released, old.UID)
-		}
-	}
-	return in
+	return slices.ContainsFunc(s.Pods, func(p *batch.Pod) bool { return p.UID == uid && p.Tracked() })
 }
 
 // settle ends the faults and lets everything succeed until the Job ends.
 func (s *sim) settle() {
-	job := *s.job
+	job := *s.Job
 	job.Spec.Suspend = false
-	s.job = &job
+	s.Job = &job
 	for range 2000 {
-		if _, finished := s.job.Status.Finished(); finished {
+		if _, finished := s.Job.Status.Finished(); finished {
 			s.table["check: Job ends"]++
 			return
 		}
-		s.hidden, s.older, s.lag = nil, nil, nil
+		s.Faults = jobtest.Faults{}
 		plan := s.check()
-		s.carry(plan, effects(plan))
-		if effects(plan) > 0 {
+		s.carry(plan, jobtest.Effects(plan))
+		if jobtest.Effects(plan) > 0 {
 			s.invariants()
 			continue
 		}
@@ -361,15 +323,15 @@ func (s *sim) settle() {
 			s.finish(p.UID, 143)
 			continue
 		}
-		if p := s.some("pod", isActive); p != nil {
+		if p := s.some("pod", jobtest.Active); p != nil {
 			s.finish(p.UID, 0)
 			continue
 		}
-		if s.requeue == 0 {
+		if s.RequeueAfter == 0 {
 			break
 		}
-		s.now = s.now.Add(s.requeue)
+		s.Now = s.Now.Add(s.RequeueAfter)
 	}
-	text, _ := json.MarshalIndent(s.job, "", " ")
-	s.Fatalf("the Job does not end, at %s with %d pods: %s", s.now, len(s.pods), text)
+	text, _ := json.MarshalIndent(s.Job, "", " ")
+	s.Fatalf("the Job does not end, at %s with %d pods: %s", s.Now, len(s.Pods), text)
 }

@@ -1,4 +1,4 @@
-package jobpolicy
+package jobpolicy_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/restartkit/restart/internal/scenario"
+	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
 // kep3329Policies are the policies of KEP-3329's three stories.
@@ -55,9 +57,9 @@ func endStory(t *testing.T) func(scenario.Case) string {
 				label := "plain"
 				if disrupted {
 					label = "disrupted"
-					setPodCondition(p, batch.DisruptionTarget, batch.ConditionTrue, "", t0)
+					jobtest.SetCondition(p, batch.DisruptionTarget, batch.ConditionTrue, "", t0)
 				}
-				in := Input{Job: &batch.Job{Spec: batch.JobSpec{PodFailurePolicy: policy}}, Pods: []*batch.Pod{p}, Now: t0}
+				in := jobpolicy.Input{Job: &batch.Job{Spec: batch.JobSpec{PodFailurePolicy: policy}}, Pods: []*batch.Pod{p}, Now: t0}
 				fmt.Fprintf(&b, "story %d, %s: %s\n", i+1, label, judged(t, in))
 			}
 		}
@@ -66,8 +68,8 @@ func endStory(t *testing.T) func(scenario.Case) string {
 }
 
 // judged is what a pass says of the one pod of its input.
-func judged(t *testing.T, in Input) string {
-	plan := mustPlan(t, Engine{}, in)
+func judged(t *testing.T, in jobpolicy.Input) string {
+	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	switch {
 	case len(plan.Decisions) == 0:
 		return "not ended, not judged yet"
@@ -96,7 +98,7 @@ func TestEndStateStories(t *testing.T) {
 //	downgrade                      the feature goes: field and status field are dropped, annotations are not written
 //	upgrade limit=N                it comes back
 func jobStory(t *testing.T) func(scenario.Case) string {
-	c := &cluster{now: t0}
+	var c *jobtest.Cluster
 	number := func(args map[string]string, name string) *int32 {
 		n, err := strconv.ParseInt(args[name], 10, 32)
 		if err != nil {
@@ -111,37 +113,36 @@ func jobStory(t *testing.T) func(scenario.Case) string {
 		}
 		switch step.Name() {
 		case "create":
-			c.job = indexedJob(*number(args, "completions"), *number(args, "limit"))
-			c.job.Spec.Default()
+			c = jobtest.New(indexedJob(*number(args, "completions"), *number(args, "limit")))
 		case "delete":
 			index := int(*number(args, "index"))
-			for _, p := range c.pods {
-				if completionIndex(p) == index && isActive(p) {
-					c.change(p.UID, func(p *batch.Pod) { p.DeletionTimestamp = c.now })
-					c.carry(t)
-					c.end(p.UID, batch.PodFailed, 143)
+			for _, p := range c.Pods {
+				if jobtest.Index(p) == index && jobtest.Active(p) {
+					c.Change(p.UID, func(p *batch.Pod) { p.DeletionTimestamp = c.Now })
+					carry(t, c)
+					c.Exit(p.UID, 143)
 					break
 				}
 			}
 		case "downgrade":
-			c.job.Spec.BackoffLimitPerIndex = nil
-			c.job.Spec.BackoffLimit = pointerTo[int32](6)
-			c.job.Status.FailedIndexes = nil
+			c.Job.Spec.BackoffLimitPerIndex = nil
+			c.Job.Spec.BackoffLimit = pointerTo[int32](6)
+			c.Job.Status.FailedIndexes = nil
 		case "upgrade":
-			c.job.Spec.BackoffLimitPerIndex = number(args, "limit")
+			c.Job.Spec.BackoffLimitPerIndex = number(args, "limit")
 		default:
 			t.Fatalf("line %d: %q", step.Line, step.Command)
 		}
-		c.carry(t)
-		s := c.job.Status
+		carry(t, c)
+		s := c.Job.Status
 		var text strings.Builder
 		text.WriteString(fmt.Sprintf("active %d, ready %d, failed %d", s.Active, *s.Ready, s.Failed))
 		if s.FailedIndexes != nil {
 			text.WriteString(fmt.Sprintf(", failedIndexes %q", *s.FailedIndexes))
 		}
-		for _, p := range c.pods {
-			if isActive(p) {
-				text.WriteString(fmt.Sprintf("\nindex %d, failure count %q", completionIndex(p), p.Annotations[batch.JobIndexFailureCountAnnotation]))
+		for _, p := range c.Pods {
+			if jobtest.Active(p) {
+				text.WriteString(fmt.Sprintf("\nindex %d, failure count %q", jobtest.Index(p), p.Annotations[batch.JobIndexFailureCountAnnotation]))
 			}
 		}
 		return text.String()
@@ -150,23 +151,23 @@ func jobStory(t *testing.T) func(scenario.Case) string {
 
 // carry plans and carries out, starts what was created and lets delays pass,
 // until nothing is left to do.
-func (c *cluster) carry(t *testing.T) {
+func carry(t *testing.T, c *jobtest.Cluster) {
 	for range 100 {
-		plan, err := c.plan()
+		plan, err := c.Plan()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.carryOut(plan, effects(plan))
-		for _, p := range c.pods {
+		c.CarryOut(plan, jobtest.Effects(plan))
+		for _, p := range c.Pods {
 			if p.Status.Phase == batch.PodPending {
-				c.run(p.UID)
+				c.Start(p.UID)
 			}
 		}
-		if effects(plan) == 0 {
-			if c.requeue == 0 {
+		if jobtest.Effects(plan) == 0 {
+			if c.RequeueAfter == 0 {
 				return
 			}
-			c.now = c.now.Add(max(c.requeue, time.Second))
+			c.Now = c.Now.Add(max(c.RequeueAfter, time.Second))
 		}
 	}
 	t.Fatal("the Job does not come to rest")

@@ -43,7 +43,7 @@ func backoffRecordVector(c *vectors.Case) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	var m Memory
+	var m State
 	if in.Prior != nil {
 		m.Failures, m.LastFailure = in.Prior.Failures, in.Prior.LastFailure.At(time.Time{})
 	}
@@ -107,7 +107,7 @@ func (v vectorDelay) waits(pod *shape.Pod) (w waits, err error) {
 		return w, err
 	}
 	e := Engine{BaseDelay: v.base(), MaxDelay: v.max()}
-	w.got = e.indexWait(failureCount(p), ignoredCount(p), Match{Rule: -1}, p.FinishTime(), v.now())
+	w.got = e.indexWait(failuresOf(p), ignoredOf(p), Match{Rule: -1}, p.FinishTime(), v.now())
 	w.ours, w.kubernetes = w.got, w.got
 	if ahead := p.FinishTime().Sub(v.now()); ahead > 0 {
 		failures := 1
@@ -118,7 +118,7 @@ func (v vectorDelay) waits(pod *shape.Pod) (w waits, err error) {
 		}
 		w.ours = v.delay(failures)
 		w.kubernetes = w.ours + ahead
-	} else if failureCount(p) > maxCount-1-ignoredCount(p) { // its 32 bits wrap around to a negative count
+	} else if failuresOf(p) > maxCount-1-ignoredOf(p) { // its 32 bits wrap around to a negative count
 		w.ours = max(v.delay(maxCount)+ahead, 0)
 		w.kubernetes = max(v.base()+ahead, 0)
 	}

@@ -141,14 +141,14 @@ func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	}
 	spec := v.Spec.Batch()
 	for _, p := range pods {
-		if !isActive(p) && p.FinishTime().After(jobSyncNow) {
+		if !podActive(p) && p.FinishTime().After(jobSyncNow) {
 			return "an end in the future, which counts as now"
 		}
-		if failureCount(p) > maxCount-2-ignoredCount(p) {
+		if failuresOf(p) > maxCount-2-ignoredOf(p) {
 			return "failure counts that 32 bits do not hold, which saturate"
 		}
 		for _, q := range pods {
-			if completionIndex(p) == completionIndex(q) && keptByOrder(p, q) {
+			if indexOf(p) == indexOf(q) && keptByOrder(p, q) {
 				return keptEither
 			}
 		}
@@ -158,7 +158,7 @@ func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	}
 	if e := v.Expectations; e != nil && e.Creates+e.Deletes > 0 {
 		settled, err := Engine{}.Plan(Input{Job: &batch.Job{Spec: spec, Status: v.Status.status(jobSyncNow)}, Pods: pods, Now: jobSyncNow})
-		if err == nil && settled.Counts.Finished == batch.JobReasonCompletionsReached {
+		if err == nil && settled.MetricDeltas.Finished == batch.JobReasonCompletionsReached {
 			return "completions that are reached while pods may be on their way, which do not end the Job yet"
 		}
 	}
@@ -181,7 +181,7 @@ const keptEither = "failed pods of one index of which one has more failures and 
 // it comes upon first.
 func keptByOrder(p, q *batch.Pod) bool {
 	return p.Status.Phase == batch.PodFailed && q.Status.Phase == batch.PodFailed &&
-		addCounts(failureCount(p), ignoredCount(p)) > addCounts(failureCount(q), ignoredCount(q)) && p.FinishTime().Before(q.FinishTime())
+		addCounts(failuresOf(p), ignoredOf(p)) > addCounts(failuresOf(q), ignoredOf(q)) && p.FinishTime().Before(q.FinishTime())
 }
 
 // endsTwice says whether an index would both succeed and fail.
@@ -196,13 +196,13 @@ func (v *jobSyncInput) endsTwice(pods []*batch.Pod) string {
 	}
 	succeeds, fails := map[int]bool{}, map[int]bool{}
 	for _, p := range pods {
-		i := completionIndex(p)
+		i := indexOf(p)
 		if i < 0 || i >= n || len(p.Finalizers) == 0 {
 			continue
 		}
-		failed := p.Status.Phase == batch.PodFailed || isTerminating(p) && !replaceOnlyFailed(&spec)
+		failed := p.Status.Phase == batch.PodFailed || podTerminating(p) && !replaceOnlyFailed(&spec)
 		succeeds[i] = succeeds[i] || p.Status.Phase == batch.PodSucceeded
-		fails[i] = fails[i] || failed && MatchPod(spec.PodFailurePolicy, p).indexFailedAfter(failureCount(p), spec.BackoffLimitPerIndex)
+		fails[i] = fails[i] || failed && MatchPod(spec.PodFailurePolicy, p).indexFailedAfter(failuresOf(p), spec.BackoffLimitPerIndex)
 	}
 	for i := range n {
 		s, f := succeeds[i] || has(v.Status.CompletedIndexes, i), fails[i] || has(shape.Value(v.Status.FailedIndexes), i)
@@ -239,10 +239,10 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 	}
 	input := Input{Job: job, Pods: pods, Now: now}
 	if e := v.Expectations; e != nil {
-		input.Unsettled = e.Creates > 0 || e.Deletes > 0
+		input.ExpectationsPending = e.Creates > 0 || e.Deletes > 0
 	}
 	if v.Backoff != nil {
-		input.Memory = Memory{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.At(now)}
+		input.State = State{Failures: v.Backoff.Failures, LastFailure: v.Backoff.LastFailure.At(now)}
 	}
 	plan, err := Engine{}.Plan(input)
 	got := map[string]any{"error": nil}
@@ -272,7 +272,7 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 		}
 	}
 	status := &job.Status
-	for _, s := range []*batch.JobStatus{plan.Record, plan.Status} {
+	for _, s := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
 		if s != nil {
 			status = s
 			writes++
@@ -342,7 +342,7 @@ func failJobMessages(spec *batch.JobSpec, pods []*batch.Pod) (messages []string)
 		if spec.CompletionMode != batch.IndexedCompletion {
 			return -1
 		}
-		return completionIndex(p)
+		return indexOf(p)
 	}
 	pods = shape.Present(pods)
 	slices.SortStableFunc(pods, func(a, b *batch.Pod) int {

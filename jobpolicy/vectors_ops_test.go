@@ -76,7 +76,7 @@ func (in *opsInput) pass(job *batch.Job) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return observe(Engine{}, Input{Job: job, Pods: pods, Released: in.Untracking})
+	return observe(Engine{}, Input{Job: job, Pods: pods, FinalizersRemoved: in.Untracking})
 }
 
 const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"
@@ -145,7 +145,7 @@ func succeededVector(c *vectors.Case) (any, error) {
 	}
 	var ended []int
 	for _, pod := range shape.Present(p.in.Pods) {
-		if i := completionIndex(pod); pod.Status.Phase == batch.PodSucceeded && len(pod.Finalizers) > 0 && i >= 0 && i < int(in.Completions) {
+		if i := indexOf(pod); pod.Status.Phase == batch.PodSucceeded && len(pod.Finalizers) > 0 && i >= 0 && i < int(in.Completions) {
 			ended = append(ended, i)
 		}
 	}
@@ -182,7 +182,7 @@ func failedVector(c *vectors.Case) (any, error) {
 		case !v.tracked || !v.inRange:
 		case v.Status.Phase == batch.PodSucceeded:
 			ended = append(ended, v.index)
-		case v.failed && v.match.indexFailedAfter(failureCount(v.Pod), in.Limit):
+		case v.failed && v.match.indexFailedAfter(failuresOf(v.Pod), in.Limit):
 			failed = append(failed, v.index)
 		}
 	}
@@ -224,7 +224,7 @@ func indexFailedVector(c *vectors.Case) (any, error) {
 	v := p.pods[0]
 	return map[string]any{
 		"pod_failed":   v.failed,
-		"index_failed": v.failed && v.match.indexFailedAfter(failureCount(pod), in.Limit),
+		"index_failed": v.failed && v.match.indexFailedAfter(failuresOf(pod), in.Limit),
 	}, nil
 }
 
@@ -264,9 +264,9 @@ func nextCountsVector(c *vectors.Case) (any, error) {
 			return nil, err
 		}
 		m := MatchPod(in.Policy.Batch(), pod)
-		failures, ignored = m.NextCounts(failureCount(pod), ignoredCount(pod))
-		if m.Counted() && failureCount(pod) == maxCount || !m.Counted() && ignoredCount(pod) == maxCount {
-			c.Deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failureCount(pod), "ignored": ignoredCount(pod)})
+		failures, ignored = m.NextCounts(failuresOf(pod), ignoredOf(pod))
+		if m.Counted() && failuresOf(pod) == maxCount || !m.Counted() && ignoredOf(pod) == maxCount {
+			c.Deviate("a count that 32 bits hold no more of: ours stays", map[string]any{"failures": failuresOf(pod), "ignored": ignoredOf(pod)})
 		}
 	}
 	return map[string]any{"failures": failures, "ignored": ignored}, nil
@@ -278,7 +278,7 @@ func pendingVector(c *vectors.Case) (any, error) {
 		return nil, err
 	}
 	if in.Failed != nil {
-		in.Limit = pointerTo[int32](1)
+		in.Limit = pointer[int32](1)
 	}
 	job := in.job()
 	job.Status.CompletedIndexes, job.Status.FailedIndexes = in.Succeeded, in.Failed
@@ -414,7 +414,7 @@ func failureCountVector(c *vectors.Case) (any, error) {
 	if in.Raw != nil {
 		pod.Annotations = map[string]string{batch.JobIndexFailureCountAnnotation: *in.Raw}
 	}
-	return failureCount(pod), nil
+	return failuresOf(pod), nil
 }
 
 func overlapVector(c *vectors.Case) (any, error) {
@@ -428,7 +428,7 @@ func overlapVector(c *vectors.Case) (any, error) {
 // overlaps reports whether a status is refused for an index that is in both lists.
 func overlaps(completed, failed string, completions int32) bool {
 	job := &batch.Job{
-		Spec:   batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, BackoffLimitPerIndex: pointerTo[int32](0)},
+		Spec:   batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, BackoffLimitPerIndex: pointer[int32](0)},
 		Status: batch.JobStatus{CompletedIndexes: completed, FailedIndexes: &failed},
 	}
 	var errs field.Errors
@@ -462,3 +462,21 @@ func finishedCountsVector(c *vectors.Case) (any, error) {
 	}
 	return map[string]any{"succeeded": p.succeededPods, "failed": p.failedPods}, nil
 }
+
+// indexOf, failuresOf and ignoredOf read a pod's annotations as a plan does.
+func indexOf(p *batch.Pod) int { return viewOf(p).index }
+
+func failuresOf(p *batch.Pod) int { return viewOf(p).failures }
+
+func ignoredOf(p *batch.Pod) int { return viewOf(p).ignored }
+
+func viewOf(p *batch.Pod) podView {
+	v := podView{Pod: p}
+	v.readAnnotations()
+	return v
+}
+
+func podActive(p *batch.Pod) bool      { return !p.Finished() && p.DeletionTimestamp.IsZero() }
+func podTerminating(p *batch.Pod) bool { return !p.Finished() && !p.DeletionTimestamp.IsZero() }
+
+func pointer[T any](v T) *T { return &v }

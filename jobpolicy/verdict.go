@@ -6,18 +6,18 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Limits are the numbers that end a Job. The zero value has no limits: it only ends a
+// EndLimits are the numbers that end a Job. The zero value has no limits: it only ends a
 // Job that has succeeded once and has no active pod.
-type Limits struct {
+type EndLimits struct {
 	Completions           *int32 // successes after which the Job completes once no pod is active; nil: one
-	BackoffLimit          *int32 // counted failures tolerated; nil: all. See Tally.Restarts
+	BackoffLimit          *int32 // counted failures tolerated; nil: all. See Progress.Restarts
 	MaxFailedIndexes      *int32 // failed indexes tolerated; nil: all
 	ActiveDeadlineSeconds *int64 // time since the start at which the Job fails; nil: none
 }
 
-// Tally is what has happened to a Job so far. Its zero value is a Job that has
+// Progress is what has happened to a Job so far. Its zero value is a Job that has
 // just started.
-type Tally struct {
+type Progress struct {
 	FailJob string // message of a pod that matched a FailJob rule, "" if none did
 	Failed  int    // counted failures
 	// Restarts is how often containers of unfinished pods were restarted in place, for a Job
@@ -36,7 +36,7 @@ type Tally struct {
 // Kubernetes' order decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
 // MaxFailedIndexesExceeded, FailedIndexes, SuccessPolicy, CompletionsReached.
 // The last two are successes.
-func (l Limits) Verdict(t Tally) (reason batch.Reason, message string) {
+func (l EndLimits) Verdict(t Progress) (reason batch.Reason, message string) {
 	for _, end := range precedence {
 		if end.reached(l, t) {
 			return end.reason, end.message(t)
@@ -48,39 +48,39 @@ func (l Limits) Verdict(t Tally) (reason batch.Reason, message string) {
 // precedence is every end of a Job, the strongest first.
 var precedence = [...]struct {
 	reason  batch.Reason
-	message func(Tally) string
-	reached func(Limits, Tally) bool
+	message func(Progress) string
+	reached func(EndLimits, Progress) bool
 }{
 	{batch.JobReasonPodFailurePolicy,
-		func(t Tally) string { return t.FailJob },
-		func(l Limits, t Tally) bool { return t.FailJob != "" }},
+		func(t Progress) string { return t.FailJob },
+		func(l EndLimits, t Progress) bool { return t.FailJob != "" }},
 	{batch.JobReasonBackoffLimitExceeded,
-		text("Job has reached the specified backoff limit"),
-		func(l Limits, t Tally) bool {
+		always("Job has reached the specified backoff limit"),
+		func(l EndLimits, t Progress) bool {
 			return l.BackoffLimit != nil && (t.Failed > int(*l.BackoffLimit) ||
 				t.Restarts > 0 && t.Restarts >= int(*l.BackoffLimit))
 		}},
 	{batch.JobReasonDeadlineExceeded,
-		text("Job was active longer than specified deadline"),
-		func(l Limits, t Tally) bool {
+		always("Job was active longer than specified deadline"),
+		func(l EndLimits, t Progress) bool {
 			return l.ActiveDeadlineSeconds != nil && *l.ActiveDeadlineSeconds <= mostSeconds && t.Elapsed >= batch.Seconds(*l.ActiveDeadlineSeconds)
 		}},
 	{batch.JobReasonMaxFailedIndexesExceeded,
-		text("Job has exceeded the specified maximal number of failed indexes"),
-		func(l Limits, t Tally) bool {
+		always("Job has exceeded the specified maximal number of failed indexes"),
+		func(l EndLimits, t Progress) bool {
 			return l.MaxFailedIndexes != nil && t.FailedIndexes > int(*l.MaxFailedIndexes)
 		}},
 	{batch.JobReasonFailedIndexes,
-		text("Job has failed indexes"),
-		func(l Limits, t Tally) bool {
+		always("Job has failed indexes"),
+		func(l EndLimits, t Progress) bool {
 			return l.Completions != nil && t.FailedIndexes > 0 && t.FailedIndexes >= int(*l.Completions)-t.Succeeded
 		}},
 	{batch.JobReasonSuccessPolicy,
-		func(t Tally) string { return t.SuccessPolicy },
-		func(l Limits, t Tally) bool { return t.SuccessPolicy != "" }},
+		func(t Progress) string { return t.SuccessPolicy },
+		func(l EndLimits, t Progress) bool { return t.SuccessPolicy != "" }},
 	{batch.JobReasonCompletionsReached,
-		text("Reached expected number of succeeded pods"),
-		func(l Limits, t Tally) bool {
+		always("Reached expected number of succeeded pods"),
+		func(l EndLimits, t Progress) bool {
 			if l.Completions == nil {
 				return t.Succeeded > 0 && t.Active == 0
 			}
@@ -88,4 +88,7 @@ var precedence = [...]struct {
 		}},
 }
 
-func text(s string) func(Tally) string { return func(Tally) string { return s } }
+func always(s string) func(Progress) string { return func(Progress) string { return s } }
+
+// mostSeconds is how many seconds a Duration holds.
+const mostSeconds = int64(1<<63-1) / int64(time.Second)

@@ -19,7 +19,7 @@ import (
 type runner struct {
 	engine jobpolicy.Engine
 	job    *batch.Job
-	memory jobpolicy.Memory
+	memory jobpolicy.State
 	pods   map[string]*pod // by UID
 	host   *host
 	cache  *statuscache.Cache[string, *batch.PodStatus]

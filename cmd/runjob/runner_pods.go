@@ -38,7 +38,7 @@ func (r *runner) look() []*batch.Pod {
 }
 
 // create creates a pod, which does not run yet.
-func (r *runner) create(n jobpolicy.NewPod, now time.Time) *pod {
+func (r *runner) create(n jobpolicy.Creation, now time.Time) *pod {
 	r.attempts[n.Index]++
 	p := &pod{index: n.Index, attempt: r.attempts[n.Index]}
 	p.ObjectMeta = n.ObjectMeta

@@ -16,7 +16,7 @@ import (
 func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err error) {
 	pods := r.look()
 	disrupted, requeue := r.disrupt(now)
-	plan, err := r.engine.Plan(jobpolicy.Input{Job: r.job, Pods: pods, Memory: r.memory, Now: now})
+	plan, err := r.engine.Plan(jobpolicy.Input{Job: r.job, Pods: pods, State: r.memory, Now: now})
 	if err != nil {
 		return false, 0, err
 	}
@@ -85,16 +85,16 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	for _, n := range plan.Create {
 		c.created = append(c.created, r.create(n, now))
 	}
-	if plan.Record != nil {
-		r.job.Status = *plan.Record
+	if plan.InterimStatus != nil {
+		r.job.Status = *plan.InterimStatus
 	}
 	for _, ref := range plan.Release {
 		r.pods[ref.UID].Untrack()
 	}
-	if plan.Status != nil {
-		r.job.Status = *plan.Status
+	if plan.FinalStatus != nil {
+		r.job.Status = *plan.FinalStatus
 	}
-	r.memory = plan.Memory
+	r.memory = plan.State
 	for i := range c.ended {
 		e := &c.ended[i]
 		e.wait, e.why = r.replaced(e.pod, e.decision)
@@ -106,6 +106,6 @@ func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	}
 	known := len(r.pods)
 	c.gone, c.over = r.forget()
-	c.written = plan.Record != nil || plan.Status != nil || len(plan.Release) > 0 || len(r.pods) != known
+	c.written = plan.InterimStatus != nil || plan.FinalStatus != nil || len(plan.Release) > 0 || len(r.pods) != known
 	return c
 }

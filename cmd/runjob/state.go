@@ -16,7 +16,7 @@ type state struct {
 	Step   int64              `json:"step"` // counts the states of a run
 	Job    *batch.Job         `json:"job"`  // with its status
 	Fields jobfile.EnvSources `json:"fields"`
-	Memory jobpolicy.Memory   `json:"memory,omitzero"`
+	Memory jobpolicy.State    `json:"memory,omitzero"`
 	Pods   []savedPod         `json:"pods,omitempty"`
 	// Suspended are pods that an interruption has ended: for the Job they are gone,
 	// the next run starts them again.

@@ -296,7 +296,7 @@ func (s planShape) run() func(n int) {
 			if err != nil {
 				panic(err)
 			}
-			if plan.Record == nil {
+			if plan.InterimStatus == nil {
 				panic("nothing was planned")
 			}
 		}

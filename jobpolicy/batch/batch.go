@@ -7,23 +7,7 @@ package batch
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/restartkit/restart/backoff"
 )
-
-// ObjectMeta is the part of an API object's metadata that restart decisions need.
-type ObjectMeta struct {
-	Name                       string            `json:"name,omitempty"`
-	GenerateName               string            `json:"generateName,omitempty"`
-	Namespace                  string            `json:"namespace,omitempty"`
-	UID                        string            `json:"uid,omitempty"`
-	CreationTimestamp          time.Time         `json:"creationTimestamp,omitzero"`
-	DeletionTimestamp          time.Time         `json:"deletionTimestamp,omitzero"` // zero: not being deleted
-	DeletionGracePeriodSeconds *int64            `json:"deletionGracePeriodSeconds,omitempty"`
-	Labels                     map[string]string `json:"labels,omitempty"`
-	Annotations                map[string]string `json:"annotations,omitempty"`
-	Finalizers                 []string          `json:"finalizers,omitempty"`
-}
 
 // Job is a batch/v1 Job: its specification and what is known of its progress.
 //
@@ -64,96 +48,6 @@ type JobSpec struct {
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// PodTemplateSpec describes the pods that a Job creates.
-type PodTemplateSpec struct {
-	ObjectMeta `json:"metadata,omitzero"`
-	Spec       PodSpec `json:"spec,omitzero"`
-}
-
-// PodSpec is the part of a pod's specification that restart decisions, and the
-// programs that carry them out, need.
-type PodSpec struct {
-	InitContainers                []Container   `json:"initContainers,omitempty"`
-	Containers                    []Container   `json:"containers,omitempty"`
-	RestartPolicy                 RestartPolicy `json:"restartPolicy,omitempty"`
-	TerminationGracePeriodSeconds *int64        `json:"terminationGracePeriodSeconds,omitempty"`
-	NodeName                      string        `json:"nodeName,omitempty"`
-	Hostname                      string        `json:"hostname,omitempty"`
-	Subdomain                     string        `json:"subdomain,omitempty"`
-}
-
-// Container is one container of a pod.
-type Container struct {
-	Name          string        `json:"name,omitempty"`
-	Image         string        `json:"image,omitempty"`
-	Command       []string      `json:"command,omitempty"`
-	Args          []string      `json:"args,omitempty"`
-	WorkingDir    string        `json:"workingDir,omitempty"`
-	Env           []EnvVar      `json:"env,omitempty"`
-	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always makes a sidecar of an init container
-	// RestartPolicyRules are about restarts in place (KEP-5307). Only package lint looks at
-	// them.
-	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty"`
-}
-
-// ContainerRestartRule is a rule about the restarts of a container in place.
-type ContainerRestartRule struct {
-	Action backoff.Action `json:"action,omitempty"` // Restart or RestartAllContainers (KEP-5532)
-}
-
-// EnvVar is one environment variable of a container.
-type EnvVar struct {
-	Name  string `json:"name"`
-	Value string `json:"value,omitempty"`
-}
-
-// PodFailurePolicy is an ordered list of rules about failed pods; the first
-// that matches decides (KEP-3329). A nil policy has no rules.
-type PodFailurePolicy struct {
-	Rules []PodFailurePolicyRule `json:"rules"`
-}
-
-// PodFailurePolicyRule is an action and exactly one of two requirements. If
-// both are there only OnExitCodes is looked at.
-type PodFailurePolicyRule struct {
-	// Name is unique and stands in the Job's reason if the Engine has RuleReasons
-	// (KEP-4443). No Kubernetes up to 1.37 knows it.
-	Name            string           `json:"name,omitempty"`
-	Action          Action           `json:"action"`
-	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`
-	OnPodConditions []OnPodCondition `json:"onPodConditions,omitempty"`
-
-	// Unknown holds the fields that are none of these, as they were read.
-	Unknown map[string]json.RawMessage `json:"-"`
-}
-
-// OnExitCodes is met by a pod with a container that ended with a non-zero exit
-// code in, or not in, Values.
-type OnExitCodes struct {
-	ContainerName *string  `json:"containerName,omitempty"` // nil: any container
-	Operator      Operator `json:"operator"`
-	Values        []int32  `json:"values"`
-}
-
-// OnPodCondition is met by a pod that has this condition.
-type OnPodCondition struct {
-	Type   PodConditionType `json:"type"`
-	Status ConditionStatus  `json:"status,omitempty"` // empty: True
-}
-
-// SuccessPolicy says when an Indexed Job has succeeded before all its indexes
-// have: as soon as one of its rules is met.
-type SuccessPolicy struct {
-	Rules []SuccessPolicyRule `json:"rules"`
-}
-
-// SuccessPolicyRule is met when the succeeded indexes hold all of
-// SucceededIndexes or, with SucceededCount, that many of them.
-type SuccessPolicyRule struct {
-	SucceededIndexes *string `json:"succeededIndexes,omitempty"` // as text, 1,3-5; nil: every index
-	SucceededCount   *int32  `json:"succeededCount,omitempty"`
-}
-
 // JobStatus is what is known of a Job's progress. Index sets are text, as on the
 // wire.
 type JobStatus struct {
@@ -168,6 +62,30 @@ type JobStatus struct {
 	CompletedIndexes        string                   `json:"completedIndexes,omitempty"`
 	FailedIndexes           *string                  `json:"failedIndexes,omitempty"` // nil without a limit per index
 	UncountedTerminatedPods *UncountedTerminatedPods `json:"uncountedTerminatedPods,omitempty"`
+}
+
+// Finished returns the condition that ended the Job, Complete or Failed, if one
+// is True.
+func (s *JobStatus) Finished() (JobCondition, bool) {
+	if s == nil {
+		return JobCondition{}, false
+	}
+	for _, c := range s.Conditions {
+		if (c.Type == JobComplete || c.Type == JobFailed) && c.Status == ConditionTrue {
+			return c, true
+		}
+	}
+	return JobCondition{}, false
+}
+
+// HasCondition reports whether the condition is there and True.
+func (s *JobStatus) HasCondition(t JobConditionType) bool {
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
+			return true
+		}
+	}
+	return false
 }
 
 // UncountedTerminatedPods holds the UIDs of finished pods that are recorded but
@@ -185,69 +103,4 @@ type JobCondition struct {
 	LastTransitionTime time.Time        `json:"lastTransitionTime,omitzero"`
 	Reason             Reason           `json:"reason,omitempty"`
 	Message            string           `json:"message,omitempty"`
-}
-
-// Pod is one attempt at a piece of a Job.
-type Pod struct {
-	Kind       string `json:"kind,omitempty"`
-	APIVersion string `json:"apiVersion,omitempty"`
-	ObjectMeta `json:"metadata,omitzero"`
-	Spec       PodSpec   `json:"spec,omitzero"`
-	Status     PodStatus `json:"status,omitzero"`
-}
-
-// PodStatus is what is known of a pod.
-type PodStatus struct {
-	Phase                 PodPhase          `json:"phase,omitempty"`
-	Conditions            []PodCondition    `json:"conditions,omitempty"`
-	Message               string            `json:"message,omitempty"`
-	Reason                string            `json:"reason,omitempty"`
-	StartTime             time.Time         `json:"startTime,omitzero"`
-	InitContainerStatuses []ContainerStatus `json:"initContainerStatuses,omitempty"`
-	ContainerStatuses     []ContainerStatus `json:"containerStatuses,omitempty"`
-}
-
-// PodCondition is one condition of a pod.
-type PodCondition struct {
-	Type               PodConditionType `json:"type"`
-	Status             ConditionStatus  `json:"status"`
-	LastTransitionTime time.Time        `json:"lastTransitionTime,omitzero"`
-	Reason             string           `json:"reason,omitempty"`
-	Message            string           `json:"message,omitempty"`
-}
-
-// ContainerStatus is what is known of one container of a pod.
-type ContainerStatus struct {
-	Name         string         `json:"name"`
-	State        ContainerState `json:"state,omitzero"`
-	Ready        bool           `json:"ready"`
-	RestartCount int32          `json:"restartCount"`
-}
-
-// ContainerState is one of three states; with none set the container waits.
-type ContainerState struct {
-	Waiting    *ContainerStateWaiting    `json:"waiting,omitempty"`
-	Running    *ContainerStateRunning    `json:"running,omitempty"`
-	Terminated *ContainerStateTerminated `json:"terminated,omitempty"`
-}
-
-// ContainerStateWaiting says why a container has not started.
-type ContainerStateWaiting struct {
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-// ContainerStateRunning says since when a container runs.
-type ContainerStateRunning struct {
-	StartedAt time.Time `json:"startedAt,omitzero"`
-}
-
-// ContainerStateTerminated says how and when a container ended.
-type ContainerStateTerminated struct {
-	ExitCode   int32     `json:"exitCode"`
-	Signal     int32     `json:"signal,omitempty"`
-	Reason     string    `json:"reason,omitempty"`
-	Message    string    `json:"message,omitempty"`
-	StartedAt  time.Time `json:"startedAt,omitzero"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
 }

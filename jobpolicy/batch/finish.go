@@ -1,6 +1,9 @@
 package batch
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // FinishTime returns when a finished pod did so, by the first of four look-ups
 // that has an answer:
@@ -76,4 +79,11 @@ func (c *ContainerStatus) endTime() time.Time {
 		return time.Time{}
 	}
 	return c.State.Terminated.FinishedAt
+}
+
+// Seconds returns n seconds, at most those that a Duration holds. API fields count
+// in whole seconds.
+func Seconds(n int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Second)
+	return time.Duration(min(max(n, -most), most)) * time.Second
 }

@@ -3,11 +3,10 @@ package batch
 import "github.com/restartkit/restart/backoff"
 
 // Action is what a pod failure policy's rule does about a pod that it matches:
-// FailJob, FailIndex, Ignore or Count, the constants PodFailurePolicyAction….
+// ActionFailJob, ActionFailIndex, ActionIgnore or ActionCount.
 type Action string
 
-// Operator relates an exit code to a list of values: In or NotIn, the constants
-// PodFailurePolicyOnExitCodesOp….
+// Operator relates an exit code to a list of values: OpIn or OpNotIn.
 type Operator string
 
 // CompletionMode says how a Job counts its successes: NonIndexedCompletion or

@@ -6,15 +6,8 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// Limits of a specification (KEP-3329, "JobSpec API"; KEP-3850, "The Job object
-// too big").
+// Limits of a specification (KEP-3850, "The Job object too big").
 const (
-	maxPolicyRules       = 20
-	maxPolicyValues      = 255
-	maxPolicyConditions  = 20
-	maxSuccessRules      = 20
-	maxSuccessIndexBytes = 64 << 10
-
 	maxIndexedParallelism   = 100_000
 	maxFailedIndexesLimit   = 100_000
 	manyCompletions         = 100_000 // above this, and with a limit per index, the two limits below hold

@@ -9,6 +9,13 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
+// Limits of a pod failure policy (KEP-3329, "JobSpec API").
+const (
+	maxPolicyRules      = 20
+	maxPolicyValues     = 255
+	maxPolicyConditions = 20
+)
+
 func (s *JobSpec) validatePodFailurePolicy(errs *field.Errors) {
 	if s.PodFailurePolicy == nil {
 		return

@@ -9,6 +9,12 @@ import (
 	"github.com/restartkit/restart/internal/quote"
 )
 
+// Limits of a success policy.
+const (
+	maxSuccessRules      = 20
+	maxSuccessIndexBytes = 64 << 10
+)
+
 func (s *JobSpec) validateSuccessPolicy(errs *field.Errors) {
 	switch {
 	case s.SuccessPolicy == nil:

@@ -23,7 +23,7 @@ func (w worstCase) indexBytes() int {
 	bytes := fieldBytes(w.completions, 0, w.parallelism-1)
 	switch {
 	case !w.perIndex:
-	case w.engine.SkipWaiting && (w.ignores && w.engine.IgnoredDelay != jobpolicy.IgnoredNone || *w.spec.BackoffLimitPerIndex > 0):
+	case w.engine.StartReadyIndexes && (w.ignores && w.engine.IgnoredDelay != jobpolicy.NoDelay || *w.spec.BackoffLimitPerIndex > 0):
 		bytes = max(bytes, w.bytesWithWaiting())
 	default:
 		bytes = max(bytes, w.bytesWithFailed())

@@ -1,4 +1,4 @@
-package lint
+package lint_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 // indexTexts is the model of indexBytes. It tries every way to spread n indexes over
@@ -146,7 +147,7 @@ func TestIndexBytesAgreeWithModel(t *testing.T) {
 				want = max(want, *x.at(0, open, false))
 			}
 		}
-		got, err := WorstCase(jobpolicy.Engine{}, &s)
+		got, err := lint.WorstCase(jobpolicy.Engine{}, &s)
 		if err != nil || got.IndexBytes != want {
 			t.Fatalf("%s: %d bytes, want %d: %v", jsonText(s), got.IndexBytes, want, err)
 		}

@@ -1,4 +1,4 @@
-package lint
+package lint_test
 
 import (
 	"encoding/json"
@@ -17,6 +17,7 @@ import (
 	"github.com/restartkit/restart/internal/scenario"
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 // The stories give a Job's manifest and have what Check finds in it.
@@ -37,7 +38,7 @@ func lintText(manifest string) string {
 		return "not a Job"
 	}
 	var lines []string
-	for _, f := range Check(&job.Spec) {
+	for _, f := range lint.Check(&job.Spec) {
 		lines = append(lines, f.String())
 	}
 	if lines == nil {
@@ -81,12 +82,12 @@ func TestKEPsHaveNoFindings(t *testing.T) {
 // Check takes any specification, says the same of it with its defaults filled in,
 // and points at fields and rules that are there.
 func TestCheckTakesAnySpecification(t *testing.T) {
-	found, refused := map[Kind]int{}, 0
+	found, refused := map[lint.Kind]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
 		for range 5 {
 			s := genSpec(t)
 			before := jsonText(s)
-			findings := Check(s)
+			findings := lint.Check(s)
 			if compareRefusals(t, s) {
 				refused++
 			}
@@ -94,7 +95,7 @@ func TestCheckTakesAnySpecification(t *testing.T) {
 				t.Fatalf("Check changed the specification %s to %s", before, jsonText(s))
 			}
 			s.Default()
-			if again := Check(s); fmt.Sprint(again) != fmt.Sprint(findings) {
+			if again := lint.Check(s); fmt.Sprint(again) != fmt.Sprint(findings) {
 				t.Fatalf("%v, with defaults %v", findings, again)
 			}
 			for _, f := range findings {
@@ -106,7 +107,7 @@ func TestCheckTakesAnySpecification(t *testing.T) {
 	if t.Log(found, refused); refused == 0 {
 		t.Error("no specification was refused")
 	}
-	if Check(nil) != nil {
+	if lint.Check(nil) != nil {
 		t.Error("findings in nothing")
 	}
 }
@@ -136,18 +137,18 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 						met++
 					}
 				}
-				found := map[Kind]bool{}
-				for _, f := range Check(s) {
+				found := map[lint.Kind]bool{}
+				for _, f := range lint.Check(s) {
 					found[f.Kind] = true
 				}
-				if found[KindSuccessNever] != (met == 0) || found[KindSuccessAlways] && met < sets {
+				if found[lint.KindSuccessNever] != (met == 0) || found[lint.KindSuccessAlways] && met < sets {
 					t.Errorf("%d completions, rule %s: met by %d of %d sets, found %v", completions, jsonText(rule), met, sets, found)
 				}
 				checked++
-				if found[KindSuccessNever] {
+				if found[lint.KindSuccessNever] {
 					never++
 				}
-				if found[KindSuccessAlways] {
+				if found[lint.KindSuccessAlways] {
 					always++
 				}
 			}
@@ -162,17 +163,17 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 func TestSizeIsFoundAboveTheLimit(t *testing.T) {
 	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
 		spec := &batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_381)}
-		bound, err := WorstCase(jobpolicy.Engine{}, spec)
-		if err != nil || bound.IndexBytes != maxObjectBytes+above {
-			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, maxObjectBytes+above, err)
+		bound, err := lint.WorstCase(jobpolicy.Engine{}, spec)
+		if err != nil || bound.IndexBytes != lint.MaxObjectBytes+above {
+			t.Fatalf("%d completions: %d bytes, want %d: %v", completions, bound.IndexBytes, lint.MaxObjectBytes+above, err)
 		}
-		if findings := Check(spec); len(findings) != above {
+		if findings := lint.Check(spec); len(findings) != above {
 			t.Errorf("%d completions: %v", completions, findings)
 		}
 	}
 }
 
-func checkFinding(t *rapid.T, s *batch.JobSpec, f Finding) {
+func checkFinding(t *rapid.T, s *batch.JobSpec, f lint.Finding) {
 	rules := 0
 	switch {
 	case strings.HasPrefix(f.Field, "spec.podFailurePolicy.rules["):
@@ -183,7 +184,7 @@ func checkFinding(t *rapid.T, s *batch.JobSpec, f Finding) {
 	if (f.Rule >= 0) != (rules > 0) || f.Rule >= rules || f.Rule >= 0 && !strings.Contains(f.Field, fmt.Sprintf("rules[%d]", f.Rule)) {
 		t.Fatalf("rule %d, field %s", f.Rule, f.Field)
 	}
-	if f.Severity != SeverityWarning && f.Severity != SeverityNotice || !strings.Contains(f.Text, "; ") || strings.HasSuffix(f.Text, ".") || strings.Contains(f.Text, "\n") || len(f.Text) > 600 {
+	if f.Severity != lint.SeverityWarning && f.Severity != lint.SeverityNotice || !strings.Contains(f.Text, "; ") || strings.HasSuffix(f.Text, ".") || strings.Contains(f.Text, "\n") || len(f.Text) > 600 {
 		t.Fatalf("%s", f)
 	}
 }
@@ -200,7 +201,7 @@ func TestWorkIsBoundedForHugePolicies(t *testing.T) {
 		})
 		s.Template.Spec.Containers = append(s.Template.Spec.Containers, batch.Container{Name: fmt.Sprint(i)})
 	}
-	if n := len(Check(s)); n != 0 {
+	if n := len(lint.Check(s)); n != 0 {
 		t.Errorf("%d findings", n)
 	}
 }
@@ -212,7 +213,7 @@ func TestFindingsNameAFew(t *testing.T) {
 		for i := range n {
 			on.Values = append(on.Values, int32(256+i))
 		}
-		text := fmt.Sprint(Check(specWith(nil, batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: on})))
+		text := fmt.Sprint(lint.Check(specWith(nil, batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: on})))
 		if !strings.Contains(text, want) || strings.Contains(text, "more") != (n > 5) {
 			t.Errorf("%d codes: %s, want %q", n, text, want)
 		}
@@ -227,8 +228,8 @@ func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
 			batch.PodFailurePolicyRule{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{ContainerName: &name, Operator: batch.OpIn, Values: []int32{1}}},
 			batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}},
 		)
-		for _, f := range Check(spec) {
-			if f.Kind == KindUnreachable {
+		for _, f := range lint.Check(spec) {
+			if f.Kind == lint.KindUnreachable {
 				t.Errorf("a rule for container %q: %s", name, f)
 			}
 		}
@@ -243,7 +244,7 @@ func TestFindingsSayThatTheIndexFailsOnlyBehindFailIndex(t *testing.T) {
 			on := &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}
 			spec := specWith(nil, batch.PodFailurePolicyRule{Action: first, OnExitCodes: on}, batch.PodFailurePolicyRule{Action: second, OnExitCodes: on})
 			want := first == batch.ActionFailIndex && second == batch.ActionFailJob
-			if text := fmt.Sprint(Check(spec)); strings.Contains(text, "fails the index") != want {
+			if text := fmt.Sprint(lint.Check(spec)); strings.Contains(text, "fails the index") != want {
 				t.Errorf("%s before %s: %s", first, second, text)
 			}
 		}
@@ -261,7 +262,7 @@ func FuzzCheck(f *testing.F) {
 		if json.Unmarshal(data, &s) != nil {
 			t.Skip()
 		}
-		_ = fmt.Sprint(Check(&s))
+		_ = fmt.Sprint(lint.Check(&s))
 		compareRefusals(t, &s)
 	})
 }
@@ -280,7 +281,7 @@ func compareRefusals(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec) (r
 			want = append(want, e)
 		}
 	}
-	_, err := WorstCase(jobpolicy.Engine{}, s)
+	_, err := lint.WorstCase(jobpolicy.Engine{}, s)
 	if errors.As(err, &got); !reflect.DeepEqual(got, want) || (err != nil) != (want != nil) {
 		t.Fatalf("%s: WorstCase: %v; Validate: %v", jsonText(s), err, all)
 	}

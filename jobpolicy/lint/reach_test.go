@@ -1,13 +1,12 @@
-package lint
+package lint_test
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"testing"
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 	"pgregory.net/rapid"
 )
 
@@ -90,13 +89,13 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec, pods []
 		}
 	}
 	reported := map[int]bool{}
-	for _, f := range Check(s) {
-		if f.Kind == KindUnreachable {
+	for _, f := range lint.Check(s) {
+		if f.Kind == lint.KindUnreachable {
 			reported[f.Rule] = true
 		}
 	}
-	for i, reach := range reachOf(&whole) {
-		if reported[i] == decides[i] || reach.decides != decides[i] {
+	for i, reach := range lint.ReachOf(&whole) {
+		if reported[i] == decides[i] || reach.Decides != decides[i] {
 			t.Fatalf("rule %d of %s: decides on a pod: %v; reported: %v", i, jsonText(policy), decides[i], reported[i])
 		}
 		if !decides[i] {
@@ -115,7 +114,7 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec, pods []
 			if hasTwin(rule.OnPodConditions, k) || rule.OnExitCodes != nil && rule.OnExitCodes.Values[k] == 0 {
 				continue // of twins the later one is reported; 0 is left to validation
 			}
-			void := slices.Contains(reach.shadowed, k) || slices.Contains(reach.twice, k)
+			void := slices.Contains(reach.Void, k)
 			without := &batch.PodFailurePolicy{Rules: slices.Clone(policy.Rules)}
 			without.Rules[i] = withoutValue(rule, k)
 			same := true
@@ -194,39 +193,4 @@ func TestReachOfPairs(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs, %d rules that no pod reaches", pairs, unreachable)
-}
-
-func TestCodeSpans(t *testing.T) {
-	values := rapid.SliceOfN(rapid.OneOf(rapid.Int32Range(-4, 6), rapid.SampledFrom([]int32{math.MinInt32, math.MinInt32 + 1, math.MaxInt32, math.MaxInt32 - 1})), 0, 6)
-	probes := []int32{math.MinInt32, math.MinInt32 + 1, math.MinInt32 + 2, math.MaxInt32, math.MaxInt32 - 1, math.MaxInt32 - 2}
-	for v := int32(-6); v <= 8; v++ {
-		probes = append(probes, v)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := values.Draw(t, "a"), values.Draw(t, "b")
-		in, notIn := codesIn(a), codesNotIn(b)
-		both := in.and(notIn)
-		for name, s := range map[string]codeSpans{"in": in, "not in": notIn, "both": both, "neither": codesNotIn(a).and(notIn)} {
-			for i, r := range s {
-				if r.first > r.last || i > 0 && int64(s[i-1].last)+1 >= int64(r.first) || r.first <= 0 && r.last >= 0 {
-					t.Fatalf("%s: %v is not rising, or touches, or has 0", name, s)
-				}
-			}
-		}
-		for _, v := range probes {
-			inA, inB := v != 0 && slices.Contains(a, v), v == 0 || slices.Contains(b, v)
-			for name, got := range map[string][2]bool{
-				"in":     {in.has(v), inA},
-				"not in": {notIn.has(v), !inB},
-				"both":   {both.has(v), inA && !inB},
-			} {
-				if got[0] != got[1] {
-					t.Fatalf("%d %s: %v, want %v (a %v, b %v)", v, name, got[0], got[1], a, b)
-				}
-			}
-		}
-	})
-	if got := fmt.Sprint(allCodes()); got != "[{-2147483648 -1} {1 2147483647}]" {
-		t.Errorf("all codes are %s", got)
-	}
 }

@@ -1,4 +1,4 @@
-package lint
+package lint_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/restartkit/restart/jobpolicy"
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 // comesTo is the most that the runs of a Job come to.
@@ -58,7 +59,7 @@ type explorer struct {
 type runOfJob struct {
 	status  batch.JobStatus
 	pods    map[string]*batch.Pod // by UID
-	memory  jobpolicy.Memory
+	memory  jobpolicy.State
 	now     time.Time
 	created int // pods, since explore looked last
 	ever    int // pods, for their UIDs
@@ -150,11 +151,11 @@ func (x *explorer) settle(r *runOfJob) time.Duration {
 	r.pods = maps.Clone(r.pods)
 	for {
 		job := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "job", UID: "job"}, Spec: x.spec, Status: r.status}
-		plan, err := x.engine.Plan(jobpolicy.Input{Job: job, Pods: slices.Collect(maps.Values(r.pods)), Memory: r.memory, Now: r.now})
+		plan, err := x.engine.Plan(jobpolicy.Input{Job: job, Pods: slices.Collect(maps.Values(r.pods)), State: r.memory, Now: r.now})
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		if len(plan.Delete) == 0 && len(plan.Create) == 0 && plan.Record == nil && len(plan.Release) == 0 && plan.Status == nil {
+		if len(plan.Delete) == 0 && len(plan.Create) == 0 && plan.InterimStatus == nil && len(plan.Release) == 0 && plan.FinalStatus == nil {
 			if plan.RequeueReason == jobpolicy.RequeueDeadline {
 				return 0
 			}
@@ -174,14 +175,14 @@ func (x *explorer) settle(r *runOfJob) time.Duration {
 			p.UID, p.CreationTimestamp = fmt.Sprintf("u%04d", r.ever), r.now
 			r.pods[p.UID] = p
 		}
-		if r.memory = plan.Memory; plan.Record != nil {
-			r.status = *plan.Record
+		if r.memory = plan.State; plan.InterimStatus != nil {
+			r.status = *plan.InterimStatus
 		}
 		for _, p := range plan.Release {
 			delete(r.pods, p.UID)
 		}
-		if plan.Status != nil {
-			r.status = *plan.Status
+		if plan.FinalStatus != nil {
+			r.status = *plan.FinalStatus
 		}
 	}
 }
@@ -235,10 +236,10 @@ func genSmallJob(t *rapid.T) (jobpolicy.Engine, batch.JobSpec) {
 		s.PodFailurePolicy = policyFor(actions...)
 	}
 	return jobpolicy.Engine{
-		SkipWaiting:  rapid.IntRange(0, 3).Draw(t, "skip waiting") == 0,
-		MaxPerPass:   rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "per pass"),
-		IgnoredDelay: rapid.SampledFrom([]jobpolicy.IgnoredDelay{jobpolicy.IgnoredSame, jobpolicy.IgnoredOwn, jobpolicy.IgnoredNone}).Draw(t, "ignored delay"),
-		BaseDelay:    rapid.SampledFrom([]time.Duration{0, 0, time.Hour}).Draw(t, "base delay"),
+		StartReadyIndexes: rapid.IntRange(0, 3).Draw(t, "skip waiting") == 0,
+		MaxPodsPerPlan:    rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "per pass"),
+		IgnoredDelay:      rapid.SampledFrom([]jobpolicy.IgnoredDelay{jobpolicy.DelayLikeFailure, jobpolicy.DelaySeparately, jobpolicy.NoDelay}).Draw(t, "ignored delay"),
+		BaseDelay:         rapid.SampledFrom([]time.Duration{0, 0, time.Hour}).Draw(t, "base delay"),
 	}, s
 }
 
@@ -248,7 +249,7 @@ func TestLongestRunReachesItsWorstCase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 2 {
 			engine, spec := genSmallJob(t)
-			bound, err := WorstCase(engine, &spec)
+			bound, err := lint.WorstCase(engine, &spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,14 +265,14 @@ func TestLongestRunReachesItsWorstCase(t *testing.T) {
 	}
 }
 
-func checkReached(t *rapid.T, engine jobpolicy.Engine, spec batch.JobSpec, bound Bound, most comesTo) {
+func checkReached(t *rapid.T, engine jobpolicy.Engine, spec batch.JobSpec, bound lint.WorstCaseResult, most comesTo) {
 	want := comesTo{bound.Runs, bound.Wait, bound.IndexBytes}
 	if bound.Unbounded { // most is of two ignored failures only
-		if want.Runs = most.Runs; engine.IgnoredDelay != jobpolicy.IgnoredNone {
+		if want.Runs = most.Runs; engine.IgnoredDelay != jobpolicy.NoDelay {
 			want.Wait = most.Wait
 		}
 	}
-	if engine.SkipWaiting && most.Wait <= want.Wait && most.IndexBytes <= want.IndexBytes {
+	if engine.StartReadyIndexes && most.Wait <= want.Wait && most.IndexBytes <= want.IndexBytes {
 		want.Wait, want.IndexBytes = most.Wait, most.IndexBytes
 	}
 	if most != want {

@@ -1,4 +1,4 @@
-package lint
+package lint_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/restartkit/restart/jobpolicy/batch"
+	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
 const everyFeature = `{"completionMode":"Indexed","completions":4,"backoffLimitPerIndex":1,"maxFailedIndexes":2,"managedBy":"example.com/x",
@@ -30,12 +31,12 @@ func specOf(t *testing.T, text string) *batch.JobSpec {
 func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
 	s := specOf(t, everyFeature)
 	fields := func(minor int) (dropped []string) {
-		found, err := CheckFor(s, fmt.Sprintf("v1.%d.3", minor))
+		found, err := lint.CheckFor(s, fmt.Sprintf("v1.%d.3", minor))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range found {
-			if f.Kind == KindVersion {
+			if f.Kind == lint.KindVersion {
 				dropped = append(dropped, f.Field)
 			}
 		}
@@ -67,7 +68,7 @@ func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
 			t.Errorf("1.%d drops %v, want %v", minor, got, want)
 		}
 	}
-	for minor := oldest; minor < newest; minor++ {
+	for minor := lint.Oldest; minor < lint.Newest; minor++ {
 		for _, field := range fields(minor + 1) {
 			if !slices.Contains(fields(minor), field) {
 				t.Errorf("1.%d drops %s, 1.%d does not", minor+1, field, minor)
@@ -76,7 +77,7 @@ func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
 	}
 	replacement := specOf(t, `{"podReplacementPolicy":"Failed","template":{"spec":{"restartPolicy":"Never"}}}`)
 	for minor, want := range map[int]bool{27: true, 28: true, 29: false, 37: false} {
-		found, err := CheckFor(replacement, fmt.Sprint("1.", minor))
+		found, err := lint.CheckFor(replacement, fmt.Sprint("1.", minor))
 		if err != nil || (len(found) == 1 && found[0].Field == "spec.podReplacementPolicy") != want {
 			t.Errorf("1.%d: %v, %v", minor, found, err)
 		}
@@ -100,13 +101,13 @@ func TestVersionsRefuseOrDrop(t *testing.T) {
 		"containers[2].restartPolicyRules": {{34, noValue}, {35, unless + " RestartAllContainersOnContainerExits"}, {37, fine}},
 		"rules[1].action":                  {{25, noValue}, {27, refuses}, {28, drops + " JobBackoffLimitPerIndex"}, {37, fine}},
 	} {
-		for minor := oldest; minor <= newest; minor++ {
-			found, err := CheckFor(specOf(t, everyFeature), fmt.Sprint("1.", minor))
+		for minor := lint.Oldest; minor <= lint.Newest; minor++ {
+			found, err := lint.CheckFor(specOf(t, everyFeature), fmt.Sprint("1.", minor))
 			if err != nil {
 				t.Fatal(err)
 			}
 			says := want[slices.IndexFunc(want, func(r until) bool { return minor <= r.to })].says
-			i := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == KindVersion && strings.HasSuffix(f.Field, field) })
+			i := slices.IndexFunc(found, func(f lint.Finding) bool { return f.Kind == lint.KindVersion && strings.HasSuffix(f.Field, field) })
 			if says == fine != (i < 0) || i >= 0 && !strings.HasPrefix(found[i].Text, fmt.Sprintf("Kubernetes 1.%d %s", minor, says)) {
 				t.Errorf("%s in 1.%d: %v, want %q", field, minor, found[max(i, 0)], says)
 			}
@@ -124,17 +125,17 @@ func TestVersionFindingsSayWhatFollows(t *testing.T) {
 		"1.25": "spec.podFailurePolicy.rules[0].onPodConditions: warning: Kubernetes 1.25 acts on it only with the feature gate PodDisruptionConditions, which is off by default: no pod has",
 		"1.37": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.37 does not have the field and drops it, as every version up to 1.37 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
 	} {
-		found, err := CheckFor(s, version)
-		if err != nil || !slices.ContainsFunc(found, func(f Finding) bool { return strings.HasPrefix(f.String(), want) }) {
+		found, err := lint.CheckFor(s, version)
+		if err != nil || !slices.ContainsFunc(found, func(f lint.Finding) bool { return strings.HasPrefix(f.String(), want) }) {
 			t.Errorf("%s: %v, want %s", version, found, want)
 		}
 	}
 	for _, version := range []string{"", "1.24", "1.38", "2.30", "1", "1.x", "v1.-30", "latest"} {
-		if _, err := CheckFor(s, version); err == nil || err.Error() != fmt.Sprintf("lint: CheckFor(%q): the version must be from 1.25 to 1.37", version) {
+		if _, err := lint.CheckFor(s, version); err == nil || err.Error() != fmt.Sprintf("lint: CheckFor(%q): the version must be from 1.25 to 1.37", version) {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
-	if found, err := CheckFor(nil, "1.30"); found != nil || err != nil {
+	if found, err := lint.CheckFor(nil, "1.30"); found != nil || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 }

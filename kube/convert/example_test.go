@@ -43,7 +43,7 @@ func Example() {
 		fmt.Println("create", pod.GenerateName+"…", pod.Spec.Containers[0].Image, pod.OwnerReferences[0].Name, pod.Finalizers)
 	}
 	status := job.Status.DeepCopy()
-	convert.SetJobStatus(status, plan.Record)
+	convert.SetJobStatus(status, plan.InterimStatus)
 	fmt.Println("write status: active", status.Active, "since", status.StartTime.Format(time.TimeOnly))
 	// Output:
 	// create train-… example.com/train:1 train [batch.kubernetes.io/job-tracking]

@@ -49,7 +49,7 @@ func jobCondition(c *batchv1.JobCondition) batch.JobCondition {
 	}
 }
 
-// SetJobStatus makes dst say what s says: the Record or Status of a plan, onto the
+// SetJobStatus makes dst say what s says: the InterimStatus or FinalStatus of a plan, onto the
 // status that the plan was made from. What jobpolicy does not know stays as it is:
 // fields that a newer API has, in the status and in its conditions, and conditions of
 // other types that s lacks, behind those of s. A nil s changes nothing; dst must not

@@ -23,7 +23,7 @@ import (
 // the template: the API server puts them there when it makes the Job's selector, and
 // leaves them out of a Job with a manual selector. It also fills in the defaults of
 // the pod, its name after GenerateName, and its service account.
-func NewPod(job *batchv1.Job, p jobpolicy.NewPod) *corev1.Pod {
+func NewPod(job *batchv1.Job, p jobpolicy.Creation) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            p.Name,

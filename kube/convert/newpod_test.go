@@ -139,7 +139,7 @@ func TestNewPodOfNonIndexedJobHasNoIndex(t *testing.T) {
 // Whatever the template has, also in fields that jobpolicy does not know, the pod has
 // but for its hostname and one variable. The pod belongs to the caller alone.
 func TestNewPodHasTheWholeTemplate(t *testing.T) {
-	pods := ours[jobpolicy.NewPod]()
+	pods := ours[jobpolicy.Creation]()
 	rapid.Check(t, func(t *rapid.T) {
 		job := theirs[batchv1.Job]().Draw(t, "job")
 		drawn := pods.Draw(t, "pod")

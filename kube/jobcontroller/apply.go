@@ -26,10 +26,10 @@ func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.I
 	if errors.Is(failure, errOutdated) || errors.Is(failure, errGone) {
 		return failure
 	}
-	if unsure := p.state.unsure.open() > 0; failure != nil || unsure && !in.Unsettled {
-		in.RecordOnly = failure != nil
-		in.Unsettled = in.Unsettled || unsure || len(p.state.expected.created)+len(p.state.expected.deleted) > 0
-		in.Released = p.state.hidden.names()
+	if unsure := p.state.unsure.open() > 0; failure != nil || unsure && !in.ExpectationsPending {
+		in.NoPodChanges = failure != nil
+		in.ExpectationsPending = in.ExpectationsPending || unsure || len(p.state.expected.created)+len(p.state.expected.deleted) > 0
+		in.FinalizersRemoved = p.state.hidden.names()
 		var err error
 		if plan, err = p.engine.Plan(in); err != nil {
 			return errors.Join(failure, fmt.Errorf("planning to record only: %w", err))
@@ -42,8 +42,8 @@ func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.I
 	if err := p.releaseEnded(ctx, plan.Release); err != nil {
 		return errors.Join(failure, err)
 	}
-	if plan.Status != nil {
-		if err := p.write(ctx, plan.Status, plan.Memory, jobpolicy.Counts{}); err != nil {
+	if plan.FinalStatus != nil {
+		if err := p.write(ctx, plan.FinalStatus, plan.State, jobpolicy.MetricDeltas{}); err != nil {
 			return errors.Join(failure, err)
 		}
 	}
@@ -64,15 +64,15 @@ func (p *pass) requeue(plan jobpolicy.Plan) {
 // to write, the memory is kept at once; it is written on its own only if it says
 // something new about ends, because the status does not name them.
 func (p *pass) record(ctx context.Context, plan jobpolicy.Plan) error {
-	if plan.Record != nil || saysMore(plan.Memory, p.state.stored) {
-		return p.write(ctx, plan.Record, plan.Memory, plan.Counts)
+	if plan.InterimStatus != nil || saysMore(plan.State, p.state.stored) {
+		return p.write(ctx, plan.InterimStatus, plan.State, plan.MetricDeltas)
 	}
-	p.keep(plan.Memory, plan.Counts)
+	p.keep(plan.State, plan.MetricDeltas)
 	return nil
 }
 
-// keep takes a plan's memory and counts once its Record is written.
-func (p *pass) keep(memory jobpolicy.Memory, counts jobpolicy.Counts) {
+// keep takes a plan's memory and counts once its InterimStatus is written.
+func (p *pass) keep(memory jobpolicy.State, counts jobpolicy.MetricDeltas) {
 	p.state.memory = memory
 	p.metrics.written(p.job, counts)
 }
@@ -101,7 +101,7 @@ func (p *pass) wrote(written *batchv1.Job, w statusWrite) {
 
 // saysMore reports whether a memory says something about ends of pods that another one
 // does not.
-func saysMore(m, than jobpolicy.Memory) bool {
+func saysMore(m, than jobpolicy.State) bool {
 	if m.Failures != than.Failures || !m.LastFailure.Equal(than.LastFailure) || m.Ignored != than.Ignored || !m.LastIgnored.Equal(than.LastIgnored) {
 		return true
 	}

@@ -76,7 +76,7 @@ type creationOutcome struct {
 // create creates pods, in batches of 1, 2, 4 and so on. After a batch in which one
 // failed, the others are left to a later pass: they would likely fail, too. It creates
 // fewer if creations that had no answer may bring pods that are not wanted any more.
-func (p *pass) create(ctx context.Context, wanted []jobpolicy.NewPod) error {
+func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 	left := p.state.unsure.nameAll(wanted)
 	if len(left) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.NewPod) error {
 // if that is taken.
 func (p *pass) createOne(ctx context.Context, t podTemplate, n named) (o creationOutcome) {
 	const attempts = 8 // the API server makes as many for a generateName
-	o.was, o.wanted = n.name, convert.NewPod(p.job, n.NewPod)
+	o.was, o.wanted = n.name, convert.NewPod(p.job, n.Creation)
 	name := n.name
 	for range attempts {
 		again := name != ""

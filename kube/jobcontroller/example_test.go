@@ -22,7 +22,7 @@ func Example() {
 	}
 	controller, err := jobcontroller.New(kubernetes.NewForConfigOrDie(config), jobcontroller.Options{
 		Namespace: "batch",
-		Engine:    jobpolicy.Engine{BaseDelay: 30 * time.Second, SkipWaiting: true},
+		Engine:    jobpolicy.Engine{BaseDelay: 30 * time.Second, StartReadyIndexes: true},
 	})
 	if err != nil {
 		log.Fatal(err)

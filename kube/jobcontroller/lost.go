@@ -53,14 +53,14 @@ func (u *unsure) settle(job types.UID, shown func(name string) *corev1.Pod, now 
 // named is a pod to create with the name of a creation that had no answer, or "" for a
 // new one.
 type named struct {
-	jobpolicy.NewPod
+	jobpolicy.Creation
 	name string
 }
 
 // nameAll gives wanted pods the names of creations that had no answer. If a plan does
 // not want all of these, there may be more pods than it knows of: then only pods that
 // have such a name are returned. Those come first.
-func (u *unsure) nameAll(wanted []jobpolicy.NewPod) []named {
+func (u *unsure) nameAll(wanted []jobpolicy.Creation) []named {
 	left := make(map[string][]string, len(u.creations))
 	for _, c := range u.creations {
 		left[c.generateName] = append(left[c.generateName], c.name)

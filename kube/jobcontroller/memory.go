@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// AnnotationMemory is the annotation in which a Job's jobpolicy.Memory is kept, as JSON.
+// AnnotationMemory is the annotation in which a Job's jobpolicy.State is kept, as JSON.
 // It is written together with the status, in one request, so that neither is ahead of
 // the other. The memory of another Job, copied with a manifest perhaps, is not read. A
 // Job whose other annotations leave no room for it has none.
@@ -40,7 +40,7 @@ func roomForMemory(annotations map[string]string) int {
 // others without it. A memory that is too long is kept without its lists of pods, one
 // after the other: a pod of which nothing is known may then be reported, and delay, once
 // more. If it is too long without them, too, the text is "".
-func encodeMemory(m jobpolicy.Memory, room int, held func(uid string) bool) (string, error) {
+func encodeMemory(m jobpolicy.State, room int, held func(uid string) bool) (string, error) {
 	m.Behind = time.Time{} // since when this process has seen an older status
 	m.Released = slices.DeleteFunc(slices.Clone(m.Released), func(uid string) bool { return !held(uid) })
 	for _, shorten := range []func(){func() {}, func() { m.Released = nil }, func() { m.Handled = nil }, func() { m.Ahead = nil }} {
@@ -58,8 +58,8 @@ func encodeMemory(m jobpolicy.Memory, room int, held func(uid string) bool) (str
 
 // decodeMemory reads the annotation's text for the Job with this UID. What is not there,
 // or another Job's, is an empty memory, and there is false.
-func decodeMemory(text string, job types.UID) (m jobpolicy.Memory, there bool, err error) {
-	none := jobpolicy.Memory{Job: string(job)}
+func decodeMemory(text string, job types.UID) (m jobpolicy.State, there bool, err error) {
+	none := jobpolicy.State{Job: string(job)}
 	if text == "" {
 		return none, false, nil
 	}

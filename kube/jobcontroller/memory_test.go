@@ -16,7 +16,7 @@ import (
 func allHeld(string) bool { return true }
 
 // drawMemory draws a memory with up to most pods in each list.
-func drawMemory(t *rapid.T, most int) jobpolicy.Memory {
+func drawMemory(t *rapid.T, most int) jobpolicy.State {
 	uids := func(label string) []string {
 		n := rapid.IntRange(0, most).Draw(t, label)
 		var uids []string
@@ -28,7 +28,7 @@ func drawMemory(t *rapid.T, most int) jobpolicy.Memory {
 	at := func(label string) time.Time {
 		return t0.Add(time.Duration(rapid.IntRange(0, 1e6).Draw(t, label)) * time.Millisecond)
 	}
-	m := jobpolicy.Memory{
+	m := jobpolicy.State{
 		Job: "job", Failures: rapid.IntRange(0, 1e6).Draw(t, "failures"), LastFailure: at("last"),
 		Ignored: rapid.IntRange(0, 9).Draw(t, "ignored"), LastIgnored: at("last ignored"), Behind: at("behind"),
 		Handled: uids("handled"), Released: uids("released"),
@@ -82,7 +82,7 @@ func TestMemoryComesBackFromItsAnnotation(t *testing.T) {
 }
 
 func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
-	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Failures: 3}, maxMemory, allHeld)
+	text, err := encodeMemory(jobpolicy.State{Job: "job", Failures: 3}, maxMemory, allHeld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestMemoryOfAnotherJobIsNotRead(t *testing.T) {
 }
 
 func TestMemoryKeepsReleasedPodsWhileTheyAreShownWithTheirFinalizer(t *testing.T) {
-	text, err := encodeMemory(jobpolicy.Memory{Job: "job", Released: []string{"a", "b"}}, maxMemory, func(uid string) bool { return uid == "b" })
+	text, err := encodeMemory(jobpolicy.State{Job: "job", Released: []string{"a", "b"}}, maxMemory, func(uid string) bool { return uid == "b" })
 	if m, _, readErr := decodeMemory(text, "job"); err != nil || readErr != nil || !slices.Equal(m.Released, []string{"b"}) {
 		t.Errorf("%s: %v, %v", text, err, readErr)
 	}

@@ -109,8 +109,8 @@ func completionMode(job *batchv1.Job) string {
 	return string(batchv1.NonIndexedCompletion)
 }
 
-// written adds the counts of a plan whose Record is written.
-func (m *Metrics) written(job *batchv1.Job, c jobpolicy.Counts) {
+// written adds the counts of a plan whose InterimStatus is written.
+func (m *Metrics) written(job *batchv1.Job, c jobpolicy.MetricDeltas) {
 	mode := completionMode(job)
 	add(m.PodsFinished, c.PodsSucceeded, mode, succeeded)
 	add(m.PodsFinished, c.PodsFailed, mode, failed)

@@ -41,12 +41,12 @@ func counted(t *testing.T, m *Metrics) map[string]float64 {
 func TestCountsOfAPlanAreAdded(t *testing.T) {
 	m := NewMetrics()
 	job := newJob("a", nil)
-	counts := jobpolicy.Counts{
+	counts := jobpolicy.MetricDeltas{
 		Finished: batch.JobReasonFailedIndexes, PodsSucceeded: 2, PodsFailed: 3, IndexesSucceeded: 4, IndexesFailed: 5, PerIndex: true,
 		Handled: map[batch.Action]int{batch.ActionIgnore: 6},
 	}
 	m.written(job, counts)
-	m.written(job, jobpolicy.Counts{})
+	m.written(job, jobpolicy.MetricDeltas{})
 	got := counted(t, m)
 	for name, want := range map[string]float64{
 		"job_controller_jobs_finished_total NonIndexed FailedIndexes failed": 1,

@@ -29,7 +29,7 @@ const BuiltInManagedBy = batchv1.JobControllerName
 type Options struct {
 	// Engine decides on Jobs. Its ManagedBy says whose Jobs: "" means DefaultManagedBy,
 	// BuiltInManagedBy those of Kubernetes' own controller. A Job's annotations override
-	// the delays, SkipWaiting and IgnoredDelay; see AnnotationBaseDelay.
+	// the delays, StartReadyIndexes and IgnoredDelay; see AnnotationBaseDelay.
 	Engine jobpolicy.Engine
 
 	// Namespace is the only namespace whose Jobs are run; "" means all. Informers that are

@@ -2,7 +2,6 @@ package jobcontroller
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/restartkit/restart/field"
@@ -16,7 +15,7 @@ const (
 	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // before the first replacement of a failed pod, as 30s or 1m30s; at most MaxDelayLimit
 	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // to which the delay doubles; not shorter than the first, at most MaxDelayLimit
 	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // true: other pending indexes start while some wait; false
-	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // whether ignored failures lengthen delays: Same, Own or None, as jobpolicy.IgnoredSame and so on
+	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // whether ignored failures lengthen delays: Same (DelayLikeFailure), Own (DelaySeparately) or None (NoDelay)
 )
 
 // MaxDelayLimit is the longest delay that an annotation may ask for.
@@ -61,13 +60,13 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 	}
 	if text, there := annotations[AnnotationSkipWaiting]; there {
 		if skip, err := strconv.ParseBool(text); err == nil {
-			set.SkipWaiting = skip
+			set.StartReadyIndexes = skip
 		} else {
 			wrong(AnnotationSkipWaiting, "must be true or false")
 		}
 	}
 	if text, there := annotations[AnnotationIgnoredDelay]; there {
-		if d, ok := parseIgnoredDelay(text); ok {
+		if d, ok := ignoredDelays[text]; ok {
 			set.IgnoredDelay = d
 		} else {
 			wrong(AnnotationIgnoredDelay, "must be Same, Own or None")
@@ -76,13 +75,9 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 	return set, errs
 }
 
-func parseIgnoredDelay(text string) (jobpolicy.IgnoredDelay, bool) {
-	for _, d := range []jobpolicy.IgnoredDelay{jobpolicy.IgnoredSame, jobpolicy.IgnoredOwn, jobpolicy.IgnoredNone} {
-		if text == strings.TrimPrefix(d.String(), "Ignored") {
-			return d, true
-		}
-	}
-	return 0, false
+// ignoredDelays are the values of AnnotationIgnoredDelay.
+var ignoredDelays = map[string]jobpolicy.IgnoredDelay{
+	"Same": jobpolicy.DelayLikeFailure, "Own": jobpolicy.DelaySeparately, "None": jobpolicy.NoDelay,
 }
 
 // baseDelay and maxDelay are the delays that an Engine takes where 0 is set.

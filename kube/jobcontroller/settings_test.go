@@ -28,10 +28,10 @@ func TestAnnotationsSetTheEngine(t *testing.T) {
 		{"no duration", map[string]string{AnnotationBaseDelay: "30", AnnotationMaxDelay: ""}, func(*jobpolicy.Engine) {}, 2},
 		{"negative, zero, endless", map[string]string{AnnotationBaseDelay: "-1s", AnnotationMaxDelay: "0s"}, func(*jobpolicy.Engine) {}, 2},
 		{"endless", map[string]string{AnnotationMaxDelay: "2562047h"}, func(*jobpolicy.Engine) {}, 1},
-		{"skip", map[string]string{AnnotationSkipWaiting: "true"}, func(e *jobpolicy.Engine) { e.SkipWaiting = true }, 0},
+		{"skip", map[string]string{AnnotationSkipWaiting: "true"}, func(e *jobpolicy.Engine) { e.StartReadyIndexes = true }, 0},
 		{"skip what", map[string]string{AnnotationSkipWaiting: "yes"}, func(*jobpolicy.Engine) {}, 1},
-		{"ignored", map[string]string{AnnotationIgnoredDelay: "Own"}, func(e *jobpolicy.Engine) { e.IgnoredDelay = jobpolicy.IgnoredOwn }, 0},
-		{"ignored None", map[string]string{AnnotationIgnoredDelay: "None"}, func(e *jobpolicy.Engine) { e.IgnoredDelay = jobpolicy.IgnoredNone }, 0},
+		{"ignored", map[string]string{AnnotationIgnoredDelay: "Own"}, func(e *jobpolicy.Engine) { e.IgnoredDelay = jobpolicy.DelaySeparately }, 0},
+		{"ignored None", map[string]string{AnnotationIgnoredDelay: "None"}, func(e *jobpolicy.Engine) { e.IgnoredDelay = jobpolicy.NoDelay }, 0},
 		{"ignored how", map[string]string{AnnotationIgnoredDelay: "none"}, func(*jobpolicy.Engine) {}, 1},
 		{"one mistake leaves the others", map[string]string{AnnotationSkipWaiting: "", AnnotationBaseDelay: "7s"}, func(e *jobpolicy.Engine) { e.BaseDelay = 7 * time.Second }, 1},
 	} {

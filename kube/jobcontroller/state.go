@@ -20,10 +20,10 @@ type jobState struct {
 	latest *batchv1.Job // newest that a write returned or that was read; nil while the informer has caught up
 
 	seen   *batchv1.Job // newest that was looked at, for Events about its conditions; nil at first
-	memory jobpolicy.Memory
-	stored jobpolicy.Memory // as it is stored with the Job
-	noted  jobNoted         // that memory and stored go with
-	outrun bool             // another controller has written the Job, or may have: the pods are to be listed before the next plan
+	memory jobpolicy.State
+	stored jobpolicy.State // as it is stored with the Job
+	noted  jobNoted        // that memory and stored go with
+	outrun bool            // another controller has written the Job, or may have: the pods are to be listed before the next plan
 
 	expected expectations
 	hidden   hidden
@@ -102,7 +102,7 @@ func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logg
 }
 
 // note notes a Job with the memory that is stored with it.
-func (s *jobState) note(job *batchv1.Job, stored jobpolicy.Memory) {
+func (s *jobState) note(job *batchv1.Job, stored jobpolicy.State) {
 	s.stored = stored
 	s.noted = jobNoted{text: job.Annotations[AnnotationMemory], status: &job.Status, version: job.ResourceVersion, once: true}
 }

@@ -19,7 +19,7 @@ import (
 // pods have failed, one after the other.
 func memoryText(t *testing.T, job *batchv1.Job, failed int, last time.Time) string {
 	t.Helper()
-	var m jobpolicy.Memory
+	var m jobpolicy.State
 	text := fmt.Sprintf(`{"job":%q,"written":{"failed":%d},"failures":%d,"lastFailure":%q}`, job.UID, failed, failed, last.Format(time.RFC3339Nano))
 	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Failures != failed {
 		t.Fatalf("%s: %+v, %v", text, m, err)

@@ -138,12 +138,12 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 		p.enqueue(p.key, expectationsEnd)
 	}
 	return jobpolicy.Input{
-		Job:       convert.Job(p.job),
-		Pods:      convert.Pods(pods),
-		Memory:    s.memory,
-		Unsettled: open+len(s.unsure.deletions) > 0,
-		Released:  s.hidden.names(),
-		Now:       now,
+		Job:                 convert.Job(p.job),
+		Pods:                convert.Pods(pods),
+		State:               s.memory,
+		ExpectationsPending: open+len(s.unsure.deletions) > 0,
+		FinalizersRemoved:   s.hidden.names(),
+		Now:                 now,
 	}, nil
 }
 
@@ -179,7 +179,7 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 		in.Job = convert.Job(fresh)
 		if plan, err = p.engine.Plan(*in); err == nil && plan.RequeueReason == jobpolicy.RequeueStaleJob {
 			klog.FromContext(ctx).Info("the status was set back and is taken as it is", "notes", plan.Notes)
-			in.Memory.Written = jobpolicy.Memory{}.Written
+			in.State.Written = jobpolicy.State{}.Written
 			plan, err = p.engine.Plan(*in)
 		}
 	}
@@ -187,22 +187,24 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 		return plan, fmt.Errorf("planning: %w", err)
 	}
 	if logger := klog.FromContext(ctx).V(3); logger.Enabled() {
-		logger.Info("planned", "delete", len(plan.Delete), "create", len(plan.Create), "record", plan.Record != nil, "release", len(plan.Release),
-			"status", plan.Status != nil, "requeueAfter", plan.RequeueAfter, "requeueReason", plan.RequeueReason, "notes", plan.Notes)
+		logger.Info("planned", "delete", len(plan.Delete), "create", len(plan.Create), "record", plan.InterimStatus != nil, "release", len(plan.Release),
+			"status", plan.FinalStatus != nil, "requeueAfter", plan.RequeueAfter, "requeueReason", plan.RequeueReason, "notes", plan.Notes)
 	}
 	return plan, nil
 }
 
 // name says what kind of pass this is, in the words of the metrics.
 func (p *pass) name(plan jobpolicy.Plan, in jobpolicy.Input) {
-	untracks := func() bool { return len(plan.Delete) > 0 && (plan.Delete[0].Untrack || plan.Counts.Finished == "") }
+	untracks := func() bool {
+		return len(plan.Delete) > 0 && (plan.Delete[0].Untrack || plan.MetricDeltas.Finished == "")
+	}
 	switch {
-	case in.Unsettled:
+	case in.ExpectationsPending:
 	case len(plan.Create) > 0, plan.RequeueReason == jobpolicy.RequeueDelay, plan.RequeueReason == jobpolicy.RequeueBatch:
 		p.action = "pods_created"
 	case untracks():
 		p.action = "pods_deleted"
-	case plan.Counts.Finished == "":
+	case plan.MetricDeltas.Finished == "":
 		p.action = "tracking"
 	}
 }

@@ -32,8 +32,8 @@ type unsure struct {
 // statusWrite is a write of a Job's status, with what holds once it is done.
 type statusWrite struct {
 	job    *batchv1.Job // as it was to be
-	memory jobpolicy.Memory
-	counts jobpolicy.Counts
+	memory jobpolicy.State
+	counts jobpolicy.MetricDeltas
 }
 
 // noteUnanswered notes that the deletion of the pod with this UID has no answer.

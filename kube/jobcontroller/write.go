@@ -26,7 +26,7 @@ const writeAgain = 10 * time.Second
 
 // write writes the status, nil for the one that is there, and the memory with it, in
 // one request. Without an answer it finds out whether that was carried out.
-func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpolicy.Memory, counts jobpolicy.Counts) error {
+func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpolicy.State, counts jobpolicy.MetricDeltas) error {
 	next := p.job.DeepCopy()
 	convert.SetJobStatus(&next.Status, status)
 	p.annotate(ctx, next, memory)
@@ -149,7 +149,7 @@ func statusText(job *batchv1.Job) ([]byte, error) {
 // annotate puts the memory into the Job's annotation, or takes it out if there is no room
 // for it: then it is kept here, and delays start over with the next controller, as those
 // of Kubernetes' own do. An Event says so, once for the Job.
-func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.Memory) {
+func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.State) {
 	held := make(map[string]bool)
 	for _, pod := range p.pods.of(job.UID) {
 		if tracked(pod) {

@@ -55,8 +55,8 @@ func count(n int, thing string) string {
 // waits takes a place of parallelism.
 func slots(spec *batch.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
 
-// waves returns how long the delays of the worst case delay a Job by the clock. A
-// Bound has their sum over all indexes, but the indexes wait in waves, as many at a
+// waves returns how long the delays of the worst case delay a Job by the clock.
+// WorstCaseResult has their sum over all indexes, but the indexes wait in waves, as many at a
 // time as there are slots. Without limits per index there is one delay for the whole
 // Job, and waves returns the longest Duration.
 func waves(engine jobpolicy.Engine, spec batch.JobSpec) time.Duration {

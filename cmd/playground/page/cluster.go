@@ -14,7 +14,7 @@ import (
 // at once, and pods start, run and end in a time of its own.
 type cluster struct {
 	job      *batch.Job
-	memory   jobpolicy.Memory
+	memory   jobpolicy.State
 	script   *script
 	now      time.Time
 	pods     []*pod // that the Engine sees, in the order of their creation
@@ -114,7 +114,7 @@ func (c *cluster) settle() (time.Duration, error) {
 			seen = append(seen, &p.Pod)
 		}
 		c.work += len(seen) + 100
-		plan, err := engine.Plan(jobpolicy.Input{Job: c.job, Pods: seen, Memory: c.memory, Now: c.now})
+		plan, err := engine.Plan(jobpolicy.Input{Job: c.job, Pods: seen, State: c.memory, Now: c.now})
 		if err != nil {
 			return 0, err
 		}
@@ -129,7 +129,7 @@ func (c *cluster) settle() (time.Duration, error) {
 
 // carryOut does what a plan says, and reports whether that changes anything.
 func (c *cluster) carryOut(plan jobpolicy.Plan) bool {
-	c.memory = plan.Memory
+	c.memory = plan.State
 	for _, d := range plan.Decisions {
 		if p := c.byUID[d.UID]; p != nil {
 			c.decided(p, d)
@@ -146,16 +146,16 @@ func (c *cluster) carryOut(plan jobpolicy.Plan) bool {
 	for _, n := range plan.Create {
 		c.create(n)
 	}
-	c.write(plan.Record)
+	c.write(plan.InterimStatus)
 	for _, ref := range plan.Release {
 		if p := c.byUID[ref.UID]; p != nil {
 			p.Untrack()
 		}
 	}
-	c.write(plan.Status)
+	c.write(plan.FinalStatus)
 	before := len(c.pods)
 	c.pods = slices.DeleteFunc(c.pods, func(p *pod) bool { return p.phase == ended && len(p.Finalizers) == 0 })
-	return len(plan.Delete)+len(plan.Create)+len(plan.Release) > 0 || plan.Record != nil || plan.Status != nil || before > len(c.pods)
+	return len(plan.Delete)+len(plan.Create)+len(plan.Release) > 0 || plan.InterimStatus != nil || plan.FinalStatus != nil || before > len(c.pods)
 }
 
 func (c *cluster) write(s *batch.JobStatus) {
@@ -172,7 +172,7 @@ func (c *cluster) write(s *batch.JobStatus) {
 	c.job = &job
 }
 
-func (c *cluster) create(n jobpolicy.NewPod) {
+func (c *cluster) create(n jobpolicy.Creation) {
 	c.attempts[n.Index]++
 	p := &pod{Pod: *n.Pod(c.job.Spec.Template.Spec), index: n.Index, attempt: c.attempts[n.Index], next: c.now.Add(startTime)}
 	p.UID = fmt.Sprintf("pod-%d", len(c.byUID))

@@ -141,11 +141,11 @@ func judge(job *batch.Job, t Trial, match jobpolicy.Match, message string) judge
 	spec := &job.Spec
 	v := judged{match: match}
 	v.failures, v.ignored = match.NextCounts(t.Failures, t.Ignored)
-	tally := jobpolicy.Tally{FailJob: message, Failed: v.failures}
+	tally := jobpolicy.Progress{FailJob: message, Failed: v.failures}
 	if v.indexFailed = match.IndexFailed(v.failures, spec.BackoffLimitPerIndex); v.indexFailed {
 		tally.FailedIndexes = 1
 	}
-	limits := jobpolicy.Limits{Completions: spec.Completions, BackoffLimit: spec.BackoffLimit, MaxFailedIndexes: spec.MaxFailedIndexes}
+	limits := jobpolicy.EndLimits{Completions: spec.Completions, BackoffLimit: spec.BackoffLimit, MaxFailedIndexes: spec.MaxFailedIndexes}
 	v.reason, v.message = limits.Verdict(tally)
 	v.delay = engine.Remaining(v.failures+v.ignored, 0)
 	return v

@@ -130,7 +130,7 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 		pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt = now
 		pod.UID, pod.CreationTimestamp = "uid", begin()
 		pod.Track()
-		memory := jobpolicy.Memory{}
+		memory := jobpolicy.State{}
 		ended := *job
 		ended.Status = batch.JobStatus{StartTime: begin(), Succeeded: int32(completions - 1), Failed: int32(trial.Failures)}
 		if spec.CompletionMode == batch.IndexedCompletion {
@@ -150,7 +150,7 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 		if spec.BackoffLimitPerIndex == nil {
 			memory.Failures, memory.LastFailure = trial.Failures+trial.Ignored, begin()
 		}
-		plan, err := engine.Plan(jobpolicy.Input{Job: &ended, Pods: []*batch.Pod{pod}, Memory: memory, Now: now})
+		plan, err := engine.Plan(jobpolicy.Input{Job: &ended, Pods: []*batch.Pod{pod}, State: memory, Now: now})
 		if err != nil || len(plan.Decisions) != 1 {
 			t.Fatalf("%v %+v", err, plan)
 		}
@@ -160,22 +160,22 @@ func TestOnePodIsJudgedAsByTheEngine(t *testing.T) {
 		if d.Match != match || d.IndexFailed != v.indexFailed {
 			t.Fatalf("the Engine decides %+v, the page %+v", d, v)
 		}
-		failing := slices.IndexFunc(plan.Record.Conditions, func(c batch.JobCondition) bool { return c.Type == batch.JobFailureTarget })
+		failing := slices.IndexFunc(plan.InterimStatus.Conditions, func(c batch.JobCondition) bool { return c.Type == batch.JobFailureTarget })
 		switch {
 		case v.reason != "":
 			judgements["the Job fails"]++
-			if failing < 0 || plan.Record.Conditions[failing].Reason != v.reason || plan.Record.Conditions[failing].Message != v.message {
-				t.Fatalf("the page says %s: %s, the Engine %+v", v.reason, v.message, plan.Record.Conditions)
+			if failing < 0 || plan.InterimStatus.Conditions[failing].Reason != v.reason || plan.InterimStatus.Conditions[failing].Message != v.message {
+				t.Fatalf("the page says %s: %s, the Engine %+v", v.reason, v.message, plan.InterimStatus.Conditions)
 			}
 		case v.indexFailed:
 			judgements["the index fails"]++
-			if failing < 0 || plan.Record.Conditions[failing].Reason != batch.JobReasonFailedIndexes {
-				t.Fatalf("the last index has failed, the Engine says %+v", plan.Record.Conditions)
+			if failing < 0 || plan.InterimStatus.Conditions[failing].Reason != batch.JobReasonFailedIndexes {
+				t.Fatalf("the last index has failed, the Engine says %+v", plan.InterimStatus.Conditions)
 			}
 		default:
 			judgements["goes on"]++
 			if failing >= 0 || plan.RequeueAfter != v.delay {
-				t.Fatalf("the page says %v, the Engine %v %+v", v.delay, plan.RequeueAfter, plan.Record.Conditions)
+				t.Fatalf("the page says %v, the Engine %v %+v", v.delay, plan.RequeueAfter, plan.InterimStatus.Conditions)
 			}
 		}
 	})

@@ -29,11 +29,11 @@ type Settings struct {
 func New(client kubernetes.Interface, pods coreinformers.PodInformer, jobs batchinformers.JobInformer, s Settings) (*jobcontroller.Controller, error) {
 	return jobcontroller.New(client, jobcontroller.Options{
 		Engine: jobpolicy.Engine{
-			ManagedBy:  jobcontroller.BuiltInManagedBy,
-			BaseDelay:  s.BaseDelay,
-			MaxDelay:   max(s.MaxDelay, s.BaseDelay),
-			MinRequeue: s.BatchPeriod,
-			MaxPerPass: s.MaxPerPass,
+			ManagedBy:      jobcontroller.BuiltInManagedBy,
+			BaseDelay:      s.BaseDelay,
+			MaxDelay:       max(s.MaxDelay, s.BaseDelay),
+			MinRequeue:     s.BatchPeriod,
+			MaxPodsPerPlan: s.MaxPerPass,
 		},
 		Workers:     s.Workers,
 		BatchPeriod: s.BatchPeriod,

@@ -1,0 +1,168 @@
+package batch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/backoff"
+)
+
+// Pod is one attempt at a piece of a Job.
+type Pod struct {
+	Kind       string `json:"kind,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
+	ObjectMeta `json:"metadata,omitzero"`
+	Spec       PodSpec   `json:"spec,omitzero"`
+	Status     PodStatus `json:"status,omitzero"`
+}
+
+// Finished reports whether the pod has reached its end.
+func (p *Pod) Finished() bool {
+	return p.Status.Phase == PodSucceeded || p.Status.Phase == PodFailed
+}
+
+// Condition returns the pod's first condition of that type, nil if it has none.
+func (p *Pod) Condition(t PodConditionType) *PodCondition {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == t {
+			return c
+		}
+	}
+	return nil
+}
+
+// Ready reports whether the pod's Ready condition is True.
+func (p *Pod) Ready() bool {
+	c := p.Condition(PodReady)
+	return c != nil && c.Status == ConditionTrue
+}
+
+func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
+
+// Track puts the tracking finalizer on the pod. Only the end of a pod that has it
+// counts; pods made from a jobpolicy.Creation have it.
+func (p *Pod) Track() {
+	if !p.Tracked() {
+		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
+	}
+}
+
+// Untrack takes the tracking finalizer off the pod. Where there is no API server,
+// this is what Plan.Release and Deletion.Untrack ask for.
+func (p *Pod) Untrack() {
+	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
+}
+
+// PodStatus is what is known of a pod.
+type PodStatus struct {
+	Phase                 PodPhase          `json:"phase,omitempty"`
+	Conditions            []PodCondition    `json:"conditions,omitempty"`
+	Message               string            `json:"message,omitempty"`
+	Reason                string            `json:"reason,omitempty"`
+	StartTime             time.Time         `json:"startTime,omitzero"`
+	InitContainerStatuses []ContainerStatus `json:"initContainerStatuses,omitempty"`
+	ContainerStatuses     []ContainerStatus `json:"containerStatuses,omitempty"`
+}
+
+// PodCondition is one condition of a pod.
+type PodCondition struct {
+	Type               PodConditionType `json:"type"`
+	Status             ConditionStatus  `json:"status"`
+	LastTransitionTime time.Time        `json:"lastTransitionTime,omitzero"`
+	Reason             string           `json:"reason,omitempty"`
+	Message            string           `json:"message,omitempty"`
+}
+
+// ContainerStatus is what is known of one container of a pod.
+type ContainerStatus struct {
+	Name         string         `json:"name"`
+	State        ContainerState `json:"state,omitzero"`
+	Ready        bool           `json:"ready"`
+	RestartCount int32          `json:"restartCount"`
+}
+
+// ContainerState is one of three states; with none set the container waits.
+type ContainerState struct {
+	Waiting    *ContainerStateWaiting    `json:"waiting,omitempty"`
+	Running    *ContainerStateRunning    `json:"running,omitempty"`
+	Terminated *ContainerStateTerminated `json:"terminated,omitempty"`
+}
+
+// ContainerStateWaiting says why a container has not started.
+type ContainerStateWaiting struct {
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// ContainerStateRunning says since when a container runs.
+type ContainerStateRunning struct {
+	StartedAt time.Time `json:"startedAt,omitzero"`
+}
+
+// ContainerStateTerminated says how and when a container ended.
+type ContainerStateTerminated struct {
+	ExitCode   int32     `json:"exitCode"`
+	Signal     int32     `json:"signal,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	StartedAt  time.Time `json:"startedAt,omitzero"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// PodTemplateSpec describes the pods that a Job creates.
+type PodTemplateSpec struct {
+	ObjectMeta `json:"metadata,omitzero"`
+	Spec       PodSpec `json:"spec,omitzero"`
+}
+
+// PodSpec is the part of a pod's specification that restart decisions, and the
+// programs that carry them out, need.
+type PodSpec struct {
+	InitContainers                []Container   `json:"initContainers,omitempty"`
+	Containers                    []Container   `json:"containers,omitempty"`
+	RestartPolicy                 RestartPolicy `json:"restartPolicy,omitempty"`
+	TerminationGracePeriodSeconds *int64        `json:"terminationGracePeriodSeconds,omitempty"`
+	NodeName                      string        `json:"nodeName,omitempty"`
+	Hostname                      string        `json:"hostname,omitempty"`
+	Subdomain                     string        `json:"subdomain,omitempty"`
+}
+
+// Sidecars are the names of the init containers that run beside the app
+// containers; nil, which can be asked, if there are none.
+func (s *PodSpec) Sidecars() map[string]bool {
+	var names map[string]bool
+	for i := range s.InitContainers {
+		if c := &s.InitContainers[i]; c.RestartPolicy == RestartPolicyAlways {
+			if names == nil {
+				names = make(map[string]bool)
+			}
+			names[c.Name] = true
+		}
+	}
+	return names
+}
+
+// Container is one container of a pod.
+type Container struct {
+	Name          string        `json:"name,omitempty"`
+	Image         string        `json:"image,omitempty"`
+	Command       []string      `json:"command,omitempty"`
+	Args          []string      `json:"args,omitempty"`
+	WorkingDir    string        `json:"workingDir,omitempty"`
+	Env           []EnvVar      `json:"env,omitempty"`
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always makes a sidecar of an init container
+	// RestartPolicyRules are about restarts in place (KEP-5307). Only package lint looks at
+	// them.
+	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty"`
+}
+
+// ContainerRestartRule is a rule about the restarts of a container in place.
+type ContainerRestartRule struct {
+	Action backoff.Action `json:"action,omitempty"` // Restart or RestartAllContainers (KEP-5532)
+}
+
+// EnvVar is one environment variable of a container.
+type EnvVar struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+}

@@ -1,0 +1,98 @@
+package jobpolicy
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// Creation is a pod to create from the Job's template. Its ObjectMeta has all but a
+// name: the template's labels and annotations, the Job's own, and the tracking
+// finalizer. A pod of an Indexed Job differs in two things from the template's
+// specification: it has a hostname of its own, and every container and init
+// container that does not set JobCompletionIndexEnv itself gets it, with the index
+// as its value. Creation.Pod makes such a pod.
+type Creation struct {
+	Index int // completion index, -1 for a NonIndexed Job
+	// Hostname is <job>-<index>, in place of the template's; with the subdomain that is a
+	// DNS name. "" means that of the template.
+	Hostname string
+	batch.ObjectMeta
+}
+
+// Pod returns a pod with this metadata, and with the specification of the Job's
+// template, which it does not change. The caller names the pod.
+func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
+	if n.Hostname != "" {
+		spec.Hostname = n.Hostname
+	}
+	if n.Index >= 0 {
+		index := batch.EnvVar{Name: batch.JobCompletionIndexEnv, Value: strconv.Itoa(n.Index)}
+		spec.InitContainers = withEnv(spec.InitContainers, index)
+		spec.Containers = withEnv(spec.Containers, index)
+	}
+	return &batch.Pod{ObjectMeta: n.ObjectMeta, Spec: spec}
+}
+
+// withEnv returns the containers with the variable, where they do not set it.
+func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Container {
+	containers = slices.Clone(containers)
+	for i := range containers {
+		c := &containers[i]
+		if !slices.ContainsFunc(c.Env, func(v batch.EnvVar) bool { return v.Name == variable.Name }) {
+			c.Env = append(slices.Clip(c.Env), variable)
+		}
+	}
+	return containers
+}
+
+// newCreation is a pod of the Job for the index, or for none if index is -1.
+func newCreation(job *batch.Job, index int) Creation {
+	t := &job.Spec.Template.ObjectMeta
+	n := Creation{Index: index, ObjectMeta: batch.ObjectMeta{
+		GenerateName: generateName(job.Name, index),
+		Namespace:    job.Namespace,
+		Labels:       maps.Clone(t.Labels),
+		Annotations:  maps.Clone(t.Annotations),
+		Finalizers:   slices.Clone(t.Finalizers),
+	}}
+	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
+		n.Finalizers = append(n.Finalizers, batch.JobTrackingFinalizer)
+	}
+	if index < 0 {
+		return n
+	}
+	if n.Labels == nil {
+		n.Labels = make(map[string]string, 1)
+	}
+	if n.Annotations == nil {
+		n.Annotations = make(map[string]string, 3)
+	}
+	text := strconv.Itoa(index)
+	n.Hostname = job.Name + "-" + text
+	n.Labels[batch.JobCompletionIndexAnnotation] = text
+	n.Annotations[batch.JobCompletionIndexAnnotation] = text
+	return n
+}
+
+// setFailures writes how often the index has failed, which the pod carries.
+func (n Creation) setFailures(failures, ignored int) {
+	n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
+	if ignored > 0 {
+		n.Annotations[batch.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(ignored)
+	}
+}
+
+// generateName is the prefix of the names of an index's pods, cut so that what
+// the API server appends still fits; the suffix stays whole. Without an index the
+// API server does the cutting.
+func generateName(job string, index int) string {
+	if index < 0 {
+		return job + "-"
+	}
+	const longest = 58
+	suffix := "-" + strconv.Itoa(index) + "-"
+	return job[:min(len(job), longest-len(suffix))] + suffix
+}

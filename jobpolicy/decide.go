@@ -1,0 +1,91 @@
+package jobpolicy
+
+import "time"
+
+// decision is what to do about what is seen.
+type decision struct {
+	end     *jobEnd // how the Job ends, nil if it goes on
+	managed bool    // the number of pods follows the specification, suspension included
+
+	delete                     []Deletion
+	create                     []Creation
+	active, ready, terminating int // pods, once these are deleted and created
+
+	state   State // with the streaks of failures; the rest of it says what is written
+	requeue requeue
+}
+
+// decide says how the Job ends and which pods are deleted or created. Failures, the
+// deadline and the success policy are judged on what is seen, completions last, when
+// it is known how many pods stay active.
+func (v *view) decide() decision {
+	d := decision{state: v.continued(), active: v.active, ready: v.ready, terminating: v.terminating}
+	if d.end = v.standing(); d.end == nil {
+		d.end, d.requeue = v.verdict()
+	}
+	switch {
+	case d.end != nil && v.in.NoPodChanges && v.active > 0:
+		d.end = nil // its pods cannot be deleted: decide again when they can
+	case d.end != nil:
+		for _, p := range v.activePods() {
+			d.remove(p, false) // its end still counts
+		}
+	default:
+		if d.managed = !v.in.ExpectationsPending && !v.in.NoPodChanges && v.in.Job.DeletionTimestamp.IsZero(); d.managed {
+			surplus, create, wait := v.manage(d.state)
+			for _, p := range surplus {
+				d.remove(p, true)
+			}
+			d.create = create
+			d.active += len(create)
+			d.requeue = d.requeue.or(v.engine.requeueAfter(wait))
+		}
+		d.end = v.completed(d.active)
+	}
+	if v.in.ExpectationsPending {
+		d.end = nil // pods may be on their way: decide again when they are seen
+	}
+	return d
+}
+
+// remove deletes an active pod. With untrack its end does not count any more.
+func (d *decision) remove(p *podView, untrack bool) {
+	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked})
+	d.active--
+	d.terminating++
+	if p.Ready() {
+		d.ready--
+	}
+}
+
+// manage returns the pods that the Job has too many, or those to create for it, and
+// how long others wait. It returns one of the two, never both.
+func (v *view) manage(m State) (surplus []*podView, create []Creation, wait time.Duration) {
+	if v.spec.Suspend {
+		return v.surplus(v.active), nil, 0
+	}
+	wanted := v.wantedActive()
+	if surplus = v.surplus(v.active - wanted); len(surplus) > 0 {
+		return surplus[:min(len(surplus), v.engine.maxPodsPerPlan())], nil, 0
+	}
+	missing := wanted - v.active
+	if replaceOnlyFailed(&v.spec) {
+		missing -= v.terminating
+	}
+	if missing > 0 {
+		create, wait = v.creations(min(missing, v.engine.maxPodsPerPlan()), m)
+	}
+	return nil, create, wait
+}
+
+// wantedActive is how many pods should be active.
+func (v *view) wantedActive() int {
+	parallelism := max(int(*v.spec.Parallelism), 0)
+	if v.spec.Completions == nil {
+		if v.succeededPods > 0 {
+			return v.active // whatever runs may end; nothing new starts
+		}
+		return parallelism
+	}
+	return max(min(int(*v.spec.Completions)-v.succeededPods, parallelism), 0)
+}

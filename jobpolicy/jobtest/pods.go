@@ -1,0 +1,49 @@
+package jobtest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// Start makes a pending pod Running and Ready.
+func (c *Cluster) Start(uid string) {
+	c.Change(uid, func(p *batch.Pod) {
+		p.Status.Phase = batch.PodRunning
+		SetCondition(p, batch.PodReady, batch.ConditionTrue, "", c.Now)
+	})
+}
+
+// Exit ends all containers of the pod with the exit code: 0 makes the pod Succeeded, any
+// other Failed. It ends pods that are being deleted, too.
+func (c *Cluster) Exit(uid string, code int32) {
+	c.Change(uid, func(p *batch.Pod) {
+		p.Status.Phase = batch.PodSucceeded
+		if code != 0 {
+			p.Status.Phase = batch.PodFailed
+		}
+		SetCondition(p, batch.PodReady, batch.ConditionFalse, "", c.Now)
+		p.Status.ContainerStatuses = nil
+		for _, container := range p.Spec.Containers {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{Name: container.Name, State: batch.ContainerState{
+				Terminated: &batch.ContainerStateTerminated{ExitCode: code, FinishedAt: c.Now},
+			}})
+		}
+	})
+}
+
+// Evict asks for the end of a pod as a drained node does, with the condition
+// DisruptionTarget. Exit ends it.
+func (c *Cluster) Evict(uid string) {
+	c.Change(uid, func(p *batch.Pod) {
+		p.DeletionTimestamp = c.Now
+		SetCondition(p, batch.DisruptionTarget, batch.ConditionTrue, batch.PodReasonEvictionByEvictionAPI, c.Now)
+	})
+}
+
+// SetCondition sets a condition of a pod.
+func SetCondition(p *batch.Pod, t batch.PodConditionType, status batch.ConditionStatus, reason string, now time.Time) {
+	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c batch.PodCondition) bool { return c.Type == t })
+	p.Status.Conditions = append(p.Status.Conditions, batch.PodCondition{Type: t, Status: status, Reason: reason, LastTransitionTime: now})
+}

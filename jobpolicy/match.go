@@ -1,0 +1,194 @@
+package jobpolicy
+
+import (
+	"fmt"
+
+	"github.com/restartkit/restart/internal/exitcode"
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// Match is what a pod failure policy says about one failed pod. Of its zero
+// value only Counted is meaningful; a pod that no rule matches has Rule -1.
+type Match struct {
+	Rule      int          // index of the rule that decided, -1 if none
+	Action    batch.Action // "" if none
+	Container string       // name of the container that matched, for a rule on exit codes
+	ExitCode  int32        // and its exit code
+	Condition string       // type of the condition that matched, for a rule on conditions
+}
+
+// Counted reports whether the failure counts towards the backoff limits:
+// everything but Ignore does.
+func (m Match) Counted() bool { return m.Action != batch.ActionIgnore }
+
+// Message returns the message of the Job's condition when a FailJob rule
+// decided, and "" otherwise. The text is Kubernetes' own, byte for byte, since
+// other controllers match it with regular expressions.
+func (m Match) Message(pod *batch.Pod) string {
+	switch {
+	case m.Action != batch.ActionFailJob || pod == nil:
+		return ""
+	case m.ExitCode == 0: // a container that matched ended with another
+		return fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
+			pod.Namespace, pod.Name, m.Condition, m.Action, m.Rule)
+	}
+	return fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d",
+		m.Container, pod.Namespace, pod.Name, m.ExitCode, m.Action, m.Rule)
+}
+
+// noMatch is the answer when no rule matches.
+var noMatch = Match{Rule: -1}
+
+// MatchPod returns the first rule that matches the pod and has a known action
+// (KEP-3329, "Evaluation"). The pod's phase is not looked at: the caller knows
+// that it failed. A nil policy has no rules. Match does not allocate, unless a
+// rule's patterns times the pod's conditions are more than a thousand.
+func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
+	if p == nil || pod == nil {
+		return noMatch
+	}
+	// A table costs about as much as two looks at every value.
+	if ends := len(pod.Status.ContainerStatuses) + len(pod.Status.InitContainerStatuses); ends > 2 && values(p) > fewValues {
+		var t codeTable
+		t.fill(p)
+		return firstMatch(p, pod, t.candidates(pod))
+	}
+	return firstMatch(p, pod, allRules)
+}
+
+// MatchExit returns what Match does for a pod of which nothing is known but that
+// this container ended with this exit code. It is for schedulers that have no
+// pods. Rules on conditions never match, and neither does exit code 0.
+func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
+	if p == nil {
+		return noMatch
+	}
+	for i := range p.Rules {
+		rule := &p.Rules[i]
+		if rule.Action.Known() && rule.OnExitCodes != nil && metBy(rule.OnExitCodes, container, code) {
+			return Match{Rule: i, Action: rule.Action, Container: container, ExitCode: code}
+		}
+	}
+	return noMatch
+}
+
+// ruleTable is a policy that is asked about many pods.
+type ruleTable struct {
+	policy *batch.PodFailurePolicy
+	codes  *codeTable // nil if the lists are so short that looking through them is as fast
+}
+
+// newRuleTable makes a policy ready to be asked about many pods.
+func newRuleTable(p *batch.PodFailurePolicy) *ruleTable {
+	t := &ruleTable{policy: p}
+	if values(p) > fewValues {
+		t.codes = new(codeTable)
+		t.codes.fill(p)
+	}
+	return t
+}
+
+// match is the policy's Match.
+func (t *ruleTable) match(pod *batch.Pod) Match {
+	if t.codes == nil {
+		return firstMatch(t.policy, pod, allRules)
+	}
+	return firstMatch(t.policy, pod, t.codes.candidates(pod))
+}
+
+// firstMatch asks one rule after the other. Of the first 32 it asks only the
+// candidates.
+func firstMatch(p *batch.PodFailurePolicy, pod *batch.Pod, candidates uint32) Match {
+	for i := range p.Rules {
+		if i < tabled && candidates>>i&1 == 0 {
+			continue
+		}
+		rule := &p.Rules[i]
+		if !rule.Action.Known() {
+			continue
+		}
+		if m, ok := matchRule(rule, pod); ok {
+			m.Rule, m.Action = i, rule.Action
+			return m
+		}
+	}
+	return noMatch
+}
+
+// matchRule reports whether the rule's requirement is met, and by what.
+func matchRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) (Match, bool) {
+	if on := r.OnExitCodes; on != nil {
+		if c := findExit(on, pod); c != nil {
+			return Match{Container: c.Name, ExitCode: c.State.Terminated.ExitCode}, true
+		}
+		return Match{}, false
+	}
+	if c := findCondition(r.OnPodConditions, pod.Status.Conditions); c != nil {
+		return Match{Condition: string(c.Type)}, true
+	}
+	return Match{}, false
+}
+
+// manyPairs is how many patterns times conditions are compared one by one.
+const manyPairs = 1000
+
+// findCondition returns the first of the conditions that a pattern matches, nil
+// if there is none.
+func findCondition(patterns []batch.OnPodCondition, conditions []batch.PodCondition) *batch.PodCondition {
+	var wanted map[batch.OnPodCondition]bool
+	if int64(len(patterns))*int64(len(conditions)) > manyPairs { // an int may have 32 bits
+		wanted = make(map[batch.OnPodCondition]bool, len(patterns))
+		for _, o := range patterns {
+			wanted[batch.OnPodCondition{Type: o.Type, Status: statusOf(o)}] = true
+		}
+	}
+	for i := range conditions {
+		c := &conditions[i]
+		if wanted[batch.OnPodCondition{Type: c.Type, Status: c.Status}] {
+			return c
+		}
+		for k := 0; wanted == nil && k < len(patterns); k++ {
+			if matchesCondition(patterns[k], c) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// findExit returns the first container that meets the requirement, in the order of
+// the statuses and the app containers first.
+func findExit(o *batch.OnExitCodes, pod *batch.Pod) *batch.ContainerStatus {
+	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			c := &statuses[i]
+			if end := c.State.Terminated; end != nil && metBy(o, c.Name, end.ExitCode) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// metBy reports whether a container with this name that ended with this exit code
+// meets the requirement. Exit code 0 never does, and a wanted name that is set but
+// empty only fits a container without a name.
+func metBy(o *batch.OnExitCodes, container string, code int32) bool {
+	if code == 0 || o.ContainerName != nil && *o.ContainerName != container {
+		return false
+	}
+	met, _ := exitcode.Matches(o.Operator, o.Values, code)
+	return met
+}
+
+func matchesCondition(o batch.OnPodCondition, c *batch.PodCondition) bool {
+	return o.Type == c.Type && statusOf(o) == c.Status
+}
+
+// statusOf is the wanted status; True is the API's default.
+func statusOf(o batch.OnPodCondition) batch.ConditionStatus {
+	if o.Status == "" {
+		return batch.ConditionTrue
+	}
+	return o.Status
+}

@@ -1,0 +1,104 @@
+package jobpolicy
+
+import "github.com/restartkit/restart/indexset"
+
+// observeIndexes reads the status' index fields, leniently and against
+// completions, and adds the ends of pods that are not in them yet.
+//
+// An index ends once: where the status says both, or an index succeeds that had
+// failed, the first verdict stands; in one plan success comes first.
+//
+// An index that is to run again has a predecessor, its last failed pod. That pod
+// keeps its finalizer until the replacement exists, because its annotations are the
+// only record of the failures (KEP-3850, "Tracking the number of failures per
+// index").
+func (v *view) observeIndexes() (x indexes, notes notes) {
+	status := &v.in.Job.Status
+	x.wasSucceeded, x.allSucceeded = v.readField("completedIndexes", status.CompletedIndexes, &notes)
+	if v.perIndex && status.FailedIndexes != nil {
+		x.wasFailed, _ = v.readField("failedIndexes", *status.FailedIndexes, &notes)
+	}
+	if both := x.wasFailed.Intersect(x.wasSucceeded); !both.IsZero() {
+		notes.add("status.failedIndexes: %s are in completedIndexes too and taken as completed", both)
+		x.wasFailed = x.wasFailed.Minus(both)
+	}
+	var succeeded, failed []int
+	for rest := v.pods; len(rest) > 0; {
+		var same []*podView
+		same, rest = cutIndex(rest)
+		index := same[0].index
+		if !same[0].inRange {
+			continue
+		}
+		now := v.observeIndex(same)
+		switch {
+		case x.wasFailed.Contains(index):
+		case now.succeeded:
+			succeeded = append(succeeded, index)
+		case now.lastFailed == nil || x.wasSucceeded.Contains(index):
+		case now.failed:
+			failed = append(failed, index)
+			for _, p := range same {
+				p.failsIndex = v.failsIndex(p)
+			}
+		case !now.active:
+			now.lastFailed.predecessor = true
+			x.predecessors = append(x.predecessors, now.lastFailed)
+		}
+	}
+	x.succeeded = x.wasSucceeded.With(succeeded...)
+	x.failed = x.wasFailed.With(failed...)
+	return x, notes
+}
+
+// readField reads an index field: set are the indexes below completions.
+func (v *view) readField(field, text string, notes *notes) (set, all indexset.Set) {
+	all, report := indexset.ParseLenient(text)
+	if report.First != nil {
+		notes.add("status.%s: %d items skipped, %d out of order; first: %v", field, report.Skipped, report.Reordered, report.First)
+	}
+	set = all.Clip(v.completions())
+	if n := all.Len() - set.Len(); n > 0 {
+		notes.add("status.%s: %d indexes beyond completions %d are dropped", field, n, v.completions())
+	}
+	return set, all
+}
+
+// indexNow is what the pods of one index show.
+type indexNow struct {
+	active            bool     // one is active
+	succeeded, failed bool     // by a pod that is not counted yet
+	lastFailed        *podView // of those with most failures, the one that ended last; nil without a limit per index
+}
+
+func (v *view) observeIndex(pods []*podView) (now indexNow) {
+	for _, p := range pods {
+		switch {
+		case p.active:
+			now.active = true
+		case !p.tracked:
+		case p.succeeded:
+			now.succeeded = true
+		case p.failed && v.perIndex:
+			now.failed = now.failed || v.failsIndex(p)
+			if now.lastFailed == nil || p.follows(now.lastFailed) {
+				now.lastFailed = p
+			}
+		}
+	}
+	return now
+}
+
+// failsIndex reports whether the pod fails its index, unless that has ended.
+func (v *view) failsIndex(p *podView) bool {
+	return p.tracked && p.failed && p.match.indexFailedAfter(p.failures, v.spec.BackoffLimitPerIndex)
+}
+
+// follows reports whether p rather than q is the last failed pod of their index.
+func (p *podView) follows(q *podView) bool {
+	a, b := addCounts(p.failures, p.ignored), addCounts(q.failures, q.ignored)
+	if a != b {
+		return a > b
+	}
+	return !p.finish.Before(q.finish)
+}

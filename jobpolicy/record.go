@@ -1,0 +1,228 @@
+package jobpolicy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/restartkit/restart/jobpolicy/batch"
+)
+
+// record makes the plan: the status with the ends of pods, the pods whose
+// finalizers may then go, and the status once they are gone.
+func record(v *view, d decision) Plan {
+	r := recording{view: v, end: d.end, status: cloneStatus(&v.in.Job.Status)}
+	r.status.StartTime = v.startTime
+	if d.managed && d.end == nil {
+		r.writeSuspension()
+	}
+	r.writeCounts(&d)
+	held := make(map[string]bool) // the uncounted pods that have their finalizers on
+	for _, p := range v.pods {
+		if p.tracked && p.recorded != unrecorded {
+			held[p.identity()] = true
+		}
+	}
+	r.changed = r.countReleased(held) || r.changed
+	decisions := r.decisions()
+	release, all := r.writeEnds()
+	if v.indexed {
+		r.writeIndexes()
+	}
+	if e := d.end; e != nil && !e.standing {
+		addCondition(r.status, e.target(), batch.ConditionTrue, e.reason, e.message, v.in.Now)
+		r.changed = true
+		r.counts.Finished = countedReason(e.reason)
+	}
+	plan := Plan{
+		Delete: d.delete, Create: d.create, State: r.state(d.state),
+		RequeueAfter: d.requeue.after, RequeueReason: d.requeue.reason,
+		Decisions: decisions, MetricDeltas: r.counts, Notes: v.notes,
+	}
+	if r.changed {
+		plan.InterimStatus = cloneStatus(r.status)
+	}
+	for _, p := range release {
+		plan.Release = append(plan.Release, p.ref())
+		delete(held, p.identity())
+	}
+	more := r.countReleased(held)
+	if d.end != nil && all && uncounted(r.status) == 0 && d.terminating == 0 {
+		r.conclude()
+		more = true
+	}
+	if more {
+		plan.FinalStatus = r.status
+	}
+	return plan
+}
+
+// recording is a status that is being rewritten.
+type recording struct {
+	*view
+	end     *jobEnd // how the Job ends, nil if it goes on
+	status  *batch.JobStatus
+	changed bool // the status differs from the one that is seen
+	counts  MetricDeltas
+}
+
+// writeSuspension keeps the Suspended condition. A Job that was never suspended
+// has none; a resumed one starts over its deadline.
+func (r *recording) writeSuspension() {
+	status, reason, message, start := batch.ConditionFalse, batch.JobReasonResumed, "Job resumed", r.in.Now
+	if r.spec.Suspend {
+		status, reason, message, start = batch.ConditionTrue, batch.JobReasonSuspended, "Job suspended", time.Time{}
+	}
+	if setCondition(r.status, batch.JobSuspended, status, reason, message, r.in.Now) {
+		r.status.StartTime = start
+		r.changed = true
+	}
+}
+
+// writeCounts brings the status' counts of unfinished pods up to date.
+func (r *recording) writeCounts(d *decision) {
+	s, active, ready, terminating := r.status, int32(d.active), int32(d.ready), int32(d.terminating)
+	is := func(p *int32, n int32) bool { return p != nil && *p == n }
+	if s.Active != active || !is(s.Ready, ready) || !is(s.Terminating, terminating) {
+		r.changed = true
+	}
+	s.Active, s.Ready, s.Terminating = active, &ready, &terminating
+}
+
+// countReleased moves the uncounted pods that are not held into the counters, and
+// reports whether there were any.
+func (r *recording) countReleased(held map[string]bool) bool {
+	before := uncounted(r.status)
+	move := func(uids []string, counter *int32) []string {
+		left := slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return !held[uid] })
+		*counter = int32(addCounts(int(*counter), len(uids)-len(left)))
+		return left
+	}
+	u := r.status.UncountedTerminatedPods
+	r.status.UncountedTerminatedPods = &batch.UncountedTerminatedPods{
+		Succeeded: move(u.Succeeded, &r.status.Succeeded),
+		Failed:    move(u.Failed, &r.status.Failed),
+	}
+	return uncounted(r.status) != before
+}
+
+// decisions returns what was decided about the pods whose end is new, and counts
+// what the policy handled.
+func (r *recording) decisions() (decisions []PodDecision) {
+	for _, p := range r.pods {
+		if p.handled || !p.endIsNew() {
+			continue
+		}
+		d := PodDecision{PodRef: p.ref(), Index: p.index, Match: p.match, Failures: p.failures, IndexFailed: p.failsIndex, Finished: p.finish, Untracked: p.untracked}
+		if p.failed && !p.untracked {
+			r.counts.handle(p.match)
+			d.Failures, _ = p.match.NextCounts(p.failures, p.ignored)
+		}
+		if !r.perIndex {
+			d.Failures = 0
+		}
+		decisions = append(slices.Grow(decisions, r.ended-len(decisions)), d)
+	}
+	return decisions
+}
+
+// writeEnds writes the ends of tracked pods down, as uncounted or as completed
+// indexes, and returns the pods whose finalizer may then go. all is false if the
+// status has no room for more.
+func (r *recording) writeEnds() (release []*podView, all bool) {
+	u := r.status.UncountedTerminatedPods
+	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // nobody waits for the ends of the others
+	newIndexes := 0
+	for _, p := range r.pods {
+		if !p.tracked || !everyPod && !p.succeeded && (!p.failed || p.predecessor) {
+			continue
+		}
+		release = append(release, p)
+		switch {
+		case p.succeeded && r.indexed:
+			if p.inRange && !r.wasSucceeded.Contains(p.index) {
+				newIndexes++ // the index is all that needs writing down
+			}
+		case !p.inRange || p.recorded != unrecorded:
+		case p.succeeded:
+			u.Succeeded = append(u.Succeeded, p.identity())
+			r.counts.PodsSucceeded++
+			r.changed = true
+		case p.failed || r.end != nil && !r.end.success:
+			match := p.match
+			if !p.failed { // when a Job fails, whatever still runs fails with it
+				match = MatchPod(r.spec.PodFailurePolicy, p.Pod)
+				r.counts.handle(match)
+			}
+			if match.Counted() {
+				u.Failed = append(u.Failed, p.identity())
+				r.counts.PodsFailed++
+				r.changed = true
+			}
+		}
+		if newIndexes+uncounted(r.status) >= maxUncounted {
+			return release, false
+		}
+	}
+	return release, true
+}
+
+// writeIndexes rewrites the index fields from the sets.
+func (r *recording) writeIndexes() {
+	r.counts.PerIndex = r.perIndex
+	r.counts.IndexesSucceeded = max(r.succeeded.Len()-r.wasSucceeded.Len(), 0)
+	r.counts.PodsSucceeded = r.counts.IndexesSucceeded
+	if text := r.succeeded.String(); text != r.status.CompletedIndexes {
+		r.status.CompletedIndexes = text
+		r.changed = true
+	}
+	r.status.Succeeded = int32(r.succeeded.Len())
+
+	before := r.status.FailedIndexes
+	if r.status.FailedIndexes = nil; r.perIndex {
+		text := r.failed.String()
+		r.status.FailedIndexes = &text
+		r.counts.IndexesFailed = max(r.failed.Len()-r.wasFailed.Len(), 0)
+	}
+	if after := r.status.FailedIndexes; (before == nil) != (after == nil) || after != nil && *before != *after {
+		r.changed = true
+	}
+}
+
+// state returns the state with what the status says and what it has no place for.
+func (r *recording) state(m State) State {
+	m.Written = progressOf(r.status)
+	if r.indexed {
+		m.Written.Completions = r.completions()
+	}
+	uncounted := slices.Concat(r.status.UncountedTerminatedPods.Succeeded, r.status.UncountedTerminatedPods.Failed)
+	named := setOf(uncounted)
+	m.Handled, m.Released = nil, nil
+	for _, p := range r.pods {
+		switch id := p.identity(); {
+		case p.counted:
+			m.Released = append(m.Released, id)
+		case (p.endIsNew() || p.handled && !p.inRange) && !named[id]: // an index out of range may come back
+			m.Handled = append(slices.Grow(m.Handled, max(r.ended-len(m.Handled), 0)), id)
+		}
+	}
+	m.Released = append(m.Released, uncounted...)
+	return m
+}
+
+// conclude sets the final condition.
+func (r *recording) conclude() {
+	e, s, now := r.end, r.status, r.in.Now
+	setCondition(s, e.final(), batch.ConditionTrue, e.reason, e.message, now)
+	if s.StartTime.IsZero() { // it ended while it was suspended
+		s.StartTime = now
+	}
+	if e.success {
+		if s.CompletionTime = now; now.Before(s.StartTime) { // the clock has stepped back
+			s.CompletionTime = s.StartTime
+		}
+	}
+}
+
+// maxUncounted bounds the UIDs that the status holds at once, so that it stays
+// small; the rest is counted by later plans.
+const maxUncounted = 500
