@@ -60,7 +60,7 @@ func tryChosen(packages []string, what string, write bool) error {
 		}
 	}
 	if write {
-		if err := insert("CONTRIBUTING.md", table.String()); err != nil {
+		if err := insert("conformance/mutants/README.md", table.String()); err != nil {
 			return err
 		}
 	}

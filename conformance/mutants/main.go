@@ -4,7 +4,7 @@
 //	go run ./conformance/mutants                               every chosen mutation of every package
 //	go run ./conformance/mutants backoff                       those of one package
 //	go run ./conformance/mutants -what G5 pleg                 those whose description contains G5
-//	go run ./conformance/mutants -w                            and write the table into CONTRIBUTING.md
+//	go run ./conformance/mutants -w                            and write the table into README.md beside the lists
 //	go run ./conformance/mutants -random 60 -seed 1 backoff    a random sample of all mutants of a package
 //
 // The chosen mutations of package p stand in conformance/mutants/p.txt, separated by
@@ -45,7 +45,7 @@ import (
 )
 
 func main() {
-	write := flag.Bool("w", false, "write the table of the chosen mutations into CONTRIBUTING.md")
+	write := flag.Bool("w", false, "write the table of the chosen mutations into README.md beside the lists")
 	what := flag.String("what", "", "try only chosen mutations whose description contains this")
 	random := flag.Int("random", 0, "try so many random mutants of each package instead of the chosen ones")
 	d := draw{clock: clock.RealClock{}}
