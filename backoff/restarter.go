@@ -217,12 +217,11 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 	return h.remaining(now)
 }
 
-// RestartNow ends the wait of key, because what it waited for is back: key is restarted
-// now, or at its turn under Rate, and its failures still count. Wake returns the
-// Decision, which from then on is that of the key's last exit, with a Delay that is
-// counted from now. If key is not to be
-// restarted, Wake does nothing and ok is false. If the wait is over, Wake changes
-// nothing.
+// RestartNow ends the wait of key, for instance because what it waited for is back: key
+// is restarted now, or at its turn under Rate, and its failures still count. It returns
+// the Decision, which from then on is that of the key's last exit, with a Delay counted
+// from now. If the wait is over, nothing changes. If key is not to be restarted, ok is
+// false.
 func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()

@@ -499,7 +499,7 @@ func TestExitOfKnownKeyDoesNotAllocate(t *testing.T) {
 		"under Rate":   func() { e.Run++; rated.Exited("a", c, e); rated.RestartNow("a") },
 		"Exited again": func() { r.Exited("a", c, e) },
 		"Remaining":    func() { r.Remaining("a") },
-		"Wake":         func() { r.RestartNow("a") },
+		"RestartNow":   func() { r.RestartNow("a") },
 		"Len":          func() { r.Len() },
 	} {
 		if n := testing.AllocsPerRun(100, call); n != 0 {

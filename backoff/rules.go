@@ -74,7 +74,7 @@ type CodeRange struct{ First, Last int32 }
 // Limit counts its own restarts. A key keeps the counts of a rule under its Name, or
 // its index if it has none: name the rules of a policy that can change.
 type Rule struct {
-	Name   string `json:"name,omitempty"`   // unique, a DNS label; in the Decision and in Why
+	Name   string `json:"name,omitempty"`   // unique, a DNS label; in the Decision and its Reason
 	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp
 
 	// The conditions. Those that are not set are none. Signals have their names on Linux.

@@ -114,7 +114,7 @@ func TestDecideAgreesWithModel(t *testing.T) {
 }
 
 // A container of a manifest fills an ExitPolicy, and comes out as it went in.
-func TestManifestFillsContainerPolicy(t *testing.T) {
+func TestManifestFillsAnExitPolicy(t *testing.T) {
 	const manifest = `{"name": "main", "image": "busybox", "restartPolicy": "Never", "restartPolicyRules": [
 		{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}},
 		{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn"}}]}`
@@ -141,7 +141,7 @@ func TestManifestFillsContainerPolicy(t *testing.T) {
 }
 
 // Validate reports everything at once, each with its path, in order.
-func TestContainerPolicyErrorsNameEachPath(t *testing.T) {
+func TestExitPolicyErrorsNameEachPath(t *testing.T) {
 	full := backoff.ExitPolicy{RestartPolicy: "OnFailure", Rules: slices.Repeat([]backoff.Rule{{Action: backoff.ActionRestartAll,
 		ExitCodes: &backoff.ExitCodes{Operator: backoff.OperatorNotIn, Values: make([]int32, 255)}}}, 20)}
 	for _, good := range []backoff.ExitPolicy{{}, full, {Rules: full.Rules}} {

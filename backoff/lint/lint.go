@@ -51,7 +51,7 @@ const (
 // to be hard, it leaves rules out.
 //
 // A limit that Check reports is never used up if every exit is reported when it
-// happens, unless Wake cuts waits short or the clock is set. Check goes by the delays
+// happens, unless RestartNow cuts waits short or the clock is set. Check goes by the delays
 // of the rule and by the shortest runs that reach it. What other rules do between its
 // restarts takes no time here, so Check may miss a limit. It does not look at limits of
 // more than 1000 within a window, which Validate refuses.
