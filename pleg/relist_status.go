@@ -6,12 +6,8 @@ import (
 	"time"
 )
 
-// handleResult takes the result of a call.
-func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
-	if a.call.kind == callPods {
-		r.handleList(a.pods, a.err, now)
-		return
-	}
+// handleAnswer takes the result of a call about one pod.
+func (r *relister[K, S]) handleAnswer(a result[K, S], now time.Time) {
 	r.callsInFlight--
 	p := r.pods[a.call.pod]
 	o := p.inFlight

@@ -131,3 +131,12 @@ func (b *bench) drain() {
 		}
 	}
 }
+
+// handleResult takes the result of a call, as a runner does.
+func (r *relister[K, S]) handleResult(a result[K, S], now time.Time) {
+	if a.call.kind == callPods {
+		r.handleList(a.pods, a.err, now)
+	} else {
+		r.handleAnswer(a, now)
+	}
+}

@@ -216,7 +216,11 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
 	r.g.core.takeEvents(&r.g.events) // before the result
-	r.g.core.handleResult(a, now)
+	if a.call.kind == callPods {
+		r.g.core.handleList(a.pods, a.err, now)
+	} else {
+		r.g.core.handleAnswer(a, now)
+	}
 }
 
 // streamEnded takes the end of the stream.
