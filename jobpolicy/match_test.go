@@ -231,6 +231,28 @@ func TestPodsOfManyExitCodes(t *testing.T) {
 	}
 }
 
+// With a table, too, a rule is asked about if the code of any container may meet it.
+func TestEachContainerMayMeetARule(t *testing.T) {
+	for at := range 4 {
+		p := &batch.Pod{}
+		for i := range 4 {
+			code := int32(1)
+			if i == at {
+				code = 200
+			}
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, batch.ContainerStatus{State: batch.ContainerState{Terminated: &batch.ContainerStateTerminated{ExitCode: code}}})
+		}
+		on := &batch.OnExitCodes{Operator: batch.OpIn}
+		for code := range int32(40) {
+			on.Values = append(on.Values, 200+code)
+		}
+		policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnExitCodes: on}}}
+		if m := jobpolicy.MatchPod(policy, p); m.Rule != 0 || m.ExitCode != 200 {
+			t.Errorf("container %d of 4: %+v", at, m)
+		}
+	}
+}
+
 // A policy may have more rules than validation lets through, and a rule of any
 // place may decide.
 func TestPoliciesOfManyRules(t *testing.T) {
