@@ -4,11 +4,14 @@
 // The packages stand alone; import the one that fits:
 //
 //   - backoff: keyed exponential restart delays with reset thresholds (KEP-4603)
-//   - pleg: a timestamp-guarded status cache and lifecycle event generators (KEP-3386)
+//   - pleg: lifecycle events and exits of a node's containers (KEP-3386);
+//     pleg/statuscache is its timestamp-guarded status cache
 //   - jobpolicy: pod failure policy, backoff limits and the Job controller's
-//     pass as a pure function (KEP-3329, KEP-3850); jobpolicy/lint reviews
-//     specifications
+//     pass as a pure function (KEP-3329, KEP-3850); jobpolicy/batch has the API
+//     types, jobpolicy/lint reviews specifications, jobpolicy/jobtest runs a Job
+//     in virtual time
 //   - indexset: compressed sets of indexes in the text form 1,3-5,7 (KEP-3850)
+//   - field: the validation errors of all of them
 //
 // This package holds nothing itself.
 package restart
