@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"go/build"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -147,7 +151,11 @@ func (m mutation) try(pkg string) (string, error) {
 		return "", err
 	}
 	if m.test == "" {
-		noticed, _, err := notice(path, mutated, chosenLimit, "./"+pkg+"/...", "-rapid.nofailfile")
+		packages, err := drawing(pkg)
+		if err != nil {
+			return "", err
+		}
+		noticed, _, err := notice(path, mutated, chosenLimit, append(packages, "-rapid.nofailfile")...)
 		return noticed, err
 	}
 	noticed, out, err := notice(path, mutated, chosenLimit, "./"+pkg, "-run", "^"+m.test+"$",
@@ -171,4 +179,29 @@ func insert(path, table string) error {
 		return fmt.Errorf("%s has no place for the table", path)
 	}
 	return os.WriteFile(path, []byte(head+first+"\n"+table+"\n"+last+tail), 0o644)
+}
+
+// drawing returns pkg and the packages below it, without those whose tests do not use
+// rapid: such a test refuses rapid's flags.
+func drawing(pkg string) (packages []string, err error) {
+	err = filepath.WalkDir(pkg, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		p, err := build.ImportDir(path, 0)
+		var none *build.NoGoError
+		if errors.As(err, &none) {
+			return nil
+		}
+		if err == nil && usesRapid(p) {
+			packages = append(packages, "./"+path)
+		}
+		return err
+	})
+	return packages, err
+}
+
+// usesRapid reports whether the tests of a package use rapid.
+func usesRapid(p *build.Package) bool {
+	return slices.Contains(append(p.TestImports, p.XTestImports...), "pgregory.net/rapid")
 }

@@ -83,7 +83,7 @@ func (s *sample) prepare() error {
 		return err
 	}
 	s.args = []string{"./" + s.pkg}
-	if slices.Contains(append(folder.TestImports, folder.XTestImports...), "pgregory.net/rapid") {
+	if usesRapid(folder) {
 		// No failed input of a mutant is to be made small, or kept.
 		s.args = append(s.args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	}
