@@ -14,7 +14,10 @@ import (
 )
 
 // packages are those that others import.
-var packages = []string{"backoff", "backoff/lint", "indexset", "jobpolicy", "jobpolicy/lint", "pleg", "pleg/plegtest"}
+var packages = []string{
+	"backoff", "backoff/lint", "field", "indexset", "jobpolicy", "jobpolicy/batch", "jobpolicy/jobtest", "jobpolicy/lint",
+	"pleg", "pleg/plegtest", "pleg/statuscache",
+}
 
 // docs/packages.md says under "Time and concurrency" where a reader finds how a type may
 // be shared.

@@ -24,8 +24,8 @@ import (
 )
 
 // Cluster is an API server and a kubelet for one Job. Its fields are the truth; a test may
-// read and set them between two calls. Start with New. A Cluster starts no goroutine and
-// is not safe for concurrent use.
+// read and set them between two calls. Start with New; the zero value is not usable. A
+// Cluster starts no goroutine and is not safe for concurrent use.
 type Cluster struct {
 	Engine jobpolicy.Engine
 	Job    *batch.Job
