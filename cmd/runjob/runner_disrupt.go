@@ -15,7 +15,7 @@ import (
 // disruption is a request to terminate the pod of an index, as a node drain would, to
 // try out the failure policy.
 type disruption struct {
-	index int // ignored for a NonIndexed Job
+	index int // 0 stands for any pod of a NonIndexed Job
 	after time.Duration
 }
 
