@@ -34,9 +34,9 @@ func newNode(conn grpc.ClientConnInterface) *node {
 	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), leaving: map[string]bool{}, troubled: troubles{closed: true}}
 }
 
-// Pods lists every pod. It lists the containers before the sandboxes, so that a sandbox
-// created in between is included. A sandbox removed in between leaves containers
-// without one, which pleg inspects.
+// Pods lists every pod. It lists containers before sandboxes, so that new sandboxes are
+// included. A sandbox removed in between leaves containers without one, which pleg
+// inspects.
 func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	pods, err := n.list(ctx)
 	n.mu.Lock()

@@ -46,8 +46,8 @@ func (n *node) answers(ctx context.Context) bool {
 }
 
 // knownSockets are the default sockets of CRI-O, cri-dockerd, k3s, k0s, MicroK8s and
-// containerd. The last one comes last because Docker installs a containerd without CRI
-// there.
+// containerd. containerd's is the last because Docker installs a containerd without
+// CRI.
 var knownSockets = []string{
 	"/run/crio/crio.sock", "/run/cri-dockerd.sock", "/run/k3s/containerd/containerd.sock",
 	"/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock", "/run/containerd/containerd.sock",

@@ -36,7 +36,7 @@ func (s *status) Containers() []pleg.Container {
 }
 
 // Exits implements pleg.ExitLister. It yields the exits of containers, but not of the
-// sandbox, whose exit has no details.
+// sandbox.
 func (s *status) Exits() iter.Seq2[string, pleg.ExitDetails] {
 	return func(yield func(string, pleg.ExitDetails) bool) {
 		if s == nil {
@@ -77,10 +77,9 @@ func containerState(s cri.ContainerState) pleg.State {
 	return pleg.StateUnknown
 }
 
-// Status returns the details of a pod. If containerd has reported the sandbox as
-// deleted, Status asks again until the sandbox is gone, because the report comes a
-// moment before the deletion. After about half a second it returns the sandbox as it
-// is.
+// Status returns the details of a pod. containerd reports a sandbox as deleted a moment
+// before it deletes it, so Status then retries for half a second until the sandbox is
+// gone.
 func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
 	leaving := n.takeLeaving(id)
 	for pause := time.Millisecond; ; pause *= 2 {

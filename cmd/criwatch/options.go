@@ -156,7 +156,7 @@ func unexpected(args []string, flag bool) error {
 	return fmt.Errorf("only flags are taken; got %q%s", args, hint)
 }
 
-// checkRestart returns an error for the first flag of -restart out of bounds.
+// checkRestart validates the flags that belong to -restart. It returns the first error.
 func (o *options) checkRestart(given map[string]bool, rate float64, burst int) error {
 	for _, name := range []string{"state", "rate", "burst", "explain"} {
 		if given[name] && o.restart == "" {

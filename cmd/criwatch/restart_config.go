@@ -17,7 +17,7 @@ import (
 // containers.
 var errNoConfig = errors.New("the runtime does not tell its configuration (containerd does)")
 
-// A verboseInfo is containerd's verbose info on a container or sandbox. It is a JSON
+// A verboseInfo is containerd's verbose info of a container or sandbox. It is a JSON
 // text with the whole request that created it, under the protocol's field names. The
 // CRI leaves the content to each runtime.
 type verboseInfo struct {

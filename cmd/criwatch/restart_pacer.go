@@ -13,8 +13,8 @@ type pacer struct {
 	reserved int       // turns of starts that have begun
 }
 
-// newPacer returns a pacer. Unless it is the first on this node, it begins without a burst,
-// which the last run may have used up.
+// newPacer returns a pacer. Unless it is the first on this node, it begins without a
+// burst, which the last run may have used up.
 func newPacer(rate float64, burst int, first bool, now time.Time) *pacer {
 	if rate == 0 {
 		return &pacer{}

@@ -43,8 +43,8 @@ func (k *key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// An identity is the subject of a state. Containers of another runtime or machine never
-// belong to it, even under the same names.
+// An identity identifies the runtime of a state. Containers of other runtimes and
+// machines are different containers, even under the same names.
 type identity struct {
 	Machine  string `json:"machine"`
 	Runtime  string `json:"runtime"`

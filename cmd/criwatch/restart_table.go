@@ -108,7 +108,7 @@ type jsonRow struct {
 	State     string        `json:"state"`
 	Restarts  uint32        `json:"restarts"`
 	Next      time.Time     `json:"next,omitzero"`
-	Failures  int           `json:"failures,omitempty"` // in a row, if a next start is due
+	Failures  int           `json:"failures,omitempty"` // in a row, if next is set
 	Exit      *jsonLastExit `json:"lastExit,omitempty"`
 }
 

@@ -78,7 +78,7 @@ func (t *task) decide(container string, e backoff.Exit, d backoff.Decision) {
 	t.pending, t.trouble, t.retry = d.Action == backoff.ActionRestart, "", time.Time{}
 }
 
-// row returns the task's line of the table. left is the rest of its wait.
+// row returns the task's line of the table. left is the remaining wait.
 func (t *task) row(now time.Time, left time.Duration) row {
 	r := row{key: t.key, container: t.container, restarts: t.attempt, state: t.word(), exit: "-"}
 	if !t.started.IsZero() {

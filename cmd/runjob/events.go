@@ -21,8 +21,8 @@ import (
 // recorder writes the events of -events and keeps them for -timeline. A nil recorder
 // does neither. It is safe for concurrent use by multiple goroutines.
 //
-// The runner records a decision before it saves it. If the run is killed in between,
-// the file has the decision twice, never not at all.
+// The runner records a decision before saving it. If the run is killed in between, the
+// file may have the decision twice, but never lacks it.
 type recorder struct {
 	mu      sync.Mutex
 	job     string
@@ -34,7 +34,8 @@ type recorder struct {
 	begun   bool             // end needs a begin
 }
 
-// newRecorder opens the file of -events, at its end if the run resumes, else emptied.
+// newRecorder opens the file of -events. It appends if the run resumes, and empties the
+// file otherwise.
 func newRecorder(o *options, job string, resumed bool) (*recorder, error) {
 	r := &recorder{job: job, keep: o.timeline != "" && o.events == ""}
 	if o.events == "" {

@@ -56,7 +56,8 @@ func (c *container) keep(policy batch.RestartPolicy, stop <-chan struct{}) bool 
 }
 
 // attempt runs the run-th process of the container until it exits or stop is closed.
-// ran is also true for a command that cannot be run.
+// ran is false if stop was closed before a process started. A command that cannot be
+// run has an exit, too.
 func (c *container) attempt(run int, stop <-chan struct{}) (e exit, ran bool) {
 	prefix := c.pod.pod.Name + " " + c.spec.Name
 	if run < len(c.past) {

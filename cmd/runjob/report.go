@@ -107,7 +107,8 @@ func (r *report) changes(c changes, spec *batch.JobSpec) {
 	}
 }
 
-// purpose returns the index and attempt of a new pod, or that it replaces a failed one.
+// purpose describes a new pod by its index and attempt, or as the replacement of a
+// failed one.
 func (r *report) purpose(p *pod) string {
 	replaces := r.toReplace > 0
 	if replaces {

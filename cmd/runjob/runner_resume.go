@@ -43,8 +43,8 @@ func (s *savedPod) pod() *pod {
 }
 
 // resume takes over the state of an earlier run and returns the pods to run. It kills
-// the processes left over from that run, which happens if their guard was killed too.
-// Running pods run again, uncounted, and ended pods keep their status.
+// processes of that run that outlived their guard. Running pods run again, uncounted,
+// and ended pods keep their status.
 func (r *runner) resume(old *state) (live []*pod, err error) {
 	if err := process.KillRun(old.Run); err != nil {
 		return nil, err

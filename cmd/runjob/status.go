@@ -13,8 +13,8 @@ import (
 )
 
 // writeStatus writes the Job's status as YAML like kubectl, with times in whole
-// seconds. A comment shows the decision that ended the Job in green or red, or its
-// absence in yellow.
+// seconds. The last line is a comment with the decision that ended the Job, in green or
+// red. If the Job has not finished, it is yellow.
 func writeStatus(w io.Writer, colours bool, job *batch.Job) error {
 	status := job.Status
 	status.StartTime = seconds(status.StartTime)

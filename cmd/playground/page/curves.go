@@ -34,9 +34,9 @@ type Policy struct {
 	Jitter  float64 `json:"jitter"`
 	Reset   string  `json:"reset"` // empty for twice the maximum
 
-	Starts  int    `json:"starts,omitempty"`  // limit of starts within Within; 0 for no limit
+	Starts  int    `json:"starts,omitempty"`  // limit within Within; 0 for none
 	Within  string `json:"within,omitempty"`  // empty for no limit
-	Outside bool   `json:"outside,omitempty"` // not restarted by the kubelet, so it makes no requests
+	Outside bool   `json:"outside,omitempty"` // not restarted by the kubelet, so without requests
 }
 
 // Curves is the content of the Curves tab.
@@ -45,13 +45,13 @@ type Curves struct {
 	Wrong    []Field       `json:"wrong,omitempty"`
 	Table    [][]string    `json:"table,omitempty"` // headers in the first row and column
 	Pictures []*Picture    `json:"pictures,omitempty"`
-	Node     *Policy       `json:"node,omitempty"` // resolved from the node's gates and maximum
+	Node     *Policy       `json:"node,omitempty"` // resolved from the node's settings
 	NodeText string        `json:"nodeText"`
 	Notes    []SettingNote `json:"notes,omitempty"`
 	Presets  []Policy      `json:"presets"`
 }
 
-// Field is a mistake in a field. Policy is -1 for a field outside the policies.
+// Field is a mistake in a field. Policy is -1 outside the policies.
 type Field struct {
 	Policy int    `json:"policy"`
 	Field  string `json:"field"`

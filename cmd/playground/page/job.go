@@ -18,19 +18,19 @@ import (
 // Job is the report on a manifest. With Mistakes, only the Summary is set as well.
 type Job struct {
 	Summary    string      `json:"summary"`            // in one sentence
-	Mistakes   []Remark    `json:"mistakes,omitempty"` // or notices, if the page does not show a possibly valid file
-	Findings   []Remark    `json:"findings,omitempty"` // valid, but surely not intended
+	Mistakes   []Remark    `json:"mistakes,omitempty"` // or notices, if the file may be valid
+	Findings   []Remark    `json:"findings,omitempty"` // valid but surely not intended
 	Worst      [][2]string `json:"worst,omitempty"`    // name and text
 	Filled     [][2]string `json:"filled,omitempty"`   // field and default
 	Spec       string      `json:"spec,omitempty"`     // with defaults, as YAML
-	Unused     []string    `json:"unused,omitempty"`   // fields and objects without effect on decisions
+	Unused     []string    `json:"unused,omitempty"`   // without effect on decisions
 	Containers []string    `json:"containers,omitempty"`
 	Trials     []Tried     `json:"trials,omitempty"`
 }
 
 // Remark is a remark on a line of the manifest.
 type Remark struct {
-	Line int    `json:"line"` // 0 for the manifest as a whole
+	Line int    `json:"line"` // 0 for the whole manifest
 	Kind string `json:"kind"` // mistake, warning or notice
 	Text string `json:"text"`
 }

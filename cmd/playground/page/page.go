@@ -1,6 +1,6 @@
-// Package page implements the playground without a browser. It turns the input of the
-// page into its content, as JSON. It starts nothing, reads no clock and no file, and
-// bounds its work on any input.
+// Package page turns the input of the playground into the content of its page, both as
+// JSON. It has no side effects, reads no clock and no file, and bounds its work on any
+// input.
 package page
 
 import (
@@ -19,27 +19,27 @@ const (
 	TabCurves   = "curves"
 )
 
-// State is everything entered on the page. A link to the page holds it as JSON, so the
-// names of its fields are stable. The zero value shows an empty page.
+// State is everything entered on the page. Links hold it as JSON, so its field names
+// are stable. The zero value shows an empty page.
 type State struct {
 	Tab      string   `json:"tab"`
 	Manifest string   `json:"manifest"`
-	Name     string   `json:"name"`             // of the Job to show; may be empty if the file has only one
-	Trials   []Trial  `json:"trials"`           // pods to try; nil for suggestions
-	Script   *string  `json:"script,omitempty"` // of the simulation; nil for a suggestion
-	Step     int      `json:"step"`             // of the simulation, from 1; 0 for the last
+	Name     string   `json:"name"`             // of the Job; may be empty for a single Job
+	Trials   []Trial  `json:"trials"`           // nil for suggestions
+	Script   *string  `json:"script,omitempty"` // nil for a suggestion
+	Step     int      `json:"step"`             // from 1; 0 for the last
 	Curves   Settings `json:"curves"`
 }
 
 // Request is a request of the page.
 type Request struct {
 	State State   `json:"state"`
-	Link  *string `json:"link,omitempty"` // the state in a link; overrides State
+	Link  *string `json:"link,omitempty"` // a State from a link; overrides State
 	Width float64 `json:"width"`          // of pictures, in CSS pixels
 }
 
-// View is the content of the current tab, with the state as understood. The state has a
-// manifest only if the request has a Link.
+// View is the content of the current tab, with the state as understood. Its manifest is
+// set only if the request has a Link.
 type View struct {
 	State    State       `json:"state"`
 	Notice   string      `json:"notice,omitempty"` // a problem of the request
@@ -48,8 +48,8 @@ type View struct {
 	Curves   *Curves     `json:"curves,omitempty"`
 }
 
-// Page builds views. It keeps the last simulation, so stepping through it is fast. The
-// zero value is ready to use. A Page is not safe for concurrent use.
+// Page builds Views. It caches the last simulation. The zero value is ready to use. A
+// Page is not safe for concurrent use.
 type Page struct {
 	last struct {
 		manifest, name, script string
@@ -124,8 +124,8 @@ func (s State) bounded() State {
 	return s
 }
 
-// Picture is a picture with a separate style sheet, because the page's policy forbids
-// inline styles.
+// Picture is a picture with a separate style sheet, because the page forbids inline
+// styles.
 type Picture struct {
 	SVG string `json:"svg"`
 	CSS string `json:"css"`

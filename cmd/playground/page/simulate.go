@@ -17,9 +17,9 @@ type Simulation struct {
 	Script   string   `json:"script"`
 	Mistakes []Remark `json:"mistakes,omitempty"` // in the manifest, or notices
 	Wrong    []Remark `json:"wrong,omitempty"`    // in the script
-	Notes    []string `json:"notes,omitempty"`    // of the Engine, and why the simulation was stopped
+	Notes    []string `json:"notes,omitempty"`    // of the Engine, and why the simulation stopped
 	Steps    int      `json:"steps"`
-	Step     int      `json:"step"` // the step shown, from 1
+	Step     int      `json:"step"` // shown, from 1
 	At       string   `json:"at"`   // time of the step
 	Lines    []string `json:"lines,omitempty"`
 	Status   string   `json:"status"` // after the step, as YAML

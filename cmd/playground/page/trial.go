@@ -17,18 +17,18 @@ type Trial struct {
 	Index      int               `json:"index"`      // completion index
 	Failures   int               `json:"failures"`   // earlier counted failures, of the index or of the Job
 	Ignored    int               `json:"ignored"`    // earlier ignored failures
-	Exits      map[string]string `json:"exits"`      // exit codes by container; a container without one still runs
+	Exits      map[string]string `json:"exits"`      // by container; empty if it still runs
 	Conditions string            `json:"conditions"` // such as DisruptionTarget, Ready=False
 }
 
 // Tried is a Trial with its result.
 type Tried struct {
 	Trial   Trial  `json:"trial"`
-	Mistake string `json:"mistake,omitempty"` // in the Trial, which then has no result
+	Mistake string `json:"mistake,omitempty"` // in the Trial; no result is set then
 	Rules   []Rule `json:"rules,omitempty"`
-	Decides string `json:"decides,omitempty"` // the matching rule, or that no rule matches
+	Decides string `json:"decides,omitempty"` // the matching rule, if any
 	Counts  string `json:"counts,omitempty"`  // counters of the failure
-	Next    string `json:"next,omitempty"`    // start of the replacement, or why the Job has none
+	Next    string `json:"next,omitempty"`    // start of the replacement, or why none follows
 }
 
 // Rule is the result of a rule of the pod failure policy.

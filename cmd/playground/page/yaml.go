@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// YAML returns a value of encoding/json as YAML in block style, with names sorted as in
-// kubectl. It is a small writer because a YAML library would take a fifth of the page.
+// YAML formats a value of encoding/json as block-style YAML with sorted names, like
+// kubectl. A YAML library would take a fifth of the page.
 func YAML(value any) string {
 	var b strings.Builder
 	writeYAML(&b, value, 0)
