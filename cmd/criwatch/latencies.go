@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// latencies keeps how late the last exits were reported. The zero value is empty.
+// latencies holds the latest delays between exits and their reports. The zero value is
+// empty.
 type latencies struct {
-	last []time.Duration // a ring once it is full
+	last []time.Duration // a ring once full
 	next int
 	all  int
 }
@@ -26,13 +27,13 @@ func (l *latencies) add(d time.Duration) {
 	l.next = (l.next + 1) % keptLatencies
 }
 
-// copy returns latencies that do not change.
+// copy returns an independent copy of l.
 func (l latencies) copy() latencies {
 	l.last = slices.Clone(l.last)
 	return l
 }
 
-// at returns the quantile q of the kept latencies, 0 if there are none.
+// at returns the quantile q of the kept latencies, or 0 if l is empty.
 func (l latencies) at(q float64) time.Duration {
 	if len(l.last) == 0 {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A line is one lifecycle event with what is known about it.
+// A line is one lifecycle event with its details.
 type line struct {
 	at        time.Time // when it is reported
 	event     pleg.EventType
@@ -15,21 +15,21 @@ type line struct {
 	container string // id; empty in a PodSync
 	name      string // of the container, if known
 	attempt   uint32
-	happened  time.Time // the runtime's timestamp of it; zero: unknown
-	before    bool      // it happened before this program began
+	happened  time.Time // by the runtime's clock; zero if unknown
+	before    bool      // happened before this program began
 
-	// Of a ContainerDied:
-	exit   *pleg.ExitDetails // nil: the runtime has not said how it ended
-	source pleg.ExitSource   // what showed it
-	told   time.Time         // the timestamp of the runtime's event of it; zero: it has none
-	lost   int               // exits that were dropped before it because the output was stuck for too long
+	// Only in a ContainerDied.
+	exit   *pleg.ExitDetails // nil if the runtime did not report the exit's details
+	source pleg.ExitSource   // how the exit was found
+	told   time.Time         // the timestamp of the runtime's event of the exit; zero without one
+	lost   int               // exits dropped before this one because the output was stuck for too long
 }
 
 // sandbox reports whether the line is about a pod's sandbox.
 func (l line) sandbox() bool { return l.container == l.pod }
 
-// late returns how long after it happened an event is reported. ok is false if that
-// is unknown, or if it happened before this program began.
+// late returns the delay between an event and its report. ok is false if the delay is
+// unknown or the event happened before this program began.
 func (l line) late() (late time.Duration, ok bool) {
 	if l.happened.IsZero() || l.before {
 		return 0, false
@@ -37,8 +37,9 @@ func (l line) late() (late time.Duration, ok bool) {
 	return l.at.Sub(l.happened), true
 }
 
-// lateSinceEvent returns how long after the runtime's event an exit is reported: the
-// delay without the runtime's own share. ok is false if there was no event.
+// lateSinceEvent returns the delay between the runtime's event of an exit and the
+// report, which leaves out the runtime's own share. ok is false if the runtime sent no
+// event.
 func (l line) lateSinceEvent() (late time.Duration, ok bool) {
 	if l.exit == nil || l.told.IsZero() || l.before {
 		return 0, false

@@ -1,5 +1,5 @@
-// Command criwatch prints the lifecycle events of a node's containers, from any
-// CRI runtime, and restarts containers that have exited.
+// Command criwatch prints the lifecycle events of a node's containers, from any CRI
+// runtime, and restarts exited containers.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// The exit codes of this program.
+// Exit codes.
 const (
 	exitEnded     = flags.ExitOK
 	exitFailed    = 1
@@ -31,12 +31,12 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)                            // a second signal ends it at once, even if its output is stuck
+	context.AfterFunc(ctx, stop)                            // a second signal ends the program at once, even if its output is stuck
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, too
 	os.Exit(criwatch(ctx, os.Args[1:], os.Stdout, os.Stderr, terminal.Colours(os.Stdout)))
 }
 
-// criwatch is the program. It runs until ctx ends and returns the exit code.
+// criwatch runs the program until ctx ends and returns the exit code.
 func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colour bool) int {
 	o, err := parseOptions(args, stdout)
 	if wrong := (badPolicy{}); errors.As(err, &wrong) {
@@ -67,7 +67,7 @@ func criwatch(ctx context.Context, args []string, stdout, stderr io.Writer, colo
 	return exitFailed
 }
 
-// watchRuntime connects and watches until ctx ends.
+// watchRuntime connects to the runtime and watches until ctx ends.
 func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger) error {
 	return connected(ctx, o, log, func(ctx context.Context, n *node) error {
 		w, err := newWatch(n, o, pleg.ExitOptions[string]{IncludePast: true}, out, log)
@@ -81,13 +81,13 @@ func watchRuntime(ctx context.Context, o *options, out writer, log *slog.Logger)
 	})
 }
 
-// errBadState is the error of restarting with its own exit code.
+// errBadState marks an unusable state, which has its own exit code.
 var errBadState = errors.New("nothing was restarted")
 
-// restartContainers connects and restarts containers until ctx ends. Nothing waits for
-// those who read the output or the log.
+// restartContainers connects to the runtime and restarts containers until ctx ends.
+// Slow readers of the output or the log do not hold it up.
 func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer, colour bool) error {
-	out, said := printer.New(), printer.New() // apart: output that nobody reads holds up no message
+	out, said := printer.New(), printer.New() // two, so that unread output holds up no message
 	rows, notes := newRowWriter(o.format, out.To(stdout), colour), said.To(stderr)
 	log := slog.New(slog.NewTextHandler(notes, nil))
 	for _, text := range append(o.warnings, policyfile.Notes(o.policy.resolution, o.policy.Called)...) {
@@ -138,8 +138,8 @@ func restartContainers(ctx context.Context, o *options, stdout, stderr io.Writer
 	return err
 }
 
-// connected connects to the runtime and calls do, with a context that ends with ctx or
-// with the time of -for.
+// connected connects to the runtime and calls do with a context that ends with ctx or
+// after the time of -for.
 func connected(ctx context.Context, o *options, log *slog.Logger, do func(context.Context, *node) error) error {
 	conn, err := dial(o.endpoint)
 	if err != nil {

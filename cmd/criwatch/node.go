@@ -12,10 +12,10 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A node is a CRI runtime as package pleg needs it: a pleg.Runtime and Streamer. The
-// id of a sandbox identifies its pod. The sandbox is also listed as one of the pod's
-// containers: running while it is ready, exited otherwise. The kubelet may give a pod
-// another sandbox; here that is another pod of the same name.
+// A node adapts a CRI runtime to package pleg, as a pleg.Runtime and Streamer. Pods are
+// identified by the id of their sandbox. The sandbox is listed as a container of its
+// pod, running while it is ready and exited otherwise. If the kubelet replaces the
+// sandbox of a pod, the new one is another pod of the same name.
 //
 // A node is safe for concurrent use by multiple goroutines.
 type node struct {
@@ -23,7 +23,7 @@ type node struct {
 	runtime string // its name, after greet
 	told    told
 
-	trouble chan struct{} // holds a token when there is new trouble
+	trouble chan struct{} // holds a token after new trouble
 
 	mu       sync.Mutex
 	leaving  map[string]bool // sandboxes reported as deleted and not listed since
@@ -34,9 +34,9 @@ func newNode(conn grpc.ClientConnInterface) *node {
 	return &node{client: cri.NewRuntimeServiceClient(conn), trouble: make(chan struct{}, 1), leaving: map[string]bool{}, troubled: troubles{closed: true}}
 }
 
-// Pods lists every pod. It lists the containers before the sandboxes: a sandbox that is
-// created in between is listed, and one that is removed leaves containers without a
-// sandbox, which are inspected.
+// Pods lists every pod. It lists containers before sandboxes, so that new sandboxes are
+// included. A sandbox removed in between leaves containers without one, which pleg
+// inspects.
 func (n *node) Pods(ctx context.Context) ([]pleg.Pod[string], error) {
 	pods, err := n.list(ctx)
 	n.mu.Lock()
@@ -85,7 +85,7 @@ func (n *node) list(ctx context.Context) ([]pleg.Pod[string], error) {
 	return pods, nil
 }
 
-// setLeaving notes that the runtime reported a sandbox as deleted.
+// setLeaving records that the runtime reported a sandbox as deleted.
 func (n *node) setLeaving(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

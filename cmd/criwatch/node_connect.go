@@ -20,7 +20,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// largestMessage is the kubelet's limit: a list of a full node exceeds the 4 MiB of
+// largestMessage is the kubelet's limit. The list of a full node exceeds the 4 MiB of
 // grpc.
 const largestMessage = 16 << 20
 
@@ -45,15 +45,15 @@ func (n *node) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// knownSockets are where runtimes have theirs, unless they are told otherwise: CRI-O,
-// cri-dockerd, k3s, k0s, MicroK8s and containerd. Docker brings a containerd that serves
-// no CRI, so that one comes last.
+// knownSockets are the default sockets of CRI-O, cri-dockerd, k3s, k0s, MicroK8s and
+// containerd. containerd's is the last because Docker installs a containerd without
+// CRI.
 var knownSockets = []string{
 	"/run/crio/crio.sock", "/run/cri-dockerd.sock", "/run/k3s/containerd/containerd.sock",
 	"/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock", "/run/containerd/containerd.sock",
 }
 
-// findEndpoint returns the first known socket that is there, containerd's if none is.
+// findEndpoint returns the first known socket that exists, or containerd's.
 func findEndpoint(there func(path string) bool) string {
 	i := slices.IndexFunc(knownSockets, there)
 	if i < 0 {
@@ -67,7 +67,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// parseEndpoint returns what to dial: unix://PATH, or PATH alone.
+// parseEndpoint returns the address to dial for unix://PATH or PATH.
 func parseEndpoint(s string) (string, error) {
 	path, ok := strings.CutPrefix(s, "unix://")
 	if !ok && strings.Contains(s, "://") {
@@ -79,11 +79,11 @@ func parseEndpoint(s string) (string, error) {
 	return "unix://" + path, nil
 }
 
-// errNotAnswering is part of the error if no runtime answers.
+// errNotAnswering is wrapped by the errors of greet.
 var errNotAnswering = errors.New("no CRI runtime answers")
 
 // greet asks the runtime for its name and version. It opens the socket itself first,
-// since the system's error is shorter than grpc's.
+// because the system's error is shorter than grpc's.
 func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -103,7 +103,7 @@ func (n *node) greet(ctx context.Context, endpoint string) (string, error) {
 	return v.RuntimeName + " " + v.RuntimeVersion, nil
 }
 
-// adviceOf returns what a person may do about an error of greet, "" if nobody knows.
+// adviceOf suggests a remedy for an error of greet, or returns "".
 func adviceOf(err error, endpoint string) string {
 	file, _ := os.Stat(strings.TrimPrefix(endpoint, "unix://"))
 	switch {

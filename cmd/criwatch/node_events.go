@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// Events follows the runtime's container events until the stream ends. It must read
-// without pauses: containerd blocks while a client does not read.
+// Events follows the runtime's container events until the stream ends. It reads without
+// pauses because containerd blocks while a client does not read.
 func (n *node) Events(ctx context.Context, handle func(pleg.RuntimeEvent[string, *status])) error {
 	n.mu.Lock()
 	n.troubled.closed = false
@@ -50,8 +50,8 @@ func (n *node) follow(ctx context.Context, handle func(pleg.RuntimeEvent[string,
 	}
 }
 
-// event translates one event. Without the status of the sandbox the pod is unknown, and
-// pleg lists everything.
+// event translates one event. The result has no pod if the event has no sandbox status,
+// and then pleg relists.
 func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *status] {
 	out := pleg.RuntimeEvent[string, *status]{
 		Container: e.ContainerId,
@@ -74,7 +74,7 @@ func (n *node) event(e *cri.ContainerEventResponse) pleg.RuntimeEvent[string, *s
 	return out
 }
 
-// stamp converts a runtime's timestamp, which is in nanoseconds or, in some runtimes,
+// stamp converts a runtime's timestamp, which is in nanoseconds or, from some runtimes,
 // in seconds. It returns the zero time for 0. In this century nanoseconds exceed 1e17,
 // and seconds stay below 1e11.
 func stamp(n int64) time.Time {

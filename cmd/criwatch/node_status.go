@@ -13,14 +13,14 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// status is what the cache keeps of a pod. It does not change once it is in the cache.
+// status is a pod's entry in the cache. It must not change once cached.
 type status struct {
-	sandbox    *cri.PodSandboxStatus // nil: its containers have outlived it
+	sandbox    *cri.PodSandboxStatus // nil if the containers have outlived it
 	containers []*cri.ContainerStatus
 }
 
-// Containers makes a status a pleg.ContainerLister: it shows all containers of its pod,
-// so that an event costs one call of Status and no list.
+// Containers implements pleg.ContainerLister. It returns all containers of the pod, so
+// that an event costs one call of Status and no list.
 func (s *status) Containers() []pleg.Container {
 	if s == nil {
 		return nil
@@ -35,8 +35,8 @@ func (s *status) Containers() []pleg.Container {
 	return list
 }
 
-// Exits makes a status a pleg.ExitLister: it says how the containers ended that have.
-// Nothing is known of the end of a sandbox.
+// Exits implements pleg.ExitLister. It yields the exits of containers, but not of the
+// sandbox.
 func (s *status) Exits() iter.Seq2[string, pleg.ExitDetails] {
 	return func(yield func(string, pleg.ExitDetails) bool) {
 		if s == nil {
@@ -78,7 +78,8 @@ func containerState(s cri.ContainerState) pleg.State {
 }
 
 // Status returns the details of a pod. containerd reports a sandbox as deleted a moment
-// before it deletes it. Until then the sandbox is still there, and Status asks again.
+// before it deletes it, so Status then retries for half a second until the sandbox is
+// gone.
 func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error) {
 	leaving := n.takeLeaving(id)
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -94,9 +95,9 @@ func (n *node) Status(ctx context.Context, id string) (*status, time.Time, error
 	}
 }
 
-// status is Status without patience. It takes one call if the runtime adds the
-// containers and a timestamp to the sandbox's status (KEP-3386), else one more call for
-// each container.
+// status is Status without the retries. It makes one call if the runtime adds the
+// containers and a timestamp to the sandbox's status (KEP-3386). Otherwise it makes one
+// more call for the list and one for each container.
 func (n *node) status(ctx context.Context, id string) (*status, time.Time, error) {
 	answer, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil && grpcstatus.Code(err) != codes.NotFound {

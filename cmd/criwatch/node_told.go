@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// told remembers for the containers whose end an event reported last, when that was
-// according to the event. The zero value is empty. It is safe for concurrent use by
-// multiple goroutines.
+// told holds the timestamps of the runtime's latest exit events, by container. The zero
+// value is empty. It is safe for concurrent use by multiple goroutines.
 type told struct {
 	mu       sync.Mutex
-	new, old map[string]time.Time // the old ones are forgotten when there are enough new ones
+	new, old map[string]time.Time // old is dropped once new is full
 }
 
-// mostTold is how many containers each half remembers.
+// mostTold is the number of containers in each half.
 const mostTold = 4096
 
-// note notes an event of that time. The first of a container counts.
+// note records the timestamp of an event. Only a container's first one counts.
 func (t *told) note(container string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,7 +31,7 @@ func (t *told) note(container string, at time.Time) {
 	t.new[container] = at
 }
 
-// take returns the time that was noted of a container and forgets it.
+// take removes and returns the timestamp of a container, or zero.
 func (t *told) take(container string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

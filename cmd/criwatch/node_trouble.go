@@ -1,13 +1,13 @@
 package main
 
-// troubles is what is wrong between criwatch and the runtime.
+// troubles holds the current failures between criwatch and the runtime.
 type troubles struct {
 	list   error // of the last full list
 	stream error // why the last stream ended
 	closed bool  // no stream is open
 }
 
-// troubles returns what is wrong now.
+// troubles returns the current failures.
 func (n *node) troubles() troubles {
 	n.mu.Lock()
 	defer n.mu.Unlock()

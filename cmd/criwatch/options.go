@@ -60,7 +60,7 @@ Examples:
 More: https://github.com/restartkit/restart/tree/main/cmd/criwatch
 `
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	endpoint string
 	format   string
@@ -72,7 +72,7 @@ type options struct {
 	restart  string // file, or ""
 	state    string // folder, or ""
 	explain  bool
-	policy   *policy // nil: nothing is restarted
+	policy   *policy // nil without -restart
 	warnings []string
 }
 
@@ -141,7 +141,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	return &o, nil
 }
 
-// unexpected returns an error for arguments that are no flags, with what may be meant.
+// unexpected returns an error for arguments other than flags, with a suggestion if
+// possible.
 func unexpected(args []string, flag bool) error {
 	hint := ""
 	switch {
@@ -155,7 +156,7 @@ func unexpected(args []string, flag bool) error {
 	return fmt.Errorf("only flags are taken; got %q%s", args, hint)
 }
 
-// checkRestart returns an error for the first flag of restarting that is out of bounds.
+// checkRestart validates the flags that belong to -restart. It returns the first error.
 func (o *options) checkRestart(given map[string]bool, rate float64, burst int) error {
 	for _, name := range []string{"state", "rate", "burst", "explain"} {
 		if given[name] && o.restart == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A writer prints lines and counters. One that fails keeps failing.
+// A writer prints lines and counters. After an error it keeps failing.
 type writer interface {
 	line(line) error
 	stats(counters) error
@@ -23,12 +23,12 @@ func newWriter(format string, out io.Writer, colour bool) writer {
 	return &textWriter{out, colour, terminal.Columns{Gap: 2, Widths: widths}}
 }
 
-// counters are the counters at one moment.
+// counters holds the counters at one moment.
 type counters struct {
 	at      time.Time
 	ended   bool // of the program
 	stats   pleg.Stats
 	healthy error
 	late    latencies // from exit to printed event
-	since   latencies // from the runtime's event of an exit to that
+	since   latencies // from the runtime's event of an exit to the printed event
 }

@@ -31,13 +31,13 @@ type jsonLine struct {
 	Pod       *jsonPod       `json:"pod,omitempty"`
 	Container *jsonContainer `json:"container,omitempty"`
 	Exit      *jsonExit      `json:"exit,omitempty"`       // of a ContainerDied, if known
-	At        *time.Time     `json:"at,omitempty"`         // when it happened, if the runtime says
-	Latency   *float64       `json:"latency,omitempty"`    // from then until it is reported, in seconds
+	At        *time.Time     `json:"at,omitempty"`         // by the runtime's clock, if known
+	Latency   *float64       `json:"latency,omitempty"`    // from At until it is reported, in seconds
 	Since     *float64       `json:"sinceEvent,omitempty"` // from the runtime's event of an exit until it is reported, in seconds
-	Before    bool           `json:"before,omitempty"`     // it happened before criwatch began
+	Before    bool           `json:"before,omitempty"`     // happened before criwatch began
 
-	Source pleg.ExitSource `json:"source,omitempty"` // what showed a ContainerDied: event or relist; inferred: nothing did, the container is gone
-	Lost   int             `json:"lost,omitempty"`   // exits before it that were dropped
+	Source pleg.ExitSource `json:"source,omitempty"` // how a ContainerDied was found, by event or relist; inferred if only the container's absence shows it
+	Lost   int             `json:"lost,omitempty"`   // exits dropped before it
 }
 
 type jsonPod struct {
@@ -85,17 +85,17 @@ func (w jsonWriter) line(l line) error {
 	return w.write(j)
 }
 
-// jsonStats are the counters in JSON, those of pleg.Stats under their own names.
+// jsonStats holds the counters in JSON, those of pleg.Stats under their own names.
 type jsonStats struct {
 	Time      time.Time   `json:"time"`
 	Type      string      `json:"type"` // Stats
 	Unhealthy string      `json:"unhealthy,omitempty"`
 	Stats     pleg.Stats  `json:"stats"`
 	Exits     jsonLatency `json:"exitLatency"`    // from exit to printed line
-	Since     jsonLatency `json:"exitSinceEvent"` // from the runtime's event of an exit to that
+	Since     jsonLatency `json:"exitSinceEvent"` // from the runtime's event of an exit to the printed line
 }
 
-// jsonLatency are latencies in seconds.
+// jsonLatency summarizes latencies in seconds.
 type jsonLatency struct {
 	Count int     `json:"count"`
 	P50   float64 `json:"p50"`

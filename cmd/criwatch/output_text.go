@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// textWriter writes for people: one aligned line per event.
+// textWriter writes one aligned line per event, for people.
 type textWriter struct {
 	out     io.Writer
 	colour  bool
@@ -22,7 +22,7 @@ const clockFormat = "15:04:05.000"
 
 func (w *textWriter) line(l line) error {
 	cells := []string{l.at.Format(clockFormat), string(l.event), podName(l), containerName(l), detail(l)}
-	for i := range cells { // the runtime says what it likes
+	for i := range cells { // names of the runtime may hold any characters
 		cells[i] = terminal.Escape(cells[i])
 	}
 	text := w.columns.Line(cells)
@@ -37,7 +37,7 @@ func (w *textWriter) line(l line) error {
 	return err
 }
 
-// podName is NAMESPACE/NAME, or the beginning of the sandbox's id.
+// podName returns NAMESPACE/NAME, or the beginning of the sandbox's id.
 func podName(l line) string {
 	if l.meta == nil {
 		return short(l.pod)
@@ -45,7 +45,7 @@ func podName(l line) string {
 	return l.meta.Namespace + "/" + l.meta.Name
 }
 
-// containerName is NAME/ATTEMPT, "sandbox", or the beginning of the id.
+// containerName returns NAME/ATTEMPT, "sandbox", or the beginning of the id.
 func containerName(l line) string {
 	switch {
 	case l.container == "":
@@ -60,8 +60,7 @@ func containerName(l line) string {
 
 func short(id string) string { return id[:min(len(id), 13)] }
 
-// detail returns how a container ended, when that happened, and how late it is
-// reported.
+// detail describes the exit of a container, its time and the delay of its report.
 func detail(l line) string {
 	var parts []string
 	if l.event == pleg.ContainerDied && !l.sandbox() {
@@ -94,8 +93,8 @@ func detail(l line) string {
 	return strings.Join(parts, " ")
 }
 
-// stats writes the counters under the names of the KEP's and the kubelet's
-// metrics where they have one.
+// stats writes the counters, under the names of the KEP's and the kubelet's metrics
+// where those exist.
 func (w *textWriter) stats(c counters) error {
 	var rows [][]string
 	row := func(name string, value any) { rows = append(rows, []string{"    " + name, fmt.Sprint(value)}) }
@@ -125,7 +124,7 @@ func (w *textWriter) stats(c counters) error {
 	return err
 }
 
-// bound returns the upper bound, in seconds, of the bucket that has quantile q.
+// bound returns the upper bound, in seconds, of the bucket of quantile q.
 func bound(h pleg.Histogram, q float64) string {
 	rank := uint64(math.Ceil(q * float64(h.Count())))
 	var seen uint64
@@ -143,7 +142,7 @@ func bound(h pleg.Histogram, q float64) string {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// mode says in words how changes are found.
+// mode describes how changes are found.
 func mode(c counters) string {
 	words := "polling"
 	switch {

@@ -9,16 +9,16 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A reporter makes lines of events and exits. An event only says which pod to look at:
-// the lines are what the cache shows and was not reported before, so that a slow
-// reader, whose events are merged, misses no start and no removal that can still be
-// seen. Every exit is reported once, by the generator's reader of exits.
+// A reporter turns events and exits into lines. An event only names a pod to look at,
+// and the reporter prints the changes in the pod's cache entry since its last look. So
+// a slow reader, whose events are merged, misses no start or removal that the cache
+// still shows. Exits come from the generator's reader, each exactly once.
 //
 // A reporter is not safe for concurrent use.
 type reporter struct {
 	cache  *statuscache.Cache[string, *status]
-	exits  func() (pleg.Exit[string], bool) // the next exit, if there is one
-	told   func(container string) time.Time // when an event said that it had ended; zero: none did
+	exits  func() (pleg.Exit[string], bool) // the next exit, if any
+	told   func(container string) time.Time // the timestamp of the exit's event; zero without one
 	now    func() time.Time
 	begun  time.Time
 	report func(line)
@@ -34,7 +34,7 @@ func newReporter(cache *statuscache.Cache[string, *status], exits func() (pleg.E
 	}
 }
 
-// handle takes the next event.
+// handle handles the next event.
 func (r *reporter) handle(e pleg.Event[string]) {
 	if e.Type == pleg.PodSync && e.Pod == "" {
 		r.takeExits()
@@ -50,15 +50,15 @@ func (r *reporter) handle(e pleg.Event[string]) {
 	}
 }
 
-// takeExits takes the exits that the generator has reported. What the cache showed
-// before as gone is among them.
+// takeExits takes the exits reported by the generator. The exit of any container already
+// gone from the cache is among them.
 func (r *reporter) takeExits() {
 	for x, ok := r.exits(); ok; x, ok = r.exits() {
 		r.due[x.Pod] = append(r.due[x.Pod], x)
 	}
 }
 
-// known returns the pods that anything is known of.
+// known returns the pods seen so far, sorted.
 func (r *reporter) known() []string {
 	all := map[string]bool{}
 	for pod := range r.pods {
@@ -73,8 +73,8 @@ func (r *reporter) known() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// catchUp reports what is known of a pod and was not reported yet. It returns the
-// pod's name, if that is known.
+// catchUp reports the unreported changes of a pod. It returns the pod's metadata, if
+// known.
 func (r *reporter) catchUp(pod string) *podMeta {
 	p := r.look(pod)
 	r.takeExits()
@@ -96,7 +96,7 @@ func (r *reporter) catchUp(pod string) *podMeta {
 	return p.meta
 }
 
-// end reports an exit, after the start if that was not reported.
+// end reports an exit, after the start if the start is unreported.
 func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
 	c := p.container(x.Container)
 	l := line{event: pleg.ContainerDied, pod: pod, meta: p.meta, container: x.Container, source: x.Source, lost: x.Lost}
@@ -115,8 +115,7 @@ func (r *reporter) end(pod string, p *podView, x pleg.Exit[string]) {
 	r.send(c, l)
 }
 
-// step reports a stage of a container other than its end, unless it was reported
-// before.
+// step reports a stage of a container other than its exit, at most once.
 func (r *reporter) step(pod string, p *podView, container string, to stage) {
 	c := p.container(container)
 	if to <= c.stage {

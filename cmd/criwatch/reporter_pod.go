@@ -11,7 +11,7 @@ import (
 
 type podMeta = cri.PodSandboxMetadata
 
-// podView is what was reported of a pod.
+// podView is a pod as reported so far.
 type podView struct {
 	meta       *podMeta
 	containers map[string]*containerView
@@ -27,7 +27,7 @@ type containerView struct {
 	state   pleg.State
 }
 
-// stage is how much of a container's life was reported.
+// stage is the last reported stage of a container's life.
 type stage int
 
 const (
@@ -38,7 +38,7 @@ const (
 	stageRemoved
 )
 
-// look returns the view of a pod with what the cache knows by now.
+// look updates the view of a pod from the cache and returns it.
 func (r *reporter) look(pod string) *podView {
 	p := r.pods[pod]
 	if p == nil {
@@ -77,8 +77,8 @@ func (p *podView) container(id string) *containerView {
 	return c
 }
 
-// forget drops the containers that are gone, and the pod if it has no others. One
-// that has started stays until its end is reported.
+// forget drops removed containers, and the pod if no container is left. A started
+// container stays until its exit is reported.
 func (r *reporter) forget(pod string, p *podView) {
 	maps.DeleteFunc(p.containers, func(id string, c *containerView) bool {
 		return !c.there && (c.stage == stageNothing || c.stage == stageRemoved)

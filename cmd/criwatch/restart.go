@@ -20,34 +20,35 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A crashLoop restarts the containers of a runtime that have exited.
+// A crashLoop restarts the exited containers of a runtime.
 //
-// Each exit takes one way: the generator's reader yields it once, the Restarter decides
-// on it, both are written to the state, and when its wait is over the next attempt is
-// created and started. What was done is not written: the runtime lists it. So after the
-// end of this program at any point an exit of which the state knows nothing is decided
-// again, and one whose attempt exists already is not acted on again.
+// The generator's reader yields each exit once, the Restarter decides on it, and the
+// exit and the decision are written to the state. After the decision's wait, the next
+// attempt is created and started. Restarts are not written to the state because the
+// runtime lists them. So the program may end at any point. Afterwards an exit missing
+// from the state is decided again, and an exit whose next attempt exists is left alone.
 //
-// Its methods may be called by several goroutines.
+// mu guards the fields below it.
 type crashLoop struct {
 	*watch
 	policy  *policy
 	rows    *rowWriter
-	store   *statefolder.Store // nil: nothing is remembered
+	store   *statefolder.Store // nil to persist nothing
 	about   identity           // of the state
 	back    *backoff.Restarter[key]
 	retries *backoff.Tracker[key] // of starts that the runtime refuses
 	wake    chan struct{}         // the tasks have changed
-	notes   io.Writer             // what follows from each exit, and why; nil: nobody asks
+	notes   io.Writer             // for the explanations of -explain, or nil
 	away    atomic.Bool           // the runtime did not answer
 
 	mu    sync.Mutex
 	tasks map[key]*task
 	pace  *pacer
-	busy  int // tasks that are being started, but for slow ones
+	busy  int // starts under way, except slow ones
 }
 
-// newCrashLoop returns a crashLoop that goes on with the state of the one before.
+// newCrashLoop returns a crashLoop that continues from the state of an earlier run, if
+// any.
 func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *statefolder.Store, about identity, before *restartState) (*crashLoop, error) {
 	l := &crashLoop{watch: w, policy: p, rows: rows, store: s, about: about, wake: make(chan struct{}, 1), tasks: map[key]*task{}}
 	l.pace = newPacer(p.Rate, p.Burst, before == nil, time.Now())
@@ -64,7 +65,7 @@ func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *statefolder.Store, ab
 	if before == nil {
 		return l, nil
 	}
-	inOrder := make([]key, 0, len(before.Containers)) // in which they take their turns
+	inOrder := make([]key, 0, len(before.Containers)) // by turn
 	for k := range before.Containers {
 		inOrder = append(inOrder, k)
 	}
@@ -89,8 +90,9 @@ func newCrashLoop(w *watch, p *policy, rows *rowWriter, s *statefolder.Store, ab
 	return l, nil
 }
 
-// run restarts containers until ctx ends or the output fails. It leaves no goroutine,
-// and no container that it has created but not started, unless the runtime is stuck.
+// run restarts containers until ctx ends or the output fails. When it returns, its
+// goroutines have ended, and every container it created is started unless the runtime
+// is stuck.
 func (l *crashLoop) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -115,10 +117,9 @@ func (l *crashLoop) run(ctx context.Context) {
 	l.cache.Close()
 }
 
-// readExits decides on every exit. It alone reads the exits and writes the state, so
-// that a position never knows of an exit that was not decided on. What the position of
-// the run before had still to yield is there at once, and says nothing yet: only a list
-// tells which pods there are.
+// readExits decides on every exit. Only this goroutine reads exits and writes the
+// state, so a saved position never includes an undecided exit. It waits for the first
+// relist, because exits left over from the last run arrive before the pods are known.
 func (l *crashLoop) readExits(ctx context.Context) {
 	if !l.listed(ctx) {
 		return
@@ -142,8 +143,8 @@ func (l *crashLoop) readExits(ctx context.Context) {
 	}
 }
 
-// decideUnread decides on the exits that no reader yields: of containers that the
-// policy of the run before left alone.
+// decideUnread decides on exits that no reader yields, because the policy of the last
+// run left their containers alone.
 func (l *crashLoop) decideUnread() {
 	for _, t := range l.tasks {
 		st := l.cache.Get(t.sandbox).Status
@@ -166,7 +167,7 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 	if e.Container == e.Pod {
 		return // a sandbox, which only a kubelet can replace
 	}
-	if !e.Known { // it is gone, and with it what it could be started from
+	if !e.Known { // a removed container, whose configuration is gone with it
 		l.lookAt(e.Pod)
 		return
 	}
@@ -182,7 +183,7 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 	t := l.task(k, e.Pod)
 	order := l.compareSandboxes(e.Pod, t.sandbox)
 	if order < 0 {
-		return // its pod has begun anew, and perhaps its attempts have
+		return // a newer sandbox has replaced the pod, and its attempts may start over
 	}
 	if t.decided != "" && t.decided != e.Container && exit.Run == t.exit.Run && exit.Finished.After(t.exit.Finished) {
 		l.startOver(k)
@@ -198,13 +199,13 @@ func (l *crashLoop) exited(e pleg.Exit[string]) {
 		}
 		t.decide(e.Container, exit, d)
 		l.retries.Reset(k)
-	} else if t.decided == "" || exit.Run > t.exit.Run { // somebody else has started the next attempt
+	} else if t.decided == "" || exit.Run > t.exit.Run { // another program has started the next attempt
 		t.exit, t.decided = exit, e.Container
 	}
 	l.print(t)
 }
 
-// explain says what follows from an exit and why, if somebody asks.
+// explain prints the reasons of a decision if -explain is set.
 func (l *crashLoop) explain(k key, policy backoff.ExitPolicy, e backoff.Exit, d backoff.Decision) {
 	if l.notes == nil {
 		return
@@ -214,9 +215,9 @@ func (l *crashLoop) explain(k key, policy backoff.ExitPolicy, e backoff.Exit, d 
 	}
 }
 
-// startOver makes the next exit of a container a new one although its attempt is the
-// same as that of the last one: a higher attempt before it shows the Restarter that the
-// counter has started over. The failures in a row go on.
+// startOver prepares for an exit that repeats the attempt of the last one. It raises
+// the last attempt, so that the Restarter sees the next one start over and takes it as
+// new. The failures in a row go on.
 func (l *crashLoop) startOver(k key) {
 	if b, ok := l.back.State(k); ok {
 		b.Last.Run++
@@ -227,8 +228,8 @@ func (l *crashLoop) startOver(k key) {
 	}
 }
 
-// compareSandboxes compares two sandboxes of a pod by age: the newer one is what the pod
-// is now. One that is gone is older than any other.
+// compareSandboxes compares two sandboxes of a pod by creation time. The newer one is
+// the current one, and a removed one is older than any other.
 func (l *crashLoop) compareSandboxes(a, b string) int {
 	if a == b {
 		return 0
@@ -242,7 +243,7 @@ func (l *crashLoop) compareSandboxes(a, b string) int {
 	return created(a).Compare(created(b))
 }
 
-// keyOf returns the key of a container of a pod that is or was there.
+// keyOf returns the key of a container in a pod that exists or has a task.
 func (l *crashLoop) keyOf(pod, name string) (key, bool) {
 	if st := l.cache.Get(pod).Status; st != nil && st.sandbox.GetMetadata() != nil {
 		m := st.sandbox.Metadata
@@ -257,7 +258,7 @@ func (l *crashLoop) keyOf(pod, name string) (key, bool) {
 	return key{}, false
 }
 
-// task returns the task of a container, a new one if there is none.
+// task returns the task of a container, created if necessary.
 func (l *crashLoop) task(k key, sandbox string) *task {
 	t := l.tasks[k]
 	if t == nil {
@@ -267,7 +268,7 @@ func (l *crashLoop) task(k key, sandbox string) *task {
 	return t
 }
 
-// save writes the state. It warns once if that fails.
+// save writes the state. It warns about the first failure only.
 func (l *crashLoop) save() {
 	if l.store == nil {
 		return

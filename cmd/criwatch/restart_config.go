@@ -13,12 +13,13 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// errNoConfig says that a runtime keeps the configuration of its containers to itself.
+// errNoConfig means that the runtime does not reveal the configuration of its
+// containers.
 var errNoConfig = errors.New("the runtime does not tell its configuration (containerd does)")
 
-// A verboseInfo is what containerd tells of a container or sandbox in the verbose info
-// of its status: a JSON text with the whole request that made it, under the names of
-// the protocol's fields. The CRI leaves it to each runtime what it tells.
+// A verboseInfo is containerd's verbose info of a container or sandbox. It is a JSON
+// text with the whole request that created it, under the protocol's field names. The
+// CRI leaves the content to each runtime.
 type verboseInfo struct {
 	Config      map[string]json.RawMessage `json:"config"`
 	RuntimeSpec struct {
@@ -28,7 +29,7 @@ type verboseInfo struct {
 	} `json:"runtimeSpec"`
 }
 
-// configOf stores in config what a container or a sandbox was created from.
+// configOf decodes the configuration of a container or sandbox into config.
 func configOf(info map[string]string, config any) (verboseInfo, error) {
 	var known verboseInfo
 	if text, ok := info["info"]; ok {
@@ -51,7 +52,7 @@ func configOf(info map[string]string, config any) (verboseInfo, error) {
 	return known, nil
 }
 
-// containerConfigOf returns what a container was created from.
+// containerConfigOf returns the configuration of a container.
 func containerConfigOf(info map[string]string) (*cri.ContainerConfig, error) {
 	var config cri.ContainerConfig
 	known, err := configOf(info, &config)
@@ -65,8 +66,9 @@ func containerConfigOf(info map[string]string) (*cri.ContainerConfig, error) {
 	return &config, err
 }
 
-// envs returns the variables. In the CRI of Kubernetes 1.34 a value is text, and later
-// it is bytes, which JSON has in base64. What the container was run with says which.
+// envs returns the variables. Their values are text in the CRI of Kubernetes 1.34 and
+// bytes in later ones, which JSON encodes in base64. The variables of the process tell
+// them apart.
 func (v verboseInfo) envs() ([]*cri.KeyValue, error) {
 	var told []struct{ Key, Value string }
 	if text, ok := v.Config["envs"]; ok {
@@ -91,11 +93,11 @@ func (v verboseInfo) envs() ([]*cri.KeyValue, error) {
 	return envs, nil
 }
 
-// restartCount is where a kubelet notes the attempt in a container's annotations.
+// restartCount is the annotation in which a kubelet records a container's attempt.
 const restartCount = "io.kubernetes.container.restartCount"
 
-// nextConfig returns the configuration of the attempt after the one of old: the same,
-// but for the attempt in its metadata, in the name of its log and in the kubelet's
+// nextConfig returns the configuration of the attempt after old. It differs only in the
+// attempt, which is part of the metadata, the name of the log and the kubelet's
 // annotation.
 func nextConfig(old *cri.ContainerConfig) *cri.ContainerConfig {
 	next := proto.Clone(old).(*cri.ContainerConfig)

@@ -8,7 +8,7 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// look looks at what an event is about.
+// look updates the tasks after an event.
 func (l *crashLoop) look(e pleg.Event[string]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -22,7 +22,7 @@ func (l *crashLoop) look(e pleg.Event[string]) {
 	l.sweep()
 }
 
-// sweep forgets the containers of pods that are gone, as a full list has shown.
+// sweep forgets the containers of removed pods, after a full list.
 func (l *crashLoop) sweep() {
 	for _, t := range l.tasks {
 		if !l.cache.Get(t.sandbox).Present {
@@ -31,13 +31,13 @@ func (l *crashLoop) sweep() {
 	}
 }
 
-// lookAt brings the tasks of a pod up to what the cache shows: somebody else may start
-// containers, and remove them.
+// lookAt updates the tasks of a pod from the cache, because other programs may start
+// and remove containers.
 func (l *crashLoop) lookAt(pod string) {
 	there := map[string]bool{}
 	entry := l.cache.Get(pod)
 	if entry.Present && entry.Status == nil {
-		return // nobody could look yet
+		return // not inspected yet
 	}
 	if entry.Present {
 		all := slices.Clone(entry.Status.containers)

@@ -11,25 +11,24 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Why a container is not started again, although its runtime answers.
+// Reasons not to restart a container although its runtime answers.
 var (
 	errSuperseded = errors.New("another attempt is there")
 	errGone       = errors.New("it is gone")
 	errNotReady   = errors.New("its sandbox is not ready")
 )
 
-// restart starts the attempt of a container after the one that has exited, and returns
-// its id. What the runtime lists decides, so that it may be called again after any
-// failure, and after the end of this program at any point:
+// restart starts the attempt after the exited one and returns its container id. It acts
+// on the runtime's list, so it may be called again after a failure or a crash of this
+// program.
 //
-//   - if the next attempt is created and was not started, it is started;
-//   - if it has been started, or there is a later one, the error is errSuperseded;
-//   - if the runtime has lost sight of the one that has exited, it is stopped first;
-//   - a runtime has at most one container of a name and attempt in a sandbox.
+//   - If the next attempt is created but not started, restart starts it.
+//   - If the next attempt has been started, or a later one exists, it returns errSuperseded.
+//   - If the runtime does not know the state of the exited attempt, restart stops it first.
+//   - A runtime has at most one container of a name and attempt in a sandbox.
 //
-// Of the attempts before the one that has exited none is left: as a kubelet does,
-// restart keeps one that has ended. It calls turn right before it starts the container,
-// and returns its error.
+// Like a kubelet, restart keeps the exited attempt and removes the earlier ones. It
+// calls turn right before it starts the container, and returns turn's error.
 func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32, turn func() error) (string, error) {
 	all, err := n.attempts(ctx, sandbox, name)
 	if err != nil {
@@ -64,15 +63,15 @@ func (n *node) restart(ctx context.Context, sandbox, name string, exited uint32,
 	}
 	for _, c := range all {
 		if c.GetMetadata().GetAttempt() < exited && c.State == cri.ContainerState_CONTAINER_EXITED {
-			// If it stays, the next restart removes it.
+			// If this fails, the next restart removes it.
 			_, _ = n.client.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.Id})
 		}
 	}
 	return id, nil
 }
 
-// stop kills a container of which the runtime does not know whether it runs, as it may
-// be after a failure of its own. A kubelet does the same before it starts another.
+// stop kills a container in an unknown state, which may still run after a failure of
+// the runtime. A kubelet does the same before it starts another attempt.
 func (n *node) stop(ctx context.Context, container string) error {
 	_, err := n.client.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: container})
 	if err != nil && grpcstatus.Code(err) != codes.NotFound {
@@ -92,13 +91,13 @@ func (n *node) attempts(ctx context.Context, sandbox, name string) ([]*cri.Conta
 	return all, nil
 }
 
-// attempted is a container as a list or a status shows it.
+// attempted is a container in a list or a status.
 type attempted interface {
 	GetMetadata() *cri.ContainerMetadata
 	GetCreatedAt() int64
 }
 
-// compareAttempts orders containers of a name by attempt, then by age.
+// compareAttempts orders containers of a name by attempt, then by creation time.
 func compareAttempts(a, b attempted) int {
 	if x, y := a.GetMetadata().GetAttempt(), b.GetMetadata().GetAttempt(); x != y {
 		return int(int64(x) - int64(y))
@@ -106,8 +105,8 @@ func compareAttempts(a, b attempted) int {
 	return stamp(a.GetCreatedAt()).Compare(stamp(b.GetCreatedAt()))
 }
 
-// createNext creates the attempt after a container, from its configuration and that
-// of its sandbox.
+// createNext creates the attempt after a container, from the configurations of the
+// container and of its sandbox.
 func (n *node) createNext(ctx context.Context, sandbox, container string) (string, error) {
 	s, err := n.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: sandbox, Verbose: true})
 	switch {

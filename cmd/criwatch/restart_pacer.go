@@ -2,10 +2,10 @@ package main
 
 import "time"
 
-// A pacer keeps the starts to a rate, whatever delays them: the Restarter gives each
-// restart a turn, but a runtime that was away would make all the turns it has missed at
-// once. A start reserves its turn when it begins, and takes it when it has created the
-// container. The zero value does not hold back.
+// A pacer limits the rate of starts. The Restarter gives each restart a turn, but after
+// an outage of the runtime all missed turns would be due at once. A start reserves a
+// turn when it begins, and takes it after creating the container. The zero value does
+// not limit.
 type pacer struct {
 	interval time.Duration // between two starts
 	burst    int
@@ -13,8 +13,8 @@ type pacer struct {
 	reserved int       // turns of starts that have begun
 }
 
-// newPacer returns a pacer. Unless it is the first on this node, starts of before may
-// have used up the burst.
+// newPacer returns a pacer. Unless it is the first on this node, it begins without a
+// burst, which the last run may have used up.
 func newPacer(rate float64, burst int, first bool, now time.Time) *pacer {
 	if rate == 0 {
 		return &pacer{}
@@ -27,8 +27,8 @@ func newPacer(rate float64, burst int, first bool, now time.Time) *pacer {
 	return p
 }
 
-// wait returns the time until a turn is free beside the reserved ones. A turn that was
-// reserved can be taken at once after it is given back.
+// wait returns the time until a turn is free besides the reserved ones. A reserved turn
+// is free as soon as it is given back.
 func (p *pacer) wait(now time.Time) time.Duration {
 	if p.interval == 0 {
 		return 0

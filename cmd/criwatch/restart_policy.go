@@ -20,7 +20,7 @@ type policyFile struct {
 	Containers []policyFields     `json:"containers"`
 }
 
-// policyFields are those of an element of containers.
+// policyFields are the fields of an element of containers.
 type policyFields struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -28,23 +28,23 @@ type policyFields struct {
 	policyfile.Container
 }
 
-// A policy says which containers are restarted, and when.
+// A policy determines which containers are restarted, and when.
 type policy struct {
 	policyfile.Settings
 	resolution backoff.ResolvedConfig
-	limit      int           // restarts of a container within window; 0: no limit
-	window     time.Duration // 0: for ever
+	limit      int           // restarts of a container within window; 0 for no limit
+	window     time.Duration // 0 for ever
 	entries    []policyEntry
 }
 
-// A policyEntry is about the containers whose names match its patterns.
+// A policyEntry applies to the containers whose names match its patterns.
 type policyEntry struct {
 	namespace, pod, name string // patterns of path.Match; empty matches all
 	container            backoff.ExitPolicy
-	curve                *backoff.Policy // nil: the node's
+	curve                *backoff.Policy // nil for the node's
 }
 
-// of returns the first entry that matches a container, nil if it is left alone.
+// of returns the first entry that matches a container, or nil to leave it alone.
 func (p *policy) of(k key) *policyEntry {
 	i := slices.IndexFunc(p.entries, func(e policyEntry) bool {
 		return matches(e.namespace, k.Namespace) && matches(e.pod, k.Pod) && matches(e.name, k.Name)
@@ -68,7 +68,7 @@ func (p *policy) curveOf(k key, _ backoff.Exit) backoff.Policy {
 	return p.resolution.Policy
 }
 
-// readPolicy returns the policy of a file, warnings, and an error that names every
+// readPolicy returns the policy of a file and its warnings. The error names every
 // mistake.
 func readPolicy(name string) (p *policy, warnings []string, err error) {
 	p = &policy{}
@@ -116,7 +116,7 @@ func (p *policy) read(whole *document.Node) (*policyfile.Findings, error) {
 		p.entries = append(p.entries, file.Containers[i].read(fmt.Sprintf("containers[%d]", i), found))
 	}
 	if file.Containers == nil {
-		p.entries = []policyEntry{{}} // all of them, always
+		p.entries = []policyEntry{{}} // restart all containers, always
 	}
 	return found, nil
 }

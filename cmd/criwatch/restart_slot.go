@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// mostStarts is how many containers are started at once. The runtime sets the pace: with
-// 3, and with 50, containers were back no sooner.
+// mostStarts is the number of concurrent starts. The runtime sets the pace, and
+// containers were back no sooner with 3 or with 50.
 const mostStarts = 8
 
-// slowStart is how long a start holds its slot. A slower one gives it up, so that it does
-// not hold up others.
+// slowStart is the time after which a start gives up its slot to others.
 const slowStart = 5 * time.Second
 
-// errNoTurn means that a start was slow and lost its turn.
+// errNoTurn means that a slow start has lost its turn.
 var errNoTurn = errors.New("other starts have their turns")
 
-// A start holds a slot while it is under way, and with it a reserved turn of the pacer
-// until it takes the turn. A slow start loses both.
+// A slot is held by a start under way, together with a turn of the pacer, which is
+// reserved until the start takes it. A slow start loses both.
 type slot struct {
 	l        *crashLoop
 	slow     *time.Timer
@@ -47,8 +46,8 @@ func (s *slot) free() {
 	s.l.changed()
 }
 
-// turn takes the reserved turn. A slow start, which has none, takes a free turn or gets
-// errNoTurn.
+// turn takes the reserved turn. A slow start has lost it and takes a free turn instead;
+// if all turns are taken, turn returns errNoTurn.
 func (s *slot) turn() error {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()

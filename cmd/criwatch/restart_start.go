@@ -16,21 +16,21 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// lastCalls is how long a start that is under way when the program ends may take.
+// lastCalls limits the calls of a start that is under way when the program ends.
 const lastCalls = 10 * time.Second
 
-// awayPause is how long to wait between two looks for a runtime that is away.
+// awayPause is the pause between two checks for a runtime that does not answer.
 const awayPause = 250 * time.Millisecond
 
-// refused is the curve of retries where a runtime refuses to start a container.
+// refused is the curve of retries after the runtime refuses to start a container.
 var refused = backoff.Policy{Initial: 100 * time.Millisecond, Max: 10 * time.Second}
 
-// startDue starts the containers whose wait is over, until ctx ends and no start is
-// under way any more.
+// startDue starts the containers whose wait is over. It returns when ctx has ended and
+// all starts are done.
 func (l *crashLoop) startDue(ctx context.Context) {
 	var starts sync.WaitGroup
 	defer starts.Wait()
-	if !l.listed(ctx) { // what a state says may be long over
+	if !l.listed(ctx) { // the restored tasks may be out of date
 		return
 	}
 	l.look(pleg.Event[string]{Type: pleg.PodSync})
@@ -61,7 +61,7 @@ func (l *crashLoop) startDue(ctx context.Context) {
 	}
 }
 
-// listed waits until the runtime was listed once, and reports whether it was.
+// listed waits for the first relist and reports whether it happened.
 func (l *crashLoop) listed(ctx context.Context) bool {
 	for l.gen.Stats().Relists == 0 {
 		select {
@@ -73,8 +73,8 @@ func (l *crashLoop) listed(ctx context.Context) bool {
 	return true
 }
 
-// due returns the tasks to be started now, those whose wait ended first before others,
-// and how long to wait for the next.
+// due returns the tasks to start now, in the order of their turns, and the wait until
+// the next one.
 func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 	wait = time.Hour
 	var ready []*task
@@ -86,11 +86,11 @@ func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 			l.lookAt(t.sandbox)
 		}
 		if !t.seen {
-			wait = min(wait, awayPause) // nobody could look at its pod yet
+			wait = min(wait, awayPause) // its pod is not inspected yet
 			continue
 		}
 		if !t.pending && !t.lost || t.gone {
-			continue // as that look has shown
+			continue // lookAt may just have shown this
 		}
 		if left := max(l.back.Remaining(k), t.retry.Sub(now)); left > 0 {
 			wait = min(wait, left)
@@ -115,7 +115,7 @@ func (l *crashLoop) due(now time.Time) (due []*task, wait time.Duration) {
 	return due, wait
 }
 
-// start starts the next attempt of a task, as it was when it was due.
+// start starts the next attempt of a task, given as it was when it was due.
 func (l *crashLoop) start(ctx context.Context, from task, s *slot) {
 	defer s.free()
 	if ctx.Err() != nil {
@@ -142,17 +142,17 @@ func (l *crashLoop) start(ctx context.Context, from task, s *slot) {
 	}
 	t.busy = false
 	if t.decided != from.decided || t.sandbox != from.sandbox {
-		return // the exit of the next attempt has come already, or the pod has begun anew
+		return // the next attempt has already exited, or a newer sandbox has replaced the pod
 	}
 	switch {
 	case err == nil:
 		l.retries.Reset(t.key)
 		t.show(id, from.exited()+1, pleg.StateRunning, time.Now())
-	case errors.Is(err, errNoTurn): // it is started when it has one
+	case errors.Is(err, errNoTurn): // tried again when a turn is free
 	case errors.Is(err, errSuperseded), errors.Is(err, errGone), errors.Is(err, errNoConfig):
 		t.pending, t.trouble = false, failureWord(err)
 		level := slog.LevelWarn
-		if errors.Is(err, errSuperseded) { // by the criwatch before this one, as a rule
+		if errors.Is(err, errSuperseded) { // usually by the previous criwatch
 			level = slog.LevelInfo
 		}
 		l.log.Log(ctx, level, "not restarted", "container", t.key, "attempt", from.exited()+1, "reason", err)
@@ -165,8 +165,8 @@ func (l *crashLoop) start(ctx context.Context, from task, s *slot) {
 	l.print(t)
 }
 
-// stopped notes that a container was stopped of which the runtime knew nothing. Its exit
-// comes like any other.
+// stopped records that a container in an unknown state was stopped. Its exit comes like
+// any other.
 func (l *crashLoop) stopped(from task, err error) {
 	if t := l.tasks[from.key]; t != nil {
 		t.busy = false
@@ -179,8 +179,8 @@ func (l *crashLoop) stopped(from task, err error) {
 	l.changed()
 }
 
-// retry tries a start again after a while that grows, unless the runtime is away: then
-// as soon as it answers, since it refuses nothing.
+// retry schedules another attempt at a start. The delay grows with each refusal. If the
+// runtime does not answer, the start is retried as soon as it does.
 func (l *crashLoop) retry(t *task, err error) {
 	delay := awayPause
 	if c := grpcstatus.Code(err); c == codes.Unavailable || c == codes.Canceled || c == codes.DeadlineExceeded {

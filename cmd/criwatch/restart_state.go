@@ -13,14 +13,13 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A key names a container through its attempts and the sandboxes of its pod.
+// A key names a container across its attempts and the sandboxes of its pod.
 type key struct{ Namespace, Pod, UID, Name string }
 
-// String is the name for people.
+// String returns the name for people.
 func (k key) String() string { return k.Namespace + "/" + k.Pod + "/" + k.Name }
 
-// MarshalText returns the parts with slashes in between, and escaped where they have
-// one.
+// MarshalText joins the parts with slashes. Slashes within a part are escaped.
 func (k key) MarshalText() ([]byte, error) {
 	parts := []string{k.Namespace, k.Pod, k.UID, k.Name}
 	for i, p := range parts {
@@ -29,7 +28,7 @@ func (k key) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(parts, "/")), nil
 }
 
-// UnmarshalText reads what MarshalText returns.
+// UnmarshalText decodes the result of MarshalText.
 func (k *key) UnmarshalText(text []byte) error {
 	parts := strings.Split(string(text), "/")
 	if len(parts) != 4 {
@@ -44,8 +43,8 @@ func (k *key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// An identity is what a state is about: containers of another runtime, or on another
-// machine, are others, whatever their names.
+// An identity identifies the runtime of a state. Containers of other runtimes and
+// machines are different containers, even under the same names.
 type identity struct {
 	Machine  string `json:"machine"`
 	Runtime  string `json:"runtime"`
@@ -64,25 +63,26 @@ func identityOf(runtime, endpoint string) identity {
 	return id
 }
 
-// restartState is everything that survives this program, in one file: up to where the
-// exits were read, and what was decided about them.
+// restartState is the content of the state file. It holds the position up to which the
+// exits were read, and the decisions on them.
 type restartState struct {
 	Node       identity                   `json:"node"`
 	Position   *pleg.ExitPosition[string] `json:"position"`
 	Containers map[key]savedTask          `json:"containers"`
 }
 
-// stateVersion is the number of the format of a state. Version 1 had no checksum.
+// stateVersion is the version of the state's format. Version 1 had no checksum.
 const stateVersion = 2
 
-// A savedTask is a container about which something was decided.
+// A savedTask is a container with a decision.
 type savedTask struct {
 	Sandbox   string                  `json:"sandbox"`
 	Container string                  `json:"container"`
-	Backoff   *backoff.RestarterState `json:"backoff"` // Last.Run is the attempt that has exited, counted from 1
+	Backoff   *backoff.RestarterState `json:"backoff"` // Last.Run is the exited attempt, counted from 1
 }
 
-// valid returns an error, with its field, for a state that no run can have written.
+// valid returns an error that names the field if no run on node can have written the
+// state.
 func (st *restartState) valid(node identity) error {
 	switch {
 	case st.Node != node:
@@ -108,9 +108,9 @@ func (st *restartState) valid(node identity) error {
 	return nil
 }
 
-// readState returns the state of a runtime, nil if there is none yet. An exit that was not
-// written yet comes again, and is decided again; the runtime knows whether its container
-// was started.
+// readState returns the state of a runtime, or nil if it has none yet. Exits missing
+// from the state come again and are decided again. The runtime shows whether their
+// containers were restarted.
 func readState(s *statefolder.Store, node identity) (*restartState, error) {
 	var st restartState
 	found, err := s.Load(&st, func() error { return st.valid(node) })

@@ -14,13 +14,13 @@ type row struct {
 	container string // id of the last attempt
 	state     string
 	restarts  uint32        // number of the last attempt
-	ago       time.Duration // since its start; 0: unknown
-	next      time.Time     // start; zero: none is to come
-	in        time.Duration // until then
-	failures  int           // in a row, if one is to come
+	ago       time.Duration // since its start; 0 if unknown
+	next      time.Time     // next start; zero for none
+	in        time.Duration // until next
+	failures  int           // in a row, if next is set
 	exit      string        // the last one, in words
 
-	code     *int32 // of the last exit, nil: there was none
+	code     *int32 // of the last exit, or nil
 	reason   string
 	finished time.Time
 }
@@ -31,7 +31,7 @@ func (r row) same(other row) bool {
 		r.next.Equal(other.next) && r.exit == other.exit
 }
 
-// cells are the columns of a row.
+// cells returns the columns of a row.
 func (r row) cells() []string {
 	restarts := fmt.Sprint(r.restarts)
 	if r.restarts > 0 && r.ago > 0 {
@@ -48,7 +48,8 @@ func (r row) cells() []string {
 	return []string{r.key.String(), r.state, restarts, next, r.exit}
 }
 
-// colour says what a row means for a person who watches.
+// colour returns green for a good state, red for a bad one and yellow for one in
+// between.
 func (r row) colour() terminal.Colour {
 	switch r.state {
 	case "Running", "Completed":
@@ -59,8 +60,8 @@ func (r row) colour() terminal.Colour {
 	return terminal.Red
 }
 
-// A rowWriter prints rows, each change in a line, as kubectl get -w does. It does not
-// wait for a reader.
+// A rowWriter prints rows like kubectl get -w, each change on a line. It does not wait
+// for its reader.
 type rowWriter struct {
 	out     *printer.Output
 	colour  bool
@@ -74,7 +75,7 @@ func newRowWriter(format string, out *printer.Output, colour bool) *rowWriter {
 	return &rowWriter{out: out, colour: colour, json: format == "json", columns: terminal.Columns{Gap: 3, Widths: widths}}
 }
 
-// row prints a row, and before the first one the header.
+// row prints a row, after the header if it is the first.
 func (w *rowWriter) row(at time.Time, r row) {
 	if w.json {
 		w.object(at, r)
@@ -85,7 +86,7 @@ func (w *rowWriter) row(at time.Time, r row) {
 		fmt.Fprintln(w.out, w.columns.Line([]string{"NAME", "STATE", "RESTARTS", "NEXT", "LAST EXIT"}))
 	}
 	cells := r.cells()
-	for i := range cells { // the runtime says what it likes
+	for i := range cells { // names of the runtime may hold any characters
 		cells[i] = terminal.Escape(cells[i])
 	}
 	text := w.columns.Line(cells)
@@ -107,7 +108,7 @@ type jsonRow struct {
 	State     string        `json:"state"`
 	Restarts  uint32        `json:"restarts"`
 	Next      time.Time     `json:"next,omitzero"`
-	Failures  int           `json:"failures,omitempty"` // in a row, if there is a next start
+	Failures  int           `json:"failures,omitempty"` // in a row, if next is set
 	Exit      *jsonLastExit `json:"lastExit,omitempty"`
 }
 

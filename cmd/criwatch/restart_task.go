@@ -16,8 +16,8 @@ import (
 
 type containerStatus = cri.ContainerStatus
 
-// A task is a container through its attempts: its last attempt, and what is to be done
-// about it.
+// A task tracks a container across its attempts, with the last attempt and the pending
+// action.
 type task struct {
 	key     key
 	sandbox string
@@ -25,30 +25,30 @@ type task struct {
 	container string // id of the last attempt
 	attempt   uint32
 	state     pleg.State
-	started   time.Time // the last attempt that has
-	seen      bool      // by this run: the state of the run before does not tell what has begun since
+	started   time.Time // start of the last started attempt
+	seen      bool      // by this run; a restored task may be out of date
 	gone      bool      // from the runtime
-	lost      bool      // the runtime does not know whether it runs: it is to be stopped
+	lost      bool      // in an unknown state and must be stopped
 
-	exit     backoff.Exit     // that was decided on last
-	decided  string           // id of the container that had it
-	decision backoff.Decision // on it; zero: the attempt after it has begun
-	pending  bool             // the attempt after it is to be started
-	busy     bool             // it is being started
-	retry    time.Time        // not before, if the runtime refused
+	exit     backoff.Exit     // the last one decided on
+	decided  string           // id of the container with this exit
+	decision backoff.Decision // on exit; zero once the next attempt has begun
+	pending  bool             // the next attempt must be started
+	busy     bool             // a start is under way
+	retry    time.Time        // earliest start after a refusal
 	trouble  string           // why it was not started, in a word
 
 	printed row
 }
 
-// precedes reports whether c is another attempt of t, after the last one. It is in the
+// precedes reports whether c is an attempt after the last one of t. Both are in the
 // same sandbox.
 func (t *task) precedes(c *containerStatus) bool {
 	attempt := c.GetMetadata().GetAttempt()
 	return t.container == "" || attempt > t.attempt || attempt == t.attempt && t.container != c.Id && t.state == pleg.StateExited
 }
 
-// show takes what was seen of the last attempt. A container's state does not go back.
+// show records the state of the last attempt. A container's state never goes back.
 func (t *task) show(container string, attempt uint32, state pleg.State, started time.Time) {
 	if container != t.container {
 		t.container, t.attempt, t.state, t.lost = container, attempt, state, false
@@ -62,8 +62,8 @@ func (t *task) show(container string, attempt uint32, state pleg.State, started 
 	}
 }
 
-// created reports whether the last attempt is the one after the exit that was decided
-// on, and waits to be started: whoever created it may have ended before that.
+// created reports whether the last attempt follows the exit decided on and is not
+// started yet. Its creator may have ended before starting it.
 func (t *task) created() bool {
 	return t.decided != "" && t.attempt == t.exited()+1 && t.state <= pleg.StateCreated
 }
@@ -71,14 +71,14 @@ func (t *task) created() bool {
 // exited returns the attempt whose exit was decided on last.
 func (t *task) exited() uint32 { return uint32(t.exit.Run - 1) }
 
-// decide takes the decision on the exit of a container: the last attempt, or the one
-// before if the last one is only created.
+// decide records the decision on the exit of the last attempt, or of the one before if
+// the last attempt is only created.
 func (t *task) decide(container string, e backoff.Exit, d backoff.Decision) {
 	t.exit, t.decided, t.decision = e, container, d
 	t.pending, t.trouble, t.retry = d.Action == backoff.ActionRestart, "", time.Time{}
 }
 
-// row returns the task's line of the table. left is what is left of its wait.
+// row returns the task's line of the table. left is the remaining wait.
 func (t *task) row(now time.Time, left time.Duration) row {
 	r := row{key: t.key, container: t.container, restarts: t.attempt, state: t.word(), exit: "-"}
 	if !t.started.IsZero() {
@@ -97,7 +97,7 @@ func (t *task) row(now time.Time, left time.Duration) row {
 	return r
 }
 
-// word returns the STATE column: kubectl's word where it has one. It is empty if the
+// word returns the STATE column, in kubectl's word if it has one. It is empty if the
 // task is about to change.
 func (t *task) word() string {
 	switch {
@@ -125,12 +125,12 @@ func (t *task) word() string {
 	return "Error"
 }
 
-// failureWord returns why a container was not started, in kubectl's word where it has
-// one.
+// failureWord names the reason why a container was not started, in kubectl's word if it
+// has one.
 func failureWord(err error) string {
 	switch {
 	case errors.Is(err, errSuperseded), errors.Is(err, errGone):
-		return "" // what is there says it
+		return "" // the row of the other attempt or the removal shows it
 	case errors.Is(err, errNotReady):
 		return "SandboxNotReady"
 	case errors.Is(err, errNoConfig):

@@ -19,13 +19,13 @@ type watch struct {
 	log   *slog.Logger
 	opts  *options
 
-	mu          sync.Mutex // the output, and what is below
+	mu          sync.Mutex // guards the output and the fields below
 	out         writer
 	late, since latencies
-	fail        error // the output's first
+	fail        error // the first error of the output
 }
 
-// newWatch returns a watch that reads the exits as the options say.
+// newWatch returns a watch that reads exits with the given options.
 func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, log *slog.Logger) (*watch, error) {
 	w := &watch{node: n, cache: statuscache.New[string](statuscache.Options[*status]{}), log: log, opts: o, out: out}
 	var stream pleg.Streamer[string, *status]
@@ -45,7 +45,7 @@ func newWatch(n *node, o *options, exits pleg.ExitOptions[string], out writer, l
 }
 
 // run prints lifecycle events until ctx ends or the output fails, and then the
-// counters. It leaves no goroutine.
+// counters. All its goroutines have ended when it returns.
 func (w *watch) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -97,7 +97,7 @@ func (w *watch) printStats(ended bool) error {
 	return w.fail
 }
 
-// count prints the counters once in every period of -stats.
+// count prints the counters in every period of -stats.
 func (w *watch) count(ctx context.Context, stop func()) {
 	ticker := time.NewTicker(w.opts.stats)
 	defer ticker.Stop()
@@ -113,8 +113,8 @@ func (w *watch) count(ctx context.Context, stop func()) {
 	}
 }
 
-// narrate logs when the stream or the runtime fails and recovers. It checks once a
-// second while one of them fails, and otherwise waits for a failure.
+// narrate logs failures and recoveries of the stream and the runtime. It checks once a
+// second during a failure and otherwise waits for the next one.
 func (w *watch) narrate(ctx context.Context) {
 	ticker := time.NewTicker(min(time.Second, w.opts.relist))
 	defer ticker.Stop()
@@ -128,7 +128,7 @@ func (w *watch) narrate(ctx context.Context) {
 		case <-w.node.trouble:
 		}
 		now := w.node.troubles()
-		if ctx.Err() != nil { // it may be their reason
+		if ctx.Err() != nil { // its end may have caused them
 			return
 		}
 		if s := w.gen.Stats().Streaming; s != streaming || !s && !polling && now.stream != nil {

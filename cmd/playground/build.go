@@ -19,15 +19,16 @@ import (
 //go:embed static
 var static embed.FS
 
-// site is the page: the contents of its files by their names.
+// site holds the files of the page, by name.
 type site map[string][]byte
 
-// programFile is the packed program, a name that no other page has.
+// programFile is the packed program. Its name also marks a folder written by this
+// program.
 const programFile = "playground.bin"
 
 const thisPackage = "github.com/restartkit/restart/cmd/playground"
 
-// build makes the page. The go command builds its program, and caches it.
+// build builds the page. The go command builds its program and caches it.
 func build(ctx context.Context) (site, error) {
 	folder, err := moduleFolder(ctx)
 	if err != nil {
@@ -45,7 +46,7 @@ func build(ctx context.Context) (site, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The Go distribution has the program's other half, which must be of its version.
+	// The program needs the wasm_exec.js of its own Go version.
 	if s["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
 		return nil, fmt.Errorf("this Go distribution is not complete: %w", err)
 	}
@@ -57,8 +58,8 @@ func build(ctx context.Context) (site, error) {
 	return s, nil
 }
 
-// moduleFolder returns the folder of the module cmd: this program's source, or one
-// around the working folder.
+// moduleFolder returns the folder of the module cmd, either from this program's source
+// or from the working folder and its parents.
 func moduleFolder(ctx context.Context) (string, error) {
 	from := ""
 	if _, file, _, ok := runtime.Caller(0); ok {
@@ -73,8 +74,8 @@ func moduleFolder(ctx context.Context) (string, error) {
 	return strings.TrimSpace(folder), nil
 }
 
-// buildProgram returns the program as WebAssembly. Without inlining it is a tenth
-// smaller once it is packed; speed matters less, since the page bounds its work.
+// buildProgram returns the program as WebAssembly. Without inlining, the packed program
+// is a tenth smaller. Speed matters less because the page bounds its work.
 func buildProgram(ctx context.Context, folder string) ([]byte, error) {
 	scratch, err := os.MkdirTemp("", "playground-")
 	if err != nil {
@@ -89,14 +90,14 @@ func buildProgram(ctx context.Context, folder string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// goCommand runs the go command in a folder and returns what it prints.
+// goCommand runs the go command in a folder and returns its output.
 func goCommand(ctx context.Context, folder string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// It ends after the steps under way, and removes its own files; or soon.
+	// The go command finishes its current steps and removes its files, or is killed.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 2 * time.Second
 	err := cmd.Run()
@@ -109,13 +110,13 @@ func goCommand(ctx context.Context, folder string, env []string, args ...string)
 	return stdout.String(), nil
 }
 
-// kubernetes is the version that the library decides as, see DEVIATIONS.md.
+// kubernetes is the version whose decisions the library makes, see DEVIATIONS.md.
 const kubernetes = "1.37"
 
 const repository = "https://github.com/restartkit/restart"
 
-// sayWhatItIs writes into the page which Kubernetes it follows, and the commit that it is
-// built from: of a folder that is no clone, or without git, only the repository.
+// sayWhatItIs writes the Kubernetes version and the page's commit into the page.
+// Without git or outside a clone it writes only the repository.
 func (s site) sayWhatItIs(ctx context.Context, folder string) {
 	source, link := strings.TrimPrefix(repository, "https://"), repository
 	if commit, ok := git(ctx, folder, "rev-parse", "HEAD"); ok {
@@ -127,13 +128,13 @@ func (s site) sayWhatItIs(ctx context.Context, folder string) {
 	s["index.html"] = []byte(strings.NewReplacer("{{kubernetes}}", kubernetes, "{{link}}", link, "{{source}}", source).Replace(string(s["index.html"])))
 }
 
-// git returns what a git command prints in a folder, and whether it could.
+// git returns the output of a git command in a folder, and whether it succeeded.
 func git(ctx context.Context, folder string, args ...string) (string, bool) {
 	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", folder}, args...)...).Output()
 	return strings.TrimSpace(string(out)), err == nil
 }
 
-// addStatic adds the files that are there as they are.
+// addStatic adds the unchanged files.
 func (s site) addStatic() error {
 	return fs.WalkDir(static, "static", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -144,7 +145,7 @@ func (s site) addStatic() error {
 	})
 }
 
-// example is a manifest that the page offers.
+// example is a manifest offered by the page.
 type example struct {
 	Name string `json:"name"`
 	Text string `json:"text"`

@@ -1,6 +1,6 @@
-// Command playground serves a page that explains restart policies: it reads a Job, tries
-// failed pods on it, simulates it, and compares delay curves. The page is this library,
-// compiled to WebAssembly.
+// Command playground serves a page that explains restart policies. The page checks a
+// Job, tries failed pods on it, simulates it, and compares delay curves. It runs this
+// library, compiled to WebAssembly.
 package main
 
 import (
@@ -41,18 +41,18 @@ Examples:
 More: https://github.com/restartkit/restart/tree/main/cmd#playground
 `
 
-// The exit codes of this program.
+// Exit codes.
 const (
 	exitOK        = flags.ExitOK
 	exitFailed    = 1
 	exitUnwritten = flags.ExitUnwritten
 )
 
-// usualAddress is where the page is unless something else is there already, so that
-// links to it mostly stay good.
+// usualAddress is the default address. If it is in use, the page is served on another
+// port, so links to the page mostly stay valid.
 const usualAddress = "127.0.0.1:8017"
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	address string
 	chosen  bool // by the flag
@@ -83,11 +83,11 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	os.Exit(playground(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// playground is the program. It runs until ctx ends and returns the exit code.
+// playground runs the program until ctx ends and returns the exit code.
 func playground(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {
@@ -110,7 +110,7 @@ func playground(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	return exitOK
 }
 
-// run looks at first whether it can serve or write the page, for building takes a while.
+// run serves or writes the page. It checks that it can do so before the slow build.
 func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	var listener net.Listener
 	var err error

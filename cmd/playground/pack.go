@@ -6,12 +6,13 @@ import (
 	"encoding/binary"
 )
 
-// pack compresses a program of Go for the page, which unpacks it in load. A table in it,
-// by which Go finds functions, has entries of 20 bytes of which each is nearly the one
-// before. gzip does not see that; the differences take an eighth of the page less.
+// pack compresses a Go program for the page, which unpacks it in load. The program has
+// a large function table with entries of 20 bytes, each nearly equal to the one before.
+// gzip does not detect that, so pack stores the differences, which makes the page an
+// eighth smaller.
 //
-// The packed form is gzip of three little-endian numbers of 32 bits, the stride and the
-// beginning and end of the table, and of the program with differences in the table.
+// The packed form is a gzip stream of three little-endian 32-bit numbers (the stride
+// and the bounds of the table) and the program with differences in the table.
 func pack(program []byte) []byte {
 	from, to := repetitive(program)
 	changed := bytes.Clone(program)
@@ -28,8 +29,8 @@ func pack(program []byte) []byte {
 
 const stride = 20
 
-// repetitive returns the longest part of a text of which most bytes are those of stride
-// bytes before.
+// repetitive returns the longest part of a text in which most bytes equal the byte
+// stride positions before.
 func repetitive(text []byte) (from, to int) {
 	const block = 4096
 	begin := -1

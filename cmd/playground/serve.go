@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// listen returns where the page will be served.
+// listen opens the address of the page.
 func (o *options) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.address)
 	if errors.Is(err, syscall.EADDRINUSE) && !o.chosen {
@@ -44,7 +44,7 @@ func (s site) serve(ctx context.Context, listener net.Listener, stdout io.Writer
 	return nil
 }
 
-// ServeHTTP answers a request for a file of the page.
+// ServeHTTP serves a file of the page.
 func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := path.Clean(r.URL.Path)[1:]
 	if name == "" {
@@ -65,13 +65,13 @@ func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cache-Control", "no-cache")
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Referrer-Policy", "no-referrer")
-	head.Set("Content-Security-Policy", "frame-ancestors 'none'") // a page cannot say that of itself
+	head.Set("Content-Security-Policy", "frame-ancestors 'none'") // a page cannot set this itself
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
 func typeOf(name string) string {
 	switch ext := path.Ext(name); ext {
-	case ".js": // some systems say that it is something else
+	case ".js": // some systems register another type
 		return "text/javascript; charset=utf-8"
 	case ".bin":
 		return "application/octet-stream"
@@ -80,7 +80,7 @@ func typeOf(name string) string {
 	}
 }
 
-// prepare makes a folder, and returns an error if the page cannot be written there.
+// prepare creates a folder. It returns an error if the page cannot be written there.
 func prepare(folder string) error {
 	s := make(site)
 	err := s.addStatic()
@@ -101,8 +101,8 @@ func prepare(folder string) error {
 	return os.Remove(trial.Name())
 }
 
-// write writes the files into a folder, and prints their sizes. It replaces those of an
-// earlier call, but no others.
+// write writes the files into a folder and prints their sizes. It replaces only files
+// of an earlier call.
 func (s site) write(folder string, stdout io.Writer) error {
 	if err := s.mayWrite(folder); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s site) write(folder string, stdout io.Writer) error {
 	return err
 }
 
-// mayWrite returns which file of somebody else stands in the way of the page's.
+// mayWrite returns an error if it would replace a file of another program.
 func (s site) mayWrite(folder string) error {
 	if _, err := os.Lstat(filepath.Join(folder, programFile)); err == nil {
 		return nil
@@ -140,7 +140,7 @@ func (s site) mayWrite(folder string) error {
 	return nil
 }
 
-// compressed returns the size of a file as a web server compresses it.
+// compressed returns the size of a file as compressed by a web server.
 func compressed(content []byte) int {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

@@ -8,21 +8,21 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// bar is the last line of a terminal, which shows how far the Job is. It never takes
-// more than one line, however narrow the terminal is.
+// bar is a progress bar of the Job on the last line of a terminal. It is cut to the
+// terminal's width.
 type bar struct {
 	size   func() (width, height int) // of the terminal
-	total  *int32                     // completions; nil: one success is enough, nobody knows when
+	total  *int32                     // completions; nil if any success completes the Job
 	done   int
-	counts string // "": there is nothing to show yet
-	drawn  string // what stands on the terminal
+	counts string // empty before the first draw
+	drawn  string // on the terminal
 }
 
 func newBar(out *os.File, total *int32) *bar {
 	return &bar{size: func() (int, int) { return terminal.Size(out) }, total: total}
 }
 
-// erase returns what removes the bar from the terminal.
+// erase returns the text that removes the bar from the terminal.
 func (b *bar) erase() string {
 	if b.drawn == "" {
 		return ""
@@ -33,17 +33,17 @@ func (b *bar) erase() string {
 	return text
 }
 
-// draw returns what draws the bar where the cursor is.
+// draw returns the text that draws the bar at the cursor.
 func (b *bar) draw() string {
 	width, _ := b.size()
 	b.drawn = b.line(width - 1) // some terminals wrap a full line
 	return b.drawn
 }
 
-// shortestBar is less than what is worth drawing.
+// shortestBar is the width up to which the bar itself is left out.
 const shortestBar = 4
 
-// line returns the bar in at most width columns.
+// line formats the bar in at most width columns.
 func (b *bar) line(width int) string {
 	if b.total == nil || b.counts == "" {
 		return terminal.Cut(b.counts, width)
@@ -64,5 +64,5 @@ func (b *bar) line(width int) string {
 	return before + strings.Repeat("█", full) + strings.Repeat(" ", room-full) + after
 }
 
-// longestBar is enough to see each percent.
+// longestBar is one column for each percent.
 const longestBar = 100

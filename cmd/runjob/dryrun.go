@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// dryRun returns the notes and the worst case of a valid Job.
+// dryRun describes a valid Job, with its notes and its worst case.
 func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	facts, err := jobfile.WorstCase(engine, &m.Job.Spec)
 	if err != nil {
@@ -32,7 +32,7 @@ func dryRun(engine jobpolicy.Engine, m *manifest) (string, error) {
 	return b.String(), nil
 }
 
-// notes returns warnings, unused fields and lint findings of a valid Job.
+// notes returns the warnings, unused fields and lint findings of a valid Job.
 func (m *manifest) notes() (notes []string) {
 	for _, warning := range m.Warnings {
 		notes = append(notes, "warning: "+warning)

@@ -9,10 +9,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// resolve returns the words of a container's command and the environment of its
-// process: this machine's, then the container's own variables. As in Kubernetes,
-// $(NAME) in a command or an argument stands for a variable of the container, not of
-// the machine.
+// resolve returns a container's command line and the environment of its process, which
+// is that of this machine overridden by the container's variables. As in Kubernetes,
+// $(NAME) in a command or argument refers to the container's variables only.
 func resolve(machine []string, own *expander, c batch.Container) (argv, env []string, err error) {
 	for _, word := range slices.Concat(c.Command, c.Args) {
 		if word, err = own.expand(word); err != nil {
@@ -32,9 +31,9 @@ func resolve(machine []string, own *expander, c batch.Container) (argv, env []st
 	return argv, env, nil
 }
 
-// mostExpanded limits the bytes of a container's words and variables. It is more than a
-// manifest has, and more than a process accepts. Each variable can repeat earlier ones,
-// so without the limit a short manifest could fill the memory.
+// mostExpanded limits the bytes of a container's words and variables. Each variable can
+// repeat earlier ones, so without the limit a short manifest could exhaust the memory.
+// Manifests stay far below the limit, and processes accept less.
 const mostExpanded = 4 << 20
 
 var errExpanded = errors.New("its command and variables are too long once every $(NAME) is replaced")
@@ -45,11 +44,11 @@ type expander struct {
 	used      int // bytes of the texts so far
 }
 
-// expand replaces every $(NAME) by the variable's value. One that is not set
-// stays as it is, and $$ stands for a $ that begins nothing.
+// expand replaces every $(NAME) with the variable's value. It leaves unset variables
+// alone and turns $$ into $.
 func (e *expander) expand(text string) (string, error) {
 	var b strings.Builder
-	closing := strings.Contains(text, ")") // there is one to come
+	closing := strings.Contains(text, ")") // a ")" is still ahead
 	for {
 		before, after, found := strings.Cut(text, "$")
 		b.WriteString(before)
@@ -84,7 +83,7 @@ func (e *expander) expand(text string) (string, error) {
 	}
 }
 
-// variables are set for every container of the pod.
+// variables returns the variables set for every container of the pod.
 func variables(pod *batch.Pod) map[string]string {
 	variables := map[string]string{"HOSTNAME": pod.Name}
 	if index, ok := pod.Annotations[batch.JobCompletionIndexAnnotation]; ok {

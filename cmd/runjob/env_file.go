@@ -10,8 +10,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 )
 
-// envFiles are the lines of the files of -env-file, a repeatable flag. A later value
-// replaces an earlier one.
+// envFiles holds the variables of the files of -env-file, a repeatable flag. Later
+// values replace earlier ones.
 type envFiles struct {
 	lines map[string]string
 	names []string // of the files
@@ -37,10 +37,10 @@ func (e *envFiles) Set(name string) error {
 	return nil
 }
 
-// parseEnvFile reads lines of the form NAME=VALUE, with or without export before them.
-// A value may stand in single quotes, or in double quotes with escapes such as \n;
-// without quotes it is the rest of the line. Empty lines and those that begin with #
-// are ignored.
+// parseEnvFile reads lines of the form NAME=VALUE or export NAME=VALUE. A value in
+// single quotes is literal, and one in double quotes may have escapes such as \n. An
+// unquoted value is the rest of the line. Empty lines and lines that begin with # are
+// ignored.
 func parseEnvFile(text string) (map[string]string, error) {
 	values := make(map[string]string)
 	n := 0
@@ -71,7 +71,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 	return values, nil
 }
 
-// unquote returns the text between quotes, or a text without quotes as it is.
+// unquote removes the quotes of a quoted text.
 func unquote(text string) (string, error) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		return text, nil

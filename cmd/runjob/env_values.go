@@ -14,14 +14,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// config holds the values that variables take from Secrets and ConfigMaps. The value
-// of a key is the first one found: in the lines of -env-file under the name of the
-// variable, then of the key; in the object of the manifest's file; in the environment
-// of this program under the name of the variable. All keys of an object are those in
-// the manifest's file and the lines of -env-file.
+// config holds the values that variables take from Secrets and ConfigMaps. The value of
+// a key is the first one found in
+//
+//  1. the lines of -env-file, by the variable's name and then by the key,
+//  2. the object in the manifest's file,
+//  3. the environment of this program, by the variable's name.
+//
+// An object as a whole has the keys in the manifest's file and the lines of -env-file.
 type config struct {
 	namespace string
-	lines     map[string]string            // of -env-file; nil: there is none
+	lines     map[string]string            // of -env-file; nil without the flag
 	objects   map[string]map[string]string // by kind and name
 	machine   func(name string) (string, bool)
 }
@@ -30,7 +33,7 @@ func newConfig(namespace string, files envFiles) config {
 	return config{namespace, files.lines, make(map[string]map[string]string), os.LookupEnv}
 }
 
-// configData are the fields read from a Secret or ConfigMap.
+// configData has the fields read from a Secret or ConfigMap.
 type configData struct {
 	Data       map[string]string `json:"data"`
 	StringData map[string]string `json:"stringData"` // of a Secret
@@ -45,7 +48,7 @@ func (c *config) add(o jobfile.Object) error {
 	}
 	var all document.Mistakes
 	for _, one := range wrong {
-		if !one.Strict() { // such as metadata
+		if !one.Strict() { // unknown fields, such as metadata, are not errors
 			at := field.Error{Field: o.String() + ": " + one.Path, Type: field.Invalid, Value: one.Value, Detail: one.Detail}
 			all = append(all, document.Mistake{Line: one.Line, Detail: at.Error()})
 		}
@@ -70,19 +73,19 @@ func (c *config) add(o jobfile.Object) error {
 	return nil
 }
 
-// missingValues says, sorted, which values a container waits for.
+// missingValues lists the values a container waits for.
 type missingValues []string
 
 func (m missingValues) Error() string { return strings.Join(m, "; ") }
 
-// add notes that a value is missing, unless err is nil.
+// add adds the message of err, if any.
 func (m *missingValues) add(err error) {
 	if err != nil {
 		*m = append(*m, err.Error())
 	}
 }
 
-// err returns the error, or nil if nothing is missing.
+// err returns m sorted and without duplicates, or nil if m is empty.
 func (m missingValues) err() error {
 	if len(m) == 0 {
 		return nil
@@ -91,9 +94,9 @@ func (m missingValues) err() error {
 	return slices.Compact(m)
 }
 
-// environment returns the words of a container's command and the environment of
-// its process. The error says why a kubelet could not create the container: all
-// missing values, where a kubelet names the first.
+// environment returns a container's command line and the environment of its process. If
+// a kubelet could not create the container, the error lists all missing values, where a
+// kubelet names only the first.
 func (c *config) environment(machine []string, pod *batch.Pod, container batch.Container, sources jobfile.ContainerSources) (argv, env []string, err error) {
 	own := expander{variables: variables(pod)}
 	var missing missingValues
@@ -124,7 +127,7 @@ func (c *config) environment(machine []string, pod *batch.Pod, container batch.C
 	return resolve(machine, &own, container)
 }
 
-// value returns the value of a variable, if there is one.
+// value looks up the value of a variable.
 func (c *config) value(pod *batch.Pod, variable string, source jobfile.ValueSource) (value string, found bool, err error) {
 	kind, ref := "Secret", source.SecretKeyRef
 	switch {
@@ -170,7 +173,7 @@ func (c *config) all(from jobfile.FromSource) (map[string]string, error) {
 	return all, nil
 }
 
-// lower returns a kind as a kubelet spells it in messages.
+// lower spells a kind as the kubelet does in messages.
 func lower(kind string) string {
 	if kind == "Secret" {
 		return "secret"
@@ -178,7 +181,7 @@ func lower(kind string) string {
 	return "configmap"
 }
 
-// missing returns, for each container of the Job that could not be created, why.
+// missing returns the reasons why containers of the Job could not be created.
 func (m *manifest) missing() (reasons []string) {
 	pod := &m.Job.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {

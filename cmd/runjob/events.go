@@ -18,23 +18,24 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// recorder writes the events of -events, and keeps them for -timeline. A nil recorder
+// recorder writes the events of -events and keeps them for -timeline. A nil recorder
 // does neither. It is safe for concurrent use by multiple goroutines.
 //
-// The runner records what it has decided before it saves that: of a run that was killed
-// in between, the same stands in the file twice rather than not at all.
+// The runner records a decision before saving it. If the run is killed in between, the
+// file may have the decision twice, but never lacks it.
 type recorder struct {
 	mu      sync.Mutex
 	job     string
-	file    *os.File         // nil: none, or it cannot be written
+	file    *os.File         // nil if not requested or not writable
 	err     error            // the first of file
 	keep    bool             // for a picture
-	kept    []timeline.Event // if there is no file to read them from
-	dropped bool             // there were more than a picture is made of
-	begun   bool             // the run has begun, so it can end
+	kept    []timeline.Event // if no file holds the events
+	dropped bool             // more events than a picture can show
+	begun   bool             // end needs a begin
 }
 
-// newRecorder opens the file of -events: a new one, or if a run is resumed its end.
+// newRecorder opens the file of -events. It appends if the run resumes, and empties the
+// file otherwise.
 func newRecorder(o *options, job string, resumed bool) (*recorder, error) {
 	r := &recorder{job: job, keep: o.timeline != "" && o.events == ""}
 	if o.events == "" {
@@ -67,7 +68,7 @@ func newRecorder(o *options, job string, resumed bool) (*recorder, error) {
 	return r, nil
 }
 
-// checkEvents refuses a file of -events that has another part in the run.
+// checkEvents returns an error if the run uses the file of -events for something else.
 func (o *options) checkEvents() error {
 	if o.manifest != "-" && samePath(o.events, o.manifest) {
 		return fmt.Errorf("-events: %s is the manifest", o.events)
@@ -83,7 +84,7 @@ func (o *options) checkEvents() error {
 	return nil
 }
 
-// samePath reports whether two names are of one file, which need not exist.
+// samePath reports whether two paths name the same file, which need not exist.
 func samePath(a, b string) bool {
 	one, errA := os.Stat(a)
 	other, errB := os.Stat(b)
@@ -95,8 +96,8 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// holdsEvents refuses a file that begins with something else than an event, perhaps a
-// torn one: it is somebody's, named by mistake.
+// holdsEvents returns an error unless the file is empty or begins with an event,
+// possibly a torn one. It protects a file named by mistake.
 func holdsEvents(file *os.File) error {
 	line, err := bufio.NewReader(io.NewSectionReader(file, 0, timeline.MaxLine)).ReadBytes('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -111,7 +112,7 @@ func holdsEvents(file *os.File) error {
 	return nil
 }
 
-// endLine ends the last line of a file, which a run that was killed may have torn off.
+// endLine ends the last line of a file, which a killed run may have torn off.
 func endLine(file *os.File) error {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
@@ -125,8 +126,7 @@ func endLine(file *os.File) error {
 	return err
 }
 
-// add records events. What cannot be written does not hold up the Job: finish returns
-// the error.
+// add records events. The Job goes on after a write error, which end returns.
 func (r *recorder) add(events ...timeline.Event) {
 	if r == nil || len(events) == 0 {
 		return
@@ -148,8 +148,8 @@ func (r *recorder) add(events ...timeline.Event) {
 	}
 }
 
-// begin records that a run begins. If the file cannot be written, it returns the error
-// and records no more: nothing has been started yet.
+// begin records the beginning of a run. If the file cannot be written, it returns the
+// error and records no more. Nothing has started by then.
 func (r *recorder) begin(at time.Time, resumed bool) error {
 	if r == nil {
 		return nil
@@ -169,13 +169,13 @@ func (r *recorder) begin(at time.Time, resumed bool) error {
 	return err
 }
 
-// end records that the run ends, if it has begun, and returns the first error of writing
+// end records the end of a run that has begun. It returns the first error of writing
 // the file.
 func (r *recorder) end(at time.Time, reason string) error {
 	if r == nil {
 		return nil
 	}
-	if r.begun { // else a line that was torn off before would make the file unreadable
+	if r.begun { // else the file may end in a torn line, unreadable with another behind it
 		r.add(timeline.Event{Time: at, What: timeline.Ended, Reason: reason})
 	}
 	r.mu.Lock()
@@ -190,7 +190,7 @@ func (r *recorder) end(at time.Time, reason string) error {
 	return nil
 }
 
-// about begins an event of a pod.
+// about returns an event about the pod.
 func (p *podRun) about(what timeline.What, at time.Time) timeline.Event {
 	e := timeline.Event{Time: at, What: what, Pod: p.pod.Name, UID: p.pod.UID, Attempt: p.attempt}
 	if p.index >= 0 {
@@ -203,7 +203,7 @@ func (p *podRun) about(what timeline.What, at time.Time) timeline.Event {
 // started records the first process of a pod.
 func (r *recorder) started(p *podRun, at time.Time) { r.add(p.about(timeline.Started, at)) }
 
-// restarting records that a container starts again in its pod.
+// restarting records that a container restarts in its pod.
 func (r *recorder) restarting(p *podRun, container string, restart int, e exit, wait time.Duration) {
 	event := p.about(timeline.Restarted, e.At)
 	code := int32(e.Code)
@@ -212,7 +212,7 @@ func (r *recorder) restarting(p *podRun, container string, restart int, e exit, 
 	r.add(event)
 }
 
-// changes records what a step has changed in the Job and its pods.
+// changes records the changes of a step.
 func (r *recorder) changes(c changes, spec *batch.JobSpec, now time.Time) {
 	if r == nil {
 		return
@@ -243,7 +243,7 @@ func (r *recorder) changes(c changes, spec *batch.JobSpec, now time.Time) {
 	r.add(events...)
 }
 
-// events returns the end of a pod, and of its index if that ends with it.
+// events returns the end of a pod, and of its index if both end.
 func (e *ending) events(spec *batch.JobSpec, now time.Time) []timeline.Event {
 	p, d := e.pod, e.decision
 	at := d.Finished
@@ -268,8 +268,8 @@ func (e *ending) events(spec *batch.JobSpec, now time.Time) []timeline.Event {
 	return []timeline.Event{event, {Time: at, What: timeline.IndexFailed, Index: &index}}
 }
 
-// setExit sets how a pod failed: by the container that the policy looked at, or the
-// first that failed.
+// setExit describes how a pod failed by the container that the failure policy matched,
+// else by the first one that failed.
 func setExit(e *timeline.Event, s *batch.PodStatus, matched string) {
 	e.Reason = s.Reason
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
@@ -283,8 +283,8 @@ func setExit(e *timeline.Event, s *batch.PodStatus, matched string) {
 	}
 }
 
-// replaced returns how long the replacement of a failed pod waits from its end on, and
-// why; 0 if none will come.
+// replaced returns the wait between the end of a failed pod and its replacement, and
+// the reason. The wait is 0 if the pod is not replaced.
 func (r *runner) replaced(p *pod, d jobpolicy.PodDecision) (wait time.Duration, why string) {
 	over := slices.ContainsFunc(r.job.Status.Conditions, func(c batch.JobCondition) bool {
 		return c.Type != batch.JobSuspended && c.Status == batch.ConditionTrue

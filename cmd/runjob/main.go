@@ -19,7 +19,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// The exit codes of this program.
+// Exit codes.
 const (
 	exitComplete    = flags.ExitOK
 	exitFailed      = 1
@@ -33,7 +33,7 @@ func main() {
 	os.Exit(runjob(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// runjob is the program. It returns the exit code.
+// runjob runs the program and returns the exit code.
 func runjob(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "timeline" {
 		return drawEvents(args[1:], stdout, stderr)
@@ -80,8 +80,8 @@ func runjob(args []string, stdout, stderr io.Writer) int {
 	return runManifest(o, m, store, old, record, stdout, stderr)
 }
 
-// runManifest runs the Job to its end, from old if that is not nil, and prints its
-// status. It returns the exit code.
+// runManifest runs the Job to its end, resuming from old unless it is nil. It prints
+// the Job's status and returns the exit code.
 func runManifest(o *options, m *manifest, store *store, old *state, record *recorder, stdout, stderr io.Writer) int {
 	signals := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE, syscall.SIGHUP)
 	screen := printer.New()

@@ -10,20 +10,20 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// manifest is a valid Job of a file, ready to run.
+// manifest is a valid Job, ready to run.
 type manifest struct {
 	*jobfile.Manifest
 	config config // values for its variables
 }
 
-// reading are the options of reading a manifest.
+// reading holds the options of readManifest.
 type reading struct {
 	jobfile.Reading
 	envFiles envFiles
 }
 
-// readManifest reads the Job of a file, or of standard input if the name is -. field.Errors
-// in the Job itself are Mistakes.
+// readManifest reads the Job from a file, or from standard input if the name is "-".
+// The field.Errors of the Job are returned as Mistakes.
 func readManifest(name string, how reading) (*manifest, error) {
 	documents, err := document.ReadAll(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func decodeManifest(documents []*document.Node, how reading) (*manifest, error) 
 	return m, nil
 }
 
-// complain prints what is wrong with a manifest, one mistake a line.
+// complain prints the mistakes of a manifest, one per line.
 func complain(w io.Writer, manifest string, err error) {
 	var lines []string
 	switch err := err.(type) {

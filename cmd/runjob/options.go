@@ -42,7 +42,7 @@ Examples:
 More: https://github.com/restartkit/restart/tree/main/cmd#runjob
 `
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	manifest            string
 	backoff, maxBackoff time.Duration
@@ -107,7 +107,7 @@ func (o *options) engine() jobpolicy.Engine {
 	return jobpolicy.Engine{BaseDelay: o.backoff, MaxDelay: o.maxBackoff, MinRequeue: min(o.backoff, time.Second)}
 }
 
-// restartPolicy returns the curve of restarts inside a pod: a kubelet's, capped by the
+// restartPolicy returns the kubelet's curve for restarts inside a pod, capped by the
 // flags.
 func (o *options) restartPolicy() backoff.Policy {
 	p := backoff.CrashLoop()

@@ -8,20 +8,20 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// output passes on what the processes write, line by line with a prefix. Their lines
-// cannot steer the terminal or look like lines of runjob.
+// output prints the lines of processes, each with a prefix. Lines of a process cannot
+// control the terminal or pass for lines of runjob.
 type output struct {
 	printer *printer.Printer
 	print   func(prefix string, line []byte)
-	colours bool // as the processes set them
+	colours bool // keep the colours of the processes
 }
 
-// open returns a Source that prints the lines of a process with that prefix.
+// open returns a Source that prints a process's lines with the prefix.
 func (o *output) open(prefix string) *printer.Source {
 	return o.printer.Source(func(line []byte) { o.line(prefix, line) })
 }
 
-// replay prints output that another run has not printed.
+// replay prints output left over from an earlier run.
 func (o *output) replay(prefix, text string) {
 	process.EachLine(text, func(line []byte) { o.line(prefix, line) })
 }

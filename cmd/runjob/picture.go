@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/timeline"
 )
 
-// checkPicture returns why a file cannot become a picture, as far as that can be told
-// before there is one.
+// checkPicture returns an error if the picture cannot be written to path, as far as
+// this can be known in advance.
 func checkPicture(flag, path string) error {
 	if _, err := picture.Ending(path, ".svg", ".html"); err != nil {
 		return fmt.Errorf("-%s %s: %w", flag, path, err)
@@ -26,7 +26,7 @@ func checkPicture(flag, path string) error {
 	return nil
 }
 
-// writable returns why a file cannot be written. It leaves the file as it is.
+// writable returns an error if a file cannot be written. It does not change the file.
 func writable(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err == nil {
@@ -41,8 +41,7 @@ func writable(path string) error {
 	return file.Close()
 }
 
-// writeChart draws a chart in the format that the file's name ends with, and returns
-// the whole path.
+// writeChart draws a chart in the format of path's extension and returns the full path.
 func writeChart(path string, chart *timeline.Chart) (string, error) {
 	ending, err := picture.Ending(path, ".svg", ".html")
 	switch {
@@ -54,7 +53,7 @@ func writeChart(path string, chart *timeline.Chart) (string, error) {
 	return picture.Write(path, chart.HTML())
 }
 
-// draw writes the picture of -timeline, and says where it is.
+// draw writes the picture of -timeline and prints its path.
 func (r *recorder) draw(o *options, say func(format string, args ...any)) error {
 	if o.timeline == "" || !r.begun {
 		return nil
@@ -103,7 +102,7 @@ Exit codes:
   3  the picture cannot be written
 `
 
-// drawEvents is "runjob timeline". It returns the exit code.
+// drawEvents runs "runjob timeline" and returns the exit code.
 func drawEvents(args []string, stdout, stderr io.Writer) int {
 	var output string
 	set := flags.New("runjob timeline", timelineUsage, timelineMore)

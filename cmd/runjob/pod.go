@@ -8,21 +8,21 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// podRun runs the containers of one pod as processes, as a kubelet would: first the
-// init containers, one after the other, then the others together. Sidecars keep
-// running and end last. It publishes every change of its status. All methods but run
-// may be called at any time, from any goroutine.
+// podRun runs the containers of one pod as processes, in the kubelet's order. The init
+// containers run one after another, then the others in parallel; sidecars end last.
+// Every change of the pod's status is published. Except for run, methods are safe for
+// concurrent use.
 type podRun struct {
 	host  *host
-	pod   batch.Pod // metadata and spec of its creation
-	past  history   // of the same pod under another run
+	pod   batch.Pod // metadata and spec at its creation
+	past  history   // of the same pod in an earlier run
 	grace time.Duration
 
 	index, attempt int // index is -1 for a NonIndexed Job
 
 	stopOnce, killOnce sync.Once
-	stop, kill         chan struct{} // closed: terminate, kill
-	expired            chan struct{} // closed: killed because the grace period is over
+	stop, kill         chan struct{} // closed to terminate or kill the pod
+	expired            chan struct{} // closed when the pod is killed because the grace period is over
 	sidecars           []*sidecar
 
 	mu     sync.Mutex
@@ -49,8 +49,7 @@ func gracePeriod(spec *batch.PodSpec) time.Duration {
 	return defaultGrace
 }
 
-// terminate sends SIGTERM to the pod's processes, and SIGKILL when the grace period is
-// over.
+// terminate sends SIGTERM to the pod's processes and, after the grace period, SIGKILL.
 func (r *podRun) terminate() {
 	r.stopOnce.Do(func() {
 		close(r.stop)
@@ -76,8 +75,8 @@ func (r *podRun) run() {
 	r.finish(ok)
 }
 
-// runInit runs the init containers and starts the sidecars among them. It
-// reports whether the others may start.
+// runInit runs the init containers and starts the sidecars among them. It reports
+// whether the other containers may start.
 func (r *podRun) runInit() bool {
 	over, at := r.past.over(&r.pod.Spec)
 	for i := range r.pod.Spec.InitContainers {
@@ -112,7 +111,7 @@ func (r *podRun) startSidecar(c *container) {
 	}
 }
 
-// runMain runs the containers and reports whether all ended well.
+// runMain runs the containers and reports whether all succeeded.
 func (r *podRun) runMain() bool {
 	var all sync.WaitGroup
 	ended := make([]bool, len(r.pod.Spec.Containers))

@@ -11,13 +11,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// container is one container of a pod, run as a process again and again.
+// container is one container of a pod, run as a series of processes.
 type container struct {
 	pod       *podRun
 	spec      batch.Container
 	status    *batch.ContainerStatus // changed in pod.update
-	past      []exit                 // of processes of another run
-	begun     chan struct{}          // closed when it has run for the first time
+	past      []exit                 // of processes of an earlier run
+	begun     chan struct{}          // closed when the first process runs
 	beginOnce sync.Once
 }
 
@@ -25,9 +25,9 @@ func (r *podRun) container(spec batch.Container, status *batch.ContainerStatus) 
 	return &container{pod: r, spec: spec, status: status, past: r.past[spec.Name], begun: make(chan struct{})}
 }
 
-// keep runs the container, and restarts it as its restart policy says, until stop is
-// closed. It reports whether the last process ended with success. Processes of another
-// run come first, as if they had run now.
+// keep runs the container and restarts it by its restart policy until stop is closed.
+// It reports whether the last process succeeded. The exits of an earlier run come
+// first, as if they had happened now.
 func (c *container) keep(policy batch.RestartPolicy, stop <-chan struct{}) bool {
 	restarts := c.pod.host.restarts
 	key := c.pod.pod.UID + "/" + c.spec.Name
@@ -55,8 +55,9 @@ func (c *container) keep(policy batch.RestartPolicy, stop <-chan struct{}) bool 
 	}
 }
 
-// attempt runs the run-th process of the container until it ends or stop is closed. ran
-// is false if there was neither a process nor a command that cannot run.
+// attempt runs the run-th process of the container until it exits or stop is closed.
+// ran is false if stop was closed before a process started. A command that cannot be
+// run has an exit, too.
 func (c *container) attempt(run int, stop <-chan struct{}) (e exit, ran bool) {
 	prefix := c.pod.pod.Name + " " + c.spec.Name
 	if run < len(c.past) {
@@ -71,7 +72,7 @@ func (c *container) attempt(run int, stop <-chan struct{}) (e exit, ran bool) {
 	return e, ran
 }
 
-// once runs a process to its end, and again if it was lost with its guard.
+// once runs a process to its exit, and again if the process was lost with its guard.
 func (c *container) once(prefix string, run int, stop <-chan struct{}) (e exit, ran bool) {
 	for {
 		p, err := c.start(prefix, run, stop)
@@ -94,9 +95,9 @@ func (c *container) once(prefix string, run int, stop <-chan struct{}) (e exit, 
 	}
 }
 
-// attend waits for the end of a process. When stop is closed it terminates the process,
-// as a kubelet does: SIGTERM for the first process, and after the grace period SIGKILL
-// for all that remain.
+// attend waits for the exit of a process. When stop is closed, it terminates the
+// process as a kubelet does. The first process gets SIGTERM; after the grace period,
+// all remaining ones get SIGKILL.
 func (c *container) attend(p *process.Process, stop <-chan struct{}) {
 	select {
 	case <-p.Done():
@@ -112,13 +113,13 @@ func (c *container) attend(p *process.Process, stop <-chan struct{}) {
 	}
 }
 
-// shortage is the delay between two attempts to start a process while this machine
-// lacks a resource.
+// shortage is the backoff between attempts to start a process while the machine lacks a
+// resource.
 var shortage = backoff.Policy{Initial: 10 * time.Millisecond, Max: time.Second}
 
-// start starts the container's process. While the machine lacks a resource it tries
-// again: that is no failure of the pod. The error is a StartError, or os.ErrClosed if
-// stop was closed before.
+// start starts the container's process. It retries while the machine lacks a resource,
+// which does not fail the pod. The error is a StartError, or os.ErrClosed if stop was
+// closed first.
 func (c *container) start(prefix string, run int, stop <-chan struct{}) (*process.Process, error) {
 	h, pod := c.pod.host, &c.pod.pod
 	argv, env, err := h.config.environment(h.machine, pod, c.spec, h.sources[c.spec.Name])
@@ -146,8 +147,8 @@ func (c *container) start(prefix string, run int, stop <-chan struct{}) (*proces
 	}
 }
 
-// waitForConfig waits until stop is closed, as a kubelet waits for a missing Secret.
-// Here none will come.
+// waitForConfig waits until stop is closed. A kubelet waits for a missing Secret to
+// appear, but here it never does.
 func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 	const reason = "CreateContainerConfigError"
 	c.pod.update(func(*batch.PodStatus) {
@@ -157,7 +158,7 @@ func (c *container) waitForConfig(missing error, stop <-chan struct{}) {
 	<-stop
 }
 
-// running publishes that the container's process has started.
+// running publishes the start of the container's process.
 func (c *container) running(at time.Time) {
 	first := false
 	c.pod.update(func(*batch.PodStatus) {
@@ -169,7 +170,7 @@ func (c *container) running(at time.Time) {
 	}
 }
 
-// ended publishes how the container's process ended.
+// ended publishes the exit of the container's process.
 func (c *container) ended(e exit) {
 	reason := "Completed"
 	switch {

@@ -8,12 +8,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// history holds how the processes of a pod ended under another run, by container, in
+// history holds the exits of a pod's processes in an earlier run, by container, in
 // order.
 type history map[string][]exit
 
-// over reports whether the pod had come to its end, but for its sidecars, and
-// when.
+// over reports whether all containers but the sidecars had ended for good, and when.
 func (h history) over(spec *batch.PodSpec) (over bool, at time.Time) {
 	never := spec.RestartPolicy == batch.RestartPolicyNever
 	last := func(container string) (e exit, done bool) {
@@ -41,7 +40,7 @@ func (h history) over(spec *batch.PodSpec) (over bool, at time.Time) {
 	return true, at
 }
 
-// unasked leaves out the processes that ended after a signal of their own run.
+// unasked leaves out processes that exited after a signal of their own run.
 func (h history) unasked() history {
 	kept := make(history, len(h))
 	for container, exits := range h {
@@ -79,7 +78,7 @@ func (h history) records(uid string) (all []process.Record) {
 	return all
 }
 
-// exit is how a process ended, under this run or another.
+// exit is the exit of a process, in this run or an earlier one.
 type exit = process.Record
 
 func exitOf(p *process.Process) exit {

@@ -10,11 +10,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// host holds what all pods share.
+// host holds the state shared by all pods.
 type host struct {
 	children *process.Children
 	output   *output
-	store    *store   // nil: nothing outlives this program
+	store    *store   // nil to persist nothing
 	machine  []string // environment of every process
 	sources  jobfile.EnvSources
 	config   config
@@ -23,5 +23,5 @@ type host struct {
 	event    func(pod, format string, args ...any) // prints an event of a pod
 	started  func(pod *podRun, at time.Time)       // records the first process of a pod
 	again    func(pod *podRun, container string, restart int, e exit, delay time.Duration)
-	shortage sync.Once // only the first wait of a process is reported
+	shortage sync.Once // reports only the first wait of a process
 }

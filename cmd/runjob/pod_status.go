@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// finish publishes how the pod ended.
+// finish publishes the end of the pod.
 func (r *podRun) finish(ok bool) {
 	r.update(func(s *batch.PodStatus) {
 		switch {
@@ -21,7 +21,7 @@ func (r *podRun) finish(ok bool) {
 	})
 }
 
-// lose marks the containers of which no exit is known as killed by SIGKILL.
+// lose marks the containers without a known exit as killed by SIGKILL.
 func (r *podRun) lose() {
 	now := time.Now()
 	for i := range r.pod.Spec.Containers {
@@ -51,8 +51,8 @@ func (r *podRun) update(change func(*batch.PodStatus)) {
 // publish publishes the status before the pod runs.
 func (r *podRun) publish() { r.update(func(*batch.PodStatus) {}) }
 
-// setReady updates the Ready condition. There are no probes, so a pod is ready while
-// all its containers run.
+// setReady updates the Ready condition. A pod without probes is ready while all its
+// containers run.
 func (r *podRun) setReady() {
 	c := batch.PodCondition{Type: batch.PodReady, Status: batch.ConditionFalse, LastTransitionTime: time.Now()}
 	if r.status.Phase == batch.PodRunning && !slices.ContainsFunc(r.status.ContainerStatuses, func(c batch.ContainerStatus) bool { return c.State.Running == nil }) {
@@ -61,8 +61,8 @@ func (r *podRun) setReady() {
 	r.status.Conditions = setCondition(r.status.Conditions, c)
 }
 
-// setCondition returns the conditions with c added or replaced. A condition that has
-// c's status already keeps its time. The given slice does not change.
+// setCondition returns a copy of the conditions with c added or replaced. If the status
+// is the same, the old condition keeps its time.
 func setCondition(conditions []batch.PodCondition, c batch.PodCondition) []batch.PodCondition {
 	i := slices.IndexFunc(conditions, func(old batch.PodCondition) bool { return old.Type == c.Type })
 	switch {

@@ -15,17 +15,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// report prints events: a line for each or, on a terminal, a progress bar and a line
-// for each unusual event. It is safe for concurrent use by multiple goroutines.
+// report prints events, each on a line. On a terminal it prints only unusual events,
+// above a progress bar. It is safe for concurrent use by multiple goroutines.
 type report struct {
 	begun   time.Time
 	explain bool
 	mu      sync.Mutex
 	out     io.Writer
-	bar     *bar             // nil: no terminal
-	next    *batch.JobStatus // what the bar will show
+	bar     *bar             // nil without a terminal
+	next    *batch.JobStatus // the next status to show in the bar
 
-	failed    int               // failed pods, also those that the status does not count yet
+	failed    int               // failed pods, including those not yet in the status
 	counted   int               // failures that count
 	toReplace int               // failed pods without a replacement yet
 	restarts  map[[2]string]int // by pod and container
@@ -40,14 +40,14 @@ func newReport(job *batch.Job, explain bool, out io.Writer) *report {
 	return r
 }
 
-// manifest prints which fields are not used, and what is likely a mistake.
+// manifest prints the unused fields and the likely mistakes.
 func (r *report) manifest(m *manifest) {
 	for _, note := range m.notes() {
 		r.event("", "%s", note)
 	}
 }
 
-// print writes a line, above the progress bar if there is one.
+// print writes a line, above the progress bar if the report has one.
 func (r *report) print(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *report) print(line []byte) {
 	_, _ = r.out.Write(line)
 }
 
-// output writes a line of a process. The line has no line break.
+// output writes a line of a process, given without its line break.
 func (r *report) output(prefix string, line []byte) {
 	var b bytes.Buffer
 	b.WriteString(prefix)
@@ -67,7 +67,7 @@ func (r *report) output(prefix string, line []byte) {
 	r.print(b.Bytes())
 }
 
-// event writes a line about a pod, or about the Job if that is "".
+// event writes a line about a pod, or about the Job if pod is empty.
 func (r *report) event(pod, format string, args ...any) {
 	about := "job"
 	if pod != "" {
@@ -77,16 +77,16 @@ func (r *report) event(pod, format string, args ...any) {
 	r.print(fmt.Appendf(nil, "%8.3fs  %s\n", time.Since(r.begun).Seconds(), text))
 }
 
-// detail writes an event, unless the progress bar shows it.
+// detail writes an event, unless the report has a progress bar.
 func (r *report) detail(pod, format string, args ...any) {
 	if r.bar == nil {
 		r.event(pod, format, args...)
 	}
 }
 
-// changes prints what a step has changed.
+// changes prints the changes of a step.
 func (r *report) changes(c changes, spec *batch.JobSpec) {
-	for _, p := range c.disrupted { // first, since it can be why a pod has failed
+	for _, p := range c.disrupted { // first, because it can be why a pod has failed
 		r.toReplace++
 		r.event(p.Name, "is disrupted")
 	}
@@ -107,7 +107,8 @@ func (r *report) changes(c changes, spec *batch.JobSpec) {
 	}
 }
 
-// purpose returns the index and attempt of a new pod, or that it replaces a failed one.
+// purpose describes a new pod by its index and attempt, or as the replacement of a
+// failed one.
 func (r *report) purpose(p *pod) string {
 	replaces := r.toReplace > 0
 	if replaces {
@@ -124,9 +125,8 @@ func (r *report) purpose(p *pod) string {
 	return ""
 }
 
-// restarting prints that a container restarts in its pod, for the restart-th time.
-// Under OnFailure it adds the sum of all restarts in running pods, which the Job's
-// limit is for.
+// restarting prints the restart-th restart of a container in its pod. Under OnFailure
+// it adds the restarts of all running pods, which count toward the Job's limit.
 func (r *report) restarting(pod, container string, restart int, e exit, delay time.Duration, spec *batch.JobSpec) {
 	r.mu.Lock()
 	r.restarts[[2]string{pod, container}] = restart
@@ -142,7 +142,7 @@ func (r *report) restarting(pod, container string, restart int, e exit, delay ti
 	r.event(pod, "%s", text)
 }
 
-// ended prints how a pod ended, what follows from it, and when the replacement comes.
+// ended prints how a pod ended, the consequence, and the wait for its replacement.
 func (r *report) ended(e ending, spec *batch.JobSpec) {
 	p, d := e.pod, e.decision
 	r.mu.Lock()

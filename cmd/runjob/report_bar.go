@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// barDelay is how long changes are gathered before the bar is drawn.
+// barDelay is the time for which changes are gathered before the bar is drawn.
 const barDelay = 50 * time.Millisecond
 
 // progress draws the bar after barDelay.

@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// lastLine returns how a deleted pod ended on whose end the Engine decides nothing.
+// lastLine describes the end of a deleted pod on which the Engine decides nothing.
 func lastLine(p *pod) string {
 	s := &p.Status
 	if s.Reason != "" {
@@ -31,7 +31,7 @@ func lastLine(p *pod) string {
 	return "ended: " + howEnded(s)
 }
 
-// howEnded returns what failed in a pod.
+// howEnded lists the failures of a pod's containers.
 func howEnded(s *batch.PodStatus) string {
 	if s.Reason != "" {
 		return s.Reason
@@ -51,7 +51,7 @@ func howEnded(s *batch.PodStatus) string {
 	return strings.Join(parts, ", ")
 }
 
-// exitText returns how a container ended.
+// exitText describes the exit of a container.
 func exitText(container string, code, signal int32) string {
 	if signal != 0 {
 		return fmt.Sprintf("container %s was killed by signal %d (exit code %d)", container, signal, code)
@@ -59,8 +59,8 @@ func exitText(container string, code, signal int32) string {
 	return fmt.Sprintf("container %s ended with exit code %d", container, code)
 }
 
-// verdict returns what follows from a failure. counted is the number of the Job's
-// counted failures, this one included.
+// verdict describes the consequence of a failure. counted is the number of the Job's
+// counted failures, including this one.
 func verdict(d jobpolicy.PodDecision, spec *batch.JobSpec, counted int) string {
 	match, by := d.Match, "no rule matched"
 	switch {

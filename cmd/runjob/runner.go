@@ -12,10 +12,10 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// runner runs a Job: it asks the Engine for a plan, applies the plan to pods made of
-// processes, and asks again when a pod has changed or a delay is over. It stands in
-// for the API server, too: it holds the Job and the pods that the Engine changes. Only
-// run's goroutine touches them; pods publish their status through the cache.
+// runner runs a Job. It asks the Engine for a plan, applies the plan to pods made of
+// processes, and asks again when a pod changes or a delay is over. In place of an API
+// server, it also holds the Job and its pods. Only the goroutine of run accesses them,
+// and pods publish their status through the cache.
 type runner struct {
 	engine jobpolicy.Engine
 	job    *batch.Job
@@ -28,8 +28,8 @@ type runner struct {
 
 	begun       time.Time
 	attempts    map[int]int    // begun, by index
-	live        sync.WaitGroup // pods that run
-	disruptions disruptions    // to come
+	live        sync.WaitGroup // running pods
+	disruptions disruptions    // pending
 	interrupted bool
 	suspended   []*pod // ended by the interruption
 }
@@ -50,18 +50,18 @@ func newRunner(engine jobpolicy.Engine, m *manifest, h *host, report *report) *r
 	return r
 }
 
-// Between two plans the runner waits at least minGap, and planShare times as long as
-// the first one took. So one plan answers many exits, and most of the machine is left
-// to the processes. Without this a Job of 3000 parallel processes spends half of its
-// time on plans.
+// Two plans begin at least minGap apart, and at least planShare times the cost of the
+// first. So one plan answers many exits, and most of the machine is left to the
+// processes. Without the gap, a Job of 3000 parallel processes spends half of its time
+// on plans.
 const (
 	minGap    = time.Millisecond
 	planShare = 4
 )
 
-// run runs the Job to its end or until it is interrupted, from the state of an earlier
-// run if old is not nil. It leaves no process. The first interruption suspends the
-// Job, which terminates its pods with their grace period; the second one kills them.
+// run runs the Job until it ends or is interrupted, resuming from old unless it is nil.
+// The first interruption suspends the Job, which terminates its pods with their grace
+// period, and the second one kills them. No process is left when run returns.
 func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -81,7 +81,7 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 				return r.save(true)
 			}
 		}
-		cost = min(time.Since(began), 2*cost) // something else held up a single long one
+		cost = min(time.Since(began), 2*cost) // a single long step was held up by something else
 		gap := max(minGap, planShare*cost)
 		if busy {
 			requeue = gap
@@ -91,8 +91,8 @@ func (r *runner) run(old *state, interrupts <-chan os.Signal) error {
 	}
 }
 
-// begin takes over an earlier run, starts the guard of the processes, and runs again
-// the pods that the earlier run had not finished.
+// begin resumes an earlier run, if any, starts the guard of the processes, and runs the
+// pods that the earlier run had not finished.
 func (r *runner) begin(old *state) (err error) {
 	var live []*pod
 	if old != nil {
@@ -122,8 +122,8 @@ func (r *runner) begin(old *state) (err error) {
 	return nil
 }
 
-// wait returns when a pod has changed, the delay is over (unless it is 0) or the run
-// was interrupted.
+// wait returns when a pod has changed, the run is interrupted, or the delay is over. A
+// delay of 0 is never over.
 func (r *runner) wait(changed <-chan struct{}, interrupts <-chan os.Signal, delay time.Duration) {
 	var due <-chan time.Time
 	if delay > 0 {
@@ -137,9 +137,9 @@ func (r *runner) wait(changed <-chan struct{}, interrupts <-chan os.Signal, dela
 	}
 }
 
-// watch returns a channel that holds a token once a pod's status has changed. There is
-// no pleg.Generator, which lists the containers of a runtime to find exits that it
-// missed: the kernel reports every exit to this process, once.
+// watch returns a channel that holds a token after a pod's status has changed. A
+// pleg.Generator, which lists containers to find missed exits, is not needed because
+// the kernel reports every exit to this process exactly once.
 func (r *runner) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {

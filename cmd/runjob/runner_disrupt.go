@@ -12,19 +12,19 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// disruption is the request to terminate the pod of an index, as a node drain would, to
-// try the failure policy.
+// disruption is a request to terminate the pod of an index, as a node drain would, to
+// try out the failure policy.
 type disruption struct {
-	index int // for a NonIndexed Job any pod will do
+	index int // 0 stands for any pod of a NonIndexed Job
 	after time.Duration
 }
 
-// disruptions are a repeatable flag.
+// disruptions is a repeatable flag.
 type disruptions []disruption
 
 func (d *disruptions) String() string { return "" }
 
-// Set takes INDEX@DELAY.
+// Set adds a disruption of the form INDEX@DELAY.
 func (d *disruptions) Set(text string) error {
 	index, after, ok := strings.Cut(text, "@")
 	i, errIndex := strconv.Atoi(index)
@@ -36,7 +36,7 @@ func (d *disruptions) Set(text string) error {
 	return nil
 }
 
-// check returns an error for an index that the Job does not have.
+// check returns an error for an index out of the Job's range.
 func (d disruptions) check(spec *batch.JobSpec) error {
 	indexed := spec.CompletionMode == batch.IndexedCompletion
 	for _, one := range d {
@@ -50,9 +50,9 @@ func (d disruptions) check(spec *batch.JobSpec) error {
 	return nil
 }
 
-// disrupt marks the pods of the disruptions that are due, each as soon as its pod
-// runs. It returns these pods, and the time until the next disruption, 0 if there is
-// none.
+// disrupt deletes a running pod for each disruption that is due. It returns these pods
+// and the time until the next disruption, or 0 for none. A disruption without a running
+// pod stays due.
 func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
 	r.disruptions = slices.DeleteFunc(r.disruptions, func(d disruption) bool {
 		if wait := d.after - now.Sub(r.begun); wait > 0 {
@@ -63,7 +63,7 @@ func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
 		}
 		p := r.runningPod(d.index)
 		if p == nil {
-			return false // the next change of a pod asks again
+			return false // tried again when a pod changes
 		}
 		p.Status.Conditions = setCondition(p.Status.Conditions, drained(now))
 		disrupted = append(disrupted, r.delete(jobpolicy.Deletion{PodRef: jobpolicy.PodRef{Name: p.Name, UID: p.UID}}, now))
@@ -72,7 +72,7 @@ func (r *runner) disrupt(now time.Time) (disrupted []*pod, next time.Duration) {
 	return disrupted, next
 }
 
-// drained is the condition of a pod whose node is drained.
+// drained returns the condition of a pod on a drained node.
 func drained(now time.Time) batch.PodCondition {
 	return batch.PodCondition{
 		Type: batch.DisruptionTarget, Status: batch.ConditionTrue, LastTransitionTime: now,
@@ -80,7 +80,8 @@ func drained(now time.Time) batch.PodCondition {
 	}
 }
 
-// runningPod returns a pod of that index that runs and is not being deleted, or nil.
+// runningPod returns the running pod of an index, or nil. Pods being deleted do not
+// count.
 func (r *runner) runningPod(index int) *pod {
 	var found *pod
 	for _, p := range r.pods {

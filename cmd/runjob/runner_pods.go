@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// pod is a pod of the Job and what runs it.
+// pod is a pod of the Job with its podRun.
 type pod struct {
 	batch.Pod
 	index, attempt int
@@ -49,7 +49,7 @@ func (r *runner) create(n jobpolicy.Creation, now time.Time) *pod {
 	return p
 }
 
-// add adds a pod to the Job. Its status and past hold what another run knew of it.
+// add adds a pod to the Job. Its status and past come from an earlier run, if any.
 func (r *runner) add(p *pod, past history) {
 	p.Spec = r.job.Spec.Template.Spec
 	p.run = newPodRun(r.host, p.Pod, past)
@@ -74,9 +74,9 @@ func (r *runner) delete(d jobpolicy.Deletion, now time.Time) *pod {
 	return p
 }
 
-// forget drops the ended pods that the Job does not need any more. It returns those
-// whose records are not needed either, and those that were deleted and on whose end
-// the Engine decided nothing.
+// forget drops the ended pods that the Job no longer needs. It returns in gone those
+// whose records are not needed either, and in over the deleted pods whose end led to no
+// decision of the Engine.
 func (r *runner) forget() (gone, over []*pod) {
 	now := time.Now()
 	for uid, p := range r.pods {
@@ -91,7 +91,7 @@ func (r *runner) forget() (gone, over []*pod) {
 			}
 		}
 	}
-	r.cache.UpdateTime(now) // it need not remember them
+	r.cache.UpdateTime(now) // drops the deleted entries
 	slices.SortFunc(over, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
 	return gone, over
 }

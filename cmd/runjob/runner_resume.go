@@ -11,9 +11,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// save writes the state that a later run resumes from; with sync it returns when the
-// disk has it. It returns an error, too, if the exit of a process could not be
-// written.
+// save writes the state for a later run. With sync it returns when the state is on
+// disk. It also returns an error if the exit of a process could not be written.
 func (r *runner) save(sync bool) error {
 	store := r.host.store
 	if store == nil {
@@ -43,9 +42,9 @@ func (s *savedPod) pod() *pod {
 	return &pod{Pod: batch.Pod{ObjectMeta: s.Metadata, Status: s.Status}, index: s.Index, attempt: s.Attempt}
 }
 
-// resume takes over the state of another run, and returns the pods to run. It kills
-// processes of that run that are still there, whose guard was killed too. Pods that
-// were running run again, uncounted; pods that had ended keep their status.
+// resume takes over the state of an earlier run and returns the pods to run. It kills
+// processes of that run that outlived their guard. Running pods run again, uncounted,
+// and ended pods keep their status.
 func (r *runner) resume(old *state) (live []*pod, err error) {
 	if err := process.KillRun(old.Run); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func (r *runner) resume(old *state) (live []*pod, err error) {
 	return live, nil
 }
 
-// restore takes over a pod that had ended, with its status.
+// restore takes over an ended pod with its status.
 func (r *runner) restore(p *pod) {
 	status := p.Status
 	r.add(p, nil)
@@ -84,7 +83,7 @@ func (r *runner) restore(p *pod) {
 }
 
 // rerun prepares a pod that was running to run again, or takes it over if it has ended
-// meanwhile. Containers that restart in their pod keep their count.
+// since. Containers that restart in their pod keep their count.
 func (r *runner) rerun(p *pod, past history) *pod {
 	spec := &r.job.Spec.Template.Spec
 	over, _ := past.over(spec)
@@ -100,8 +99,8 @@ func (r *runner) rerun(p *pod, past history) *pod {
 	return p
 }
 
-// check returns why the Job of m cannot resume from the state: the state is another
-// Job's, or an API server would refuse the change.
+// check returns errors if the Job of m cannot resume from the state, because the state
+// belongs to another Job or an API server would reject the change.
 func (s *state) check(m *manifest) field.Errors {
 	job, old := m.Job, s.Job
 	if job.Name != old.Name || job.Namespace != old.Namespace {
@@ -119,7 +118,7 @@ func (s *state) check(m *manifest) field.Errors {
 	return errs
 }
 
-// anotherFolder is what to do for a new run.
+// anotherFolder advises how to start a new run.
 const anotherFolder = "; name another folder to run it from its beginning"
 
 func sameJSON(a, b any) bool {

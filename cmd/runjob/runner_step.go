@@ -8,11 +8,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// step makes one plan and carries it out: first in the Job and its pods, then, when
-// these are saved, in the processes. So every action of a process follows from a saved
-// state, and a run that resumes from it decides the same. Reports come after the save,
-// too. step returns whether there was anything to do, and when to plan again at the
-// latest.
+// step makes one plan and applies it to the Job and its pods, saves the state, and then
+// acts on the processes and reports. So every action follows from a saved state, and a
+// run that resumes from it makes the same decisions. step reports whether anything was
+// done, and returns the time after which to plan again at the latest.
 func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err error) {
 	pods := r.look()
 	disrupted, requeue := r.disrupt(now)
@@ -49,34 +48,34 @@ func (r *runner) step(now time.Time) (busy bool, requeue time.Duration, err erro
 	return true, requeue, nil
 }
 
-// changes are what a step has changed in the Job and its pods.
+// changes holds the changes of a step to the Job and its pods.
 type changes struct {
 	ended      []ending
 	disrupted  []*pod
 	deleted    []*pod // including the disrupted ones
-	over       []*pod // deleted, and the Engine decides nothing on their end
+	over       []*pod // deleted, without a decision of the Engine on their end
 	created    []*pod
-	gone       []*pod // their records are not needed any more
+	gone       []*pod // their records are no longer needed
 	conditions []batch.JobCondition
 	written    bool // the Job's status or its set of pods
 }
 
-// ending is the end of a pod and what was decided about it.
+// ending is the end of a pod and the decision about it.
 type ending struct {
 	pod      *pod
 	decision jobpolicy.PodDecision
-	wait     time.Duration // before its replacement, from its end on
+	wait     time.Duration // from its end until its replacement
 	why      string
 }
 
 func (c *changes) none() bool { return !c.written && len(c.deleted)+len(c.created) == 0 }
 
-// apply writes a plan to the Job and its pods, in the plan's order.
+// apply applies a plan to the Job and its pods, in the plan's order.
 func (r *runner) apply(plan jobpolicy.Plan, now time.Time) (c changes) {
 	before := r.job.Status.Conditions
 	for _, d := range plan.Decisions {
 		p := r.pods[d.UID]
-		p.decided = p.ended() // else it still terminates, and its end is reported later
+		p.decided = p.ended() // a terminating pod's end is reported later
 		c.ended = append(c.ended, ending{pod: p, decision: d})
 	}
 	for _, d := range plan.Delete {

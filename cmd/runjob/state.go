@@ -6,10 +6,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// stateVersion is the number of the format of a state. Version 1 had no checksum.
+// stateVersion is the version of the state's format. Version 1 had no checksum.
 const stateVersion = 2
 
-// state is what a run leaves for the next one: all input of its decisions, and the
+// state is saved for the next run. It holds all input of the decisions, and the
 // attempts in progress.
 type state struct {
 	Run    string             `json:"run"`  // identifies its processes
@@ -18,7 +18,7 @@ type state struct {
 	Fields jobfile.EnvSources `json:"fields"`
 	Memory jobpolicy.State    `json:"memory,omitzero"`
 	Pods   []savedPod         `json:"pods,omitempty"`
-	// Suspended are pods that an interruption has ended: for the Job they are gone,
+	// Suspended holds the pods ended by an interruption. The Job no longer has them;
 	// the next run starts them again.
 	Suspended []savedPod `json:"suspended,omitempty"`
 }

@@ -13,12 +13,12 @@ import (
 
 // store is the folder of -state. A nil store keeps nothing.
 //
-// The folder has three files: stateFile, the state of at most a second ago, which is
-// on the disk; stepsFile, every state since then; and endsFile, the exits of
-// processes, which the guard writes. When this program is killed, the last step is
-// there. When the machine fails, the last second may be lost, and its decisions are
-// made again. Any prefixes of these files are consistent: an exit without a pod in the
-// state is dropped, and a pod without its exit runs again.
+// The folder has three files. stateFile holds a state at most syncEvery old and is
+// synced to disk, stepsFile holds every later state, and endsFile holds the exits of
+// processes, written by the guard. If this program is killed, the last step is kept. If
+// the machine fails, the last second may be lost and its decisions are made again. Any
+// prefixes of the files are consistent, because an exit without a pod in the state is
+// dropped and a pod without its exit runs again.
 type store struct {
 	folder *statefolder.Folder
 	steps  *statefolder.Log
@@ -38,7 +38,7 @@ const (
 	largestSteps = 8 << 20
 )
 
-// openStore creates the folder if need be, and locks it.
+// openStore creates the folder if it does not exist, and locks it.
 func openStore(dir string) (*store, error) {
 	folder, err := statefolder.Open(dir, "runjob", stateFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func openStore(dir string) (*store, error) {
 	return &store{folder: folder}, nil
 }
 
-// load returns the state of the last run, nil if there was none.
+// load returns the state of the last run, or nil if the folder has none.
 func (s *store) load() (*state, error) {
 	text, err := s.folder.Read(stateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ func (s *store) load() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last.Run == old.Run && last.Step > old.Step { // else they are those of the run before
+	if last.Run == old.Run && last.Step > old.Step { // else the steps are those of the run before
 		return last, nil
 	}
 	return old, nil
@@ -95,8 +95,8 @@ func (s *store) histories() (map[string]history, error) {
 	return histories(records), err
 }
 
-// begin keeps the exits that these pods still need, and begins the steps of a new run.
-// It is called before anything is started.
+// begin keeps the exits that the pods still need and begins the steps of a new run. It
+// must be called before any process starts.
 func (s *store) begin(pods map[string]*pod) (err error) {
 	if s == nil {
 		return nil
@@ -112,8 +112,8 @@ func (s *store) begin(pods map[string]*pod) (err error) {
 	return err
 }
 
-// save adds a state to the steps. When syncEvery is over, or with sync, it replaces the
-// saved state instead.
+// save appends a state to the steps. With sync, or when syncEvery or largestSteps is
+// reached, it replaces the saved state instead.
 func (s *store) save(new *state, sync bool) error {
 	s.step++
 	new.Step = s.step
@@ -151,8 +151,8 @@ func (s *store) options() process.Options {
 	return process.Options{Folder: s.folder.Dir(), Log: endsFile, Hold: s.folder.Guard}
 }
 
-// openState opens the folder of -state, if it is given, and returns what an
-// earlier run of the same Job left there.
+// openState opens the folder of -state, if given, and returns the state left by an
+// earlier run of the same Job.
 func openState(dir string, m *manifest) (*store, *state, error) {
 	if dir == "" {
 		return nil, nil, nil

@@ -12,10 +12,10 @@ import (
 // most is the upper bound of the counts in a state.
 const most = 1 << 53
 
-// uid is what newUID returns.
+// uid matches the results of newUID.
 var uid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// valid returns an error, with its field, for a state that no run can have written.
+// valid returns an error that names the field if no run can have written the state.
 func (s *state) valid() error {
 	switch {
 	case s.Job == nil || s.Run == "":
@@ -41,8 +41,8 @@ func (s *state) valid() error {
 	return nil
 }
 
-// valid returns what is wrong with a pod of that Job. known holds the UIDs of the
-// others.
+// valid returns an error if the pod cannot be one of that Job. known holds the UIDs of
+// the other pods, and valid adds this one.
 func (p *savedPod) valid(spec *batch.JobSpec, known map[string]bool) error {
 	id := p.Metadata.UID
 	switch {

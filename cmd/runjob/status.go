@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// writeStatus writes the Job's status as kubectl does, in YAML with times in
-// seconds, and the decision that ended it as a comment: green, red or, if there
-// is none yet, yellow.
+// writeStatus writes the Job's status as YAML like kubectl, with times in whole
+// seconds. The last line is a comment with the decision that ended the Job, in green or
+// red. If the Job has not finished, it is yellow.
 func writeStatus(w io.Writer, colours bool, job *batch.Job) error {
 	status := job.Status
 	status.StartTime = seconds(status.StartTime)

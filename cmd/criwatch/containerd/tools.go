@@ -1,7 +1,7 @@
 //go:build tools
 
 // Package containerd pins the programs that containerd.sh builds. They cannot be
-// installed by name, as containerd's go.mod has exclude directives.
+// installed by name because containerd's go.mod has exclude directives.
 package containerd
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// pictures draws the restarts of one pod, and what all pods of a node ask of the API
-// server. Each is low enough for two to stand above each other on a screen.
+// pictures draws the restarts of one pod, and the requests of all pods of a node to the
+// API server. Both fit on a screen, one above the other.
 func (s Settings) pictures(all []chart.Curve, window time.Duration, width float64) []*Picture {
 	figure := chart.Figure{Width: width, Curves: all, End: window}
 	height := min(max(width*0.4, 150), 300)

@@ -10,14 +10,14 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// cluster is a cluster without faults that runs one Job: what the Engine plans happens
-// at once, and pods start, run and end in a time of its own.
+// cluster simulates a cluster without faults that runs one Job in virtual time. Plans of
+// the Engine take effect at once, and pods end by the script.
 type cluster struct {
 	job      *batch.Job
 	memory   jobpolicy.State
 	script   *script
 	now      time.Time
-	pods     []*pod // that the Engine sees, in the order of their creation
+	pods     []*pod // visible to the Engine, in order of creation
 	byUID    map[string]*pod
 	attempts map[int]int // by index
 	work     int         // done so far
@@ -27,42 +27,42 @@ type cluster struct {
 // pod is a pod of the cluster.
 type pod struct {
 	batch.Pod
-	index   int // -1: none
+	index   int // -1 without an index
 	attempt int // from 1
 	phase   phase
-	next    time.Time      // of the phase's end
-	runs    int            // that have ended, in the pod or before it
-	at      outcome        // of the present run
+	next    time.Time      // end of the phase
+	runs    int            // runs so far, including those of earlier pods
+	at      outcome        // of the current run
 	streak  map[string]int // failures in a row, by container
 }
 
-// phase is what a pod does.
+// phase is the current phase of a pod.
 type phase int
 
 const (
 	starting   phase = iota
 	running          //
 	restarting       // a container waits for its restart in the pod
-	ending           // it is deleted, and ends soon
+	ending           // deleted, and about to end
 	ended
 )
 
-// What the pods of the cluster take, where the script does not say it.
+// Durations in the life of a pod. The script may replace usualRun.
 const (
 	usualRun   = 10 * time.Second
 	startTime  = time.Second
 	endingTime = time.Second
 )
 
-// The bounds of a simulation, so that a browser answers in seconds.
+// Bounds of a simulation, so that a browser answers in seconds.
 const (
 	mostSteps   = 1000
 	mostPods    = 5000
-	mostWork    = 300_000 // pods looked at
+	mostWork    = 300_000 // pods processed
 	mostVirtual = 10 * 365 * 24 * time.Hour
 )
 
-// begin is the time at which every simulation begins.
+// begin returns the start time of every simulation.
 func begin() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // newCluster returns a cluster with a Job that has not begun.
@@ -77,8 +77,8 @@ func newCluster(job *batch.Job, s *script) *cluster {
 	}
 }
 
-// run runs the Job until nothing more happens, or a bound is reached. The text says
-// which one, "" for none.
+// run runs the Job until nothing more happens or a bound is reached. stopped names the
+// bound, if any.
 func (c *cluster) run() (stopped string, err error) {
 	c.log.began(c.now)
 	for {
@@ -105,8 +105,7 @@ func (c *cluster) run() (stopped string, err error) {
 	}
 }
 
-// settle carries out plans until one changes nothing, and returns how long that one
-// wants to wait.
+// settle applies plans until one changes nothing, and returns the wait of that plan.
 func (c *cluster) settle() (time.Duration, error) {
 	for {
 		var seen []*batch.Pod
@@ -127,7 +126,7 @@ func (c *cluster) settle() (time.Duration, error) {
 	}
 }
 
-// carryOut does what a plan says, and reports whether that changes anything.
+// carryOut applies a plan and reports whether it changed anything.
 func (c *cluster) carryOut(plan jobpolicy.Plan) bool {
 	c.memory = plan.State
 	for _, d := range plan.Decisions {
@@ -198,8 +197,7 @@ func (c *cluster) delete(p *pod) {
 	}
 }
 
-// following returns when something happens next, if wait is what the last plan waits
-// for.
+// following returns the time of the next change, given the wait of the last plan.
 func (c *cluster) following(wait time.Duration) (next time.Time, ok bool) {
 	if wait > 0 {
 		next, ok = c.now.Add(wait), true
@@ -271,7 +269,7 @@ func (p *pod) status(change func(s *batch.ContainerStatus)) {
 	}
 }
 
-// exit ends a run as the script says.
+// exit ends a run by the script.
 func (c *cluster) exit(p *pod) {
 	switch {
 	case p.at.drain:
@@ -286,7 +284,7 @@ func (c *cluster) exit(p *pod) {
 	c.end(p, p.at.code)
 }
 
-// restart restarts a container in its pod, as a kubelet does: after a long run the delay
+// restart restarts a container in its pod as a kubelet does. After a long run the delay
 // starts over.
 func (c *cluster) restart(p *pod) {
 	var count int32
@@ -335,7 +333,7 @@ func (c *cluster) end(p *pod, code int32) {
 	}
 }
 
-// decided notes what the Engine has decided about a pod that has ended.
+// decided records the Engine's decision on an ended pod.
 func (c *cluster) decided(p *pod, d jobpolicy.PodDecision) {
 	if p.Status.Phase == batch.PodSucceeded {
 		c.log.succeeded(c.now, p)

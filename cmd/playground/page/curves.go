@@ -13,52 +13,52 @@ import (
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
 
-// Settings are what the Curves tab is about. What is empty or 0 has a default.
+// Settings holds the input of the Curves tab. Empty and zero fields have defaults.
 type Settings struct {
-	Policies []Policy `json:"policies"` // nil: two to begin with
-	Run      string   `json:"run"`      // how long a run lasts
-	Pods     int      `json:"pods"`     // of the node
-	Requests int      `json:"requests"` // to the API server, for each restart
-	Window   string   `json:"window"`   // that is drawn
+	Policies []Policy `json:"policies"` // nil for the first two presets
+	Run      string   `json:"run"`      // duration of a run
+	Pods     int      `json:"pods"`     // on the node
+	Requests int      `json:"requests"` // to the API server, per restart
+	Window   string   `json:"window"`   // time span to draw
 	Reduce   bool     `json:"reduce"`   // feature gate ReduceDefaultCrashLoopBackOffDecay
 	AllowMax bool     `json:"allowMax"` // feature gate KubeletCrashLoopBackOffMax
-	Max      string   `json:"max"`      // crashLoopBackOff.maxContainerRestartPeriod; "": not set
+	Max      string   `json:"max"`      // crashLoopBackOff.maxContainerRestartPeriod; empty if not set
 }
 
-// Policy is a backoff.Policy as a person writes it.
+// Policy is a backoff.Policy as entered.
 type Policy struct {
 	Name    string  `json:"name"`
 	Initial string  `json:"initial"`
 	Max     string  `json:"max"`
 	Factor  float64 `json:"factor"`
 	Jitter  float64 `json:"jitter"`
-	Reset   string  `json:"reset"` // "": twice the maximum
+	Reset   string  `json:"reset"` // empty for twice the maximum
 
-	Starts  int    `json:"starts,omitempty"`  // within the time below, then it gives up; 0: any number
-	Within  string `json:"within,omitempty"`  // "": there is no limit
-	Outside bool   `json:"outside,omitempty"` // no kubelet restarts it, so it makes no requests
+	Starts  int    `json:"starts,omitempty"`  // limit within Within; 0 for none
+	Within  string `json:"within,omitempty"`  // empty for no limit
+	Outside bool   `json:"outside,omitempty"` // not restarted by the kubelet, so without requests
 }
 
-// Curves is what the Curves tab shows.
+// Curves is the content of the Curves tab.
 type Curves struct {
 	Summary  string        `json:"summary"`
 	Wrong    []Field       `json:"wrong,omitempty"`
-	Table    [][]string    `json:"table,omitempty"` // the first row is the head, as the first of each row
+	Table    [][]string    `json:"table,omitempty"` // headers in the first row and column
 	Pictures []*Picture    `json:"pictures,omitempty"`
-	Node     *Policy       `json:"node,omitempty"` // what the node's gates and maximum come to
+	Node     *Policy       `json:"node,omitempty"` // resolved from the node's settings
 	NodeText string        `json:"nodeText"`
 	Notes    []SettingNote `json:"notes,omitempty"`
 	Presets  []Policy      `json:"presets"`
 }
 
-// Field is a mistake in a field. Policy is -1 if it is about none.
+// Field is a mistake in a field. Policy is -1 outside the policies.
 type Field struct {
 	Policy int    `json:"policy"`
 	Field  string `json:"field"`
 	Text   string `json:"text"`
 }
 
-// SettingNote says what a setting of the node did.
+// SettingNote describes the effect of a setting of the node.
 type SettingNote struct {
 	Field   string `json:"field"`
 	Value   string `json:"value"`
@@ -88,7 +88,7 @@ func presets() []Policy {
 	return list
 }
 
-// written returns a policy as a person writes it.
+// written returns a policy in the form of the page.
 func written(name string, p backoff.Policy) Policy {
 	w := Policy{Name: name, Initial: picture.Duration(p.Initial), Max: picture.Duration(p.Max), Factor: p.Factor, Jitter: p.Jitter}
 	if w.Factor == 0 {
@@ -100,7 +100,7 @@ func written(name string, p backoff.Policy) Policy {
 	return w
 }
 
-// bounded fills in defaults, and keeps the numbers within their bounds.
+// bounded fills in defaults and limits the numbers.
 func (s Settings) bounded() Settings {
 	if s.Policies == nil {
 		s.Policies = presets()[:2]
@@ -127,7 +127,7 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// between returns n within 1..most, or otherwise if it is 0.
+// between limits n to 1..most. If n is 0, it returns otherwise.
 func between(n, otherwise, most int) int {
 	if n == 0 {
 		return otherwise
@@ -135,7 +135,7 @@ func between(n, otherwise, most int) int {
 	return min(max(n, 1), most)
 }
 
-// view makes the Curves tab.
+// view builds the Curves tab.
 func (s Settings) view(width float64) *Curves {
 	v := &Curves{Presets: presets()}
 	run, err := preset.Duration(s.Run, 0)
@@ -174,7 +174,7 @@ func (v *Curves) wrong(policy int, field string, err error) {
 	}
 }
 
-// policy reads a policy, and reports its mistakes.
+// policy parses a policy and records its mistakes.
 func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	before := len(v.Wrong)
 	var read backoff.Policy
@@ -201,7 +201,7 @@ func (v *Curves) policy(i int, p Policy) (backoff.Policy, bool) {
 	return read, len(v.Wrong) == before
 }
 
-// limit reads the limit of starts of a policy, and reports its mistakes.
+// limit parses the start limit of a policy and records its mistakes.
 func (v *Curves) limit(i int, p Policy) (l preset.StartLimit) {
 	if p.Starts == 0 || p.Within == "" {
 		return l
@@ -213,10 +213,10 @@ func (v *Curves) limit(i int, p Policy) (l preset.StartLimit) {
 	return l
 }
 
-// fieldNames are the names of a backoff.Policy's fields on the page.
+// fieldNames maps the fields of a backoff.Policy to their names on the page.
 var fieldNames = map[string]string{"Initial": "initial", "Max": "max", "Factor": "factor", "Jitter": "jitter", "ResetAfter": "reset"}
 
-// resolve says what the node's gates and maximum come to.
+// resolve resolves the node's gates and maximum to a policy.
 func (v *Curves) resolve(s Settings) {
 	config := backoff.CrashLoopConfig{ReduceDefault: s.Reduce, AllowMax: s.AllowMax}
 	if s.Max != "" {
@@ -285,8 +285,8 @@ func (s Settings) table(all []chart.Curve, window time.Duration) [][]string {
 	return table
 }
 
-// mostWithJitter is the number of restarts if every delay is as short as jitter can make
-// it.
+// mostWithJitter returns the number of restarts if jitter shortens every delay as much
+// as possible.
 func mostWithJitter(c chart.Curve, window time.Duration) string {
 	keep := 1 - c.Policy.Jitter
 	c.Policy.ResetAfter = c.Policy.ResetThreshold()
@@ -297,7 +297,7 @@ func mostWithJitter(c chart.Curve, window time.Duration) string {
 	return picture.Number(c.Restarts(-1, window))
 }
 
-// describe is a policy in a few words.
+// describe describes a policy in a few words.
 func describe(p backoff.Policy) string {
 	text := chart.Delays(p)
 	if p.Jitter > 0 {

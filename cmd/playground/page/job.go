@@ -15,44 +15,44 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// Job is what is to be said of a manifest. With Mistakes there is nothing else.
+// Job is the report on a manifest. With Mistakes, only the Summary is set as well.
 type Job struct {
 	Summary    string      `json:"summary"`            // in one sentence
-	Mistakes   []Remark    `json:"mistakes,omitempty"` // or notices, if it may be valid and is not shown
-	Findings   []Remark    `json:"findings,omitempty"` // what is valid but surely not meant
+	Mistakes   []Remark    `json:"mistakes,omitempty"` // or notices, if the file may be valid
+	Findings   []Remark    `json:"findings,omitempty"` // valid but surely not intended
 	Worst      [][2]string `json:"worst,omitempty"`    // name and text
 	Filled     [][2]string `json:"filled,omitempty"`   // field and default
 	Spec       string      `json:"spec,omitempty"`     // with defaults, as YAML
-	Unused     []string    `json:"unused,omitempty"`   // fields and objects that decide nothing
+	Unused     []string    `json:"unused,omitempty"`   // without effect on decisions
 	Containers []string    `json:"containers,omitempty"`
 	Trials     []Tried     `json:"trials,omitempty"`
 }
 
-// Remark is about a line of the manifest.
+// Remark is a remark on a line of the manifest.
 type Remark struct {
-	Line int    `json:"line"` // 0: about none
+	Line int    `json:"line"` // 0 for the whole manifest
 	Kind string `json:"kind"` // mistake, warning or notice
 	Text string `json:"text"`
 }
 
 const (
-	largestManifest = 256 << 10 // a browser reads that in a second or so
-	mostParts       = 30_000    // lines and values of it, for the same reason
+	largestManifest = 256 << 10 // a browser reads this in about a second
+	mostParts       = 30_000    // lines and values, for the same reason
 	deepestManifest = 200       // a browser has a small stack
-	largestSpec     = 100_000   // bytes that are shown
+	largestSpec     = 100_000   // bytes shown
 	mostUnused      = 100
-	mostContainers  = 8 // that have a column of their own
+	mostContainers  = 8 // with a column of their own
 	mostTrials      = 50
 	mostFilled      = 200
 )
 
-// unread is why there is nothing to show of a manifest.
+// unread explains why a manifest is not shown.
 type unread struct {
 	summary string
 	remarks []Remark
 }
 
-// read returns the Job of a manifest, or why there is none.
+// read returns the Job of a manifest, or the reason why it is not shown.
 func read(manifest, name string) (*jobfile.Manifest, *unread) {
 	var limit string
 	switch {
@@ -78,8 +78,8 @@ func read(manifest, name string) (*jobfile.Manifest, *unread) {
 	return nil, refused(documents, err)
 }
 
-// refused returns why jobfile has found no Job in documents: that is a mistake only if
-// Kubernetes would make it one, too.
+// refused explains why jobfile found no Job in documents. The remarks are mistakes only
+// if Kubernetes would refuse the objects, too.
 func refused(documents []*document.Node, err error) *unread {
 	var wrong document.Mistakes
 	kind := ""
@@ -96,7 +96,7 @@ func refused(documents []*document.Node, err error) *unread {
 	if len(documents) == 1 && kind == "" {
 		return &unread{"This is no Kubernetes object: 1 mistake.", []Remark{{line, "mistake", clean(text)}}}
 	}
-	return &unread{"No Job of this file is shown.", []Remark{{line, "notice", clean(text)}}} // which one is not clear
+	return &unread{"No Job of this file is shown.", []Remark{{line, "notice", clean(text)}}} // the file does not tell which Job is meant
 }
 
 func remarks(kind string, wrong document.Mistakes) (all []Remark) {
@@ -106,8 +106,8 @@ func remarks(kind string, wrong document.Mistakes) (all []Remark) {
 	return all
 }
 
-// parts returns a bound of the fields and elements of a text, without reading it: each is
-// the first of a line, or behind one of these.
+// parts returns an upper bound of the fields and elements of a text, without parsing
+// it. Each begins a line or follows one of the separators.
 func parts(text string) (n int) {
 	for _, begin := range []string{"\n", ",", "[", "{", "- ", "? "} {
 		n += strings.Count(text, begin)
@@ -115,12 +115,13 @@ func parts(text string) (n int) {
 	return n
 }
 
-// depth returns a bound of the nesting of a text, without reading it: brackets that are
-// open, and what a line begins with. Brackets between quotes count too, but close only
-// those between the same quotes, so that they do not hide how deep the text is.
+// depth returns an upper bound of the nesting of a text, without parsing it. It counts
+// open brackets and the indentation of lines. Brackets between quotes count as well,
+// but close only brackets between the same quotes, so they cannot hide the depth of the
+// text.
 func depth(text string) (deepest int) {
-	open, least := 0, 0 // least: where a quote is open, as it was there
-	var quote byte      // 0: none is open
+	open, least := 0, 0 // least is the value of open at the opening quote
+	var quote byte      // 0 outside of quotes
 	before := byte(' ')
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " -?\t")
@@ -134,7 +135,7 @@ func depth(text string) (deepest int) {
 			case c == ']' || c == '}':
 				open = max(open-1, least)
 			case quote == '"' && c == '\\':
-				i++ // what is escaped
+				i++ // the escaped character
 			case quote == '\'' && strings.HasPrefix(rest[i:], "''"):
 				i++ // a quote in the string
 			case c == quote:
@@ -148,7 +149,8 @@ func depth(text string) (deepest int) {
 	return deepest
 }
 
-// lineOf returns the line that an error of package document names, 0 if it names none.
+// lineOf splits the line number off an error of package document. It returns 0 if the
+// error names no line.
 func lineOf(text string) (int, string) {
 	before, rest, found := strings.Cut(text, "line ")
 	digits, after, colon := strings.Cut(rest, ": ")
@@ -159,7 +161,7 @@ func lineOf(text string) (int, string) {
 	return line, before + after
 }
 
-// examine makes the Job tab.
+// examine builds the Job tab.
 func examine(s State) *Job {
 	m, why := read(s.Manifest, s.Name)
 	if why != nil {
@@ -200,7 +202,8 @@ func examine(s State) *Job {
 	return j
 }
 
-// containers returns the names of the first containers, those before init containers.
+// containers returns the names of the first containers, app containers before init
+// containers.
 func containers(job *batch.Job) []string {
 	pod := &job.Spec.Template.Spec
 	var names []string
@@ -212,7 +215,7 @@ func containers(job *batch.Job) []string {
 	return names
 }
 
-// filledIn returns the fields that have a default, and the specification with them.
+// filledIn returns the fields set by defaults, and the specification with them.
 func filledIn(m *jobfile.Manifest) (filled [][2]string, spec string) {
 	var before, after struct {
 		Spec any `json:"spec"`
@@ -235,7 +238,7 @@ func filledIn(m *jobfile.Manifest) (filled [][2]string, spec string) {
 	return filled, spec
 }
 
-// compare gathers what is in after and not in before.
+// compare appends the fields of after that are missing in before.
 func compare(before, after any, path string, filled *[][2]string) {
 	switch after := after.(type) {
 	case map[string]any:

@@ -1,6 +1,6 @@
-// Package page is the playground without a browser: from what a person has entered it
-// makes what the page shows, as JSON. It starts nothing, reads no clock and no file, and
-// bounds its work whatever was entered.
+// Package page turns the input of the playground into the content of its page, both as
+// JSON. It has no side effects, reads no clock and no file, and bounds its work on any
+// input.
 package page
 
 import (
@@ -12,44 +12,44 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// The tabs.
+// Names of the tabs.
 const (
 	TabJob      = "job"
 	TabSimulate = "simulate"
 	TabCurves   = "curves"
 )
 
-// State is all that a person has entered. A link to the page holds it as JSON, so the
-// names of its fields are stable. The zero value shows an empty page.
+// State is everything entered on the page. Links hold it as JSON, so its field names
+// are stable. The zero value shows an empty page.
 type State struct {
 	Tab      string   `json:"tab"`
 	Manifest string   `json:"manifest"`
-	Name     string   `json:"name"`             // of the Job to look at; "": the only one
-	Trials   []Trial  `json:"trials"`           // pods to try; nil: suggestions
-	Script   *string  `json:"script,omitempty"` // of the simulation; nil: a suggestion
-	Step     int      `json:"step"`             // of the simulation, from 1; 0: the last
+	Name     string   `json:"name"`             // of the Job; may be empty for a single Job
+	Trials   []Trial  `json:"trials"`           // nil for suggestions
+	Script   *string  `json:"script,omitempty"` // nil for a suggestion
+	Step     int      `json:"step"`             // from 1; 0 for the last
 	Curves   Settings `json:"curves"`
 }
 
-// Request is what the page asks for.
+// Request is a request of the page.
 type Request struct {
 	State State   `json:"state"`
-	Link  *string `json:"link,omitempty"` // a state as a link has it, in place of State
+	Link  *string `json:"link,omitempty"` // a State from a link; overrides State
 	Width float64 `json:"width"`          // of pictures, in CSS pixels
 }
 
-// View is what the page shows: the part of the tab, and the state as it was understood;
-// its manifest is there only if it is from a link.
+// View is the content of the current tab, with the state as understood. Its manifest is
+// set only if the request has a Link.
 type View struct {
 	State    State       `json:"state"`
-	Notice   string      `json:"notice,omitempty"` // what of the request could not be understood
+	Notice   string      `json:"notice,omitempty"` // a problem of the request
 	Job      *Job        `json:"job,omitempty"`
 	Simulate *Simulation `json:"simulate,omitempty"`
 	Curves   *Curves     `json:"curves,omitempty"`
 }
 
-// Page makes views. It remembers the last simulation, so that stepping through it is
-// quick. Its zero value is ready to use. A Page is not safe for concurrent use.
+// Page builds Views. It caches the last simulation. The zero value is ready to use. A
+// Page is not safe for concurrent use.
 type Page struct {
 	last struct {
 		manifest, name, script string
@@ -84,7 +84,7 @@ func (p *Page) Answer(request []byte) []byte {
 	return answer
 }
 
-// View returns what the page shows.
+// View returns the View of a Request.
 func (p *Page) View(r Request) View {
 	s := r.State.bounded()
 	width := min(max(r.Width, narrowest), widest)
@@ -103,13 +103,13 @@ func (p *Page) View(r Request) View {
 	return v
 }
 
-// The widths of a picture.
+// Bounds of the width of a picture.
 const (
 	narrowest = 320
 	widest    = 2400
 )
 
-// bounded returns the state within the bounds of the page.
+// bounded limits the state to the bounds of the page.
 func (s State) bounded() State {
 	switch s.Tab {
 	case TabJob, TabSimulate, TabCurves:
@@ -124,15 +124,15 @@ func (s State) bounded() State {
 	return s
 }
 
-// Picture is a picture whose style stands apart: the page's policy admits no style inside
-// of an element.
+// Picture is a picture with a separate style sheet, because the page forbids inline
+// styles.
 type Picture struct {
 	SVG string `json:"svg"`
 	CSS string `json:"css"`
 }
 
-// drawn returns a picture for the page. All names in it begin with the prefix, since
-// those of several pictures must differ.
+// drawn converts a picture for the page. Names in it begin with prefix, which keeps the
+// names of several pictures apart.
 func drawn(p *picture.Picture, prefix string) *Picture {
 	svg := string(p.SVG(picture.SVGOptions{Prefix: prefix, Dark: true, Fluid: true}))
 	before, rest, _ := strings.Cut(svg, "<style>")
@@ -140,8 +140,8 @@ func drawn(p *picture.Picture, prefix string) *Picture {
 	return &Picture{SVG: before + after, CSS: css}
 }
 
-// clean returns a line that may have parts of what was entered: without characters that
-// control something, and not too long.
+// clean makes a line with parts of the input safe to show. It removes control
+// characters and limits the length.
 func clean(text string) string { return picture.Clean(text, 1000) }
 
 // count returns a number of things, such as 1 pod or 2 pods.

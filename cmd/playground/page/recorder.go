@@ -11,8 +11,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// recorder writes down what happens in a cluster: as events for the timeline, and as
-// steps for a person. A step is all that happens at one time.
+// recorder records a simulation as events for the timeline and as steps for people. A
+// step has everything that happens at one time.
 type recorder struct {
 	begin   time.Time
 	job     string
@@ -21,17 +21,17 @@ type recorder struct {
 	notes   []string
 	steps   []step
 	lines   []string // of the step in progress
-	more    int      // lines that it has no room for
+	more    int      // lines beyond mostStepLines
 }
 
-// step is what happened at one time, and the status after it.
+// step describes one time of the simulation, with the status after it.
 type step struct {
 	at     time.Duration
 	lines  []string
 	status batch.JobStatus
 }
 
-// mostStepLines is more than a person reads of one step.
+// mostStepLines limits a step to a readable number of lines.
 const mostStepLines = 40
 
 func (r *recorder) line(format string, args ...any) {
@@ -42,7 +42,7 @@ func (r *recorder) line(format string, args ...any) {
 	r.lines = append(r.lines, clean(fmt.Sprintf(format, args...)))
 }
 
-// close ends a step in which something has happened.
+// close ends the step in progress, unless it is empty.
 func (r *recorder) close(now time.Time, status batch.JobStatus) {
 	if len(r.lines) == 0 {
 		return
@@ -54,7 +54,7 @@ func (r *recorder) close(now time.Time, status batch.JobStatus) {
 	r.lines, r.more = nil, 0
 }
 
-// note keeps a note of the Engine, once.
+// note keeps each note of the Engine once.
 func (r *recorder) note(text string) {
 	if text = clean(text); len(r.notes) < 20 && !slices.Contains(r.notes, text) {
 		r.notes = append(r.notes, text)
@@ -123,7 +123,7 @@ func (r *recorder) condition(now time.Time, c batch.JobCondition) {
 	r.line("the Job is %s (%s): %s", text, c.Reason, c.Message)
 }
 
-// failed notes a failure. wait is the delay before a replacement, if there is one.
+// failed records a failure. wait is the delay before the replacement, if any.
 func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *batch.JobSpec, wait time.Duration) {
 	e := r.add(now, timeline.Failed, p)
 	counted, code := d.Match.Counted(), p.at.code
@@ -150,7 +150,7 @@ func (r *recorder) failed(now time.Time, p *pod, d jobpolicy.PodDecision, spec *
 	}
 }
 
-// counts says what a failure counts for.
+// counts describes the counters of a failure.
 func (r *recorder) counts(d jobpolicy.PodDecision, spec *batch.JobSpec) string {
 	switch limit := spec.BackoffLimitPerIndex; {
 	case !d.Match.Counted():
@@ -164,7 +164,7 @@ func (r *recorder) counts(d jobpolicy.PodDecision, spec *batch.JobSpec) string {
 	}
 }
 
-// ignoredBefore returns how many ignored failures a pod's index had before it.
+// ignoredBefore returns the number of earlier ignored failures of a pod's index.
 func ignoredBefore(p *batch.Pod) int {
 	n, _ := strconv.Atoi(p.Annotations[batch.JobIndexIgnoredFailureCountAnnotation])
 	return n

@@ -11,18 +11,18 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// outcome is how a run of a pod ends.
+// outcome is the end of a run of a pod.
 type outcome struct {
-	container string // that ends with code; "": the first one
+	container string // that ends with code; empty for the first one
 	code      int32
 	drain     bool          // the pod is evicted, with the condition DisruptionTarget
-	run       time.Duration // how long it runs; 0: usualRun
+	run       time.Duration // duration; 0 for usualRun
 }
 
-// outcomes are those of an index: of its first attempt, its second one and so on.
+// outcomes holds the outcomes of an index, by attempt.
 type outcomes struct {
 	list    []outcome
-	repeats bool // the last one, for ever; otherwise further attempts succeed
+	repeats bool // the last one repeats for ever; otherwise further attempts succeed
 }
 
 // of returns the outcome of the n-th attempt, from 0.
@@ -36,10 +36,10 @@ func (o outcomes) of(n int) outcome {
 	return outcome{}
 }
 
-// script says how the pods of a simulated Job end.
+// script holds the outcomes of the pods of a simulated Job.
 type script struct {
 	lines []scriptLine
-	rest  outcomes // of indexes that no line names, and of Jobs without indexes
+	rest  outcomes // of other indexes, and of Jobs without indexes
 }
 
 type scriptLine struct {
@@ -64,14 +64,14 @@ const (
 	longestRun    = 365 * 24 * time.Hour
 )
 
-// parseScript reads lines such as
+// parseScript parses lines such as
 //
 //	3: 1, 1, 0            # the third attempt of index 3 succeeds
 //	0-2,7: 42@5m, drain   # after runs of 5m; on a drained node
 //	4: monitor=3 ...      # a container; the last outcome is repeated
 //	*: 0@30s              # all others
 //
-// for a Job, and returns all mistakes.
+// for a Job. It returns all mistakes.
 func parseScript(text string, job *batch.Job) (*script, []Remark) {
 	if len(text) > largestScript {
 		return nil, []Remark{{0, "mistake", fmt.Sprintf("the script is too long: this page reads at most %d bytes", largestScript)}}
@@ -96,7 +96,7 @@ func parseScript(text string, job *batch.Job) (*script, []Remark) {
 	return s, nil
 }
 
-// add reads a line. given says whether the line * was there.
+// add parses a line. given reports whether a line for * came before.
 func (s *script) add(line string, job *batch.Job, given *bool) error {
 	key, list, ok := strings.Cut(line, ":")
 	if !ok {
@@ -150,7 +150,7 @@ func parseOutcomes(text string, job *batch.Job) (outcomes, error) {
 	return o, nil
 }
 
-// parseOutcome reads [CONTAINER=]CODE[@DURATION] or drain[@DURATION].
+// parseOutcome parses [CONTAINER=]CODE[@DURATION] or drain[@DURATION].
 func parseOutcome(word string, job *batch.Job) (o outcome, err error) {
 	how, run, timed := strings.Cut(word, "@")
 	if timed {
@@ -182,7 +182,7 @@ func hasContainer(pod *batch.PodSpec, name string) bool {
 	return slices.ContainsFunc(pod.Containers, is) || slices.ContainsFunc(pod.InitContainers, is)
 }
 
-// suggestedScript is a script that shows what the Job's rules do.
+// suggestedScript returns a script that shows the effect of the Job's rules.
 func suggestedScript(job *batch.Job) string {
 	codes := []string{"1"}
 	for _, e := range listed(job) {

@@ -10,23 +10,23 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Simulation is what the Simulate tab shows. With Mistakes there is nothing else but the
-// script.
+// Simulation is the content of the Simulate tab. With Mistakes, only the Summary and
+// the Script are set as well.
 type Simulation struct {
 	Summary  string   `json:"summary"`
 	Script   string   `json:"script"`
 	Mistakes []Remark `json:"mistakes,omitempty"` // in the manifest, or notices
 	Wrong    []Remark `json:"wrong,omitempty"`    // in the script
-	Notes    []string `json:"notes,omitempty"`    // of the Engine, and why it was stopped
+	Notes    []string `json:"notes,omitempty"`    // of the Engine, and why the simulation stopped
 	Steps    int      `json:"steps"`
-	Step     int      `json:"step"` // that is shown, from 1
-	At       string   `json:"at"`   // its time
+	Step     int      `json:"step"` // shown, from 1
+	At       string   `json:"at"`   // time of the step
 	Lines    []string `json:"lines,omitempty"`
-	Status   string   `json:"status"` // after it, as YAML
+	Status   string   `json:"status"` // after the step, as YAML
 	Picture  *Picture `json:"picture,omitempty"`
 }
 
-// run is a simulation that has been made.
+// run is a finished simulation.
 type run struct {
 	job     string
 	script  string
@@ -37,7 +37,7 @@ type run struct {
 	chart   *timeline.Chart
 }
 
-// simulate makes the Simulate tab.
+// simulate builds the Simulate tab.
 func (p *Page) simulate(s State, width float64) *Simulation {
 	given := "suggest"
 	if s.Script != nil {
@@ -84,7 +84,7 @@ func simulated(s State) *run {
 	return r
 }
 
-// view shows a step of a run, the last one if it is 0.
+// view shows step n of a run, or the last one if n is 0.
 func (r *run) view(n int, width float64) *Simulation {
 	v := &Simulation{Script: r.script, Wrong: r.wrong}
 	switch {
@@ -117,7 +117,7 @@ func (r *run) view(n int, width float64) *Simulation {
 	return v
 }
 
-// statusYAML returns a status as kubectl prints it.
+// statusYAML returns a status as printed by kubectl.
 func statusYAML(s batch.JobStatus) string {
 	s.StartTime, s.CompletionTime = seconds(s.StartTime), seconds(s.CompletionTime)
 	s.Conditions = slices.Clone(s.Conditions)

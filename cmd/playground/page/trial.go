@@ -14,24 +14,24 @@ import (
 
 // Trial is a failed pod to try.
 type Trial struct {
-	Index      int               `json:"index"`      // its completion index
-	Failures   int               `json:"failures"`   // counted failures before it: of its index, or of the Job
-	Ignored    int               `json:"ignored"`    // the same of ignored ones
-	Exits      map[string]string `json:"exits"`      // exit codes of containers; none: it has not ended
+	Index      int               `json:"index"`      // completion index
+	Failures   int               `json:"failures"`   // earlier counted failures, of the index or of the Job
+	Ignored    int               `json:"ignored"`    // earlier ignored failures
+	Exits      map[string]string `json:"exits"`      // by container; empty if it still runs
 	Conditions string            `json:"conditions"` // such as DisruptionTarget, Ready=False
 }
 
-// Tried is a Trial and what comes of it.
+// Tried is a Trial with its result.
 type Tried struct {
 	Trial   Trial  `json:"trial"`
-	Mistake string `json:"mistake,omitempty"` // in the Trial; nothing came of it then
+	Mistake string `json:"mistake,omitempty"` // in the Trial; no result is set then
 	Rules   []Rule `json:"rules,omitempty"`
-	Decides string `json:"decides,omitempty"` // which rule, or that there is none
-	Counts  string `json:"counts,omitempty"`  // what the failure counts for
-	Next    string `json:"next,omitempty"`    // when the replacement starts, or why there is none
+	Decides string `json:"decides,omitempty"` // the matching rule, if any
+	Counts  string `json:"counts,omitempty"`  // counters of the failure
+	Next    string `json:"next,omitempty"`    // start of the replacement, or why none follows
 }
 
-// Rule is how a rule of the pod failure policy was answered.
+// Rule is the result of a rule of the pod failure policy.
 type Rule struct {
 	Rule    int    `json:"rule"`
 	Action  string `json:"action"`
@@ -39,8 +39,8 @@ type Rule struct {
 	Why     string `json:"why"`
 }
 
-// suggested returns pods that are worth trying: each exit code that a rule names, any
-// other, and a pod of a drained node.
+// suggested returns failed pods worth trying. They cover exit code 1, a drained node, and
+// exit codes listed by rules.
 func suggested(job *batch.Job) []Trial {
 	main := job.Spec.Template.Spec.Containers[0].Name
 	exits := func(container string, code int32) map[string]string {
@@ -61,7 +61,7 @@ func suggested(job *batch.Job) []Trial {
 	return trials
 }
 
-// exit is how a container ended.
+// exit is the exit of a container.
 type exit struct {
 	container string
 	code      int32
@@ -88,7 +88,7 @@ func listed(job *batch.Job) (all []exit) {
 	return all
 }
 
-// try says what comes of a failed pod.
+// try returns the result of a failed pod.
 func try(job *batch.Job, t Trial) Tried {
 	t.Index, t.Failures, t.Ignored = bounded(t.Index), bounded(t.Failures), bounded(t.Ignored)
 	result := Tried{Trial: t}
@@ -125,18 +125,17 @@ func decides(policy *batch.PodFailurePolicy, m jobpolicy.Match) string {
 	return fmt.Sprintf("rule %d (%s)", m.Rule, m.Action)
 }
 
-// judged is what follows from a failed pod.
+// judged is the consequence of a failed pod.
 type judged struct {
 	match             jobpolicy.Match
-	failures, ignored int // with this one
+	failures, ignored int // including this one
 	indexFailed       bool
-	reason            batch.Reason // why the Job ends; "": it goes on
+	reason            batch.Reason // why the Job ends; empty if it goes on
 	message           string
 	delay             time.Duration
 }
 
-// judge does for one pod what the Engine does for a whole Job, of which nothing else is
-// known.
+// judge decides on a single pod as the Engine decides on a whole Job.
 func judge(job *batch.Job, t Trial, match jobpolicy.Match, message string) judged {
 	spec := &job.Spec
 	v := judged{match: match}
@@ -151,7 +150,7 @@ func judge(job *batch.Job, t Trial, match jobpolicy.Match, message string) judge
 	return v
 }
 
-// counts says what the failure counts for.
+// counts describes the counters of the failure.
 func (v judged) counts(job *batch.Job, t Trial) string {
 	switch limit := job.Spec.BackoffLimitPerIndex; {
 	case !v.match.Counted():
@@ -169,7 +168,7 @@ func (v judged) counts(job *batch.Job, t Trial) string {
 	return fmt.Sprintf("failure %d of the Job, limit %d", v.failures, *job.Spec.BackoffLimit)
 }
 
-// next says when the replacement starts.
+// next describes the start of the replacement.
 func (v judged) next(job *batch.Job) string {
 	switch {
 	case v.reason != "":
@@ -184,7 +183,7 @@ func (v judged) next(job *batch.Job) string {
 	return text
 }
 
-// pod returns the pod that has ended so.
+// pod returns a pod that ended as described by t.
 func (t Trial) pod(job *batch.Job) (*batch.Pod, error) {
 	spec := job.Spec.Template.Spec
 	pod := &batch.Pod{Spec: spec}
@@ -240,7 +239,7 @@ func (t Trial) status(container string) (batch.ContainerStatus, error) {
 
 const mostConditions = 20
 
-// conditions reads conditions such as DisruptionTarget, Ready=False.
+// conditions parses conditions such as DisruptionTarget, Ready=False.
 func conditions(text string) (all []batch.PodCondition, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		name, status, given := strings.Cut(strings.TrimSpace(word), "=")

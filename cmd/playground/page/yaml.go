@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// YAML returns a value of encoding/json as YAML in block style, with sorted names as
-// kubectl prints them. It is a writer of few lines, since that of a YAML library would
-// be a fifth of the page.
+// YAML formats a value of encoding/json as block-style YAML with sorted names, like
+// kubectl. A YAML library would take a fifth of the page.
 func YAML(value any) string {
 	var b strings.Builder
 	writeYAML(&b, value, 0)
@@ -38,7 +37,7 @@ func writeYAML(b *strings.Builder, value any, depth int) {
 	}
 }
 
-// writeInside writes the value of a field behind its colon.
+// writeInside writes the value of a field after its colon.
 func writeInside(b *strings.Builder, value any, depth int) {
 	switch {
 	case !nested(value) || empty(value):
@@ -72,7 +71,7 @@ func empty(value any) bool {
 
 func sortedKeys(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
 
-// scalar returns a value without parts, or an empty one.
+// scalar returns a scalar, or an empty map or list.
 func scalar(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -96,8 +95,8 @@ func scalar(value any) string {
 	}
 }
 
-// isPlain reports whether a text needs no quotes in YAML, in whatever version: words of
-// letters, and index sets of more than one number.
+// isPlain reports whether a text needs no quotes in any version of YAML. Such texts are
+// words of letters, and index sets of more than one number.
 func isPlain(text string) bool {
 	if isIndexSet(text) {
 		return true
@@ -119,7 +118,8 @@ func isPlain(text string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// isIndexSet reports whether a text is one as 0-3,7, and neither a number nor a date.
+// isIndexSet reports whether a text is an index set such as 0-3,7. Single numbers and
+// dates are not.
 func isIndexSet(text string) bool {
 	if len(text) > 200 || !strings.ContainsAny(text, ",-") {
 		return false

@@ -1,21 +1,22 @@
 'use strict';
-// The page's own part: it passes what is entered to the program, which is Go compiled to
-// WebAssembly and runs in a worker, and shows the answer. All text is set as text; pictures
-// come from the program and are checked element by element.
+// The browser's part of the page. It passes the input to the program, which is Go compiled
+// to WebAssembly and runs in a worker, and shows the answer. All text is set as text.
+// Pictures come from the program and are checked element by element.
 
 const byId = id => document.getElementById(id);
 const tabs = ['job', 'simulate', 'curves'];
 const longestLink = 50000; // characters
 const largestState = 4 << 20; // bytes
-const largestManifest = 262144; // bytes that the program reads
+const largestManifest = 262144; // bytes accepted by the program
 const largestScript = 65536;
 
 let state = {tab: 'job', manifest: '', name: '', step: 0, curves: {}};
 let examples = [];
 let presets = [];
-let latest = {}; // answers of the program, of each tab the latest
+let latest = {}; // the latest answer of the program for each tab
 
-// node makes an element. Of its properties, those with a dash or of a role are attributes.
+// node creates an element. Properties with a dash, and those listed below, become
+// attributes.
 function node(name, properties = {}, ...children) {
 	const e = document.createElement(name);
 	for (const [key, value] of Object.entries(properties)) {
@@ -27,8 +28,8 @@ function node(name, properties = {}, ...children) {
 	return e;
 }
 
-// whole and decimal read a number that the program takes: a whole one within its bounds,
-// and -1, which it refuses, for what is no number.
+// whole and decimal parse a number for the program. whole limits it to the program's
+// bounds. decimal returns -1, which the program refuses, for any other text.
 const mostWhole = 2147483647;
 const whole = text => Math.min(Math.max(Math.trunc(Number(text)) || 0, 0), mostWhole);
 const decimal = text => text.trim() && Number.isFinite(Number(text)) ? Number(text) : -1;
@@ -41,10 +42,10 @@ const rules = {createHTML: text => text, createScriptURL: url => url};
 const trusted = window.trustedTypes ? trustedTypes.createPolicy('playground', rules) : rules;
 const drawn = new Set(['svg', 'title', 'desc', 'pattern', 'path', 'rect', 'text']);
 const drawnAs = new Set(['xmlns', 'viewBox', 'role', 'aria-labelledby', 'class', 'id', 'font-family', 'x', 'y', 'width', 'height', 'd', 'patternUnits']);
-const sheets = new Map(); // by the place of the picture
+const sheets = new Map(); // by the id of the picture's place
 
-// picture shows a picture of the program in a place. Its style is a sheet of its own, which
-// the page's policy admits.
+// picture shows a picture of the program in place. The page's policy admits its style only
+// as a separate sheet.
 function picture(place, p) {
 	if (!p) {
 		place.replaceChildren();
@@ -64,13 +65,13 @@ function picture(place, p) {
 // ---- the program
 
 let worker = null;
-let working = null; // the request that the program works on
-let waiting = null; // what to ask for next
-let pending = 0; // timer of what will be asked for soon
-let settled = []; // who waits until there is nothing more to show
+let working = null; // the request being answered
+let waiting = null; // the next request
+let pending = 0; // timer of the next request
+let settled = []; // called once everything is shown
 
-// startWorker starts a worker that runs a program's text. It has the policy that the page
-// has by then.
+// startWorker starts a worker that runs the texts as a program. It inherits the page's
+// current policy.
 function startWorker(...texts) {
 	const url = URL.createObjectURL(new Blob(texts, {type: 'text/javascript'}));
 	const started = new Worker(trusted.createScriptURL(url));
@@ -78,7 +79,7 @@ function startWorker(...texts) {
 	return started;
 }
 
-// startProgram runs the program, and returns once it is ready.
+// startProgram runs the program. The promise resolves once the program is ready.
 function startProgram(packed, ...texts) {
 	return new Promise((ready, failed) => {
 		worker = startWorker(...texts);
@@ -91,20 +92,20 @@ function startProgram(packed, ...texts) {
 	});
 }
 
-// cut returns the state without what is beyond one character more than the program reads:
-// it refuses that, too, and need not look at the rest.
+// cut shortens the texts of the state to one character more than the program accepts. The
+// program refuses longer texts in any case.
 function cut(state) {
 	return {...state, manifest: state.manifest.slice(0, largestManifest + 1), script: state.script?.slice(0, largestScript + 1)};
 }
 
-// changed asks for a new view, soon.
+// changed requests a new view after the delay.
 function changed(delay = 150) {
 	busy(true);
 	clearTimeout(pending);
 	pending = setTimeout(show, delay);
 }
 
-// busy tells whether there is more to show.
+// busy marks whether the page has more to show.
 function busy(is) {
 	if (is) document.documentElement.dataset.busy = 'yes';
 	else delete document.documentElement.dataset.busy;
@@ -115,8 +116,8 @@ function width() {
 	return Math.max((place.clientWidth || document.body.clientWidth) - 4, 320);
 }
 
-// show asks for a view of the state, or of that of a link. While the program works on
-// another one, only the last request waits. The promise is kept once nothing does.
+// show requests a view of the state, or of the state in a link. While the program is busy,
+// only the last request waits. The promise resolves once everything is shown.
 function show(link) {
 	clearTimeout(pending);
 	pending = 0;
@@ -127,7 +128,7 @@ function show(link) {
 	return new Promise(done => settled.push(done));
 }
 
-// work passes what waits to the program, unless that is at work.
+// work sends the waiting request to the program, unless the program is busy.
 function work() {
 	if (working) return;
 	if (!waiting) {
@@ -142,8 +143,8 @@ function work() {
 	worker.postMessage(JSON.stringify(working));
 }
 
-// answered shows a view. One that is not what was asked for last is shown of curves only,
-// which follow their sliders.
+// answered shows a view. It drops outdated views, except those of curves, which follow
+// their sliders.
 function answered({answer, failure}) {
 	const request = working;
 	working = null;
@@ -194,7 +195,7 @@ function selectTab(tab) {
 	byId('columns').classList.toggle('two', tab !== 'curves');
 }
 
-// fillForms writes the state into the fields that are always there.
+// fillForms writes the state into the permanent fields.
 function fillForms() {
 	byId('manifest').value = state.manifest;
 	byId('name').value = state.name;
@@ -210,14 +211,14 @@ function fillForms() {
 
 // ---- line numbers
 
-// Beside each field stand the numbers of the lines that it shows, and of no others: a
-// text may have very many.
-let numbered = []; // functions that write the numbers of a field, with the next frame
+// Beside each field are the numbers of its visible lines only, because a text may have very
+// many lines.
+let numbered = []; // functions that write a field's numbers in the next frame
 
 function numberLines() { numbered.forEach(write => write()); }
 
-// lineHeight returns how high each of the lines of a field is: less than its style says, by
-// a part of a pixel.
+// lineHeight returns the actual line height of a field, which is less than its style's by a
+// fraction of a pixel.
 function lineHeight(field, lines) {
 	const style = getComputedStyle(field);
 	if (field.scrollHeight <= field.clientHeight) return parseFloat(style.lineHeight);
@@ -233,7 +234,7 @@ function withNumbers(field) {
 			text = field.value;
 			lines = 1;
 			for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
-			place.style.minWidth = Math.max(String(lines).length, 2) + 1 + 'ch'; // before the field is measured, which takes long for many lines
+			place.style.minWidth = Math.max(String(lines).length, 2) + 1 + 'ch'; // before measuring the field, which takes long for many lines
 		}
 		const height = lineHeight(field, lines);
 		const first = Math.floor(field.scrollTop / height);
@@ -327,7 +328,7 @@ function pairs(caption, head, rows) {
 		node('tbody', {}, ...rows.map(r => node('tr', {}, node('th', {scope: 'row'}, r[0]), ...r.slice(1).map(c => node('td', {}, c))))));
 }
 
-// unread is the title of why a file is not shown: it may be valid.
+// unread returns the title of the remarks on a file that is not shown but may be valid.
 const unread = list => list?.some(r => r.kind === 'notice') ? 'Not shown' : 'Mistakes';
 
 // ---- Job
@@ -345,15 +346,15 @@ function showJob(job) {
 		job.unused ? node('details', {}, node('summary', {}, 'What decides nothing here'), node('ul', {}, ...job.unused.map(u => node('li', {}, u)))) : null);
 }
 
-let trialShape = ''; // of the forms that are there
+let trialShape = ''; // of the current forms
 
-let triedContainers = ''; // of the pods that are there; '': any
+let triedContainers = ''; // of the current pods; '' for any
 
 function showTrials(job) {
 	const containers = JSON.stringify(job.containers);
 	const others = state.trials && triedContainers && containers !== triedContainers;
 	triedContainers = containers;
-	if (others) { // what was entered is about none of them
+	if (others) { // the entered trials are for other containers
 		state.trials = undefined;
 		show();
 		return;
@@ -368,7 +369,7 @@ function showTrials(job) {
 	byId('trial-add').disabled = tried.length >= 50;
 }
 
-// trials returns what is to be edited: the suggestions, unless there are others.
+// trials returns the trials to edit, which are the suggestions by default.
 function trials() {
 	state.trials ??= (latest.job.trials ?? []).map(t => t.trial);
 	return state.trials;
@@ -429,7 +430,7 @@ function step(n) {
 	show();
 }
 
-// current is the step that is asked for.
+// current returns the requested step.
 const current = () => state.step || latest.simulate.steps;
 
 // ---- Curves
@@ -443,7 +444,7 @@ function toSeconds(text) {
 	return found ? total : NaN;
 }
 
-// nearest returns the place of a duration on the slider.
+// nearest returns the position of a duration on the slider.
 function nearest(text) {
 	const want = Math.log(Math.max(toSeconds(text), 1e-4));
 	let best = 0;
@@ -453,7 +454,7 @@ function nearest(text) {
 	return best;
 }
 
-// slider is a slider and a field for the same value.
+// slider creates a slider and a field for the same value.
 function slider(label, value, set, range) {
 	const name = label.replace(/^.*: /, '');
 	const bar = node('input', {type: 'range', 'aria-label': label, ...(range ?? {min: 0, max: ladder.length - 1})});
@@ -467,7 +468,7 @@ function slider(label, value, set, range) {
 
 let policyShape = '';
 
-// curves returns the settings that are to be edited.
+// curves returns the settings to edit.
 function curves() {
 	if (!state.curves.policies) state.curves = latest.state.curves;
 	return state.curves;
@@ -532,7 +533,7 @@ function policyForm(p, i) {
 		check('restarted by a kubelet: makes API requests', !p.outside, on => { curves().policies[i].outside = !on; }));
 }
 
-// field and check are a field and a box with a label.
+// field and check create a field and a box with a label.
 function field(label, value, set, properties) {
 	const input = node('input', {value, autocomplete: 'off', ...properties});
 	input.addEventListener('input', () => { set(input.value); changed(); });
@@ -545,7 +546,7 @@ function check(label, checked, set) {
 	return node('label', {className: 'check'}, input, ' ' + label);
 }
 
-// redraw makes the forms anew, and puts the focus where it belongs.
+// redraw recreates the forms and sets the focus.
 async function redraw(focus) {
 	policyShape = '';
 	await show();
@@ -620,7 +621,8 @@ async function load(name, as) {
 async function start() {
 	const [program, support, source, list] = await Promise.all([load('playground.bin', 'arrayBuffer'), load('wasm_exec.js', 'text'), load('worker.js', 'text'), load('examples.json', 'json')]);
 	examples = list;
-	// From here on the page makes no request, and neither does the worker, which has its policy.
+	// From here on the page makes no request, and neither does the worker, which inherits
+	// the policy.
 	document.head.append(node('meta', {httpEquiv: 'Content-Security-Policy', content: "connect-src 'none'"}));
 	await startProgram(program, support, source);
 	fill('example', node('option', {value: '-1'}, 'your own'), ...examples.map((e, i) => node('option', {value: String(i)}, e.name)));

@@ -1,10 +1,10 @@
 'use strict';
-// The page's worker: it runs the program, so that the page can be used while the program
-// calculates. The page starts it from a text, hence under the page's own policy, and once
-// nothing may be requested any more.
+// The page's worker. It runs the program, so that the page stays responsive during
+// calculations. The page starts it from a text, and thus under the page's own policy, once
+// requests are forbidden.
 
-// unpacked returns the program. It is compressed; of a part that grows by the same steps
-// only the differences are in the file, see pack.go.
+// unpacked returns the program. The packed form is compressed and has differences in place
+// of the function table, see pack.go.
 async function unpacked(packed) {
 	let bytes = new Uint8Array(packed);
 	if (bytes[0] === 0x1f && bytes[1] === 0x8b) { // a server may have unpacked it
@@ -25,7 +25,7 @@ async function run(packed) {
 	await ready;
 }
 
-// The first message is the packed program, each further one a request.
+// The first message is the packed program, and each further one is a request.
 self.onmessage = ({data}) => {
 	run(data).then(() => {
 		self.onmessage = ({data}) => {

@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-// Command wasm is the playground's program in the browser: it defines the function
+// Command wasm is the playground's program in the browser. It defines the function
 // playground, which answers the page's requests, and then calls playgroundReady.
 package main
 
@@ -21,13 +21,13 @@ func main() {
 	select {}
 }
 
-// answer is Page.Answer, but does not end the program on a panic: what was entered
-// should not be lost by a defect.
+// answer is Page.Answer, but recovers from a panic, so that a defect does not lose the
+// input.
 func answer(p *page.Page, request string) (answer string) {
 	defer func() {
 		if r := recover(); r != nil {
 			*p = page.Page{}
-			text, _ := json.Marshal(map[string]string{"notice": fmt.Sprint("This is a defect of the page: ", r)}) // of a text there is no error
+			text, _ := json.Marshal(map[string]string{"notice": fmt.Sprint("This is a defect of the page: ", r)}) // strings always have a JSON form
 			answer = string(text)
 		}
 	}()
