@@ -8,22 +8,21 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Creation is a pod to create from the Job's template. Its ObjectMeta has all but a
-// name: the template's labels and annotations, the Job's own, and the tracking
-// finalizer. A pod of an Indexed Job differs in two things from the template's
-// specification: it has a hostname of its own, and every container and init
-// container that does not set JobCompletionIndexEnv itself gets it, with the index
-// as its value. Creation.Pod makes such a pod.
+// Creation is a pod to create from the Job's template. Its ObjectMeta is complete
+// except for the name, with the labels and annotations of the template and of the Job
+// controller and with the tracking finalizer. A pod of an Indexed Job also gets its own
+// hostname, and its index as JobCompletionIndexEnv in every container and init
+// container that does not set the variable itself. Creation.Pod returns such a pod.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
-	// Hostname is <job>-<index>, in place of the template's; with the subdomain that is a
-	// DNS name. "" means that of the template.
+	// Hostname is <job>-<index> and replaces that of the template. With the subdomain
+	// it forms a DNS name. "" keeps the hostname of the template.
 	Hostname string
 	batch.ObjectMeta
 }
 
-// Pod returns a pod with this metadata, and with the specification of the Job's
-// template, which it does not change. The caller names the pod.
+// Pod returns a pod with this metadata and the given specification, normally that of
+// the Job's template, which it does not modify. The caller names the pod.
 func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname
@@ -36,7 +35,7 @@ func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	return &batch.Pod{ObjectMeta: n.ObjectMeta, Spec: spec}
 }
 
-// withEnv returns the containers with the variable, where they do not set it.
+// withEnv returns the containers, with the variable added where it is not set.
 func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Container {
 	containers = slices.Clone(containers)
 	for i := range containers {
@@ -48,7 +47,8 @@ func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Contai
 	return containers
 }
 
-// newCreation is a pod of the Job for the index, or for none if index is -1.
+// newCreation returns a pod of the Job for the index, or for a NonIndexed Job if index
+// is -1.
 func newCreation(job *batch.Job, index int) Creation {
 	t := &job.Spec.Template.ObjectMeta
 	n := Creation{Index: index, ObjectMeta: batch.ObjectMeta{
@@ -77,7 +77,7 @@ func newCreation(job *batch.Job, index int) Creation {
 	return n
 }
 
-// setFailures writes how often the index has failed, which the pod carries.
+// setFailures stores the failure counts of the index in the pod's annotations.
 func (n Creation) setFailures(failures, ignored int) {
 	n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
 	if ignored > 0 {
@@ -85,9 +85,9 @@ func (n Creation) setFailures(failures, ignored int) {
 	}
 }
 
-// generateName is the prefix of the names of an index's pods, cut so that what
-// the API server appends still fits; the suffix stays whole. Without an index the
-// API server does the cutting.
+// generateName returns the name prefix for the pods of an index, with the Job's name
+// cut so that the suffix of the API server fits. Without an index the API server cuts
+// it.
 func generateName(job string, index int) string {
 	if index < 0 {
 		return job + "-"

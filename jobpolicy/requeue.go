@@ -2,19 +2,19 @@ package jobpolicy
 
 import "time"
 
-// RequeueReason says what a plan waits for: RequeueDelay, RequeueBatch,
-// RequeueDeadline or RequeueStaleJob; "" is nothing.
+// RequeueReason says why to plan again: RequeueDelay, RequeueBatch, RequeueDeadline or
+// RequeueStaleJob. "" means that the plan waits for nothing.
 type RequeueReason string
 
-// Why to plan again after some time, though nothing changes.
+// The reasons for planning again after some time without a change.
 const (
 	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
-	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
-	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
-	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
+	RequeueBatch    RequeueReason = "Batch"    // like RequeueDelay, but postponed to MinRequeue to batch replacements
+	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds have passed
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than the last written status; reread it or wait for an update
 )
 
-// requeue is when to plan again though nothing changes; the zero value is never.
+// requeue is when to plan again without a change; the zero value means never.
 type requeue struct {
 	after  time.Duration
 	reason RequeueReason
@@ -28,7 +28,7 @@ func (r requeue) or(s requeue) requeue {
 	return s
 }
 
-// requeueAfter is when to plan again after a delay; short delays are batched.
+// requeueAfter returns when to plan again after a delay. It batches short delays.
 func (e Engine) requeueAfter(delay time.Duration) requeue {
 	switch least := e.minRequeue(); {
 	case delay == 0:
