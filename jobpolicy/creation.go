@@ -8,11 +8,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Creation is a pod to create from the Job's template. Its ObjectMeta is complete
-// except for the name, with the labels and annotations of the template and of the Job
-// controller and with the tracking finalizer. A pod of an Indexed Job also gets its own
-// hostname, and its index as JobCompletionIndexEnv in every container and init
-// container that does not set the variable itself. Creation.Pod returns such a pod.
+// Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
+// name. It has the template's labels, annotations and finalizers, those of the index,
+// and the tracking finalizer. A pod of an Indexed Job also gets its own hostname, and
+// its index as JobCompletionIndexEnv in every container and init container that does
+// not set the variable itself. Creation.Pod returns such a pod.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
 	// Hostname is <job>-<index> and replaces that of the template. With the subdomain
@@ -21,8 +21,8 @@ type Creation struct {
 	batch.ObjectMeta
 }
 
-// Pod returns a pod with this metadata and the given specification, normally that of
-// the Job's template, which it does not modify. The caller names the pod.
+// Pod returns a pod with this metadata and the specification of the Job's template,
+// which it does not modify. The caller names the pod.
 func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname
@@ -85,9 +85,9 @@ func (n Creation) setFailures(failures, ignored int) {
 	}
 }
 
-// generateName returns the name prefix for the pods of an index, with the Job's name
-// cut so that the suffix of the API server fits. Without an index the API server cuts
-// it.
+// generateName returns the name prefix for the pods of an index. It cuts the Job's name
+// so that the index and the API server's suffix fit. Without an index the API server
+// cuts it.
 func generateName(job string, index int) string {
 	if index < 0 {
 		return job + "-"

@@ -2,13 +2,13 @@ package jobpolicy
 
 import "time"
 
-// Remaining returns the time left before a replacement may start, at least 0. The delay
-// is BaseDelay, doubled up to MaxDelay for each failure in a row after the first, less
-// the time sinceLast since the last failure. failures includes the last one; for 0
-// there is no delay, and a negative number is taken as 1. As in Kubernetes, MaxDelay
-// bounds only the doubling, so the first delay is BaseDelay even above it. Unlike in
-// Kubernetes, a failure in the future (a negative sinceLast) is taken as one that
-// happens now, so the wait never exceeds the delay (KEP-3850, "Exponential backoff
+// Remaining returns the rest of the delay before a replacement when sinceLast has
+// passed since the last failure ended, at least 0. The delay is BaseDelay, doubled up
+// to MaxDelay for each failure in a row after the first. failures includes the last
+// one; 0 means no delay, and a negative number is taken as 1. As in Kubernetes,
+// MaxDelay bounds only the doubling, so the first delay is BaseDelay even above it.
+// Unlike in Kubernetes, a failure in the future (a negative sinceLast) is taken as one
+// that happens now, so the wait never exceeds the delay (KEP-3850, "Exponential backoff
 // delay per index").
 //
 // The caller chooses the failures to count, for example those of the Job or of an

@@ -40,7 +40,7 @@ type Plan struct {
 
 	State         State         // for the next plan; keep it once InterimStatus is written, at once if nil
 	RequeueAfter  time.Duration // 0 if the plan waits for nothing
-	RequeueReason RequeueReason // the event at the end of RequeueAfter
+	RequeueReason RequeueReason // why to plan again after RequeueAfter
 	Decisions     []PodDecision // one per newly finished pod, by index and UID
 	MetricDeltas  MetricDeltas  // valid once InterimStatus is written, at once if nil
 	Notes         []string      // unreadable or skipped input, and why a plan is empty

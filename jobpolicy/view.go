@@ -49,7 +49,7 @@ type podView struct {
 	tracked     bool // has the tracking finalizer, and its end has not been counted for good
 	untracked   bool // never had the finalizer, so its end counts nothing
 	released    bool // the caller has removed its finalizer
-	counted     bool // its end was counted and its finalizer removed earlier, though an older view may show neither
+	counted     bool // settled and released by an earlier plan, though Pods may show it as before
 	handled     bool // its end was decided on by an earlier plan
 	recorded    recorded
 	active      bool // neither finished nor being deleted
