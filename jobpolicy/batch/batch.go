@@ -1,7 +1,7 @@
-// Package batch has the types of batch/v1 and core/v1 that decide about restarts, with
-// their names, defaults and validation. It decides nothing itself; see package
-// jobpolicy. The types mirror the JSON of the API, so that a manifest or the output of
-// kubectl get -o json fills them.
+// Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
+// names, defaults and validation. The decisions are in package jobpolicy. The types
+// mirror the JSON of the API, so a manifest or the output of kubectl get -o json
+// unmarshals into them.
 package batch
 
 import (
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Job is a batch/v1 Job: its specification and what is known of its progress.
+// Job is a batch/v1 Job with its specification and status.
 //
-// JobSpec.Default, Pod.Track and Pod.Untrack change their receiver. All other
-// functions of this package only read.
+// Only JobSpec.Default, Pod.Track and Pod.Untrack modify their receiver, besides
+// UnmarshalJSON. All other functions of this package only read.
 type Job struct {
 	Kind       string `json:"kind,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -21,35 +21,33 @@ type Job struct {
 	Status     JobStatus `json:"status,omitzero"`
 }
 
-// JobSpec is the specification of a Job. Absent fields have the defaults that
-// Default fills in.
+// JobSpec is the specification of a Job. Default sets the defaults of absent fields.
 type JobSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
-	// Completions are the successes wanted. Nil: one is, and no pod starts after it.
+	// Completions is the number of successes wanted. If nil, one success suffices, and
+	// no pod starts after it.
 	Completions           *int32            `json:"completions,omitempty"`
 	ActiveDeadlineSeconds *int64            `json:"activeDeadlineSeconds,omitempty"`
 	PodFailurePolicy      *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	SuccessPolicy         *SuccessPolicy    `json:"successPolicy,omitempty"`
-	// BackoffLimit is how many counted failures of the Job are tolerated,
-	// BackoffLimitPerIndex how many of each index (KEP-3850).
+	// BackoffLimit is the number of counted failures tolerated in the Job, and
+	// BackoffLimitPerIndex the number tolerated in each index (KEP-3850).
 	BackoffLimit         *int32 `json:"backoffLimit,omitempty"`
 	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
-	// MaxFailedIndexes is how many failed indexes are tolerated. Nil: all.
+	// MaxFailedIndexes is the number of failed indexes tolerated. Nil means all.
 	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`
 	Template                PodTemplateSpec      `json:"template,omitzero"`
 	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
 	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
 	Suspend                 bool                 `json:"suspend,omitempty"`
 	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
-	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name; empty: ours
+	ManagedBy               string               `json:"managedBy,omitempty"` // name of another controller; "" means the Job controller
 
-	// Unknown holds the fields that are none of these, such as scheduling, as they were
-	// read.
+	// Unknown holds all other fields, such as scheduling, as read.
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// JobStatus is what is known of a Job's progress. Index sets are text, as on the
-// wire.
+// JobStatus is the status of a Job. Index sets are text, as on the wire.
 type JobStatus struct {
 	Conditions              []JobCondition           `json:"conditions,omitempty"`
 	StartTime               time.Time                `json:"startTime,omitzero"`
@@ -64,8 +62,7 @@ type JobStatus struct {
 	UncountedTerminatedPods *UncountedTerminatedPods `json:"uncountedTerminatedPods,omitempty"`
 }
 
-// Finished returns the condition that ended the Job, Complete or Failed, if one
-// is True.
+// Finished returns the Complete or Failed condition that ended the Job, if one is True.
 func (s *JobStatus) Finished() (JobCondition, bool) {
 	if s == nil {
 		return JobCondition{}, false
@@ -78,7 +75,7 @@ func (s *JobStatus) Finished() (JobCondition, bool) {
 	return JobCondition{}, false
 }
 
-// HasCondition reports whether the condition is there and True.
+// HasCondition reports whether the status has the condition and it is True.
 func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
@@ -88,8 +85,8 @@ func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	return false
 }
 
-// UncountedTerminatedPods holds the UIDs of finished pods that are recorded but
-// not yet in the counters: they become counted when their finalizer is gone.
+// UncountedTerminatedPods holds the UIDs of finished pods that are recorded but not yet
+// counted. They are counted when their finalizer is gone.
 type UncountedTerminatedPods struct {
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`

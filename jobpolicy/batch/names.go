@@ -2,7 +2,7 @@ package batch
 
 import "github.com/restartkit/restart/backoff"
 
-// Action is what a pod failure policy's rule does about a pod that it matches:
+// Action is the action of a pod failure policy's rule for the pods that it matches:
 // ActionFailJob, ActionFailIndex, ActionIgnore or ActionCount.
 type Action string
 
@@ -13,37 +13,37 @@ type Operator string
 // IndexedCompletion.
 type CompletionMode string
 
-// PodReplacementPolicy says when the replacement of a pod may be created:
-// PodReplacementTerminatingOrFailed or PodReplacementFailed.
+// PodReplacementPolicy says when to replace a pod: PodReplacementTerminatingOrFailed or
+// PodReplacementFailed.
 type PodReplacementPolicy string
 
-// RestartPolicy is a container's restart policy, one of the constants
-// RestartPolicy…. A Job's pods have OnFailure or Never.
+// RestartPolicy is a container's restart policy, one of the RestartPolicy… constants. A
+// Job's pods have OnFailure or Never.
 type RestartPolicy = backoff.RestartPolicy
 
-// PodPhase is how far a pod has come, from PodPending to PodSucceeded or PodFailed.
+// PodPhase is a pod's phase, from PodPending to PodSucceeded or PodFailed.
 type PodPhase string
 
 // ConditionStatus says whether a condition holds: ConditionTrue, ConditionFalse or
 // ConditionUnknown.
 type ConditionStatus string
 
-// PodConditionType names a condition of a pod, such as DisruptionTarget.
+// PodConditionType is a type of pod condition, such as DisruptionTarget.
 type PodConditionType string
 
-// JobConditionType names a condition of a Job, such as JobFailed.
+// JobConditionType is a type of Job condition, such as JobFailed.
 type JobConditionType string
 
-// Reason says why a Job has a condition: one of the constants JobReason….
+// Reason says why a Job has a condition. It is one of the JobReason… constants.
 type Reason string
 
-// Succeeded reports whether a Job that ended for this reason has succeeded.
+// Succeeded reports whether a Job that ended for this reason succeeded.
 func (r Reason) Succeeded() bool {
 	return r == JobReasonSuccessPolicy || r == JobReasonCompletionsReached
 }
 
-// Known reports whether the action is one of the four that this package carries
-// out. Rules with any other, of a later Kubernetes perhaps, are skipped.
+// Known reports whether this package supports the action. Rules with other actions,
+// perhaps of a later Kubernetes, are skipped.
 func (a Action) Known() bool {
 	switch a {
 	case ActionFailJob, ActionFailIndex, ActionIgnore, ActionCount:
@@ -81,8 +81,8 @@ const (
 
 // The pod replacement policies.
 const (
-	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
-	PodReplacementFailed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
+	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // once the pod is being deleted or has failed
+	PodReplacementFailed              PodReplacementPolicy = "Failed"              // once the pod has ended
 )
 
 // The phases of a pod.
@@ -101,14 +101,14 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// The conditions of a pod that decide something about its Job.
+// The conditions of a pod that affect its Job.
 const (
 	PodReady         PodConditionType = "Ready"
-	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for a reason outside it (KEP-3329)
+	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for an external reason (KEP-3329)
 )
 
-// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions"; the
-// KEP spells the first PreemptionByKubeScheduler).
+// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions", which
+// spells the first PreemptionByKubeScheduler).
 const (
 	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
 	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
@@ -139,8 +139,8 @@ const (
 	JobReasonResumed                  Reason = "JobResumed"
 )
 
-// The annotations and the finalizer of a Job's pods. JobCompletionIndexAnnotation
-// is a label too.
+// The annotations and the finalizer of a Job's pods. JobCompletionIndexAnnotation is
+// also a label.
 const (
 	JobCompletionIndexAnnotation          = "batch.kubernetes.io/job-completion-index"
 	JobIndexFailureCountAnnotation        = "batch.kubernetes.io/job-index-failure-count"
@@ -148,6 +148,6 @@ const (
 	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
 )
 
-// JobCompletionIndexEnv is the environment variable that tells a container its
-// completion index.
+// JobCompletionIndexEnv is the environment variable with a container's completion
+// index.
 const JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"
