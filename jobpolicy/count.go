@@ -2,11 +2,10 @@ package jobpolicy
 
 import "github.com/restartkit/restart/jobpolicy/batch"
 
-// NextCounts returns the failure counts that the replacement of a failed pod carries,
-// given the counts of its index before the pod and the pod's Match m. failures counts
-// towards the limit per index; ignored does not. Negative counts are taken as 0. Both
-// saturate at 2^31-1, the maximum of the annotations (KEP-3850, "Tracking the number of
-// failures per index").
+// NextCounts returns the failure counts for the replacement of a failed pod with this
+// Match, given the counts of its index before. failures counts towards the limit per
+// index; ignored does not. Negative counts are taken as 0, and both saturate at 2^31-1
+// (KEP-3850, "Tracking the number of failures per index").
 func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int) {
 	failures, ignored = addCounts(max(failures, 0), 0), addCounts(max(ignored, 0), 0)
 	if m.Counted() {
@@ -16,10 +15,9 @@ func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int)
 }
 
 // IndexFailed reports whether a failed pod fails its index for good, because a
-// FailIndex rule matched or because the failure is counted and failures exceeds limit.
-// failures is the number of counted failures of the index including this one, as
-// returned by NextCounts; a number below 1 is taken as 1. A limit of 1 thus allows two
-// runs. With a nil limit no index fails.
+// FailIndex rule matched or because it is counted and failures exceeds limit. failures
+// includes this pod, as returned by NextCounts, so a limit of 1 allows two runs;
+// numbers below 1 are taken as 1. With a nil limit no index fails.
 func (m Match) IndexFailed(failures int, limit *int32) bool {
 	return m.indexFailedAfter(max(failures, 1)-1, limit)
 }

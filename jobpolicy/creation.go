@@ -9,20 +9,19 @@ import (
 )
 
 // Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
-// name. It has the template's labels, annotations and finalizers, those of the index,
-// and the tracking finalizer. A pod of an Indexed Job also gets its own hostname, and
-// its index as JobCompletionIndexEnv in every container and init container that does
-// not set the variable itself. Creation.Pod returns such a pod.
+// name, and includes the tracking finalizer. A pod of an Indexed Job also needs the
+// Hostname, and its index as JobCompletionIndexEnv in all containers and init
+// containers that do not set it. Creation.Pod returns such a pod.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
-	// Hostname is <job>-<index> and replaces that of the template. With the subdomain
-	// it forms a DNS name. "" keeps the hostname of the template.
+	// Hostname is <job>-<index>, a DNS name together with the subdomain. "" means that
+	// of the template.
 	Hostname string
 	batch.ObjectMeta
 }
 
-// Pod returns a pod with this metadata and the specification of the Job's template,
-// which it does not modify. The caller names the pod.
+// Pod returns the pod for the specification of the Job's template, which it does not
+// modify. The caller names the pod.
 func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname

@@ -2,17 +2,15 @@ package jobpolicy
 
 import "time"
 
-// Remaining returns the rest of the delay before a replacement when sinceLast has
-// passed since the last failure ended, at least 0. The delay is BaseDelay, doubled up
-// to MaxDelay for each failure in a row after the first. failures includes the last
-// one; 0 means no delay, and a negative number is taken as 1. As in Kubernetes,
-// MaxDelay bounds only the doubling, so the first delay is BaseDelay even above it.
-// Unlike in Kubernetes, a failure in the future (a negative sinceLast) is taken as one
-// that happens now, so the wait never exceeds the delay (KEP-3850, "Exponential backoff
-// delay per index").
+// Remaining returns the rest of the delay before a replacement, at least 0, when
+// sinceLast has passed since the last failure ended. The delay is BaseDelay, doubled up
+// to MaxDelay for each failure in a row after the first. No failures mean no delay; a
+// negative number is taken as 1. As in Kubernetes, MaxDelay does not limit BaseDelay
+// itself. Unlike in Kubernetes, a negative sinceLast is taken as 0, so the wait never
+// exceeds the delay (KEP-3850, "Exponential backoff delay per index").
 //
-// The caller chooses the failures to count, for example those of the Job or of an
-// index. Kubernetes includes ignored failures.
+// The caller chooses the failures to count, such as those of the Job or of an index.
+// Kubernetes includes ignored ones.
 func (e Engine) Remaining(failures int, sinceLast time.Duration) time.Duration {
 	return remaining(e.baseDelay(), e.maxDelay(), failures, sinceLast)
 }

@@ -7,41 +7,40 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// Engine plans the next step of a Job. Its zero value decides as Kubernetes 1.36 and
-// 1.37 do with their default feature gates. API servers from 1.31 on accept the
-// statuses that it writes; 1.30 rejects SuccessCriteriaMet for most Jobs.
+// Engine plans the next step of a Job. The zero value decides as Kubernetes 1.36 and
+// 1.37 with default feature gates. API servers accept its statuses from 1.31 on; 1.30
+// rejects SuccessCriteriaMet for most Jobs.
 //
-// Call Plan and carry out the plan. Call it again after RequeueAfter and on every
-// change to the Job or its pods, including those made by the plan.
+// Carry out each plan. Call Plan again after RequeueAfter and after every change to the
+// Job or its pods, including the plan's own.
 //
-// An Engine holds only settings. It is comparable and safe for concurrent use.
+// An Engine is comparable and safe for concurrent use.
 type Engine struct {
 	BaseDelay      time.Duration // before the first replacement; 0 means 10s
-	MaxDelay       time.Duration // upper bound of the doubled delay; 0 means 10m
-	MinRequeue     time.Duration // shortest RequeueAfter for a delay; 0 means 1s
-	MaxPodsPerPlan int           // creations, or deletions of surplus pods, per plan; 0 means 500
-	// StartReadyIndexes starts other pending indexes while some wait for their delay.
-	// By default, as in Kubernetes, a waiting index holds back the higher ones.
+	MaxDelay       time.Duration // bound of the doubled delay; 0 means 10m
+	MinRequeue     time.Duration // minimum RequeueAfter for a delay; 0 means 1s
+	MaxPodsPerPlan int           // creations, or deletions of surplus pods; 0 means 500
+	// StartReadyIndexes starts pending indexes while lower ones wait. By default, as in
+	// Kubernetes, a waiting index holds back higher ones.
 	StartReadyIndexes bool
 	IgnoredDelay      IgnoredDelay // effect of ignored failures on the delay
 	// RuleInReason extends the reason of a Job failed by a FailJob rule to
-	// PodFailurePolicy_NAME, with the rule's name or, if it has none, its index
+	// PodFailurePolicy_NAME, with the rule's name or, without one, its index
 	// (KEP-4443).
 	RuleInReason bool
-	// ManagedBy limits the Engine to Jobs with this spec.managedBy. Here and in a Job,
-	// "" stands for the Kubernetes Job controller.
+	// ManagedBy selects the Jobs by spec.managedBy. In both, "" means the Kubernetes
+	// Job controller.
 	ManagedBy string
 }
 
-// IgnoredDelay is the effect of ignored failures, matched by an Ignore rule, on the
-// delay before a replacement: DelayLikeFailure, DelaySeparately or NoDelay.
+// IgnoredDelay is the effect of ignored failures on the delay before a replacement.
 type IgnoredDelay int
 
-// The effects of ignored failures on the delay before a replacement.
+// The effects of ignored failures on the delay.
 const (
 	DelayLikeFailure IgnoredDelay = 0 // as any other failure (Kubernetes)
-	DelaySeparately  IgnoredDelay = 1 // in a streak of their own, so that neither kind lengthens the other's delay
-	NoDelay          IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
+	DelaySeparately  IgnoredDelay = 1 // in a separate streak with its own delay
+	NoDelay          IgnoredDelay = 2 // no delay (KEP-3850's text)
 )
 
 // String returns the name of the constant.

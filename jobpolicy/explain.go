@@ -8,16 +8,15 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// RuleResult is the result of one rule of a pod failure policy for one pod. Its String
-// is one line.
+// RuleResult is the result of one rule of a pod failure policy for one pod.
 type RuleResult struct {
 	Rule    int          // index of the rule
 	Action  batch.Action // of the rule
-	Matched bool         // this rule decided
-	Why     string       // the match, or exactly why the rule did not match
+	Matched bool         // the rule decided
+	Why     string       // the match, or why the rule does not match
 }
 
-// String returns the result as one line, without a line break.
+// String returns the result as one line.
 func (s RuleResult) String() string {
 	verdict := "no match"
 	if s.Matched {
@@ -26,8 +25,8 @@ func (s RuleResult) String() string {
 	return fmt.Sprintf("rule %d (%s): %s: %s", s.Rule, orQuoted(string(s.Action)), verdict, s.Why)
 }
 
-// Explain returns one result per rule, in order, with the same outcome as MatchPod.
-// Rules after the deciding one are included and marked as not reached.
+// Explain returns the results of all rules, in order, with the same outcome as
+// MatchPod. Rules after the deciding one are marked as not reached.
 func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleResult {
 	if p == nil || pod == nil {
 		return nil

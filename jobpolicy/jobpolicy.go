@@ -1,10 +1,9 @@
-// Package jobpolicy decides about the failed pods of a Job as the Kubernetes Job
-// controller does (KEP-3329, KEP-3850). It consists of pure functions on the types of
-// package batch. [Engine.Plan] is one pass of the controller; start there. [MatchPod]
-// and [MatchExit] evaluate a pod failure policy for a pod or an exit code.
-// [Match.NextCounts], [Match.IndexFailed], [Engine.Remaining] and [EndLimits.Verdict]
-// count failures without Job objects. Package lint reviews specifications, and package
-// jobtest runs Jobs in tests.
+// Package jobpolicy implements the decisions of the Kubernetes Job controller about
+// failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
+// Start with [Engine.Plan], one pass of the controller. [MatchPod] and [MatchExit]
+// evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
+// [Engine.Remaining] and [EndLimits.Verdict] count failures without Job objects.
+// Package lint reviews specifications, and package jobtest runs Jobs in tests.
 package jobpolicy
 
 import (
@@ -14,21 +13,19 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Plan decides what to do next about a Job. It is pure and deterministic, and does not
-// depend on the order of the pods. If the Engine, the Input or the Job's status is
-// invalid, Plan returns an error wrapping field.Errors. The plan is empty for a
-// finished Job and, except for a note, for a Job with another controller or an unknown
-// completion mode.
+// Plan returns the next step for a Job. It is deterministic and ignores the order of
+// the pods. If the Engine, the Input or the Job's status is invalid, the error wraps
+// field.Errors. The plan is empty for a finished Job and, except for a note, for a Job
+// with another controller or an unknown completion mode.
 //
-// Set ExpectationsPending until Pods reflects every creation and deletion of earlier
-// plans. Meanwhile Plan records and releases ended pods, but it creates no pods,
-// deletes no surplus pods and does not end the Job. List a pod in FinalizersRemoved
-// from the removal of its finalizer until Pods shows it without one, or it is released
-// again.
+// Set ExpectationsPending until Pods reflects all creations and deletions of earlier
+// plans. Meanwhile Plan creates no pods, deletes no surplus pods and does not end the
+// Job, but it still records and releases ended pods. List a released pod in
+// FinalizersRemoved while Pods may show its finalizer, or Plan releases it again.
 //
-// Pass the Job as last written. If State shows that the status is older than the last
-// InterimStatus, Plan plans nothing until the status has caught up or five minutes have
-// passed. If State is lost, read Job and Pods from storage before the next plan.
+// Pass the Job as last written. If its status is older than State, Plan plans nothing
+// until the status catches up or five minutes have passed. If State is lost, read Job
+// and Pods from storage before the next plan.
 func (e Engine) Plan(in Input) (Plan, error) {
 	// Each of the three steps only reads the result of the one before. observe builds
 	// the view, decide makes the decision, and record turns both into the plan.

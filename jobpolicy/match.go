@@ -7,23 +7,23 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Match is the result of a pod failure policy for one failed pod. Rule is -1 if no rule
-// matches. In the zero value only Counted is meaningful.
+// Match is the result of a pod failure policy for a failed pod. Of its zero value only
+// Counted is meaningful.
 type Match struct {
-	Rule      int          // index of the deciding rule, -1 if none
+	Rule      int          // of the deciding rule, -1 if none
 	Action    batch.Action // "" if none
-	Container string       // name of the matching container, for a rule on exit codes
+	Container string       // the matching container, for a rule on exit codes
 	ExitCode  int32        // of Container
-	Condition string       // type of the matching condition, for a rule on conditions
+	Condition string       // the matching condition, for a rule on conditions
 }
 
-// Counted reports whether the failure counts towards the backoff limits. All failures
-// do except those matched by an Ignore rule.
+// Counted reports whether the failure counts towards the backoff limits. Only ignored
+// failures do not.
 func (m Match) Counted() bool { return m.Action != batch.ActionIgnore }
 
-// Message returns the message of the Job's condition if a FailJob rule decided, and ""
-// otherwise. The text equals that of Kubernetes byte for byte, because other
-// controllers match it with regular expressions.
+// Message returns the message of the Job's condition if a FailJob rule decided,
+// otherwise "". It equals the message of Kubernetes, which other controllers match with
+// regular expressions.
 func (m Match) Message(pod *batch.Pod) string {
 	switch {
 	case m.Action != batch.ActionFailJob || pod == nil:
@@ -40,9 +40,9 @@ func (m Match) Message(pod *batch.Pod) string {
 var noMatch = Match{Rule: -1}
 
 // MatchPod returns the first rule with a known action that matches the pod (KEP-3329,
-// "Evaluation"). It assumes that the pod has failed and ignores its phase. A nil policy
-// has no rules. MatchPod does not allocate unless a rule's patterns times the pod's
-// conditions exceed a thousand.
+// "Evaluation"). It assumes that the pod has failed. A nil policy has no rules.
+// MatchPod does not allocate unless a rule's patterns times the pod's conditions exceed
+// 1,000.
 func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	if p == nil || pod == nil {
 		return noMatch
@@ -57,8 +57,8 @@ func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 }
 
 // MatchExit returns the result of MatchPod for a pod with a single container that ended
-// with the given exit code. It is for schedulers without pods. Rules on conditions
-// never match, nor does exit code 0.
+// with this exit code, for schedulers without pods. Rules on conditions never match,
+// nor does exit code 0.
 func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	if p == nil {
 		return noMatch

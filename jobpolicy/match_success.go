@@ -7,12 +7,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// MatchSuccess returns a Match whose Rule is the index of the first rule that the
-// succeeded indexes meet, -1 if none. A rule with indexes is met if all of them have
-// succeeded, or as many as its count. A rule with only a count is met if that many of
-// all indexes have succeeded. Indexes at or above completions are ignored, and a rule
-// with indexes but without any below completions is never met. Without any success no
-// rule is met, even with count 0. A nil policy has no rules.
+// MatchSuccess returns the first rule that the succeeded indexes meet, as the Rule of a
+// Match, -1 if none. A rule with indexes is met if all of them have succeeded, or as
+// many as its count. A rule with only a count is met by that many of all indexes.
+// Indexes at or above completions are ignored; a rule with only such indexes is never
+// met. Without a success no rule is met, even with count 0. A nil policy has no rules.
 func MatchSuccess(p *batch.SuccessPolicy, succeeded indexset.Set, completions int) Match {
 	if p == nil || succeeded.IsZero() {
 		return noMatch

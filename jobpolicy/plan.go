@@ -6,78 +6,75 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Input is the input of Plan. Plan only reads it, so it may be shared between
-// goroutines.
+// Input is the input of Plan, which does not modify it.
 type Input struct {
-	Job *batch.Job // as last written; Plan recognizes an older one by State
-	// Pods are all of the Job's pods visible to the caller, in any order. Each needs a
-	// UID or a name.
+	Job *batch.Job // as last written
+	// Pods are all visible pods of the Job, in any order. Each needs a UID or a name.
 	Pods                []*batch.Pod
-	State               State // of the last plan whose InterimStatus was written; zero at first
-	ExpectationsPending bool  // Pods does not yet reflect all earlier creations and deletions
-	// FinalizersRemoved lists pods that Pods may still show with their removed
-	// finalizer, by UID, or by name for a pod without a UID.
+	State               State // of the last plan whose InterimStatus was written
+	ExpectationsPending bool  // Pods lacks earlier creations or deletions
+	// FinalizersRemoved lists pods that Pods may show with a removed finalizer, by UID,
+	// or by name without a UID.
 	FinalizersRemoved []string
-	NoPodChanges      bool      // the API server refuses creations or deletions; plan none, and no end that needs one
+	NoPodChanges      bool      // creations or deletions are refused; plan none, and no end that needs one
 	Now               time.Time // the caller's clock; must be set
 }
 
-// Plan holds the effects to carry out in this order: Delete, Create, InterimStatus,
+// Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
 // Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
-// finalizers, and only FinalStatus raises the counters. A crash at any point therefore
-// neither loses a failure nor counts it twice (KEP-3850 and the Job tracking protocol).
-// A Plan shares no memory that is written later.
+// finalizers, and only FinalStatus raises the counters. A crash therefore neither loses
+// a failure nor counts it twice (KEP-3850 and the Job tracking protocol). A Plan shares
+// no memory that is written later.
 //
-// If an effect fails, skip the rest of the plan and plan again later. After a refused
-// deletion or creation, plan again at once with NoPodChanges to record and release the
-// pods that have ended.
+// If an effect fails, skip the rest and plan again later. After a refused deletion or
+// creation, plan again at once with NoPodChanges to record and release ended pods.
 type Plan struct {
 	Delete        []Deletion       // pods to delete
 	Create        []Creation       // pods to create
-	InterimStatus *batch.JobStatus // status to write next; nil if unchanged
+	InterimStatus *batch.JobStatus // status to write, nil if unchanged
 	Release       []PodRef         // pods whose tracking finalizer to remove; some may still run if the Job ends
-	FinalStatus   *batch.JobStatus // status to write last; nil if unchanged
+	FinalStatus   *batch.JobStatus // status to write last, nil if unchanged
 
 	State         State         // for the next plan; keep it once InterimStatus is written, at once if nil
 	RequeueAfter  time.Duration // 0 if the plan waits for nothing
-	RequeueReason RequeueReason // why to plan again after RequeueAfter
+	RequeueReason RequeueReason // why to plan again
 	Decisions     []PodDecision // one per newly finished pod, by index and UID
 	MetricDeltas  MetricDeltas  // valid once InterimStatus is written, at once if nil
 	Notes         []string      // unreadable or skipped input, and why a plan is empty
 }
 
-// PodRef names a pod. UID is "" for a pod without one.
+// PodRef names a pod. UID may be "".
 type PodRef struct{ Name, UID string }
 
-// Deletion is a pod to delete. If Untrack is set, remove the pod's tracking finalizer
-// first; the Job no longer wants the pod, and its end does not count.
+// Deletion is a pod to delete. If Untrack is set, first remove its tracking finalizer;
+// its end does not count.
 type Deletion struct {
 	PodRef
 	Untrack bool
 }
 
-// PodDecision is the decision about a newly finished pod. It is made once and stands
-// even if the pod later shows a different end.
+// PodDecision is the decision about a newly finished pod. It stands even if the pod
+// later shows a different end.
 type PodDecision struct {
 	PodRef
 	Index       int       // completion index, -1 for a NonIndexed Job
-	Match       Match     // of the pod failure policy; Rule is -1 if the pod succeeded or no rule matches
-	Failures    int       // counted failures of its index, including this one if counted; 0 without a limit per index
+	Match       Match     // of the pod failure policy; Rule is -1 if none matches or the pod succeeded
+	Failures    int       // counted failures of its index, this one included; 0 without a limit per index
 	IndexFailed bool      // the index fails with this pod
 	Finished    time.Time // the pod's FinishTime
-	Untracked   bool      // the pod lacks the tracking finalizer, so its end does not count
+	Untracked   bool      // without the tracking finalizer, so its end does not count
 }
 
-// MetricDeltas are increments of the Job controller's metrics, named job_controller_….
-// Add those of every plan whose InterimStatus was written. Each pod, index and Job is
-// then counted once despite crashes and retries. The zero value adds nothing.
+// MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
+// those of every plan whose InterimStatus was written, and each pod, index and Job is
+// counted once despite crashes and retries.
 type MetricDeltas struct {
-	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless the plan decides the Job's end
+	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless the Job's end is decided
 	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int                  // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int                  // job_finished_indexes_total{status="succeeded"}
 	IndexesFailed    int                  // job_finished_indexes_total{status="failed"}
-	PerIndex         bool                 // label backoffLimit of these two: "perIndex" if true, else "global"
+	PerIndex         bool                 // label backoffLimit of both is "perIndex" if true, else "global"
 	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 

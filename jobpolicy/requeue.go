@@ -2,16 +2,15 @@ package jobpolicy
 
 import "time"
 
-// RequeueReason says why to plan again: RequeueDelay, RequeueBatch, RequeueDeadline or
-// RequeueStaleJob. "" means that the plan waits for nothing.
+// RequeueReason says why to plan again without a change. "" means no reason.
 type RequeueReason string
 
-// The reasons for planning again after some time without a change.
+// The reasons for planning again without a change.
 const (
 	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
-	RequeueBatch    RequeueReason = "Batch"    // like RequeueDelay, but postponed to MinRequeue to batch replacements
+	RequeueBatch    RequeueReason = "Batch"    // like RequeueDelay, postponed to MinRequeue
 	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds have passed
-	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than the last written status; reread it or wait for an update
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than the last written status; reread it or wait
 )
 
 // requeue is when to plan again without a change; the zero value means never.

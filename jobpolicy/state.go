@@ -7,27 +7,23 @@ import (
 )
 
 // State carries facts without a place in the Job's status from one plan to the next.
-// Keep the State of a plan once its InterimStatus is written. Store it with the Job so
-// that it survives a restart; Kubernetes holds the equivalent only in memory.
+// Keep it once the plan's InterimStatus is written, and store it with the Job so that
+// it survives a restart. The zero value is the state of a new Job.
 //
-// Each list and map holds a pod at most once, and only pods from the plan's Pods. A
-// State therefore holds at most three UIDs per pod, besides a few small fields. The
-// zero value is the state of a new Job.
+// A State holds at most three UIDs for each of the plan's Pods, and little else.
+// Kubernetes holds the equivalent only in memory.
 type State struct {
-	// Job is the UID of the Job. Plan ignores the State of another Job; a State without
-	// a UID fits every Job.
+	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`
 
-	// Written is the progress of the last planned status. Plan plans nothing on an
-	// older status. Behind is when Plan first saw one, zero if the status is current.
-	// After five minutes Plan accepts the older status, which may have been reset on
-	// purpose.
+	// Written is the progress of the last planned status; Plan plans nothing on an
+	// older one. Behind is when an older status was first seen, zero if it is current.
+	// After five minutes Plan accepts the status, which may have been reset on purpose.
 	Written StatusProgress `json:"written,omitzero"`
 	Behind  time.Time      `json:"behind,omitzero"`
 
-	// Failures is the number of pods that failed in a row since the last success, and
-	// LastFailure is the time of the last failure. They delay replacements of Jobs
-	// without a limit per index.
+	// Failures is the number of pods that failed since the last success, the latest at
+	// LastFailure. They delay replacements in Jobs without a limit per index.
 	Failures    int       `json:"failures,omitempty"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
 
@@ -35,20 +31,19 @@ type State struct {
 	Ignored     int       `json:"ignored,omitempty"`
 	LastIgnored time.Time `json:"lastIgnored,omitzero"`
 
-	// Ahead maps the UIDs of failed pods that end in the future to the time when Plan
-	// first saw them. The next attempt of their index waits from that time, however
-	// wrong the pod's clock.
+	// Ahead maps the UIDs of failed pods that end in the future to the time when this
+	// was noticed, which starts the wait of their index.
 	Ahead map[string]time.Time `json:"ahead,omitempty"`
 
-	// Handled holds the UIDs of finished pods that were decided on but are not in the
+	// Handled holds the UIDs of finished pods that are decided on but not in the
 	// status, so that they are not decided on twice.
 	Handled []string `json:"handled,omitempty"`
 
-	// Released holds the UIDs of recorded pods whose finalizer Plan has released. A pod
-	// in Released but no longer in the status is counted, and an older view of it
-	// counts nothing. Released also holds ended pods without a finalizer whose index is
-	// beyond the completions or was so in the last plan. If such an index comes back,
-	// its pod is not mistaken for one that never had a finalizer.
+	// Released holds the UIDs of recorded pods released by Plan. Those no longer in the
+	// status are counted, and older views of them count nothing. Released also holds
+	// ended pods without a finalizer whose index is, or was in the last plan, beyond
+	// the completions. If the index comes back, they are not mistaken for pods that
+	// never had a finalizer.
 	Released []string `json:"released,omitempty"`
 }
 
@@ -61,12 +56,11 @@ func (m State) of(job *batch.Job) State {
 	return m
 }
 
-// StatusProgress measures the progress of a Job's status in numbers that only rise
-// while completions stay the same. They include uncounted pods. The zero value is the
-// progress of a new Job.
+// StatusProgress is the progress of a Job's status, uncounted pods included. It only
+// rises while completions stay the same.
 type StatusProgress struct {
 	Succeeded   int  `json:"succeeded,omitempty"`   // pods, or indexes of an Indexed Job
-	Failed      int  `json:"failed,omitempty"`      // pods, which include those that fail an index
+	Failed      int  `json:"failed,omitempty"`      // pods
 	Ending      bool `json:"ending,omitempty"`      // the Job's end is decided
 	Completions int  `json:"completions,omitempty"` // of an Indexed Job; only lower indexes are counted
 }

@@ -6,36 +6,34 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// EndLimits are the numbers that end a Job. The zero value only ends a Job after a
-// success and without active pods.
+// EndLimits are the numbers that end a Job. With the zero value, only a Job with a
+// success and no active pods ends.
 type EndLimits struct {
 	Completions           *int32 // successes that complete the Job once no pod is active; nil means one
-	BackoffLimit          *int32 // counted failures tolerated; nil means all (see Progress.Restarts)
+	BackoffLimit          *int32 // counted failures tolerated; nil means all
 	MaxFailedIndexes      *int32 // failed indexes tolerated; nil means all
-	ActiveDeadlineSeconds *int64 // time since the start after which the Job fails; nil means never
+	ActiveDeadlineSeconds *int64 // seconds after the start at which the Job fails; nil means never
 }
 
-// Progress is a Job's progress so far. The zero value is that of a Job that just
-// started.
+// Progress is a Job's progress so far. The zero value is that of a new Job.
 type Progress struct {
-	FailJob string // message of a pod that matched a FailJob rule, "" if none did
+	FailJob string // message of a pod that matched a FailJob rule, or ""
 	Failed  int    // counted failures
-	// Restarts is the number of restarts in place of containers of unfinished pods
-	// under the restart policy OnFailure, otherwise 0. As in Kubernetes, a BackoffLimit
-	// above 0 is exceeded by as many restarts as the limit, not one more.
+	// Restarts is the number of restarts in place of unfinished pods under OnFailure,
+	// otherwise 0. As in Kubernetes, the Job already fails when Restarts equals a
+	// BackoffLimit above 0.
 	Restarts      int
 	Elapsed       time.Duration // since the start
 	Succeeded     int           // successes; for an Indexed Job, succeeded indexes
 	FailedIndexes int           // failed indexes; 0 without a limit per index
-	SuccessPolicy string        // message of the success policy rule that was met, "" if none was
+	SuccessPolicy string        // message of the success policy rule met, or ""
 	Active        int           // pods neither finished nor being deleted
 }
 
-// Verdict returns the reason why the Job ends now and the message of its condition, or
-// "" if the Job goes on. If several limits are reached, the first in the order of
-// Kubernetes decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
-// MaxFailedIndexesExceeded, FailedIndexes, SuccessPolicy, CompletionsReached. The last
-// two are successes.
+// Verdict returns why the Job ends now and the message of its condition, or "" if it
+// goes on. The first limit reached in the order of Kubernetes decides:
+// PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded, MaxFailedIndexesExceeded,
+// FailedIndexes, SuccessPolicy, CompletionsReached. The last two are successes.
 func (l EndLimits) Verdict(t Progress) (reason batch.Reason, message string) {
 	for _, end := range precedence {
 		if end.reached(l, t) {

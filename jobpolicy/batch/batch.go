@@ -1,7 +1,6 @@
 // Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
-// names, defaults and validation. The decisions are in package jobpolicy. The types
-// mirror the JSON of the API, so a manifest or the output of kubectl get -o json
-// unmarshals into them.
+// names, defaults and validation. Package jobpolicy makes the decisions. A manifest or
+// the output of kubectl get -o json unmarshals into the types.
 package batch
 
 import (
@@ -9,10 +8,7 @@ import (
 	"time"
 )
 
-// Job is a batch/v1 Job with its specification and status.
-//
-// Only JobSpec.Default, Pod.Track and Pod.Untrack modify their receiver, besides
-// UnmarshalJSON. All other functions of this package only read.
+// Job is a batch/v1 Job.
 type Job struct {
 	Kind       string `json:"kind,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -21,27 +17,27 @@ type Job struct {
 	Status     JobStatus `json:"status,omitzero"`
 }
 
-// JobSpec is the specification of a Job. Default sets the defaults of absent fields.
+// JobSpec is the specification of a Job.
 type JobSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
-	// Completions is the number of successes wanted. If nil, one success suffices, and
-	// no pod starts after it.
+	// Completions is the number of successes wanted. If nil, one suffices, and no pod
+	// starts after it.
 	Completions           *int32            `json:"completions,omitempty"`
 	ActiveDeadlineSeconds *int64            `json:"activeDeadlineSeconds,omitempty"`
 	PodFailurePolicy      *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	SuccessPolicy         *SuccessPolicy    `json:"successPolicy,omitempty"`
-	// BackoffLimit is the number of counted failures tolerated in the Job, and
-	// BackoffLimitPerIndex the number tolerated in each index (KEP-3850).
+	// BackoffLimit and BackoffLimitPerIndex are the numbers of counted failures
+	// tolerated in the Job and in each index (KEP-3850).
 	BackoffLimit         *int32 `json:"backoffLimit,omitempty"`
 	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
-	// MaxFailedIndexes is the number of failed indexes tolerated. Nil means all.
+	// MaxFailedIndexes is the number of failed indexes tolerated; nil means all.
 	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`
 	Template                PodTemplateSpec      `json:"template,omitzero"`
 	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
 	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
 	Suspend                 bool                 `json:"suspend,omitempty"`
 	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
-	ManagedBy               string               `json:"managedBy,omitempty"` // name of another controller; "" means the Job controller
+	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name, or ""
 
 	// Unknown holds all other fields, such as scheduling, as read.
 	Unknown map[string]json.RawMessage `json:"-"`
@@ -62,7 +58,7 @@ type JobStatus struct {
 	UncountedTerminatedPods *UncountedTerminatedPods `json:"uncountedTerminatedPods,omitempty"`
 }
 
-// Finished returns the Complete or Failed condition that ended the Job, if one is True.
+// Finished returns the True condition, Complete or Failed, that ended the Job.
 func (s *JobStatus) Finished() (JobCondition, bool) {
 	if s == nil {
 		return JobCondition{}, false
@@ -75,7 +71,7 @@ func (s *JobStatus) Finished() (JobCondition, bool) {
 	return JobCondition{}, false
 }
 
-// HasCondition reports whether the status has the condition and it is True.
+// HasCondition reports whether the condition is present and True.
 func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
@@ -85,8 +81,8 @@ func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	return false
 }
 
-// UncountedTerminatedPods holds the UIDs of finished pods that are recorded but not yet
-// counted. They are counted when their finalizer is gone.
+// UncountedTerminatedPods holds the UIDs of finished pods that are recorded, but
+// counted only after the removal of their finalizer.
 type UncountedTerminatedPods struct {
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`

@@ -7,12 +7,12 @@ import (
 
 // Default sets absent fields to the defaults of the API server:
 //
-//   - completions and parallelism: 1 if both are absent; parallelism alone: 1;
+//   - parallelism: 1, and completions: 1 if both are absent;
 //   - backoffLimit: 6, or with backoffLimitPerIndex the largest number, so that
 //     only the limit per index counts (KEP-3850, "Job API");
 //   - completionMode: NonIndexed;
-//   - podReplacementPolicy: Failed with a podFailurePolicy, TerminatingOrFailed
-//     without;
+//   - podReplacementPolicy: Failed with a podFailurePolicy, otherwise
+//     TerminatingOrFailed;
 //   - status of a condition pattern: True (KEP-3329, "JobSpec API").
 //
 // Default is idempotent. It replaces pointers instead of writing through them, so

@@ -8,13 +8,13 @@ import (
 // FinishTime returns when a finished pod ended, from the first available source:
 //
 //  1. the latest end of its containers, sidecars included, if all have ended;
-//  2. the last transition of a Ready condition that is False;
+//  2. the last transition of a False Ready condition;
 //  3. the request for its deletion;
 //  4. its creation.
 //
-// FinishTime returns the zero time for a nil pod and for a pod without any of these. As
-// in Kubernetes, if all sidecars but not all app containers have ended, the latest end
-// of the sidecars counts.
+// Otherwise, or if p is nil, FinishTime returns the zero time. As in Kubernetes, if all
+// sidecars but not all app containers have ended, the latest end of the sidecars
+// counts.
 func (p *Pod) FinishTime() time.Time {
 	if p == nil {
 		return time.Time{}
@@ -80,8 +80,7 @@ func (c *ContainerStatus) endTime() time.Time {
 	return c.State.Terminated.FinishedAt
 }
 
-// Seconds returns n seconds, limited to the range of a Duration. API fields count whole
-// seconds.
+// Seconds returns n seconds, limited to the range of a Duration.
 func Seconds(n int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Second)
 	return time.Duration(min(max(n, -most), most)) * time.Second

@@ -10,25 +10,25 @@ import (
 // Unknown fields, such as those of a newer Kubernetes, survive reading and writing a
 // Job.
 
-// UnmarshalJSON unmarshals a specification, with unknown fields in Unknown.
+// UnmarshalJSON keeps unknown fields in Unknown.
 func (s *JobSpec) UnmarshalJSON(text []byte) error {
 	type plain JobSpec
 	return readKnown(text, (*plain)(s), &s.Unknown)
 }
 
-// MarshalJSON marshals the specification together with the fields in Unknown.
+// MarshalJSON includes the fields in Unknown.
 func (s JobSpec) MarshalJSON() ([]byte, error) {
 	type plain JobSpec
 	return writeKnown(plain(s), s.Unknown)
 }
 
-// UnmarshalJSON unmarshals a rule, with unknown fields in Unknown.
+// UnmarshalJSON keeps unknown fields in Unknown.
 func (r *PodFailurePolicyRule) UnmarshalJSON(text []byte) error {
 	type plain PodFailurePolicyRule
 	return readKnown(text, (*plain)(r), &r.Unknown)
 }
 
-// MarshalJSON marshals the rule together with the fields in Unknown.
+// MarshalJSON includes the fields in Unknown.
 func (r PodFailurePolicyRule) MarshalJSON() ([]byte, error) {
 	type plain PodFailurePolicyRule
 	return writeKnown(plain(r), r.Unknown)

@@ -2,39 +2,34 @@ package batch
 
 import "github.com/restartkit/restart/backoff"
 
-// Action is the action of a pod failure policy's rule for the pods that it matches:
-// ActionFailJob, ActionFailIndex, ActionIgnore or ActionCount.
+// Action is the action of a pod failure policy's rule.
 type Action string
 
-// Operator relates an exit code to a list of values: OpIn or OpNotIn.
+// Operator relates an exit code to a list of values.
 type Operator string
 
-// CompletionMode says how a Job counts its successes: NonIndexedCompletion or
-// IndexedCompletion.
+// CompletionMode says how a Job counts its successes.
 type CompletionMode string
 
-// PodReplacementPolicy says when to replace a pod: PodReplacementTerminatingOrFailed or
-// PodReplacementFailed.
+// PodReplacementPolicy says when to replace a pod.
 type PodReplacementPolicy string
 
-// RestartPolicy is a container's restart policy, one of the RestartPolicy… constants. A
-// Job's pods have OnFailure or Never.
+// RestartPolicy is a container's restart policy. A Job's pods have OnFailure or Never.
 type RestartPolicy = backoff.RestartPolicy
 
-// PodPhase is a pod's phase, from PodPending to PodSucceeded or PodFailed.
+// PodPhase is a pod's phase.
 type PodPhase string
 
-// ConditionStatus says whether a condition holds: ConditionTrue, ConditionFalse or
-// ConditionUnknown.
+// ConditionStatus says whether a condition holds.
 type ConditionStatus string
 
-// PodConditionType is a type of pod condition, such as DisruptionTarget.
+// PodConditionType is a type of pod condition.
 type PodConditionType string
 
-// JobConditionType is a type of Job condition, such as JobFailed.
+// JobConditionType is a type of Job condition.
 type JobConditionType string
 
-// Reason says why a Job has a condition. It is one of the JobReason… constants.
+// Reason says why a Job has a condition.
 type Reason string
 
 // Succeeded reports whether a Job that ended for this reason succeeded.
@@ -42,8 +37,8 @@ func (r Reason) Succeeded() bool {
 	return r == JobReasonSuccessPolicy || r == JobReasonCompletionsReached
 }
 
-// Known reports whether this package supports the action. Rules with other actions,
-// perhaps of a later Kubernetes, are skipped.
+// Known reports whether this package supports the action. Rules with other actions are
+// skipped.
 func (a Action) Known() bool {
 	switch a {
 	case ActionFailJob, ActionFailIndex, ActionIgnore, ActionCount:
@@ -76,7 +71,7 @@ const (
 // The completion modes.
 const (
 	NonIndexedCompletion CompletionMode = "NonIndexed" // any pod's success counts
-	IndexedCompletion    CompletionMode = "Indexed"    // one success for each index
+	IndexedCompletion    CompletionMode = "Indexed"    // one success per index
 )
 
 // The pod replacement policies.
@@ -122,8 +117,8 @@ const (
 	JobSuspended          JobConditionType = "Suspended"
 	JobComplete           JobConditionType = "Complete"
 	JobFailed             JobConditionType = "Failed"
-	JobFailureTarget      JobConditionType = "FailureTarget"      // will be Failed once every pod has ended
-	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // will be Complete once every pod has ended
+	JobFailureTarget      JobConditionType = "FailureTarget"      // Failed once every pod has ended
+	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // Complete once every pod has ended
 )
 
 // The reasons of a Job's conditions.

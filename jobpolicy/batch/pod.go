@@ -39,8 +39,8 @@ func (p *Pod) Ready() bool {
 
 func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
-// Track adds the tracking finalizer to the pod. Only pods with this finalizer are
-// counted when they end. Pods made from a jobpolicy.Creation have it.
+// Track adds the tracking finalizer to the pod. The ends of pods without it do not
+// count. Pods made from a jobpolicy.Creation have it.
 func (p *Pod) Track() {
 	if !p.Tracked() {
 		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
@@ -115,8 +115,7 @@ type PodTemplateSpec struct {
 	Spec       PodSpec `json:"spec,omitzero"`
 }
 
-// PodSpec is the part of a pod's specification needed to decide on restarts and to
-// carry them out.
+// PodSpec is the part of a pod's specification needed for restarts.
 type PodSpec struct {
 	InitContainers                []Container   `json:"initContainers,omitempty"`
 	Containers                    []Container   `json:"containers,omitempty"`
@@ -156,7 +155,7 @@ type Container struct {
 	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty"`
 }
 
-// ContainerRestartRule is a rule for restarts of a container in place.
+// ContainerRestartRule is a rule for restarts in place.
 type ContainerRestartRule struct {
 	Action backoff.Action `json:"action,omitempty"` // Restart or RestartAllContainers (KEP-5532)
 }

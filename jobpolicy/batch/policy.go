@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// PodFailurePolicy is an ordered list of rules for failed pods. The first matching rule
-// decides (KEP-3329). A nil policy has no rules.
+// PodFailurePolicy is a list of rules for failed pods. The first matching rule decides
+// (KEP-3329). A nil policy has no rules.
 type PodFailurePolicy struct {
 	Rules []PodFailurePolicyRule `json:"rules"`
 }
 
-// PodFailurePolicyRule is an action with exactly one of two requirements. If both are
-// set, only OnExitCodes is used.
+// PodFailurePolicyRule is an action with one of two requirements. If both are set, only
+// OnExitCodes is used.
 type PodFailurePolicyRule struct {
-	// Name is unique, and part of the Job's reason if the Engine has RuleInReason
-	// (KEP-4443). Kubernetes does not support it up to 1.37.
+	// Name is unique, and part of the Job's reason with Engine.RuleInReason (KEP-4443).
+	// Kubernetes up to 1.37 does not support it.
 	Name            string           `json:"name,omitempty"`
 	Action          Action           `json:"action"`
 	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`
@@ -25,7 +25,7 @@ type PodFailurePolicyRule struct {
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// Reason returns the reason of a Job failed by the rule, which is at index i.
+// Reason returns the reason of a Job failed by this rule at index i.
 func (r *PodFailurePolicyRule) Reason(i int) Reason {
 	name := r.Name
 	if name == "" {
@@ -34,10 +34,10 @@ func (r *PodFailurePolicyRule) Reason(i int) Reason {
 	return JobReasonPodFailurePolicy + "_" + Reason(name)
 }
 
-// OnExitCodes is met by a pod with a container that ended with a non-zero exit code in,
-// or not in, Values.
+// OnExitCodes is met by a container that ended with a non-zero exit code in, or not in,
+// Values.
 type OnExitCodes struct {
-	ContainerName *string  `json:"containerName,omitempty"` // nil means any container
+	ContainerName *string  `json:"containerName,omitempty"` // nil means any
 	Operator      Operator `json:"operator"`
 	Values        []int32  `json:"values"`
 }
@@ -48,8 +48,7 @@ type OnPodCondition struct {
 	Status ConditionStatus  `json:"status,omitempty"` // "" means True
 }
 
-// SuccessPolicy ends an Indexed Job as succeeded once one of its rules is met, even
-// before all indexes have succeeded.
+// SuccessPolicy ends an Indexed Job as succeeded once one of its rules is met.
 type SuccessPolicy struct {
 	Rules []SuccessPolicyRule `json:"rules"`
 }

@@ -15,13 +15,11 @@ const (
 	maxFailedIndexesForMany = 10_000
 )
 
-// Validate returns all mistakes in the specification as field.Errors, or nil, in the
-// order and with the paths and types of the API server's errors on create. Like the API
-// server, it expects the defaults set by [JobSpec.Default]; for example, a condition
-// pattern without a status is a mistake. It ignores managedBy and the fields that this
-// package does not use. Of the pod template it reads only container names and the
-// restart policy. Its running time depends on the size of the specification, not on its
-// numbers.
+// Validate returns all mistakes in the specification as field.Errors, or nil, like the
+// API server on create, with the same order, paths and types. It expects the defaults
+// set by [JobSpec.Default]. It ignores managedBy and fields that this package does not
+// use; of the pod template it reads only container names and the restart policy. Its
+// running time depends on the size of the specification, not on its numbers.
 func (s *JobSpec) Validate() error {
 	var errs field.Errors
 	s.validate(&errs)

@@ -6,11 +6,11 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// ValidateUpdate returns all mistakes in the specification like [JobSpec.Validate],
-// followed by all forbidden changes from old. A Job may not change its completion mode,
-// pod failure policy, limit per index or success policy. It may change completions only
-// if it is Indexed and completions equal parallelism. ValidateUpdate ignores changes of
-// the pod template. A nil old stands for no change.
+// ValidateUpdate returns the mistakes of [JobSpec.Validate], followed by all forbidden
+// changes from old. A Job may not change its completion mode, pod failure policy, limit
+// per index or success policy. Only an Indexed Job may change its completions, to the
+// same number as parallelism. ValidateUpdate ignores changes of the pod template. A nil
+// old stands for no change.
 func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	var errs field.Errors
 	s.validate(&errs)
