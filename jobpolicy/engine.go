@@ -28,12 +28,13 @@ type Engine struct {
 	// PodFailurePolicy_NAME, with the rule's name or, without one, its index
 	// (KEP-4443).
 	RuleInReason bool
-	// ManagedBy selects the Jobs by spec.managedBy. In both, "" means the Kubernetes
+	// ManagedBy selects the Jobs by spec.managedBy; in both, "" means the Kubernetes
 	// Job controller.
 	ManagedBy string
 }
 
-// IgnoredDelay is the effect of ignored failures on the delay before a replacement.
+// IgnoredDelay is the effect of failures matched by an Ignore rule on the delay before
+// a replacement.
 type IgnoredDelay int
 
 // The effects of ignored failures on the delay.

@@ -20,8 +20,9 @@ import (
 //
 // Set ExpectationsPending until Pods reflects all creations and deletions of earlier
 // plans. Meanwhile Plan creates no pods, deletes no surplus pods and does not end the
-// Job, but it still records and releases ended pods. List a released pod in
-// FinalizersRemoved while Pods may show its finalizer, or Plan releases it again.
+// Job, but it still records and releases ended pods. After removing a pod's finalizer,
+// list the pod in FinalizersRemoved until Pods shows the removal, or Plan releases it
+// again.
 //
 // Pass the Job as last written. If its status is older than State, Plan plans nothing
 // until the status catches up or five minutes have passed. If State is lost, read Job

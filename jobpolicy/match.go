@@ -12,13 +12,13 @@ import (
 type Match struct {
 	Rule      int          // of the deciding rule, -1 if none
 	Action    batch.Action // "" if none
-	Container string       // the matching container, for a rule on exit codes
+	Container string       // name of the matching container, for a rule on exit codes
 	ExitCode  int32        // of Container
-	Condition string       // the matching condition, for a rule on conditions
+	Condition string       // type of the matching condition, for a rule on conditions
 }
 
-// Counted reports whether the failure counts towards the backoff limits. Only ignored
-// failures do not.
+// Counted reports whether the failure counts towards the backoff limits, as all but
+// ignored failures do.
 func (m Match) Counted() bool { return m.Action != batch.ActionIgnore }
 
 // Message returns the message of the Job's condition if a FailJob rule decided,

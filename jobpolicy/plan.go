@@ -46,8 +46,8 @@ type Plan struct {
 // PodRef names a pod. UID may be "".
 type PodRef struct{ Name, UID string }
 
-// Deletion is a pod to delete. If Untrack is set, first remove its tracking finalizer;
-// its end does not count.
+// Deletion is a pod to delete. If Untrack is set, first remove the pod's tracking
+// finalizer, because its end does not count.
 type Deletion struct {
 	PodRef
 	Untrack bool
@@ -62,7 +62,7 @@ type PodDecision struct {
 	Failures    int       // counted failures of its index, this one included; 0 without a limit per index
 	IndexFailed bool      // the index fails with this pod
 	Finished    time.Time // the pod's FinishTime
-	Untracked   bool      // without the tracking finalizer, so its end does not count
+	Untracked   bool      // lacks the tracking finalizer, so its end does not count
 }
 
 // MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
@@ -74,7 +74,7 @@ type MetricDeltas struct {
 	PodsFailed       int                  // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int                  // job_finished_indexes_total{status="succeeded"}
 	IndexesFailed    int                  // job_finished_indexes_total{status="failed"}
-	PerIndex         bool                 // label backoffLimit of both is "perIndex" if true, else "global"
+	PerIndex         bool                 // their label backoffLimit is "perIndex" if true, else "global"
 	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 

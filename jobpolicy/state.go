@@ -8,10 +8,9 @@ import (
 
 // State carries facts without a place in the Job's status from one plan to the next.
 // Keep it once the plan's InterimStatus is written, and store it with the Job so that
-// it survives a restart. The zero value is the state of a new Job.
-//
-// A State holds at most three UIDs for each of the plan's Pods, and little else.
-// Kubernetes holds the equivalent only in memory.
+// it survives a restart, unlike its equivalent in Kubernetes. It holds at most three
+// UIDs for each of the plan's Pods, and little else. The zero value is the state of a
+// new Job.
 type State struct {
 	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`

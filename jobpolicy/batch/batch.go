@@ -1,6 +1,7 @@
 // Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
 // names, defaults and validation. Package jobpolicy makes the decisions. A manifest or
-// the output of kubectl get -o json unmarshals into the types.
+// the output of kubectl get -o json unmarshals into the types. Only JobSpec.Default,
+// Pod.Track, Pod.Untrack and UnmarshalJSON modify their receiver.
 package batch
 
 import (
@@ -17,7 +18,7 @@ type Job struct {
 	Status     JobStatus `json:"status,omitzero"`
 }
 
-// JobSpec is the specification of a Job.
+// JobSpec is the specification of a Job. Default sets absent fields.
 type JobSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
 	// Completions is the number of successes wanted. If nil, one suffices, and no pod

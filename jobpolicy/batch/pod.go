@@ -37,6 +37,7 @@ func (p *Pod) Ready() bool {
 	return c != nil && c.Status == ConditionTrue
 }
 
+// Tracked reports whether the pod has the tracking finalizer.
 func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
 // Track adds the tracking finalizer to the pod. The ends of pods without it do not

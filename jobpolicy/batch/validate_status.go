@@ -25,6 +25,7 @@ func (j *Job) ValidateStatus() error {
 	return errs.Err()
 }
 
+// ValidateCounts adds an error to errs for each negative count of pods.
 func (s *JobStatus) ValidateCounts(errs *field.Errors) {
 	notNegative(errs, "status.active", &s.Active)
 	notNegative(errs, "status.succeeded", &s.Succeeded)

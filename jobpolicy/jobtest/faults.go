@@ -48,7 +48,7 @@ func (c *Cluster) Input() jobpolicy.Input {
 	return in
 }
 
-// without returns the pods that are not among the others.
+// without returns the pods except the others.
 func without(pods, others []*batch.Pod) []*batch.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *batch.Pod) bool {
 		return slices.ContainsFunc(others, func(o *batch.Pod) bool { return o.UID == p.UID })

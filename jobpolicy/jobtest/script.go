@@ -87,7 +87,7 @@ func (c *Cluster) next(ends map[string]scheduled) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// endDue ends the pods that are due.
+// endDue ends all due pods.
 func (c *Cluster) endDue(ends map[string]scheduled) {
 	for _, p := range slices.Clone(c.Pods) {
 		end, there := ends[p.UID]

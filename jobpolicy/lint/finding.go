@@ -37,7 +37,7 @@ const (
 	KindUnreachable    Kind = "unreachable"     // a rule that decides on no pod
 	KindShadowed       Kind = "shadowed"        // codes or patterns decided by earlier rules
 	KindDuplicate      Kind = "duplicate"       // a pattern listed twice
-	KindImpossibleCode Kind = "impossible-code" // exit codes that do not occur on Linux
+	KindImpossibleCode Kind = "impossible-code" // exit codes impossible on Linux
 	KindDrain          Kind = "drain"           // a drained node fails the Job
 	KindSuccessNever   Kind = "success-never"   // a success rule that cannot be met
 	KindSuccessAlways  Kind = "success-always"  // a success rule met by any success

@@ -35,7 +35,7 @@ func Check(s *batch.JobSpec) []Finding {
 	return c.findings
 }
 
-// limits checks limits that have no effect or are too large.
+// limits checks for ineffective and excessive limits.
 func (c *checker) limits() {
 	if c.spec.BackoffLimitPerIndex != nil && c.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		c.add(KindOnFailure, SeverityWarning, -1, "spec.backoffLimitPerIndex",

@@ -159,11 +159,11 @@ func inContainers(field string, lists []containerList, used func(*batch.Containe
 	}
 }
 
-// CheckFor returns the findings of Check, followed by the fields that a cluster of the
-// given version, from 1.25 to 1.37, drops or refuses with its default feature gates. An
-// API server drops fields without an error, unless the client asks for strict field
-// validation, as kubectl does. The version has the form 1.29 or v1.29.4; any other is
-// an error.
+// CheckFor returns the findings of Check, followed by the fields and values that a
+// cluster of the given version, from 1.25 to 1.37, does not support with its default
+// feature gates. An API server drops such a field without an error, unless the client
+// asks for strict field validation, as kubectl does. The version has the form 1.29 or
+// v1.29.4; any other is an error.
 func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	minor, err := minorOf(version)
 	if err != nil {

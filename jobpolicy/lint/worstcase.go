@@ -27,7 +27,7 @@ type WorstCaseResult struct {
 
 // WorstCase returns the maximum that a Job with this specification can reach under the
 // engine while not suspended. It applies the defaults itself. No run exceeds the
-// numbers, and some run reaches each of them, with three exceptions:
+// numbers. For each number some run reaches it, with three exceptions:
 //
 //   - A success policy may end every such run earlier.
 //   - Delays may last longer than activeDeadlineSeconds.
