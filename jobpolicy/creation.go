@@ -9,18 +9,17 @@ import (
 )
 
 // Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
-// name, and includes the tracking finalizer. A pod of an Indexed Job also needs the
-// Hostname, and its index as JobCompletionIndexEnv in all containers and init
-// containers that do not set it. Creation.Pod returns such a pod.
+// name. For an Indexed Job, Pod also sets the Hostname and, in containers and init
+// containers without it, JobCompletionIndexEnv.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
-	// Hostname is <job>-<index>, a DNS name together with the subdomain. "" means that
+	// Hostname is <job>-<index>, a DNS name together with the subdomain, or "" for that
 	// of the template.
 	Hostname string
 	batch.ObjectMeta
 }
 
-// Pod returns the pod for the specification of the Job's template, which it does not
+// Pod returns the pod, given the specification of the Job's template, which it does not
 // modify. The caller names the pod.
 func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {

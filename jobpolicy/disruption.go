@@ -13,9 +13,9 @@ const staleDisruptionAfter = 2 * time.Minute
 // StaleDisruption reports whether the pod's DisruptionTarget condition has been True
 // for two minutes without the pod being deleted or finished. Reset such a condition, or
 // it excuses a later failure of the program. While a disruption is pending, after is
-// the time until it is stale, otherwise 0. A condition set by the kubelet
-// (TerminationByKubelet) never becomes stale, because the kubelet itself ends the pod
-// (KEP-3329, "Failing delete after a condition is added").
+// the time until it is stale, otherwise 0. Conditions set by the kubelet
+// (TerminationByKubelet) never become stale, because it ends the pod itself (KEP-3329,
+// "Failing delete after a condition is added").
 func StaleDisruption(p *batch.Pod, now time.Time) (stale bool, after time.Duration) {
 	if p == nil {
 		return false, 0

@@ -2,8 +2,8 @@
 // failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
 // Start with [Engine.Plan], one pass of the controller. [MatchPod] and [MatchExit]
 // evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
-// [Engine.Remaining] and [EndLimits.Verdict] count failures without Job objects.
-// Package lint reviews specifications, and package jobtest runs Jobs in tests.
+// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects. Package lint
+// reviews specifications, and package jobtest runs Jobs in tests.
 package jobpolicy
 
 import (
@@ -19,10 +19,9 @@ import (
 // with another controller or an unknown completion mode.
 //
 // Set ExpectationsPending until Pods reflects all creations and deletions of earlier
-// plans. Meanwhile Plan creates no pods, deletes no surplus pods and does not end the
-// Job, but it still records and releases ended pods. After removing a pod's finalizer,
-// list the pod in FinalizersRemoved until Pods shows the removal, or Plan releases it
-// again.
+// plans. Meanwhile Plan records and releases ended pods, but creates no pods, deletes
+// no surplus pods and does not end the Job. After removing a pod's finalizer, list the
+// pod in FinalizersRemoved until Pods shows the removal, or Plan releases it again.
 //
 // Pass the Job as last written. If its status is older than State, Plan plans nothing
 // until the status catches up or five minutes have passed. If State is lost, read Job

@@ -9,7 +9,7 @@ import (
 
 // MatchSuccess returns the first rule that the succeeded indexes meet, as the Rule of a
 // Match, -1 if none. A rule with indexes is met if all of them have succeeded, or as
-// many as its count. A rule with only a count is met by that many of all indexes.
+// many as its count; a rule with only a count, if that many of all indexes have.
 // Indexes at or above completions are ignored; a rule with only such indexes is never
 // met. Without a success no rule is met, even with count 0. A nil policy has no rules.
 func MatchSuccess(p *batch.SuccessPolicy, succeeded indexset.Set, completions int) Match {

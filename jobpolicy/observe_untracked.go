@@ -6,12 +6,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// observeUntracked marks the pods that ended without the tracking finalizer and so
-// count nothing, and notes them. Counted and released pods look the same, so it needs
-// more such pods than the status has counted, and it can tell them apart only if the
-// status has counted zero. It ignores pods that may have been released while their
-// index was scaled away, pods being deleted, and all pods once the end of the Job is
-// decided.
+// observeUntracked marks and notes the pods that ended without the tracking finalizer
+// and so count nothing. Because counted and released pods look the same, it notes such
+// pods only if they outnumber those counted in the status, and marks them only if that
+// count is zero. It ignores pods that may have been released while their index was
+// scaled away, pods being deleted, and all pods once the end of the Job is decided.
 func (v *view) observeUntracked() (notes notes) {
 	status := &v.in.Job.Status
 	if progressOf(status).Ending {

@@ -23,8 +23,8 @@ type Input struct {
 // Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
 // Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
 // finalizers, and only FinalStatus raises the counters. A crash therefore neither loses
-// a failure nor counts it twice (KEP-3850 and the Job tracking protocol). A Plan shares
-// no memory that is written later.
+// a failure nor counts it twice (KEP-3850). A Plan shares no memory that is written
+// later.
 //
 // If an effect fails, skip the rest and plan again later. After a refused deletion or
 // creation, plan again at once with NoPodChanges to record and release ended pods.

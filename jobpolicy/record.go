@@ -130,7 +130,7 @@ func (r *recording) decisions() (decisions []PodDecision) {
 // more.
 func (r *recording) writeEnds() (release []*podView, all bool) {
 	u := r.status.UncountedTerminatedPods
-	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // including unfinished ones, whose ends no longer matter
+	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // do not wait for unfinished pods
 	newIndexes := 0
 	for _, p := range r.pods {
 		if !p.tracked || !everyPod && !p.succeeded && (!p.failed || p.predecessor) {

@@ -9,7 +9,7 @@ import (
 )
 
 // surplus returns the active pods to remove. These are all duplicates and pods without
-// a place, and then the pods with the least progress until there are atLeast in all.
+// a place, followed by the pods with the least progress until the total is atLeast.
 func (v *view) surplus(atLeast int) []*podView {
 	active := v.activePods()
 	var remove []*podView

@@ -24,14 +24,14 @@ type Progress struct {
 	// BackoffLimit above 0.
 	Restarts      int
 	Elapsed       time.Duration // since the start
-	Succeeded     int           // successes; for an Indexed Job, succeeded indexes
-	FailedIndexes int           // failed indexes; 0 without a limit per index
+	Succeeded     int           // succeeded pods, or indexes of an Indexed Job
+	FailedIndexes int           // 0 without a limit per index
 	SuccessPolicy string        // message of the success policy rule met, or ""
 	Active        int           // pods neither finished nor being deleted
 }
 
 // Verdict returns why the Job ends now and the message of its condition, or "" if it
-// goes on. The first limit reached in the order of Kubernetes decides:
+// goes on. The first limit reached decides, in the order of Kubernetes:
 // PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded, MaxFailedIndexesExceeded,
 // FailedIndexes, SuccessPolicy, CompletionsReached. The last two are successes.
 func (l EndLimits) Verdict(t Progress) (reason batch.Reason, message string) {

@@ -64,7 +64,7 @@ type podView struct {
 	finish time.Time // when the pod ended, if it succeeded or failed
 }
 
-// recorded is the list of uncounted pods that names a pod.
+// recorded says which of the status' lists of uncounted pods contains a pod.
 type recorded uint8
 
 const (
@@ -84,8 +84,8 @@ func (p *podView) endIsNew() bool { return p.newlyEnded() || p.untracked }
 
 func (p *podView) ref() PodRef { return PodRef{Name: p.Name, UID: p.UID} }
 
-// identity returns the pod's UID, or its name without one. It identifies the pod within
-// the Job, the status and the State.
+// identity returns the pod's UID, or its name if it has none. It identifies the pod
+// within the Job, the status and the State.
 func (p *podView) identity() string {
 	if p.UID == "" {
 		return p.Name

@@ -40,16 +40,16 @@ func (p *Pod) Ready() bool {
 // Tracked reports whether the pod has the tracking finalizer.
 func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
-// Track adds the tracking finalizer to the pod. The ends of pods without it do not
-// count. Pods made from a jobpolicy.Creation have it.
+// Track adds the tracking finalizer, without which the pod's end does not count. Pods
+// made from a jobpolicy.Creation have it.
 func (p *Pod) Track() {
 	if !p.Tracked() {
 		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
 	}
 }
 
-// Untrack removes the tracking finalizer from the pod. Without an API server, it
-// carries out Plan.Release and Deletion.Untrack.
+// Untrack removes the tracking finalizer. Without an API server, it carries out
+// Plan.Release and Deletion.Untrack.
 func (p *Pod) Untrack() {
 	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
 }

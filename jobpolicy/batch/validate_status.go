@@ -9,7 +9,7 @@ import (
 
 // ValidateStatus returns all mistakes in the Job's status as field.Errors, or nil, like
 // the API server for an entirely new status. Some only mean that the controller has yet
-// to follow a change of the specification, such as lowered completions.
+// to follow a change, such as lowered completions.
 func (j *Job) ValidateStatus() error {
 	var errs field.Errors
 	if j == nil {

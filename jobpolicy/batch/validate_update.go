@@ -7,10 +7,10 @@ import (
 )
 
 // ValidateUpdate returns the mistakes of [JobSpec.Validate], followed by all forbidden
-// changes from old. A Job may not change its completion mode, pod failure policy, limit
-// per index or success policy. Only an Indexed Job may change its completions, to the
-// same number as parallelism. ValidateUpdate ignores changes of the pod template. A nil
-// old stands for no change.
+// changes from old. The completion mode, pod failure policy, limit per index and
+// success policy are fixed. Completions may change only in an Indexed Job, to the same
+// number as parallelism. ValidateUpdate ignores the pod template. A nil old stands for
+// no change.
 func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	var errs field.Errors
 	s.validate(&errs)

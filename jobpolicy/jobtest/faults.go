@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Faults distort the caller's view and refuse its writes until the test resets them.
-// The zero value has no faults. To simulate lost writes, carry out only part of a plan.
+// Faults distort the caller's view and refuse its writes until reset. The zero value
+// has no faults. To simulate lost writes, carry out only part of a plan.
 type Faults struct {
 	// Unseen are new pods not yet visible to the caller, who therefore sets
 	// ExpectationsPending.
@@ -22,12 +22,12 @@ type Faults struct {
 	Named bool
 	// Refuse refuses every creation and deletion, and the caller sets NoPodChanges.
 	Refuse bool
-	// Quota is the maximum number of pods, including ended ones, beyond which creations
-	// are refused. 0 means no limit.
+	// Quota is the maximum number of pods, ended ones included, enforced on creation. 0
+	// means no limit.
 	Quota int
 }
 
-// Input returns the caller's input for Plan at this time.
+// Input returns the caller's input for Plan.
 func (c *Cluster) Input() jobpolicy.Input {
 	f := &c.Faults
 	in := jobpolicy.Input{Job: c.Job, Pods: c.Pods, State: c.State, ExpectationsPending: len(f.Unseen) > 0, NoPodChanges: f.Refuse, Now: c.Now}
@@ -57,8 +57,8 @@ func without(pods, others []*batch.Pod) []*batch.Pod {
 
 func (c *Cluster) quotaReached() bool { return c.Faults.Quota > 0 && len(c.Pods) >= c.Faults.Quota }
 
-// Sync plans and carries out the plan like a controller. If a creation or a deletion is
-// refused, it plans again with NoPodChanges to record and release ended pods. It
+// Sync plans and carries out the plan like a controller. After a refused creation or
+// deletion, it plans again with NoPodChanges to record and release ended pods. It
 // returns the number of effects performed.
 func (c *Cluster) Sync() (int, error) {
 	plan, err := c.Plan()

@@ -9,8 +9,7 @@
 //	end, finished := c.Job.Status.Finished()
 //
 // For finer control, call [Cluster.Plan], [Cluster.CarryOut], [Cluster.Start],
-// [Cluster.Exit] and [Cluster.Evict]. [Faults] show the caller an old view and refuse
-// writes.
+// [Cluster.Exit] and [Cluster.Evict], and set [Faults].
 package jobtest
 
 import (
@@ -23,13 +22,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Cluster simulates an API server and a kubelet for one Job. Its fields hold the true
-// state; tests may read and set them between calls. Create one with New. A Cluster
-// starts no goroutines and is not safe for concurrent use.
+// Cluster simulates an API server and a kubelet for one Job. Tests may read and set its
+// fields between calls. Create one with New. A Cluster starts no goroutines and is not
+// safe for concurrent use.
 type Cluster struct {
 	Engine jobpolicy.Engine
 	Job    *batch.Job
-	// Pods are the existing pods. An ended pod without a finalizer is removed. Changes
+	// Pods are the existing pods, without ended ones that have no finalizer. Changes
 	// replace a pod, so plans and older views keep the previous one.
 	Pods    []*batch.Pod
 	Created []*batch.Pod    // every pod as created, in order
