@@ -2,11 +2,10 @@ package jobpolicy
 
 import "github.com/restartkit/restart/jobpolicy/batch"
 
-// NextCounts returns the failure counts of an index after a failed pod of which
-// the policy said m, from those before it: failures counts towards the limit per
-// index, ignored does not. The replacement carries them. Negative counts are 0,
-// and both saturate at 2^31-1, the most that the annotations hold (KEP-3850,
-// "Tracking the number of failures per index").
+// NextCounts returns the failure counts for the replacement of a failed pod with this
+// Match, given the counts of its index before. failures counts towards the limit per
+// index; ignored does not. Negative counts are taken as 0, and both saturate at 2^31-1
+// (KEP-3850, "Tracking the number of failures per index").
 func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int) {
 	failures, ignored = addCounts(max(failures, 0), 0), addCounts(max(ignored, 0), 0)
 	if m.Counted() {
@@ -15,17 +14,16 @@ func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int)
 	return failures, addCounts(ignored, 1)
 }
 
-// IndexFailed reports whether a failed pod fails its index for good: a FailIndex
-// rule matched it, or it counts and is one failure more than the limit. failures
-// is the number of counted failures of the index with this one, as NextCounts
-// returns it, so that a limit of 1 allows two runs; a number below 1 counts as 1.
-// A nil limit is no limit per index, and no index fails then.
+// IndexFailed reports whether a failed pod fails its index for good, because a
+// FailIndex rule matched or because it is counted and failures exceeds limit. failures
+// includes this pod, as returned by NextCounts, so a limit of 1 allows two runs;
+// numbers below 1 are taken as 1. With a nil limit no index fails.
 func (m Match) IndexFailed(failures int, limit *int32) bool {
 	return m.indexFailedAfter(max(failures, 1)-1, limit)
 }
 
-// indexFailedAfter is IndexFailed by the counted failures before this one, which
-// pods carry.
+// indexFailedAfter is IndexFailed for the number of counted failures before this one,
+// as carried by pods.
 func (m Match) indexFailedAfter(before int, limit *int32) bool {
 	switch {
 	case limit == nil:
@@ -36,8 +34,8 @@ func (m Match) indexFailedAfter(before int, limit *int32) bool {
 	return m.Counted() && before >= int(*limit)
 }
 
-// addCounts adds two failure counts and saturates.
+// addCounts returns the sum of two failure counts, at most maxCount.
 func addCounts(a, b int) int { return min(a, maxCount-b) + b }
 
-// maxCount is the highest failure count that an annotation holds.
+// maxCount is the highest failure count in an annotation.
 const maxCount = 1<<31 - 1

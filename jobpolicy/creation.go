@@ -8,22 +8,19 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Creation is a pod to create from the Job's template. Its ObjectMeta has all but a
-// name: the template's labels and annotations, the Job's own, and the tracking
-// finalizer. A pod of an Indexed Job differs in two things from the template's
-// specification: it has a hostname of its own, and every container and init
-// container that does not set JobCompletionIndexEnv itself gets it, with the index
-// as its value. Creation.Pod makes such a pod.
+// Creation is a pod to create from the Job's template. Its ObjectMeta lacks only a
+// name. For an Indexed Job, Pod also sets the Hostname and, in containers and init
+// containers without it, JobCompletionIndexEnv.
 type Creation struct {
 	Index int // completion index, -1 for a NonIndexed Job
-	// Hostname is <job>-<index>, in place of the template's; with the subdomain that is a
-	// DNS name. "" means that of the template.
+	// Hostname is <job>-<index>, a DNS name together with the subdomain, or "" for that
+	// of the template.
 	Hostname string
 	batch.ObjectMeta
 }
 
-// Pod returns a pod with this metadata, and with the specification of the Job's
-// template, which it does not change. The caller names the pod.
+// Pod returns the pod, given the specification of the Job's template, which it does not
+// modify. The caller names the pod.
 func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	if n.Hostname != "" {
 		spec.Hostname = n.Hostname
@@ -36,7 +33,7 @@ func (n Creation) Pod(spec batch.PodSpec) *batch.Pod {
 	return &batch.Pod{ObjectMeta: n.ObjectMeta, Spec: spec}
 }
 
-// withEnv returns the containers with the variable, where they do not set it.
+// withEnv returns the containers, with the variable added where it is not set.
 func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Container {
 	containers = slices.Clone(containers)
 	for i := range containers {
@@ -48,7 +45,8 @@ func withEnv(containers []batch.Container, variable batch.EnvVar) []batch.Contai
 	return containers
 }
 
-// newCreation is a pod of the Job for the index, or for none if index is -1.
+// newCreation returns a pod of the Job for the index, or for a NonIndexed Job if index
+// is -1.
 func newCreation(job *batch.Job, index int) Creation {
 	t := &job.Spec.Template.ObjectMeta
 	n := Creation{Index: index, ObjectMeta: batch.ObjectMeta{
@@ -77,7 +75,7 @@ func newCreation(job *batch.Job, index int) Creation {
 	return n
 }
 
-// setFailures writes how often the index has failed, which the pod carries.
+// setFailures stores the failure counts of the index in the pod's annotations.
 func (n Creation) setFailures(failures, ignored int) {
 	n.Annotations[batch.JobIndexFailureCountAnnotation] = strconv.Itoa(failures)
 	if ignored > 0 {
@@ -85,9 +83,9 @@ func (n Creation) setFailures(failures, ignored int) {
 	}
 }
 
-// generateName is the prefix of the names of an index's pods, cut so that what
-// the API server appends still fits; the suffix stays whole. Without an index the
-// API server does the cutting.
+// generateName returns the name prefix for the pods of an index. It cuts the Job's name
+// so that the index and the API server's suffix fit. Without an index the API server
+// cuts it.
 func generateName(job string, index int) string {
 	if index < 0 {
 		return job + "-"

@@ -2,22 +2,22 @@ package jobpolicy
 
 import "time"
 
-// decision is what to do about what is seen.
+// decision is the decision about a view.
 type decision struct {
 	end     *jobEnd // how the Job ends, nil if it goes on
-	managed bool    // the number of pods follows the specification, suspension included
+	managed bool    // the number of pods follows the specification, including suspension
 
 	delete                     []Deletion
 	create                     []Creation
-	active, ready, terminating int // pods, once these are deleted and created
+	active, ready, terminating int // pods after these deletions and creations
 
-	state   State // with the streaks of failures; the rest of it says what is written
+	state   State // with the new streaks of failures; record sets the rest
 	requeue requeue
 }
 
-// decide says how the Job ends and which pods are deleted or created. Failures, the
-// deadline and the success policy are judged on what is seen, completions last, when
-// it is known how many pods stay active.
+// decide decides how the Job ends and which pods to delete or create. Failures, the
+// deadline and the success policy come first. Completions come last because they depend
+// on the number of active pods.
 func (v *view) decide() decision {
 	d := decision{state: v.continued(), active: v.active, ready: v.ready, terminating: v.terminating}
 	if d.end = v.standing(); d.end == nil {
@@ -25,7 +25,7 @@ func (v *view) decide() decision {
 	}
 	switch {
 	case d.end != nil && v.in.NoPodChanges && v.active > 0:
-		d.end = nil // its pods cannot be deleted: decide again when they can
+		d.end = nil // its pods cannot be deleted now, so the end has to wait
 	case d.end != nil:
 		for _, p := range v.activePods() {
 			d.remove(p, false) // its end still counts
@@ -43,12 +43,12 @@ func (v *view) decide() decision {
 		d.end = v.completed(d.active)
 	}
 	if v.in.ExpectationsPending {
-		d.end = nil // pods may be on their way: decide again when they are seen
+		d.end = nil // more pods may appear, so the end has to wait
 	}
 	return d
 }
 
-// remove deletes an active pod. With untrack its end does not count any more.
+// remove deletes an active pod. If untrack is set, its end no longer counts.
 func (d *decision) remove(p *podView, untrack bool) {
 	d.delete = append(d.delete, Deletion{PodRef: p.ref(), Untrack: untrack && p.tracked})
 	d.active--
@@ -58,8 +58,7 @@ func (d *decision) remove(p *podView, untrack bool) {
 	}
 }
 
-// manage returns the pods that the Job has too many, or those to create for it, and
-// how long others wait. It returns one of the two, never both.
+// manage returns either surplus pods or pods to create, and how long others wait.
 func (v *view) manage(m State) (surplus []*podView, create []Creation, wait time.Duration) {
 	if v.spec.Suspend {
 		return v.surplus(v.active), nil, 0
@@ -78,12 +77,12 @@ func (v *view) manage(m State) (surplus []*podView, create []Creation, wait time
 	return nil, create, wait
 }
 
-// wantedActive is how many pods should be active.
+// wantedActive returns the number of pods that should be active.
 func (v *view) wantedActive() int {
 	parallelism := max(int(*v.spec.Parallelism), 0)
 	if v.spec.Completions == nil {
 		if v.succeededPods > 0 {
-			return v.active // whatever runs may end; nothing new starts
+			return v.active // running pods may finish, but no new ones start
 		}
 		return parallelism
 	}

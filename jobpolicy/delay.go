@@ -2,17 +2,15 @@ package jobpolicy
 
 import "time"
 
-// Remaining returns how long to wait before a replacement: BaseDelay, doubled for
-// every failure in a row after the first until MaxDelay, less the time that has
-// passed since the last one ended; never below 0. failures counts that last one
-// too: 0 has no delay, and a negative number counts as 1. As in Kubernetes
-// MaxDelay bounds only the doubling, so a BaseDelay above it is the first delay.
-// Unlike there, a failure in the future (sinceLast below 0) counts as one that
-// happens now, so that the wait never exceeds the delay (KEP-3850, "Exponential
-// backoff delay per index").
+// Remaining returns the rest of the delay before a replacement, at least 0, when
+// sinceLast has passed since the last failure ended. The delay is BaseDelay, doubled up
+// to MaxDelay for each failure in a row after the first. Without failures there is no
+// delay; a negative number is taken as 1. As in Kubernetes, MaxDelay does not limit
+// BaseDelay itself. Unlike in Kubernetes, a failure in the future (a negative
+// sinceLast) is taken as one that happens now, so the wait never exceeds the delay
+// (KEP-3850, "Exponential backoff delay per index").
 //
-// Which failures to count is the caller's choice: those of the Job, or of an
-// index; Kubernetes counts ignored ones too.
+// The caller chooses which failures to count. Kubernetes includes ignored ones.
 func (e Engine) Remaining(failures int, sinceLast time.Duration) time.Duration {
 	return remaining(e.baseDelay(), e.maxDelay(), failures, sinceLast)
 }
@@ -38,7 +36,7 @@ func remaining(base, max time.Duration, failures int, sinceLast time.Duration) t
 	return delay - sinceLast
 }
 
-// jobWait is how long the Job-wide streak holds replacements back.
+// jobWait returns how long the Job-wide streak delays replacements.
 func (e Engine) jobWait(m State, now time.Time) time.Duration {
 	wait := e.Remaining(m.Failures, now.Sub(m.LastFailure))
 	if e.IgnoredDelay == DelaySeparately {
@@ -47,9 +45,8 @@ func (e Engine) jobWait(m State, now time.Time) time.Duration {
 	return wait
 }
 
-// indexWait is how long an index waits after its last failed pod, which ended at
-// last, of which the policy said m and before which the index had so many
-// failures.
+// indexWait returns how long an index waits after its last failed pod, which ended at
+// last with the Match m. failures and ignored are the counts before that pod.
 func (e Engine) indexWait(failures, ignored int, m Match, last, now time.Time) time.Duration {
 	switch {
 	case e.IgnoredDelay == DelayLikeFailure:

@@ -6,17 +6,16 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// staleDisruptionAfter is how long a disruption that was announced may take to
+// staleDisruptionAfter is the longest time from the announcement of a disruption to its
 // begin.
 const staleDisruptionAfter = 2 * time.Minute
 
-// StaleDisruption reports whether the pod's DisruptionTarget condition was set but
-// nothing came of it: the condition is True, yet two minutes later the pod is
-// neither being deleted nor finished. Take such a condition back, or it excuses a
-// later failure that is the program's own. While a disruption is pending, after
-// says how long until it is stale; otherwise it is 0. A condition that the kubelet
-// set (TerminationByKubelet) never becomes stale, since the kubelet itself ends
-// the pod. (KEP-3329, "Failing delete after a condition is added")
+// StaleDisruption reports whether the pod's DisruptionTarget condition has been True
+// for two minutes without the pod being deleted or finished. Reset such a condition, or
+// it excuses a later failure of the program. While a disruption is pending, after is
+// the time until it is stale, otherwise 0. Conditions set by the kubelet
+// (TerminationByKubelet) never become stale, because it ends the pod itself (KEP-3329,
+// "Failing delete after a condition is added").
 func StaleDisruption(p *batch.Pod, now time.Time) (stale bool, after time.Duration) {
 	if p == nil {
 		return false, 0
@@ -26,7 +25,7 @@ func StaleDisruption(p *batch.Pod, now time.Time) (stale bool, after time.Durati
 		!p.DeletionTimestamp.IsZero() || p.Finished() {
 		return false, 0
 	}
-	elapsed := max(now.Sub(c.LastTransitionTime), 0) // a clock that stepped back
+	elapsed := max(now.Sub(c.LastTransitionTime), 0) // the clock may have stepped back
 	if elapsed >= staleDisruptionAfter {
 		return true, 0
 	}

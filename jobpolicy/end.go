@@ -8,14 +8,14 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// jobEnd is how the Job ends. It passes through two conditions: a target
-// (FailureTarget, SuccessCriteriaMet) as soon as it is decided, and the final one
-// (Failed, Complete) when every pod has ended and is counted.
+// jobEnd is how the Job ends. A Job passes through two conditions, the target
+// (FailureTarget, SuccessCriteriaMet) once its end is decided, and the final one
+// (Failed, Complete) once every pod has ended and is counted.
 type jobEnd struct {
 	reason   batch.Reason
 	message  string
 	success  bool
-	standing bool // an earlier plan decided it
+	standing bool // decided by an earlier plan
 }
 
 func (e *jobEnd) target() batch.JobConditionType {
@@ -32,7 +32,7 @@ func (e *jobEnd) final() batch.JobConditionType {
 	return batch.JobFailed
 }
 
-// newEnd is the end for a Verdict, nil if the Job goes on.
+// newEnd returns the end for a Verdict, nil if the Job goes on.
 func newEnd(reason batch.Reason, message string) *jobEnd {
 	if reason == "" {
 		return nil
@@ -40,8 +40,7 @@ func newEnd(reason batch.Reason, message string) *jobEnd {
 	return &jobEnd{reason: reason, message: message, success: reason.Succeeded()}
 }
 
-// standing returns the end that an earlier plan decided, nil if none did. It is
-// not reconsidered.
+// standing returns the end decided by an earlier plan, nil if none. It is final.
 func (v *view) standing() *jobEnd {
 	for _, e := range [...]*jobEnd{{success: true, standing: true}, {standing: true}} {
 		for _, c := range v.in.Job.Status.Conditions {
@@ -54,8 +53,8 @@ func (v *view) standing() *jobEnd {
 	return nil
 }
 
-// verdict returns the end that the limits decide on what is seen, nil if the Job
-// goes on, and when to look at the deadline. Completions are left to completed.
+// verdict returns the end required by the limits, nil if the Job goes on, and when the
+// deadline passes. It leaves completions to completed.
 func (v *view) verdict() (*jobEnd, requeue) {
 	limits := EndLimits{BackoffLimit: v.spec.BackoffLimit, Completions: v.spec.Completions, MaxFailedIndexes: v.spec.MaxFailedIndexes}
 	tally := Progress{
@@ -64,7 +63,7 @@ func (v *view) verdict() (*jobEnd, requeue) {
 		Restarts:      v.restarts(),
 		Succeeded:     v.succeededPods,
 		FailedIndexes: v.failed.Len(),
-		Active:        1, // so that the Job is not complete
+		Active:        1, // keeps the Job from completing
 	}
 	if !v.spec.Suspend {
 		limits.ActiveDeadlineSeconds = v.spec.ActiveDeadlineSeconds
@@ -79,7 +78,7 @@ func (v *view) verdict() (*jobEnd, requeue) {
 	var atDeadline requeue
 	switch reason {
 	case batch.JobReasonPodFailurePolicy, batch.JobReasonBackoffLimitExceeded, batch.JobReasonDeadlineExceeded:
-	default: // the deadline was looked at and lies ahead
+	default: // the deadline was checked and has not passed
 		if limits.ActiveDeadlineSeconds != nil {
 			atDeadline = requeue{until(batch.Seconds(*limits.ActiveDeadlineSeconds), tally.Elapsed), RequeueDeadline}
 		}
@@ -91,14 +90,14 @@ func (v *view) verdict() (*jobEnd, requeue) {
 	return e, atDeadline
 }
 
-// completed returns the end of a Job with enough successes and no active pod left,
-// nil if it goes on.
+// completed returns the end of a Job with enough successes and no active pods, nil if
+// it goes on.
 func (v *view) completed(active int) *jobEnd {
 	return newEnd(EndLimits{Completions: v.spec.Completions}.Verdict(Progress{Succeeded: v.succeededPods, Active: active}))
 }
 
-// until is what is left of a limit that is not reached, at least a moment. A
-// start that lies ahead makes it longer, up to the longest there is.
+// until returns the time left before a limit, at least a nanosecond. A start in the
+// future extends it, up to the longest Duration.
 func until(limit, elapsed time.Duration) time.Duration {
 	if elapsed < 0 && limit > math.MaxInt64+elapsed {
 		return math.MaxInt64
@@ -106,8 +105,8 @@ func until(limit, elapsed time.Duration) time.Duration {
 	return max(limit-elapsed, 1)
 }
 
-// failJobMessage is the message for the pod with the smallest index, then UID,
-// that a FailJob rule matches; "" if there is none.
+// failJobMessage returns the message for the pod with the smallest index, then UID,
+// that matches a FailJob rule, "" if none does.
 func (v *view) failJobMessage() string {
 	for _, p := range v.pods {
 		if message := p.match.Message(p.Pod); message != "" {
@@ -117,7 +116,7 @@ func (v *view) failJobMessage() string {
 	return ""
 }
 
-// failJobReason is the reason that goes with failJobMessage.
+// failJobReason returns the reason for the pod of failJobMessage.
 func (v *view) failJobReason() batch.Reason {
 	for _, p := range v.pods {
 		if p.match.Message(p.Pod) != "" {
@@ -127,7 +126,7 @@ func (v *view) failJobReason() batch.Reason {
 	return batch.JobReasonPodFailurePolicy
 }
 
-// countedReason is the reason in a metric, which has no label for each rule.
+// countedReason returns the reason for a metric, which has no label for each rule.
 func countedReason(r batch.Reason) batch.Reason {
 	if strings.HasPrefix(string(r), string(batch.JobReasonPodFailurePolicy)+"_") {
 		return batch.JobReasonPodFailurePolicy
@@ -135,7 +134,7 @@ func countedReason(r batch.Reason) batch.Reason {
 	return r
 }
 
-// restarts counts the restarts in place of unfinished pods, which count as
+// restarts returns the number of restarts in place of unfinished pods, which count as
 // failures under OnFailure.
 func (v *view) restarts() int {
 	if v.spec.Template.Spec.RestartPolicy != batch.RestartPolicyOnFailure {

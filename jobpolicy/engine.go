@@ -7,42 +7,41 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// Engine decides what to do next about a Job. Its zero value decides as
-// Kubernetes 1.36 and 1.37 do with their default feature gates. API servers from 1.31 on
-// accept the statuses; that of 1.30 refuses SuccessCriteriaMet for most Jobs.
+// Engine plans the next step of a Job. The zero value decides as Kubernetes 1.36 and
+// 1.37 with default feature gates. API servers accept its statuses from 1.31 on; 1.30
+// rejects SuccessCriteriaMet for most Jobs.
 //
-// Call Plan and carry out what it says. Call it again when RequeueAfter has
-// passed, and whenever the Job or its pods have changed, the plan's own effects
-// included.
+// Carry out each plan. Call Plan again after RequeueAfter and after every change to the
+// Job or its pods, including the plan's own.
 //
-// An Engine only holds settings. It may be copied and compared, and it is safe
-// for concurrent use by multiple goroutines.
+// An Engine is comparable and safe for concurrent use.
 type Engine struct {
 	BaseDelay      time.Duration // before the first replacement; 0 means 10s
-	MaxDelay       time.Duration // to which the delay doubles; 0 means 10m
-	MinRequeue     time.Duration // shortest RequeueAfter for a delay; 0 means 1s
-	MaxPodsPerPlan int           // creations, or deletions of surplus pods, in one plan; 0 means 500
-	// StartReadyIndexes starts other pending indexes while some wait for their delay. Without it,
-	// as in Kubernetes, a waiting index holds back the higher ones.
+	MaxDelay       time.Duration // bound of the doubled delay; 0 means 10m
+	MinRequeue     time.Duration // minimum RequeueAfter for a delay; 0 means 1s
+	MaxPodsPerPlan int           // creations, or deletions of surplus pods; 0 means 500
+	// StartReadyIndexes starts pending indexes while lower ones wait. By default, as in
+	// Kubernetes, a waiting index holds back higher ones.
 	StartReadyIndexes bool
-	IgnoredDelay      IgnoredDelay // whether ignored failures lengthen the delay
-	// RuleInReason gives a Job that a FailJob rule fails the reason PodFailurePolicy_ with
-	// the rule's name, or its index if it has none (KEP-4443).
+	IgnoredDelay      IgnoredDelay // effect of ignored failures on the delay
+	// RuleInReason extends the reason of a Job failed by a FailJob rule to
+	// PodFailurePolicy_NAME, with the rule's name or, without one, its index
+	// (KEP-4443).
 	RuleInReason bool
-	// ManagedBy says for which Jobs to act: those with this spec.managedBy. Here and in a
-	// Job, "" stands for the name of Kubernetes' own controller.
+	// ManagedBy selects the Jobs by spec.managedBy; in both, "" means the Kubernetes
+	// Job controller.
 	ManagedBy string
 }
 
-// IgnoredDelay says whether failures that an Ignore rule matched lengthen the
-// delay before a replacement: DelayLikeFailure, DelaySeparately or NoDelay.
+// IgnoredDelay is the effect of failures matched by an Ignore rule on the delay before
+// a replacement.
 type IgnoredDelay int
 
-// Whether ignored failures lengthen the delay before a replacement.
+// The effects of ignored failures on the delay.
 const (
 	DelayLikeFailure IgnoredDelay = 0 // as any other failure (Kubernetes)
-	DelaySeparately  IgnoredDelay = 1 // they have a streak of their own: neither lengthens the other's delay
-	NoDelay          IgnoredDelay = 2 // replaced without a delay (KEP-3850's text)
+	DelaySeparately  IgnoredDelay = 1 // in a separate streak with its own delay
+	NoDelay          IgnoredDelay = 2 // no delay (KEP-3850's text)
 )
 
 // String returns the name of the constant.
@@ -58,8 +57,7 @@ func (d IgnoredDelay) String() string {
 	return "IgnoredDelay(" + strconv.Itoa(int(d)) + ")"
 }
 
-// Validate returns every setting that no Engine can have as field.Errors, nil if
-// there is none.
+// Validate returns all invalid settings as field.Errors, or nil.
 func (e Engine) Validate() error {
 	var errs field.Errors
 	if e.BaseDelay < 0 {

@@ -8,16 +8,15 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// RuleResult is how one rule of a pod failure policy was answered for one pod. It
-// prints as one line.
+// RuleResult is the result of one rule of a pod failure policy for one pod.
 type RuleResult struct {
 	Rule    int          // index of the rule
-	Action  batch.Action // its action
-	Matched bool         // it decided
-	Why     string       // what matched, or exactly why nothing did
+	Action  batch.Action // of the rule
+	Matched bool         // the rule decided
+	Why     string       // the match, or why the rule does not match
 }
 
-// String returns the step as one line, without a line break.
+// String returns the result as one line.
 func (s RuleResult) String() string {
 	verdict := "no match"
 	if s.Matched {
@@ -26,9 +25,8 @@ func (s RuleResult) String() string {
 	return fmt.Sprintf("rule %d (%s): %s: %s", s.Rule, orQuoted(string(s.Action)), verdict, s.Why)
 }
 
-// Explain returns one step for each rule, in order, for the same pod and with
-// the same outcome as Match. Rules behind the one that decided are there too;
-// they say that they were not reached.
+// Explain returns the results of all rules, in order, with the same outcome as
+// MatchPod. Rules after the deciding one are marked as not reached.
 func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleResult {
 	if p == nil || pod == nil {
 		return nil
@@ -50,7 +48,7 @@ func Explain(p *batch.PodFailurePolicy, pod *batch.Pod) []RuleResult {
 	return steps
 }
 
-// whyRule says what meets the rule's requirement, or why nothing does.
+// whyRule returns the match of the rule, or why the rule does not match.
 func whyRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) string {
 	switch {
 	case r.OnExitCodes != nil:
@@ -91,7 +89,7 @@ func whyExitCodes(o *batch.OnExitCodes, pod *batch.Pod) string {
 	return strings.Join(parts, "; ")
 }
 
-// relation says how a code stands to the values of a requirement that it meets
+// relation returns the relation of a code to the values of a requirement that it meets
 // or does not meet.
 func relation(o batch.Operator, met bool) string {
 	if (o == batch.OpIn) == met {
@@ -119,7 +117,7 @@ func whyConditions(patterns []batch.OnPodCondition, pod *batch.Pod) string {
 	return strings.Join(parts, "; ")
 }
 
-// orQuoted returns s, or "" in quotes if it is empty, for a readable sentence.
+// orQuoted returns s, or a pair of quotes if s is empty.
 func orQuoted(s string) string {
 	if s == "" {
 		return `""`

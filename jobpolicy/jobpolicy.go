@@ -1,8 +1,8 @@
-// Package jobpolicy decides about the failed pods of a Job, as Kubernetes' Job
-// controller does (KEP-3329, KEP-3850), in pure functions on the types of package
-// batch. [Engine.Plan] is a pass of the controller; start there. [MatchPod] judges a
-// pod, [MatchExit] an exit code; [Match.NextCounts], [Match.IndexFailed],
-// [Engine.Remaining] and [EndLimits.Verdict] count without Job objects. Package lint
+// Package jobpolicy implements the decisions of the Kubernetes Job controller about
+// failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
+// Start with [Engine.Plan], one pass of the controller. [MatchPod] and [MatchExit]
+// evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
+// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects. Package lint
 // reviews specifications, and package jobtest runs Jobs in tests.
 package jobpolicy
 
@@ -13,27 +13,22 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Plan decides what to do next about a Job. It is pure and deterministic: the
-// same input gives the same plan, whatever the order of the pods. If the Engine,
-// the Input or the Job's status is invalid, Plan returns field.Errors, wrapped, and
-// plans nothing. It plans nothing either for a Job that has finished and, with a
-// note, for one that belongs to another controller or whose completion mode is
-// unknown.
+// Plan returns the next step for a Job. It is deterministic and ignores the order of
+// the pods. If the Engine, the Input or the Job's status is invalid, the error wraps
+// field.Errors. The plan is empty for a finished Job and, except for a note, for a Job
+// with another controller or an unknown completion mode.
 //
-// Set ExpectationsPending while Pods do not show every creation and deletion of earlier
-// plans. Then no pod is created, no surplus pod is deleted and the Job does not
-// end, but pods that have ended are recorded and released. Name a pod in FinalizersRemoved
-// from when the API server has taken its finalizer off until Pods show it so. A pod
-// that is shown with its finalizer and not named is released again.
+// Set ExpectationsPending until Pods reflects all creations and deletions of earlier
+// plans. Meanwhile Plan records and releases ended pods, but creates no pods, deletes
+// no surplus pods and does not end the Job. After removing a pod's finalizer, list the
+// pod in FinalizersRemoved until Pods shows the removal, or Plan releases it again.
 //
-// Job should be as it was last written. Plan recognizes by State a status that
-// says less than the last InterimStatus, and then plans nothing until the status has
-// caught up or five minutes have passed. If the state is lost, read Job and Pods
-// from where they are stored before the next plan.
+// Pass the Job as last written. If its status is older than State, Plan plans nothing
+// until the status catches up or five minutes have passed. If State is lost, read Job
+// and Pods from storage before the next plan.
 func (e Engine) Plan(in Input) (Plan, error) {
-	// There are three steps, each of which only reads what the one before has made:
-	// observe works out what is seen, decide says what to do about it, and record turns
-	// both into what is written.
+	// Each of the three steps only reads the result of the one before. observe builds
+	// the view, decide makes the decision, and record turns both into the plan.
 	if err := e.validateInput(in); err != nil {
 		return Plan{}, fmt.Errorf("jobpolicy: Plan: %w", err)
 	}
@@ -53,8 +48,8 @@ func (e Engine) Plan(in Input) (Plan, error) {
 	return record(v, v.decide()), nil
 }
 
-// validateInput returns field.Errors for settings that no Engine can have and for an
-// Input without a Job or a time.
+// validateInput returns field.Errors for an invalid Engine or for an Input without a
+// Job or a time.
 func (e Engine) validateInput(in Input) error {
 	if err := e.Validate(); err != nil {
 		return err
@@ -69,8 +64,8 @@ func (e Engine) validateInput(in Input) error {
 	return errs.Err()
 }
 
-// leavesAlone says why a Job is left alone, "" if it is not: it is another
-// controller's, or in a mode that this package does not know.
+// leavesAlone returns why the Engine does not act for a Job, "" if it does. The Job may
+// have another controller or an unknown completion mode.
 func (e Engine) leavesAlone(spec *batch.JobSpec) string {
 	switch spec.CompletionMode {
 	case "", batch.NonIndexedCompletion, batch.IndexedCompletion:
@@ -83,5 +78,5 @@ func (e Engine) leavesAlone(spec *batch.JobSpec) string {
 	return ""
 }
 
-// jobControllerName is the managedBy of Jobs that are left to the Job controller.
+// jobControllerName is the managedBy of the Jobs of the Job controller.
 const jobControllerName = "kubernetes.io/job-controller"

@@ -2,11 +2,11 @@ package jobpolicy
 
 import "github.com/restartkit/restart/jobpolicy/batch"
 
-// known are the pods that the Input says something of beside Pods, by identity.
+// known holds the pods, by identity, that the Input names outside Pods.
 type known struct {
-	uncountedSucceeded, uncountedFailed map[string]bool // by the status
+	uncountedSucceeded, uncountedFailed map[string]bool // in the status
 	released                            map[string]bool // by the caller
-	counted, handled                    map[string]bool // by the state; what the status names is not counted
+	counted, handled                    map[string]bool // in the state; counted excludes pods named by the status
 }
 
 func newKnown(in Input) known {

@@ -7,28 +7,28 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Match is what a pod failure policy says about one failed pod. Of its zero
-// value only Counted is meaningful; a pod that no rule matches has Rule -1.
+// Match is the result of a pod failure policy for a failed pod. Of its zero value only
+// Counted is meaningful.
 type Match struct {
-	Rule      int          // index of the rule that decided, -1 if none
+	Rule      int          // of the deciding rule, -1 if none
 	Action    batch.Action // "" if none
-	Container string       // name of the container that matched, for a rule on exit codes
-	ExitCode  int32        // and its exit code
-	Condition string       // type of the condition that matched, for a rule on conditions
+	Container string       // name of the matching container, for a rule on exit codes
+	ExitCode  int32        // of Container
+	Condition string       // type of the matching condition, for a rule on conditions
 }
 
-// Counted reports whether the failure counts towards the backoff limits:
-// everything but Ignore does.
+// Counted reports whether the failure counts towards the backoff limits, as all but
+// ignored failures do.
 func (m Match) Counted() bool { return m.Action != batch.ActionIgnore }
 
-// Message returns the message of the Job's condition when a FailJob rule
-// decided, and "" otherwise. The text is Kubernetes' own, byte for byte, since
-// other controllers match it with regular expressions.
+// Message returns the message of the Job's condition if a FailJob rule decided,
+// otherwise "". It equals the message of Kubernetes, which other controllers match with
+// regular expressions.
 func (m Match) Message(pod *batch.Pod) string {
 	switch {
 	case m.Action != batch.ActionFailJob || pod == nil:
 		return ""
-	case m.ExitCode == 0: // a container that matched ended with another
+	case m.ExitCode == 0: // a matching container never has exit code 0
 		return fmt.Sprintf("Pod %s/%s has condition %s matching %s rule at index %d",
 			pod.Namespace, pod.Name, m.Condition, m.Action, m.Rule)
 	}
@@ -36,18 +36,18 @@ func (m Match) Message(pod *batch.Pod) string {
 		m.Container, pod.Namespace, pod.Name, m.ExitCode, m.Action, m.Rule)
 }
 
-// noMatch is the answer when no rule matches.
+// noMatch is the result if no rule matches.
 var noMatch = Match{Rule: -1}
 
-// MatchPod returns the first rule that matches the pod and has a known action
-// (KEP-3329, "Evaluation"). The pod's phase is not looked at: the caller knows
-// that it failed. A nil policy has no rules. Match does not allocate, unless a
-// rule's patterns times the pod's conditions are more than a thousand.
+// MatchPod returns the first rule with a known action that matches the pod (KEP-3329,
+// "Evaluation"). It assumes that the pod has failed. A nil policy has no rules.
+// MatchPod does not allocate unless a rule's patterns times the pod's conditions exceed
+// 1,000.
 func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	if p == nil || pod == nil {
 		return noMatch
 	}
-	// A table costs about as much as two looks at every value.
+	// Filling a table costs about as much as two scans of all values.
 	if ends := len(pod.Status.ContainerStatuses) + len(pod.Status.InitContainerStatuses); ends > 2 && values(p) > fewValues {
 		var t codeTable
 		t.fill(p)
@@ -56,9 +56,9 @@ func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	return firstMatch(p, pod, allRules)
 }
 
-// MatchExit returns what Match does for a pod of which nothing is known but that
-// this container ended with this exit code. It is for schedulers that have no
-// pods. Rules on conditions never match, and neither does exit code 0.
+// MatchExit returns the result of MatchPod for a pod with a single container that ended
+// with this exit code, for schedulers without pods. Rules on conditions never match,
+// nor does exit code 0.
 func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	if p == nil {
 		return noMatch
@@ -72,13 +72,13 @@ func MatchExit(p *batch.PodFailurePolicy, container string, code int32) Match {
 	return noMatch
 }
 
-// ruleTable is a policy that is asked about many pods.
+// ruleTable is a policy prepared for matching many pods.
 type ruleTable struct {
 	policy *batch.PodFailurePolicy
-	codes  *codeTable // nil if the lists are so short that looking through them is as fast
+	codes  *codeTable // nil if the lists are short enough to scan
 }
 
-// newRuleTable makes a policy ready to be asked about many pods.
+// newRuleTable prepares a policy for matching many pods.
 func newRuleTable(p *batch.PodFailurePolicy) *ruleTable {
 	t := &ruleTable{policy: p}
 	if values(p) > fewValues {
@@ -88,7 +88,7 @@ func newRuleTable(p *batch.PodFailurePolicy) *ruleTable {
 	return t
 }
 
-// match is the policy's Match.
+// match returns the result of MatchPod for the policy.
 func (t *ruleTable) match(pod *batch.Pod) Match {
 	if t.codes == nil {
 		return firstMatch(t.policy, pod, allRules)
@@ -96,8 +96,7 @@ func (t *ruleTable) match(pod *batch.Pod) Match {
 	return firstMatch(t.policy, pod, t.codes.candidates(pod))
 }
 
-// firstMatch asks one rule after the other. Of the first 32 it asks only the
-// candidates.
+// firstMatch tries the rules in order, but only the candidates among the first 32.
 func firstMatch(p *batch.PodFailurePolicy, pod *batch.Pod, candidates uint32) Match {
 	for i := range p.Rules {
 		if i < tabled && candidates>>i&1 == 0 {
@@ -115,7 +114,7 @@ func firstMatch(p *batch.PodFailurePolicy, pod *batch.Pod, candidates uint32) Ma
 	return noMatch
 }
 
-// matchRule reports whether the rule's requirement is met, and by what.
+// matchRule reports whether the rule matches, and returns the match.
 func matchRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) (Match, bool) {
 	if on := r.OnExitCodes; on != nil {
 		if c := findExit(on, pod); c != nil {
@@ -129,11 +128,10 @@ func matchRule(r *batch.PodFailurePolicyRule, pod *batch.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// manyPairs is how many patterns times conditions are compared one by one.
+// manyPairs is the largest number of patterns times conditions compared one by one.
 const manyPairs = 1000
 
-// findCondition returns the first of the conditions that a pattern matches, nil
-// if there is none.
+// findCondition returns the first condition that matches a pattern, or nil.
 func findCondition(patterns []batch.OnPodCondition, conditions []batch.PodCondition) *batch.PodCondition {
 	var wanted map[batch.OnPodCondition]bool
 	if int64(len(patterns))*int64(len(conditions)) > manyPairs { // an int may have 32 bits
@@ -156,8 +154,8 @@ func findCondition(patterns []batch.OnPodCondition, conditions []batch.PodCondit
 	return nil
 }
 
-// findExit returns the first container that meets the requirement, in the order of
-// the statuses and the app containers first.
+// findExit returns the first container that meets the requirement, with app containers
+// before init containers and each in the order of the statuses.
 func findExit(o *batch.OnExitCodes, pod *batch.Pod) *batch.ContainerStatus {
 	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
@@ -170,9 +168,9 @@ func findExit(o *batch.OnExitCodes, pod *batch.Pod) *batch.ContainerStatus {
 	return nil
 }
 
-// metBy reports whether a container with this name that ended with this exit code
-// meets the requirement. Exit code 0 never does, and a wanted name that is set but
-// empty only fits a container without a name.
+// metBy reports whether a container with this name and exit code meets the requirement.
+// Exit code 0 never does. An empty but non-nil ContainerName matches only a container
+// without a name.
 func metBy(o *batch.OnExitCodes, container string, code int32) bool {
 	if code == 0 || o.ContainerName != nil && *o.ContainerName != container {
 		return false
@@ -185,7 +183,7 @@ func matchesCondition(o batch.OnPodCondition, c *batch.PodCondition) bool {
 	return o.Type == c.Type && statusOf(o) == c.Status
 }
 
-// statusOf is the wanted status; True is the API's default.
+// statusOf returns the pattern's status, by default True as in the API.
 func statusOf(o batch.OnPodCondition) batch.ConditionStatus {
 	if o.Status == "" {
 		return batch.ConditionTrue

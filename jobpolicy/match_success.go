@@ -7,12 +7,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// MatchSuccess returns the first rule that the succeeded indexes meet; of the Match only
-// Rule is set, to -1 if none is met. A rule with indexes is met when all of them
-// have succeeded or, with a count, that many of them have; a rule with a count
-// alone when that many of all indexes have. Indexes at or above completions are
-// left out of a rule; a rule whose indexes name none is never met. Without any
-// success no rule is met, not even one with count 0. A nil policy has no rules.
+// MatchSuccess returns the first rule that the succeeded indexes meet, as the Rule of a
+// Match, -1 if none. A rule with indexes is met if all of them have succeeded, or as
+// many as its count; a rule with only a count, if that many of all indexes have.
+// Indexes at or above completions are ignored; a rule with only such indexes is never
+// met. Without a success no rule is met, even with count 0. A nil policy has no rules.
 func MatchSuccess(p *batch.SuccessPolicy, succeeded indexset.Set, completions int) Match {
 	if p == nil || succeeded.IsZero() {
 		return noMatch
@@ -38,7 +37,7 @@ func metSuccess(r *batch.SuccessPolicyRule, succeeded indexset.Set, completions 
 	return have == wanted.Len() || r.SucceededCount != nil && have >= int(*r.SucceededCount)
 }
 
-// successMessage is the message of the condition when a rule is met.
+// successMessage returns the message of the condition when a rule is met.
 func successMessage(rule int) string {
 	return "Matched rules at index " + strconv.Itoa(rule)
 }

@@ -6,24 +6,23 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// codeTable says which rules of a policy an exit code can meet, without a look at
-// their lists. It holds the first 32 rules; validation lets 20 through. All sets
-// of rules are bits, the first rule the lowest.
+// codeTable finds the rules that an exit code may match without scanning their lists.
+// It holds the first 32 rules; validation allows 20. Sets of rules are bits, the first
+// rule being the lowest.
 type codeTable struct {
-	listed       [256]uint32 // by exit code, of those that Linux has: the rules whose values hold it
-	least, most  int64       // of all other values; none if least is above most
-	in, notIn    uint32      // the rules on exit codes, by operator
-	onConditions uint32      // the rules on conditions
+	listed       [256]uint32 // rules listing an exit code that Linux can return
+	least, most  int64       // range of all other values; empty if least is above most
+	in, notIn    uint32      // rules on exit codes, by operator
+	onConditions uint32      // rules on conditions
 }
 
-// tabled is how many rules a codeTable holds.
+// tabled is the number of rules in a codeTable.
 const tabled = 32
 
-// allRules is the set of rules that codeTable cannot rule any out of.
+// allRules is the set of candidates without a codeTable.
 const allRules = 1<<tabled - 1
 
-// fill enters the rules that have a known action and operator. The table must be
-// new.
+// fill enters the rules with a known action and operator into an empty table.
 func (t *codeTable) fill(p *batch.PodFailurePolicy) {
 	t.least, t.most = math.MaxInt64, math.MinInt64
 	for i := range p.Rules[:min(len(p.Rules), tabled)] {
@@ -51,8 +50,8 @@ func (t *codeTable) fill(p *batch.PodFailurePolicy) {
 	}
 }
 
-// candidates returns the rules that may match the pod. Only they have to be
-// asked: the container's name may still differ.
+// candidates returns the rules that may match the pod. They still have to be tried,
+// because the container's name may differ.
 func (t *codeTable) candidates(pod *batch.Pod) uint32 {
 	rules := t.onConditions
 	for _, statuses := range [2][]batch.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
@@ -65,7 +64,7 @@ func (t *codeTable) candidates(pod *batch.Pod) uint32 {
 	return rules
 }
 
-// mayMeet returns the rules on exit codes that a container with this code may meet.
+// mayMeet returns the rules on exit codes that a container with this code may match.
 func (t *codeTable) mayMeet(code int32) uint32 {
 	switch {
 	case uint32(code) < uint32(len(t.listed)):
@@ -77,11 +76,10 @@ func (t *codeTable) mayMeet(code int32) uint32 {
 	return t.in | t.notIn
 }
 
-// fewValues is how many values of all rules together are looked through for each
-// pod, be there many pods or one.
+// fewValues is the largest number of values in all rules that is scanned for each pod.
 const fewValues = 32
 
-// values is how many exit codes the rules list.
+// values returns the number of exit codes in all rules.
 func values(p *batch.PodFailurePolicy) (n int) {
 	for i := range p.Rules {
 		if on := p.Rules[i].OnExitCodes; on != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// observe works out what there is to see. It returns field.Errors for a Job or a
-// pod from which nothing sensible follows.
+// observe builds the view. It returns field.Errors for a Job or a pod that allows no
+// sensible decision.
 func observe(e Engine, in Input) (*view, error) {
 	in.State = in.State.of(in.Job)
 	v := &view{engine: e, in: in, spec: in.Job.Spec, startTime: in.Job.Status.StartTime}
@@ -40,8 +40,8 @@ func observe(e Engine, in Input) (*view, error) {
 	return v, nil
 }
 
-// validate returns field.Errors for a status that no Job has and for an Indexed Job
-// without completions.
+// validate returns field.Errors for an impossible status and for an Indexed Job without
+// completions.
 func (v *view) validate(known known) error {
 	var errs field.Errors
 	if v.indexed && v.spec.Completions == nil {
@@ -58,8 +58,7 @@ func (v *view) validate(known known) error {
 	return errs.Err()
 }
 
-// count adds the pods up: those that are seen, and those that the status names or
-// has counted.
+// count adds up the pods, including those recorded or counted in the status.
 func (v *view) count(known known) (c podCounts) {
 	succeeded, failed := len(known.uncountedSucceeded), len(known.uncountedFailed)
 	for _, p := range v.pods {

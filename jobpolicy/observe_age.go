@@ -2,12 +2,13 @@ package jobpolicy
 
 import "time"
 
-// believedAfter is how long a status that says less than what was written is
-// taken for an older one. Kubernetes gives up its expectations after as long.
+// believedAfter is how long a status behind the last one written is treated as older.
+// Kubernetes gives up its expectations after the same time.
 const believedAfter = 5 * time.Minute
 
-// observeAge compares the Job with what was written. If it is older, olderFor is
-// how much longer that is assumed, and behind since when it has been so.
+// observeAge compares the Job's status with the last one written. For an older one,
+// olderFor is how much longer to treat it as such, and behind is when it was first
+// seen.
 func (v *view) observeAge() (olderFor time.Duration, behind time.Time, notes notes) {
 	m, now := &v.in.State, v.in.Now
 	seen := v.progressBelow(m.Written.Completions)
@@ -26,9 +27,9 @@ func (v *view) observeAge() (olderFor time.Duration, behind time.Time, notes not
 	return 0, time.Time{}, notes
 }
 
-// progressBelow is how far the status has come with the indexes below completions.
-// If completions were lowered and raised, statuses that count different indexes
-// were written, and an older one may count as many.
+// progressBelow returns the progress of the status, counting only indexes below
+// completions. If completions were lowered and raised again, the statuses written in
+// between count different indexes, so an older one may count as many.
 func (v *view) progressBelow(completions int) StatusProgress {
 	seen := progressOf(&v.in.Job.Status)
 	if v.indexed && completions > 0 {

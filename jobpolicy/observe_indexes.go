@@ -2,16 +2,16 @@ package jobpolicy
 
 import "github.com/restartkit/restart/indexset"
 
-// observeIndexes reads the status' index fields, leniently and against
-// completions, and adds the ends of pods that are not in them yet.
+// observeIndexes parses the status' index fields leniently, drops indexes beyond
+// completions, and adds the ends of pods that are not in the fields yet.
 //
-// An index ends once: where the status says both, or an index succeeds that had
-// failed, the first verdict stands; in one plan success comes first.
+// An index ends once. If the status lists it as both succeeded and failed, it has
+// succeeded; otherwise its first recorded end stands. Within one plan success comes
+// first.
 //
-// An index that is to run again has a predecessor, its last failed pod. That pod
-// keeps its finalizer until the replacement exists, because its annotations are the
-// only record of the failures (KEP-3850, "Tracking the number of failures per
-// index").
+// An index due to run again has a predecessor, its last failed pod. That pod keeps its
+// finalizer until the replacement exists, because its annotations are the only record
+// of the failures (KEP-3850, "Tracking the number of failures per index").
 func (v *view) observeIndexes() (x indexes, notes notes) {
 	status := &v.in.Job.Status
 	x.wasSucceeded, x.allSucceeded = v.readField("completedIndexes", status.CompletedIndexes, &notes)
@@ -51,7 +51,7 @@ func (v *view) observeIndexes() (x indexes, notes notes) {
 	return x, notes
 }
 
-// readField reads an index field: set are the indexes below completions.
+// readField parses an index field. set holds only the indexes below completions.
 func (v *view) readField(field, text string, notes *notes) (set, all indexset.Set) {
 	all, report := indexset.ParseLenient(text)
 	if report.First != nil {
@@ -64,11 +64,11 @@ func (v *view) readField(field, text string, notes *notes) (set, all indexset.Se
 	return set, all
 }
 
-// indexNow is what the pods of one index show.
+// indexNow summarizes the pods of one index.
 type indexNow struct {
 	active            bool     // one is active
-	succeeded, failed bool     // by a pod that is not counted yet
-	lastFailed        *podView // of those with most failures, the one that ended last; nil without a limit per index
+	succeeded, failed bool     // through a pod that is not counted yet
+	lastFailed        *podView // last to end among those with the most failures; nil without a limit per index
 }
 
 func (v *view) observeIndex(pods []*podView) (now indexNow) {
@@ -89,7 +89,8 @@ func (v *view) observeIndex(pods []*podView) (now indexNow) {
 	return now
 }
 
-// failsIndex reports whether the pod fails its index, unless that has ended.
+// failsIndex reports whether the pod fails its index, assuming that the index has not
+// ended.
 func (v *view) failsIndex(p *podView) bool {
 	return p.tracked && p.failed && p.match.indexFailedAfter(p.failures, v.spec.BackoffLimitPerIndex)
 }

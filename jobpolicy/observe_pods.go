@@ -9,8 +9,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// observePods looks at every pod once. Of two with the same identity it leaves
-// out the later; it refuses a pod without any.
+// observePods builds a podView for every pod. It skips the later of two pods with the
+// same identity and returns an error for a pod without one.
 func (v *view) observePods(known known) (pods []*podView, notes notes, err error) {
 	var rules *ruleTable // made for the first pod that needs it
 	all := make([]podView, 0, len(v.in.Pods))
@@ -57,7 +57,7 @@ func (v *view) observePods(known known) (pods []*podView, notes notes, err error
 	return pods, notes, nil
 }
 
-// podView works out what there is to know of a pod, but for how and when it ended.
+// podView derives everything about a pod except how and when it ended.
 func (v *view) podView(pod *batch.Pod, known known) podView {
 	p := podView{Pod: pod, index: -1, inRange: true, tracked: pod.Tracked()}
 	if v.indexed {
@@ -82,7 +82,7 @@ func (v *view) podView(pod *batch.Pod, known known) podView {
 	p.active = !done && !deleting
 	p.terminating = !done && deleting
 	phase := pod.Status.Phase
-	if done { // what is recorded stands, whatever the pod says now
+	if done { // the record stands, even if the pod now differs
 		switch p.recorded {
 		case recordedFailed:
 			phase = batch.PodFailed
@@ -95,8 +95,8 @@ func (v *view) podView(pod *batch.Pod, known known) podView {
 	return p
 }
 
-// scaledAway reports whether the index is beyond the Job's completions, or was in the
-// last plan. That plan released whatever had ended there.
+// scaledAway reports whether the index is beyond the Job's completions now or was so in
+// the last plan, which released all pods that had ended there.
 func (v *view) scaledAway(index int) bool {
 	if !v.indexed {
 		return false
@@ -108,10 +108,10 @@ func (v *view) scaledAway(index int) bool {
 	return index >= n
 }
 
-// numbers are the annotations in which an Indexed Job's pod carries numbers.
+// numbers are the annotations of an Indexed Job's pod that hold numbers.
 var numbers = [...]string{batch.JobCompletionIndexAnnotation, batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation}
 
-// readAnnotations reads what an Indexed Job's pod says of itself.
+// readAnnotations parses the numbers in the annotations of an Indexed Job's pod.
 func (p *podView) readAnnotations() {
 	p.index = -1
 	for i, to := range [...]*int{&p.index, &p.failures, &p.ignored} {
@@ -124,7 +124,7 @@ func (p *podView) readAnnotations() {
 	}
 }
 
-// addMisread notes the annotations that do not hold the number that they are read as.
+// addMisread notes annotations that do not hold a valid number.
 func (n *notes) addMisread(pod *batch.Pod) {
 	for _, a := range numbers {
 		if text, there := pod.Annotations[a]; there {
@@ -135,8 +135,8 @@ func (n *notes) addMisread(pod *batch.Pod) {
 	}
 }
 
-// readNumber reads an index or a count of an annotation. If it is none from 0 to
-// maxCount, n is -1 or, above that, maxCount, which is out of every range alike.
+// readNumber parses an index or a count in an annotation. n is -1 for text that is not
+// a number or negative, and maxCount, which is beyond every range, for a larger number.
 func readNumber(text string) (n int, ok bool) {
 	read, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || read < 0 {

@@ -6,12 +6,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// observeUntracked marks the pods that have ended without the tracking finalizer
-// and so count nothing, and notes them. A pod that was counted and released looks
-// the same, so that there must be more of them than the status has counted. Which
-// they are is only known if it has counted none. Left out are pods that may have
-// been released while their index was scaled away, and pods that nobody wants: those
-// that are being deleted, and all once the end of the Job is decided.
+// observeUntracked marks and notes the pods that ended without the tracking finalizer
+// and so count nothing. Because counted and released pods look the same, it notes such
+// pods only if they outnumber those counted in the status, and marks them only if that
+// count is zero. It ignores pods that may have been released while their index was
+// scaled away, pods being deleted, and all pods once the end of the Job is decided.
 func (v *view) observeUntracked() (notes notes) {
 	status := &v.in.Job.Status
 	if progressOf(status).Ending {
@@ -42,7 +41,7 @@ func (v *view) observeUntracked() (notes notes) {
 	}
 	counted := int(status.Succeeded)
 	if v.indexed {
-		counted = 0 // those that were are in the index set
+		counted = 0 // the counted ones are in the index set
 	}
 	report("succeeded", succeeded, counted)
 	report("failed", failed, int(status.Failed))

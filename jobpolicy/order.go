@@ -13,9 +13,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// comparePods orders pods by index, UID and name. Pods that are alike in all three,
-// which should not be, are ordered by all that they say, so that the order of the
-// input decides nothing.
+// comparePods orders pods by index, UID and name. It orders pods equal in all three,
+// which should not occur, by their content, so that the result never depends on the
+// input order.
 func comparePods(a, b *podView) int {
 	if c := cmp.Compare(a.index, b.index); c != 0 {
 		return c
@@ -26,7 +26,7 @@ func comparePods(a, b *podView) int {
 	return bytes.Compare(podText(a.Pod), podText(b.Pod))
 }
 
-// cutIndex splits off the pods that have the index of the first one.
+// cutIndex splits off the pods with the index of the first one.
 func cutIndex(pods []*podView) (same, rest []*podView) {
 	n := 1
 	for n < len(pods) && pods[n].index == pods[0].index {
@@ -35,12 +35,10 @@ func cutIndex(pods []*podView) (same, rest []*podView) {
 	return pods[:n], pods[n:]
 }
 
-// podText is a text of everything that the pod says: pods with the same text are
-// the same.
+// podText returns a text of the pod's entire content, equal only for equal pods.
 func podText(pod *batch.Pod) []byte { return appendText(nil, reflect.ValueOf(pod)) }
 
-// appendText appends a text of the value that no other value has. Unlike JSON it
-// has one for every time.
+// appendText appends a unique text for the value. Unlike JSON, it supports every time.
 func appendText(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -6,80 +6,75 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Input is what Plan decides on. Plan does not change it, so it may be shared
-// between goroutines.
+// Input is the input of Plan, which does not modify it.
 type Input struct {
-	Job *batch.Job // as it was last written; State tells Plan if it is older
-	// Pods are all of the Job's pods that the caller can see, in any order. Each has a UID
-	// or at least a name.
+	Job *batch.Job // as last written
+	// Pods are all visible pods of the Job, in any order. Each needs a UID or a name.
 	Pods                []*batch.Pod
-	State               State // of the last plan whose InterimStatus was written; zero at first
-	ExpectationsPending bool  // creations or deletions of an earlier plan are not visible in Pods yet
-	// FinalizersRemoved names the pods whose finalizer was taken off and which Pods may still show
-	// with it, by UID, or by name if a pod has none.
+	State               State // of the last plan whose InterimStatus was written
+	ExpectationsPending bool  // Pods lacks earlier creations or deletions
+	// FinalizersRemoved lists pods that Pods may show with a removed finalizer, by UID,
+	// or by name without a UID.
 	FinalizersRemoved []string
-	NoPodChanges      bool      // the API server refuses creations or deletions: plan none, and no end that needs one
+	NoPodChanges      bool      // creations or deletions are refused; plan none, and no end that needs one
 	Now               time.Time // the caller's clock; must be set
 }
 
-// Plan is what to do, in this order: Delete, Create, InterimStatus, Release, FinalStatus.
-// InterimStatus writes the ends of pods down, Release takes the finalizers of these pods
-// off, and only FinalStatus raises the counters. So a crash at any point neither loses a
-// failure nor counts it twice (KEP-3850, and the Job tracking protocol it builds on). A
-// Plan shares nothing that anybody writes to.
+// Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
+// Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
+// finalizers, and only FinalStatus raises the counters. A crash therefore neither loses
+// a failure nor counts it twice (KEP-3850). A Plan shares no memory that is written
+// later.
 //
-// If an effect fails, leave out the rest of the plan and plan again later. After
-// a refused deletion or creation make another plan at once, with NoPodChanges: it
-// still records and releases what has ended.
+// If an effect fails, skip the rest and plan again later. After a refused deletion or
+// creation, plan again at once with NoPodChanges to record and release ended pods.
 type Plan struct {
-	Delete        []Deletion       // delete these pods …
-	Create        []Creation       // … create these …
-	InterimStatus *batch.JobStatus // … write this status (nil: nothing to write) …
-	Release       []PodRef         // … take the tracking finalizer off these pods; they may run if the Job ends …
-	FinalStatus   *batch.JobStatus // … and write this (nil: nothing more to write)
+	Delete        []Deletion       // pods to delete
+	Create        []Creation       // pods to create
+	InterimStatus *batch.JobStatus // status to write, nil if unchanged
+	Release       []PodRef         // pods whose tracking finalizer to remove; some may still run if the Job ends
+	FinalStatus   *batch.JobStatus // status to write last, nil if unchanged
 
-	State         State         // for the next plan; keep it once InterimStatus is written, at once if there is none
-	RequeueAfter  time.Duration // 0: nothing to wait for
-	RequeueReason RequeueReason // what RequeueAfter waits for
-	Decisions     []PodDecision // one for each newly finished pod, in the order of index and UID
-	MetricDeltas  MetricDeltas  // metric increments, valid once InterimStatus is written, at once if there is none
-	Notes         []string      // what Plan could not read or left out, and why nothing was planned
+	State         State         // for the next plan; keep it once InterimStatus is written, at once if nil
+	RequeueAfter  time.Duration // 0 if the plan waits for nothing
+	RequeueReason RequeueReason // why to plan again
+	Decisions     []PodDecision // one per newly finished pod, by index and UID
+	MetricDeltas  MetricDeltas  // valid once InterimStatus is written, at once if nil
+	Notes         []string      // unreadable or skipped input, and why a plan is empty
 }
 
-// PodRef names a pod. UID is "" if the pod was given without one.
+// PodRef names a pod. UID may be "".
 type PodRef struct{ Name, UID string }
 
-// Deletion is a pod to delete. With Untrack take its tracking finalizer off
-// first: the Job does not want the pod any more, and its end does not count.
+// Deletion is a pod to delete. If Untrack is set, first remove the pod's tracking
+// finalizer, because its end does not count.
 type Deletion struct {
 	PodRef
 	Untrack bool
 }
 
-// PodDecision is what Plan decided about a newly finished pod. Each pod is
-// decided on once: what was recorded of it stands, even if it shows another end
-// later.
+// PodDecision is the decision about a newly finished pod. It stands even if the pod
+// later shows a different end.
 type PodDecision struct {
 	PodRef
 	Index       int       // completion index, -1 for a NonIndexed Job
-	Match       Match     // what the pod failure policy says; Rule is -1 if the pod succeeded or no rule matches
-	Failures    int       // counted failures of its index, with this one if it counts; 0 without a limit per index
+	Match       Match     // of the pod failure policy; Rule is -1 if none matches or the pod succeeded
+	Failures    int       // counted failures of its index, this one included; 0 without a limit per index
 	IndexFailed bool      // the index fails with this pod
-	Finished    time.Time // when the pod ended, as FinishTime says
-	Untracked   bool      // it has no tracking finalizer: its end counts nothing
+	Finished    time.Time // the pod's FinishTime
+	Untracked   bool      // lacks the tracking finalizer, so its end does not count
 }
 
-// MetricDeltas are increments of the Job controller's metrics, whose names begin with
-// job_controller_. Add those of every plan
-// whose InterimStatus was written: each pod, index and Job is then counted once, whatever
-// crashed or was repeated in between. The zero value adds nothing.
+// MetricDeltas are increments of the Job controller's job_controller_… metrics. Add
+// those of every plan whose InterimStatus was written, and each pod, index and Job is
+// counted once despite crashes and retries.
 type MetricDeltas struct {
-	Finished         batch.Reason         // jobs_finished_total{reason}: why the Job is to end; "" if it is not
+	Finished         batch.Reason         // jobs_finished_total{reason}; "" unless the Job's end is decided
 	PodsSucceeded    int                  // job_pods_finished_total{result="succeeded"}
 	PodsFailed       int                  // job_pods_finished_total{result="failed"}
 	IndexesSucceeded int                  // job_finished_indexes_total{status="succeeded"}
 	IndexesFailed    int                  // job_finished_indexes_total{status="failed"}
-	PerIndex         bool                 // of these two, the label backoffLimit: "perIndex" if true, else "global"
+	PerIndex         bool                 // their label backoffLimit is "perIndex" if true, else "global"
 	Handled          map[batch.Action]int // pod_failures_handled_by_failure_policy_total{action}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// record makes the plan: the status with the ends of pods, the pods whose
-// finalizers may then go, and the status once they are gone.
+// record builds the plan, with the status that records the ends of pods, the pods to
+// release after that, and the status after their release.
 func record(v *view, d decision) Plan {
 	r := recording{view: v, end: d.end, status: cloneStatus(&v.in.Job.Status)}
 	r.status.StartTime = v.startTime
@@ -16,7 +16,7 @@ func record(v *view, d decision) Plan {
 		r.writeSuspension()
 	}
 	r.writeCounts(&d)
-	held := make(map[string]bool) // the uncounted pods that have their finalizers on
+	held := make(map[string]bool) // the uncounted pods that still have their finalizers
 	for _, p := range v.pods {
 		if p.tracked && p.recorded != unrecorded {
 			held[p.identity()] = true
@@ -56,17 +56,17 @@ func record(v *view, d decision) Plan {
 	return plan
 }
 
-// recording is a status that is being rewritten.
+// recording is a status being rewritten.
 type recording struct {
 	*view
 	end     *jobEnd // how the Job ends, nil if it goes on
 	status  *batch.JobStatus
-	changed bool // the status differs from the one that is seen
+	changed bool // the status differs from the original
 	counts  MetricDeltas
 }
 
-// writeSuspension keeps the Suspended condition. A Job that was never suspended
-// has none; a resumed one starts over its deadline.
+// writeSuspension updates the Suspended condition. A Job that was never suspended has
+// no such condition; a resumed Job starts its deadline over.
 func (r *recording) writeSuspension() {
 	status, reason, message, start := batch.ConditionFalse, batch.JobReasonResumed, "Job resumed", r.in.Now
 	if r.spec.Suspend {
@@ -78,7 +78,7 @@ func (r *recording) writeSuspension() {
 	}
 }
 
-// writeCounts brings the status' counts of unfinished pods up to date.
+// writeCounts updates the status' counts of unfinished pods.
 func (r *recording) writeCounts(d *decision) {
 	s, active, ready, terminating := r.status, int32(d.active), int32(d.ready), int32(d.terminating)
 	is := func(p *int32, n int32) bool { return p != nil && *p == n }
@@ -89,7 +89,7 @@ func (r *recording) writeCounts(d *decision) {
 }
 
 // countReleased moves the uncounted pods that are not held into the counters, and
-// reports whether there were any.
+// reports whether it moved any.
 func (r *recording) countReleased(held map[string]bool) bool {
 	before := uncounted(r.status)
 	move := func(uids []string, counter *int32) []string {
@@ -105,8 +105,8 @@ func (r *recording) countReleased(held map[string]bool) bool {
 	return uncounted(r.status) != before
 }
 
-// decisions returns what was decided about the pods whose end is new, and counts
-// what the policy handled.
+// decisions returns the decisions about newly ended pods, and counts those handled by
+// the policy.
 func (r *recording) decisions() (decisions []PodDecision) {
 	for _, p := range r.pods {
 		if p.handled || !p.endIsNew() {
@@ -125,12 +125,12 @@ func (r *recording) decisions() (decisions []PodDecision) {
 	return decisions
 }
 
-// writeEnds writes the ends of tracked pods down, as uncounted or as completed
-// indexes, and returns the pods whose finalizer may then go. all is false if the
-// status has no room for more.
+// writeEnds records the ends of tracked pods, as uncounted pods or as completed
+// indexes, and returns the pods to release. all is false if the status has no room for
+// more.
 func (r *recording) writeEnds() (release []*podView, all bool) {
 	u := r.status.UncountedTerminatedPods
-	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // nobody waits for the ends of the others
+	everyPod := r.end != nil || !r.in.Job.DeletionTimestamp.IsZero() // do not wait for unfinished pods
 	newIndexes := 0
 	for _, p := range r.pods {
 		if !p.tracked || !everyPod && !p.succeeded && (!p.failed || p.predecessor) {
@@ -140,7 +140,7 @@ func (r *recording) writeEnds() (release []*podView, all bool) {
 		switch {
 		case p.succeeded && r.indexed:
 			if p.inRange && !r.wasSucceeded.Contains(p.index) {
-				newIndexes++ // the index is all that needs writing down
+				newIndexes++ // the index is the only record needed
 			}
 		case !p.inRange || p.recorded != unrecorded:
 		case p.succeeded:
@@ -149,7 +149,7 @@ func (r *recording) writeEnds() (release []*podView, all bool) {
 			r.changed = true
 		case p.failed || r.end != nil && !r.end.success:
 			match := p.match
-			if !p.failed { // when a Job fails, whatever still runs fails with it
+			if !p.failed { // running pods fail with the Job
 				match = MatchPod(r.spec.PodFailurePolicy, p.Pod)
 				r.counts.handle(match)
 			}
@@ -188,7 +188,7 @@ func (r *recording) writeIndexes() {
 	}
 }
 
-// state returns the state with what the status says and what it has no place for.
+// state returns the state with the progress of the status and the pods missing from it.
 func (r *recording) state(m State) State {
 	m.Written = progressOf(r.status)
 	if r.indexed {
@@ -213,7 +213,7 @@ func (r *recording) state(m State) State {
 func (r *recording) conclude() {
 	e, s, now := r.end, r.status, r.in.Now
 	setCondition(s, e.final(), batch.ConditionTrue, e.reason, e.message, now)
-	if s.StartTime.IsZero() { // it ended while it was suspended
+	if s.StartTime.IsZero() { // it ended while suspended
 		s.StartTime = now
 	}
 	if e.success {
@@ -223,6 +223,6 @@ func (r *recording) conclude() {
 	}
 }
 
-// maxUncounted bounds the UIDs that the status holds at once, so that it stays
-// small; the rest is counted by later plans.
+// maxUncounted limits the UIDs in the status so that it stays small. Later plans count
+// the rest.
 const maxUncounted = 500

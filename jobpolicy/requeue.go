@@ -2,19 +2,18 @@ package jobpolicy
 
 import "time"
 
-// RequeueReason says what a plan waits for: RequeueDelay, RequeueBatch,
-// RequeueDeadline or RequeueStaleJob; "" is nothing.
+// RequeueReason says why to plan again without a change. "" means no reason.
 type RequeueReason string
 
-// Why to plan again after some time, though nothing changes.
+// The reasons for planning again without a change.
 const (
 	RequeueDelay    RequeueReason = "Delay"    // the replacement of a failed pod is due
-	RequeueBatch    RequeueReason = "Batch"    // the same, put off to MinRequeue so that others may join it
-	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds are over
-	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than what was written; read it anew, or wait for it
+	RequeueBatch    RequeueReason = "Batch"    // like RequeueDelay, postponed to MinRequeue
+	RequeueDeadline RequeueReason = "Deadline" // activeDeadlineSeconds have passed
+	RequeueStaleJob RequeueReason = "StaleJob" // the Job is older than the last written status; reread it or wait
 )
 
-// requeue is when to plan again though nothing changes; the zero value is never.
+// requeue is when to plan again without a change; the zero value means never.
 type requeue struct {
 	after  time.Duration
 	reason RequeueReason
@@ -28,7 +27,7 @@ func (r requeue) or(s requeue) requeue {
 	return s
 }
 
-// requeueAfter is when to plan again after a delay; short delays are batched.
+// requeueAfter returns when to plan again after a delay. It batches short delays.
 func (e Engine) requeueAfter(delay time.Duration) requeue {
 	switch least := e.minRequeue(); {
 	case delay == 0:

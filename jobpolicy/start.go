@@ -2,8 +2,7 @@ package jobpolicy
 
 import "time"
 
-// creations returns n pods to create, less those that must wait, and how long these
-// wait.
+// creations returns up to n pods to create now, and how long the others wait.
 func (v *view) creations(n int, m State) (pods []Creation, wait time.Duration) {
 	if !v.perIndex {
 		if wait = v.engine.jobWait(m, v.in.Now); wait > 0 {
@@ -23,8 +22,8 @@ func (v *view) creations(n int, m State) (pods []Creation, wait time.Duration) {
 	return pods, wait
 }
 
-// attempt is the next pod of an index. With a limit per index it carries the failures
-// up to its predecessor's.
+// attempt returns the next pod of an index. With a limit per index the pod carries the
+// failures up to and including its predecessor's.
 func (v *view) attempt(index int) Creation {
 	n := newCreation(v.in.Job, index)
 	if v.perIndex {
@@ -37,8 +36,8 @@ func (v *view) attempt(index int) Creation {
 	return n
 }
 
-// startable returns up to n pending indexes that can start now, and how long the
-// others wait if there is room for them.
+// startable returns up to n pending indexes that can start now, and how long the others
+// wait if fewer than n can.
 func (v *view) startable(n int) (ready []int, wait time.Duration) {
 	switch {
 	case !v.perIndex:
@@ -61,8 +60,8 @@ func (v *view) startable(n int) (ready []int, wait time.Duration) {
 	return ready, wait
 }
 
-// readyIndexes splits off the candidates, which rise, that need not wait. If all
-// of them must, wait is the shortest.
+// readyIndexes returns the candidates, which are in ascending order, that need not
+// wait. If all must, wait is the shortest wait.
 func readyIndexes(candidates []int, waitOf func(index int) time.Duration) (ready []int, wait time.Duration) {
 	for _, i := range candidates {
 		switch w := waitOf(i); {
@@ -78,9 +77,9 @@ func readyIndexes(candidates []int, waitOf func(index int) time.Duration) (ready
 	return ready, wait
 }
 
-// pending returns the n lowest indexes that have neither ended nor an active pod
-// nor, where only ended pods are replaced, a terminating one; nor are they in
-// waiting.
+// pending returns the n lowest indexes that have not ended, have no active pod and are
+// not in waiting. Where pods are only replaced after they have ended, an index with a
+// terminating pod is not pending either.
 func (v *view) pending(n int, waiting []int) []int {
 	busy := append([]int(nil), waiting...)
 	for _, p := range v.pods {
@@ -91,8 +90,8 @@ func (v *view) pending(n int, waiting []int) []int {
 	return v.succeeded.Union(v.failed).With(busy...).AppendAbsent(nil, n, v.completions())
 }
 
-// waitAfter is how long the next attempt waits after its predecessor; the first,
-// which has none, does not.
+// waitAfter returns how long the next attempt waits after its predecessor; the first
+// does not wait.
 func (v *view) waitAfter(p *podView) time.Duration {
 	if p == nil {
 		return 0

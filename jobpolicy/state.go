@@ -6,55 +6,47 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// State is what a Job's plans hand on to one another and its status has no room
-// for. Keep a plan's State once its InterimStatus is written, because it says how far
-// that status has come. Store it with the Job, so that it survives a restart:
-// Kubernetes holds its like in memory only.
-//
-// Each list and map holds a pod at most once, and only pods that were in the
-// plan's Pods. So a State has at most three UIDs for each pod, and all else in it
-// is small. The zero value is the state of a new Job.
+// State carries facts without a place in the Job's status from one plan to the next.
+// Keep it once the plan's InterimStatus is written, and store it with the Job so that
+// it survives a restart, unlike its equivalent in Kubernetes. It holds at most three
+// UIDs for each of the plan's Pods, and little else. The zero value is the state of a
+// new Job.
 type State struct {
-	// Job is the UID of the Job that this is the State of. Plan ignores the State
-	// of another Job; one without a UID fits every Job.
+	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`
 
-	// Written is how far the status had come that the last plan recorded. A status
-	// that says less is older, and nothing is planned then. Behind is since when
-	// that has been so, zero if it is not. After five minutes Plan takes the status
-	// as it is, because somebody may have set it back.
+	// Written is the progress of the last planned status; Plan plans nothing on an
+	// older one. Behind is when an older status was first seen, zero if it is current.
+	// After five minutes Plan accepts the status, which may have been reset on purpose.
 	Written StatusProgress `json:"written,omitzero"`
 	Behind  time.Time      `json:"behind,omitzero"`
 
-	// Failures is how many pods have failed in a row since the last success, and
-	// LastFailure when the last one did. Without a limit per index they delay
-	// replacements.
+	// Failures is the number of pods that failed since the last success, the latest at
+	// LastFailure. They delay replacements in Jobs without a limit per index.
 	Failures    int       `json:"failures,omitempty"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
 
-	// Ignored and LastIgnored are the same of ignored failures, under DelaySeparately.
+	// Ignored and LastIgnored are the same for ignored failures, under DelaySeparately.
 	Ignored     int       `json:"ignored,omitempty"`
 	LastIgnored time.Time `json:"lastIgnored,omitzero"`
 
-	// Ahead holds, by UID, failed pods whose end lies in the future, with the time
-	// at which that was noticed. The next attempt of their index waits from then on,
-	// however long the clock needs to catch up.
+	// Ahead maps the UIDs of failed pods that end in the future to the time when this
+	// was noticed, which starts the wait of their index.
 	Ahead map[string]time.Time `json:"ahead,omitempty"`
 
-	// Handled holds the UIDs of finished pods that were decided on and that the
-	// status does not name, so that they are not decided on twice.
+	// Handled holds the UIDs of finished pods that are decided on but not in the
+	// status, so that they are not decided on twice.
 	Handled []string `json:"handled,omitempty"`
 
-	// Released holds the UIDs of pods whose end was recorded and whose finalizer
-	// was to go. Once the status does not name such a pod any more, it is counted,
-	// and what an older view shows of it counts nothing. Released also holds the ended
-	// pods without a finalizer whose index is beyond the completions or was so in the
-	// last plan. Such a pod is not taken for one that never had a finalizer when its
-	// index comes back.
+	// Released holds the UIDs of recorded pods released by Plan. Those no longer in the
+	// status are counted, and older views of them count nothing. Released also holds
+	// ended pods without a finalizer whose index is, or was in the last plan, beyond
+	// the completions. If the index comes back, they are not mistaken for pods that
+	// never had a finalizer.
 	Released []string `json:"released,omitempty"`
 }
 
-// of returns the state if it is that of the Job, and otherwise an empty one.
+// of returns the state if it belongs to the Job, and otherwise an empty one.
 func (m State) of(job *batch.Job) State {
 	if m.Job != "" && m.Job != job.UID {
 		m = State{}
@@ -63,22 +55,21 @@ func (m State) of(job *batch.Job) State {
 	return m
 }
 
-// StatusProgress is how far the status of a Job has come, in numbers that only rise
-// while completions stay as they are. Pods are those that are counted or named as
-// uncounted. The zero value is that of a new Job.
+// StatusProgress is the progress of a Job's status, uncounted pods included. It only
+// rises while completions stay the same.
 type StatusProgress struct {
-	Succeeded   int  `json:"succeeded,omitempty"`   // pods; of an Indexed Job indexes
-	Failed      int  `json:"failed,omitempty"`      // pods; an index fails with one of them
-	Ending      bool `json:"ending,omitempty"`      // the end of the Job is decided
-	Completions int  `json:"completions,omitempty"` // of an Indexed Job: only indexes below it are counted
+	Succeeded   int  `json:"succeeded,omitempty"`   // pods, or indexes of an Indexed Job
+	Failed      int  `json:"failed,omitempty"`      // pods
+	Ending      bool `json:"ending,omitempty"`      // the Job's end is decided
+	Completions int  `json:"completions,omitempty"` // of an Indexed Job; only lower indexes are counted
 }
 
-// less reports whether some of p is less than it is in q.
+// less reports whether any part of p is less than in q.
 func (p StatusProgress) less(q StatusProgress) bool {
 	return p.Succeeded < q.Succeeded || p.Failed < q.Failed || !p.Ending && q.Ending
 }
 
-// progressOf is how far the status has come.
+// progressOf returns the progress of the status.
 func progressOf(s *batch.JobStatus) StatusProgress {
 	p := StatusProgress{Succeeded: int(s.Succeeded), Failed: int(s.Failed), Ending: s.HasCondition(batch.JobFailureTarget) || s.HasCondition(batch.JobSuccessCriteriaMet)}
 	if u := s.UncountedTerminatedPods; u != nil {

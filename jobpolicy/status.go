@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// setCondition brings the condition of that type to this state and reports
-// whether anything changed. A condition that is not there is False already.
+// setCondition sets the condition of that type and reports whether anything changed. An
+// absent condition counts as False.
 func setCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) bool {
 	i := slices.IndexFunc(s.Conditions, func(c batch.JobCondition) bool { return c.Type == t })
 	if i < 0 {
@@ -25,7 +25,7 @@ func setCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.Con
 	return true
 }
 
-// addCondition adds a condition, whatever others of its type there are.
+// addCondition appends a condition, even if the status has one of that type.
 func addCondition(s *batch.JobStatus, t batch.JobConditionType, status batch.ConditionStatus, reason batch.Reason, message string, now time.Time) {
 	s.Conditions = append(s.Conditions, newCondition(t, status, reason, message, now))
 }
@@ -34,8 +34,7 @@ func newCondition(t batch.JobConditionType, status batch.ConditionStatus, reason
 	return batch.JobCondition{Type: t, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message}
 }
 
-// cloneStatus returns a copy whose lists may be written to, and whose uncounted pods are
-// never nil.
+// cloneStatus returns a copy with writable lists and non-nil uncounted pods.
 func cloneStatus(s *batch.JobStatus) *batch.JobStatus {
 	c := *s
 	c.Conditions = slices.Clone(s.Conditions)
@@ -50,7 +49,7 @@ func cloneUncounted(u *batch.UncountedTerminatedPods) *batch.UncountedTerminated
 	return &batch.UncountedTerminatedPods{Succeeded: slices.Clone(u.Succeeded), Failed: slices.Clone(u.Failed)}
 }
 
-// uncounted is how many pods the status names that it has not counted yet.
+// uncounted returns the number of uncounted pods in the status.
 func uncounted(s *batch.JobStatus) int {
 	u := s.UncountedTerminatedPods
 	return len(u.Succeeded) + len(u.Failed)

@@ -2,8 +2,8 @@ package jobpolicy
 
 import "time"
 
-// continued returns the state with the streaks continued by the pods whose end is
-// new, and with the ends that lie in the future.
+// continued returns the state with the streaks extended by newly ended pods, and with
+// the ends in the future.
 func (v *view) continued() State {
 	var succeeded, failed, ignored []time.Time
 	for _, p := range v.pods {
@@ -21,15 +21,15 @@ func (v *view) continued() State {
 	m.Failures, m.LastFailure = streak(m.Failures, m.LastFailure, succeeded, failed)
 	m.Ignored, m.LastIgnored = streak(m.Ignored, m.LastIgnored, succeeded, ignored)
 
-	// What lies in the future counts as now, once: else it would be now for ever.
+	// Move ends in the future to now, once; otherwise they would be now forever.
 	m.LastFailure = earlier(m.LastFailure, v.in.Now)
 	m.LastIgnored = earlier(m.LastIgnored, v.in.Now)
 	m.Ahead = v.ahead()
 	return m
 }
 
-// ahead returns the predecessors whose end lies in the future, with the time at
-// which that was noticed; nil if there are none.
+// ahead returns the predecessors that end in the future, with the time when this was
+// first noticed, or nil.
 func (v *view) ahead() map[string]time.Time {
 	var ahead map[string]time.Time
 	for _, p := range v.predecessors {
@@ -43,7 +43,7 @@ func (v *view) ahead() map[string]time.Time {
 	return ahead
 }
 
-// endOf is when the predecessor ended, or if that lies in the future, when this was
+// endOf returns when the predecessor ended or, for an end in the future, when this was
 // first noticed.
 func (v *view) endOf(p *podView) time.Time {
 	end := p.finish
@@ -53,8 +53,8 @@ func (v *view) endOf(p *podView) time.Time {
 	return earlier(end, v.in.Now)
 }
 
-// streak continues a streak of n failures: any success starts it over, and then
-// only failures after the latest success count.
+// streak extends a streak of n failures. A success resets it, and then only failures
+// after the latest success count.
 func streak(n int, last time.Time, succeeded, failed []time.Time) (int, time.Time) {
 	var success time.Time
 	if len(succeeded) > 0 {

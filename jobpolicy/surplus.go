@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// surplus returns the active pods to remove: all duplicates and pods without a
-// place, and then, until there are atLeast, those that have come least far.
+// surplus returns the active pods to remove. These are all duplicates and pods without
+// a place, followed by the pods with the least progress until the total is atLeast.
 func (v *view) surplus(atLeast int) []*podView {
 	active := v.activePods()
 	var remove []*podView
@@ -33,9 +33,8 @@ func (v *view) activePods() []*podView {
 	return active
 }
 
-// duplicates splits active pods, which are in the order of their index, into
-// those without a place in the Job or behind another of their index, and the
-// rest.
+// duplicates splits active pods, ordered by index, into those to remove and those to
+// keep. It keeps the pod with the most progress for each of the Job's indexes.
 func duplicates(active []*podView) (remove, keep []*podView) {
 	for len(active) > 0 {
 		var same []*podView
@@ -50,8 +49,7 @@ func duplicates(active []*podView) (remove, keep []*podView) {
 	return remove, keep
 }
 
-// sortByProgress orders active pods by how far they have come: the least loss
-// first.
+// sortByProgress orders active pods by progress, ascending.
 func sortByProgress(pods []*podView) {
 	if len(pods) < 2 {
 		return
@@ -66,13 +64,13 @@ func sortByProgress(pods []*podView) {
 	}
 }
 
-// rank is how far an active pod has come.
+// rank is the progress of an active pod.
 type rank struct {
 	pod               *podView
 	scheduled         bool
 	phase             int
 	ready             bool
-	readySince        time.Time // zero: it is not ready, or nobody knows
+	readySince        time.Time // zero if not ready or unknown
 	restarts, sidecar int32     // of the worst container, and of the worst sidecar
 	created           time.Time
 }
@@ -107,16 +105,16 @@ func (a rank) compare(b rank) int {
 		compareBool(a.ready, b.ready),
 		compareSince(a.readySince, b.readySince),
 		cmp.Compare(b.restarts, a.restarts),
-		cmp.Compare(b.sidecar, a.sidecar), // only where the others are equal
+		cmp.Compare(b.sidecar, a.sidecar), // only if the others are equal
 		compareSince(a.created, b.created),
 	)
 }
 
-// phasesByProgress are the phases of active pods, those that have come least far first.
+// phasesByProgress are the phases of active pods by progress, ascending.
 var phasesByProgress = []batch.PodPhase{batch.PodPending, batch.PodUnknown, batch.PodRunning}
 
-// compareSince orders an unknown time first, then the later one: it has lasted
-// shorter.
+// compareSince orders an unknown time first and then the latest, which has lasted for
+// the shortest time.
 func compareSince(a, b time.Time) int {
 	return cmp.Or(compareBool(!a.IsZero(), !b.IsZero()), b.Compare(a))
 }

@@ -6,36 +6,34 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// EndLimits are the numbers that end a Job. The zero value has no limits: it only ends a
-// Job that has succeeded once and has no active pod.
+// EndLimits are the numbers that end a Job. With the zero value, only a Job with a
+// success and no active pods ends.
 type EndLimits struct {
-	Completions           *int32 // successes after which the Job completes once no pod is active; nil: one
-	BackoffLimit          *int32 // counted failures tolerated; nil: all. See Progress.Restarts
-	MaxFailedIndexes      *int32 // failed indexes tolerated; nil: all
-	ActiveDeadlineSeconds *int64 // time since the start at which the Job fails; nil: none
+	Completions           *int32 // successes that complete the Job once no pod is active; nil means one
+	BackoffLimit          *int32 // counted failures tolerated; nil means all
+	MaxFailedIndexes      *int32 // failed indexes tolerated; nil means all
+	ActiveDeadlineSeconds *int64 // seconds after the start at which the Job fails; nil means never
 }
 
-// Progress is what has happened to a Job so far. Its zero value is a Job that has
-// just started.
+// Progress is a Job's progress so far. The zero value is that of a new Job.
 type Progress struct {
-	FailJob string // message of a pod that matched a FailJob rule, "" if none did
+	FailJob string // message of a pod that matched a FailJob rule, or ""
 	Failed  int    // counted failures
-	// Restarts is how often containers of unfinished pods were restarted in place, for a Job
-	// whose pods have the restart policy OnFailure, otherwise 0. As in Kubernetes, as many
-	// as a BackoffLimit above 0 already exceed it.
+	// Restarts is the number of restarts in place of unfinished pods under OnFailure,
+	// otherwise 0. As in Kubernetes, the Job already fails when Restarts equals a
+	// BackoffLimit above 0.
 	Restarts      int
 	Elapsed       time.Duration // since the start
-	Succeeded     int           // successes; for an Indexed Job, succeeded indexes
-	FailedIndexes int           // failed indexes; 0 without a limit per index
-	SuccessPolicy string        // message of the success policy's rule that is met, "" if none is
-	Active        int           // pods that are neither finished nor being deleted
+	Succeeded     int           // succeeded pods, or indexes of an Indexed Job
+	FailedIndexes int           // 0 without a limit per index
+	SuccessPolicy string        // message of the success policy rule met, or ""
+	Active        int           // pods neither finished nor being deleted
 }
 
-// Verdict returns why a Job with these limits ends now, and the message of its
-// condition, or "" if it goes on. Where several limits are reached the first in
-// Kubernetes' order decides: PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded,
-// MaxFailedIndexesExceeded, FailedIndexes, SuccessPolicy, CompletionsReached.
-// The last two are successes.
+// Verdict returns why the Job ends now and the message of its condition, or "" if it
+// goes on. The first limit reached decides, in the order of Kubernetes:
+// PodFailurePolicy, BackoffLimitExceeded, DeadlineExceeded, MaxFailedIndexesExceeded,
+// FailedIndexes, SuccessPolicy, CompletionsReached. The last two are successes.
 func (l EndLimits) Verdict(t Progress) (reason batch.Reason, message string) {
 	for _, end := range precedence {
 		if end.reached(l, t) {
@@ -45,7 +43,7 @@ func (l EndLimits) Verdict(t Progress) (reason batch.Reason, message string) {
 	return "", ""
 }
 
-// precedence is every end of a Job, the strongest first.
+// precedence lists all ends of a Job, the strongest first.
 var precedence = [...]struct {
 	reason  batch.Reason
 	message func(Progress) string
@@ -90,5 +88,5 @@ var precedence = [...]struct {
 
 func always(s string) func(Progress) string { return func(Progress) string { return s } }
 
-// mostSeconds is how many seconds a Duration holds.
+// mostSeconds is the number of seconds in the longest Duration.
 const mostSeconds = int64(1<<63-1) / int64(time.Second)

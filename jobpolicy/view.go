@@ -10,61 +10,61 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// view is what a plan is decided on: the Engine, the Input and what was worked out
-// of them. Nothing of it changes once observe has returned it.
+// view is the basis of a decision, built by observe from the Engine and the Input. It
+// does not change afterwards.
 type view struct {
 	engine Engine
-	in     Input         // its State is that of this Job
+	in     Input         // with the State of this Job
 	spec   batch.JobSpec // with defaults
 
 	indexed  bool
 	perIndex bool // Indexed, with a limit per index
 	indexes       // of an Indexed Job
 
-	pods []*podView // each once, in the order of index and UID
+	pods []*podView // without duplicates, by index and UID
 	podCounts
 
-	startTime time.Time     // of the Job: its status', or now; zero if it has none and is suspended
-	olderFor  time.Duration // how much longer the Job is taken for older than what was written; 0: it is not
+	startTime time.Time     // of the Job, now if it just started, zero if suspended without a start
+	olderFor  time.Duration // how much longer to treat the status as older than the last one written; 0 if it is current
 	notes     notes
 }
 
-// completions is the number of indexes of an Indexed Job.
+// completions returns the number of indexes of an Indexed Job.
 func (v *view) completions() int { return max(int(*v.spec.Completions), 0) }
 
-// replaceOnlyFailed reports whether a pod that is being deleted is replaced only
-// once it has ended. With a failure policy that is the default, and no API server takes
-// anything else.
+// replaceOnlyFailed reports whether a pod being deleted is replaced only after it has
+// ended. This is the default with a failure policy, and API servers accept no other
+// value there.
 func replaceOnlyFailed(s *batch.JobSpec) bool {
 	return s.PodReplacementPolicy == batch.PodReplacementFailed
 }
 
-// podView is a pod with what there is to know of it, worked out once.
+// podView is a pod with everything that observe derives from it.
 type podView struct {
 	*batch.Pod
-	index             int // completion index; -1: none, or the Job is NonIndexed
-	failures, ignored int // of its index, before it
+	index             int // completion index, -1 if absent or NonIndexed
+	failures, ignored int // of its index, before this pod
 
-	inRange     bool // its end can count: NonIndexed, or the index is one of the Job's
-	tracked     bool // it has the tracking finalizer: its end has not been counted for good
-	untracked   bool // its end counts nothing because it never had the finalizer
-	released    bool // the caller has taken its finalizer off
-	counted     bool // its end was dealt with and its finalizer taken off before; it may be shown as it was
+	inRange     bool // the pod's end can count, because the Job is NonIndexed or the index is one of its own
+	tracked     bool // has the tracking finalizer, and its end has not been counted for good
+	untracked   bool // never had the finalizer, so its end counts nothing
+	released    bool // the caller has removed its finalizer
+	counted     bool // settled and released by an earlier plan, though Pods may show it as before
 	handled     bool // its end was decided on by an earlier plan
 	recorded    recorded
 	active      bool // neither finished nor being deleted
 	terminating bool // not finished, being deleted
 	succeeded   bool // counts as succeeded
-	failed      bool // counts as failed; while it terminates only if it may be replaced at once
-	predecessor bool // the next attempt of its index continues its counts: it is not released before that exists
+	failed      bool // counts as failed; a terminating pod does only if it may be replaced at once
+	predecessor bool // last failed pod of an index, held until the next attempt exists and carries its counts
 	failsIndex  bool // its index fails with it, in this plan
-	misread     bool // an annotation does not hold the number that it is read as
+	misread     bool // an annotation does not hold a valid number
 
-	match  Match     // what the policy says, if it has failed
-	finish time.Time // when it ended, if it has succeeded or failed
+	match  Match     // of the policy, if the pod has failed
+	finish time.Time // when the pod ended, if it succeeded or failed
 }
 
-// recorded says in which list of the status' uncounted pods a pod is.
+// recorded says which of the status' lists of uncounted pods contains a pod.
 type recorded uint8
 
 const (
@@ -73,19 +73,19 @@ const (
 	recordedFailed
 )
 
-// newlyEnded reports whether the pod's end counts and is not recorded yet.
+// newlyEnded reports whether the pod's end counts and is not yet recorded.
 func (p *podView) newlyEnded() bool {
 	return p.tracked && p.inRange && (p.succeeded || p.failed) && p.recorded == unrecorded
 }
 
-// endIsNew reports whether the pod has ended and no status says so yet, because its
-// end was not recorded or because it counts nothing.
+// endIsNew reports whether the pod has ended and is not in the status, because its end
+// is not yet recorded or counts nothing.
 func (p *podView) endIsNew() bool { return p.newlyEnded() || p.untracked }
 
 func (p *podView) ref() PodRef { return PodRef{Name: p.Name, UID: p.UID} }
 
-// identity tells the pod from others of the Job, in the status and the State
-// too: its UID, or its name where whoever made it gives none.
+// identity returns the pod's UID, or its name if it has none. It identifies the pod
+// within the Job, the status and the State.
 func (p *podView) identity() string {
 	if p.UID == "" {
 		return p.Name
@@ -93,16 +93,16 @@ func (p *podView) identity() string {
 	return p.UID
 }
 
-// indexes are an Indexed Job's indexes by what has become of them.
+// indexes are the indexes of an Indexed Job by outcome.
 type indexes struct {
-	succeeded, failed       indexset.Set // with those that end in this plan
-	wasSucceeded, wasFailed indexset.Set // as the status has them
-	allSucceeded            indexset.Set // wasSucceeded with indexes beyond completions
-	predecessors            []*podView   // by index: the failed pods whose next attempts are to come
+	succeeded, failed       indexset.Set // including those that end in this plan
+	wasSucceeded, wasFailed indexset.Set // in the status
+	allSucceeded            indexset.Set // wasSucceeded and indexes beyond completions
+	predecessors            []*podView   // by index, the failed pods whose next attempts do not exist yet
 }
 
-// predecessor returns the predecessor of the index's next attempt, nil if that is
-// the first.
+// predecessor returns the predecessor of the index's next attempt, nil before the
+// first.
 func (x *indexes) predecessor(index int) *podView {
 	i, ok := slices.BinarySearchFunc(x.predecessors, index, func(p *podView, index int) int { return cmp.Compare(p.index, index) })
 	if !ok {
@@ -111,14 +111,14 @@ func (x *indexes) predecessor(index int) *podView {
 	return x.predecessors[i]
 }
 
-// podCounts are the pods by what has become of them.
+// podCounts are the numbers of pods by outcome.
 type podCounts struct {
 	active, ready, terminating int
-	succeededPods, failedPods  int // with those that earlier plans counted; of an Indexed Job succeeded indexes
-	ended                      int // whose end is not in the status yet
+	succeededPods, failedPods  int // including those of earlier plans; of an Indexed Job, succeeded indexes
+	ended                      int // ended but not yet in the status
 }
 
-// notes say what could not be read or was left out.
+// notes describe unreadable or skipped input.
 type notes []string
 
 func (n *notes) add(format string, args ...any) { *n = append(*n, fmt.Sprintf(format, args...)) }

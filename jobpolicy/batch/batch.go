@@ -1,7 +1,7 @@
-// Package batch has the types of batch/v1 and core/v1 that decide about restarts, with
-// their names, defaults and validation. It decides nothing itself; see package
-// jobpolicy. The types mirror the JSON of the API, so that a manifest or the output of
-// kubectl get -o json fills them.
+// Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
+// names, defaults and validation. Package jobpolicy makes the decisions. A manifest or
+// the output of kubectl get -o json unmarshals into the types. Only JobSpec.Default,
+// Pod.Track, Pod.Untrack and UnmarshalJSON modify their receiver.
 package batch
 
 import (
@@ -9,10 +9,7 @@ import (
 	"time"
 )
 
-// Job is a batch/v1 Job: its specification and what is known of its progress.
-//
-// JobSpec.Default, Pod.Track and Pod.Untrack change their receiver. All other
-// functions of this package only read.
+// Job is a batch/v1 Job.
 type Job struct {
 	Kind       string `json:"kind,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -21,35 +18,33 @@ type Job struct {
 	Status     JobStatus `json:"status,omitzero"`
 }
 
-// JobSpec is the specification of a Job. Absent fields have the defaults that
-// Default fills in.
+// JobSpec is the specification of a Job. Default sets absent fields.
 type JobSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
-	// Completions are the successes wanted. Nil: one is, and no pod starts after it.
+	// Completions is the number of successes wanted. If nil, one suffices, and no pod
+	// starts after it.
 	Completions           *int32            `json:"completions,omitempty"`
 	ActiveDeadlineSeconds *int64            `json:"activeDeadlineSeconds,omitempty"`
 	PodFailurePolicy      *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	SuccessPolicy         *SuccessPolicy    `json:"successPolicy,omitempty"`
-	// BackoffLimit is how many counted failures of the Job are tolerated,
-	// BackoffLimitPerIndex how many of each index (KEP-3850).
+	// BackoffLimit and BackoffLimitPerIndex are the numbers of counted failures
+	// tolerated in the Job and in each index (KEP-3850).
 	BackoffLimit         *int32 `json:"backoffLimit,omitempty"`
 	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
-	// MaxFailedIndexes is how many failed indexes are tolerated. Nil: all.
+	// MaxFailedIndexes is the number of failed indexes tolerated; nil means all.
 	MaxFailedIndexes        *int32               `json:"maxFailedIndexes,omitempty"`
 	Template                PodTemplateSpec      `json:"template,omitzero"`
 	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
 	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
 	Suspend                 bool                 `json:"suspend,omitempty"`
 	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
-	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name; empty: ours
+	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name, or ""
 
-	// Unknown holds the fields that are none of these, such as scheduling, as they were
-	// read.
+	// Unknown holds all other fields, such as scheduling, as read.
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// JobStatus is what is known of a Job's progress. Index sets are text, as on the
-// wire.
+// JobStatus is the status of a Job. Index sets are text, as on the wire.
 type JobStatus struct {
 	Conditions              []JobCondition           `json:"conditions,omitempty"`
 	StartTime               time.Time                `json:"startTime,omitzero"`
@@ -64,8 +59,7 @@ type JobStatus struct {
 	UncountedTerminatedPods *UncountedTerminatedPods `json:"uncountedTerminatedPods,omitempty"`
 }
 
-// Finished returns the condition that ended the Job, Complete or Failed, if one
-// is True.
+// Finished returns the True condition, Complete or Failed, that ended the Job.
 func (s *JobStatus) Finished() (JobCondition, bool) {
 	if s == nil {
 		return JobCondition{}, false
@@ -78,7 +72,7 @@ func (s *JobStatus) Finished() (JobCondition, bool) {
 	return JobCondition{}, false
 }
 
-// HasCondition reports whether the condition is there and True.
+// HasCondition reports whether the condition is present and True.
 func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {
@@ -88,8 +82,8 @@ func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	return false
 }
 
-// UncountedTerminatedPods holds the UIDs of finished pods that are recorded but
-// not yet in the counters: they become counted when their finalizer is gone.
+// UncountedTerminatedPods holds the UIDs of finished pods that are recorded, but
+// counted only after the removal of their finalizer.
 type UncountedTerminatedPods struct {
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Default fills in what the API server does for absent fields:
+// Default sets absent fields to the defaults of the API server:
 //
-//   - completions and parallelism: 1 if both are absent; parallelism alone: 1;
+//   - parallelism: 1, and completions: 1 if both are absent;
 //   - backoffLimit: 6, or with backoffLimitPerIndex the largest number, so that
 //     only the limit per index counts (KEP-3850, "Job API");
 //   - completionMode: NonIndexed;
-//   - podReplacementPolicy: Failed with a podFailurePolicy, TerminatingOrFailed
-//     without;
+//   - podReplacementPolicy: Failed with a podFailurePolicy, otherwise
+//     TerminatingOrFailed;
 //   - status of a condition pattern: True (KEP-3329, "JobSpec API").
 //
-// A second call changes nothing. What s points to is replaced, not written to,
-// so a copy of s and its original stay independent.
+// Default is idempotent. It replaces pointers instead of writing through them, so
+// copies of s stay independent.
 func (s *JobSpec) Default() {
 	if s == nil {
 		return
@@ -45,7 +45,7 @@ func (s *JobSpec) Default() {
 	s.PodFailurePolicy = s.PodFailurePolicy.withDefaults()
 }
 
-// withDefaults returns the policy, or a copy if anything has to be filled in.
+// withDefaults returns the policy, or a copy if it lacks a default.
 func (p *PodFailurePolicy) withDefaults() *PodFailurePolicy {
 	if p == nil {
 		return nil

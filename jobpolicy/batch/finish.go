@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// FinishTime returns when a finished pod did so, by the first of four look-ups
-// that has an answer:
+// FinishTime returns when a finished pod ended, from the first available source:
 //
-//  1. the latest end of its containers, if all of them have ended; sidecars are
-//     waited for too;
-//  2. the last transition of a Ready condition that is False;
-//  3. when its deletion was asked for;
+//  1. the latest end of its containers, sidecars included, if all have ended;
+//  2. the last transition of a False Ready condition;
+//  3. the request for its deletion;
 //  4. its creation.
 //
-// A nil pod, and one without any of these, finished at the zero time. As in
-// Kubernetes, if not all app containers have ended but all sidecars have, the
-// latest end of the sidecars counts.
+// Otherwise, or if p is nil, it returns the zero time. As in Kubernetes, if all
+// sidecars but not all app containers have ended, the latest end of the sidecars
+// counts.
 func (p *Pod) FinishTime() time.Time {
 	if p == nil {
 		return time.Time{}
@@ -33,9 +31,9 @@ func (p *Pod) FinishTime() time.Time {
 	return p.CreationTimestamp
 }
 
-// containersEnd returns the latest end of the app containers and sidecars. If a
-// sidecar has not ended there is none; if an app container has not, the sidecars
-// alone count.
+// containersEnd returns the latest end of the app containers and sidecars. It returns
+// false if a sidecar has not ended. If an app container has not ended, only the
+// sidecars count.
 func containersEnd(pod *Pod) (end time.Time, ok bool) {
 	for i := range pod.Status.ContainerStatuses {
 		t := pod.Status.ContainerStatuses[i].endTime()
@@ -64,8 +62,8 @@ func containersEnd(pod *Pod) (end time.Time, ok bool) {
 	return end, !end.IsZero()
 }
 
-// deletionAsked is when the deletion was asked for: the deletion time stamp lies
-// a grace period after that.
+// deletionAsked returns the time of the deletion request, one grace period before the
+// deletion timestamp.
 func deletionAsked(pod *Pod) time.Time {
 	if pod.DeletionGracePeriodSeconds == nil {
 		return pod.DeletionTimestamp
@@ -73,7 +71,8 @@ func deletionAsked(pod *Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-Seconds(*pod.DeletionGracePeriodSeconds))
 }
 
-// endTime is when the container ended, zero if it has not or nobody knows.
+// endTime returns when the container ended, zero if it has not ended or the time is
+// unknown.
 func (c *ContainerStatus) endTime() time.Time {
 	if c.State.Terminated == nil {
 		return time.Time{}
@@ -81,8 +80,7 @@ func (c *ContainerStatus) endTime() time.Time {
 	return c.State.Terminated.FinishedAt
 }
 
-// Seconds returns n seconds, at most those that a Duration holds. API fields count
-// in whole seconds.
+// Seconds returns n seconds, limited to the range of a Duration.
 func Seconds(n int64) time.Duration {
 	const most = math.MaxInt64 / int64(time.Second)
 	return time.Duration(min(max(n, -most), most)) * time.Second

@@ -7,34 +7,35 @@ import (
 	"strings"
 )
 
-// Fields that this package does not know, such as those of a newer Kubernetes, are kept
-// as they are, so that a Job that is read and written again loses none of them.
+// Unknown fields, such as those of a newer Kubernetes, survive reading and writing a
+// Job.
 
-// UnmarshalJSON reads a specification. Fields that it does not know are kept in Unknown.
+// UnmarshalJSON keeps unknown fields in Unknown.
 func (s *JobSpec) UnmarshalJSON(text []byte) error {
 	type plain JobSpec
 	return readKnown(text, (*plain)(s), &s.Unknown)
 }
 
-// MarshalJSON returns the specification with the fields in Unknown.
+// MarshalJSON includes the fields in Unknown.
 func (s JobSpec) MarshalJSON() ([]byte, error) {
 	type plain JobSpec
 	return writeKnown(plain(s), s.Unknown)
 }
 
-// UnmarshalJSON reads a rule. Fields that it does not know are kept in Unknown.
+// UnmarshalJSON keeps unknown fields in Unknown.
 func (r *PodFailurePolicyRule) UnmarshalJSON(text []byte) error {
 	type plain PodFailurePolicyRule
 	return readKnown(text, (*plain)(r), &r.Unknown)
 }
 
-// MarshalJSON returns the rule with the fields in Unknown.
+// MarshalJSON includes the fields in Unknown.
 func (r PodFailurePolicyRule) MarshalJSON() ([]byte, error) {
 	type plain PodFailurePolicyRule
 	return writeKnown(plain(r), r.Unknown)
 }
 
-// readKnown reads an object into a struct, and what that has no field for into unknown.
+// readKnown unmarshals an object into a struct, and the fields missing there into
+// unknown.
 func readKnown[T any](text []byte, into *T, unknown *map[string]json.RawMessage) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		return err
@@ -66,8 +67,8 @@ func hasField(t reflect.Type, name string) bool {
 	return false
 }
 
-// writeKnown writes a struct and the unknown fields beside it. Where the struct has
-// such a field after all, the struct's is written.
+// writeKnown marshals a struct together with the unknown fields. A field of the struct
+// takes precedence over an unknown field of the same name.
 func writeKnown[T any](from T, unknown map[string]json.RawMessage) ([]byte, error) {
 	text, err := json.Marshal(from)
 	if err != nil || len(unknown) == 0 {

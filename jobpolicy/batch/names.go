@@ -2,48 +2,43 @@ package batch
 
 import "github.com/restartkit/restart/backoff"
 
-// Action is what a pod failure policy's rule does about a pod that it matches:
-// ActionFailJob, ActionFailIndex, ActionIgnore or ActionCount.
+// Action is the action of a pod failure policy's rule.
 type Action string
 
-// Operator relates an exit code to a list of values: OpIn or OpNotIn.
+// Operator relates an exit code to a list of values.
 type Operator string
 
-// CompletionMode says how a Job counts its successes: NonIndexedCompletion or
-// IndexedCompletion.
+// CompletionMode says how a Job counts its successes.
 type CompletionMode string
 
-// PodReplacementPolicy says when the replacement of a pod may be created:
-// PodReplacementTerminatingOrFailed or PodReplacementFailed.
+// PodReplacementPolicy says when to replace a pod.
 type PodReplacementPolicy string
 
-// RestartPolicy is a container's restart policy, one of the constants
-// RestartPolicy…. A Job's pods have OnFailure or Never.
+// RestartPolicy is a container's restart policy. A Job's pods have OnFailure or Never.
 type RestartPolicy = backoff.RestartPolicy
 
-// PodPhase is how far a pod has come, from PodPending to PodSucceeded or PodFailed.
+// PodPhase is a pod's phase.
 type PodPhase string
 
-// ConditionStatus says whether a condition holds: ConditionTrue, ConditionFalse or
-// ConditionUnknown.
+// ConditionStatus says whether a condition holds.
 type ConditionStatus string
 
-// PodConditionType names a condition of a pod, such as DisruptionTarget.
+// PodConditionType is a type of pod condition.
 type PodConditionType string
 
-// JobConditionType names a condition of a Job, such as JobFailed.
+// JobConditionType is a type of Job condition.
 type JobConditionType string
 
-// Reason says why a Job has a condition: one of the constants JobReason….
+// Reason says why a Job has a condition.
 type Reason string
 
-// Succeeded reports whether a Job that ended for this reason has succeeded.
+// Succeeded reports whether a Job that ended for this reason succeeded.
 func (r Reason) Succeeded() bool {
 	return r == JobReasonSuccessPolicy || r == JobReasonCompletionsReached
 }
 
-// Known reports whether the action is one of the four that this package carries
-// out. Rules with any other, of a later Kubernetes perhaps, are skipped.
+// Known reports whether this package supports the action. Rules with other actions are
+// skipped.
 func (a Action) Known() bool {
 	switch a {
 	case ActionFailJob, ActionFailIndex, ActionIgnore, ActionCount:
@@ -76,13 +71,13 @@ const (
 // The completion modes.
 const (
 	NonIndexedCompletion CompletionMode = "NonIndexed" // any pod's success counts
-	IndexedCompletion    CompletionMode = "Indexed"    // one success for each index
+	IndexedCompletion    CompletionMode = "Indexed"    // one success per index
 )
 
 // The pod replacement policies.
 const (
-	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // as soon as the pod is being deleted or has failed
-	PodReplacementFailed              PodReplacementPolicy = "Failed"              // only when the pod has reached its end
+	PodReplacementTerminatingOrFailed PodReplacementPolicy = "TerminatingOrFailed" // once the pod is being deleted or has failed
+	PodReplacementFailed              PodReplacementPolicy = "Failed"              // once the pod has ended
 )
 
 // The phases of a pod.
@@ -101,14 +96,14 @@ const (
 	ConditionUnknown ConditionStatus = "Unknown"
 )
 
-// The conditions of a pod that decide something about its Job.
+// The conditions of a pod that affect its Job.
 const (
 	PodReady         PodConditionType = "Ready"
-	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for a reason outside it (KEP-3329)
+	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for an external reason (KEP-3329)
 )
 
-// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions"; the
-// KEP spells the first PreemptionByKubeScheduler).
+// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions", which
+// spells the first PreemptionByKubeScheduler).
 const (
 	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
 	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
@@ -122,8 +117,8 @@ const (
 	JobSuspended          JobConditionType = "Suspended"
 	JobComplete           JobConditionType = "Complete"
 	JobFailed             JobConditionType = "Failed"
-	JobFailureTarget      JobConditionType = "FailureTarget"      // will be Failed once every pod has ended
-	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // will be Complete once every pod has ended
+	JobFailureTarget      JobConditionType = "FailureTarget"      // Failed once every pod has ended
+	JobSuccessCriteriaMet JobConditionType = "SuccessCriteriaMet" // Complete once every pod has ended
 )
 
 // The reasons of a Job's conditions.
@@ -139,8 +134,8 @@ const (
 	JobReasonResumed                  Reason = "JobResumed"
 )
 
-// The annotations and the finalizer of a Job's pods. JobCompletionIndexAnnotation
-// is a label too.
+// The annotations and the finalizer of a Job's pods. JobCompletionIndexAnnotation is
+// also a label.
 const (
 	JobCompletionIndexAnnotation          = "batch.kubernetes.io/job-completion-index"
 	JobIndexFailureCountAnnotation        = "batch.kubernetes.io/job-index-failure-count"
@@ -148,6 +143,6 @@ const (
 	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
 )
 
-// JobCompletionIndexEnv is the environment variable that tells a container its
-// completion index.
+// JobCompletionIndexEnv is the environment variable with a container's completion
+// index.
 const JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"

@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Pod is one attempt at a piece of a Job.
+// Pod is one attempt at a Job or at one of its indexes.
 type Pod struct {
 	Kind       string `json:"kind,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -16,12 +16,12 @@ type Pod struct {
 	Status     PodStatus `json:"status,omitzero"`
 }
 
-// Finished reports whether the pod has reached its end.
+// Finished reports whether the pod has succeeded or failed.
 func (p *Pod) Finished() bool {
 	return p.Status.Phase == PodSucceeded || p.Status.Phase == PodFailed
 }
 
-// Condition returns the pod's first condition of that type, nil if it has none.
+// Condition returns the pod's first condition of that type, or nil.
 func (p *Pod) Condition(t PodConditionType) *PodCondition {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == t {
@@ -37,23 +37,24 @@ func (p *Pod) Ready() bool {
 	return c != nil && c.Status == ConditionTrue
 }
 
+// Tracked reports whether the pod has the tracking finalizer.
 func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
-// Track puts the tracking finalizer on the pod. Only the end of a pod that has it
-// counts; pods made from a jobpolicy.Creation have it.
+// Track adds the tracking finalizer, without which the pod's end does not count. Pods
+// made from a jobpolicy.Creation have it.
 func (p *Pod) Track() {
 	if !p.Tracked() {
 		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
 	}
 }
 
-// Untrack takes the tracking finalizer off the pod. Where there is no API server,
-// this is what Plan.Release and Deletion.Untrack ask for.
+// Untrack removes the tracking finalizer. Without an API server, it carries out
+// Plan.Release and Deletion.Untrack.
 func (p *Pod) Untrack() {
 	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
 }
 
-// PodStatus is what is known of a pod.
+// PodStatus is the status of a pod.
 type PodStatus struct {
 	Phase                 PodPhase          `json:"phase,omitempty"`
 	Conditions            []PodCondition    `json:"conditions,omitempty"`
@@ -73,7 +74,7 @@ type PodCondition struct {
 	Message            string           `json:"message,omitempty"`
 }
 
-// ContainerStatus is what is known of one container of a pod.
+// ContainerStatus is the status of one container of a pod.
 type ContainerStatus struct {
 	Name         string         `json:"name"`
 	State        ContainerState `json:"state,omitzero"`
@@ -81,7 +82,7 @@ type ContainerStatus struct {
 	RestartCount int32          `json:"restartCount"`
 }
 
-// ContainerState is one of three states; with none set the container waits.
+// ContainerState is one of three states. If all are nil, the container is waiting.
 type ContainerState struct {
 	Waiting    *ContainerStateWaiting    `json:"waiting,omitempty"`
 	Running    *ContainerStateRunning    `json:"running,omitempty"`
@@ -94,7 +95,7 @@ type ContainerStateWaiting struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ContainerStateRunning says since when a container runs.
+// ContainerStateRunning says when a container started.
 type ContainerStateRunning struct {
 	StartedAt time.Time `json:"startedAt,omitzero"`
 }
@@ -115,8 +116,7 @@ type PodTemplateSpec struct {
 	Spec       PodSpec `json:"spec,omitzero"`
 }
 
-// PodSpec is the part of a pod's specification that restart decisions, and the
-// programs that carry them out, need.
+// PodSpec is the part of a pod's specification needed for restarts.
 type PodSpec struct {
 	InitContainers                []Container   `json:"initContainers,omitempty"`
 	Containers                    []Container   `json:"containers,omitempty"`
@@ -127,8 +127,8 @@ type PodSpec struct {
 	Subdomain                     string        `json:"subdomain,omitempty"`
 }
 
-// Sidecars are the names of the init containers that run beside the app
-// containers; nil, which can be asked, if there are none.
+// Sidecars returns the names of the init containers that run beside the app containers,
+// or nil.
 func (s *PodSpec) Sidecars() map[string]bool {
 	var names map[string]bool
 	for i := range s.InitContainers {
@@ -150,13 +150,13 @@ type Container struct {
 	Args          []string      `json:"args,omitempty"`
 	WorkingDir    string        `json:"workingDir,omitempty"`
 	Env           []EnvVar      `json:"env,omitempty"`
-	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always makes a sidecar of an init container
-	// RestartPolicyRules are about restarts in place (KEP-5307). Only package lint looks at
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"` // Always makes an init container a sidecar
+	// RestartPolicyRules control restarts in place (KEP-5307). Only package lint reads
 	// them.
 	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty"`
 }
 
-// ContainerRestartRule is a rule about the restarts of a container in place.
+// ContainerRestartRule is a rule for restarts in place.
 type ContainerRestartRule struct {
 	Action backoff.Action `json:"action,omitempty"` // Restart or RestartAllContainers (KEP-5532)
 }

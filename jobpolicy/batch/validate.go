@@ -10,18 +10,16 @@ import (
 const (
 	maxIndexedParallelism   = 100_000
 	maxFailedIndexesLimit   = 100_000
-	manyCompletions         = 100_000 // above this, and with a limit per index, the two limits below hold
+	manyCompletions         = 100_000 // the two limits below apply above this number and with a limit per index
 	maxParallelismWithMany  = 10_000
 	maxFailedIndexesForMany = 10_000
 )
 
-// Validate returns every mistake in the specification as field.Errors, in the
-// order, with the paths and of the types that the API server reports on create;
-// nil if there is none. Like the API server it expects what [JobSpec.Default]
-// has filled in: a condition pattern without status, for one, is a mistake.
-// Fields that this package does not use are not looked at, nor is managedBy; of
-// the pod template it takes container names and the restart policy. Its work
-// grows with the size of the specification, not with the numbers in it.
+// Validate returns all mistakes in the specification as field.Errors, or nil, like the
+// API server on create, with the same order, paths and types. It expects the defaults
+// set by [JobSpec.Default]. It ignores managedBy and fields that this package does not
+// use; of the pod template it reads only container names and the restart policy. Its
+// running time depends on the size of the specification, not on its numbers.
 func (s *JobSpec) Validate() error {
 	var errs field.Errors
 	s.validate(&errs)
@@ -41,8 +39,8 @@ func (s *JobSpec) validate(errs *field.Errors) {
 	s.validateRestartPolicy(errs)
 }
 
-// validateNumbers: no count is negative, and a limit of failed indexes needs a
-// limit per index.
+// validateNumbers checks that counts are not negative and that a limit of failed
+// indexes comes with a limit per index.
 func (s *JobSpec) validateNumbers(errs *field.Errors) {
 	notNegative(errs, "spec.parallelism", s.Parallelism)
 	notNegative(errs, "spec.completions", s.Completions)
@@ -62,7 +60,7 @@ func notNegative[T int32 | int64](errs *field.Errors, path string, n *T) {
 	}
 }
 
-// validateMode: what the completion mode asks for and rules out.
+// validateMode checks the completion mode and the fields that depend on it.
 func (s *JobSpec) validateMode(errs *field.Errors) {
 	switch s.CompletionMode {
 	case IndexedCompletion:
@@ -79,7 +77,7 @@ func (s *JobSpec) validateMode(errs *field.Errors) {
 	}
 }
 
-// validateIndexed bounds what an Indexed Job's status can grow to.
+// validateIndexed limits the size of an Indexed Job's status.
 func (s *JobSpec) validateIndexed(errs *field.Errors) {
 	if s.Completions == nil {
 		errs.Add(field.Required, "spec.completions", nil, "completionMode Indexed needs it")
@@ -106,8 +104,8 @@ func atMost(errs *field.Errors, path string, n *int32, limit int32, reason strin
 	}
 }
 
-// validateReplacement: with a pod failure policy a pod is replaced only once it
-// has failed.
+// validateReplacement checks the replacement policy. With a pod failure policy, only
+// failed pods are replaced.
 func (s *JobSpec) validateReplacement(errs *field.Errors) {
 	const path = "spec.podReplacementPolicy"
 	switch s.PodReplacementPolicy {
@@ -121,8 +119,8 @@ func (s *JobSpec) validateReplacement(errs *field.Errors) {
 	}
 }
 
-// validateRestartPolicy reports a missing or unknown restart policy twice, as
-// the API server does: the first is its general check of pod templates.
+// validateRestartPolicy reports a missing or unknown restart policy twice, like the API
+// server, whose first error comes from its general check of pod templates.
 func (s *JobSpec) validateRestartPolicy(errs *field.Errors) {
 	const path = "spec.template.spec.restartPolicy"
 	switch policy := s.Template.Spec.RestartPolicy; policy {

@@ -44,13 +44,13 @@ func (s *JobSpec) validatePodFailurePolicy(errs *field.Errors) {
 	}
 }
 
-// maxReason is the length of a condition's reason.
+// maxReason is the longest reason of a condition.
 const maxReason = 128
 
-// conditionReason is what the API server takes for the reason of a condition.
+// conditionReason matches the reasons that the API server accepts in a condition.
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// validateRuleName checks that a rule's name makes a reason, and one of its own.
+// validateRuleName checks that a rule's name forms a valid and unique reason.
 func validateRuleName(errs *field.Errors, i int, rule *PodFailurePolicyRule, rules int, taken map[Reason]int) {
 	if rule.Name == "" {
 		return
@@ -85,8 +85,7 @@ func (s *JobSpec) validateAction(errs *field.Errors, rule int, a Action) {
 	}
 }
 
-// containerNames is the set of a pod template's container names, filled at the
-// first question.
+// containerNames is the set of a pod template's container names, filled on first use.
 type containerNames map[string]struct{}
 
 func (n *containerNames) have(name string, s *PodSpec) bool {
@@ -125,8 +124,8 @@ func (s *JobSpec) validateExitCodes(errs *field.Errors, rule int, on *OnExitCode
 	validateValues(errs, on, path)
 }
 
-// validateValues looks at each exit code. A list that rises all the way has
-// neither duplicates nor disorder; only any other is remembered code by code.
+// validateValues checks each exit code. An ascending list has no duplicates and needs
+// no set of the codes seen.
 func validateValues(errs *field.Errors, on *OnExitCodes, path func(string) string) {
 	values := on.Values
 	rises, ordered, zero := true, true, false
@@ -176,8 +175,8 @@ func validateConditions(errs *field.Errors, rule int, patterns []OnPodCondition)
 	}
 }
 
-// qualifiedNameMistakes returns what keeps a text from being a name with an
-// optional DNS subdomain and a slash before it: example.com/Name.
+// qualifiedNameMistakes returns the mistakes in a name with an optional DNS subdomain
+// and slash before it, such as example.com/Name.
 func qualifiedNameMistakes(text string) (mistakes []string) {
 	prefix, name, slash := strings.Cut(text, "/")
 	switch {
@@ -207,7 +206,8 @@ func qualifiedNameMistakes(text string) (mistakes []string) {
 	return mistakes
 }
 
-// isName: letters, digits, '-', '_' and '.', with a letter or digit at both ends.
+// isName reports whether s consists of letters, digits, '-', '_' and '.', with a letter
+// or digit at both ends.
 func isName(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -220,8 +220,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// isSubdomain: parts between dots, each of lower case letters, digits and '-',
-// with a letter or digit at both ends.
+// isSubdomain reports whether s consists of parts separated by dots, each made of lower
+// case letters, digits and '-' with a letter or digit at both ends.
 func isSubdomain(s string) bool {
 	for part := range strings.SplitSeq(s, ".") {
 		for i := range len(part) {

@@ -7,10 +7,9 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// ValidateStatus returns every mistake in the Job's status as field.Errors, as
-// the API server would report them if all of the status were new; nil if there
-// is none. Some of them only say that the controller has not caught up with a
-// change of the specification, such as indexes above lowered completions.
+// ValidateStatus returns all mistakes in the Job's status as field.Errors, or nil, like
+// the API server for an entirely new status. Some only mean that the controller has yet
+// to follow a change, such as lowered completions.
 func (j *Job) ValidateStatus() error {
 	var errs field.Errors
 	if j == nil {
@@ -26,6 +25,7 @@ func (j *Job) ValidateStatus() error {
 	return errs.Err()
 }
 
+// ValidateCounts adds an error to errs for each negative count of pods.
 func (s *JobStatus) ValidateCounts(errs *field.Errors) {
 	notNegative(errs, "status.active", &s.Active)
 	notNegative(errs, "status.succeeded", &s.Succeeded)
@@ -34,7 +34,7 @@ func (s *JobStatus) ValidateCounts(errs *field.Errors) {
 	notNegative(errs, "status.terminating", s.Terminating)
 }
 
-// validateUncounted: every UID is there, once in both lists.
+// validateUncounted checks that UIDs are not empty and occur only once in both lists.
 func (s *JobStatus) validateUncounted(errs *field.Errors) {
 	if s.UncountedTerminatedPods == nil {
 		return
@@ -55,7 +55,7 @@ func (s *JobStatus) validateUncounted(errs *field.Errors) {
 	check("failed", s.UncountedTerminatedPods.Failed)
 }
 
-// validateEnd: what a finished Job must and must not have.
+// validateEnd checks the fields that a finished Job must or must not have.
 func (j *Job) validateEnd(errs *field.Errors) {
 	s := &j.Status
 	complete, failed := s.HasCondition(JobComplete), s.HasCondition(JobFailed)
@@ -94,8 +94,7 @@ func (j *Job) validateEnd(errs *field.Errors) {
 	}
 }
 
-// validateIndexes: the index texts are well formed, wanted, and name no index
-// twice.
+// validateIndexes checks that the index texts are well formed, allowed, and disjoint.
 func (j *Job) validateIndexes(errs *field.Errors) {
 	s, spec := &j.Status, &j.Spec
 	const completed, failed = "status.completedIndexes", "status.failedIndexes"
@@ -125,8 +124,7 @@ func (j *Job) validateIndexes(errs *field.Errors) {
 	}
 }
 
-// validateConditions: what the conditions and the pods' numbers say about each
-// other.
+// validateConditions checks the conditions against each other and the numbers of pods.
 func (j *Job) validateConditions(errs *field.Errors) {
 	s := &j.Status
 	finished := s.HasCondition(JobComplete) || s.HasCondition(JobFailed)
@@ -149,9 +147,9 @@ func (j *Job) validateConditions(errs *field.Errors) {
 	}
 }
 
-// overlapAt returns the first index that two rising lists of intervals share.
-// Intervals that cannot be read are passed over; in lists that do not rise it may
-// miss an index, as the API server does, which reports those lists anyway.
+// overlapAt returns the first index in both of two ascending lists of intervals. It
+// skips invalid intervals. Like the API server, which reports lists out of order
+// anyway, it may miss an index in such a list.
 func overlapAt(completed, failed string, completions int32) (index int32, ok bool) {
 	c, f := intervalCursor{rest: completed, completions: completions}, intervalCursor{rest: failed, completions: completions}
 	for more := c.next() && f.next(); more; {
@@ -167,7 +165,7 @@ func overlapAt(completed, failed string, completions int32) (index int32, ok boo
 	return 0, false
 }
 
-// intervalCursor walks over the intervals of an index text that can be read.
+// intervalCursor iterates over the valid intervals of an index text.
 type intervalCursor struct {
 	rest        string
 	ended       bool
@@ -175,7 +173,7 @@ type intervalCursor struct {
 	first, last int32
 }
 
-// next moves on to the next interval, if there is one.
+// next advances to the next interval and reports whether one remains.
 func (c *intervalCursor) next() bool {
 	for !c.ended {
 		part, rest, more := strings.Cut(c.rest, ",")

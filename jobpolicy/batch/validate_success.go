@@ -31,7 +31,7 @@ func (s *JobSpec) validateSuccessPolicy(errs *field.Errors) {
 	case n > maxSuccessRules:
 		errs.Add(field.TooMany, path, n, fmt.Sprintf("must be at most %d", maxSuccessRules))
 	}
-	// Without completions, which is a mistake of its own, nothing is too large.
+	// Missing completions are reported elsewhere and set no limit here.
 	completions := int32(math.MaxInt32)
 	if s.Completions != nil {
 		completions = *s.Completions
@@ -72,10 +72,9 @@ func validateSuccessRule(errs *field.Errors, rule int, r *SuccessPolicyRule, com
 	}
 }
 
-// checkIndexes checks the text of a set of indexes below completions as the API
-// server does, and returns how many it names, or 0 and the first mistake. It
-// takes a sign and leading zeros, which indexset.Parse rejects; both take ranges
-// that touch.
+// checkIndexes validates the text of a set of indexes below completions as the API
+// server does. It returns the number of indexes, or 0 and the first mistake. Unlike
+// indexset.Parse it accepts signs and leading zeros; both accept adjacent ranges.
 func checkIndexes(text string, completions int32) (total int32, mistake string) {
 	if text == "" {
 		return 0, ""
@@ -95,7 +94,7 @@ func checkIndexes(text string, completions int32) (total int32, mistake string) 
 	return total, ""
 }
 
-// checkInterval reads "a" or "a-b" with a < b, both below completions.
+// checkInterval parses "a", or "a-b" with a < b, below completions.
 func checkInterval(part string, completions int32) (first, last int32, mistake string) {
 	firstText, lastText, isRange := strings.Cut(part, "-")
 	if first, mistake = checkIndex(firstText, completions); mistake != "" || !isRange {

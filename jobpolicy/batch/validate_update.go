@@ -6,12 +6,11 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// ValidateUpdate returns every mistake in the specification, as [JobSpec.Validate]
-// does, and after those every change from old that a Job may not see in its life:
-// of the completion mode, the pod failure policy, the limit per index and the
-// success policy; of completions too, except that an Indexed Job is resized by
-// setting completions and parallelism to the same number. A nil old is no
-// change. Changes of the pod template are not looked at.
+// ValidateUpdate returns the mistakes of [JobSpec.Validate], followed by all forbidden
+// changes from old. The completion mode, pod failure policy, limit per index and
+// success policy are fixed. Completions may change only in an Indexed Job, to the same
+// number as parallelism. ValidateUpdate ignores the pod template. A nil old stands for
+// no change.
 func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	var errs field.Errors
 	s.validate(&errs)
@@ -35,8 +34,8 @@ func (s *JobSpec) ValidateUpdate(old *JobSpec) error {
 	return errs.Err()
 }
 
-// validateResize: completions change only together with parallelism, and only in
-// an Indexed Job. Missing completions of an Indexed Job are a mistake already.
+// validateResize checks that completions only change in an Indexed Job, together with
+// parallelism. Missing completions of an Indexed Job are reported elsewhere.
 func (s *JobSpec) validateResize(errs *field.Errors, old *JobSpec) {
 	parallelism := int32(1)
 	if s.Parallelism != nil {
@@ -51,7 +50,7 @@ func (s *JobSpec) validateResize(errs *field.Errors, old *JobSpec) {
 	}
 }
 
-// pointee is what p points to, for a Error's Value.
+// pointee returns the value that p points to, or nil, for an Error's Value.
 func pointee[T any](p *T) any {
 	if p == nil {
 		return nil

@@ -7,28 +7,27 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Faults are what the caller sees wrongly and may not do. They last until the test takes
-// them back. The zero value has none. A write that is lost is none of them: carry out
-// only a part of the plan.
+// Faults distort the caller's view and refuse its writes until reset. The zero value
+// has no faults. To simulate lost writes, carry out only part of a plan.
 type Faults struct {
-	// Unseen are new pods that the caller does not see yet. It knows that there are some
-	// and sets ExpectationsPending.
+	// Unseen are new pods not yet visible to the caller, who therefore sets
+	// ExpectationsPending.
 	Unseen []*batch.Pod
-	// Status is an older status, which the caller sees in place of the Job's own. Its writes
-	// of the status conflict and are refused. Nil: the caller sees the Job as it is.
+	// Status, unless nil, is an older status seen by the caller, whose status writes
+	// conflict and are refused.
 	Status *batch.JobStatus
-	// Pods are released pods, which the caller still sees as they are here. With Named it
-	// says so in FinalizersRemoved.
+	// Pods are released pods that the caller still sees in this state. If Named is set,
+	// the caller lists them in FinalizersRemoved.
 	Pods  []*batch.Pod
 	Named bool
 	// Refuse refuses every creation and deletion, and the caller sets NoPodChanges.
 	Refuse bool
-	// Quota is how many pods may exist, ended ones included. Creations beyond it are
-	// refused. 0 means any number.
+	// Quota is the maximum number of pods, ended ones included, enforced on creation. 0
+	// means no limit.
 	Quota int
 }
 
-// Input returns what the caller sees, and tells Plan, at this time.
+// Input returns the caller's input for Plan.
 func (c *Cluster) Input() jobpolicy.Input {
 	f := &c.Faults
 	in := jobpolicy.Input{Job: c.Job, Pods: c.Pods, State: c.State, ExpectationsPending: len(f.Unseen) > 0, NoPodChanges: f.Refuse, Now: c.Now}
@@ -49,7 +48,7 @@ func (c *Cluster) Input() jobpolicy.Input {
 	return in
 }
 
-// without returns the pods that are not among the others.
+// without returns the pods except the others.
 func without(pods, others []*batch.Pod) []*batch.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *batch.Pod) bool {
 		return slices.ContainsFunc(others, func(o *batch.Pod) bool { return o.UID == p.UID })
@@ -58,9 +57,9 @@ func without(pods, others []*batch.Pod) []*batch.Pod {
 
 func (c *Cluster) quotaReached() bool { return c.Faults.Quota > 0 && len(c.Pods) >= c.Faults.Quota }
 
-// Sync plans and carries the plan out, as a controller does: where a creation or a
-// deletion is refused, it makes another plan with NoPodChanges, which records and
-// releases what has ended. It returns how many effects were performed.
+// Sync plans and carries out the plan like a controller. After a refused creation or
+// deletion, it plans again with NoPodChanges to record and release ended pods. It
+// returns the number of effects performed.
 func (c *Cluster) Sync() (int, error) {
 	plan, err := c.Plan()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package jobtest is a cluster for one Job, in memory and in virtual time, for tests of
-// pod failure policies and of what is built on package jobpolicy. It runs no containers:
-// a [Script] says how each pod ends.
+// Package jobtest simulates a cluster for one Job, in memory and in virtual time, to
+// test pod failure policies and users of package jobpolicy. It runs no containers; a
+// [Script] says how each pod ends.
 //
 //	c := jobtest.New(job)
 //	err := c.Run(func(p *batch.Pod, attempt int) jobtest.End {
@@ -8,9 +8,8 @@
 //	})
 //	end, finished := c.Job.Status.Finished()
 //
-// A test that wants to see more takes the steps itself: [Cluster.Plan] and
-// [Cluster.CarryOut], then [Cluster.Start], [Cluster.Exit] and [Cluster.Evict]. [Faults]
-// show the caller an old view and refuse what it does.
+// For finer control, call [Cluster.Plan], [Cluster.CarryOut], [Cluster.Start],
+// [Cluster.Exit] and [Cluster.Evict], and set [Faults].
 package jobtest
 
 import (
@@ -23,18 +22,18 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Cluster is an API server and a kubelet for one Job. Its fields are the truth; a test may
-// read and set them between two calls. Start with New; the zero value is not usable. A
-// Cluster starts no goroutine and is not safe for concurrent use.
+// Cluster simulates an API server and a kubelet for one Job. Tests may read and set its
+// fields between calls. Create one with New; the zero value is not usable. A Cluster starts
+// no goroutines and is not safe for concurrent use.
 type Cluster struct {
 	Engine jobpolicy.Engine
 	Job    *batch.Job
-	// Pods are those that exist. A pod is gone as soon as it has ended and has no
-	// finalizer. A change replaces the pod, so that plans and older views keep theirs.
+	// Pods are the existing pods, without ended ones that have no finalizer. Changes
+	// replace a pod, so plans and older views keep the previous one.
 	Pods    []*batch.Pod
-	Created []*batch.Pod    // every pod as it was created, in order
+	Created []*batch.Pod    // every pod as created, in order
 	State   jobpolicy.State // of the last plan whose InterimStatus was written
-	Now     time.Time       // the clock; it stands still between two calls, and may step back
+	Now     time.Time       // the clock; stands still between calls and may be set back
 	Faults  Faults
 
 	Deltas       []jobpolicy.MetricDeltas // of the plans whose InterimStatus was written
@@ -42,11 +41,11 @@ type Cluster struct {
 	RequeueAfter time.Duration            // of the last plan
 
 	perIndex map[int]int    // pods created
-	attempts map[string]int // by UID: pods created before it for the same index
+	attempts map[string]int // by UID, the number of pods created before for the same index
 }
 
-// New returns a cluster with a copy of the Job, its defaults filled in. The clock begins
-// at noon on 1 January 2030.
+// New returns a cluster with a copy of the Job, with defaults, at noon on 1 January
+// 2030.
 func New(job *batch.Job) *Cluster {
 	j := *job
 	j.Spec.Default()
@@ -56,7 +55,7 @@ func New(job *batch.Job) *Cluster {
 	}
 }
 
-// Plan returns the plan for what the caller sees.
+// Plan returns the plan for the caller's view.
 func (c *Cluster) Plan() (jobpolicy.Plan, error) {
 	plan, err := c.Engine.Plan(c.Input())
 	c.RequeueAfter = plan.RequeueAfter
@@ -64,8 +63,8 @@ func (c *Cluster) Plan() (jobpolicy.Plan, error) {
 	return plan, err
 }
 
-// Effects returns how many effects a plan has: pods that it deletes, creates and
-// releases, and statuses that it writes.
+// Effects returns the number of pods that a plan deletes, creates and releases, plus
+// the number of statuses that it writes.
 func Effects(plan jobpolicy.Plan) int {
 	n := len(plan.Delete) + len(plan.Create) + len(plan.Release)
 	for _, s := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
@@ -76,9 +75,8 @@ func Effects(plan jobpolicy.Plan) int {
 	return n
 }
 
-// CarryOut performs the plan's effects in their order. It stops after the first n, as a
-// caller does that crashes, and at one that a fault refuses. It returns how many were
-// performed.
+// CarryOut performs the plan's effects in order and returns their number. It stops
+// after n, like a crashing caller, or at the first one refused by a fault.
 func (c *Cluster) CarryOut(plan jobpolicy.Plan, n int) int {
 	done := 0
 	do := func(allowed bool, effect func()) bool {
@@ -115,7 +113,7 @@ func (c *Cluster) CarryOut(plan jobpolicy.Plan, n int) int {
 	return done
 }
 
-// delete asks for the pod's end. Exit ends it.
+// delete marks the pod for deletion. Exit ends it.
 func (c *Cluster) delete(d jobpolicy.Deletion) {
 	c.Change(d.UID, func(p *batch.Pod) {
 		if d.Untrack {
@@ -141,7 +139,8 @@ func (c *Cluster) create(creation jobpolicy.Creation) {
 	c.Pods = append(c.Pods, p)
 }
 
-// Change replaces the pod with that UID by a changed copy. It is a no-op if the pod is gone.
+// Change replaces the pod with that UID by a modified copy. It is a no-op if the pod
+// does not exist.
 func (c *Cluster) Change(uid string, change func(*batch.Pod)) {
 	i := slices.IndexFunc(c.Pods, func(p *batch.Pod) bool { return p.UID == uid })
 	if i < 0 {
@@ -157,10 +156,10 @@ func (c *Cluster) Change(uid string, change func(*batch.Pod)) {
 	}
 }
 
-// Active reports whether the pod has neither ended nor is being deleted.
+// Active reports whether the pod has not ended and is not being deleted.
 func Active(p *batch.Pod) bool { return !p.Finished() && p.DeletionTimestamp.IsZero() }
 
-// Index returns the completion index of a pod, -1 if it has none.
+// Index returns the completion index of a pod, or -1.
 func Index(p *batch.Pod) int {
 	if i, err := strconv.Atoi(p.Annotations[batch.JobCompletionIndexAnnotation]); err == nil {
 		return i
@@ -168,8 +167,7 @@ func Index(p *batch.Pod) int {
 	return -1
 }
 
-// withStatus returns the Job with another status, and leaves the Job itself to those who
-// look at it.
+// withStatus returns a copy of the Job with another status.
 func withStatus(job *batch.Job, status *batch.JobStatus) *batch.Job {
 	j := *job
 	j.Status = *status

@@ -15,8 +15,8 @@ func (c *Cluster) Start(uid string) {
 	})
 }
 
-// Exit ends all containers of the pod with the exit code: 0 makes the pod Succeeded, any
-// other Failed. It ends pods that are being deleted, too.
+// Exit ends all containers of the pod with the exit code. The pod becomes Succeeded
+// with code 0, otherwise Failed, even if it is being deleted.
 func (c *Cluster) Exit(uid string, code int32) {
 	c.Change(uid, func(p *batch.Pod) {
 		p.Status.Phase = batch.PodSucceeded
@@ -33,8 +33,8 @@ func (c *Cluster) Exit(uid string, code int32) {
 	})
 }
 
-// Evict asks for the end of a pod as a drained node does, with the condition
-// DisruptionTarget. Exit ends it.
+// Evict starts the deletion of a pod with the condition DisruptionTarget, as a drained
+// node does. Exit ends the pod.
 func (c *Cluster) Evict(uid string) {
 	c.Change(uid, func(p *batch.Pod) {
 		p.DeletionTimestamp = c.Now

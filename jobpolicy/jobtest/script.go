@@ -8,24 +8,23 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Script says how a pod ends. attempt is the number of pods that were created before it
-// for the same index, or for a NonIndexed Job.
+// Script returns how a pod ends. attempt is the number of pods created before it for
+// the same index or the NonIndexed Job.
 type Script func(p *batch.Pod, attempt int) End
 
 // End is how a pod ends. The zero value succeeds at once.
 type End struct {
-	After    time.Duration // since the pod started
+	After    time.Duration // since the pod's start
 	ExitCode int32         // of every container
-	Evict    bool          // the pod is evicted just before
+	Evict    bool          // evict the pod just before
 }
 
-// mostTurns bounds Run.
+// mostTurns limits Run.
 const mostTurns = 10_000
 
-// Run runs the Job in virtual time until it has finished or nothing more happens. A pod
-// starts as soon as it is created, and one that is deleted exits with 143 at once.
-// Containers are not restarted in place. Run returns an error of Plan, and one for a Job
-// that goes on for more than 10,000 turns.
+// Run runs the Job in virtual time until it has finished or waits for nothing more.
+// Pods start on creation, and exit with 143 on deletion, at once. Containers do not
+// restart in place. Run returns any error of Plan, and an error after 10,000 turns.
 func (c *Cluster) Run(script Script) error {
 	ends := make(map[string]scheduled)
 	for range mostTurns {
@@ -49,14 +48,13 @@ func (c *Cluster) Run(script Script) error {
 	return fmt.Errorf("jobtest: Run: the Job still goes on after %d turns, at %s", mostTurns, c.Now.Format(time.RFC3339))
 }
 
-// scheduled is an end that a started pod has ahead of it.
+// scheduled is the future end of a started pod.
 type scheduled struct {
 	End
 	at time.Time
 }
 
-// move starts the pods that are new and ends those that are deleted. It reports whether
-// there were any.
+// move starts new pods and ends deleted ones. It reports whether it changed any pod.
 func (c *Cluster) move(script Script, ends map[string]scheduled) (moved bool) {
 	for _, p := range slices.Clone(c.Pods) {
 		switch {
@@ -76,7 +74,7 @@ func (c *Cluster) move(script Script, ends map[string]scheduled) (moved bool) {
 	return moved
 }
 
-// next returns when a pod ends or the last plan wants another, whatever is first.
+// next returns the time of the next pod's end or plan, whichever comes first.
 func (c *Cluster) next(ends map[string]scheduled) (at time.Time, ok bool) {
 	if c.RequeueAfter > 0 {
 		at, ok = c.Now.Add(c.RequeueAfter), true
@@ -89,7 +87,7 @@ func (c *Cluster) next(ends map[string]scheduled) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// endDue ends the pods whose time has come.
+// endDue ends all due pods.
 func (c *Cluster) endDue(ends map[string]scheduled) {
 	for _, p := range slices.Clone(c.Pods) {
 		end, there := ends[p.UID]

@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// codeSpans is a set of exit codes other than 0, which no rule looks at: spans
-// that rise and do not touch.
+// codeSpans is a set of exit codes as ascending spans that do not touch. It never
+// contains 0, which rules ignore.
 type codeSpans []codeSpan
 
 // codeSpan holds the codes from first to last.
@@ -65,7 +65,7 @@ func codesNotIn(values []int32) (s codeSpans) {
 	return s
 }
 
-// and returns the codes that are in both sets.
+// and returns the codes in both sets.
 func (s codeSpans) and(t codeSpans) (both codeSpans) {
 	for i, k := 0, 0; i < len(s) && k < len(t); {
 		if first, last := max(s[i].first, t[k].first), min(s[i].last, t[k].last); first <= last {

@@ -7,15 +7,15 @@ import (
 
 // indexBytes returns the length of the longest index fields.
 //
-// A field is longest when it names as many indexes as possible one by one, and high ones,
-// which have most digits. A run of completed indexes names two, whatever its length, so
-// the fields need indexes that separate runs: failed ones, which failedIndexes names, or
-// open ones, which have not ended yet.
+// Fields are longest when they name as many indexes as possible one by one, and high
+// ones, which have the most digits. A run of completed indexes takes two names
+// regardless of its length. The fields therefore need indexes that separate runs,
+// either failed ones, named in failedIndexes, or open ones, which have not ended yet.
 //
-// An index starts when at most parallelism-1 lower ones are open, so an ended one has no
-// more of them below it. A failed index takes counted failures. More than backoffLimit of
-// them, or more failed indexes than maxFailedIndexes, end the Job; so the failures of the
-// last pods, which end together, are free.
+// An index starts only if at most parallelism-1 lower ones are open, so an ended index
+// has no more open ones below it. Indexes fail through counted failures. More than
+// backoffLimit of them, or more failed indexes than maxFailedIndexes, end the Job. The
+// failures of the last pods, which end together, are therefore free.
 func (w worstCase) indexBytes() int {
 	if w.spec.CompletionMode != batch.IndexedCompletion {
 		return 0
@@ -31,8 +31,8 @@ func (w worstCase) indexBytes() int {
 	return saturated(bytes)
 }
 
-// failedLimits returns how many counted failures an index takes to fail, how many the
-// Job tolerates, and how many failed indexes it tolerates.
+// failedLimits returns the number of counted failures that fail an index, and the
+// numbers of failures and of failed indexes that the Job tolerates.
 func (w worstCase) failedLimits() (each, failures, indexes int64) {
 	each, failures, indexes = int64(*w.spec.BackoffLimitPerIndex)+1, int64(*w.spec.BackoffLimit), w.completions
 	if w.failsIndex {
@@ -46,13 +46,13 @@ func (w worstCase) failedLimits() (each, failures, indexes int64) {
 
 // bytesWithFailed returns the length of the longest fields with failed indexes.
 //
-// Of the failed indexes as few as possible fail with the last pods, because these take
-// the places of open ones. The highest index is among them, or it ended before and left
-// them one place less.
+// As few indexes as possible fail with the last pods, because these take the places of
+// open indexes. The highest index fails with them, or it ended before and left them one
+// place less.
 func (w worstCase) bytesWithFailed() (longest int64) {
 	each, failures, indexes := w.failedLimits()
-	// A failed index makes the fields longer than an open one does. So there are no fewer
-	// of them than this, up to which another one takes one place at most.
+	// A failed index makes the fields longer than an open one. Start at the highest
+	// number of failed indexes up to which each takes at most one place.
 	failed := failures / each
 	if each == 1 {
 		failed = failures + w.parallelism
@@ -73,9 +73,9 @@ func (w worstCase) bytesWithFailed() (longest int64) {
 	return longest
 }
 
-// bytesWithWaiting returns a length that the fields keep to if indexes that wait leave
-// their places to others. Each of these has failed once. It takes no account of the
-// time in which other indexes fail, nor of where the indexes are that fail last.
+// bytesWithWaiting returns an upper bound of the length of the fields if waiting
+// indexes, which have failed once, leave their places to others. It ignores the time in
+// which other indexes fail and the positions of the indexes that fail last.
 func (w worstCase) bytesWithWaiting() (longest int64) {
 	each, failures, indexes := w.failedLimits()
 	for failed := range allNamed(w.completions) + 1 {
@@ -92,12 +92,12 @@ func (w worstCase) bytesWithWaiting() (longest int64) {
 	return longest
 }
 
-// allNamed is how many of n indexes have to fail for the fields to name all of them.
+// allNamed returns how many of n indexes must fail for the fields to name all n.
 func allNamed(n int64) int64 { return n/3 + 1 }
 
-// fieldBytes returns the length of the longest fields for n indexes of which at most so
-// many have failed and are open. Every third index from the top has failed; below these
-// every third one is open; what is below is one run of completed indexes.
+// fieldBytes returns the length of the longest fields for n indexes with at most the
+// given numbers of failed and open ones. From the top, every third index has failed.
+// Below these, every third one is open. The rest is one run of completed indexes.
 func fieldBytes(n, failed, open int64) int64 {
 	bytes := separatedBytes(n, failed, open) - 1 // no separator at the end of a field
 	if failed > 0 && n > 2 {
@@ -106,7 +106,7 @@ func fieldBytes(n, failed, open int64) int64 {
 	return bytes
 }
 
-// fieldBytesLastFailed is fieldBytes if the highest index has failed.
+// fieldBytesLastFailed is fieldBytes for a failed highest index.
 func fieldBytesLastFailed(n, failed, open int64) int64 {
 	bytes := namedBytes(n-1, n, 1) + separatedBytes(n-1, failed-1, open) - 1
 	if n > 1 {
@@ -115,7 +115,7 @@ func fieldBytesLastFailed(n, failed, open int64) int64 {
 	return bytes
 }
 
-// separatedBytes is the length of both fields, each index with a separator behind it.
+// separatedBytes returns the length of both fields, with a separator after each index.
 func separatedBytes(n, failed, open int64) int64 {
 	below := n - min(3*failed, n)
 	bytes := namedBytes(below, n, 1)
@@ -131,7 +131,7 @@ func separatedBytes(n, failed, open int64) int64 {
 	return bytes
 }
 
-// namedBytes is the length of first, first+step, … below end as text, each with a
+// namedBytes returns the length of first, first+step, … below end as text, each with a
 // separator.
 func namedBytes(first, end, step int64) (bytes int64) {
 	low, high := int64(0), int64(10)

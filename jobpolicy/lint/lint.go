@@ -1,13 +1,12 @@
-// Package lint says in advance what a Job's specification comes to: [Check] finds
-// what is valid but surely not meant, such as a rule that no failed pod reaches or
-// a drained node that fails the Job, and [WorstCase] returns how many pods a Job
-// can run, how long it can wait and how large its status can grow. [CheckFor] adds what
-// an older cluster drops or refuses. Beside package lint of backoff import it as
+// Package lint reviews the specification of a Job. [Check] finds valid but surely
+// unintended settings, such as an unreachable rule or a drained node that fails the
+// Job. [WorstCase] returns how many pods a Job can run, how long it can wait and how
+// large its status can grow. [CheckFor] adds the fields that an older cluster drops or
+// refuses. To use it with package backoff/lint, import it as
 //
 //	import joblint "github.com/restartkit/restart/jobpolicy/lint"
 //
-// Nothing here changes its arguments. The functions are safe for concurrent use
-// by multiple goroutines while nobody changes what they were given.
+// The functions do not modify their arguments and are safe for concurrent use.
 package lint
 
 import (
@@ -17,14 +16,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Check returns what in a specification is valid but surely not meant, in the
-// order of the fields. It fills in the defaults itself, so a specification
-// straight from a manifest will do; a nil one has no findings. Check is exact
-// about rules that decide on no pod: there is a finding if and only if no pod that has the
-// template's containers reaches the rule, whatever its conditions and whatever other
-// containers an admission webhook has injected. A rule cannot name those, since Validate
-// takes only names of the template. Of a specification that Validate refuses, Check looks
-// at the first 20 rules of each policy.
+// Check returns the valid but surely unintended parts of a specification, in the order
+// of its fields. It applies the defaults itself. A nil specification has no findings.
+//
+// Check reports a rule as unreachable if and only if no pod with the template's
+// containers can reach it, with any conditions and any containers injected at
+// admission. In specifications rejected by Validate, it reads only the first 20 rules
+// of each policy.
 func Check(s *batch.JobSpec) []Finding {
 	if s == nil {
 		return nil
@@ -37,7 +35,7 @@ func Check(s *batch.JobSpec) []Finding {
 	return c.findings
 }
 
-// limits looks at limits that do not work out.
+// limits checks for ineffective and excessive limits.
 func (c *checker) limits() {
 	if c.spec.BackoffLimitPerIndex != nil && c.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		c.add(KindOnFailure, SeverityWarning, -1, "spec.backoffLimitPerIndex",
@@ -49,5 +47,5 @@ func (c *checker) limits() {
 	}
 }
 
-// maxObjectBytes is what etcd takes for one object by default.
+// maxObjectBytes is etcd's default limit for one object.
 const maxObjectBytes = 3 << 19

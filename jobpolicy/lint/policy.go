@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// policy looks at the rules of the pod failure policy.
+// policy checks the rules of the pod failure policy.
 func (c *checker) policy() {
 	for i, reach := range reachOf(&c.spec) {
 		rule := &c.spec.PodFailurePolicy.Rules[i]
@@ -34,7 +34,7 @@ func (c *checker) policy() {
 	}
 }
 
-// unreachable says why a rule decides on no pod.
+// unreachable reports why a rule decides on no pod.
 func (c *checker) unreachable(i int, rule *batch.PodFailurePolicyRule, reach ruleReach) {
 	warn := func(text string) {
 		c.add(KindUnreachable, c.severity(rule, reach.shadowing), i, fmt.Sprintf("spec.podFailurePolicy.rules[%d]", i), text)
@@ -58,8 +58,8 @@ func (c *checker) unreachable(i int, rule *batch.PodFailurePolicyRule, reach rul
 	}
 }
 
-// severity of text that earlier rules make void: it does no harm if they do the
-// same.
+// severity returns the severity of rules or values made void by earlier rules. They are
+// harmless if the earlier rules have the same action.
 func (c *checker) severity(rule *batch.PodFailurePolicyRule, shadowing []int) Severity {
 	for _, j := range shadowing {
 		if c.spec.PodFailurePolicy.Rules[j].Action != rule.Action {
@@ -72,8 +72,8 @@ func (c *checker) severity(rule *batch.PodFailurePolicyRule, shadowing []int) Se
 	return SeverityNotice
 }
 
-// sameButFailIndex reports whether a FailJob rule has the requirement of an
-// earlier FailIndex rule.
+// sameButFailIndex reports whether a FailJob rule has the requirement of an earlier
+// FailIndex rule.
 func (c *checker) sameButFailIndex(rule *batch.PodFailurePolicyRule, cover int) bool {
 	earlier := &c.spec.PodFailurePolicy.Rules[cover]
 	if rule.Action != batch.ActionFailJob || earlier.Action != batch.ActionFailIndex {
@@ -92,7 +92,7 @@ func isAnyFailure(rule *batch.PodFailurePolicyRule) bool {
 	return on != nil && on.ContainerName == nil && slices.Equal(codesOf(on), allCodes())
 }
 
-// impossibleCodes: on Linux an exit code is from 0 to 255.
+// impossibleCodes reports exit codes below 0 or above 255, which do not occur on Linux.
 func (c *checker) impossibleCodes(i int, rule *batch.PodFailurePolicyRule, reach ruleReach, field string) {
 	if rule.OnExitCodes == nil {
 		return
@@ -114,9 +114,9 @@ func (c *checker) impossibleCodes(i int, rule *batch.PodFailurePolicyRule, reach
 	}
 }
 
-// drain: the containers of a pod that is told to go, by a drained node or for a
-// pod of higher priority, end with 137 or 143. A rule that fails the Job for
-// these needs one for the disruption before it (KEP-3329, "Story 3").
+// drain reports FailJob rules that a disruption can trigger. A drained node or a
+// preemption ends containers with 137 or 143, so such a rule needs one for the
+// disruption before it (KEP-3329, "Story 3").
 func (c *checker) drain(i int, rule *batch.PodFailurePolicyRule, reach ruleReach, field string) {
 	if rule.Action != batch.ActionFailJob || !reach.killed {
 		return
@@ -135,8 +135,8 @@ func (c *checker) drain(i int, rule *batch.PodFailurePolicyRule, reach ruleReach
 		"a drained node or a preemption ends containers with exit code 137 or 143, for which this rule fails the Job; "+fix)
 }
 
-// equalNames reports whether two requirements name the same container, or both
-// none.
+// equalNames reports whether two requirements name the same container, or neither names
+// one.
 func equalNames(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b

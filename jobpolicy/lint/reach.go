@@ -7,35 +7,34 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// ruleReach says on which pods a rule of a pod failure policy can decide, the
-// rules before it considered.
+// ruleReach describes the pods on which a rule of a pod failure policy can decide after
+// the rules before it.
 //
-// A pod meets a rule by one of its containers or one of its conditions, and
-// whatever else it has can only help the rules before that one. So a rule can
-// decide on some pod exactly if it can on a pod that has nothing but one
-// container that ended, or one condition.
+// A pod meets a rule through one of its containers or conditions. Any others can only
+// help the earlier rules. So a rule can decide on some pod if and only if it can decide
+// on a pod with just one ended container or one condition.
 type ruleReach struct {
 	decides   bool  // on some pod
-	onLinux   bool  // on some pod by a condition, or by an exit code that Linux has
-	killed    bool  // on a pod that was told to go: exit code 137 or 143
-	shadowed  []int // positions of listed codes or patterns on which earlier rules decide
-	twice     []int // positions of patterns that the rule has already
-	shadowing []int // earlier rules that match some of what it matches
-	cover     int   // the first of them that alone matches all of it, -1 if there is none
+	onLinux   bool  // on some pod by a condition, or by an exit code possible on Linux
+	killed    bool  // on a pod asked to stop, with exit code 137 or 143
+	shadowed  []int // positions of listed codes or patterns decided by earlier rules
+	twice     []int // positions of patterns that repeat earlier ones of the rule
+	shadowing []int // earlier rules that match some of the same pods
+	cover     int   // first of them that alone matches all of its pods, -1 if none
 }
 
-// reachability works out the reach of one rule after the other.
+// reachability determines the reach of the rules in order.
 type reachability struct {
 	rules    []batch.PodFailurePolicyRule
-	names    []string                     // containers that stand for all there can be
-	wanted   []codeSpans                  // by rule: the codes that meet it
-	left     []codeSpans                  // by name: the codes on which no rule has decided so far
+	names    []string                     // representatives of all possible container names
+	wanted   []codeSpans                  // by rule, the codes that meet it
+	left     []codeSpans                  // by name, the codes not yet decided by a rule
 	patterns map[batch.OnPodCondition]int // the rule that decides on a pattern
 	reach    []ruleReach
 }
 
-// reachOf returns the reach of every rule of a specification with defaults. Of a
-// policy with more rules than a valid one has it looks at so many only.
+// reachOf returns the reach of every rule of a specification with defaults. It reads at
+// most the number of rules in a valid policy.
 func reachOf(s *batch.JobSpec) []ruleReach {
 	if s.PodFailurePolicy == nil {
 		return nil
@@ -62,10 +61,10 @@ func reachOf(s *batch.JobSpec) []ruleReach {
 	return r.reach
 }
 
-// namesFor returns container names that stand for all that pods can have: those of the
-// template that a rule names, and one that no rule names. A pod can have a container of
-// the latter kind, if not from the template, then injected at admission. Without a
-// template a pod can have containers of all names.
+// namesFor returns representatives of all container names that pods can have. These are
+// the template's names used in rules, and one name that no rule uses. Any pod may have
+// a container of the latter kind, from the template or injected at admission. Without a
+// template pods can have all names.
 func namesFor(s *batch.JobSpec, rules []batch.PodFailurePolicyRule) (names []string) {
 	named := map[string]bool{}
 	for i := range rules {
@@ -86,14 +85,14 @@ func namesFor(s *batch.JobSpec, rules []batch.PodFailurePolicyRule) (names []str
 	return append(names, unnamed)
 }
 
-// looksAt reports whether the requirement is about a container with this name.
+// looksAt reports whether the requirement applies to containers of this name.
 func looksAt(o *batch.OnExitCodes, container string) bool {
 	return o.ContainerName == nil || *o.ContainerName == container
 }
 
 func (r *reachability) byCodes(i int) {
 	on, reach, known := r.rules[i].OnExitCodes, &r.reach[i], r.rules[i].Action.Known()
-	var now []codeSpans // by name: the codes on which this rule decides
+	var now []codeSpans // by name, the codes on which this rule decides
 	for n, name := range r.names {
 		if !looksAt(on, name) {
 			continue
@@ -132,7 +131,7 @@ func (r *reachability) byConditions(i int) {
 	}
 }
 
-// findShadowing looks for the earlier rules that match what rule i matches.
+// findShadowing finds the earlier rules that match pods of rule i.
 func (r *reachability) findShadowing(i int) {
 	reach := &r.reach[i]
 	for j := range i {
@@ -149,7 +148,7 @@ func (r *reachability) findShadowing(i int) {
 	}
 }
 
-// covers reports whether rule j matches some, and all, of what rule i matches.
+// covers reports whether rule j matches some, and all, of the pods of rule i.
 func (r *reachability) covers(j, i int) (some, all bool) {
 	a, b := &r.rules[j], &r.rules[i]
 	switch {

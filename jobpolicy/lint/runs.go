@@ -15,7 +15,7 @@ type worstCase struct {
 	completions int64 // 0 for a Job without
 	perIndex    bool
 	ignores     bool // an Ignore rule can decide on pods
-	failsIndex  bool // a FailIndex rule can
+	failsIndex  bool // a FailIndex rule can decide on pods
 }
 
 func newWorstCase(e jobpolicy.Engine, s *batch.JobSpec) worstCase {
@@ -32,15 +32,15 @@ func newWorstCase(e jobpolicy.Engine, s *batch.JobSpec) worstCase {
 	return w
 }
 
-// nothingRuns reports whether the Job wants no pod, or ends before its first.
+// nothingRuns reports whether the Job wants no pods or ends before its first one.
 func (w worstCase) nothingRuns() bool {
 	s := w.spec
 	return w.parallelism == 0 || s.Completions != nil && w.completions == 0 ||
 		s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds == 0
 }
 
-// failures is how many failures are followed by a replacement. One more ends the
-// Job, or its index.
+// failures returns the number of failures followed by a replacement. One more ends the
+// Job or its index.
 func (w worstCase) failures() int64 {
 	limit := int64(*w.spec.BackoffLimit)
 	if w.perIndex {
@@ -49,8 +49,8 @@ func (w worstCase) failures() int64 {
 	return limit
 }
 
-// runs: apart from the failures that are replaced, a pod has succeeded or is
-// active, and of these there are no more than completions at a time; without
+// runs returns the maximum number of pods. Besides the replaced failures, every pod has
+// succeeded or is active, and these pods number at most completions. Without
 // completions no pod is created after a success.
 func (w worstCase) runs() int {
 	others := w.completions
@@ -60,9 +60,9 @@ func (w worstCase) runs() int {
 	return saturated(others + w.failures())
 }
 
-// wait: delays are longest when failures follow one another without success,
-// since they only rise; or, if the first delay is the longest, when every streak
-// of failures is short.
+// wait returns the longest total delay. Because delays only grow, it occurs when
+// failures follow one another without a success. If the first delay is the longest, it
+// occurs when every streak of failures is short.
 func (w worstCase) wait() time.Duration {
 	failures, streaks, longest := w.failures(), max(w.completions, 1), w.failures()
 	if w.perIndex {
@@ -80,10 +80,10 @@ func (w worstCase) wait() time.Duration {
 	return time.Duration(addSaturating(all, w.streak(failures%longest)))
 }
 
-// delay is the delay after the n-th failure in a row.
+// delay returns the delay after the n-th failure in a row.
 func (w worstCase) delay(n int64) int64 { return int64(w.engine.Remaining(int(n), 0)) }
 
-// streak is the sum of the delays after n failures in a row.
+// streak returns the sum of the delays after n failures in a row.
 func (w worstCase) streak(n int64) (sum int64) {
 	most := w.delay(math.MaxInt32)
 	for k := int64(1); k <= n; k++ {
@@ -96,13 +96,13 @@ func (w worstCase) streak(n int64) (sum int64) {
 	return sum
 }
 
-// saturated is n as an int.
+// saturated returns n as an int, at most the largest int.
 func saturated(n int64) int { return int(min(n, math.MaxInt)) }
 
-// addSaturating adds numbers that are not negative.
+// addSaturating adds non-negative numbers.
 func addSaturating(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
 
-// mulSaturating multiplies numbers that are not negative.
+// mulSaturating multiplies non-negative numbers.
 func mulSaturating(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64/b {
 		return math.MaxInt64

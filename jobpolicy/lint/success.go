@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// successPolicy looks for rules that are met by nothing or by anything.
+// successPolicy reports rules that are met never or by any success.
 func (c *checker) successPolicy() {
 	if c.spec.SuccessPolicy == nil || c.spec.CompletionMode != batch.IndexedCompletion || c.spec.Completions == nil {
 		return
@@ -31,7 +31,7 @@ func (c *checker) successPolicy() {
 			c.add(KindSuccessNever, SeverityWarning, i, field+".succeededIndexes", "the rule names no index of the Job, so it is never met; name some or leave the field out")
 		case count != nil && *count <= 0:
 			c.add(KindSuccessAlways, SeverityWarning, i, field+".succeededCount", "the first success of any index meets the rule and ends the Job; use a count of 1 or more")
-		case rule.SucceededIndexes == nil && int(*count) > completions: // with indexes, all of them suffice
+		case rule.SucceededIndexes == nil && int(*count) > completions: // a rule with indexes is met once all of them succeed
 			c.add(KindSuccessNever, SeverityWarning, i, field+".succeededCount", fmt.Sprintf("only %d indexes can succeed, so the rule is never met; use a lower count", completions))
 		}
 	}

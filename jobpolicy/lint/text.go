@@ -18,7 +18,7 @@ func patternText(rule *batch.PodFailurePolicyRule) func(int) string {
 		o := &rule.OnPodConditions[k]
 		text := fmt.Sprintf("%s=%s", o.Type, o.Status)
 		if quoted := quote.Text(text); quoted != `"`+text+`"` {
-			return quoted // it is long or not printable
+			return quoted // long or not printable
 		}
 		return text
 	}
@@ -37,7 +37,7 @@ func listText(positions []int, text func(int) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// plural names rules and what they do.
+// plural returns the rules followed by the verb.
 func plural(rules []int, one, many string) string {
 	last := len(rules) - 1
 	if last == 0 {

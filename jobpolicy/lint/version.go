@@ -10,39 +10,39 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// feature is a part of a Job that some versions of Kubernetes do not know, or know
-// behind a feature gate that is off.
+// feature is a part of a Job that some versions of Kubernetes lack, or disable with a
+// feature gate.
 type feature struct {
 	gate    string
-	since   int    // minor version whose API has it
-	on      int    // minor version from which the gate is on by default; 0: none up to newest
-	refused span   // minor versions that refuse a Job with it while the gate is off or not there yet
-	effect  string // what follows where it is dropped
+	since   int    // first minor version whose API has it
+	on      int    // first minor version with the gate on by default; 0 if none up to newest
+	refused span   // minor versions that refuse a Job with it while the gate is off or missing
+	effect  string // effect of dropping it
 	source  string
-	used    func(*batch.JobSpec) (field string, rule int) // "" if it is not used
-	ignored bool                                          // the API takes it, but nothing acts on it
+	used    func(*batch.JobSpec) (field string, rule int) // "" if not used
+	ignored bool                                          // accepted by the API but without effect
 	value   bool                                          // it is a value of an older field
 }
 
-// span holds the minor versions from first to last; the zero value holds none.
+// span holds the minor versions from first to last. The zero value is empty.
 type span struct{ first, last int }
 
 func (s span) has(minor int) bool { return s.first <= minor && minor <= s.last }
 
-// The versions that CheckFor knows, as 1.minor.
+// The versions supported by CheckFor, as 1.minor.
 const oldest, newest = 25, 37
 
-// Where Kubernetes says since when it has a gate, and what it refuses in a container.
+// The sources of the gates' versions, and of the rules for containers, in Kubernetes.
 const (
 	kubeFeatures        = "pkg/features/kube_features.go"
 	containerValidation = "pkg/apis/core/validation/validation.go"
 )
 
-// restartedAsThePod is what follows without a container's own rules for restarts.
+// restartedAsThePod is the effect of dropping a container's own restart rules.
 const restartedAsThePod = "the container is restarted as the pod's restartPolicy says"
 
-// features is what a target version may lack. The gates' versions are those of the file
-// in source, at v1.36.3 for gates that 1.37 removed, and of the KEPs.
+// features are the parts that a target version may lack. The gates' versions come from
+// the KEPs and from the file in source, at v1.36.3 for gates removed in 1.37.
 var features = []feature{
 	{gate: "JobPodFailurePolicy", since: 25, on: 26, source: "KEP-3329",
 		effect: "every failed pod counts towards backoffLimit",
@@ -118,7 +118,7 @@ func when(field string, used func(*batch.JobSpec) bool) func(*batch.JobSpec) (st
 	}
 }
 
-// inRules looks for the first rule of the pod failure policy that uses a feature.
+// inRules finds the first rule of the pod failure policy that uses a feature.
 func inRules(field string, used func(*batch.PodFailurePolicyRule) bool) func(*batch.JobSpec) (string, int) {
 	return func(s *batch.JobSpec) (string, int) {
 		if s.PodFailurePolicy != nil {
@@ -144,7 +144,7 @@ var (
 	allContainers  = slices.Concat(initContainers, mainContainers)
 )
 
-// inContainers looks for the first container that uses a feature.
+// inContainers finds the first container that uses a feature.
 func inContainers(field string, lists []containerList, used func(*batch.Container) bool) func(*batch.JobSpec) (string, int) {
 	return func(s *batch.JobSpec) (string, int) {
 		for _, list := range lists {
@@ -159,11 +159,11 @@ func inContainers(field string, lists []containerList, used func(*batch.Containe
 	}
 }
 
-// CheckFor returns what Check does and, after it, what a cluster of a version from 1.25
-// to 1.37 does not know, or drops or refuses because a feature gate is off unless somebody
-// has turned it on. A server drops a field without an error, unless the client asks
-// for strict field validation, as kubectl does. version is as in 1.29 or v1.29.4; the
-// error says so if it is none of these.
+// CheckFor returns the findings of Check, followed by the fields and values that a
+// cluster of the given version, from 1.25 to 1.37, does not support with its default
+// feature gates. An API server drops such a field without an error, unless the client
+// asks for strict field validation, as kubectl does. The version has the form 1.29 or
+// v1.29.4; any other is an error.
 func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	minor, err := minorOf(version)
 	if err != nil {
@@ -184,7 +184,7 @@ func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	return c.findings, nil
 }
 
-// before says what a version does that comes before the gate is on.
+// before describes how a version treats the feature before its gate is on by default.
 func (f *feature) before(minor int) string {
 	gate := "the feature gate " + f.gate
 	switch known := minor >= f.since; {
@@ -205,7 +205,7 @@ func (f *feature) before(minor int) string {
 	return "does not have the field and drops it: " + f.effect
 }
 
-// minorOf reads the minor version of Kubernetes.
+// minorOf parses the minor version of Kubernetes.
 func minorOf(version string) (int, error) {
 	numbers := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(numbers) >= 2 && numbers[0] == "1" {

@@ -10,34 +10,33 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// WorstCaseResult is the most that a Job can come to by failures of its own pods; changes
-// of the Job and deletions by hand come on top. A number that an int or a
-// Duration cannot hold is the largest that it can.
+// WorstCaseResult is the maximum that a Job can reach through failures of its own pods,
+// without changes of the Job or manual deletions. Numbers saturate.
 type WorstCaseResult struct {
-	Runs int // pods created; restarts of containers in place are not among them
-	// Unbounded says that there is no most, because an Ignore rule can decide on pods, which
-	// are replaced for ever. Then Runs is the largest int.
+	Runs int // pods created, without restarts in place
+	// Unbounded is set if an Ignore rule can decide on pods, so that replacements never
+	// end. Runs is then the largest int.
 	Unbounded bool
-	// Wait is how long delays can hold back replacements in total. If Unbounded, only
-	// activeDeadlineSeconds bounds it, unless the engine has NoDelay.
+	// Wait is the longest total delay of replacements. If Unbounded, only
+	// activeDeadlineSeconds bounds it, except with NoDelay.
 	Wait time.Duration
-	// IndexBytes is the length of completedIndexes and failedIndexes together (KEP-3850,
+	// IndexBytes is the total length of completedIndexes and failedIndexes (KEP-3850,
 	// "The Job object too big").
 	IndexBytes int
 }
 
-// WorstCase returns the most that a Job with this specification can come to under the
-// engine, if it is not suspended. WorstCase fills in the defaults itself. For each number
-// some run of the Job reaches it, with three exceptions, in which no run exceeds it:
+// WorstCase returns the maximum that a Job with this specification can reach under the
+// engine while not suspended. It applies the defaults itself. No run exceeds the
+// numbers. For each number some run reaches it, with three exceptions:
 //
-//   - A success policy may end every such run before.
+//   - A success policy may end every such run earlier.
 //   - Delays may last longer than activeDeadlineSeconds.
-//   - With StartReadyIndexes, delays overlap, and an index that fails for good may have to wait
-//     while others stay open. Then Runs alone is exact.
+//   - With StartReadyIndexes delays overlap, and an index that fails for good may have
+//     to wait while others stay open. Only Runs is then exact.
 //
-// WorstCase returns an error if s is nil. If the engine is invalid, or if
-// [jobpolicy.JobSpec.Validate] refuses the specification's numbers or its completion
-// mode, the error wraps field.Errors.
+// WorstCase returns an error if s is nil, and an error wrapping field.Errors if the
+// engine is invalid or [batch.JobSpec.Validate] rejects the numbers or the completion
+// mode.
 func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (WorstCaseResult, error) {
 	if err := e.Validate(); err != nil {
 		return WorstCaseResult{}, fmt.Errorf("lint: WorstCase: %w", err)
@@ -67,8 +66,7 @@ func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (WorstCaseResult, error) {
 	return b, nil
 }
 
-// validateNumbers checks the counts, limits and completion mode of a
-// specification, and nothing else.
+// validateNumbers checks only the counts, limits and completion mode.
 func validateNumbers(s batch.JobSpec) error {
 	s.PodFailurePolicy, s.SuccessPolicy, s.PodReplacementPolicy = nil, nil, ""
 	s.Template.Spec.RestartPolicy = batch.RestartPolicyNever
