@@ -15,21 +15,21 @@ const (
 	hour   = time.Hour
 )
 
-// figure is a set of curves that are compared with each other.
+// figure is a set of curves to compare.
 type figure struct {
 	curves         []chart.Curve
-	baseline       int             // index of the curve that the others are compared with
+	baseline       int             // index of the curve to compare the others with
 	windows        []time.Duration // ends of the tables' rows
 	end            time.Duration   // of the time axis
 	logTime        bool
 	scale          chart.Scale // of the restarts
-	mixed          bool        // count the restarts of all pods instead of those of one
-	pods, requests int         // of the node; API requests per restart
+	mixed          bool        // count the restarts of all pods, not of one
+	pods, requests int         // pods of the node; API requests per restart
 }
 
 const title = "Restarts under a backoff"
 
-// shown returns the counted part of a curve: one pod, or all of them.
+// shown returns the counted part of a curve, either one pod or all of them.
 func (f *figure) shown(c chart.Curve) chart.Curve {
 	if f.mixed {
 		return c
@@ -37,7 +37,7 @@ func (f *figure) shown(c chart.Curve) chart.Curve {
 	return c.PerPod()
 }
 
-// draw draws the curves, and below them the requests that they make.
+// draw draws the restarts, and below them the API requests.
 func (f *figure) draw() *picture.Picture {
 	d := chart.Figure{Title: title, Desc: f.describe(), Width: 640, Curves: f.curves, End: f.end, LogTime: f.logTime}
 	counts := chart.Panel{Title: f.subtitle(), Height: 240, Whole: true, Scale: f.scale}
@@ -51,8 +51,8 @@ func (f *figure) draw() *picture.Picture {
 	return d.Draw()
 }
 
-// subtitle says what the first panel shows: of which pods, how long they run, and how
-// many there are.
+// subtitle returns the title of the restarts panel, with the number of pods and the
+// length of their runs.
 func (f *figure) subtitle() string {
 	if f.mixed {
 		crashing, others := f.curves[0].Groups[0], f.curves[0].Groups[1]
@@ -72,8 +72,7 @@ func (f *figure) subtitle() string {
 	return "Restarts of one pod that crashes as soon as it starts"
 }
 
-// run returns how long the runs of a group last, and whether that is the same for all
-// curves.
+// run returns the length of a group's runs, and whether it is the same for all curves.
 func (f *figure) run(group int) (run time.Duration, same bool) {
 	run = f.curves[0].Groups[group].Run
 	for _, c := range f.curves {
@@ -84,7 +83,7 @@ func (f *figure) run(group int) (run time.Duration, same bool) {
 	return run, true
 }
 
-// requestsTitle says what the second panel shows.
+// requestsTitle returns the title of the requests panel.
 func (f *figure) requestsTitle(averaged string) string {
 	text := fmt.Sprintf("API requests per second of all %d pods, %d per restart, %s", f.pods, f.requests, averaged)
 	var outside []string
@@ -99,7 +98,7 @@ func (f *figure) requestsTitle(averaged string) string {
 	return text
 }
 
-// describe is the figure in words, for those who cannot see it.
+// describe returns the figure as text, for readers who cannot see it.
 func (f *figure) describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s. %s, up to %s.", title, f.subtitle(), picture.Duration(f.end))
@@ -109,7 +108,8 @@ func (f *figure) describe() string {
 	return text.String()
 }
 
-// legend names a curve, and its policy if the name does not say that.
+// legend returns the name of a curve, with its policy unless the name already states
+// it.
 func (f *figure) legend(c chart.Curve) string {
 	label := c.Name
 	if d := describe(c); d != c.Name {

@@ -1,6 +1,6 @@
-// Command crashcurve shows what a restart backoff does to a node before it is
-// rolled out: how often crashing pods are restarted, and what that costs the API
-// server.
+// Command crashcurve shows how a restart backoff affects a node, before the backoff is
+// rolled out. It calculates how often crashing pods restart and how many API requests
+// that costs.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// The exit codes of this program.
+// Exit codes.
 const (
 	exitOK        = flags.ExitOK
 	exitUsage     = flags.ExitUsage
@@ -25,7 +25,7 @@ func main() {
 	os.Exit(crashcurve(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// crashcurve is the program; it returns the exit code.
+// crashcurve runs the program and returns its exit code.
 func crashcurve(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// options are the flags, checked.
+// options are the checked settings of the flags.
 type options struct {
 	figure figure
-	output string // file of the picture, or ""
+	output string // picture file, or "" for none
 }
 
 // rawOptions are the flags as given.
@@ -23,7 +23,7 @@ type rawOptions struct {
 	run, until                     time.Duration
 	mix                            float64
 	pods, requests                 int
-	given                          map[string]bool // names of the flags that were given
+	given                          map[string]bool // names of the flags given
 }
 
 func parseOptions(args []string, stdout io.Writer) (*options, error) {

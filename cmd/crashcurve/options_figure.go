@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
 
-// figure returns the figure that the flags describe.
+// figure returns the figure described by the flags.
 func (raw *rawOptions) figure() (figure, error) {
 	f := figure{pods: raw.pods, requests: raw.requests, end: raw.until, mixed: raw.given["mix"]}
 	switch {
@@ -22,7 +22,7 @@ func (raw *rawOptions) figure() (figure, error) {
 		return f, fmt.Errorf("-requests %d: must be in 0..1000000", raw.requests)
 	case raw.run < 0 || raw.run > preset.Longest:
 		return f, fmt.Errorf("-run %v: must be in 0s..%s", raw.run, picture.Duration(preset.Longest))
-	case !(raw.mix >= 0 && raw.mix <= 1): // NaN too
+	case !(raw.mix >= 0 && raw.mix <= 1): // also refuses NaN
 		return f, fmt.Errorf("-mix %v: must be in 0..1", raw.mix)
 	case raw.until < second || raw.until > preset.Longest:
 		return f, fmt.Errorf("-until %v: must be in 1s..%s", raw.until, picture.Duration(preset.Longest))
@@ -71,7 +71,7 @@ func (raw *rawOptions) figure() (figure, error) {
 	return f, err
 }
 
-// groups divides the node's pods.
+// groups divides the node's pods into groups.
 func (raw *rawOptions) groups(run time.Duration) []chart.Group {
 	if !raw.given["mix"] {
 		return []chart.Group{{Pods: raw.pods, Run: run}}
@@ -80,8 +80,8 @@ func (raw *rawOptions) groups(run time.Duration) []chart.Group {
 	return []chart.Group{{Pods: crashing}, {Pods: raw.pods - crashing, Run: run}}
 }
 
-// parseWindows reads the ends of windows. Without any it chooses those of the
-// KEP's text, and coarser ones up to until.
+// parseWindows parses the ends of the windows. If text is empty, it returns the ends
+// used in KEP-4603, then coarser ones up to until.
 func parseWindows(text string, until time.Duration) ([]time.Duration, error) {
 	var ends []time.Duration
 	if text == "" {

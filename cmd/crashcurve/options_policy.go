@@ -19,10 +19,10 @@ import (
 type namedPolicy struct {
 	chart.Curve                // without pods
 	text        string         // as given, without the name
-	run         *time.Duration // how long its runs last; nil: as -run says
+	run         *time.Duration // length of its runs; nil means -run
 }
 
-// parsePolicy reads [NAME=]CURVE[,OPTION=VALUE]...
+// parsePolicy parses [NAME=]CURVE[,OPTION=VALUE]...
 func parsePolicy(s string) (namedPolicy, error) {
 	words := strings.Split(s, ",")
 	var p namedPolicy
@@ -53,8 +53,8 @@ func parsePolicy(s string) (namedPolicy, error) {
 	return p, p.Policy.Validate()
 }
 
-// setAll applies the options: first what a unit sets, whatever their order, so that it
-// does not undo the others.
+// setAll applies the options. A systemd unit's settings come first, in any order, so
+// that they cannot undo the others.
 func (p *namedPolicy) setAll(base string, options []string) error {
 	var u unit
 	var others [][2]string
@@ -87,7 +87,7 @@ func (p *namedPolicy) setAll(base string, options []string) error {
 	return nil
 }
 
-// parseBase reads a preset's name or INITIAL/MAX.
+// parseBase parses a preset's name or INITIAL/MAX.
 func parseBase(s string) (known preset.Preset, err error) {
 	if known, found, err := parsePreset(s); found {
 		return known, err
@@ -106,11 +106,11 @@ func parseBase(s string) (known preset.Preset, err error) {
 	if p.Max < p.Initial {
 		return known, fmt.Errorf("MAX %s is below INITIAL %s", longest, initial)
 	}
-	p.ResetAfter = backoff.CrashLoop().ResetAfter // KEP-4603 keeps it, whatever the curve
+	p.ResetAfter = backoff.CrashLoop().ResetAfter // as in KEP-4603 for every curve
 	return known, nil
 }
 
-// mostFree bounds the restarts that are counted one by one.
+// mostFree is the upper bound of free restarts, which are counted one by one.
 const mostFree = 1000
 
 // set applies one option.

@@ -14,7 +14,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
 
-// presetNames returns the names of presets that have a policy.
+// presetNames returns the names of the presets with a policy.
 func presetNames() string {
 	var names []string
 	for _, p := range preset.All() {
@@ -40,7 +40,8 @@ func presetHelp() string {
 	return b.String()
 }
 
-// parsePreset returns a preset, and whether there is one of that name.
+// parsePreset returns the named preset and reports whether it exists. It returns an
+// error if a policy cannot express the preset.
 func parsePreset(name string) (p preset.Preset, found bool, err error) {
 	all := preset.All()
 	i := slices.IndexFunc(all, func(p preset.Preset) bool { return p.Name == name })
@@ -53,17 +54,17 @@ func parsePreset(name string) (p preset.Preset, found bool, err error) {
 	return all[i], true, nil
 }
 
-// unit is what a systemd unit sets.
+// unit holds the settings of a systemd unit.
 type unit struct {
-	restart, longest time.Duration  // RestartSec, RestartMaxDelaySec; 0: not set
-	steps            int            // RestartSteps; 0: not set
-	burst            *int           // StartLimitBurst; 0: no limit
-	within           *time.Duration // StartLimitIntervalSec; 0: no limit
+	restart, longest time.Duration  // RestartSec, RestartMaxDelaySec; 0 if not set
+	steps            int            // RestartSteps; 0 if not set
+	burst            *int           // StartLimitBurst; 0 means no limit
+	within           *time.Duration // StartLimitIntervalSec; 0 means no limit
 }
 
 const mostSteppedRestarts = 1000
 
-// set reads one setting, and reports whether there is one of that name.
+// set parses one setting. It reports whether the key names a setting.
 func (u *unit) set(key, value string) (found bool, err error) {
 	switch key {
 	case "RestartSec":
@@ -92,7 +93,7 @@ func (u *unit) set(key, value string) (found bool, err error) {
 	return true, err
 }
 
-// limit returns the limit of starts of the unit, given that of other units.
+// limit returns the unit's start limit, with unset values taken from l.
 func (u unit) limit(l preset.StartLimit) preset.StartLimit {
 	if u.burst != nil {
 		l.Starts = *u.burst
@@ -106,8 +107,8 @@ func (u unit) limit(l preset.StartLimit) preset.StartLimit {
 	return l
 }
 
-// apply changes a policy into that of the unit. The i-th of n steps between the delays
-// r_0 and r_n is r_0 (r_n/r_0)^(i/n), so each is (r_n/r_0)^(1/n) times the one before.
+// apply changes a policy into the unit's. Step i of n between the delays r_0 and r_n is
+// r_0 (r_n/r_0)^(i/n), so each step is (r_n/r_0)^(1/n) times the previous one.
 func (u unit) apply(p backoff.Policy) (backoff.Policy, error) {
 	if u.restart == 0 && u.longest == 0 && u.steps == 0 {
 		return p, nil

@@ -41,7 +41,7 @@ func printFigure(w io.Writer, f *figure) {
 	t.print(w)
 }
 
-// counted says what is counted.
+// counted returns the title of the restarts table.
 func (f *figure) counted() string {
 	if f.mixed {
 		return fmt.Sprintf("Restarts of all %d pods", f.pods)
@@ -56,7 +56,7 @@ func (f *figure) excessTitle() string {
 	return fmt.Sprintf("; in brackets the excess over %q", f.curves[f.baseline].Name)
 }
 
-// runRows says how long the runs of each curve last, if that is not 0 for all.
+// runRows adds the length of each curve's runs, unless it is 0 for all.
 func (f *figure) runRows(t *table) {
 	if f.mixed {
 		for g, what := range []string{"crash at once", "end with success"} {
@@ -75,7 +75,7 @@ func (f *figure) runRows(t *table) {
 	}
 }
 
-// windowRows counts something of each curve, per window.
+// windowRows adds one row per window with the curves' counts.
 func (f *figure) windowRows(t *table, count func(c chart.Curve, from, to time.Duration) float64) {
 	from := time.Duration(-1) // the first window includes its start
 	row := func(name string, from, to time.Duration) {
@@ -92,7 +92,7 @@ func (f *figure) windowRows(t *table, count func(c chart.Curve, from, to time.Du
 	}
 }
 
-// cell is a count of a curve, with its excess over the baseline.
+// cell returns the count of a curve, with its excess over the baseline.
 func (f *figure) cell(i int, count func(chart.Curve) float64) string {
 	n := count(f.curves[i])
 	if i == f.baseline {
@@ -101,7 +101,7 @@ func (f *figure) cell(i int, count func(chart.Curve) float64) string {
 	return fmt.Sprintf("%s (%s)", picture.Number(n), signed(n-count(f.curves[f.baseline])))
 }
 
-// steadyText says how often a curve's pods are restarted in the long run.
+// steadyText returns how often a curve's pods restart in the long run.
 func (f *figure) steadyText(c chart.Curve) string {
 	switch {
 	case f.mixed:
@@ -113,7 +113,7 @@ func (f *figure) steadyText(c chart.Curve) string {
 	return fmt.Sprintf("%s per second", picture.Number(c.SteadyRate()))
 }
 
-// describe is the policy of a curve in a few words.
+// describe returns the policy of a curve in a few words.
 func describe(c chart.Curve) string {
 	p := c.Policy
 	text := chart.Delays(p)
@@ -125,7 +125,7 @@ func describe(c chart.Curve) string {
 	case preset.Never:
 		text += ", never reset"
 	default:
-		text += ", reset after " + picture.Duration((reset + 1).Round(time.Millisecond)) // one less than a round number is "not below it"
+		text += ", reset after " + picture.Duration((reset + 1).Round(time.Millisecond)) // the threshold is just below a round number
 	}
 	if c.Limit.Starts > 0 {
 		text += fmt.Sprintf(", gives up after %d starts in %s", c.Limit.Starts, picture.Duration(c.Limit.Within))
@@ -140,7 +140,7 @@ func signed(n float64) string {
 	return "+" + picture.Number(n)
 }
 
-// table gathers rows of a name and a cell per column, and aligns them.
+// table collects rows and aligns them. Each row has a name and one cell per column.
 type table struct {
 	columns int
 	rows    [][]string

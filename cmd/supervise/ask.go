@@ -25,15 +25,15 @@ Exit codes:
   3  the output cannot be written
 `
 
-// asks are the arguments and the help text of each verb.
+// asks holds the arguments and the help text of each verb.
 var asks = map[string][2]string{
 	"status":  {"[NAME]...", "print its table,\nof all commands or of those named"},
 	"restart": {"NAME...", "start commands\nagain at once: one that runs is terminated first, one that waits does not wait\nany longer, and one that has ended for good begins anew. Their failures stay as\nthey are"},
 	"stop":    {"NAME...", "terminate\ncommands, and to keep them stopped until \"supervise restart\", also in the next\nsupervise with that state"},
 }
 
-// ask is "supervise status", "supervise restart" and "supervise stop". It returns the
-// exit code.
+// ask implements "supervise status", "supervise restart" and "supervise stop". It
+// returns the exit code.
 func ask(verb string, args []string, stdout, stderr io.Writer) int {
 	var folder string
 	program := "supervise " + verb
@@ -73,7 +73,8 @@ func ask(verb string, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// exchange sends a request to the supervise of that folder and returns its answer.
+// exchange sends a request to the supervise that uses dir as its state folder, and
+// returns the answer.
 func exchange(dir string, r request) (answer, error) {
 	var a answer
 	folder, err := statefolder.At(dir)

@@ -8,24 +8,24 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// config is what to keep running, and how.
+// config lists the commands to keep running, with their settings.
 type config struct {
 	commands []command
 	node     backoff.CrashLoopConfig // decides the curve of commands without one
-	rate     float64                 // restarts per second over all commands; 0: no ceiling
-	burst    int                     // of them at once; 0: 1
+	rate     float64                 // restarts per second over all commands; 0 means no ceiling
+	burst    int                     // restarts allowed at once; 0 means 1
 	grace    time.Duration           // between SIGTERM and SIGKILL
-	called   map[string]string       // the node's settings, as the flag or the file names them
+	called   map[string]string       // names of the node's settings as in the flags or the file
 }
 
 // command is one command to keep running.
 type command struct {
 	name   string
 	args   []string // the program and its arguments
-	env    []string // NAME=VALUE, beside what this program has
+	env    []string // NAME=VALUE, added to this program's environment
 	dir    string
 	policy backoff.ExitPolicy
-	curve  *backoff.Policy // nil: the node's
+	curve  *backoff.Policy // nil means the node's
 }
 
 // curveIn returns the command's curve on a node.
@@ -38,7 +38,7 @@ func (c *command) curveIn(node backoff.ResolvedConfig) backoff.Policy {
 
 const defaultGrace = 30 * time.Second
 
-// longestName keeps the table narrow; it is that of a container's name.
+// longestName keeps the table narrow. Container names have the same limit.
 const longestName = 63
 
 // validName reports whether a name fits into the table and the prefix of an output

@@ -10,14 +10,14 @@ import (
 	"github.com/restartkit/restart/cmd/internal/policyfile"
 )
 
-// configFile is the file of -f.
+// configFile is the file given with -f.
 type configFile struct {
 	policyfile.Node
 	Grace    *document.Duration `json:"grace"`
 	Commands []commandFields    `json:"commands"`
 }
 
-// commandFields are those of a container, and a curve.
+// commandFields are the fields of a container, and a curve.
 type commandFields struct {
 	Name    string   `json:"name"`
 	Command []string `json:"command"`
@@ -30,7 +30,7 @@ type commandFields struct {
 	policyfile.Container
 }
 
-// readFile adds the settings of a file. It returns warnings, and an error that names
+// readFile adds the settings of a file. It returns warnings, and an error that lists
 // every mistake.
 func (c *config) readFile(name string) (warnings []string, err error) {
 	return policyfile.ReadFile(name, "nothing was started", c.read)
@@ -58,7 +58,7 @@ func (c *config) read(whole *document.Node) (*policyfile.Findings, error) {
 	return found, nil
 }
 
-// readCommand reads an element of commands. names are those of the elements before.
+// readCommand reads one element of commands. names holds the names of earlier elements.
 func (c *config) readCommand(from *commandFields, path string, names map[string]bool, found *policyfile.Findings) {
 	cmd := command{name: from.Name, args: slices.Concat(from.Command, from.Args), dir: from.WorkingDir}
 	switch {

@@ -13,43 +13,43 @@ import (
 	"github.com/restartkit/restart/cmd/internal/statefolder"
 )
 
-// verbs are what a person may ask of a supervise that runs.
+// verbs are the requests that a user can send to a running supervise.
 var verbs = []string{"status", "restart", "stop"}
 
-// request is what a person asks for, one JSON line on the socket.
+// request is a user's request, one JSON line on the socket.
 type request struct {
 	Verb  string   `json:"verb"`
-	Names []string `json:"names,omitempty"` // of commands; none: all of them, for status only
+	Names []string `json:"names,omitempty"` // of commands; with status, no names mean all commands
 }
 
-// answer is the JSON line that answers a request.
+// answer is the reply to a request, one JSON line.
 type answer struct {
 	Error string     `json:"error,omitempty"`
 	Table [][]string `json:"table,omitempty"` // with its header
 }
 
-// control is the socket in the state folder. Only its user can reach it, since the
-// folder is only theirs. A nil control asks for nothing.
+// control serves the socket in the state folder. Only the folder's owner can reach it.
+// A nil control never receives a request.
 type control struct {
 	listener net.Listener
 	asked    chan asked
 	closed   chan struct{}
 }
 
-// asked is a request that waits for its answer.
+// asked is a request awaiting its answer.
 type asked struct {
 	request request
 	answer  chan answer
 }
 
-// Limits of a request, so that no client holds up the others.
+// Limits of a request, so that one client cannot hold up the others.
 const (
 	longestRequest = 64 << 10
 	requestTime    = 10 * time.Second
 )
 
-// listen opens the socket. The folder is locked, so a socket that is there is of a run
-// that was killed.
+// listen opens the socket. It replaces an existing one, which a killed run left behind,
+// since the folder is locked.
 func listen(folder *statefolder.Folder) (*control, error) {
 	listener, err := folder.Listen(socketFile)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *control) requests() <-chan asked {
 	return c.asked
 }
 
-// close removes the socket. Requests that have no answer yet end without one.
+// close removes the socket. Pending requests end without an answer.
 func (c *control) close() {
 	if c != nil {
 		close(c.closed)
@@ -77,7 +77,7 @@ func (c *control) close() {
 	}
 }
 
-// serve answers one client after the other.
+// serve answers clients one at a time.
 func (c *control) serve() {
 	for {
 		conn, err := c.listener.Accept()
@@ -110,7 +110,7 @@ func (c *control) handle(conn net.Conn) answer {
 	}
 }
 
-// obey does what a person asks for. It changes nothing if a name is unknown.
+// obey carries out a request. It changes nothing if a name is unknown.
 func (s *supervisor) obey(r request) answer {
 	tasks, err := s.named(r.Names)
 	switch {
@@ -138,7 +138,7 @@ func (s *supervisor) obey(r request) answer {
 	return s.table(tasks)
 }
 
-// named returns the tasks of these names.
+// named returns the tasks with the given names.
 func (s *supervisor) named(names []string) ([]*task, error) {
 	var known []string
 	byName := make(map[string]*task)
@@ -160,8 +160,8 @@ func (s *supervisor) named(names []string) ([]*task, error) {
 	return found, nil
 }
 
-// restart starts a command again at once, whatever its policy and its delay say. One
-// that had ended for good begins a new history.
+// restart starts a command at once, regardless of its policy and delay. A command that
+// had ended for good begins a new history.
 func (s *supervisor) restart(t *task) {
 	t.held = false
 	switch {
@@ -176,13 +176,13 @@ func (s *supervisor) restart(t *task) {
 	}
 }
 
-// hold ends a command and keeps it from starting.
+// hold terminates a command and keeps it stopped.
 func (s *supervisor) hold(t *task) {
 	t.held, t.again = true, false
 	t.terminate(s.grace)
 }
 
-// table returns the rows of these tasks, with the header.
+// table returns the header and the rows of the given tasks.
 func (s *supervisor) table(tasks []*task) answer {
 	shown := make(map[string]bool)
 	for _, t := range tasks {

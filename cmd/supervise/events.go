@@ -10,28 +10,28 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// event is a line of -events.
+// event is one line of the -events file.
 type event struct {
 	Time     time.Time `json:"time"`
 	Event    string    `json:"event"`             // began, started, exited, ended
-	Command  string    `json:"command,omitempty"` // absent: supervise itself
-	Run      int64     `json:"run,omitempty"`     // counts the starts of a command, over restarts of supervise too
+	Command  string    `json:"command,omitempty"` // absent for supervise itself
+	Run      int64     `json:"run,omitempty"`     // counts the starts of a command, across restarts of supervise
 	ExitCode *int32    `json:"exitCode,omitempty"`
 	Signal   int32     `json:"signal,omitempty"`
-	Action   string    `json:"action,omitempty"` // what the exit leads to; absent: supervise has ended the command
+	Action   string    `json:"action,omitempty"` // decision on the exit; absent if supervise ended the command
 	Failures int       `json:"failures,omitempty"`
 	Wait     string    `json:"wait,omitempty"` // before the next start
 	Why      string    `json:"why,omitempty"`
 }
 
-// recorder appends events to the file of -events. A nil recorder does nothing.
+// recorder appends events to the -events file. A nil recorder does nothing.
 type recorder struct {
 	file *os.File
 	err  error // the first
 }
 
-// newRecorder opens the file and writes that the run begins, so that a file that cannot
-// be written is refused before anything is started.
+// newRecorder opens the file and records the beginning of the run, so that an
+// unwritable file is refused before any command starts.
 func newRecorder(path string) (*recorder, error) {
 	if path == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func newRecorder(path string) (*recorder, error) {
 	return r, nil
 }
 
-// add appends an event. After an error it does nothing, so that a full disk holds up no
+// add appends an event. After an error it is a no-op, so that a full disk delays no
 // command.
 func (r *recorder) add(e event) {
 	if r == nil || r.err != nil {
@@ -73,7 +73,7 @@ func (r *recorder) started(t *task) {
 	r.add(event{Time: t.began, Event: "started", Command: t.name, Run: t.run})
 }
 
-// exited records an exit, and what was decided unless supervise has caused it.
+// exited records an exit, with the decision on it unless supervise caused the exit.
 func (r *recorder) exited(t *task, e backoff.Exit, d *backoff.Decision, why string) {
 	x := event{Time: e.Finished, Event: "exited", Command: t.name, Run: e.Run, ExitCode: &e.Code, Signal: e.Signal}
 	if d != nil {
@@ -85,7 +85,7 @@ func (r *recorder) exited(t *task, e backoff.Exit, d *backoff.Decision, why stri
 	r.add(x)
 }
 
-// end records that the run ends, and returns the first error of writing.
+// end records the end of the run and returns the first write error.
 func (r *recorder) end() error {
 	if r == nil {
 		return nil

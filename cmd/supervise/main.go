@@ -16,7 +16,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/process"
 )
 
-// The exit codes of this program.
+// Exit codes.
 const (
 	exitOK        = flags.ExitOK
 	exitFailed    = 1
@@ -29,7 +29,7 @@ func main() {
 	os.Exit(supervise(os.Args[1:]))
 }
 
-// supervise is the program; it returns the exit code.
+// supervise runs the program and returns its exit code.
 func supervise(args []string) int {
 	if len(args) > 0 && slices.Contains(verbs, args[0]) {
 		return ask(args[0], args[1:], os.Stdout, os.Stderr)
@@ -68,7 +68,7 @@ func supervise(args []string) int {
 		complain(err)
 		return exitFailed
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails, too
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails instead
 	ends := interrupt.Notify(syscall.SIGINT, syscall.SIGTERM)
 	code := s.run(ends, on(syscall.SIGHUP), on(syscall.SIGUSR1))
 	s.children.Close() // leaves no process behind
@@ -76,7 +76,7 @@ func supervise(args []string) int {
 	unrecorded := s.events.end()
 	s.screen.printer.Finish(ends)
 	switch err := s.screen.out.Err(); {
-	case errors.Is(err, syscall.EPIPE): // its reader has ended
+	case errors.Is(err, syscall.EPIPE): // the reader has gone
 		return exitUnwritten
 	case err != nil:
 		complain(fmt.Errorf("the output cannot be written: %w", err))
@@ -90,7 +90,7 @@ func supervise(args []string) int {
 	return code
 }
 
-// on returns a channel for a signal, under nohup too.
+// on returns a channel that receives a signal, even under nohup.
 func on(s syscall.Signal) <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, s)

@@ -8,22 +8,22 @@ import (
 	"github.com/restartkit/restart/cmd/internal/flags"
 )
 
-// options are the flags and the file, checked.
+// options are the checked settings of the flags and the file.
 type options struct {
 	config
 	resolution backoff.ResolvedConfig // of the node's curve
-	state      string                 // folder, or ""
-	events     string                 // file, or ""
-	limit      time.Duration          // how long to run; 0: for ever
+	state      string                 // folder, or "" for none
+	events     string                 // file, or "" for none
+	limit      time.Duration          // how long to run; 0 means no limit
 	explain    bool
-	colours    bool // of the commands are kept
+	colours    bool // keep the colours of the commands' output
 	warnings   []string
-	hint       bool // the mistake is one of usage
+	hint       bool // errors are usage errors
 }
 
 // flagValues are the flags as given.
 type flagValues struct {
-	given              map[string]bool // names of those that were
+	given              map[string]bool // names of the flags given
 	file, name, policy string
 	reduced            bool
 	maxPeriod, grace   time.Duration
@@ -32,8 +32,8 @@ type flagValues struct {
 	args               []string // after --
 }
 
-// parseOptions reads the flags and the file. The options hold the warnings even if
-// there is an error.
+// parseOptions reads the flags and the file. The options hold the warnings even if it
+// returns an error.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	o := &options{config: config{grace: defaultGrace, called: make(map[string]string)}, hint: true}
 	var v flagValues

@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/policyfile"
 )
 
-// check returns an error for the first flag that is out of bounds.
+// check returns an error for the first flag out of bounds.
 func (v *flagValues) check(o *options) error {
 	switch {
 	case v.given["max-period"] && !policyfile.InRange(v.maxPeriod):
@@ -95,7 +95,7 @@ func (v *flagValues) command() (command, error) {
 	return c, nil
 }
 
-// isSettings reports whether a file looks like one for -f, and cannot be a program.
+// isSettings reports whether a file looks like one for -f and cannot be executed.
 func isSettings(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 &&

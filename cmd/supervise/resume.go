@@ -10,7 +10,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// save writes the state. It warns once if that fails.
+// save writes the state. It warns on the first of consecutive failures.
 func (s *supervisor) save() {
 	if s.store == nil {
 		return
@@ -26,7 +26,7 @@ func (s *supervisor) save() {
 	s.store.Save(st, func(err error) { s.screen.note("warning: -state: %v", err) })
 }
 
-// resume kills the remaining processes of the run before, and takes over its state.
+// resume kills the processes left by the previous run and restores its state.
 func (s *supervisor) resume(note func(string, ...any)) error {
 	var st state
 	if _, err := s.store.Load(&st, st.valid); err != nil {
@@ -64,7 +64,7 @@ func (s *supervisor) resume(note func(string, ...any)) error {
 	return nil
 }
 
-// resumed returns the note on how a task goes on.
+// resumed returns the note on how a task continues.
 func (t *task) resumed(remaining time.Duration) string {
 	switch {
 	case t.held:
@@ -82,7 +82,7 @@ func (t *task) resumed(remaining time.Duration) string {
 	return text
 }
 
-// oneLine returns a command as one would type it.
+// oneLine returns a command as typed in a shell.
 func oneLine(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {

@@ -13,8 +13,8 @@ type row struct {
 	name, state string
 	restarts    int64
 	ago         time.Duration // since the last start; 0: unknown
-	next        time.Time     // start; zero: none is to come
-	in          time.Duration // until then
+	next        time.Time     // next start; zero if none is due
+	in          time.Duration // time left until next
 	exit        string        // of the last run
 }
 
@@ -29,21 +29,21 @@ const (
 	columnExit
 )
 
-// detail is how much of a row is shown. Each value leaves out what the ones before
-// it leave out, too.
+// detail says how much of a row is shown. Each value omits everything the previous
+// values omit, and more.
 type detail int
 
 const (
 	everything  detail = iota
-	noTimeOfDay        // of the next start; how long until then is enough
-	noSignal           // beside its exit code
-	noAgo              // of the last start
+	noTimeOfDay        // of the next start; the time left stays
+	noSignal           // the exit code stays
+	noAgo              // time since the last start
 	noRestarts
 	noExit
-	noState // the name and the next start are left
+	noState // only the name and the next start stay
 )
 
-// columns returns which columns are shown.
+// columns returns the columns shown.
 func (d detail) columns() []int {
 	switch {
 	case d >= noState:
@@ -56,7 +56,7 @@ func (d detail) columns() []int {
 	return []int{columnName, columnState, columnRestarts, columnNext, columnExit}
 }
 
-// headers returns the titles of the columns that are shown.
+// headers returns the titles of the columns shown.
 func (d detail) headers() []string {
 	var titles []string
 	for _, column := range d.columns() {
@@ -65,7 +65,7 @@ func (d detail) headers() []string {
 	return titles
 }
 
-// cells returns the cells of the columns that are shown.
+// cells returns the row's cells for the columns shown.
 func (r row) cells(d detail) []string {
 	restarts := fmt.Sprint(r.restarts)
 	if r.restarts > 0 && r.ago > 0 && d < noAgo {
@@ -103,14 +103,14 @@ func (r row) same(other row) bool {
 	return r == other
 }
 
-// outcome is what a state means for a person who watches.
+// outcome is a state as summed up for a person watching.
 type outcome struct {
-	rank   int    // the lowest is shown first
-	word   string // in the line that counts them
+	rank   int    // lowest first
+	word   string // in the summary line
 	colour terminal.Colour
 }
 
-// outcome returns what the row's state means.
+// outcome returns the outcome of the row's state.
 func (r row) outcome() outcome {
 	switch r.state {
 	case "CrashLoopBackOff":

@@ -15,23 +15,23 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// screen prints the table, the output of the commands, and notes. On a terminal the
-// table stays at the bottom; elsewhere each change is a line with its time. It is safe for concurrent
-// use by multiple goroutines.
+// screen prints the table, the commands' output and notes. On a terminal the table
+// stays at the bottom; elsewhere each change is a line with its time. It is safe for
+// concurrent use by multiple goroutines.
 type screen struct {
-	printer    *printer.Printer // so that nothing waits for a reader
+	printer    *printer.Printer // writes without waiting for readers
 	out, err   *printer.Output
-	terminal   *os.File // whose size counts
-	live       bool     // out is a terminal, where lines can be taken back
-	notesShown bool     // and so is err
+	terminal   *os.File // whose size decides the layout
+	live       bool     // out is a terminal, so lines can be erased
+	notesShown bool     // err is a terminal
 	colours    bool
-	prefix     int // columns of the names before what the commands write
+	prefix     int // columns of the name before a command's output
 	mu         sync.Mutex
 	rows       []row
-	drawn      []tableLine      // what of the table stands on the terminal
-	recent     []string         // the last lines above it
-	size       [2]int           // the terminal's when they were drawn: columns and lines
-	columns    terminal.Columns // where each change is a line
+	drawn      []tableLine      // the table's lines now on the terminal
+	recent     []string         // the last lines above the table
+	size       [2]int           // the terminal's columns and lines when the table was drawn
+	columns    terminal.Columns // used if each change is a line
 }
 
 func newScreen(out, err *os.File, commands []command) *screen {
@@ -48,8 +48,8 @@ func newScreen(out, err *os.File, commands []command) *screen {
 	return s
 }
 
-// refresh returns channels that tell when the times in the table must be updated, and
-// when the terminal has another size.
+// refresh returns channels that signal when to update the times in the table and when
+// the terminal's size changed. Both are nil unless the output is a terminal.
 func (s *screen) refresh() (<-chan time.Time, <-chan os.Signal) {
 	if !s.live {
 		return nil, nil
@@ -66,14 +66,15 @@ func (s *screen) resized() {
 	s.size = [2]int{}
 }
 
-// show shows the rows: all of them on a terminal, else those that have changed.
+// show shows the rows. A terminal shows all of them, other outputs only the changed
+// ones.
 func (s *screen) show(rows []row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var text bytes.Buffer
 	if s.live {
 		if s.printer.Behind() {
-			return // nobody sees the table now
+			return // the reader would see an old table
 		}
 		s.erase(&text)
 		s.rows = rows
@@ -92,7 +93,8 @@ func (s *screen) show(rows []row) {
 	s.write(text.Bytes())
 }
 
-// showAll prints all rows: on a terminal above the table, which may leave some out.
+// showAll prints all rows. On a terminal they appear above the table, which may omit
+// some.
 func (s *screen) showAll(rows []row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,15 +112,15 @@ func (s *screen) showAll(rows []row) {
 	s.write(text.Bytes())
 }
 
-// timestamp is the format of TIME, local time.
+// timestamp is the format of the TIME column, in local time.
 const timestamp = "2006-01-02T15:04:05"
 
-// line returns a line of the table where each change is one.
+// line returns a line for an output without a live table.
 func (s *screen) line(at string, cells []string) string {
 	return s.columns.Line(slices.Concat([]string{at}, cells)) + "\n"
 }
 
-// output passes on a line of a command, which has no line break any more.
+// output prints a line of a command's output, without its line break.
 func (s *screen) output(name string, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,14 +133,15 @@ func (s *screen) output(name string, line []byte) {
 	s.write(text.Bytes())
 }
 
-// mostRecent is how many lines the largest terminal shows, and longestRecent what of a
-// line is kept, in bytes.
+// mostRecent is the height of the largest terminal in lines, and longestRecent the
+// length in bytes of the longest line kept.
 const (
 	mostRecent    = 256
 	longestRecent = 1024
 )
 
-// remember keeps a line above the table for a terminal that changes its size.
+// remember keeps a line above the table, to draw it again when the terminal's size
+// changes.
 func (s *screen) remember(line string) {
 	if !s.live || len(line) > longestRecent {
 		return
@@ -173,7 +176,7 @@ func (s *screen) write(text []byte) {
 	}
 }
 
-// name returns a name as it stands before what a command writes.
+// name returns a command's name as printed before its output.
 func (s *screen) name(name string) string {
 	if s.live {
 		name = terminal.Shorten(name, s.prefix)
@@ -185,7 +188,7 @@ func (s *screen) name(name string) string {
 func (s *screen) erase(text *bytes.Buffer) {
 	width, height := terminal.Size(s.terminal)
 	if s.live && len(s.drawn) > 0 && s.size != [2]int{width, height} {
-		// Nobody can tell which lines the terminal has wrapped anew: draw all of them.
+		// The terminal may have wrapped any line anew, so draw all of them.
 		text.WriteString(terminal.EraseScreen(height))
 		for _, line := range lastLines(s.recent, width, height-1-len(s.drawn)) {
 			text.WriteString(line + "\n")
@@ -199,7 +202,7 @@ func (s *screen) erase(text *bytes.Buffer) {
 	s.drawn = nil
 }
 
-// lastLines returns the last of these lines that fit into a part of the terminal.
+// lastLines returns the last lines that fit into width columns and height lines.
 func lastLines(lines []string, width, height int) []string {
 	first := len(lines)
 	for first > 0 && height >= terminal.Lines(lines[first-1], width) {

@@ -12,28 +12,28 @@ import (
 	"github.com/restartkit/restart/cmd/internal/process"
 )
 
-// state is everything that survives this program. An exit that was not written yet is
-// lost, and its command runs again.
+// state is the state that outlives this program. An exit not yet written is lost, and
+// its command runs again.
 type state struct {
-	Run      string                  `json:"run"` // names the processes of the run that wrote it
+	Run      string                  `json:"run"` // identifies the processes of the run that wrote the state
 	Commands map[string]commandState `json:"commands"`
 }
 
-// stateVersion is the number of the format of a state. Version 1 had no checksum.
+// stateVersion is the version of the state format. Version 1 had no checksum.
 const stateVersion = 2
 
 type commandState struct {
-	Definition string                  `json:"definition"` // of what was run
+	Definition string                  `json:"definition"` // hash of the command
 	Run        int64                   `json:"run"`
 	Starts     int64                   `json:"starts"`
 	Stopped    bool                    `json:"stopped,omitempty"` // by "supervise stop"
-	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent: it has not exited yet
+	Backoff    *backoff.RestarterState `json:"backoff,omitempty"` // absent before the first exit
 }
 
 // most is the upper bound of the counts in a state.
 const most = 1 << 53
 
-// valid returns an error, with its field, for a state that no run can have written.
+// valid returns an error that names the first field no run can have written.
 func (st *state) valid() error {
 	switch {
 	case st.Run != "" && !process.ValidRun(st.Run):
@@ -61,8 +61,9 @@ func (st *state) valid() error {
 	return nil
 }
 
-// definition returns a hash of what a command runs. A command with another definition
-// is like another container: its failures start over.
+// definition returns a hash of the command's program, arguments, environment and
+// folder. A command with a new definition starts over with no failures, like a new
+// container.
 func (c *command) definition() string {
 	text, _ := json.Marshal([]any{c.args, c.env, c.dir})
 	sum := sha256.Sum256(text)

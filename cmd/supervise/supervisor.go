@@ -12,27 +12,27 @@ import (
 	"github.com/restartkit/restart/cmd/internal/statefolder"
 )
 
-// supervisor keeps the commands running. It starts and ends processes; the Restarter
-// decides whether and when a command is started again. Only run's goroutine touches the
-// tasks. The kernel reports every exit of a child once, so the supervisor needs no
-// pleg.Generator, which lists the containers of a runtime to find exits that it missed.
+// supervisor keeps the commands running. It starts and ends processes, and the
+// Restarter decides whether and when a command starts again. Only run's goroutine uses
+// the tasks. The kernel reports every exit of a child once, so the supervisor needs no
+// pleg.Generator, which lists a runtime's containers to find missed exits.
 type supervisor struct {
 	*options
-	restarter *backoff.Restarter[string] // by the command's name
+	restarter *backoff.Restarter[string] // keyed by command name
 	children  *process.Children
-	store     *statefolder.Store // nil: nothing is remembered
+	store     *statefolder.Store // nil without -state
 	screen    *screen
-	events    *recorder // nil: none
-	control   *control  // nil: there is no state folder for its socket
+	events    *recorder // nil without -events
+	control   *control  // nil without a state folder
 	tasks     []*task
-	together  bool // a rule may restart all of them
+	together  bool // a rule may restart all commands
 	ended     chan ending
 	stopping  bool
-	code      int // to exit with when it has stopped
+	code      int // exit code after stopping
 }
 
-// newSupervisor returns a supervisor with the state of the run before, if there is one.
-// It starts nothing; run needs its field children.
+// newSupervisor returns a supervisor that resumes the previous run's state, if any. It
+// starts nothing. The caller must set children before run.
 func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 	s := &supervisor{options: o, together: o.restartsAll(), ended: make(chan ending, len(o.commands))}
 	curves := make(map[string]backoff.Policy)
@@ -74,8 +74,8 @@ func newSupervisor(o *options, note func(string, ...any)) (*supervisor, error) {
 	return s, nil
 }
 
-// run runs the commands until all have ended for good, or until it was asked to stop
-// and none runs any more. It returns the exit code.
+// run runs the commands until all have ended for good, or until it has been asked to
+// stop and every process has ended. It returns the exit code.
 func (s *supervisor) run(ends, wakes, shows <-chan os.Signal) int {
 	var over <-chan time.Time
 	if s.limit > 0 {
@@ -93,7 +93,7 @@ func (s *supervisor) run(ends, wakes, shows <-chan os.Signal) int {
 		select {
 		case e := <-s.ended:
 			s.handle(e)
-			for len(s.ended) > 0 { // one save and one table for all that ended together
+			for len(s.ended) > 0 { // save and draw once for simultaneous ends
 				s.handle(<-s.ended)
 			}
 		case signal := <-ends:
@@ -117,7 +117,7 @@ func (s *supervisor) run(ends, wakes, shows <-chan os.Signal) int {
 	}
 }
 
-// done reports whether there is nothing left to do, and sets the exit code.
+// done reports whether all work is done, and sets the exit code.
 func (s *supervisor) done() bool {
 	if slices.ContainsFunc(s.tasks, func(t *task) bool { return t.process != nil || !s.stopping && !t.over() }) {
 		return false
@@ -128,8 +128,7 @@ func (s *supervisor) done() bool {
 	return true
 }
 
-// startDue starts the commands whose delay is over. It saves that before it starts
-// them.
+// startDue starts the commands whose delay is over. It saves the state first.
 func (s *supervisor) startDue() {
 	var due []*task
 	for _, t := range s.tasks {
@@ -167,7 +166,7 @@ func (s *supervisor) untilDue() time.Duration {
 	return wait
 }
 
-// interrupt terminates all commands; the second time it kills them.
+// interrupt terminates all commands. A second interrupt kills them.
 func (s *supervisor) interrupt(signal syscall.Signal) {
 	if !s.stopping {
 		s.stop(128 + int(signal))
@@ -194,7 +193,7 @@ func (s *supervisor) wakeOne(t *task) {
 	}
 }
 
-// stop terminates all commands. When they have ended, run returns code.
+// stop terminates all commands. After they have ended, run returns code.
 func (s *supervisor) stop(code int) {
 	if s.stopping {
 		return
@@ -206,10 +205,10 @@ func (s *supervisor) stop(code int) {
 	}
 }
 
-// show brings the screen up to date.
+// show updates the screen.
 func (s *supervisor) show() { s.screen.show(s.rows()) }
 
-// rows returns the table.
+// rows returns the rows of the table.
 func (s *supervisor) rows() []row {
 	now := time.Now()
 	rows := make([]row, len(s.tasks))

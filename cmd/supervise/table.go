@@ -10,23 +10,22 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// columnGap is the space between two columns, as in kubectl.
+// columnGap is the number of spaces between two columns, as in kubectl.
 const columnGap = 3
 
-// readableName is the width down to which a name is shortened before another column
-// loses detail.
+// readableName is the width to which names are shortened before other columns lose
+// detail.
 const readableName = 20
 
-// tableLine is a line of the table on a terminal.
+// tableLine is one line of the table on a terminal.
 type tableLine struct {
 	text   string
 	colour terminal.Colour
 }
 
-// fitTable returns the table for a terminal of that size: the crashed commands first,
-// as many rows as there is room for, and a line that counts all of them. The last
-// column stays empty, and the last line is the cursor's, so the terminal neither wraps
-// nor scrolls.
+// fitTable returns the table for a terminal of the given size. Crashed commands come
+// first, followed by as many rows as fit and a line with totals. The last column stays
+// empty and the last line is the cursor's, so the terminal neither wraps nor scrolls.
 func fitTable(rows []row, width, height int) []tableLine {
 	width, height = max(width-1, 1), max(height-1, 1)
 	sorted := slices.Clone(rows)
@@ -35,7 +34,7 @@ func fitTable(rows []row, width, height int) []tableLine {
 		lines := fitRows(rows, width)
 		return lines[max(len(lines)-height, 0):]
 	}
-	shown := sorted[:min(len(rows), max(height-2, 0))] // there are the header and the total, too
+	shown := sorted[:min(len(rows), max(height-2, 0))] // less the header and the totals
 	var lines []tableLine
 	if len(shown) > 0 {
 		lines = fitRows(shown, width)
@@ -43,11 +42,12 @@ func fitTable(rows []row, width, height int) []tableLine {
 	return append(lines, tableLine{text: terminal.Cut(total(sorted, len(shown)), width)})
 }
 
-// fitRows returns the header and the rows, within width columns. It drops detail until
-// the names are readable, and columns until the lines fit: the next start stays.
+// fitRows returns the header and the rows, at most width columns wide. It drops detail
+// until the names are readable, then columns until the lines fit. The next start always
+// stays.
 func fitRows(rows []row, width int) []tableLine {
 	var cells [][]string
-	room := 0 // for the names
+	room := 0 // columns for the names
 	for d := everything; d <= noState; d++ {
 		names := 0
 		cells = [][]string{slices.Concat([]string{""}, d.headers()[1:])}
@@ -78,7 +78,7 @@ func fitRows(rows []row, width int) []tableLine {
 	return lines
 }
 
-// total counts the rows by outcome.
+// total returns the line with totals by outcome.
 func total(rows []row, shown int) string {
 	counts := make(map[string]int)
 	var words []string

@@ -15,22 +15,22 @@ import (
 	"github.com/restartkit/restart/cmd/internal/terminal"
 )
 
-// task is a command and its state: it runs, it waits to be started, or it has ended for
+// task is a command with its state. It runs, waits for its next start, or has ended for
 // good.
 type task struct {
 	command
 	run      int64            // counts its runs for the Restarter
-	starts   int64            // how often it was started
-	process  *process.Process // nil: it does not run
-	began    time.Time        // its last start
-	code     int32            // of its last exit
-	killedBy syscall.Signal   // the signal that ended it, or 0
-	decision backoff.Decision // on its last exit; zero: it has not exited
-	ending   bool             // it was sent SIGTERM
-	together bool             // it will be started again with the others
-	stopped  bool             // it ended because this program ends
-	held     bool             // a person has stopped it
-	again    bool             // a person restarts it: when it has ended it starts at once
+	starts   int64            // number of starts
+	process  *process.Process // nil if it is not running
+	began    time.Time        // last start
+	code     int32            // of the last exit
+	killedBy syscall.Signal   // signal that ended it, or 0
+	decision backoff.Decision // on the last exit; zero before it
+	ending   bool             // SIGTERM was sent
+	together bool             // starts again with the others
+	stopped  bool             // ended because this program is ending
+	held     bool             // stopped by a user
+	again    bool             // restarted by a user; starts at once after its end
 }
 
 // over reports whether the task has ended for good.
@@ -38,7 +38,7 @@ func (t *task) over() bool {
 	return !t.held && t.decision.Action == backoff.ActionStop || t.decision.Action == backoff.ActionGiveUp
 }
 
-// waiting reports whether the task waits to be started again.
+// waiting reports whether the task waits for its next start.
 func (t *task) waiting() bool {
 	return t.process == nil && !t.stopped && !t.held && t.decision.Action != "" && !t.over()
 }
@@ -46,7 +46,7 @@ func (t *task) waiting() bool {
 // ending is the end of a task's run.
 type ending struct {
 	task  *task
-	began time.Time // zero: it could not be started
+	began time.Time // zero if it could not be started
 	exit  process.Exit
 }
 
@@ -70,7 +70,7 @@ func (s *supervisor) launch(t *task) {
 	go func() { s.ended <- ending{t, began, p.Wait()} }()
 }
 
-// start starts the process, and passes its output on line by line.
+// start starts the process and forwards its output line by line.
 func (s *supervisor) start(t *task) (*process.Process, error) {
 	return s.children.Start(process.Command{
 		Args: t.args,
@@ -83,8 +83,8 @@ func (s *supervisor) start(t *task) (*process.Process, error) {
 	})
 }
 
-// handle decides what follows from the end of a run. An end that this program or a
-// person caused is not counted: the next supervise runs the command again.
+// handle decides what follows the end of a run. An end caused by this program or a user
+// is not counted, so the next supervise runs the command again.
 func (s *supervisor) handle(e ending) {
 	t := e.task
 	t.process, t.ending = nil, false
@@ -106,12 +106,12 @@ func (s *supervisor) handle(e ending) {
 	s.decide(t, exit)
 }
 
-// decide has the Restarter decide on an exit, and restarts the others if that is the
-// decision.
+// decide asks the Restarter for the decision on an exit, and carries out a restart of
+// all commands.
 func (s *supervisor) decide(t *task, e backoff.Exit) {
 	policy := t.policy
 	if t.together {
-		policy, t.together = backoff.ExitPolicy{}, false // whatever its own says
+		policy, t.together = backoff.ExitPolicy{}, false // regardless of its own policy
 	}
 	t.decision = s.restarter.Exited(t.name, policy, e)
 	why := t.decision.Reason(policy, e)
@@ -132,7 +132,7 @@ func (s *supervisor) decide(t *task, e backoff.Exit) {
 }
 
 // signal sends a signal to the task's process, if it runs. SIGKILL goes to the whole
-// group.
+// process group.
 func (t *task) signal(sig syscall.Signal) {
 	if t.process != nil {
 		t.process.Signal(sig)
@@ -150,7 +150,7 @@ func (t *task) terminate(grace time.Duration) {
 	time.AfterFunc(grace, func() { p.Signal(syscall.SIGKILL) })
 }
 
-// row returns the task's line of the table, without the next start.
+// row returns the task's row of the table, without the next start.
 func (t *task) row(now time.Time) row {
 	r := row{name: t.name, state: t.state(), restarts: max(t.starts-1, 0), exit: "-"}
 	if !t.began.IsZero() {
@@ -165,7 +165,7 @@ func (t *task) row(now time.Time) row {
 	return r
 }
 
-// state returns the STATE column: kubectl's word where it has one.
+// state returns the STATE column, in kubectl's words where they exist.
 func (t *task) state() string {
 	switch {
 	case t.process != nil && t.ending:

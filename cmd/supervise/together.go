@@ -7,20 +7,20 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// A rule with the action RestartAllContainers restarts all commands together. When it
-// matches an exit of one command, the others are terminated. When the delay of that
-// command is over, all start. All of these restarts count and take turns under the
-// rate; only that command has a delay.
+// A rule with the action RestartAllContainers restarts all commands together. When the
+// rule matches an exit of one command, the other commands are terminated. After that
+// command's delay, all of them start. Each restart counts and takes a turn under the
+// rate, but only the command with the rule waits for a delay.
 
 // reasonTogether is the reason of an exit that another command's rule caused.
 const reasonTogether = "RestartAllContainers"
 
-// atOnce returns a task's curve after such an exit: no delay, and the same ResetAfter.
+// atOnce returns the curve after such an exit, with the same ResetAfter but no delay.
 func atOnce(p backoff.Policy) backoff.Policy {
 	return backoff.Policy{Initial: 1, Max: 1, ResetAfter: p.ResetThreshold()}
 }
 
-// restartOthers terminates the other tasks; they start again with t.
+// restartOthers terminates the other tasks, which start again together with t.
 func (s *supervisor) restartOthers(t *task) {
 	for _, other := range s.tasks {
 		switch {
@@ -39,7 +39,8 @@ func (s *supervisor) restartOthers(t *task) {
 }
 
 // waitsFor returns the task that t waits for in addition to its own delay, or nil. The
-// task whose rule restarts all waits for those that still end; the others wait for it.
+// task with the matching rule waits until the others have ended. The others wait for
+// it.
 func (s *supervisor) waitsFor(t *task) *task {
 	if !s.together {
 		return nil
@@ -53,7 +54,7 @@ func (s *supervisor) waitsFor(t *task) *task {
 	return nil
 }
 
-// restartsAll reports whether any rule may restart all commands.
+// restartsAll reports whether a rule may restart all commands.
 func (c *config) restartsAll() bool {
 	return slices.ContainsFunc(c.commands, func(c command) bool {
 		return slices.ContainsFunc(c.policy.Rules, func(r backoff.Rule) bool { return r.Action == backoff.ActionRestartAll })

@@ -7,20 +7,20 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// area is a place with axes, on which lines are drawn.
+// area is a region with axes for lines.
 type area struct {
 	p                        *picture.Picture
 	left, right, top, bottom float64
 }
 
-// line is a line through values over time, and its name.
+// line is a named line through values over time.
 type line struct {
 	name   string
 	style  picture.Style
-	points []picture.Point // seconds and values, in the order of their times
+	points []picture.Point // seconds and values, in order of time
 }
 
-// The styles of axes.
+// Styles of axes.
 var (
 	styleTime  = picture.Style{Fill: picture.Faint, Size: 11, Anchor: picture.Middle}
 	styleValue = picture.Style{Fill: picture.Faint, Size: 11, Anchor: picture.End}
@@ -28,7 +28,7 @@ var (
 	styleFrame = picture.Style{Stroke: picture.Faint, Width: 1}
 )
 
-// grid draws the lines of the ticks, and the labels of those of the vertical axis.
+// grid draws the grid lines, and the labels of the vertical axis.
 func (a *area) grid(x Axis, times []Tick, y Axis, values []Tick) {
 	for _, t := range times {
 		at := x.Place(t.Value)
@@ -44,7 +44,7 @@ func (a *area) grid(x Axis, times []Tick, y Axis, values []Tick) {
 	a.p.Line(styleFrame, "", picture.Point{X: a.left, Y: a.top}, picture.Point{X: a.left, Y: a.bottom}, picture.Point{X: a.right, Y: a.bottom})
 }
 
-// timeLabels writes the labels of the axis of time, below the panel.
+// timeLabels writes the labels of the time axis below the panel.
 func (a *area) timeLabels(x Axis, times []Tick) {
 	for _, t := range times {
 		if t.Label != "" {
@@ -53,8 +53,7 @@ func (a *area) timeLabels(x Axis, times []Tick) {
 	}
 }
 
-// lines draws lines, and writes the name of each at its end, as far as there is room up
-// to that place.
+// lines draws lines and writes their names at their ends, in at most room pixels.
 func (a *area) lines(x, y Axis, lines []line, room float64) {
 	for _, l := range lines {
 		var points []picture.Point
@@ -66,15 +65,14 @@ func (a *area) lines(x, y Axis, lines []line, room float64) {
 	a.names(y, lines, room)
 }
 
-// The names of lines.
+// Sizes of the names of lines, in pixels.
 const (
 	nameSize   = 11
 	nameHeight = 13
-	nameGap    = 7 // between the end of a line and its name
+	nameGap    = 7 // between a line's end and its name
 )
 
-// nameRoom returns how much room the names of lines need beside a panel, but not more
-// than most.
+// nameRoom returns the room needed for names beside a panel, at most most.
 func nameRoom(names []string, most float64) float64 {
 	room := 0.0
 	for _, name := range names {
@@ -83,11 +81,11 @@ func nameRoom(names []string, most float64) float64 {
 	return min(nameGap+room, most)
 }
 
-// names writes the names of lines, each as near to its line's end as the others let it.
+// names writes the names of lines, each as close to its line's end as the others allow.
 func (a *area) names(y Axis, lines []line, room float64) {
 	type end struct {
 		line line
-		at   float64 // of its end, and then of the middle of its name
+		at   float64 // of the line's end, later of the middle of the name
 	}
 	var ends []end
 	for _, l := range lines {
@@ -96,7 +94,7 @@ func (a *area) names(y Axis, lines []line, room float64) {
 		}
 	}
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
-	free := a.top - nameHeight/2 // the upper edge of the next name
+	free := a.top - nameHeight/2 // upper edge of the next name
 	for i := range ends {
 		ends[i].at = max(ends[i].at, free+nameHeight/2.0)
 		free = ends[i].at + nameHeight/2.0

@@ -1,17 +1,15 @@
-// Package chart draws restarts over time under backoffs: axes with ticks, lines, and the
-// names of the lines at their ends. It starts nothing and reads no clock.
+// Package chart draws restarts over time under backoffs as named lines. It starts
+// nothing and reads no clock.
 package chart
 
 import "math"
 
-// Axis maps values to places, in pixels.
+// Axis maps values to places in pixels.
 //
-//  1. 0 lies at From and High lies at To, and values outside of 0..High at the nearer
-//     end.
+//  1. 0 lies at From and High at To. Values outside 0..High lie at the nearer end.
 //  2. Larger values never lie closer to From.
-//  3. If Low is above 0, which must be below High, the axis is logarithmic from there
-//     on. Between From and Low it has a linear band of Band pixels, so that 0 has its
-//     place, too.
+//  3. If Low is above 0, it must be below High, and the axis is logarithmic above it.
+//     Below Low is a linear band of Band pixels.
 type Axis struct {
 	Low, High float64
 	From, To  float64
@@ -35,5 +33,5 @@ func (a Axis) Place(value float64) float64 {
 	return a.From + (a.To-a.From)*part
 }
 
-// decade returns the power of ten at or below a value above 0.
+// decade returns the power of ten at or below a positive value.
 func decade(value float64) float64 { return math.Pow(10, math.Floor(math.Log10(value)+1e-9)) }

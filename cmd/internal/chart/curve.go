@@ -9,28 +9,28 @@ import (
 	"github.com/restartkit/restart/cmd/internal/preset"
 )
 
-// Curve is a backoff, and the pods that restart under it.
+// Curve is a backoff and the pods under it.
 type Curve struct {
 	Name    string
 	Policy  backoff.Policy
 	Limit   preset.StartLimit
-	Outside bool    // no kubelet restarts the pods, so restarts make no API requests
-	Groups  []Group // one at least
+	Outside bool    // not restarted by a kubelet, so restarts cost no API requests
+	Groups  []Group // at least one
 }
 
-// Group is a number of pods whose runs last equally long.
+// Group is a number of pods with runs of equal length.
 type Group struct {
 	Pods int
 	Run  time.Duration
 }
 
-// PerPod returns the curve of a single pod of the first group.
+// PerPod returns the curve of one pod in the first group.
 func (c Curve) PerPod() Curve {
 	c.Groups = []Group{{Pods: 1, Run: c.Groups[0].Run}}
 	return c
 }
 
-// Restarts counts the restarts in (from, to]. It is exact up to 2^53.
+// Restarts returns the number of restarts in (from, to], exact up to 2^53.
 func (c Curve) Restarts(from, to time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.Groups {
@@ -39,12 +39,12 @@ func (c Curve) Restarts(from, to time.Duration) float64 {
 	return total
 }
 
-// restartsOf counts the restarts of one pod of a group.
+// restartsOf returns the number of restarts of one pod in a group.
 func (c Curve) restartsOf(g Group, in backoff.Window) int {
 	return c.Limit.Count(c.Policy, g.Run, in)
 }
 
-// Requests returns how many API requests a restart makes, if one by a kubelet makes n.
+// Requests returns the API requests per restart, given n per restart by a kubelet.
 func (c Curve) Requests(n int) float64 {
 	if c.Outside {
 		return 0
@@ -52,12 +52,11 @@ func (c Curve) Requests(n int) float64 {
 	return float64(n)
 }
 
-// GivenUp reports whether a group's pods are not restarted any more in the long run.
+// GivenUp reports whether a group's restarts end in the long run.
 func (c Curve) GivenUp(g Group) bool { return c.Limit.Restarts(c.Policy, g.Run) != math.MaxInt }
 
-// Busiest returns the highest number of restarts within a window of that length, if the
-// pods of all groups are busiest at the same time. Delays never shrink, so each pod is
-// busiest from its first restart on.
+// Busiest returns the most restarts within a window of the given length, if all groups
+// peak together.
 func (c Curve) Busiest(window time.Duration) float64 {
 	total := 0.0
 	for _, g := range c.Groups {
@@ -67,8 +66,8 @@ func (c Curve) Busiest(window time.Duration) float64 {
 	return total
 }
 
-// Steady returns the time between two restarts of a group's pods in the long run, unless
-// they are given up.
+// Steady returns the time between two restarts of a group's pods in the long run,
+// ignoring the limit of starts.
 func (c Curve) Steady(g Group) time.Duration {
 	if g.Run > c.Policy.ResetThreshold() {
 		return g.Run + c.Policy.Delay(1)
@@ -87,7 +86,7 @@ func (c Curve) SteadyRate() float64 {
 	return rate
 }
 
-// Delays returns the delays of a policy in a few words.
+// Delays describes a policy's delays in a few words.
 func Delays(p backoff.Policy) string {
 	text := picture.Duration(p.Initial) + " to " + picture.Duration(p.Max)
 	switch {

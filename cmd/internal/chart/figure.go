@@ -7,63 +7,62 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// Figure shows curves against time, in panels below each other.
+// Figure shows curves over time in stacked panels.
 type Figure struct {
 	Title, Desc string
 	Width       float64 // in pixels
-	Curves      []Curve // MostLines at most
+	Curves      []Curve // at most MostLines
 	End         time.Duration
 	LogTime     bool
 	Panels      []Panel
-	Legend      []string // what to say of each curve; nil for no legend
+	Legend      []string // text for each curve; nil means no legend
 }
 
-// Panel has a line for each curve of its figure.
+// Panel has one line for each curve of its figure.
 type Panel struct {
 	Title  string
 	Height float64
 	Whole  bool // the values are whole numbers
 	Scale  Scale
-	Lines  [][]picture.Point // seconds and values, in the order of their times
+	Lines  [][]picture.Point // seconds and values, in order of time
 }
 
-// Scale is how the values of a panel are spread out.
+// Scale is the scale of a panel's values.
 type Scale uint8
 
-// The scales.
+// Scales.
 const (
-	Automatic Scale = iota // logarithmic if a linear one would show the lowest line as a flat one
+	Automatic Scale = iota // logarithmic if a linear scale would flatten the lowest line
 	Linear
 	Logarithmic
 )
 
-// autoLog is the ratio of the highest line to the lowest beyond which the automatic scale
-// is logarithmic.
+// autoLog is the ratio of the highest to the lowest line above which the automatic
+// scale is logarithmic.
 const autoLog = 20
 
-// The space in and around panels, in pixels.
+// Spaces in and around panels, in pixels.
 const (
 	margin       = 16
 	textLine     = 18
 	legendIndent = 26
-	nameSpace    = 0.3 // of the width, for the names of lines, at most
+	nameSpace    = 0.3 // maximal part of the width for the names of lines
 )
 
-// The lengths of the linear parts of logarithmic axes, in pixels: room for two labels.
+// Lengths in pixels of the linear parts of logarithmic axes, with room for two labels.
 const (
 	timeBand  = tickWidth / 2
 	valueBand = 16
 )
 
-// The styles of texts.
+// Styles of texts.
 var (
 	styleTitle = picture.Style{Fill: picture.Text, Size: 16, Bold: true}
 	styleText  = picture.Style{Fill: picture.Text, Size: 12}
 	styleFaint = picture.Style{Fill: picture.Faint, Size: 12}
 )
 
-// Draw draws the figure, from top to bottom: the title, the panels, the time, and the
-// legend.
+// Draw draws the title, the panels, the time axis and the legend, from top to bottom.
 func (f *Figure) Draw() *picture.Picture {
 	p := &picture.Picture{Width: f.Width, Title: f.Title, Desc: f.Desc}
 	p.Rect(0, 0, f.Width, 0, picture.Style{Fill: picture.Ground}, "")
@@ -99,11 +98,11 @@ func (f *Figure) Draw() *picture.Picture {
 		y = write(p, area.left+legendIndent, y, text, f.Width-margin-area.left-legendIndent)
 	}
 	p.Height = math.Ceil(y + margin)
-	p.Shapes[0].Points[1].Y = p.Height // the ground is as high as what stands on it
+	p.Shapes[0].Points[1].Y = p.Height // the background is as high as its content
 	return p
 }
 
-// write writes a text in lines from y on, and returns the place of the last one.
+// write writes a wrapped text from y on and returns the place of its last line.
 func write(p *picture.Picture, x, y float64, text string, width float64) float64 {
 	for i, line := range picture.Wrap(text, styleText.Size, width) {
 		if i > 0 {
@@ -114,7 +113,7 @@ func write(p *picture.Picture, x, y float64, text string, width float64) float64
 	return y
 }
 
-// labelSpace returns how much room the labels of values need beside the panels.
+// labelSpace returns the room needed for value labels beside the panels.
 func (f *Figure) labelSpace() (space float64) {
 	for i := range f.Panels {
 		panel := &f.Panels[i]
@@ -125,7 +124,7 @@ func (f *Figure) labelSpace() (space float64) {
 	return space
 }
 
-// logText says of an axis that it is logarithmic, and from where on.
+// logText returns a note on the start of a logarithmic axis, or "" for a linear one.
 func logText(a Axis, label func(float64) string) string {
 	if !a.Log() {
 		return ""
@@ -135,7 +134,7 @@ func logText(a Axis, label func(float64) string) string {
 
 // axis returns the axis of the panel's values.
 func (p *Panel) axis(bottom, top float64) Axis {
-	highest, lowest, least := 0.0, math.Inf(1), math.Inf(1) // of the lines' highest values; least of all above 0
+	highest, lowest, least := 0.0, math.Inf(1), math.Inf(1) // peaks of the highest and lowest line; least positive value
 	for _, line := range p.Lines {
 		peak := 0.0
 		for _, at := range line {
@@ -155,7 +154,7 @@ func (p *Panel) axis(bottom, top float64) Axis {
 	a := Axis{High: 1.05 * highest, From: bottom, To: top}
 	if p.Scale == Logarithmic || p.Scale == Automatic && highest/lowest > autoLog {
 		a.Low, a.Band = decade(least), valueBand
-		if !p.Whole { // rates can be as low as one likes
+		if !p.Whole { // rates have no lower bound
 			a.Low = max(a.Low, decade(highest)*1e-6)
 		}
 		a.High = max(a.High, 10*a.Low)
@@ -163,8 +162,8 @@ func (p *Panel) axis(bottom, top float64) Axis {
 	return a
 }
 
-// leastTime is where the decades of a logarithmic axis of time begin: with a power of
-// ten at or before the first restart. Of a linear axis it is 0.
+// leastTime returns the first decade of a logarithmic time axis, which is the power of
+// ten at or before the first restart. For a linear axis it returns 0.
 func (f *Figure) leastTime() float64 {
 	if !f.LogTime {
 		return 0
@@ -173,7 +172,7 @@ func (f *Figure) leastTime() float64 {
 	for _, c := range f.Curves {
 		for _, g := range c.Groups {
 			for at := range c.Policy.Timeline(func(int) time.Duration { return g.Run }) {
-				if at > 0 { // free restarts may come at once
+				if at > 0 { // free restarts may have no delay
 					least = min(least, at)
 					break
 				}

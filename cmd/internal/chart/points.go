@@ -10,11 +10,11 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// A line shows every restart of a curve as a step, up to mostSteps restarts of a group.
-// Beyond that it shows the count at as many instants.
+// mostSteps is the largest number of restarts of a group for which a line shows every
+// restart as a step. Lines with more restarts show the counts at mostSteps instants.
 const mostSteps = 500
 
-// Counts returns the restarts of a curve as the points of a line, from the first start to
+// Counts returns the restarts of a curve as points of a line, from the first start to
 // the figure's end.
 func (f *Figure) Counts(c Curve) []picture.Point {
 	for _, g := range c.Groups {
@@ -42,8 +42,8 @@ func (f *Figure) Counts(c Curve) []picture.Point {
 	return append(line, picture.Point{X: f.End.Seconds(), Y: count})
 }
 
-// samples returns the restarts up to each of many instants. On a logarithmic axis of time
-// they lie denser at the beginning.
+// samples returns the number of restarts up to each of mostSteps instants. On a
+// logarithmic time axis, earlier instants are closer together.
 func (f *Figure) samples(c Curve) []picture.Point {
 	line := []picture.Point{{}}
 	for i := range mostSteps {
@@ -60,21 +60,19 @@ func (f *Figure) samples(c Curve) []picture.Point {
 	return line
 }
 
-// mostBins is the highest number of parts of the time axis over which rates are
-// averaged. On a linear axis each part is a round time, so that regular restarts do not
-// beat with the parts.
+// mostBins is the highest number of bins for averaging rates. On a linear axis each bin
+// has a round length, to avoid interference with regular restarts.
 const mostBins = 120
 
-// Rates returns how much the restarts of a curve make per second, if each makes n, as the
-// points of a line. On a logarithmic axis of time the parts over which they are averaged
-// grow with it.
+// Rates returns n times the restarts of a curve per second as points of a line. On a
+// logarithmic time axis the bins for averaging grow with time.
 func (f *Figure) Rates(c Curve, n float64) (line []picture.Point) {
 	edges := f.edges()
 	for i, to := range edges[1:] {
 		from := edges[i]
 		before := from
 		if i == 0 {
-			before = -1 // restarts at the first start are in the first part
+			before = -1 // the first bin includes restarts at time 0
 		}
 		rate := n * c.Restarts(before, to) / (to - from).Seconds()
 		line = append(line, picture.Point{X: from.Seconds(), Y: rate}, picture.Point{X: to.Seconds(), Y: rate})
@@ -82,7 +80,7 @@ func (f *Figure) Rates(c Curve, n float64) (line []picture.Point) {
 	return line
 }
 
-// edges returns where the parts of the time axis begin, and its end.
+// edges returns the starts of the bins, and the end of the time axis.
 func (f *Figure) edges() []time.Duration {
 	edges := []time.Duration{0}
 	least := f.leastTime() * float64(time.Second)
@@ -98,10 +96,10 @@ func (f *Figure) edges() []time.Duration {
 	return append(edges, f.End)
 }
 
-// bin is the length of the parts of a linear axis.
+// bin returns the length of the bins on a linear axis.
 func (f *Figure) bin() time.Duration { return min(Step(f.End-1, mostBins), f.End) }
 
-// Averaged says over how long rates are averaged.
+// Averaged describes the bins for averaging rates.
 func (f *Figure) Averaged() string {
 	if f.LogTime {
 		return "averaged over a 120th of the axis"

@@ -4,12 +4,12 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// MostLines is the highest number of lines that can be told apart in a panel.
+// MostLines is the highest number of distinguishable lines in a panel.
 const MostLines = 8
 
-// styles are the looks of lines. Each has contrast enough for a text on a light ground and
-// on a dark one. Two of them with the same dashes differ in colour for colour-blind
-// people, too.
+// styles are the styles of lines. Each has enough contrast for text on a light and on a
+// dark ground. Styles with the same dashes differ in colour, even for colour-blind
+// people.
 var styles = [MostLines]picture.Style{
 	{Stroke: picture.Pair(0x0067a3, 0x56b4e9), Width: 2},
 	{Stroke: picture.Pair(0xb34a00, 0xff8f4a), Width: 2, Dash: 7},
@@ -21,19 +21,19 @@ var styles = [MostLines]picture.Style{
 	{Stroke: picture.Faint, Width: 2},
 }
 
-// known are the systems that always look the same. Those with one look are hardly ever
-// in one picture.
+// known are the systems with a fixed style. Those with the same style rarely share a
+// picture.
 var known = map[string]int{
 	"kubelet": 0, "kubelet-reduced": 1, "docker": 2, "systemd": 3, "flink": 4, "job": 5, "imagepull": 7,
 	"1s maximum": 2,
 }
 
-// others are the looks in the order in which the other systems take them.
+// others is the order in which other systems get styles.
 var others = [MostLines]int{6, 4, 5, 7, 3, 2, 1, 0}
 
-// stylesOf returns the looks of the lines of systems. A known system has one look in every
-// picture, unless a line before it has that. The others take what remains. There must be
-// at most MostLines systems.
+// stylesOf returns the styles of systems' lines. A known system has the same style in
+// every picture, unless an earlier line uses it. The other systems get the remaining
+// styles. The number of systems must not exceed MostLines.
 func stylesOf(systems []string) []picture.Style {
 	looks := make([]int, len(systems))
 	var taken [MostLines]bool

@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// Tick marks a value of an axis. A Tick without a label is a line of the grid only.
+// Tick marks a value of an axis. Without a label it is only a grid line.
 type Tick struct {
 	Value float64
 	Label string
@@ -20,15 +20,16 @@ const (
 	year = 365 * day
 )
 
-// steps are the round distances of times from a second on, each less than three times the
-// one before, so that an axis has a tick beside 0. A Duration holds less than 300 years.
+// steps are the round steps of time in seconds. Each is less than three times the
+// previous one, so that every axis has a tick besides 0. They cover the range of a
+// Duration, which is below 300 years.
 var steps = []time.Duration{1, 2, 5, 10, 15, 30, 60, 2 * 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60,
 	3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600,
 	86400, 2 * 86400, 5 * 86400, 10 * 86400, 20 * 86400, 50 * 86400, 100 * 86400, 200 * 86400,
 	365 * 86400, 730 * 86400, 1825 * 86400, 3650 * 86400, 7300 * 86400, 18250 * 86400, 36500 * 86400}
 
-// Step returns the shortest round time of which at most that many fit into a length;
-// most must be 3 or more.
+// Step returns the shortest round time that fits into length at most most times. most
+// must be at least 3.
 func Step(length time.Duration, most int) time.Duration {
 	least := length/time.Duration(max(most, 3)) + 1
 	for unit := time.Nanosecond; unit < time.Second; unit *= 10 {
@@ -42,12 +43,12 @@ func Step(length time.Duration, most int) time.Duration {
 	return steps[i] * time.Second
 }
 
-// tickWidth is the room in pixels that the label of a time needs, with the space beside
-// it, in a font of 12 pixels or less.
+// tickWidth is the width in pixels of a time label with its spacing, in a font of at
+// most 12 pixels.
 const tickWidth = 66
 
-// Times returns round times in 0..end whose labels do not touch on an axis of that many
-// pixels.
+// Times returns round times in 0..end whose labels do not touch on an axis of that
+// length.
 func Times(end time.Duration, pixels float64) []time.Duration {
 	step := Step(end, int(pixels/tickWidth))
 	var all []time.Duration
@@ -60,7 +61,7 @@ func Times(end time.Duration, pixels float64) []time.Duration {
 	return all
 }
 
-// TimeLabel returns the text of a time: 0s, 500ms, 1m30s, 2h, 3d, 10y. A year has 365
+// TimeLabel formats a time as a label, such as 1m30s, 2h, 3d or 10y. A year has 365
 // days.
 func TimeLabel(at time.Duration) string {
 	switch {
@@ -72,8 +73,8 @@ func TimeLabel(at time.Duration) string {
 	return picture.Duration(at)
 }
 
-// timeTicks returns the ticks of an axis of seconds. On a logarithmic one each is about
-// ten times the one before.
+// timeTicks returns the ticks of an axis in seconds. On a logarithmic axis each is
+// about ten times the previous one.
 func timeTicks(a Axis) []Tick {
 	pixels := math.Abs(a.To - a.From)
 	if !a.Log() {
@@ -93,20 +94,20 @@ func timeTicks(a Axis) []Tick {
 	return thinned(a, ticks, tickWidth/2)
 }
 
-// The labels of values, which stand above each other, need so many pixels each.
+// Heights of value labels, in pixels.
 const (
 	valueHeight = 13
-	valueSpace  = 26 // of a linear axis, which has room to choose
+	valueSpace  = 26 // on a linear axis, which has more room
 )
 
-// valueTicks returns the ticks of an axis of numbers. Those of a linear axis are whole
-// numbers if whole is set.
+// valueTicks returns the ticks of an axis of numbers. If whole is true, the ticks of a
+// linear axis are whole numbers.
 func valueTicks(a Axis, whole bool) []Tick {
 	pixels := math.Abs(a.To - a.From)
 	if a.Log() {
 		return thinned(a, decades(a.Low, a.High), valueHeight)
 	}
-	most := max(pixels/valueSpace, 2.5) // 5/2 is the largest ratio of two steps, so the first multiple lies on the axis
+	most := max(pixels/valueSpace, 2.5) // steps grow by at most 5/2, so the first multiple lies on the axis
 	step := math.Pow(10, math.Floor(math.Log10(a.High/most)))
 	for _, digit := range []float64{1, 2, 5, 10} {
 		if a.High/(step*digit) <= most {
@@ -124,8 +125,8 @@ func valueTicks(a Axis, whole bool) []Tick {
 	return ticks
 }
 
-// decades returns 0, the powers of ten and, where there are few, their multiples without
-// a label.
+// decades returns 0 and the powers of ten. If these are few, it adds their multiples
+// without labels.
 func decades(low, high float64) []Tick {
 	ticks := []Tick{{0, "0"}}
 	for unit := decade(low); unit <= high*(1+1e-9); unit *= 10 {
@@ -139,7 +140,7 @@ func decades(low, high float64) []Tick {
 	return ticks
 }
 
-// thinned removes the labels that are closer to the one before than apart pixels.
+// thinned removes labels less than apart pixels from the previous label.
 func thinned(a Axis, ticks []Tick, apart float64) []Tick {
 	last := math.Inf(-1)
 	for i := range ticks {
@@ -155,7 +156,7 @@ func thinned(a Axis, ticks []Tick, apart float64) []Tick {
 	return ticks
 }
 
-// valueLabel returns a number in a few letters: 0.05, 250, 2.5k, 10M.
+// valueLabel returns a number as a short label, such as 0.05, 250, 2.5k or 10M.
 func valueLabel(n float64) string {
 	for _, unit := range []struct {
 		size float64
@@ -168,5 +169,5 @@ func valueLabel(n float64) string {
 	return digits(n)
 }
 
-// digits returns a number with four significant digits at most.
+// digits returns a number with at most four significant digits.
 func digits(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }

@@ -1,5 +1,4 @@
-// Package document reads the documents of a YAML or JSON file, and reports with path
-// and line which values do not fit a type.
+// Package document parses YAML and JSON files, and reports mistakes by path and line.
 package document
 
 import (
@@ -14,37 +13,38 @@ import (
 	"unicode/utf8"
 )
 
-// largest is the size limit of a document, which is an API server's limit of a request.
+// largest is the size limit of a document in bytes, equal to an API server's limit for
+// requests.
 const largest = 3 << 20
 
-// ErrEmpty means that there is no document.
+// ErrEmpty is returned for a text without documents.
 var ErrEmpty = errors.New("empty: there is no document")
 
-// Node is a value of a document.
+// Node is a value in a document.
 type Node struct {
-	Line  int // where it begins, from 1; 0 if it is not from a text
+	Line  int // first line, from 1; 0 if not from a text
 	Value any // nil, a bool, a string, a json.Number, a []*Node or an Object
 }
 
-// Object is a value with named fields, in the order of the text. Of fields with the
-// same name it has only the last.
+// Object is a value with named fields, in the order of the text. The last of several
+// fields with one name is kept.
 type Object []Field
 
 // Field is a field of an Object.
 type Field struct {
 	Name  string
 	Line  int // of the name
-	First int // line of the first field of this name, 0 if there is only this one
+	First int // line of the first field of this name; 0 if unique
 	Value *Node
 }
 
-// builder gathers the fields of an Object.
+// builder collects the fields of an Object.
 type builder struct {
 	object Object
-	at     map[string]int // in object, by name
+	at     map[string]int // index in object by name
 }
 
-// add adds a field, in the place of one with the same name.
+// add adds a field. It replaces a field with the same name.
 func (b *builder) add(name string, line int, value *Node) {
 	field := Field{Name: name, Line: line, Value: value}
 	if at, again := b.at[name]; again {
@@ -59,7 +59,7 @@ func (b *builder) add(name string, line int, value *Node) {
 	b.object = append(b.object, field)
 }
 
-// Field returns the value of a field, nil if n has none of that name.
+// Field returns the value of a field of n, or nil if missing.
 func (n *Node) Field(name string) *Node {
 	if n == nil {
 		return nil
@@ -73,7 +73,7 @@ func (n *Node) Field(name string) *Node {
 	return nil
 }
 
-// Text returns n's string, "" if n is not a string.
+// Text returns the string n, or "" if n is not a string.
 func (n *Node) Text() string {
 	if n == nil {
 		return ""
@@ -82,7 +82,7 @@ func (n *Node) Text() string {
 	return text
 }
 
-// Set sets a field of n, which must be an Object. A nil value removes the field.
+// Set sets a field of the Object n. A nil value removes it.
 func (n *Node) Set(name string, value *Node) {
 	object := slices.Clone(n.Value.(Object))
 	at := slices.IndexFunc(object, func(f Field) bool { return f.Name == name })
@@ -105,11 +105,11 @@ func NameOf(file string) string {
 	return file
 }
 
-// Read returns the one document of a file, or of standard input if the name is -.
-// The errors do not name the file.
+// Read returns the only document of a file, or of standard input if name is -. Errors
+// do not include the name.
 func Read(name string) (*Node, error) { return one(ReadAll(name)) }
 
-// ReadAll returns the documents of a file or of standard input, at least one.
+// ReadAll returns the documents of a file or standard input, at least one.
 func ReadAll(name string) ([]*Node, error) {
 	text, err := ReadText(name)
 	var failure *fs.PathError
@@ -122,8 +122,8 @@ func ReadAll(name string) ([]*Node, error) {
 	return ParseAll(text)
 }
 
-// ReadText returns the bytes of a file or of standard input, unless it is larger
-// than any document may be.
+// ReadText returns the content of a file or standard input, or an error if it exceeds
+// the size limit.
 func ReadText(name string) ([]byte, error) {
 	file := os.Stdin
 	if name != "-" {
@@ -140,7 +140,7 @@ func ReadText(name string) ([]byte, error) {
 	return text, err
 }
 
-// Parse returns the one document of a YAML or JSON text.
+// Parse returns the only document in a YAML or JSON text.
 func Parse(text []byte) (*Node, error) { return one(ParseAll(text)) }
 
 func one(documents []*Node, err error) (*Node, error) {
@@ -153,8 +153,8 @@ func one(documents []*Node, err error) (*Node, error) {
 	return documents[0], nil
 }
 
-// ParseAll returns the documents of a YAML or JSON text, at least one. Empty
-// documents of a YAML text do not count.
+// ParseAll returns the non-empty documents in a YAML or JSON text, or ErrEmpty if it
+// has none.
 func ParseAll(text []byte) ([]*Node, error) {
 	n, isUTF16 := 0, bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
 	for line := range bytes.Lines(text) {
@@ -167,7 +167,7 @@ func ParseAll(text []byte) ([]*Node, error) {
 			return documents, nil
 		}
 	}
-	documents, err := parseYAML(text) // even for JSON, since its error names the line
+	documents, err := parseYAML(text) // even for JSON, since its errors have line numbers
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("not a YAML or JSON document: %w", err)

@@ -10,10 +10,9 @@ import (
 	"github.com/restartkit/restart/cmd/internal/spelling"
 )
 
-// Fit returns the part of a document that fits a type, as values of encoding/json. It
-// also returns all mistakes, in the order of the text: values of wrong types, unknown
-// fields, and fields that are given more than once. Names are case-sensitive, as in
-// Kubernetes. null is like an absent field.
+// Fit returns the part of a document that fits a type, as values of encoding/json, and
+// all values of wrong types, unknown fields and duplicate fields, in the order of the
+// text. Names are case-sensitive, as in Kubernetes. Null counts as absent.
 func Fit(n *Node, t *Type) (fitted any, found Mistakes) {
 	var f fitter
 	fitted = f.fit(n, t, "")
@@ -21,8 +20,8 @@ func Fit(n *Node, t *Type) (fitted any, found Mistakes) {
 	return fitted, f.mistakes
 }
 
-// Decode stores the part of a document that fits a type in each of into. It returns
-// that part as JSON, and the mistakes of Fit.
+// Decode decodes the fitting part of a document into each element of into. It returns
+// that part as JSON, and the mistakes.
 func Decode(n *Node, t *Type, into ...any) (text []byte, found Mistakes, err error) {
 	fitted, found := Fit(n, t)
 	text, err = json.Marshal(fitted)
@@ -38,10 +37,10 @@ type fitter struct{ mistakes Mistakes }
 
 func (f *fitter) add(m Mistake) { f.mistakes = append(f.mistakes, m) }
 
-// fit returns the part of n that a t can hold.
+// fit returns the part of n that fits t.
 func (f *fitter) fit(n *Node, t *Type, path string) any {
 	if n.Value == nil || t == simple["any"] {
-		return nil // like an absent field, or not used
+		return nil // treated as absent, or unused
 	}
 	switch value := n.Value.(type) {
 	case Object:
@@ -56,7 +55,7 @@ func (f *fitter) fit(n *Node, t *Type, path string) any {
 		if t.fits == nil || !t.fits(value) {
 			break
 		}
-		if s, ok := value.(string); ok && strings.ContainsRune(s, 0) { // no process can get one as an argument
+		if s, ok := value.(string); ok && strings.ContainsRune(s, 0) { // arguments of processes cannot contain NUL
 			f.add(Mistake{Path: path, Line: n.Line, Detail: "must not have a NUL character"})
 			return nil
 		}
@@ -96,7 +95,7 @@ func (f *fitter) list(list []*Node, of *Type, path string) any {
 	return fitted
 }
 
-// unknown reports a field that an object of type t does not have.
+// unknown reports a field unknown to an object of type t.
 func (f *fitter) unknown(field Field, t *Type, path string) {
 	m := Mistake{Path: path, Line: field.Line, Detail: "unknown field", Fault: Unknown, Meant: spelling.Nearest(field.Name, slices.Sorted(maps.Keys(t.fields)))}
 	if m.Meant != "" {

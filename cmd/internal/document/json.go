@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 )
 
-// deepest limits the nesting of objects and lists.
+// deepest is the limit of nested objects and lists.
 const deepest = 1000
 
-// parseJSON returns the values of a JSON text, and reports whether it is one.
+// parseJSON returns the values of a JSON text. ok reports whether the text is valid
+// JSON.
 func parseJSON(text []byte) (documents []*Node, ok bool) {
 	p := jsonParser{text: text, decoder: json.NewDecoder(bytes.NewReader(text)), line: 1}
-	p.decoder.UseNumber() // as it is written: the type of the field decides
+	p.decoder.UseNumber() // keeps the text, since the type of the field decides
 	for p.decoder.More() {
 		document := p.value(0)
 		if p.failed {
@@ -26,11 +27,11 @@ type jsonParser struct {
 	text    []byte
 	decoder *json.Decoder
 	line    int // of the last token
-	counted int // bytes of which line knows
+	counted int // bytes counted in line
 	failed  bool
 }
 
-// token returns the next token, which ends on p.line.
+// token returns the next token and sets p.line to the line where it ends.
 func (p *jsonParser) token() json.Token {
 	token, err := p.decoder.Token()
 	p.failed = p.failed || err != nil
@@ -40,10 +41,10 @@ func (p *jsonParser) token() json.Token {
 	return token
 }
 
-// more reports whether the object or list has another element.
+// more reports whether the current object or list has another element.
 func (p *jsonParser) more() bool { return !p.failed && p.decoder.More() }
 
-// value reads a value inside depth others.
+// value parses a value at the given nesting depth.
 func (p *jsonParser) value(depth int) *Node {
 	token := p.token()
 	n := &Node{Line: p.line, Value: token}

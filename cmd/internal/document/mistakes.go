@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// Mistake is a mistake in the value at a path.
+// Mistake is a mistake in a document.
 type Mistake struct {
-	Path   string // as commands[0].name; "": the whole document, or Detail names it
-	Line   int    // 0: unknown
-	Value  any    // nil if it does not help
+	Path   string // such as commands[0].name; "" for the whole document or if Detail has it
+	Line   int    // 0 if unknown
+	Value  any    // nil if not useful
 	Detail string
 	Fault  Fault
-	Meant  string // the known field that is most like an unknown one, or ""
+	Meant  string // known field most similar to an unknown one, or ""
 }
 
 // Fault is the kind of a mistake.
 type Fault int
 
 const (
-	Wrong   Fault = iota // a value that cannot be what it has to
-	Unknown              // a field that the type does not have
-	Again                // a field that is given more than once
+	Wrong   Fault = iota // an invalid value
+	Unknown              // a field unknown to the type
+	Again                // a duplicate field
 )
 
 // Strict reports whether only strict validation refuses the mistake.
 func (m Mistake) Strict() bool { return m.Fault != Wrong }
 
-// String returns the mistake as one line. Parts that come from the document may have
-// control characters.
+// String returns the mistake as one line, possibly with control characters from the
+// document.
 func (m Mistake) String() string {
 	text := m.Detail
 	if s, ok := m.Value.(string); ok {
@@ -47,14 +47,14 @@ func (m Mistake) String() string {
 	return text
 }
 
-// Mistakes are all mistakes in a file.
+// Mistakes are the mistakes in a file.
 type Mistakes []Mistake
 
-// MaxReported is how many mistakes of a file a program should report: more than a
-// person corrects at once.
+// MaxReported is the maximum number of mistakes to report, more than users correct at
+// once.
 const MaxReported = 100
 
-// Error returns the mistakes, one a line.
+// Error returns the mistakes, one per line.
 func (m Mistakes) Error() string {
 	lines := make([]string, len(m))
 	for i, one := range m {
@@ -63,8 +63,8 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Report returns the first mistakes in the order of their lines, and how many more
-// there are, omitted ones included.
+// Report returns the first MaxReported mistakes by line. A last element counts the
+// others, including omitted ones.
 func (m Mistakes) Report(omitted int) Mistakes {
 	m = slices.SortedStableFunc(slices.Values(m), func(a, b Mistake) int { return cmp.Compare(a.Line, b.Line) })
 	if len(m) > MaxReported {

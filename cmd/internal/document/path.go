@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Within reports whether path is whole, or a path in it. The path "" is that of the
-// document.
+// Within reports whether path equals whole or is below it. The path "" is the document.
 func Within(path, whole string) bool {
 	rest, ok := strings.CutPrefix(path, whole)
 	return ok && (rest == "" || whole == "" || rest[0] == '.' || rest[0] == '[')
@@ -15,8 +14,7 @@ func Within(path, whole string) bool {
 // Paths is a set of paths.
 type Paths map[string]bool
 
-// Cover reports whether a path is within one of the set. Its time does not depend on
-// the size of the set.
+// Cover reports whether a path is within the set, in time independent of its size.
 func (p Paths) Cover(path string) bool {
 	for i := range len(path) {
 		if (i == 0 || path[i] == '.' || path[i] == '[') && p[path[:i]] {
@@ -26,7 +24,7 @@ func (p Paths) Cover(path string) bool {
 	return p[path]
 }
 
-// join returns the path of a field of the value at path.
+// join returns the path of a named field of the value at path.
 func join(path, name string) string {
 	if name == "" {
 		name = `""`
@@ -37,8 +35,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// LineOf returns the line of the value at a path of Fit, or of the innermost value
-// around it that has a line. For a field it is the line of the name.
+// LineOf returns the line of the value at a path used by Fit, or of the innermost
+// enclosing value with a line. A field's line is that of its name.
 func (n *Node) LineOf(path string) int {
 	line := n.Line
 	for n != nil {
@@ -50,8 +48,8 @@ func (n *Node) LineOf(path string) int {
 	return line
 }
 
-// step returns the part of n that the path begins with, its line, and the path
-// from there; nil if there is none.
+// step returns the part of n for the first step of path, its line, and the remaining
+// path. part is nil if n has no such part.
 func (n *Node) step(path string) (part *Node, line int, rest string) {
 	switch value := n.Value.(type) {
 	case Object:

@@ -13,28 +13,28 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Type is what a value can be: an object of known fields, a list, an object of any
-// names, or something simple.
+// Type is the type of a value, which is a simple type, a list, or an object with known
+// or arbitrary fields.
 type Type struct {
-	want   string           // as in: must be a string
-	fields map[string]*Type // of an object of known fields
-	elem   *Type            // of a list, or of an object of any names
-	list   bool             // elem is a list's
+	want   string           // completes "must be ", such as a string
+	fields map[string]*Type // of an object with known fields
+	elem   *Type            // of a list, or of an object with arbitrary names
+	list   bool             // elem is for a list
 	bits   int              // of a number
-	fits   func(v any) bool // a simple value
+	fits   func(v any) bool // whether a simple value fits
 }
 
-// Duration is a duration in the form 4s.
+// Duration is a duration with a text such as 4s.
 type Duration time.Duration
 
-// UnmarshalText reads the form of time.ParseDuration.
+// UnmarshalText parses the format of time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)
 	return err
 }
 
-// simple are the types without parts, by their names in tables.
+// simple are the types without parts, by their names in tables of types.
 var simple = map[string]*Type{
 	"any":      {},
 	"string":   {want: "a string", fits: is[string]},
@@ -60,7 +60,7 @@ func isFloat(v any) bool {
 	return err == nil
 }
 
-// isText reports whether v is the text of a T.
+// isText reports whether v is a valid text of a T.
 func isText[T any, P interface {
 	*T
 	encoding.TextUnmarshaler
@@ -77,23 +77,23 @@ func integer(bits int) *Type {
 	}}
 }
 
-// wanted returns what v should have been, which does not fit t.
+// wanted returns the type expected in place of v, which does not fit t.
 func (t *Type) wanted(v any) string {
 	n, ok := v.(json.Number)
-	if ok && t.bits > 0 && (t.want == "a number" || !strings.ContainsAny(n.String(), ".eE")) { // too large
+	if ok && t.bits > 0 && (t.want == "a number" || !strings.ContainsAny(n.String(), ".eE")) { // out of range
 		return fmt.Sprintf("%s of %d bits", t.want, t.bits)
 	}
 	return t.want
 }
 
-// TypeFor returns the type of the values that encoding/json stores in a T.
+// TypeFor returns the type of values that encoding/json decodes into a T.
 func TypeFor[T any]() *Type { return typeOf(reflect.TypeFor[T]()) }
 
 func typeOf(t reflect.Type) *Type {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return simple["time"]
-	case reflect.TypeFor[Duration](), reflect.TypeFor[time.Duration](): // package backoff reads texts into the latter
+	case reflect.TypeFor[Duration](), reflect.TypeFor[time.Duration](): // package backoff decodes texts into time.Duration
 		return simple["duration"]
 	case reflect.TypeFor[backoff.CodeRange]():
 		return simple["range"]
@@ -114,8 +114,8 @@ func typeOf(t reflect.Type) *Type {
 	panic("document: a document cannot hold a " + t.String())
 }
 
-// fieldsOf maps the JSON names of a struct's fields, those of structs embedded
-// without a name included, to their types.
+// fieldsOf returns the types of a struct's fields by JSON name, including fields of
+// structs embedded without a name.
 func fieldsOf(t reflect.Type) map[string]*Type {
 	fields := make(map[string]*Type, t.NumField())
 	for i := range t.NumField() {
@@ -131,9 +131,9 @@ func fieldsOf(t reflect.Type) map[string]*Type {
 	return fields
 }
 
-// ParseTypes reads a table of types: a JSON object of the fields of each type, which are
-// the names of types, with the prefix [] for a list or map[string] for an object of any
-// names.
+// ParseTypes parses a JSON object with the fields of each type. Field types are given
+// by name, with the prefix [] for a list or map[string] for an object with arbitrary
+// fields.
 func ParseTypes(table []byte) (map[string]*Type, error) {
 	var fields map[string]map[string]string
 	if err := json.Unmarshal(table, &fields); err != nil {
@@ -165,8 +165,8 @@ func ParseTypes(table []byte) (map[string]*Type, error) {
 	return types, err
 }
 
-// Remove takes away a field of an object, or of one in it by a path of names. A list
-// on the way stands for its elements.
+// Remove removes the field at a path of names, which passes through lists to their
+// elements.
 func (t *Type) Remove(path string) {
 	name, rest, inside := strings.Cut(path, ".")
 	if !inside {

@@ -13,13 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostAliased limits the values that the aliases of a text stand for, so that a short
-// text cannot become a huge document.
+// mostAliased limits the number of values expanded from aliases, so that a short text
+// cannot become a huge document.
 const mostAliased = 100_000
 
 var errDeep = errors.New("objects and lists are nested too deeply")
 
-// parseYAML returns the documents of a YAML stream, without empty ones.
+// parseYAML returns the non-empty documents of a YAML stream.
 func parseYAML(text []byte) (documents []*Node, err error) {
 	reader := &lineReader{lines: slices.Collect(bytes.Lines(text))}
 	decoder := yaml.NewDecoder(reader)
@@ -43,11 +43,11 @@ func parseYAML(text []byte) (documents []*Node, err error) {
 	}
 }
 
-// A lineReader reads a text line by line, and counts.
+// lineReader reads a text line by line and counts the lines.
 type lineReader struct {
 	lines [][]byte
 	begun int
-	rest  []byte // of the line that was begun last
+	rest  []byte // of the current line
 }
 
 func (r *lineReader) Read(p []byte) (int, error) {
@@ -63,8 +63,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// located returns an error of the YAML library, which read r, with the line at which a
-// reader notices it, and without the word token, which few users know.
+// located returns an error of the YAML library with the line where a reader notices it.
 func (r *lineReader) located(err error) error {
 	line, what := lineOf(err)
 	line = r.noticed(line, what)
@@ -77,8 +76,8 @@ func (r *lineReader) located(err error) error {
 	return errors.New(what)
 }
 
-// lineOf returns the line that an error of the YAML library names, 0 if it names none,
-// and the rest of its text.
+// lineOf splits an error of the YAML library into its line, or 0 if it has none, and
+// its message.
 func lineOf(err error) (line int, what string) {
 	what = strings.TrimPrefix(err.Error(), "yaml: ")
 	if _, scan := fmt.Sscanf(what, "line %d: ", &line); scan == nil {
@@ -87,12 +86,13 @@ func lineOf(err error) (line int, what string) {
 	return line, what
 }
 
-// noticed returns the first line up to which the text has the error: the library names
-// the line on which the list or object around it begins. A text that only ends too early
-// can have the same error, so it must stay whatever follows. Only the last lines that the
-// library read are tried, so the time is that of reading the text a few times.
+// noticed returns the first line up to which the text causes the error, since the
+// library reports the first line of the enclosing list or object. A truncated text can
+// cause the same error, so the error must remain with different continuations. Only the
+// last lines read by the library are tried, so the cost is that of a few readings of
+// the text.
 func (r *lineReader) noticed(named int, what string) int {
-	const readAhead = 2 // lines that it may have read without need
+	const readAhead = 2 // lines the library may read ahead
 	for n := max(named, r.begun-readAhead, 1); n <= r.begun; n++ {
 		differs := func(tail string) bool { return !fails(r.lines[:n], tail, what) }
 		if n == len(r.lines) || !slices.ContainsFunc([]string{"", ",", "x"}, differs) {
@@ -102,7 +102,7 @@ func (r *lineReader) noticed(named int, what string) int {
 	return named
 }
 
-// fails reports whether reading a text ends with that error.
+// fails reports whether parsing a text fails with the given message.
 func fails(lines [][]byte, tail, what string) bool {
 	decoder := yaml.NewDecoder(io.MultiReader(&lineReader{lines: lines}, strings.NewReader(tail)))
 	var err error
@@ -113,13 +113,13 @@ func fails(lines [][]byte, tail, what string) bool {
 	return got == what
 }
 
-// yamlConverter converts nodes of the YAML library.
+// yamlConverter converts the YAML library's nodes.
 type yamlConverter struct {
-	aliases int // around the present value
-	aliased int // values in aliases so far
+	aliases int // number of aliases around the current value
+	aliased int // number of values expanded from aliases
 }
 
-// node converts a value inside depth others.
+// node converts a value at the given nesting depth.
 func (c *yamlConverter) node(from *yaml.Node, depth int) (*Node, error) {
 	if depth > deepest {
 		return nil, at(from, "%w", errDeep)
@@ -152,8 +152,8 @@ func (c *yamlConverter) node(from *yaml.Node, depth int) (*Node, error) {
 	return n, err
 }
 
-// object converts a mapping. Merged fields (<<) come after its own and do not replace
-// them.
+// object converts a mapping. Merged fields (<<) follow its own fields and do not
+// replace them.
 func (c *yamlConverter) object(from *yaml.Node, depth int) (Object, error) {
 	var fields builder
 	var merged []*yaml.Node
@@ -183,8 +183,8 @@ func (c *yamlConverter) object(from *yaml.Node, depth int) (Object, error) {
 	return fields.object, nil
 }
 
-// merge adds the fields of a << value, an object or a list of objects, unless they are
-// there already.
+// merge adds the missing fields from a << value, which is an object or a list of
+// objects.
 func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error {
 	converted, err := c.node(from, depth)
 	if err != nil {
@@ -208,8 +208,8 @@ func (c *yamlConverter) merge(fields *builder, from *yaml.Node, depth int) error
 	return nil
 }
 
-// words are the plain texts that YAML 1.1 and kubectl read as true or false. YAML 1.2
-// and the library know only true and false.
+// words are the plain texts that YAML 1.1 and kubectl parse as true or false. YAML 1.2
+// and the library accept only true and false.
 var words = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
@@ -224,7 +224,7 @@ func scalar(from *yaml.Node) (any, error) {
 	case "!!null":
 		return nil, nil
 	case "!!bool", "!!int", "!!float", "!!binary":
-	default: // a time, too, is a text in JSON
+	default: // including times, which are texts in JSON
 		return from.Value, nil
 	}
 	var value any
@@ -247,7 +247,7 @@ func scalar(from *yaml.Node) (any, error) {
 	return json.Number(text), nil
 }
 
-// at returns an error with the line of a value.
+// at returns an error with the line of a node.
 func at(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
 }

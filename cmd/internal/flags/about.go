@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// about are the flags that every program has, and that end it.
+// about holds the flags common to all programs. Each of them ends the program.
 type about struct {
 	version    bool
 	completion shell
@@ -29,14 +29,14 @@ func (s *shell) Set(text string) error {
 	return fmt.Errorf("must be bash, zsh or fish")
 }
 
-// define adds the flags to a Set, behind its own.
+// define adds the flags to a Set, after its own.
 func (a *about) define(s *Set) {
 	s.BoolVar(&a.version, "version", false, "print the version and end")
 	s.Var(&a.completion, "completion", "print completions for a `shell`: bash, zsh or fish. For bash:\nsource <("+s.Name()+" -completion bash)")
 	s.Group("About")
 }
 
-// print prints what was asked for. It reports whether anything was.
+// print prints the requested text. asked reports whether any was requested.
 func (a *about) print(s *Set, out io.Writer) (asked bool, err error) {
 	switch {
 	case a.version:
@@ -49,8 +49,8 @@ func (a *about) print(s *Set, out io.Writer) (asked bool, err error) {
 	return true, err
 }
 
-// version returns the version of this build as the go command has recorded it, and what
-// it was built with and for.
+// version returns the version recorded by the go command, the Go version and the
+// platform.
 func version() string {
 	text := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -59,8 +59,8 @@ func version() string {
 	return fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// completions returns a script that completes flags, the subcommands where a program has
-// any, and otherwise the names of files.
+// completions returns a script that completes flags, subcommands if the program has
+// any, and otherwise file names.
 func (s *Set) completions(to shell) string {
 	program := s.Name()
 	var names []string

@@ -1,5 +1,5 @@
-// Package flags reads the flags of a program, and writes its help text and its
-// errors. All the programs here use it.
+// Package flags parses the flags of this module's programs, and writes their help texts
+// and errors.
 package flags
 
 import (
@@ -21,27 +21,27 @@ import (
 // Set holds the flags of a program. It is not safe for concurrent use.
 type Set struct {
 	*flag.FlagSet
-	Subcommands  []string // words that completions offer in place of the first argument
+	Subcommands  []string // completions of the first argument
 	above, below string
 	groups       []group
 }
 
-// group is flags that the help text describes together.
+// group is a set of flags described together in the help text.
 type group struct {
 	title string
 	flags *flag.FlagSet
 }
 
-// New returns a Set without flags. In the help text the flags stand between above and
+// New returns a Set without flags. The help text describes its flags between above and
 // below.
 func New(program, above, below string) *Set {
 	s := &Set{FlagSet: flag.NewFlagSet(program, flag.ContinueOnError), above: above, below: below}
-	s.SetOutput(io.Discard) // the caller of Parse prints the error
+	s.SetOutput(io.Discard) // the caller of Parse prints errors
 	return s
 }
 
-// Group gives the flags that were defined since the last Group a title in the help
-// text. Flags without a group are not described.
+// Group adds a titled section of the help text for the flags defined since the last
+// call. The help text omits flags outside groups.
 func (s *Set) Group(title string) {
 	g := group{title, flag.NewFlagSet(title, flag.ContinueOnError)}
 	s.VisitAll(func(f *flag.Flag) {
@@ -57,15 +57,15 @@ func (s *Set) grouped(name string) bool {
 	return slices.ContainsFunc(s.groups, func(g group) bool { return g.flags.Lookup(name) != nil })
 }
 
-// Parse reads the arguments. If they ask for help (by a flag or by the word alone), for
-// the version or for completions, Parse writes that to stdout and returns flag.ErrHelp,
-// or the error of writing it.
+// Parse parses the arguments. If they ask for help (by a flag or the word alone), the
+// version or completions, Parse writes that to stdout and returns flag.ErrHelp or an
+// Unwritten error.
 func (s *Set) Parse(args []string, stdout io.Writer) error {
 	if len(args) == 1 && args[0] == "help" {
 		args = []string{"-h"}
 	}
 	var about about
-	if s.Lookup("version") == nil && !strings.Contains(s.Name(), " ") { // a subcommand has neither
+	if s.Lookup("version") == nil && !strings.Contains(s.Name(), " ") { // subcommands have neither
 		about.define(s)
 	}
 	err := s.FlagSet.Parse(args)
@@ -96,8 +96,8 @@ func (s *Set) Parse(args []string, stdout io.Writer) error {
 	return err
 }
 
-// explained adds which flag was meant, and what a value must be where package flag only
-// says "parse error".
+// explained adds the name of the flag probably meant, or the expected value if package
+// flag only says "parse error".
 func (s *Set) explained(err error) error {
 	if err == nil {
 		return nil
@@ -133,10 +133,10 @@ func (s *Set) explained(err error) error {
 	return err
 }
 
-// withUnits matches what time.ParseDuration only refuses for its size.
+// withUnits matches durations that time.ParseDuration refuses only for their size.
 var withUnits = regexp.MustCompile(`"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(h|m|s|ms|us|µs|ns))+"`)
 
-// durationMistake returns what a duration must be that the text quotes.
+// durationMistake returns the requirement that the duration quoted in text fails.
 func durationMistake(text string) string {
 	_, value, _ := strings.Cut(text, `"`)
 	value, _, _ = strings.Cut(value, `"`)
@@ -149,17 +149,17 @@ func durationMistake(text string) string {
 	return "must be a number with a unit, h, m, s or ms, as 10s or 5m"
 }
 
-// Given returns the names of the flags that were given.
+// Given returns the names of the flags set by the arguments.
 func (s *Set) Given() map[string]bool {
 	given := make(map[string]bool)
 	s.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	return given
 }
 
-// The exit codes that mean the same in every program.
+// Exit codes with the same meaning in every program.
 const (
 	ExitOK        = 0
-	ExitUsage     = 2 // a flag or a file is wrong; nothing was started
+	ExitUsage     = 2 // wrong flag or file; no command was started
 	ExitUnwritten = 3 // the output, the state or a file cannot be written
 )
 
@@ -171,9 +171,9 @@ func (u Unwritten) Error() string { return u.Err.Error() }
 // Unwrap returns the marked error.
 func (u Unwritten) Unwrap() error { return u.Err }
 
-// Refused prints an error of Parse, or of the program's own checks of its flags, to
-// stderr, and returns the exit code: ExitOK if the user asked for help, ExitUnwritten if
-// the help text could not be written, ExitUsage otherwise.
+// Refused prints an error of Parse or of the program's own checks. It returns ExitOK if
+// the user asked for help, ExitUnwritten if the help text could not be written, and
+// ExitUsage otherwise.
 func Refused(program string, err error, stderr io.Writer) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return ExitOK

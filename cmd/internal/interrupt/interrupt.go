@@ -1,4 +1,4 @@
-// Package interrupt receives the signals that ask a program to end.
+// Package interrupt receives signals that end a program.
 package interrupt
 
 import (
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Same is the time within which two signals count as one: timeout(1) signals a process
-// and then its group, and means it once.
+// Same is the time within which signals count as one. timeout(1) signals a process and
+// then its group, but means one signal.
 const Same = 50 * time.Millisecond
 
-// Notify returns a channel of the signals that arrive, without those within Same of the
-// last one that was passed on. It leaves out SIGHUP where that is ignored, as under nohup.
+// Notify returns a channel of the signals, except those within Same after the previous
+// one. It skips an ignored SIGHUP, as under nohup.
 func Notify(signals ...os.Signal) <-chan os.Signal {
 	all, distinct := make(chan os.Signal, 8), make(chan os.Signal, 8)
 	for _, sig := range signals {
@@ -25,7 +25,7 @@ func Notify(signals ...os.Signal) <-chan os.Signal {
 	return distinct
 }
 
-// passOn passes signals on, without those within Same of the last one that it passed on.
+// passOn forwards signals, except those within Same after the last forwarded one.
 func passOn(all <-chan os.Signal, distinct chan<- os.Signal) {
 	var last time.Time
 	for sig := range all {

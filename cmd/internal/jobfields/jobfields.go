@@ -1,5 +1,5 @@
-// Package jobfields knows the fields of Kubernetes' batch/v1 Job and CronJob, those
-// of their pods included, as of Kubernetes 1.37.
+// Package jobfields lists the fields of batch/v1 Jobs and CronJobs, including their
+// pods, as of Kubernetes 1.37.
 package jobfields
 
 import (
@@ -13,7 +13,6 @@ import (
 //go:embed fields.json
 var table []byte
 
-// Types returns the types of these objects by their Go names: Job, CronJob,
-// PodSpec. A rule of a pod failure policy has a name, too, which no Kubernetes up to 1.37
-// knows.
+// Types returns these types by Go name, such as Job and PodSpec. Pod failure policy
+// rules have a name, unknown to Kubernetes up to 1.37.
 func Types() (map[string]*document.Type, error) { return document.ParseTypes(table) }

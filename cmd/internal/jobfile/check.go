@@ -11,19 +11,18 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// checker gathers the reasons why a Job cannot run.
+// checker collects the reasons why a Job cannot run.
 type checker struct {
 	errs      field.Errors
-	processes bool // what processes cannot do is a mistake too
+	processes bool // fields that processes cannot support are mistakes too
 }
 
 func (c *checker) add(kind field.Type, path string, value any, detail string) {
 	c.errs = append(c.errs, field.Error{Field: path, Type: kind, Value: value, Detail: detail})
 }
 
-// check returns the mistakes of a Job that has its defaults. found are the values of
-// wrong types. A part of the Job that has one is not checked: what it lacks without
-// the value is no mistake of its own.
+// check returns the mistakes of a Job with defaults. found lists the values of wrong
+// types. Parts of the Job with such values are not checked, to avoid follow-up errors.
 func (m *Manifest) check(found document.Mistakes, processes bool) field.Errors {
 	sound := func(part string) bool {
 		return !slices.ContainsFunc(found, func(e document.Mistake) bool {
@@ -67,7 +66,7 @@ func (c *checker) spec(spec *batch.JobSpec, sources EnvSources) {
 	c.pod(&spec.Template.Spec, sources)
 }
 
-// idle refuses a Job that would not run here.
+// idle refuses a Job that would never run.
 func (c *checker) idle(spec *batch.JobSpec) {
 	if spec.ManagedBy != "" && spec.ManagedBy != "kubernetes.io/job-controller" {
 		c.add(field.NotSupported, "spec.managedBy", spec.ManagedBy, "another controller runs this Job")
@@ -81,7 +80,7 @@ func (c *checker) idle(spec *batch.JobSpec) {
 	}
 }
 
-// pod checks the part of the pod template that is used.
+// pod checks the used part of the pod template.
 func (c *checker) pod(pod *batch.PodSpec, sources EnvSources) {
 	const path = "spec.template.spec."
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace < 0 {
@@ -118,7 +117,7 @@ func (c *checker) container(at string, container batch.Container, names map[stri
 	}
 	names[container.Name] = true
 	switch {
-	case !c.processes: // an image has a command
+	case !c.processes: // the image has a command
 	case len(container.Command) == 0:
 		c.add(field.Required, at+".command", nil, "images are ignored, so it must name a program")
 	case container.Command[0] == "":

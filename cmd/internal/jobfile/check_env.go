@@ -7,7 +7,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// sources checks where the variables of a container come from.
+// sources checks the sources of a container's variables.
 func (c *checker) sources(at string, container batch.Container, sources ContainerSources) {
 	for i, v := range container.Env {
 		source, ok := sources.Value[i]
@@ -37,7 +37,7 @@ func (c *checker) sources(at string, container batch.Container, sources Containe
 
 const supportedFields = "must be metadata.name, .namespace, .uid, .annotations['name'] or .labels['name']"
 
-// source checks a valueFrom.
+// source checks one valueFrom.
 func (c *checker) source(at string, s ValueSource) {
 	n := 0
 	if ref := s.FieldRef; ref != nil {

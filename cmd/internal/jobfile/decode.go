@@ -15,10 +15,10 @@ type decoder struct {
 	template
 	how     Reading
 	types   map[string]*document.Type
-	omitted int // mistakes beyond those that are reported
+	omitted int // number of mistakes beyond the reported ones
 }
 
-// decode returns the Job, or its mistakes.
+// decode returns the Job, or an error with its mistakes.
 func (d *decoder) decode() (*Manifest, error) {
 	m := &Manifest{Job: new(batch.Job), at: d.template}
 	var sourced sourcedJob
@@ -54,7 +54,7 @@ func (d *decoder) decode() (*Manifest, error) {
 	return m, nil
 }
 
-// warnOfRuleNames warns of names of rules, which jobpolicy has and a cluster has not.
+// warnOfRuleNames warns of rules with a name, a field of jobpolicy unknown to clusters.
 func (m *Manifest) warnOfRuleNames() {
 	if m.Job.Spec.PodFailurePolicy == nil {
 		return
@@ -68,7 +68,7 @@ func (m *Manifest) warnOfRuleNames() {
 	}
 }
 
-// newMistake returns a mistake on a line or, if that is 0, in a value of -set.
+// newMistake returns a mistake on a line, or in a value of -set if line is 0.
 func newMistake(line int, text string) document.Mistake {
 	if line == 0 {
 		text = "-set " + text
@@ -76,8 +76,8 @@ func newMistake(line int, text string) document.Mistake {
 	return document.Mistake{Line: line, Detail: text}
 }
 
-// inFile returns mistakes with their paths and lines in the file. A value of a flag has
-// no line.
+// inFile returns mistakes with their paths and lines in the file. Values set by flags
+// get line 0.
 func (d *decoder) inFile(found document.Mistakes) document.Mistakes {
 	found = slices.Clone(found)
 	for i := range found {
@@ -90,7 +90,7 @@ func (d *decoder) inFile(found document.Mistakes) document.Mistakes {
 	return found
 }
 
-// foundAround returns the mistakes in a CronJob outside of its Job.
+// foundAround returns the mistakes in a CronJob outside its Job.
 func (d *decoder) foundAround() document.Mistakes {
 	if d.around == nil {
 		return nil
@@ -103,11 +103,11 @@ func (d *decoder) foundAround() document.Mistakes {
 	return found
 }
 
-// located returns the errors with their lines. It omits a missing field where an
-// unknown field may be a misspelling of it. Of consecutive errors about one missing
-// field or one unsupported value it keeps the last, which is the most specific.
+// located returns the errors with their lines. It omits a missing field if an unknown
+// field may be a misspelling of it. Among consecutive errors about one missing field or
+// one unsupported value, it keeps only the last, which is the most specific.
 func (d *decoder) located(errs field.Errors, found document.Mistakes) (all document.Mistakes) {
-	typos := make(document.Paths) // what is around them
+	typos := make(document.Paths) // the objects with possible misspellings
 	for _, one := range found {
 		if d.how.Validate == Strict && one.Meant != "" {
 			typos[one.Path[:max(strings.LastIndexByte(one.Path, '.'), 0)]] = true
@@ -131,14 +131,14 @@ func (d *decoder) located(errs field.Errors, found document.Mistakes) (all docum
 	return all
 }
 
-// sameMistake reports whether two errors are about one missing field or one unsupported
+// sameMistake reports whether two errors concern one missing field or one unsupported
 // value.
 func sameMistake(a, b field.Error) bool {
 	return a.Type == b.Type && a.Field == b.Field && (a.Type == field.Required || a.Type == field.NotSupported)
 }
 
-// withoutEffect returns the paths of fields that a flag should not set: unused ones,
-// and unknown ones unless they are reported anyway.
+// withoutEffect returns the paths that a flag should not set, which are the unused
+// fields and any unknown fields not reported otherwise.
 func (d *decoder) withoutEffect(unused []string, found document.Mistakes) []string {
 	unused = slices.Clone(unused)
 	for _, one := range found {
@@ -149,13 +149,13 @@ func (d *decoder) withoutEffect(unused []string, found document.Mistakes) []stri
 	return unused
 }
 
-// withoutUse are known fields that jobpolicy has too, and processes do not use.
+// withoutUse lists fields of jobpolicy that processes do not use.
 var withoutUse = []string{
 	"status", "spec.ttlSecondsAfterFinished", "spec.template.spec.nodeName",
 	"spec.template.spec.containers.restartPolicyRules", "spec.template.spec.initContainers.restartPolicyRules",
 }
 
-// unused returns the paths of known fields that have no meaning for processes.
+// unused returns the paths of known fields without meaning for processes.
 func (d *decoder) unused(found document.Mistakes) (paths []string) {
 	unknown := make(map[string]bool)
 	for _, one := range found {

@@ -6,17 +6,16 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// EnvSources are the sources of containers' variables other than plain values, by the
-// name of the container. Through them a program learns how often its index has failed.
+// EnvSources are the sources of variables other than plain values, by container name.
 type EnvSources map[string]ContainerSources
 
 // ContainerSources are the sources of one container.
 type ContainerSources struct {
 	From  []FromSource        `json:"from,omitempty"`  // envFrom
-	Value map[int]ValueSource `json:"value,omitempty"` // valueFrom, by the element of env
+	Value map[int]ValueSource `json:"value,omitempty"` // valueFrom, by index in env
 }
 
-// ValueSource is the source of one variable: exactly one of the fields.
+// ValueSource is the source of one variable. Exactly one field is set.
 type ValueSource struct {
 	FieldRef *struct {
 		FieldPath string `json:"fieldPath"`
@@ -27,27 +26,27 @@ type ValueSource struct {
 	FileKeyRef       *struct{} `json:"fileKeyRef,omitempty"`
 }
 
-// KeyRef names a key of a Secret or ConfigMap.
+// KeyRef refers to a key of a Secret or ConfigMap.
 type KeyRef struct {
 	Name     string `json:"name"`
 	Key      string `json:"key"`
-	Optional bool   `json:"optional,omitempty"` // a missing value leaves the variable out
+	Optional bool   `json:"optional,omitempty"` // omit the variable if the value is missing
 }
 
-// FromSource is a Secret or ConfigMap whose keys all become variables.
+// FromSource is a Secret or ConfigMap with a variable for each key.
 type FromSource struct {
 	Prefix       string    `json:"prefix,omitempty"`
 	SecretRef    *WholeRef `json:"secretRef,omitempty"`
 	ConfigMapRef *WholeRef `json:"configMapRef,omitempty"`
 }
 
-// WholeRef names a Secret or ConfigMap.
+// WholeRef refers to a Secret or ConfigMap.
 type WholeRef struct {
 	Name     string `json:"name"`
 	Optional bool   `json:"optional,omitempty"`
 }
 
-// sourcedJob are the fields of a Job that name sources of variables.
+// sourcedJob holds the fields of a Job with sources of variables.
 type sourcedJob struct {
 	Spec struct {
 		Template struct {
@@ -84,7 +83,8 @@ func (job *sourcedJob) sources() EnvSources {
 	return sources
 }
 
-// Field returns the value of a pod's field, "" if it is not set.
+// Field returns the value of a pod's field, "" if not set. ok reports whether the path
+// is supported.
 func Field(pod *batch.Pod, path string) (value string, ok bool) {
 	switch path {
 	case "metadata.name":

@@ -10,14 +10,14 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// Object is an object of a file: a document, or an item of a list.
+// Object is a document of a file or an item of a list.
 type Object struct {
 	Node *document.Node
 	Kind string
-	at   string // path of the node in its document, with a dot behind it
+	at   string // path of the node in its document, with a trailing dot
 }
 
-// objects returns the objects of a file in their order, those in lists included.
+// objects returns the objects of a file in order, including the items of lists.
 func objects(documents []*document.Node) (all []Object) {
 	for _, node := range documents {
 		kind := node.Field("kind").Text()
@@ -41,7 +41,7 @@ func objects(documents []*document.Node) (all []Object) {
 	return all
 }
 
-// Name returns the object's name, or how its generated name begins.
+// Name returns the object's name or generateName.
 func (o Object) Name() string {
 	metadata := o.Node.Field("metadata")
 	if name := metadata.Field("name").Text(); name != "" {
@@ -50,7 +50,7 @@ func (o Object) Name() string {
 	return metadata.Field("generateName").Text()
 }
 
-// String returns the object's kind and name, and its line.
+// String returns the object's kind, name and line.
 func (o Object) String() string {
 	text := o.Kind
 	if text == "" {
@@ -62,10 +62,10 @@ func (o Object) String() string {
 	return fmt.Sprintf("%s (line %d)", text, o.Node.Line)
 }
 
-// isConfig reports whether the object can hold values of variables.
+// isConfig reports whether the object can hold values for variables.
 func (o Object) isConfig() bool { return o.Kind == "Secret" || o.Kind == "ConfigMap" }
 
-// chooseJob returns the Job or CronJob of that name. If name is "", it returns the only
+// chooseJob returns the named Job or CronJob. If the name is "", it returns the only
 // Job, or else the only CronJob.
 func chooseJob(all []Object, how Reading) (Object, error) {
 	name := how.Job
@@ -91,12 +91,12 @@ func chooseJob(all []Object, how Reading) (Object, error) {
 	return Object{}, fmt.Errorf("no Job in it; there is %s", list(all))
 }
 
-// only returns the objects for which keep is true.
+// only returns the objects for which keep returns true.
 func only(all []Object, keep func(Object) bool) []Object {
 	return slices.DeleteFunc(slices.Clone(all), func(o Object) bool { return !keep(o) })
 }
 
-// option is how the reader of an error chooses a Job.
+// option returns how a user chooses the named Job.
 func (r Reading) option(name string) string {
 	if r.Processes {
 		return "-job " + name
@@ -104,14 +104,14 @@ func (r Reading) option(name string) string {
 	return "the name " + name
 }
 
-// notAJob returns why the only object of a file is not a Job.
+// notAJob returns the error for a file whose only object is not a Job.
 func notAJob(o Object) error {
 	if _, ok := o.Node.Value.(document.Object); !ok {
 		return errors.New("not a Job: must be an object with apiVersion, kind, metadata and spec")
 	}
 	e := field.Error{Field: o.at + "kind", Type: field.NotSupported, Value: o.Kind, Detail: `must be "Job" or "CronJob"`}
 	switch kind := o.Node.Field("kind"); {
-	case o.at != "" || o.Kind != "": // a text, or of a list
+	case o.at != "" || o.Kind != "": // a string, or an item of a list
 	case kind == nil || kind.Value == nil:
 		e.Type, e.Value = field.Required, nil
 	default:
@@ -120,7 +120,7 @@ func notAJob(o Object) error {
 	return document.Mistakes{{Line: o.Node.LineOf("kind"), Detail: e.Error()}}
 }
 
-// list names the first objects, in the order of their file.
+// list describes the first objects in the order of the file.
 func list(all []Object) string {
 	const most = 8
 	var texts []string

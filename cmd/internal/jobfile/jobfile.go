@@ -1,5 +1,5 @@
-// Package jobfile reads the Job of a Kubernetes manifest, and reports every mistake
-// in it with its line.
+// Package jobfile reads the Job of a Kubernetes manifest. It reports all mistakes at
+// once, with their lines.
 package jobfile
 
 import (
@@ -10,29 +10,29 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Manifest is a valid Job of a file, with defaults.
+// Manifest is a valid Job with defaults.
 type Manifest struct {
 	Job       *batch.Job
-	Generated string     // the prefix of a generated name, "" if the file has a name
-	Sources   EnvSources // of variables, beside their plain values
-	Config    []Object   // Secrets and ConfigMaps of the file
-	Warnings  []string   // mistakes only under strict validation
-	Ignored   []string   // objects and fields that are not used
+	Generated string     // prefix of a generated name; "" if the file has a name
+	Sources   EnvSources // of variables without plain values
+	Config    []Object   // Secrets and ConfigMaps
+	Warnings  []string   // mistakes refused only by strict validation
+	Ignored   []string   // unused objects and fields
 	Written   []byte     // the Job as JSON, without defaults
 
 	at template
 }
 
-// Reading are the options of reading a manifest.
+// Reading configures Decode.
 type Reading struct {
-	Job       string // name of the one to read; "": the only one
+	Job       string // name of the Job to read; "" if the file has only one
 	Validate  Validation
 	Set       Overrides
-	Processes bool // the pods are to be processes of this machine, and what these cannot do is a mistake
+	Processes bool // pods run as processes of this machine; refuse unsupported fields
 }
 
-// Decode returns the Job of a file, or all its mistakes. Errors in the Job itself are
-// document.Mistakes, each without a Path.
+// Decode returns the Job of a file. Mistakes in the Job are returned together as
+// document.Mistakes without Paths.
 func Decode(documents []*document.Node, how Reading) (*Manifest, error) {
 	all := objects(documents)
 	chosen, err := chooseJob(all, how)
@@ -64,11 +64,11 @@ func Decode(documents []*document.Node, how Reading) (*Manifest, error) {
 }
 
 // Line returns the line of a field of the Job, such as spec.podFailurePolicy.rules[0],
-// or of the innermost one around it that is in the file.
+// or else of the innermost enclosing field in the file.
 func (m *Manifest) Line(field string) int { return m.at.job.LineOf(field) }
 
-// adopt gives the Job a namespace and removes the fields that another cluster has set,
-// as for a new Job.
+// adopt gives the Job a namespace and removes the fields set by another cluster, as for
+// a new Job.
 func (m *Manifest) adopt() {
 	from := m.Job.ObjectMeta
 	m.Job.ObjectMeta = batch.ObjectMeta{Name: from.Name, Namespace: from.Namespace, Labels: from.Labels, Annotations: from.Annotations}

@@ -12,20 +12,20 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// override is a value that a flag gives to a field of the Job.
+// override sets a field of the Job from a flag.
 type override struct {
-	path  string         // from the top, as spec.maxFailedIndexes
-	value *document.Node // nil takes the field away
+	path  string         // full path, such as spec.maxFailedIndexes
+	value *document.Node // nil removes the field
 }
 
-// Overrides are a repeatable flag.
+// Overrides are the values of a repeatable flag.
 type Overrides []override
 
-// String returns "": there is no default.
+// String returns "", since the flag has no default.
 func (o *Overrides) String() string { return "" }
 
-// Set takes field=value. The field is one of spec, or a path from there; the
-// value is YAML.
+// Set adds an override of the form field=value. The field is a path within spec, and
+// the value is YAML.
 func (o *Overrides) Set(text string) error {
 	path, value, ok := strings.Cut(text, "=")
 	if !ok || path == "" {
@@ -42,7 +42,7 @@ func (o *Overrides) Set(text string) error {
 	return nil
 }
 
-// apply changes the document of a Job.
+// apply applies the overrides to the document of a Job.
 func (o Overrides) apply(job *document.Node) error {
 	for _, one := range o {
 		if err := set(job, one.path, one.value); err != nil {
@@ -52,7 +52,7 @@ func (o Overrides) apply(job *document.Node) error {
 	return nil
 }
 
-// cover reports whether the value at a path, or a value around it, comes from a flag.
+// cover reports whether the value at a path, or an enclosing value, comes from a flag.
 func (o Overrides) cover(path string) bool {
 	return slices.ContainsFunc(o, func(one override) bool { return document.Within(path, one.path) })
 }
@@ -67,11 +67,12 @@ func (o Overrides) unused(ignored []string) (errs field.Errors) {
 	return errs
 }
 
-// step is the first step of a path: the field of an object or the element of a list.
+// step matches the first step of a path, either a field of an object or an element of a
+// list.
 var step = regexp.MustCompile(`^\.?(?:([^.\[\]]+)|\[(\d+)\])`)
 
-// set sets the value at a path such as spec.template.spec.containers[0].image, nil to
-// take it away. It adds missing objects on the way there.
+// set sets the value at a path such as spec.template.spec.containers[0].image. A nil
+// value removes it. Missing objects along the path are added.
 func set(n *document.Node, path string, value *document.Node) error {
 	found := step.FindStringSubmatch(path)
 	if found == nil {
@@ -80,7 +81,7 @@ func set(n *document.Node, path string, value *document.Node) error {
 	name, rest := found[1], path[len(found[0]):]
 	var next *document.Node
 	if name == "" {
-		index, _ := strconv.Atoi(found[2]) // a number too large is behind every list
+		index, _ := strconv.Atoi(found[2]) // a number out of range exceeds every list
 		list, _ := n.Value.([]*document.Node)
 		if index >= len(list) {
 			return fmt.Errorf("there is no element %d", index)

@@ -4,10 +4,10 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 )
 
-// template is the Job of an object: a Job, or one made of a CronJob's template.
+// template is a Job, or the Job made from a CronJob's template.
 type template struct {
 	job    *document.Node
-	around *document.Node // the CronJob, nil for a Job
+	around *document.Node // the CronJob; nil for a Job
 	at     string         // path of the object in its document
 }
 
@@ -26,8 +26,8 @@ func templateOf(o Object) template {
 	return template{job: job, around: o.Node, at: o.at}
 }
 
-// cronMetadata is the metadata of a Job that a CronJob makes: labels and annotations
-// of the template, and a name that begins as the CronJob's.
+// cronMetadata returns the metadata of a Job made by a CronJob, with the template's
+// labels and annotations, and a name generated from the CronJob's.
 func cronMetadata(o Object, from *document.Node) *document.Node {
 	metadata := &document.Node{Line: o.Node.LineOf("metadata"), Value: document.Object{}}
 	own := o.Node.Field("metadata")
@@ -40,7 +40,7 @@ func cronMetadata(o Object, from *document.Node) *document.Node {
 	return metadata
 }
 
-// path is a path of the Job as it is in the document.
+// path returns the path in the document for a path in the Job.
 func (t template) path(path string) string {
 	if t.around != nil && isTemplates(jobTemplate+path) {
 		path = jobTemplate + path
@@ -48,8 +48,8 @@ func (t template) path(path string) string {
 	return t.at + path
 }
 
-// isTemplates reports whether a path of a CronJob leads into what its Job takes from
-// the template.
+// isTemplates reports whether a path of a CronJob is within the parts of the template
+// used by its Job.
 func isTemplates(path string) bool {
 	for _, part := range []string{"spec", "metadata.labels", "metadata.annotations"} {
 		if document.Within(path, jobTemplate+part) {
@@ -59,7 +59,7 @@ func isTemplates(path string) bool {
 	return false
 }
 
-// isJobs reports whether a path of a CronJob leads into what its Job has too.
+// isJobs reports whether a path of a CronJob is within the parts shared with its Job.
 func isJobs(path string) bool {
 	return isTemplates(path) || path == "apiVersion" || path == "metadata.namespace"
 }

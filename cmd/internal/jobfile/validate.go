@@ -7,12 +7,12 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 )
 
-// Validation says what to do about unknown and duplicate fields.
+// Validation is the treatment of unknown and duplicate fields.
 type Validation string
 
 const (
 	// Strict, Warn and Ignore are the levels of kubectl's --validate.
-	Strict Validation = "strict" // they are mistakes
+	Strict Validation = "strict" // refuse them
 	Warn   Validation = "warn"
 	Ignore Validation = "ignore"
 )
@@ -20,7 +20,7 @@ const (
 // String returns the level.
 func (v *Validation) String() string { return string(*v) }
 
-// Set reads the values of kubectl's --validate.
+// Set parses a value of kubectl's --validate.
 func (v *Validation) Set(text string) error {
 	switch level := strings.ToLower(text); level {
 	case "strict", "warn", "ignore":
@@ -35,7 +35,8 @@ func (v *Validation) Set(text string) error {
 	return nil
 }
 
-// validated turns what only strict validation refuses into mistakes or warnings.
+// validated adds the mistakes refused only by strict validation to the mistakes or the
+// warnings.
 func (m *Manifest) validated(how Validation, wrong, lenient document.Mistakes) document.Mistakes {
 	switch how {
 	case Strict:

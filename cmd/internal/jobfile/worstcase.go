@@ -10,11 +10,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// Fact is a number of the worst case, in words.
+// Fact is a number of the worst case as text.
 type Fact struct{ Name, Text string }
 
-// WorstCase returns the most that a Job with defaults can come to under the engine, as
-// lint.WorstCase does, in words. The time that it can wait is that of a clock.
+// WorstCase returns the bounds of lint.WorstCase for a Job with defaults, as text.
+// Waiting times are by the clock.
 func WorstCase(engine jobpolicy.Engine, spec *batch.JobSpec) ([]Fact, error) {
 	bound, err := lint.WorstCase(engine, spec)
 	if err != nil {
@@ -43,7 +43,7 @@ func WorstCase(engine jobpolicy.Engine, spec *batch.JobSpec) ([]Fact, error) {
 	return facts, nil
 }
 
-// count returns a number of things, such as 1 pod or 2 pods.
+// count returns a number with its noun, such as 1 pod or 2 pods.
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -51,21 +51,21 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// slots returns how many indexes can wait at once: as in Kubernetes, an index that
-// waits takes a place of parallelism.
+// slots returns how many indexes can wait at once. As in Kubernetes, a waiting index
+// counts towards parallelism.
 func slots(spec *batch.JobSpec) int32 { return min(*spec.Parallelism, *spec.Completions) }
 
-// waves returns how long the delays of the worst case delay a Job by the clock.
-// WorstCaseResult has their sum over all indexes, but the indexes wait in waves, as many at a
-// time as there are slots. Without limits per index there is one delay for the whole
-// Job, and waves returns the longest Duration.
+// waves returns the elapsed time that delays add in the worst case. WorstCaseResult has
+// the sum over all indexes, but indexes wait in waves, each as large as the number of
+// slots. Without limits per index the whole Job shares one delay, and waves returns the
+// longest Duration.
 func waves(engine jobpolicy.Engine, spec batch.JobSpec) time.Duration {
 	if spec.BackoffLimitPerIndex == nil || *spec.BackoffLimitPerIndex == 0 || slots(&spec) == 0 {
 		return math.MaxInt64
 	}
 	limit := int64(*spec.BackoffLimitPerIndex)
 	failures := min(int64(*spec.BackoffLimit), int64(*spec.Completions)*limit)
-	waiting := divideUp(failures, limit) // indexes that fail as often as they may
+	waiting := divideUp(failures, limit) // indexes that use up their limit
 	rounds := divideUp(waiting, int64(slots(&spec)))
 	one := int32(1)
 	spec.Completions, spec.Parallelism, spec.ActiveDeadlineSeconds = &one, &one, nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Ending returns the ending of a file's name in lower case. It returns an error unless
-// that is one of endings, such as ".svg".
+// Ending returns a path's extension in lower case, or an error unless it is one of
+// endings, such as ".svg".
 func Ending(path string, endings ...string) (string, error) {
 	ending := strings.ToLower(filepath.Ext(path))
 	if slices.Contains(endings, ending) {
@@ -24,8 +24,7 @@ func Ending(path string, endings ...string) (string, error) {
 	return "", errors.New(text)
 }
 
-// Write writes a file and returns its whole path, since "go -C" may have changed the
-// folder.
+// Write writes a file and returns its absolute path.
 func Write(path string, text []byte) (whole string, err error) {
 	if whole, err = filepath.Abs(path); err != nil {
 		return "", err

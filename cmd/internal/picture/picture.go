@@ -1,26 +1,26 @@
-// Package picture holds drawings made of rectangles, lines, areas and texts, and writes
-// them as SVG. It knows nothing of what they show, and needs only the standard library.
+// Package picture builds drawings of rectangles, lines, areas and texts, and writes
+// them as SVG. It needs only the standard library.
 package picture
 
 import "math"
 
-// Picture is a drawing. Coordinates are CSS pixels from the upper left corner; what is
-// drawn later covers what was drawn before. A Picture is not safe for concurrent use.
+// Picture is a drawing. Coordinates are CSS pixels from the upper left corner. Later
+// shapes cover earlier ones. A Picture is not safe for concurrent use.
 type Picture struct {
 	Width, Height float64
-	Title, Desc   string // for those who cannot see it, and as its name
+	Title, Desc   string // accessible name and description
 	Shapes        []Shape
 }
 
-// Kind is what a Shape is.
+// Kind is the kind of a Shape.
 type Kind uint8
 
-// The kinds of shapes.
+// Kinds of shapes.
 const (
 	Rectangle Kind = iota // from Points[0] to Points[1]
 	Line                  // through Points
 	Area                  // within Points
-	Label                 // Text at Points[0], on its base line
+	Label                 // Text at Points[0], on the baseline
 )
 
 // Shape is one part of a picture.
@@ -28,18 +28,18 @@ type Shape struct {
 	Kind   Kind
 	Points []Point
 	Style  Style
-	Hover  string // what a pointer on it shows; "" for nothing
+	Hover  string // shown under a pointer; "" for none
 	Text   string // of a Label
 }
 
-// Point is a place in a picture.
+// Point is a point in a picture.
 type Point struct{ X, Y float64 }
 
-// Style is how a shape looks. The zero value of a colour is none.
+// Style is the style of a shape. Zero colours are not drawn.
 type Style struct {
 	Fill, Stroke Colour
 	Width        float64 // of the stroke
-	Dash         float64 // length of dashes and of the gaps between them; 0: none
+	Dash         float64 // length of dashes and gaps; 0 means solid
 	Pattern      Pattern // over the fill
 	Ink          Colour  // of the pattern
 
@@ -48,10 +48,10 @@ type Style struct {
 	Bold   bool
 }
 
-// Anchor says which part of a label is at its place.
+// Anchor is the part of a label placed at its point.
 type Anchor uint8
 
-// The anchors.
+// Anchors.
 const (
 	Start Anchor = iota
 	Middle
@@ -61,7 +61,7 @@ const (
 // Pattern distinguishes areas without colour.
 type Pattern uint8
 
-// The patterns.
+// Patterns.
 const (
 	Plain   Pattern = iota
 	Rising          // lines to the upper right
@@ -70,22 +70,23 @@ const (
 	Dotted
 )
 
-// tile is the width and the height of one repetition of a pattern.
+// tile is the width and height of a pattern's tile in pixels.
 const tile = 6
 
-// Colour is a colour on a light ground and the one in its place on a dark ground.
+// Colour is a colour with variants for light and dark grounds. The zero value means no
+// colour.
 type Colour struct {
-	light, dark uint32 // 0x1rrggbb; 0: none
+	light, dark uint32 // 0x1rrggbb; 0 for none
 }
 
-// RGB returns the colour 0xrrggbb, for both grounds.
+// RGB returns the colour 0xrrggbb for both grounds.
 func RGB(c uint32) Colour { return Pair(c, c) }
 
-// Pair returns a colour on a light and one on a dark ground.
+// Pair returns a colour with variants for light and dark grounds.
 func Pair(light, dark uint32) Colour { return Colour{1<<24 | light&0xffffff, 1<<24 | dark&0xffffff} }
 
-// RGB returns red, green and blue on a light ground or on a dark one, and whether there
-// is a colour.
+// RGB returns the colour's components for a light or dark ground. ok is false for the
+// zero Colour.
 func (c Colour) RGB(dark bool) (r, g, b uint8, ok bool) {
 	rgb := c.light
 	if dark {
@@ -111,8 +112,8 @@ func (p *Picture) Area(s Style, hover string, points ...Point) {
 	p.Shapes = append(p.Shapes, Shape{Kind: Area, Points: straight(points), Style: s, Hover: hover})
 }
 
-// straight leaves out points at the place of the one before, and those within a level or
-// upright part of a line.
+// straight omits repeated points, and points within a horizontal or vertical part of a
+// line.
 func straight(points []Point) []Point {
 	var kept []Point
 	for _, at := range points {
@@ -137,8 +138,8 @@ func (p *Picture) Text(x, y float64, s Style, text string) {
 	p.Shapes = append(p.Shapes, Shape{Kind: Label, Points: []Point{{x, y}}, Style: s, Text: text})
 }
 
-// The colours that colour-blind people can distinguish, too: Masataka Okabe and Kei
-// Ito, "Color Universal Design", 2008, https://jfly.uni-koeln.de/color/.
+// Colours distinguishable by colour-blind people, from Masataka Okabe and Kei Ito,
+// "Color Universal Design", 2008, https://jfly.uni-koeln.de/color/.
 var (
 	Orange        = RGB(0xe69f00)
 	SkyBlue       = RGB(0x56b4e9)
@@ -149,7 +150,7 @@ var (
 	ReddishPurple = RGB(0xcc79a7)
 )
 
-// The colours of the ground, of texts and axes, and of the lines of a grid.
+// Colours of the ground, texts, axes and grid lines.
 var (
 	Ground = Pair(0xffffff, 0x14181d)
 	Text   = Pair(0x1f2328, 0xe6e9ec)

@@ -9,20 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// SVGOptions say how a picture is written.
+// SVGOptions configure an SVG document.
 type SVGOptions struct {
-	// Prefix begins all names inside, so that several pictures can be in one page:
-	// letters, digits and '-', first a letter. "" means "p".
+	// Prefix begins all names, so that a page can contain several pictures. It must
+	// begin with a letter, followed by letters, digits and '-'. "" means "p".
 	Prefix string
-	// Dark adds the colours for a reader who prefers a dark ground. Without it the
-	// picture is light for all.
+	// Dark adds colours for readers who prefer a dark ground.
 	Dark bool
-	// Fluid leaves out width and height, so that the page around it gives the size.
+	// Fluid omits width and height, so that the page sets the size.
 	Fluid bool
 }
 
-// SVG returns the picture as an SVG document, which may also stand in an HTML page. It
-// has no script and refers to nothing outside.
+// SVG returns the picture as an SVG document, which HTML pages may embed, without
+// scripts or external references.
 func (p *Picture) SVG(o SVGOptions) []byte {
 	if o.Prefix == "" {
 		o.Prefix = "p"
@@ -44,7 +43,8 @@ func (p *Picture) SVG(o SVGOptions) []byte {
 	return b.Bytes()
 }
 
-// svgWriter writes shapes. Every style is a class, which is shorter than attributes.
+// svgWriter writes shapes. Every style becomes a class, which is shorter than
+// attributes.
 type svgWriter struct {
 	prefix  string
 	body    bytes.Buffer
@@ -89,7 +89,7 @@ func (w *svgWriter) shape(s *Shape) {
 	fmt.Fprintf(b, "><title>%s</title></%s>\n", escape(s.Hover), element)
 }
 
-// writePath writes the data of a path: straight lines in the shortest form.
+// writePath writes straight lines as path data, in the shortest form.
 func writePath(b *bytes.Buffer, points []Point) {
 	for i, p := range points {
 		x, y := number(p.X), number(p.Y)
@@ -106,7 +106,7 @@ func writePath(b *bytes.Buffer, points []Point) {
 	}
 }
 
-// styles writes the classes, and the patterns that they use.
+// styles writes the classes and their patterns.
 func (w *svgWriter) styles(b *bytes.Buffer, dark bool) {
 	b.WriteString("<style>\n")
 	w.rules(b, func(c Colour) uint32 { return c.light })
@@ -125,7 +125,7 @@ func (w *svgWriter) styles(b *bytes.Buffer, dark bool) {
 	}
 }
 
-// tiles are what is drawn in one repetition of a pattern.
+// tiles are the paths of the patterns' tiles.
 var tiles = [...]string{
 	Rising:  "M-1 7L7-1M-1 1L1-1M5 7L7 5",
 	Falling: "M-1-1L7 7M-1 5L1 7M5-1L7 1",
@@ -176,13 +176,13 @@ func css(c uint32) string {
 	return fmt.Sprintf("#%06x", c&0xffffff)
 }
 
-// number writes a coordinate, with two digits behind the point at most.
+// number returns a coordinate with at most two decimals.
 func number(x float64) string {
 	return strconv.FormatFloat(math.Round(x*100)/100+0, 'f', -1, 64)
 }
 
-// escape returns text as the content of an element or a quoted attribute. Characters
-// that XML does not allow become U+FFFD.
+// escape escapes text for an element or a quoted attribute. It replaces characters not
+// allowed in XML by U+FFFD.
 func escape(text string) string {
 	plain := true
 	for i := 0; i < len(text) && plain; i++ {

@@ -10,14 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Family is the font of all labels, as CSS has it.
+// Family is the CSS font family of all labels.
 const Family = `Arial,"Liberation Sans",sans-serif`
 
-// BoldWidth is how much wider bold letters are.
+// BoldWidth is the width of bold letters relative to normal ones.
 const BoldWidth = 1.15
 
-// Width estimates how wide a label is. It is rather too wide than too narrow, since
-// nobody knows which font the reader has.
+// Width estimates the width of a label in pixels, rather too high than too low.
 func Width(text string, size float64) float64 {
 	width := 0.0
 	for _, r := range text {
@@ -26,7 +25,7 @@ func Width(text string, size float64) float64 {
 	return width * size
 }
 
-// runeWidth returns the width of a character as a part of the font's size.
+// runeWidth returns the width of a character relative to the font size.
 func runeWidth(r rune) float64 {
 	switch {
 	case r >= 0x1100: // Hangul, Chinese, Japanese, symbols
@@ -43,8 +42,7 @@ func runeWidth(r rune) float64 {
 	return 0.63
 }
 
-// Fit returns text, cut if it is wider than width. It keeps the beginning and the end,
-// since similar names often differ there.
+// Fit shortens text to at most width. It keeps the beginning and the end.
 func Fit(text string, size, width float64) string {
 	if Width(text, size) <= width {
 		return text
@@ -71,9 +69,8 @@ func Fit(text string, size, width float64) string {
 	return text[:head] + "…" + text[tail:]
 }
 
-// Clean returns text from elsewhere as it can stand in a picture: characters that
-// control something, or change the direction of writing, become escapes as in a Go
-// string literal. It has at most limit characters.
+// Clean returns foreign text cut to limit characters. It escapes control characters and
+// those that change the direction of writing, as in a Go string literal.
 func Clean(text string, limit int) string {
 	var b strings.Builder
 	n := 0
@@ -95,7 +92,7 @@ func Clean(text string, limit int) string {
 	return b.String()
 }
 
-// Duration returns the text of a duration without parts that are 0: 5m, not 5m0s.
+// Duration formats a duration without zero parts, such as 5m for 5m0s.
 func Duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -107,8 +104,7 @@ func Duration(d time.Duration) string {
 	return s
 }
 
-// Number returns the text of a count or a rate, with decimals where it is small and not
-// whole.
+// Number formats a count or rate, with decimals if small and not whole.
 func Number(n float64) string {
 	switch {
 	case math.Abs(n) >= 1e15:
@@ -123,8 +119,8 @@ func Number(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-// Wrap returns text in lines that are not wider than width. It breaks at spaces, and
-// cuts words that are too long for a line. A no-break space stays.
+// Wrap breaks text into lines of at most width, at spaces other than no-break spaces.
+// It shortens longer words.
 func Wrap(text string, size, width float64) []string {
 	var lines []string
 	line := ""

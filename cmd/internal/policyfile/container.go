@@ -7,25 +7,24 @@ import (
 	"github.com/restartkit/restart/backoff/lint"
 )
 
-// Container are the fields of a container that say when it is restarted: those of
-// core/v1, with all that package backoff adds to its rules, and a curve. Embed it in
-// what a program reads of a container.
+// Container holds a container's restart fields of core/v1 with the additions of package
+// backoff, and a curve. Embed it in a container's struct.
 type Container struct {
 	backoff.ExitPolicy
 	Curve *curve `json:"curve"`
 }
 
-// curve is a Policy that starts over as a kubelet's does, unless it says otherwise.
+// curve is a Policy whose ResetAfter defaults to the kubelet's.
 type curve backoff.Policy
 
-// UnmarshalJSON reads what backoff.Policy reads.
+// UnmarshalJSON accepts the JSON of a backoff.Policy.
 func (c *curve) UnmarshalJSON(text []byte) error {
 	c.ResetAfter = backoff.CrashLoop().ResetAfter
 	return (*backoff.Policy)(c).UnmarshalJSON(text)
 }
 
-// Read returns the policy and the curve, nil if the node's is meant. The fields are
-// those of the object at path.
+// Read returns the policy and curve of the object at path. A nil curve means the
+// node's. Mistakes are added to found.
 func (c *Container) Read(path string, found *Findings) (backoff.ExitPolicy, *backoff.Policy) {
 	found.AddAll(path, c.ExitPolicy.Validate())
 	own := (*backoff.Policy)(c.Curve)
@@ -35,8 +34,8 @@ func (c *Container) Read(path string, found *Findings) (backoff.ExitPolicy, *bac
 	return c.ExitPolicy, own
 }
 
-// Lint returns what in a policy is surely not meant, as warnings about the container
-// of that name. curve is the one in force.
+// Lint returns the findings of lint.Check on a container's policy and effective curve,
+// as warnings.
 func Lint(name string, policy backoff.ExitPolicy, curve backoff.Policy) (warnings []string) {
 	for _, f := range lint.Check(policy, curve) {
 		warnings = append(warnings, fmt.Sprintf("%s: %v", name, f))

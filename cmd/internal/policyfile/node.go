@@ -11,8 +11,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/document"
 )
 
-// Node are the fields that decide a node's curve, as the kubelet spells them and as
-// KEP-4603 does, and a rate over all its containers. Embed it in a file.
+// Node holds the fields for a node's curve, as spelled by the kubelet and by KEP-4603,
+// and a rate over all its containers. Embed it in a file's struct.
 type Node struct {
 	APIVersion   string `json:"apiVersion"`
 	Kind         string `json:"kind"`
@@ -32,18 +32,18 @@ type Node struct {
 	Burst *int32   `json:"burst"`
 }
 
-// kubeletConfiguration is the one kind of object that a file may be.
+// kubeletConfiguration is the only kind accepted in a file.
 const kubeletConfiguration = "KubeletConfiguration"
 
-// Settings are a node's.
+// Settings are a node's settings.
 type Settings struct {
 	Config backoff.CrashLoopConfig
-	Rate   float64           // restarts per second; 0: no ceiling
-	Burst  int               // of them at once; 0: 1
-	Called map[string]string // the settings of Config, as the user named them
+	Rate   float64           // restarts per second; 0 means no ceiling
+	Burst  int               // restarts allowed at once; 0 means 1
+	Called map[string]string // Config's settings as the user wrote them
 }
 
-// The names that package backoff uses for a node's settings in its notes; the keys of
+// Names of a node's settings in notes of package backoff, used as keys of
 // Settings.Called.
 const (
 	Reduce = "ReduceDefault"
@@ -51,12 +51,12 @@ const (
 	Gate   = "KubeletCrashLoopBackOffMax"
 )
 
-// Read returns the settings.
+// Read returns the settings and adds mistakes to found.
 func (n *Node) Read(found *Findings) Settings {
 	if n.Kind != "" && n.Kind != kubeletConfiguration {
 		found.Add("kind", n.Kind, "must be "+kubeletConfiguration+", or not be there")
 	}
-	s := Settings{Config: backoff.CrashLoopConfig{AllowMax: true}, Called: make(map[string]string)} // AllowMax as in kubelets from 1.35 on
+	s := Settings{Config: backoff.CrashLoopConfig{AllowMax: true}, Called: make(map[string]string)} // AllowMax as in kubelets since 1.35
 	for _, gate := range []struct {
 		given, to     *bool
 		setting, name string
@@ -96,19 +96,19 @@ func (n *Node) Read(found *Findings) Settings {
 	return s
 }
 
-// InRange reports whether a node's maximum may be d.
+// InRange reports whether d is a valid maximum of a node.
 func InRange(d time.Duration) bool {
 	_, err := backoff.CrashLoopConfig{AllowMax: true, Max: &d}.Resolve()
 	return err == nil
 }
 
-// ValidRate reports whether r may be a rate.
-func ValidRate(r float64) bool { return r > 0 && r <= math.MaxFloat64 } // NaN is not
+// ValidRate reports whether r is a valid rate.
+func ValidRate(r float64) bool { return r > 0 && r <= math.MaxFloat64 } // refuses NaN
 
 var setting = regexp.MustCompile(`\b(` + Reduce + `|` + Max + `|` + Gate + `)\b`)
 
-// Notes returns what led to a node's curve. They name each setting as called does:
-// by its flag, or by its field in the file.
+// Notes returns notes on the resolution of a node's curve. They name each setting as in
+// called, by its flag or its field in the file.
 func Notes(resolution backoff.ResolvedConfig, called map[string]string) []string {
 	var notes []string
 	for _, note := range resolution.Notes {

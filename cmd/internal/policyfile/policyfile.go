@@ -1,5 +1,5 @@
-// Package policyfile reads restart policies from a YAML or JSON file: what the files of
-// all programs have in common. Mistakes are reported all at once, with their lines.
+// Package policyfile reads the common parts of YAML and JSON files with restart
+// policies. It reports all mistakes at once, with their lines.
 package policyfile
 
 import (
@@ -17,17 +17,17 @@ import (
 // Findings are the mistakes and warnings of a document.
 type Findings struct {
 	Mistakes document.Mistakes
-	Warnings document.Mistakes // unknown fields that may be the kubelet's
+	Warnings document.Mistakes // unknown fields that may belong to the kubelet
 
 	whole *document.Node
-	at    document.Paths  // of the mistakes
-	meant map[string]bool // the rules with a condition that did not fit
+	at    document.Paths  // paths of the mistakes
+	meant map[string]bool // rules with an invalid condition
 }
 
-// condition finds the rule and the field of a path in one.
+// condition matches a rule and a field of the rule in a path.
 var condition = regexp.MustCompile(`^(.*\.restartPolicyRules\[\d+\])\.(\w+)`)
 
-// noteCondition remembers that a rule was meant to have a condition.
+// noteCondition remembers a rule whose condition has a mistake.
 func (f *Findings) noteCondition(m document.Mistake) {
 	if parts := condition.FindStringSubmatch(m.Path); parts != nil {
 		switch cmp.Or(m.Meant, parts[2]) {
@@ -37,7 +37,7 @@ func (f *Findings) noteCondition(m document.Mistake) {
 	}
 }
 
-// Add adds a mistake, unless the value has one already.
+// Add adds a mistake, unless the value already has one.
 func (f *Findings) Add(path string, value any, detail string) {
 	if !f.at.Cover(path) {
 		f.Mistakes = append(f.Mistakes, document.Mistake{Path: path, Line: f.whole.LineOf(path), Value: value, Detail: detail})
@@ -45,8 +45,8 @@ func (f *Findings) Add(path string, value any, detail string) {
 	}
 }
 
-// AddAll adds the field.Errors of a validation of what is at path. The file spells a
-// curve's fields like the Go names, with a small letter first, but for free.
+// AddAll adds the field.Errors in err, relative to path. Files spell a curve's fields
+// like the Go names with a small first letter, except for free.
 func (f *Findings) AddAll(path string, err error) {
 	var errs field.Errors
 	errors.As(err, &errs)
@@ -55,7 +55,7 @@ func (f *Findings) AddAll(path string, err error) {
 			e.Value, e.Detail = nil, fmt.Sprintf("has %v items, %s", e.Value, e.Detail)
 		}
 		if rule, ok := strings.CutSuffix(e.Field, ".exitCodes"); ok && e.Type == field.Required && f.meant[path+"."+rule] {
-			continue // it has a condition, which is reported already
+			continue // its condition is already reported
 		}
 		name := strings.ToLower(e.Field[:1]) + e.Field[1:]
 		if name == "freeFailures" {
@@ -65,9 +65,9 @@ func (f *Findings) AddAll(path string, err error) {
 	}
 }
 
-// Decode stores a document in file, as far as it fits, and returns what does not. own
-// is the name of a list that only the program reads: in a KubeletConfiguration an
-// unknown field elsewhere may be one of the kubelet's, and is a warning.
+// Decode decodes a document into file as far as possible, and returns the mistakes. In
+// a KubeletConfiguration, unknown fields are only warnings, since they may belong to
+// the kubelet, except in the list own of the program.
 func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error) {
 	found := &Findings{whole: whole, at: make(document.Paths), meant: make(map[string]bool)}
 	_, mistakes, err := document.Decode(whole, document.TypeFor[F](), file)
@@ -83,9 +83,9 @@ func Decode[F any](whole *document.Node, own string, file *F) (*Findings, error)
 	return found, err
 }
 
-// ReadFile reads a file, or standard input if the name is -, with read. It returns
-// warnings, and an error that names every mistake after the words for what follows
-// from them, such as "nothing was started".
+// ReadFile reads a file, or standard input if name is -, with read. It returns
+// warnings, and an error that lists every mistake after the words in follows, such as
+// "nothing was started".
 func ReadFile(name, follows string, read func(*document.Node) (*Findings, error)) (warnings []string, err error) {
 	var found *Findings
 	whole, err := document.Read(name)

@@ -8,17 +8,17 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// The bounds of what a person writes limit the number of restarts that are counted one by
-// one, and keep sums of times within a Duration.
+// Bounds of user input. They limit the restarts counted one by one, and keep sums of
+// times within a Duration.
 const (
 	ShortestDelay = time.Millisecond
 	Longest       = 10 * 365 * 24 * time.Hour
-	LeastFactor   = 1.01 // but for 1
+	LeastFactor   = 1.01 // except 1
 	MostStarts    = 1_000_000
-	LongestName   = 40 // in letters; it is what a legend has room for
+	LongestName   = 40 // letters that fit into a legend
 )
 
-// Duration reads a duration from least to Longest. Spaces in it do not count.
+// Duration parses a duration in least..Longest, ignoring spaces.
 func Duration(text string, least time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
 	switch {

@@ -1,5 +1,5 @@
-// Package preset has the backoffs of known systems, and the bounds of those that people write,
-// for the programs that draw them.
+// Package preset defines the backoffs of known systems, and bounds for user-defined
+// ones.
 package preset
 
 import (
@@ -9,17 +9,16 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Preset is the backoff of a system, under its name. A system whose backoff a Policy
-// cannot say exactly is refused, and not approximated. Rounding to the unit that a
-// system counts in is no difference.
+// Preset is the backoff of a system. A backoff that a Policy cannot express exactly is
+// refused, except for rounding to the system's unit of time.
 type Preset struct {
 	Name    string
-	Says    string // the curve, and the settings that are needed to make it exact; in lines
+	Says    string // the curve and any settings that make it exact; may span lines
 	Source  string
 	Policy  backoff.Policy // zero if Refused is set
-	Refused string         // why there is no policy; in lines
+	Refused string         // why it has no policy; may span lines
 	Limit   StartLimit     // of starts, beside the policy
-	Outside bool           // no kubelet restarts it, so no restart makes an API request
+	Outside bool           // not restarted by a kubelet, so restarts cost no API requests
 }
 
 // Never is a reset threshold that no run reaches.
@@ -28,7 +27,7 @@ const Never = time.Duration(math.MaxInt64)
 // All returns the presets.
 func All() []Preset {
 	job := backoff.JobPod()
-	job.ResetAfter = Never // only a success of the Job ends the row of failures
+	job.ResetAfter = Never // only a success of the Job ends a series of failures
 	return []Preset{
 		{
 			Name: "kubelet", Says: "10s doubled up to 5m, over after a run of 10m",
@@ -47,21 +46,22 @@ func All() []Preset {
 			Source: "KEP-4603, Relationship with ImagePullBackOff",
 			Policy: backoff.ImagePull(),
 		}, {
-			// A run of 10s itself is enough.
+			// A run of exactly 10s resets the delay.
 			Name: "docker", Says: "100ms doubled up to 1m, over after a run of 10s",
 			Source:  "moby, restartmanager/restartmanager.go",
 			Policy:  backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute, ResetAfter: 10*time.Second - 1},
 			Outside: true,
 		}, {
-			// Without RestartSteps the delay is the same each time. A long run changes
-			// nothing: only a start by hand sets the counter of restarts back.
+			// Without RestartSteps the delay is constant. Long runs change nothing,
+			// since only a manual start resets the restart counter.
 			Name: "systemd", Says: "always 100ms; RestartSec=1s, RestartSteps=5 and\nRestartMaxDelaySec=1m change that: r_i = r_0 (r_n/r_0)^(i/n).\nGives up after 5 starts in 10s; StartLimitBurst=5 and\nStartLimitIntervalSec=10s change that, 0 means never",
 			Source:  "systemd.service(5); systemd.unit(5); src/core/service.c",
 			Policy:  backoff.Policy{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1, ResetAfter: Never},
 			Limit:   StartLimit{5, 10 * time.Second},
 			Outside: true,
 		}, {
-			// The defaults since 1.19 (FLINK-33736). A run of one hour itself is enough.
+			// The defaults since 1.19 (FLINK-33736). A run of exactly one hour resets
+			// the delay.
 			Name: "flink", Says: "1s times 1.5 up to 1m, over after a run of 1h;\nwith jitter-factor: 0, for it goes both ways",
 			Source:  "Flink 1.19, exponential-delay restart strategy",
 			Policy:  backoff.Policy{Initial: time.Second, Max: time.Minute, Factor: 1.5, ResetAfter: time.Hour - 1},

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// lastWords is how long a program still writes after it was asked a second time to end.
+// lastWords is how long a program may still write after the second request to end.
 const lastWords = time.Second
 
-// EndWithin says that the program ends within the grace period: at the end of it no
-// Source waits any more, and Finish gives up.
+// EndWithin announces the program's end after the grace period. From then on no Source
+// waits and Finish gives up.
 func (p *Printer) EndWithin(grace time.Duration) {
 	p.mu.Lock()
 	p.end = time.Now().Add(grace)
@@ -17,8 +17,8 @@ func (p *Printer) EndWithin(grace time.Duration) {
 	time.AfterFunc(grace, p.Late)
 }
 
-// EndSoon says, after EndWithin, that the program ends at once: no Source waits any
-// more, and Finish gives up after a second.
+// EndSoon announces, after EndWithin, an immediate end. From now on no Source waits,
+// and Finish gives up after a second.
 func (p *Printer) EndSoon() {
 	p.Late()
 	p.mu.Lock()
@@ -28,9 +28,9 @@ func (p *Printer) EndSoon() {
 	}
 }
 
-// Finish waits until everything is written. It gives up at the end set by EndWithin and
-// EndSoon, or when a signal arrives. After EndWithin it does not wait for a stuck
-// destination either. It reports whether everything is written.
+// Finish waits until all text is written, and reports whether it was. It gives up on a
+// signal or at the end set by EndWithin and EndSoon. After EndWithin, it also gives up
+// on a stuck destination.
 func (p *Printer) Finish(signals <-chan os.Signal) bool {
 	giveUp := make(chan struct{})
 	p.mu.Lock()

@@ -1,5 +1,5 @@
-// Package printer writes a program's output in its own goroutine, so that the program
-// does not wait for a stopped terminal, a paused pager or a stuck pipe.
+// Package printer writes output in a goroutine, so that a program does not wait for a
+// stopped terminal, a paused pager or a stuck pipe.
 package printer
 
 import (
@@ -8,53 +8,52 @@ import (
 	"time"
 )
 
-// Limits of the text that waits to be written, in bytes.
+// Limits of the queued text, in bytes.
 const (
-	ownLimit    = 1 << 20  // the program's own text; what exceeds it is dropped
+	ownLimit    = 1 << 20  // the program's own text; excess is dropped
 	sourceLimit = 64 << 10 // one source
 	allLimit    = 4 << 20  // all sources
 )
 
-// piece is the size of one write: what a pipe takes at once, so that a slow reader can
-// be distinguished from one that does not read.
+// piece is the size of one write in bytes. A pipe takes this much at once, which
+// distinguishes a slow reader from a stopped one.
 const piece = 4096
 
-// patience is how long one write may take before the destination counts as stuck.
+// patience is how long a write may take before the destination counts as stuck.
 const patience = time.Second
 
-// Printer writes to one or several destinations, in the order of the calls. It is safe
-// for concurrent use by multiple goroutines.
+// Printer writes to destinations in the order of the calls. It is safe for concurrent
+// use.
 //
 //  1. Only Source.Line, Flush and Finish wait.
-//  2. Everything that is written to an Output reaches its destination, unless the
-//     destination is stuck: then text that exceeds ownLimit is dropped, with a note, unless
-//     the Output keeps all.
-//  3. A Source waits while too much of its text waits, so that it cannot fill the memory.
-//     Once it has ended it does not wait for a stuck destination: its lines are dropped,
-//     with a note. After Late no Source waits.
+//  2. All text written to an Output reaches its destination. If that is stuck, text beyond
+//     ownLimit is dropped, with a note, unless the Output keeps all text.
+//  3. A Source waits while too much of its text is queued, which bounds memory. Once it has
+//     ended, it drops lines for a stuck destination, with a note, instead of waiting. After
+//     Late no Source waits.
 type Printer struct {
 	mu      sync.Mutex
-	changed *sync.Cond // the queue is shorter, or a source has ended, or something is stuck
+	changed *sync.Cond // the queue is shorter, a source has ended, or a destination is stuck
 	queue   []entry
 	own     int       // bytes of the program's own text in the queue
 	sources int       // bytes of all sources in the queue
-	late    bool      // sources do not wait any more
-	end     time.Time // when Finish gives up; zero: with a signal only
-	writing time.Time // since when a piece is being written; zero: none is
+	late    bool      // sources no longer wait
+	end     time.Time // when Finish gives up; zero means only on a signal
+	writing time.Time // start of the current write; zero if idle
 	wake    chan struct{}
 }
 
-// entry is a queued text for an output or, if to is nil, the mark after n bytes of a
+// entry is a queued text for an output. If to is nil, it marks the end of n bytes of a
 // source.
 type entry struct {
 	to      *Output
 	text    []byte
-	dropped int // lines that were dropped here
+	dropped int // number of lines dropped here
 	source  *Source
 	n       int
 }
 
-// New returns a Printer. It runs until the program ends.
+// New returns a Printer, which runs until the program ends.
 func New() *Printer {
 	p := &Printer{wake: make(chan struct{}, 1)}
 	p.changed = sync.NewCond(&p.mu)
@@ -62,9 +61,9 @@ func New() *Printer {
 	return p
 }
 
-// Output is a destination, as an io.Writer that never waits and never fails.
+// Output is an io.Writer that never waits or fails.
 type Output struct {
-	KeepAll bool // drop nothing; for short texts, set before the first Write
+	KeepAll bool // drop nothing; for short texts; set before the first Write
 
 	p      *Printer
 	w      io.Writer
@@ -72,13 +71,12 @@ type Output struct {
 	broken chan struct{}
 }
 
-// To returns an Output that writes to w. Two Outputs for the same w do not share their
-// errors.
+// To returns an Output for w. Outputs for the same w do not share errors.
 func (p *Printer) To(w io.Writer) *Output {
 	return &Output{p: p, w: w, broken: make(chan struct{})}
 }
 
-// Write queues text. It always returns len(text), nil.
+// Write queues text. It always returns len(text) and nil.
 func (o *Output) Write(text []byte) (int, error) {
 	p := o.p
 	p.mu.Lock()
@@ -97,18 +95,17 @@ func (o *Output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Err returns the first write error, nil if there was none. After an error nothing
-// more is written.
+// Err returns the first write error, or nil. After an error the Output writes nothing.
 func (o *Output) Err() error {
 	o.p.mu.Lock()
 	defer o.p.mu.Unlock()
 	return o.err
 }
 
-// Broken returns a channel that is closed at the first write error.
+// Broken returns a channel that closes on the first write error.
 func (o *Output) Broken() <-chan struct{} { return o.broken }
 
-// Behind reports whether much text waits to be written.
+// Behind reports whether much text is queued.
 func (p *Printer) Behind() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,22 +2,21 @@ package printer
 
 import "fmt"
 
-// Source passes on the lines of a program's child, within limits. One goroutine may
-// call Line; another may call Ended.
+// Source prints a child's lines within limits. One goroutine may call Line while
+// another calls Ended.
 type Source struct {
 	p       *Printer
 	print   func(line []byte)
 	waiting int  // bytes in the queue
-	ended   bool // its process has ended
+	ended   bool // the process has ended
 	dropped int  // lines
 }
 
-// Source returns a Source that calls print with its lines. print must write them to an
-// Output of the same Printer.
+// Source returns a Source that calls print with each line. print must write to an
+// Output of this Printer.
 func (p *Printer) Source(print func(line []byte)) *Source { return &Source{p: p, print: print} }
 
-// Line prints a line. It waits while too many of the source's earlier lines wait to be
-// written.
+// Line prints a line. It waits while too much of the source's text is queued.
 func (s *Source) Line(line []byte) {
 	p := s.p
 	p.mu.Lock()
@@ -25,12 +24,12 @@ func (s *Source) Line(line []byte) {
 		p.changed.Wait()
 	}
 	if s.full() || s.dropped > 0 {
-		s.dropped++ // with all after it, so that the output has no hidden gap
+		s.dropped++ // with all later lines, so that the output has no hidden gap
 		p.mu.Unlock()
 		return
 	}
-	// Until the entry after it is written, the line counts for the source, not for the
-	// program.
+	// The line counts for the source instead of the program until the next entry is
+	// written.
 	s.waiting += len(line)
 	p.sources += len(line)
 	p.own -= len(line) + prefixRoom
@@ -43,15 +42,15 @@ func (s *Source) Line(line []byte) {
 	p.signal()
 }
 
-// prefixRoom is room for what print adds to a line.
+// prefixRoom is the number of bytes allowed for print's additions to a line.
 const prefixRoom = 512
 
-// full reports whether too much is waiting. The caller holds the lock.
+// full reports whether too much text is queued. The caller holds the lock.
 func (s *Source) full() bool {
 	return s.waiting >= sourceLimit || s.p.sources >= allLimit
 }
 
-// Late makes all sources drop lines instead of waiting for a reader.
+// Late makes all sources drop lines instead of waiting.
 func (p *Printer) Late() {
 	p.mu.Lock()
 	p.late = true
@@ -67,7 +66,7 @@ func (s *Source) Ended() {
 	s.p.mu.Unlock()
 }
 
-// Close prints how many lines were dropped, if any. No call of Line may follow.
+// Close prints the number of dropped lines, if any. Line must not be called afterwards.
 func (s *Source) Close() {
 	if s.dropped == 0 {
 		return
@@ -75,7 +74,7 @@ func (s *Source) Close() {
 	p := s.p
 	p.mu.Lock()
 	room := 0
-	if p.own < 2*ownLimit { // the note may exceed the limit, within reason
+	if p.own < 2*ownLimit { // the note may exceed the limit, within bounds
 		room = ownLimit
 	}
 	p.own -= room

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// run writes the queue, for ever.
+// run writes the queue for ever.
 func (p *Printer) run() {
 	for range p.wake {
 		for {
@@ -20,8 +20,8 @@ func (p *Printer) run() {
 	}
 }
 
-// next takes the next text for one output off the queue. passed is its number of
-// entries.
+// next removes the next text for one output from the queue. passed is the number of
+// entries removed.
 func (p *Printer) next() (to *Output, text []byte, passed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *Printer) next() (to *Output, text []byte, passed int) {
 	return to, text, passed
 }
 
-// write writes text, unless the output has failed before.
+// write writes text, unless the output has failed.
 func (p *Printer) write(to *Output, text []byte) {
 	for err := to.Err(); len(text) > 0 && err == nil; {
 		n := min(len(text), piece)
@@ -83,15 +83,15 @@ func (p *Printer) wakeAll() {
 	p.mu.Unlock()
 }
 
-// stuck reports whether the current write takes longer than patience. The caller holds
-// the lock.
+// stuck reports whether the current write has taken longer than patience. The caller
+// holds the lock.
 func (p *Printer) stuck() bool { return !p.writing.IsZero() && time.Since(p.writing) >= patience }
 
-// Flush waits until everything is written, or giveUp is closed or holds a value. It
-// reports whether everything is written.
+// Flush waits until all text is written, or giveUp is closed or receives a value. It
+// reports whether all was written.
 func (p *Printer) Flush(giveUp <-chan struct{}) bool { return p.flush(giveUp, false) }
 
-// flush is Flush. If it is hasty, it gives up when the destination is stuck.
+// flush implements Flush. If hasty is true, it also gives up on a stuck destination.
 func (p *Printer) flush(giveUp <-chan struct{}, hasty bool) bool {
 	over := make(chan struct{})
 	defer close(over)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// cgroup is the folder of a control group of version 2 that holds a run's guard and all
-// processes below it. "" is none, and its methods do nothing.
+// cgroup is the folder of a version 2 control group for a run's guard and all processes
+// below it. The methods of "" do nothing.
 type cgroup string
 
-// cgroupFor returns the group of a run, below that of this process. It is "" where the
-// user may not make one.
+// cgroupFor returns the group of a run, below the group of this process. It returns ""
+// if this process's group is unknown.
 func cgroupFor(run mark) cgroup {
 	parent := ownCgroup()
 	if parent == "" {
@@ -22,7 +22,7 @@ func cgroupFor(run mark) cgroup {
 	return cgroup(filepath.Join(parent, "restart-"+run.String()))
 }
 
-// ownCgroup returns the folder of this process's group, "" if it finds none.
+// ownCgroup returns the folder of this process's group, or "" if unknown.
 func ownCgroup() string {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	groups, _ := os.ReadFile("/proc/self/cgroup")
@@ -54,7 +54,7 @@ func hasLine(text []byte, line string) bool {
 	return bytes.Contains(append([]byte("\n"), text...), []byte("\n"+line+"\n"))
 }
 
-// write writes to one of the group's files.
+// write writes text to one of the group's files.
 func (c cgroup) write(file, text string) error {
 	if c == "" {
 		return nil
@@ -70,8 +70,8 @@ func (c cgroup) write(file, text string) error {
 	return err
 }
 
-// join makes the group, if need be, and moves this process into it. Without cgroup.kill,
-// which Linux has since 5.14, it fails.
+// join moves this process into the group, which it makes if necessary. It fails without
+// cgroup.kill, available since Linux 5.14.
 func (c cgroup) join() error {
 	if c == "" {
 		return nil
@@ -89,7 +89,7 @@ func (c cgroup) join() error {
 	return err
 }
 
-// leave moves this process back to the group above.
+// leave moves this process to the parent group.
 func (c cgroup) leave() error {
 	if c == "" {
 		return nil
@@ -97,10 +97,10 @@ func (c cgroup) leave() error {
 	return cgroup(filepath.Dir(string(c))).write("cgroup.procs", "0")
 }
 
-// kill kills all processes in the group, whosever they are.
+// kill kills all processes in the group.
 func (c cgroup) kill() { _ = c.write("cgroup.kill", "1") }
 
-// processes returns the processes in the group.
+// processes returns the pids in the group.
 func (c cgroup) processes() []int {
 	if c == "" {
 		return nil
@@ -109,7 +109,7 @@ func (c cgroup) processes() []int {
 	return numbers(text)
 }
 
-// remove removes the group if it has no process.
+// remove removes the group if it is empty.
 func (c cgroup) remove() error {
 	if c == "" {
 		return nil

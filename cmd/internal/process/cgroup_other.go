@@ -2,7 +2,7 @@
 
 package process
 
-// cgroup is always "": only Linux has control groups.
+// cgroup is always "", since only Linux has control groups.
 type cgroup string
 
 func cgroupFor(mark) cgroup { return "" }

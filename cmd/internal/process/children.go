@@ -11,40 +11,39 @@ import (
 	"time"
 )
 
-// Options are settings of Children. The zero value is ready to use.
+// Options configure Children. The zero value is ready to use.
 type Options struct {
-	Folder string   // of the journal; "": no journal is kept
-	Log    string   // its name there
-	Hold   *os.File // kept open by the guard for as long as it runs, or nil
+	Folder string   // of the journal; "" means no journal
+	Log    string   // name of the journal in Folder
+	Hold   *os.File // kept open by the guard while it runs, or nil
 
-	// Report, if it is not nil, is called with a message when the guard has been
-	// killed, when a process cannot be killed, and by New when it may miss processes.
+	// Report, if not nil, receives messages about a killed guard, about processes that
+	// cannot be killed and, from New, about those that may be missed.
 	Report func(text string)
 }
 
-// Children starts programs. A program may have only one Children at a time, and must
-// not start processes in another way. It is safe for concurrent use by multiple
-// goroutines.
+// Children starts programs. A program must start all its processes through one Children
+// at a time. Children is safe for concurrent use.
 type Children struct {
 	options Options
 	run     mark
 	group   cgroup // of all processes of the run, or ""
 	self    string // this program
-	others  bool   // this process may have children that the run does not know
+	others  bool   // this process may have children from elsewhere
 
-	forking sync.Mutex // held while a guard is started or children are reaped that are none
+	forking sync.Mutex // held while a guard starts or other children are reaped
 	guards  map[int]*guardian
 
 	mu      sync.Mutex
-	guard   *guardian // nil: it was killed, and another one could not be started yet
+	guard   *guardian // nil if it was killed and no other one started yet
 	live    map[int64]*Process
-	begun   int64 // number of processes
+	begun   int64 // number of processes begun
 	closing bool
-	failure error // why an end could not be written to the journal
+	failure error // first failure to write an end to the journal
 }
 
-// New starts a guard and returns Children. The guard is another process of this
-// program, whose main must begin with a call of Guard.
+// New starts a guard, another process of this program, whose main must begin by calling
+// Guard.
 func New(o Options) (*Children, error) {
 	self := "/proc/self/exe" // works even if the file was replaced
 	if _, err := os.Stat(self); err != nil {
@@ -77,19 +76,17 @@ func New(o Options) (*Children, error) {
 	return c, nil
 }
 
-// Run returns the name of this run. If program and guard are killed, KillRun kills the
-// remaining processes by this name.
+// Run returns the name of this run for KillRun.
 func (c *Children) Run() string { return c.run.String() }
 
-// Err returns the first error of writing the end of a process to the journal, nil if
-// there was none.
+// Err returns the first error of writing an exit to the journal, or nil.
 func (c *Children) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failure
 }
 
-// Forget lets the journal drop the records of an owner.
+// Forget allows the journal to drop an owner's records.
 func (c *Children) Forget(owner string) {
 	c.mu.Lock()
 	g := c.guard
@@ -99,8 +96,8 @@ func (c *Children) Forget(owner string) {
 	}
 }
 
-// Start starts the command, without input. The error is a *StartError if this command
-// cannot run. Any other error means that this machine cannot start it now.
+// Start starts cmd with empty input. It returns a *StartError if cmd can never run.
+// Other errors mean that this machine cannot start it now.
 func (c *Children) Start(cmd Command) (*Process, error) {
 	for {
 		p, err := c.request(cmd)
@@ -109,7 +106,7 @@ func (c *Children) Start(cmd Command) (*Process, error) {
 		}
 		<-p.started
 		if p.failure == errGuardLost {
-			continue // with another one
+			continue // with a new guard
 		}
 		if p.failure != nil {
 			return nil, p.failure
@@ -120,15 +117,15 @@ func (c *Children) Start(cmd Command) (*Process, error) {
 
 var errGuardLost = errors.New("process: the guard was killed")
 
-// request asks the guard to start a command. It sends without the lock: handle needs
-// the lock, and the guard reads no message while nobody handles its own.
+// request asks the guard to start a command. It sends without holding the lock, because
+// handle needs the lock and the guard stops reading while its replies are not handled.
 func (c *Children) request(cmd Command) (*Process, error) {
 	p, err := c.register(cmd)
 	if err != nil {
 		return nil, err
 	}
 	r := request{Kind: startRequest, ID: p.id, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Record: cmd.Record}
-	_ = p.guard.conn.send(r, nil, false) // if the guard is gone, listen ends the process
+	_ = p.guard.conn.send(r, nil, false) // if the guard has gone, listen ends the process
 	go p.guard.insist(p.started)
 	return p, nil
 }
@@ -154,7 +151,7 @@ func (c *Children) register(cmd Command) (*Process, error) {
 	return p, nil
 }
 
-// handle handles a message of the guard.
+// handle handles a reply of the guard.
 func (c *Children) handle(g *guardian, r *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +166,7 @@ func (c *Children) handle(g *guardian, r *reply) {
 	case startedReply:
 		p.Began = time.Now()
 		file := g.conn.takeFile()
-		if file == nil { // a process without output must not run
+		if file == nil { // do not run a process without output
 			p.failure = syscall.EMFILE
 			go p.Signal(syscall.SIGKILL)
 		}
@@ -188,7 +185,7 @@ func (c *Children) handle(g *guardian, r *reply) {
 	}
 }
 
-// end publishes how a process ended. The caller holds the lock.
+// end publishes the exit of a process. The caller holds the lock.
 func (c *Children) end(p *Process, e Exit) {
 	p.exit = e
 	close(p.ended)
@@ -201,8 +198,8 @@ func (c *Children) end(p *Process, e Exit) {
 	}()
 }
 
-// Close kills all processes of this run and ends the guard. It leaves no process but
-// those that cannot be killed, which it reports. Nothing can be started afterwards.
+// Close kills all processes of this run and ends the guard. It reports processes that
+// cannot be killed. Start fails afterwards.
 func (c *Children) Close() {
 	c.mu.Lock()
 	c.closing = true
@@ -215,15 +212,15 @@ func (c *Children) Close() {
 	}
 }
 
-// hasOthers reports whether this process has children that it did not start, or gets
-// some: as process 1, all that lose their parent.
+// hasOthers reports whether this process has children that it did not start. Process 1
+// always may, since it adopts orphans.
 func hasOthers() bool {
 	list := new(childList)
 	defer list.close()
 	return os.Getpid() == 1 || len(list.read()) > 0
 }
 
-// reapOthers reaps children that are no guards.
+// reapOthers reaps children other than guards.
 func (c *Children) reapOthers() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGCHLD)
@@ -234,8 +231,8 @@ func (c *Children) reapOthers() {
 	}
 }
 
-// reapUpToGuard reaps children that have ended. It stops at a guard, which attend reaps,
-// and returns that.
+// reapUpToGuard reaps ended children. If it meets a guard, which attend reaps, it
+// returns that guard.
 func (c *Children) reapUpToGuard() *guardian {
 	c.forking.Lock()
 	defer c.forking.Unlock()

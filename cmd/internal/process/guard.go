@@ -16,28 +16,29 @@ import (
 // guardName is the program name of a guard.
 const guardName = "process-guard"
 
-// The files of a guard, besides the first three.
+// File descriptors of a guard after the standard ones.
 const (
 	guardSocket = 3 // to its program
-	guardHold   = 4 // Options.Hold, if there is one
+	guardHold   = 4 // Options.Hold, if set
 )
 
-// guardSettings are a guard's only argument, as JSON.
+// guardSettings are the only argument of a guard, as JSON.
 type guardSettings struct {
 	Run    mark
-	Folder string // of the journal; "": there is none
-	Log    string // its name there
-	Group  cgroup // to be joined, or ""
+	Folder string // of the journal; "" means no journal
+	Log    string // name of the journal in Folder
+	Group  cgroup // to join, or ""
 }
 
-// Guard runs the guard and exits if this process was started as one. Otherwise it
-// returns at once.
+// Guard runs the guard and exits, if this process was started as one. Otherwise it is a
+// no-op.
 func Guard() {
 	if len(os.Args) != 2 || os.Args[0] != guardName {
 		return
 	}
-	// A signal for the program, by its name or from its terminal, must not end its
-	// guard. The signals are caught, not ignored: children would inherit that.
+	// Signals sent to the program by name or from its terminal must not end its guard.
+	// The guard catches them instead of ignoring them, since children would inherit
+	// ignored signals.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -50,7 +51,7 @@ func Guard() {
 	os.Exit(0)
 }
 
-// runGuard guards a program until it is gone, and returns when no process is left.
+// runGuard guards a program until it ends, and returns when all processes have ended.
 func runGuard(settings string) error {
 	var s guardSettings
 	if err := json.Unmarshal([]byte(settings), &s); err != nil {
@@ -62,8 +63,8 @@ func runGuard(settings string) error {
 	if err != nil {
 		return err
 	}
-	reserveThreads(threadsNeeded(), 2*threadsNeeded()) // if its program cannot have enough, the guard crashes first, unseen
-	runtime.LockOSThread()                             // children die with the thread that starts them
+	reserveThreads(threadsNeeded(), 2*threadsNeeded()) // with too few threads for the program, the guard crashes first
+	runtime.LockOSThread()                             // children die with the thread that started them
 	g := newGuard(s.Run, conn)
 	err = g.prepare(s)
 	ready := reply{Kind: readyReply}
@@ -95,7 +96,7 @@ func (g *guard) prepare(s guardSettings) (err error) {
 		return err
 	}
 	if g.group = s.Group; g.group.join() != nil {
-		g.group = "" // it does without
+		g.group = "" // run without a group
 	}
 	if g.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
@@ -106,52 +107,52 @@ func (g *guard) prepare(s guardSettings) (err error) {
 	return err
 }
 
-// guard is the parent of all processes that its program starts. Descendants that lose
-// their parent become its children too. So a run has no process left when its guard
-// has no child. The guard signals only children that it has not reaped, whose pid no
-// other process can have.
+// guard is the parent of all processes started by its program, and adopts descendants
+// that lose their parent. When a guard has no children, the run has no processes. The
+// guard signals only children that it has not reaped, since their pids cannot be
+// reused.
 type guard struct {
 	run   mark
 	conn  *conn
 	null  *os.File
-	group cgroup       // of the guard and all its children; "": there is none
+	group cgroup       // of the guard and its children, or ""
 	look  func() []int // returns the children
 
-	mu      sync.Mutex // holds all that follows
+	mu      sync.Mutex // protects the fields below
 	journal *journal
-	live    map[int]*child   // started and not reaped, by process
-	known   map[int64]*child // these, and others whose end or output is still needed
-	leaving []*child         // reaped, but processes that they left may be there
+	live    map[int]*child   // started and not reaped, by pid
+	known   map[int64]*child // live, and ended ones whose exit or output is still needed
+	leaving []*child         // reaped, but may have left processes behind
 	orphans map[int]*orphan  // children that the guard did not start
-	dying   int              // orphans that were killed and are expected to end
+	dying   int              // killed orphans expected to end
 	overdue bool             // a call of checkOverdue is due
-	ending  bool             // the program is gone
-	giveUp  time.Time        // when an ending guard stops waiting for processes that it does not see
+	ending  bool             // the program has ended
+	giveUp  time.Time        // when an ending guard stops waiting for processes it cannot see
 
-	starting mark       // of the child that is being started, or 0
-	started  *sync.Cond // starting is 0 again
-	again    bool       // a sweep has skipped what may be this child
+	starting mark       // of the child being started, or 0
+	started  *sync.Cond // signals that starting is 0 again
+	again    bool       // a sweep skipped a process that may be this child
 
-	grown  chan struct{} // holds a token when there may be a child again
-	empty  chan struct{} // closed when there is none to wait for and none will be
+	grown  chan struct{} // holds a token if children may exist again
+	empty  chan struct{} // closed when the guard has nothing left to wait for
 	finish func()        // closes empty
 }
 
-// child is a process that was started for the program.
+// child is a process started for the program.
 type child struct {
 	id       int64
 	mark     mark
 	pid      int
 	record   Record
 	status   syscall.WaitStatus
-	output   *os.File  // to read from; nil if it is not needed
-	due      time.Time // when it is given up, after SIGKILL; zero: it may run
-	cut      bool      // it still ran when the program was gone
-	recorded bool      // its end is in the journal
-	lost     string    // why it is not in the journal
+	output   *os.File  // read end; nil if not needed
+	due      time.Time // when to give it up after SIGKILL; zero if it may run
+	cut      bool      // was running when the program ended
+	recorded bool      // its exit is in the journal
+	lost     string    // error of writing its exit to the journal
 }
 
-// serve handles the requests of the program until that is gone.
+// serve handles requests until the program ends.
 func (g *guard) serve() {
 	for {
 		var r request
@@ -178,8 +179,8 @@ func (g *guard) serve() {
 	}
 }
 
-// signal sends a signal to a child; SIGKILL goes to all of its group. The caller
-// holds the lock.
+// signal sends a signal to a child. SIGKILL goes to its whole group. The caller holds
+// the lock.
 func (g *guard) signal(c *child, sig syscall.Signal) {
 	if g.live[c.pid] != c {
 		return

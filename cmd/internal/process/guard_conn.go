@@ -12,52 +12,52 @@ import (
 	"syscall"
 )
 
-// The requests of a program to its guard.
+// Requests of a program to its guard.
 const (
 	startRequest   = iota + 1 // start Args
 	signalRequest             // send Signal to the child
-	releaseRequest            // the child's output has been read to its end
-	forgetRequest             // the records of the owner are not needed any more
+	releaseRequest            // the child's output has been read to the end
+	forgetRequest             // the owner's records are no longer needed
 )
 
 type request struct {
 	Kind      int
-	ID        int64 // names the child
+	ID        int64 // identifies the child
 	Signal    syscall.Signal
 	Args, Env []string
 	Dir       string
 	Record    RecordKey
 }
 
-// The replies of a guard to its program.
+// Replies of a guard to its program.
 const (
 	readyReply   = iota + 1 // the guard is ready
 	startedReply            // the child runs; the read end of its output is attached
 	failedReply             // the child could not be started
-	endedReply              // the child has ended, with all processes that it left
-	leftReply               // a process cannot be killed, as Text says
+	endedReply              // the child and its descendants have ended
+	leftReply               // a process cannot be killed; Text describes it
 )
 
 type reply struct {
 	Kind       int
 	ID         int64
-	Code       int // of a StartError; 0: the machine is short of something
+	Code       int // of a StartError; 0 if the machine lacks a resource
 	Text       string
 	Status     syscall.WaitStatus
-	Unrecorded string // why the end could not be written to the journal, or ""
+	Unrecorded string // error of writing the exit to the journal, or ""
 }
 
-// conn carries messages and open files between a program and its guard. One
-// goroutine may receive while others send.
+// conn carries messages and open files between a program and its guard. Only one
+// goroutine may receive; any number may send.
 type conn struct {
 	file *os.File
 	raw  syscall.RawConn
 	in   *gob.Decoder
-	fds  []int // received, not taken yet; each belongs to a message that follows
+	fds  []int // received but not taken, in the order of their messages
 
 	mu   sync.Mutex
 	out  *gob.Encoder
-	text bytes.Buffer // to be sent
+	text bytes.Buffer // unsent messages
 }
 
 // newConn returns a conn on a connected socket.
@@ -75,8 +75,8 @@ func newConn(fd int) (*conn, error) {
 	return c, nil
 }
 
-// send sends a message and, if file is not nil, an open file with it. With canWait the
-// message may wait for the next one.
+// send sends a message, together with an open file unless file is nil. If canWait is
+// true, the message may be sent with a later one.
 func (c *conn) send(message any, file *os.File, canWait bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *conn) send(message any, file *os.File, canWait bool) error {
 	return failure
 }
 
-// withFd calls use with the descriptor of a file, without other effects on the file.
+// withFd calls use with a file's descriptor, without side effects on the file.
 func withFd(file *os.File, use func(fd int)) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -123,10 +123,10 @@ func withFd(file *os.File, use func(fd int)) error {
 	return raw.Control(func(fd uintptr) { use(int(fd)) })
 }
 
-// receive receives a message. The error is io.EOF when the other side is gone.
+// receive receives a message. It returns io.EOF if the other side has gone.
 func (c *conn) receive(message any) error { return c.in.Decode(message) }
 
-// takeFile returns the file that came with a message, nil if this process has too many
+// takeFile returns the file sent with a message, or nil if this process had too many
 // open files to receive it.
 func (c *conn) takeFile() *os.File {
 	if len(c.fds) == 0 {
@@ -138,7 +138,7 @@ func (c *conn) takeFile() *os.File {
 	return os.NewFile(uintptr(fd), "output")
 }
 
-// receiver reads the bytes of a conn and keeps the files that come with them.
+// receiver reads the bytes of a conn and keeps the files sent with them.
 type receiver struct{ *conn }
 
 func (r receiver) Read(p []byte) (int, error) {

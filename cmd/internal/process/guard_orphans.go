@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// orphan is a child that the guard did not start: it lost its parent.
+// orphan is a child that lost its parent. The guard did not start it.
 type orphan struct {
 	mark   mark
-	killed bool      // it was sent SIGKILL
-	due    time.Time // when it is given up, after the attempt to kill it; zero: it may run
-	left   bool      // it is given up
+	killed bool      // SIGKILL was sent
+	due    time.Time // when to give it up after the attempt to kill it; zero if it may run
+	left   bool      // given up
 }
 
-// A process that was sent SIGKILL ends soon, unless it is frozen or waits for a device.
-// One that this user may not kill can only end by itself.
+// A killed process ends soon, unless it is frozen or waits for a device. A process that
+// this user may not kill ends only by itself.
 const (
-	killPatience    = 5 * time.Second // before a killed process is given up
-	refusedPatience = time.Second     // before one that may not be killed is given up
+	killPatience    = 5 * time.Second // before giving up a killed process
+	refusedPatience = time.Second     // before giving up one that may not be killed
 	overdueTick     = 250 * time.Millisecond
 )
 
-// dueAfter returns when to give up a process that kill was called for.
+// dueAfter returns when to give up a process, given the result of killing it.
 func dueAfter(err error) time.Time {
 	if errors.Is(err, syscall.EPERM) {
 		return time.Now().Add(refusedPatience)
@@ -33,7 +33,7 @@ func dueAfter(err error) time.Time {
 	return time.Now().Add(killPatience)
 }
 
-// leftText says why a process is given up.
+// leftText returns why a process is given up.
 func leftText(pid int) string {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Sprintf("process %s cannot be killed and is left: %v", title(pid), err)
@@ -41,8 +41,8 @@ func leftText(pid int) string {
 	return fmt.Sprintf("process %s was killed but does not end, as if frozen or waiting for a device, and is left", title(pid))
 }
 
-// kill kills a child, which may have joined another group, and all of its own. The
-// caller holds the lock.
+// kill kills a child, which may have joined another group, and the group it started
+// with. The caller holds the lock.
 func (g *guard) kill(c *child) {
 	err := syscall.Kill(c.pid, syscall.SIGKILL)
 	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
@@ -52,15 +52,15 @@ func (g *guard) kill(c *child) {
 	}
 }
 
-// sweep kills the orphans whose child has ended, and those without a mark. Then it
-// reports the children that have no process left. The caller holds the lock, so that
-// no child is reaped meanwhile.
+// sweep kills the orphans of ended children and those without a mark. Then it reports
+// the children without remaining processes. The caller holds the lock, so that no child
+// is reaped meanwhile.
 func (g *guard) sweep() {
 	alive := make(map[mark]bool)
 	for _, c := range g.live {
 		alive[c.mark] = !g.ending
 	}
-	held, all := make(map[mark]bool), false // marks of the killed; all: they may be any child's
+	held, all := make(map[mark]bool), false // marks of killed orphans; all if they may belong to any child
 	for _, pid := range g.look() {
 		if g.live[pid] != nil {
 			continue
@@ -76,7 +76,7 @@ func (g *guard) sweep() {
 		switch {
 		case o.left, alive[o.mark]:
 			continue
-		case g.starting != 0 && (o.mark == g.starting || o.mark.run() != g.run): // it may be the one
+		case g.starting != 0 && (o.mark == g.starting || o.mark.run() != g.run): // it may be the starting child
 			all, g.again = true, true
 			continue
 		case o.due.IsZero():
@@ -100,8 +100,8 @@ func (g *guard) sweep() {
 	g.leaving = leaving
 }
 
-// killOrphan kills an orphan once: it cannot escape, since the guard has not reaped it.
-// The caller holds the lock.
+// killOrphan kills an orphan once. An orphan cannot escape, since the guard has not
+// reaped it. The caller holds the lock.
 func (g *guard) killOrphan(pid int, o *orphan) {
 	err := syscall.Kill(pid, syscall.SIGKILL)
 	o.due = dueAfter(err)
@@ -111,9 +111,9 @@ func (g *guard) killOrphan(pid int, o *orphan) {
 	g.watch()
 }
 
-// reapedOrphan notes that an orphan is reaped. It reports whether it is time to look for
-// the processes that killed ones have left: that is when all of these are reaped, so
-// there are no more looks than generations. The caller holds the lock.
+// reapedOrphan notes that an orphan was reaped. It reports whether all killed orphans
+// have been reaped, so that it is time to look for the orphans they left. Each
+// generation therefore costs at most one look. The caller holds the lock.
 func (g *guard) reapedOrphan(pid int) (look bool) {
 	o := g.orphans[pid]
 	if o == nil || o.due.IsZero() {
@@ -125,7 +125,7 @@ func (g *guard) reapedOrphan(pid int) (look bool) {
 	return g.dying == 0
 }
 
-// settle notes that an orphan is not expected to end any more. The caller holds the lock.
+// settle notes that the guard no longer waits for an orphan. The caller holds the lock.
 func (g *guard) settle(o *orphan) {
 	if o.killed && !o.left {
 		g.dying--
@@ -133,7 +133,7 @@ func (g *guard) settle(o *orphan) {
 	o.left = true
 }
 
-// watch has checkOverdue called soon. The caller holds the lock.
+// watch schedules checkOverdue. The caller holds the lock.
 func (g *guard) watch() {
 	if !g.overdue {
 		g.overdue = true
@@ -141,8 +141,8 @@ func (g *guard) watch() {
 	}
 }
 
-// checkOverdue gives up the processes that should have ended by now, and names them. A
-// child that is given up counts as killed.
+// checkOverdue gives up and reports the processes that should have ended by now. A
+// child given up counts as killed.
 func (g *guard) checkOverdue() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +183,7 @@ func (g *guard) checkOverdue() {
 	}
 }
 
-// say has the program report a text.
+// say sends a message for the program to report.
 func (g *guard) say(text string) {
 	_ = g.conn.send(reply{Kind: leftReply, Text: text}, nil, false)
 }

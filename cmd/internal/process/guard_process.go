@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// guardian is the guard, seen from its program.
+// guardian is the program's handle on its guard.
 type guardian struct {
 	pid       int
 	conn      *conn
-	heard     atomic.Int64       // when it last answered, in Unix nanoseconds
-	exited    chan struct{}      // closed when it is reaped
-	status    syscall.WaitStatus // how it ended
-	abandoned chan struct{}      // closed when it has not answered for too long
+	heard     atomic.Int64       // last answer, in Unix nanoseconds
+	exited    chan struct{}      // closed when the guard is reaped
+	status    syscall.WaitStatus // exit status of the guard
+	abandoned chan struct{}      // closed when the guard has been silent for too long
 	abandon   func()             // closes abandoned
-	gone      chan struct{}      // closed when neither it nor a process that it left is waited for
+	gone      chan struct{}      // closed when waiting for the guard and its processes is over
 }
 
-// errGuardKilled is the error of a guard that was killed before it was ready.
+// errGuardKilled is returned if a guard was killed before it was ready.
 var errGuardKilled = errors.New("it was killed")
 
-// startGuard starts a guard and returns when it is ready. A guard that is killed before
-// is followed by another one.
+// startGuard starts a guard and returns when it is ready. If the guard is killed
+// before, startGuard tries again.
 func (c *Children) startGuard() (*guardian, error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
@@ -44,7 +44,7 @@ func (c *Children) startGuard() (*guardian, error) {
 	}
 }
 
-// tryGuard starts a guard and returns when it is ready.
+// tryGuard makes one attempt to start a guard and returns when it is ready.
 func (c *Children) tryGuard() (*guardian, error) {
 	settings, err := json.Marshal(guardSettings{Run: c.run, Folder: c.options.Folder, Log: c.options.Log, Group: c.group})
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Children) tryGuard() (*guardian, error) {
 	}
 	g := &guardian{conn: conn, exited: make(chan struct{}), abandoned: make(chan struct{}), gone: make(chan struct{})}
 	g.abandon = sync.OnceFunc(func() { close(g.abandoned); conn.file.Close() })
-	c.forking.Lock() // reapOthers must not take the guard for another child
+	c.forking.Lock() // reapOthers must not reap the guard
 	g.pid, err = syscall.ForkExec(c.self, []string{guardName, string(settings)}, &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: files,
@@ -112,8 +112,8 @@ func (c *Children) tryGuard() (*guardian, error) {
 	return g, nil
 }
 
-// attend waits for the end of a guard. It continues the guard when somebody stops it, so
-// that requests take effect.
+// attend waits for the end of a guard. It continues a stopped guard, so that requests
+// take effect.
 func (c *Children) attend(g *guardian) {
 	for {
 		switch _, err := syscall.Wait4(g.pid, &g.status, syscall.WUNTRACED, nil); {
@@ -130,7 +130,7 @@ func (c *Children) attend(g *guardian) {
 	}
 }
 
-// listen handles a guard's messages until it is gone, and ends its processes.
+// listen handles a guard's replies until the guard ends, and then ends its processes.
 func (c *Children) listen(g *guardian) {
 	for {
 		var r reply
@@ -166,7 +166,7 @@ func (c *Children) listen(g *guardian) {
 	}
 }
 
-// lose ends the processes of a guard that is gone.
+// lose ends the processes of a lost guard.
 func (c *Children) lose(g *guardian) (lost int, closing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +190,7 @@ func (c *Children) lose(g *guardian) (lost int, closing bool) {
 	return lost, c.closing
 }
 
-// report passes a message on to the user.
+// report passes a message to Options.Report.
 func (c *Children) report(format string, args ...any) {
 	if c.options.Report != nil {
 		c.options.Report(fmt.Sprintf(format, args...))
@@ -204,21 +204,21 @@ func describe(s syscall.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", s.ExitStatus())
 }
 
-// signal has the guard send a signal to a child.
+// signal asks the guard to send a signal to a child.
 func (g *guardian) signal(id int64, sig syscall.Signal) {
 	_ = g.conn.send(request{Kind: signalRequest, ID: id, Signal: sig}, nil, false)
 }
 
-// dismiss asks the guard to end, after all its children.
+// dismiss asks the guard to end after killing all its children.
 func (g *guardian) dismiss() {
 	_ = withFd(g.conn.file, func(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) })
 }
 
-// answerTime is how long a guard may be silent while an answer is due. It is much longer
-// than killPatience, after which a guard gives up what it cannot kill.
+// answerTime is how long a guard may be silent while an answer is due. It is much
+// longer than killPatience, since a guard answers after giving up unkillable processes.
 const answerTime = 30 * time.Second
 
-// insist abandons the guard if it is silent for too long before done is closed.
+// insist abandons the guard if it stays silent for answerTime before done is closed.
 func (g *guardian) insist(done <-chan struct{}) {
 	for since := time.Now(); ; {
 		select {
@@ -237,9 +237,8 @@ func (g *guardian) insist(done <-chan struct{}) {
 	}
 }
 
-// endLeft kills the processes that a guard has left which was killed itself. They have
-// become children of this process. It returns how many ended, and texts that name the
-// others.
+// endLeft kills the processes left by a killed guard, now children of this process. It
+// returns the number of ended processes and messages about the others.
 func (c *Children) endLeft(g *guardian) (ended int, left []string) {
 	if g.status.Exited() && g.status.ExitStatus() == 0 {
 		return 0, nil
@@ -248,7 +247,7 @@ func (c *Children) endLeft(g *guardian) (ended int, left []string) {
 	list, seen := new(childList), make(map[int]bool)
 	defer list.close()
 	left = endAll(func() map[int]error {
-		c.forking.Lock() // none is reaped meanwhile, so no other process gets its number
+		c.forking.Lock() // no child is reaped meanwhile, so pids are not reused
 		defer c.forking.Unlock()
 		found := make(map[int]error)
 		for _, pid := range list.read() {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// reap reaps children until there is none and the program is gone.
+// reap reaps children until the program and all children have ended.
 func (g *guard) reap() {
 	for {
 		pid, status, err := waitAny(0)
@@ -30,22 +30,21 @@ func (g *guard) reap() {
 	}
 }
 
-// reapAtOnce bounds how many children are reaped before requests are handled again.
+// reapAtOnce is the number of children reaped before requests are handled again.
 const reapAtOnce = 1024
 
-// reapAll reaps all children that have ended, of which pid is one if that is not 0, and
-// sweeps afterwards if any of them may have left processes to be killed. The caller holds
-// the lock.
+// reapAll reaps all ended children, including pid unless it is 0. Then it sweeps if
+// they may have left processes to kill. The caller holds the lock.
 func (g *guard) reapAll(pid int, status *syscall.WaitStatus) {
 	left := false
 	for range reapAtOnce {
-		if status == nil { // it may have been reaped meanwhile
+		if status == nil { // pid may have been reaped meanwhile
 			pid, status, _ = waitAny(syscall.WNOHANG)
 		}
 		if pid <= 0 {
 			break
 		}
-		if g.live[pid] == nil && g.starting != 0 { // it may be the one
+		if g.live[pid] == nil && g.starting != 0 { // it may be the starting child
 			g.started.Wait()
 			continue
 		}
@@ -57,8 +56,8 @@ func (g *guard) reapAll(pid int, status *syscall.WaitStatus) {
 	}
 }
 
-// reaped reaps a child that has ended, and reports whether it may have left processes
-// to be killed. The caller holds the lock.
+// reaped reaps an ended child and reports whether it may have left processes to kill.
+// The caller holds the lock.
 func (g *guard) reaped(pid int, status *syscall.WaitStatus) (left bool) {
 	c := g.live[pid]
 	if c != nil {
@@ -79,7 +78,7 @@ func (g *guard) reaped(pid int, status *syscall.WaitStatus) (left bool) {
 	return true
 }
 
-// ended notes that a child has ended, or is given up. The caller holds the lock.
+// ended notes that a child has ended or was given up. The caller holds the lock.
 func (g *guard) ended(c *child, status syscall.WaitStatus) {
 	delete(g.live, c.pid)
 	c.status = status
@@ -92,8 +91,8 @@ func (g *guard) ended(c *child, status syscall.WaitStatus) {
 	}
 }
 
-// sweepAgain sweeps if a sweep has skipped what may have been the starting child. The
-// caller holds the lock.
+// sweepAgain repeats a sweep that skipped a possible starting child. The caller holds
+// the lock.
 func (g *guard) sweepAgain() {
 	if g.again {
 		g.again = false
@@ -101,11 +100,11 @@ func (g *guard) sweepAgain() {
 	}
 }
 
-// end kills all children until none is left, and saves their output that the program
-// has not read.
+// end kills all children and saves any output that the program has not read. It returns
+// when all children have ended or been given up.
 func (g *guard) end() {
 	g.mu.Lock()
-	g.reapAll(0, nil) // they have ended by themselves
+	g.reapAll(0, nil) // these ended by themselves
 	g.ending, g.giveUp = true, time.Now().Add(killPatience)
 	for _, c := range g.live {
 		c.cut = true
@@ -121,20 +120,20 @@ func (g *guard) end() {
 	g.mu.Unlock()
 	g.wake()
 	<-g.empty
-	g.mu.Lock() // for good
+	g.mu.Lock() // held for good
 	_ = g.group.remove()
 	for _, c := range g.known {
 		if c.output == nil || !c.recorded {
 			continue
 		}
-		_ = c.output.SetReadDeadline(time.Now().Add(outputPause)) // all that could write has ended
+		_ = c.output.SetReadDeadline(time.Now().Add(outputPause)) // all writers have ended
 		if text, _ := io.ReadAll(c.output); len(text) > 0 {
 			g.journal.add(c.record, string(text))
 		}
 	}
 }
 
-// drop drops a child of which nothing is needed any more. The caller holds the lock.
+// drop forgets a child once it is no longer needed. The caller holds the lock.
 func (g *guard) drop(c *child) {
 	if c.output == nil && g.live[c.pid] != c && !slices.Contains(g.leaving, c) {
 		delete(g.known, c.id)

@@ -21,7 +21,7 @@ func (g *guard) start(r *request) {
 	}
 	g.mu.Lock()
 	g.starting = c.mark
-	g.mu.Unlock() // others are reaped meanwhile
+	g.mu.Unlock() // lets others be reaped meanwhile
 	if err == nil {
 		undo := setMark(c.mark)
 		c.pid, err = fork(path, r.Args, &syscall.ProcAttr{
@@ -55,7 +55,7 @@ func (g *guard) start(r *request) {
 	delete(g.orphans, c.pid) // a sweep may have seen it
 	_ = g.conn.send(reply{Kind: startedReply, ID: r.ID}, read, false)
 	if g.journal != nil && r.Record.Owner != "" {
-		c.output = read // the child's output needs a reader when the program is gone
+		c.output = read // the output needs a reader after the program has ended
 	} else {
 		read.Close()
 	}
@@ -69,7 +69,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// wake has reap look for children again.
+// wake tells reap to look for children again.
 func (g *guard) wake() {
 	select {
 	case g.grown <- struct{}{}:

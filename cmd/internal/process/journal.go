@@ -11,30 +11,29 @@ import (
 	"github.com/restartkit/restart/cmd/internal/statefolder"
 )
 
-// RecordKey names a child in the journal: the Run-th one, from 0, that has this
-// Name and belongs to this Owner. The zero value names none.
+// RecordKey identifies a child by owner, name and run, counted from 0. The zero value
+// is not recorded.
 type RecordKey struct {
 	Owner string `json:"owner"`
 	Name  string `json:"name"`
 	Run   int    `json:"run"`
 }
 
-// Record says how a child ended, or why it could not start.
+// Record is the exit of a child, or the reason why it could not start.
 type Record struct {
 	RecordKey
-	Code    int       `json:"code"`              // its exit code, 128+n if signal n killed it
-	Signal  int       `json:"signal,omitempty"`  // the signal that killed it, or 0
-	Message string    `json:"message,omitempty"` // why it could not be started
+	Code    int       `json:"code"`              // 128+n after signal n
+	Signal  int       `json:"signal,omitempty"`  // 0 if not killed
+	Message string    `json:"message,omitempty"` // why it could not start
 	Began   time.Time `json:"began"`
 	At      time.Time `json:"at"`
-	Stopped bool      `json:"stopped,omitempty"` // it was sent a signal before it ended
-	// Output is the rest of its output that its program had not read when it was
-	// killed.
+	Stopped bool      `json:"stopped,omitempty"` // signalled before its end
+	// Output is the output not yet read by a killed program.
 	Output string `json:"output,omitempty"`
 }
 
-// ReadJournal returns the records of a journal, in order, one for each key. It ignores
-// a last record that was cut off.
+// ReadJournal returns one record per key, in order of first appearance. It ignores a
+// truncated last record.
 func ReadJournal(f *statefolder.Folder, name string) ([]Record, error) {
 	lines, err := f.ReadLog(name)
 	if err != nil {
@@ -60,7 +59,7 @@ func ReadJournal(f *statefolder.Folder, name string) ([]Record, error) {
 	return records, nil
 }
 
-// check returns an error for a record that no guard has written.
+// check returns an error for a record that no guard can have written.
 func (r *Record) check() error {
 	switch {
 	case r.Owner == "" || r.Name == "" || strings.ContainsAny(r.Owner+r.Name, "/\x00"):
@@ -87,17 +86,16 @@ func WriteJournal(f *statefolder.Folder, name string, records []Record) error {
 	return f.ReplaceLog(name, lines)
 }
 
-// journal holds the records of ended children, in the guard. A nil journal records
-// nothing.
+// journal holds the guard's records of ended children. A nil journal records nothing.
 type journal struct {
 	folder *statefolder.Folder
 	name   string
 	log    *statefolder.Log
-	owners map[string][]Record // to be kept
-	kept   int                 // bytes of these, about
+	owners map[string][]Record // records to keep
+	kept   int                 // approximate bytes of the records to keep
 }
 
-// openJournal opens a journal to append to it.
+// openJournal opens a journal for appending.
 func openJournal(dir, name string) (*journal, error) {
 	folder, err := statefolder.At(dir)
 	if err != nil {
@@ -118,8 +116,8 @@ func openJournal(dir, name string) (*journal, error) {
 	return j, nil
 }
 
-// largestJournal is the size from which on a journal is rewritten without forgotten
-// records, if these are at least half of it.
+// largestJournal is the size in bytes from which a journal is rewritten without
+// forgotten records, if these make up at least half of it.
 const largestJournal = 1 << 20
 
 // write appends the record of a child.
@@ -142,11 +140,11 @@ func (j *journal) write(r Record) error {
 	return j.compact()
 }
 
-// largestOutput is the size from which on a journal takes no output: one longer than
-// statefolder.Largest could not be read.
+// largestOutput is the size in bytes from which a journal accepts no more output, since
+// a log above statefolder.Largest could not be read.
 const largestOutput = statefolder.Largest / 8
 
-// add adds the child's output to a record, if there is room for it.
+// add adds a child's output to its record if the journal has room.
 func (j *journal) add(r Record, output string) {
 	r.Output = output
 	line, err := json.Marshal(&r)
@@ -173,7 +171,7 @@ func (j *journal) compact() error {
 	return nil
 }
 
-// forget drops the records of an owner.
+// forget drops an owner's records.
 func (j *journal) forget(owner string) {
 	if j == nil {
 		return

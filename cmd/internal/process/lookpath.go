@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// checkDir returns why a command cannot run in that directory.
+// checkDir returns an error if a command cannot run in dir.
 func checkDir(dir string) error {
 	if dir == "" {
 		return nil
@@ -22,7 +22,7 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// lookPath finds the program that a command names, as a shell would in that
+// lookPath returns the path of a program, found as a shell would find it in the given
 // directory and environment.
 func lookPath(name, dir string, env []string) (string, error) {
 	switch {
@@ -55,7 +55,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 	return "", &StartError{Code: notFound, text: text}
 }
 
-// executable returns why path, relative to dir, is not a program.
+// executable returns an error if path, relative to dir, is not a program.
 func executable(path, dir string) error {
 	seen := path
 	if dir != "" && !filepath.IsAbs(path) {
@@ -75,8 +75,7 @@ func executable(path, dir string) error {
 	return nil
 }
 
-// reason returns the innermost text of a file error, without the path, which the caller
-// adds.
+// reason returns the innermost text of a file error, without the path.
 func reason(err, otherwise error) string {
 	var file *fs.PathError
 	switch {
@@ -88,7 +87,7 @@ func reason(err, otherwise error) string {
 	return otherwise.Error()
 }
 
-// lookupEnv returns the last value of a variable in an environment.
+// lookupEnv returns the last value of an environment variable.
 func lookupEnv(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if value, ok := strings.CutPrefix(env[i], name+"="); ok {

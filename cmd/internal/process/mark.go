@@ -14,22 +14,23 @@ import (
 	"time"
 )
 
-// mark is a number that a process of a run and its descendants carry: the number of the
-// run and that of the child. 0 is no mark.
+// mark is a number carried by a run's processes. It combines the numbers of the run and
+// of the child. 0 means no mark.
 //
-// A variable of the environment would be simpler, but is lost by env -i, overwritten by
-// programs that set their title, such as PostgreSQL, and hidden by those that forbid core
-// dumps, such as ssh-agent: just the daemons that only a mark connects with their command.
+// An environment variable would be simpler. But env -i drops it, programs that set
+// their title, such as PostgreSQL, overwrite it, and programs that forbid core dumps,
+// such as ssh-agent, hide it. Those are the daemons for which the mark is the only link
+// to their command.
 type mark uint64
 
-// A mark has childBits for the child and runBits for the run. Together they stay below
-// the largest limit.
+// Numbers of bits in a mark for the child and the run. Marks stay below the largest
+// possible limit.
 const (
 	childBits = 24
 	runBits   = 38
 )
 
-// newRun returns a number for a run that no other has.
+// newRun returns a random number for a new run.
 func newRun() mark {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
@@ -42,10 +43,10 @@ func (run mark) child(id int64) mark { return run<<childBits | mark(id)&(1<<chil
 // run returns the run of a child's mark.
 func (m mark) run() mark { return m >> childBits }
 
-// String is the run's name.
+// String returns the run's name.
 func (run mark) String() string { return fmt.Sprintf("%0*x", runBits/4+1, uint64(run)) }
 
-// parseRun returns the run of that name.
+// parseRun returns the run with the given name.
 func parseRun(name string) (mark, error) {
 	n, err := strconv.ParseUint(name, 16, runBits)
 	if run := mark(n); err == nil && n > 0 && run.String() == name {
@@ -54,16 +55,16 @@ func parseRun(name string) (mark, error) {
 	return 0, fmt.Errorf("process: %q does not name a run", name)
 }
 
-// ValidRun reports whether a run can have that name.
+// ValidRun reports whether name is a valid name of a run.
 func ValidRun(name string) bool {
 	_, err := parseRun(name)
 	return err == nil
 }
 
-// KillRun kills the remaining processes of another run whose guard was killed: on
-// Linux, those that carry its mark, their descendants, and those in its control group. The
-// error names those that cannot be killed. It spares this process, its
-// ancestors and its own descendants, whatever mark they carry.
+// KillRun kills the remaining processes of another run, whose guard was killed. On
+// Linux these are the processes with its mark, their descendants, and those in its
+// control group. KillRun spares this process, its ancestors and its descendants. The
+// error lists unkillable processes.
 func KillRun(name string) error {
 	run, err := parseRun(name)
 	if err != nil {
@@ -89,9 +90,8 @@ func KillRun(name string) error {
 	return nil
 }
 
-// endAll calls killAll until that finds no process any more. killAll kills all processes
-// that it finds and returns the results. endAll returns texts that name those that do not
-// end.
+// endAll calls killAll until it finds no more processes, and returns messages about
+// survivors. killAll kills all processes it finds and returns the results by pid.
 func endAll(killAll func() map[int]error) (left []string) {
 	const pause = 10 * time.Millisecond
 	due := make(map[int]time.Time)
@@ -104,7 +104,7 @@ func endAll(killAll func() map[int]error) (left []string) {
 			waiting = waiting || time.Now().Before(due[pid])
 		}
 		switch {
-		case fresh: // its children may have come meanwhile
+		case fresh: // children may have appeared meanwhile
 		case waiting:
 			time.Sleep(pause)
 		default:
@@ -116,8 +116,8 @@ func endAll(killAll func() map[int]error) (left []string) {
 	}
 }
 
-// familyOf returns the processes that carry the mark of a run, and those below
-// them, with handles that hold on to the process and not to its number.
+// familyOf returns the processes with the mark of a run and their descendants. The
+// handles refer to the processes themselves, even after a pid is reused.
 func familyOf(run mark) []*os.Process {
 	parents, marked := make(map[int]int), make(map[int]bool)
 	for pid := range processes {
@@ -147,7 +147,7 @@ func familyOf(run mark) []*os.Process {
 		if err != nil {
 			continue
 		}
-		if parent, _ := parentOf(pid); parent != parents[pid] { // another process by now, or one for the next pass
+		if parent, _ := parentOf(pid); parent != parents[pid] { // the pid was reused, or the next pass finds it
 			_ = p.Release()
 			continue
 		}

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// output reads what one process writes, and passes it to a Sink.
+// output passes the output of one process to a Sink.
 type output struct {
 	sink  Sink
-	read  *os.File // nil: there is nothing to come
+	read  *os.File // nil if no output is expected
 	ended atomic.Bool
-	rest  int           // bytes that may be read after the end
-	done  chan struct{} // closed when all is taken
+	rest  int           // bytes to read at most after the end
+	done  chan struct{} // closed when all output was passed on
 }
 
-// longestLine is the length of the pieces that a longer line is cut into.
+// longestLine is the length in bytes of the pieces into which a longer line is cut.
 const longestLine = 64 << 10
 
 func newOutput(sink Sink) *output {
 	return &output{sink: sink, rest: outputRest, done: make(chan struct{})}
 }
 
-// open begins to read from the process.
+// open begins to read the output.
 func (o *output) open(read *os.File) {
 	o.read = read
 	if read == nil {
@@ -45,10 +45,10 @@ func (o *output) open(read *os.File) {
 	}()
 }
 
-// EachLine gives the lines of a text to print, one after the other.
+// EachLine calls print with each line of text in order.
 func EachLine(text string, print func(line []byte)) { eachLine(strings.NewReader(text), print) }
 
-// eachLine gives the lines of r to print, one after the other, to its end.
+// eachLine calls print with each line of r in order, until its end.
 func eachLine(r io.Reader, print func(line []byte)) {
 	input := bufio.NewReader(r)
 	var line []byte
@@ -68,14 +68,14 @@ func eachLine(r io.Reader, print func(line []byte)) {
 	}
 }
 
-// When a process has ended, the rest of its output comes at once, unless a process
-// that is not its descendant holds the output open.
+// After the end of a process, the rest of its output arrives at once, unless a process
+// other than its descendants holds the output open.
 const (
-	outputPause = 100 * time.Millisecond // how long to wait for more of it
-	outputRest  = 1 << 20                // how much can be left: what a pipe holds
+	outputPause = 100 * time.Millisecond // longest wait for more output
+	outputRest  = 1 << 20                // most bytes left, as a pipe holds
 )
 
-// Read reads from the process, as long as output can be expected.
+// Read reads output while more can be expected.
 func (o *output) Read(p []byte) (int, error) {
 	if o.ended.Load() {
 		if o.rest <= 0 {
@@ -90,7 +90,7 @@ func (o *output) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish returns when the Sink has all output of the process, which has ended.
+// finish waits until the Sink has received all output of an ended process.
 func (o *output) finish() {
 	if o.read == nil {
 		return
@@ -99,7 +99,7 @@ func (o *output) finish() {
 		o.sink.Ended()
 	}
 	o.ended.Store(true)
-	_ = o.read.SetReadDeadline(time.Now().Add(outputPause)) // for a Read that has begun
+	_ = o.read.SetReadDeadline(time.Now().Add(outputPause)) // for a pending Read
 	<-o.done
 	o.read.Close()
 	if o.sink != nil {

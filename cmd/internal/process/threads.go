@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// threadsNeeded returns how many threads this program needs at most: for running Go code,
-// for the few calls that block, and for the runtime itself.
+// threadsNeeded returns the most threads this program needs to run Go code, for the few
+// blocking calls, and for the runtime itself.
 func threadsNeeded() int { return runtime.GOMAXPROCS(0) + 12 }
 
-// reserveThreads makes sure that this process has that many threads, for good: the Go
-// runtime keeps those that it does not need now. Commands may use up the processes that a
-// user or a container may have, and a Go program that cannot start a thread crashes.
-// reserveThreads also starts and ends spare threads, as many as another process needs.
+// reserveThreads makes this process own keep more threads for good, since the Go
+// runtime keeps idle threads. Commands may use up the processes allowed for a user or a
+// container, and a Go program crashes if it cannot start a thread. reserveThreads also
+// starts and ends spare threads, to reserve them for another process.
 func reserveThreads(keep, spare int) {
 	most := countThreads() + keep
 	var ready, over sync.WaitGroup
@@ -25,14 +25,14 @@ func reserveThreads(keep, spare int) {
 		over.Go(func() {
 			runtime.LockOSThread()
 			ready.Done()
-			ready.Wait() // all have a thread
+			ready.Wait() // until each has a thread
 			if i < keep {
-				runtime.UnlockOSThread() // else the thread ends with its goroutine
+				runtime.UnlockOSThread() // other threads end with their goroutines
 			}
 		})
 	}
 	over.Wait()
-	for range 1000 { // a thread ends a little later than its goroutine
+	for range 1000 { // a thread ends a little after its goroutine
 		if spare == 0 || countThreads() <= most {
 			break
 		}
@@ -40,7 +40,7 @@ func reserveThreads(keep, spare int) {
 	}
 }
 
-// countThreads returns the number of threads of this process, 0 if it is unknown.
+// countThreads returns the number of threads of this process, or 0 if unknown.
 func countThreads() int {
 	threads, _ := os.ReadDir("/proc/self/task")
 	return len(threads)

@@ -9,22 +9,22 @@ import (
 
 const noSignal = 0
 
-// adoptOrphans does nothing: process 1 is the parent of orphans here.
+// adoptOrphans is a no-op, since only process 1 adopts orphans here.
 func adoptOrphans() error { return nil }
 
-// guardAttr starts a guard in its own session, since the end of the program's session
-// must not end the guard.
+// guardAttr starts a guard in its own session, so that the guard survives the end of
+// the program's session.
 func guardAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // childAttr starts a child in its own process group.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// ownProc reports that there is nothing to complain about: no /proc is used.
+// ownProc returns true, since /proc is not used here.
 func ownProc() bool { return true }
 
 func title(pid int) string { return strconv.Itoa(pid) }
 
-// childList is empty: orphans cannot be found here.
+// childList is empty, since orphans cannot be found here.
 type childList struct{}
 
 func (*childList) read() []int { return nil }
@@ -34,8 +34,8 @@ func processes(func(pid int) bool) {}
 
 func parentOf(int) (parent int, ended bool) { return 0, true }
 
-// waitAny waits until a child has ended, and reaps it; with syscall.WNOHANG it returns 0
-// if none has.
+// waitAny waits until a child has ended, and reaps it. With syscall.WNOHANG it returns
+// 0 if no child has ended.
 func waitAny(options int) (pid int, reaped *syscall.WaitStatus, err error) {
 	reaped = new(syscall.WaitStatus)
 	for {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Pipe makes one pipe the standard output and error of a program that is not started
-// yet. It returns the end to read from, which is closed when the test ends.
+// Pipe connects the output and error of an unstarted program to one pipe. It returns
+// the read end, closed when the test ends.
 func (p *Program) Pipe() (read *os.File) {
 	p.t.Helper()
 	read, write, err := os.Pipe()
@@ -19,8 +19,8 @@ func (p *Program) Pipe() (read *os.File) {
 	return read
 }
 
-// StartWithSlowReader starts the program, of whose output 4 KiB are read every half a
-// second, until the program or the test has ended.
+// StartWithSlowReader starts the program and reads 4 KiB of its output every half
+// second.
 func (p *Program) StartWithSlowReader() {
 	p.t.Helper()
 	read := p.Pipe()

@@ -1,11 +1,11 @@
 // Package programtest tests a program as a process, with its signals, exit codes and
-// child processes. The process is the test program itself, so go test never takes a
-// cached result of an older program:
+// child processes. The process is the test program itself, so go test never reuses
+// results of an older program:
 //
 //	func TestMain(m *testing.M) { programtest.Main(m, main) }
 //
-// With RESTART_BUILT=path in the environment of go test, the program at that path is
-// tested instead.
+// If set, the environment variable RESTART_BUILT is the path of another program to
+// test.
 package programtest
 
 import (
@@ -25,42 +25,40 @@ import (
 	"time"
 )
 
-// marker is the variable in the environment of a program under test and of its
-// descendants.
+// marker is an environment variable of programs under test and their descendants.
 const marker = "RESTART_PROGRAM_TEST"
 
-// built is the variable in the environment of the tests that names a built program to
-// test instead of the test program.
+// built is an environment variable of the tests with the path of a program to test in
+// place of the test program.
 const built = "RESTART_BUILT"
 
-// Main runs the tests or, in a process that a test has started, the program.
+// Main runs the tests, or the program in a process started by a test.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(marker) != "" {
 		main()
 		return
 	}
-	// Programs under test do not ignore SIGHUP, even if the tests are run by nohup.
+	// Programs under test must not ignore SIGHUP, even if the tests run under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(m.Run())
 }
 
-// Patience is how long a test waits for what must happen. A busy machine may need most
-// of it.
+// Patience is how long a test waits for an expected event, even on a busy machine.
 const Patience = 2 * time.Minute
 
 // Program is a program under test.
 type Program struct {
 	*exec.Cmd
-	Out, Err Buffer // what it has written so far, unless Stdout and Stderr are set
+	Out, Err Buffer // output so far, unless Stdout and Stderr are set
 	t        testing.TB
 	mark     string
 	ended    chan struct{}
 
 	terminals []*terminal
-	pipes     []*os.File // this process's part of them, to be given up
+	pipes     []*os.File // write ends, closed after the start
 }
 
-// New returns the program with these arguments, to be started.
+// New returns an unstarted program.
 func New(t testing.TB, args ...string) *Program {
 	t.Helper()
 	path := os.Getenv(built)
@@ -74,11 +72,11 @@ func New(t testing.TB, args ...string) *Program {
 	p.Env = append(os.Environ(), p.mark)
 	p.Out.program, p.Err.program = p, p
 	p.Stdout, p.Stderr = &p.Out, &p.Err
-	p.WaitDelay = Patience / 4 // for what is left behind and holds its output open
+	p.WaitDelay = Patience / 4 // for leftover processes that hold its output open
 	return p
 }
 
-// Start starts the program. At the end of the test nothing of it is left.
+// Start starts the program. The end of the test kills it with all its processes.
 func (p *Program) Start() {
 	p.t.Helper()
 	if err := p.Cmd.Start(); err != nil {
@@ -108,7 +106,7 @@ func (p *Program) Start() {
 	})
 }
 
-// Signal sends a signal to the program, if it is still there.
+// Signal sends a signal to the program, if it is running.
 func (p *Program) Signal(sig syscall.Signal) {
 	p.t.Helper()
 	if err := p.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -116,7 +114,8 @@ func (p *Program) Signal(sig syscall.Signal) {
 	}
 }
 
-// SignalTogether sends signals that the program sees at once: it is stopped meanwhile.
+// SignalTogether sends signals while the program is stopped, so that it receives all of
+// them at once.
 func (p *Program) SignalTogether(signals ...syscall.Signal) {
 	p.t.Helper()
 	p.Signal(syscall.SIGSTOP)
@@ -126,14 +125,14 @@ func (p *Program) SignalTogether(signals ...syscall.Signal) {
 	p.Signal(syscall.SIGCONT)
 }
 
-// Kill ends the program with SIGKILL, and returns when it has been reaped.
+// Kill kills the program and waits until it has been reaped.
 func (p *Program) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
 	<-p.ended
 }
 
-// Guard returns the process that guards the program's children, 0 if there is none.
+// Guard returns the pid of the program's guard, or 0 if it has none.
 func (p *Program) Guard() int {
 	for pid, line := range p.Processes() {
 		if strings.HasPrefix(line, "process-guard ") {
@@ -143,8 +142,8 @@ func (p *Program) Guard() int {
 	return 0
 }
 
-// KillGuard kills the program and its guard at once, so that neither can react to the
-// end of the other.
+// KillGuard kills the program and its guard together, so that neither reacts to the end
+// of the other.
 func (p *Program) KillGuard() {
 	p.t.Helper()
 	p.Signal(syscall.SIGSTOP)
@@ -162,8 +161,8 @@ func (p *Program) Ended() bool {
 	}
 }
 
-// Wait waits for the program's end, and returns its exit code. No process may be
-// left then.
+// Wait waits for the program's end and returns its exit code. Remaining processes fail
+// the test.
 func (p *Program) Wait() int {
 	p.t.Helper()
 	p.Eventually("its end", p.Ended)
@@ -173,7 +172,7 @@ func (p *Program) Wait() int {
 	return p.ProcessState.ExitCode()
 }
 
-// Done waits for the program's end, which must come with that exit code.
+// Done waits for the program's end. The test fails unless the exit code is code.
 func (p *Program) Done(code int) {
 	p.t.Helper()
 	if got := p.Wait(); got != code {
@@ -181,11 +180,12 @@ func (p *Program) Done(code int) {
 	}
 }
 
-// Eventually waits until something is so.
+// Eventually waits until ok returns true. After Patience, the program prints its
+// goroutines and the test fails.
 func (p *Program) Eventually(what string, ok func() bool) {
 	p.t.Helper()
 	if !becomes(ok) {
-		_ = p.Process.Signal(syscall.SIGQUIT) // it prints its goroutines
+		_ = p.Process.Signal(syscall.SIGQUIT) // prints its goroutines
 		if !becomes(p.Ended) {
 			_ = p.Process.Kill()
 		}
@@ -194,7 +194,7 @@ func (p *Program) Eventually(what string, ok func() bool) {
 	}
 }
 
-// Eventually waits until something is so.
+// Eventually waits until ok returns true. The test fails after Patience.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	if !becomes(ok) {
@@ -202,7 +202,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// becomes reports whether something becomes so within Patience.
+// becomes reports whether ok returns true within Patience.
 func becomes(ok func() bool) bool {
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -212,15 +212,15 @@ func becomes(ok func() bool) bool {
 	return true
 }
 
-// Processes returns the program, its guard and its descendants that are still there,
-// with their command lines.
+// Processes returns the command lines of the program, its guard and its descendants by
+// pid.
 func (p *Program) Processes() map[int]string {
 	found := make(map[int]string)
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		environ, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(environ, []byte(p.mark)) {
-			continue // gone, or another's
+			continue // ended, or of another program
 		}
 		var pid int
 		_, _ = fmt.Sscanf(file, "/proc/%d/", &pid)
@@ -230,14 +230,14 @@ func (p *Program) Processes() map[int]string {
 	return found
 }
 
-// Running waits until at least n processes of the program are there.
+// Running waits until the program has at least n processes.
 func (p *Program) Running(n int) {
 	p.t.Helper()
 	p.Eventually(fmt.Sprintf("%d processes", n), func() bool { return len(p.Processes()) >= n })
 }
 
-// FullDisk runs the program with its standard output on a disk that is full, which
-// it must report, and end with that exit code.
+// FullDisk runs the program with its standard output on a full disk. The program must
+// report the error and exit with code.
 func FullDisk(t testing.TB, code int, args ...string) {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -254,7 +254,7 @@ func FullDisk(t testing.TB, code int, args ...string) {
 	}
 }
 
-// Buffer is what a program has written. It can be read while it is written.
+// Buffer holds a program's output. It can be read while the program writes.
 type Buffer struct {
 	program *Program
 	mu      sync.Mutex
@@ -273,7 +273,7 @@ func (b *Buffer) String() string {
 	return b.text.String()
 }
 
-// Says waits until the program has written text, that often or more often.
+// Says waits until the program has written text at least the given number of times.
 func (b *Buffer) Says(text string, times int) {
 	b.program.t.Helper()
 	b.program.Eventually(fmt.Sprintf("%d times %q", times, text), func() bool { return strings.Count(b.String(), text) >= times })
@@ -292,7 +292,7 @@ func FitsTerminal(t *testing.T, help string) {
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden compares text with a file, or writes the file under -update.
+// Golden compares text with a file, or first writes the file with -update.
 func Golden(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
@@ -309,7 +309,7 @@ func Golden(t *testing.T, file, text string) {
 	}
 }
 
-// WriteFile writes a file for a test, and returns its path.
+// WriteFile writes a file for a test and returns its path.
 func WriteFile(t testing.TB, dir, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

@@ -8,14 +8,14 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a pseudo-terminal that a program under test writes to.
+// terminal is a pseudo-terminal for the output of a program under test.
 type terminal struct {
 	screen, tty *os.File
-	read        chan struct{} // closed when all was read
+	read        chan struct{} // closed when all output has been read
 }
 
-// Terminal returns a terminal of that size, to be the Stdout or Stderr of a program
-// that is not started yet. What the program writes to it is added to seen.
+// Terminal returns a terminal for the Stdout or Stderr of an unstarted program. Output
+// to it is added to seen.
 func (p *Program) Terminal(seen *Buffer, columns, lines int) *os.File {
 	p.t.Helper()
 	screen, tty, err := pty.Open()
@@ -36,11 +36,12 @@ func (p *Program) Terminal(seen *Buffer, columns, lines int) *os.File {
 	return tty
 }
 
-// started gives up this process's part of the terminal: reading it ends with the
+// started closes this process's end of the terminal, so that reading ends with the
 // program.
 func (t *terminal) started() { t.tty.Close() }
 
-// ended waits until all was read, unless something else holds the terminal open.
+// ended waits until all output has been read, but not for ever if another process holds
+// the terminal open.
 func (t *terminal) ended() {
 	select {
 	case <-t.read:

@@ -1,5 +1,4 @@
-// Package restartstate prepares what a program has stored of a backoff.Restarter for
-// Restore: after a change of the clock, and with errors that say where.
+// Package restartstate prepares the stored state of a backoff.Restarter for Restore.
 package restartstate
 
 import (
@@ -11,7 +10,8 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// ToClock holds the times of a state to the clock, which may have been set back since.
+// ToClock limits a state's times to those possible at now, since the clock may have
+// been set back.
 func ToClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
 	before := func(at, limit time.Time) time.Time {
 		if at.After(limit) {
@@ -41,7 +41,7 @@ func ToClock(b backoff.RestarterState, now time.Time) backoff.RestarterState {
 	return b
 }
 
-// At returns an error of Restore with the fields below a path.
+// At adds a path to the fields in an error of Restore.
 func At(path string, err error) error {
 	var errs field.Errors
 	if !errors.As(err, &errs) {

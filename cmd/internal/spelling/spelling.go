@@ -1,10 +1,10 @@
-// Package spelling finds the name that somebody meant.
+// Package spelling suggests a known name for a misspelled one.
 package spelling
 
 import "strings"
 
-// Nearest returns the known name that is most like an unknown one, "" if none is. Of
-// several it returns the first.
+// Nearest returns the first of the known names most similar to name, or "" if no name
+// is similar enough.
 func Nearest(name string, known []string) string {
 	best, least := "", 1+allowed(name)
 	for _, candidate := range known {
@@ -21,12 +21,12 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// allowed returns the largest distance of a suggestion: a third of the name's letters,
-// at most 4.
+// allowed returns the largest distance of a suggestion, a third of the name's length
+// but at most 4.
 func allowed(name string) int { return min(len(name)/3, 4) }
 
-// distance returns how many letters must be changed, added, removed or swapped with the
-// next one to turn a into b.
+// distance returns the number of letters to change, add, remove or swap with the next
+// one to turn a into b.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

@@ -10,17 +10,16 @@ import (
 	"hash/crc32"
 )
 
-// sealed is the content of a state file from version 2 on. Version 1 was the state
-// alone, without a checksum; runjob's had no version either.
+// sealed is the content of a state file since version 2. Version 1 was the bare state
+// without a checksum, and for runjob without a version.
 type sealed struct {
-	Version  int             `json:"version"` // of the format; a program refuses those that it does not know
+	Version  int             `json:"version"` // of the format; programs refuse unknown versions
 	Checksum string          `json:"crc32"`   // of State without white space, as 8 hexadecimal digits
 	State    json.RawMessage `json:"state"`
 }
 
-// Encode returns the text of a state file. version is the number of the program's
-// format. A program raises it when an earlier release could misread what it writes.
-// The first is 2.
+// Encode returns the text of a state file. version starts at 2. A program must raise it
+// if earlier releases could misread the state.
 func Encode(version int, state any) ([]byte, error) {
 	text, err := json.Marshal(state)
 	if err != nil {
@@ -30,9 +29,8 @@ func Encode(version int, state any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Decode stores the state of a file in into. It reads what Encode has written with this
-// version or an earlier one, and the files of version 1. Its errors are for people who
-// do not know the program's types.
+// Decode decodes a state file into into. It accepts all versions up to version,
+// including version 1. Its errors avoid Go type names.
 func Decode(text []byte, version int, into any) error {
 	var file sealed
 	if err := decode(text, &file); err != nil {
@@ -58,7 +56,7 @@ func Decode(text []byte, version int, into any) error {
 
 func checksum(text []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) }
 
-// decode is json.Unmarshal with errors that name no Go type.
+// decode is json.Unmarshal with errors free of Go type names.
 func decode(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	wrong := (*json.UnmarshalTypeError)(nil)

@@ -12,15 +12,14 @@ import (
 	"syscall"
 )
 
-// Log is a file of records that only grows. Each record is a line with its checksum, so
-// that ReadLog recognizes one that was cut off.
+// Log is an append-only file of records with checksums, which reveal a truncated one.
 type Log struct {
 	file *os.File
 	path string
 	size int64
 }
 
-// OpenLog opens a log to append to it, and creates it if need be.
+// OpenLog opens a log for appending, and creates it if necessary.
 func (f *Folder) OpenLog(name string) (*Log, error) {
 	file, err := f.open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
@@ -34,7 +33,7 @@ func (f *Folder) OpenLog(name string) (*Log, error) {
 	return &Log{file: file, path: f.Path(name), size: info.Size()}, nil
 }
 
-// Append adds a record, which must not have a line break. The record survives the end
+// Append appends a record, which must not contain line breaks. Records survive the end
 // of the program, but not always a failure of the machine.
 func (l *Log) Append(record []byte) error {
 	info, err := l.file.Stat()
@@ -45,7 +44,7 @@ func (l *Log) Append(record []byte) error {
 		return fmt.Errorf("%s: %w", l.path, err)
 	}
 	n, err := l.file.Write(line(record))
-	if err != nil { // a record that a full disk has cut off would hide all after it
+	if err != nil { // a record truncated by a full disk would hide all later ones
 		return errors.Join(err, l.file.Truncate(l.size))
 	}
 	l.size += int64(n)
@@ -58,13 +57,13 @@ func (l *Log) Clear() error {
 	return l.file.Truncate(0)
 }
 
-// Size returns the bytes of the log.
+// Size returns the size of the log in bytes.
 func (l *Log) Size() int64 { return l.size }
 
 // Close closes the file.
 func (l *Log) Close() { l.file.Close() }
 
-// ReplaceLog replaces a log as a whole, as Replace does.
+// ReplaceLog atomically replaces a log.
 func (f *Folder) ReplaceLog(name string, records [][]byte) error {
 	var text []byte
 	for _, record := range records {
@@ -77,8 +76,8 @@ func line(record []byte) []byte {
 	return fmt.Appendf(make([]byte, 0, len(record)+10), "%08x %s\n", crc32.ChecksumIEEE(record), record)
 }
 
-// ReadLog returns the records of a log, none if there is no log. It stops at the first
-// record that is not whole.
+// ReadLog returns the records of a log, up to the first incomplete one. A missing log
+// has no records.
 func (f *Folder) ReadLog(name string) ([][]byte, error) {
 	text, err := f.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// Listen opens a socket in the folder. It replaces one of a run that was killed. Its
-// Close removes it.
+// Listen opens a socket in the folder, replacing one left by a killed run. Closing the
+// listener removes it.
 func (f *Folder) Listen(name string) (net.Listener, error) {
 	if info, err := f.root.Lstat(name); err == nil && info.Mode().Type() != fs.ModeSocket {
 		return nil, &fs.PathError{Op: "listen", Path: f.Path(name), Err: errors.New("is not a socket")}
@@ -27,11 +27,11 @@ func (f *Folder) Listen(name string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false) // by a name that is only good now
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // by a path valid only now
 	return &socket{Listener: listener, folder: f, name: name}, nil
 }
 
-// socket removes its file when it is closed.
+// socket removes its file on Close.
 type socket struct {
 	net.Listener
 	folder *Folder
@@ -51,8 +51,8 @@ func (f *Folder) Dial(name string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// through calls do with a name of the folder that is short enough for the address of a
-// socket, which has about a hundred bytes.
+// through calls do with a path of the folder short enough for a socket's address, which
+// is limited to about a hundred bytes.
 func (f *Folder) through(do func(dir string) error) error {
 	if len(f.dir) < 80 {
 		return do(f.dir)

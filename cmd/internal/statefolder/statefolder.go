@@ -1,13 +1,14 @@
 //go:build unix
 
-// Package statefolder keeps the state of a program in a folder.
+// Package statefolder keeps a program's state in a folder.
 //
-// The folder belongs to this user, and nobody else may write to it. It was empty, or
-// made by the same program: its lock begins with that program's name. The package
-// reads and writes only regular files of given names, follows no symbolic link, and
-// removes no other file. A file is replaced as a whole: if the program or the machine
-// fails at any moment, the file has its old or its new content. A log (see Log) only
-// grows; if the machine fails, it loses at most its last records.
+// The folder must belong to this user and deny others write access. It must be empty or
+// made by the same program, whose name begins the lock file. The package uses only
+// regular files with known names, follows no symbolic links, and removes no other
+// files.
+//
+// Files are replaced atomically. A failure of the program or the machine leaves the old
+// or the new content, but may cost the last records of a Log.
 package statefolder
 
 import (
@@ -21,37 +22,35 @@ import (
 	"time"
 )
 
-// Largest is the size limit of a file that is read.
+// Largest is the size limit in bytes of a file to read.
 const Largest = 64 << 20
 
-// The files of every folder, besides those that its program names.
+// Files of every folder, in addition to the program's.
 const (
 	lockName  = "lock"       // held by the program
-	guardName = "lock.guard" // held by what outlives the program for a moment
-	tempEnd   = ".new"       // of a file that is being written
+	guardName = "lock.guard" // held by a process that briefly outlives the program
+	tempEnd   = ".new"       // suffix of a file being written
 )
 
-// Folder is a state folder. It is safe for concurrent use by multiple goroutines
-// that use different files.
+// Folder is a state folder. It is safe for concurrent use of different files.
 type Folder struct {
 	dir  string
 	root *os.Root
-	lock *os.File // held for as long as the program runs
+	lock *os.File // held while the program runs
 
-	// Guard is a file for a process that outlives the program to inherit: the next Open
-	// waits for the end of that process, too. It is nil after At.
+	// Guard is a file to be inherited by a process that outlives the program. The next
+	// Open waits for the end of that process. Guard is nil after At.
 	Guard *os.File
 }
 
-// How long Open waits for a run that was killed to release its lock, and for its guard
-// to end.
+// How long Open waits for a killed run to release its lock, and for its guard to end.
 const (
 	lockWait  = time.Second
 	guardWait = time.Minute
 )
 
-// Open creates the folder if need be, and locks it. program is the name of the
-// program, a word that identifies its folders, and state the name of its state file.
+// Open opens and locks the folder, creating it if necessary. program identifies the
+// program's folders. state is the name of its state file.
 func Open(dir, program, state string) (*Folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -71,7 +70,7 @@ func Open(dir, program, state string) (*Folder, error) {
 	return f, nil
 }
 
-// At returns a folder that another process holds.
+// At returns a folder without locking it, even while another process holds it.
 func At(dir string) (*Folder, error) {
 	named, err := os.Lstat(dir)
 	switch {
@@ -101,7 +100,7 @@ func At(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// checkOwner returns an error if others could change the files of the folder.
+// checkOwner returns an error if other users can change the folder's files.
 func checkOwner(dir string, info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to user %d, not to user %d, who runs this", dir, s.Uid, os.Geteuid())
@@ -122,14 +121,14 @@ func (f *Folder) Close() {
 	f.root.Close()
 }
 
-// Path returns the path of a file of the folder, for messages.
+// Path returns the path of a file in the folder, for messages.
 func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
 
 // Dir returns the absolute path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// take locks the folder, if it is the program's. It changes nothing in a folder of
-// another program.
+// take locks the folder if it belongs to the program. It does not change folders of
+// other programs.
 func (f *Folder) take(program, state string) (err error) {
 	mark := program + " state\n"
 	if f.lock, err = f.open(lockName, os.O_RDWR); errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +147,7 @@ func (f *Folder) take(program, state string) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case len(found) == 0: // its program was killed before it wrote the lock
+	case len(found) == 0: // the program was killed before writing the lock
 		if _, err := f.root.Lstat(state); err == nil { // v0.1.0 left its lock empty
 			return fmt.Errorf("%s is of %s v0.1.0, whose states later releases do not read: nothing in it was touched; name another folder", f.dir, program)
 		}
@@ -170,7 +169,7 @@ func (f *Folder) take(program, state string) (err error) {
 	return nil
 }
 
-// unused returns an error if the folder is not empty.
+// unused returns an error if the folder has files other than the lock.
 func (f *Folder) unused(program string) error {
 	folder, err := f.root.Open(".")
 	if err != nil {
@@ -200,8 +199,8 @@ func (f *Folder) inUse(err error, text string) error {
 	return errors.New(text)
 }
 
-// lockFile locks the file. It reports whether another process still has the lock after
-// that time.
+// lockFile locks the file. It reports whether another process still holds the lock
+// after waiting.
 func lockFile(file *os.File, wait time.Duration) (busy bool, err error) {
 	for until := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -217,12 +216,13 @@ func lockFile(file *os.File, wait time.Duration) (busy bool, err error) {
 	}
 }
 
-// open opens a regular file of the folder.
+// open opens a regular file in the folder.
 func (f *Folder) open(name string, flags int) (*os.File, error) {
 	if info, err := f.root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", f.Path(name))
 	}
-	// O_NONBLOCK: if it is a FIFO by now, open must not wait for its other end.
+	// With O_NONBLOCK, open does not wait for the other end of a FIFO that replaced the
+	// file.
 	file, err := f.root.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.dir, err)
@@ -234,8 +234,8 @@ func (f *Folder) open(name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// Read returns the content of a file. The error is fs.ErrNotExist if there is no such
-// file.
+// Read returns the content of a file. A missing file is an error wrapping
+// fs.ErrNotExist.
 func (f *Folder) Read(name string) ([]byte, error) {
 	file, err := f.open(name, os.O_RDONLY)
 	if err != nil {
@@ -249,11 +249,10 @@ func (f *Folder) Read(name string) ([]byte, error) {
 	return text, err
 }
 
-// Replace replaces a file as a whole, and returns when the disk has it.
+// Replace replaces a file atomically, and returns when it is on disk.
 func (f *Folder) Replace(name string, text []byte) error {
 	temporary := name + tempEnd
-	// One that is left of a run that was killed is ours; a link is removed, not
-	// followed.
+	// Remove the file left by a killed run. Removing a link does not follow it.
 	if err := f.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -271,7 +270,7 @@ func (f *Folder) Replace(name string, text []byte) error {
 	return f.sync()
 }
 
-// sync writes the names of the folder to the disk.
+// sync writes the folder's list of files to disk.
 func (f *Folder) sync() error {
 	folder, err := f.root.Open(".")
 	if err != nil {

@@ -9,18 +9,17 @@ import (
 	"io/fs"
 )
 
-// Store keeps the state of a program in one file of its folder, which it replaces as a
-// whole: a kill at any moment leaves the old state or the new one. Its errors begin with
-// the flag -state.
+// Store keeps a program's state in one file of its folder, which it replaces
+// atomically. Its errors begin with the flag -state.
 type Store struct {
 	*Folder
 	file    string
 	version int    // of the format
-	saved   []byte // what the file holds
-	failed  bool   // the last Save did
+	saved   []byte // content of the file
+	failed  bool   // the last Save failed
 }
 
-// OpenStore opens the folder, as Open does. The file is PROGRAM.json.
+// OpenStore opens the folder like Open. The state file is PROGRAM.json.
 func OpenStore(dir, program string, version int) (*Store, error) {
 	file := program + ".json"
 	folder, err := Open(dir, program, file)
@@ -30,8 +29,8 @@ func OpenStore(dir, program string, version int) (*Store, error) {
 	return &Store{Folder: folder, file: file, version: version}, nil
 }
 
-// Load stores the state in into, and reports whether there is one. valid says whether a
-// run can have written it.
+// Load decodes the state into into, and reports whether the file exists. valid must
+// return an error for a state that no run can have written.
 func (s *Store) Load(into any, valid func() error) (found bool, err error) {
 	text, err := s.Read(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,13 +48,13 @@ func (s *Store) Load(into any, valid func() error) (found bool, err error) {
 	return true, nil
 }
 
-// Unusable returns the error of a state that cannot be used for that reason.
+// Unusable wraps the reason why the state cannot be used.
 func (s *Store) Unusable(err error) error {
 	return fmt.Errorf("-state: %s: %w; remove it to start over, or name another folder", s.Path(s.file), err)
 }
 
-// Save replaces the state, unless it is the same. It calls warn for the first of several
-// failures in a row.
+// Save replaces the state if changed. It calls warn on the first of consecutive
+// failures.
 func (s *Store) Save(state any, warn func(error)) {
 	text, err := Encode(s.version, state)
 	if err == nil && !bytes.Equal(text, s.saved) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Wait formats a wait, rounded for a person.
+// Wait formats a waiting time, rounded for users.
 func Wait(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -16,7 +16,7 @@ func Wait(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Age formats an elapsed time in a few letters, as kubectl formats ages.
+// Age formats an elapsed time in a few letters, like ages in kubectl.
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

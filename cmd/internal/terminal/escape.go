@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes foreign text safe to print: it cannot steer a terminal or look like a
-// line of the program. Control characters, characters that change the direction of
-// writing, and bytes that are not UTF-8 become escapes of a Go string literal: \n,
-// \x1b, \u202e. Tabs and the zero-width joiners of many scripts stay.
+// Escape makes foreign text safe to print. The text then cannot control a terminal or
+// imitate a line of the program. Control characters, characters that change the
+// direction of writing, and invalid UTF-8 are escaped as in a Go string literal. Tabs
+// and zero-width joiners stay.
 func Escape(text string) string { return escape(text, false) }
 
-// EscapeJSON returns a JSON text of the same meaning that cannot steer a terminal:
-// encoding/json keeps characters in strings that Escape replaces.
+// EscapeJSON escapes, within JSON strings, the characters that Escape would replace and
+// encoding/json keeps.
 func EscapeJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, unsafeInJSON) {
 		return text
@@ -35,10 +35,11 @@ func EscapeJSON(text []byte) []byte {
 	return safe
 }
 
-// unsafeInJSON is unsafeRune without line ends, which JSON has only between tokens.
+// unsafeInJSON is unsafeRune except for line breaks, which JSON has only between
+// tokens, and U+FFFD.
 func unsafeInJSON(r rune) bool { return r != '\n' && r != utf8.RuneError && unsafeRune(r) }
 
-// EscapeLines is Escape, but keeps the ends of lines.
+// EscapeLines is like Escape but keeps line breaks.
 func EscapeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -82,19 +83,20 @@ func escape(text string, colours bool) string {
 	return b.String()
 }
 
-// Scripts such as Persian and Devanagari, and many emoji, need these two.
+// Zero-width characters needed by many emoji and by scripts such as Persian and
+// Devanagari.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
 )
 
-// unsafeRune reports whether a character may have to be escaped.
+// unsafeRune reports whether a character may need an escape.
 func unsafeRune(r rune) bool {
 	return r != '\t' && r != zeroWidthJoiner && r != zeroWidthNonJoiner && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }
 
-// colourSequence returns the length of the sequence that sets attributes of
-// characters at the beginning of text, 0 if there is none.
+// colourSequence returns the length of the escape sequence for text attributes at the
+// beginning of text, or 0.
 func colourSequence(text string) int {
 	rest, ok := strings.CutPrefix(text, "\x1b[")
 	if !ok {
@@ -107,9 +109,9 @@ func colourSequence(text string) int {
 	return len("\x1b[") + end + 1
 }
 
-// EscapeLine is Escape for a line of another program's output. With colours it keeps
-// sequences that only set colours and other attributes of characters, such as
-// ESC [ 1 ; 3 1 m, and resets them at the end of the line.
+// EscapeLine is like Escape for a line of another program's output. With colours, it
+// keeps sequences that only set text attributes, such as ESC [ 1 ; 3 1 m, and resets
+// them at the end.
 func EscapeLine(text string, colours bool) string {
 	text = escape(text, colours)
 	if strings.Contains(text, "\x1b") {

@@ -6,20 +6,19 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Width returns how many columns of a terminal text takes. The text must not have
+// Width returns the number of terminal columns taken by text, which must not contain
 // control characters.
 func Width(text string) int { return uniseg.StringWidth(text) }
 
-// Pad returns text with spaces after it, width columns wide.
+// Pad appends spaces to text up to width columns.
 func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-Width(text), 0))
 }
 
-// ellipsis stands for what is left out. It is one column wide.
+// ellipsis replaces omitted text. It is one column wide.
 const ellipsis = "…"
 
-// Shorten returns text in at most width columns. It keeps the beginning and the end,
-// since similar names often differ there.
+// Shorten shortens text to at most width columns. It keeps the beginning and the end.
 func Shorten(text string, width int) string {
 	switch {
 	case Width(text) <= width:
@@ -31,7 +30,7 @@ func Shorten(text string, width int) string {
 	return beginning(text, width-1-tail) + ellipsis + end(text, tail)
 }
 
-// Cut returns text in at most width columns. It keeps the beginning.
+// Cut shortens text to at most width columns. It keeps the beginning.
 func Cut(text string, width int) string {
 	switch {
 	case Width(text) <= width:
@@ -42,7 +41,7 @@ func Cut(text string, width int) string {
 	return beginning(text, width-1) + ellipsis
 }
 
-// beginning returns as much of text as fits into width columns.
+// beginning returns the longest beginning of text that fits into width columns.
 func beginning(text string, width int) string {
 	taken, used := 0, 0
 	for g := uniseg.NewGraphemes(text); g.Next() && used+g.Width() <= width; {
@@ -52,7 +51,7 @@ func beginning(text string, width int) string {
 	return text[:taken]
 }
 
-// end returns as much of the end of text as fits into width columns.
+// end returns the longest end of text that fits into width columns.
 func end(text string, width int) string {
 	left := Width(text)
 	g := uniseg.NewGraphemes(text)
@@ -63,8 +62,8 @@ func end(text string, width int) string {
 	return text[from:]
 }
 
-// Align returns one line for each row, with aligned cells. A column is as wide as its
-// widest cell, with gap spaces after it.
+// Align returns one line per row, with columns as wide as their widest cells and gap
+// spaces between them.
 func Align(rows [][]string, gap int) []string {
 	c := Columns{Gap: gap}
 	for _, row := range rows {
@@ -77,15 +76,14 @@ func Align(rows [][]string, gap int) []string {
 	return lines
 }
 
-// Columns aligns lines that are written one after the other. The zero value has
-// columns of no width, without a gap.
+// Columns aligns lines written one at a time. The zero value has no gap.
 type Columns struct {
-	Gap    int   // spaces between two columns
-	Widths []int // of the columns so far
+	Gap    int   // spaces between columns
+	Widths []int // of the columns
 }
 
-// Line returns the cells as a line aligned with the lines before, without spaces at its
-// end. A cell that is wider than its column widens it for the following lines.
+// Line returns the cells as a line aligned with previous lines, without trailing
+// spaces. A wider cell widens its column for later lines.
 func (c *Columns) Line(cells []string) string {
 	c.widen(cells)
 	var line strings.Builder

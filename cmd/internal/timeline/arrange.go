@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// barBudget is how many bars a picture has room for. A row that has more than its share
-// becomes a strip.
+// barBudget is the number of bars for which a picture has room. A row with more than
+// its share becomes a strip.
 const barBudget = 10_000
 
-// arrange makes the rows of the chart. Up to MaxRows they stand in the order of their
-// indexes. Of more, indexes that failed for good come first, then those whose last
-// attempt failed, then the others; each of these from the most attempts to the fewest.
-// The first have rows of their own; the others follow in groups of neighbours in that
-// order.
+// arrange makes the rows of the chart. Up to MaxRows rows are in the order of their
+// indexes. With more indexes, those that failed for good come first, then those whose
+// last attempt failed, then the others, each in descending order of attempts. The first
+// of them have rows of their own, and the others follow in groups of neighbours.
 func (l *layout) arrange() {
 	rows := l.order
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.index, b.index) })
@@ -42,13 +41,13 @@ func (l *layout) arrange() {
 	}
 }
 
-// fate is how an index has ended so far, worst first.
+// fate is the state of an index so far, worst first.
 type fate uint8
 
 const (
 	failsForGood fate = iota
-	failsLast         // its last attempt failed
-	succeeds          // or has not failed yet
+	failsLast         // the last attempt failed
+	succeeds          // or has no failures so far
 )
 
 func (r *row) fate() fate {
@@ -63,9 +62,10 @@ func (r *row) fate() fate {
 	return succeeds
 }
 
-// groups divides rows into about that many groups of one size. A group ends where the fate
-// of its indexes changes, and where the number of attempts changes unless it is too small
-// then: there are at most four times as many, and three.
+// groups divides rows into about the given number of groups of equal size. A group ends
+// early if the fate changes. It also ends if the number of attempts changes, unless it
+// is still too small. The number of groups is at most four times the given one plus
+// three.
 func groups(rows []*row, about int) [][]*row {
 	size := (len(rows) + about - 1) / about
 	var all [][]*row
@@ -80,7 +80,7 @@ func groups(rows []*row, about int) [][]*row {
 	return all
 }
 
-// alone returns the Row of one index. With more than limit bars it is a strip.
+// alone returns the Row of one index. It is a strip if it has more than limit bars.
 func (r *row) alone(limit int) Row {
 	one := grouped([]*row{r})
 	parts := len(r.bars) + len(r.waits)

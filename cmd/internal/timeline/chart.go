@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Chart is a run as it is drawn: rows of bars on an axis of time. All times are since
-// Begin, without the pauses in which no run went on. Make one with Layout.
+// Chart is a run as rows of bars on a time axis. Times are relative to Begin and
+// exclude pauses between runs.
 //
 //  1. Every attempt is a bar of one row, or counted in one strip.
 //  2. All times are in 0..Length, and no bar ends before it begins.
-//  3. Rows lists no more than MaxRows, and the Indexes of all add up.
+//  3. Rows has at most MaxRows elements, and their Indexes add up to the Chart's.
 type Chart struct {
 	Job      string
 	Result   string // such as "Complete (CompletionsReached)"
@@ -20,37 +20,36 @@ type Chart struct {
 	Rows     []Row
 	Marks    []Mark
 	Outcomes [OutcomeCount]int // of all bars
-	Indexes  int               // or lanes, if the Job is not Indexed
-	Attempts int               // pods
+	Indexes  int               // or lanes, if not Indexed
+	Attempts int               // number of pods
 	Restarts int               // of containers in their pods
-	Waited   bool              // there are waits
-	Paused   time.Duration     // between runs, left out of the axis
+	Waited   bool              // some rows have waits
+	Paused   time.Duration     // between runs
 }
 
-// MaxRows is the highest number of rows. A Job with more indexes shows those that failed,
-// and those with the most attempts, in rows of their own, and the others in groups.
+// MaxRows is the highest number of rows. In larger Jobs, failed indexes and those with
+// the most attempts have their own rows. The others share rows in groups.
 const MaxRows = 200
 
-// In a chart with groups there are at least leastOwn rows of one index, and more for
-// indexes that failed, up to mostOwn.
+// A chart with groups has at least leastOwn rows with one index. Failed indexes may
+// raise the number up to mostOwn.
 const (
 	leastOwn = 40
 	mostOwn  = 120
 )
 
-// Row is what happened to an index, to a lane of pods without indexes, or to a group of
-// indexes.
+// Row shows an index, a lane of pods without indexes, or a group of indexes.
 type Row struct {
-	First, Last int  // indexes or lanes; of a group the lowest and the highest
-	Indexes     int  // how many
-	Attempts    int  // pods
-	Failed      bool // for good, or so far: the last attempt of each index did
+	First, Last int  // indexes or lanes; the lowest and highest of a group
+	Indexes     int  // number of indexes
+	Attempts    int  // number of pods
+	Failed      bool // the last attempt of each index failed
 	Bars        []Bar
 	Waits       []Wait
-	Strip       []Bar // in place of Bars, if there are too many or the row is a group
+	Strip       []Bar // replaces Bars in a group, or in a row with too many
 }
 
-// Bar is a pod, or what a run of the program saw of it.
+// Bar is a pod, or the part seen by one run of the program.
 type Bar struct {
 	From, To time.Duration
 	Outcome  Outcome
@@ -60,35 +59,35 @@ type Bar struct {
 	Restarts []Wait // of its containers
 }
 
-// Wait is a time in which the next start is waited for.
+// Wait is the time before a start.
 type Wait struct {
 	From, To time.Duration
 	Detail   string
 }
 
-// Mark is what happened to the Job.
+// Mark is an event of the Job.
 type Mark struct {
 	At     time.Duration
 	Label  string
 	Detail string
 }
 
-// ExitRecord is how a pod ended.
+// Outcome is the outcome of a pod.
 type Outcome uint8
 
-// The outcomes.
+// Outcomes.
 const (
 	OutcomeSucceeded  Outcome = iota
-	OutcomeFailed             // and it counted
-	OutcomeIgnored            // it failed, and that did not count
-	OutcomeLast               // it failed, and its index with it
-	OutcomeTerminated         // it was deleted
-	OutcomeUnfinished         // it ran when the run was cut off, or still does
+	OutcomeFailed             // failed, counted
+	OutcomeIgnored            // failed, not counted
+	OutcomeLast               // failed with its index
+	OutcomeTerminated         // deleted
+	OutcomeUnfinished         // running at the end of the run, or still
 
 	OutcomeCount = iota
 )
 
-// String returns the outcome as the legend has it.
+// String returns the outcome as shown in the legend.
 func (o Outcome) String() string {
 	if int(o) >= OutcomeCount {
 		return "unknown"
@@ -105,7 +104,7 @@ func (c *Chart) Title() string {
 	return name + ": " + c.Result
 }
 
-// Summary returns the numbers in one line.
+// Summary returns the totals in one line.
 func (c *Chart) Summary() string {
 	what := "lane"
 	if c.Indexed {

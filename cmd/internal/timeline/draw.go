@@ -10,10 +10,11 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// Options say how a chart is drawn.
+// Options configure the drawing of a chart.
 type Options struct {
-	Width float64 // of the picture, in pixels; 0 means 1000, and less than 320 means 320
-	// Until draws what had happened by then, on the axis of the whole run; 0 means all.
+	Width float64 // in pixels; 0 means 1000; at least 320
+	// Until limits the drawing to events up to this time, on the axis of the whole run.
+	// 0 means no limit.
 	Until time.Duration
 }
 
@@ -38,7 +39,7 @@ func (c *Chart) draw(o Options) *drawing {
 	return d
 }
 
-// describe is the chart in words, for those who cannot see it.
+// describe returns the chart as text, for readers who cannot see it.
 func (c *Chart) describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Timeline of a Job, a row for each %s. %s.", c.rowName(), c.Summary())
@@ -71,13 +72,13 @@ type drawing struct {
 	options Options
 	p       *picture.Picture
 
-	left, right, top float64 // of the area of the rows
+	left, right, top float64 // of the area with the rows
 	tops             []float64
 	title, summary   []string // lines
 	legend           []legendLine
 	lanes            []markLane
-	tallest          float64   // pods at once in a strip
-	bars             []float64 // place and true width of each bar, in their order
+	tallest          float64   // pods at the same time in a strip
+	bars             []float64 // place and true width of each bar in order
 }
 
 const (
@@ -89,7 +90,7 @@ const (
 	legendStep = 17
 )
 
-// The styles of texts and lines.
+// Styles of texts and lines.
 var (
 	styleTitle  = picture.Style{Fill: picture.Text, Size: 15, Bold: true}
 	styleText   = picture.Style{Fill: picture.Text, Size: fontSize}
@@ -102,11 +103,11 @@ var (
 	styleMark   = picture.Style{Stroke: picture.Text, Width: 1, Dash: 4}
 	styleNow    = picture.Style{Stroke: picture.Text, Width: 1.5}
 	styleGround = picture.Style{Fill: picture.Ground}
-	// A restart in a pod lies on the pod's bar.
+	// Restarts in a pod are drawn on its bar.
 	styleRestart = picture.Style{Stroke: picture.Text, Width: 1.5}
 )
 
-// outcomeStyles tell the outcomes apart by colour, by pattern and by outline.
+// outcomeStyles distinguish the outcomes by colour, pattern and outline.
 var outcomeStyles = [OutcomeCount]picture.Style{
 	OutcomeSucceeded:  {Fill: picture.BluishGreen},
 	OutcomeFailed:     {Fill: picture.Vermillion, Pattern: picture.Rising, Ink: picture.RGB(0xffd9bd)},
@@ -121,7 +122,7 @@ func (d *drawing) x(at time.Duration) float64 {
 	return d.left + (d.right-d.left)*float64(at)/float64(d.chart.Length)
 }
 
-// until is up to when the chart is drawn.
+// until returns the time up to which the chart is drawn.
 func (d *drawing) until() time.Duration {
 	if d.options.Until <= 0 {
 		return d.chart.Length
@@ -129,7 +130,7 @@ func (d *drawing) until() time.Duration {
 	return min(d.options.Until, d.chart.Length)
 }
 
-// measure says where everything stands.
+// measure computes the layout of the drawing.
 func (d *drawing) measure() {
 	c := d.chart
 	labels := 0.0
@@ -161,7 +162,7 @@ func (d *drawing) measure() {
 	d.p.Height = math.Ceil(y + 3*lineStep + margin)
 }
 
-// height is how high a row is: as high as few rows can be, and many must.
+// height returns the height of a row, which depends on the number of rows.
 func (c *Chart) height(r *Row) float64 {
 	switch n := len(c.Rows); {
 	case c.Grouped() && r.Strip != nil:
@@ -180,7 +181,7 @@ func (c *Chart) height(r *Row) float64 {
 
 func (d *drawing) ground() { d.p.Rect(0, 0, d.p.Width, d.p.Height, styleGround, "") }
 
-// head writes the title, the numbers and the legend.
+// head writes the title, the summary and the legend.
 func (d *drawing) head() {
 	y := float64(margin + 12)
 	for _, line := range d.title {
@@ -201,7 +202,7 @@ func (d *drawing) head() {
 	}
 }
 
-// axes draws the axis of time, and the names of both.
+// axes draws the time axis and the names of both axes.
 func (d *drawing) axes() {
 	c := d.chart
 	bottom := d.tops[len(d.tops)-1]
@@ -233,7 +234,7 @@ func (d *drawing) axes() {
 	d.p.Text(d.left-8, d.top-5, rows, axis)
 }
 
-// now shows up to when the chart is drawn, if that is not all.
+// now marks the time up to which the chart is drawn, unless that is the end.
 func (d *drawing) now() {
 	if d.until() < d.chart.Length {
 		x := d.x(d.until())

@@ -10,15 +10,15 @@ import (
 // legendLine is one line of the legend.
 type legendLine []legendEntry
 
-// legendEntry explains one look.
+// legendEntry explains one style.
 type legendEntry struct {
 	x     float64
 	label string
 	draw  func(p *picture.Picture, x, y float64)
 }
 
-// layLegend chooses what the legend explains, which is only what is drawn, and divides
-// it into lines.
+// layLegend selects the legend's entries, only for styles in use, and divides them into
+// lines.
 func (d *drawing) layLegend() {
 	c := d.chart
 	var all []legendEntry

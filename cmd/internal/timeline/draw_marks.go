@@ -8,10 +8,10 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// markLane is one line of the labels of marks.
+// markLane is one line of mark labels.
 type markLane []markLabel
 
-// markLabel is the label of one or several marks at nearly one place.
+// markLabel is the label of one or more marks at nearly the same place.
 type markLabel struct {
 	x, from, to float64 // of the line, and of the text
 	label       string
@@ -19,21 +19,21 @@ type markLabel struct {
 	anchor      picture.Anchor
 }
 
-// The labels of marks.
+// Settings of mark labels.
 const (
 	markLanes = 4
 	markSize  = 10
 	nearMarks = 8 // pixels
 )
 
-// layMarks puts the labels of marks where they cover no other: those that are near each
-// other become one, and lines are added as needed, up to markLanes. What finds no place
-// is still a line with a hover text.
+// layMarks places the labels of marks without overlaps. Labels near each other are
+// joined, and lanes are added as needed, up to markLanes. A mark without a place for
+// its label still has a line with a hover text.
 func (d *drawing) layMarks() {
 	marks := slices.Clone(d.chart.Marks)
 	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
 	var labels []markLabel
-	n := 0 // marks of the last label
+	n := 0 // number of marks in the last label
 	for _, m := range marks {
 		x := d.x(m.At)
 		if last := len(labels) - 1; last >= 0 && x-labels[last].x < nearMarks {
@@ -54,14 +54,15 @@ func (d *drawing) layMarks() {
 		if l.to > d.p.Width-margin {
 			l.from, l.to, l.anchor = l.x-3-width, l.x-3, picture.End
 		}
-		if l.from < margin { // there is no room on either side
+		if l.from < margin { // neither side has room
 			l.from, l.to, l.anchor = d.p.Width-margin-width, d.p.Width-margin, picture.End
 		}
 		d.place(l)
 	}
 }
 
-// place puts a label into the first lane with room. Without any it keeps its line only.
+// place puts a label into the first lane with room. If all lanes are full, only its
+// line remains.
 func (d *drawing) place(l markLabel) {
 	for i := range d.lanes {
 		lane := d.lanes[i]
@@ -81,12 +82,12 @@ func (d *drawing) place(l markLabel) {
 
 func (m *Mark) text() string { return fmt.Sprintf("%s: %s", short(m.At), m.Detail) }
 
-// markTop is where the lines of marks begin: below the legend.
+// markTop returns the top of the marks' lines, below the legend.
 func (d *drawing) markTop() float64 {
 	return d.top - 18 - 8 - float64(max(len(d.lanes), 1)-1)*13
 }
 
-// marks draws the lines of all marks, with their labels.
+// marks draws the lines of all marks with their labels.
 func (d *drawing) marks() {
 	bottom := d.tops[len(d.tops)-1]
 	for i, lane := range d.lanes {

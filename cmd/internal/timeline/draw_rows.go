@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// label names a row.
+// label returns the label of a row.
 func (c *Chart) label(r *Row) string {
 	if r.Indexes == 1 {
 		return fmt.Sprint(r.First)
@@ -20,7 +20,7 @@ func (c *Chart) label(r *Row) string {
 	return fmt.Sprintf("%s of %d–%d, %s", plain(r.Indexes), r.First, r.Last, perIndex(r))
 }
 
-// perIndex says how many attempts each index of a group has had.
+// perIndex returns the number of attempts per index of a group.
 func perIndex(r *Row) string {
 	if r.Attempts%r.Indexes == 0 {
 		return fmt.Sprintf("%d×", r.Attempts/r.Indexes)
@@ -49,7 +49,7 @@ func (d *drawing) rowLabel(r *Row, top, bottom float64) {
 	height := bottom - top
 	label := d.chart.label(r)
 	if height < 10 && r.First%5 != 0 {
-		return // there is no room for every label
+		return // too little room for every label
 	}
 	d.p.Text(d.left-8, (top+bottom)/2+3.5, styleRow, picture.Fit(label, styleRow.Size, d.left-8-margin/2))
 }
@@ -62,7 +62,7 @@ func (d *drawing) wait(w Wait, y float64) {
 	d.p.Line(styleWait, fmt.Sprintf("%s – %s: %s", short(w.From), short(w.To), w.Detail), picture.Point{X: from, Y: y}, picture.Point{X: to, Y: y})
 }
 
-// leastBar is the width of the shortest bar, whose pattern and outline must be seen.
+// leastBar is the width of the shortest bar, wide enough to show pattern and outline.
 const leastBar = 4
 
 // bar draws a pod.
@@ -88,16 +88,15 @@ func (d *drawing) bar(r *Row, b *Bar, top, height float64) {
 	}
 }
 
-// span returns the place of a bar, which is never too short to be seen and never
-// outside of the axis.
+// span returns the place of a bar, wide enough to see and within the axis.
 func (d *drawing) span(from, to time.Duration) (x, width float64) {
 	x = d.x(from)
 	width = max(d.x(to)-x, leastBar)
 	return min(x, d.right-width), width
 }
 
-// drawRestart draws the end of a container on the bar of its pod, and the wait until
-// it starts again.
+// drawRestart draws the end of a container and the wait for its restart on the bar of
+// its pod.
 func drawRestart(p *picture.Picture, from, to, top, height float64, hover string) {
 	if to > from {
 		wait := styleRestart
@@ -107,7 +106,7 @@ func drawRestart(p *picture.Picture, from, to, top, height float64, hover string
 	p.Line(styleRestart, hover, picture.Point{X: from, Y: top}, picture.Point{X: from, Y: top + height})
 }
 
-// hover returns what a pointer on a bar shows.
+// hover returns the hover text of a bar.
 func (d *drawing) hover(r *Row, b *Bar) string {
 	var s strings.Builder
 	if d.chart.Indexed {

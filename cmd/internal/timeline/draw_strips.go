@@ -7,13 +7,13 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// A strip shows, instead of bars, how many pods of a row ran at each time, by outcome.
-// All strips of a chart have one scale.
+// A strip shows the number of running pods over time by outcome, instead of bars. All
+// strips of a chart share one scale.
 
-// column is the pods of a strip in one column of pixels, on average over its time.
+// column is one pixel column of a strip, with the average number of its pods.
 type column struct {
 	pods  [OutcomeCount]float64
-	seen  [OutcomeCount]bool // also if it was for no time at all
+	seen  [OutcomeCount]bool // even if only for an instant
 	waits bool
 }
 
@@ -24,14 +24,14 @@ func (c *column) running() (n float64) {
 	return n
 }
 
-// columnWidth is the width of a column.
+// columnWidth is the width of a column in pixels.
 const columnWidth = 2
 
-// stripOrder is from the bottom up: failures lie on the ground line, where few are seen
-// as well as many.
+// stripOrder lists the outcomes from the bottom up. Failures are at the bottom, where
+// even a few are visible.
 var stripOrder = [OutcomeCount]Outcome{OutcomeLast, OutcomeFailed, OutcomeIgnored, OutcomeTerminated, OutcomeUnfinished, OutcomeSucceeded}
 
-// columns returns the columns of a strip, none for a row with bars.
+// columns returns the columns of a strip, or nil for a row with bars.
 func (d *drawing) columns(r *Row) []column {
 	if r.Strip == nil {
 		return nil
@@ -59,8 +59,8 @@ func (d *drawing) columns(r *Row) []column {
 	return all
 }
 
-// spread calls add for each column that a time touches, with the part of the column's
-// time that it takes.
+// spread calls add for each column in a period, with the fraction of the column covered
+// by the period.
 func (d *drawing) spread(all []column, from, to time.Duration, add func(c *column, part float64)) {
 	scale := float64(len(all)) / float64(d.chart.Length)
 	a, b := float64(from)*scale, float64(to)*scale
@@ -88,7 +88,7 @@ func (d *drawing) strip(r *Row, top, bottom float64) {
 		}
 		style := outcomeStyles[o]
 		if style.Pattern != picture.Plain {
-			style.Stroke, style.Width = picture.Colour{}, 0 // it would hide what is low
+			style.Stroke, style.Width = picture.Colour{}, 0 // outlines would hide low areas
 		}
 		d.stripArea(style, hover, ground, level, bottom-1)
 		ground = level
@@ -117,10 +117,10 @@ func (d *drawing) stripArea(s picture.Style, hover string, ground, level []float
 	}
 }
 
-// column returns where a column begins.
+// column returns the left edge of a column.
 func (d *drawing) column(i int) float64 { return min(d.left+float64(i*columnWidth), d.right) }
 
-// stripWaits draws a line below the columns in which something waits.
+// stripWaits draws a line below the columns with waits.
 func (d *drawing) stripWaits(columns []column, y float64) {
 	for i := 0; i < len(columns); i++ {
 		from := i
@@ -133,7 +133,7 @@ func (d *drawing) stripWaits(columns []column, y float64) {
 	}
 }
 
-// stripHover returns what a pointer on a strip shows.
+// stripHover returns the hover text of a strip.
 func (d *drawing) stripHover(r *Row) string {
 	var outcomes [OutcomeCount]int
 	for _, b := range r.Strip {

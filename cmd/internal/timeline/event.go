@@ -1,6 +1,5 @@
-// Package timeline draws the run of a Job: what happened to each index, when, and for
-// how long. Events, one JSON object per line, become a Chart, and that becomes a
-// picture or a page.
+// Package timeline draws the run of a Job as a history of each index. Events, one JSON
+// object per line, become a Chart, and then a picture or a page.
 //
 // The package starts nothing and reads no clock. It needs only the standard library and
 // package indexset, so it also runs in a browser.
@@ -13,57 +12,57 @@ import (
 	"time"
 )
 
-// What is what happened.
+// What is the kind of an event.
 type What string
 
-// What can happen. Readers pass over what they do not know.
+// Kinds of events. Readers ignore unknown ones.
 const (
-	Began       What = "began"       // the first run of the Job begins
-	Resumed     What = "resumed"     // another run goes on with the Job
+	Began       What = "began"       // the Job's first run
+	Resumed     What = "resumed"     // another run of the Job
 	Created     What = "created"     // a pod
 	Started     What = "started"     // the first process of a pod
-	Restarted   What = "restarted"   // a container ended, and will start again in its pod
+	Restarted   What = "restarted"   // a container ended and will start again in its pod
 	Succeeded   What = "succeeded"   // a pod
-	Failed      What = "failed"      // a pod, and what was decided about it
-	Deleted     What = "deleted"     // a pod, which gets its grace period
-	Terminated  What = "terminated"  // a deleted pod has ended, and nothing was decided about it
-	IndexFailed What = "indexFailed" // an index, which gets no further pod
+	Failed      What = "failed"      // a pod, with the decision on it
+	Deleted     What = "deleted"     // a pod, which has its grace period
+	Terminated  What = "terminated"  // a deleted pod, without a decision
+	IndexFailed What = "indexFailed" // an index, which gets no more pods
 	Condition   What = "condition"   // of the Job
-	Ended       What = "ended"       // the run; whether the Job did, its conditions say
+	Ended       What = "ended"       // the run; conditions tell whether the Job ended
 )
 
-// Event is something that happened in the run of a Job. The names of its JSON fields are
-// stable; fields that do not apply are left out.
+// Event is an event in the run of a Job. Its JSON field names are stable. Fields that
+// do not apply are omitted.
 type Event struct {
-	Time      time.Time `json:"time"` // when it happened, to the nanosecond
+	Time      time.Time `json:"time"` // to the nanosecond
 	What      What      `json:"event"`
 	Job       string    `json:"job,omitempty"`
 	Pod       string    `json:"pod,omitempty"`
-	UID       string    `json:"uid,omitempty"`       // of the pod; tells apart pods of one name
-	Index     *int      `json:"index,omitempty"`     // completion index; none: not Indexed, or not about one
-	Attempt   int       `json:"attempt,omitempty"`   // the how many-th pod of its index, or of a Job without indexes
-	Container string    `json:"container,omitempty"` // whose exit code it is
+	UID       string    `json:"uid,omitempty"`       // of the pod; distinguishes pods of one name
+	Index     *int      `json:"index,omitempty"`     // completion index, if any
+	Attempt   int       `json:"attempt,omitempty"`   // number of the pod in its index or Job
+	Container string    `json:"container,omitempty"` // with the exit code
 	ExitCode  *int32    `json:"exitCode,omitempty"`
 	Signal    int32     `json:"signal,omitempty"` // that killed the container
 	Condition string    `json:"condition,omitempty"`
 	Status    string    `json:"status,omitempty"` // of the condition: "True", "False"
-	Reason    string    `json:"reason,omitempty"` // of the condition, or why the pod failed or was deleted
+	Reason    string    `json:"reason,omitempty"` // of the condition, failure or deletion
 	Message   string    `json:"message,omitempty"`
-	Rule      *int      `json:"rule,omitempty"` // of the pod failure policy that matched; none: no rule did
+	Rule      *int      `json:"rule,omitempty"` // of the pod failure policy; absent if none matched
 	RuleName  string    `json:"ruleName,omitempty"`
 	Action    string    `json:"action,omitempty"`  // of that rule
-	Counted   *bool     `json:"counted,omitempty"` // whether the failure counts towards a limit
-	Wait      Duration  `json:"wait,omitzero"`     // before the next pod of the index, or before the restart
-	Why       string    `json:"why,omitempty"`     // why so long
+	Counted   *bool     `json:"counted,omitempty"` // towards a limit
+	Wait      Duration  `json:"wait,omitzero"`     // before the next pod or the restart
+	Why       string    `json:"why,omitempty"`     // reason for the length of Wait
 }
 
-// Duration is a time.Duration that JSON has as a text such as "1m30s".
+// Duration is a time.Duration with a JSON text such as "1m30s".
 type Duration time.Duration
 
-// MarshalText returns the form of time.Duration.String.
+// MarshalText returns the format of time.Duration.String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration does. Durations below 0 are refused.
+// UnmarshalText parses the format of time.ParseDuration. It refuses negative durations.
 func (d *Duration) UnmarshalText(text []byte) error {
 	got, err := time.ParseDuration(string(text))
 	if err == nil && got < 0 {
@@ -73,7 +72,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Write writes events, a line for each, with one call of w.Write.
+// Write writes events, one per line, in one call of w.Write.
 func Write(w io.Writer, events ...Event) error {
 	var all []byte
 	for i := range events {
@@ -87,14 +86,14 @@ func Write(w io.Writer, events ...Event) error {
 	return err
 }
 
-// valid returns what no run can have written.
+// valid returns an error for an event that no run can have written.
 func (e *Event) valid() error {
 	switch {
 	case e.What == "":
 		return fmt.Errorf("event: is missing")
 	case e.Time.IsZero():
 		return fmt.Errorf("time: is missing")
-	case e.Time.Year() < 1678 || e.Time.Year() > 2261: // differences must fit a Duration
+	case e.Time.Year() < 1678 || e.Time.Year() > 2261: // differences must fit into a Duration
 		return fmt.Errorf("time: year %d is not in 1678..2261", e.Time.Year())
 	case e.Index != nil && (*e.Index < 0 || *e.Index > 1<<31-1):
 		return fmt.Errorf("index: %d is not in 0..2147483647", *e.Index)

@@ -14,7 +14,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// SVG returns the chart as an SVG file. It follows a dark ground.
+// SVG returns the chart as an SVG file, with colours for dark grounds.
 func (c *Chart) SVG() []byte {
 	return c.Draw(Options{}).SVG(picture.SVGOptions{Prefix: "tl", Dark: true})
 }
@@ -25,15 +25,15 @@ var script string
 //go:embed page.css
 var sheet string
 
-// The widths of the two drawings in a page, of which it shows the one that fits.
+// Widths of the two drawings in a page, which shows the one that fits.
 const (
 	wideDrawing   = 1000
 	narrowDrawing = 390
 )
 
-// HTML returns the chart as a page that needs nothing else: a pointer on a bar shows
-// what happened, buttons, keys and the wheel zoom in time, and it follows a dark ground and
-// a narrow screen. The page's own policy lets no other script run and no request leave it.
+// HTML returns the chart as a self-contained page. A pointer on a bar shows its
+// details. Buttons, keys and the wheel zoom in time. The page adapts to a dark ground
+// and a narrow screen, and blocks other scripts and all requests.
 func (c *Chart) HTML() []byte {
 	sum := sha256.Sum256([]byte(script))
 	return fmt.Appendf(nil, `<!DOCTYPE html>
@@ -68,8 +68,8 @@ func (c *Chart) HTML() []byte {
 		html.EscapeString(c.Title()), c.section("wide", wideDrawing), c.section("narrow", narrowDrawing), script)
 }
 
-// section returns a drawing of the page, with what its script has to know: where the axis
-// is, and how long each bar is without its least width.
+// section returns one drawing of the page with the data for the script, which are the
+// place of the axis and the true width of each bar.
 func (c *Chart) section(class string, width float64) string {
 	d := c.draw(Options{Width: width})
 	bars := make([]string, len(d.bars))

@@ -10,9 +10,8 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// Layout returns the chart of a run. Events may stand in the order in which they were
-// noticed; an event that stands twice counts once. Whatever stands in them, Layout
-// returns a chart. It does not keep the events.
+// Layout returns the chart of a run. It accepts any events, in the order in which they
+// were noticed, and counts repeated ones once. It does not retain events.
 func Layout(events []Event) *Chart {
 	l := &layout{
 		chart:      &Chart{Result: "not finished"},
@@ -28,43 +27,43 @@ func Layout(events []Event) *Chart {
 	return l.chart
 }
 
-// layout gathers events.
+// layout collects events.
 type layout struct {
 	chart      *Chart
 	rows       map[int]*row // by index or lane
 	order      []*row
-	conditions map[string]string // what was last said of each
+	conditions map[string]string // last text of each condition
 	pods       map[string]*pod
 
-	runs     []shift       // in the order of their beginnings
-	last     time.Duration // the latest time so far
+	runs     []shift       // in order of their starts
+	last     time.Duration // latest time so far
 	ended    bool
-	finished bool // the Job is
+	finished bool // the Job has finished
 }
 
-// shift says that times from then on count less: nothing went on in between.
+// shift subtracts a pause between runs from all later times.
 type shift struct {
 	from time.Time
 	less time.Duration
 }
 
-// row is a Row that grows.
+// row is a Row under construction.
 type row struct {
 	index   int
 	bars    []Bar
 	waits   []Wait
-	pending *Wait // not over yet
-	current *pod  // that was created last
+	pending *Wait // wait in progress, or nil
+	current *pod  // pod created last
 	pods    int
 }
 
-// pod is one whose events are expected.
+// pod is the state of a pod.
 type pod struct {
 	row     *row
 	name    string
 	attempt int
 	created time.Duration
-	bar     int // in row.bars, -1: it has none yet
+	bar     int // index in row.bars; -1 before its first bar
 	open    bool
 	ended   bool
 }
@@ -77,7 +76,7 @@ func (l *layout) at(t time.Time) time.Duration {
 			d = max(0, min(l.since(t)-run.less, end))
 			break
 		}
-		end = l.since(run.from) - run.less // a run ends where the next one begins
+		end = l.since(run.from) - run.less // a run ends at the start of the next one
 	}
 	l.last = max(l.last, d)
 	return d
@@ -85,7 +84,7 @@ func (l *layout) at(t time.Time) time.Duration {
 
 func (l *layout) since(t time.Time) time.Duration { return t.Sub(l.chart.Begin) }
 
-// text returns text from elsewhere as it can be shown.
+// text returns foreign text ready to show.
 func text(s string) string { return picture.Clean(s, 200) }
 
 func (l *layout) event(e *Event) {
@@ -115,7 +114,8 @@ func (l *layout) event(e *Event) {
 	}
 }
 
-// resume ends what the run before has left, and leaves out the pause.
+// resume ends the bars left open by the previous run, and removes the pause from the
+// axis.
 func (l *layout) resume(e *Event) {
 	l.cut(l.last)
 	run := l.runs[len(l.runs)-1]
@@ -125,14 +125,14 @@ func (l *layout) resume(e *Event) {
 		l.chart.Paused = add(l.chart.Paused, pause)
 		detail += ", " + short(pause) + " later"
 	}
-	// A pause below 0 is a clock that was set back: the run goes on where the last one
-	// ended, too.
+	// A negative pause means that the clock was set back. The run still continues at
+	// the end of the previous one.
 	l.runs = append(l.runs, shift{from: e.Time, less: run.less + pause})
 	l.ended = false
 	l.mark(l.at(e.Time), "resumed", detail)
 }
 
-// cut ends all open bars: nobody saw how the pods went on.
+// cut ends all open bars, since later events of their pods are unknown.
 func (l *layout) cut(at time.Duration) {
 	for _, p := range l.pods {
 		if !p.ended && !p.open && p.bar < 0 {
@@ -161,7 +161,7 @@ func (l *layout) condition(e *Event) {
 	}
 	at := l.at(e.Time)
 	if l.conditions[e.Condition] == detail {
-		return // written twice
+		return // repeated event
 	}
 	l.conditions[e.Condition] = detail
 	switch {
@@ -176,7 +176,7 @@ func (l *layout) condition(e *Event) {
 	l.mark(at, label, detail)
 }
 
-// maxMarks bounds what hostile files can make of a picture.
+// maxMarks limits the marks drawn for hostile files.
 const maxMarks = 1000
 
 func (l *layout) mark(at time.Duration, label, detail string) {
@@ -185,7 +185,7 @@ func (l *layout) mark(at time.Duration, label, detail string) {
 	}
 }
 
-// rowOf returns the row of an index, or the lane of a new pod without one.
+// rowOf returns the row of an index, or a lane for a new pod without an index.
 func (l *layout) rowOf(e *Event) *row {
 	index := 0
 	if e.Index != nil {
@@ -203,8 +203,8 @@ func (l *layout) rowOf(e *Event) *row {
 	return r
 }
 
-// lane returns a lane for a pod: that of the failed one that has waited longest, or
-// the first that is free.
+// lane returns a lane for a pod. It prefers the lane that has waited longest after a
+// failure, then the first free one.
 func (l *layout) lane() int {
 	free, waiting := -1, -1
 	for _, r := range l.order {
@@ -225,8 +225,8 @@ func (l *layout) lane() int {
 	return len(l.order)
 }
 
-// key distinguishes pods. A pod that a killed run did not save is created again under
-// its name and with another UID, which is the same attempt.
+// key identifies a pod. A pod that a killed run did not save is created again with the
+// same name and a new UID. It is the same attempt.
 func key(e *Event) string {
 	if e.Pod != "" {
 		return e.Pod
@@ -237,7 +237,7 @@ func key(e *Event) string {
 	return fmt.Sprintf("//%d", e.Attempt)
 }
 
-// podOf returns the pod of an event, also if its creation stands nowhere.
+// podOf returns the pod of an event, even if its creation was not recorded.
 func (l *layout) podOf(e *Event, at time.Duration) *pod {
 	p := l.pods[key(e)]
 	if p != nil {
@@ -280,7 +280,7 @@ func (l *layout) pod(e *Event) {
 		switch {
 		case !p.ended:
 			l.end(p, e, at, OutcomeTerminated)
-		case p.bar >= 0: // it was decided on before it had ended
+		case p.bar >= 0: // the decision came before its end
 			b := &p.row.bars[p.bar]
 			b.To = max(b.To, at)
 		}
@@ -293,25 +293,25 @@ func (l *layout) pod(e *Event) {
 	}
 }
 
-// end ends a pod's bar, and begins it if its process never started.
+// end ends the bar of a pod. If the bar has not begun, end begins it first.
 func (l *layout) end(p *pod, e *Event, at time.Duration, o Outcome) {
 	if p.ended {
-		return // written twice
+		return // repeated event
 	}
 	switch {
 	case p.open:
-	case p.bar >= 0: // it was taken for cut off
+	case p.bar >= 0: // it was considered cut off
 		p.open = true
-	case o == OutcomeTerminated: // no process of it ever started
+	case o == OutcomeTerminated: // its first process never started
 		p.begin(at)
-	default: // its start stands nowhere
+	default: // its start was not recorded
 		p.begin(p.created)
 	}
 	p.close(at, o, howEnded(e))
 	p.ended = true
 }
 
-// close ends the open bar, if there is one.
+// close ends the open bar, if any.
 func (p *pod) close(at time.Duration, o Outcome, detail string) {
 	if !p.open {
 		return
@@ -347,7 +347,7 @@ func (l *layout) restart(p *pod, e *Event, at time.Duration) {
 	}
 	b := &p.row.bars[p.bar]
 	if len(b.Restarts) > 0 && b.Restarts[len(b.Restarts)-1].From == at {
-		return // written twice, or another container at the same time
+		return // repeated event, or another container at the same time
 	}
 	l.chart.Restarts++
 	b.Restarts = append(b.Restarts, Wait{From: max(at, b.From), To: max(b.From, add(at, time.Duration(e.Wait))), Detail: howEnded(e) + "; " + waits(e)})
@@ -365,7 +365,7 @@ func (l *layout) failIndex(e *Event) {
 	}
 }
 
-// endWait ends the wait of a row.
+// endWait ends the pending wait of a row.
 func (r *row) endWait(at time.Duration) {
 	if r.pending != nil {
 		r.pending.To = max(at, r.pending.From)
@@ -380,7 +380,7 @@ func (r *row) keepWait() {
 	r.pending = nil
 }
 
-// finish ends what is open at the end of the events.
+// finish ends the bars and waits still open after the last event.
 func (l *layout) finish() {
 	c := l.chart
 	if c.Result == "not finished" && !l.ended {
@@ -408,7 +408,7 @@ func (l *layout) finish() {
 	c.Indexes = len(l.order)
 }
 
-// add returns a+b, at most the longest duration.
+// add returns a+b, or the longest duration on overflow.
 func add(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

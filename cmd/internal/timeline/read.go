@@ -9,19 +9,18 @@ import (
 	"io"
 )
 
-// The most that is read: what a picture can still be made of, in memory that a small
-// machine has.
+// Limits of Read, so that a small machine can draw the result.
 const (
 	MaxEvents = 1 << 20
 	MaxLine   = 1 << 20 // bytes
 )
 
-// Read returns the events of a file, and whether its last line was torn off, as it is
-// when the program that wrote it was killed. A torn line is left out, also before the
-// line on which a resumed run went on. An error names the line.
+// Read returns the events of a file. It skips a truncated line left by a killed
+// program, at the end or before a resumed run. torn reports whether the last line was
+// truncated. Errors include the line number.
 func Read(r io.Reader) (events []Event, torn bool, err error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
-	var broken error // of the line before, which may have been torn off
+	var broken error // of the previous line, which may be truncated
 	for n := 1; ; n++ {
 		line, whole, err := readLine(lines)
 		switch {
@@ -51,8 +50,8 @@ func Read(r io.Reader) (events []Event, torn bool, err error) {
 	}
 }
 
-// readLine returns the next line, and whether it has a line end. At the end of the file
-// the error is io.EOF.
+// readLine returns the next line, and whether it ends with a line break. It returns
+// io.EOF at the end of the file.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// howEnded returns how a pod or a container ended.
+// howEnded returns a description of the end of a pod or container.
 func howEnded(e *Event) string {
 	var parts []string
 	if e.ExitCode != nil {
@@ -38,7 +38,7 @@ func howEnded(e *Event) string {
 	return strings.Join(parts, ", ")
 }
 
-// waits returns for how long something waits, and why.
+// waits returns a description of a wait and its reason.
 func waits(e *Event) string {
 	s := "waits " + short(time.Duration(e.Wait))
 	if e.Why != "" {
@@ -54,7 +54,7 @@ func because(reason string) string {
 	return " (" + text(reason) + ")"
 }
 
-// count returns a number of things.
+// count returns a number with its noun.
 func count(n int, what string) string {
 	switch {
 	case n == 1:
@@ -65,7 +65,7 @@ func count(n int, what string) string {
 	return plain(n) + " " + what + "s"
 }
 
-// plain returns a number with a comma between thousands.
+// plain returns a number with commas between thousands.
 func plain(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -74,7 +74,7 @@ func plain(n int) string {
 	return s
 }
 
-// short returns a duration in three or four digits.
+// short returns a duration with three or four digits.
 func short(d time.Duration) string {
 	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond, time.Microsecond} {
 		if d < unit {

@@ -1,4 +1,4 @@
-// Package vision measures how well people can tell colours apart. Tests of pictures use it.
+// Package vision measures how well people can distinguish colours.
 package vision
 
 import (
@@ -7,19 +7,19 @@ import (
 	"github.com/restartkit/restart/cmd/internal/picture"
 )
 
-// Visions are how people with and without colour blindness see linear red, green and
-// blue: Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of
-// Color Vision Deficiency", 2009, table 1, severity 1.0.
+// Visions are matrices for linear red, green and blue as seen with and without colour
+// blindness, from Machado, Oliveira and Fernandes, "A Physiologically-based Model for
+// Simulation of Color Vision Deficiency", 2009, table 1, severity 1.0.
 var Visions = map[string][3][3]float64{
 	"normal":       {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
 	"deuteranopia": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
 	"tritanopia":   {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
-	// Without any colour only the lightness is left.
+	// Without colours, only the lightness remains.
 	"achromatopsia": {{0.2126, 0.7152, 0.0722}, {0.2126, 0.7152, 0.0722}, {0.2126, 0.7152, 0.0722}},
 }
 
-// linear returns the intensities of red, green and blue of a colour.
+// linear returns the linear intensities of a colour's red, green and blue.
 func linear(c picture.Colour, dark bool) (rgb [3]float64) {
 	r, g, b, _ := c.RGB(dark)
 	for i, v := range [3]uint8{r, g, b} {
@@ -32,7 +32,8 @@ func linear(c picture.Colour, dark bool) (rgb [3]float64) {
 	return rgb
 }
 
-// Contrast returns the contrast ratio of two colours, 1 to 21, as WCAG 2 defines it.
+// Contrast returns the contrast ratio of two colours as defined by WCAG 2, from 1 to
+// 21.
 func Contrast(a, b picture.Colour, dark bool) float64 {
 	lightness := func(c picture.Colour) float64 {
 		rgb := linear(c, dark)
@@ -42,14 +43,14 @@ func Contrast(a, b picture.Colour, dark bool) float64 {
 	return max(x, y) / min(x, y)
 }
 
-// Distance returns how far apart two colours are in CIELAB as they are seen: 2.3 is just
-// noticeable.
+// Distance returns the CIELAB distance of two colours as seen with a vision. 2.3 is
+// just noticeable.
 func Distance(a, b picture.Colour, dark bool, vision [3][3]float64) float64 {
 	x, y := lab(linear(a, dark), vision), lab(linear(b, dark), vision)
 	return math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
 }
 
-// lab returns a colour in CIELAB as it is seen.
+// lab returns the CIELAB coordinates of a linear colour as seen with a vision.
 func lab(linear [3]float64, vision [3][3]float64) [3]float64 {
 	var seen [3]float64
 	for i := range 3 {
