@@ -7,12 +7,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// timescale turns instants into distances from the instant it was made, which take
+// timescale converts instants to distances from the instant of its creation, which take
 // a third of the space of a time.Time. They saturate 292 years away.
 //
-// On the real clock distances are monotonic: setting the wall clock changes none
-// that was taken, and reading one costs half of time.Now. Instants without a
-// monotonic reading are placed by the wall clock as it is now.
+// On the real clock, distances are monotonic. Setting the wall clock does not change
+// existing distances, and reading one costs half as much as time.Now. Instants without
+// a monotonic reading are placed by the present wall clock.
 type timescale struct {
 	clock     clock.PassiveClock
 	base      time.Time
@@ -33,8 +33,8 @@ func (s *timescale) instant(at time.Time) time.Duration {
 	return subtract(at.Sub(s.base), s.set())
 }
 
-// instantBefore is instant for one that was read from a clock before now. A step
-// that set ignores does not put it after now.
+// instantBefore is instant for a time read from a clock before now. The result is not
+// after now because of a step that set ignores.
 func (s *timescale) instantBefore(at time.Time) time.Duration {
 	instant, now := s.instant(at), s.now()
 	if s.monotonic && instant > now && instant-now < time.Second {
@@ -43,13 +43,13 @@ func (s *timescale) instantBefore(at time.Time) time.Duration {
 	return instant
 }
 
-// time is the inverse of instant, by wall clock.
+// time is the inverse of instant and returns wall-clock time.
 func (s *timescale) time(instant time.Duration) time.Time {
 	return s.base.Round(0).Add(add(instant, s.set()))
 }
 
-// set is how far the wall clock was set since base: how far the two readings of the
-// clock have drifted apart. Steps shorter than a second are ignored.
+// set returns how far the wall clock was set since base, measured by the drift between
+// the two readings of the clock. Steps shorter than a second are ignored.
 func (s *timescale) set() time.Duration {
 	if !s.monotonic {
 		return 0
@@ -61,27 +61,27 @@ func (s *timescale) set() time.Duration {
 	return 0
 }
 
-// steady reads a clock as a time that never goes back, so that a clock that is set
-// back lengthens no wait: it goes on from the latest time, as the clock goes on. Its
-// times are distances from an origin, and saturate 292 years away from it. A clock that
-// flips between two times takes this one ahead with each flip, so its user moves the
-// origin where a time is beyond horizon.
+// steady reads a clock as a time that never goes back. If the clock is set back, steady
+// time continues from its latest value, so no wait becomes longer. Steady times are
+// distances from an origin and saturate 292 years away from it. A clock that alternates
+// between two times advances steady time whenever it jumps ahead, so users move the
+// origin once a time is beyond horizon.
 type steady struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
 	wall time.Time     // the latest reading
-	at   time.Duration // the steady time of it
+	at   time.Duration // its steady time
 }
 
-// horizon is how far ahead steady times are used: 73 years.
+// horizon is the largest steady time in use, 73 years.
 const horizon = 1 << 61
 
 func newSteady(c clock.PassiveClock) *steady {
 	return &steady{clock: c, wall: c.Now()}
 }
 
-// now returns the clock's time and the steady time that belongs to it.
+// now returns the clock's time and the corresponding steady time.
 func (s *steady) now() (time.Time, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,8 @@ func (s *steady) now() (time.Time, time.Duration) {
 	return wall, s.at
 }
 
-// moveOrigin makes the latest time 0 and returns by how much later times are less.
+// moveOrigin makes the latest time 0 and returns the amount by which later times
+// decrease.
 func (s *steady) moveOrigin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

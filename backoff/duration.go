@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Durations are texts in JSON, such as "1m30s". States that versions before v0.3.0
-// wrote have nanoseconds, which are still read.
+// In JSON, durations are strings such as "1m30s".
 
-// durationText is a duration that JSON has as a text.
+// durationText is a duration written to JSON as a string.
 type durationText time.Duration
 
 func (d durationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
@@ -19,7 +18,8 @@ func (d *durationText) UnmarshalText(text []byte) error {
 	return err
 }
 
-// storedDuration is a duration of a state, written as a text.
+// storedDuration is a duration of a state. JSON may hold it as a string or, from
+// versions before v0.3.0, as a number of nanoseconds.
 type storedDuration time.Duration
 
 func (d storedDuration) MarshalText() ([]byte, error) { return durationText(d).MarshalText() }

@@ -7,46 +7,41 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// The bounds of an operator's maximum (KEP-4603, Conflict resolution).
+// Bounds of an operator's maximum (KEP-4603, Conflict resolution).
 const (
 	minCrashLoopMax = time.Second
 	maxCrashLoopMax = 300 * time.Second
 )
 
-// CrashLoopConfig is everything that decides a node's crash-loop policy: two
-// feature gates and one field of the kubelet's configuration. The zero value is
-// that of a node where none is set, and resolves to CrashLoop(). A CrashLoopConfig is safe
-// for concurrent use by multiple goroutines while nobody writes to it.
+// CrashLoopConfig holds the settings behind a node's crash-loop policy. The zero value
+// resolves to CrashLoop().
 type CrashLoopConfig struct {
 	ReduceDefault bool // feature gate ReduceDefaultCrashLoopBackOffDecay
 	AllowMax      bool // feature gate KubeletCrashLoopBackOffMax (KEP: EnableKubeletCrashLoopBackoffMax)
-	// Max is crashLoopBackOff.maxContainerRestartPeriod (in the KEP
-	// crashloopbackoff.maxSeconds), from 1s to 300s; nil is unset.
+	// Max is crashLoopBackOff.maxContainerRestartPeriod (crashloopbackoff.maxSeconds in
+	// the KEP), from 1s to 300s; nil means unset.
 	Max *time.Duration
 }
 
-// ConfigNote says what one field of a CrashLoopConfig did. Its zero value says nothing.
-// A Note is a plain value, to be copied and shared.
+// ConfigNote explains the effect of one field of a CrashLoopConfig.
 type ConfigNote struct {
 	Field   string // name of the field
 	Value   string // its value
-	Reason  string // what it decided, or why it was overruled
-	Warning bool   // the operator set something that has no effect
+	Reason  string // its effect, or why it was overruled
+	Warning bool   // the field is set but has no effect
 }
 
-// ResolvedConfig is the policy that a CrashLoopConfig comes to, and why. Its zero value
-// holds no valid policy. A ResolvedConfig is safe for concurrent use by multiple goroutines while
-// nobody writes to it.
+// ResolvedConfig is the policy in force under a CrashLoopConfig, with notes. The zero
+// value holds no valid policy.
 type ResolvedConfig struct {
 	Policy Policy
-	Notes  []ConfigNote // one per field that decided something or was overruled
+	Notes  []ConfigNote // one per field that had an effect or was overruled
 }
 
-// Resolve returns the policy in force. A Max that is set and allowed replaces the
-// default, be it larger or smaller, and Initial is at most Max; outside [1s, 300s]
-// the error wraps field.Errors that name it. A Max that is not allowed has no effect,
-// whatever its value, and a Note warns of it. ResetAfter is 10 minutes whatever the
-// maximum. Source: KEP-4603, Conflict resolution.
+// Resolve returns the policy in force. With AllowMax, Max replaces the default maximum,
+// larger or smaller, and caps Initial. If it is outside [1s, 300s], the error wraps
+// field.Errors naming it. Without AllowMax, Max is ignored with a warning in Notes.
+// ResetAfter is always 10 minutes. Source: KEP-4603, Conflict resolution.
 func (c CrashLoopConfig) Resolve() (ResolvedConfig, error) {
 	honoured := c.AllowMax && c.Max != nil
 	if honoured && (*c.Max < minCrashLoopMax || *c.Max > maxCrashLoopMax) {

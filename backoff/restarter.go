@@ -10,29 +10,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Restarter decides what to do about exits. One step applies a container's restart
-// policy and rules, a backoff per key, a limit per key and a rate over all keys.
+// Restarter decides whether and when to restart a key after an exit. It applies a
+// restart policy and rules, a backoff and a limit per key, and a rate across all keys.
 //
-// Call Exited for every exit and do what the Decision says; before a restart, sleep
-// for Remaining. Exited is atomic and idempotent: the last exit and older ones, reported
-// again, return the last Decision, so a caller may report every exit it sees, as often
-// as it sees it, if exits have a Run or a Finished; see Exit. A key has one count of
-// failures in a row, whatever the outcomes, and one for each rule that has a Delay. A
-// run longer than ResetAfter starts a count over; only the length of the run matters, so
-// neither waiting nor reading changes it. Exit code 0 counts like any other when it is
-// restarted (KEP-4603, On Success and the 10 minute recovery threshold).
+// Call Exited for every exit and follow its Decision; before a restart, sleep for
+// Remaining. Exited is atomic and idempotent. Exits with a Run or a Finished may be
+// reported repeatedly; see Exit.
 //
-// Neither a clock that is set back nor an exit that finished later than the clock
-// makes a wait longer. Invariants, for every key and instant:
+// A key has one count of failures in a row across all outcomes, and one more for each
+// rule with a Delay. A run longer than ResetAfter starts a count over; waiting and
+// reading do not. Exit code 0 counts if it leads to a restart (KEP-4603, On Success and
+// the 10 minute recovery threshold).
 //
-//  1. a Delay is within [0, Max] of the curve it is from, or ends at the key's turn under Rate
+// Setting the clock back does not lengthen a wait, nor does an exit that finished in
+// the future. Invariants, for every key and instant:
+//
+//  1. a Delay is within [0, Max] of its curve, or ends at the key's turn under Rate
 //  2. Remaining is within [0, Delay]
-//  3. within Window at most Limit restarts are decided by a rule with a Limit, and by all others together
-//  4. any n instants of restarts fit n <= Rate*t + Burst in the time t they span
+//  3. within Window, each rule with a Limit decides at most Limit restarts, and so do all others together
+//  4. any n restarts that span a time t satisfy n <= Rate*t + Burst
 //
-// Make one with NewRestarter; the zero value is not usable. The option Rand must not
-// call the Restarter. A Restarter is safe for concurrent use by multiple
-// goroutines.
+// Create one with NewRestarter; the zero value is not usable. A Restarter is safe for
+// concurrent use by multiple goroutines, but the option Rand must not call it.
 type Restarter[K comparable] struct {
 	policy  Policy
 	reset   time.Duration // ResetThreshold of policy
@@ -42,28 +41,27 @@ type Restarter[K comparable] struct {
 	keys    store[K, *history]
 }
 
-// RestarterOptions is what a Restarter can be given besides its policy. The zero
-// value is ready to use. NewRestarter reads it once. Its functions are called by
-// whoever calls the Restarter, by several goroutines at a time.
+// RestarterOptions configures a Restarter. The zero value is ready to use. Functions
+// must be safe for concurrent use by multiple goroutines.
 type RestarterOptions[K comparable] struct {
-	Clock clock.PassiveClock // nil: the real clock
-	Rand  func() float64     // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
-	// PolicyFor returns the policy of a key or an exit. A zero Policy means the Restarter's;
-	// so does an invalid one, and the Decision says so. The result must depend on the
-	// arguments only. Nil: every key has the Restarter's.
+	Clock clock.PassiveClock // nil means the real clock
+	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
+	// PolicyFor returns the policy for an exit of a key and must depend only on its
+	// arguments. If it is nil or returns a zero Policy, the Restarter's policy applies.
+	// An invalid Policy has the same effect, and the Decision reports it.
 	PolicyFor func(key K, e Exit) Policy
-	Limit     int           // restarts of a key within Window, then GiveUp; 0: no limit. A Rule's Limit is apart
-	Window    time.Duration // of Limit; 0: for ever
-	Rate      float64       // restarts per second over all keys; 0: no limit
-	Burst     int           // restarts at once under Rate, allowed from the start; 0 means 1
-	History   int           // exits of a key to keep before the last, with their Decisions; at most 1000; 0: none
+	Limit     int           // restarts of a key within Window before GiveUp; 0 means no limit. A Rule's is separate
+	Window    time.Duration // period of Limit; 0 means forever
+	Rate      float64       // restarts per second across all keys; 0 means no limit
+	Burst     int           // restarts allowed at once under Rate, from the start; 0 means 1
+	History   int           // earlier exits to keep per key, with their Decisions; 0 to 1000
 }
 
 // maxHistory bounds RestarterOptions.History.
 const maxHistory = 1000
 
-// Validate returns field.Errors with every option that is out of bounds, or has no
-// effect because Limit or Rate is 0; or nil.
+// Validate returns field.Errors listing every option out of bounds, or without effect
+// because Limit or Rate is 0; or nil.
 func (o RestarterOptions[K]) Validate() error {
 	var errs field.Errors
 	o.validate(&errs)
@@ -80,8 +78,8 @@ func (o RestarterOptions[K]) validate(errs *field.Errors) {
 	errs.Check(o.Burst <= 0 || o.Rate != 0, "Burst", o.Burst, "0 without a Rate")
 }
 
-// NewRestarter returns a Restarter without keys. The error wraps field.Errors with
-// every mistake in the policy and in the options; see their Validate.
+// NewRestarter returns an empty Restarter. The error wraps field.Errors with every
+// mistake in p and o.
 func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K], error) {
 	var errs field.Errors
 	p.validate(&errs)
@@ -102,8 +100,8 @@ func NewRestarter[K comparable](p Policy, o RestarterOptions[K]) (*Restarter[K],
 	return r, nil
 }
 
-// Exited decides about an exit of key under c. For the same exit again, and for an
-// older one, it returns the last Decision; see Exit for which those are.
+// Exited decides about an exit of key under c. For the last exit again and for older
+// ones, it returns the last Decision; see Exit.
 func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
 	policy, valid := r.policyFor(key, e)
 	shard, hash, clockTime, now := r.lock(key)
@@ -129,8 +127,8 @@ func (r *Restarter[K]) terms(curve *Policy, valid bool) *terms {
 	return &terms{curve, valid, o.Rand, o.Limit, o.Window, o.History}
 }
 
-// book gives a restart its turn under Rate, which may be later than it is due. Its Delay
-// counts from the time from.
+// book assigns a restart its turn under Rate, possibly after it is due. A delayed
+// restart has its Delay counted from the time from.
 func (r *Restarter[K]) book(h *history, from, clockTime time.Time, now time.Duration) {
 	if r.bucket == nil || !h.decision.Action.restarts() {
 		return
@@ -144,7 +142,7 @@ func (r *Restarter[K]) book(h *history, from, clockTime time.Time, now time.Dura
 	}
 }
 
-// unbook gives back the turn of a restart that has not come yet.
+// unbook gives back the turn of a pending restart.
 func (r *Restarter[K]) unbook(h *history, now time.Duration) {
 	if h.booked {
 		r.bucket.cancel(now, h.due)
@@ -177,7 +175,7 @@ func (r *Restarter[K]) moveOrigin() {
 	}
 }
 
-// policyFor returns the policy in force, and false if it stands in for an invalid one.
+// policyFor returns the policy in force; valid is false if it replaces an invalid one.
 func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
 	if r.options.PolicyFor == nil {
 		return r.policy, true
@@ -188,8 +186,8 @@ func (r *Restarter[K]) policyFor(key K, e Exit) (p Policy, valid bool) {
 	return r.policy, p == Policy{}
 }
 
-// keepFor is how long after its restart a key can still matter: for a run that
-// starts late, lasts ResetAfter and is reported late, and for the limits' windows.
+// keepFor returns how long a key matters after its restart. This covers the windows of
+// limits, and a run that starts late, lasts ResetAfter and is reported late.
 func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Duration {
 	reset = max(reset, r.reset)
 	keep := addDuration(reset, reset)
@@ -205,8 +203,8 @@ func (r *Restarter[K]) keepFor(reset time.Duration, counts []ruleCount) time.Dur
 	return max(keep, r.options.Window)
 }
 
-// Remaining returns how long to sleep before key is restarted: within [0, Delay] of
-// its last Decision, and 0 if it is not to be restarted.
+// Remaining returns how long to sleep before restarting key, within [0, Delay] of its
+// last Decision. It returns 0 if no restart is pending.
 func (r *Restarter[K]) Remaining(key K) time.Duration {
 	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -217,11 +215,10 @@ func (r *Restarter[K]) Remaining(key K) time.Duration {
 	return h.remaining(now)
 }
 
-// RestartNow ends the wait of key, for instance because what it waited for is back: key
-// is restarted now, or at its turn under Rate, and its failures still count. It returns
-// the Decision, which from then on is that of the key's last exit, with a Delay counted
-// from now. If the wait is over, nothing changes. If key is not to be restarted, ok is
-// false.
+// RestartNow ends the wait of key, for instance because a dependency is back. The key
+// restarts now, or at its turn under Rate, and its failures still count. RestartNow
+// returns the key's Decision, updated with a Delay counted from now unless the wait was
+// over. If key should not restart, ok is false.
 func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -237,7 +234,7 @@ func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	return h.decision, true
 }
 
-// Reset forgets key, its failures, its limit and its wait.
+// Reset forgets key, including its failures, limits and wait.
 func (r *Restarter[K]) Reset(key K) {
 	shard, hash, _, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -247,14 +244,14 @@ func (r *Restarter[K]) Reset(key K) {
 	}
 }
 
-// GC drops the keys that can no longer matter and returns how many. A key goes when
-// twice ResetAfter and Window have passed since its restart was due and since its exit
-// was last reported; the longest of the Restarter's and the rules' count. With a Limit
-// for ever GC drops none; use Reset. Call GC now and then.
+// GC drops keys that no longer matter and returns their number. A key matters for
+// Window and for twice ResetAfter after its restart was due and its exit was last
+// reported; the longest durations of the Restarter and the rules count. With a Limit
+// but no Window, it matters until Reset. Call GC occasionally.
 func (r *Restarter[K]) GC() int {
 	dropped := 0
 	for i := range r.keys.shards {
-		now := time.Duration(math.MinInt64) // is read under the lock, for the origin may move
+		now := time.Duration(math.MinInt64) // read under the lock, because the origin may move
 		dropped += r.keys.shards[i].sweep(func(h **history) bool {
 			if now == math.MinInt64 {
 				_, now = r.clock.now()
@@ -268,7 +265,7 @@ func (r *Restarter[K]) GC() int {
 // Len returns the number of keys.
 func (r *Restarter[K]) Len() int { return r.keys.len() }
 
-// lookup returns the history of a key, if there is one.
+// lookup returns the history of key, if known.
 func lookup[K comparable](shard *shard[K, *history], hash uint64, key K) (*history, bool) {
 	if found := shard.find(hash, key); found != nil {
 		return *found, true

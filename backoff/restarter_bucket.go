@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// bucket is a token bucket whose tokens can be booked ahead. It gives each restart
-// the first instant that keeps to the rate; a restart that is decided later may get
-// an earlier one. Instants are steady times.
+// bucket is a token bucket whose tokens can be booked ahead. It gives each restart the
+// first free instant that keeps to the rate, so a restart decided later may get an
+// earlier instant. Instants are steady times.
 //
 // Invariants: (1) any n instants given out, first to last, satisfy n <=
-// (last-first)/interval + burst; (2) booked are turns in order.
+// (last-first)/interval + burst; (2) booked holds turns in order.
 type bucket struct {
 	mu     sync.Mutex
 	pace   pace
-	spent  time.Duration // until then the instants that have passed use up the bucket
-	booked *turn         // instants that have not passed yet
-	unused *turn         // turns to be used again, each the left of the one before
-	kept   int           // how many those are
+	spent  time.Duration // until when past instants use up the bucket
+	booked *turn         // future instants
+	unused *turn         // turns for reuse, linked by left
+	kept   int           // number of unused turns
 }
 
-// maxUnused is how many turns a bucket keeps for later ones, so that the next restart of
-// a key allocates nothing.
+// maxUnused is the maximum number of turns kept for reuse, so that the next restart of
+// a key does not allocate.
 const maxUnused = 1000
 
 // newBucket returns a full bucket of burst restarts, refilled at rate per second.
@@ -36,18 +36,18 @@ func newBucket(rate float64, burst int) *bucket {
 	return &bucket{pace: pace{interval: interval, slack: slack, most: int(min(math.MaxInt64/interval, math.MaxInt))}, spent: math.MinInt64}
 }
 
-// book gives out the first instant at or after from. Its work does not grow with the
-// queue, but for the queue's logarithm.
+// book gives out the first free instant at or after from, in time logarithmic in the
+// length of the queue.
 func (b *bucket) book(now, from time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pass(now)
-	at, _ := b.pace.firstFrom(b.booked, from, b.spent, math.MaxInt64) // behind the last there is room
+	at, _ := b.pace.firstFrom(b.booked, from, b.spent, math.MaxInt64) // the last turn has room behind it
 	b.booked = b.pace.insert(b.booked, b.newTurn(at))
 	return at
 }
 
-// cancel takes back a booked instant. One that has passed stays used.
+// cancel frees a booked instant. An instant in the past stays used.
 func (b *bucket) cancel(now, at time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (b *bucket) cancel(now, at time.Duration) {
 	}
 }
 
-// pass uses up what was booked up to now.
+// pass uses up the instants booked up to now.
 func (b *bucket) pass(now time.Duration) {
 	if first := b.booked.first(); first == nil || first.at > now {
 		return
@@ -99,7 +99,7 @@ func (b *bucket) dropAll(t *turn) {
 	}
 }
 
-// moveOrigin makes every instant less.
+// moveOrigin subtracts by from every instant.
 func (b *bucket) moveOrigin(by time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,17 +7,15 @@ import (
 	"time"
 )
 
-// RuleState is what a Restarter counts of one rule with a Delay or a Limit for one
-// key. A RuleState is safe for concurrent use by multiple goroutines while nobody
-// writes to it.
+// RuleState holds a key's counts for one rule with a Delay or a Limit.
 type RuleState struct {
-	Rule     int           `json:"rule"`               // its index
-	Name     string        `json:"name,omitempty"`     // its name; without one the index tells it from others
-	Failures int           `json:"failures,omitempty"` // in a row, for its Delay
-	Used     int           `json:"used,omitempty"`     // restarts that its Limit counts, if that has no Window
-	Recent   []time.Time   `json:"recent,omitempty"`   // when those within its Window were decided, oldest first
-	Keep     time.Duration `json:"keep,omitempty"`     // how long after the restart the counts matter
-	Reset    time.Duration `json:"reset,omitempty"`    // a longer run ends the row of Failures
+	Rule     int           `json:"rule"`               // index of the rule
+	Name     string        `json:"name,omitempty"`     // its name; an unnamed rule is identified by index
+	Failures int           `json:"failures,omitempty"` // failures in a row, for its Delay
+	Used     int           `json:"used,omitempty"`     // restarts counted by a Limit without a Window
+	Recent   []time.Time   `json:"recent,omitempty"`   // when restarts within its Window were decided, oldest first
+	Keep     time.Duration `json:"keep,omitempty"`     // how long the counts matter after the restart
+	Reset    time.Duration `json:"reset,omitempty"`    // a longer run starts Failures over
 }
 
 // ruleCount is a RuleState in steady time.
@@ -31,8 +29,8 @@ type ruleCount struct {
 	reset    time.Duration
 }
 
-// find looks for the rule that the counts are of, which may have moved, and follows
-// it. It reports whether they are to be kept.
+// find updates n to the present position and settings of its rule, and reports whether
+// to keep the counts.
 func (n *ruleCount) find(rules Rules) bool {
 	if len(rules) == 0 {
 		return true
@@ -47,8 +45,8 @@ func (n *ruleCount) find(rules Rules) bool {
 	return true
 }
 
-// allow counts one more restart against the limit of the rule, or reports that it is
-// used up.
+// allow counts one more restart against the rule's limit and reports whether the limit
+// allows it.
 func (n *ruleCount) allow(rule *Rule, now time.Duration) bool {
 	if rule.Window > 0 {
 		n.used = 0
@@ -62,8 +60,8 @@ func (n *ruleCount) allow(rule *Rule, now time.Duration) bool {
 	return true
 }
 
-// follow takes from a rule how long its counts can matter, and what ends the row of its
-// failures.
+// follow copies from rule how long its counts can matter and which runs start its
+// failures over.
 func (n *ruleCount) follow(rule *Rule) {
 	n.keep, n.reset = max(rule.Window, 0), 0
 	if rule.Limit > 0 && rule.Window <= 0 {
@@ -77,7 +75,8 @@ func (n *ruleCount) follow(rule *Rule) {
 	n.keep = max(n.keep, addDuration(n.reset, n.reset))
 }
 
-// allow counts one more restart against a limit, or reports that it is used up.
+// allow counts one more restart against a limit and reports whether the limit allows
+// it.
 func allow(recent *[]time.Duration, limit int, window, now time.Duration) bool {
 	if window > 0 {
 		*recent = slices.DeleteFunc(*recent, func(at time.Duration) bool { return subtract(now, at) >= window })
@@ -89,19 +88,19 @@ func allow(recent *[]time.Duration, limit int, window, now time.Duration) bool {
 	return true
 }
 
-// ruleStateJSON writes two fields beside the others, which it hides.
+// ruleStateJSON adds two fields that hide those of the same names.
 type ruleStateJSON struct {
 	*ruleStateFields
 	Keep  storedDuration `json:"keep,omitzero"`
 	Reset storedDuration `json:"reset,omitzero"`
 }
 
-// MarshalJSON returns the counts with their durations as texts.
+// MarshalJSON encodes durations as strings.
 func (s RuleState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(ruleStateJSON{(*ruleStateFields)(&s), storedDuration(s.Keep), storedDuration(s.Reset)})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+// UnmarshalJSON ignores unknown fields.
 func (s *RuleState) UnmarshalJSON(text []byte) error {
 	j := ruleStateJSON{(*ruleStateFields)(s), storedDuration(s.Keep), storedDuration(s.Reset)}
 	err := json.Unmarshal(text, &j)

@@ -7,35 +7,33 @@ import (
 	"time"
 )
 
-// Decision is what to do about one exit. Its zero value is no decision. A Decision is a
-// plain value, to be copied and shared.
+// Decision is the response to one exit. The zero value means that nothing was decided.
 type Decision struct {
 	Action Action `json:"action"` // any of the four
-	// Delay is the time from the exit to the restart; after RestartNow, from that call.
+	// Delay is the time from the exit, or from a later RestartNow, to the restart.
 	Delay     time.Duration `json:"delay"`
-	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero if none is
-	Failures  int           `json:"failures"`           // in a row: failures, and successes that are restarted
+	NotBefore time.Time     `json:"notBefore,omitzero"` // when the restart is due, for display; zero without a restart
+	Failures  int           `json:"failures"`           // failures in a row, restarted successes included
 	Rule      int           `json:"rule"`               // index of the rule that decided, or -1
 
 	RuleName string `json:"ruleName,omitempty"` // its name
-	// RuleFailures is the number of the rule's own failures in a row, if Delay is from the
-	// rule's curve; 0 if Delay goes by Failures.
+	// RuleFailures is the rule's own failures in a row if Delay follows the rule's
+	// curve, and 0 if it follows Failures.
 	RuleFailures int `json:"ruleFailures,omitempty"`
 
-	// PolicyInvalid says that PolicyFor or the rule gave an invalid Policy. In its place the
-	// Restarter's, or the key's, was used.
+	// PolicyInvalid means that an invalid policy from PolicyFor or the rule was
+	// replaced by the Restarter's or the key's.
 	PolicyInvalid bool `json:"policyInvalid,omitempty"`
 }
 
-// Remaining returns what is left of d's wait when the wall clock shows now: within
-// [0, Delay], also if the clock was set back. It knows of no later RestartNow, which
-// Restarter.Remaining does.
+// Remaining returns the rest of d's wait when the wall clock shows now, within [0,
+// Delay] even if the clock was set back. Unlike Restarter.Remaining, it ignores a later
+// RestartNow.
 func (d Decision) Remaining(now time.Time) time.Duration {
 	return max(min(d.NotBefore.Sub(now), d.Delay), 0)
 }
 
-// Reason says in one sentence why d was taken about e under c; of a zero Decision, that
-// nothing was decided.
+// Reason explains d for e under c in one sentence, or says that nothing was decided.
 func (d Decision) Reason(c ExitPolicy, e Exit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit code %d", e.Code)
@@ -90,7 +88,7 @@ func (d Decision) Reason(c ExitPolicy, e Exit) string {
 	return b.String()
 }
 
-// failuresText says which count the delay goes by.
+// failuresText names the count behind the delay.
 func (d Decision) failuresText() string {
 	if d.RuleFailures > 0 {
 		return fmt.Sprintf("failure %d in a row of the rule", d.RuleFailures)
@@ -98,18 +96,18 @@ func (d Decision) failuresText() string {
 	return fmt.Sprintf("failure %d in a row", d.Failures)
 }
 
-// decisionJSON writes a field beside the others, which it hides.
+// decisionJSON adds a field that hides one of the same name.
 type decisionJSON struct {
 	*decisionFields
 	Delay storedDuration `json:"delay"`
 }
 
-// MarshalJSON returns the decision with Delay as a text.
+// MarshalJSON encodes Delay as a string.
 func (d Decision) MarshalJSON() ([]byte, error) {
 	return json.Marshal(decisionJSON{(*decisionFields)(&d), storedDuration(d.Delay)})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+// UnmarshalJSON ignores unknown fields.
 func (d *Decision) UnmarshalJSON(text []byte) error {
 	j := decisionJSON{(*decisionFields)(d), storedDuration(d.Delay)}
 	err := json.Unmarshal(text, &j)

@@ -5,39 +5,38 @@ import (
 	"time"
 )
 
-// Exit is one finished run of a key. A Restarter recognizes an exit by its Run or, if
-// that is 0, by its Finished; give at least one of them, for an exit with neither is a
-// new one each time. An Exit is a plain value, to be copied and shared. The zero value
-// is a success, now, of something that never ran.
+// Exit is one finished run of a key. The zero value is a success, now, of something
+// that never ran.
 //
-// A higher Run is a new exit. A lower Run, or none, is a new exit if it finished after
-// the last one, and an old one otherwise. So a caller may report all the exits that it
-// still sees, each time that it looks. A counter may start over; do not report the exits
-// of the old counter any more.
+// A Restarter identifies an exit by its Run or, if 0, by its Finished. Set at least
+// one, because an exit with neither is always new. An exit with a higher Run is new.
+// With a lower Run, or without one, it is new if it finished after the last exit, and
+// old otherwise. A caller may therefore report all exits it still sees. If the counter
+// starts over, stop reporting its old exits.
 //
-// A growing Run tells exits apart whatever the clocks do; times do so only as well as
-// clocks agree. While the last exit lies ahead of the clock, because that was set back or
-// because the exit's own clock is ahead, an exit without Run that finished earlier is new
-// if it does not lie ahead, too. So no exit is lost for long, but an old one that is still
-// reported can count again, and then the one ahead of the clock: once each, and once more
-// with each new exit, until the clock has caught up.
+// A growing Run identifies exits regardless of clocks. Without it, if the last exit
+// lies in the future, because the clock was set back or the exit's own clock is ahead,
+// an exit that finished earlier is new unless it lies in the future as well. No exit is
+// missed for long, but old exits that are still reported, and the one in the future,
+// may count again, once each and once more with each new exit, until the clock has
+// caught up.
 type Exit struct {
-	// Run is restartCount or any other number that grows from one run of the key to the
-	// next; 0: there is none.
+	// Run is restartCount or another number that grows with every run; 0 means none.
 	Run  int64 `json:"run,omitempty"`
 	Code int32 `json:"code"` // exit code
-	// Signal is the number of the signal that ended the run; 0: a Code of 128+n says n.
+	// Signal is the number of the signal that ended the run; 0 derives it from a Code
+	// of 128+n.
 	Signal   int32     `json:"signal,omitempty"`
 	Reason   string    `json:"reason,omitempty"`  // OOMKilled, Error, …; for rules, PolicyFor and Decision.Reason
-	Started  time.Time `json:"started,omitzero"`  // zero: it never ran, so it starts no curve over
-	Finished time.Time `json:"finished,omitzero"` // zero, or later than the clock: counts as now
+	Started  time.Time `json:"started,omitzero"`  // zero if it never ran, which starts no curve over
+	Finished time.Time `json:"finished,omitzero"` // counts as now if zero or in the future
 
-	// RetryAfter is the shortest delay that the failure asks for, as an HTTP server does. It
-	// counts up to the Max of the policy.
+	// RetryAfter is the shortest delay that the failure asks for, as an HTTP server
+	// does, up to the policy's Max.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 
-// reportedAt returns e as it counts when it is reported at now: with a Finished.
+// reportedAt returns e with a zero Finished replaced by now.
 func (e Exit) reportedAt(now time.Time) Exit {
 	if e.Finished.IsZero() {
 		e.Finished = now
@@ -45,7 +44,7 @@ func (e Exit) reportedAt(now time.Time) Exit {
 	return e
 }
 
-// finished is the instant from which a delay is counted, once it was reported.
+// finished returns the instant at which the delay of a reported exit starts.
 func (e Exit) finished(now time.Time) time.Time {
 	if e.Finished.After(now) {
 		return now
@@ -53,7 +52,7 @@ func (e Exit) finished(now time.Time) time.Time {
 	return e.Finished
 }
 
-// ran is how long the attempt lasted, by its own clock, once it was reported.
+// ran returns the length of a reported run, by the clock of the exit.
 func (e *Exit) ran() time.Duration {
 	if e.Started.IsZero() {
 		return 0
@@ -61,18 +60,18 @@ func (e *Exit) ran() time.Duration {
 	return e.Finished.Sub(e.Started)
 }
 
-// exitJSON writes a field beside the others, which it hides.
+// exitJSON adds a field that hides one of the same name.
 type exitJSON struct {
 	*exitFields
 	RetryAfter storedDuration `json:"retryAfter,omitzero"`
 }
 
-// MarshalJSON returns the exit with RetryAfter as a text.
+// MarshalJSON encodes RetryAfter as a string.
 func (e Exit) MarshalJSON() ([]byte, error) {
 	return json.Marshal(exitJSON{(*exitFields)(&e), storedDuration(e.RetryAfter)})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+// UnmarshalJSON ignores unknown fields.
 func (e *Exit) UnmarshalJSON(text []byte) error {
 	j := exitJSON{(*exitFields)(e), storedDuration(e.RetryAfter)}
 	err := json.Unmarshal(text, &j)

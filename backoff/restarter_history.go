@@ -2,22 +2,22 @@ package backoff
 
 import "time"
 
-// history is what a Restarter knows about one key. Times are steady times.
+// history is the state of one key in a Restarter. Times are steady times.
 type history struct {
 	last     Exit
-	ahead    time.Duration // by how much last finished later than the clock showed when it was reported
+	ahead    time.Duration // how far last.Finished was ahead of the clock when reported
 	decision Decision
-	due      time.Duration   // of the restart, if there is one
-	reported time.Duration   // when the exit was reported last
+	due      time.Duration   // of the restart, if any
+	reported time.Duration   // when the exit was last reported
 	booked   bool            // due is booked in the bucket
 	recent   []time.Duration // when the restarts within Window were decided, oldest first; at most Limit
-	keep     time.Duration   // how long after due and reported the key can matter
-	counts   []ruleCount     // of the rules that have their own; nil if there is none
+	keep     time.Duration   // how long the key can matter after due and reported
+	counts   []ruleCount     // of the rules with counts of their own; nil without such rules
 	earlier  *outcomes       // the exits before last; nil without History
 }
 
-// remaining is the wait that is left. It is within [0, Delay]: due is at most a Delay
-// ahead when it is set, and steady time never goes back.
+// remaining returns the rest of the wait. It is within [0, Delay] because due is set at
+// most a Delay ahead and steady time never goes back.
 func (h *history) remaining(now time.Duration) time.Duration {
 	if !h.decision.Action.restarts() {
 		return 0
@@ -25,7 +25,7 @@ func (h *history) remaining(now time.Duration) time.Duration {
 	return max(subtract(h.due, now), 0)
 }
 
-// moveOrigin makes every time less.
+// moveOrigin subtracts by from every time.
 func (h *history) moveOrigin(by time.Duration) {
 	h.due, h.reported = subtract(h.due, by), subtract(h.reported, by)
 	lower := func(times []time.Duration) {
@@ -39,8 +39,8 @@ func (h *history) moveOrigin(by time.Duration) {
 	}
 }
 
-// isNew reports whether next, reported at now, is a new exit after the last one, and
-// neither the same one again nor an older one. By its Run and Finished:
+// isNew reports whether next, reported at now, is a new exit rather than the last one
+// again or an older one. By Run and Finished:
 //
 //	            unknown  earlier  same  later
 //	higher Run  new      new      new   new    earlier: the clock was set back
@@ -48,10 +48,10 @@ func (h *history) moveOrigin(by time.Duration) {
 //	lower Run   old      old      old   new    later: the counter has started over
 //	no Run      new      old      same  new    earlier: new if only the last one lies ahead of the clock
 //
-// An exit with neither is new: taken for the same one, it would be restarted at once,
-// and so would each one after it. For the same reason the clock counts where there is
-// no Run. But an exit that finished before the last one was reported, by a clock that was
-// not set back since, is old: the last one's own clock is ahead.
+// An exit with neither is new. If it were taken for the last one, it would restart at
+// once, as would each one after it. For the same reason the clock counts if Run is
+// missing. But an exit that finished before the last one was reported, by a clock not
+// set back since, is old, because the last one's own clock is ahead.
 func (h *history) isNew(next *Exit, now time.Time) bool {
 	last := &h.last
 	switch {
@@ -71,8 +71,7 @@ func (h *history) setLast(e Exit, now time.Time) {
 	h.last, h.ahead = e, max(e.Finished.Sub(now), 0)
 }
 
-// ExitRecord is an exit and what was decided about it. An ExitRecord is a plain value, to be
-// copied and shared.
+// ExitRecord is an exit with the decision about it.
 type ExitRecord struct {
 	Exit     Exit     `json:"exit"`
 	Decision Decision `json:"decision"`
@@ -81,10 +80,10 @@ type ExitRecord struct {
 // outcomes is a ring of the exits before the last one.
 type outcomes struct {
 	ring   []ExitRecord
-	oldest int // index in ring once that is full
+	oldest int // index in ring once full
 }
 
-// remember keeps the last exit among at most n earlier ones.
+// remember adds the last exit to the earlier ones and keeps at most n of those.
 func (h *history) remember(n int) {
 	if h.earlier == nil {
 		h.earlier = &outcomes{}

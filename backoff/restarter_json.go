@@ -15,12 +15,11 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// MarshalJSON returns the state of all keys as a JSON object, with the key as name
-// and its RestarterState as value. It is weakly consistent, as All is. K must have
-// both MarshalText and UnmarshalText, or neither and be a string or an integer;
-// otherwise the error says so. Where JSON cannot hold a key or a time, the error
-// wraps field.Errors with every such one, as in ["key"].last.finished. The Restarter
-// must come from NewRestarter.
+// MarshalJSON returns a JSON object that maps each key to its RestarterState. It is
+// weakly consistent, like All. It fails unless r comes from NewRestarter and K
+// implements both MarshalText and UnmarshalText, or neither and is a string or an
+// integer. If JSON cannot represent a key or a time, the error wraps field.Errors
+// listing all such values, as in ["key"].last.finished.
 func (r *Restarter[K]) MarshalJSON() ([]byte, error) {
 	text, err := r.marshalAll()
 	if err != nil {
@@ -75,14 +74,14 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 	return json.Marshal(states)
 }
 
-// UnmarshalJSON restores the state of every key in what MarshalJSON returned; other
-// keys keep theirs, as when encoding/json reads into a map. Restarts still to come
-// take their turns under Rate in their former order. If Restore would refuse the
-// state of any key, nothing changes, and the error wraps field.Errors with every
-// mistake, as in ["key"].decision.delay. A clock that was set back, if only by a
-// nanosecond, is such a reason: then read the text into a map[K]RestarterState, mend
-// its times as Restore says, and Restore each key. The Restarter must come from
-// NewRestarter.
+// UnmarshalJSON restores the keys in the output of MarshalJSON; other keys keep their
+// state. Pending restarts take their turns under Rate in their former order. It fails
+// unless r comes from NewRestarter.
+//
+// If Restore would reject the state of any key, nothing changes, and the error wraps
+// field.Errors listing every mistake, as in ["key"].decision.delay. If the clock was
+// set back, even by a nanosecond, unmarshal into a map[K]RestarterState instead,
+// correct its times as described at Restore, and call Restore for each key.
 func (r *Restarter[K]) UnmarshalJSON(text []byte) error {
 	if err := r.restoreAll(text); err != nil {
 		return fmt.Errorf("backoff: Restarter.UnmarshalJSON: %w", err)
@@ -115,7 +114,7 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 	if len(errs) > 0 {
 		return errs
 	}
-	// PolicyFor is the caller's and may panic, so it is called before anything changes.
+	// PolicyFor may panic, so call it before changing anything.
 	policies := make([]Policy, len(keys))
 	for i, key := range keys {
 		policies[i], _ = r.policyFor(key, states[key].Last)
@@ -126,8 +125,8 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 	return nil
 }
 
-// checkJSON returns an error unless r comes from NewRestarter and a K is text in
-// both directions.
+// checkJSON returns an error unless r comes from NewRestarter and K converts to text
+// and back.
 func (r *Restarter[K]) checkJSON() error {
 	if r == nil || r.clock == nil {
 		return errors.New("the Restarter was not made by NewRestarter")
@@ -144,8 +143,8 @@ func (r *Restarter[K]) checkJSON() error {
 	return fmt.Errorf("keys of type %v are not text", k)
 }
 
-// nameOf returns the name of a key in JSON, which encoding/json reads as the same
-// key. Written by encoding/json, a string would go without its MarshalText.
+// nameOf returns the JSON name of a key, from which encoding/json reads the same key.
+// When writing, encoding/json would ignore the MarshalText of a string.
 func nameOf[K comparable](key K) (name string, err error) {
 	v := reflect.ValueOf(&key).Elem()
 	if k, ok := any(&key).(encoding.TextMarshaler); ok {
@@ -161,7 +160,7 @@ func nameOf[K comparable](key K) (name string, err error) {
 	} else {
 		name = v.String()
 	}
-	var read map[K]struct{} // without key if it is not valid UTF-8, or its text not its own
+	var read map[K]struct{} // lacks key if its text is not valid UTF-8 or belongs to another key
 	text, err := json.Marshal(map[string]struct{}{name: {}})
 	if err == nil {
 		err = json.Unmarshal(text, &read)

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// terms are what decides about an exit besides its ExitPolicy.
+// terms are the inputs of a decision besides the ExitPolicy.
 type terms struct {
 	curve   *Policy // of the key
-	valid   bool    // it is what PolicyFor gave
+	valid   bool    // false if curve replaces an invalid one
 	rand    func() float64
 	limit   int // restarts within window; 0: no limit
 	window  time.Duration
@@ -15,8 +15,8 @@ type terms struct {
 }
 
 // next returns the history h after the new exit e under c, with the decision about it.
-// It reads no clock and takes no lock; the caller adds the turn under Rate. The memory of
-// h passes to the result.
+// It reads no clock and takes no lock; the caller adds the turn under Rate. The result
+// takes over the memory of h.
 func (t *terms) next(h history, c *ExitPolicy, e Exit, clockTime time.Time, now time.Duration) history {
 	if t.history > 0 && h.decision.Action != "" {
 		h.remember(t.history)
@@ -54,18 +54,17 @@ func (t *terms) next(h history, c *ExitPolicy, e Exit, clockTime time.Time, now 
 	return h
 }
 
-// schedule sets when the key is restarted: delay after finished.
+// schedule sets the restart to delay after finished.
 func (h *history) schedule(delay time.Duration, finished, clockTime time.Time, now time.Duration) {
 	h.due = max(add(now, delay-clockTime.Sub(finished)), now)
 	h.decision.Delay = delay
 	h.decision.NotBefore = finished.Round(0).Add(delay) // without the monotonic reading, which JSON would lose
 }
 
-// countByRule counts the last exit for the rules that have counts of their own, and
-// forgets the counts of rules that are not there any more; a policy without rules
-// leaves them. It returns the curve of the exit's delay and the failures that the curve
-// goes by: those of the rule that decided, otherwise the key's, under the curve of the
-// key.
+// countByRule updates the rules' own counts for the last exit and forgets those of
+// removed rules; a policy without rules leaves all counts alone. It returns the curve
+// of the exit's delay with the failures to apply it to. These belong to the rule that
+// decided if it has a valid Delay, and to the key otherwise.
 func (h *history) countByRule(rules Rules, curve *Policy, now time.Duration) (*Policy, int) {
 	d := &h.decision
 	ran := h.last.ran()

@@ -10,30 +10,29 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// RestarterState is everything a Restarter knows about one key, for display and to
-// be stored: Restore takes it up again, so that idempotence, backoff and Limit
-// survive the end of the process. A caller that numbers its runs then goes on with
-// Last.Run+1: the same Run is taken for Last again, and a lower one for an older
-// exit unless it finished later. What State returns goes through JSON unchanged, unless
-// a time is outside of the years 0 to 9999: bytes of a Reason or of a rule's name that
-// are not UTF-8 are U+FFFD, so that such a rule counts anew, and times whose zone has an
-// offset of seconds, or of a day or more, are in UTC. Restore does not accept the zero
-// value. A RestarterState is safe for concurrent use by multiple goroutines while nobody
-// writes to it.
+// RestarterState is the state of one key, for display and storage. Restoring it after a
+// process restart preserves idempotence, backoff and Limit. A caller that numbers its
+// runs must continue with Last.Run+1, because the same Run identifies Last, and a lower
+// one an older exit unless it finished later. Restore rejects the zero value.
+//
+// JSON represents states exactly, except for times outside the years 0 to 9999. To this
+// end, State replaces invalid UTF-8 in a Reason or a rule's name by U+FFFD, so that
+// such a rule counts anew, and converts times to UTC if their zone's offset has seconds
+// or reaches a day.
 type RestarterState struct {
-	// Last is the exit decided about. Its Finished is never zero nor later than the clock:
-	// it is the time of the report then.
+	// Last is the last exit decided about. A Finished that was zero or in the future is
+	// replaced by the time of the report.
 	Last Exit `json:"last"`
-	// Finished is that of Last as it was reported, by which the same exit is recognized, if
-	// it is later than the clock; unless it is after the year 9999, which JSON cannot hold.
+	// Finished is the reported Finished of Last, to recognize the same exit, if it was
+	// in the future. It is zero if after the year 9999, which JSON cannot represent.
 	Finished time.Time    `json:"finished,omitzero"`
-	Decision Decision     `json:"decision"`          // about it
-	Recent   []time.Time  `json:"recent,omitempty"`  // when restarts that Limit counts were decided, oldest first
-	Rules    []RuleState  `json:"rules,omitempty"`   // counts of the rules that have their own
+	Decision Decision     `json:"decision"`          // about Last
+	Recent   []time.Time  `json:"recent,omitempty"`  // when restarts counted by Limit were decided, oldest first
+	Rules    []RuleState  `json:"rules,omitempty"`   // counts of rules with a Delay or a Limit
 	History  []ExitRecord `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
 }
 
-// State returns the state of key, and whether there is one.
+// State returns the state of key and reports whether key is known.
 func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	shard, hash, clockTime, now := r.lock(key)
 	defer shard.mu.Unlock()
@@ -56,7 +55,7 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	for _, n := range h.counts {
 		name := storableText(n.name)
 		if len(state.Rules) == maxRules || name != "" && slices.ContainsFunc(state.Rules, func(o RuleState) bool { return o.Name == name }) {
-			continue // an invalid policy has more rules, or one name twice; Restore takes neither
+			continue // Restore rejects the surplus rules and repeated names of an invalid policy
 		}
 		state.Rules = append(state.Rules, RuleState{n.rule, name, n.failures, n.used, timesOf(n.recent, clockTime, now), n.keep, n.reset})
 	}
@@ -72,8 +71,8 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	return state, true
 }
 
-// storedAt returns e as JSON can hold it. Times later than the clock, which was set
-// back, are those of the clock.
+// storedAt returns e in a form that JSON can represent. Times later than the clock,
+// which was set back, become the clock's time.
 func (e Exit) storedAt(clockTime time.Time) Exit {
 	e.Reason = storableText(e.Reason)
 	e.Started = earlier(storable(e.Started), clockTime)
@@ -81,11 +80,12 @@ func (e Exit) storedAt(clockTime time.Time) Exit {
 	return e
 }
 
-// storableText returns s as it comes back from JSON.
+// storableText returns s as it would come back from JSON.
 func storableText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// storable returns t without its monotonic reading, in UTC if JSON cannot hold the
-// offset of its zone: seconds of an offset are not written, and would move the instant.
+// storable returns t without its monotonic reading. It converts t to UTC if JSON cannot
+// represent the zone's offset, because losing an offset's seconds would move the
+// instant.
 func storable(t time.Time) time.Time {
 	const day = 24 * 60 * 60
 	if _, offset := t.Zone(); offset%60 != 0 || offset <= -day || offset >= day {
@@ -94,7 +94,7 @@ func storable(t time.Time) time.Time {
 	return t.Round(0)
 }
 
-// timesOf returns the wall clock's times of steady times.
+// timesOf returns steady times as wall-clock times.
 func timesOf(recent []time.Duration, clockTime time.Time, now time.Duration) (times []time.Time) {
 	for _, at := range recent {
 		times = append(times, clockTime.Add(subtract(at, now)))
@@ -109,9 +109,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// All yields every key and its state, in no order. It is weakly consistent: a key
-// that changes meanwhile is yielded at most once, in a state that it had. The
-// Restarter may be used inside the loop.
+// All yields every key with its state, in no particular order. It is weakly consistent.
+// A key that changes meanwhile is yielded at most once, in a state it had. The loop may
+// use the Restarter.
 func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	return func(yield func(K, RestarterState) bool) {
 		for key := range r.keys.keys() {
@@ -122,14 +122,15 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 	}
 }
 
-// Restore sets the state of key to s, usually one that an earlier Restarter
-// returned. A Delay above the Max of the present policy is cut to it, unless it is from
-// the curve of a rule. A restart
-// that is still to come takes a new turn under Rate, in a bucket that knows of no
-// earlier restart. If s is nothing that a Restarter returns, or is later than the
-// clock, nothing changes, and the error wraps field.Errors with every mistake; paths
-// are those of the JSON. If the clock was set back since, first set what is later
-// to the clock's time, and NotBefore to at most a Delay after it.
+// Restore sets the state of key to s, usually from an earlier Restarter. A Delay above
+// the present policy's Max is lowered to it, unless it comes from a rule's curve. A
+// pending restart takes a new turn under Rate, regardless of restarts before s was
+// stored.
+//
+// If no Restarter could return s, or s is later than the clock, nothing changes, and
+// the error wraps field.Errors listing every mistake by its JSON path. If the clock was
+// set back, first set later times to the clock's, and NotBefore to at most Delay after
+// it.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
 	clockTime, _ := r.clock.now()
 	if err := s.validate(clockTime).Err(); err != nil {
@@ -175,7 +176,7 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	}
 }
 
-// steadyTimes returns the steady times of the newest n times, oldest first.
+// steadyTimes returns the newest n times as steady times, oldest first.
 func steadyTimes(times []time.Time, n int, clockTime time.Time, now time.Duration) (recent []time.Duration) {
 	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	for _, at := range times[max(0, len(times)-n):] {
@@ -184,7 +185,7 @@ func steadyTimes(times []time.Time, n int, clockTime time.Time, now time.Duratio
 	return recent
 }
 
-// resume takes up the wait of a restored decision.
+// resume continues the wait of a restored decision.
 func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, now time.Duration) {
 	d := &h.decision
 	pending := d.NotBefore.After(clockTime)
@@ -204,8 +205,8 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 	d.NotBefore = clockTime.Round(0).Add(h.due - now)
 }
 
-// validate returns every field that is out of bounds at the clock's now, and those
-// that do not fit each other.
+// validate returns every field that is out of bounds at the clock's now or contradicts
+// another field.
 func (s RestarterState) validate(now time.Time) (errs field.Errors) {
 	v := stateChecker{&errs, now}
 	v.times("last.", s.Last)
@@ -232,7 +233,7 @@ func (s RestarterState) validate(now time.Time) (errs field.Errors) {
 	return errs
 }
 
-// stateChecker looks for what no Restarter returns.
+// stateChecker collects values that no Restarter returns.
 type stateChecker struct {
 	errs *field.Errors
 	now  time.Time // of the clock
@@ -257,7 +258,7 @@ func (v *stateChecker) decision(path string, d Decision, e Exit) {
 	errs.Check(d.Failures >= 0, path+"failures", d.Failures, ">= 0")
 	errs.Check(d.Rule >= -1, path+"rule", d.Rule, ">= -1")
 	errs.Check(d.RuleFailures >= 0, path+"ruleFailures", d.RuleFailures, ">= 0")
-	// What does not fit, although each field is in bounds.
+	// Fields in bounds that contradict each other.
 	errs.Check(d.Failures != 0 || d.Action == ActionStop && e.Code == 0, path+"failures", d.Failures, ">= 1 after an exit that counts")
 	errs.Check(restarts || d.Delay <= 0, path+"delay", d.Delay, "0 without a restart")
 	errs.Check(restarts || d.NotBefore.IsZero(), path+"notBefore", d.NotBefore, "zero without a restart")

@@ -5,38 +5,40 @@ import (
 	"time"
 )
 
-// pace is what a bucket allows: any n instants, first to last, satisfy n <=
+// pace is the rate that a bucket allows. Any n instants, first to last, satisfy n <=
 // (last-first)/interval + 1 + slack/interval.
 type pace struct {
 	interval time.Duration // between restarts in the long run; > 0
 	slack    time.Duration // how far a burst may run ahead
 	most     int           // how many intervals a duration can hold
-	visits   int           // how many turns split, join and gap came to, by which tests bound the work
+	visits   int           // turns visited by the functions on trees, which tests bound
 }
 
-// row sums up n turns in a row, at a1 <= a2 <= ... <= an, as if the bucket did not fill
-// meanwhile: each turn counts as many intervals earlier as there are before it.
+// row sums up n consecutive turns, at a1 <= a2 <= ... <= an, as if the bucket did not
+// fill meanwhile, so that each turn counts as many intervals earlier as turns precede
+// it.
 type row struct {
 	n      int
-	spent  time.Duration // max of ak-(k-1)*interval: until when they use up the bucket, less n intervals
-	latest time.Duration // min of ak-k*interval: from when they leave room for one before them
+	spent  time.Duration // max of ak-(k-1)*interval; n intervals later, the bucket is no longer used up
+	latest time.Duration // min of ak-k*interval; from then on, the turns leave room for one before them
 
-	// Of the gaps between two of them that they themselves leave room in.
+	// Outermost gaps between two of these turns with room, as far as these turns
+	// decide.
 	first, last gap
 }
 
-// gap is a place for one more turn behind the k-th of a row, less k intervals. There is
-// room if what is spent is at most slack above the latest. From gap to gap of a row
-// neither is ever less.
+// gap is a place for one more turn behind the k-th of a row, less k intervals. It has
+// room if spent exceeds latest by at most slack. From gap to gap of a row neither
+// decreases.
 type gap struct {
-	spent  time.Duration // until when the turns before it use up the bucket
-	latest time.Duration // from when those behind it leave room
+	spent  time.Duration // the turns before the gap use up the bucket until then
+	latest time.Duration // the turns behind the gap leave room from then on
 }
 
-// noGap stands for none.
+// noGap means no gap.
 var noGap = gap{math.MaxInt64, math.MinInt64}
 
-// earlier returns g in a row with so much before it.
+// earlier returns g with by subtracted.
 func (g gap) earlier(by time.Duration) gap {
 	if g == noGap {
 		return noGap
@@ -46,12 +48,13 @@ func (g gap) earlier(by time.Duration) gap {
 
 var noTurns = row{spent: math.MinInt64, latest: math.MaxInt64, first: noGap, last: noGap}
 
-// room reports whether there is any in a gap.
+// room reports whether a gap has room.
 func (p *pace) room(spent, latest time.Duration) bool {
 	return latest == math.MaxInt64 || subtract(spent, latest) <= p.slack
 }
 
-// after returns until when the bucket is used up by a row, and what was spent before it.
+// after returns the instant until which the bucket is used up behind r, given spent
+// before it.
 func (p *pace) after(spent time.Duration, r *row) time.Duration {
 	if r.n == 0 {
 		return spent
@@ -67,7 +70,7 @@ func (p *pace) of(n int) time.Duration {
 	return time.Duration(n) * p.interval
 }
 
-// later returns a latest that is so much later; the largest, which means none, stays.
+// later returns latest plus by. The largest duration, which means no limit, stays.
 func later(latest, by time.Duration) time.Duration {
 	if latest == math.MaxInt64 {
 		return latest
@@ -75,11 +78,11 @@ func later(latest, by time.Duration) time.Duration {
 	return add(latest, by)
 }
 
-// turn is a node of a tree of turns in order, a treap: its rank is at least that of those
-// below it, and drawn, so that the tree is about as deep as the logarithm of its turns.
+// turn is a node of a treap, which keeps turns in order. Ranks are random and do not
+// increase downward, so the depth is about logarithmic in the number of turns.
 type turn struct {
 	at          time.Duration
-	row         row // all of the tree
+	row         row // of the whole tree
 	rank        uint32
 	left, right *turn
 }
@@ -92,7 +95,7 @@ func (t *turn) all() *row {
 	return &t.row
 }
 
-// first returns the first turn, nil if there is none.
+// first returns the first turn of a tree, or nil if the tree is empty.
 func (t *turn) first() *turn {
 	for t != nil && t.left != nil {
 		t = t.left
@@ -100,13 +103,14 @@ func (t *turn) first() *turn {
 	return t
 }
 
-// middle is a turn in the row of its tree: what is spent and the latest on either side.
+// middle holds the bounds on either side of a turn in the row of its tree.
 type middle struct {
-	before, after gap           // before and behind the turn itself
+	before, after gap           // just before and just behind the turn
 	shift         time.Duration // of the row behind it
 }
 
-// middle looks at the turn of a tree that has so much spent before it, and latest behind it.
+// middle returns the bounds around the root of t, given spent before t and latest
+// behind it.
 func (p *pace) middle(t *turn, spent, latest time.Duration) middle {
 	left, right := t.left.all(), t.right.all()
 	m := middle{shift: p.of(left.n + 1)}
@@ -116,7 +120,7 @@ func (p *pace) middle(t *turn, spent, latest time.Duration) middle {
 	return m
 }
 
-// sum makes t.row that of the tree.
+// sum recomputes t.row.
 func (p *pace) sum(t *turn) {
 	left, right := t.left.all(), t.right.all()
 	m := p.middle(t, math.MinInt64, math.MaxInt64)
@@ -128,8 +132,8 @@ func (p *pace) sum(t *turn) {
 	t.row.last, _ = p.lastGap(t, &m, math.MinInt64, math.MaxInt64)
 }
 
-// firstGap returns the first gap between two turns of a tree, if so much is spent before
-// the tree, and that is the latest behind it.
+// firstGap returns the first gap with room between two turns of t, given spent before t
+// and latest behind it.
 func (p *pace) firstGap(t *turn, m *middle, spent, latest time.Duration) (gap, bool) {
 	if g, ok := p.firstWithin(t.left, spent, m.before.latest); ok {
 		return g, true
@@ -147,7 +151,7 @@ func (p *pace) firstGap(t *turn, m *middle, spent, latest time.Duration) (gap, b
 	return g.earlier(m.shift), ok
 }
 
-// firstWithin is firstGap, where possible by what the rows say.
+// firstWithin is firstGap, and uses the rows where possible.
 func (p *pace) firstWithin(t *turn, spent, latest time.Duration) (gap, bool) {
 	if !p.mayHaveGap(t, spent, latest) {
 		return noGap, false
@@ -159,7 +163,7 @@ func (p *pace) firstWithin(t *turn, spent, latest time.Duration) (gap, bool) {
 	return p.firstGap(t, &m, spent, latest)
 }
 
-// lastGap returns the last gap between two turns of a tree.
+// lastGap returns the last gap with room between two turns of t.
 func (p *pace) lastGap(t *turn, m *middle, spent, latest time.Duration) (gap, bool) {
 	if t.right != nil {
 		if g, ok := p.lastWithin(t.right, add(m.after.spent, m.shift), later(latest, m.shift)); ok {
@@ -186,9 +190,9 @@ func (p *pace) lastWithin(t *turn, spent, latest time.Duration) (gap, bool) {
 	return p.lastGap(t, &m, spent, latest)
 }
 
-// mayHaveGap reports whether there is a gap between two turns of a tree that has room
-// below latest, and one above spent. If those are two, only one of the halves of the tree
-// has both, so that a search in vain goes down one path.
+// mayHaveGap reports whether t has a gap with room below latest and a gap with room
+// above spent. If these differ, at most one half of t has both, so that a failing
+// search follows a single path.
 func (p *pace) mayHaveGap(t *turn, spent, latest time.Duration) bool {
 	p.visits++
 	return t != nil && t.row.first != noGap && p.room(spent, latest) && p.room(spent, t.row.last.latest) && p.room(t.row.first.spent, latest)
@@ -210,7 +214,7 @@ func (p *pace) insert(t, one *turn) *turn {
 	return t
 }
 
-// remove takes a turn at an instant out of a tree, if there is one.
+// remove removes the turn at an instant from a tree, if any.
 func (p *pace) remove(t *turn, at time.Duration) (rest, one *turn) {
 	p.visits++
 	switch {
@@ -229,7 +233,7 @@ func (p *pace) remove(t *turn, at time.Duration) (rest, one *turn) {
 	return t, one
 }
 
-// split parts a tree into the turns before an instant and the others.
+// split divides a tree into the turns before an instant and the rest.
 func (p *pace) split(t *turn, at time.Duration) (before, after *turn) {
 	p.visits++
 	switch {
@@ -245,7 +249,7 @@ func (p *pace) split(t *turn, at time.Duration) (before, after *turn) {
 	return before, t
 }
 
-// join puts two trees together, one behind the other.
+// join concatenates two trees.
 func (p *pace) join(t, next *turn) *turn {
 	p.visits++
 	switch {
@@ -263,8 +267,8 @@ func (p *pace) join(t, next *turn) *turn {
 	return next
 }
 
-// firstFrom returns the first instant at or after from at which there is room for one more
-// turn in a tree, if so much is spent before the tree, and that is the latest behind it.
+// firstFrom returns the first instant at or after from with room for one more turn in
+// t, given spent before t and latest behind it.
 func (p *pace) firstFrom(t *turn, from, spent, latest time.Duration) (at time.Duration, ok bool) {
 	p.visits++
 	if t == nil { // between the last turn before from and the next
@@ -280,7 +284,7 @@ func (p *pace) firstFrom(t *turn, from, spent, latest time.Duration) (at time.Du
 	return p.firstBehind(t, &m, latest)
 }
 
-// firstBehind is firstFrom behind the turn of a tree.
+// firstBehind is firstFrom for instants behind the root of t.
 func (p *pace) firstBehind(t *turn, m *middle, latest time.Duration) (at time.Duration, ok bool) {
 	spent := add(m.after.spent, m.shift)
 	if p.room(m.after.spent, m.after.latest) {
@@ -289,7 +293,7 @@ func (p *pace) firstBehind(t *turn, m *middle, latest time.Duration) (at time.Du
 	return p.firstTurn(t.right, spent, later(latest, m.shift))
 }
 
-// firstTurn is firstFrom behind any turn of a tree.
+// firstTurn is firstFrom for instants behind any turn of t.
 func (p *pace) firstTurn(t *turn, spent, latest time.Duration) (at time.Duration, ok bool) {
 	if !p.mayHaveGap(t, spent, latest) && (t == nil || !p.room(max(spent, t.row.spent), latest)) {
 		return 0, false
@@ -301,7 +305,7 @@ func (p *pace) firstTurn(t *turn, spent, latest time.Duration) (at time.Duration
 	return p.firstBehind(t, &m, latest)
 }
 
-// moveOrigin makes every instant of a tree less.
+// moveOrigin subtracts by from every instant of a tree.
 func (p *pace) moveOrigin(t *turn, by time.Duration) {
 	if t != nil {
 		t.at = subtract(t.at, by)

@@ -9,21 +9,19 @@ import (
 	"github.com/restartkit/restart/internal/exitcode"
 )
 
-// RestartPolicy says when a container is restarted, as in core/v1. The zero
-// value, as in a manifest that leaves it out, means Always. A RestartPolicy is a
-// plain value.
+// RestartPolicy selects the exits after which a container restarts, as in core/v1. The
+// zero value means Always.
 type RestartPolicy string
 
 // The restart policies, as spelled in core/v1.
 const (
 	RestartPolicyAlways    RestartPolicy = "Always"    // after every exit
 	RestartPolicyOnFailure RestartPolicy = "OnFailure" // after an exit code other than 0
-	RestartPolicyNever     RestartPolicy = "Never"     // after none
+	RestartPolicyNever     RestartPolicy = "Never"     // after no exit
 )
 
-// Action is what to do about an exit. A rule's action is ActionRestart,
-// ActionRestartAll or ActionGiveUp, a decision's any of the four. The zero value is
-// none of them.
+// Action is a response to an exit. Rules use ActionRestart, ActionRestartAll or
+// ActionGiveUp, decisions any of the four. The zero value is not an action.
 type Action string
 
 // The actions. ActionRestart and ActionRestartAll are spelled as in core/v1.
@@ -31,95 +29,89 @@ const (
 	ActionStop       Action = "Stop"                 // leave it stopped
 	ActionRestart    Action = "Restart"              // start it again
 	ActionRestartAll Action = "RestartAllContainers" // start it and all its companions again (KEP-5532)
-	ActionGiveUp     Action = "GiveUp"               // leave it stopped: it used up its limit, or a rule says so
+	ActionGiveUp     Action = "GiveUp"               // leave it stopped, because a limit is used up or a rule says so
 )
 
-// restarts reports whether a is one of the actions that start something again.
+// restarts reports whether a is a restart.
 func (a Action) restarts() bool { return a == ActionRestart || a == ActionRestartAll }
 
-// decides reports whether a rule can have a as its action.
+// decides reports whether a is valid as the action of a rule.
 func (a Action) decides() bool { return a.restarts() || a == ActionGiveUp }
 
-// Operator relates an exit code to a list of codes, as in core/v1. The zero
-// value is not valid. An Operator is a plain value.
+// Operator relates an exit code to a list of codes, as in core/v1. The zero value is
+// not valid.
 type Operator string
 
 // The operators, as spelled in core/v1.
 const (
-	OperatorIn    Operator = "In"    // the code is one of the values; no code is, if there are none
-	OperatorNotIn Operator = "NotIn" // the code is none of the values; every code is, if there are none
+	OperatorIn    Operator = "In"    // the code is listed; never true of an empty list
+	OperatorNotIn Operator = "NotIn" // the code is not listed; always true of an empty list
 )
 
-// ExitCodes is a condition on an exit code: In is met by a code that is one of the
-// values or in one of the ranges, NotIn by any other. Its zero value matches nothing.
-// It is safe for concurrent use by multiple goroutines while nobody writes to it.
+// ExitCodes is a condition on an exit code. In matches the codes in Values and Ranges,
+// NotIn all others. The zero value matches nothing.
 type ExitCodes struct {
 	Operator Operator    `json:"operator,omitempty"`
 	Values   []int32     `json:"values,omitempty"` // in any order; at most 255, ranges included
 	Ranges   []CodeRange `json:"ranges,omitempty"` // of codes 0 to 255; not in core/v1
 }
 
-// CodeRange is the exit codes from First to Last, both included. Its text is
-// "128-159". The zero value is the code 0 alone. A CodeRange is a plain value.
+// CodeRange holds the exit codes from First to Last, both included. Its text form is
+// "128-159".
 type CodeRange struct{ First, Last int32 }
 
-// Rule is one entry of a container's restartPolicyRules. A rule matches an exit if
-// it has a condition and all its conditions hold. core/v1 knows Action and ExitCodes;
-// the other fields are ours. In JSON durations are texts such as "90s". The zero value
-// matches nothing. A Rule is safe for concurrent use by multiple goroutines while
-// nobody writes to it.
+// Rule is one entry of restartPolicyRules. It matches an exit if it has conditions and
+// all of them hold, so the zero value matches nothing. Only Action and ExitCodes exist
+// in core/v1.
 //
-// A rule with a Delay has its own count of failures in a row, which are the exits that
-// it decided since the key last ran longer than Delay's ResetAfter; a rule with a
-// Limit counts its own restarts. A key keeps the counts of a rule under its Name, or
-// its index if it has none: name the rules of a policy that can change.
+// A rule with a Delay counts its own failures in a row, namely the exits it decided
+// since the key last ran longer than Delay's ResetAfter. A rule with a Limit counts its
+// own restarts. Counts belong to the rule's Name, or its index if unnamed, so name the
+// rules of a policy that can change.
 type Rule struct {
-	Name   string `json:"name,omitempty"`   // unique, a DNS label; in the Decision and its Reason
+	Name   string `json:"name,omitempty"`   // unique DNS label, shown in the Decision and its Reason
 	Action Action `json:"action,omitempty"` // Restart, RestartAllContainers or GiveUp
 
-	// The conditions. Those that are not set are none. Signals have their names on Linux.
-	ExitCodes   *ExitCodes    `json:"exitCodes,omitempty"`  // the exit code is one of these, or none of them
+	// Conditions. Unset ones are ignored. Signals have their Linux names.
+	ExitCodes   *ExitCodes    `json:"exitCodes,omitempty"`  // condition on the exit code
 	Reasons     []string      `json:"reasons,omitempty"`    // the exit's Reason is exactly one of these
-	Signals     []string      `json:"signals,omitempty"`    // its signal is one of these: SIGKILL, SIGRTMIN+1 and so on
+	Signals     []string      `json:"signals,omitempty"`    // its signal is one of these, such as SIGKILL or SIGRTMIN+1
 	RanLessThan time.Duration `json:"ranLess,omitempty"`    // the run was shorter than this
-	RanAtLeast  time.Duration `json:"ranAtLeast,omitempty"` // the run was no shorter than this
-	MinFailures int           `json:"attempts,omitempty"`   // it is the key's n-th failure in a row or a later one
+	RanAtLeast  time.Duration `json:"ranAtLeast,omitempty"` // the run was at least this long
+	MinFailures int           `json:"attempts,omitempty"`   // the exit is at least the key's n-th failure in a row
 
-	// Delay is the curve of the rule's own failures in a row. Nil: the policy of the key
-	// gives the delay, by the key's failures.
+	// Delay is the curve for the rule's own failures in a row; nil means the curve and
+	// failures of the key.
 	Delay *Policy `json:"delay,omitempty"`
-	// Limit is how many restarts the rule allows within Window; then its Action is
-	// GiveUp. Such restarts do not count for the Restarter's Limit. 0: the rule has no
-	// limit of its own.
+	// Limit is the number of restarts allowed within Window before the action becomes
+	// GiveUp; 0 means no limit of its own. These restarts do not count toward the
+	// Restarter's Limit.
 	Limit int `json:"limit,omitempty"`
-	// Window is the time over which Limit counts; 0: for ever, which Validate refuses beside a
-	// Delay that sets ResetAfter.
+	// Window is the period of Limit; 0 means forever, which Validate rejects if Delay
+	// sets ResetAfter.
 	Window time.Duration `json:"window,omitempty"`
 }
 
-// Rules are a container's restartPolicyRules. The zero value has none. Rules are safe
-// for concurrent use by multiple goroutines while nobody writes to them.
+// Rules is a container's list of restartPolicyRules.
 type Rules []Rule
 
-// ExitPolicy says what to do about the exits of a container, a process or anything else
-// that ends with a code: a restart policy, and rules that come before it. Its JSON is
-// that of a container in core/v1 (KEP-5307, KEP-5532) with more fields in a Rule, so that
-// a container of a manifest fills it; ValidateKubernetes says whether Kubernetes takes
-// it too. The zero value restarts after every exit. An ExitPolicy is safe for concurrent
-// reads.
+// ExitPolicy is a restart policy with rules that take precedence, for a container, a
+// process or anything else with exit codes. Its JSON is that of a core/v1 container
+// (KEP-5307, KEP-5532) with additional fields in Rule, so a container of a manifest can
+// be unmarshaled into it. The zero value restarts after every exit.
 type ExitPolicy struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`      // Always, OnFailure, Never; empty is Always
 	Rules         Rules         `json:"restartPolicyRules,omitempty"` // at most 20; the first that matches wins
 }
 
-// DecideExit returns what to do about an exit, which is the attempt-th failure in a
-// row, and the index of the rule that decided, or -1 if the restart policy did. Limits
-// are not looked at; a Restarter does that. Give an exit with Started its Finished too.
+// DecideExit returns the action for an exit and the index of the rule that decided, or
+// -1 if the restart policy did. attempt is the number of failures in a row, including
+// this one. An exit with Started needs Finished. DecideExit ignores limits; a Restarter
+// applies them.
 //
-// The first rule that matches decides. DecideExit takes a policy that Validate refuses
-// as it is: it skips a rule without conditions or with an unknown operator, leaves the
-// decision to the restart policy if the rule's action is unknown, and reads an unknown
-// restart policy as Always.
+// The first matching rule decides. DecideExit does not validate c. It skips rules
+// without conditions or with an unknown operator, applies the restart policy if the
+// rule's action is unknown, and treats an unknown restart policy as Always.
 func (c ExitPolicy) DecideExit(e Exit, attempt int) (Action, int) {
 	return c.decide(&e, attempt)
 }
@@ -151,7 +143,7 @@ func (c *ExitPolicy) decide(e *Exit, attempt int) (Action, int) {
 	return ActionRestart, -1
 }
 
-// meetsOurs reports whether the conditions hold that core/v1 does not know.
+// meetsOurs reports whether the conditions unknown to core/v1 hold.
 func (r *Rule) meetsOurs(e *Exit, attempt int) bool {
 	return (len(r.Reasons) == 0 || slices.Contains(r.Reasons, e.Reason)) &&
 		(len(r.Signals) == 0 || slices.Contains(r.Signals, signalName(e.signal()))) &&
@@ -160,7 +152,7 @@ func (r *Rule) meetsOurs(e *Exit, attempt int) bool {
 		(r.MinFailures == 0 || attempt >= r.MinFailures)
 }
 
-// hasConditionOfOurs reports whether r has a condition that core/v1 does not know.
+// hasConditionOfOurs reports whether r has a condition unknown to core/v1.
 func (r *Rule) hasConditionOfOurs() bool {
 	return len(r.Reasons) > 0 || len(r.Signals) > 0 || r.RanLessThan != 0 || r.RanAtLeast != 0 || r.MinFailures != 0
 }
@@ -168,7 +160,7 @@ func (r *Rule) hasConditionOfOurs() bool {
 // counts reports whether r has counts of its own.
 func (r *Rule) counts() bool { return r.Delay != nil || r.Limit > 0 }
 
-// list reports whether a code is one of the values or in one of the ranges.
+// list reports whether code is in Values or Ranges.
 func (c *ExitCodes) list(code int32) bool {
 	if slices.Contains(c.Values, code) {
 		return true
@@ -213,5 +205,5 @@ func (c *ExitCodes) listText() string {
 	return "[" + strings.Join(parts, " ") + "]"
 }
 
-// String returns the range as its text has it, as in 128-159.
+// String returns the text form, such as 128-159.
 func (r CodeRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }

@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// RuleResult is how one rule was answered for one exit. It prints as one line. A RuleResult
-// is a plain value.
+// RuleResult explains the outcome of one rule for one exit.
 type RuleResult struct {
 	Rule    int    // index of the rule
 	Name    string // its name, or ""
 	Action  Action // its action
-	Matched bool   // it decided
-	Why     string // what each of its conditions came to
+	Matched bool   // the rule decided
+	Why     string // outcome of each of its conditions
 }
 
-// String returns the step as one line, without a line break.
+// String returns the result as a single line.
 func (s RuleResult) String() string {
 	verdict := "no match"
 	if s.Matched {
@@ -30,9 +29,9 @@ func (s RuleResult) String() string {
 	return fmt.Sprintf("rule %d%s (%s): %s: %s", s.Rule, name, s.Action, verdict, s.Why)
 }
 
-// Explain returns one step for each rule of c, in order, that says how d came about
-// for e: why each rule before the one that decided did not match, and that those behind
-// it were not reached. A zero Decision explains a first failure.
+// Explain explains how c led to d for e, with one result per rule, in order. Rules
+// before the deciding one have the reason why they did not match; later ones were not
+// reached. A zero Decision is explained as for a first failure.
 func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
 	attempt := max(d.Failures, 1)
 	if d.Action == ActionStop && e.Code == 0 {
@@ -51,7 +50,7 @@ func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
 			steps[i].Why = fmt.Sprintf("not reached, rule %s decided", c.Rules[ended].text(ended))
 			continue
 		}
-		matches := true // as far as e says; without Finished it does not say how long it ran
+		matches := true // as far as e tells; without Finished the run length is unknown
 		var parts []string
 		for _, condition := range r.conditions(&e, attempt) {
 			matches = matches && condition.holds
@@ -71,13 +70,13 @@ func (d Decision) Explain(c ExitPolicy, e Exit) []RuleResult {
 	return steps
 }
 
-// condition is a condition of a rule, for one exit.
+// condition is the outcome of one condition of a rule for one exit.
 type condition struct {
 	holds bool
 	text  string
 }
 
-// conditions returns the conditions of a rule, each with what it comes to.
+// conditions returns the outcomes of a rule's conditions.
 func (r *Rule) conditions(e *Exit, attempt int) (all []condition) {
 	add := func(holds bool, met, notMet string) {
 		text := notMet

@@ -11,11 +11,11 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// MarshalText returns the range as String does.
+// MarshalText returns the text form, as String does.
 func (r CodeRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads two codes with a hyphen between them. Validate says whether they
-// make a range.
+// UnmarshalText reads two codes separated by a hyphen. ExitPolicy.Validate checks the
+// range.
 func (r *CodeRange) UnmarshalText(text []byte) error {
 	first, last, ok := strings.Cut(string(text), "-")
 	if ok {
@@ -41,15 +41,13 @@ type policyFields struct {
 	FreeFailures int          `json:"free,omitzero"`
 }
 
-// MarshalJSON returns the policy with its durations as texts, as in
-// {"initial":"10s","max":"5m0s"}.
+// MarshalJSON encodes durations as strings, as in {"initial":"10s","max":"5m0s"}.
 func (p Policy) MarshalJSON() ([]byte, error) {
 	return json.Marshal(policyFields{durationText(p.Initial), durationText(p.Max), p.Factor, p.Jitter, durationText(p.ResetAfter), p.FreeFailures})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns. Durations are texts such as "90s";
-// numbers are refused. Unknown fields are ignored. The error wraps field.Errors with every value of a wrong form, as
-// in initial.
+// UnmarshalJSON requires durations to be strings and ignores unknown fields. The error
+// wraps field.Errors listing every malformed value by its path, such as initial.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	fields, errs := objectFields(text)
 	errs.read(fields, "", "initial", (*durationText)(&p.Initial))
@@ -76,20 +74,20 @@ type ruleFields struct {
 	Window      durationText `json:"window,omitzero"`
 }
 
-// MarshalJSON returns the rule with its durations as texts. One that has only what
-// core/v1 knows is JSON of core/v1.
+// MarshalJSON encodes durations as strings such as "90s". Without fields unknown to
+// core/v1, the result is core/v1 JSON.
 func (r Rule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(ruleFields{r.Name, r.Action, r.ExitCodes, r.Reasons, r.Signals, durationText(r.RanLessThan), durationText(r.RanAtLeast),
 		r.MinFailures, r.Delay, r.Limit, durationText(r.Window)})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns, as Policy's does.
+// UnmarshalJSON decodes like [Policy.UnmarshalJSON].
 func (r *Rule) UnmarshalJSON(text []byte) error {
 	return r.read(text, "").wrap("Rule.UnmarshalJSON")
 }
 
-// UnmarshalJSON reads a list of rules. The error wraps field.Errors with every value of
-// a wrong form in all of them, as in restartPolicyRules[1].ranLess.
+// UnmarshalJSON decodes a list of rules. The error wraps field.Errors listing every
+// malformed value by its path, such as restartPolicyRules[1].ranLess.
 func (r *Rules) UnmarshalJSON(text []byte) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -125,11 +123,11 @@ func (r *Rule) read(text []byte, path string) formErrors {
 	return errs
 }
 
-// formErrors are the values of a JSON object that are of a wrong form.
+// formErrors lists the malformed values of a JSON object.
 type formErrors field.Errors
 
-// objectFields returns the fields of an object. Other than encoding/json, it takes no
-// name for another that differs in case, as Kubernetes does.
+// objectFields returns the fields of an object. Unlike encoding/json but like
+// Kubernetes, it distinguishes names that differ only in case.
 func objectFields(text []byte) (fields map[string]json.RawMessage, errs formErrors) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		errs.add("", text, "must be an object")
@@ -158,7 +156,7 @@ func (e formErrors) wrap(call string) error {
 	return fmt.Errorf("backoff: %s: %w", call, field.Errors(e))
 }
 
-// read reads a field, if it is there. null is like an absent field.
+// read reads a field, if present. A null is like an absent field.
 func (e *formErrors) read(fields map[string]json.RawMessage, path, name string, into any) {
 	if text, ok := fields[name]; ok {
 		e.readValue(text, path+name, into)
@@ -181,7 +179,7 @@ func (e *formErrors) readValue(text []byte, path string, into any) {
 	e.add(path, text, formOf(into))
 }
 
-// readList reads a list of texts.
+// readList reads a list of strings.
 func (e *formErrors) readList(fields map[string]json.RawMessage, path, name string, into *[]string) {
 	var list []json.RawMessage
 	e.read(fields, path, name, &list)
@@ -224,7 +222,7 @@ func (e *formErrors) readCodes(text json.RawMessage, path string, into **ExitCod
 	*into = codes
 }
 
-// formOf says what the JSON of a value must be.
+// formOf describes the expected JSON of a value.
 func formOf(into any) string {
 	switch into.(type) {
 	case *durationText:

@@ -1,7 +1,7 @@
 package backoff
 
-// signalNames are the names of Linux's signals on amd64 and arm64, by number, as
-// core/v1 spells them.
+// signalNames holds the names of Linux signals on amd64 and arm64, by number, as
+// spelled in core/v1.
 var signalNames = [...]string{
 	1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE",
 	9: "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT",
@@ -13,7 +13,7 @@ var signalNames = [...]string{
 	57: "SIGRTMAX-7", "SIGRTMAX-6", "SIGRTMAX-5", "SIGRTMAX-4", "SIGRTMAX-3", "SIGRTMAX-2", "SIGRTMAX-1", "SIGRTMAX",
 }
 
-// signalName returns the name of a signal, "" if it has none.
+// signalName returns the name of a signal, or "" if it has no name.
 func signalName(n int32) string {
 	if n < 1 || int(n) >= len(signalNames) {
 		return ""
@@ -21,8 +21,8 @@ func signalName(n int32) string {
 	return signalNames[n]
 }
 
-// signal returns the number of the signal that ended the run: as told, otherwise as a
-// shell's exit code 128+n says; 0: none.
+// signal returns the number of the signal that ended the run, from Signal or else from
+// a shell's exit code 128+n; 0 means none.
 func (e *Exit) signal() int32 {
 	if e.Signal != 0 {
 		return e.Signal

@@ -14,14 +14,14 @@ const (
 	maxExitCodes = 255
 )
 
-// The limits of what is ours.
+// The limits of the other fields.
 const (
 	maxName   = 63   // bytes of a rule's name
 	maxListed = 255  // reasons or signals of a rule
-	maxLimit  = 1000 // restarts within a window, each of which is remembered with its time
+	maxLimit  = 1000 // restarts within a window, each remembered with its time
 )
 
-// Validate returns field.Errors with every mistake in c, or nil. Paths are those of
+// Validate returns field.Errors listing every mistake in c, or nil. Paths are those of
 // the JSON, as in restartPolicyRules[0].exitCodes.operator.
 func (c ExitPolicy) Validate() error {
 	var errs field.Errors
@@ -29,9 +29,9 @@ func (c ExitPolicy) Validate() error {
 	return errs.Err()
 }
 
-// ValidateKubernetes returns field.Errors with every mistake in c for a server of
-// Kubernetes 1.36 or 1.37 that knows KEP-5307 and KEP-5532, or nil: what Validate
-// refuses, what Kubernetes does not know, and rules without a restartPolicy.
+// ValidateKubernetes is like Validate, and also rejects fields and actions unknown to
+// Kubernetes 1.36 and 1.37 with KEP-5307 and KEP-5532, and rules without a
+// restartPolicy.
 func (c ExitPolicy) ValidateKubernetes() error {
 	var errs field.Errors
 	if c.RestartPolicy == "" && len(c.Rules) > 0 {
@@ -68,7 +68,7 @@ func (c *ExitPolicy) validate(errs *field.Errors) {
 	}
 }
 
-// isLabel reports whether a name is a DNS label.
+// isLabel reports whether name is a DNS label.
 func isLabel(name string) bool {
 	return name != "" && len(name) <= maxName && name[0] != '-' && name[len(name)-1] != '-' &&
 		strings.IndexFunc(name, func(c rune) bool { return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') }) < 0
@@ -101,7 +101,7 @@ func (r *Rule) validate(errs *field.Errors, path string) {
 	r.validateNumbers(errs, path)
 }
 
-// validateListed adds the mistakes in a list of texts.
+// validateListed adds the mistakes in a list of strings.
 func validateListed(errs *field.Errors, path string, list []string, wrong func(string) (field.Type, string)) {
 	if len(list) > maxListed {
 		errs.Add(field.TooMany, path, len(list), fmt.Sprintf("must be at most %d", maxListed))
@@ -117,7 +117,7 @@ func validateListed(errs *field.Errors, path string, list []string, wrong func(s
 	}
 }
 
-// validateNumbers adds the mistakes in what is counted and measured.
+// validateNumbers adds the mistakes in counts, durations and limits.
 func (r *Rule) validateNumbers(errs *field.Errors, path string) {
 	errs.Check(r.RanLessThan >= 0, path+".ranLess", r.RanLessThan, ">= 0 (0 means none)")
 	errs.Check(r.RanAtLeast >= 0, path+".ranAtLeast", r.RanAtLeast, ">= 0 (0 means none)")
@@ -168,7 +168,7 @@ func (c *ExitCodes) validate(errs *field.Errors, path string) {
 	}
 }
 
-// validateKubernetes adds what core/v1 does not know.
+// validateKubernetes adds everything unknown to core/v1.
 func (r *Rule) validateKubernetes(errs *field.Errors, path string) {
 	if r.Action == ActionGiveUp {
 		errs.Add(field.NotSupported, path+".action", string(r.Action), "must be Restart or RestartAllContainers in Kubernetes")

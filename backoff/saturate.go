@@ -17,8 +17,8 @@ func add(a, b time.Duration) time.Duration {
 	return d
 }
 
-// subtract returns a-b, saturating. The smallest duration is an instant out of
-// reach, so everything else is far after it.
+// subtract returns a-b, saturating. The smallest duration stands for an instant out of
+// reach, so all others are far after it.
 func subtract(a, b time.Duration) time.Duration {
 	d := a - b
 	switch {
@@ -30,7 +30,7 @@ func subtract(a, b time.Duration) time.Duration {
 	return d
 }
 
-// saturate returns d as a duration of at most max.
+// saturate returns d as a duration, at most max.
 func saturate(d uint64, max time.Duration) time.Duration {
 	return time.Duration(min(d, uint64(max)))
 }

@@ -10,30 +10,29 @@ import (
 	"github.com/restartkit/restart/internal/quote"
 )
 
-// shardCount is how many shards the keys spread over. Growing and GC hold up the
-// callers of one shard at a time: of a million keys 32,000, for less than a
-// millisecond.
+// shardCount is the number of shards. Growing and GC block the callers of one shard at
+// a time, which holds about 32,000 of a million keys, for less than a millisecond.
 const shardCount = 32
 
-// store is a map from keys to values in shards with a lock each. Its zero value is
-// not usable; see newStore. An empty store is two kilobytes, and what a shard holds
-// is allocated with its first key.
+// store is a map divided into shards with a lock each. Its zero value is not usable;
+// see newStore. An empty store takes two kilobytes, and a shard allocates its slots
+// with its first key.
 //
-// A call hashes its key once, locks one shard with lock, finds, inserts and deletes
-// under that lock, and unlocks. A plain lock costs less than one that lets readers
-// pass each other: nearly all of a call is reading the clock, the hash and the
-// memory of the key, and two callers rarely meet in one of 32 shards.
+// A call hashes its key once, locks one shard, finds, inserts and deletes under the
+// lock, and unlocks. A plain lock costs less than a read-write lock here, because calls
+// spend nearly all their time reading the clock, hashing and loading the key, and two
+// callers rarely meet in one of 32 shards.
 type store[K comparable, V any] struct {
 	seed   maphash.Seed
 	shards [shardCount]shard[K, V]
 }
 
-// shard is open addressing with linear probing; the hash is kept beside the key, so
-// that growing calls no hash function. Invariants, under the lock:
+// shard is a hash table with open addressing and linear probing. It keeps the hash
+// beside the key, so that growing calls no hash function. Invariants, under the lock:
 //
-//  1. live counts the taken slots, at most 4/5 of all, so that a search ends
-//  2. every slot from a key's home up to the key's own is taken
-//  3. a key has one slot
+// 1. live counts the taken slots, at most 4/5 of all, so that a search ends
+// 2. every slot from a key's home up to the key's own is taken
+// 3. a key has one slot
 type shard[K comparable, V any] struct {
 	mu    sync.Mutex
 	slots []slot[K, V]
@@ -42,20 +41,20 @@ type shard[K comparable, V any] struct {
 }
 
 type slot[K comparable, V any] struct {
-	hash  uint64 // 0: the slot is free
+	hash  uint64 // 0 means that the slot is free
 	key   K
 	value V
 }
 
-// taken is a bit that every kept hash has, so that none is 0. The bits below it
-// choose the shard, and the highest ones the home, below 2^58 slots.
+// taken is a bit set in every kept hash, so that no hash is 0. The bits below it choose
+// the shard, and the highest ones the home, below 2^58 slots.
 const taken = shardCount
 
 func newStore[K comparable, V any]() store[K, V] {
 	return store[K, V]{seed: maphash.MakeSeed()}
 }
 
-// lock locks the shard of a key and returns it with the key's hash.
+// lock locks the shard of a key and returns the shard and the key's hash.
 func (s *store[K, V]) lock(key K) (*shard[K, V], uint64) {
 	hash := maphash.Comparable(s.seed, key) | taken
 	sh := &s.shards[hash%shardCount]
@@ -63,7 +62,8 @@ func (s *store[K, V]) lock(key K) (*shard[K, V], uint64) {
 	return sh, hash
 }
 
-// lockAll locks every shard. Nobody may hold one of them meanwhile and wait for another.
+// lockAll locks every shard. Meanwhile, no goroutine may hold the lock of one shard and
+// wait for another.
 func (s *store[K, V]) lockAll() {
 	for i := range s.shards {
 		s.shards[i].mu.Lock()
@@ -76,7 +76,7 @@ func (s *store[K, V]) unlockAll() {
 	}
 }
 
-// values yields every value, in no order. All shards are locked.
+// values yields every value in no particular order. The caller holds all locks.
 func (s *store[K, V]) values() iter.Seq[*V] {
 	return func(yield func(*V) bool) {
 		for i := range s.shards {
@@ -100,8 +100,8 @@ func (s *store[K, V]) len() int {
 	return n
 }
 
-// keys yields the keys, in no order and without a lock. Keys that come or go
-// meanwhile may be yielded or not; none is yielded twice.
+// keys yields the keys in no particular order and without a lock. Keys that come or go
+// meanwhile may be yielded or not; no key is yielded twice.
 func (s *store[K, V]) keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for i := range s.shards {
@@ -114,8 +114,8 @@ func (s *store[K, V]) keys() iter.Seq[K] {
 	}
 }
 
-// find returns the value of a key, nil if it has none. It is valid until the next
-// insert or remove, under the lock.
+// find returns the value of a key, or nil if the key is absent. The pointer is valid
+// under the lock until the next insert or remove.
 func (s *shard[K, V]) find(hash uint64, key K) *V {
 	if i := s.index(hash, key); i >= 0 {
 		return &s.slots[i].value
@@ -135,7 +135,7 @@ func (s *shard[K, V]) index(hash uint64, key K) int {
 	return -1
 }
 
-// home is where the search for a key begins.
+// home returns the slot where the search for a key begins.
 func (s *shard[K, V]) home(hash uint64) int {
 	home, _ := bits.Mul64(hash, uint64(len(s.slots)))
 	return int(home)
@@ -148,7 +148,7 @@ func (s *shard[K, V]) after(i int) int {
 	return 0
 }
 
-// insert adds a key that is not there.
+// insert adds an absent key.
 func (s *shard[K, V]) insert(hash uint64, key K, value V) {
 	if s.live >= len(s.slots)*4/5 {
 		s.rebuild(s.live + 1)
@@ -165,8 +165,8 @@ func (s *shard[K, V]) add(new slot[K, V]) {
 	s.live++
 }
 
-// remove deletes a key, if it is there, and moves up those behind it that its slot
-// kept from their home.
+// remove deletes a key, if present, and moves up keys behind it that its slot kept from
+// their homes.
 func (s *shard[K, V]) remove(hash uint64, key K) {
 	free := s.index(hash, key)
 	if free < 0 {
@@ -181,7 +181,7 @@ func (s *shard[K, V]) remove(hash uint64, key K) {
 	s.live--
 }
 
-// distance is how many slots to is behind from.
+// distance returns the number of slots from from to to.
 func (s *shard[K, V]) distance(from, to int) int {
 	if to < from {
 		to += len(s.slots)
@@ -189,13 +189,13 @@ func (s *shard[K, V]) distance(from, to int) int {
 	return to - from
 }
 
-// sweep drops the keys whose values drop reports and returns how many, and gives
-// back the memory that is not in use.
+// sweep drops the keys for which drop returns true, releases unused memory and returns
+// the number of dropped keys.
 func (s *shard[K, V]) sweep(drop func(*V) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.live
-	defer func() { // invariant 2 holds again, even if drop panics
+	defer func() { // restore invariant 2, even if drop panics
 		if s.live < before || s.live*5 < len(s.slots)*2 {
 			s.rebuild(s.live)
 		}
@@ -209,7 +209,7 @@ func (s *shard[K, V]) sweep(drop func(*V) bool) int {
 	return before - s.live
 }
 
-// rebuild moves what there is to new slots, of which n take three fifths.
+// rebuild moves all keys to new slots, of which n keys take three fifths.
 func (s *shard[K, V]) rebuild(n int) {
 	old := s.slots
 	s.slots, s.live = nil, 0

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Timeline yields the instants at which a workload is restarted, measured from its
-// first start, if its n-th run lasts run(n) and then fails; the first run is 1. It
-// shows what a curve does before it is rolled out. Jitter is left out, and a
-// negative run counts as 0. The sequence ends only at the largest duration, after
-// 292 years.
+// Timeline yields the instants at which a workload restarts, measured from its first
+// start, if its n-th run, counted from 1, lasts run(n) and then fails. Jitter is
+// ignored, and a negative run counts as 0. The sequence ends only at the largest
+// duration, after 292 years.
 func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		var at time.Duration
@@ -29,22 +28,21 @@ func (p Policy) Timeline(run func(n int) time.Duration) iter.Seq[time.Duration] 
 	}
 }
 
-// Window is the time after From, up to and including To, both measured from the
-// first start of a workload. It is empty unless From is before To; the zero value
-// is empty. An Interval is a plain value.
+// Window is the time after From, up to and including To, measured from a workload's
+// first start. It is empty unless From is before To.
 type Window struct {
 	From, To time.Duration
 }
 
-// Restarts returns how many instants of a Timeline lie in the interval, if every
-// run lasts that long. It saturates at the largest int. Its time does not grow with
-// the interval: where the delay no longer grows, it divides instead of counting.
+// Restarts returns the number of instants of a Timeline within a window if every run
+// lasts run, saturating at the largest int. Its cost does not grow with the window.
 func (p Policy) Restarts(run time.Duration, in Window) int {
 	run, in.To = max(run, 0), min(in.To, math.MaxInt64-1)
 	if run > p.ResetThreshold() {
 		return countSteps(0, addDuration(run, p.Delay(1)), math.MaxInt, in)
 	}
-	// The free restarts, then the growing ones, then those whose delay stays.
+	// First free restarts, then growing delays, then a constant delay, which needs no
+	// counting.
 	total := countSteps(0, run, p.FreeFailures, in)
 	at := multiplyDuration(run, p.FreeFailures)
 	for failures := addCount(p.FreeFailures, 1); at <= in.To; failures = addCount(failures, 1) {
@@ -58,10 +56,10 @@ func (p Policy) Restarts(run time.Duration, in Window) int {
 	return total
 }
 
-// countSteps returns how many of the instants start + k*step, k = 1..steps, lie
-// in the interval.
+// countSteps returns how many of the instants start + k*step, k = 1..steps, lie within
+// the window.
 func countSteps(start, step time.Duration, steps int, in Window) int {
-	until := func(end time.Duration) uint64 { // how many lie at or before end
+	until := func(end time.Duration) uint64 { // number of instants at or before end
 		switch {
 		case end < start:
 			return 0

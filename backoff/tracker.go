@@ -8,23 +8,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Tracker holds one backoff per key: how many times the key failed in a row, the
-// delay that follows from it, and the time of the last Next. It does for a caller
-// what client-go's flowcontrol.Backoff does for the kubelet.
+// Tracker holds one backoff per key, like client-go's flowcontrol.Backoff. A backoff
+// consists of the failures in a row, the resulting delay and the time of the last Next.
 //
-// Use it as the kubelet does: ask IsInBackOffSince(key, finished); when it says no,
-// call Next(key, finished) and start. The delay then holds back the start after the
-// next failure, the first restart is free, Next marks the start, and a run longer
-// than ResetAfter starts the curve over. A caller that calls Next at the failure
-// itself is held back at once, but then the time spent waiting counts as running
-// when the curve is started over. Where both matter, use a Restarter.
+// Use it as the kubelet does. Once IsInBackOffSince(key, finished) returns false, call
+// Next(key, finished) and start. Next then marks a start, the first restart is free,
+// the delay holds back the start after the following failure, and a run longer than
+// ResetAfter starts the curve over. A caller that calls Next at the failure itself is
+// held back at once, but waiting then counts as running. If both matter, use a
+// Restarter.
 //
-// An event later than the clock counts as happening at the last Next. If that is
-// later than the clock too, the clock was set back, and nothing is held back.
+// An event later than the clock counts as happening at the last Next. If that is also
+// later than the clock, the clock was set back, and the key is not held back.
 //
-// Make one with NewTracker; the zero value is not usable. The functions among the
-// options must not call the Tracker. A Tracker is safe for concurrent use by
-// multiple goroutines.
+// Create one with NewTracker; the zero value is not usable. A Tracker is safe for
+// concurrent use by multiple goroutines, but functions among its options must not call
+// it.
 type Tracker[K comparable] struct {
 	policy  Policy
 	reset   time.Duration // policy.ResetThreshold()
@@ -34,27 +33,25 @@ type Tracker[K comparable] struct {
 	entries store[K, entry]
 }
 
-// entry is the state of one key. The zero entry is none.
+// entry is the state of one key. The zero entry stands for an unknown key.
 type entry struct {
 	failures int // > 0
 	delay    time.Duration
 	updated  time.Duration // on the Tracker's timescale
 }
 
-// TrackerOptions is what a Tracker can be given besides its policy. The zero value
-// is ready to use. NewTracker reads it once. Its functions are called by whoever
-// calls the Tracker, by several goroutines at a time.
+// TrackerOptions configures a Tracker. The zero value is ready to use. Functions must
+// be safe for concurrent use by multiple goroutines.
 type TrackerOptions struct {
-	Clock clock.PassiveClock // nil: the real clock
-	Rand  func() float64     // in [0, 1); nil: math/rand/v2; called only if Jitter > 0
-	// Expired reports whether event starts the curve over, for a key whose last Next was at
-	// updated under a policy with that Max. The result must depend on the arguments only.
-	// Nil: event-updated > ResetAfter.
+	Clock clock.PassiveClock // nil means the real clock
+	Rand  func() float64     // in [0, 1), called only if Jitter > 0; nil means math/rand/v2
+	// Expired reports whether event starts the curve over for a key whose last Next was
+	// at updated, under a policy with that Max. The result must depend only on the
+	// arguments. Nil means event-updated > ResetAfter.
 	Expired func(event, updated time.Time, max time.Duration) bool
 }
 
-// NewTracker returns an empty Tracker. The error wraps the policy's field.Errors;
-// see Policy.Validate.
+// NewTracker returns an empty Tracker. The error wraps the field.Errors of p.
 func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("backoff: NewTracker: %w", err)
@@ -75,13 +72,13 @@ func NewTracker[K comparable](p Policy, o TrackerOptions) (*Tracker[K], error) {
 	}, nil
 }
 
-// Next counts one more failure of key, which happened at event. The delay grows, or
-// starts over if key is new or had expired at event.
+// Next counts a failure of key at event. The delay grows, or starts over if key is new
+// or had expired at event.
 func (t *Tracker[K]) Next(key K, event time.Time) {
 	t.next(key, &event)
 }
 
-// next is Next; it returns the new delay. A nil event is the clock's time.
+// next is Next, and returns the new delay. A nil event is the clock's time.
 func (t *Tracker[K]) next(key K, event *time.Time) time.Duration {
 	now := t.scale.now()
 	shard, hash := t.entries.lock(key)
@@ -106,8 +103,8 @@ func (t *Tracker[K]) load(key K) (e entry) {
 	return e
 }
 
-// after returns the entry that follows on one, or on none, with one more failure at
-// event, reported at now.
+// after returns the entry that follows was, which may be zero, after one more failure
+// at event, reported at now.
 func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry {
 	e := entry{failures: 1, updated: now}
 	if was.failures > 0 {
@@ -125,15 +122,15 @@ func (t *Tracker[K]) after(was entry, now time.Duration, event *time.Time) entry
 	return e
 }
 
-// Get returns the delay in force for key, 0 if there is none.
+// Get returns the delay in force for key, or 0 if key is unknown.
 func (t *Tracker[K]) Get(key K) time.Duration {
 	return t.load(key).delay
 }
 
-// Remaining returns how much of the delay of key is left, counted from event. It is
-// within [0, Get(key)], and above 0 exactly while IsInBackOffSince.
+// Remaining returns the time left of key's delay, counted from event. It is within [0,
+// Get(key)], and positive exactly while IsInBackOffSince is true.
 func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
-	now, at := t.scale.now(), t.scale.instant(event) // first: reading the clock waits for earlier loads
+	now, at := t.scale.now(), t.scale.instant(event) // before load, because reading the clock waits for earlier loads
 	e := t.load(key)
 	if e.failures == 0 {
 		return 0
@@ -150,15 +147,15 @@ func (t *Tracker[K]) Remaining(key K, event time.Time) time.Duration {
 	return left
 }
 
-// IsInBackOffSince reports whether key is to be held back after an event, usually
-// the end of its last run: less than its delay has passed since the event, and key
-// had not expired by then.
+// IsInBackOffSince reports whether less than key's delay has passed since event,
+// usually the end of its last run, and key had not expired by then. If so, hold key
+// back.
 func (t *Tracker[K]) IsInBackOffSince(key K, event time.Time) bool {
 	return t.Remaining(key, event) > 0
 }
 
-// IsInBackOffSinceUpdate reports whether at now less than the delay of key has
-// passed since its last Next, and key has not expired.
+// IsInBackOffSinceUpdate reports whether, at now, less than key's delay has passed
+// since its last Next and key has not expired.
 func (t *Tracker[K]) IsInBackOffSinceUpdate(key K, now time.Time) bool {
 	e := t.load(key)
 	at := t.scale.instant(now)
@@ -168,12 +165,12 @@ func (t *Tracker[K]) IsInBackOffSinceUpdate(key K, now time.Time) bool {
 	if at >= e.updated {
 		return subtract(at, e.updated) < e.delay
 	}
-	// Only a clock that was set back is a reason to let go.
+	// Before the last Next, let go only if the clock was set back.
 	return e.delay > 0 && t.scale.now() >= e.updated
 }
 
-// isExpired reports whether an entry had expired at the instant at. The option
-// Expired is asked about the event itself, if there is one and at is its instant.
+// isExpired reports whether an entry had expired at the instant at. The option Expired
+// receives the event itself if at is its instant.
 func (t *Tracker[K]) isExpired(at, updated time.Duration, event *time.Time) bool {
 	if t.expired == nil {
 		return subtract(at, updated) > t.reset
@@ -191,11 +188,11 @@ func (t *Tracker[K]) Reset(key K) {
 	shard.remove(hash, key)
 }
 
-// GC drops the keys that can no longer matter and returns how many. A key goes when
-// it expired longer ago than its delay and ResetAfter together. So GC changes no
-// answer of IsInBackOffSince, and no Next within ResetAfter of its event; Get, State,
-// Len and All forget the keys. Call it now and then. It locks a small part of the keys
-// at a time and returns memory.
+// GC drops keys that no longer matter and returns their number. A key matters until it
+// has been expired for longer than its delay plus ResetAfter. GC changes no result of
+// IsInBackOffSince and no Next within ResetAfter of its event, but Get, State, Len and
+// All forget dropped keys. It locks few keys at a time and releases memory. Call it
+// occasionally.
 func (t *Tracker[K]) GC() int {
 	dropped := 0
 	for i := range t.entries.shards {

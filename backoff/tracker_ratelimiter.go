@@ -2,21 +2,20 @@ package backoff
 
 import "time"
 
-// RateLimiter is a Tracker in the shape of client-go's
-// workqueue.TypedRateLimiter[K]: the rate limiter of a work queue. Get one from
-// Tracker.RateLimiter; the zero value is not usable. A RateLimiter is safe for
-// concurrent use by multiple goroutines.
+// RateLimiter is a view of a Tracker that implements client-go's
+// workqueue.TypedRateLimiter[K]. Get one from Tracker.RateLimiter; the zero value is
+// not usable. A RateLimiter is safe for concurrent use by multiple goroutines.
 type RateLimiter[K comparable] struct {
 	tracker *Tracker[K]
 }
 
-// RateLimiter returns a view of t, in which When is a Next now. The delay of a key
-// starts over after ResetAfter without one.
+// RateLimiter returns a view of t in which When calls Next with the current time. After
+// more than ResetAfter without such a call, a key's delay starts over.
 func (t *Tracker[K]) RateLimiter() RateLimiter[K] {
 	return RateLimiter[K]{tracker: t}
 }
 
-// When counts a failure of item and returns how long it is to wait.
+// When counts a failure of item and returns how long to wait before its retry.
 func (r RateLimiter[K]) When(item K) time.Duration {
 	return r.tracker.next(item, nil)
 }
@@ -24,7 +23,7 @@ func (r RateLimiter[K]) When(item K) time.Duration {
 // Forget forgets the failures of item.
 func (r RateLimiter[K]) Forget(item K) { r.tracker.Reset(item) }
 
-// NumRequeues returns how many failures in a row item has had.
+// NumRequeues returns item's number of failures in a row.
 func (r RateLimiter[K]) NumRequeues(item K) int {
 	s, _ := r.tracker.State(item)
 	return s.Failures

@@ -10,16 +10,15 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// TrackerState is what a Tracker knows about one key, for display and to be stored.
-// Restore does not accept the zero value. A TrackerState is a plain value, to be
-// copied and shared.
+// TrackerState is the state of one key, for display and storage. Restore rejects the
+// zero value.
 type TrackerState struct {
-	Failures int           `json:"failures"` // in a row; >= 1
+	Failures int           `json:"failures"` // failures in a row; >= 1
 	Delay    time.Duration `json:"delay"`    // in force
 	Updated  time.Time     `json:"updated"`  // the clock's time at the last Next
 }
 
-// State returns the state of key, and whether there is one.
+// State returns the state of key and reports whether key is known.
 func (t *Tracker[K]) State(key K) (TrackerState, bool) {
 	e := t.load(key)
 	if e.failures == 0 {
@@ -28,9 +27,9 @@ func (t *Tracker[K]) State(key K) (TrackerState, bool) {
 	return TrackerState{Failures: e.failures, Delay: e.delay, Updated: t.scale.time(e.updated)}, true
 }
 
-// All yields every key and its state, in no order. It is weakly consistent: a key
-// that changes meanwhile is yielded at most once, in a state that it had. The
-// Tracker may be used inside the loop.
+// All yields every key with its state, in no particular order. It is weakly consistent.
+// A key that changes meanwhile is yielded at most once, in a state it had. The loop may
+// use the Tracker.
 func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
 	return func(yield func(K, TrackerState) bool) {
 		for key := range t.entries.keys() {
@@ -41,11 +40,10 @@ func (t *Tracker[K]) All() iter.Seq2[K, TrackerState] {
 	}
 }
 
-// Restore sets the state of key to s, usually one that an earlier Tracker returned.
-// It keeps a Delay that this Tracker's policy can give for that many failures, and
-// computes any other anew, so that none is above Max. If s is out of bounds or later
-// than the clock, nothing changes, and the error wraps field.Errors with every
-// mistake; paths are those of the JSON.
+// Restore sets the state of key to s, usually from an earlier Tracker. A Delay that the
+// Tracker's policy cannot give for that many failures is recomputed, so no delay
+// exceeds Max. If s is out of bounds or later than the clock, nothing changes, and the
+// error wraps field.Errors listing every mistake by its JSON path.
 func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 	updated := t.scale.instantBefore(s.Updated)
 	now := t.scale.now()
@@ -68,18 +66,18 @@ func (t *Tracker[K]) Restore(key K, s TrackerState) error {
 	return nil
 }
 
-// trackerJSON writes a field beside the others, which it hides.
+// trackerJSON adds a field that hides one of the same name.
 type trackerJSON struct {
 	*trackerFields
 	Delay storedDuration `json:"delay"`
 }
 
-// MarshalJSON returns the state with Delay as a text.
+// MarshalJSON encodes Delay as a string.
 func (s TrackerState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(trackerJSON{(*trackerFields)(&s), storedDuration(s.Delay)})
 }
 
-// UnmarshalJSON reads what MarshalJSON returns. Unknown fields are ignored.
+// UnmarshalJSON ignores unknown fields.
 func (s *TrackerState) UnmarshalJSON(text []byte) error {
 	j := trackerJSON{(*trackerFields)(s), storedDuration(s.Delay)}
 	err := json.Unmarshal(text, &j)

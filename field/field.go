@@ -1,8 +1,8 @@
-// Package field has validation errors as values: the path of a field and what is
-// wrong there. Every Validate of this module returns [Errors].
+// Package field represents validation errors as values with the path of a field and its
+// mistake. Every Validate of this module returns [Errors].
 //
-// The names follow k8s.io/apimachinery/pkg/util/validation/field, which this
-// package does not import.
+// The names follow k8s.io/apimachinery/pkg/util/validation/field, which is not
+// imported.
 package field
 
 import (
@@ -12,30 +12,30 @@ import (
 	"github.com/restartkit/restart/internal/quote"
 )
 
-// Type says what kind of mistake a field holds. The API server's own names
-// for these are longer: FieldValueRequired is Required here, and so on.
+// Type is the kind of a mistake. The API server has longer names, such as
+// FieldValueRequired.
 type Type string
 
 // The kinds of mistakes.
 const (
 	Required     Type = "Required"     // a value is missing
-	Invalid      Type = "Invalid"      // a value is malformed, out of range or at odds with another field
-	NotSupported Type = "NotSupported" // a value is none of a known few
-	Duplicate    Type = "Duplicate"    // a value is there twice
+	Invalid      Type = "Invalid"      // a value is malformed, out of range or in conflict with another
+	NotSupported Type = "NotSupported" // a value is not among the supported ones
+	Duplicate    Type = "Duplicate"    // a value is repeated
 	TooMany      Type = "TooMany"      // a list has too many items
 	TooLong      Type = "TooLong"      // a text is too long
 )
 
-// Error is one mistake in settings or in an API object. It is an error as a
-// value: find it with errors.As and an Error.
+// Error is one mistake in settings or an API object. Find it with errors.As and a
+// variable of type Error, not *Error.
 type Error struct {
 	Field  string // path of the field, as in spec.podFailurePolicy.rules[0].action or Initial
-	Type   Type   // kind of the mistake
-	Value  any    // the offending value, nil if it is missing or a whole structure
-	Detail string // what is allowed
+	Type   Type   // the kind of mistake
+	Value  any    // the offending value; nil if missing or a whole structure
+	Detail string // the requirement
 }
 
-// Error returns the mistake as one line, which begins with the field.
+// Error returns the mistake as a single line that begins with the field.
 func (e Error) Error() string {
 	text := e.Field + ": " + e.Type.phrase()
 	if value := shortValue(e.Value); value != "" {
@@ -76,8 +76,8 @@ func shortValue(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Errors are the mistakes that a Validate found, in a fixed order. Range over
-// them, or ask errors.As for an Errors or an Error. The zero value has none.
+// Errors lists the mistakes found by a Validate, in a fixed order. Range over it, or
+// use errors.As with a variable of type Errors or Error.
 type Errors []Error
 
 // Add appends a mistake.
@@ -85,14 +85,14 @@ func (e *Errors) Add(t Type, field string, value any, detail string) {
 	*e = append(*e, Error{Field: field, Type: t, Value: value, Detail: detail})
 }
 
-// Check appends, unless ok, an [Invalid] value that "must be " bounds.
+// Check appends an [Invalid] error with the detail "must be " + bounds, unless ok.
 func (e *Errors) Check(ok bool, field string, value any, bounds string) {
 	if !ok {
 		e.Add(Invalid, field, value, "must be "+bounds)
 	}
 }
 
-// Err returns the mistakes as an error, nil if there are none.
+// Err returns e as an error, or nil if e is empty.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (e Errors) Err() error {
 	return e
 }
 
-// Error returns the first eight mistakes and the number of the others.
+// Error returns the first eight mistakes and the number of others.
 func (e Errors) Error() string {
 	const most = 8
 	var b strings.Builder

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Equal reports whether s and t have the same members. It takes O(r+w).
+// Equal reports whether s and t have the same members, in O(r+w).
 func (s Set) Equal(t Set) bool {
 	switch {
 	case s.count() != t.count():
@@ -19,13 +19,12 @@ func (s Set) Equal(t Set) bool {
 	return s.intersectLen(t) == uint64(s.count())
 }
 
-// IsSubsetOf reports whether every member of s is a member of t. It takes
-// O(r+w).
+// IsSubsetOf reports whether t contains every member of s, in O(r+w).
 func (s Set) IsSubsetOf(t Set) bool {
 	return s.count() <= t.count() && s.intersectLen(t) == uint64(s.count())
 }
 
-// Overlaps reports whether s and t have a member in common. It takes O(r+w).
+// Overlaps reports whether s and t have a common member, in O(r+w).
 func (s Set) Overlaps(t Set) bool {
 	if s.words != nil && t.words != nil {
 		for k, w := range s.words[:min(len(s.words), len(t.words))] {
@@ -46,9 +45,8 @@ func (s Set) Overlaps(t Set) bool {
 	return ok
 }
 
-// IntersectLen returns the number of members that s and t have in common,
-// without building their intersection. It takes O(r+w), allocates nothing, and
-// saturates as [Set.Len] does.
+// IntersectLen returns the number of common members of s and t, in O(r+w) and without
+// allocating. It saturates like [Set.Len].
 func (s Set) IntersectLen(t Set) int { return saturate(s.intersectLen(t)) }
 
 func (s Set) intersectLen(t Set) (n uint64) {
@@ -81,7 +79,7 @@ func (s Set) countWithin(r run) (n uint64) {
 	return countCommon(s.runs(), []run{r})
 }
 
-// Union returns the set of indexes in s or t. It takes O(r+w).
+// Union returns the set of indexes in s or t, in O(r+w).
 func (s Set) Union(t Set) Set {
 	switch {
 	case s.list == nil:
@@ -100,8 +98,7 @@ func (s Set) Union(t Set) Set {
 	return s.changedTo(words, s.count()+added)
 }
 
-// unionRuns returns the union of s, a bitmap, with runs, which may end far
-// behind it.
+// unionRuns returns the union of s, a bitmap, with runs, which may end far behind it.
 func (s Set) unionRuns(runs []run) Set {
 	words, ok := grown(s.words, runs[len(runs)-1].last)
 	if !ok {
@@ -110,7 +107,7 @@ func (s Set) unionRuns(runs []run) Set {
 	return s.changedTo(words, s.count()+fillRuns(words, runs))
 }
 
-// Intersect returns the set of indexes in both s and t. It takes O(r+w).
+// Intersect returns the set of indexes in both s and t, in O(r+w).
 func (s Set) Intersect(t Set) Set {
 	switch {
 	case s.list == nil || t.list == nil:
@@ -133,7 +130,7 @@ func (s Set) Intersect(t Set) Set {
 	return s.changedTo(words, n)
 }
 
-// Minus returns the set of indexes in s that are not in t. It takes O(r+w).
+// Minus returns the set of indexes in s but not in t, in O(r+w).
 func (s Set) Minus(t Set) Set {
 	switch {
 	case s.list == nil || t.list == nil:
@@ -154,8 +151,8 @@ func (s Set) Minus(t Set) Set {
 	return s.changedTo(words, n)
 }
 
-// minusWords returns s, which is not a bitmap, without t, which is one: a
-// bitmap as long as t, and the runs of s behind it.
+// minusWords returns s minus t, where only t is a bitmap. It builds a bitmap as long as
+// t and adds the runs of s behind it.
 func (s Set) minusWords(t Set) Set {
 	limit, n := min(s.max(), t.max()), uint32(0)
 	words := make([]uint64, wordsFor(limit))
@@ -172,20 +169,19 @@ func (s Set) minusWords(t Set) Set {
 	return ofWords(words, n-removed).Union(ofRuns(tail))
 }
 
-// runsUpTo returns the runs that start at i or before.
+// runsUpTo returns the runs that start at or before i.
 func runsUpTo(runs []run, i uint32) []run {
 	k, _ := slices.BinarySearchFunc(runs, i+1, func(r run, i uint32) int { return cmp.Compare(r.first, i) })
 	return runs[:k]
 }
 
-// Complement returns the set of indexes below limit that are not in s. A limit
-// below 0 is 0, one above MaxIndex+1 is MaxIndex+1. (On 32-bit platforms that
-// is not an int: the last limit is MaxIndex, and index MaxIndex is left out.)
-// It takes O(r+w).
+// Complement returns the set of indexes below limit that are not in s, in O(r+w). It
+// clamps limit to 0..MaxIndex+1, or MaxIndex on 32-bit platforms, where index MaxIndex
+// is left out.
 func (s Set) Complement(limit int) Set { return firstIndexes(limit).Minus(s) }
 
-// Clip returns the set of members of s below limit, which is read as
-// [Set.Complement] reads it. It takes O(r+w), or O(1) if that is all of s.
+// Clip returns the members of s below limit, which it clamps like [Set.Complement], in
+// O(r+w), or O(1) if the result is s.
 func (s Set) Clip(limit int) Set {
 	if s.list == nil || s.max() < clampLimit(limit) {
 		return s
@@ -201,9 +197,8 @@ func firstIndexes(limit int) Set {
 	return ofRuns([]run{{0, clampLimit(limit) - 1}})
 }
 
-// With returns s with the given indexes added, in any order. It panics if one
-// is outside 0..MaxIndex. It takes O(r+w) to copy and O(1) an index, or
-// O(log r) if s is not a bitmap.
+// With returns s with the given indexes added. It panics if one is outside 0..MaxIndex.
+// It takes O(r+w) to copy s and O(1) per index, or O(log r) if s is not a bitmap.
 func (s Set) With(indexes ...int) Set {
 	if !slices.ContainsFunc(indexes, func(i int) bool { return !s.Contains(int(index(i))) }) {
 		return s
@@ -215,7 +210,7 @@ func (s Set) With(indexes ...int) Set {
 	for k, i := range indexes {
 		w := uint(i) / 64
 		if w >= uint(len(words)) {
-			index(i) // panics if it is none
+			index(i) // panics unless i is an index
 			longer, ok := grown(words, index(slices.Max(indexes[k:])))
 			if !ok {
 				return ofWords(words, n).Union(Of(indexes[k:]...))
@@ -229,9 +224,8 @@ func (s Set) With(indexes ...int) Set {
 	return ofWords(words, n)
 }
 
-// Without returns s with the given indexes removed, in any order. Those that
-// are not members, or outside 0..MaxIndex, change nothing. It takes as long as
-// [Set.With].
+// Without returns s with the given indexes removed, ignoring non-members. It takes as
+// long as [Set.With].
 func (s Set) Without(indexes ...int) Set {
 	if !slices.ContainsFunc(indexes, s.Contains) {
 		return s

@@ -7,36 +7,34 @@ import (
 	"sort"
 )
 
-// A Builder collects indexes, in any order, into a [Set]. Adding one takes O(1)
-// if the indexes are dense enough for a bitmap, else O(log r).
+// A Builder collects indexes, in any order, into a [Set]. Adding an index takes O(1) if
+// the indexes are dense enough for a bitmap, and otherwise O(log r).
 //
-// The zero value is an empty builder, ready to use. A Builder must not be
-// copied after first use, and is not safe for concurrent use.
+// The zero value is ready to use. A Builder must not be copied after first use and is
+// not safe for concurrent use.
 type Builder struct {
 	// Invariants:
-	//  1. one of words and blocks is nil;
-	//  2. no block is empty or has more than blockLen runs; all of them, one
-	//     after another, obey invariants 3 and 4 of Set;
-	//  3. runs is how many runs the blocks have;
-	//  4. n is the number of members.
+	// 1. one of words and blocks is nil;
+	// 2. no block is empty or has more than blockLen runs; all of them, one
+	//    after another, obey invariants 3 and 4 of Set;
+	// 3. runs is how many runs the blocks have;
+	// 4. n is the number of members.
 	words  []uint64 // may have zeros at the end
 	blocks [][]run
 	runs   int
-	wait   int // how many more runs to add before a bitmap is considered again
+	wait   int // runs to add before considering a bitmap again
 	n      uint32
 }
 
-// blockLen is how many runs a block has at most: to move half of them takes about
-// as long as to find the block.
+// blockLen is the maximum number of runs in a block. Moving half of them takes about as
+// long as finding the block.
 const blockLen = 256
 
-// Add adds i and reports whether it was new. It panics if i is outside
-// 0..MaxIndex, as an index expression would.
+// Add adds i and reports whether it was new. It panics if i is outside 0..MaxIndex.
 func (b *Builder) Add(i int) bool { return add(b, i, (*Builder).addOne) }
 
-// add adds i to the bitmap, or calls other if the bitmap does not reach it. The
-// call through a parameter lets the compiler inline Add, which nearly halves its
-// time.
+// add adds i to the bitmap, or calls other if the bitmap does not reach i. Calling
+// through a parameter lets the compiler inline Add, which nearly halves its time.
 func add(b *Builder, i int, other func(*Builder, int) bool) bool {
 	w, bit := uint(i)/64, uint64(1)<<(uint(i)%64)
 	if w >= uint(len(b.words)) {
@@ -52,15 +50,15 @@ func add(b *Builder, i int, other func(*Builder, int) bool) bool {
 
 func (b *Builder) addOne(i int) bool { return b.addRun(run{index(i), index(i)}) > 0 }
 
-// AddRange adds the indexes first to last, both included. It adds nothing if
-// last < first, and panics if it would add an index outside 0..MaxIndex.
+// AddRange adds first to last, both included. It is a no-op if last < first, and panics
+// if it would add an index outside 0..MaxIndex.
 func (b *Builder) AddRange(first, last int) {
 	if first <= last {
 		b.addRun(run{index(first), index(last)})
 	}
 }
 
-// addRun adds r and returns how many of its indexes were new.
+// addRun adds r and returns the number of new indexes.
 func (b *Builder) addRun(r run) (added uint32) {
 	if b.stretchTo(r.last) {
 		added = fillRun(b.words, r)
@@ -71,9 +69,8 @@ func (b *Builder) addRun(r run) (added uint32) {
 	return added
 }
 
-// stretchTo reports whether there is a bitmap that reaches index i. It lengthens
-// the bitmap for that if that is worth its memory, and else replaces it with
-// blocks.
+// stretchTo reports whether the builder has a bitmap that reaches index i. It lengthens
+// a shorter bitmap if that is worth the memory, and otherwise replaces it with blocks.
 func (b *Builder) stretchTo(i uint32) bool {
 	k := wordsFor(i)
 	switch {
@@ -95,10 +92,10 @@ func (b *Builder) stretchTo(i uint32) bool {
 	return false
 }
 
-// insert adds r to the blocks and returns how many of its indexes were new.
+// insert adds r to the blocks and returns the number of new indexes.
 func (b *Builder) insert(r run) (added uint32) {
 	block, at := b.find(max(r.first, 1) - 1)
-	next, to := block, at // behind the runs that r touches, which it takes in
+	next, to := block, at // behind the runs that touch r and merge into it
 	taken := uint32(0)
 	for next < len(b.blocks) && b.blocks[next][to].first <= r.last+1 {
 		q := b.blocks[next][to]
@@ -130,8 +127,8 @@ func (b *Builder) insert(r run) (added uint32) {
 	return r.len() - taken
 }
 
-// find returns the block of the first run that ends at i or later, and its
-// position there. If there is none, block is len(b.blocks).
+// find returns the block of the first run that ends at i or later and the run's
+// position there. Without such a run, block is len(b.blocks).
 func (b *Builder) find(i uint32) (block, at int) {
 	block = sort.Search(len(b.blocks), func(k int) bool { return b.blocks[k][len(b.blocks[k])-1].last >= i })
 	if block == len(b.blocks) {
@@ -152,8 +149,8 @@ func (b *Builder) settle(block int) {
 	}
 }
 
-// densify replaces the blocks with a bitmap if that is worth its memory, but not
-// right after a bitmap was given up.
+// densify replaces the blocks with a bitmap if that is worth the memory, but not
+// shortly after giving up a bitmap.
 func (b *Builder) densify() {
 	if b.wait > 0 {
 		b.wait--
@@ -215,8 +212,8 @@ func (b *Builder) AddSet(s Set) {
 	}
 }
 
-// Contains reports whether i has been collected. Numbers outside 0..MaxIndex
-// have not. It takes as long as [Builder.Add].
+// Contains reports whether i, which may be outside 0..MaxIndex, has been collected. It
+// takes as long as [Builder.Add].
 func (b *Builder) Contains(i int) bool {
 	if w := uint(i) / 64; w < uint(len(b.words)) {
 		return b.words[w]>>(uint(i)%64)&1 != 0
@@ -228,12 +225,11 @@ func (b *Builder) Contains(i int) bool {
 	return block < len(b.blocks) && b.blocks[block][at].first <= uint32(i)
 }
 
-// Len returns the number of indexes collected, in O(1). It saturates as
-// [Set.Len] does.
+// Len returns the number of collected indexes, in O(1). It saturates like [Set.Len].
 func (b *Builder) Len() int { return saturate(uint64(b.n)) }
 
-// Set returns the set of what has been collected so far, in O(r+w). The builder
-// stays usable, and later changes to it leave the set alone.
+// Set returns the set of indexes collected so far, in O(r+w). The builder remains
+// usable, and later changes do not affect the set.
 func (b *Builder) Set() Set {
 	if b.words != nil {
 		return ofWords(slices.Clone(trim(b.words)), b.n)
@@ -244,7 +240,7 @@ func (b *Builder) Set() Set {
 // Reset empties the builder and releases its memory.
 func (b *Builder) Reset() { *b = Builder{} }
 
-// valid reports the first invariant that does not hold. Tests call it.
+// valid returns an error for the first violated invariant. Tests call it.
 func (b *Builder) valid() error {
 	var n uint64
 	if b.words != nil && b.blocks != nil {
@@ -254,7 +250,7 @@ func (b *Builder) valid() error {
 		n += uint64(bits.OnesCount64(w))
 	}
 	runs := 0
-	before := uint64(0) // the index that may come next
+	before := uint64(0) // smallest index that may come next
 	for _, block := range b.blocks {
 		if len(block) == 0 || len(block) > blockLen {
 			return fmt.Errorf("indexset: builder: invariant 2: %d runs in a block", len(block))

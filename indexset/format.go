@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// String returns the canonical text of s: the empty string for the empty set.
-// [Parse] reads it back. It makes one allocation.
+// String returns the canonical text of s, which [Parse] accepts and which is empty for
+// the empty set. It allocates once.
 func (s Set) String() string {
 	var b strings.Builder
 	b.Grow(s.EncodedLen())
@@ -29,7 +29,7 @@ func (s Set) AppendText(b []byte) ([]byte, error) {
 	b = slices.Grow(b, size)[:at+size]
 	p := printer{Set: s, base: end}
 	at += p.print(b[at:])
-	// Near the end there is no room to print in place.
+	// Near the end, b has no room to print in place.
 	var piece [2 * room]byte
 	for at < len(b) {
 		at += copy(b[at:], piece[:p.print(piece[:])])
@@ -41,8 +41,8 @@ func (s Set) AppendText(b []byte) ([]byte, error) {
 // [encoding.TextMarshaler]; the error is always nil.
 func (s Set) MarshalText() ([]byte, error) { return s.AppendText(nil) }
 
-// UnmarshalText sets s to what [Parse] reads from b. It implements
-// [encoding.TextUnmarshaler]. If there is an error, s is left alone.
+// UnmarshalText sets s to the result of [Parse], and leaves s unchanged if b is
+// invalid. It implements [encoding.TextUnmarshaler].
 func (s *Set) UnmarshalText(b []byte) error {
 	t, err := Parse(string(b))
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Set) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// EncodedLen returns len(s.String()) without building the text, for limits on
-// the size of an object. It takes O(r+w). On 32-bit platforms it saturates.
+// EncodedLen returns len(s.String()) without building the text, in O(r+w), for limits
+// on object size. On 32-bit platforms it saturates.
 func (s Set) EncodedLen() int {
 	n := uint64(0) // with a separator after every number
 	width, next := uint64(1), uint64(10)
@@ -82,13 +82,12 @@ func (s Set) EncodedLen() int {
 	return saturate(max(n, 1) - 1)
 }
 
-// printedIn returns which members in word k are printed, namely those at the ends
-// of runs, and which of these a '-' follows, namely those before a member that is
-// not printed.
+// printedIn returns the printed members of word k, which are the ends of runs, and
+// those of them followed by '-', which precede an unprinted member.
 func printedIn(words []uint64, k int) (numbers, dashes uint64) {
 	w := words[k]
 	lower, upper := w<<1, w>>1
-	follows := false // the first two of the next word are members
+	follows := false // the first two indexes of the next word are members
 	if k > 0 {
 		lower |= words[k-1] >> 63
 	}
@@ -105,23 +104,23 @@ func printedIn(words []uint64, k int) (numbers, dashes uint64) {
 	return numbers, dashes
 }
 
-// room is how many bytes a printer needs for the numbers of a word, each with a
-// separator, and behind them, where it may overwrite what is there.
+// room is the number of bytes a printer needs for the numbers of a word with
+// separators, and for overwriting bytes behind them.
 const room = 64*len("2147483647,") + 24
 
-// A printer prints a set piece by piece. It works out the digits before the last
-// two once for all numbers of a century.
+// A printer prints a set piece by piece. It computes the digits before the last two
+// only once per century.
 type printer struct {
 	Set
-	at int // the word or run to print next
+	at int // next word or run to print
 
 	base   uint32 // the first number of a century, a multiple of 100; or end
-	prefix uint64 // its digits without the last two, the first one lowest
-	width  int    // how many digits prefix has
+	prefix uint64 // its digits without the last two, first digit in the lowest byte
+	width  int    // number of digits in prefix
 }
 
-// print prints as much as there is room for in b and returns the number of bytes:
-// 0 after the last piece.
+// print prints as much as fits in b and returns the number of bytes, or 0 after the
+// last piece.
 func (p *printer) print(b []byte) (n int) {
 	if p.words != nil {
 		return p.printWords(b)
@@ -138,7 +137,7 @@ func (p *printer) print(b []byte) (n int) {
 		}
 		n = p.put(b, n, r.last, ',')
 		if p.at == len(runs) {
-			n-- // nothing is behind the last number
+			n-- // drop the separator behind the last number
 		}
 	}
 	return n
@@ -161,7 +160,7 @@ func (p *printer) printWords(b []byte) (n int) {
 			n, numbers = p.putShort(b, n, first-p.base, numbers, dashes)
 		}
 		if p.at == len(p.words)-1 {
-			n-- // nothing is behind the last number
+			n-- // drop the separator behind the last number
 		}
 	}
 	return n
@@ -170,9 +169,9 @@ func (p *printer) printWords(b []byte) (n int) {
 // maxShort is the largest number that fits a word together with a separator.
 const maxShort = 9999999
 
-// putShort prints numbers of the present century at b[n:]: bit k of numbers stands
-// for the number that ends with first+k. It stops at a number of another century,
-// and returns the offset behind what it has printed and the numbers that are left.
+// putShort prints numbers of the present century at b[n:], where bit k of numbers
+// stands for the number ending with first+k. It stops at a number of another century,
+// and returns the offset behind the printed numbers and the remaining numbers.
 func (p *printer) putShort(b []byte, n int, first uint32, numbers, dashes uint64) (int, uint64) {
 	prefix, shift, step := p.prefix, 8*uint(p.width), p.width+3
 	for ; numbers != 0; numbers &= numbers - 1 {
@@ -188,8 +187,7 @@ func (p *printer) putShort(b []byte, n int, first uint32, numbers, dashes uint64
 	return n, numbers
 }
 
-// put prints any number and a separator at b[n:] and returns the offset behind
-// them.
+// put prints any number and a separator at b[n:] and returns the offset behind them.
 func (p *printer) put(b []byte, n int, i uint32, sep byte) int {
 	if i < 10 {
 		b[n], b[n+1] = '0'+byte(i), sep
@@ -205,8 +203,7 @@ func (p *printer) put(b []byte, n int, i uint32, sep byte) int {
 	return n + 3
 }
 
-// setCentury makes the century of i the present one. Most often it is the one
-// after that.
+// setCentury switches to the century of i, most often the next one.
 func (p *printer) setCentury(i uint32) {
 	if shift := 8 * uint(p.width-1); p.width > 0 && i-p.base < 200 && p.prefix>>shift != '9' {
 		p.base += 100
@@ -215,20 +212,20 @@ func (p *printer) setCentury(i uint32) {
 	}
 	century := uint64(i / 100)
 	p.base = 100 * uint32(century)
-	// Split the number into groups of four digits, those into pairs, and those
-	// into digits, all side by side in a word.
+	// Split the number into groups of four digits, those into pairs, and those into
+	// digits, all side by side in a word.
 	x := century/10000 | century%10000<<32
 	hundreds := x * 10486 >> 20 & 0x0000007f0000007f
 	x = hundreds | (x-100*hundreds)<<16
 	tens := x * 103 >> 10 & 0x000f000f000f000f
 	x = tens | (x-10*tens)<<8
-	zeros := bits.TrailingZeros64(x) / 8 // 8 if there is nothing before the last two digits
+	zeros := bits.TrailingZeros64(x) / 8 // 8 if i has no digits before the last two
 	p.width = 8 - zeros
 	p.prefix = (x | 0x3030303030303030) >> (8 * zeros)
 }
 
-// twoDigits returns the two digits of i, which is below 100, and a comma, the
-// first one lowest. The fourth byte is to be ignored.
+// twoDigits returns the two digits of i < 100 and a comma, first digit in the lowest
+// byte. Ignore the fourth byte.
 func twoDigits(i uint) uint64 {
 	const digits = "" +
 		"00, 01, 02, 03, 04, 05, 06, 07, 08, 09, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, " +

@@ -1,10 +1,10 @@
-// Package indexset holds sets of indexes in the text form of a Job's
-// status.completedIndexes and status.failedIndexes: decimal numbers in
-// increasing order, separated by commas, a run of three or more written as
-// first-last. The set {1, 3, 4, 5, 7} is 1,3-5,7 (KEP-3850, Job API).
+// Package indexset implements sets of indexes in the text form of a Job's
+// status.completedIndexes and status.failedIndexes (KEP-3850, Job API). Decimal numbers
+// are in increasing order, separated by commas, with a run of three or more written as
+// first-last. The set {1, 3, 4, 5, 7} is 1,3-5,7.
 //
-// A [Set] is an immutable value; a [Builder] collects one index at a time.
-// [Parse] reads text strictly, [ParseLenient] reads what it can.
+// A [Set] is immutable. A [Builder] collects indexes. [Parse] reads text strictly,
+// [ParseLenient] leniently.
 package indexset
 
 import (
@@ -16,21 +16,19 @@ import (
 	"strconv"
 )
 
-// MaxIndex is the largest index a set can hold. The number of completions of a
-// Job is an int32, so indexes end below it.
+// MaxIndex is the largest index of a set. Job indexes are smaller, because the number
+// of completions is an int32.
 const MaxIndex = 1<<31 - 1
 
-// end is the limit above every index. It does not fit an int on 32-bit
-// platforms, which is why indexes are uint32 in here.
+// end is the limit above every index. It does not fit an int on 32-bit platforms, so
+// this package uses uint32 for indexes.
 const end uint32 = MaxIndex + 1
 
-// A Range is a run of consecutive indexes from First to Last, both included,
-// as in the text form. It is a plain value; the zero value is index 0 alone.
+// A Range is a run of consecutive indexes, First and Last included.
 type Range struct{ First, Last int }
 
-// String returns the range as the text form has it: 7 for one index, 3,4 for two
-// and 3-5 for more. A Range that ends before it starts, which no Set has, prints
-// as 5-3, which [Parse] rejects.
+// String returns the text form of r, such as 7 for one index, 3,4 for two and 3-5 for
+// more. [Parse] rejects the text of a Range with Last < First.
 func (r Range) String() string {
 	b := strconv.AppendInt(nil, int64(r.First), 10)
 	switch r.Last - r.First {
@@ -44,34 +42,30 @@ func (r Range) String() string {
 	return string(strconv.AppendInt(b, int64(r.Last), 10))
 }
 
-// A Set is a set of indexes 0..[MaxIndex]. It is immutable: operations return
-// new sets and leave their operands alone, so a Set may be copied, kept and
-// shared freely. Compare with [Set.Equal].
+// A Set is an immutable set of indexes 0..[MaxIndex]. Start with [Parse], [Of] or
+// [FromRange], or collect indexes one by one in a [Builder]. [Set.With] adds a few to a
+// large set. Compare with [Set.Equal].
 //
-// Start with [Parse], [Of] or [FromRange]; use a [Builder] to collect indexes
-// one by one, and [Set.With] to add a few to a large set.
+// A Set is stored as a list of runs, 8 bytes each, or as a bitmap up to its last member
+// if that is smaller or not much larger. This affects only speed. The costs of methods
+// are given for r runs, or a bitmap of w words of 64 indexes.
 //
-// A Set is represented as a list of its runs, 8 bytes each, or as a bitmap up to
-// its last member where that is smaller or not much larger. The representation
-// affects speed only: the costs given at the methods are for r runs, or a bitmap
-// of w words of 64 indexes.
-//
-// The zero value is the empty set. A Set is safe for concurrent use by
-// multiple goroutines.
+// The zero value is the empty set. A Set is safe for concurrent use by multiple
+// goroutines.
 type Set struct {
 	// Invariants:
-	//  1. list is nil if and only if the set is empty; words and the runs of
-	//     list are then nil too, and else exactly one of them is;
-	//  2. the last word is not zero and holds no index above MaxIndex;
-	//  3. runs are increasing, with at least one index missing between two;
-	//  4. no run ends before it starts or lies above MaxIndex;
-	//  5. the list finds every run by its directory;
-	//  6. list.n is the number of members.
+	// 1. list is nil if and only if the set is empty; words and the runs of
+	//    list are then nil too, and else exactly one of them is;
+	// 2. the last word is not zero and holds no index above MaxIndex;
+	// 3. runs are increasing, with at least one index missing between two;
+	// 4. no run ends before it starts or lies above MaxIndex;
+	// 5. the list finds every run by its directory;
+	// 6. list.n is the number of members.
 	words []uint64
 	list  *runList
 }
 
-// valid reports the first invariant that does not hold. Tests call it.
+// valid returns an error for the first violated invariant. Tests call it.
 func (s Set) valid() error {
 	var n uint64
 	runs := s.runs()
@@ -102,13 +96,12 @@ func (s Set) valid() error {
 	return nil
 }
 
-// Of returns the set of the given indexes, in any order and with duplicates.
-// It panics if one is outside 0..MaxIndex, as an index expression would.
+// Of returns the set of the given indexes, in any order and with duplicates. It panics
+// if one is outside 0..MaxIndex.
 func Of(indexes ...int) Set { return Collect(slices.Values(indexes)) }
 
-// FromRange returns the set of first to last, both included, in O(1). It is
-// empty if last < first, and panics if it would hold an index outside
-// 0..MaxIndex.
+// FromRange returns the set of first to last, both included, in O(1), or the empty set
+// if last < first. It panics if the set would hold an index outside 0..MaxIndex.
 func FromRange(first, last int) Set {
 	if last < first {
 		return Set{}
@@ -116,8 +109,7 @@ func FromRange(first, last int) Set {
 	return ofRuns([]run{{index(first), index(last)}})
 }
 
-// Collect returns the set of the indexes in seq, in any order and with
-// duplicates. It panics if one is outside 0..MaxIndex.
+// Collect returns the set of the indexes in seq, like [Of].
 func Collect(seq iter.Seq[int]) Set {
 	var b Builder
 	for i := range seq {
@@ -126,7 +118,7 @@ func Collect(seq iter.Seq[int]) Set {
 	return b.Set()
 }
 
-// index converts i, which must be an index.
+// index converts i and panics if it is not an index.
 func index(i int) uint32 {
 	if i < 0 || i > MaxIndex {
 		panic(fmt.Sprintf("indexset: index %d out of range 0..%d", i, MaxIndex))
@@ -134,8 +126,7 @@ func index(i int) uint32 {
 	return uint32(i)
 }
 
-// clampLimit converts a limit, the first number that is no longer meant, to one in
-// 0..MaxIndex+1.
+// clampLimit converts a limit, an exclusive upper bound, to one in 0..MaxIndex+1.
 func clampLimit(limit int) uint32 {
 	if limit > MaxIndex {
 		return end
@@ -143,10 +134,10 @@ func clampLimit(limit int) uint32 {
 	return uint32(max(limit, 0))
 }
 
-// saturate converts a count to int. An int cannot hold 2^31 on 32-bit platforms.
+// saturate converts a count to int, which cannot hold 2^31 on 32-bit platforms.
 func saturate(n uint64) int { return int(min(n, math.MaxInt)) }
 
-// runs returns the runs of a set that is not a bitmap.
+// runs returns the runs of a set, or nil if it is a bitmap.
 func (s Set) runs() []run {
 	if s.list == nil {
 		return nil
@@ -162,13 +153,13 @@ func (s Set) count() uint32 {
 	return s.list.n
 }
 
-// Contains reports whether i is a member. Numbers outside 0..MaxIndex are not.
-// It takes O(1), or O(log r) if the runs are very unevenly spread.
+// Contains reports whether i, which may be outside 0..MaxIndex, is a member. It takes
+// O(1), or O(log r) if the runs are very unevenly spread.
 func (s Set) Contains(i int) bool { return contains(s.words, i, s.list, (*runList).contains) }
 
-// contains looks in words, or asks list if words do not reach i. The call through
-// a parameter lets the compiler inline Contains, which makes it two to three
-// times faster.
+// contains looks in words, or asks list if words do not reach i. Calling through a
+// parameter lets the compiler inline Contains, which makes it two to three times
+// faster.
 func contains(words []uint64, i int, list *runList, ask func(*runList, int) bool) bool {
 	if w := uint(i) / 64; w < uint(len(words)) {
 		return words[w]>>(uint(i)%64)&1 != 0
@@ -176,16 +167,14 @@ func contains(words []uint64, i int, list *runList, ask func(*runList, int) bool
 	return ask(list, i)
 }
 
-// Len returns the number of members, in O(1). On 32-bit platforms it saturates:
-// all 2^31 indexes count as 2^31-1.
+// Len returns the number of members, in O(1). On 32-bit platforms it saturates at
+// 2^31-1.
 func (s Set) Len() int { return saturate(uint64(s.count())) }
 
-// IsZero reports whether s is empty, in O(1). With the tag `json:",omitzero"`, an
-// empty set is left out.
+// IsZero reports whether s is empty, in O(1), as for the JSON option omitzero.
 func (s Set) IsZero() bool { return s.list == nil }
 
-// NumRanges returns the number of maximal runs, which is how many ranges
-// [Set.Ranges] yields. It takes O(1) or O(w).
+// NumRanges returns the number of ranges yielded by [Set.Ranges], in O(1) or O(w).
 func (s Set) NumRanges() int {
 	if s.words != nil {
 		return countRuns(s.words)
@@ -193,8 +182,7 @@ func (s Set) NumRanges() int {
 	return len(s.runs())
 }
 
-// Min returns the smallest member; ok is false if there is none. It takes O(1)
-// or O(w).
+// Min returns the smallest member, in O(1) or O(w); ok is false if s is empty.
 func (s Set) Min() (i int, ok bool) {
 	switch {
 	case s.list == nil:
@@ -206,7 +194,7 @@ func (s Set) Min() (i int, ok bool) {
 	return int(first), ok
 }
 
-// Max returns the largest member, in O(1); ok is false if there is none.
+// Max returns the largest member, in O(1); ok is false if s is empty.
 func (s Set) Max() (i int, ok bool) {
 	if s.list == nil {
 		return 0, false
@@ -214,7 +202,7 @@ func (s Set) Max() (i int, ok bool) {
 	return int(s.max()), true
 }
 
-// max returns the largest member of a set that is not empty.
+// max returns the largest member of a nonempty set.
 func (s Set) max() uint32 {
 	if k := len(s.words); k > 0 {
 		return uint32(64*k - 1 - bits.LeadingZeros64(s.words[k-1]))
@@ -222,10 +210,9 @@ func (s Set) max() uint32 {
 	return s.list.runs[len(s.list.runs)-1].last
 }
 
-// Next returns the smallest member that is i or larger; ok is false if there is
-// none. i may lie outside 0..MaxIndex: from a negative one on, Next returns the
-// smallest member, and above MaxIndex there is none. It takes as long as
-// [Set.Contains], or O(w) if the next member is far away in a bitmap.
+// Next returns the smallest member at or above i, which may be outside 0..MaxIndex; ok
+// is false if none exists. It takes as long as [Set.Contains], or O(w) if the next
+// member of a bitmap is far away.
 func (s Set) Next(i int) (next int, ok bool) {
 	if i > MaxIndex || s.list == nil {
 		return 0, false
@@ -242,8 +229,8 @@ func (s Set) Next(i int) (next int, ok bool) {
 	return int(max(from, s.list.runs[k].first)), true
 }
 
-// Rank returns the number of members below i, which may lie outside
-// 0..MaxIndex. It takes O(r) or O(w).
+// Rank returns the number of members below i, which may be outside 0..MaxIndex. It
+// takes O(r) or O(w).
 func (s Set) Rank(i int) int {
 	limit := clampLimit(i)
 	if limit == 0 || s.list == nil {
@@ -252,9 +239,8 @@ func (s Set) Rank(i int) int {
 	return saturate(s.countWithin(run{0, limit - 1}))
 }
 
-// Select returns the k-th member, counted from 0; ok is false if there is
-// none. It is the inverse of [Set.Rank]: s.Rank(s.Select(k)) is k. It takes
-// O(r) or O(w).
+// Select returns the k-th member, counted from 0; ok is false if s has at most k
+// members. It is the inverse of [Set.Rank] and takes O(r) or O(w).
 func (s Set) Select(k int) (i int, ok bool) {
 	if k < 0 || uint64(k) >= uint64(s.count()) {
 		return 0, false

@@ -33,7 +33,7 @@ func (s Set) Ranges() iter.Seq[Range] {
 	}
 }
 
-// eachRun calls yield with the runs until it returns false.
+// eachRun calls yield with each run until yield returns false.
 func (s Set) eachRun(yield func(run) bool) {
 	for first, ok := nextSet(s.words, 0); ok; {
 		after := nextClear(s.words, first)
@@ -49,15 +49,15 @@ func (s Set) eachRun(yield func(run) bool) {
 	}
 }
 
-// Gaps yields the maximal runs of non-members below limit in increasing order.
-// A limit below 0 is 0, one above MaxIndex+1 is MaxIndex+1.
+// Gaps yields the maximal runs of non-members below limit in increasing order. It
+// clamps limit to 0..MaxIndex+1.
 func (s Set) Gaps(limit int) iter.Seq[Range] {
 	return func(yield func(Range) bool) {
 		s.eachGap(clampLimit(limit), func(r run) bool { return yield(r.Range()) })
 	}
 }
 
-// eachGap calls yield with the gaps below limit until it returns false.
+// eachGap calls yield with each gap below limit until yield returns false.
 func (s Set) eachGap(limit uint32, yield func(run) bool) {
 	next, more := uint32(0), true
 	s.eachRun(func(r run) bool {
@@ -72,9 +72,9 @@ func (s Set) eachGap(limit uint32, yield func(run) bool) {
 	}
 }
 
-// AppendAbsent appends the first n non-members below limit to dst, in
-// increasing order: the indexes to start next. It appends fewer if there are
-// fewer, and looks no further than the last one it appends.
+// AppendAbsent appends the first n non-members below limit to dst in increasing order,
+// for instance as the indexes to start next. It appends fewer if fewer exist, and
+// searches no further than the last one appended.
 func (s Set) AppendAbsent(dst []int, n, limit int) []int {
 	top := clampLimit(limit)
 	for k := 0; k < len(s.words) && n > 0 && uint32(64*k) < top; k++ {

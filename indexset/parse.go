@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// A ParseError names an item of a text that is not in the text form, and the
-// reason. It is a plain value, and errors.As finds it in an error; the zero value
-// names no item. It is safe for concurrent use by multiple goroutines.
+// A ParseError describes an item that is not in the text form. Find it by passing
+// errors.As a pointer to a ParseError. The zero value describes no item. A ParseError
+// is safe for concurrent use by multiple goroutines.
 type ParseError struct {
-	Offset int    // where the item starts, in bytes
-	Text   string // the item; its beginning if it is long
-	Reason string // what is wrong with it
+	Offset int    // offset of the item, in bytes
+	Text   string // the item, or its beginning if long
+	Reason string // why the item is invalid
 
 	cut bool // Text is only the beginning
 }
 
-// Error returns where the item is, what it is and what is wrong with it, as one line.
+// Error returns the item, its offset and the reason as a single line.
 func (e ParseError) Error() string {
 	more := ""
 	if e.cut {
@@ -28,8 +28,8 @@ func (e ParseError) Error() string {
 	return fmt.Sprintf("indexset: parse %q%s at byte %d: %s", e.Text, more, e.Offset, e.Reason)
 }
 
-// newParseError returns the error about item, which is at offset. The error does
-// not keep the text alive that item is part of.
+// newParseError returns an error about the item at offset. It copies item, so the error
+// does not keep the whole text in memory.
 func newParseError(offset int, item, reason string) *ParseError {
 	if reason == reasonDigit {
 		at := strings.IndexFunc(item, func(c rune) bool { return c != '-' && (c < '0' || c > '9') })
@@ -45,19 +45,18 @@ func newParseError(offset int, item, reason string) *ParseError {
 	return e
 }
 
-// Parse reads the text form: items separated by commas, each an index or a
-// range first-last, in increasing order and without overlap. The empty text is
-// the empty set. Text that is not minimal but clear, such as 0-1 or 1,2,3, is
-// read too; canonical text is what [Set.String] gives back unchanged.
+// Parse reads items separated by commas, each an index or a range first-last, in
+// increasing order and without overlap. Empty text is the empty set. Parse accepts
+// clear text that is not minimal, such as 0-1 or 1,2,3; [Set.String] returns the
+// canonical text.
 //
-// For any other text Parse returns a [ParseError]: empty items, blanks, signs,
-// leading zeros, numbers above MaxIndex, ranges that hold fewer than two indexes,
-// items out of order. The API server is a little more forgiving: it accepts +1
-// and 01.
+// For any other text, Parse returns a [ParseError]. It rejects empty items, blanks,
+// signs, leading zeros, numbers above MaxIndex, ranges of fewer than two indexes, and
+// items out of order. The API server also accepts +1 and 01.
 //
-// The length of the text bounds work and memory, whatever it says: Parse allocates
-// at most 8 bytes for each byte of it and a few hundred bytes besides, which Go's
-// allocator rounds up by at most a quarter.
+// The length of the text bounds work and memory. Parse allocates at most 8 bytes per
+// byte of text plus a few hundred bytes, which Go's allocator rounds up by at most a
+// quarter.
 func Parse(text string) (Set, error) {
 	if text == "" {
 		return Set{}, nil
@@ -68,8 +67,8 @@ func Parse(text string) (Set, error) {
 	return readSlowly(text)
 }
 
-// readSlowly reads a text item by item, and says what is wrong with it and where.
-// It is the plainer reader, so it decides about every text that scan refuses.
+// readSlowly reads a text item by item and reports where and why it is invalid. It is
+// the simpler reader, so it decides about every text that scan rejects.
 func readSlowly(text string) (Set, error) {
 	runs := make([]run, 0, maxItems(text))
 	least := uint32(0)
@@ -86,7 +85,7 @@ func readSlowly(text string) (Set, error) {
 	return ofRuns(runs), nil
 }
 
-// MustParse is [Parse] for tests and constants: it panics if there is an error.
+// MustParse calls [Parse] and panics on error. It is intended for tests and constants.
 func MustParse(text string) Set {
 	s, err := Parse(text)
 	if err != nil {
@@ -95,27 +94,25 @@ func MustParse(text string) Set {
 	return s
 }
 
-// A Report counts what [ParseLenient] passed over. The zero value says that there
-// was nothing to pass over. It is a plain value.
+// A Report counts the faults that [ParseLenient] tolerated.
 type Report struct {
-	Skipped   int // items that could not be read
-	Reordered int // items that did not come after all items before them
+	Skipped   int // unreadable items
+	Reordered int // items that did not come after all earlier items
 
-	// First is about the first item that was skipped, reordered, or read
-	// without what follows its second number (1-2-3); nil if there was none.
+	// First describes the first item skipped, reordered, or read without the text after
+	// its second number (1-2-3), if any.
 	First *ParseError
 }
 
-// ParseLenient reads what can be read of a status field that another program wrote
-// badly. It merges items that are out of order, repeat or overlap, skips items
-// that cannot be read, and reports both. An item may have a plus sign or leading
-// zeros, be a range of one index, or go on after a second '-', as the Job
-// controller reads it. Unlike the Job controller, ParseLenient loses nothing that
-// can be read, whatever stands before it. Use [Set.Clip] to leave out indexes
-// that a Job does not have.
+// ParseLenient reads as much as possible of a malformed status field. It merges items
+// that are out of order, repeat or overlap, skips unreadable items, and reports both.
+// Like the Job controller, it accepts plus signs, leading zeros, ranges of one index,
+// and items that continue after a second '-'. Unlike it, ParseLenient keeps every
+// readable item, regardless of earlier ones. Use [Set.Clip] to remove indexes that a
+// Job does not have.
 //
-// The length of the text bounds work and memory as it does for [Parse], except
-// that items out of order are sorted.
+// Work and memory are bounded as for [Parse], except that items out of order are
+// sorted.
 func ParseLenient(text string) (Set, Report) {
 	var report Report
 	if text == "" {
@@ -156,13 +153,13 @@ func ParseLenient(text string) (Set, Report) {
 	return ofRuns(joined), report
 }
 
-// maxItems returns how many items of text can be read at most. Each of them has a
+// maxItems returns the maximum number of readable items in text. Each of them has a
 // digit.
 func maxItems(text string) int {
 	return min(strings.Count(text, ",")+1, len(text)/2+1)
 }
 
-// items yields the parts of text between commas, each with its offset.
+// items yields the parts of text between commas with their offsets.
 func items(text string) func(yield func(int, string) bool) {
 	return func(yield func(int, string) bool) {
 		for offset := 0; ; {
@@ -188,7 +185,7 @@ const (
 	reasonOrder   = "does not come after all items before it"
 )
 
-// readItem reads an item strictly; reason says why it cannot be read.
+// readItem reads an item strictly; reason says why an item is unreadable.
 func readItem(item string) (r run, reason string) {
 	if item == "" {
 		return run{}, reasonEmpty
@@ -229,7 +226,7 @@ func readNumber(s string) (n uint32, reason string) {
 	return n, reason
 }
 
-// readDigits reads a number of one or more digits, which may have leading zeros.
+// readDigits reads a number of one or more digits, including leading zeros.
 func readDigits(s string) (n uint32, reason string) {
 	value := uint64(0)
 	for _, c := range []byte(s) {
@@ -244,8 +241,8 @@ func readDigits(s string) (n uint32, reason string) {
 	return uint32(value), ""
 }
 
-// readItemLenient reads an item as the Job controller does, except that a
-// reversed range or a number above MaxIndex cannot be read.
+// readItemLenient reads an item as the Job controller does, but rejects reversed ranges
+// and numbers above MaxIndex.
 func readItemLenient(item string) (r run, reason string) {
 	if item == "" {
 		return run{}, reasonEmpty
@@ -273,7 +270,7 @@ func readItemLenient(item string) (r run, reason string) {
 	return r, ""
 }
 
-// readSigned reads a number that may have a plus sign and leading zeros.
+// readSigned reads a number with an optional plus sign and leading zeros.
 func readSigned(s string) (n uint32, reason string) {
 	if digits, ok := strings.CutPrefix(s, "+"); ok && digits != "" {
 		s = digits

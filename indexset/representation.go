@@ -3,16 +3,16 @@ package indexset
 import "slices"
 
 // A set becomes a bitmap if that takes at most twice the memory of its runs, and
-// stays one until it takes eight times as much. A bitmap answers and merges many
-// times faster, and a set that changes a little should not change its
+// remains one up to eight times the memory. A bitmap answers and merges many times
+// faster, and the gap between the factors keeps small changes from switching the
 // representation each time. A word takes as much memory as a run.
 const (
 	makeWords = 2
 	keepWords = 8
 )
 
-// ofRuns returns the set of runs, which obey invariants 3 and 4. It may keep the
-// slice.
+// ofRuns returns the set of runs, which must satisfy invariants 3 and 4. It may keep
+// the slice.
 func ofRuns(runs []run) Set {
 	if len(runs) == 0 {
 		return Set{}
@@ -41,9 +41,8 @@ func ofWords(words []uint64, n uint32) Set {
 	return Set{words, &runList{n: n}}
 }
 
-// changedTo returns the set of the n members of words, which was made from s by
-// only adding members or only removing some. If n says that nothing has changed,
-// it returns s itself, so that both share their memory.
+// changedTo returns the set of the n members of words, made from s by either adding or
+// removing members. If n shows no change, changedTo returns s to share its memory.
 func (s Set) changedTo(words []uint64, n uint32) Set {
 	if n == s.count() {
 		return s
@@ -51,8 +50,8 @@ func (s Set) changedTo(words []uint64, n uint32) Set {
 	return ofWords(words, n)
 }
 
-// grown returns a copy of words that reaches index last; ok is false if that is
-// not worth its memory.
+// grown returns a copy of words that reaches index last; ok is false if the copy is not
+// worth its memory.
 func grown(words []uint64, last uint32) (longer []uint64, ok bool) {
 	k := wordsFor(last)
 	if k <= len(words) {

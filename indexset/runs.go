@@ -11,15 +11,15 @@ type run struct{ first, last uint32 }
 func (r run) len() uint32  { return r.last - r.first + 1 }
 func (r run) Range() Range { return Range{int(r.first), int(r.last)} }
 
-// A runList holds the runs of a set. For a bitmap it holds only the number of
-// members.
+// A runList holds the runs of a set, or only the number of members if the set is a
+// bitmap.
 type runList struct {
 	n    uint32 // members
 	runs []run
-	dir  atomic.Pointer[directory] // made by the first search, nil before
+	dir  atomic.Pointer[directory] // created by the first search, nil before
 }
 
-// newRunList returns the list of runs, of which there is at least one.
+// newRunList returns the list of one or more runs.
 func newRunList(runs []run) *runList {
 	n := uint32(0)
 	for _, r := range runs {
@@ -28,16 +28,17 @@ func newRunList(runs []run) *runList {
 	return &runList{n: n, runs: runs}
 }
 
-// A directory shortens the search in a list of many runs. The indexes are divided
-// into parts of 1<<shift, and starts[k] is the position of the first run that
-// ends in part k or later. With a few runs in each part, the directory adds a
-// fifth to the memory and saves most of the steps of a search.
+// A directory speeds up searching a list of many runs. It divides the indexes into
+// parts of 1<<shift, and starts[k] is the position of the first run that ends in part k
+// or later. With a few runs in each part, the directory adds a fifth to the memory and
+// saves most steps of a search.
 type directory struct {
 	shift  uint8
 	starts []uint32
 }
 
-// shortList is up to how many runs a search is as fast without a directory.
+// shortList is the largest number of runs that a search handles as fast without a
+// directory.
 const shortList = 32
 
 func newDirectory(runs []run) *directory {
@@ -81,7 +82,7 @@ func (l *runList) search(i uint32) int {
 	return lo
 }
 
-// contains reports whether i is in a run. A list that is nil has none.
+// contains reports whether i is in a run. A nil list contains no index.
 func (l *runList) contains(i int) bool {
 	if l == nil || l.runs == nil || i < 0 || i > MaxIndex {
 		return false
@@ -90,8 +91,8 @@ func (l *runList) contains(i int) bool {
 	return k < len(l.runs) && l.runs[k].first <= uint32(i)
 }
 
-// appendRun appends r, which starts no earlier than the runs before it, and
-// joins it with the last one if they touch.
+// appendRun appends r, which starts no earlier than the runs before it, and merges it
+// with the last one if they touch.
 func appendRun(runs []run, r run) []run {
 	if k := len(runs) - 1; k >= 0 && r.first <= runs[k].last+1 {
 		runs[k].last = max(runs[k].last, r.last)
@@ -100,13 +101,13 @@ func appendRun(runs []run, r run) []run {
 	return append(runs, r)
 }
 
-// unionRuns returns the runs of what is in a or b, neither of which is empty.
-// No processor can predict which of the two comes next, and whether it touches
-// the run before, so masks decide instead of branches: that takes half the time.
+// unionRuns returns the runs of the union of a and b, which must not be empty.
+// Processors cannot predict which of the two comes next, and whether it touches the run
+// before, so masks replace branches, which halves the time.
 func unionRuns(a, b []run) []run {
 	out := make([]run, len(a)+len(b))
 	k, i, j := 0, 0, 0
-	first := uint64(min(a[0].first, b[0].first)) // of the run that is being joined
+	first := uint64(min(a[0].first, b[0].first)) // start of the run being joined
 	last := first
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]
@@ -133,15 +134,14 @@ func unionRuns(a, b []run) []run {
 	return out
 }
 
-// less returns a mask of all ones if a is below b, else zero. Both must be below
-// 2^63.
+// less returns all ones if a < b, else zero. Both must be below 2^63.
 func less(a, b uint64) (mask uint64) { return uint64(int64(a-b) >> 63) }
 
-// pick returns the bits of yes where mask has ones, and those of no elsewhere.
+// pick returns the bits of yes where mask has ones, and the bits of no elsewhere.
 func pick(mask, yes, no uint64) uint64 { return no ^ (no^yes)&mask }
 
-// commonRun returns the first run that a[*i:] and b[*j:] have in common, and moves
-// *i and *j behind it; ok is false if there is none.
+// commonRun returns the first run common to a[*i:] and b[*j:] and moves *i and *j
+// behind it; ok is false if they have no common run.
 func commonRun(a, b []run, i, j *int) (r run, ok bool) {
 	k, l := *i, *j
 	for k < len(a) && l < len(b) && !ok {
@@ -156,7 +156,7 @@ func commonRun(a, b []run, i, j *int) (r run, ok bool) {
 	return r, ok
 }
 
-// intersectRuns returns the runs of what is in both a and b.
+// intersectRuns returns the runs of the intersection of a and b.
 func intersectRuns(a, b []run) (out []run) {
 	i, j := 0, 0
 	for r, ok := commonRun(a, b, &i, &j); ok; r, ok = commonRun(a, b, &i, &j) {
@@ -165,7 +165,7 @@ func intersectRuns(a, b []run) (out []run) {
 	return out
 }
 
-// countCommon returns how many indexes are in both a and b.
+// countCommon returns the number of indexes in both a and b.
 func countCommon(a, b []run) (n uint64) {
 	i, j := 0, 0
 	for r, ok := commonRun(a, b, &i, &j); ok; r, ok = commonRun(a, b, &i, &j) {
@@ -174,7 +174,7 @@ func countCommon(a, b []run) (n uint64) {
 	return n
 }
 
-// minusRuns returns the runs of what is in a but not in b.
+// minusRuns returns the runs of the indexes in a but not in b.
 func minusRuns(a, b []run) []run {
 	out := make([]run, 0, len(a))
 	for _, r := range a {

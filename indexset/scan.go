@@ -2,16 +2,16 @@ package indexset
 
 import "strings"
 
-// scan reads a text in the strict form, fast. It does not say what is wrong
-// with any other text.
+// scan reads text in the strict form, fast. For any other text it returns false without
+// a reason.
 //
-// The representation is chosen before reading: the last number must be the
-// largest, and there are at most as many runs as items.
+// It chooses the representation before reading. The last number must be the largest,
+// and the number of runs cannot exceed the number of items.
 func scan(text string) (Set, bool) {
 	s := scanner{text: text}
 	items := maxItems(text)
-	// Only wrong texts and tiny ones ask for a bitmap of more words than half of
-	// the text's bytes. It would break the promise on memory.
+	// Only invalid and tiny texts ask for a bitmap with more words than half of the
+	// text's bytes. Such a bitmap would exceed the documented bound on memory.
 	if k := wordsFor(lastNumber(text)); k <= min(makeWords*items, len(text)/2) {
 		s.words = make([]uint64, k)
 	} else {
@@ -26,14 +26,15 @@ func scan(text string) (Set, bool) {
 	return ofRuns(s.runs), true
 }
 
-// lastNumber returns the number at the end of text; if there is none, anything.
+// lastNumber returns the number at the end of text, or any number if text ends
+// otherwise.
 func lastNumber(text string) uint32 {
 	at := strings.LastIndexAny(text[max(len(text)-11, 0):], ",-")
 	n, _ := readDigits(text[max(len(text)-11, 0)+at+1:])
 	return n
 }
 
-// A scanner reads items into words, if there are any, or else into runs.
+// A scanner reads items into words if not nil, and otherwise into runs.
 type scanner struct {
 	text  string
 	words []uint64
@@ -42,8 +43,8 @@ type scanner struct {
 }
 
 // scan reads all items and reports whether they are in the strict form. Numbers
-// increase, so nearly all have as many digits as the number before them. Those
-// are left to sameWidth; the first few and the last item are read here.
+// increase, so nearly all have as many digits as the number before them. sameWidth
+// reads those; scan reads the first few and the last item.
 func (s *scanner) scan() bool {
 	for at, least := 0, uint32(0); ; {
 		first, after := number(s.text, at)
@@ -65,7 +66,7 @@ func (s *scanner) scan() bool {
 	}
 }
 
-// add adds r, which comes after all before it. It reports whether there is room.
+// add adds r, which follows all runs added before, and reports whether it fits.
 func (s *scanner) add(r run) bool {
 	if s.words == nil {
 		s.runs = appendRun(s.runs, r)
@@ -84,8 +85,8 @@ func (s *scanner) add(r run) bool {
 	return true
 }
 
-// number reads the number at text[at:], digit by digit, and returns the offset
-// behind it. That is not above at if no number in the strict form is there.
+// number reads the number at text[at:], digit by digit, and returns the offset behind
+// it. Without a number in the strict form, that offset is not above at.
 func number(text string, at int) (i uint32, after int) {
 	n := uint64(0)
 	for after = at; after < len(text) && text[after]-'0' <= 9 && n <= MaxIndex; after++ {
@@ -97,11 +98,10 @@ func number(text string, at int) (i uint32, after int) {
 	return uint32(n), after
 }
 
-// sameWidth reads items from at on, as long as their numbers have width digits
-// and a comma follows. The first one must be at least least, which is above a
-// number of that width, so leading zeros need no check: they make a number too
-// small. It returns the offset of the first item that it does not read, and what
-// that must be at least.
+// sameWidth reads items from at on while their numbers have width digits and a comma
+// follows. The first number must be at least least, which is above a number of that
+// width. Leading zeros make a number too small and so need no check. sameWidth returns
+// the offset of the first unread item and the minimum of its number.
 func (s *scanner) sameWidth(at, width int, least uint32) (next int, nextLeast uint32) {
 	if at < loaded {
 		return at, least
@@ -149,22 +149,22 @@ func (s *scanner) sameWidth(at, width int, least uint32) (next int, nextLeast ui
 	return at, least
 }
 
-// A numberReader reads numbers that have equally many digits. It reads the last
-// four digits, the tail, in one step. It reads the digits before them, the head,
-// only if they are not those of the number before.
+// A numberReader reads numbers of equal width. It reads the last four digits, the tail,
+// in one step, and the digits before them, the head, only if they differ from those of
+// the previous number.
 type numberReader struct {
-	headMask uint64 // which of the eight bytes before the tail belong to the head
-	tailMask uint32 // which of the last four bytes belong to the tail
-	head     uint64 // of the number before
-	base     uint32 // the value of a number with that head and the tail 0000
+	headMask uint64 // bytes of the head among the eight before the tail
+	tailMask uint32 // bytes of the tail among the last four
+	head     uint64 // head of the previous number
+	base     uint32 // value of a number with that head and the tail 0000
 }
 
-// loaded is how many bytes before the end of a number are read from the text,
-// whether they belong to the number or not.
+// loaded is the number of bytes read before the end of a number, whether they belong to
+// the number or not.
 const loaded = 8 + 4
 
-// readHead takes head for that of the numbers to come. It reports whether head
-// has nothing but digits, and no number with it is above MaxIndex.
+// readHead makes head that of the following numbers. It reports whether head consists
+// of digits and no number with it is above MaxIndex.
 func (r *numberReader) readHead(head uint64) bool {
 	x := (head ^ '0'*0x0101010101010101) & r.headMask
 	if (x+0x7676767676767676|x)&0x8080808080808080 != 0 {
@@ -175,24 +175,24 @@ func (r *numberReader) readHead(head uint64) bool {
 	return value < MaxIndex/10000
 }
 
-// readTail reads the bytes of a tail and reports whether one is not a digit. As
-// in readHead, exclusive or leaves the value of a digit, and 0x76 added to a byte
-// above 9 sets its highest bit.
+// readTail reads a tail and reports whether a byte is not a digit. As in readHead,
+// exclusive or leaves the value of a digit, and adding 0x76 sets the highest bit of a
+// byte above 9.
 func readTail(text string, mask uint32) (value uint32, wrong bool) {
 	x := (load32(text) ^ '0'*0x01010101) & mask
 	return fourDigits(x), (x+0x76767676|x)&0x80808080 != 0
 }
 
-// fourDigits returns the number that has the bytes of x for digits, the first
-// one lowest. One multiplication makes two pairs of them, the other joins these.
+// fourDigits returns the number whose digits are the bytes of x, lowest byte first. One
+// multiplication joins the digits to two pairs, the other joins the pairs.
 func fourDigits(x uint32) uint32 { return (x * 2561 >> 8 & 0x00ff00ff) * 6553601 >> 16 }
 
-// load32 returns the first four bytes of text, the first one lowest.
+// load32 returns the first four bytes of text, lowest byte first.
 func load32(text string) uint32 {
 	return uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24
 }
 
-// load64 returns the first eight bytes of text, the first one lowest.
+// load64 returns the first eight bytes of text, lowest byte first.
 func load64(text string) uint64 {
 	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
 		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56

@@ -7,14 +7,14 @@ import "math/bits"
 // wordsFor returns the number of words of a bitmap that ends with index last.
 func wordsFor(last uint32) int { return int(last/64) + 1 }
 
-// span returns where r lies in a bitmap: in the words lo to hi, of the first one
-// in the bits of head, of the last one in those of tail, and in the bits of both
-// if there is only one.
+// span returns the position of r in a bitmap. It occupies the words lo to hi, the bits
+// of head in the first word and those of tail in the last, and the bits common to both
+// if lo is hi.
 func (r run) span() (lo, hi int, head, tail uint64) {
 	return int(r.first / 64), int(r.last / 64), ^uint64(0) << (r.first % 64), ^uint64(0) >> (63 - r.last%64)
 }
 
-// fillRun adds r and returns how many of its indexes were new.
+// fillRun adds r and returns the number of new indexes.
 func fillRun(words []uint64, r run) (added uint32) {
 	k, hi, m, tail := r.span()
 	for ; k < hi; k++ {
@@ -28,7 +28,7 @@ func fillRun(words []uint64, r run) (added uint32) {
 	return added
 }
 
-// clearRun removes r and returns how many of its indexes were members.
+// clearRun removes r and returns the number of removed members.
 func clearRun(words []uint64, r run) (removed uint32) {
 	k, hi, m, tail := r.span()
 	for ; k < hi; k++ {
@@ -42,7 +42,7 @@ func clearRun(words []uint64, r run) (removed uint32) {
 	return removed
 }
 
-// countRun returns how many indexes of r are members.
+// countRun returns the number of members in r.
 func countRun(words []uint64, r run) (n uint64) {
 	k, hi, m, tail := r.span()
 	for ; k < hi; k++ {
@@ -52,7 +52,7 @@ func countRun(words []uint64, r run) (n uint64) {
 	return n + uint64(bits.OnesCount64(m&tail&words[k]))
 }
 
-// fillRuns adds runs and returns how many of their indexes were new.
+// fillRuns adds runs and returns the number of new indexes.
 func fillRuns(words []uint64, runs []run) (added uint32) {
 	for _, r := range runs {
 		added += fillRun(words, r)
@@ -60,8 +60,8 @@ func fillRuns(words []uint64, runs []run) (added uint32) {
 	return added
 }
 
-// orWords returns the union of a bitmap and one that is no longer, and how many
-// indexes are new to the first.
+// orWords returns the union of two bitmaps and the number of indexes new to long. short
+// must not be longer than long.
 func orWords(long, short []uint64) (out []uint64, added uint32) {
 	out = make([]uint64, len(long))
 	head, old := out[:len(short)], long[:len(short)]
@@ -73,8 +73,8 @@ func orWords(long, short []uint64) (out []uint64, added uint32) {
 	return out, added
 }
 
-// andWords returns the members that two bitmaps have in common, and their number;
-// the second bitmap is no longer than the first.
+// andWords returns the intersection of two bitmaps and its number of members. short
+// must not be longer than long.
 func andWords(long, short []uint64) (out []uint64, n uint32) {
 	out = make([]uint64, len(short))
 	out, long = out[:len(short)], long[:len(short)]
@@ -86,8 +86,8 @@ func andWords(long, short []uint64) (out []uint64, n uint32) {
 	return out, n
 }
 
-// andNotWords returns a bitmap without the members of another, and how many it
-// removes.
+// andNotWords returns words without the members of other, and the number of removed
+// members.
 func andNotWords(words, other []uint64) (out []uint64, removed uint32) {
 	out = make([]uint64, len(words))
 	k := min(len(words), len(other))
@@ -100,7 +100,7 @@ func andNotWords(words, other []uint64) (out []uint64, removed uint32) {
 	return out, removed
 }
 
-// nextSet returns the first member from i on; ok is false if there is none.
+// nextSet returns the first member from i on; ok is false without such a member.
 func nextSet(words []uint64, i uint32) (next uint32, ok bool) {
 	k := int(i / 64)
 	if k >= len(words) {
@@ -116,7 +116,7 @@ func nextSet(words []uint64, i uint32) (next uint32, ok bool) {
 	}
 }
 
-// nextClear returns the first non-member from i on; i must be in one of the words.
+// nextClear returns the first non-member from i on; i must be within the words.
 func nextClear(words []uint64, i uint32) uint32 {
 	k := int(i / 64)
 	for w := ^words[k] >> (i % 64) << (i % 64); ; w = ^words[k] {
@@ -129,7 +129,7 @@ func nextClear(words []uint64, i uint32) uint32 {
 	}
 }
 
-// countRuns returns the number of runs: of members that follow a non-member.
+// countRuns returns the number of runs by counting members that follow a non-member.
 func countRuns(words []uint64) int {
 	n, before := 0, uint64(0)
 	for _, w := range words {
@@ -139,8 +139,8 @@ func countRuns(words []uint64) int {
 	return n
 }
 
-// hasRuns reports whether there are at least atLeast runs. It stops at the word
-// that decides it.
+// hasRuns reports whether words have at least atLeast runs. It stops as soon as the
+// answer is known.
 func hasRuns(words []uint64, atLeast int) bool {
 	n, before := 0, uint64(0)
 	for _, w := range words {
@@ -164,7 +164,7 @@ func runsOf(words []uint64) []run {
 	return runs
 }
 
-// trim cuts off the words at the end that are zero.
+// trim removes zero words from the end.
 func trim(words []uint64) []uint64 {
 	for len(words) > 0 && words[len(words)-1] == 0 {
 		words = words[:len(words)-1]

@@ -1,7 +1,6 @@
-// Package lint finds what in a container's restart rules is valid but surely not
-// meant: a rule that no exit reaches, a limit that is never used up, exit codes that
-// nothing on Linux ends with. The rules are those of KEP-5307 and KEP-5532 with what
-// package backoff adds.
+// Package lint finds likely mistakes in valid restart rules, such as rules that no exit
+// reaches, limits that are never used up, and exit codes that no process on Linux has.
+// It covers KEP-5307, KEP-5532 and the additions of package backoff.
 package lint
 
 import (
@@ -12,22 +11,21 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Finding is something in a policy that is valid but surely not meant. It prints as one
-// line. A Finding is a plain value.
+// Finding is a likely mistake in a valid policy.
 type Finding struct {
 	Kind  Kind
 	Rule  int    // index of the rule
 	Field string // path of the field, as in field.Error
-	Text  string // one sentence: what happens, and what to do about it
+	Text  string // one sentence stating the effect and a remedy
 }
 
-// String returns the finding as one line.
+// String returns the finding as a single line.
 func (f Finding) String() string { return fmt.Sprintf("%s: %s (%s)", f.Field, f.Text, f.Kind) }
 
-// Kind says what kind of finding it is.
+// Kind is the kind of a finding.
 type Kind string
 
-// What Check looks for.
+// The kinds of findings.
 const (
 	KindUnreachable    Kind = "unreachable"     // a rule that decides on no exit
 	KindLimitNeverHit  Kind = "limit-never-hit" // a limit that cannot be used up within its window
@@ -35,28 +33,25 @@ const (
 	KindImpossibleCode Kind = "impossible-code" // exit codes that no process on Linux has
 )
 
-// What a valid policy has at most.
+// Limits of a valid policy.
 const (
 	mostRules = 20
 	mostLimit = 1000 // restarts of a limit within a window
 )
 
-// Check returns what in a policy is valid but surely not meant, in the order of the
-// rules. curve is the policy of the Restarter, which delays where a rule has no Delay;
-// it must be valid. Of a policy that Validate refuses the first 20 rules are checked.
+// Check returns the likely mistakes in a policy, in the order of its rules. curve is
+// the Restarter's policy, for rules without a Delay; it must be valid. Check ignores
+// rules after the first 20, which Validate rejects.
 //
-// Check finds every rule that decides on no exit, and only such rules, whatever code,
-// reason, signal and length of run an exit may have, and whatever happened before. If
-// the conditions can be met together in thousands of ways, as in a policy that was made
-// to be hard, it leaves rules out.
+// Check finds exactly the rules that decide on no exit, considering every code, reason,
+// signal, run length and history. It skips rules whose conditions can be met together
+// in thousands of ways, as in a policy made to be hard.
 //
-// A limit that Check reports is never used up if every exit is reported when it
-// happens, unless RestartNow cuts waits short or the clock is set. Check goes by the delays
-// of the rule and by the shortest runs that reach it. What other rules do between its
-// restarts takes no time here, so Check may miss a limit. It does not look at limits of
-// more than 1000 within a window, which Validate refuses.
-//
-// Check may be called by multiple goroutines while nobody writes to the policy.
+// A reported limit is never used up if every exit is reported when it happens,
+// RestartNow does not cut waits short, and the clock is not set. Check assumes the
+// rule's delays, the shortest runs that reach it, and no time for other rules between
+// its restarts, so it may miss a limit. It ignores limits above 1000 within a window,
+// which Validate rejects.
 func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
 	rules := c.Rules[:min(len(c.Rules), mostRules)]
 	var findings []Finding
@@ -85,7 +80,7 @@ func Check(c backoff.ExitPolicy, curve backoff.Policy) []Finding {
 	return findings
 }
 
-// impossibleCodes returns the listed codes that are not in 0 to 255.
+// impossibleCodes returns the listed codes outside 0 to 255.
 func impossibleCodes(codes *backoff.ExitCodes) (texts []string) {
 	if codes == nil || codes.Operator != backoff.OperatorIn {
 		return nil
@@ -98,23 +93,24 @@ func impossibleCodes(codes *backoff.ExitCodes) (texts []string) {
 	return texts
 }
 
-// fastest returns how soon after a restart by the rule that many more can be decided:
-// no jittered delay is shorter, and no run that the rule decides on.
+// fastest returns the shortest time from a restart by the rule until that many more can
+// be decided, given the shortest jittered delays and the shortest runs that reach the
+// rule.
 func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration {
 	r := &s.rules[i]
-	if r.Delay != nil && r.Delay.Validate() == nil { // a Restarter takes no other
+	if r.Delay != nil && r.Delay.Validate() == nil { // a Restarter uses no other
 		curve = *r.Delay
 	}
 	delay := func(failures int) time.Duration {
 		d := curve.Delay(failures)
 		return d - time.Duration(curve.Jitter*float64(d))
 	}
-	// A run that starts the curve over is longer; it may end by another rule. If the rule
-	// decides on no shorter run, both are as long.
+	// A run that starts the curve over is longer, and its exit may belong to another
+	// rule. If the rule decides on no shorter run, both are equal.
 	short, over := s.shortest(i, 0), add(curve.ResetThreshold(), 1)
 	over = min(s.shortest(i, over), add(over, short))
-	// By failures in a row, the least time so far; the first restart is free to be the
-	// first failure.
+	// times holds the least time so far, by failures in a row. The first restart may be
+	// the first failure.
 	times := []time.Duration{0}
 	for range restarts {
 		next := make([]time.Duration, len(times)+1)
@@ -138,7 +134,7 @@ func (s *space) fastest(i int, curve backoff.Policy, restarts int) time.Duration
 	return least
 }
 
-// never is longer than anything takes.
+// never is longer than any run or delay.
 const never = time.Duration(1<<63 - 1)
 
 // add returns a+b for a, b >= 0, at most the largest duration.

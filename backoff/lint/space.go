@@ -11,23 +11,23 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// space is all the exits that there can be, as far as a policy's rules tell them
-// apart. An exit has a code, a signal, a reason, and a length of its run with a number
-// of failures in a row. What a rule says about one of them says nothing about the
-// others, except for the last two: a run that starts the curve over is a first failure.
+// space is the set of possible exits, as far as a policy's rules tell them apart. An
+// exit has a code, a signal, a reason, and a run length with a number of failures in a
+// row. These sides are independent of each other, but a run that starts the curve over
+// is a first failure.
 type space struct {
 	rules    []backoff.Rule
-	met      []map[rules]bool // by side, the runs last: which rules' conditions are met together
-	lengths  []time.Duration  // of runs, ascending: one of each stretch that no rule divides
-	attempts []int            // failures in a row: as many as a rule asks for, ascending
+	met      []map[rules]bool // by side, runs last; each set of rules whose conditions are met together
+	lengths  []time.Duration  // run lengths, ascending; one of each stretch that no rule divides
+	attempts []int            // failures in a row that rules ask for, ascending
 	over     time.Duration    // the shortest run that starts the curve over
-	possible rules            // those that have a condition, all of which can be met
+	possible rules            // rules with conditions
 }
 
-// rules is a set of rules, a bit each.
+// rules is a set of rules, one bit each.
 type rules uint32
 
-// of returns the rules for which met reports true.
+// of returns the rules for which met returns true.
 func of(all []backoff.Rule, met func(r *backoff.Rule) bool) (set rules) {
 	for i := range all {
 		if met(&all[i]) {
@@ -54,7 +54,7 @@ func newSpace(all []backoff.Rule, curve backoff.Policy) *space {
 	return s
 }
 
-// codes looks at one code of each stretch that no list divides.
+// codes tries one code of each stretch that no list divides.
 func (s *space) codes() map[rules]bool {
 	starts := map[int64]bool{-1 << 31: true}
 	for i := range s.rules {
@@ -84,8 +84,8 @@ func meets(c *backoff.ExitCodes, code int32) bool {
 	return c.Operator == backoff.OperatorIn && listed || c.Operator == backoff.OperatorNotIn && !listed
 }
 
-// signals looks at every signal that a rule names, and at none. A signal may be told
-// beside any code; those without a name hide what a code says.
+// signals tries every signal that a rule names, and no signal. A signal may come with
+// any code, and one without a name hides the signal implied by a code.
 func (s *space) signals() map[rules]bool {
 	return s.listed(func(r *backoff.Rule) []string { return r.Signals }, func(name string) bool {
 		one := backoff.ExitPolicy{RestartPolicy: backoff.RestartPolicyNever, Rules: backoff.Rules{{Action: backoff.ActionRestart, Signals: []string{name}}}}
@@ -98,13 +98,12 @@ func (s *space) signals() map[rules]bool {
 	})
 }
 
-// reasons looks at every reason that a rule names, and at another one.
+// reasons tries every reason that a rule names, and another one.
 func (s *space) reasons() map[rules]bool {
 	return s.listed(func(r *backoff.Rule) []string { return r.Reasons }, func(string) bool { return true })
 }
 
-// listed looks at every text that a rule lists and that there is, and at one that none
-// does.
+// listed tries every existing text that a rule lists, and one that no rule lists.
 func (s *space) listed(list func(*backoff.Rule) []string, exists func(string) bool) map[rules]bool {
 	texts := make(map[string]bool)
 	for i := range s.rules {
@@ -121,7 +120,7 @@ func (s *space) listed(list func(*backoff.Rule) []string, exists func(string) bo
 	return met
 }
 
-// runs looks at one run of each stretch, and at as many failures in a row as a rule
+// runs tries one run of each stretch with each number of failures in a row that a rule
 // asks for.
 func (s *space) runs() map[rules]bool {
 	met := make(map[rules]bool)
@@ -133,7 +132,7 @@ func (s *space) runs() map[rules]bool {
 	return met
 }
 
-// metBy returns which rules' conditions are met by a run, by failures in a row.
+// metBy returns the sets of rules whose conditions a run meets, by failures in a row.
 func (s *space) metBy(ran time.Duration) (met []rules) {
 	for _, n := range s.attempts {
 		if n > 1 && ran >= s.over {
@@ -146,8 +145,8 @@ func (s *space) metBy(ran time.Duration) (met []rules) {
 	return met
 }
 
-// shortest returns the shortest run, no shorter than from, that rule i can decide on;
-// never if there is none.
+// shortest returns the shortest run of at least from that rule i can decide on, or
+// never.
 func (s *space) shortest(i int, from time.Duration) time.Duration {
 	bit := rules(1) << i
 	ways, ok := s.ways(i, s.met[:len(s.met)-1])
@@ -166,7 +165,8 @@ func (s *space) shortest(i int, from time.Duration) time.Duration {
 	return never
 }
 
-// unreachable says why rule i decides on no exit, "" if it decides on one.
+// unreachable explains why rule i decides on no exit, or returns "" if it decides on
+// one.
 func (s *space) unreachable(i int) string {
 	r := &s.rules[i]
 	if a := r.Action; a != backoff.ActionRestart && a != backoff.ActionRestartAll && a != backoff.ActionGiveUp {
@@ -195,15 +195,15 @@ func (s *space) unreachable(i int) string {
 	return "earlier rules decide on every exit that it matches"
 }
 
-// Bounds of what is looked at for a rule, far above what a policy has that was not made
-// to have more. Beyond them nothing is said about the rule.
+// Bounds of the search for one rule, far above the needs of any policy not made to
+// exceed them. Beyond them, the rule is skipped.
 const (
-	mostSets = 1 << 14 // before those are dropped that hold another one
-	mostWays = 1 << 10 // after it
+	mostSets = 1 << 14 // before dropping supersets
+	mostWays = 1 << 10 // after dropping supersets
 )
 
-// ways returns which earlier rules exits meet that meet rule i, as few as can be, and i
-// itself; false if there are too many.
+// ways returns the sets of rules, up to rule i, met by exits that meet rule i, without
+// supersets; ok is false if the search exceeds its bounds.
 func (s *space) ways(i int, sides []map[rules]bool) (ways []rules, ok bool) {
 	bit := rules(1) << i
 	ways = []rules{s.possible & (bit | (bit - 1))}
@@ -236,7 +236,7 @@ func (s *space) ways(i int, sides []map[rules]bool) (ways []rules, ok bool) {
 	return ways, true
 }
 
-// least returns the sets that hold no other one; false if there are too many.
+// least returns the sets that contain no other; ok is false if they exceed the bounds.
 func least(sets map[rules]bool) (kept []rules, ok bool) {
 	if len(sets) > mostSets {
 		return nil, false

@@ -1,5 +1,5 @@
-// Command indexset keeps the completed indexes of a batch as a set, and asks which come
-// next.
+// Command indexset keeps the completed indexes of a batch as a set and finds the next
+// ones to run.
 //
 // It prints:
 //

@@ -1,5 +1,5 @@
-// Command jobplan asks what the Job controller would do next about an Indexed Job of
-// which some indexes have completed.
+// Command jobplan computes the Job controller's next steps for an Indexed Job with some
+// completed indexes.
 //
 // It prints:
 //

@@ -1,5 +1,5 @@
-// Command keepalive restarts a function that fails, with growing delays, until the
-// limit of restarts is used up.
+// Command keepalive restarts a failing function, with growing delays, until the limit
+// of restarts is used up.
 //
 // It prints:
 //

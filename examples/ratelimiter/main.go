@@ -1,5 +1,5 @@
-// Command ratelimiter gives a work queue the delays of its retries: each item has a
-// curve of its own, which starts over when the item succeeds.
+// Command ratelimiter delays the retries of a work queue. Each item has its own curve,
+// which starts over when the item succeeds.
 //
 // It prints:
 //
@@ -24,7 +24,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	limiter := tracker.RateLimiter() // a workqueue.TypedRateLimiter[string] of client-go
+	limiter := tracker.RateLimiter() // implements client-go's workqueue.TypedRateLimiter[string]
 	for _, item := range []string{"web-0", "web-0", "db-0", "web-0"} {
 		fmt.Println(item, "again in", limiter.When(item))
 	}

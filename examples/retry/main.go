@@ -1,5 +1,5 @@
-// Command retry repeats an HTTP request that a busy server refuses, with growing delays
-// and no sooner than the server's Retry-After.
+// Command retry repeats an HTTP request that a busy server refuses. It waits with
+// growing delays, and at least as long as the server's Retry-After.
 //
 // It prints:
 //
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// retryAfter returns how long the server asks to wait.
+// retryAfter returns how long the server asks clients to wait.
 func retryAfter(r *http.Response) time.Duration {
 	seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
 	return time.Duration(seconds) * time.Second

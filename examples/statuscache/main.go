@@ -1,5 +1,5 @@
-// Command statuscache waits for a status that is newer than a moment of its own, and
-// shows that an older status takes nothing back.
+// Command statuscache waits for a status newer than a given time, and shows that an
+// older status does not replace a newer one.
 //
 // It prints:
 //

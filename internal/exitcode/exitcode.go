@@ -1,5 +1,5 @@
-// Package exitcode holds the one test that container restart rules and pod
-// failure policies share: whether an exit code is in, or not in, a list.
+// Package exitcode implements the condition shared by container restart rules and pod
+// failure policies, which tests whether a list contains an exit code.
 package exitcode
 
 import "slices"
@@ -10,14 +10,14 @@ const (
 	NotIn = "NotIn"
 )
 
-// Matches reports whether code satisfies operator over values. Values may be in
-// any order and repeat. In over no values matches nothing, NotIn over no values
-// everything. ok is false for an unknown operator, which matches nothing.
+// Matches reports whether code satisfies operator over values. Values may be in any
+// order and repeat. With no values, In matches nothing and NotIn everything. ok is
+// false for an unknown operator, which matches nothing.
 func Matches[S ~string](operator S, values []int32, code int32) (matched, ok bool) {
 	return Meets(operator, slices.Contains(values, code))
 }
 
-// Meets is Matches for a code of which it is known whether it is listed.
+// Meets is Matches for a code already known to be listed or not.
 func Meets[S ~string](operator S, listed bool) (met, ok bool) {
 	switch operator {
 	case In:

@@ -1,9 +1,9 @@
-// Package quote prints text that anybody may have written for a message.
+// Package quote formats untrusted text for messages.
 package quote
 
 import "fmt"
 
-// Text returns the text in quotes, cut where it is long.
+// Text returns text in quotes, shortened if long.
 func Text(text string) string {
 	const most = 64
 	if len(text) > most {

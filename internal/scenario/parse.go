@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Story is a story file, read.
+// Story is a parsed story file.
 type Story struct {
 	Cases []Case
 	Rest  []string // prose after the last case
@@ -13,8 +13,8 @@ type Story struct {
 
 const separator = "----"
 
-// Parse reads a story. [Story.String] gives the text back, but for white space at
-// the ends of lines and the number of blank lines between cases.
+// Parse reads a story. [Story.String] restores the text except for white space at line
+// ends and the number of blank lines between cases.
 func Parse(text string) (Story, error) {
 	var (
 		s     Story
@@ -64,7 +64,7 @@ func Parse(text string) (Story, error) {
 	return s, nil
 }
 
-// String returns the text of s as it stands in a file.
+// String returns the text of s as in a file.
 func (s Story) String() string {
 	var b strings.Builder
 	for i, c := range s.Cases {
@@ -93,7 +93,7 @@ func writeLines(b *strings.Builder, rows []string) {
 	}
 }
 
-// lines splits text at its newlines; the one that ends it starts no line.
+// lines splits text at its newlines; a final newline starts no line.
 func lines(text string) []string {
 	text = strings.TrimSuffix(text, "\n")
 	if text == "" {
@@ -102,7 +102,7 @@ func lines(text string) []string {
 	return trimRight(strings.Split(text, "\n"))
 }
 
-// trimRight drops white space at the ends of rows.
+// trimRight removes white space at the ends of rows.
 func trimRight(rows []string) []string {
 	var out []string
 	for _, row := range rows {
@@ -111,7 +111,7 @@ func trimRight(rows []string) []string {
 	return out
 }
 
-// checkBody refuses an output that could not be read back.
+// checkBody rejects an output that could not be read back.
 func checkBody(rows []string) error {
 	for i, row := range rows {
 		if strings.TrimSpace(row) == "" {

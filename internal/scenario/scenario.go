@@ -1,5 +1,5 @@
-// Package scenario runs stories: text files of cases. A case is a command, its
-// input and the output that must come of it. It is for tests only.
+// Package scenario runs stories, which are text files of cases. A case is a command
+// with its input and expected output. The package is for tests only.
 //
 // A story file looks like this:
 //
@@ -16,9 +16,9 @@
 //	----
 //	more output
 //
-// Blank lines separate the cases, so neither input nor output may have any. Lines
-// before a command that begin with # are prose. A command line is the command's
-// name and its arguments, each key=value or a single word; no value has a space.
+// Blank lines separate cases, so input and output must not contain any. Lines before a
+// command that begin with # are prose. A command line consists of the command's name and
+// its arguments, each key=value or a single word; values must not contain spaces.
 package scenario
 
 import (
@@ -41,11 +41,11 @@ type Case struct {
 	Want    []string // the lines after the ----
 }
 
-// Name is the first word of the command line.
+// Name returns the first word of the command line.
 func (c Case) Name() string { return strings.Fields(c.Command)[0] }
 
-// Args returns the arguments of the command line by key. A single word is a key
-// with the value "". It returns an error if a key is there twice.
+// Args returns the arguments of the command line by key. A single word is a key with
+// the value "". A repeated key is an error.
 func (c Case) Args() (map[string]string, error) {
 	args := map[string]string{}
 	for _, word := range strings.Fields(c.Command)[1:] {
@@ -58,11 +58,11 @@ func (c Case) Args() (map[string]string, error) {
 	return args, nil
 }
 
-// Run runs the stories whose paths match the pattern, each in a subtest, and their
-// cases in order. It calls start once for a story; the function that start returns
-// runs a case and returns its output, which may have no blank line. So the cases of
-// one story may share state, and no others do. With the flag -rewrite no output is
-// compared: it is written into the file.
+// Run runs the cases of each story whose path matches pattern, in order and in a
+// subtest per story. It calls start once for each story; the returned function runs a
+// case and returns its output, which must not contain blank lines. Cases of one story
+// may thus share state. With the flag -rewrite, Run writes the output to the file
+// instead of comparing it.
 func Run(t *testing.T, pattern string, start func(t *testing.T) func(c Case) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
