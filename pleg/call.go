@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A call is one call of the Runtime to make.
+// A call is a call of the Runtime to make.
 type call[K comparable] struct {
 	kind     callKind
 	pod      K
@@ -24,7 +24,7 @@ const (
 
 func (k callKind) String() string { return [...]string{"Pods", "Pod", "Status"}[k] }
 
-// lateError is the error of a call that was cancelled at its deadline.
+// lateError returns the error for a call cancelled at its deadline.
 func (c call[K]) lateError(o GeneratorOptions) error {
 	if c.kind == callPods {
 		return fmt.Errorf("pleg: Pods: no answer within %v: %w", o.RelistThreshold, context.DeadlineExceeded)
@@ -32,7 +32,7 @@ func (c call[K]) lateError(o GeneratorOptions) error {
 	return fmt.Errorf("pleg: %v(%v): no answer within %v: %w", c.kind, c.pod, o.StatusTimeout, context.DeadlineExceeded)
 }
 
-// A result is what a call returned.
+// A result holds the results of a call.
 type result[K comparable, S any] struct {
 	call   call[K]
 	pods   []Pod[K] // one for callPod

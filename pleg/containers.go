@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A rank is how far a container has come, as far as is known.
+// A rank is the furthest known point in the life of a container.
 type rank uint8
 
 const (
-	unseen  rank = iota // an event reported it, no observation was recorded
-	unknown             // from here to exited a container is live: it is listed
+	unseen  rank = iota // only an event or an unrecorded observation showed the container
+	unknown             // first of the live ranks, up to exited, of listed containers
 	created
 	running
 	exited
 	removed
 )
 
-// rankOf returns the rank of a container in state s; both are in the same order.
+// rankOf returns the rank of a container in state s. Both have the same order.
 func rankOf(s State) rank {
 	if s < StateUnknown || s > StateExited {
 		return unknown
@@ -27,8 +27,8 @@ func rankOf(s State) rank {
 	return unknown + rank(s-StateUnknown)
 }
 
-// rankReported returns the rank that an event of type t reports; both are in the
-// same order.
+// rankReported returns the rank that an event of type t reports. Both have the same
+// order.
 func rankReported(t RuntimeEventType) rank {
 	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
 		return unseen
@@ -42,16 +42,16 @@ func (r rank) live() bool { return r > unseen && r < removed }
 type step struct {
 	container string
 	to        rank
-	again     bool // the first of a container whose id was used before
+	again     bool // first step of a container whose id was used before
 
-	// What follows is set when the step is recorded.
-	fresh   bool      // nothing had shown the container before
+	// Set when the step is recorded.
+	fresh   bool      // first sight of the container
 	ended   bool      // an event had reported its end
-	note    *exitNote // what had been shown of its end; nil: nothing
-	tracked *tracked  // what is known now
+	note    *exitNote // evidence of its end so far; nil if none
+	tracked *tracked  // the updated record
 }
 
-// event returns the type of the event that reports s.
+// event returns the type of the event for s.
 func (s step) event() EventType {
 	switch s.to {
 	case running:
@@ -72,28 +72,27 @@ func steps(list []step, id string, from, to rank) []step {
 	return append(list, step{container: id, to: to})
 }
 
-// tracked is what is known of one container.
+// tracked is the record of one container.
 type tracked struct {
 	is         rank
-	reported   rank      // the furthest that an event has reported
-	unreported uint8     // a bit per rank: steps that a relist found and no event has reported yet
-	synced     bool      // a PodSync stands for what was reported beyond is
+	reported   rank      // the furthest rank in an event
+	unreported uint8     // one bit per rank, for steps found by a relist and not yet reported by an event
+	synced     bool      // a PodSync stands for reports beyond is
 	again      bool      // its id was used before
-	mark       uint64    // of the last comparison that met it
-	since      uint64    // serial of the last event or of its removal
-	exit       *exitNote // what was shown of its end; nil: nothing, or that is recorded
+	mark       uint64    // the last comparison that included it
+	since      uint64    // serial of its removal or last event
+	exit       *exitNote // evidence of its end; nil if none or recorded
 }
 
-// An exitNote is what was shown of the end of a container that is not recorded as
-// exited.
+// An exitNote is evidence of the end of a container not yet recorded as exited.
 type exitNote struct {
-	source  ExitSource // empty: the end itself was not shown
-	told    time.Time  // the latest time that is believed of events of the container; zero: none
+	source  ExitSource // empty if the end itself was not shown
+	told    time.Time  // the latest believed time of the container's events; zero if none
 	known   bool
 	details ExitDetails
 }
 
-// add adds a later note of the same container.
+// add merges a later note of the same container into n.
 func (n *exitNote) add(later exitNote) {
 	n.source = cmp.Or(n.source, later.source)
 	if later.told.After(n.told) {
@@ -104,7 +103,7 @@ func (n *exitNote) add(later exitNote) {
 	}
 }
 
-// noteExit keeps what was shown of the end of c, if c may yet end.
+// noteExit adds evidence of the end of c, unless c has ended or n shows no end.
 func (c *tracked) noteExit(n exitNote) {
 	if c.is >= exited || n.source == "" {
 		return
@@ -115,34 +114,33 @@ func (c *tracked) noteExit(n exitNote) {
 	c.exit.add(n)
 }
 
-// gone reports whether a look has shown that c is not there, or nothing is known of it.
+// gone reports whether c is unknown, or absent according to the last look.
 func (c *tracked) gone() bool {
 	return c == nil || c.is == removed || c.is == unseen && c.synced
 }
 
-// behind reports whether r is a step back from what is known of c; an unknown
-// state takes nothing back.
+// behind reports whether r is a step back from c's rank. An unknown state is not.
 func (c *tracked) behind(r rank) bool {
 	return c.is == removed || r < c.is && r != unknown
 }
 
-// containers are those of a pod by id: the live ones, the removed ones that
-// must not come back, and those that only events reported.
+// containers are the records of a pod's containers by id. They include removed ones,
+// which must not come back, and those that only events reported.
 type containers map[string]*tracked
 
-// A verdict says how an observation stands to what is known.
+// A verdict is the result of comparing an observation with the record.
 type verdict int
 
 const (
 	same        verdict = iota
 	changed             // at least one step ahead, none back
-	older               // a step back somewhere: it is older, or an id is used again
-	resurrected         // a removed container is back: likewise
+	older               // a step back, because the observation is older or an id was reused
+	resurrected         // a removed container is back, for the same reasons
 )
 
-// compare compares seen, which lists all containers of a pod, with what is known
-// of it; live is how many of cs are live. mark is a number never used before. A
-// list that names an id twice gets no verdict. compare allocates nothing.
+// compare compares seen, the complete list of a pod's containers, with cs. live is the
+// number of live containers in cs, and mark a number never used before. If seen repeats
+// an id, compare reports duplicate and no verdict. It allocates nothing.
 func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict, duplicate bool) {
 	met, ahead := 0, false
 	for _, s := range seen {
@@ -171,8 +169,8 @@ func (cs containers) compare(seen []Container, live int, mark uint64) (v verdict
 	return same, false
 }
 
-// diff returns the steps that lead from what is known to seen, which is newer,
-// ordered by container. A container that is behind is another one with its id.
+// diff returns the steps that lead from cs to the newer seen, ordered by container. A
+// container that would step back is a new one with the same id.
 func (cs containers) diff(seen []Container) []step {
 	var list []step
 	there := make(map[string]bool, len(seen))
@@ -202,8 +200,7 @@ func (cs containers) diff(seen []Container) []step {
 	return list
 }
 
-// normal returns a copy of seen that names every container once, at the
-// furthest of its states.
+// normal returns a copy of seen with each container once, at its furthest state.
 func normal(seen []Container) []Container {
 	list := slices.Clone(seen)
 	slices.SortFunc(list, func(a, b Container) int {

@@ -2,24 +2,24 @@ package pleg
 
 import "github.com/restartkit/restart/pleg/internal/queue"
 
-// slotEvents is how many events of one pod a loop over Events may be behind
-// before they become one PodSync.
+// slotEvents is how many events of one pod a loop over Events may be behind before they
+// are merged into one PodSync.
 const slotEvents = 8
 
-// A subscriber is the state of one loop over Events: what it has yet to yield.
+// A subscriber is the state of one loop over Events, with its pending events.
 type subscriber[K comparable] struct {
 	pending queue.Queue[K, podEvents[K]]
-	dropped bool          // pods came and went that are not in pending
-	wake    chan struct{} // holds one token if there may be something to yield
+	dropped bool          // a PodSync of all pods is due in place of dropped events
+	wake    chan struct{} // holds one token if an event may be pending
 }
 
 // podEvents are events of one pod, in order.
 type podEvents[K comparable] struct {
 	list   []Event[K]
-	merged bool // list is one PodSync, which stands for later events too
+	merged bool // list is one PodSync, which also stands for later events
 }
 
-// put adds events of one pod and returns how many events it made part of a PodSync.
+// put adds events of one pod and returns the number merged into a PodSync.
 func (s *subscriber[K]) put(key K, events []Event[K]) (merged int) {
 	switch p := s.pending.Put(key); {
 	case p.merged:
@@ -34,8 +34,8 @@ func (s *subscriber[K]) put(key K, events []Event[K]) (merged int) {
 	return merged
 }
 
-// dropGone drops the events of pods that are not present, in favour of one PodSync
-// without a pod, and returns how many these were.
+// dropGone replaces the events of absent pods by one PodSync of all pods, and returns
+// the number of replaced events.
 func (s *subscriber[K]) dropGone(present func(K) bool) (merged int) {
 	for key := range s.pending.Keys() {
 		if !present(key) {
@@ -47,7 +47,7 @@ func (s *subscriber[K]) dropGone(present func(K) bool) (merged int) {
 	return merged
 }
 
-// take removes what the loop is to yield next.
+// take removes and returns the next events to yield.
 func (s *subscriber[K]) take() ([]Event[K], bool) {
 	if s.dropped {
 		s.dropped = false

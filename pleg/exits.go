@@ -7,53 +7,49 @@ import (
 	"time"
 )
 
-// ExitSource says how an exit became known.
+// ExitSource tells how an exit became known.
 type ExitSource string
 
-// How an exit may become known.
+// The sources of exits.
 const (
-	ExitSeenByEvent  ExitSource = "event"    // an event of the runtime showed it
+	ExitSeenByEvent  ExitSource = "event"    // a runtime event showed it
 	ExitSeenByRelist ExitSource = "relist"   // a list or a status showed it
-	ExitInferred     ExitSource = "inferred" // the container is gone, and nothing has shown that it had exited
+	ExitInferred     ExitSource = "inferred" // the container is gone, its exit unseen
 )
 
-// Exit is the end of one container. It is a plain value; the zero value is none.
+// Exit is the end of one container.
 type Exit[K comparable] struct {
 	Pod       K           `json:"pod"`
 	Container string      `json:"container"`       // its id
-	Source    ExitSource  `json:"source"`          // how it became known
-	Known     bool        `json:"known,omitempty"` // the runtime has said how it ended; else Details are zero
+	Source    ExitSource  `json:"source"`          // how the exit became known
+	Known     bool        `json:"known,omitempty"` // Details came from the runtime; otherwise they are zero
 	Details   ExitDetails `json:"details,omitzero"`
-	// Lost is how many exits before this one were dropped, because the reader was too far
-	// behind.
+	// Lost counts the exits dropped before this one because the reader fell behind.
 	Lost int `json:"lost,omitempty"`
 }
 
-// ExitDetails are what a status says of a container that has exited. The Generator
-// hands them on as they are, also a time that is zero or lies ahead. They are a plain
-// value; the zero value says nothing.
+// ExitDetails are the details of an exit in a status, passed on unchanged even if a
+// time is zero or in the future.
 type ExitDetails struct {
-	Name     string    `json:"name,omitempty"`    // of the container in its pod, the same for every attempt
-	Attempt  int64     `json:"attempt,omitempty"` // how many of that name the runtime counts before it
+	Name     string    `json:"name,omitempty"`    // the same for every attempt
+	Attempt  int64     `json:"attempt,omitempty"` // earlier attempts counted by the runtime
 	Code     int32     `json:"code"`
 	Reason   string    `json:"reason,omitempty"` // Completed, Error, OOMKilled, …
-	Started  time.Time `json:"started,omitzero"` // zero: it never ran, or the runtime does not say
+	Started  time.Time `json:"started,omitzero"` // zero if it never ran, or unknown
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-// ExitLister is implemented by a status type that says how its containers ended.
-// Without it exits come without details. The Generator calls Exits, also of the
-// statuses in events, from several goroutines at once, and only while there is an
-// ExitReader. What a status says of a container that has exited is believed for as
-// long as its id stands for that container, whatever the stamps say. If ids are used
-// again, a late event of a former container may give the exit of the present one its
-// details.
+// ExitLister is implemented by a status type that includes the exits of its containers.
+// Otherwise exits have no details. Exits is called by several goroutines at once, on
+// statuses in events too, and only while an ExitReader exists. Details are believed
+// regardless of their times, until a new container reuses the id. Then a late event of
+// the old container may supply the details of the new one's exit.
 type ExitLister interface {
-	// Exits yields the containers that have exited, by id, and how they ended.
+	// Exits yields the exited containers' ids and the details of their exits.
 	Exits() iter.Seq2[string, ExitDetails]
 }
 
-// exitsIn returns how the containers that a status shows ended; nil if it does not say.
+// exitsIn returns the exits in a status, or nil if it is not an ExitLister.
 func exitsIn[S any](status S) map[string]ExitDetails {
 	l, ok := any(status).(ExitLister)
 	if !ok || isZero(status) {
@@ -62,5 +58,5 @@ func exitsIn[S any](status S) map[string]ExitDetails {
 	return maps.Collect(l.Exits())
 }
 
-// isZero reports whether a status is the zero S: none came.
+// isZero reports whether status is the zero S, so that the runtime returned no status.
 func isZero[S any](status S) bool { return reflect.ValueOf(&status).Elem().IsZero() }

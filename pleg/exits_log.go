@@ -7,44 +7,44 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// mostAhead is how far ahead of the local clock the stamps of a runtime may be for old
-// news of a forgotten container to be told apart from new ones.
+// mostAhead is how far a runtime's timestamps may be ahead of the local clock for old
+// events of a forgotten container to be told from new ones.
 const mostAhead = 2 * time.Second
 
-// rememberedExits is how many ended containers that are no longer listed a reader of
-// exits remembers, beyond twice the containers that are known, and how many exits it
-// may be behind.
+// rememberedExits is how many ended and no longer listed containers a reader of exits
+// remembers, and how many exits it may be behind, beyond twice the known pods and
+// containers.
 const rememberedExits = 4096
 
-// An exitLog is the state of one ExitReader: the exits that it has yet to yield, and the
-// position that keeps any of them from being added twice. A container stands in one of the
-// queues awaited, listed and gone at most. Its owner locks it.
+// An exitLog is the state of one ExitReader, with its pending exits and the position
+// that prevents adding an exit twice. A container is in at most one of the queues
+// awaited, listed and gone. The owner locks the log.
 type exitLog[K comparable] struct {
-	past  bool      // the exits of before are wanted too
-	begun time.Time // when the reader was made
+	past  bool      // earlier exits are wanted too
+	begun time.Time // creation time of the reader
 	wake  chan struct{}
 
 	due  []Exit[K]
-	lost int // dropped since the last one that was taken
+	lost int // dropped since the last taken exit
 
-	awaited queue.Queue[containerRef[K], awaitedEnd] // their ends are not known yet
-	listed  queue.Queue[containerRef[K], struct{}]   // ended; the runtime may list them still
-	gone    queue.Queue[containerRef[K], time.Time]  // ended and no longer listed, and when that was last known
+	awaited queue.Queue[containerRef[K], awaitedEnd] // ends not known yet
+	listed  queue.Queue[containerRef[K], struct{}]   // ended, possibly still listed
+	gone    queue.Queue[containerRef[K], time.Time]  // ended and no longer listed, with the time of that news
 
-	latest        time.Time // the latest in gone, of all that ever were there
-	evictedBefore time.Time // nothing of a later time is forgotten
+	latest        time.Time // the latest time ever in gone
+	evictedBefore time.Time // the latest time of a forgotten container
 	evicted       bool      // evictedBefore is set
 }
 
-// An awaitedEnd is the end of a container that a reader has yet to be told.
+// An awaitedEnd is a container whose end a reader awaits.
 type awaitedEnd struct {
-	since    uint64    // a full relist later than this one shows whether the container is there
-	expected bool      // by the program, or by the position that the reader began with
-	shown    bool      // an answer has shown the container, not only events
-	told     time.Time // the latest time that is believed of these events; zero: none
+	since    uint64    // a full relist later than this serial shows whether the container exists
+	expected bool      // by the program, or by the position resumed from
+	shown    bool      // an answer has shown the container, not just events
+	told     time.Time // the latest believed time of those events; zero if none
 }
 
-// newExitLog returns the log of a reader that begins at now, or goes on at a position.
+// newExitLog returns the log of a reader that begins at now or resumes from a position.
 func newExitLog[K comparable](past bool, resume *ExitPosition[K], now time.Time) (*exitLog[K], error) {
 	l := &exitLog[K]{past: past || resume != nil, begun: now, wake: make(chan struct{}, 1)}
 	if resume == nil {
@@ -68,27 +68,27 @@ func newExitLog[K comparable](past bool, resume *ExitPosition[K], now time.Time)
 	return l, nil
 }
 
-// add makes an exit due. If more than limit are, the oldest is dropped.
+// add makes an exit due, and drops the oldest one beyond limit.
 func (l *exitLog[K]) add(e Exit[K], limit int) {
 	l.due = append(l.due, e)
 	if len(l.due) > limit {
 		l.lost += 1 + l.due[0].Lost
-		l.due[0] = Exit[K]{} // lets go of it
+		l.due[0] = Exit[K]{} // release it
 		l.due = l.due[1:]
 	}
 	queue.Signal(l.wake)
 }
 
-// next removes the oldest exit.
+// next removes and returns the oldest exit.
 func (l *exitLog[K]) next() (e Exit[K], ok bool) {
 	if len(l.due) == 0 {
 		return e, false
 	}
 	e, l.due[0] = l.due[0], Exit[K]{}
 	if l.due = l.due[1:]; len(l.due) == 0 {
-		l.due = nil // or the array would stay as large as it ever was
+		l.due = nil // release the array
 	} else {
-		queue.Signal(l.wake) // for another one that waits
+		queue.Signal(l.wake) // for another waiter
 	}
 	e.Lost += l.lost
 	l.lost = 0
@@ -108,8 +108,8 @@ func (l *exitLog[K]) take(n exitNews[K], limit int) {
 	}
 }
 
-// report makes an end due, unless it was due or yielded before, or was before the reader,
-// or may be one that is forgotten. start is when the observation began that shows it.
+// report makes an end due, unless it already was, preceded the reader, or may be a
+// forgotten one. start is the start of the observation that shows it.
 func (l *exitLog[K]) report(e end[K], start time.Time, since uint64, limit int) {
 	c := e.ref()
 	if e.again {
@@ -121,15 +121,16 @@ func (l *exitLog[K]) report(e end[K], start time.Time, since uint64, limit int) 
 	}
 }
 
-// preceded reports whether e, of an observation that began at start, was before the
-// reader was made, which does not want those: the first look shows it, and the
-// runtime says so. An end without a time is not: it may have been after.
+// preceded reports whether e, from an observation that began at start, is a past exit
+// that the reader does not want. Only the first look can show one, with a finishing
+// time before the reader was made. An end without a time may be later, so it does not
+// count.
 func (l *exitLog[K]) preceded(e end[K], start time.Time) bool {
 	finished := e.exit.Details.Finished
 	if l.past || !e.first || finished.IsZero() {
 		return false
 	}
-	age := start.Sub(lenientStamp(finished)) // a step of the wall clock since begun does not matter then
+	age := start.Sub(lenientStamp(finished)) // independent of steps of the wall clock since begun
 	return start.Add(-age).Before(l.begun)
 }
 
@@ -138,7 +139,7 @@ func (l *exitLog[K]) has(c containerRef[K]) bool {
 	return l.listed.Get(c) != nil || l.gone.Get(c) != nil
 }
 
-// of returns what is known of the awaited end of c; zero: it is not awaited.
+// of returns the awaited end of c, or the zero value.
 func (l *exitLog[K]) of(c containerRef[K]) (a awaitedEnd) {
 	if s := l.awaited.Get(c); s != nil {
 		a = *s
@@ -146,8 +147,7 @@ func (l *exitLog[K]) of(c containerRef[K]) (a awaitedEnd) {
 	return a
 }
 
-// await awaits the end of c, unless c has ended, and returns what is known of it; nil if
-// it has ended.
+// await awaits the end of c and returns its awaitedEnd, or nil if c has ended.
 func (l *exitLog[K]) await(c containerRef[K], since uint64) *awaitedEnd {
 	if l.has(c) {
 		return nil
@@ -158,35 +158,36 @@ func (l *exitLog[K]) await(c containerRef[K], since uint64) *awaitedEnd {
 	return l.awaited.Put(c)
 }
 
-// show notes that an answer has shown c.
+// show records that an answer has shown c.
 func (l *exitLog[K]) show(c containerRef[K], since uint64) {
 	if a := l.await(c, since); a != nil {
 		a.shown = true
 	}
 }
 
-// expect notes that the program knows of c.
+// expect records that the program expects c.
 func (l *exitLog[K]) expect(c containerRef[K], since uint64) {
 	if a := l.await(c, since); a != nil {
 		a.expected = true
 	}
 }
 
-// tell notes that an event of the time at, zero if that is not known, has told of c.
+// tell records an event about c from the time at, or zero if unknown.
 func (l *exitLog[K]) tell(c containerRef[K], at time.Time) {
 	if s := l.awaited.Get(c); s != nil && at.After(s.told) {
 		s.told = at
 	}
 }
 
-// begin notes that c is alive: one that ended was another container of its id.
+// begin records that c is alive. An earlier end was that of another container with its
+// id.
 func (l *exitLog[K]) begin(c containerRef[K], since uint64) {
 	l.listed.Drop(c)
 	l.gone.Drop(c)
 	l.show(c, since)
 }
 
-// end notes that c has ended and is listed, and reports whether the end is news.
+// end records that c has ended and is listed, and reports whether the end is news.
 func (l *exitLog[K]) end(c containerRef[K]) (news bool) {
 	news = !l.has(c)
 	l.awaited.Drop(c)
@@ -195,21 +196,22 @@ func (l *exitLog[K]) end(c containerRef[K]) (news bool) {
 	return news
 }
 
-// leave notes that c, which had ended, is known at the time at to be no longer listed.
+// leave records that c, if it has ended, is known to be no longer listed at the time
+// at.
 func (l *exitLog[K]) leave(c containerRef[K], at time.Time) {
 	if !l.has(c) {
 		return
 	}
 	l.listed.Drop(c)
-	l.gone.Drop(c) // it goes to the end of the queue
+	l.gone.Drop(c) // move it to the end of the queue
 	*l.gone.Put(c) = at
 	if at.After(l.latest) {
 		l.latest = at
 	}
 }
 
-// evict forgets containers that are gone beyond limit, the oldest first. Those that are
-// tracked stay; they are fewer than limit.
+// evict forgets the oldest gone containers beyond limit. It keeps tracked ones, which
+// are fewer than limit.
 func (l *exitLog[K]) evict(limit int, tracked func(containerRef[K]) bool) {
 	for l.gone.Len() > limit {
 		c, at, _ := l.gone.Take()
@@ -221,14 +223,13 @@ func (l *exitLog[K]) evict(limit int, tracked func(containerRef[K]) bool) {
 	}
 }
 
-// doubts reports whether the container of a may be one that has ended and was forgotten:
-// nothing but old events have told of it.
+// doubts reports whether the container of a may be a forgotten one, known only from old
+// events.
 func (l *exitLog[K]) doubts(a awaitedEnd) bool {
 	return !a.expected && !a.shown && l.evicted && !a.told.After(l.evictedBefore.Add(mostAhead))
 }
 
-// position returns where the reader is. Containers that are gone are not named;
-// evictedBefore stands for them.
+// position returns the reader's position. evictedBefore stands for the gone containers.
 func (l *exitLog[K]) position() ExitPosition[K] {
 	var pods []podPosition[K]
 	place := map[K]int{}
@@ -263,7 +264,7 @@ func (l *exitLog[K]) position() ExitPosition[K] {
 	return ExitPosition[K]{Due: slices.Clone(l.due), Lost: l.lost, Pods: pods, EvictedBefore: before.Round(0)}
 }
 
-// retained counts what l holds besides the containers that are there, which are live.
+// retained returns the number of exits and containers in l beyond the live ones.
 func (l *exitLog[K]) retained(live int) int {
 	return len(l.due) + l.gone.Len() + max(0, l.awaited.Len()+l.listed.Len()-live)
 }

@@ -8,7 +8,7 @@ import (
 // exitLogs are the logs of all readers of exits.
 type exitLogs[K comparable] map[*exitLog[K]]struct{}
 
-// show makes the readers await the ends of containers of a pod that an answer has shown.
+// show makes the readers await the ends of containers in an answer about a pod.
 func (ls exitLogs[K]) show(pod K, shown []Container, since uint64) {
 	for l := range ls {
 		for _, s := range shown {
@@ -24,7 +24,7 @@ func (ls exitLogs[K]) await(c containerRef[K], since uint64) {
 	}
 }
 
-// awaited reports whether some reader has not been told the end of c.
+// awaited reports whether some reader has yet to learn of the end of c.
 func (ls exitLogs[K]) awaited(c containerRef[K]) bool {
 	for l := range ls {
 		if !l.has(c) {
@@ -34,38 +34,39 @@ func (ls exitLogs[K]) awaited(c containerRef[K]) bool {
 	return false
 }
 
-// tell notes that an event of the time at, zero if that is not known, has told of c.
+// tell records an event about c from the time at, or zero if unknown.
 func (ls exitLogs[K]) tell(c containerRef[K], at time.Time) {
 	for l := range ls {
 		l.tell(c, at)
 	}
 }
 
-// take hands news to every reader.
+// take passes news to all readers.
 func (ls exitLogs[K]) take(n exitNews[K], limit int) {
 	for l := range ls {
 		l.take(n, limit)
 	}
 }
 
-// leave notes that c, which had ended, is known at the time at to be no longer listed.
+// leave records that c, if it has ended, is known to be no longer listed at the time
+// at.
 func (ls exitLogs[K]) leave(c containerRef[K], at time.Time) {
 	for l := range ls {
 		l.leave(c, at)
 	}
 }
 
-// evict forgets containers that are gone beyond limit and are not tracked.
+// evict forgets gone containers beyond limit, except tracked ones.
 func (ls exitLogs[K]) evict(limit int, tracked func(containerRef[K]) bool) {
 	for l := range ls {
 		l.evict(limit, tracked)
 	}
 }
 
-// settle compares what the readers know with a full relist, which has ended. The end of a
-// container that they await and that the relist does not show is inferred. One that has
-// ended and that it does not show is gone. lastSeen returns what is known of a container,
-// nil if nothing is remembered; its second result is false while its pod cannot be looked at.
+// settle compares the readers' state with a full relist, which has ended. The end of an
+// awaited container not in the relist is inferred. An ended container not in it is
+// gone. lastSeen returns the record of a container, or nil, and whether its pod can be
+// looked at.
 func (ls exitLogs[K]) settle(relist *relist, now time.Time, limit int, lastSeen func(containerRef[K]) (*tracked, bool)) {
 	for l := range ls {
 		n := exitNews[K]{start: relist.start, end: now}
@@ -73,7 +74,7 @@ func (ls exitLogs[K]) settle(relist *relist, now time.Time, limit int, lastSeen 
 			if l.of(c).since < relist.serial {
 				if t, known := lastSeen(c); known && t.gone() {
 					if t == nil {
-						t = &tracked{} // nothing is remembered
+						t = &tracked{} // no record
 					}
 					n.ends = append(n.ends, end[K]{exit: exitOf(c, t.exit, t.reported >= exited, &observation{absent: true})})
 					n.gone = append(n.gone, c)

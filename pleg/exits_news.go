@@ -13,30 +13,30 @@ type containerRef[K comparable] struct {
 	container string
 }
 
-// exitNews is what one observation or one full relist says of the lives of containers, for
-// the readers of exits.
+// exitNews are the changes to containers in one observation or full relist, for the
+// readers of exits.
 type exitNews[K comparable] struct {
-	start  time.Time         // when it began
-	end    time.Time         // when it ended
-	serial uint64            // the last one that was given
-	ends   []end[K]          // in order
-	begun  []containerRef[K] // they are alive
-	gone   []containerRef[K] // they have ended, and are no longer listed
+	start  time.Time         // start of the observation or relist
+	end    time.Time         // end of the observation or relist
+	serial uint64            // the last serial number in use
+	ends   []end[K]          // in the order of compare
+	begun  []containerRef[K] // now alive
+	gone   []containerRef[K] // ended and no longer listed
 }
 
-// An end is the end of a container, as an observation shows it.
+// An end is the end of a container in an observation.
 type end[K comparable] struct {
 	exit   Exit[K]
-	first  bool // nothing has shown the container before, and no full list has ended
-	again  bool // of another container of its id
+	first  bool // first sight of the container, before the end of the first full relist
+	again  bool // the end of a new container with a reused id
 	orphan bool // the container was never recorded
 }
 
-// ref names the container that has ended.
+// ref returns the container that ended.
 func (e end[K]) ref() containerRef[K] { return containerRef[K]{e.exit.Pod, e.exit.Container} }
 
-// compare orders the ends that one observation shows: by the time at which they
-// finished, then by container, and of two of the same id the former first.
+// compare orders the ends in one observation by finishing time and then by container.
+// With a reused id, the old container comes first.
 func (e end[K]) compare(f end[K]) int {
 	if e.again != f.again {
 		if f.again {
@@ -47,8 +47,8 @@ func (e end[K]) compare(f end[K]) int {
 	return cmp.Or(e.exit.Details.Finished.Compare(f.exit.Details.Finished), strings.Compare(e.exit.Container, f.exit.Container))
 }
 
-// add adds what the change c of a pod says, whose containers are now cs and which o has
-// made. relisted is whether a full relist has ended.
+// add adds the change c that o made to a pod. cs are the pod's updated containers, and
+// relisted is whether a full relist has ended.
 func (n *exitNews[K]) add(pod K, c change, cs containers, o *observation, relisted bool) {
 	for _, s := range c.steps {
 		ref := containerRef[K]{pod, s.container}
@@ -69,8 +69,8 @@ func (n *exitNews[K]) add(pod K, c change, cs containers, o *observation, relist
 	slices.SortFunc(n.ends, end[K].compare)
 }
 
-// exitOf returns the exit of a container that has ended according to o. note is what was
-// shown of its end before, or nil; reported says that an event has reported it.
+// exitOf returns the exit of a container that has ended according to o. note is earlier
+// evidence, or nil, and reported is whether an event has reported the end.
 func exitOf[K comparable](ref containerRef[K], note *exitNote, reported bool, o *observation) Exit[K] {
 	e := Exit[K]{Pod: ref.pod, Container: ref.container, Source: ExitInferred}
 	var n exitNote

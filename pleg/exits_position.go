@@ -8,32 +8,29 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// ExitPosition is where an ExitReader is, to and from JSON if K is. Its size is in
-// proportion to the pods and containers that are listed, and to the exits that the reader
-// has not taken; it forgets the others. Instead of making one, take it from
-// ExitReader.Position; the zero value is that of a reader that knows of no container.
+// ExitPosition is the Position of an ExitReader. It encodes to JSON if K does. Its size
+// is proportional to the listed pods and containers and the pending exits.
 type ExitPosition[K comparable] struct {
-	Due  []Exit[K]        `json:"due,omitempty"`  // not taken yet, in order
-	Lost int              `json:"lost,omitempty"` // dropped before these
-	Pods []podPosition[K] `json:"pods,omitempty"` // each once
-	// EvictedBefore is the time up to which containers ended that are not in Pods: older news may be
-	// about one of these. Zero: there are none.
+	Due  []Exit[K]        `json:"due,omitempty"`  // pending, in order
+	Lost int              `json:"lost,omitempty"` // dropped before Due
+	Pods []podPosition[K] `json:"pods,omitempty"` // each pod once
+	// EvictedBefore is the latest end of a forgotten container, or zero. Older events
+	// may be about one.
 	EvictedBefore time.Time `json:"horizon,omitzero"`
 }
 
-// A podPosition is the part of a position that is about one pod.
+// A podPosition is the part of a position for one pod.
 type podPosition[K comparable] struct {
 	Pod   K        `json:"pod"`
-	Live  []string `json:"live,omitempty"`  // containers that have not ended, as far as is known
-	Ended []string `json:"ended,omitempty"` // containers whose end is due or was taken, and that may still be listed
+	Live  []string `json:"live,omitempty"`  // containers not known to have ended
+	Ended []string `json:"ended,omitempty"` // containers whose exit is pending or was read, and that may still be listed
 }
 
-// mostInPosition is how many containers and exits a position may hold.
+// mostInPosition is the greatest number of containers and exits in a position.
 const mostInPosition = 1 << 20
 
-// Validate returns nil, or a field.Errors: for a pod or a container that stands
-// in p twice, for a source that is none, for a negative number, and for more than
-// 1048576 exits and containers.
+// Validate returns nil, or a field.Errors if p repeats a pod or a container, or has an
+// undefined source, a negative number, or more than 1048576 exits and containers.
 func (p ExitPosition[K]) Validate() error {
 	var errs field.Errors
 	size := len(p.Due)

@@ -9,37 +9,32 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// ExitOptions are the settings of an ExitReader. The zero value is a reader of the
-// exits from now on.
+// ExitOptions are the settings of an ExitReader. With the zero value it yields exits
+// from now on.
 type ExitOptions[K comparable] struct {
-	// IncludePast also yields the exits from before the reader was made, of containers that
-	// are still listed.
+	// IncludePast also yields the earlier exits of listed containers.
 	IncludePast bool
-	// Resume goes on where another reader was at its Position: the new reader yields the
-	// exits that the other one has not yielded, and those since. It implies IncludePast. The
-	// exit of a container that was there then and is gone is inferred, so from a position
-	// of another node every container's is. A container that came after the position and
-	// is gone has no exit here; see Position. Nil: there was no other reader.
+	// Resume continues from another reader's Position, with the exits that it has not
+	// yielded and those since. It implies IncludePast. Containers in the position that
+	// the runtime no longer has, such as those of another node, yield inferred exits.
+	// Containers that appeared later and are gone yield none; see Position.
 	Resume *ExitPosition[K]
 }
 
-// An ExitReader yields every exit once (G14 of Generator): those of a pod in the order
-// in which they became known, and those that became known at once by the time at which
-// they finished. An exit comes after the entry of its pod in the cache. A sandbox that is
-// listed as a container ends like one.
+// An ExitReader yields every exit once (G14 of Generator), after its pod's entry is in
+// the cache. A pod's exits come in the order in which they became known, or by
+// finishing time if that happened at once. Sandboxes listed as containers exit like
+// others.
 //
-// A reader yields the exits since it was made, also those before the first relist has
-// ended. If that relist shows a container that has exited already,
-// ExitDetails.Finished says whether the reader was made before; without it the exit is
-// yielded.
+// A reader yields the exits since its creation, including those before the end of the
+// first relist. If that relist shows an exited container, the reader yields its exit
+// unless ExitDetails.Finished is set and before the creation.
 //
-// A reader that is not read holds a bounded number of exits, in proportion to the
-// pods and containers, and then drops the oldest; see Exit.Lost. It remembers the
-// containers that are listed and the last 4096 others that ended, or those since its
-// position. If events alone tell of a container, and without a stamp or with one up to
-// 2 seconds after the last end that is forgotten, it may be a forgotten one: then an
-// exit may be missed but is never repeated. An end that nobody saw of a container whose
-// id is used again goes unnoticed, as Container.ID says.
+// Pending exits are limited in proportion to the pods and containers. The oldest are
+// dropped first; see Exit.Lost. A reader remembers the listed containers and the last
+// 4096 others that ended, or those since its position. A container known only from
+// events may be a forgotten one if they have no timestamp, or one at most 2 seconds
+// after the last forgotten end. Its exit may then be missed but is never repeated.
 //
 // Make one with Generator.ExitReader; the zero value is not usable. An ExitReader is
 // safe for concurrent use by multiple goroutines.
@@ -54,8 +49,8 @@ type ExitReader[K comparable] struct {
 	once     sync.Once
 }
 
-// ExitReader returns a reader of exits. The error wraps field.Errors with
-// what is wrong with o.After. Close the reader when nobody reads it any longer.
+// ExitReader returns a reader of exits. It returns an error wrapping field.Errors if
+// o.Resume is invalid. Close the reader after use.
 func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 	now := g.cache.Clock().Now()
 	l, err := newExitLog(o.IncludePast, o.Resume, now)
@@ -77,14 +72,13 @@ func (g *Generator[K, S]) ExitReader(o ExitOptions[K]) (*ExitReader[K], error) {
 	}, nil
 }
 
-// Exits yields the exits from now on, each loop from its own start. It is a loop
-// over an ExitReader without options, for programs that need not remember across
-// their own restart what they have seen. It ends like a loop over Events.
+// Exits yields exits from the start of each loop, for programs that need not remember
+// them across their own restart. It ends like a loop over Events.
 func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 	return func(yield func(Exit[K]) bool) {
 		r, err := g.ExitReader(ExitOptions[K]{})
 		if err != nil {
-			return // cannot be: there is no position
+			return // impossible without a position
 		}
 		defer r.Close()
 		for ctx.Err() == nil {
@@ -96,8 +90,8 @@ func (g *Generator[K, S]) Exits(ctx context.Context) iter.Seq[Exit[K]] {
 	}
 }
 
-// exitPosition is the position of l. It takes the events that came in first, which
-// may tell of containers that nobody has looked at.
+// exitPosition returns the position of l. It takes the pending events first, because
+// they may report containers not seen by any look.
 func (g *Generator[K, S]) exitPosition(l *exitLog[K]) ExitPosition[K] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,9 +114,9 @@ func (g *Generator[K, S]) dropExits(l *exitLog[K]) {
 	g.events.followExits(len(g.core.exits) > 0)
 }
 
-// Next returns the next exit and waits for it. If one is there Next returns it at
-// once, even if the context is done. Otherwise the error is the context's, or
-// ErrClosed after the Close of the reader or of the cache.
+// Next returns the next exit, waiting for one if necessary. It returns a pending exit
+// even if ctx is done. Otherwise the error is the context's, or ErrClosed after Close
+// of the reader or the cache.
 func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
 	for {
 		over := queue.IsClosed(r.ended) || queue.IsClosed(r.closed)
@@ -142,35 +136,34 @@ func (r *ExitReader[K]) Next(ctx context.Context) (Exit[K], error) {
 	}
 }
 
-// TryNext returns the next exit if there is one; ok is false if there is none yet, or
-// no more.
+// TryNext returns the next exit; ok is false if none is pending.
 func (r *ExitReader[K]) TryNext() (e Exit[K], ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.next()
 }
 
-// Position returns where the reader is: a reader made with it, of this Generator or
-// of one in another process, yields what this one has not yielded. Save it when an
-// exit has been dealt with, together with the outcome: from an older position the exit
-// comes again. A position names the containers that were shown or expected until then.
-// One that appears later, and is gone before the next reader is made, has no exit there:
-// save the position also when a container has started whose exit the program waits for;
-// see Expect. After Close it stays as it was, but for the exits that are read.
+// Position returns the reader's position. A reader resumed from it, in this process or
+// another, yields the exits that this one has not yielded. Save it together with the
+// outcome of each exit, because an older position repeats the exit.
+//
+// A position contains the containers shown or expected so far. One that appears later
+// and is gone before the position is resumed yields no exit, so save the position also
+// after starting a container, or use Expect. After Close only reading exits changes the
+// position.
 func (r *ExitReader[K]) Position() ExitPosition[K] { return r.position() }
 
-// Expect tells the reader that a container is there, as its creator knows before the
-// Generator does. Its end is yielded also if nothing ever shows the container: it is
-// inferred when a full relist that begins later does not show it. A Position names what
-// is expected. Call Expect when the container was created, save the Position, and then
-// start the container: a program that is killed at any moment is told its exit, or that
-// the runtime no longer knows it, by the reader that goes on. Expect is a no-op for a
-// container whose exit the reader has yielded or has due.
+// Expect announces a container before the Generator has seen it. If a full relist that
+// begins later does not show it, its exit is inferred.
+//
+// To learn the exit even after a crash, create the container, call Expect, save the
+// Position and then start the container. Expect is a no-op if the container's exit is
+// pending or was yielded.
 func (r *ExitReader[K]) Expect(pod K, container string) {
 	r.expect(containerRef[K]{pod, container})
 }
 
-// Close ends the subscription. What is due can still be read.
+// Close ends the subscription. Pending exits can still be read.
 func (r *ExitReader[K]) Close() {
 	r.once.Do(func() {
 		r.drop()

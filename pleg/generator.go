@@ -12,58 +12,56 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Generator keeps a Cache equal to what a runtime runs and reports what happens to
-// its pods. It lists everything every second. While an event stream is up, it
-// lists everything every five minutes, and single pods when an event or a waiting
-// reader asks (KEP-3386). Start with NewGenerator, then Run.
+// Generator keeps a Cache equal to a runtime and reports changes to its pods. By
+// default it lists everything every second. While an event stream is up, it does so
+// every five minutes, and lists single pods when an event or a waiting reader requests
+// it (KEP-3386). Make one with NewGenerator, then call Run.
 //
-// It guarantees, whatever the runtime's stamps say and the readers do,
+// It guarantees, regardless of wrong timestamps and slow readers:
 //
-//   - G1 the states seen of a key, except those beside an error, are a
-//     subsequence of the runtime's;
-//   - G2 what GetNewerThan(t) returns was observed after t;
-//   - G3 a removed container or deleted pod does not come back, unless the
-//     runtime uses its id again;
+//   - G1 the states shown of a pod, except beside an error, are a subsequence of the
+//     runtime's;
+//   - G2 an answer of GetNewerThan(t) was observed after t;
+//   - G3 a removed container or deleted pod does not come back, unless the runtime
+//     reuses its id;
 //   - G4 with a quiet runtime the cache equals its list within one relist;
-//   - G5 every wait ends: with data, its context or Close; with a live runtime
-//     GetNewerThan has its answer, and WaitFor sees what is true, within
-//     WaitLimit plus a relist of the pod;
-//   - G6 every reader, however slow, ends with the cache's state, and no exit
-//     goes unreported;
-//   - G7 memory is in proportion to the pods;
-//   - G8 taking events never blocks the runtime;
-//   - G9 after a wrong stamp one relist of the pod makes its entry right;
-//   - G10 a container has at most one ContainerStarted and one ContainerDied,
-//     another one with its id (see Container.ID) its own;
-//   - G11 the steps that relists find are reported by an event or counted as missed;
+//   - G5 every wait ends with data, its context or Close; with a live runtime
+//     GetNewerThan returns, and WaitFor sees the current state, within WaitLimit plus a
+//     relist of the pod;
+//   - G6 every reader, however slow, ends up with the cache's state, and every exit is
+//     reported;
+//   - G7 memory is proportional to the pods;
+//   - G8 handling events never blocks the runtime;
+//   - G9 after a wrong timestamp one relist of the pod corrects its entry;
+//   - G10 a container has at most one ContainerStarted and one ContainerDied, as has
+//     another container that reuses its id;
+//   - G11 steps found by relists are reported by an event or counted as missed;
 //   - G12 no goroutine outlives the Run or Relist that started it;
-//   - G13 a quiet runtime with a stream costs one list per EventedPeriod, except
-//     for what waiters and errors ask for;
-//   - G14 an ExitReader yields once, and never before it has ended, the exit of
-//     every container that it expects or that an answer or an event has shown; one
-//     that goes on at a Position does so for those that the position names and those
-//     that answers have shown since.
+//   - G13 a quiet runtime with a stream costs one list per EventedPeriod, plus relists
+//     for waiters and errors;
+//   - G14 an ExitReader yields, once and never before its end, the exit of every
+//     container that it expects or that an answer or event has shown; a resumed reader
+//     does so for the containers in its position and those in answers since.
 //
-// One Generator writes to a Cache. The zero value is not usable. A Generator is
+// A Cache must have at most one Generator. The zero value is not usable. A Generator is
 // safe for concurrent use by multiple goroutines.
 type Generator[K comparable, S any] struct {
 	runtime Runtime[K, S]
-	single  PodLister[K]   // nil: none
-	stream  Streamer[K, S] // nil: none
+	single  PodLister[K]   // nil if unavailable
+	stream  Streamer[K, S] // nil if unavailable
 	cache   *statuscache.Cache[K, S]
 	events  eventQueue[K, S]
-	calling chan struct{} // full while somebody makes the calls
+	calling chan struct{} // full while a goroutine makes the calls
 
 	mu      sync.Mutex
 	core    core[K, S]
 	running bool
 }
 
-// NewGenerator returns a Generator that fills c, on c's clock. If S is no
-// ContainerLister, it uses a Runtime that is a PodLister as one. stream is mostly rt
-// itself, if that is a Streamer; with a nil stream the Generator only relists. An
-// error names every option that is invalid (field.Errors), or says that rt or
-// c is nil.
+// NewGenerator returns a Generator that fills c and uses its clock. If S is not a
+// ContainerLister, it lists single pods with rt if that is a PodLister. stream is
+// usually rt; if nil, the Generator only relists. NewGenerator returns an error if rt
+// or c is nil, and one wrapping field.Errors if o is invalid.
 func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], c *statuscache.Cache[K, S], o GeneratorOptions) (*Generator[K, S], error) {
 	switch err := o.Validate(); {
 	case rt == nil:
@@ -89,19 +87,15 @@ func NewGenerator[K comparable, S any](rt Runtime[K, S], stream Streamer[K, S], 
 	}, nil
 }
 
-// RequestRelist asks for a relist of one pod soon. Requests for the same pod whose
-// relist has not begun count as one. Outside Run they wait for the next Run or
-// Relist.
+// RequestRelist requests a relist of one pod. Requests for a pod are merged until its
+// relist begins. Outside Run they wait for the next Run or Relist.
 func (g *Generator[K, S]) RequestRelist(pod K) { g.events.request(pod) }
 
-// RequestSync makes the next look at the pod end with a PodSync, or with a PodSync
-// without a pod. The next full relist looks at the pod, changed or not. While a
-// stream is relied upon, that may be minutes away, and RequestSync also is a
-// RequestRelist.
-//
-// The PodSync follows the events of the look, also if the pod is gone. If the look
-// fails, the PodSync waits for one that succeeds. Several requests may have one in
-// common.
+// RequestSync makes the next look at the pod end with a PodSync, either its own or one
+// of all pods, after its other events and even if the pod is gone. After a failed look
+// the PodSync waits for a successful one. Several requests may share one PodSync. The
+// next full relist looks at the pod, changed or not. While a stream is relied upon,
+// RequestSync also requests an earlier relist of the pod.
 func (g *Generator[K, S]) RequestSync(pod K) {
 	g.mu.Lock()
 	g.core.requestSync(pod, g.core.relying)
@@ -109,15 +103,14 @@ func (g *Generator[K, S]) RequestSync(pod K) {
 	queue.Signal(g.events.wake)
 }
 
-// Events yields what happens to pods. Each loop starts anew, with one PodSync per
-// known pod. From there on nothing is lost: events of one pod come in order, and
-// after its entry in the cache. A loop that is more than eight events of a pod behind
-// gets one PodSync in their place, which then stands for its exits too. A PodSync
-// without a pod (the zero key) stands for pods that came and went, or were asked for,
-// and are too many to be remembered: look at all pods then.
+// Events yields the changes of pods, starting with one PodSync per known pod. From then
+// on it loses no change, and yields a pod's events in order, after its entry is in the
+// cache. A loop more than eight events of a pod behind gets one PodSync in their place,
+// exits included. If too many absent pods have events or requests pending, one PodSync
+// of all pods (the zero key) replaces these; check every pod then.
 //
-// A loop ends at once with its context, and after the Close of the cache when it
-// has yielded what is pending. It leaves nothing behind if the body breaks.
+// Each loop starts afresh. It ends at once with ctx, and after Close of the cache once
+// it has yielded the pending events.
 func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 	return func(yield func(Event[K]) bool) {
 		g.mu.Lock()
@@ -142,10 +135,9 @@ func (g *Generator[K, S]) Events(ctx context.Context) iter.Seq[Event[K]] {
 	}
 }
 
-// Healthy returns nil while full relists keep succeeding. Otherwise the error says
-// that none has ended yet, that one is stuck, or that the last is too old for the
-// period in force. The loss of a stream is no reason: after a change of period the
-// age counts from that change.
+// Healthy returns an error if no full relist has succeeded yet, one is stuck, or the
+// last is too old for the period in force. After a change of period, such as by the
+// loss of a stream, the age counts from the change.
 func (g *Generator[K, S]) Healthy() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,7 +161,7 @@ func (g *Generator[K, S]) Healthy() error {
 	return nil
 }
 
-// Stats returns the counters. It allocates nothing.
+// Stats returns the counters without allocating.
 func (g *Generator[K, S]) Stats() Stats {
 	g.mu.Lock()
 	s := g.core.stats

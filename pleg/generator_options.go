@@ -7,26 +7,24 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// GeneratorOptions are the settings of a Generator. Zero means the default, with which
-// each comment ends. GeneratorOptions are a plain value.
+// GeneratorOptions are the settings of a Generator. Zero means the default, given at
+// the end of each comment.
 type GeneratorOptions struct {
 	RelistPeriod  time.Duration // between full relists without a healthy stream; 1s
-	EventedPeriod time.Duration // between full relists with one; 300s
-	// RelistThreshold is the age of the last full relist beyond which Healthy returns an
-	// error, and the limit of a call of Pods; 3m.
+	EventedPeriod time.Duration // between full relists with a healthy stream; 300s
+	// RelistThreshold is the age of the last full relist beyond which Healthy returns
+	// an error, and the timeout of Pods; 3m.
 	RelistThreshold  time.Duration
-	EventedThreshold time.Duration // the age for Healthy with a healthy stream; 10m
-	MaxConcurrent    int           // concurrent calls of Status and Pod; 4
-	StatusTimeout    time.Duration // limit of each; 10s
-	// WaitLimit is how long a GetNewerThan or a WaitFor waits before its pod is
-	// relisted, and again after each such relist that did not end it. A pod is
-	// relisted once per WaitLimit, however many wait for it. WaitLimit replaces the
-	// KEP's periodic global time, which asserts a freshness that nobody observed; 2s.
+	EventedThreshold time.Duration // the same age with a healthy stream; 10m
+	MaxConcurrent    int           // limit of concurrent calls of Status and Pod; 4
+	StatusTimeout    time.Duration // timeout of each of these calls; 10s
+	// WaitLimit is how long a GetNewerThan or WaitFor waits before its pod is relisted,
+	// and between further relists. All waiters for a pod share them, in place of the
+	// KEP's periodic global time, which asserts an unobserved freshness; 2s.
 	WaitLimit time.Duration
 }
 
-// Validate returns nil, or a field.Errors with every field that is
-// negative.
+// Validate returns nil, or a field.Errors naming every negative field.
 func (o GeneratorOptions) Validate() error {
 	var errs field.Errors
 	for _, f := range o.durations() {
@@ -57,7 +55,7 @@ func (o *GeneratorOptions) durations() []durationOption {
 	}
 }
 
-// withDefaults returns o with its zeros filled in.
+// withDefaults returns o with defaults in place of zeros.
 func (o GeneratorOptions) withDefaults() GeneratorOptions {
 	for _, f := range o.durations() {
 		if *f.value == 0 {

@@ -2,37 +2,39 @@ package pleg
 
 import "time"
 
-// known is what is known of one pod. The zero value knows nothing but needs containers.
+// known is the known state of one pod. The zero value knows nothing but requires
+// containers.
 //
-// It changes in two ways: an observation is recorded (apply), or events and observations
-// that are not recorded tell of containers, which get the rank unseen.
+// It changes in two ways. Recorded observations are applied (apply). Events and
+// unrecorded observations add containers with the rank unseen.
 type known struct {
 	containers  containers
-	live        int       // containers that are there
+	live        int       // number of live containers
 	present     bool      // the last observation showed the pod
-	serial      uint64    // of the last observation that was recorded; 0: none was
-	at          time.Time // that observation's
+	serial      uint64    // of the last recorded observation; 0 if none
+	at          time.Time // the time of that observation
 	ended       uint64    // when the last observation ended
 	steppedBack bool      // the last observation showed a step back
-	unjudged    bool      // containers were shown or reported that no recorded observation has judged
+	unjudged    bool      // some containers were shown or reported, but not yet judged by a recorded observation
 }
 
-// newer reports whether k was recorded later than what began at start, with that serial.
+// newer reports whether k was recorded later than an observation with that start and
+// serial.
 func (k *known) newer(serial uint64, start time.Time) bool {
 	return k.serial > serial || k.serial > 0 && k.at.After(start)
 }
 
-// A change is what recording an observation has changed.
+// A change is the effect of recording an observation.
 type change struct {
-	steps   []step   // in order of containers
-	unseen  []string // containers that only events or unrecorded observations told of, and that are gone
-	synced  bool     // a PodSync stands for something that was reported and that no step shows
-	present int      // 1 if the pod came, -1 if it went
-	live    int      // by how much the number of live containers grew
+	steps   []step   // ordered by container
+	unseen  []string // absent containers that only events or unrecorded observations showed
+	synced  bool     // a PodSync stands for a report without a step
+	present int      // 1 if the pod appeared, -1 if it disappeared
+	live    int      // growth in live containers
 }
 
-// apply records o as of at, and returns what that has changed. last is the last serial
-// number that was given.
+// apply records o as of at, and returns the change. last is the last serial number in
+// use.
 func (k *known) apply(o *observation, at time.Time, last uint64) change {
 	c := change{live: -k.live}
 	if o.absent {
@@ -44,8 +46,8 @@ func (k *known) apply(o *observation, at time.Time, last uint64) change {
 		k.step(&c.steps[i], last)
 	}
 	c.live += k.live
-	// A container that an event reported and nothing shows has come and gone. A
-	// container that runs although an event reported its end has begun again.
+	// A container that was reported but is absent has come and gone. A container that
+	// runs although an event reported its end has started again.
 	k.unjudged = false
 	for id, t := range k.containers {
 		if (t.is == unseen || t.is < exited && t.reported >= exited) && !t.synced && t.since <= o.serial {
@@ -67,8 +69,8 @@ func (k *known) apply(o *observation, at time.Time, last uint64) change {
 	return c
 }
 
-// step records one step. Where an id is used again a container begins anew; an event may
-// have reported steps of either of the two, and they count for both.
+// step records one step. A reused id gets a new record. Events do not tell its two
+// containers apart, so reported steps count for both.
 func (k *known) step(s *step, last uint64) {
 	t := k.containers[s.container]
 	switch {

@@ -1,11 +1,10 @@
-// Package pleg generates pod lifecycle events, like the kubelet's PLEG (KEP-3386, Kubelet
-// Evented PLEG). A [Generator] lists what a runtime runs, follows the runtime's event
-// stream, keeps a [statuscache.Cache] equal to the runtime, and reports each change and
-// each exit.
+// Package pleg generates pod lifecycle events, like the kubelet's PLEG (KEP-3386,
+// Kubelet Evented PLEG). A [Generator] lists a runtime's pods, follows its event
+// stream, keeps a [statuscache.Cache] equal to the runtime, and reports changes and
+// exits.
 //
-// Implement [Runtime] over whatever runs the containers, and [Streamer] too if it can
-// stream events. Make a cache and a Generator over them, call Run, range over Events or
-// Exits, and ask the cache.
+// Implement [Runtime], and [Streamer] if the runtime can stream events. Then run a
+// Generator, range over Events or Exits, and read statuses from the cache.
 //
 //	cache := statuscache.New[string](statuscache.Options[*Status]{})
 //	gen, err := pleg.NewGenerator(runtime, runtime, cache, pleg.GeneratorOptions{})
@@ -14,20 +13,17 @@
 //		restart(e.Pod, e.Container, cache.Get(e.Pod).Status)
 //	}
 //
-// A pod is any comparable key except the zero value, which names no pod. A status is any
-// type. Runtimes may also implement [PodLister], and statuses [ContainerLister] and
-// [ExitLister]; without the latter exits have no codes. Container ids must be unique within
-// their pod; see [Container].
-//
-// A Generator and an ExitReader are safe for concurrent use. Only Run and Relist start
-// goroutines, and they wait for them.
+// Keys can be of any comparable type, though the zero value names no pod, and statuses
+// of any type. [PodLister], [ContainerLister] and [ExitLister] are optional, but exits
+// have codes only with an ExitLister.
 package pleg
 
-// Files use each other in one direction. From the bottom: the types of the callers (pleg.go,
-// exits.go, stats.go), what is known of a pod (containers.go, observation.go, known.go), what
-// is to be done about it (record.go), the readers' state (events.go, exits_news.go,
-// exits_log.go), the relister (relist*.go), turn.go, which says what to do now, and on top
-// generator.go, exits_reader.go and run.go, which does it.
+// Files depend on each other in one direction. From the bottom, these are the caller's
+// types (pleg.go, exits.go, stats.go), the known state of a pod (containers.go,
+// observation.go, known.go), its pending work (record.go), the readers' state
+// (events.go, exits_news.go, exits_log.go), the relister (relist*.go), turn.go, which
+// decides the next step, and generator.go, exits_reader.go and run.go, which carry it
+// out.
 
 import (
 	"context"
@@ -37,19 +33,18 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Sentinel errors. A Runtime and a PodLister return ErrNotFound, a Streamer ErrUnsupported.
+// Sentinel errors.
 var (
-	ErrClosed      = statuscache.ErrClosed           // the cache, or the ExitReader that was asked
-	ErrNotFound    = errors.New("pleg: no such pod") // the pod is gone
+	ErrClosed      = statuscache.ErrClosed           // the cache or the ExitReader is closed
+	ErrNotFound    = errors.New("pleg: no such pod") // returned by Runtimes and PodListers
 	ErrUnsupported = errors.New("pleg: the runtime has no event stream")
 )
 
-// State is the state of a container. A container goes through the states in order
-// and never back; see Container.ID. The zero value is StateUnknown.
+// State is the state of a container, which moves through the states in order and never
+// back.
 type State int
 
-// The states in order. StateUnknown, like any other number, says nothing and takes
-// nothing back.
+// The states in order. StateUnknown and undefined values undo no state.
 const (
 	StateUnknown State = iota
 	StateCreated
@@ -57,7 +52,7 @@ const (
 	StateExited
 )
 
-// String returns the state in lower case, "unknown" for any other number.
+// String returns the state in lower case, or "unknown".
 func (s State) String() string {
 	if s < StateUnknown || s > StateExited {
 		s = StateUnknown
@@ -65,116 +60,108 @@ func (s State) String() string {
 	return [...]string{"unknown", "created", "running", "exited"}[s]
 }
 
-// Container is a container as a runtime lists it. It is a plain value.
+// Container is a container in a runtime's list.
 type Container struct {
-	// ID names the container within its pod, and no other one before or after it,
-	// as a container runtime's ids do.
+	// ID identifies the container within its pod and is never reused, as container
+	// runtimes ensure.
 	//
-	// The Generator recognises an id that is used again as soon as two of its own
-	// observations in a row show a step back: from exited to running, or from removed
-	// to there. It makes the second at once. Then it is another container, with a
-	// ContainerStarted and a ContainerDied of its own. An exit between two
-	// observations that both show a running container goes unnoticed; if an event
-	// reports it, there is a PodSync.
+	// A reused id makes a new container, with its own ContainerStarted and
+	// ContainerDied, once two observations in a row show a step back, from exited to
+	// running or from removed to present. The Generator makes the second one at once.
+	// An exit between two observations of a running container goes unnoticed, except
+	// for a PodSync if an event reports it.
 	ID    string
 	State State
 }
 
-// Pod is a pod as a runtime lists it. A sandbox is listed as one of its
-// containers, as the kubelet does. A Pod is safe for concurrent use by multiple
-// goroutines while nobody writes to it.
+// Pod is a pod in a runtime's list. Sandboxes are listed as containers, as in the
+// kubelet.
 type Pod[K comparable] struct {
-	ID         K           // its key, not the zero value
+	ID         K           // the pod's key; not the zero value
 	Containers []Container // in any order
 }
 
-// EventType is the kind of an Event; the strings are the kubelet's.
+// EventType is the kind of an Event. The strings are the kubelet's.
 type EventType string
 
 // The kinds of events.
 const (
-	ContainerStarted EventType = "ContainerStarted" // it runs
-	ContainerDied    EventType = "ContainerDied"    // it has exited, or is gone and was not seen to exit
-	ContainerRemoved EventType = "ContainerRemoved" // it is gone
-	ContainerChanged EventType = "ContainerChanged" // it was created, or its state is unknown
-	PodSync          EventType = "PodSync"          // something about the pod may have changed: look at its status
+	ContainerStarted EventType = "ContainerStarted"
+	ContainerDied    EventType = "ContainerDied" // exited, or removed before an exit was seen
+	ContainerRemoved EventType = "ContainerRemoved"
+	ContainerChanged EventType = "ContainerChanged" // created, or its state is unknown
+	PodSync          EventType = "PodSync"          // the pod may have changed; check its status
 )
 
-// Event is one step in the life of a pod. It is a plain value; the zero value is none.
+// Event is one step in the life of a pod.
 type Event[K comparable] struct {
 	Pod       K // the zero value in a PodSync of all pods; see Generator.Events
 	Type      EventType
-	Container string // its id; "" in a PodSync
+	Container string // its id; empty in a PodSync
 }
 
-// Runtime is what the caller implements: a view of what runs the pods. The
-// Generator calls its methods from several goroutines at once. They should return
-// when their context ends: one that does not counts against MaxConcurrent, and Run does
-// not return before it.
+// Runtime is the caller's view of a container runtime. Its methods are called by
+// several goroutines at once. They should return when their context ends; until then
+// they count against MaxConcurrent and keep Run from returning.
 type Runtime[K comparable, S any] interface {
-	// Pods lists every pod and container that the runtime knows, as they are at one
-	// moment of the call. A list from before the call may show a container running that
-	// has exited, which makes another container of it; see Container.ID. The Generator
-	// keeps nothing of the slices.
+	// Pods lists all pods and containers as of one moment during the call. An older
+	// list may make an exited container look restarted; see Container.ID. The Generator
+	// does not retain the slices.
 	Pods(ctx context.Context) ([]Pod[K], error)
-	// Status returns the details of a pod and the runtime's own stamp of them, zero
-	// if it has none. The error is ErrNotFound if the pod is gone. With any other
-	// error, which the entry keeps, a zero S leaves the last status in the entry, and
-	// any other S replaces it.
+	// Status returns a pod's status and the runtime's own timestamp of it, or zero. It
+	// returns ErrNotFound if the pod is gone. Any other error is stored with the
+	// returned status, or with the previous one if that is the zero S.
 	//
-	// A Runtime that needs what Pods showed of the pod keeps its last list, and lists
-	// the pod itself if that does not show it: a ContainerLister is also asked for
-	// pods that no list has shown.
+	// If S is a ContainerLister, Status is also called for pods that Pods has not
+	// listed yet.
 	Status(ctx context.Context, pod K) (S, time.Time, error)
 }
 
-// PodLister is implemented by a Runtime that can list one pod for less than all of
-// them. It is used if the status is no ContainerLister: without a PodLister each event
-// then costs a full list. A type that wraps a Runtime has to have the method too. The
-// Generator calls Pod from several goroutines at once.
+// PodLister is implemented by a Runtime that can list one pod more cheaply than all. It
+// is used if the status is not a ContainerLister; without either, each event costs a
+// full list. Wrappers of a Runtime must forward the method. Pod is called by several
+// goroutines at once.
 type PodLister[K comparable] interface {
-	// Pod lists one pod, as Pods would. The error is ErrNotFound if it is gone.
+	// Pod lists one pod, as Pods would. It returns ErrNotFound if the pod is gone.
 	Pod(ctx context.Context, pod K) (Pod[K], error)
 }
 
-// ContainerLister is implemented by a status type that shows the containers of its
-// pod: all that Pods lists, in their states. Then one call of Status is a look at a
-// pod. Without it a look is a list and a Status, and the Generator assumes that the
-// status shows what the list before it did, so a container that comes and goes in
-// between may stay in the status until the pod changes again. The Generator calls
-// Containers from one goroutine at a time while others may read the status.
+// ContainerLister is implemented by a status type that includes the containers of its
+// pod, as Pods would list them. A look at a pod is then one call of Status. Otherwise
+// it is a list and a Status, assumed to show the same containers, so a container that
+// comes and goes between them may stay in the status until the pod's next change.
+// Containers is called by one goroutine at a time, while others may read the status.
 type ContainerLister interface {
-	// Containers returns the containers of the pod. The Generator does not keep the slice.
+	// Containers returns the pod's containers. The Generator does not retain the slice.
 	Containers() []Container
 }
 
-// Streamer is implemented by a Runtime that can also stream events (KEP-3386,
-// "GetContainerEvents"). The Generator calls Events from one goroutine at a time,
-// while others call the Runtime's methods.
+// Streamer is implemented by a Runtime that can stream events (KEP-3386,
+// "GetContainerEvents"). Events is called by one goroutine at a time, concurrently with
+// the Runtime's methods.
 type Streamer[K comparable, S any] interface {
-	// Events calls handle for every event until the stream or ctx ends, and returns
-	// why. The error is ErrUnsupported if the runtime has no stream. handle never
-	// blocks; several goroutines may call it.
+	// Events calls handle for each event until the stream or ctx ends, and returns the
+	// reason, or ErrUnsupported if the runtime has no stream. handle never blocks and
+	// is safe for concurrent use.
 	//
-	// The Generator assumes that the subscription is up a RelistPeriod after the
-	// call: a full relist that begins then finds what changed before. If it may take
-	// longer, call handle with an event that names no pod as soon as it is up; that
-	// asks for one more full relist.
+	// The subscription should be up a RelistPeriod after the call, when a full relist
+	// finds earlier changes. If it may take longer, call handle with an event that
+	// names no pod as soon as it is up, to request another full relist.
 	Events(ctx context.Context, handle func(RuntimeEvent[K, S])) error
 }
 
-// RuntimeEventType is what happened to a container; the numbers are the CRI's.
+// RuntimeEventType is the kind of a runtime event. The numbers are the CRI's.
 type RuntimeEventType int
 
-// The kinds of runtime events. An event of any other type still asks for a relist.
+// The kinds of runtime events. Events of other types still request a relist.
 const (
 	RuntimeEventCreated RuntimeEventType = iota
 	RuntimeEventStarted
-	RuntimeEventStopped // it has exited
+	RuntimeEventStopped // exited
 	RuntimeEventDeleted
 )
 
-// String returns what happened in lower case, or "unknown".
+// String returns the type in lower case, or "unknown".
 func (t RuntimeEventType) String() string {
 	if t < RuntimeEventCreated || t > RuntimeEventDeleted {
 		return "unknown"
@@ -182,18 +169,17 @@ func (t RuntimeEventType) String() string {
 	return [...]string{"created", "started", "stopped", "deleted"}[t]
 }
 
-// RuntimeEvent is what a runtime reports. One that names no pod (the zero key) asks
-// for a full relist. It is safe for concurrent use by multiple goroutines while nobody
-// writes to what it holds.
+// RuntimeEvent is an event of a runtime. If Pod is the zero key, the event requests a
+// full relist.
 type RuntimeEvent[K comparable, S any] struct {
 	Pod       K
 	Container string // its id
 	Type      RuntimeEventType
-	At        time.Time          // the runtime's own stamp; zero if it has none
-	Seen      *PodSnapshot[K, S] // the pod as of At; nil if the runtime does not send it
+	At        time.Time          // the runtime's own timestamp, or zero
+	Seen      *PodSnapshot[K, S] // the pod as of At, or nil
 }
 
-// PodSnapshot is a pod as a runtime event carries it: what Pods and Status would return.
+// PodSnapshot is a pod in a RuntimeEvent, as Pods and Status would return it.
 type PodSnapshot[K comparable, S any] struct {
 	Pod    Pod[K]
 	Status S

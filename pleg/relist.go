@@ -9,70 +9,71 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// A statusStore is what a relister reads and writes of a Cache.
+// A statusStore is the part of a Cache that a relister uses.
 type statusStore[K comparable, S any] interface {
 	Get(key K) statuscache.Entry[S]
-	Keys() iter.Seq[K] // that are present
+	Keys() iter.Seq[K] // present keys
 	Delete(key K, at time.Time) bool
 	SetInOrder(key K, status S, err error, at time.Time) (updated bool)
 	Counts() statuscache.Counts
 }
 
-// A relister is the relisting state machine: what was seen of every pod, what
-// to ask next, and what an answer changes. It makes no calls, owns no goroutine
-// and reads no clock. Its owner does, locks it, and sets the global time.
+// A relister is the relisting state machine. It holds the record of every pod, chooses
+// the calls to make, and handles the answers. It makes no calls, starts no goroutine
+// and reads no clock. Its owner does so, locks it, and sets the global time.
 //
-// Every call, request and event gets a serial number, which orders what happens
-// within one reading of the clock. No number is given twice.
+// Every call, request and event gets a unique serial number, which orders events within
+// one reading of the clock.
 //
-// It holds that
+// These invariants hold:
 //
-//  1. at most one observation of a pod is in flight, so the observations of a pod
-//     are written in the order in which they began;
-//  2. a pod's record changes only together with its cache entry, and events that
-//     say so are emitted afterwards;
-//  3. no rank of a container ever decreases, unless its id is used again, which
-//     two observations of ours in a row have to show (G1, G3, G10);
-//  4. a full relist ends only when every pod that differed has been inspected
-//     since it began, or the error is in the cache; then its start may become the
-//     global time (G2).
+//  1. at most one observation of a pod is in flight, so the observations of a pod are
+//     written in the order in which they began;
+//  2. a pod's record changes only together with its cache entry, and the corresponding
+//     events are emitted afterwards;
+//  3. the rank of a container never decreases, unless its id is reused, which two
+//     observations in a row by the Generator have to show (G1, G3, G10);
+//  4. a full relist ends only when every pod that differed has been inspected since it
+//     began, or its error is in the cache; then its start may become the global time
+//     (G2).
 //
-// This file holds the state. relist_calls.go chooses what to ask; relist_list.go and
-// relist_status.go take the answers; relist_record.go records what they show, and
-// relist_unrecorded.go remembers what is not recorded; relist_end.go ends a full relist.
+// This file holds the state. relist_calls.go chooses the calls, relist_list.go and
+// relist_status.go handle the answers, relist_record.go records observations,
+// relist_unrecorded.go remembers containers of unrecorded ones, and relist_end.go ends
+// a full relist.
 type relister[K comparable, S any] struct {
 	o      GeneratorOptions
 	store  statusStore[K, S]
-	single bool // one pod can be looked at
-	alone  bool // by its Status alone
+	single bool // single pods can be looked at
+	alone  bool // a Status call alone is a look
 	stats  Stats
 
 	serial     uint64
 	pods       map[K]*podRecord[K]
-	order      []*podRecord[K]   // all of pods; podRecord.index is the place
-	present    int               // pods that were there when last looked at
-	live       int               // their containers
-	orphans    []orphan[K]       // containers that are remembered although they are not there
+	order      []*podRecord[K]   // every record, at its podRecord.index
+	present    int               // pods present in their last observation
+	live       int               // containers of these pods
+	orphans    []orphan[K]       // absent containers still remembered
 	unreported []unreportedSteps // steps that an event may still report
 
 	subscribers map[*subscriber[K]]struct{}
 	exits       exitLogs[K]
-	syncAll     uint64 // a full relist after it ends with a PodSync of all; 0: none
+	syncAll     uint64 // a full relist after this serial ends with a PodSync of all pods; 0 if none
 
-	ready         queue.Queue[K, struct{}] // pods with something to ask
-	failing       queue.Queue[K, struct{}] // pods that back off
-	callsInFlight int                      // of Pod and Status
+	ready         queue.Queue[K, struct{}] // pods with a call to make
+	failing       queue.Queue[K, struct{}] // pods in backoff
+	callsInFlight int                      // calls of Pod and Status
 
-	relist       *relist // under way, or nil
+	relist       *relist // in progress, or nil
 	waiters      []*relistWaiter
-	listForPods  bool      // a full list is wanted for the sake of single pods
-	listNow      bool      // a full list is wanted for itself
-	listFailed   bool      // the last one failed
-	listed       bool      // one has ended, failed or not
-	listEnd      time.Time // of the last one, if listed
-	lastStart    time.Time // of the last one that succeeded, if stats.Relists > 0
+	listForPods  bool      // a full list is wanted on behalf of single pods
+	listNow      bool      // a full list is wanted in its own right
+	listFailed   bool      // the last full relist failed
+	listed       bool      // a full relist has ended, failed or not
+	listEnd      time.Time // end of the last full relist, if listed
+	lastStart    time.Time // start of the last successful full relist, if stats.Relists > 0
 	expectEvents bool      // a stream is expected to report every step
-	streamYoung  bool      // it was opened, but is not relied upon yet
+	streamYoung  bool      // the stream is open but not relied upon yet
 	repeats      bool      // the next full list repeats one that showed a step back
 }
 
@@ -86,7 +87,7 @@ func newRelister[K comparable, S any](store statusStore[K, S], o GeneratorOption
 	return &relister[K, S]{o: o, store: store, single: single, subscribers: map[*subscriber[K]]struct{}{}, exits: exitLogs[K]{}, pods: map[K]*podRecord[K]{}}
 }
 
-// next returns a serial number later than all before it.
+// next returns a serial number later than all earlier ones.
 func (r *relister[K, S]) next() uint64 {
 	r.serial++
 	return r.serial
@@ -97,47 +98,48 @@ func (r *relister[K, S]) dropWaiter(w *relistWaiter) {
 	r.waiters = slices.DeleteFunc(r.waiters, func(x *relistWaiter) bool { return x == w })
 }
 
-// unreportedSteps are steps of a container that a relist found and an event may
-// still report; tracked.unreported says which.
+// unreportedSteps are the steps of a container, marked in tracked.unreported, that a
+// relist found and an event may still report.
 type unreportedSteps struct {
 	container *tracked
 	found     time.Time
 }
 
-// An orphan is a container that is remembered although it is not there: it was
-// removed, or only an event or an unrecorded observation showed it.
+// An orphan is a container remembered although it is absent. It was removed, or only an
+// event or an unrecorded observation showed it.
 type orphan[K comparable] struct {
 	pod       *podRecord[K]
 	container string
 }
 
-// maxOrphans is how many orphans, absent pods and tombstones may be remembered
-// beyond twice the pods and containers that are there. With more, a full relist
-// is made, which forgets them (G7).
+// maxOrphans is how many orphans, absent pods and tombstones may be remembered beyond
+// twice the present pods and containers. With more, a full relist is made to forget
+// them (G7).
 const maxOrphans = 1024
 
-// crowded reports whether as much is remembered as may be.
+// crowded reports whether more is remembered than the limit allows.
 func (r *relister[K, S]) crowded() bool {
 	return r.remembered() > maxOrphans+2*(r.present+r.live)
 }
 
-// remembered counts what is remembered although it is not there.
+// remembered returns the number of orphans, absent pods and tombstones.
 func (r *relister[K, S]) remembered() int {
 	return len(r.orphans) + len(r.pods) - r.present + r.store.Counts().Tombstones
 }
 
-// exitLimit is how much a reader of exits may hold of each kind (G7).
+// exitLimit returns how many exits, and how many ended containers, a reader of exits
+// may hold (G7).
 func (r *relister[K, S]) exitLimit() int {
 	return rememberedExits + 2*(r.present+r.live+len(r.orphans))
 }
 
-// tracks reports whether c is remembered for its own sake.
+// tracks reports whether c has a record.
 func (r *relister[K, S]) tracks(c containerRef[K]) bool {
 	p := r.pods[c.pod]
 	return p != nil && p.containers[c.container] != nil
 }
 
-// retained counts what is remembered besides the pods that are there.
+// retained returns Stats.Retained, except for queued events.
 func (r *relister[K, S]) retained() int {
 	n := r.remembered()
 	for s := range r.subscribers {
@@ -149,7 +151,7 @@ func (r *relister[K, S]) retained() int {
 	return n
 }
 
-// record returns the record of key, a new one if there is none.
+// record returns the record of key, creating it if necessary.
 func (r *relister[K, S]) record(key K) *podRecord[K] {
 	p := r.pods[key]
 	if p == nil {
@@ -160,7 +162,7 @@ func (r *relister[K, S]) record(key K) *podRecord[K] {
 	return p
 }
 
-// forgetIfEmpty forgets p if there is nothing to remember of it.
+// forgetIfEmpty removes the record of p if it is empty.
 func (r *relister[K, S]) forgetIfEmpty(p *podRecord[K]) {
 	if r.pods[p.key] != p || p.present || len(p.containers) > 0 || !p.idle() {
 		return

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// calls returns the calls to make now. running is false outside Run, where only
-// full lists for Relist begin.
+// calls returns the calls to make now. Outside Run, running is false, and the only full
+// lists are those for Relist.
 func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration) []call[K] {
 	var list []call[K]
 	for r.callsInFlight < r.o.MaxConcurrent {
@@ -27,8 +27,7 @@ func (r *relister[K, S]) calls(now time.Time, running bool, period time.Duration
 	return list
 }
 
-// begin starts the observation of p, if there is one to make, and returns its
-// next call.
+// begin starts the next observation of p, if any, and returns its next call.
 func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
 	if p.inFlight != nil {
 		return call[K]{}, false // its result makes p ready again
@@ -59,8 +58,8 @@ func (r *relister[K, S]) begin(p *podRecord[K], now time.Time) (call[K], bool) {
 	return call[K]{}, false
 }
 
-// due reports whether a full relist is to begin, and whether only for the sake
-// of single pods.
+// due reports whether a full relist must begin, and whether it is only on behalf of
+// single pods.
 func (r *relister[K, S]) due(now time.Time, running bool, period time.Duration) (due, lenient bool) {
 	switch {
 	case r.relist != nil:
@@ -79,7 +78,7 @@ func (r *relister[K, S]) due(now time.Time, running bool, period time.Duration) 
 	return r.listForPods && !now.Before(r.listForPodsAt()), true
 }
 
-// listAt is when the next periodic relist is due, if one has ended.
+// listAt returns the due time of the next periodic relist, if one has ended.
 func (r *relister[K, S]) listAt(period time.Duration) time.Time {
 	if r.listFailed {
 		period = r.o.RelistPeriod
@@ -87,8 +86,8 @@ func (r *relister[K, S]) listAt(period time.Duration) time.Time {
 	return r.listEnd.Add(period)
 }
 
-// listForPodsAt is when a full list may be made for the sake of single pods. If
-// these can be listed alone, its only use is to forget, which is not urgent.
+// listForPodsAt returns the earliest time of a full list on behalf of single pods. If
+// pods can be listed singly, its only use is to forget orphans, which is not urgent.
 func (r *relister[K, S]) listForPodsAt() time.Time {
 	if r.single {
 		return r.listEnd.Add(r.o.RelistPeriod)
@@ -96,7 +95,7 @@ func (r *relister[K, S]) listForPodsAt() time.Time {
 	return r.listEnd
 }
 
-// wake is when a full relist is due, never while one is under way.
+// wake returns when a full relist is due, or never while one is in progress.
 func (r *relister[K, S]) wake(period time.Duration) wakeup {
 	if r.relist != nil {
 		return wakeup{}
@@ -108,8 +107,8 @@ func (r *relister[K, S]) wake(period time.Duration) wakeup {
 	return next
 }
 
-// retries readies the pods whose backoff is over and returns when the backoff of
-// the next one is.
+// retries readies the pods whose backoff has ended and returns the end of the next
+// backoff.
 func (r *relister[K, S]) retries(now time.Time) (next wakeup) {
 	for key := range r.failing.Keys() {
 		if p := r.pods[key]; p.backsOff(now) {

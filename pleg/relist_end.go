@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// done returns the start of the full relist under way if it waits for nothing.
-// That becomes the global time before finish is called.
+// done returns the start of the full relist in progress if it can end. The owner makes
+// that the global time before calling finish.
 func (r *relister[K, S]) done() (start time.Time, ok bool) {
 	l := r.relist
 	if l == nil || !l.listed || l.open > 0 {
@@ -18,7 +18,7 @@ func (r *relister[K, S]) done() (start time.Time, ok bool) {
 	return l.start, true
 }
 
-// finish ends the full relist under way and returns its start.
+// finish ends the full relist in progress and returns its start.
 func (r *relister[K, S]) finish(now time.Time) (start time.Time) {
 	l := r.relist
 	r.exits.settle(l, now, r.exitLimit(), r.lastSeen)
@@ -36,7 +36,7 @@ func (r *relister[K, S]) finish(now time.Time) (start time.Time) {
 	return l.start
 }
 
-// failed ends the full relist under way without a result.
+// failed ends the full relist in progress with an error.
 func (r *relister[K, S]) failed(err error, now time.Time) {
 	l := r.relist
 	r.relist, r.listFailed, r.listed, r.listEnd = nil, true, true, now
@@ -46,7 +46,7 @@ func (r *relister[K, S]) failed(err error, now time.Time) {
 	r.notifyWaiters(l.serial, err)
 }
 
-// notifyWaiters reports the outcome of a relist to those who waited when it began.
+// notifyWaiters sends the outcome of a relist to the waiters from before its start.
 func (r *relister[K, S]) notifyWaiters(serial uint64, err error) {
 	r.waiters = slices.DeleteFunc(r.waiters, func(w *relistWaiter) bool {
 		if w.serial >= serial {
@@ -57,8 +57,8 @@ func (r *relister[K, S]) notifyWaiters(serial uint64, err error) {
 	})
 }
 
-// lastSeen returns what is known of a container, nil if nothing is remembered. known is
-// false while its pod cannot be looked at.
+// lastSeen returns the record of a container, or nil. known is false while looks at its
+// pod fail.
 func (r *relister[K, S]) lastSeen(ref containerRef[K]) (c *tracked, known bool) {
 	p := r.pods[ref.pod]
 	if p == nil {
@@ -67,8 +67,8 @@ func (r *relister[K, S]) lastSeen(ref containerRef[K]) (c *tracked, known bool) 
 	return p.containers[ref.container], p.failures == 0
 }
 
-// countMissed counts the steps as missed that were found a RelistPeriod or more
-// before the relist l, which has ended, and that no event has reported.
+// countMissed counts as missed the unreported steps found a RelistPeriod or more before
+// the start of l, which has ended.
 func (r *relister[K, S]) countMissed(l *relist) {
 	r.unreported = slices.DeleteFunc(r.unreported, func(x unreportedSteps) bool {
 		if x.found.Add(r.o.RelistPeriod).After(l.start) {
@@ -80,8 +80,8 @@ func (r *relister[K, S]) countMissed(l *relist) {
 	})
 }
 
-// syncEverything emits a PodSync without a pod, if one was asked for. A request of
-// after the start of l gets another.
+// syncEverything emits a PodSync of all pods, if requested. A request made after the
+// start of l gets another one.
 func (r *relister[K, S]) syncEverything(l *relist) {
 	if r.syncAll == 0 {
 		return

@@ -2,8 +2,8 @@ package pleg
 
 import "math/bits"
 
-// takeEvents takes what came in, and reports whether events did: each asks for a
-// look at its pod.
+// takeEvents takes the pending events and requests, and asks for a look at each of
+// their pods. It reports whether any events arrived.
 func (r *relister[K, S]) takeEvents(q *eventQueue[K, S]) (received bool) {
 	pods, everything, received := q.drain(maxOrphans + 2*r.present)
 	r.listNow = r.listNow || everything
@@ -17,8 +17,8 @@ func (r *relister[K, S]) takeEvents(q *eventQueue[K, S]) (received bool) {
 	}
 }
 
-// noteEvents notes how far events reported a pod's containers to be, and asks for
-// a look at the pod.
+// noteEvents records the ranks that events reported for a pod's containers, and
+// requests a look at the pod.
 func (r *relister[K, S]) noteEvents(key K, reported map[string]rank) {
 	r.request(key, false)
 	p := r.pods[key]
@@ -46,7 +46,7 @@ func (r *relister[K, S]) noteEvents(key K, reported map[string]rank) {
 	}
 }
 
-// noteExits keeps what events show of the ends of a pod's containers.
+// noteExits records evidence from events about the ends of a pod's containers.
 func (r *relister[K, S]) noteExits(key K, notes map[string]exitNote) {
 	p := r.pods[key]
 	if p == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// handleList takes a full list.
+// handleList handles the result of a full list.
 func (r *relister[K, S]) handleList(pods []Pod[K], err error, now time.Time) {
 	l := r.relist
 	if err != nil {
@@ -29,16 +29,15 @@ func (r *relister[K, S]) handleList(pods []Pod[K], err error, now time.Time) {
 	r.missing(l, mark, now)
 }
 
-// A shownPod is what a full list shows of one pod, and how that stands to what is
-// known.
+// A shownPod is one pod of a full list with its verdict.
 type shownPod[K comparable] struct {
 	p       *podRecord[K]
 	seen    []Container
 	verdict verdict
 }
 
-// judgeAll compares every pod of a full list with what is known of it and marks
-// its record. It reports false if the list names a pod twice.
+// judgeAll compares every pod of a full list with its record and marks the record. It
+// reports false if the list repeats a pod.
 func (r *relister[K, S]) judgeAll(pods []Pod[K], mark uint64) (list []shownPod[K], ok bool) {
 	list = make([]shownPod[K], 0, len(pods))
 	for _, pod := range pods {
@@ -52,7 +51,7 @@ func (r *relister[K, S]) judgeAll(pods []Pod[K], mark uint64) (list []shownPod[K
 	return list, true
 }
 
-// joined returns pods with those that are listed several times made one.
+// joined returns pods with repeated pods merged.
 func joined[K comparable](pods []Pod[K]) []Pod[K] {
 	var list []Pod[K]
 	place := map[K]int{}
@@ -68,7 +67,7 @@ func joined[K comparable](pods []Pod[K]) []Pod[K] {
 	return list
 }
 
-// show takes what a full list shows of one pod.
+// show handles one pod of a full list.
 func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 	p, v := s.p, s.verdict
 	p.steppedBack = p.steppedBack && v >= older
@@ -79,11 +78,11 @@ func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 	o := &observation{start: l.start, serial: l.serial, seen: normal(s.seen), lenient: l.lenient}
 	switch {
 	case p.newer(o.serial, o.start), p.overlaps(l):
-		o.serial = r.next() // an observation that began before now may not conclude from it
+		o.serial = r.next() // earlier observations must not judge these containers
 		r.noteUnrecorded(p, o, o.seen)
 		r.lookAgain(p, l)
 	case p.backsOff(now) && !l.explicit && !p.urgent && r.store.Get(p.key).Err != nil:
-		r.noteUnrecorded(p, o, o.seen) // its entry says that its state is not known
+		r.noteUnrecorded(p, o, o.seen) // its entry already has an error
 	default:
 		p.urgent, p.steppedBack = false, v >= older
 		r.inspectNext(p, o)
@@ -92,7 +91,7 @@ func (r *relister[K, S]) show(s shownPod[K], l *relist, now time.Time) {
 	}
 }
 
-// missing takes what a full list does not show.
+// missing handles the pods not in a full list.
 func (r *relister[K, S]) missing(l *relist, mark uint64, now time.Time) {
 	var gone []*podRecord[K]
 	for _, p := range r.order {
@@ -109,15 +108,15 @@ func (r *relister[K, S]) missing(l *relist, mark uint64, now time.Time) {
 	for _, p := range gone {
 		r.gone(p, &observation{start: l.start, serial: l.serial, absent: true, lenient: l.lenient}, now)
 	}
-	for key := range r.store.Keys() { // others may have written to the cache
+	for key := range r.store.Keys() { // other writers may have added keys
 		if r.pods[key] == nil {
 			r.store.Delete(key, l.start)
 		}
 	}
 }
 
-// stepsBack reports whether a full list shows a step back from what was known when
-// the list began. Then the list is made once more.
+// stepsBack reports whether a full list shows a step back from the records at its
+// start, so that it must be repeated.
 func (r *relister[K, S]) stepsBack(list []shownPod[K], l *relist) bool {
 	back := func(s shownPod[K]) bool {
 		return s.verdict >= older && !s.p.newer(l.serial, l.start) && !s.p.overlaps(l)
@@ -125,7 +124,7 @@ func (r *relister[K, S]) stepsBack(list []shownPod[K], l *relist) bool {
 	if !slices.ContainsFunc(list, back) {
 		return false
 	}
-	for _, s := range list { // what else it shows may be gone when the next one comes
+	for _, s := range list { // the rest of the list may be gone by the next one
 		o := &observation{start: l.start, serial: l.serial, seen: normal(s.seen)}
 		if back(s) {
 			r.refuseStepBack(s.p, s.verdict, o)
@@ -137,7 +136,7 @@ func (r *relister[K, S]) stepsBack(list []shownPod[K], l *relist) bool {
 	return true
 }
 
-// judge compares what a list shows of p with what is known of it.
+// judge compares a list of p's containers with its record.
 func (r *relister[K, S]) judge(p *podRecord[K], seen []Container) verdict {
 	v, duplicate := p.containers.compare(seen, p.live, r.next())
 	if duplicate || v >= older {

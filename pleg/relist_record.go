@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// gone records that p is not there.
+// gone records that p is absent.
 func (r *relister[K, S]) gone(p *podRecord[K], o *observation, now time.Time) {
 	if p.newer(o.serial, o.start) || !r.store.Delete(p.key, o.start) {
 		r.refuse(p, o, now)
@@ -16,8 +16,8 @@ func (r *relister[K, S]) gone(p *podRecord[K], o *observation, now time.Time) {
 	r.forgetIfEmpty(p)
 }
 
-// commit records in p what o shows, which is in the cache as of at, and tells the
-// readers. now is when o ended.
+// commit records o, which is in the cache as of at, in p and informs the readers. now
+// is the end of o.
 func (r *relister[K, S]) commit(p *podRecord[K], o *observation, at, now time.Time) {
 	c := p.apply(o, at, r.serial)
 	asked, failed := p.recorded(o)
@@ -44,9 +44,9 @@ func (r *relister[K, S]) commit(p *podRecord[K], o *observation, at, now time.Ti
 	}
 }
 
-// attribute counts a step that a relist found while a stream should have reported
-// it: an event has, or it was missed (G11). A relist of a single pod may be faster
-// than the event, so its steps wait for one.
+// attribute counts a step that a relist found while a stream should have reported it,
+// either as reported by an event or as missed (G11). A relist of a single pod may
+// precede the event, so its steps wait for one.
 func (r *relister[K, S]) attribute(c *tracked, to rank, o *observation) {
 	if !r.expectEvents || r.stats.Relists == 0 {
 		return
@@ -65,7 +65,7 @@ func (r *relister[K, S]) attribute(c *tracked, to rank, o *observation) {
 	}
 }
 
-// emit hands events of one pod to the subscribers.
+// emit passes events of one pod to the subscribers.
 func (r *relister[K, S]) emit(key K, events []Event[K]) {
 	if len(events) == 0 {
 		return

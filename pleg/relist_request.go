@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// request asks for an observation of key that begins from now on. An urgent one
+// request requests an observation of key that begins after the request. An urgent one
 // does not wait for the end of a backoff.
 func (r *relister[K, S]) request(key K, urgent bool) {
 	if r.pods[key] == nil && r.crowded() {
@@ -19,9 +19,9 @@ func (r *relister[K, S]) request(key K, urgent bool) {
 	r.ready.Put(key)
 }
 
-// requestSync makes the next look at key end with a PodSync, and asks for one that
-// begins now if soon is set. If key is not worth remembering, the next full relist
-// ends with a PodSync of all.
+// requestSync makes the next look at key end with a PodSync, and with soon requests a
+// look that begins now. If key has no record and too much is remembered already, the
+// next full relist ends with a PodSync of all pods instead.
 func (r *relister[K, S]) requestSync(key K, soon bool) {
 	if r.pods[key] == nil && r.crowded() {
 		r.syncAll = r.next()
@@ -34,21 +34,20 @@ func (r *relister[K, S]) requestSync(key K, soon bool) {
 	}
 }
 
-// reinspection is the delay before a pod whose inspection failed is looked at
-// again.
+// reinspection returns the backoff of a pod whose inspection failed.
 func (r *relister[K, S]) reinspection() backoff.Policy {
 	return backoff.Policy{Initial: r.o.RelistPeriod, Max: 10 * r.o.RelistPeriod}
 }
 
-// fail sets when to look at p again.
+// fail starts a backoff of p.
 func (r *relister[K, S]) fail(p *podRecord[K], now time.Time) {
 	p.failures++
 	p.retryAt = now.Add(r.reinspection().Delay(p.failures))
 	r.failing.Put(p.key)
 }
 
-// lookAgain asks for another look at p instead of taking what a list says of it,
-// and makes the relist wait for one if p is not known as of its start.
+// lookAgain requests another look at p in place of the list's, and makes the relist
+// wait for it if p's record is older than the start of l.
 func (r *relister[K, S]) lookAgain(p *podRecord[K], l *relist) {
 	r.request(p.key, true)
 	if !p.newer(l.serial, l.start) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// handleAnswer takes the result of a call about one pod.
+// handleAnswer handles the result of a call about one pod.
 func (r *relister[K, S]) handleAnswer(a result[K, S], now time.Time) {
 	r.callsInFlight--
 	p := r.pods[a.call.pod]
@@ -20,7 +20,7 @@ func (r *relister[K, S]) handleAnswer(a result[K, S], now time.Time) {
 	}
 }
 
-// handleLook takes what o, an observation of p, has brought: the result a.
+// handleLook handles a, the result of an observation o of p.
 func (r *relister[K, S]) handleLook(p *podRecord[K], o *observation, a result[K, S], now time.Time) {
 	switch {
 	case errors.Is(a.err, ErrNotFound):
@@ -28,7 +28,7 @@ func (r *relister[K, S]) handleLook(p *podRecord[K], o *observation, a result[K,
 		r.noteUnrecorded(p, o, o.seen)
 		r.gone(p, o, now)
 		p.settle(o)
-	case a.err != nil && (a.call.kind == callPod || o.alone && !r.store.Get(p.key).Present): // nothing says that p is there
+	case a.err != nil && (a.call.kind == callPod || o.alone && !r.store.Get(p.key).Present): // no evidence that p exists
 		r.fail(p, now)
 		if p.relist != nil {
 			r.failed(a.err, now)
@@ -47,8 +47,8 @@ func (r *relister[K, S]) handleLook(p *podRecord[K], o *observation, a result[K,
 	}
 }
 
-// statusBesideError returns the status to store beside an error: what came with
-// the error, or the last status if nothing came or what came shows a step back.
+// statusBesideError returns the status to store with an error. It is the one returned
+// with the error, or the last one if that is zero or shows a step back.
 func (r *relister[K, S]) statusBesideError(p *podRecord[K], o *observation, status S) S {
 	if isZero(status) {
 		return r.store.Get(p.key).Status
@@ -64,7 +64,7 @@ func (r *relister[K, S]) statusBesideError(p *podRecord[K], o *observation, stat
 	return status
 }
 
-// handleStatus takes the status of a pod.
+// handleStatus handles the status of a pod.
 func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[K, S], now time.Time) {
 	o.exits = r.exitsIn(a.status)
 	if s, ok := any(a.status).(ContainerLister); ok {
@@ -84,8 +84,8 @@ func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[
 		r.refuse(p, o, now)
 	}
 	if at.Before(o.start) {
-		// The runtime says that the status is older than the question. It stands as
-		// that old, and the question is asked once more.
+		// The runtime dates the status before the look. Keep it with that time, and ask
+		// once more.
 		o.blind = true
 		r.inspectNext(p, o)
 		return
@@ -93,8 +93,8 @@ func (r *relister[K, S]) handleStatus(p *podRecord[K], o *observation, a result[
 	p.settle(o)
 }
 
-// exitsIn returns how the containers that a status shows ended; nil if nobody
-// wants to know, or the status does not say.
+// exitsIn returns the exits in a status, or nil without readers of exits or if the
+// status is not an ExitLister.
 func (r *relister[K, S]) exitsIn(status S) map[string]ExitDetails {
 	if len(r.exits) == 0 {
 		return nil

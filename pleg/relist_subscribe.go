@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// subscribe adds a subscriber to whom a PodSync of every present pod is due.
+// subscribe adds a subscriber with a pending PodSync of every present pod.
 func (r *relister[K, S]) subscribe() *subscriber[K] {
 	s := &subscriber[K]{wake: make(chan struct{}, 1)}
 	for _, p := range r.order {
@@ -17,9 +17,8 @@ func (r *relister[K, S]) subscribe() *subscriber[K] {
 	return s
 }
 
-// subscribeExits adds a reader of exits. It gets the ends of the containers that have
-// ended and are listed, if it wants the exits of before, and of those that are gone the
-// ones that its position knew.
+// subscribeExits adds a reader of exits. It receives the exits of gone containers that
+// its position expects and, if it wants past exits, those of listed containers.
 func (r *relister[K, S]) subscribeExits(l *exitLog[K], now time.Time) {
 	r.exits[l] = struct{}{}
 	for c := range l.awaited.Keys() {
@@ -35,8 +34,8 @@ func (r *relister[K, S]) subscribeExits(l *exitLog[K], now time.Time) {
 	}
 }
 
-// newsOf returns what is known of the containers of p, as news for l. It notes in l
-// which ends are no news.
+// newsOf returns the known state of p's containers as news for l, and records in l the
+// ends that are not news.
 func (r *relister[K, S]) newsOf(p *podRecord[K], l *exitLog[K], now time.Time) exitNews[K] {
 	n := exitNews[K]{start: now, end: now, serial: r.serial}
 	var shown map[string]ExitDetails
@@ -55,7 +54,7 @@ func (r *relister[K, S]) newsOf(p *podRecord[K], l *exitLog[K], now time.Time) e
 			l.end(ref)
 		case c.is.live():
 			n.begun = append(n.begun, ref)
-		case c.is == unseen && !c.synced: // its end is yet to be reported
+		case c.is == unseen && !c.synced: // its end is not reported yet
 			l.await(ref, r.serial)
 		case l.of(ref).expected:
 			n.ends = append(n.ends, end[K]{exit: exitOf(ref, c.exit, c.reported >= exited, &observation{absent: true})})

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Not every observation is recorded: a newer one has overtaken it, the cache refuses it, it
-// shows a step back, or its status fails. The containers that it shows have been there all
-// the same, so they are remembered, and the pod is looked at again.
+// An observation is not recorded if a newer one has overtaken it, the cache refuses it,
+// it shows a step back, or its status fails. Its containers have existed nevertheless,
+// so they are remembered, and the pod is looked at again.
 
-// noteUnrecorded remembers containers that an observation showed which is not
-// going to be recorded. If the next one does not show them, a PodSync says that
-// there was something (G6).
+// noteUnrecorded remembers the containers seen in an observation of p that will not be
+// recorded. If the next observation does not show them, a PodSync reports the change
+// (G6).
 func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []Container) {
 	for _, s := range seen {
 		c := p.containers[s.ID]
@@ -34,7 +34,7 @@ func (r *relister[K, S]) noteUnrecorded(p *podRecord[K], o *observation, seen []
 	}
 }
 
-// trackOrphan tracks a container of p that no recorded observation has shown.
+// trackOrphan adds a record for a container of p not shown by a recorded observation.
 func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	c := &tracked{}
 	p.containers[id] = c
@@ -44,8 +44,8 @@ func (r *relister[K, S]) trackOrphan(p *podRecord[K], id string) *tracked {
 	return c
 }
 
-// forgetOrphans forgets those of before the relist l, which has ended. What comes
-// later about them began before l and is refused.
+// forgetOrphans forgets orphans from before the relist l, which has ended. Later
+// answers about them began before l and are refused.
 func (r *relister[K, S]) forgetOrphans(l *relist) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(x orphan[K]) bool {
 		c := x.pod.containers[x.container]
@@ -63,21 +63,21 @@ func (r *relister[K, S]) forgetOrphans(l *relist) {
 	r.exits.evict(r.exitLimit(), r.tracks)
 }
 
-// refuse drops an observation that a newer one has overtaken, or that the cache
-// refused, and asks for another.
+// refuse drops an observation that was overtaken or that the cache refused, and
+// requests another.
 func (r *relister[K, S]) refuse(p *podRecord[K], o *observation, now time.Time) {
 	r.noteUnrecorded(p, o, o.seen)
-	// Nothing is wrong if a newer one came in between. But if the record is of the
-	// future, from before the clock was set back, p backs off until the clock has
-	// caught up.
+	// Being overtaken by a newer observation is normal. But if the record is from the
+	// future, because the clock was set back, p backs off until the clock has caught
+	// up.
 	if !p.newer(o.serial, o.start) || p.at.After(now) {
 		r.fail(p, now)
 	}
 	p.wanted = r.next()
 }
 
-// inspectNext makes o the next observation of p to inspect, unless a newer one
-// is.
+// inspectNext makes o the next observation of p to inspect, unless a newer one is
+// already waiting.
 func (r *relister[K, S]) inspectNext(p *podRecord[K], o *observation) {
 	r.exits.show(p.key, o.seen, r.serial)
 	if p.listed == nil {
@@ -90,10 +90,10 @@ func (r *relister[K, S]) inspectNext(p *podRecord[K], o *observation) {
 	r.noteUnrecorded(p, o, o.seen)
 }
 
-// A step back is an observation that shows a container exited and then running, or removed
-// and then there. It is stale, or the id is used again. Stale answers are rare and do not
-// repeat themselves. So the question is repeated at once, and a second answer of that kind
-// is believed: then there is another container with that id.
+// A step back is an observation that shows an exited container running, or a removed
+// one present. It is stale, or the id was reused. Stale answers are rare and do not
+// repeat, so the call is repeated at once. If the second answer shows a step back too,
+// the id belongs to a new container.
 
 // refuseStepBack drops an observation that shows a step back.
 func (r *relister[K, S]) refuseStepBack(p *podRecord[K], v verdict, o *observation) {
@@ -104,19 +104,19 @@ func (r *relister[K, S]) refuseStepBack(p *podRecord[K], v verdict, o *observati
 	}
 }
 
-// repeatLook asks once more what o, which shows a step back, was to answer. A full
-// relist that waits for p goes on waiting.
+// repeatLook repeats o, which shows a step back. A full relist waiting for p keeps
+// waiting.
 func (r *relister[K, S]) repeatLook(p *podRecord[K], o *observation) {
 	p.steppedBack = true
 	if r.single {
 		p.wanted, p.urgent = r.next(), true
 	} else {
-		r.inspectNext(p, o) // the status only: the next list begins when this one has ended
+		r.inspectNext(p, o) // only the status, because the next list cannot begin before this one ends
 	}
 }
 
-// abandon forgets the calls in flight, whose results will not come, and asks for
-// what they were to bring.
+// abandon drops the calls in flight, whose results will not arrive, and requests new
+// observations instead.
 func (r *relister[K, S]) abandon() {
 	r.relist, r.callsInFlight = nil, 0
 	for _, p := range r.order {

@@ -10,10 +10,9 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// Run fills the cache and reports what happens until ctx ends or the cache is
-// closed, and returns which of the two it was, once every call that it made has
-// returned. A second Run at the same time is an error. A later Run goes on where
-// the last one ended.
+// Run fills the cache and reports changes until ctx ends or the cache is closed. It
+// returns the context's error or ErrClosed, after all its calls have returned, and an
+// error if it is already running. A later Run continues where the last one ended.
 func (g *Generator[K, S]) Run(ctx context.Context) error {
 	g.mu.Lock()
 	again := g.running
@@ -30,10 +29,9 @@ func (g *Generator[K, S]) Run(ctx context.Context) error {
 	return g.makeCalls(ctx, true, nil)
 }
 
-// Relist makes one full relist that begins now and also looks at failing pods. It
-// returns when that has ended. The error is that of the list, the context's or
-// ErrClosed; the error of a single pod is in its entry. Relist works during Run
-// and without it. Without Run it starts the goroutines that make its calls, and
+// Relist makes a full relist that begins now and includes failing pods, and waits for
+// its end. The error is the list's, the context's or ErrClosed; errors of single pods
+// are in their entries. Without Run, Relist starts the goroutines for its calls and
 // waits for them.
 func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	w := &relistWaiter{done: make(chan error, 1)}
@@ -49,27 +47,27 @@ func (g *Generator[K, S]) Relist(ctx context.Context) error {
 	return err
 }
 
-// A runner makes the calls that the relister asks for. There is one at a time, for
-// Run or for a Relist without Run.
+// A runner makes the calls that the relister requests. At most one exists at a time,
+// for Run or for a Relist without Run.
 type runner[K comparable, S any] struct {
 	g        *Generator[K, S]
 	stop     <-chan struct{} // closed when the calls are cancelled
 	inFlight map[call[K]]*inFlightCall
 	results  chan result[K, S]
-	ended    chan error // of the stream
+	ended    chan error // receives the stream's error
 	working  sync.WaitGroup
 }
 
-// An inFlightCall is a call that has not returned.
+// An inFlightCall is a call in progress.
 type inFlightCall struct {
 	cancel context.CancelFunc
 	late   bool // cancelled at its deadline
 }
 
-// makeCalls waits until nobody else makes the calls, and makes them until done
-// brings something, ctx ends or the cache is closed.
+// makeCalls waits until no other goroutine makes calls, and then makes them until done
+// receives, ctx ends or the cache is closed.
 func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-chan error) error {
-	if queue.IsClosed(g.cache.Done()) { // else the choice below may fall on one more call
+	if queue.IsClosed(g.cache.Done()) { // otherwise the select below could start one more call
 		return ErrClosed
 	}
 	select {
@@ -113,8 +111,8 @@ func (g *Generator[K, S]) makeCalls(ctx context.Context, running bool, done <-ch
 	}
 }
 
-// advance does what is due, cancels the calls that are late and returns how long to wait
-// for something to happen.
+// advance does the work that is due, cancels late calls and returns how long to wait
+// for the next result or event.
 func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration {
 	now := r.g.cache.Clock().Now()
 	t := r.turn(ctx, now, running)
@@ -139,7 +137,7 @@ func (r *runner[K, S]) advance(ctx context.Context, running bool) time.Duration 
 	return wake.at.Sub(now)
 }
 
-// turn takes what came in, and makes the calls that are due.
+// turn takes the pending events and makes the calls that are due.
 func (r *runner[K, S]) turn(ctx context.Context, now time.Time, running bool) turn[K] {
 	g := r.g
 	var overdue []K
@@ -175,7 +173,7 @@ func (r *runner[K, S]) listen(ctx context.Context) {
 	err = r.g.stream.Events(ctx, func(e RuntimeEvent[K, S]) { r.g.events.event(e, r.g.cache.Clock().Now()) })
 }
 
-// ask makes one call. Its result comes even if the call ends the goroutine.
+// ask makes one call. It sends a result even if the call ends the goroutine.
 func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
 	a := result[K, S]{call: c, err: fmt.Errorf("pleg: %v: the call did not return", c.kind)}
 	defer func() { r.results <- a }()
@@ -190,8 +188,8 @@ func (r *runner[K, S]) ask(ctx context.Context, c call[K]) {
 	}
 }
 
-// drain waits for the cancelled calls and handles the answers that arrive anyway, since
-// readers of exits must learn of every container in an answer (G14).
+// drain waits for the cancelled calls and handles the answers that still arrive,
+// because readers of exits must learn of every container in an answer (G14).
 func (r *runner[K, S]) drain() {
 	go func() {
 		r.working.Wait()
@@ -204,7 +202,7 @@ func (r *runner[K, S]) drain() {
 	}
 }
 
-// handleResult takes the result of a call.
+// handleResult handles the result of a call.
 func (r *runner[K, S]) handleResult(a result[K, S]) {
 	f := r.inFlight[a.call]
 	f.cancel()
@@ -223,7 +221,7 @@ func (r *runner[K, S]) handleResult(a result[K, S]) {
 	}
 }
 
-// streamEnded takes the end of the stream.
+// streamEnded handles the end of the stream.
 func (r *runner[K, S]) streamEnded(err error) {
 	now := r.g.cache.Clock().Now()
 	r.g.mu.Lock()

@@ -5,56 +5,53 @@ import (
 	"time"
 )
 
-// Stats counts what a Generator did since it was made. The comments name the
-// metric of KEP-3386 or of the kubelet that a field stands for. It is a plain
-// value; the zero value counts nothing.
+// Stats are a Generator's counters. The comments name the corresponding metrics of
+// KEP-3386 or the kubelet.
 type Stats struct {
-	Relists        uint64    // full relists that ended well
+	Relists        uint64    // successful full relists
 	RelistDuration Histogram // pleg_relist_duration_seconds
 	RelistInterval Histogram // pleg_relist_interval_seconds, from start to start
-	LastSeen       time.Time // pleg_last_seen_seconds: local start of the last relist
+	LastSeen       time.Time // pleg_last_seen_seconds, the local start of the last successful full relist
 
-	Streaming   bool   // the event stream is up, and EventedPeriod in force
+	Streaming   bool   // the event stream is relied upon
 	Connections uint64 // evented_pleg_connection_success_count
-	// ConnectionErrors (evented_pleg_connection_error_count) is how many streams ended,
-	// unsupported ones included.
+	// ConnectionErrors (evented_pleg_connection_error_count) counts ended streams,
+	// including unsupported ones.
 	ConnectionErrors uint64
 	EventsReceived   uint64    // evented_pleg_notifications_received
-	EventLatency     Histogram // evented_pleg_connection_latency_seconds, by stamps that are believed
+	EventLatency     Histogram // evented_pleg_connection_latency_seconds, from believed timestamps
 
-	Transitions    uint64 // steps of containers that relists found while a stream should have reported them
-	ReportedEvents uint64 // of these, reported by an event
-	// MissedEvents (kube_pod_missed_events) is how many of these no event reported. A step
-	// that a single pod's relist found, or one before the stream is relied upon, counts only
-	// after the next full relist.
+	Transitions    uint64 // steps found by relists while a stream should have reported them
+	ReportedEvents uint64 // Transitions reported by an event
+	// MissedEvents (kube_pod_missed_events) is the rest of Transitions. Steps found by
+	// a relist of a single pod, or before the stream is relied upon, count after the
+	// next full relist.
 	MissedEvents uint64
 
-	StaleWrites   uint64 // observations that lost against newer knowledge
-	SkewedWrites  uint64 // refused for a time ahead of the clock
-	Resurrections uint64 // refused because they would have brought back what is gone
-	MergedEvents  uint64 // events that became part of another, as a reader or the Generator was behind
+	StaleWrites   uint64 // observations older than the entry
+	SkewedWrites  uint64 // observations too far ahead of the clock
+	Resurrections uint64 // observations that would have brought back a container or pod
+	MergedEvents  uint64 // events merged because a reader or the Generator was behind
 
-	Pods       int // pods that are there, as last seen
-	Containers int // their containers
-	// Retained is how many pods, containers and deletions are remembered besides: for slow
-	// readers, and against late events.
+	Pods       int // pods present in their last observation
+	Containers int // containers of these pods
+	// Retained counts other pods, containers and deletions, kept for slow readers and
+	// against late events.
 	Retained int
 }
 
-// Histogram counts durations by the bounds that HistogramBounds returns. It is a plain
-// value; the zero value counts nothing.
+// Histogram counts durations in buckets with the bounds of HistogramBounds.
 type Histogram struct {
-	Counts [15]uint64 // Counts[i]: above bound i-1, up to bound i; the last one: above all
+	Counts [15]uint64 // Counts[i] is above bound i-1 and up to bound i; the last is above all bounds
 	Sum    float64    // of all durations, in seconds
 }
 
-// HistogramBounds returns the upper bounds of a Histogram's Counts but the last, in
-// seconds.
+// HistogramBounds returns the upper bounds of all Counts but the last, in seconds.
 func HistogramBounds() [14]float64 {
 	return [...]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 }
 
-// Count returns how many durations h has counted.
+// Count returns the number of durations in h.
 func (h Histogram) Count() (n uint64) {
 	for _, c := range h.Counts {
 		n += c

@@ -7,34 +7,34 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// reconnect is the delay before an event stream that ended is opened again
-// (KEP-3386, "Retry immediately … every 60 seconds indefinitely").
+// reconnect returns the backoff of an ended event stream (KEP-3386, "Retry immediately
+// … every 60 seconds indefinitely").
 func reconnect() backoff.Policy {
 	return backoff.Policy{Initial: time.Second, Max: time.Minute, FreeFailures: 1, ResetAfter: time.Minute}
 }
 
-// A streamState is the state machine of the event stream: when to open it, and
-// whether to rely on it. A connection is proven once it has lived for a relist
-// period or brought an event. It is relied upon once a full relist has begun a
-// period after it was opened: the subscription takes a moment to come to life,
-// and a runtime that comes up loses the first events. What these would have
-// reported is in that list.
+// A streamState is the state machine of the event stream. It decides when to open the
+// stream and whether to rely on it. A connection is proven once it has lasted for a
+// relist period or brought an event. It is relied upon once a full relist has begun a
+// period after the connection was opened. Subscriptions take a moment to become active,
+// and starting runtimes lose their first events; that relist covers the changes in
+// between.
 //
-// The zero value is a stream that is to be opened, of the period 0.
+// The zero value is an unopened stream with a period of 0.
 type streamState struct {
 	period      time.Duration // the short relist period
 	open        bool
 	opened      time.Time // if open
-	retryAt     time.Time // if not open, and again
-	again       bool      // there was a connection before
+	retryAt     time.Time // if not open and again is set
+	again       bool      // an earlier connection existed
 	received    bool      // this connection has brought an event
 	proven      bool      // this connection is proven
 	resynced    bool      // a full relist has begun a period after opened
-	unsupported bool      // the last connection that ended said so
+	unsupported bool      // the last ended connection returned ErrUnsupported
 	failures    int       // in a row
 }
 
-// connect opens the stream if it is time to.
+// connect opens the stream if it is due.
 func (s *streamState) connect(now time.Time) bool {
 	if s.open || s.again && now.Before(s.retryAt) {
 		return false
@@ -43,7 +43,7 @@ func (s *streamState) connect(now time.Time) bool {
 	return true
 }
 
-// reset forgets a stream that was given up, not lost.
+// reset forgets a stream given up by the Generator.
 func (s *streamState) reset() { *s = streamState{period: s.period, unsupported: s.unsupported} }
 
 // ended closes the stream and reports whether it was relied upon.
@@ -64,7 +64,7 @@ func (s *streamState) ended(now time.Time, err error) (lost bool) {
 	return lost
 }
 
-// listed notes a full relist that has ended and began at start.
+// listed records a completed full relist that began at start.
 func (s *streamState) listed(start time.Time) {
 	s.resynced = s.resynced || s.open && !start.Before(s.opened.Add(s.period))
 }
@@ -78,10 +78,10 @@ func (s *streamState) prove(now time.Time) bool {
 	return true
 }
 
-// reliable reports whether the stream is to be relied upon.
+// reliable reports whether to rely on the stream.
 func (s *streamState) reliable() bool { return s.open && s.resynced }
 
-// next is when to call connect or prove again.
+// next returns when to call connect or prove again.
 func (s *streamState) next() wakeup {
 	switch {
 	case !s.open:

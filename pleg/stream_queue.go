@@ -7,30 +7,29 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// An eventQueue takes what the runtime reports, and requests of a relist, without
-// ever blocking: it coalesces them per pod (G7, G8). It is safe for concurrent use
-// by multiple goroutines.
+// An eventQueue collects runtime events and requests, coalesced per pod, without ever
+// blocking (G7, G8). It is safe for concurrent use by multiple goroutines.
 type eventQueue[K comparable, S any] struct {
-	wake chan struct{} // holds one token if there is something to take
+	wake chan struct{} // holds one token if anything is pending
 
 	mu         sync.Mutex
 	pods       queue.Queue[K, pendingEvent[K, S]]
-	limit      int  // of pods; beyond it everything is to be listed
-	everything bool // a full relist is asked for
-	fresh      bool // events came in since the last drain
+	limit      int  // number of pods beyond which a full relist is requested
+	everything bool // a full relist is requested
+	fresh      bool // events arrived since the last drain
 	received   uint64
 	merged     uint64
 	latency    Histogram
-	exits      bool // what events show of exits is wanted
+	exits      bool // evidence of exits is wanted
 }
 
-// A pendingEvent is what came in about one pod.
+// A pendingEvent holds the pending events of one pod.
 type pendingEvent[K comparable, S any] struct {
 	reported map[string]rank     // the furthest rank per container
-	exits    map[string]exitNote // what was shown of the ends of containers, if that is wanted
+	exits    map[string]exitNote // evidence of exits per container, if wanted
 }
 
-// event takes an event that arrived at now.
+// event adds an event that arrived at now.
 func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 	at, clean := localTime(now, e.At)
 	q.mu.Lock()
@@ -62,9 +61,8 @@ func (q *eventQueue[K, S]) event(e RuntimeEvent[K, S], now time.Time) {
 	}
 }
 
-// noteExits keeps what an event, which is of the local time at if that is believed,
-// shows of the ends of containers. The time is that of its own container: what else it
-// carries may be older.
+// noteExits keeps the evidence of exits in e. at is its local time, if believed, and
+// applies only to its own container, because its other contents may be older.
 func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, believed bool) {
 	if !believed {
 		at = time.Time{}
@@ -95,14 +93,14 @@ func (p *pendingEvent[K, S]) noteExits(e RuntimeEvent[K, S], at time.Time, belie
 	}
 }
 
-// followExits sets whether what events show of exits is wanted.
+// followExits sets whether evidence of exits is wanted.
 func (q *eventQueue[K, S]) followExits(follow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.exits = follow
 }
 
-// request asks for a relist of one pod.
+// request requests a relist of one pod.
 func (q *eventQueue[K, S]) request(pod K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,13 +112,13 @@ func (q *eventQueue[K, S]) request(pod K) {
 	queue.Signal(q.wake)
 }
 
-// full reports whether there is no slot for pod.
+// full reports whether pod has no slot and cannot get one.
 func (q *eventQueue[K, S]) full(pod K) bool {
 	return q.pods.Get(pod) == nil && q.pods.Len() >= q.limit
 }
 
-// drain removes and returns what came in: by pod, whether a full relist is asked
-// for, and whether any events came. limit is the new one.
+// drain removes and returns the pending events by pod, whether a full relist is
+// requested, and whether any events arrived. It sets the limit.
 func (q *eventQueue[K, S]) drain(limit int) (pods queue.Queue[K, pendingEvent[K, S]], everything, received bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,12 +2,12 @@ package pleg
 
 import "time"
 
-// oldest is the age beyond which a runtime's stamp is not believed.
+// oldest is the greatest age of a believed timestamp.
 const oldest = 10 * time.Minute
 
-// localTime translates a runtime's stamp into local time by its age, and reports
-// whether the stamp is believed. A missing stamp and one from the future count as
-// now, one that is too old counts as oldest; none of these is believed.
+// localTime translates a runtime's timestamp into local time by its age, and reports
+// whether the timestamp is believed. A missing or future timestamp counts as now, and
+// one that is too old as oldest; neither is believed.
 func localTime(now, stamp time.Time) (at time.Time, clean bool) {
 	if stamp.IsZero() {
 		return now, false
@@ -17,8 +17,8 @@ func localTime(now, stamp time.Time) (at time.Time, clean bool) {
 	return at, age >= 0 && age <= oldest
 }
 
-// lenientStamp is the latest time that a stamp may stand for: a stamp of whole
-// seconds may stand for the end of its second.
+// lenientStamp returns the latest time that a timestamp may stand for, which for whole
+// seconds is the end of the second.
 func lenientStamp(stamp time.Time) time.Time {
 	if !stamp.IsZero() && stamp.Nanosecond() == 0 {
 		return stamp.Add(time.Second - 1)
@@ -26,8 +26,8 @@ func lenientStamp(stamp time.Time) time.Time {
 	return stamp
 }
 
-// A wakeup is when to look again. The zero value is never. A flag says so and not
-// the zero time, at which a clock may well stand.
+// A wakeup is the time of the next look. The zero value means never. It uses a flag
+// because a clock may legitimately show the zero time.
 type wakeup struct {
 	at  time.Time
 	set bool

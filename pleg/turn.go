@@ -2,29 +2,29 @@ package pleg
 
 import "time"
 
-// A core is a Generator without goroutines, calls and clock: what is known and to be done
-// (relister), the state of the event stream, and which of the two to rely on. Its owner
-// locks it and carries out what turn says.
+// A core is a Generator without goroutines, calls and clock. It consists of the
+// relister and the state of the event stream, and decides which of the two to rely on.
+// Its owner locks it and carries out its turns.
 type core[K comparable, S any] struct {
 	*relister[K, S]
 	stream    streamState
-	streaming bool      // there is a stream to open
-	relying   bool      // on the stream, at the last look
-	changed   time.Time // when relying changed, or the core was made
+	streaming bool      // a stream is available
+	relying   bool      // the stream was relied upon at the last check
+	changed   time.Time // when relying last changed, or the core was made
 	ending    bool      // the last turn said that a full relist has ended
 }
 
-// A turn is what to do now.
+// A turn is the work to do now.
 type turn[K comparable] struct {
 	calls   []call[K] // to make
 	connect bool      // open the stream
-	ended   bool      // a full relist has ended, and another turn is due once its start is the global time
+	ended   bool      // a full relist has ended; take another turn once its start is the global time
 	start   time.Time // of that full relist
-	wake    wakeup    // when another turn is due at the latest
+	wake    wakeup    // the latest time of the next turn
 }
 
-// turn returns what to do at now. running is false outside Run, where only full lists for
-// Relist begin; overdue are the pods that somebody has waited too long for.
+// turn returns the work to do at now. Outside Run, running is false, and the only full
+// lists are those for Relist. overdue are the pods of overdue waits.
 func (c *core[K, S]) turn(now time.Time, running bool, overdue []K) (t turn[K]) {
 	if running && c.streaming {
 		t.connect = c.stream.connect(now)
@@ -54,14 +54,14 @@ func (c *core[K, S]) turn(now time.Time, running bool, overdue []K) (t turn[K]) 
 	return t
 }
 
-// takeEvents takes what came in.
+// takeEvents takes the pending events.
 func (c *core[K, S]) takeEvents(q *eventQueue[K, S]) {
 	if c.relister.takeEvents(q) {
 		c.stream.received = true
 	}
 }
 
-// streamEnded notes that the stream has ended, and why.
+// streamEnded records the end of the stream with its error.
 func (c *core[K, S]) streamEnded(err error, now time.Time) {
 	c.stats.ConnectionErrors++
 	if c.stream.ended(now, err) {
@@ -70,21 +70,21 @@ func (c *core[K, S]) streamEnded(err error, now time.Time) {
 	c.rely(now)
 }
 
-// abandon forgets the calls and the stream, which were given up.
+// abandon drops the calls and the stream.
 func (c *core[K, S]) abandon(now time.Time) {
 	c.relister.abandon()
 	c.stream.reset()
 	c.rely(now)
 }
 
-// rely notes whether the stream is relied upon.
+// rely updates relying.
 func (c *core[K, S]) rely(now time.Time) {
 	if reliable := c.stream.reliable(); reliable != c.relying {
 		c.relying, c.changed = reliable, now
 	}
 }
 
-// period is the one in force between full relists.
+// period returns the period in force between full relists.
 func (c *core[K, S]) period() time.Duration {
 	if c.relying {
 		return c.o.EventedPeriod

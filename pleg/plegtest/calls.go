@@ -39,7 +39,7 @@ func (r *Runtime[K]) Pod(ctx context.Context, id K) (pleg.Pod[K], error) {
 	return one, err
 }
 
-// Status returns the snapshot of a pod and a stamp made after it.
+// Status returns the snapshot of a pod and a later timestamp.
 func (r *Runtime[K]) Status(ctx context.Context, id K) (*Status, time.Time, error) {
 	var s *Status
 	var stamp time.Time
@@ -58,8 +58,7 @@ func (r *Runtime[K]) Status(ctx context.Context, id K) (*Status, time.Time, erro
 	return s, stamp, err
 }
 
-// beside is the snapshot that comes with the error of a Status: nil but for a
-// fault.
+// beside returns the snapshot to return with the error of a Status, usually nil.
 func (r *Runtime[K]) beside(id K) *Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +69,8 @@ func (r *Runtime[K]) beside(id K) *Status {
 	return p.versions[len(p.versions)-1]
 }
 
-// call makes one call: late, never or not at all where a fault says so. read
-// reads the truth, before or after the delay.
+// call makes one call, subject to the faults. read reads the true state, before or
+// after the delay.
 func (r *Runtime[K]) call(ctx context.Context, kind string, id K, read func() error) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +112,7 @@ func (r *Runtime[K]) call(ctx context.Context, kind string, id K, read func() er
 	return err
 }
 
-// pause waits without the lock.
+// pause waits for d or the end of ctx, without the lock.
 func (r *Runtime[K]) pause(ctx context.Context, d time.Duration) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
@@ -123,10 +122,10 @@ func (r *Runtime[K]) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// forever is longer than anybody waits.
+// forever is longer than any wait.
 const forever time.Duration = 1 << 62
 
-// after is the clock's After, but leaves no timer behind that never fires.
+// after returns the clock's After for d, or nil for forever.
 func (r *Runtime[K]) after(d time.Duration) <-chan time.Time {
 	if d == forever {
 		return nil

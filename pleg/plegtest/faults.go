@@ -7,48 +7,47 @@ import (
 	"time"
 )
 
-// Faults are the mistakes of a Runtime. Each is a rate from 0, never, to 1, always: the
-// chance that it happens to an event, a stream, a call or a stamp, which the comments
-// call "it". The zero value is a runtime without faults. Faults are a plain value.
+// Faults are the fault rates of a Runtime, grouped by the events, streams, calls and
+// timestamps that they affect. A rate of 0 means never, 1 always.
 type Faults struct {
 	// Events.
-	Drop      float64       // it is never sent
-	Duplicate float64       // it is sent twice, up to Delay apart
-	Late      float64       // it arrives up to Delay later
-	Reorder   float64       // it arrives up to Delay later, and before those due at the same time
-	Delay     time.Duration // the bound of the three above; 0 means 2s
-	Stale     float64       // it carries older contents under its own, newer stamp
-	Bare      float64       // it carries no contents
-	Nameless  float64       // it names no pod
-	Strange   float64       // its type is unknown
+	Drop      float64       // never sent
+	Duplicate float64       // sent twice, up to Delay apart
+	Late      float64       // arrives up to Delay late
+	Reorder   float64       // arrives up to Delay late, and before others due at the same time
+	Delay     time.Duration // limit for Duplicate, Late and Reorder; 0 means 2s
+	Stale     float64       // carries older contents under its own, newer timestamp
+	Bare      float64       // carries no contents
+	Nameless  float64       // names no pod
+	Strange   float64       // has an unknown type
 
 	// Streams.
-	Disconnect float64 // it ends after an event, with ErrInjected
-	EndAtOnce  float64 // it ends as soon as it is opened, without an error
-	Replay     float64 // it begins with the last events of before
-	Lose       float64 // it loses the first events after it was opened; not the first stream
+	Disconnect float64 // ends with ErrInjected after an event
+	EndAtOnce  float64 // ends as soon as it is opened, without an error
+	Replay     float64 // starts with the last earlier events
+	Lose       float64 // loses its first events, except on the first stream
 
 	// Calls.
-	Error  float64       // it fails with ErrInjected
-	Beside float64       // a Status that fails so returns a status with the error
-	Hang   float64       // it returns when its context ends
-	Slow   float64       // it takes up to SlowBy; its answer is of its begin or of its end
+	Error  float64       // fails with ErrInjected
+	Beside float64       // returns a status with that error (Status only)
+	Hang   float64       // returns only when its context ends
+	Slow   float64       // takes up to SlowBy, and answers as of its start or its end
 	SlowBy time.Duration // 0 means 3s
-	Deaf   float64       // a slow call does not end with its context
+	Deaf   float64       // ignores its context while slow
 
-	// Stamps of events and statuses.
-	Unstamped float64 // it is zero
-	Seconds   float64 // it counts seconds as if they were nanoseconds: 1970
-	Future    float64 // it is an hour ahead
-	Step      float64 // it is a day off, either way
-	Ahead     float64 // it is up to two seconds ahead
+	// Timestamps of events and statuses.
+	Unstamped float64 // zero
+	Seconds   float64 // counts seconds as nanoseconds, so it is in 1970
+	Future    float64 // an hour ahead
+	Step      float64 // a day ahead or behind
+	Ahead     float64 // up to two seconds ahead
 
-	// Ids: a Create of a container that was removed, or a Start of one that has
-	// exited, makes another container of that id.
+	// Reuse is the rate at which Create of a removed container, or Start of an exited
+	// one, makes a new container with the same id.
 	Reuse float64
 }
 
-// withDefaults returns f with its durations filled in.
+// withDefaults returns f with defaults for its durations.
 func (f Faults) withDefaults() Faults {
 	if f.Delay == 0 {
 		f.Delay = 2 * time.Second
@@ -59,17 +58,18 @@ func (f Faults) withDefaults() Faults {
 	return f
 }
 
-// dice decide by a seed and by what is asked, not by the order of the questions.
+// A dice makes random decisions that depend on a seed and a subject, but not on their
+// order.
 type dice uint64
 
-// float is a number from 0 up to 1 for what at names.
+// float returns a number in [0, 1) for the subject at.
 func (d dice) float(at ...any) float64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, at...)
 	return rand.New(rand.NewPCG(uint64(d), h.Sum64())).Float64()
 }
 
-// roll reports whether a fault strikes what at names, and counts it.
+// roll reports whether a fault affects the subject at, and counts it.
 func (r *Runtime[K]) roll(fault string, rate float64, at ...any) bool {
 	if rate <= 0 || r.dice.float(append([]any{fault}, at...)...) >= rate {
 		return false
@@ -81,7 +81,7 @@ func (r *Runtime[K]) roll(fault string, rate float64, at ...any) bool {
 // inject counts an injected fault.
 func (r *Runtime[K]) inject(fault string) { r.injected[fault]++ }
 
-// stamp is the runtime's stamp of now.
+// stamp returns the runtime's timestamp for the current time.
 func (r *Runtime[K]) stamp(at ...any) time.Time {
 	now := r.now()
 	chance := func(of string) float64 { return r.dice.float(append([]any{of}, at...)...) }

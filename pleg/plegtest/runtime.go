@@ -1,14 +1,13 @@
-// Package plegtest is a fake container runtime, for tests of what is built on
-// package pleg. It runs no containers. It keeps the truth and, driven by a seed,
-// makes the mistakes that real runtimes make: see Faults.
+// Package plegtest provides a fake container runtime for testing code built on package
+// pleg. It keeps the true state of its pods and, driven by a seed, injects the faults
+// of real runtimes; see Faults.
 //
 //	rt := plegtest.New[string](1, plegtest.Faults{Drop: 0.1, Stale: 0.1})
-//	cache := pleg.New[string](pleg.Options[*plegtest.Status]{})
+//	cache := statuscache.New[string](statuscache.Options[*plegtest.Status]{})
 //	gen, err := pleg.NewGenerator(rt, rt, cache, pleg.GeneratorOptions{})
 //
-// A test changes pods with Create, Start, Exit and Remove, and compares what the
-// consumer under test knows with Truth. Run it in a testing/synctest bubble: then
-// no delay takes real time.
+// Tests change pods with Create, Start, Exit and Remove, and compare the result with
+// Truth. In a testing/synctest bubble, delays take no real time.
 package plegtest
 
 import (
@@ -26,17 +25,17 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// Status is what a Runtime says of a pod: a snapshot, which never changes.
+// Status is an immutable snapshot of a pod in a Runtime.
 type Status struct {
-	Version int                         // grows with every change of the pod
-	Listed  []pleg.Container            // in the order of their creation
-	Ended   map[string]pleg.ExitDetails // how those of them ended that have exited, by id
+	Version int                         // increases with every change of the pod
+	Listed  []pleg.Container            // in order of creation
+	Ended   map[string]pleg.ExitDetails // exits of the exited containers, by id
 }
 
-// Containers makes *Status a pleg.ContainerLister.
+// Containers implements pleg.ContainerLister.
 func (s *Status) Containers() []pleg.Container { return s.Listed }
 
-// Exits makes *Status a pleg.ExitLister.
+// Exits implements pleg.ExitLister.
 func (s *Status) Exits() iter.Seq2[string, pleg.ExitDetails] { return maps.All(s.Ended) }
 
 // String returns the version and the containers, as in "v3 a:exited b:running".
@@ -54,18 +53,19 @@ func (s *Status) String() string {
 
 // Errors of a Runtime's calls and streams.
 var (
-	ErrInjected = errors.New("plegtest: injected error")      // Faults.Error, or a disconnection
+	ErrInjected = errors.New("plegtest: injected error")      // due to Faults.Error or a disconnection
 	ErrDown     = errors.New("plegtest: the runtime is down") // during Restart
 )
 
-// Runtime is a fake container runtime. It is a pleg.Runtime, a pleg.PodLister and
-// a pleg.Streamer over *Status. To hide that it can list single pods, wrap it:
-// struct{ pleg.Runtime[K, *plegtest.Status] }{rt}.
+// Runtime is a fake container runtime. It implements pleg.Runtime, pleg.PodLister and
+// pleg.Streamer. This hides its PodLister:
 //
-// Which faults it injects depends on the seed and on how many calls and changes
-// there were, never on the order in which goroutines run. The zero value is not
-// usable; start with New. A Runtime is safe for concurrent use by multiple
-// goroutines.
+//	struct{ pleg.Runtime[K, *plegtest.Status] }{rt}
+//
+// Its faults depend on the seed and on the number of calls and changes, but not on
+// goroutine scheduling. Methods that change a container return false if they have no
+// effect. The zero value is not usable; use New. A Runtime is safe for concurrent use
+// by multiple goroutines.
 type Runtime[K comparable] struct {
 	dice  dice
 	clock clock.Clock
@@ -89,11 +89,11 @@ type pod struct {
 	number     int
 	containers []pleg.Container
 	started    map[string]time.Time
-	ended      map[string]pleg.ExitDetails // never changed, only replaced
-	versions   []*Status                   // by version; nil: the pod was not there
+	ended      map[string]pleg.ExitDetails // replaced, never modified
+	versions   []*Status                   // by version; nil while the pod is absent
 }
 
-// end notes how a container ended, nil: it has not, or not any longer.
+// end sets the exit of a container; a nil d removes it.
 func (p *pod) end(container string, d *pleg.ExitDetails) {
 	ended := maps.Clone(p.ended)
 	delete(ended, container)
@@ -123,15 +123,15 @@ func New[K comparable](seed uint64, f Faults) *Runtime[K] {
 	}
 }
 
-// SetClock replaces the real clock, which in a testing/synctest bubble is the
-// bubble's, for stamps and delays. Call it before every other method.
+// SetClock replaces the real clock, used for timestamps and delays. Call it before all
+// other methods.
 func (r *Runtime[K]) SetClock(c clock.Clock) { r.clock = c }
 
-// now is the clock's wall time, which is all that a runtime knows.
+// now returns the clock's wall time.
 func (r *Runtime[K]) now() time.Time { return r.clock.Now().Round(0) }
 
-// Create adds a container, and the pod if it is the first one. It does nothing and
-// returns false if the pod has or had a container of that id; but see Faults.Reuse.
+// Create adds a container, and the pod with its first container. The pod must never
+// have had a container with that id; but see Faults.Reuse.
 func (r *Runtime[K]) Create(id K, container string) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
 		if i >= 0 || r.everHad(id, container) && !r.reuse() {
@@ -142,8 +142,7 @@ func (r *Runtime[K]) Create(id K, container string) bool {
 	}, pleg.RuntimeEventCreated)
 }
 
-// Start makes a created container run. It does nothing and returns false if there
-// is none; but see Faults.Reuse.
+// Start makes a created container run. See also Faults.Reuse.
 func (r *Runtime[K]) Start(id K, container string) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
 		if i >= 0 && p.containers[i].State == pleg.StateExited && r.reuse() {
@@ -159,12 +158,11 @@ func (r *Runtime[K]) Start(id K, container string) bool {
 	}, pleg.RuntimeEventStarted)
 }
 
-// Exit makes a container exit with code 0. It does nothing and returns false if
-// there is none that is created or runs.
+// Exit makes a created or running container exit with code 0.
 func (r *Runtime[K]) Exit(id K, container string) bool { return r.ExitCode(id, container, 0) }
 
-// ExitCode is Exit with another code. The reason is Completed for 0, otherwise
-// Error, the times are those of Start and of this call.
+// ExitCode is like Exit with the given code, and the reason Completed for 0 or Error
+// otherwise. The times are those of Start and of this call.
 func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
 	reason := "Error"
 	if code == 0 {
@@ -175,7 +173,7 @@ func (r *Runtime[K]) ExitCode(id K, container string, code int32) bool {
 	})
 }
 
-// ExitWith is Exit with what the status is to say of it, also what makes no sense.
+// ExitWith is like Exit with arbitrary details.
 func (r *Runtime[K]) ExitWith(id K, container string, d pleg.ExitDetails) bool {
 	return r.exit(id, container, func(*pod) pleg.ExitDetails { return d })
 }
@@ -191,8 +189,7 @@ func (r *Runtime[K]) exit(id K, container string, details func(p *pod) pleg.Exit
 	}, pleg.RuntimeEventStopped)
 }
 
-// Remove removes a container, whatever its state, and the pod with its last one.
-// It returns false if there is none.
+// Remove removes a container in any state, and the pod with its last container.
 func (r *Runtime[K]) Remove(id K, container string) bool {
 	return r.change(id, container, func(p *pod, i int) bool {
 		if i < 0 {
@@ -205,8 +202,8 @@ func (r *Runtime[K]) Remove(id K, container string) bool {
 	}, pleg.RuntimeEventDeleted)
 }
 
-// Restart takes the runtime down for d and returns when it is back. Meanwhile
-// there are no streams, calls fail with ErrDown, and changes send no events.
+// Restart takes the runtime down for d, and returns when it is up again. Meanwhile
+// streams and calls fail with ErrDown, and changes send no events.
 func (r *Runtime[K]) Restart(d time.Duration) {
 	r.mu.Lock()
 	r.down = true
@@ -227,8 +224,8 @@ func (r *Runtime[K]) Disconnect() {
 	r.cut(ErrInjected)
 }
 
-// SetUnsupported takes the event streams away, as in an older runtime, or gives
-// them back. Without them Events returns pleg.ErrUnsupported.
+// SetUnsupported disables or enables event streams. While they are disabled, as in
+// older runtimes, Events returns pleg.ErrUnsupported.
 func (r *Runtime[K]) SetUnsupported(unsupported bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,14 +236,14 @@ func (r *Runtime[K]) SetUnsupported(unsupported bool) {
 	}
 }
 
-// SetFaults replaces the faults. What is late or lost already stays so.
+// SetFaults replaces the faults, except for events already late or lost.
 func (r *Runtime[K]) SetFaults(f Faults) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = f.withDefaults()
 }
 
-// Truth returns the pods as they are, by id.
+// Truth returns the true state of all pods, by id.
 func (r *Runtime[K]) Truth() map[K]*Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,8 +256,7 @@ func (r *Runtime[K]) Truth() map[K]*Status {
 	return truth
 }
 
-// Calls returns how often each method of pleg.Runtime, pleg.PodLister and
-// pleg.Streamer was called, by its name: Pods, Status, Pod, Events.
+// Calls returns the number of calls by method name (Pods, Status, Pod and Events).
 func (r *Runtime[K]) Calls() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,15 +267,15 @@ func (r *Runtime[K]) Calls() map[string]int {
 	return calls
 }
 
-// Busy returns how many calls and streams are under way.
+// Busy returns the number of calls and streams in progress.
 func (r *Runtime[K]) Busy() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.busy
 }
 
-// Injected returns how often each fault was injected, by the name of its field in
-// Faults or of the method that injects it: Restart, Disconnect, SetUnsupported.
+// Injected returns the number of injected faults by name, from the fields of Faults and
+// the methods Restart, Disconnect and SetUnsupported.
 func (r *Runtime[K]) Injected() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,7 +292,7 @@ func move(p *pod, i int, to pleg.State) bool {
 	return true
 }
 
-// reuse reports whether an id is used again.
+// reuse reports whether to reuse an id.
 func (r *Runtime[K]) reuse() bool {
 	return r.roll("Reuse", r.faults.Reuse, r.changes)
 }
@@ -311,8 +307,8 @@ func (r *Runtime[K]) everHad(id K, container string) bool {
 	return false
 }
 
-// change makes one change of a pod and sends its event. It reports whether do
-// changed anything.
+// change makes one change of a pod and sends its event. It reports whether do made a
+// change.
 func (r *Runtime[K]) change(id K, container string, do func(p *pod, i int) bool, event pleg.RuntimeEventType) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

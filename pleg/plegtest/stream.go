@@ -9,19 +9,19 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// A delivery is an event on its way.
+// A delivery is a scheduled event.
 type delivery[K comparable] struct {
 	event pleg.RuntimeEvent[K, *Status]
 	due   time.Time
-	order float64 // among those due at the same time
+	order float64 // among deliveries due at the same time
 }
 
 // A stream is one connection of Events.
 type stream[K comparable] struct {
 	queue []delivery[K]
-	lose  int           // events yet to be lost
-	err   error         // why it was cut
-	wake  chan struct{} // holds one token while there is something to look at
+	lose  int           // number of events yet to lose
+	err   error         // set when the stream is cut
+	wake  chan struct{} // holds one token if the state may have changed
 }
 
 func (s *stream[K]) poke() {
@@ -31,7 +31,7 @@ func (s *stream[K]) poke() {
 	}
 }
 
-// cut ends the streams.
+// cut ends all streams with err.
 func (r *Runtime[K]) cut(err error) {
 	for _, s := range r.streams {
 		s.err = err
@@ -40,11 +40,10 @@ func (r *Runtime[K]) cut(err error) {
 	r.streams = nil
 }
 
-// replayed is how many events a stream replays, or loses, at its begin.
+// replayed is the number of events that a stream may replay or lose at its start.
 const replayed = 5
 
-// send sends the event of the last change of a pod, as well as the faults let
-// it.
+// send sends the event of a pod's last change, subject to the faults.
 func (r *Runtime[K]) send(id K, p *pod, container string, kind pleg.RuntimeEventType) {
 	n := r.changes
 	roll := func(fault string, rate float64) bool { return r.roll(fault, rate, n) }
@@ -157,7 +156,7 @@ func (r *Runtime[K]) disconnect(s *stream[K]) {
 	r.streams = slices.DeleteFunc(r.streams, func(x *stream[K]) bool { return x == s })
 }
 
-// next takes what is due, or tells how long to wait for it.
+// next returns the next due event, or how long to wait for it.
 func (r *Runtime[K]) next(s *stream[K]) (d delivery[K], wait time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// Entry is what is known of one key. It is passed by value, so S should be a
-// pointer or small. The zero value means that nothing is known yet.
+// Entry is the latest information about one key. The zero value stands for an unknown
+// key. Entries are passed by value, so S should be small or a pointer.
 type Entry[S any] struct {
-	Status S // as last written
-	// Err is why the inspection failed, nil if it did not. If it did, Status is what the
-	// writer gave with Err, and may be wrong.
+	Status S // last written status
+	// Err is the error of the last inspection, if it failed. Status is then the
+	// writer's choice and may be wrong.
 	Err error
-	// Modified is the local time of this knowledge: of the write, or of a later global time.
-	// It is zero if nothing is known yet.
+	// Modified is the local time of the write, or of a later global time. It is zero
+	// for an unknown key.
 	Modified time.Time
-	Present  bool // false if the key is known to be absent, or nothing is known
+	Present  bool // false if the key is absent or unknown
 }
 
-// An instant is a local time in nanoseconds since the cache's epoch. Instants are
-// totally ordered, and an atomic can hold one. Comparing two values of time.Time
-// depends on which of them carry a monotonic reading.
+// An instant is a local time in nanoseconds since the cache's epoch. Unlike time.Time
+// values, whose comparison depends on their monotonic readings, instants are totally
+// ordered. An instant also fits in an atomic.
 type instant int64
 
-// never is before every time: nothing is known.
+// never is before every time and stands for an unknown key.
 const never instant = math.MinInt64
 
-// A version is one write of a key, or its deletion. It is immutable.
+// A version is a write or deletion of a key. It is immutable.
 type version[S any] struct {
 	entry Entry[S] // as written
 	at    instant  // entry.Modified
-	base  *S       // the last status written without an error, kept for Merge
+	base  *S       // the last status written without an error, for Merge
 }
 
-// when is the time of v; without a version nothing was ever known.
+// when returns the time of v, or never if v is nil.
 func (v *version[S]) when() instant {
 	if v == nil {
 		return never
@@ -41,10 +41,10 @@ func (v *version[S]) when() instant {
 	return v.at
 }
 
-// present reports whether the key of v is known to be present.
+// present reports whether v is a write.
 func (v *version[S]) present() bool { return v != nil && v.entry.Present }
 
-// merge makes v, which replaces old, keep what merge keeps of old.
+// merge applies merge to v, which replaces old.
 func (v *version[S]) merge(old *version[S], merge func(old, new S) S) {
 	if old != nil {
 		v.base = old.base

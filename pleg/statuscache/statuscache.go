@@ -1,8 +1,8 @@
-// Package statuscache has a cache of statuses whose writes are ordered by the time of
-// their observation (KEP-3386, "Pod Status update in the Cache"). Late answers and
-// replayed events take nothing back, and a reader can wait for a status newer than a
-// moment of its own, such as its last write. The keys can be pods, custom resources or
-// anything else comparable. Make a [Cache] with [New].
+// Package statuscache provides a cache of statuses ordered by observation time
+// (KEP-3386, "Pod Status update in the Cache"). Late answers, replayed events and
+// writes for deleted keys never undo newer writes, and readers can wait for a status
+// newer than a time such as their last write. Keys can be of any comparable type. Make
+// a [Cache] with [New].
 package statuscache
 
 import (
@@ -20,82 +20,75 @@ import (
 // ErrClosed is the error of a wait that Close ended.
 var ErrClosed = errors.New("statuscache: closed")
 
-// Cache maps keys to their latest observed status. A write carries the local
-// time of its observation and loses against anything newer, so late answers,
-// replayed events and writes for deleted keys cannot take knowledge back
-// (KEP-3386, "Pod Status update in the Cache").
+// Cache maps keys to their latest observed status. Each write carries the local time of
+// its observation and is refused unless it is newer than the key's entry (KEP-3386,
+// "Pod Status update in the Cache"). "Newer" always means strictly After. As of the
+// global time, every entry holds and every other key is absent.
 //
-// Beside the entries stands one global time: everything is known as of it,
-// absent keys as absent. *Newer* always means strictly After.
+// At every moment,
 //
-// It holds at every moment that
-//
-//  1. what is known of a key never gets older: Get's Modified never decreases;
-//  2. a present entry was written with a time newer than the entry, or the
-//     tombstone and the global time, that it replaced (AcceptEqual: or equal
-//     to the entry's);
-//  3. a deleted key stays absent for every write stamped at or before its
-//     deletion;
-//  4. no wait that could be answered is left waiting;
+//  1. knowledge of a key never gets older, so Get's Modified never decreases;
+//  2. a present entry was written with a time newer than that of the entry it replaced
+//     (or, with AcceptEqual, equal to it), or than the tombstone and the global time;
+//  3. a deleted key stays absent for writes stamped at or before its deletion;
+//  4. every wait that can be answered ends;
 //  5. tombstones are newer than the global time.
 //
-// All times are local: they come from the Clock of the same process. A time more
-// than 292 years after the Cache was made counts as 292 years after. A time more
-// than 292 years before counts as no time, and a write stamped so is refused; on
-// the real clock the zero time is such a time.
+// All times are local, from the Clock of one process. Those more than 292 years after
+// the creation of the Cache count as 292 years after. Those more than 292 years before
+// it, including the zero time on the real clock, count as no time, and writes with them
+// are refused.
 //
-// The zero value is not usable; start with New. A Cache is safe for
-// concurrent use by multiple goroutines.
+// The zero value is not usable; use New. A Cache is safe for concurrent use by multiple
+// goroutines.
 type Cache[K comparable, S any] struct {
 	clock clock.WithTicker
 	equal bool
-	skew  time.Duration // negative: no check
+	skew  time.Duration // negative if unchecked
 	merge func(old, new S) S
-	epoch time.Time // instants count from here
+	epoch time.Time // origin of instants
 
-	// Readers take no lock for these; they are written under mu.
+	// Read without a lock, written under mu.
 	nodes   table[K, S]  // present keys and tombstones
-	global  atomic.Int64 // the instant as of which everything is known
-	present atomic.Int64 // the number of present keys
+	global  atomic.Int64 // the global time, as an instant
+	present atomic.Int64 // number of present keys
 
 	done chan struct{} // closed by Close
 
 	mu       sync.Mutex
 	closed   bool
-	latest   instant        // the newest reading of the clock
-	deleted  map[K]struct{} // keys with a tombstone, and some that are present again
+	latest   instant        // the latest reading of the clock
+	deleted  map[K]struct{} // keys with a tombstone, and some present again
 	waits    waits[K]
 	watchers map[*watcher[K]]struct{}
 	counts   Counts
 }
 
-// Options are the settings of a Cache. The zero value is the KEP's cache
-// on the real clock.
+// Options are the settings of a Cache. The zero value is the KEP's cache on the real
+// clock.
 type Options[S any] struct {
-	// Clock is the cache's and its Generator's; nil is the real one. It must
-	// not go backwards; the real one does not, thanks to Go's monotonic reading.
+	// Clock is used by the cache and its Generator, and must not go backwards. Nil
+	// means the real clock.
 	Clock clock.WithTicker
-	// AcceptEqual accepts a write stamped exactly like the entry, as the
-	// kubelet's code does; without it only newer ones, as the KEP has it.
+	// AcceptEqual accepts writes stamped exactly like the entry, as the kubelet's code
+	// does. Otherwise writes must be newer, as in the KEP.
 	AcceptEqual bool
-	// MaxSkew is how far ahead of Clock a write, deletion or global time may be
-	// stamped; later ones are refused and counted. 0 means 1 minute; a negative
-	// MaxSkew allows any.
+	// MaxSkew is how far writes, deletions and global times may be ahead of Clock.
+	// Later ones are refused and counted. 0 means 1 minute, a negative value no limit.
 	MaxSkew time.Duration
-	// Merge returns the status to store when a newer status of a key replaces an
-	// older one, so that it can keep what a newer observation must not take back.
-	// old is the status of the last write without an error. A write with an error
-	// is stored as it is. With a nil Merge new replaces old. Merge runs under the
+	// Merge returns the status to store when new replaces old, for example to keep
+	// fields that new lacks. Nil stores new. old is the status of the last write
+	// without an error; writes with an error are not merged. Merge runs under the
 	// cache's lock and must not call the cache.
 	Merge func(old, new S) S
 }
 
-// Counts are what a Cache refused since it was made, and what it remembers.
+// Counts are a Cache's refusals and tombstones.
 type Counts struct {
-	Stale         uint64 // writes that lost against newer knowledge
-	Skewed        uint64 // times that were too far ahead of the clock
-	Resurrections uint64 // of Stale, those of a deleted key
-	Tombstones    int    // deletions that are remembered
+	Stale         uint64 // writes that were not new enough
+	Skewed        uint64 // times beyond MaxSkew
+	Resurrections uint64 // Stale writes for deleted keys
+	Tombstones    int    // remembered deletions
 }
 
 // New returns an empty cache.
@@ -122,27 +115,26 @@ func New[K comparable, S any](o Options[S]) *Cache[K, S] {
 	return c
 }
 
-// Set stores status, or the error of an inspection, as observed at the local
-// time at, and reports whether it did. It refuses, and counts, a write if the
-// entry is newer, or as new without AcceptEqual; if the key is absent and its
-// deletion or the global time is as new or newer; if at is later than the clock by
-// more than MaxSkew; and if at is no time, as the zero time is on the real clock.
-// After Close it refuses every write.
+// Set stores status, or the error of an inspection, as observed at the local time at,
+// and reports whether it did. It refuses the write, and counts it, if the entry is
+// newer (or equally new, without AcceptEqual); if the key is absent and its deletion or
+// the global time is not older than at; or if at is no time or more than MaxSkew ahead
+// of the clock. After Close it refuses all writes.
 func (c *Cache[K, S]) Set(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, false)
 	freed.wake()
 	return updated
 }
 
-// SetInOrder is Set for a single writer of key, whose writes follow one another even
-// within one reading of the clock: a time equal to the entry's will do.
+// SetInOrder is like Set but also accepts a time equal to the entry's, for a single
+// writer whose writes may share a reading of the clock.
 func (c *Cache[K, S]) SetInOrder(key K, status S, err error, at time.Time) (updated bool) {
 	freed, updated := c.write(key, status, err, at, true)
 	freed.wake()
 	return updated
 }
 
-// write is Set, and with inOrder SetInOrder. It returns the waiters to wake.
+// write implements Set and, with inOrder, SetInOrder. It returns the waiters to wake.
 func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bool) (freed *waiter[K], updated bool) {
 	v := &version[S]{entry: Entry[S]{status, err, at, true}, at: c.instant(at)}
 	c.mu.Lock()
@@ -167,7 +159,7 @@ func (c *Cache[K, S]) write(key K, status S, err error, at time.Time, inOrder bo
 	return c.put(key, v), true
 }
 
-// last returns the last write or deletion of key that counts, or nil.
+// last returns the last accepted write or deletion of key, or nil.
 func (c *Cache[K, S]) last(key K) *version[S] {
 	if n := c.nodes.find(key); n != nil {
 		return n.last.Load()
@@ -175,8 +167,8 @@ func (c *Cache[K, S]) last(key K) *version[S] {
 	return nil
 }
 
-// earliestWrite is the earliest time of a write that may replace old; a write at
-// that very time may only if equal times are accepted.
+// earliestWrite returns the earliest time of a write that may replace old. A write at
+// exactly that time may do so only if equal times are accepted.
 func (c *Cache[K, S]) earliestWrite(old *version[S]) instant {
 	if old.present() {
 		return old.at
@@ -184,8 +176,8 @@ func (c *Cache[K, S]) earliestWrite(old *version[S]) instant {
 	return max(c.globalTime(), old.when())
 }
 
-// put stores v, which is not older than what is known of key, and returns the
-// waiters that it frees.
+// put stores v, which must not be older than key's version, and returns the waiters
+// that it frees.
 func (c *Cache[K, S]) put(key K, v *version[S]) *waiter[K] {
 	if n := c.nodes.find(key); n != nil {
 		n.last.Store(v)
@@ -198,8 +190,8 @@ func (c *Cache[K, S]) put(key K, v *version[S]) *waiter[K] {
 	return c.waits.written(key, max(v.at, c.globalTime()))
 }
 
-// skewed reports, and counts, a time too far ahead of the clock. The clock is
-// read only when the newest reading does not already clear it.
+// skewed reports, and counts, a time too far ahead of the clock. It reads the clock
+// only if the latest reading does not already clear the time.
 func (c *Cache[K, S]) skewed(at instant) bool {
 	if c.skew < 0 || !c.ahead(at) {
 		return false
@@ -212,25 +204,25 @@ func (c *Cache[K, S]) skewed(at instant) bool {
 	return true
 }
 
-// ahead reports whether at is later than latest by more than skew; the
-// difference of two instants fits a uint64 only.
+// ahead reports whether at is later than latest by more than skew. The difference of
+// two instants may overflow an int64 but fits a uint64.
 func (c *Cache[K, S]) ahead(at instant) bool {
 	return at > c.latest && uint64(at)-uint64(c.latest) > uint64(c.skew)
 }
 
-// Get returns what is known of key. Whoever wants what is newer than a time now or
-// not at all compares Modified with it; GetNewerThan waits for it.
+// Get returns the entry of key. Its Modified shows how new it is; GetNewerThan waits
+// for a newer one.
 func (c *Cache[K, S]) Get(key K) Entry[S] {
 	v, global := c.lookup(key)
 	if v != nil && v.at >= global {
-		return v.entry // all in registers, as it mostly goes
+		return v.entry // the common case, all in registers
 	}
 	return c.entry(v, global)
 }
 
-// lookup returns the last version of key, nil if there is none, and the global
-// time of that moment, without a lock. It starts over if the global time moved in
-// between: the version could be older than that, or gone because of it.
+// lookup returns the last version of key, or nil, and the global time at that moment,
+// without a lock. It starts over if the global time moves in between, because the
+// version may then be outdated or removed.
 func (c *Cache[K, S]) lookup(key K) (v *version[S], global instant) {
 	hash := maphash.Comparable(c.nodes.seed, key)
 	for {
@@ -244,16 +236,16 @@ func (c *Cache[K, S]) lookup(key K) (v *version[S], global instant) {
 	}
 }
 
-// globalTime is the instant as of which everything is known.
+// globalTime returns the global time.
 func (c *Cache[K, S]) globalTime() instant { return instant(c.global.Load()) }
 
-// instant returns t on the cache's axis, by the monotonic clock if t has it.
+// instant converts t to an instant, using its monotonic reading if it has one.
 func (c *Cache[K, S]) instant(t time.Time) instant { return instant(t.Sub(c.epoch)) }
 
 // time is the inverse of instant.
 func (c *Cache[K, S]) time(i instant) time.Time { return c.epoch.Add(time.Duration(i)) }
 
-// entry is what v says under a global time.
+// entry returns the entry for v at a global time.
 func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 	if v != nil {
 		e = v.entry
@@ -264,11 +256,10 @@ func (c *Cache[K, S]) entry(v *version[S], global instant) (e Entry[S]) {
 	return e
 }
 
-// Delete makes key absent as of at and reports whether key is absent then: true
-// also if it was absent before, false if its entry is newer than at. Until the
-// global time reaches at, the cache remembers the deletion as a tombstone: no
-// write stamped at or before at brings the key back. Like Set, Delete refuses a
-// time that is too far ahead or no time, and everything after Close.
+// Delete makes key absent as of at, unless its entry is newer, and reports whether it
+// is then absent. Until the global time reaches at, a tombstone keeps writes stamped at
+// or before at from bringing the key back. Like Set, Delete refuses a time too far
+// ahead or no time, and every call after Close.
 func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
@@ -292,11 +283,11 @@ func (c *Cache[K, S]) Delete(key K, at time.Time) bool {
 	return true
 }
 
-// SetObservedTime notes that the entry of key still holds at the local time at, and
-// reports whether it did: false if key is absent, if what is known is as new or newer,
-// or if Set would refuse the time. It ends waits for knowledge of that age, and is no
-// change for Watch. It is for the writer of the entry: a write between the look and
-// SetObservedTime would be confirmed in place of what was seen.
+// SetObservedTime confirms that key's entry still holds at the local time at, and
+// reports whether it did. It returns false if key is absent, if the entry or the global
+// time is not older than at, or if Set would refuse the time. It ends waits for an
+// entry that new, and is not a change for Watch. Only the entry's writer should call
+// it, because it also confirms any write made since the observation.
 func (c *Cache[K, S]) SetObservedTime(key K, at time.Time) bool {
 	i := c.instant(at)
 	var freed *waiter[K]
@@ -314,8 +305,8 @@ func (c *Cache[K, S]) SetObservedTime(key K, at time.Time) bool {
 	return true
 }
 
-// keepTombstone keeps the tombstone of key, if key has one, until the global time
-// is as new: from then on that refuses what the tombstone would.
+// keepTombstone keeps the tombstone of key, if any, until the global time is as new and
+// refuses the same writes.
 func (c *Cache[K, S]) keepTombstone(key K) {
 	v := c.last(key)
 	switch {
@@ -329,10 +320,9 @@ func (c *Cache[K, S]) keepTombstone(key K) {
 	}
 }
 
-// UpdateTime sets the global time: a full relist that began at the local time at
-// has ended, so everything is known as of at. An earlier time than the last one
-// changes nothing. UpdateTime forgets the tombstones up to at and wakes the
-// waiters that it answers, a hundred at a time, outside the lock.
+// UpdateTime sets the global time to at, the local start time of a completed full
+// relist. It ignores earlier times than the current one. It drops the tombstones up to
+// at and wakes the waiters that it answers, a hundred at a time and outside the lock.
 func (c *Cache[K, S]) UpdateTime(at time.Time) {
 	i := c.instant(at)
 	c.mu.Lock()
@@ -342,7 +332,7 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 	}
 	c.global.Store(int64(i))
 	if deleted := c.deleted; len(deleted) > 0 {
-		c.deleted = map[K]struct{}{} // a map never shrinks, and a walk over it takes as long as it was ever large
+		c.deleted = map[K]struct{}{} // maps never shrink, and ranging takes time in proportion to the largest size
 		for key := range deleted {
 			c.keepTombstone(key)
 		}
@@ -354,15 +344,14 @@ func (c *Cache[K, S]) UpdateTime(at time.Time) {
 		if !more {
 			return
 		}
-		// If thousands became ready at once, everybody else would wait behind them
-		// for milliseconds.
+		// Waking thousands at once would block all other callers for milliseconds.
 		runtime.Gosched()
 		c.mu.Lock()
 	}
 }
 
-// All yields the present entries, in no order. It holds no lock while it
-// yields: entries written meanwhile may appear as they were or as they are.
+// All yields the present entries in no particular order. It holds no lock, so entries
+// written meanwhile may appear in their old or new form.
 func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
 		for key := range c.Keys() {
@@ -373,7 +362,7 @@ func (c *Cache[K, S]) All() iter.Seq2[K, Entry[S]] {
 	}
 }
 
-// Keys yields the keys that are present, in no order and without a lock.
+// Keys yields the present keys in no particular order, without a lock.
 func (c *Cache[K, S]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for n := range c.nodes.all() {
@@ -387,9 +376,9 @@ func (c *Cache[K, S]) Keys() iter.Seq[K] {
 // Len returns the number of present entries.
 func (c *Cache[K, S]) Len() int { return int(c.present.Load()) }
 
-// Close ends every wait with ErrClosed, and every Watch loop once it has yielded
-// what is pending. The cache refuses later writes and still answers reads. A
-// second Close does nothing.
+// Close ends every wait with ErrClosed, and every Watch loop once it has yielded its
+// pending entries. Writes are then refused, but reads still work. A second Close is a
+// no-op.
 func (c *Cache[K, S]) Close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -401,7 +390,7 @@ func (c *Cache[K, S]) Close() {
 	freed.wake()
 }
 
-// Counts returns the refusals so far and the number of tombstones.
+// Counts returns the current counts.
 func (c *Cache[K, S]) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -410,12 +399,12 @@ func (c *Cache[K, S]) Counts() Counts {
 	return counts
 }
 
-// Clock returns the clock of the options, or the real one.
+// Clock returns the cache's clock.
 func (c *Cache[K, S]) Clock() clock.WithTicker { return c.clock }
 
 // Done returns a channel that Close closes.
 func (c *Cache[K, S]) Done() <-chan struct{} { return c.done }
 
-// WaitBegan returns a channel that holds a token after the first of the current waits
-// began. Its receiver is to call Overdue.
+// WaitBegan returns a channel that receives a token when the first of the current waits
+// begins. The receiver should call Overdue.
 func (c *Cache[K, S]) WaitBegan() <-chan struct{} { return c.waits.began }

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// GetNewerThan returns what is known of key as soon as that knowledge is newer
-// than min: an entry, a deletion or a global time later than min. If it is there
-// already, GetNewerThan returns at once, even if the context is done, and
-// allocates nothing. The answer may be unchanged data; to wait for a change use
-// WaitFor or Watch. The error is the context's or ErrClosed.
+// GetNewerThan returns the entry of key once its Modified is later than min. If it
+// already is, GetNewerThan returns at once without allocating, even if ctx is done. The
+// entry may be unchanged; to wait for a change use WaitFor or Watch. The error is the
+// context's or ErrClosed.
 func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (Entry[S], error) {
 	i := c.instant(min)
 	for {
@@ -26,14 +25,12 @@ func (c *Cache[K, S]) GetNewerThan(ctx context.Context, key K, min time.Time) (E
 	}
 }
 
-// WaitFor returns what is known of key as soon as ok accepts it. It calls ok at
-// once, and again whenever the entry was written or deleted or is known as of a
-// later time. ok does not see states that pass faster than this goroutine runs.
-// It is called on this goroutine, without a lock. The error is the context's or
-// ErrClosed.
+// WaitFor returns the entry of key once ok accepts it. It calls ok at once, and again
+// after each write, deletion or later global time, on the calling goroutine and without
+// a lock. ok may miss short-lived states. The error is the context's or ErrClosed.
 //
-// A running Generator of package pleg looks at the pod whenever WaitFor has waited for
-// WaitLimit since the last look, so ok also sees what no event reported.
+// A running Generator of package pleg looks at the pod each time WaitFor has waited for
+// WaitLimit since the last look, so ok also sees changes without an event.
 func (c *Cache[K, S]) WaitFor(ctx context.Context, key K, ok func(Entry[S]) bool) (Entry[S], error) {
 	for {
 		v, global := c.lookup(key)
@@ -46,8 +43,8 @@ func (c *Cache[K, S]) WaitFor(ctx context.Context, key K, ok func(Entry[S]) bool
 	}
 }
 
-// wait waits until w is freed. It returns at once if there is something to look
-// at: a version other than seen, which did not do, or a global time that frees w.
+// wait waits until w is freed. It returns at once if the key has a version other than
+// the rejected seen, or if the global time already frees w.
 func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) error {
 	c.mu.Lock()
 	v := c.last(w.key)
@@ -70,18 +67,18 @@ func (c *Cache[K, S]) wait(ctx context.Context, w *waiter[K], seen *version[S]) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !w.waiting() { // freed meanwhile: the answer is there
+	if !w.waiting() { // freed meanwhile, so the answer is ready
 		return nil
 	}
 	c.waits.remove(w)
 	return ctx.Err()
 }
 
-// Overdue returns the keys that were waited for longer than limit, for any change or
-// for a time that has come: the write that should have ended the wait was lost
-// (KEP-3386, "stuck at GetNewerThan"). It returns no key again before another limit
-// has passed. If waiting, a wait is under way, and next is when to call Overdue again.
-// Overdue is for one caller, who fetches the statuses.
+// Overdue returns the keys of waits longer than limit, for any change or for a time now
+// past, because the write that should have ended them was lost (KEP-3386, "stuck at
+// GetNewerThan"). It returns a key at most once per limit. While waits are in progress,
+// waiting is true and next is when to call Overdue again. It is for a single caller,
+// which fetches the statuses.
 func (c *Cache[K, S]) Overdue(now time.Time, limit time.Duration) (keys []K, next time.Time, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,22 +8,23 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// A waiter is one call that waits. It stands in byTime, so that UpdateTime touches
-// only the waiters that it frees, in byKey for writes and in byAge for overdue.
+// A waiter is a call in progress of GetNewerThan or WaitFor. It is in byTime, so that
+// UpdateTime touches only the waiters that it frees, in byKey for writes and in byAge
+// for Overdue.
 type waiter[K comparable] struct {
 	key        K
-	min        instant // freed by knowledge newer than this
+	min        instant // freed by an entry newer than this
 	any        bool    // freed by every write of the key
 	done       chan struct{}
-	place      int           // in byTime, plus one; 0: not waiting
-	prev, next *waiter[K]    // of the same key; next also links the freed ones
-	asked      time.Time     // when the wait began, or overdue last looked at it
+	place      int           // index in byTime plus one; 0 if not waiting
+	prev, next *waiter[K]    // of the same key; next also links freed waiters
+	asked      time.Time     // start of the wait, or of its limit after Overdue saw it
 	age        *list.Element // in byAge
 }
 
 func (w *waiter[K]) waiting() bool { return w.place > 0 }
 
-// wake wakes w and all that follow it.
+// wake wakes w and all waiters linked after it.
 func (w *waiter[K]) wake() {
 	for w != nil {
 		next := w.next
@@ -36,9 +37,9 @@ func (w *waiter[K]) wake() {
 // waits are the waiters of a cache.
 type waits[K comparable] struct {
 	byTime byTime[K]
-	byKey  map[K]*waiter[K] // the first of each key
-	byAge  list.List        // all, by the time of asked
-	began  chan struct{}    // holds one token if byAge is no longer empty
+	byKey  map[K]*waiter[K] // the first waiter of each key
+	byAge  list.List        // all waiters, by asked
+	began  chan struct{}    // holds one token after byAge became non-empty
 }
 
 func (q *waits[K]) add(w *waiter[K]) {
@@ -71,8 +72,8 @@ func (q *waits[K]) remove(w *waiter[K]) {
 	w.prev, w.next = nil, nil
 }
 
-// written removes and links the waiters that a write of key frees, after which
-// the key is known as of known.
+// written removes and links the waiters freed by a write of key, whose entry now holds
+// as of known.
 func (q *waits[K]) written(key K, known instant) (freed *waiter[K]) {
 	for w := q.byKey[key]; w != nil; {
 		next := w.next
@@ -85,8 +86,8 @@ func (q *waits[K]) written(key K, known instant) (freed *waiter[K]) {
 	return freed
 }
 
-// upTo removes and links waiters that a global time of known frees, a hundred of
-// them, and reports whether more are left.
+// upTo removes and links up to a hundred waiters freed by the global time known, and
+// reports whether more may be left.
 func (q *waits[K]) upTo(known instant) (freed *waiter[K], more bool) {
 	for range 100 {
 		if len(q.byTime) == 0 || q.byTime[0].min >= known {
@@ -109,13 +110,13 @@ func (q *waits[K]) all() (freed *waiter[K]) {
 	return freed
 }
 
-// again lets w wait for another limit before it is overdue.
+// again restarts the limit after which w is overdue.
 func (q *waits[K]) again(w *waiter[K], now time.Time) {
 	w.asked = now
 	q.byAge.MoveToBack(w.age)
 }
 
-// byTime is a heap of waiters, the earliest min first.
+// byTime is a heap of waiters, with the earliest min first.
 type byTime[K comparable] []*waiter[K]
 
 func (h byTime[K]) Len() int           { return len(h) }

@@ -7,16 +7,14 @@ import (
 	"github.com/restartkit/restart/pleg/internal/queue"
 )
 
-// Watch yields what is known from the start of the loop: first every present
-// entry, then each key that was written or deleted since, with its entry as it is
-// when Watch yields it. Present is false for a deletion. A slow loop misses states
-// in between but never the last one; it does not see a key that came and went. It
-// needs memory per key, however slow it is. A later global time is not a change. A
-// loop does not make a Generator look at a pod: it yields what events and relists
-// bring.
+// Watch yields every present entry, and then the latest entry of each key written or
+// deleted since, with Present false for a deletion. A slow loop may miss intermediate
+// states, and keys that come and go, but never the latest state. Its memory is bounded
+// by the number of keys. A later global time is not a change. Watch does not make a
+// Generator look at pods, unlike WaitFor.
 //
-// Every loop starts anew. It ends at once with the context, and after Close when
-// it has yielded what is pending. It leaves nothing behind if the body breaks.
+// Each loop starts afresh. It ends at once with ctx, and after Close once it has
+// yielded its pending entries.
 func (c *Cache[K, S]) Watch(ctx context.Context) iter.Seq2[K, Entry[S]] {
 	return func(yield func(K, Entry[S]) bool) {
 		w := c.watch()
@@ -43,7 +41,7 @@ func (c *Cache[K, S]) watch() *watcher[K] {
 	return w
 }
 
-// next takes the next entry to yield, if there is one.
+// next takes the next pending entry, if any.
 func (c *Cache[K, S]) next(w *watcher[K]) (key K, e Entry[S], ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package queue has a queue that coalesces by key, and the loop of its readers.
+// Package queue implements a queue that coalesces by key, and the loop of its readers.
 package queue
 
 import (
@@ -6,9 +6,8 @@ import (
 	"iter"
 )
 
-// A Queue coalesces: it has one slot per key, in the order in which the keys came
-// in, so a slow reader needs memory per key and not per event. The zero value is
-// an empty queue. Its owner locks it.
+// A Queue has one slot per key, in order of arrival, so a slow reader needs memory per
+// key, not per event. The zero value is an empty queue. The owner must lock it.
 type Queue[K comparable, V any] struct {
 	slots       map[K]*slot[K, V]
 	first, last *slot[K, V]
@@ -20,7 +19,7 @@ type slot[K comparable, V any] struct {
 	prev, next *slot[K, V]
 }
 
-// Put returns the value of key's slot. A new slot goes to the end of the queue.
+// Put returns the value of key's slot, after adding a slot at the end if key has none.
 // The pointer is valid until the slot is taken or dropped.
 func (q *Queue[K, V]) Put(key K) *V {
 	if s, ok := q.slots[key]; ok {
@@ -40,7 +39,7 @@ func (q *Queue[K, V]) Put(key K) *V {
 	return &s.value
 }
 
-// Get returns the value of key's slot, or nil if there is none.
+// Get returns the value of key's slot, or nil.
 func (q *Queue[K, V]) Get(key K) *V {
 	if s, ok := q.slots[key]; ok {
 		return &s.value
@@ -48,7 +47,7 @@ func (q *Queue[K, V]) Get(key K) *V {
 	return nil
 }
 
-// Take removes the first slot.
+// Take removes and returns the first slot.
 func (q *Queue[K, V]) Take() (key K, value V, ok bool) {
 	s := q.first
 	if s == nil {
@@ -58,7 +57,7 @@ func (q *Queue[K, V]) Take() (key K, value V, ok bool) {
 	return s.key, s.value, true
 }
 
-// Drop removes the slot of key, if there is one.
+// Drop removes the slot of key, if any.
 func (q *Queue[K, V]) Drop(key K) {
 	s, ok := q.slots[key]
 	if !ok {
@@ -77,7 +76,7 @@ func (q *Queue[K, V]) Drop(key K) {
 	}
 }
 
-// Keys yields the keys in order. The body may drop the key that it got.
+// Keys yields the keys in order. The loop body may drop the current key.
 func (q *Queue[K, V]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for s := q.first; s != nil; s = s.next {
@@ -91,7 +90,7 @@ func (q *Queue[K, V]) Keys() iter.Seq[K] {
 // Len returns the number of slots.
 func (q *Queue[K, V]) Len() int { return len(q.slots) }
 
-// Signal leaves a token in a channel of one.
+// Signal puts a token into c, which has a capacity of one, unless it is full.
 func Signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -109,9 +108,8 @@ func IsClosed(done <-chan struct{}) bool {
 	}
 }
 
-// Pump calls step again and again, and after one that was not ok waits for wake.
-// It returns when ctx ends, when step wants no more, or when step is not ok after
-// done was closed: then there is nothing left.
+// Pump calls step repeatedly, waiting for wake whenever step is not ok. It returns when
+// ctx ends, when more is false, or when step is not ok after done was closed.
 func Pump(ctx context.Context, wake, done <-chan struct{}, step func() (ok, more bool)) {
 	for ctx.Err() == nil {
 		closed := IsClosed(done)
