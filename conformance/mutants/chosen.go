@@ -16,7 +16,7 @@ import (
 // chosenLimit bounds one run of the tests over a chosen mutation.
 const chosenLimit = 2 * time.Minute
 
-// listed returns the packages that have chosen mutations.
+// listed returns the packages with chosen mutations.
 func listed() ([]string, error) {
 	lists, err := filepath.Glob("conformance/mutants/*.txt")
 	if err != nil || len(lists) == 0 {
@@ -29,13 +29,13 @@ func listed() ([]string, error) {
 	return packages, nil
 }
 
-// listOf is the file for a package in a folder of lists.
+// listOf returns the file for a package in a folder of lists.
 func listOf(folder, pkg string) string {
 	return filepath.Join(folder, strings.ReplaceAll(pkg, "/", "-")+".txt")
 }
 
-// tryChosen tries the chosen mutations of the packages whose description contains
-// what, and prints a table.
+// tryChosen tries the chosen mutations of the packages whose description contains what,
+// and prints a table.
 func tryChosen(packages []string, what string, write bool) error {
 	var table strings.Builder
 	table.WriteString("| package | broken | noticed by |\n|---|---|---|\n")
@@ -78,12 +78,11 @@ func tryChosen(packages []string, what string, write bool) error {
 type mutation struct {
 	what, file, before, after string
 
-	test   string // the test that has to notice, "" for any
-	output string // what it has to print
+	test   string // the test that must notice; "" for any
+	output string // text it must print
 }
 
-// readMutations reads a list of mutations in the form that the package comment
-// shows.
+// readMutations reads a list of mutations in the form described in the package comment.
 func readMutations(list string) ([]mutation, error) {
 	text, err := os.ReadFile(list)
 	if err != nil {
@@ -139,7 +138,7 @@ func (m mutation) apply(text []byte) ([]byte, error) {
 	return bytes.Replace(text, whole, []byte("\n"+m.after), 1), nil
 }
 
-// try returns what notices the mutation, "" if nothing does.
+// try returns the test that notices the mutation, or "".
 func (m mutation) try(pkg string) (string, error) {
 	path := filepath.Join(pkg, m.file)
 	text, err := os.ReadFile(path)
@@ -181,8 +180,8 @@ func insert(path, table string) error {
 	return os.WriteFile(path, []byte(head+first+"\n"+table+"\n"+last+tail), 0o644)
 }
 
-// drawing returns pkg and the packages below it, without those whose tests do not use
-// rapid: such a test refuses rapid's flags.
+// drawing returns pkg and the packages below it whose tests use rapid. Other tests
+// reject rapid's flags.
 func drawing(pkg string) (packages []string, err error) {
 	err = filepath.WalkDir(pkg, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

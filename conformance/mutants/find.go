@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// mutant is one place of one file replaced.
+// mutant is a replacement at one place in a file.
 type mutant struct {
 	file     string // its name within the package's folder
 	text     []byte // of the file
-	from, to int    // the bytes that are replaced …
+	from, to int    // the bytes replaced …
 	put      string // … by these
 	kind     string
-	function string // "" outside any
+	function string // "" outside of functions
 }
 
 func (m mutant) mutated() []byte {
 	return slices.Concat(m.text[:m.from], []byte(m.put), m.text[m.to:])
 }
 
-// line is the number of the first line that changes.
+// line returns the number of the first line that changes.
 func (m mutant) line() int { return bytes.Count(m.text[:m.from], []byte("\n")) + 1 }
 
 // find returns all mutants of a file, in the order of its text.
@@ -43,8 +43,8 @@ func find(file string, text []byte) ([]mutant, error) {
 	return f.found, nil
 }
 
-// enclosing returns the name of the declared function around a node, and the
-// results of the innermost one, which may be a literal.
+// enclosing returns the name of the declared function around a node, and the results of
+// the innermost function, which may be a literal.
 func enclosing(stack []ast.Node) (name string, results *ast.FieldList) {
 	for _, n := range stack {
 		switch n := n.(type) {
@@ -83,7 +83,7 @@ type finder struct {
 	found    []mutant
 }
 
-// operators maps each operator to what it is replaced by, the opposite first.
+// operators maps each operator to its replacements, with the opposite first.
 var operators = map[token.Token][]token.Token{
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
 	token.LSS: {token.GEQ, token.LEQ}, token.GEQ: {token.LSS, token.GTR},
@@ -128,7 +128,7 @@ func (f *finder) operator(at token.Pos, op token.Token) {
 	}
 }
 
-// negate negates a condition whose operator does not do so already.
+// negate negates a condition unless replacing its operator already does.
 func (f *finder) negate(cond ast.Expr) {
 	switch e := cond.(type) {
 	case *ast.UnaryExpr:
@@ -143,17 +143,17 @@ func (f *finder) negate(cond ast.Expr) {
 	f.replace("negated", cond.Pos(), cond.End(), "!("+f.source(cond)+")")
 }
 
-// zero returns a zero value in place of each value that is not written as one.
+// zero replaces each returned value with a zero value, unless it is written as one.
 func (f *finder) zero(n *ast.ReturnStmt) {
 	if f.results == nil || len(n.Results) != f.results.NumFields() {
-		return // the values of one call
+		return // returns the values of one call
 	}
 	i := 0
 	for _, field := range f.results.List {
 		for range max(1, len(field.Names)) {
 			value := n.Results[i]
 			switch zero := f.zeroOf(field.Type); f.source(value) {
-			case zero, f.source(field.Type) + "{}", "0": // the last of any type of numbers
+			case zero, f.source(field.Type) + "{}", "0": // 0 covers all numeric types
 			default:
 				f.replace("returned value zeroed", value.Pos(), value.End(), zero)
 			}
@@ -186,8 +186,7 @@ func (f *finder) zeroOf(t ast.Expr) string {
 	return "*new(" + f.source(t) + ")"
 }
 
-// drop drops each of the statements, or cases, together with the lines that they
-// leave empty.
+// drop drops each of the statements or cases, with the lines they leave empty.
 func (f *finder) drop(list []ast.Stmt) {
 	for _, s := range list {
 		kind := "statement dropped"

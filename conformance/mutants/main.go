@@ -7,33 +7,32 @@
 //	go run ./conformance/mutants -w                            and write the table into README.md beside the lists
 //	go run ./conformance/mutants -random 60 -seed 1 backoff    a random sample of all mutants of a package
 //
-// The chosen mutations of package p stand in conformance/mutants/p.txt, separated by
-// blank lines. Lines that both texts share may stand around the change, behind a
-// space:
+// The chosen mutations of package p are in conformance/mutants/p.txt, separated by
+// blank lines. Unchanged context lines may surround the change, each after a space:
 //
 //	# what it breaks, in a few words
 //	file.go
 //	-	the line as it is
 //	+	the line as it would be
 //
-// A third line "? TestName text" before the change names the one test that has to
-// notice, with two thousand random histories, and what it then prints.
+// A third line "? TestName text" before the change names the one test that must notice,
+// with two thousand random histories, and the text it must print.
 //
-// A random sample is drawn from all mutants of the package's files: operators
-// replaced by their opposites, bounds moved, conditions negated, statements and
-// cases dropped, returned values zeroed, break and continue swapped. What does
-// not compile is not counted. Only the tests of the package itself run, not those
-// below it.
+// A random sample is drawn from all mutants of the package's files. They replace
+// operators by their opposites, move bounds, negate conditions, drop statements and
+// cases, zero returned values, and swap break and continue. Mutants must compile to be
+// counted. Only the package's own tests run, without those of packages below it.
 //
-// The mutants of package p that nobody can tell from the original stand in
-// conformance/mutants/equivalent/p.txt, in the same form, the reason behind the #. An
-// entry that is no possible mutant any more is an error; one that a test notices
-// says so in its line. Survivors are printed in this form, too.
+// Mutants of package p equivalent to the original are in
+// conformance/mutants/equivalent/p.txt, in the same form, with the reason after the #.
+// An entry no longer among the possible mutants is an error. If a test notices an
+// entry, its line of output says so. Survivors are printed in the same form.
 //
-// No file is changed: the mutated one is laid over the original for one run of
-// the package's tests. The exit code is 1 if a chosen mutation survives, or if
-// less than 95 % (-enough) of the random mutants that are not equivalent are
-// noticed, of each package if at least 20 were tried there, else in all. Tests that do not end within their time limit have noticed.
+// Files are not changed. The mutated file overlays the original for one run of the
+// package's tests, and a run that exceeds its time limit counts as noticed. The exit
+// code is 1 if a chosen mutation survives, or if less than 95 % (-enough) of the random
+// mutants not equivalent are noticed, judged for each package with at least 20 tried,
+// else for all together.
 package main
 
 import (

@@ -15,17 +15,17 @@ import (
 // errBuild says that the tests do not build.
 var errBuild = errors.New("does not build")
 
-// boundMemory runs a test binary within 4 GiB of addresses: a mutant may allocate
-// without end.
+// boundMemory runs a test binary within 4 GiB of addresses, because a mutant may
+// allocate without end.
 const boundMemory = `sh -c 'ulimit -v 4194304; exec "$0" "$@"'`
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// timeLimit stands for a test that fails where the tests did not end in time.
+// timeLimit stands for a failed test if the tests did not end in time.
 const timeLimit = "the tests' time limit"
 
-// notice runs go test with the mutated text laid over the file, and returns the
-// first test that fails, "" if none does, and what the tests print.
+// notice runs go test with the mutated text overlaid on the file. It returns the first
+// test that fails, or "", and the output of the tests.
 func notice(path string, mutated []byte, limit time.Duration, args ...string) (test string, out []byte, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A draw says which random mutants to try, and how.
+// A draw describes which random mutants to try, and how.
 type draw struct {
 	tries    int           // for each package
 	seed     uint64        // of the sample
 	parallel int           // mutants at a time
-	limit    time.Duration // of the tests over one mutant; 0: from how long they take without
-	enough   float64       // percent of all mutants that are not equivalent, to be noticed
+	limit    time.Duration // of the tests over one mutant; 0 means derived from their time without one
+	enough   float64       // percent of non-equivalent mutants that must be noticed
 	clock    clock.PassiveClock
 }
 
-// fewest is how many mutants a package is judged by alone.
+// fewest is the number of mutants from which a package is judged by itself.
 const fewest = 20
 
 // trySamples tries random mutants of each package and prints a table.
@@ -63,7 +63,7 @@ func trySamples(packages []string, d draw) error {
 	return nil
 }
 
-// sample is what came of a package's random mutants.
+// sample is the result for a package's random mutants.
 type sample struct {
 	pkg        string
 	args       []string // of go test
@@ -72,7 +72,7 @@ type sample struct {
 	equivalent map[string]bool // by file and mutated text
 	faults     []string
 
-	tried, noticed, listed int // listed: of those tried, as equivalent
+	tried, noticed, listed int // listed counts those tried that are listed as equivalent
 	wrong                  int // noticed, though listed as equivalent
 	survivors              []mutant
 }
@@ -84,7 +84,7 @@ func (s *sample) prepare() error {
 	}
 	s.args = []string{"./" + s.pkg}
 	if usesRapid(folder) {
-		// No failed input of a mutant is to be made small, or kept.
+		// A mutant's failing inputs need not be shrunk or kept.
 		s.args = append(s.args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	}
 	texts := make(map[string][]byte)
@@ -106,7 +106,7 @@ func (s *sample) prepare() error {
 	return s.readEquivalent(texts)
 }
 
-// readEquivalent reads the list of equivalent mutants, if there is one.
+// readEquivalent reads the list of equivalent mutants, if any.
 func (s *sample) readEquivalent(texts map[string][]byte) error {
 	list := listOf("conformance/mutants/equivalent", s.pkg)
 	entries, err := readMutations(list)
@@ -185,7 +185,7 @@ func (s *sample) count(m mutant, noticed string) {
 	fmt.Printf("%3d %s: %s\n", s.tried, m.where(s.pkg), result)
 }
 
-// percent returns the share of the mutants meant that were noticed; all, if none was meant.
+// percent returns the noticed share of the mutants in meant, or 100 if meant is 0.
 func percent(noticed, meant int) float64 {
 	if meant == 0 {
 		return 100
@@ -197,16 +197,16 @@ func (s *sample) row() string {
 	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f %% |\n", s.pkg, s.tried, s.noticed, s.listed, len(s.survivors), percent(s.noticed, s.tried-s.listed))
 }
 
-// where says in one line what the mutant is.
+// where describes the mutant in one line.
 func (m mutant) where(pkg string) string {
 	return fmt.Sprintf("%s/%s:%d %s: %s", pkg, m.file, m.line(), m.function, m.kind)
 }
 
-// entry returns the mutant as an entry of a list. Lines above the change come
-// with it until they stand once in the file.
+// entry returns the mutant as an entry of a list, with as many lines above the change
+// as make it unique in the file.
 func (m mutant) entry(pkg string) string {
 	first := bytes.LastIndexByte(m.text[:m.from], '\n') + 1
-	// A change that ends with a line does not touch the next.
+	// A change that ends with a line does not affect the next.
 	end := m.to
 	if end == first || m.text[end-1] != '\n' {
 		end += bytes.IndexByte(m.text[end:], '\n') + 1

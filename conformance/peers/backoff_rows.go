@@ -13,16 +13,16 @@ import (
 
 const clientGo = "client-go"
 
-// backoffRows are the rows of package backoff, measured against client-go's
-// flowcontrol.Backoff. Both follow the kubelet's curve and read the real clock,
-// unless a row says otherwise.
+// backoffRows returns the rows of package backoff, measured against client-go's
+// flowcontrol.Backoff. Unless noted otherwise, both follow the kubelet's curve and read
+// the real clock.
 func backoffRows() []bench.Row {
 	var rows []bench.Row
 	for _, size := range []struct {
 		keys int
 		name string
 	}{
-		{1, "1 key"}, // the clock is measured, not the store: without a goal
+		{1, "1 key"}, // without a goal, because this measures the clock more than the store
 		{100, "100 keys"},
 		{10_000, "10k keys"},
 		{1_000_000, "1M keys"},
@@ -35,7 +35,7 @@ func backoffRows() []bench.Row {
 	return append(rows, exitedRow(1, "1 key"), exitedRow(10_000, "10k keys"))
 }
 
-// Why goals are missed, and what was tried.
+// Notes on missed goals, including attempts.
 const (
 	callNote   = "With few keys all memory is in the processor's caches, and most of a call is reading the clock, on both sides. Ours also places the event on the monotonic scale, so that setting the wall clock changes no answer."
 	getNote    = "Both hash the key, take a lock and look the key up. Ours chooses a shard by the hash, so that other keys are not held up, and the hash is not the map's own."
@@ -44,7 +44,7 @@ const (
 	exitedNote = "An Exit and a Decision are 150 bytes that are copied in and out, and wall time takes twice as long to read as the monotonic time of Next."
 )
 
-// curve is the policy that both sides follow.
+// curve returns the policy of both sides.
 func curve() backoff.Policy { return backoff.CrashLoop() }
 
 type (
@@ -52,22 +52,22 @@ type (
 	theirTracker = *flowcontrol.Backoff
 )
 
-// newTracker is ours.
+// newTracker returns our candidate.
 func newTracker(o backoff.TrackerOptions) tracker {
 	return must(backoff.NewTracker[string](curve(), o))
 }
 
-// newBackoff is theirs.
+// newBackoff returns their candidate.
 func newBackoff() theirTracker { return flowcontrol.NewBackOff(curve().Initial, curve().Max) }
 
-// keyed is what both sides have in common.
+// keyed is the common API of both sides.
 type keyed interface {
 	Next(key string, event time.Time)
 	Get(key string) time.Duration
 	IsInBackOffSince(key string, event time.Time) bool
 }
 
-// podKeys are n keys of the length of a pod's UID.
+// podKeys returns n keys as long as a pod's UID.
 func podKeys(n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -76,14 +76,14 @@ func podKeys(n int) []string {
 	return keys
 }
 
-// cursor walks round a ring of keys in strides so long that neighbouring keys do
-// not follow one another.
+// cursor walks round a ring of keys in long strides, so that neighbouring keys do not
+// follow one another.
 type cursor struct {
 	keys     []string
 	at, step int
 }
 
-// cursors are one cursor for each of two goroutines, half a ring apart.
+// cursors returns cursors for two goroutines, half a ring apart.
 func cursors(keys []string) [2]cursor {
 	const stride = 611_953 // a prime, so that every key has its turn
 	step := stride % len(keys)
@@ -98,8 +98,7 @@ func (c *cursor) next() string {
 	return c.keys[c.at]
 }
 
-// keyedCandidate measures op on a backoff of so many keys, each of which has
-// failed just now.
+// keyedCandidate measures op on a backoff in which every key has just failed.
 func keyedCandidate[B keyed](name string, goroutines, keys int, create func() B, op func(b B, key string, event time.Time, i int)) bench.Candidate {
 	return bench.Parallel(name, goroutines, func(short bool) func(g, n int) {
 		names := podKeys(shorter(short, keys))
@@ -107,7 +106,7 @@ func keyedCandidate[B keyed](name string, goroutines, keys int, create func() B,
 		event := time.Now()
 		b := filled(create(), names, event)
 		return func(g, n int) {
-			c := walk[g] // a copy: the goroutines' cursors share a cache line
+			c := walk[g] // a copy, because the goroutines' cursors share a cache line
 			for i := range n {
 				op(b, c.next(), event, i)
 			}
@@ -116,7 +115,7 @@ func keyedCandidate[B keyed](name string, goroutines, keys int, create func() B,
 	})
 }
 
-// shorter is the size to use: a tenth of large ones under -short.
+// shorter returns n, or a tenth of a large n with -short.
 func shorter(short bool, n int) int {
 	if short && n > 100_000 {
 		return n / 10
@@ -133,7 +132,7 @@ func theirsOf(goroutines, keys int, op func(b theirTracker, key string, event ti
 	return keyedCandidate(clientGo, goroutines, keys, newBackoff, op)
 }
 
-// The operations measured, of ours and of theirs.
+// The operations measured on both sides.
 func nextOp[B keyed](b B, key string, event time.Time, _ int) { b.Next(key, event) }
 func getOp[B keyed](b B, key string, _ time.Time, _ int)      { b.Get(key) }
 func sinceOp[B keyed](b B, key string, event time.Time, _ int) {
@@ -150,14 +149,14 @@ func remainingOp(b tracker, key string, event time.Time, _ int) {
 	b.Remaining(key, event)
 }
 
-// callRows measure each call, with one goroutine and, where goroutines seldom meet
-// in one key, two. For Remaining client-go has no call; it is measured against the
-// look-up and the clock reading of IsInBackOffSince.
+// callRows measures each call with one goroutine and, where goroutines seldom meet in
+// one key, with two. client-go has no Remaining; ours is measured against the look-up
+// and the clock reading of IsInBackOffSince.
 func callRows(keys int, size string) []bench.Row {
 	var rows []bench.Row
 	for _, call := range []struct {
 		name   string
-		note   string // of one goroutine
+		note   string // for one goroutine
 		ours   func(tracker, string, time.Time, int)
 		theirs func(theirTracker, string, time.Time, int)
 	}{
@@ -191,7 +190,7 @@ func callRows(keys int, size string) []bench.Row {
 	return rows
 }
 
-// mixRow measures what a busy node does: it asks often and fails sometimes.
+// mixRow measures the calls of a busy node, which asks often and fails sometimes.
 func mixRow() bench.Row {
 	const keys = 10_000
 	return bench.Row{
@@ -205,12 +204,11 @@ func mixRow() bench.Row {
 	}
 }
 
-// keyMemoryRows measure the heap per key, the keys' own text left out, and what
-// is left of it once every key has expired and was collected.
+// keyMemoryRows measures the heap per key, without the keys' own text, and the heap
+// left once every key has expired and was collected.
 func keyMemoryRows() []bench.Row {
-	// Tables grow in steps, and each side's at other sizes, so a single size would
-	// only show where the steps lie: take the mean over sizes up to three times the
-	// smallest.
+	// Each side's tables grow in steps at different sizes, so a single size would only show
+	// the steps. Take the mean over sizes up to three times the smallest.
 	const fewest, most, step = 500_000, 1_500_000, 100_000
 	mean := func(name string, fill func(names []string) any) bench.Candidate {
 		return bench.Heap(name, func(short bool) func() (any, int) {
@@ -269,7 +267,7 @@ func keyMemoryRows() []bench.Row {
 	return []bench.Row{held, expired}
 }
 
-// filled is b after one failure of every key.
+// filled returns b after one failure of every key.
 func filled[B keyed](b B, keys []string, event time.Time) B {
 	for _, key := range keys {
 		b.Next(key, event)
@@ -277,9 +275,9 @@ func filled[B keyed](b B, keys []string, event time.Time) B {
 	return b
 }
 
-// collectionRows measure how long a collection of 1M keys holds up a concurrent
-// caller, when it finds nothing to drop and when it drops all. The idle candidate
-// shows what the machine itself does to a caller meanwhile.
+// collectionRows measures how long a collection of 1M keys delays a concurrent caller,
+// with nothing to drop and with everything to drop. The idle candidate shows the delays
+// caused by the machine itself.
 func collectionRows() []bench.Row {
 	const (
 		keys = 1_000_000
@@ -321,14 +319,14 @@ func collectionRows() []bench.Row {
 	return []bench.Row{row("nothing expired", time.Minute), row("everything expired", time.Hour)}
 }
 
-// caller asks for one key after the other.
+// caller returns a function that asks for one key after the other.
 func caller[B keyed](b B, keys []string) func() {
 	c := cursors(keys)[0]
 	event := time.Unix(1e9, 0)
 	return func() { b.IsInBackOffSince(c.next(), event) }
 }
 
-// exitedRow measures a whole restart decision against the bare count of a failure.
+// exitedRow measures a whole restart decision against merely counting a failure.
 func exitedRow(keys int, size string) bench.Row {
 	const next = "our Next"
 	exited := bench.Time(ours, func(bool) func(n int) {

@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// everyNth is each n-th index below completions.
+// everyNth returns each n-th index below completions.
 func everyNth(n int) indexset.Set {
 	var b indexset.Builder
 	for i := 0; i < completions; i += n {
@@ -23,7 +23,7 @@ func runsOf90() indexset.Set {
 	return b.Set()
 }
 
-// randomRanges is about n ranges below limit, of at most longest indexes.
+// randomRanges returns about n ranges below limit, each of at most longest indexes.
 func randomRanges(seed uint64, n, limit, longest int) indexset.Set {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var b indexset.Builder
@@ -34,11 +34,11 @@ func randomRanges(seed uint64, n, limit, longest int) indexset.Set {
 	return b.Set()
 }
 
-// nearRanges is 10^4 ranges below 10^6, farRanges 10^4 ranges below 10^9.
+// nearRanges returns 10^4 ranges below 10^6, farRanges 10^4 ranges below 10^9.
 func nearRanges(seed uint64) indexset.Set { return randomRanges(seed, 10_000, 1_000_000, 50) }
 func farRanges(seed uint64) indexset.Set  { return randomRanges(seed, 10_000, 1_000_000_000, 1000) }
 
-// randomIndexes is n random indexes below completions.
+// randomIndexes returns n random indexes below completions.
 func randomIndexes(n int) []int {
 	r := rand.New(rand.NewPCG(7, 0))
 	indexes := make([]int, n)

@@ -11,10 +11,10 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// An upstreamSet has the shape of the Job controller's own index lists, pinned
-// here so that nobody tunes it: sorted intervals of two ints, read with
-// strings.Split and strconv.Atoi, changed by merging a sorted batch into a new
-// slice, printed with strings.Builder and strconv.Itoa.
+// An upstreamSet replicates the Job controller's own index lists, pinned here so that
+// they stay untuned. It holds sorted intervals of two ints, parsed with strings.Split
+// and strconv.Atoi, changed by merging a sorted batch into a new slice, and formatted
+// with strings.Builder and strconv.Itoa.
 type upstreamSet []upstreamInterval
 
 type upstreamInterval struct{ first, last int }
@@ -25,7 +25,7 @@ func upstreamParse(text string) upstreamSet {
 		return out
 	}
 	add := out.adder()
-	items := strings.Split(text, ",") // a slice of them all, as upstream makes it
+	items := strings.Split(text, ",") // a slice of all items, as upstream makes it
 	for i := range items {
 		item := items[i]
 		limits := strings.Split(item, "-")
@@ -44,8 +44,8 @@ func upstreamParse(text string) upstreamSet {
 	return out
 }
 
-// adder returns a function that appends to s, or joins with its last interval,
-// intervals that start no earlier than those before.
+// adder returns a function that adds intervals in order of their start to s, joining
+// them with the last one where possible.
 func (s *upstreamSet) adder() func(i upstreamInterval) {
 	var last *upstreamInterval
 	return func(i upstreamInterval) {
@@ -158,7 +158,7 @@ func (s upstreamSet) with(batch ...int) upstreamSet {
 	return s.union(added)
 }
 
-// absent is the first n indexes below limit that are missing.
+// absent returns the first n indexes below limit missing from s.
 func (s upstreamSet) absent(n, limit int) []int {
 	out := make([]int, 0, n)
 	next := 0
@@ -174,10 +174,9 @@ func (s upstreamSet) absent(n, limit int) []int {
 	return out
 }
 
-// nextItem reads the first item of an index text and returns the text behind it.
-// The peers have no text form of their own; this reads it for them with the
-// standard library, and with its errors, as most programs would. more is false
-// after the last item.
+// nextItem parses the first item of an index text and returns the remaining text. Peers
+// without a text form use it. Like most programs, it relies on the standard library and
+// its errors. more is false after the last item.
 func nextItem(text string) (first, last uint64, rest string, more bool) {
 	item, rest, more := strings.Cut(text, ",")
 	from, to, isRange := strings.Cut(item, "-")
@@ -215,8 +214,8 @@ func bitsetParse(text string, completions uint) *bitset.BitSet {
 	return set
 }
 
-// bitsetParseBytes reads digit by digit and checks nothing. It shows how fast a
-// plain loop over the bytes can be.
+// bitsetParseBytes parses digit by digit without checks, to show the speed of a plain
+// loop over the bytes.
 func bitsetParseBytes(text string, completions uint) *bitset.BitSet {
 	set := bitset.New(completions)
 	for at := 0; at < len(text); at++ {
@@ -237,7 +236,7 @@ func bitsetParseBytes(text string, completions uint) *bitset.BitSet {
 	return set
 }
 
-// appendInterval prints a run for the peers, whose runs come one by one.
+// appendInterval formats a run for peers whose runs come one by one.
 func appendInterval(b []byte, first, last uint64) []byte {
 	if len(b) > 0 {
 		b = append(b, ',')
@@ -293,8 +292,8 @@ func bitsetText(set *bitset.BitSet, b []byte) []byte {
 	return b
 }
 
-// roaringOf and bitsetOf hold what s holds. Every member is added on its own:
-// roaring then uses bitmaps and arrays, as it does without RunOptimize.
+// roaringOf and bitsetOf return a peer's copy of s. Members are added one by one, so
+// roaring uses bitmaps and arrays, as it does without RunOptimize.
 func roaringOf(s indexset.Set) *roaring.Bitmap {
 	set := roaring.New()
 	for index := range s.All() {

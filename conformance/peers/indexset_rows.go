@@ -23,7 +23,7 @@ const (
 	completions = 100_000
 )
 
-// indexsetRows are the rows of package indexset, at 10^5 completions unless a
+// indexsetRows returns the rows of package indexset, with 10^5 completions unless a
 // row's name says otherwise.
 func indexsetRows() []bench.Row {
 	rows := []bench.Row{
@@ -43,7 +43,7 @@ func indexsetRows() []bench.Row {
 		set  indexset.Set
 	}{{"every second index", everyNth(2)}, {"every third index", everyNth(3)}} {
 		parse := parseRow("Parse, "+c.name, c.set.String(), 12, 5, 5)
-		// If not, the emulation is not what it is pinned to be.
+		// This checks that the replica is as slow as upstream.
 		parse.Goals = append(parse.Goals, bench.Within(roar, 2, 4).For(upstream))
 		parse.Note = "The upstream shape allocates for every item and roaring does not, so the ratio of the two " +
 			"depends on how fast the machine allocates: with the same code it was 1.9 to 4.1. " +
@@ -54,7 +54,7 @@ func indexsetRows() []bench.Row {
 	return append(rows, algebraRows()...)
 }
 
-// repeat is a candidate that calls do again and again.
+// repeat returns a candidate that calls do repeatedly.
 func repeat(name string, do func()) bench.Candidate {
 	return bench.Time(name, func(bool) func(n int) {
 		return func(n int) {
@@ -103,8 +103,8 @@ func textRow(name string, s indexset.Set) bench.Row {
 	}
 }
 
-// lookUps is a candidate that asks random questions below limit; contains must
-// say how many of them name a member.
+// lookUps returns a candidate that asks random questions below limit. contains must
+// return how many of them name a member.
 func lookUps(name string, limit int, contains func(questions []int) (yes int)) bench.Candidate {
 	r := rand.New(rand.NewPCG(3, 0))
 	questions := make([]int, 4096)
@@ -170,7 +170,7 @@ func containsRow(name string, s indexset.Set, times, timesRoaring float64, near 
 	return row
 }
 
-// withRow adds to a set that is kept: the others change a copy.
+// withRow measures additions to a set that is kept, so peers change a copy.
 func withRow() bench.Row {
 	s, batch := everyNth(3), randomIndexes(500)
 	list, bitmap, bits := upstreamParse(s.String()), roaringOf(s), bitsetOf(s, completions)
@@ -201,7 +201,7 @@ func withRow() bench.Row {
 	}
 }
 
-// syncRow is what a controller does with a status field in a pass.
+// syncRow measures a controller's work on a status field in one pass.
 func syncRow() bench.Row {
 	text, batch := everyNth(3).String(), randomIndexes(500)
 	return bench.Row{
@@ -229,7 +229,7 @@ func syncRow() bench.Row {
 	}
 }
 
-// absentRow stays below 65536, where roaring's NextAbsentValue is right.
+// absentRow stays below 65536, where roaring's NextAbsentValue is correct.
 func absentRow() bench.Row {
 	const n = 1000
 	s := everyNth(2)
@@ -262,8 +262,8 @@ func absentRow() bench.Row {
 	}
 }
 
-// builderRow adds index by index, and each call says whether the index was new.
-// Only the upstream shape takes batches, of 100 here.
+// builderRow adds index by index, and each call reports whether the index was new. Only
+// the upstream shape takes batches, of 100 here.
 func builderRow() bench.Row {
 	indexes := rand.New(rand.NewPCG(5, 0)).Perm(completions)
 	return bench.Row{
@@ -305,8 +305,8 @@ func builderRow() bench.Row {
 	}
 }
 
-// algebraRows work on two sets of 10^4 ranges over 10^6. The result is a bitmap,
-// so nothing can be faster than copying as many bytes.
+// algebraRows measures operations on two sets of 10^4 ranges over 10^6. The result is a
+// bitmap, so the lower bound is the time to copy its bytes.
 func algebraRows() []bench.Row {
 	const (
 		limit   = 1_000_000
@@ -371,7 +371,7 @@ func farUnionRow() bench.Row {
 	}
 }
 
-// held is a candidate that keeps what build makes.
+// held returns a candidate that keeps the result of build.
 func held(name string, build func() any) bench.Candidate {
 	return bench.Heap(name, func(bool) func() (any, int) {
 		return func() (any, int) { return build(), 1 }
@@ -394,7 +394,7 @@ func memoryRow() bench.Row {
 	}
 }
 
-// farMemoryRow counts ours after a first Contains, which makes the directory.
+// farMemoryRow measures ours after a first Contains, which creates the directory.
 func farMemoryRow() bench.Row {
 	text := farRanges(1).String()
 	return bench.Row{

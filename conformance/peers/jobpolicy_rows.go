@@ -24,10 +24,10 @@ const (
 	unmarshalling = "json.Unmarshal"
 )
 
-// jobpolicyRows are the rows of package jobpolicy. Match is measured against the
-// Job controller's own function, Validate against the API server's. A pass of the
-// Job controller cannot run without an API server, so Plan is measured against
-// reading the same pods from JSON, as any controller has done before it plans.
+// jobpolicyRows returns the rows of package jobpolicy. Match is measured against the
+// Job controller's own function, Validate against the API server's. A pass of the Job
+// controller requires an API server, so Plan is measured against decoding the same pods
+// from JSON, which any controller has done before it plans.
 func jobpolicyRows() []bench.Row {
 	const in, notIn = batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn
 	rows := []bench.Row{
@@ -42,13 +42,14 @@ func jobpolicyRows() []bench.Row {
 	return append(rows, planRows()...)
 }
 
-// largestPolicy is the largest that the API server takes: 20 rules of 255 exit
-// codes each, beginning with first.
+// largestPolicy returns the largest policy that the API server accepts, with 20 rules
+// of 255 exit codes each, beginning with first.
 func largestPolicy(op batchv1.PodFailurePolicyOnExitCodesOperator, first int32) *batchv1.PodFailurePolicy {
 	return policyOf(20, 255, op, first)
 }
 
-// policyOf has so many rules of so many exit codes each, beginning with first.
+// policyOf returns a policy with the given numbers of rules and of exit codes per rule,
+// beginning with first.
 func policyOf(rules int, codes int32, op batchv1.PodFailurePolicyOnExitCodesOperator, first int32) *batchv1.PodFailurePolicy {
 	policy := &batchv1.PodFailurePolicy{}
 	for range rules {
@@ -64,8 +65,8 @@ func policyOf(rules int, codes int32, op batchv1.PodFailurePolicyOnExitCodesOper
 	return policy
 }
 
-// failedPod is pod i of a Job, whose containers ended with the exit codes
-// code, code+1, ….
+// failedPod returns pod i of a Job, whose containers ended with the exit codes code,
+// code+1, ….
 func failedPod(i, containers int, code int32, finished time.Time) *batch.Pod {
 	pod := &batch.Pod{
 		ObjectMeta: batch.ObjectMeta{
@@ -100,8 +101,8 @@ func failedPod(i, containers int, code int32, finished time.Time) *batch.Pod {
 	return pod
 }
 
-// matchRow measures the evaluation of a policy on a pod, whose containers ended
-// with code, code+1, ….
+// matchRow measures matching a policy with a pod whose containers ended with code,
+// code+1, ….
 func matchRow(name string, policy *batchv1.PodFailurePolicy, containers int, code int32, limit float64) bench.Row {
 	pod := failedPod(0, containers, code, time.Unix(1e9, 0))
 	return bench.Row{
@@ -139,8 +140,7 @@ func matching(policy *batchv1.PodFailurePolicy, pod *batch.Pod) func(n int) {
 	}
 }
 
-// matchInPlanRow measures what the largest policy adds to a pass, for each of its
-// pods.
+// matchInPlanRow measures the time per pod that the largest policy adds to a pass.
 func matchInPlanRow() bench.Row {
 	const (
 		pods       = 10_000
@@ -175,8 +175,7 @@ func matchInPlanRow() bench.Row {
 	}
 }
 
-// validateRow measures the check of a correct specification with the largest
-// policy.
+// validateRow measures validating a correct specification with the largest policy.
 func validateRow() bench.Row {
 	const theirs = "ValidateJobSpec"
 	largest := func() *batchv1.Job {
@@ -224,7 +223,7 @@ func validateRow() bench.Row {
 	}
 }
 
-// planRows measure whole passes over a Job of 100,000 completions.
+// planRows measures whole passes over a Job of 100,000 completions.
 func planRows() []bench.Row {
 	const (
 		pods    = 10_000
@@ -234,7 +233,7 @@ func planRows() []bench.Row {
 	plan := func(name string, shape planShape) bench.Candidate {
 		return bench.Time(name, func(bool) func(n int) { return shape.run() })
 	}
-	// unmarshal reads the pods of a shape from JSON.
+	// unmarshal decodes the pods of a shape from JSON.
 	unmarshal := func(shape planShape) bench.Candidate {
 		return bench.Time(unmarshalling, func(bool) func(n int) {
 			text := must(json.Marshal(shape.input().Pods))
@@ -258,7 +257,7 @@ func planRows() []bench.Row {
 		}
 	}
 	thirds, failed := planShape{pods: pods, kinds: 3}, planShape{pods: pods, kinds: 1}
-	// All delays are over, so that both sides come to choosing indexes.
+	// All delays are over, so that both sides choose indexes.
 	over := planShape{pods: pods, kinds: 3, ago: time.Hour}
 	limited := over
 	limited.perIndex = true
@@ -280,11 +279,11 @@ func planRows() []bench.Row {
 // planShape is a Job of 100,000 completions with a fragmented past.
 type planShape struct {
 	pods       int
-	kinds      int           // 1: all failed; 3: a third each running, failed, succeeded
+	kinds      int           // 1 means all failed; 3 a third each running, failed and succeeded
 	containers int           // 0 means 1
 	ago        time.Duration // since the pods finished
 	perIndex   bool
-	policy     bool // the largest; otherwise none
+	policy     bool // the largest, or none
 }
 
 // run builds the input and returns a function that makes n passes over it.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// What differs between the versions of Kubernetes that the tests run against.
+// Differences between the versions of Kubernetes that the tests run against.
 
 // validateJob validates as the API server of 1.36 does on create.
 func validateJob(job *batch.Job) field.ErrorList {
@@ -24,8 +24,8 @@ func validateJobSpec(spec *batch.JobSpec, path *field.Path) field.ErrorList {
 	return validation.ValidateJobSpec(spec, path, corevalidation.PodValidationOptions{})
 }
 
-// wideScope lets every Job have the condition SuccessCriteriaMet, as the API server does
-// with its default feature gates.
+// wideScope allows the condition SuccessCriteriaMet for all Jobs, as the API server
+// does with its default feature gates.
 func wideScope(o validation.JobStatusValidationOptions) validation.JobStatusValidationOptions {
 	o.AllowForSuccessCriteriaMetInExtendedScope = true
 	return o

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// What differs between the versions of Kubernetes that the tests run against.
+// Differences between the versions of Kubernetes that the tests run against.
 
 // validateJob validates as the API server of 1.37 does on create.
 func validateJob(job *batch.Job) field.ErrorList {
@@ -25,8 +25,8 @@ func validateJobSpec(spec *batch.JobSpec, path *field.Path) field.ErrorList {
 	return validation.ValidateJobSpec(spec, nil, path, corevalidation.PodValidationOptions{})
 }
 
-// wideScope lets every Job have the condition SuccessCriteriaMet, as the API server does
-// with its default feature gates.
+// wideScope allows the condition SuccessCriteriaMet for all Jobs, as the API server
+// does with its default feature gates.
 func wideScope(o validation.JobStatusValidationOptions) validation.JobStatusValidationOptions {
 	return o
 }

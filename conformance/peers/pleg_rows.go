@@ -24,9 +24,9 @@ const (
 	manyWaiters = 10_000
 )
 
-// plegRows are the rows of package pleg, measured against the kubelet's own cache
-// and generic relisting. The kubelet's guard of writes by their time is off, which
-// is the default and saves it a look-up in each Set.
+// plegRows returns the rows of package pleg, measured against the kubelet's own cache
+// and generic relisting. By default the kubelet does not guard writes by their time,
+// which saves it a look-up in each Set.
 func plegRows() []bench.Row {
 	return append(cacheRows(), updateTimeRow(), wakeRow(), relistRow(),
 		intakeRow("event intake, 1000 pods, one slot each", false),
@@ -38,7 +38,7 @@ type (
 	podStatus = kubecontainer.PodStatus
 )
 
-// cacheAPI is what both caches have in common.
+// cacheAPI is the common API of both caches.
 type cacheAPI interface {
 	Set(key types.UID, status *podStatus, err error, at time.Time) bool
 	UpdateTime(at time.Time)
@@ -46,7 +46,7 @@ type cacheAPI interface {
 
 func newPodCache() podCache { return statuscache.New[types.UID](statuscache.Options[*podStatus]{}) }
 
-// written is a cache after a write of every pod at base.
+// written returns c after a write of every pod at base.
 func written[C cacheAPI](c C, pods []string, base time.Time) C {
 	for _, pod := range pods {
 		c.Set(types.UID(pod), &podStatus{ID: types.UID(pod)}, nil, base)
@@ -54,8 +54,7 @@ func written[C cacheAPI](c C, pods []string, base time.Time) C {
 	return c
 }
 
-// cacheCandidate measures op on a cache of 1000 pods written at base; i never
-// repeats.
+// cacheCandidate measures op on a cache of 1000 pods written at base. i never repeats.
 func cacheCandidate[C cacheAPI](name string, goroutines int, create func() C, op func(c C, pod types.UID, status *podStatus, base time.Time, i int)) bench.Candidate {
 	return bench.Parallel(name, goroutines, func(bool) func(g, n int) {
 		pods := podKeys(nodePods)
@@ -65,7 +64,7 @@ func cacheCandidate[C cacheAPI](name string, goroutines int, create func() C, op
 		status := &podStatus{}
 		var done [2]int
 		return func(g, n int) {
-			cursor, first := walk[g], done[g] // copies: the goroutines' share a cache line
+			cursor, first := walk[g], done[g] // copies, because the goroutines' share a cache line
 			for i := range n {
 				op(c, types.UID(cursor.next()), status, base, first+i)
 			}
@@ -74,8 +73,8 @@ func cacheCandidate[C cacheAPI](name string, goroutines int, create func() C, op
 	})
 }
 
-// cacheRows measure single operations. Every write is a nanosecond newer than the
-// last one.
+// cacheRows measures single operations. Every write is a nanosecond newer than the
+// last.
 func cacheRows() []bench.Row {
 	const missing = "ffffffff-d9cb-469f-a165-000000000000"
 	row := func(name string, goroutines int,
@@ -126,15 +125,15 @@ func cacheRows() []bench.Row {
 	return rows
 }
 
-// A crowd is a cache that many goroutines wait for, each for a pod of its own.
+// A crowd is a cache with many waiting goroutines, each for a pod of its own.
 type crowd struct {
 	cache cacheAPI
 	base  time.Time // of the writes
 	gone  sync.WaitGroup
 }
 
-// newCrowd starts 10k goroutines that wait for a status newer than after behind
-// the writes, and returns once all of them wait.
+// newCrowd starts 10k goroutines that wait for a status later than the writes by more
+// than after, and returns once all of them wait.
 func newCrowd[C cacheAPI](cache C, after time.Duration, wait func(c C, pod types.UID, min time.Time)) *crowd {
 	pods := podKeys(manyWaiters)
 	w := &crowd{cache: cache, base: time.Now()}
@@ -143,15 +142,14 @@ func newCrowd[C cacheAPI](cache C, after time.Duration, wait func(c C, pod types
 	for _, pod := range pods {
 		w.gone.Go(func() { wait(cache, types.UID(pod), w.base.Add(after)) })
 	}
-	// Goroutines that waited before may end meanwhile, so that the count alone might
-	// never be reached.
+	// Earlier waiters may end meanwhile, so this count alone might never be reached.
 	for end := time.Now().Add(time.Second); goroutinesWaiting() < blocked+manyWaiters && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	return w
 }
 
-// goroutinesWaiting is how many goroutines of the process wait for something.
+// goroutinesWaiting returns how many goroutines of the process are waiting.
 func goroutinesWaiting() uint64 {
 	s := []metrics.Sample{{Name: "/sched/goroutines/waiting:goroutines"}}
 	metrics.Read(s)
@@ -170,9 +168,9 @@ func theirCrowd(after time.Duration) (kubecontainer.Cache, *crowd) {
 	return c, newCrowd(c, after, func(c kubecontainer.Cache, pod types.UID, min time.Time) { must(c.GetNewerThan(pod, min)) })
 }
 
-// updateTimeRow measures setting a global time that answers none of the waiters.
+// updateTimeRow measures setting a global time that wakes no waiter.
 func updateTimeRow() bench.Row {
-	const later = 30 * time.Second // than the calls, and within what a clock may be ahead
+	const later = 30 * time.Second // than the calls, and within the tolerated clock skew
 	candidate := func(name string, n int, create func() *crowd) bench.Candidate {
 		return bench.Fresh(name, n, func(bool) (run func(n int), cleanUp func()) {
 			c := create()
@@ -198,9 +196,9 @@ func updateTimeRow() bench.Row {
 	}
 }
 
-// wakeRow measures how long a global time that answers all waiters holds up a
-// concurrent Get until it returns. The idle candidate shows what the scheduler
-// itself does to a caller when as many goroutines become ready.
+// wakeRow measures how long a global time that wakes all waiters delays a concurrent
+// Get. The idle candidate shows the delay caused by the scheduler when as many
+// goroutines become ready.
 func wakeRow() bench.Row {
 	const idle = "no cache, 10k goroutines readied"
 	reader := func(get func(pod types.UID)) func() {
@@ -243,7 +241,7 @@ func wakeRow() bench.Row {
 // A quietRuntime lists the same 1000 pods of two running containers each, for ours.
 type quietRuntime struct {
 	pods  []pleg.Pod[types.UID]
-	stuck bool // Status does not answer
+	stuck bool // Status does not return
 }
 
 func newQuietRuntime() *quietRuntime {
@@ -257,7 +255,7 @@ func newQuietRuntime() *quietRuntime {
 	return r
 }
 
-// containerID has the length of a real one.
+// containerID returns an id as long as a real one.
 func containerID(pod, k int) string { return fmt.Sprintf("%064x", pod*7919+k) }
 
 func (r *quietRuntime) Pods(context.Context) ([]pleg.Pod[types.UID], error) { return r.pods, nil }
@@ -270,8 +268,8 @@ func (r *quietRuntime) Status(ctx context.Context, pod types.UID) (*podStatus, t
 	return &podStatus{ID: pod}, time.Time{}, nil
 }
 
-// quietKubeletRuntime is the same for the kubelet's; what relisting does not call
-// is missing.
+// quietKubeletRuntime is the same for the kubelet's. Methods unused by relisting are
+// missing.
 type quietKubeletRuntime struct {
 	kubecontainer.Runtime
 	pods []*kubecontainer.Pod
@@ -300,7 +298,7 @@ func (r *quietKubeletRuntime) GetPodStatus(_ context.Context, pod *kubecontainer
 	return &podStatus{ID: pod.ID}, nil
 }
 
-// relistRow measures a full relist that finds nothing new.
+// relistRow measures a full relist that finds no changes.
 func relistRow() bench.Row {
 	return bench.Row{
 		Package: "pleg",
@@ -353,10 +351,10 @@ func (s torrent) Events(ctx context.Context, handle func(event)) error {
 	return ctx.Err()
 }
 
-// intakeRow measures how long a stream is held up by an event, while the generator
-// also relists the pods it names, or would if the runtime answered. The kubelet
-// has a buffered channel for events, which holds up the runtime when it is full;
-// here somebody always empties it.
+// intakeRow measures how long an event delays its stream while the generator also
+// relists the pods it names, or tries to if the runtime is stuck. The kubelet's
+// buffered channel of events delays the runtime when full; here a reader keeps it
+// empty.
 func intakeRow(name string, stuck bool) bench.Row {
 	const channel = "a buffered channel"
 	candidate := func(name string, takeIn func(rt *quietRuntime, n int) time.Duration) bench.Candidate {
@@ -381,7 +379,7 @@ func intakeRow(name string, stuck bool) bench.Row {
 	}
 }
 
-// started is an event of each pod: its first container has started.
+// started returns an event for each pod whose first container has started.
 func (r *quietRuntime) started() []event {
 	now := time.Now()
 	var events []event
@@ -391,7 +389,7 @@ func (r *quietRuntime) started() []event {
 	return events
 }
 
-// sendThrough is how long it takes to send n events through a channel to a reader
+// sendThrough returns how long it takes to send n events through a channel to a reader
 // that drops them.
 func sendThrough(rt *quietRuntime, n int) time.Duration {
 	events, through := rt.started(), make(chan event, nodePods)
@@ -409,7 +407,7 @@ func sendThrough(rt *quietRuntime, n int) time.Duration {
 	return time.Since(begin)
 }
 
-// takeIn is how long a generator takes to take in n events.
+// takeIn returns how long a generator takes to accept n events.
 func takeIn(rt *quietRuntime, n int) time.Duration {
 	s := torrent{events: rt.started(), n: n, took: make(chan time.Duration, 1)}
 	g := must(pleg.NewGenerator(rt, s, newPodCache(), pleg.GeneratorOptions{}))

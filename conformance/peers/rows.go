@@ -1,7 +1,7 @@
-// Package peers measures this library against its peers and checks that it agrees
-// with them: client-go's flowcontrol.Backoff, the kubelet's pod cache, the API
-// server's Job validation, the Job controller's evaluation of policies, roaring
-// and bits-and-blooms bitmaps.
+// Package peers measures this library against its peers and checks that their results
+// agree. The peers are client-go's flowcontrol.Backoff, the kubelet's pod cache, the
+// API server's Job validation, the Job controller's evaluation of policies, and the
+// bitmaps of roaring and bits-and-blooms.
 //
 // The rows of each package are in <package>_rows.go, the differential tests in
 // <package>_test.go. Package bench explains how to add a row.
@@ -13,7 +13,7 @@ import (
 	"github.com/restartkit/restart/conformance/peers/bench"
 )
 
-// Rows are all rows, in the order of the report.
+// Rows returns all rows, in the order of the report.
 func Rows() []bench.Row {
 	return slices.Concat(
 		backoffRows(),
@@ -23,10 +23,10 @@ func Rows() []bench.Row {
 	)
 }
 
-// ours is the name of our candidate in every row.
+// ours names our candidate in every row.
 const ours = "ours"
 
-// must returns the value of a call that cannot fail here.
+// must returns v and panics on an error, for calls that cannot fail here.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TurnRed checks the runner: one that compares too little is green, too. It
-// changes every kind of field that the cases want once, and fails if the runner
-// does not notice, or if a kind has no field to change.
+// TurnRed checks that the runner compares enough. It corrupts every kind of wanted
+// field once, and fails if the runner does not notice or if a kind has no field to
+// corrupt.
 func TurnRed(t *testing.T, files []File) {
 	for _, f := range files {
 		t.Run(f.Name, func(t *testing.T) {
@@ -43,9 +43,9 @@ func TurnRed(t *testing.T, files []File) {
 
 var place = regexp.MustCompile(`\[\d+\]`)
 
-// corruptEach corrupts those fields of the case whose kind no earlier case has
-// shown to be compared. It reports whether the case's wanted outcome is compared
-// at all: that of a deviation is not, unless there is a model of it.
+// corruptEach corrupts the case's fields of kinds not yet shown to be compared. It
+// reports whether the case's wanted outcome is compared at all, which requires a model
+// if the case deviates.
 func (f File) corruptEach(c *Case, noticed map[string]bool) bool {
 	if _, _, err := f.outcomes(c); err != nil || c.exclusion != "" || c.deviation != "" && !c.modelled {
 		return false
@@ -67,9 +67,9 @@ func (f File) corruptEach(c *Case, noticed map[string]bool) bool {
 	return true
 }
 
-// corruptions yields copies of a wanted outcome, each with one field changed,
-// under the field's path. A field is changed in more than one way if one of them
-// may mean the same, as another text of an error does.
+// corruptions yields copies of a wanted outcome, each with one field changed, by the
+// field's path. Where one change may be equivalent, as with the text of an error, it
+// changes the field in several ways.
 func corruptions(path string, want any) func(yield func(string, any) bool) {
 	return func(yield func(string, any) bool) {
 		switch v := want.(type) {

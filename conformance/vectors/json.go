@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Tree decodes JSON into maps, lists and scalars; numbers stay text.
+// Tree decodes JSON into maps, lists and scalars. Numbers stay text.
 func Tree(data []byte) (tree any, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -16,7 +16,7 @@ func Tree(data []byte) (tree any, err error) {
 	return tree, err
 }
 
-// Value is a Go value as Tree would return it.
+// Value converts a Go value to the form returned by Tree.
 func Value(v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -25,7 +25,7 @@ func Value(v any) (any, error) {
 	return Tree(data)
 }
 
-// Text is a Go value as JSON, or the error of making it.
+// Text returns a Go value as JSON, or the error of encoding it.
 func Text(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -34,9 +34,9 @@ func Text(v any) string {
 	return string(data)
 }
 
-// Differences compares every field of want with got, both as Tree returns them,
-// and adds their number to compared. A field that got does not have is a
-// difference; one that only got has is not compared.
+// Differences compares every field of want with got, both as returned by Tree, and adds
+// their number to compared. A field missing from got is a difference; additional fields
+// of got are ignored.
 func Differences(want, got any, compared *int) []string {
 	return differences("want", want, got, compared)
 }

@@ -1,13 +1,13 @@
-// Package vectors runs recorded cases: inputs and outcomes of Kubernetes, as JSON
-// files. It is for tests only.
+// Package vectors runs recorded cases, which are inputs and outcomes of Kubernetes in
+// JSON files. It is for tests only.
 //
-// The files stand in this package's testdata, one copy for all packages that read
-// them. VECTORS_DIR names another folder with files of the same names.
+// The files are in this package's testdata, one copy for all packages that read them.
+// VECTORS_DIR names another folder with files of the same names.
 //
-// A file holds cases of one or several kinds. A case's wanted outcome is whatever
-// it has under names that begin with "want". For each kind a package has a
-// function that computes our outcome in the same shape, and the runner compares
-// every field of the wanted outcome with ours.
+// A file holds cases of one or several kinds. A case's wanted outcome consists of its
+// fields whose names begin with "want". For each kind a package has a function that
+// computes our outcome in the same shape, and the runner compares every field of the
+// wanted outcome with ours.
 package vectors
 
 import (
@@ -25,7 +25,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// Files returns the folder that the files are read from.
+// Files returns the folder of the files.
 func Files() fs.FS {
 	if dir := os.Getenv("VECTORS_DIR"); dir != "" {
 		return os.DirFS(dir)
@@ -37,54 +37,53 @@ func Files() fs.FS {
 	return files
 }
 
-// File is a file of cases and what this package makes of them.
+// File is a file of cases and the importing package's kinds.
 type File struct {
 	Name  string          // without .json
-	Kinds map[string]Kind // by the cases' kind, "" if the file's cases have none
+	Kinds map[string]Kind // by the cases' kind, or "" for cases without one
 }
 
-// Kind says how cases of one kind are run. The zero value is a kind that another
-// package answers for.
+// Kind defines how to run cases of one kind. The zero value is a kind that another
+// package runs.
 type Kind struct {
-	// Run returns our outcome in the shape of Want. It may call the case's Exclude,
-	// Deviate and Model.
+	// Run returns our outcome in the shape of Want. It may call the case's Exclude, Deviate
+	// and Model.
 	Run func(c *Case) (any, error)
-	// Normal rewrites a wanted outcome before anything is compared with it, for
-	// what means the same: lists without order, texts of errors. nil: as it is.
+	// Normal normalizes a wanted outcome before the comparison, such as lists without order
+	// and texts of errors. Nil leaves it unchanged.
 	Normal func(c *Case, want any) (any, error)
-	// Ignored names fields of a wanted outcome that nothing is compared with.
+	// Ignored names fields of a wanted outcome to leave out of the comparison.
 	Ignored []string
 }
 
 // Case is one case of a file.
 type Case struct {
 	ID, Kind string
-	Want     any // what is under "want", or an object of all want_… fields
+	Want     any // the field "want", or an object of all want_… fields
 
 	raw       json.RawMessage
 	exclusion string // why the case is not compared
-	deviation string // why our outcome is another …
-	ours      any    // … and which, by other means than the code under test
+	deviation string // why our outcome differs …
+	ours      any    // … and our outcome, not computed by the code under test
 	modelled  bool
 	theirs    any // Kubernetes' outcome by a model, if modelled
 }
 
-// Decode reads the case's input into dst.
+// Decode decodes the case's input into dst.
 func (c *Case) Decode(dst any) error { return json.Unmarshal(c.raw, dst) }
 
-// Exclude takes the case out, by a property of its input.
+// Exclude excludes the case because of a property of its input.
 func (c *Case) Exclude(property string) { c.exclusion = property }
 
-// Deviate says that by a property of the input our outcome differs from
-// Kubernetes', and what ours must be. The expectation must not come from the code
-// under test.
+// Deviate declares our outcome where it differs from Kubernetes' because of a property
+// of the input. ours must not come from the code under test.
 func (c *Case) Deviate(property string, ours any) { c.deviation, c.ours = property, ours }
 
-// Model says what Kubernetes answers by a model of its rules. The wanted outcome
-// must be that, whether or not ours deviates from it.
+// Model declares Kubernetes' outcome by a model of its rules. The wanted outcome must
+// equal it, whether or not ours deviates from it.
 func (c *Case) Model(theirs any) { c.modelled, c.theirs = true, theirs }
 
-// Run runs all cases of the files, each file in a subtest, and fails where a field
+// Run runs all cases of the files, each file in a subtest, which fails if a field
 // differs.
 func Run(t *testing.T, files []File) {
 	for _, f := range files {
@@ -102,8 +101,8 @@ func Run(t *testing.T, files []File) {
 	}
 }
 
-// Reason runs one case, given as JSON, of the named file. It returns why the case
-// is excluded or deviates, "" if it is compared as it stands, and how it fails.
+// Reason runs one case, given as JSON, of the named file. It returns why the case is
+// excluded or deviates, or "" if it is compared as is, and its failures.
 func Reason(files []File, name, text string) (reason string, failures []string, err error) {
 	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 	if i < 0 {
@@ -187,11 +186,11 @@ func (f File) readCase(raw json.RawMessage) (*Case, error) {
 	return c, nil
 }
 
-// A report is what running one file showed.
+// A report is the result of running one file.
 type report struct {
 	file       string
 	cases      int
-	elsewhere  int            // cases that another package answers for
+	elsewhere  int            // cases that another package runs
 	compared   int            // fields of the wanted outcomes
 	deviations map[string]int // cases by reason
 	exclusions map[string]int

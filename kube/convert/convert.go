@@ -1,18 +1,16 @@
-// Package convert turns the API types of Kubernetes into those of jobpolicy and
-// backoff, and back. [Job] and [Pods] are for [jobpolicy.Engine.Plan], [NewPod] and
-// [SetJobStatus] for its plans, [PodExits] and [ExitPolicy] for a
+// Package convert converts between the API types of Kubernetes and those of jobpolicy
+// and backoff. [Job] and [Pods] prepare the input of [jobpolicy.Engine.Plan], [NewPod]
+// and [SetJobStatus] apply its plans, and [PodExits] and [ExitPolicy] feed a
 // [backoff.Restarter].
 //
-// Job, Pods and their like give what decoding the JSON of the object would give, some
-// hundred times as fast. They share maps, lists of strings and pointers to numbers
-// with what they are made from, so nobody may write to either while the other is in
-// use; objects of an informer's cache are fine. NewPod, SetJobStatus, Exits and
-// ExitPolicy share nothing with anybody.
+// Job, Pods and the functions for their parts return the same as decoding the object's
+// JSON, some hundred times as fast. Results share maps, lists of strings and pointers
+// to numbers with the arguments, so do not modify either while using the other; objects
+// in an informer's cache are fine. NewPod, SetJobStatus, Exits and ExitPolicy share no
+// memory with their arguments.
 //
-// No function of this package changes an argument, but for the first of SetJobStatus.
-// A nil pointer becomes a nil pointer, and an empty list may become none. NewPod and
-// ExitPolicy take no nil. All functions are safe for concurrent use by multiple
-// goroutines while nobody writes to their arguments.
+// Only SetJobStatus modifies an argument, its first. A nil pointer converts to nil, but
+// NewPod and ExitPolicy require non-nil arguments. An empty list may become nil.
 package convert
 
 import (
@@ -25,7 +23,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Job returns the fields of a Job that jobpolicy knows.
+// Job converts a Job, keeping the fields that jobpolicy knows.
 func Job(j *batchv1.Job) *batch.Job {
 	if j == nil {
 		return nil
@@ -40,9 +38,8 @@ func Job(j *batchv1.Job) *batch.Job {
 	return job
 }
 
-// JobSpec returns the fields of a Job's specification that jobpolicy knows. Absent
-// fields stay absent: the API server fills in defaults, and so does
-// jobpolicy.JobSpec.Default.
+// JobSpec converts a Job's specification, keeping the fields that jobpolicy knows. It
+// adds no defaults; batch.JobSpec.Default does.
 func JobSpec(s *batchv1.JobSpec) *batch.JobSpec {
 	if s == nil {
 		return nil
@@ -65,7 +62,7 @@ func JobSpec(s *batchv1.JobSpec) *batch.JobSpec {
 	}
 }
 
-// PodFailurePolicy returns a Job's pod failure policy.
+// PodFailurePolicy converts a Job's pod failure policy.
 func PodFailurePolicy(p *batchv1.PodFailurePolicy) *batch.PodFailurePolicy {
 	if p == nil {
 		return nil
@@ -88,7 +85,7 @@ func PodFailurePolicy(p *batchv1.PodFailurePolicy) *batch.PodFailurePolicy {
 	})}
 }
 
-// SuccessPolicy returns a Job's success policy.
+// SuccessPolicy converts a Job's success policy.
 func SuccessPolicy(p *batchv1.SuccessPolicy) *batch.SuccessPolicy {
 	if p == nil {
 		return nil
@@ -98,7 +95,7 @@ func SuccessPolicy(p *batchv1.SuccessPolicy) *batch.SuccessPolicy {
 	})}
 }
 
-// podTemplate returns what pods are made from.
+// podTemplate converts a pod template.
 func podTemplate(t *corev1.PodTemplateSpec) batch.PodTemplateSpec {
 	var size podSizes
 	size.add(&corev1.Pod{Spec: t.Spec})
@@ -108,7 +105,8 @@ func podTemplate(t *corev1.PodTemplateSpec) batch.PodTemplateSpec {
 	return template
 }
 
-// setMeta makes meta, a zero one, the part of an object's metadata that jobpolicy knows.
+// setMeta sets meta, a zero value, to the part of an object's metadata known to
+// jobpolicy.
 func setMeta(meta *batch.ObjectMeta, m *metav1.ObjectMeta) {
 	meta.Name = m.Name
 	meta.GenerateName = m.GenerateName
@@ -122,7 +120,7 @@ func setMeta(meta *batch.ObjectMeta, m *metav1.ObjectMeta) {
 	meta.Finalizers = m.Finalizers
 }
 
-// each returns what to makes of every element, nil for none.
+// each converts every element, returning nil for an empty list.
 func each[From, To any](from []From, to func(*From) To) []To {
 	if len(from) == 0 {
 		return nil
@@ -134,7 +132,7 @@ func each[From, To any](from []From, to func(*From) To) []To {
 	return all
 }
 
-// timeAt returns the time, zero for none.
+// timeAt returns the time, or the zero time for nil.
 func timeAt(t *metav1.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -142,7 +140,7 @@ func timeAt(t *metav1.Time) time.Time {
 	return t.Time
 }
 
-// valueAt returns what p points at, the zero value for nil.
+// valueAt returns *p, or the zero value for nil.
 func valueAt[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -10,14 +10,13 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Exits returns the ends that a container's status shows, the earlier one first: at
-// most that in its last state and that in its state. Report all of them to a Restarter
-// whenever the status changes. An end that the status shows again has the same Run
-// again, as far as restartCount tells; the first one has 1. A status shows no more than
-// two ends, so earlier ones go unseen if nobody looked in between.
+// Exits returns at most two exits from a container's status, from its last state and
+// then from its current state. Report all of them to a Restarter whenever the status
+// changes. The same exit has the same Run each time, counted from 1, as far as
+// restartCount tells. Earlier exits may be missed between observations.
 //
-// An end whose time is not known has no Finished. A container that never started has
-// no Started, also where the runtime says 1970.
+// Finished is zero if the end time is unknown. Started is zero if the container never
+// started, even where the runtime reports 1970.
 func Exits(s *corev1.ContainerStatus) []backoff.Exit {
 	if s == nil {
 		return nil
@@ -34,8 +33,7 @@ func Exits(s *corev1.ContainerStatus) []backoff.Exit {
 	return exits
 }
 
-// PodExits returns the Exits of all init containers and containers of a pod, by
-// container.
+// PodExits returns the Exits of a pod's init containers and containers, by name.
 func PodExits(p *corev1.Pod) iter.Seq2[string, backoff.Exit] {
 	return func(yield func(container string, e backoff.Exit) bool) {
 		if p == nil {
@@ -53,8 +51,8 @@ func PodExits(p *corev1.Pod) iter.Seq2[string, backoff.Exit] {
 	}
 }
 
-// ExitPolicy returns the restart policy and rules that hold for a container of a
-// pod with this specification.
+// ExitPolicy returns the restart policy and rules of a container in a pod with this
+// specification.
 func ExitPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
 	policy := backoff.ExitPolicy{
 		RestartPolicy: backoff.RestartPolicy(pod.RestartPolicy),
@@ -75,11 +73,10 @@ func ExitPolicy(pod *corev1.PodSpec, c *corev1.Container) backoff.ExitPolicy {
 	return policy
 }
 
-// latestRun returns the number, from 1, of the latest run that the status shows the
-// end of. The kubelet's restartCount is the number of runs before the container that
-// the status is about. While that container has not come to exist, the status is
-// about the one before it, but for what the kubelet infers: of a container that it
-// lost it counts the next run at once.
+// latestRun returns the number, from 1, of the latest run whose end the status shows.
+// The kubelet's restartCount is the number of runs before the status' container. Until
+// that container exists, the status describes the previous one. Only when the kubelet
+// has lost a container and infers its end does it count the next run at once.
 func latestRun(s *corev1.ContainerStatus) int64 {
 	ended := int64(s.RestartCount)
 	switch {
@@ -93,7 +90,7 @@ func latestRun(s *corev1.ContainerStatus) int64 {
 		case "", "ContainerCreating", "PodInitializing", "RestartingAllContainers":
 			return ended
 		}
-		return ended + 1 // CrashLoopBackOff, ImagePullBackOff and their like
+		return ended + 1 // such as CrashLoopBackOff and ImagePullBackOff
 	}
 	return ended
 }
@@ -109,8 +106,8 @@ func exitOf(t *corev1.ContainerStateTerminated, run int64) backoff.Exit {
 	}
 }
 
-// known returns the time, zero if it is the beginning of Unix time or earlier, where
-// runtimes put what has not happened.
+// known returns the time, or zero at or before the Unix epoch, which runtimes report
+// for events that did not happen.
 func known(t metav1.Time) time.Time {
 	if t.Unix() <= 0 {
 		return time.Time{}

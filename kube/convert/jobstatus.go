@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// JobStatus returns the fields of a Job's status that jobpolicy knows.
+// JobStatus converts a Job's status, keeping the fields that jobpolicy knows.
 func JobStatus(s *batchv1.JobStatus) *batch.JobStatus {
 	if s == nil {
 		return nil
@@ -49,11 +49,10 @@ func jobCondition(c *batchv1.JobCondition) batch.JobCondition {
 	}
 }
 
-// SetJobStatus makes dst say what s says: the InterimStatus or FinalStatus of a plan, onto the
-// status that the plan was made from. What jobpolicy does not know stays as it is:
-// fields that a newer API has, in the status and in its conditions, and conditions of
-// other types that s lacks, behind those of s. A nil s changes nothing; dst must not
-// be nil. It shares nothing with s afterwards.
+// SetJobStatus copies s, a plan's InterimStatus or FinalStatus, into dst, the status
+// the plan was made from. It preserves fields unknown to jobpolicy, in the status and
+// in its conditions, and appends conditions of other types that s lacks. It is a no-op
+// if s is nil; dst must not be nil.
 func SetJobStatus(dst *batchv1.JobStatus, s *batch.JobStatus) {
 	if s == nil {
 		return
@@ -71,9 +70,8 @@ func SetJobStatus(dst *batchv1.JobStatus, s *batch.JobStatus) {
 	dst.UncountedTerminatedPods = uncounted(dst.UncountedTerminatedPods, s.UncountedTerminatedPods)
 }
 
-// jobConditions returns the conditions of s, each with what else old had in the
-// condition of its type, and behind them those of old that jobpolicy does not know
-// and s lacks.
+// jobConditions returns the conditions of s, merged with unknown fields of the same
+// type in old, followed by conditions of old unknown to jobpolicy and missing from s.
 func jobConditions(old []batchv1.JobCondition, s []batch.JobCondition) []batchv1.JobCondition {
 	old = slices.Clone(old)
 	all := make([]batchv1.JobCondition, 0, len(s)+len(old))
@@ -105,7 +103,7 @@ func jobConditions(old []batchv1.JobCondition, s []batch.JobCondition) []batchv1
 	return all
 }
 
-// uncounted returns the UIDs of u, with what else old had.
+// uncounted returns the UIDs of u with the other fields of old.
 func uncounted(old *batchv1.UncountedTerminatedPods, u *batch.UncountedTerminatedPods) *batchv1.UncountedTerminatedPods {
 	if u == nil {
 		return nil
@@ -119,7 +117,7 @@ func uncounted(old *batchv1.UncountedTerminatedPods, u *batch.UncountedTerminate
 	return &all
 }
 
-// setTime makes *dst a pointer of its own to t, nil if t is zero.
+// setTime sets *dst to a new pointer to t, or nil if t is zero.
 func setTime(dst **metav1.Time, t time.Time) {
 	*dst = nil
 	if !t.IsZero() {
@@ -127,7 +125,7 @@ func setTime(dst **metav1.Time, t time.Time) {
 	}
 }
 
-// own returns a pointer to a copy of what p points at, nil for nil.
+// own returns a pointer to a copy of *p, or nil for nil.
 func own[T any](p *T) *T {
 	if p == nil {
 		return nil

@@ -12,17 +12,16 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// NewPod returns a pod that a plan for the Job wants created, as Kubernetes' own Job
-// controller makes it: the whole specification of the Job's template, the metadata of
-// p, and the Job as its controlling owner. A pod of an Indexed Job has a hostname of
-// its own; together with the template's subdomain, which stays, that is a DNS name.
-// Each of its containers and init containers that does not set JOB_COMPLETION_INDEX
-// itself gets it from the pod's label (downward API).
+// NewPod returns a pod for a plan's creation, as Kubernetes' own Job controller creates
+// it. It has the specification of the Job's template, the metadata of p, and the Job as
+// its controlling owner. A pod of an Indexed Job gets a hostname, which forms a DNS
+// name with the template's subdomain, and JOB_COMPLETION_INDEX from its label (downward
+// API) in each container and init container that does not set it itself.
 //
-// The labels job-name and controller-uid, with and without their prefix, come with
-// the template: the API server puts them there when it makes the Job's selector, and
-// leaves them out of a Job with a manual selector. It also fills in the defaults of
-// the pod, its name after GenerateName, and its service account.
+// The template supplies the labels job-name and controller-uid, with and without their
+// prefix, which the API server adds unless the Job has a manual selector. The API
+// server also adds defaults, the rest of the name after GenerateName, and the service
+// account.
 func NewPod(job *batchv1.Job, p jobpolicy.Creation) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,7 +45,7 @@ func NewPod(job *batchv1.Job, p jobpolicy.Creation) *corev1.Pod {
 	return pod
 }
 
-// addIndexVariable tells each container the completion index, unless it sets the
+// addIndexVariable gives each container the completion index, unless it sets the
 // variable itself.
 func addIndexVariable(containers []corev1.Container) {
 	const label = "metadata.labels['" + batch.JobCompletionIndexAnnotation + "']"

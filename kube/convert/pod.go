@@ -7,14 +7,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Pod returns the fields of a pod that jobpolicy knows.
+// Pod converts a pod, keeping the fields that jobpolicy knows.
 func Pod(p *corev1.Pod) *batch.Pod {
 	return Pods([]*corev1.Pod{p})[0]
 }
 
-// Pods returns the pods, each as Pod does: the Pods of an Input. It is faster than a
-// Pod for each, and up to 256 of them are in memory together: as long as one of these
-// is in use, all are kept.
+// Pods converts pods for [jobpolicy.Input], faster than calling Pod for each. Up to 256
+// pods share a block of memory, which stays alive while one of them is in use.
 func Pods(pods []*corev1.Pod) []*batch.Pod {
 	if len(pods) == 0 {
 		return nil
@@ -27,9 +26,9 @@ func Pods(pods []*corev1.Pod) []*batch.Pod {
 	return all
 }
 
-// blockOfPods is how many pods are converted together. Each is looked at twice, to
-// count and to copy, and so many are still in the processor's cache the second time: with
-// ten thousand pods, that saves a tenth of the time.
+// blockOfPods is how many pods are converted together. Each pod is read twice, to count
+// and to copy. With this number pods remain in the processor's cache in between, which
+// saves a tenth of the time with ten thousand pods.
 const blockOfPods = 256
 
 func convertBlock(all []*batch.Pod, pods []*corev1.Pod) {
@@ -47,7 +46,7 @@ func convertBlock(all []*batch.Pod, pods []*corev1.Pod) {
 	}
 }
 
-// podSizes counts what pods have of each thing that jobpolicy knows.
+// podSizes counts the elements of each kind in pods that jobpolicy knows.
 type podSizes struct {
 	pods, containers, env, conditions, statuses, terminated int
 }
@@ -71,8 +70,8 @@ func (n *podSizes) add(p *corev1.Pod) {
 	}
 }
 
-// podRoom is memory for so many pods, allocated at once: for thousands of small
-// objects the allocator and the garbage collector need longer than the copy does.
+// podRoom is memory for a number of pods, allocated at once, because the allocator and
+// the garbage collector take longer for thousands of small objects than the copy does.
 type podRoom struct {
 	pods       []batch.Pod
 	containers []batch.Container
@@ -93,7 +92,7 @@ func (n *podSizes) room() *podRoom {
 	}
 }
 
-// take cuts n elements off, nil for none.
+// take cuts off n elements, returning nil for 0.
 func take[T any](room *[]T, n int) []T {
 	if n == 0 {
 		return nil
@@ -130,8 +129,8 @@ func (r *podRoom) spec(spec *batch.PodSpec, s *corev1.PodSpec) {
 	spec.Subdomain = s.Subdomain
 }
 
-// specContainers returns the containers. A variable whose value comes from elsewhere
-// has its name only.
+// specContainers converts the containers. Variables with a value from elsewhere keep
+// only their name.
 func (r *podRoom) specContainers(containers []corev1.Container) []batch.Container {
 	all := take(&r.containers, len(containers))
 	for i := range all {

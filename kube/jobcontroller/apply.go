@@ -13,10 +13,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// carryOut carries a plan out, in its order. After deletions or creations that failed it
-// makes another one that only records: a quota that counts ended pods lets none be
-// created before these are released. It makes one that ends nothing while creations
-// without an answer are open that the plan did not want again.
+// carryOut carries a plan out in its order. If a deletion or creation fails, carryOut
+// plans again, without pod changes, to record ends and release pods, because a quota
+// that counts ended pods may otherwise prevent every creation. If creations without an
+// answer remain open, it plans again as well, so that the plan does not finish the Job.
 func (p *pass) carryOut(ctx context.Context, plan jobpolicy.Plan, in jobpolicy.Input) error {
 	p.requeue(plan)
 	failure := p.delete(ctx, plan.Delete)
@@ -60,9 +60,9 @@ func (p *pass) requeue(plan jobpolicy.Plan) {
 	}
 }
 
-// record writes the ends of pods down and keeps the memory. Where the plan has nothing
-// to write, the memory is kept at once; it is written on its own only if it says
-// something new about ends, because the status does not name them.
+// record writes the ends of pods to the status and keeps the memory. Without an
+// InterimStatus it writes the memory only if that holds new facts about ends, because
+// the status does not name those pods.
 func (p *pass) record(ctx context.Context, plan jobpolicy.Plan) error {
 	if plan.InterimStatus != nil || saysMore(plan.State, p.state.stored) {
 		return p.write(ctx, plan.InterimStatus, plan.State, plan.MetricDeltas)
@@ -71,13 +71,13 @@ func (p *pass) record(ctx context.Context, plan jobpolicy.Plan) error {
 	return nil
 }
 
-// keep takes a plan's memory and counts once its InterimStatus is written.
+// keep takes over a plan's memory and counts, once its InterimStatus is written.
 func (p *pass) keep(memory jobpolicy.State, counts jobpolicy.MetricDeltas) {
 	p.state.memory = memory
 	p.metrics.written(p.job, counts)
 }
 
-// releaseEnded takes the finalizers off pods whose end is recorded.
+// releaseEnded removes the finalizers of pods whose end is recorded.
 func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error {
 	errs, versions := make([]error, len(refs)), make([]string, len(refs))
 	each(len(refs), p.options.Parallel, func(i int) {
@@ -91,7 +91,7 @@ func (p *pass) releaseEnded(ctx context.Context, refs []jobpolicy.PodRef) error 
 	return joined("taking finalizers off", errs)
 }
 
-// wrote takes a Job that was written, and what holds now that it is.
+// wrote takes over the Job as written, with the memory and counts of that write.
 func (p *pass) wrote(written *batchv1.Job, w statusWrite) {
 	p.state.learn(written)
 	p.look(written)
@@ -99,8 +99,7 @@ func (p *pass) wrote(written *batchv1.Job, w statusWrite) {
 	p.keep(w.memory, w.counts)
 }
 
-// saysMore reports whether a memory says something about ends of pods that another one
-// does not.
+// saysMore reports whether m holds facts about ends of pods that than lacks.
 func saysMore(m, than jobpolicy.State) bool {
 	if m.Failures != than.Failures || !m.LastFailure.Equal(than.LastFailure) || m.Ignored != than.Ignored || !m.LastIgnored.Equal(than.LastIgnored) {
 		return true
@@ -117,8 +116,8 @@ func saysMore(m, than jobpolicy.State) bool {
 	return slices.ContainsFunc(m.Handled, func(uid string) bool { return !known[uid] })
 }
 
-// joined returns the errors that are not nil as one, which says how many there are
-// and shows the first few.
+// joined joins the non-nil errors into one. Of more than three it shows the first three
+// and the number.
 func joined(what string, errs []error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	const most = 3

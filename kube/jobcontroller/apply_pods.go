@@ -15,11 +15,11 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// delete deletes pods. Those that the Job does not want any more lose their finalizer
-// first.
+// delete deletes pods. It first removes the finalizer of pods that the Job no longer
+// wants.
 func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error {
 	type outcome struct {
-		version   string // without the finalizer
+		version   string // after the finalizer was removed
 		untracked bool
 		deleted   bool
 		err       error
@@ -65,17 +65,18 @@ func (p *pass) delete(ctx context.Context, deletions []jobpolicy.Deletion) error
 	return joined("deleting", errs)
 }
 
-// creationOutcome is the result of a creation: the pod, or the error.
+// creationOutcome is the result of a creation, a pod or an error.
 type creationOutcome struct {
-	was    string      // the name of a creation that had no answer; it may be taken
+	was    string      // name of an earlier creation without an answer; it may be taken
 	wanted *corev1.Pod // with the name of the last attempt
 	pod    *corev1.Pod
 	err    error
 }
 
-// create creates pods, in batches of 1, 2, 4 and so on. After a batch in which one
-// failed, the others are left to a later pass: they would likely fail, too. It creates
-// fewer if creations that had no answer may bring pods that are not wanted any more.
+// create creates pods in batches of 1, 2, 4 and so on. After a batch with a failure it
+// stops and leaves the rest to a later pass, because they would likely fail as well. It
+// creates fewer pods if earlier creations without an answer may still bring unwanted
+// ones.
 func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 	left := p.state.unsure.nameAll(wanted)
 	if len(left) == 0 {
@@ -107,10 +108,10 @@ func (p *pass) create(ctx context.Context, wanted []jobpolicy.Creation) error {
 	return nil
 }
 
-// createOne creates a pod, under a name of its own unless it has one, and under another
-// if that is taken.
+// createOne creates a pod under n's name or, without one, a new name. If that name is
+// taken, createOne tries others.
 func (p *pass) createOne(ctx context.Context, t podTemplate, n named) (o creationOutcome) {
-	const attempts = 8 // the API server makes as many for a generateName
+	const attempts = 8 // as many as the API server makes for a generateName
 	o.was, o.wanted = n.name, convert.NewPod(p.job, n.Creation)
 	name := n.name
 	for range attempts {
@@ -124,8 +125,8 @@ func (p *pass) createOne(ctx context.Context, t podTemplate, n named) (o creatio
 		if !taken && !(again && refuses(o.err)) {
 			return o
 		}
-		// An earlier attempt may have created it: a quota, for one, is asked before the name
-		// is looked at.
+		// An earlier attempt may have created it, since quotas, for one, are checked before
+		// names.
 		there, err := p.client.CoreV1().Pods(o.wanted.Namespace).Get(ctx, o.wanted.Name, metav1.GetOptions{})
 		switch {
 		case err == nil && controlledBy(there, p.job.UID):
@@ -141,7 +142,8 @@ func (p *pass) createOne(ctx context.Context, t podTemplate, n named) (o creatio
 	return o
 }
 
-// created notes what creations came to. The error holds those that failed.
+// created records the outcomes of creations. It returns an error that joins the
+// failures.
 func (p *pass) created(outcomes []creationOutcome) error {
 	now := p.options.Clock.Now()
 	errs := make([]error, len(outcomes))
@@ -164,7 +166,7 @@ func (p *pass) created(outcomes []creationOutcome) error {
 	return joined("creating pods", errs)
 }
 
-// creationReason says why pods are created, in the words of the metrics.
+// creationReason returns the metrics' reason for creating pods.
 func (p *pass) creationReason() string {
 	s := &p.job.Status
 	failures := s.Failed > 0 || s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
@@ -183,13 +185,13 @@ func (p *pass) creationReason() string {
 	return "new"
 }
 
-// podName returns a name for a pod, as the API server makes one of a generateName. Made
-// here, it is known although the answer to the creation may be lost.
+// podName returns a name for a pod like those the API server makes from a generateName.
+// A name made here is known even if the answer to the creation is lost.
 func podName(generateName string) string {
 	const (
 		letters = "bcdfghjklmnpqrstvwxz2456789" // no vowels, so that they form no words
 		suffix  = 5
-		longest = 63 // of a name that is a DNS label
+		longest = 63 // length of a DNS label
 	)
 	name := []byte(generateName[:min(len(generateName), longest-suffix)])
 	for range suffix {

@@ -11,12 +11,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lookAgain is how long after a list a pass is made again: that the informer has come as
-// far, by a bookmark perhaps, wakes no Job.
+// lookAgain is the delay of the next pass after a list. The informer may reach the list
+// by a bookmark, which wakes no Job.
 const lookAgain = 10 * time.Second
 
-// listing is what a list of a Job's pods has shown. Until the informer has come as far,
-// its pods are looked at in the light of it.
+// listing is a list of a Job's pods. It complements the informer's pods until the
+// informer has reached it.
 type listing struct {
 	version string // of the list
 	at      time.Time
@@ -28,13 +28,12 @@ type listedPod struct {
 	tracked       bool
 }
 
-// catchUp learns what another controller has done to the Job's pods that the informer may
-// not show yet. There is one for a short while when this one stood still so long that it
-// has lost the Lease, or when the last requests of the one before are carried out late.
-// The status then counts ends that the informer still shows as new, or is to show. The
-// pods are listed where they are stored, and what differs is taken for what this
-// controller has done itself: finalizers taken off are hidden, creations and deletions
-// expected.
+// catchUp accounts for changes to the Job's pods by another controller that the
+// informer may not show yet. Two controllers overlap briefly if this one paused so long
+// that it lost the Lease, or if late requests of the previous one are carried out. The
+// status then counts ends that the informer still shows as new, or has yet to show.
+// catchUp lists the stored pods and treats each difference as this controller's own
+// change. It hides pods without a finalizer and expects creations and deletions.
 func (p *pass) catchUp(ctx context.Context) error {
 	klog.FromContext(ctx).Info("another controller has written the Job, or may have: listing its pods")
 	selector, err := selectorOf(p.job)
@@ -57,7 +56,7 @@ func (p *pass) catchUp(ctx context.Context) error {
 			s.hidden.hide(pod.UID, pod.Name, pod.ResourceVersion)
 		}
 		if pod.DeletionTimestamp == nil {
-			s.expected.expectCreation(pod, now) // settled at once if the informer shows it
+			s.expected.expectCreation(pod, now) // settled at once if the informer shows the pod
 		} else {
 			s.expected.expectDeletion(pod.UID, now)
 		}
@@ -65,10 +64,10 @@ func (p *pass) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// isBehind reports whether the informer has still to show a pod that was listed with its
-// finalizer. The status may name it: planned on without it, its end would be taken for
-// counted, and for a new one later. The list is forgotten once the informer has come as
-// far, or was waited for too long.
+// isBehind reports whether the informer lacks a pod listed with its finalizer. The
+// status may name that pod. A plan without the pod would take its end for counted, and
+// a later plan would count it again. isBehind forgets the list once the informer has
+// reached it or after waiting too long.
 func (p *pass) isBehind(ctx context.Context) bool {
 	l, store := p.state.listed, p.pods.version() // read before the pods
 	if l == nil {
@@ -97,9 +96,9 @@ func (p *pass) isBehind(ctx context.Context) bool {
 	return false
 }
 
-// hideGone hides those of the Job's pods that the informer shows as they were before the
-// list, which did not have them: they are gone, or not the Job's any more. The status may
-// have counted them.
+// hideGone hides pods that the informer shows as they were before the list, but which
+// the list lacks. They are gone or no longer the Job's, and the status may have counted
+// them.
 func (p *pass) hideGone(pods []*corev1.Pod) {
 	l, s := p.state.listed, p.state
 	if l == nil {

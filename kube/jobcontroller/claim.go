@@ -14,10 +14,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// claim returns the pods of the Job. Pods that nothing controls and that the selector
-// meets are adopted, with the tracking finalizer; pods whose labels it meets no longer
-// are released, without it. Of a Job that is being deleted neither changes. What is
-// hidden was adopted before: the informer does not show it yet.
+// claim returns the pods of the Job. It adopts matching pods without a controller and
+// adds the tracking finalizer. It releases pods whose labels no longer match and
+// removes the finalizer. While the Job is being deleted, claim changes no pods. Hidden
+// pods were adopted before, although the informer does not show it yet.
 func (c *Controller) claim(ctx context.Context, job *batchv1.Job, hidden hidden) ([]*corev1.Pod, error) {
 	selector, err := selectorOf(job)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job, hidden hidden)
 	if job.DeletionTimestamp != nil {
 		return pods, errors.Join(errs...)
 	}
-	mayAdopt := false // the Job was looked at where it is stored
+	mayAdopt := false // set after the stored Job was read
 	for _, pod := range c.pods.ownerless(job.Namespace) {
 		if pod.DeletionTimestamp != nil || hidden.has(pod.UID) || !selector.Matches(labelsOf(pod)) {
 			continue
@@ -60,8 +60,8 @@ func (c *Controller) claim(ctx context.Context, job *batchv1.Job, hidden hidden)
 	return pods, errors.Join(errs...)
 }
 
-// adopt makes the Job the controller of a pod, and returns the pod as it then is, nil
-// if it is gone.
+// adopt makes the Job the controller of a pod and returns the updated pod, or nil if it
+// is gone.
 func (c *Controller) adopt(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) (*corev1.Pod, error) {
 	klog.FromContext(ctx).V(2).Info("adopting a pod", "pod", klog.KObj(pod))
 	return c.patchPod(ctx, pod.Namespace, pod.Name, podPatch{

@@ -7,15 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// jobEvent is an Event about a Job that is to be written.
+// jobEvent is an Event to write about a Job.
 type jobEvent struct {
 	kind    string // Normal or Warning
 	reason  string
 	message string
 }
 
-// conditionEvents are the Events for the conditions of a Job that differ from those it
-// had before, as Kubernetes' own controller writes them.
+// conditionEvents returns the Events for changed conditions of a Job, as Kubernetes'
+// own controller writes them.
 func conditionEvents(before []batchv1.JobCondition, job *batchv1.Job) (events []jobEvent) {
 	add := func(kind, reason, message string) { events = append(events, jobEvent{kind, reason, message}) }
 	for _, c := range job.Status.Conditions {
@@ -49,7 +49,7 @@ func conditionOf(conditions []batchv1.JobCondition, t batchv1.JobConditionType) 
 	return &conditions[i]
 }
 
-// finished reports whether the Job has come to its end.
+// finished reports whether the Job has finished.
 func finished(job *batchv1.Job) bool {
 	for _, t := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if c := conditionOf(job.Status.Conditions, t); c != nil && c.Status == corev1.ConditionTrue {

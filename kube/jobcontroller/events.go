@@ -12,8 +12,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// eventSource is the component that the Controller's own Events name. In the place of
-// Kubernetes' own controller it is that one's: whoever looks for its Events finds them.
+// eventSource returns the component named by the Controller's own Events. In place of
+// Kubernetes' own controller it is that controller's, so that searches for its Events
+// still work.
 func (c *Controller) eventSource() string {
 	if c.options.Engine.ManagedBy == BuiltInManagedBy {
 		return "job-controller"
@@ -21,10 +22,9 @@ func (c *Controller) eventSource() string {
 	return "restart-job-controller"
 }
 
-// recordEvents makes the recorder of the Controller's own, which writes Events to the
-// API server until stop is called. The end of ctx does not stop it: passes that are
-// under way then have Events, too. Stop has those written that are recorded, as far as
-// that takes no longer than eventsWithin.
+// recordEvents creates the Controller's recorder, which writes Events to the API server
+// until stop is called. The end of ctx does not stop it, so passes under way can still
+// record Events. stop waits up to eventsWithin for recorded Events to be written.
 func (c *Controller) recordEvents(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
@@ -42,21 +42,21 @@ func (c *Controller) recordEvents(ctx context.Context) (stop func()) {
 		case <-timer.C():
 			klog.FromContext(ctx).Error(nil, "Events are not written", "after", eventsWithin)
 		}
-		cancel() // requests under way, too
+		cancel() // also ends requests under way
 		broadcaster.Shutdown()
 	}
 }
 
-// eventsWithin is how long Events may take to be written once all are recorded.
+// eventsWithin limits the time for writing recorded Events at the end.
 const eventsWithin = 5 * time.Second
 
-// lastEvent is what an Event is about that is not written: it comes behind all others, so
-// these are written when it arrives. A broadcaster does not say when it has nothing left.
+// lastEvent marks the final Event, which is not written. A broadcaster does not report
+// when it is empty; when this Event arrives, all others are written.
 var lastEvent = corev1.ObjectReference{Kind: "Last", Namespace: metav1.NamespaceDefault, Name: "last"}
 
 // eventSink writes Events to the API server until ctx is done.
 type eventSink struct {
-	ctx    context.Context // record.EventSink has none
+	ctx    context.Context // record.EventSink passes none
 	events typedcorev1.EventInterface
 	last   chan struct{} // closed when the last Event arrives
 }

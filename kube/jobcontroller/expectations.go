@@ -8,25 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// expectationsEnd is how long a creation or a deletion is waited for. It is as long as
-// Kubernetes waits; after that the informer is believed.
+// expectationsEnd is how long to wait for a creation or deletion to appear before
+// trusting the informer, as long as Kubernetes waits.
 const expectationsEnd = 5 * time.Minute
 
-// expectations are the pods that were created or deleted and that the informer may not
-// show so yet. Until it does, no pod is created or deleted for the Job: else it would
-// have too many, or lose too many. The zero value expects nothing. They are not safe
-// for concurrent use.
+// expectations are created and deleted pods that the informer may not show as such yet.
+// Until it does, no pod of the Job is created or deleted, to avoid doing so twice. The
+// zero value is empty and ready to use. They are not safe for concurrent use.
 type expectations struct {
 	created map[types.UID]creation
 	deleted map[types.UID]time.Time // when
 }
 
 type creation struct {
-	version string // of the pod as it was created
+	version string // of the pod when created
 	at      time.Time
 }
 
-// expectCreation notes that the API server has created the pod.
+// expectCreation records that the API server has created the pod.
 func (e *expectations) expectCreation(pod *corev1.Pod, now time.Time) {
 	if e.created == nil {
 		e.created = make(map[types.UID]creation)
@@ -34,7 +33,7 @@ func (e *expectations) expectCreation(pod *corev1.Pod, now time.Time) {
 	e.created[pod.UID] = creation{pod.ResourceVersion, now}
 }
 
-// expectDeletion notes that the pod was deleted, or may be.
+// expectDeletion records that the pod was or may have been deleted.
 func (e *expectations) expectDeletion(uid types.UID, now time.Time) {
 	if e.deleted == nil {
 		e.deleted = make(map[types.UID]time.Time)
@@ -42,13 +41,12 @@ func (e *expectations) expectDeletion(uid types.UID, now time.Time) {
 	e.deleted[uid] = now
 }
 
-// settle forgets what the informer shows and what is too old, and returns how many
-// are still to be seen and how many were given up.
+// settle forgets expectations already met or too old. It returns how many remain open
+// and how many were given up.
 //
-// A creation is settled when the pod is there, or when the store has come to the
-// version in which it was created: then the pod was there, and is gone again. A
-// deletion is settled when the pod is gone or is being deleted. storeVersion must have
-// been read before pods; "" is that of a store that does not tell.
+// A creation is settled when the pod appears, or when the store reaches the version in
+// which it was created, because the pod has then come and gone. A deletion is settled
+// when the pod is gone or being deleted. Read storeVersion, "" if unknown, before pods.
 func (e *expectations) settle(pods map[types.UID]*corev1.Pod, storeVersion string, now time.Time) (open, givenUp int) {
 	for uid, c := range e.created {
 		_, seen := pods[uid]
@@ -73,14 +71,14 @@ func (e *expectations) settle(pods map[types.UID]*corev1.Pod, storeVersion strin
 	return len(e.created) + len(e.deleted), givenUp
 }
 
-// tooOld reports whether it is too long since something was to be seen. So it is if the
-// clock was set back a long way.
+// tooOld reports whether expectationsEnd has passed since at. It also does so if the
+// clock was set back by more than that.
 func tooOld(at, now time.Time) bool {
 	return now.Sub(at) >= expectationsEnd || at.After(now.Add(expectationsEnd))
 }
 
-// reached reports whether a resource version is that of another, or later. Those that
-// are no numbers cannot be told.
+// reached reports whether version is the same as other or later. It returns false for
+// versions it cannot compare.
 func reached(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0

@@ -11,9 +11,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// What the informers report becomes work: a Job that is new or whose specification has
-// changed at once, everything else after BatchPeriod, so that many pod events are one
-// pass.
+// The informers' events queue Jobs. A new Job or a changed specification is handled at
+// once, everything else after BatchPeriod, so that one pass covers many pod events.
 
 func (c *Controller) enqueue(key string, after time.Duration) { c.queue.AddAfter(key, after) }
 
@@ -32,14 +31,14 @@ func (c *Controller) jobAdded(job *batchv1.Job) {
 }
 
 func (c *Controller) jobUpdated(old, job *batchv1.Job) {
-	if old.UID != job.UID { // the informer has missed a deletion
+	if old.UID != job.UID { // the informer missed a deletion
 		c.jobDeleted(old)
 		c.jobAdded(job)
 		return
 	}
 	switch {
 	case finished(job):
-		c.enqueueJob(job, 0) // so that it is forgotten
+		c.enqueueJob(job, 0) // to forget it
 		c.enqueueOrphansOf(job)
 	case job.Generation != old.Generation || job.DeletionTimestamp != nil && old.DeletionTimestamp == nil:
 		c.enqueueJob(job, 0)
@@ -54,7 +53,7 @@ func (c *Controller) jobDeleted(job *batchv1.Job) {
 	c.enqueueOrphansOf(job)
 }
 
-// podChanged handles a pod that is new (old is nil), changed or gone (pod is nil).
+// podChanged handles a pod added (old is nil), changed or deleted (pod is nil).
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	switch was, is := endedTracked(old), endedTracked(pod); {
 	case is && !was:
@@ -86,12 +85,12 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 		c.wakeOwner(last.Namespace, ref)
 	case pod != nil && (old == nil || ownerChanged || !reflect.DeepEqual(old.Labels, pod.Labels)):
 		for _, job := range c.jobs.selecting(pod) {
-			c.enqueueJob(job, c.options.BatchPeriod) // it may adopt the pod
+			c.enqueueJob(job, c.options.BatchPeriod) // the Job may adopt the pod
 		}
 	}
 }
 
-// wakeOwner has the Job that a reference names looked at, if it is there.
+// wakeOwner queues the Job that a reference names, if it exists.
 func (c *Controller) wakeOwner(namespace string, ref *metav1.OwnerReference) {
 	if !ofJob(ref) {
 		return
@@ -106,12 +105,12 @@ func ofJob(ref *metav1.OwnerReference) bool {
 	return ref.Kind == jobKind.Kind && ref.APIVersion == batchv1.SchemeGroupVersion.String()
 }
 
-// endedTracked reports whether the pod has ended and has the tracking finalizer.
+// endedTracked reports whether the pod has ended with the tracking finalizer.
 func endedTracked(pod *corev1.Pod) bool {
 	return pod != nil && ended(pod) && tracked(pod)
 }
 
-// ended reports whether the pod has come to its end.
+// ended reports whether the pod has ended.
 func ended(pod *corev1.Pod) bool {
 	phase := batch.PodPhase(pod.Status.Phase)
 	return phase == batch.PodSucceeded || phase == batch.PodFailed

@@ -9,18 +9,18 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// hidden are the pods of a Job whose tracking finalizer was taken off and that the
-// informer may still show as they were before: with it, or as pods to adopt. Plan is
-// told, so that it takes no end for a new one. The zero value hides nothing. It is not
-// safe for concurrent use.
+// hidden holds the pods of a Job whose tracking finalizer was removed, but which the
+// informer may still show with it or as pods to adopt. Plan is told, so that it does
+// not count their ends again. The zero value hides no pods. It is not safe for
+// concurrent use.
 type hidden map[types.UID]hiddenPod
 
 type hiddenPod struct {
 	name    string
-	version string // without the finalizer, or of a list that did not have the pod; "" if the pod was gone
+	version string // without the finalizer, or of a list without the pod; "" if the pod was gone
 }
 
-// hide notes that the finalizer of the pod is off, since the version.
+// hide records that the pod has no finalizer since the given version.
 func (h *hidden) hide(uid types.UID, name, version string) {
 	if *h == nil {
 		*h = make(hidden)
@@ -34,12 +34,12 @@ func (h hidden) has(uid types.UID) bool {
 	return is
 }
 
-// settle forgets the pods that the informer shows as the Job's and without the finalizer,
-// or not any more, and those of which it shows a later version: somebody has put the
-// finalizer back. Once the store has come to the version, it shows what has become of the
-// pod: it may be there and not the Job's any more. settle must be called before the pods
-// that are planned on are taken from the informer. storeVersion must have been read
-// before; "" is that of a store that does not tell.
+// settle forgets a pod once the store has reached its version and so shows its true
+// state. It also forgets a pod that the informer shows as the Job's without the
+// finalizer, or in a later version, in which somebody has put the finalizer back. If a
+// version is unknown, a pod no longer shown is forgotten as well. Call settle before
+// reading the pods to plan on, and read storeVersion, "" if unknown, before calling
+// settle.
 func (h hidden) settle(job types.UID, storeVersion string, shown func(name string) *corev1.Pod) {
 	for uid, p := range h {
 		pod := shown(p.name)
@@ -55,7 +55,7 @@ func (h hidden) settle(job types.UID, storeVersion string, shown func(name strin
 	}
 }
 
-// names are the UIDs of the pods, in order.
+// names returns the UIDs of the pods in order.
 func (h hidden) names() []string {
 	if len(h) == 0 {
 		return nil

@@ -17,9 +17,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// informers are where a Controller sees Jobs and pods, with its handlers.
+// informers are a Controller's informers of Jobs and pods, with its handlers.
 type informers struct {
-	factory    kubeinformers.SharedInformerFactory // nil: the informers are the caller's
+	factory    kubeinformers.SharedInformerFactory // nil if the caller gave the informers
 	jobs, pods cache.SharedIndexInformer
 
 	jobHandler, podHandler cache.ResourceEventHandlerRegistration
@@ -38,7 +38,7 @@ func newInformers(client kubernetes.Interface, o Options) informers {
 	return informers{factory: f, jobs: f.Batch().V1().Jobs().Informer(), pods: pods}
 }
 
-// selectPods asks for the pods that the informer is to show, as fromStorage does.
+// selectPods selects the pods for the informer, with fromStorage.
 func (o Options) selectPods(list *metav1.ListOptions) {
 	fromStorage(list)
 	if o.OnlyLabelledPods {
@@ -46,15 +46,15 @@ func (o Options) selectPods(list *metav1.ListOptions) {
 	}
 }
 
-// fromStorage asks for what is stored, and not for what some API server's cache has:
-// nothing may be older than what an earlier controller wrote.
+// fromStorage requests data from storage instead of an API server's cache, which may be
+// older than the last write of an earlier controller.
 func fromStorage(o *metav1.ListOptions) {
 	if o.ResourceVersion == "0" {
 		o.ResourceVersion = ""
 	}
 }
 
-// withoutManagedFields drops what nobody here reads and makes up much of an object.
+// withoutManagedFields drops the managed fields, which are large and unused here.
 func withoutManagedFields(object any) (any, error) {
 	if m, err := meta.Accessor(object); err == nil {
 		m.SetManagedFields(nil)
@@ -62,12 +62,12 @@ func withoutManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// start runs informers that are the Controller's own. stop ends them and, of informers
-// that are the caller's, the Controller's handlers.
+// start runs the Controller's own informers. stop ends them, or removes the handlers
+// from the caller's.
 func (i *informers) start(ctx context.Context) (stop func()) {
 	if i.factory == nil {
 		return func() {
-			// A handler that is called once more finds queues that are shut down.
+			// A late call of a handler finds queues shut down.
 			_ = i.jobs.RemoveEventHandler(i.jobHandler)
 			_ = i.pods.RemoveEventHandler(i.podHandler)
 		}
@@ -88,7 +88,7 @@ func (i *informers) hasSynced() bool {
 	return i.jobHandler.HasSynced() && i.podHandler.HasSynced()
 }
 
-// connect adds the handlers and the index of pods by their owner.
+// connect adds the handlers and the index of pods by owner.
 func (c *Controller) connect() (err error) {
 	c.informers = newInformers(c.client, c.options)
 	i := &c.informers
@@ -119,7 +119,7 @@ func (c *Controller) connect() (err error) {
 	return nil
 }
 
-// withLast calls f with an object that was deleted, as it was seen last.
+// withLast calls f with the last state of a deleted object.
 func withLast[T any](object any, f func(T)) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj

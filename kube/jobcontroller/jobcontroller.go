@@ -1,22 +1,24 @@
-// Package jobcontroller runs Kubernetes Jobs: those whose spec.managedBy names it, or
-// in place of Kubernetes' own controller all the others. [jobpolicy.Engine.Plan]
-// decides. This package observes Jobs and pods through informers, hands Plan what it
-// sees, and carries the plans out on the API server, so that a crash at any point
-// neither loses the end of a pod nor counts it twice.
+// Package jobcontroller is a Kubernetes controller for Jobs. It runs the Jobs whose
+// spec.managedBy names it or, in place of Kubernetes' own controller, those that name
+// no other. It watches Jobs and pods through informers, plans with
+// [jobpolicy.Engine.Plan], and carries the plans out on the API server. A crash at any
+// point neither loses the end of a pod nor counts it twice.
 //
-// [New] makes a Controller and [Controller.Run] runs it. Of several replicas only one
-// may run at a time; let a Lease say which. What the delays depend on is kept in an
-// annotation of the Job ([AnnotationMemory]), so it survives a restart and a change of
-// leader. Other annotations of a Job set its delays, [AnnotationBaseDelay] and the
-// like.
+// Create a Controller with [New] and run it with [Controller.Run]. Only one replica may
+// run at a time, for example under a Lease. A Job's failures are stored in its
+// annotation [AnnotationMemory], so its delays survive a restart or a change of leader.
+// Other annotations, such as [AnnotationBaseDelay], override its delays.
 package jobcontroller
 
-// A pass over a Job is sync.go; the files it calls say what they know by their names:
-// expectations.go which creations and deletions are still to be seen, hidden.go which
-// finalizers are gone although the informer shows them, unsure.go and lost.go which
-// requests had no answer, catchup.go what another controller has done, apply.go and its
-// kin how a plan is carried out, template.go what pods are made of, write.go how a status
-// is written.
+// sync.go makes a pass over a Job. The other files are named for what they hold:
+//
+//   - expectations.go: creations and deletions that the informer does not show yet
+//   - hidden.go: finalizers removed, but still shown by the informer
+//   - unsure.go, lost.go: requests without an answer
+//   - catchup.go: changes by another controller
+//   - apply.go, apply_pods.go: carrying out a plan
+//   - template.go: the pod template as stored
+//   - write.go: writing a status
 
 import (
 	"context"
@@ -36,13 +38,13 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Controller runs Jobs. Make one with New; it runs once. Its methods are safe for
-// concurrent use by multiple goroutines.
+// Controller runs Jobs. Create one with New; the zero value is not usable. Its methods
+// are safe for concurrent use by multiple goroutines.
 type Controller struct {
 	client  kubernetes.Interface
 	options Options
 	metrics *Metrics
-	events  record.EventRecorder // set by Run, unless it is given
+	events  record.EventRecorder // created by Run, unless given
 
 	informers informers
 	jobs      jobStore
@@ -50,17 +52,16 @@ type Controller struct {
 	states    states
 	gone      goneJobs
 	lists     listErrors
-	outside   chan error // gets ErrUnlabelledPods
+	outside   chan error // receives ErrUnlabelledPods
 
 	queue   workqueue.TypedRateLimitingInterface[string]    // Jobs, as namespace/name
-	orphans workqueue.TypedRateLimitingInterface[orphanKey] // pods whose finalizer nobody may take off
+	orphans workqueue.TypedRateLimitingInterface[orphanKey] // pods that may be orphans
 
 	started sync.Once
 }
 
-// New returns a Controller that is yet to Run. The error wraps field.Errors if
-// the options are invalid. Without a Run that ends, informers that were given keep the
-// Controller's handlers.
+// New returns a Controller. It adds handlers to informers in the options, which Run
+// removes when it returns. The error wraps field.Errors if the options are invalid.
 func New(client kubernetes.Interface, o Options) (*Controller, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("jobcontroller: New: %w", err)
@@ -86,23 +87,21 @@ func New(client kubernetes.Interface, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Metrics returns the counters that the Controller adds to. They are a Prometheus
-// collector.
+// Metrics returns the Controller's counters, a Prometheus collector.
 func (c *Controller) Metrics() *Metrics { return c.metrics }
 
-// HasSynced reports whether the informers have seen every Job and pod once, so that
-// the Controller acts.
+// HasSynced reports whether the informers have listed all Jobs and pods.
 func (c *Controller) HasSynced() bool { return c.informers.hasSynced() }
 
-// Run runs Jobs until ctx is done, and returns when its goroutines are gone. Passes that
-// are under way come to their end first, so that none of their requests can be carried
-// out after Run has returned and another replica leads; what takes longer than 20s is
-// given up. Their Events have another 5s to be written. To end at once, because another
-// replica leads already, end the process.
+// Run runs Jobs until ctx is done. It can be called only once. It waits for its
+// goroutines to end, so that the next leader sees no late request of this one. Passes
+// under way have 20s before they are cancelled, and their Events 5s more. If another
+// replica already leads, end the process instead of waiting.
 //
-// Logs go to the logger of ctx (klog.NewContext). The error is not nil if Run was called
-// before, if the informers were stopped before they had synced, or if it wraps
-// ErrUnlabelledPods; a context that is done is not an error.
+// Run logs to the logger of ctx (klog.NewContext). It returns nil when ctx is done, an
+// error if it was called before or the informers stop before they have synced, and an
+// error wrapping ErrUnlabelledPods if a Job needs a Controller without
+// OnlyLabelledPods.
 func (c *Controller) Run(ctx context.Context) error {
 	err := errors.New("jobcontroller: Run: a Controller runs once")
 	c.started.Do(func() { err = c.run(ctx) })
@@ -150,16 +149,17 @@ func (c *Controller) run(ctx context.Context) error {
 	return err
 }
 
-// stopQueues ends the work queues, their goroutines and with them the workers.
+// stopQueues shuts the work queues down, which ends the workers.
 func (c *Controller) stopQueues() {
 	c.queue.ShutDown()
 	c.orphans.ShutDown()
 }
 
-// endWithin is how long passes may take once the Controller is to end.
+// endWithin is how long passes may take after the Controller is told to end.
 const endWithin = 20 * time.Second
 
-// lingering returns a context that is done some time after ctx is, or when end is called.
+// lingering returns a context that outlives ctx by the given time, unless end is called
+// first.
 func lingering(ctx context.Context, clock clock.WithTicker, after time.Duration) (lingers context.Context, end func()) {
 	lingers, end = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -179,9 +179,9 @@ func lingering(ctx context.Context, clock clock.WithTicker, after time.Duration)
 	return lingers, end
 }
 
-// work takes keys from the queue until the queue is shut down, and does nothing with them
-// once ctx is done. A key whose work fails comes back after a delay. Work that has begun
-// has the context passes.
+// work handles keys from the queue until it is shut down, and retries failed keys after
+// a delay. Work runs with the context passes. Once ctx is done, work drops the
+// remaining keys.
 func work[K comparable](ctx, passes context.Context, queue workqueue.TypedRateLimitingInterface[K], do func(context.Context, K) error) {
 	for {
 		key, shutdown := queue.Get()
@@ -204,8 +204,8 @@ func work[K comparable](ctx, passes context.Context, queue workqueue.TypedRateLi
 	}
 }
 
-// logFailure logs why a key is tried again. A conflict is what happens when a Job or a
-// pod is written by others, too; it is no error.
+// logFailure logs why a key is tried again. Conflicts are expected and not logged as
+// errors.
 func logFailure(ctx context.Context, key any, err error) {
 	if logger := klog.FromContext(ctx); errors.Is(err, errOutdated) {
 		logger.V(2).Info("trying again with a newer Job", "key", key, "reason", err)
@@ -214,7 +214,7 @@ func logFailure(ctx context.Context, key any, err error) {
 	}
 }
 
-// keyOf is the key of a Job or a pod: namespace/name.
+// keyOf returns the key of a Job or a pod, namespace/name.
 func keyOf(namespace, name string) string { return cache.NewObjectName(namespace, name).String() }
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")

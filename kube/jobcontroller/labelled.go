@@ -15,28 +15,28 @@ import (
 )
 
 // A cluster has many more pods than those of Jobs. With OnlyLabelledPods the informer
-// shows pods with PodLabel alone, and this file does what then remains:
-//   - A Job whose selector does not ask for the label may have pods without it. No pass is
-//     made over such a Job; Run ends with ErrUnlabelledPods.
-//   - A pod that has lost its label while it had the tracking finalizer is read, and
-//     released or untracked. All such pods are looked for once, when Run begins.
+// shows only pods with PodLabel, and this file handles two consequences:
+//   - A Job whose selector does not require the label may have pods without it. Such a Job
+//     gets no passes; Run ends with ErrUnlabelledPods.
+//   - A pod may lose its label while it has the tracking finalizer. It is read from storage
+//     and released or untracked. A sweep at the start of Run finds such pods.
 
-// PodLabel is the label that every pod of a Job has, unless the Job's selector was
-// written by hand (spec.manualSelector). The API server puts it into the Job's template.
+// PodLabel is on every pod of a Job, except with a manual selector
+// (spec.manualSelector). The API server adds it to the Job's template.
 const PodLabel = batchv1.ControllerUidLabel
 
-// ErrUnlabelledPods is the error of Run if Options.OnlyLabelledPods is set and a Job may
-// have pods without PodLabel. Another Controller without OnlyLabelledPods runs the Job.
+// ErrUnlabelledPods is the error of Run if Options.OnlyLabelledPods is set but a Job
+// may have pods without PodLabel.
 var ErrUnlabelledPods = errors.New("a Job's selector does not ask for the label " + PodLabel)
 
-// sweep is the key under which all pods without the label are looked at. No pod has it.
+// sweep is the queue key for a sweep over all pods without the label.
 var sweep = orphanKey{}
 
-// onlyLabelled reports whether every pod that the Job's selector meets has PodLabel.
+// onlyLabelled reports whether the Job's selector matches only pods with PodLabel.
 func onlyLabelled(job *batchv1.Job) bool {
 	selector := job.Spec.Selector
 	if selector == nil {
-		return true // it meets none
+		return true // it matches no pods
 	}
 	if _, asked := selector.MatchLabels[PodLabel]; asked {
 		return true
@@ -46,32 +46,32 @@ func onlyLabelled(job *batchv1.Job) bool {
 	})
 }
 
-// beyond reports whether the Job may have pods that the informer does not show. Run then
-// ends.
+// beyond reports whether the Job may have pods that the informer does not show, in
+// which case it ends Run.
 func (c *Controller) beyond(job *batchv1.Job) bool {
 	if !c.options.OnlyLabelledPods || !c.ours(job) || finished(job) || onlyLabelled(job) {
 		return false
 	}
 	select {
 	case c.outside <- fmt.Errorf("jobcontroller: Run: Job %s: %w", keyOf(job.Namespace, job.Name), ErrUnlabelledPods):
-	default: // another Job was there first
+	default: // another Job came first
 	}
 	return true
 }
 
-// podLeft handles a pod that the informer no longer shows, by its last state: it may be
-// there still, without its label.
+// podLeft handles a pod that the informer no longer shows. last is its last state. The
+// pod may still exist without its label.
 func (c *Controller) podLeft(last *corev1.Pod) {
 	if c.options.OnlyLabelledPods && tracked(last) && last.DeletionTimestamp == nil {
 		c.enqueueOrphan(last)
 	}
 }
 
-// syncLeft takes the finalizer off a pod that has lost its label.
+// syncLeft removes the finalizer of a pod that lost its label.
 func (c *Controller) syncLeft(ctx context.Context, key orphanKey) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key.key)
 	if err != nil {
-		return nil // no pod has this key
+		return nil // invalid key
 	}
 	pod, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -81,13 +81,12 @@ func (c *Controller) syncLeft(ctx context.Context, key orphanKey) error {
 		return fmt.Errorf("pod %s: reading it: %w", key.key, err)
 	}
 	if _, labelled := pod.Labels[PodLabel]; labelled {
-		return nil // the informer shows it, or will
+		return nil // the informer shows it or will
 	}
 	return c.syncUnlabelled(ctx, pod)
 }
 
-// sweepUnlabelled looks at every pod without the label. What Run has not seen happen is
-// found here.
+// sweepUnlabelled handles every pod without the label, for changes before Run.
 func (c *Controller) sweepUnlabelled(ctx context.Context) error {
 	const page = 500
 	options := metav1.ListOptions{LabelSelector: "!" + PodLabel, Limit: page}
@@ -107,8 +106,8 @@ func (c *Controller) sweepUnlabelled(ctx context.Context) error {
 	}
 }
 
-// syncUnlabelled takes the finalizer off a pod without the label: its Job releases the
-// pod, or has left it behind.
+// syncUnlabelled removes the finalizer of a pod without the label, by releasing it if
+// its Job still runs.
 func (c *Controller) syncUnlabelled(ctx context.Context, pod *corev1.Pod) error {
 	if !tracked(pod) {
 		return nil
@@ -130,7 +129,7 @@ func (c *Controller) syncUnlabelled(ctx context.Context, pod *corev1.Pod) error 
 	return err
 }
 
-// goingOn returns the Job that controls the pod, if the informer shows it unfinished.
+// goingOn returns the Job controlling the pod, if the informer shows it unfinished.
 func (c *Controller) goingOn(pod *corev1.Pod) (job *batchv1.Job, is bool) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || !ofJob(ref) {

@@ -8,14 +8,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ListError returns why Jobs or pods cannot be listed or watched: the errors of the last
-// attempts, nil once they succeed. With a right that is missing, it is a Forbidden error
-// of package k8s.io/apimachinery/pkg/api/errors. Errors of informers that were given are
-// their caller's.
+// ListError returns the last errors of listing and watching Jobs and pods, or nil once
+// the Controller has recovered. A missing permission shows as a Forbidden error of
+// package k8s.io/apimachinery/pkg/api/errors. Errors of given informers are not
+// included.
 func (c *Controller) ListError() error { return c.lists.err() }
 
-// listErrors are the errors of the last lists and watches. The zero value has none. It is
-// safe for concurrent use.
+// listErrors are the errors of the last lists and watches. The zero value is empty and
+// ready to use. It is safe for concurrent use.
 type listErrors struct {
 	mu         sync.Mutex
 	ofInformer map[cache.SharedIndexInformer]listError
@@ -24,14 +24,14 @@ type listErrors struct {
 
 type listError struct {
 	err     error
-	version string // that the informer had come to; one that has gone on since has recovered
+	version string // reached by the informer, which has recovered once it moves on
 }
 
-// watch notes the errors of an informer that has not been started.
+// watch makes l record the errors of an informer not started yet.
 func (l *listErrors) watch(informer cache.SharedIndexInformer) error {
 	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		l.note(informer, err)
-		cache.DefaultWatchErrorHandler(ctx, r, err) // which may sleep
+		cache.DefaultWatchErrorHandler(ctx, r, err) // may sleep
 	})
 }
 
@@ -45,14 +45,14 @@ func (l *listErrors) note(informer cache.SharedIndexInformer, err error) {
 	l.ofInformer[informer] = listError{err, version}
 }
 
-// noteSweep notes how the last list of sweepUnlabelled ended.
+// noteSweep records the result of sweepUnlabelled's last list.
 func (l *listErrors) noteSweep(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ofSweep = err
 }
 
-// err returns the errors that hold still.
+// err returns the errors of informers that have not recovered.
 func (l *listErrors) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

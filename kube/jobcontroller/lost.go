@@ -10,32 +10,31 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// lostCreation is a creation that had no answer. Its pod may be there, may still come,
-// or may never come. Its name is kept for the next pod of its kind that a plan wants: of
-// two requests under one name only one can create a pod. While no plan wants that pod,
-// because the Job was suspended for instance, the Job is unsettled until the pod is
-// seen or no longer expected. One thing is not guarded against: that a request is carried
-// out after a later one under its name has created the pod, and that pod is gone again.
+// lostCreation is a creation without an answer. Its pod may exist, may still appear, or
+// may never do so. The next creation of the same kind reuses its name, because only one
+// of two requests with the same name can create a pod. If no plan wants the pod, as in
+// a suspended Job, the Job stays unsettled until the pod appears or is given up. One
+// case is not covered. A request may be carried out so late that its name has been used
+// by a pod since deleted.
 type lostCreation struct {
 	name         string
 	generateName string    // of the Job or, with indexes, of the index
 	at           time.Time // of the last attempt
 }
 
-// lose notes that a creation had no answer.
+// lose records a creation without an answer.
 func (u *unsure) lose(pod *corev1.Pod, now time.Time) {
 	u.found(pod.Name)
 	u.creations = append(u.creations, lostCreation{pod.Name, pod.GenerateName, now})
 }
 
-// found forgets a creation whose outcome is known.
+// found forgets a creation with a known outcome.
 func (u *unsure) found(name string) {
 	u.creations = slices.DeleteFunc(u.creations, func(c lostCreation) bool { return c.name == name })
 }
 
-// settle forgets the creations whose pods the informer shows, and those that are too
-// old. It returns how many were too old. It must be called before the pods that are
-// planned on are taken from the informer.
+// settle forgets creations whose pods the informer shows, and those too old. It returns
+// the number too old. Call it before reading the pods to plan on.
 func (u *unsure) settle(job types.UID, shown func(name string) *corev1.Pod, now time.Time) (givenUp int) {
 	u.creations = slices.DeleteFunc(u.creations, func(c lostCreation) bool {
 		if pod := shown(c.name); pod != nil && controlledBy(pod, job) {
@@ -50,16 +49,16 @@ func (u *unsure) settle(job types.UID, shown func(name string) *corev1.Pod, now 
 	return givenUp
 }
 
-// named is a pod to create with the name of a creation that had no answer, or "" for a
+// named is a pod to create. name is that of a creation without an answer, or "" for a
 // new one.
 type named struct {
 	jobpolicy.Creation
 	name string
 }
 
-// nameAll gives wanted pods the names of creations that had no answer. If a plan does
-// not want all of these, there may be more pods than it knows of: then only pods that
-// have such a name are returned. Those come first.
+// nameAll assigns the names of creations without an answer to wanted pods and returns
+// those first. If the plan does not want all of these, more pods than it knows may
+// exist, so nameAll returns only pods with such a name.
 func (u *unsure) nameAll(wanted []jobpolicy.Creation) []named {
 	left := make(map[string][]string, len(u.creations))
 	for _, c := range u.creations {

@@ -12,18 +12,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// AnnotationMemory is the annotation in which a Job's jobpolicy.State is kept, as JSON.
-// It is written together with the status, in one request, so that neither is ahead of
-// the other. The memory of another Job, copied with a manifest perhaps, is not read. A
-// Job whose other annotations leave no room for it has none.
+// AnnotationMemory holds a Job's jobpolicy.State as JSON, written in the same request
+// as the status, so neither is ahead of the other. A memory copied from another Job is
+// ignored. The annotation is absent if the Job's others leave no room for it.
 const AnnotationMemory = "restartkit.dev/job-memory"
 
-// maxMemory bounds the annotation, in bytes. The status' own list of 500 UIDs has about
+// maxMemory bounds the annotation, in bytes. The status itself lists 500 UIDs in about
 // 20 KB.
 const maxMemory = 32 << 10
 
-// roomForMemory is how many bytes the annotation may have beside a Job's others. The API
-// server takes 256 KiB in all, with their names.
+// roomForMemory returns how many bytes the annotation may have in addition to the Job's
+// others. The API server allows 256 KiB in all, names included.
 func roomForMemory(annotations map[string]string) int {
 	room := validation.TotalAnnotationSizeLimitB - len(AnnotationMemory)
 	for name, text := range annotations {
@@ -34,14 +33,14 @@ func roomForMemory(annotations map[string]string) int {
 	return min(room, maxMemory)
 }
 
-// encodeMemory returns the text of the annotation, in at most room bytes. Of the pods
-// that were released it keeps those that held says are still shown with their finalizer:
-// whoever reads the annotation has listed the pods after this process has seen the
-// others without it. A memory that is too long is kept without its lists of pods, one
-// after the other: a pod of which nothing is known may then be reported, and delay, once
-// more. If it is too long without them, too, the text is "".
+// encodeMemory returns the annotation's text, in at most room bytes. Of the released
+// pods it keeps those that held reports as still shown with their finalizer, because a
+// later reader will have listed the pods after the others lost theirs. If the text is
+// too long, encodeMemory drops the lists of pods one by one, and failures of the
+// dropped pods may be reported and delay once more. If the text is still too long, it
+// becomes "".
 func encodeMemory(m jobpolicy.State, room int, held func(uid string) bool) (string, error) {
-	m.Behind = time.Time{} // since when this process has seen an older status
+	m.Behind = time.Time{} // local to this process
 	m.Released = slices.DeleteFunc(slices.Clone(m.Released), func(uid string) bool { return !held(uid) })
 	for _, shorten := range []func(){func() {}, func() { m.Released = nil }, func() { m.Handled = nil }, func() { m.Ahead = nil }} {
 		shorten()
@@ -56,8 +55,8 @@ func encodeMemory(m jobpolicy.State, room int, held func(uid string) bool) (stri
 	return "", nil
 }
 
-// decodeMemory reads the annotation's text for the Job with this UID. What is not there,
-// or another Job's, is an empty memory, and there is false.
+// decodeMemory decodes the annotation's text for the Job with this UID. If the text is
+// empty or another Job's, it returns an empty memory and false.
 func decodeMemory(text string, job types.UID) (m jobpolicy.State, there bool, err error) {
 	none := jobpolicy.State{Job: string(job)}
 	if text == "" {

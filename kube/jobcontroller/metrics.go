@@ -8,11 +8,11 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Metrics are the counters of a Controller, under the names and labels that Kubernetes'
-// own controller has for them, so that its dashboards and alerts hold. Only
-// StatusWriteFailures is not one of its metrics. They are a prometheus.Collector:
-// register them once. NewMetrics makes them; fields that are nil are not counted. They
-// are safe for concurrent use by multiple goroutines.
+// Metrics are the counters of a Controller, with the names and labels of Kubernetes'
+// own controller, so that its dashboards and alerts work. Only StatusWriteFailures is
+// an addition. Create them with NewMetrics and register them once, as a
+// prometheus.Collector. Nil fields are not counted. Metrics are safe for concurrent use
+// by multiple goroutines.
 type Metrics struct {
 	SyncDuration    *prometheus.HistogramVec // job_sync_duration_seconds{completion_mode, result, action}
 	Syncs           *prometheus.CounterVec   // job_syncs_total{completion_mode, result, action}
@@ -22,20 +22,19 @@ type Metrics struct {
 	PodsCreated     *prometheus.CounterVec   // job_pods_creation_total{reason, status}
 	FailuresHandled *prometheus.CounterVec   // pod_failures_handled_by_failure_policy_total{action}
 	TrackedEnds     *prometheus.CounterVec   // terminated_pods_tracking_finalizer_total{event}
-	// StatusWriteFailures is status_write_failures_total{outcome}, which Kubernetes' own
-	// controller does not have. The outcome is refused or unanswered. A conflict is no
-	// failure.
+	// StatusWriteFailures is status_write_failures_total{outcome}, with the outcomes
+	// refused and unanswered. Conflicts are not counted.
 	StatusWriteFailures *prometheus.CounterVec
-	// StaleSkips is stale_sync_skips_total{group, resource}: passes that ended before a plan,
-	// since the informer of Jobs or of pods had not come as far as what was written. Other
-	// passes plan on the Job that was written last, where Kubernetes' own controller waits.
+	// StaleSkips is stale_sync_skips_total{group, resource}. It counts passes that ended
+	// before a plan because the informer of Jobs or pods lagged behind the last write.
+	// Unlike Kubernetes' own controller, other passes plan on the Job last written.
 	StaleSkips *prometheus.CounterVec
-	// JobsOfOthers is jobs_by_external_controller_total{controller_name}. It counts only in
+	// JobsOfOthers is jobs_by_external_controller_total{controller_name}, counted only in
 	// place of Kubernetes' own controller.
 	JobsOfOthers *prometheus.CounterVec
 }
 
-// NewMetrics returns counters that start at zero. All have the prefix job_controller_.
+// NewMetrics returns counters at zero, with the prefix job_controller_.
 func NewMetrics() *Metrics {
 	const subsystem = "job_controller"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -59,7 +58,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// collectors are the counters that are there.
+// collectors returns the non-nil counters.
 func (m *Metrics) collectors() (all []prometheus.Collector) {
 	if m.SyncDuration != nil {
 		all = append(all, m.SyncDuration)
@@ -74,34 +73,34 @@ func (m *Metrics) collectors() (all []prometheus.Collector) {
 	return all
 }
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(ch)
 	}
 }
 
-// Collect is that of a prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(ch)
 	}
 }
 
-// add adds n to a counter, if it is there and there is something to add.
+// add adds n to a counter. It is a no-op if v is nil or n is 0.
 func add(v *prometheus.CounterVec, n int, labels ...string) {
 	if v != nil && n > 0 {
 		v.WithLabelValues(labels...).Add(float64(n))
 	}
 }
 
-// Values of labels.
+// Label values.
 const (
 	succeeded = "succeeded"
 	failed    = "failed"
 )
 
-// completionMode is the label of a Job's completion mode.
+// completionMode returns the label value of a Job's completion mode.
 func completionMode(job *batchv1.Job) string {
 	if indexed(job) {
 		return string(batchv1.IndexedCompletion)
@@ -109,7 +108,7 @@ func completionMode(job *batchv1.Job) string {
 	return string(batchv1.NonIndexedCompletion)
 }
 
-// written adds the counts of a plan whose InterimStatus is written.
+// written adds the counts of a plan whose InterimStatus has been written.
 func (m *Metrics) written(job *batchv1.Job, c jobpolicy.MetricDeltas) {
 	mode := completionMode(job)
 	add(m.PodsFinished, c.PodsSucceeded, mode, succeeded)

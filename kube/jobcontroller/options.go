@@ -15,58 +15,56 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// DefaultManagedBy is the spec.managedBy of the Jobs that a Controller runs unless its
-// Options say otherwise. Kubernetes' own controller leaves them alone.
+// DefaultManagedBy is the default of Options.Engine.ManagedBy. Kubernetes' own
+// controller leaves Jobs with this spec.managedBy alone.
 const DefaultManagedBy = "restartkit.dev/job-controller"
 
 // BuiltInManagedBy, as Options.Engine.ManagedBy, makes a Controller run the Jobs of
-// Kubernetes' own controller: those that name it and those that name none. Use it only
+// Kubernetes' own controller, including Jobs without a spec.managedBy. Use it only
 // where that controller does not run.
 const BuiltInManagedBy = batchv1.JobControllerName
 
-// Options are the settings of a Controller. The zero value is usable: it runs the Jobs
-// of all namespaces whose spec.managedBy is DefaultManagedBy, as Kubernetes would.
+// Options are the settings of a Controller. The zero value is ready to use. It runs the
+// Jobs of all namespaces with DefaultManagedBy, as Kubernetes would.
 type Options struct {
-	// Engine decides on Jobs. Its ManagedBy says whose Jobs: "" means DefaultManagedBy,
-	// BuiltInManagedBy those of Kubernetes' own controller. A Job's annotations override
-	// the delays, StartReadyIndexes and IgnoredDelay; see AnnotationBaseDelay.
+	// Engine plans Jobs. Its ManagedBy selects them by spec.managedBy and defaults to
+	// DefaultManagedBy; see also BuiltInManagedBy. A Job's annotations override the delays,
+	// StartReadyIndexes and IgnoredDelay; see AnnotationBaseDelay.
 	Engine jobpolicy.Engine
 
-	// Namespace is the only namespace whose Jobs are run; "" means all. Informers that are
-	// given have their own.
+	// Namespace limits the Controller to the Jobs of one namespace; "" means all. It does
+	// not apply to informers given in Pods and Jobs.
 	Namespace   string
-	Workers     int            // Jobs that are worked on at once; 0 means 5
-	Parallel    int            // requests for pods of one Job at once; 0 means 50
-	BatchPeriod time.Duration  // pod events of a Job within this time are one pass; 0 means 1s
-	Retry       backoff.Policy // delays of a Job after errors, 10s at most if its status could not be written; the zero value means 1s, doubled to 1m
+	Workers     int            // Jobs handled at once; 0 means 5
+	Parallel    int            // requests for the pods of one Job at once; 0 means 50
+	BatchPeriod time.Duration  // time over which a Job's pod events are batched; 0 means 1s
+	Retry       backoff.Policy // delays of a Job after errors, at most 10s after a failed status write; the zero value means 1s, doubling up to 1m
 
-	// OnlyLabelledPods keeps the informer to pods with PodLabel, which all pods of Jobs have
-	// whose selector the API server has made. Memory and requests then follow the number of
-	// those pods, not of all in the cluster. Once a Job is seen that may have others, because
-	// its selector was written by hand, Run ends with ErrUnlabelledPods: run another
-	// Controller without OnlyLabelledPods then. It counts anew what it sees at first. Pods
-	// that are given need not be limited so.
+	// OnlyLabelledPods limits the pod informer to pods with PodLabel, so memory and
+	// requests grow with the pods of Jobs instead of all pods in the cluster. Pods of a Job
+	// with a manual selector may lack the label. If such a Job appears, Run returns an
+	// error wrapping ErrUnlabelledPods; replace the Controller with one without
+	// OnlyLabelledPods. If they share Metrics, Jobs and pods of its first list are counted
+	// again. A given pod informer need not be limited this way.
 	OnlyLabelledPods bool
 
-	// Pods and Jobs are the informers to read from. With nil for both, the Controller makes
-	// informers of its own, and runs them while it runs. Informers that are given are the
-	// caller's to start, for instance through their factory; they must not be older than
-	// the last write of an earlier controller, so start them when this one leads.
+	// Pods and Jobs are the informers to read from. If both are nil, the Controller creates
+	// and runs its own. Otherwise the caller starts them, for instance through their
+	// factory, but only once this replica leads, because they must show the last write of
+	// an earlier controller.
 	Pods coreinformers.PodInformer
 	Jobs batchinformers.JobInformer
 
-	// Recorder takes Events, and names its own component as their source. With nil the
-	// Controller makes one, which writes them to the API server while it runs. Its
-	// component is job-controller in the place of Kubernetes' own controller, else
-	// restart-job-controller.
+	// Recorder records Events, with its own component as their source. If nil, the
+	// Controller writes Events to the API server during Run, as job-controller in place of
+	// Kubernetes' own controller, otherwise as restart-job-controller.
 	Recorder record.EventRecorder
 
-	Metrics *Metrics         // counters to add to; nil: new ones, which Controller.Metrics returns
-	Clock   clock.WithTicker // nil: the real clock
+	Metrics *Metrics         // counters to use; nil means new ones, see Controller.Metrics
+	Clock   clock.WithTicker // nil means the real clock
 }
 
-// Validate returns every setting that no Controller can have as field.Errors,
-// nil if there is none.
+// Validate returns all invalid settings as field.Errors, or nil.
 func (o Options) Validate() error {
 	var errs field.Errors
 	negative := func(path string, value any, is bool) {
@@ -87,7 +85,7 @@ func (o Options) Validate() error {
 	return errs.Err()
 }
 
-// within returns the mistakes of a field's value with the field in front.
+// within returns errs with the field's path prepended.
 func within(path string, err error) field.Errors {
 	var errs field.Errors
 	errors.As(err, &errs)
@@ -97,7 +95,7 @@ func within(path string, err error) field.Errors {
 	return errs
 }
 
-// withDefaults returns the options with what their zero values mean.
+// withDefaults returns the options with zero values replaced by their defaults.
 func (o Options) withDefaults() Options {
 	if o.Engine.ManagedBy == "" {
 		o.Engine.ManagedBy = DefaultManagedBy

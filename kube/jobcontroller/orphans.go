@@ -12,17 +12,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// An orphan is a pod with a tracking finalizer that no pass over a Job takes off: its
-// Job is gone, has ended, or has lost it. Such a finalizer would keep the pod for ever.
+// An orphan is a pod with a tracking finalizer that no pass will remove, because its
+// Job is gone, has finished or has lost the pod. The finalizer would keep the pod for
+// ever.
 
-// goneJobs are UIDs of Jobs that were seen to be deleted: their pods are orphans, without
-// a look at the API server. The zero value has none. They are safe for concurrent use.
+// goneJobs are UIDs of Jobs seen to be deleted, whose pods are orphans without a
+// request to the API server. The zero value is empty and ready to use. It is safe for
+// concurrent use.
 type goneJobs struct {
 	mu   sync.Mutex
 	uids map[types.UID]struct{}
 }
 
-// add notes a Job that is gone. So that they stay few, all are forgotten now and then.
+// add records a deleted Job. To stay small, goneJobs is emptied when full.
 func (g *goneJobs) add(uid types.UID) {
 	const most = 4096
 	g.mu.Lock()
@@ -40,13 +42,13 @@ func (g *goneJobs) has(uid types.UID) bool {
 	return gone
 }
 
-// orphanKey names a pod that may be an orphan.
+// orphanKey identifies a pod that may be an orphan.
 type orphanKey struct {
 	key string // namespace/name
 	uid types.UID
 }
 
-// enqueueOrphansOf has all pods looked at that the Job leaves behind.
+// enqueueOrphansOf queues all pods that the Job leaves behind.
 func (c *Controller) enqueueOrphansOf(job *batchv1.Job) {
 	pods := c.pods.of(job.UID)
 	if selector, err := selectorOf(job); err == nil {
@@ -63,7 +65,7 @@ func (c *Controller) enqueueOrphansOf(job *batchv1.Job) {
 	}
 }
 
-// enqueueIfOrphan has a pod looked at, unless a Job that goes on has it.
+// enqueueIfOrphan queues a pod unless an unfinished Job controls it.
 func (c *Controller) enqueueIfOrphan(pod *corev1.Pod) {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		if !ofJob(ref) {
@@ -80,7 +82,7 @@ func (c *Controller) enqueueOrphan(pod *corev1.Pod) {
 	c.orphans.Add(orphanKey{keyOf(pod.Namespace, pod.Name), pod.UID})
 }
 
-// syncOrphan takes the tracking finalizer off a pod if it is an orphan.
+// syncOrphan removes the tracking finalizer of a pod if it is an orphan.
 func (c *Controller) syncOrphan(ctx context.Context, key orphanKey) error {
 	if key == sweep {
 		return c.sweepUnlabelled(ctx)
@@ -100,9 +102,8 @@ func (c *Controller) syncOrphan(ctx context.Context, key orphanKey) error {
 	return err
 }
 
-// orphan reports whether a pod with the tracking finalizer is an orphan. Jobs and pods
-// are seen at different times, so a Job that is not seen is looked for where it is
-// stored.
+// orphan reports whether a pod with the tracking finalizer is an orphan. The informers
+// show Jobs and pods at different times, so orphan reads a Job not shown from storage.
 func (c *Controller) orphan(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
@@ -126,9 +127,10 @@ func (c *Controller) orphan(ctx context.Context, pod *corev1.Pod) (bool, error) 
 	return c.ours(job) && finished(job), nil
 }
 
-// lost reports whether a pod that nothing controls has lost its Job. A Job that goes
-// on and selects the pod adopts it. In the place of Kubernetes' own controller every
-// other pod has; beside it only one whose labels name a Job that is gone.
+// lost reports whether a pod without a controller has lost its Job. An unfinished Job
+// that selects the pod will adopt it. In place of Kubernetes' own controller, every
+// other pod is lost; beside it, only pods whose labels name a deleted Job or one of
+// this Controller.
 func (c *Controller) lost(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	for _, job := range c.jobs.selecting(pod) {
 		if !finished(job) && job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
@@ -151,12 +153,12 @@ func (c *Controller) lost(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	}
 	if selector, err := selectorOf(job); err == nil && selector.Matches(labelsOf(pod)) &&
 		!finished(job) && job.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
-		return false, nil // it is not seen yet, and adopts the pod then
+		return false, nil // not shown yet; it will adopt the pod
 	}
 	return c.ours(job), nil
 }
 
-// ours reports whether the Job is one that this Controller runs.
+// ours reports whether this Controller runs the Job.
 func (c *Controller) ours(job *batchv1.Job) bool {
 	by := BuiltInManagedBy
 	if job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != "" {
@@ -165,7 +167,7 @@ func (c *Controller) ours(job *batchv1.Job) bool {
 	return by == c.options.Engine.ManagedBy
 }
 
-// jobNamed stands for a Job of which only this is known.
+// jobNamed returns a stand-in for a Job, with only these fields.
 func jobNamed(namespace, name string, uid types.UID) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}}
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// errOutdated says that a Job has changed since it was read: a newer one is at hand, and
-// the pass is to be made again.
+// errOutdated says that a Job has changed since it was read. A newer one is at hand for
+// another pass.
 var errOutdated = errors.New("the Job has changed since it was read")
 
-// errGone says that the Job is gone, or another one has its name.
+// errGone says that the Job is gone or that another one has its name.
 var errGone = errors.New("the Job is gone")
 
-// unanswered reports whether a request that failed may have been carried out: it was
-// lost on the way, in either direction, or the API server failed while it worked on it.
-// A refusal is an answer.
+// unanswered reports whether a failed request may have been carried out. Either the
+// request or its answer was lost, or the API server failed while handling it. A refusal
+// is an answer.
 func unanswered(err error) bool {
 	if err == nil {
 		return false
@@ -44,18 +44,18 @@ func unanswered(err error) bool {
 	return code == 0 || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
 }
 
-// refuses reports whether the error of a request that was sent once says that it was not
-// carried out and will not be. A creation is sent once; what client-go repeats may have
-// been carried out before the attempt that the error is of.
+// refuses reports whether err says that a request sent once was not carried out and
+// will not be. Creations are sent once. A request repeated by client-go may have been
+// carried out before the attempt that returned err.
 //
-// An API server answers InternalError when a webhook or another plugin of admission
-// fails, which is before anything is stored. After that it fails with other errors: of
-// etcd with no reason at all, of time with a reason of that. A panic, and a proxy, leave
-// no Status behind; client-go then makes the InternalError up and says so.
+// An API server answers InternalError if a webhook or another admission plugin fails,
+// before it stores anything. Its later failures differ. Those of etcd have no reason,
+// and timeouts have a reason of their own. A panic or a proxy leaves no Status, so
+// client-go makes up an InternalError and marks it.
 func refuses(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return true // it never left
+		return true // never sent
 	}
 	if apierrors.ReasonForError(err) == metav1.StatusReasonInternalError && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return true
@@ -64,22 +64,23 @@ func refuses(err error) bool {
 }
 
 // terminatingNamespace reports whether a creation was refused because the namespace is
-// being deleted. Then every other will be, too, and the Job goes with its namespace.
+// being deleted. All others will then be refused as well, and the Job goes with its
+// namespace.
 func terminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// podPatch is a strategic merge patch of a pod's metadata. It names the pod's UID, so
-// that it changes no other pod of the same name.
+// podPatch is a strategic merge patch of a pod's metadata. It includes the pod's UID,
+// so that it cannot change another pod of the same name.
 type podPatch struct {
 	UID              types.UID `json:"uid"`
 	OwnerReferences  []any     `json:"ownerReferences,omitempty"`
 	Finalizers       []string  `json:"finalizers,omitempty"`                          // to add
-	DeleteFinalizers []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"` // to take off
+	DeleteFinalizers []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"` // to remove
 }
 
-// patchPod patches a pod and returns it as it then is, nil if it is gone or another pod
-// has its name.
+// patchPod patches a pod and returns the result, or nil if the pod is gone or another
+// pod has its name.
 func (c *Controller) patchPod(ctx context.Context, namespace, name string, patch podPatch) (*corev1.Pod, error) {
 	body, err := json.Marshal(map[string]podPatch{"metadata": patch})
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Controller) patchPod(ctx context.Context, namespace, name string, patch
 		return pod, nil
 	case apierrors.IsNotFound(err):
 		return nil, nil
-	case apierrors.IsInvalid(err), apierrors.IsConflict(err): // a UID cannot be changed
+	case apierrors.IsInvalid(err), apierrors.IsConflict(err): // a UID is immutable
 		if other, readErr := pods.Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(readErr) || readErr == nil && other.UID != patch.UID {
 			return nil, nil
 		}
@@ -100,8 +101,8 @@ func (c *Controller) patchPod(ctx context.Context, namespace, name string, patch
 	return nil, fmt.Errorf("pod %s: patching it: %w", keyOf(namespace, name), err)
 }
 
-// untrack takes the tracking finalizer off a pod and returns the pod's version without
-// it, "" if the pod is gone.
+// untrack removes the tracking finalizer of a pod. It returns the pod's new version, or
+// "" if the pod is gone.
 func (c *Controller) untrack(ctx context.Context, namespace, name string, uid types.UID) (version string, err error) {
 	pod, err := c.patchPod(ctx, namespace, name, podPatch{UID: uid, DeleteFinalizers: []string{batch.JobTrackingFinalizer}})
 	if err != nil || pod == nil {
@@ -110,8 +111,8 @@ func (c *Controller) untrack(ctx context.Context, namespace, name string, uid ty
 	return pod.ResourceVersion, nil
 }
 
-// deletePod deletes a pod. If it is gone, or another pod has its name, that is done, and
-// deleted is false.
+// deletePod deletes a pod and reports whether it did. A pod already gone, or another
+// pod with its name, is not an error.
 func (c *Controller) deletePod(ctx context.Context, namespace, name string, uid types.UID) (deleted bool, err error) {
 	err = c.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid))})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -120,8 +121,7 @@ func (c *Controller) deletePod(ctx context.Context, namespace, name string, uid 
 	return err == nil, err
 }
 
-// freshJob reads the Job from where it is stored. The error wraps errGone if it is not
-// there any more.
+// freshJob reads the Job from storage. The error wraps errGone if it is gone.
 func (c *Controller) freshJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	fresh, err := c.client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
 	switch {
@@ -133,8 +133,7 @@ func (c *Controller) freshJob(ctx context.Context, job *batchv1.Job) (*batchv1.J
 	return fresh, nil
 }
 
-// each calls f for 0 to n-1, at most limit of them at once, and returns when all have
-// returned.
+// each calls f for 0 to n-1, at most limit at once, and waits for all of them.
 func each(n, limit int, f func(i int)) {
 	var running sync.WaitGroup
 	free := make(chan struct{}, max(min(n, limit), 1))

@@ -8,21 +8,20 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// Annotations with which a Job overrides the Engine's settings. A value that cannot be
-// is reported by an Event of the reason InvalidAnnotation, and the setting stays as it
-// is without the annotation.
+// Annotations with which a Job overrides settings of the Engine. An invalid value is
+// ignored and reported by an Event with the reason InvalidAnnotation.
 const (
-	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // before the first replacement of a failed pod, as 30s or 1m30s; at most MaxDelayLimit
-	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // to which the delay doubles; not shorter than the first, at most MaxDelayLimit
-	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // true: other pending indexes start while some wait; false
-	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // whether ignored failures lengthen delays: Same (DelayLikeFailure), Own (DelaySeparately) or None (NoDelay)
+	AnnotationBaseDelay    = "restartkit.dev/backoff-base"  // first delay after a failure, as 30s or 1m30s; at most MaxDelayLimit
+	AnnotationMaxDelay     = "restartkit.dev/backoff-max"   // longest delay; not shorter than the first, at most MaxDelayLimit
+	AnnotationSkipWaiting  = "restartkit.dev/skip-waiting"  // whether ready indexes start while others wait: true or false
+	AnnotationIgnoredDelay = "restartkit.dev/ignored-delay" // effect of ignored failures on delays: Same (DelayLikeFailure), Own (DelaySeparately) or None (NoDelay)
 )
 
-// MaxDelayLimit is the longest delay that an annotation may ask for.
+// MaxDelayLimit is the longest delay that an annotation may set.
 const MaxDelayLimit = 7 * 24 * time.Hour
 
-// withAnnotations returns the Engine with the settings of a Job's annotations, and all
-// values that cannot be, as field.Errors: these are left out.
+// withAnnotations returns the Engine with a Job's annotations applied. It leaves
+// invalid values out and returns them as field.Errors.
 func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpolicy.Engine, field.Errors) {
 	var errs field.Errors
 	wrong := func(name, detail string) {
@@ -75,12 +74,12 @@ func withAnnotations(e jobpolicy.Engine, annotations map[string]string) (jobpoli
 	return set, errs
 }
 
-// ignoredDelays are the values of AnnotationIgnoredDelay.
+// ignoredDelays maps values of AnnotationIgnoredDelay.
 var ignoredDelays = map[string]jobpolicy.IgnoredDelay{
 	"Same": jobpolicy.DelayLikeFailure, "Own": jobpolicy.DelaySeparately, "None": jobpolicy.NoDelay,
 }
 
-// baseDelay and maxDelay are the delays that an Engine takes where 0 is set.
+// baseDelay and maxDelay return the Engine's delays with its defaults for 0.
 func baseDelay(e jobpolicy.Engine) time.Duration {
 	if e.BaseDelay == 0 {
 		return 10 * time.Second

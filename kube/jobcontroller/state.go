@@ -13,33 +13,33 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// jobState is what a Controller knows of a Job beside what the informers show. Only the
-// worker that has the Job's key uses it.
+// jobState is a Controller's state for a Job, in addition to the informers' data. Only
+// the worker holding the Job's key uses it.
 type jobState struct {
 	uid    types.UID
-	latest *batchv1.Job // newest that a write returned or that was read; nil while the informer has caught up
+	latest *batchv1.Job // newest Job written or read; nil once the informer has caught up
 
-	seen   *batchv1.Job // newest that was looked at, for Events about its conditions; nil at first
+	seen   *batchv1.Job // newest Job handled, for Events about its conditions; nil at first
 	memory jobpolicy.State
-	stored jobpolicy.State // as it is stored with the Job
-	noted  jobNoted        // that memory and stored go with
-	outrun bool            // another controller has written the Job, or may have: the pods are to be listed before the next plan
+	stored jobpolicy.State // as stored with the Job
+	noted  jobNoted        // the Job that memory and stored belong to
+	outrun bool            // another controller may have written the Job, so list the pods before the next plan
 
 	expected expectations
 	hidden   hidden
-	listed   *listing // that the informer may not have come to yet; nil: none
+	listed   *listing // a list that the informer may not have reached yet; nil for none
 	unsure   unsure
-	template podTemplate // as it was read last
+	template podTemplate // as last read
 
-	// toldNoRoom says that an Event has said that there is no room for the memory. A Job
-	// that has a status and no memory when it is first seen is one of an earlier controller,
-	// which has told.
+	// toldNoRoom reports whether an Event has said that the Job has no room for its memory.
+	// It is set for a Job first seen with a status but no memory, because an earlier
+	// controller wrote that Event.
 	toldNoRoom bool
-	reported   string // mistakes of annotations, and the like, that Events were written about
+	reported   string // mistakes, as in annotations, already reported by Events
 }
 
-// newest returns the Job as it was written last: the informer's, unless a write
-// returned, or a read found, a later one.
+// newest returns the Job as last written. This is the informer's copy unless a write or
+// a read returned a later one.
 func (s *jobState) newest(cached *batchv1.Job) *batchv1.Job {
 	if s.latest == nil {
 		return cached
@@ -51,30 +51,31 @@ func (s *jobState) newest(cached *batchv1.Job) *batchv1.Job {
 	return s.latest
 }
 
-// learn notes a Job that a write returned or a read found.
+// learn records a Job returned by a write or a read.
 func (s *jobState) learn(job *batchv1.Job) {
 	if s.latest == nil || reached(job.ResourceVersion, s.latest.ResourceVersion) {
 		s.latest = job
 	}
 }
 
-// jobNoted is what controllers write of a Job, as it was read or written last.
+// jobNoted is the part of a Job that controllers write, as last read or written.
 type jobNoted struct {
 	text    string // of the annotation
 	status  *batchv1.JobStatus
-	version string // of the Job that had both
-	once    bool   // there was one
+	version string // of the Job with this text and status
+	once    bool   // set by the first note
 }
 
-// recall takes the memory from the Job's annotation, at first and when somebody else has
-// written it since. Another controller has written what it goes on from. If it is not
-// there any more, or broken, what is remembered is better. A status that somebody else
-// has written is another controller's, too: the memory need not say more for it.
+// recall reads the memory from the Job's annotation when the Job is first seen and
+// whenever somebody else has written it, because another controller continues from its
+// own memory. If the annotation is missing or broken, recall keeps the memory of this
+// process. A status written by somebody else also indicates another controller, so the
+// annotation need not have changed.
 //
-// podsVersion is how far the informer shows pods, "" if it does not tell. A Job that is
-// seen for the first time, has a memory or a status and was written after that may be
-// the work of the leader before this one, who has also changed pods. Versions of Jobs and of pods
-// compare if one etcd stores both.
+// podsVersion is the version the pod informer has reached, or "" if unknown. A Job seen
+// for the first time with a memory or a status, and written after that version, may be
+// the work of the previous leader, which may have changed pods as well. Versions of
+// Jobs and pods are comparable if one etcd stores both.
 func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logger) {
 	text, first := job.Annotations[AnnotationMemory], !s.noted.once
 	if !first && (job.ResourceVersion == s.noted.version || !reached(job.ResourceVersion, s.noted.version)) {
@@ -101,13 +102,13 @@ func (s *jobState) recall(job *batchv1.Job, podsVersion string, logger klog.Logg
 	s.note(job, stored)
 }
 
-// note notes a Job with the memory that is stored with it.
+// note records a Job and the memory stored with it.
 func (s *jobState) note(job *batchv1.Job, stored jobpolicy.State) {
 	s.stored = stored
 	s.noted = jobNoted{text: job.Annotations[AnnotationMemory], status: &job.Status, version: job.ResourceVersion, once: true}
 }
 
-// unreported returns the mistakes unless they were the last ones, too.
+// unreported returns the mistakes, or nil if they were the last ones reported.
 func (s *jobState) unreported(errs field.Errors) field.Errors {
 	var text strings.Builder
 	for _, err := range errs {
@@ -120,14 +121,14 @@ func (s *jobState) unreported(errs field.Errors) field.Errors {
 	return errs
 }
 
-// states are those of all Jobs that were worked on and have not come to their end. The
-// zero value has none. They are safe for concurrent use.
+// states holds the states of all Jobs handled and not finished. The zero value is empty
+// and ready to use. It is safe for concurrent use.
 type states struct {
 	mu    sync.Mutex
 	byKey map[string]*jobState
 }
 
-// of returns the state of the Job with this key and UID, a new one if there is none.
+// of returns the state of the Job with this key and UID, creating it if necessary.
 func (s *states) of(key string, uid types.UID) *jobState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +143,7 @@ func (s *states) of(key string, uid types.UID) *jobState {
 	return state
 }
 
-// forget drops the state of a Job that has ended or is gone.
+// forget drops the state of a finished or deleted Job.
 func (s *states) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// jobStore is what an informer shows of Jobs.
+// jobStore is an informer's store of Jobs.
 type jobStore struct{ cache.Indexer }
 
-// get returns the Job with this key, nil if there is none.
+// get returns the Job with this key, or nil.
 func (s jobStore) get(key string) *batchv1.Job {
 	object, there, err := s.GetByKey(key)
 	if err != nil || !there {
@@ -23,8 +23,8 @@ func (s jobStore) get(key string) *batchv1.Job {
 	return object.(*batchv1.Job)
 }
 
-// owner returns the Job that a reference of a pod names, nil if it is not there or
-// another one has its name.
+// owner returns the Job that a pod's reference names, or nil if it is not shown or
+// another Job has its name.
 func (s jobStore) owner(namespace string, ref *metav1.OwnerReference) *batchv1.Job {
 	job := s.get(keyOf(namespace, ref.Name))
 	if job == nil || job.UID != ref.UID {
@@ -33,7 +33,7 @@ func (s jobStore) owner(namespace string, ref *metav1.OwnerReference) *batchv1.J
 	return job
 }
 
-// selecting returns the Jobs whose selector the pod meets.
+// selecting returns the Jobs whose selector matches the pod.
 func (s jobStore) selecting(pod *corev1.Pod) (jobs []*batchv1.Job) {
 	objects, err := s.ByIndex(cache.NamespaceIndex, pod.Namespace)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s jobStore) selecting(pod *corev1.Pod) (jobs []*batchv1.Job) {
 	return jobs
 }
 
-// selectorOf is the selector of a Job; without one the Job selects nothing.
+// selectorOf returns the selector of a Job. A Job without one selects nothing.
 func selectorOf(job *batchv1.Job) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
@@ -57,11 +57,11 @@ func selectorOf(job *batchv1.Job) (labels.Selector, error) {
 	return selector, nil
 }
 
-// podStore is what an informer shows of pods.
+// podStore is an informer's store of pods.
 type podStore struct{ cache.Indexer }
 
 // byOwner is the index of pods by the UID of their controller. Pods without one are
-// under their namespace, with a prefix that no UID has.
+// indexed by namespace, with a prefix that no UID has.
 const byOwner = "restartkit.dev/owner"
 
 func newPodStore(informer cache.SharedIndexInformer) (podStore, error) {
@@ -86,16 +86,16 @@ func ownerIndex(object any) ([]string, error) {
 
 func withoutOwner(namespace string) string { return "namespace/" + namespace }
 
-// of returns the pods of the Job with this UID. They belong to the informer.
+// of returns the pods of the Job with this UID. Do not change them.
 func (s podStore) of(job types.UID) []*corev1.Pod { return s.index(string(job)) }
 
-// ownerless returns the pods of a namespace that nothing controls.
+// ownerless returns the pods of a namespace without a controller.
 func (s podStore) ownerless(namespace string) []*corev1.Pod { return s.index(withoutOwner(namespace)) }
 
 func (s podStore) index(key string) []*corev1.Pod {
 	objects, err := s.ByIndex(byOwner, key)
 	if err != nil {
-		return nil // only an index that does not exist
+		return nil // only if the index does not exist
 	}
 	pods := make([]*corev1.Pod, len(objects))
 	for i := range objects {
@@ -104,7 +104,7 @@ func (s podStore) index(key string) []*corev1.Pod {
 	return pods
 }
 
-// get returns the pod with this key, nil if there is none.
+// get returns the pod with this key, or nil.
 func (s podStore) get(key string) *corev1.Pod {
 	object, there, err := s.GetByKey(key)
 	if err != nil || !there {
@@ -113,5 +113,5 @@ func (s podStore) get(key string) *corev1.Pod {
 	return object.(*corev1.Pod)
 }
 
-// version is how far the store has come, "" if it does not tell.
+// version returns the version that the store has reached, or "" if unknown.
 func (s podStore) version() string { return s.LastStoreSyncResourceVersion() }

@@ -14,14 +14,14 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// pass is one look at a Job: what is seen, what is planned, what is carried out.
+// pass is one pass over a Job. It observes, plans and carries the plan out.
 type pass struct {
 	*Controller
 	key    string
 	state  *jobState
-	job    *batchv1.Job // as it was written last
+	job    *batchv1.Job // as last written
 	engine jobpolicy.Engine
-	action string // label of the metrics
+	action string // value of the metrics' action label
 }
 
 // syncJob makes a pass over the Job with this key.
@@ -36,13 +36,13 @@ func (c *Controller) syncJob(ctx context.Context, key string) error {
 	began := c.options.Clock.Now()
 	err := p.once(ctx, job)
 	if errors.Is(err, errGone) {
-		return nil // the informer will tell
+		return nil // the informer will show it
 	}
 	p.measure(c.options.Clock.Since(began), err)
 	return err
 }
 
-// once makes the pass, over a Job as the informer shows it.
+// once makes the pass over cached, the informer's copy of the Job.
 func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	unanswered := p.resolve(ctx)
 	if p.state.unsure.write != nil {
@@ -82,7 +82,7 @@ func (p *pass) once(ctx context.Context, cached *batchv1.Job) error {
 	return errors.Join(unanswered, err)
 }
 
-// look takes the Job as the newest, and writes Events about its conditions.
+// look makes job the pass's Job and writes Events about its conditions.
 func (p *pass) look(job *batchv1.Job) {
 	p.job = job
 	if seen := p.state.seen; seen != nil {
@@ -93,8 +93,8 @@ func (p *pass) look(job *batchv1.Job) {
 	p.state.seen = job
 }
 
-// settings returns the Engine for the Job, and reports what is wrong with its
-// annotations and its completion mode.
+// settings returns the Engine for the Job. It reports mistakes in the Job's annotations
+// and an unknown completion mode.
 func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
 	engine, mistakes := withAnnotations(p.options.Engine, job.Annotations)
 	for _, m := range p.state.unreported(mistakes) {
@@ -106,8 +106,8 @@ func (p *pass) settings(job *batchv1.Job) jobpolicy.Engine {
 	return engine
 }
 
-// observe returns what to plan on. How far the store of pods has come is read before
-// the pods are, and so is what it shows of those that are hidden.
+// observe returns the input to plan on. It reads the version of the pod store, and
+// settles the hidden pods, before it reads the pods.
 func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	version := p.pods.version()
 	p.state.hidden.settle(p.job.UID, version, p.shown)
@@ -118,7 +118,7 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	}
 	p.hideGone(pods)
 	byUID := make(map[types.UID]*corev1.Pod, len(pods))
-	for uid, h := range p.state.hidden { // shown before they were adopted, perhaps: they are not gone
+	for uid, h := range p.state.hidden { // possibly shown as before their adoption, so not deleted
 		if pod := p.shown(h.name); pod != nil && pod.UID == uid {
 			byUID[uid] = pod
 		}
@@ -147,7 +147,7 @@ func (p *pass) observe(ctx context.Context) (jobpolicy.Input, error) {
 	}, nil
 }
 
-// expectLost looks for the pods of creations that had no answer.
+// expectLost checks for the pods of creations without an answer.
 func (p *pass) expectLost(ctx context.Context) {
 	if n := p.state.unsure.settle(p.job.UID, p.shown, p.options.Clock.Now()); n > 0 {
 		klog.FromContext(ctx).Error(nil, "creations of pods had no answer and were not seen in time, and are given up", "pods", n, "after", expectationsEnd)
@@ -157,13 +157,13 @@ func (p *pass) expectLost(ctx context.Context) {
 	}
 }
 
-// shown returns the pod of the Job's namespace with this name, nil if the informer shows
-// none.
+// shown returns the pod with this name in the Job's namespace, or nil if the informer
+// does not show it.
 func (p *pass) shown(name string) *corev1.Pod { return p.pods.get(keyOf(p.job.Namespace, name)) }
 
-// plan asks the Engine. If the Job's status says less than what was written, it is read
-// from where it is stored; if it does so still, somebody has set it back, and it is
-// taken as it is.
+// plan asks the Engine for a plan. If the Job's status is older than the last write,
+// plan reads the Job from storage. If that status is older as well, somebody has set it
+// back, and plan accepts it.
 func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, error) {
 	plan, err := p.engine.Plan(*in)
 	if err == nil && plan.RequeueReason == jobpolicy.RequeueStaleJob {
@@ -193,7 +193,7 @@ func (p *pass) plan(ctx context.Context, in *jobpolicy.Input) (jobpolicy.Plan, e
 	return plan, nil
 }
 
-// name says what kind of pass this is, in the words of the metrics.
+// name sets the kind of pass, as named by the metrics.
 func (p *pass) name(plan jobpolicy.Plan, in jobpolicy.Input) {
 	untracks := func() bool {
 		return len(plan.Delete) > 0 && (plan.Delete[0].Untrack || plan.MetricDeltas.Finished == "")

@@ -18,15 +18,15 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// podTemplate is the pod specification of a Job's template as it is stored. The
-// informer's lacks the fields that this client-go does not know, so pods are made from
-// this one. The zero value stands for the informer's.
+// podTemplate is the pod specification of a Job's template as stored. Pods are made
+// from it because the informer's copy lacks fields unknown to this client-go. The zero
+// value stands for the informer's copy.
 type podTemplate struct {
 	generation int64 // of the Job
 	spec       map[string]any
 }
 
-// restClient returns c, nil if it is that of a fake client, which cannot be used.
+// restClient returns c, or nil for the unusable client of a fake.
 func restClient(c rest.Interface) rest.Interface {
 	if r, ok := c.(*rest.RESTClient); ok && r == nil {
 		return nil
@@ -34,8 +34,8 @@ func restClient(c rest.Interface) rest.Interface {
 	return c
 }
 
-// template returns the Job's template. It is read once per generation of the Job. The
-// error wraps errOutdated if the Job has changed since.
+// template returns the Job's template, read once per generation of the Job. The error
+// wraps errOutdated if the Job has changed since.
 func (p *pass) template(ctx context.Context) (podTemplate, error) {
 	jobs := restClient(p.client.BatchV1().RESTClient())
 	if known := p.state.template; jobs == nil || known.spec != nil && known.generation == p.job.Generation {
@@ -78,8 +78,8 @@ func (p *pass) template(ctx context.Context) (podTemplate, error) {
 	return p.state.template, nil
 }
 
-// post creates a pod. It is sent once: client-go repeats what an API server answers with
-// Retry-After, whatever has become of the Job meanwhile.
+// post creates a pod. It sends the request only once, because client-go would repeat it
+// after an answer with Retry-After even if the Job has changed meanwhile.
 func (p *pass) post(ctx context.Context, t podTemplate, pod *corev1.Pod) (*corev1.Pod, error) {
 	if t.spec == nil {
 		return p.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -94,8 +94,8 @@ func (p *pass) post(ctx context.Context, t podTemplate, pod *corev1.Pod) (*corev
 	return created, err
 }
 
-// pod returns the JSON of a pod that was made from the informer's template, with all
-// that is stored of its specification.
+// pod returns the JSON of a pod made from the informer's template, with the whole
+// stored specification.
 func (t podTemplate) pod(pod *corev1.Pod) ([]byte, error) {
 	spec := runtime.DeepCopyJSON(t.spec)
 	if pod.Spec.Hostname != "" {
@@ -108,8 +108,8 @@ func (t podTemplate) pod(pod *corev1.Pod) ([]byte, error) {
 	})
 }
 
-// addIndexVariables gives stored containers the variable with the completion index that
-// those made of them have.
+// addIndexVariables copies the completion index variable from the containers in made to
+// the stored ones.
 func addIndexVariables(stored any, made []corev1.Container) {
 	containers, _ := stored.([]any)
 	isIndex := func(name any) bool { return name == batch.JobCompletionIndexEnv }

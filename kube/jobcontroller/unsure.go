@@ -17,26 +17,27 @@ import (
 	"github.com/restartkit/restart/jobpolicy"
 )
 
-// unsure are the requests about a Job that had no answer. They may have been carried
-// out, or may be yet. None has an effect twice: a pod is created under the same name
-// again if the next plan wants it at all, a pod with the same UID is deleted again
-// before that plan, and the Job is read. The zero value has none. It is not safe for
-// concurrent use.
+// unsure holds the requests about a Job without an answer, which may have been carried
+// out or may be later. Repeating them has no second effect. A pod is created again
+// under the same name if the next plan still wants it, a pod is deleted again by its
+// UID before that plan, and a status write is resolved by reading the Job. The zero
+// value is empty and ready to use. It is not safe for concurrent use.
 type unsure struct {
 	creations []lostCreation
 	deletions []jobpolicy.Deletion
-	since     map[string]time.Time // when a deletion was first without an answer, by the pod's UID
+	since     map[string]time.Time // first time without an answer of each deletion, by the pod's UID
 	write     *statusWrite
 }
 
-// statusWrite is a write of a Job's status, with what holds once it is done.
+// statusWrite is a write of a Job's status, with the memory and counts that apply once
+// it is done.
 type statusWrite struct {
-	job    *batchv1.Job // as it was to be
+	job    *batchv1.Job // as intended
 	memory jobpolicy.State
 	counts jobpolicy.MetricDeltas
 }
 
-// noteUnanswered notes that the deletion of the pod with this UID has no answer.
+// noteUnanswered records that deleting the pod with this UID had no answer.
 func (u *unsure) noteUnanswered(uid string, now time.Time) {
 	if _, again := u.since[uid]; again {
 		return
@@ -47,23 +48,23 @@ func (u *unsure) noteUnanswered(uid string, now time.Time) {
 	u.since[uid] = now
 }
 
-// noteAnswered forgets since when the deletion of the pod with this UID had none.
+// noteAnswered records that deleting the pod with this UID had an answer.
 func (u *unsure) noteAnswered(uid string) { delete(u.since, uid) }
 
-// isOver reports whether a deletion that was made again is over, by its error: then
-// what is stored says whether it was carried out. A refusal ends it. So does an internal
-// error, which may be a webhook's for as long as that one is broken, and a silence that
-// has lasted too long. The Job has a deadline to meet.
+// isOver reports whether a repeated deletion that failed with err is over, so that the
+// stored pod shows whether it was carried out. A refusal ends it. So do an internal
+// error, which a broken webhook may return indefinitely, and too long a time without an
+// answer, because the Job has a deadline to meet.
 func (u *unsure) isOver(uid string, err error, now time.Time) bool {
 	since, again := u.since[uid]
 	return again && err != nil && (!unanswered(err) || apierrors.IsInternalError(err) || tooOld(since, now))
 }
 
-// open is how many creations and deletions have no answer.
+// open returns the number of creations and deletions without an answer.
 func (u *unsure) open() int { return len(u.creations) + len(u.deletions) }
 
-// is reports whether the Job is what was to be written: others may have changed all but
-// its status and its memory since.
+// is reports whether the Job has the status and the memory of w. Others may have
+// changed the rest since.
 func (w *statusWrite) is(job *batchv1.Job) bool {
 	if w.job.Annotations[AnnotationMemory] != job.Annotations[AnnotationMemory] {
 		return false
@@ -71,8 +72,8 @@ func (w *statusWrite) is(job *batchv1.Job) bool {
 	return sameStatus(&w.job.Status, &job.Status)
 }
 
-// sameStatus reports whether two statuses are the same as they are sent: there times
-// have whole seconds.
+// sameStatus reports whether two statuses have the same JSON, in which times have whole
+// seconds.
 func sameStatus(a, b *batchv1.JobStatus) bool {
 	x, err := json.Marshal(a)
 	if err != nil {
@@ -82,9 +83,8 @@ func sameStatus(a, b *batchv1.JobStatus) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// resolve finds out what has become of a write of the status and of deletions without
-// an answer. The error says which have none still; a write of the status must have one
-// before the next plan.
+// resolve resolves a status write and deletions without an answer. The error joins
+// those still without one. A status write must be resolved before the next plan.
 func (p *pass) resolve(ctx context.Context) error {
 	u := &p.state.unsure
 	if u.write != nil {
@@ -100,8 +100,8 @@ func (p *pass) resolve(ctx context.Context) error {
 	return p.delete(ctx, again)
 }
 
-// resolveWrite reads the Job to learn whether the last write was carried out, and reports
-// whether it was. If it is still under way, it will be refused once a later one is done.
+// resolveWrite reads the Job and reports whether the last write was carried out. If the
+// write is still under way, the API server will refuse it after a later one.
 func (p *pass) resolveWrite(ctx context.Context) (done bool, err error) {
 	w := p.state.unsure.write
 	fresh, err := p.freshJob(ctx, w.job)
@@ -117,9 +117,8 @@ func (p *pass) resolveWrite(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// deletedBefore returns nil if a pod whose deletion is over is being deleted, or is
-// gone: an earlier attempt has deleted it. Otherwise it returns the error of the last
-// one, as a refusal.
+// deletedBefore returns nil if the pod is gone or being deleted, because an earlier
+// attempt succeeded. Otherwise it returns the last attempt's error as a refusal.
 func (p *pass) deletedBefore(ctx context.Context, d jobpolicy.Deletion, refusal error) error {
 	there, err := p.client.CoreV1().Pods(p.job.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
 	switch {
@@ -131,12 +130,10 @@ func (p *pass) deletedBefore(ctx context.Context, d jobpolicy.Deletion, refusal 
 	return errRefused{refusal}
 }
 
-// errUnread says that a pod could not be read, for whatever reason: whether it is there
-// is not known.
+// errUnread says that reading a pod failed, so whether it exists is unknown.
 type errUnread struct{ error }
 
-// errRefused says that a request was not carried out, whatever the error is that it
-// holds.
+// errRefused wraps the error of a request that was not carried out.
 type errRefused struct{ error }
 
 func (e errRefused) Unwrap() error { return e.error }

@@ -20,12 +20,13 @@ import (
 	"github.com/restartkit/restart/kube/convert"
 )
 
-// writeAgain is how long a Job waits at most after its status could not be written: what
-// kept it from that may be over long before Options.Retry has it looked at again.
+// writeAgain limits the wait after a failed status write, because its cause may be over
+// long before Options.Retry allows another attempt.
 const writeAgain = 10 * time.Second
 
-// write writes the status, nil for the one that is there, and the memory with it, in
-// one request. Without an answer it finds out whether that was carried out.
+// write writes the status and the memory in one request. A nil status leaves the Job's
+// status as it is. If the request has no answer, write reads the Job to find out
+// whether it was carried out.
 func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpolicy.State, counts jobpolicy.MetricDeltas) error {
 	next := p.job.DeepCopy()
 	convert.SetJobStatus(&next.Status, status)
@@ -61,8 +62,7 @@ func (p *pass) write(ctx context.Context, status *batch.JobStatus, memory jobpol
 	return fmt.Errorf("writing the status: %w", err)
 }
 
-// notWritten reports a status that could not be written, and has the Job looked at again
-// soon.
+// notWritten reports a failed status write and requeues the Job after writeAgain.
 func (p *pass) notWritten(err error) {
 	outcome := "unanswered"
 	if refuses(err) {
@@ -73,10 +73,10 @@ func (p *pass) notWritten(err error) {
 	p.enqueue(p.key, writeAgain)
 }
 
-// statusPatch returns the strategic merge patch that makes the status and the memory of
-// one Job those of another, which was made from it. What differs is all that it names,
-// so fields that this client-go does not know stay as they are. The API server answers
-// with a conflict if the Job was changed meanwhile, or is another of the same name.
+// statusPatch returns the strategic merge patch from the status and memory of one Job
+// to those of another made from it. The patch names only the differences, so it
+// preserves fields unknown to this client-go. The API server answers with a conflict if
+// the Job has changed meanwhile or another Job has its name.
 func statusPatch(from, to *batchv1.Job) ([]byte, error) {
 	old, err := statusText(from)
 	if err != nil {
@@ -93,7 +93,7 @@ func statusPatch(from, to *batchv1.Job) ([]byte, error) {
 	var patch struct {
 		Metadata struct {
 			ResourceVersion string             `json:"resourceVersion"`
-			Annotations     map[string]*string `json:"annotations,omitempty"` // null takes one away
+			Annotations     map[string]*string `json:"annotations,omitempty"` // null removes one
 		} `json:"metadata"`
 		Status map[string]any `json:"status,omitempty"`
 	}
@@ -122,8 +122,8 @@ func statusPatch(from, to *batchv1.Job) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// repeated reports whether a type of conditions is there more than once. Nobody should
-// write that, but a patch that merges them by their type would lose all of that type.
+// repeated reports whether a condition type occurs more than once. That is invalid, but
+// a patch that merges conditions by type would lose all of that type.
 func repeated(conditions []batchv1.JobCondition) bool {
 	types := make(map[batchv1.JobConditionType]bool, len(conditions))
 	for _, c := range conditions {
@@ -132,8 +132,8 @@ func repeated(conditions []batchv1.JobCondition) bool {
 	return len(types) < len(conditions)
 }
 
-// statusText returns the JSON of a Job with nothing but its status. It always has a list
-// of conditions, so that a patch takes those away that are gone, and never the list.
+// statusText returns the JSON of a Job's status alone. It always includes the list of
+// conditions, so that a patch can remove conditions but never the list.
 func statusText(job *batchv1.Job) ([]byte, error) {
 	var part struct {
 		Status struct {
@@ -146,9 +146,10 @@ func statusText(job *batchv1.Job) ([]byte, error) {
 	return json.Marshal(part)
 }
 
-// annotate puts the memory into the Job's annotation, or takes it out if there is no room
-// for it: then it is kept here, and delays start over with the next controller, as those
-// of Kubernetes' own do. An Event says so, once for the Job.
+// annotate stores the memory in the Job's annotation. If the memory does not fit,
+// annotate removes the annotation and reports this once per Job by an Event. The memory
+// then lives only in this process, and delays start over with the next controller, as
+// those of Kubernetes' own controller do.
 func (p *pass) annotate(ctx context.Context, job *batchv1.Job, memory jobpolicy.State) {
 	held := make(map[string]bool)
 	for _, pod := range p.pods.of(job.UID) {

@@ -15,9 +15,8 @@ import (
 	"syscall"
 )
 
-// The module in which kube-apiserver and kubectl are built: it requires
-// k8s.io/kubernetes and replaces the modules that live in its staging folder by
-// their releases.
+// The module that kube-apiserver and kubectl are built in. It requires
+// k8s.io/kubernetes and replaces the modules of its staging folder with their releases.
 var (
 	//go:embed kubernetes.mod
 	goMod []byte
@@ -27,17 +26,17 @@ var (
 	kubernetesVersion = string(regexp.MustCompile(`k8s\.io/kubernetes (v\S+)`).FindSubmatch(goMod)[1])
 )
 
-// Programs are paths of executables.
+// Programs are the paths of executables.
 type Programs struct {
 	Etcd, Server string
 }
 
-// Build returns the programs that an Environment runs, and makes those that are
-// missing: kube-apiserver from its Go module, by the go command; etcd from Debian's
-// package, by apt-get and dpkg, unless PATH has one. They stay in the user's cache
-// folder or, if the environment names none, in a temporary folder for the user alone.
-// Processes that build at the same time wait for each other. log gets a line on each
-// slow step; it may be nil.
+// Build returns the programs of an Environment, making missing ones. It builds
+// kube-apiserver with the go command, and takes etcd from PATH or from Debian's
+// package, with apt-get and dpkg. The programs stay in the user's cache folder or, if
+// the environment names none, in a temporary folder private to the user. Processes
+// building at the same time wait for each other. log receives a line for each slow step
+// and may be nil.
 func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
@@ -53,14 +52,14 @@ func Build(ctx context.Context, log io.Writer) (Programs, error) {
 	return Programs{Etcd: etcd, Server: server}, nil
 }
 
-// BuildKubernetes returns the path of kube-apiserver or kubectl and builds it as
-// Build does if it is missing.
+// BuildKubernetes returns the path of kube-apiserver or kubectl, building it if
+// missing.
 func BuildKubernetes(ctx context.Context, program string, log io.Writer) (string, error) {
 	return cached(ctx, log, program, buildKubernetes)
 }
 
-// cached returns the program's path in the cache. make is called in a scratch
-// folder if it is not there, and must leave it there under its name.
+// cached returns the program's path in the cache. If it is missing, cached calls make
+// in a scratch folder, where make must leave the program under its name.
 func cached(ctx context.Context, log io.Writer, program string, make func(ctx context.Context, dir, program string) error) (_ string, err error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -100,7 +99,8 @@ func cached(ctx context.Context, log io.Writer, program string, make func(ctx co
 }
 
 // cacheDir returns the user's cache folder or, if the environment names none, a
-// temporary folder. Nobody else may have made that one: programs in it are run.
+// temporary folder. The user must own the temporary folder, because its programs are
+// executed.
 func cacheDir() (string, error) {
 	if dir, err := os.UserCacheDir(); err == nil {
 		return dir, nil
@@ -135,7 +135,7 @@ func buildKubernetes(ctx context.Context, dir, program string) error {
 // fetchEtcd unpacks Debian's package. Installing it would start a service.
 func fetchEtcd(ctx context.Context, dir, program string) error {
 	download := func() error { return run(ctx, dir, nil, "apt-get", "download", "etcd-server") }
-	if download() != nil { // the lists of packages may be missing or old
+	if download() != nil { // the package lists may be missing or old
 		if err := run(ctx, dir, nil, "apt-get", "update"); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func fetchEtcd(ctx context.Context, dir, program string) error {
 	return os.Rename(filepath.Join(dir, "usr", "bin", "etcd"), filepath.Join(dir, program))
 }
 
-// run runs a command. What it prints is part of its error.
+// run runs a command. Errors include its output.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -14,20 +14,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// EnvVar is the environment variable that makes ForTest and StartForTest run
-// something: they skip unless it is 1.
+// EnvVar is the environment variable that must be 1 for ForTest and StartForTest to run
+// the test.
 const EnvVar = "RESTART_TESTENV"
 
-// shared is the Environment of all tests of this process. Nobody stops it: the
-// guard does when the process ends.
+// shared is the Environment of all tests of this process. The guard stops it when the
+// process ends.
 var shared = sync.OnceValues(func() (*Environment, error) {
 	return Start(context.Background(), Options{Log: os.Stderr})
 })
 
-// ForTest returns the Environment that all tests of this process share, and starts
-// it at the first call. It skips the test where there is none, see EnvVar. It is
-// not for tests that restart etcd. Tests that run in parallel keep apart by a
-// namespace each.
+// ForTest returns the Environment shared by all tests of this process, starting it on
+// the first call. It skips the test unless EnvVar is set. Parallel tests should use a
+// namespace each, and tests that restart etcd StartForTest.
 func ForTest(t testing.TB) *Environment {
 	t.Helper()
 	skipUnlessWanted(t)
@@ -38,8 +37,8 @@ func ForTest(t testing.TB) *Environment {
 	return env
 }
 
-// StartForTest starts an Environment for this test alone, which ends with it. It
-// skips the test where there is none, see EnvVar.
+// StartForTest starts an Environment for this test alone and stops it afterwards. It
+// skips the test unless EnvVar is set.
 func StartForTest(t testing.TB, o Options) *Environment {
 	t.Helper()
 	skipUnlessWanted(t)
@@ -62,8 +61,8 @@ func skipUnlessWanted(t testing.TB) {
 	}
 }
 
-// Namespace makes a namespace whose name begins with the test's, and returns its
-// name. It stays until the Environment ends.
+// Namespace creates a namespace named after the test and returns its name. The
+// namespace remains until the Environment ends.
 func (e *Environment) Namespace(t testing.TB) string {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(e.Config())
@@ -79,7 +78,7 @@ func (e *Environment) Namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// namespacePrefix makes what a namespace's name may begin with of a test's name.
+// namespacePrefix turns a test's name into a prefix valid for namespaces.
 func namespacePrefix(test string) string {
 	letters := strings.Map(func(r rune) rune {
 		switch {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// identity is what makes server and user known to each other: a certificate of
-// its own making and a token, in files that only we can read.
+// identity lets server and user trust each other, with a self-signed certificate and a
+// token in files readable only by the user.
 type identity struct {
 	token                               string
 	certificate                         []byte // PEM
@@ -39,7 +39,7 @@ func newIdentity(dir string, now time.Time) (identity, error) {
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(now.UnixNano()),
 		Subject:               pkix.Name{CommonName: "testenv"},
-		NotBefore:             now.Add(-time.Hour), // clocks of others
+		NotBefore:             now.Add(-time.Hour), // for skewed clocks
 		NotAfter:              now.AddDate(1, 0, 0),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -23,20 +23,20 @@ import (
 
 // KubeletOptions configure a Kubelet.
 type KubeletOptions struct {
-	Config    *rest.Config // of the server; required
-	Namespace string       // whose pods it runs; "": those of all
-	// Script says what becomes of a pod. It is called once for each pod, by several
-	// goroutines, and must not change the pod. Nil: all pods succeed at once.
+	Config    *rest.Config // required
+	Namespace string       // namespace of its pods; "" means all
+	// Script decides the outcome of a pod. It is called once for each pod, from several
+	// goroutines, and must not change the pod. Nil means that pods succeed at once.
 	Script  func(pod *corev1.Pod) Outcome
-	Node    string           // its name; "": testenv
-	Workers int              // pods that it handles at a time; 0: 8
-	Clock   clock.WithTicker // of stamps and waits; nil: the real one
+	Node    string           // name of the node; "" means testenv
+	Workers int              // pods handled at once; 0 means 8
+	Clock   clock.WithTicker // for timestamps and waits; nil means the real clock
 }
 
-// Kubelet plays the scheduler and a node: each pod is bound to the node, runs and
-// ends as its [ExitRecord] says, without any process. A deleted pod ends within its
-// grace period, is Failed then, and is removed, but for what finalizers keep; a pod
-// that is not bound is left to the server. Calls that fail are tried again.
+// Kubelet stands in for the scheduler and a node. It binds each pod to the node and
+// reports that the pod runs and ends according to its [Outcome], without any processes.
+// A deleted pod becomes Failed within its grace period and is removed unless finalizers
+// keep it. An unbound deleted pod is left to the server. Failed calls are retried.
 //
 // A Kubelet is safe for concurrent use by multiple goroutines.
 type Kubelet struct {
@@ -51,12 +51,12 @@ type Kubelet struct {
 	runs map[types.UID]*podRun
 }
 
-// KubeletCounts are how often a Kubelet did what.
+// KubeletCounts are the numbers of steps a Kubelet has made.
 type KubeletCounts struct {
 	Bound, Started, Ended, Stopped, Removed int64
 }
 
-// NewKubelet returns a Kubelet that does nothing yet.
+// NewKubelet returns a Kubelet. Call its Run method to start it.
 func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 	if o.Config == nil {
 		return nil, errors.New("testenv: NewKubelet: Config is missing")
@@ -90,8 +90,8 @@ func NewKubelet(o KubeletOptions) (*Kubelet, error) {
 	}, nil
 }
 
-// Run runs pods until ctx ends, and returns when all its goroutines have ended. It
-// may be called once. The pods stay as they are.
+// Run runs pods until ctx ends and waits for its goroutines to end. It can be called
+// only once. Pods keep their state.
 func (k *Kubelet) Run(ctx context.Context) error {
 	enqueue := func(object any) {
 		if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
@@ -123,7 +123,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Counts returns how often the Kubelet did what.
+// Counts returns the numbers of steps so far.
 func (k *Kubelet) Counts() KubeletCounts {
 	return KubeletCounts{
 		Bound:   k.counts[stepBind].Load(),
@@ -145,8 +145,8 @@ func (k *Kubelet) forget(object any) {
 	}
 }
 
-// handleNext makes the next step of one pod. The queue keeps a pod from being
-// handled twice at a time.
+// handleNext makes the next step of one pod. The queue never has two workers handle the
+// same pod.
 func (k *Kubelet) handleNext(ctx context.Context) bool {
 	name, down := k.queue.Get()
 	if down {
@@ -167,7 +167,7 @@ func (k *Kubelet) handleNext(ctx context.Context) bool {
 	switch err := k.do(ctx, s, run, pod, now); {
 	case err == nil, apierrors.IsNotFound(err):
 		k.queue.Forget(name)
-	default: // a conflict means that the pod has changed: its event comes as well
+	default: // after a conflict the pod's event also follows
 		k.queue.AddRateLimited(name)
 	}
 	return true
@@ -184,7 +184,7 @@ func (k *Kubelet) run(pod *corev1.Pod) *podRun {
 	return r
 }
 
-// do writes a step. A pod that has been replaced under its name is left alone.
+// do writes a step. It does not touch a pod of the same name that replaced this one.
 func (k *Kubelet) do(ctx context.Context, s step, r *podRun, pod *corev1.Pod, now time.Time) error {
 	pods := k.client.CoreV1().Pods(pod.Namespace)
 	var err error

@@ -7,46 +7,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ExitRecord says what becomes of one pod. The zero value runs and succeeds at once.
+// Outcome scripts one pod. With the zero value the pod runs and succeeds at once.
 type Outcome struct {
-	Pending bool          // no node takes the pod; it stays Pending until it is deleted
-	Start   time.Duration // from seeing the pod until it runs
-	Forever bool          // it runs until it is deleted
-	Run     time.Duration // how long it runs, unless Forever
-	Direct  bool          // it ends without having been on a node or Running: one write in place of three
+	Pending bool          // stay Pending until deleted, as if no node took the pod
+	Start   time.Duration // from first seeing the pod until it runs
+	Forever bool          // run until deleted
+	Run     time.Duration // how long the pod runs, unless Forever
+	Direct  bool          // end without a node or Running, with one write instead of three
 
-	ExitCodes  []int32               // of the containers, in their order; missing ones are 0
-	Phase      corev1.PodPhase       // that it ends in; empty: Failed if an exit code is not 0, else Succeeded
-	Reason     string                // of the pod's status at its end, such as Evicted
-	Message    string                // of the pod's status at its end
-	Conditions []corev1.PodCondition // that it has at its end, such as DisruptionTarget
-	Restarts   int32                 // of each container, shown from when it runs
+	ExitCodes  []int32               // of the containers in order; missing ones are 0
+	Phase      corev1.PodPhase       // final phase; empty means Failed if an exit code is not 0, else Succeeded
+	Reason     string                // of the final status, such as Evicted
+	Message    string                // of the final status
+	Conditions []corev1.PodCondition // of the final status, such as DisruptionTarget
+	Restarts   int32                 // of each container, shown once it runs
 
-	// Stop is how long the containers go on once the pod is deleted; at most the
-	// grace period, at whose end they are killed: exit code 137, otherwise 143.
+	// Stop is how long containers continue after the pod is deleted, at most the grace
+	// period. They exit with code 143 or, at the end of the grace period, 137.
 	Stop time.Duration
 }
 
-// step is what the kubelet does next with a pod.
+// step is the kubelet's next step for a pod.
 type step int
 
 const (
-	stepNone   step = iota // nothing, until the pod changes
-	stepBind               // take it on a node
+	stepNone   step = iota // until the pod changes
+	stepBind               // bind the pod to the node
 	stepRun                // write that it runs
-	stepEnd                // write how it ended by its script
-	stepStop               // write how it ended by being deleted
-	stepRemove             // take a deleted pod off the node: delete it without grace
+	stepEnd                // write its scripted end
+	stepStop               // write its end by deletion
+	stepRemove             // remove a deleted pod, by deleting it without grace
 )
 
-// podRun is what the kubelet remembers of a pod. The instants are of its clock.
+// podRun is the kubelet's state for a pod. Times are those of its clock.
 type podRun struct {
 	outcome                Outcome
-	seen, running, deleted time.Time // zero: not yet
+	seen, running, deleted time.Time // zero until then
 }
 
-// next returns what to do with a pod at now, or after which time to ask again. It
-// keeps in the run when it first saw the pod run and deleted.
+// next returns the pod's next step at now, or the time until the next call. It records
+// when the pod was first seen running and deleted.
 func (r *podRun) next(pod *corev1.Pod, now time.Time) (step, time.Duration) {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if pod.DeletionTimestamp != nil {
@@ -56,13 +56,13 @@ func (r *podRun) next(pod *corev1.Pod, now time.Time) (step, time.Duration) {
 		grace := gracePeriod(pod)
 		switch {
 		case pod.Spec.NodeName == "":
-			return stepNone, 0 // no kubelet knows of it
+			return stepNone, 0 // no kubelet knows the pod
 		case !ended:
 			return due(stepStop, r.deleted.Add(min(r.outcome.Stop, grace)), now)
 		case grace > 0:
 			return stepRemove, 0
 		}
-		return stepNone, 0 // somebody's finalizer
+		return stepNone, 0 // held by a finalizer
 	}
 	if ended || r.outcome.Pending {
 		return stepNone, 0
@@ -102,7 +102,7 @@ func gracePeriod(pod *corev1.Pod) time.Duration {
 	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 }
 
-// runningStatus is the status of a pod whose containers run.
+// runningStatus returns the status of a pod with running containers.
 func (r *podRun) runningStatus(pod *corev1.Pod, now time.Time) corev1.PodStatus {
 	at := metav1.NewTime(now)
 	status := corev1.PodStatus{
@@ -119,8 +119,7 @@ func (r *podRun) runningStatus(pod *corev1.Pod, now time.Time) corev1.PodStatus 
 	return status
 }
 
-// endedStatus is the status of a pod that ended: by its script, or because it was
-// deleted.
+// endedStatus returns the status of a pod ended by its script or by deletion.
 func (r *podRun) endedStatus(pod *corev1.Pod, s step, now time.Time) corev1.PodStatus {
 	at, o := metav1.NewTime(now), r.outcome
 	if s == stepStop {

@@ -18,16 +18,16 @@ import (
 // errEnded says that a program ended before it was ready.
 var errEnded = errors.New("has ended")
 
-// guard is a shell that knows the ids of the processes that run. When its input
-// ends, because we ended or were killed, it kills them and removes the folder.
+// guard is a shell that knows the ids of running processes. When its input closes,
+// because this process ended or was killed, it kills them and removes the folder.
 type guard struct {
 	dir   string
 	cmd   *exec.Cmd
 	input io.WriteCloser
 }
 
-// A process that was not ours to wait for may stay a zombie, hence the tries. One that
-// is slow to die may write to the folder once more while that is removed.
+// The tries allow for a killed process that remains a zombie because another process
+// should wait for it, and for one that writes to the folder while it is being removed.
 const guardScript = `
 ids=
 while read -r op id; do
@@ -51,7 +51,7 @@ until rm -rf "$1" || [ $tries -eq 0 ]; do tries=$((tries - 1)); sleep 0.1; done
 
 func newGuard(dir string) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", guardScript, "testenv-guard", dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keep Ctrl-C from the guard
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -62,20 +62,20 @@ func newGuard(dir string) (*guard, error) {
 	return &guard{dir, cmd, input}, nil
 }
 
-// end removes the folder and waits until that is done.
+// end removes the folder and waits for the guard to finish.
 func (g *guard) end() error {
 	return errors.Join(g.input.Close(), g.cmd.Wait())
 }
 
-// process is a program that runs under a guard.
+// process is a program running under a guard.
 type process struct {
 	name  string
 	log   string // file
-	note  string // for who started it
+	note  string // for the caller
 	guard *guard
 	cmd   *exec.Cmd
-	done  chan struct{} // closed when it has ended
-	err   error         // how it ended; read after done
+	done  chan struct{} // closed when the process has ended
+	err   error         // the result; read it after done
 }
 
 func (g *guard) start(name, program string, args ...string) (*process, error) {
@@ -96,21 +96,22 @@ func (g *guard) start(name, program string, args ...string) (*process, error) {
 		p.err = p.cmd.Wait()
 		close(p.done)
 	}()
-	if err != nil { // the guard has gone: nobody would end the process after us
+	if err != nil { // the guard is gone, so nothing would end the process after this one
 		p.kill()
 		return nil, fmt.Errorf("the guard of %s: %w", name, err)
 	}
 	return p, nil
 }
 
-// kill ends the process and waits until it has gone.
+// kill kills the process and waits for it to end.
 func (p *process) kill() {
-	p.cmd.Process.Kill() // an error says that it has ended
+	p.cmd.Process.Kill() // an error means that it has ended
 	<-p.done
 	fmt.Fprintf(p.guard.input, "end %d\n", p.cmd.Process.Pid)
 }
 
-// await returns when the process is ready, with an error if it ends or ctx does.
+// await waits until the process is ready. It returns an error if the process or ctx
+// ends first.
 func (p *process) await(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -137,7 +138,7 @@ func (p *process) lastLines(n int) string {
 	return string(bytes.Join(lines[max(0, len(lines)-n):], []byte("\n")))
 }
 
-// healthy reports whether a GET of url succeeds with a body that begins with want.
+// healthy reports whether a GET of url succeeds with a body starting with want.
 func healthy(ctx context.Context, client *http.Client, url, want string) bool {
 	if client == nil {
 		client = http.DefaultClient

@@ -1,22 +1,21 @@
-// Package testenv runs a Kubernetes API server for tests and for trying things
-// out: etcd and kube-apiserver on loopback, with free ports, made-up certificates
-// and a folder that is thrown away. There is no scheduler, no controller and no
-// node. A [Kubelet] plays scheduler and node: it runs pods by a script.
+// Package testenv runs a Kubernetes API server for tests and experiments. It starts
+// etcd and kube-apiserver on loopback, with free ports, generated certificates and a
+// temporary folder. It starts no scheduler, controllers or nodes, but a [Kubelet] can
+// run pods by a script.
 //
-// kube-apiserver is built from its Go module, which takes minutes once, and etcd is
-// Debian's; both are kept in the user's cache folder, or in a temporary one where there
-// is none. [Build] makes them.
+// [Build] builds kube-apiserver from its Go module, which takes minutes the first time,
+// and gets etcd from Debian. Both stay in the user's cache folder or, without one, in a
+// temporary folder.
 //
-// A test calls [ForTest] and gets an Environment that all tests of its process
-// share, or skips where there is none:
+// [ForTest] returns an Environment shared by all tests of the process, and skips the
+// test unless [EnvVar] is set:
 //
 //	env := testenv.ForTest(t)
 //	client := kubernetes.NewForConfigOrDie(env.Config())
 //	namespace := env.Namespace(t)
 //
-// Nothing outlives the process that called [Start], also if it is killed: a guard,
-// which is a shell, then ends etcd and kube-apiserver and removes their folder.
-// The package needs a Unix.
+// When the process that called [Start] ends, even if it is killed, a guard process
+// kills etcd and kube-apiserver and removes their folder. The package requires Unix.
 package testenv
 
 import (
@@ -36,20 +35,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options configure an Environment. The zero value is fine.
+// Options configure an Environment. The zero value is ready to use.
 type Options struct {
-	Flags        []string        // more flags of kube-apiserver; the last of a kind wins; a wrong one shows after five tries
-	FeatureGates map[string]bool // of kube-apiserver, where they shall differ from its defaults
-	Log          io.Writer       // gets a line on each slow step, such as a build; nil: nobody does
+	Flags        []string        // extra flags of kube-apiserver, overriding earlier ones; an invalid flag fails after five tries
+	FeatureGates map[string]bool // of kube-apiserver, where they differ from its defaults
+	Log          io.Writer       // receives a line for each slow step, such as a build; may be nil
 }
 
-// Environment is an API server that runs. [Start] makes one.
+// Environment is a running API server. Create one with [Start].
 //
 // Its only user is in the group system:masters. RBAC is on. The admission plugin
-// ServiceAccount is off, since nobody makes the service accounts that it asks for:
-// pods have the one that they name and no token. As no controller runs, a deleted
-// namespace stays as it is, terminating; nothing removes what an owner leaves
-// behind; and a quota holds the counts that the test writes to its status.
+// ServiceAccount is off, so pods keep the service account they name and get no token.
+// Without controllers, deleted namespaces stay terminating, dependents of deleted
+// owners remain, and a quota holds the counts that the test writes to its status.
 //
 // An Environment is safe for concurrent use by multiple goroutines.
 type Environment struct {
@@ -66,10 +64,9 @@ type Environment struct {
 	stopped      bool
 }
 
-// Start builds what is missing, starts etcd and kube-apiserver, and returns when
-// the server is ready. The caller must call Stop. If ctx ends before, or a program
-// ends in each of five tries, nothing is left running and the error quotes the end of
-// its log.
+// Start builds missing programs, starts etcd and kube-apiserver, and returns when the
+// server is ready. The caller must call Stop. If ctx ends first or five tries fail,
+// Start leaves nothing running, and its error quotes the end of the program's log.
 func Start(ctx context.Context, o Options) (*Environment, error) {
 	programs, err := Build(ctx, o.Log)
 	if err != nil {
@@ -82,8 +79,8 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 	return e, nil
 }
 
-// start tries again if a program ends: a port that was free may be taken when the
-// program asks for it, and kube-apiserver ends if its first writes take 30 s.
+// start tries again if a program ends. A free port may be taken before the program
+// binds it, and kube-apiserver ends if its first writes take 30 s.
 func start(ctx context.Context, programs Programs, o Options) (*Environment, error) {
 	for attempt := 1; ; attempt++ {
 		e, err := startOnce(ctx, programs, o)
@@ -128,8 +125,7 @@ func startOnce(ctx context.Context, programs Programs, o Options) (_ *Environmen
 	return e, nil
 }
 
-// Config returns a configuration of clients of the server, without a limit of
-// their rate. It is the caller's own.
+// Config returns a new client configuration for the server, without a rate limit.
 func (e *Environment) Config() *rest.Config {
 	return &rest.Config{
 		Host:            e.serverURL,
@@ -144,9 +140,8 @@ func (e *Environment) Kubeconfig() string {
 	return filepath.Join(e.dir, "kubeconfig")
 }
 
-// RestartEtcd kills etcd, as a crash does, starts it again on the same data, and
-// returns when the server is ready again. Meanwhile calls of the server fail, and the
-// first ones after that may.
+// RestartEtcd kills etcd, as a crash would, restarts it on the same data, and returns
+// when the server is ready again. Calls may fail until shortly after.
 func (e *Environment) RestartEtcd(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -166,7 +161,7 @@ func (e *Environment) RestartEtcd(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends both programs and removes their folder. Further calls do nothing.
+// Stop ends both programs and removes their folder. Further calls are no-ops.
 func (e *Environment) Stop() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +180,7 @@ func (e *Environment) Stop() error {
 	return nil
 }
 
-// startEtcd starts etcd with a port for peers, which it insists on.
+// startEtcd starts etcd. peerPort is for peers, which etcd requires.
 func (e *Environment) startEtcd(ctx context.Context, peerPort string) (*process, error) {
 	peer := "http://127.0.0.1:" + peerPort
 	p, err := e.guard.start("etcd", e.programs.Etcd,
@@ -215,7 +210,7 @@ func (e *Environment) startServer(ctx context.Context, port string) (*process, e
 		"--etcd-servers=" + e.etcdURL,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + port,
-		"--endpoint-reconciler-type=none", // it takes no loopback address
+		"--endpoint-reconciler-type=none", // which rejects loopback addresses
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--tls-cert-file=" + e.identity.certificateFile,
 		"--tls-private-key-file=" + e.identity.keyFile,
@@ -257,7 +252,7 @@ func (e *Environment) awaitServer(ctx context.Context, p *process) error {
 	return p.await(ctx, func() bool { return healthy(ctx, client, e.serverURL+"/readyz", "ok") })
 }
 
-// freePorts returns ports that nobody listens on at the moment.
+// freePorts returns currently unused ports.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {

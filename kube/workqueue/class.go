@@ -6,27 +6,24 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Class says what trying again can do about an error. Other names than those here are
-// fine: a classification and the policies of a caller may have classes of their own.
+// Class describes how retrying affects an error. Callers may define more classes.
 type Class string
 
-// The classes that ClassOf tells apart, from the least to the most that is to be
-// waited for.
+// The classes of ClassOf, in ascending order of the wait they require.
 const (
 	Success  Class = ""         // no error
-	Terminal Class = "Terminal" // the same again fails in the same way, until the object changes
-	Conflict Class = "Conflict" // what was read is old: somebody else wrote, or the cache lags
-	Retry    Class = "Retry"    // anything else
-	Busy     Class = "Busy"     // the server has too much to do, and may have said for how long
+	Terminal Class = "Terminal" // a retry fails the same way until the object changes
+	Conflict Class = "Conflict" // stale read: somebody else wrote, or the cache lags
+	Retry    Class = "Retry"    // any other error
+	Busy     Class = "Busy"     // the server is overloaded, and may have said for how long
 )
 
-// ClassOf returns the class of an error by what the API server says in it. Of several
-// errors in one, joined or aggregated, the one that is to be waited for longest counts:
-// all of them have to be overcome.
+// ClassOf returns the class of an error from the API server's status in it. Of joined
+// or aggregated errors, the class with the longest wait counts.
 //
-// Terminal are requests that the server finds invalid, malformed or too large, or does
-// not support. What it forbids is not Terminal, because a quota may be raised.
-// Controller-runtime's TerminalError is for a classification of the caller's.
+// Terminal errors are requests that the server finds invalid, malformed, too large or
+// unsupported. Forbidden is not Terminal, because a quota may be raised. ClassOf does
+// not recognize reconcile.TerminalError; use a custom classification for it.
 func ClassOf(err error) Class {
 	switch all := err.(type) {
 	case nil:
@@ -58,7 +55,7 @@ func classOfStatus(err error) Class {
 	return Retry
 }
 
-// longest returns the class, of those of all errors, that is to be waited for longest.
+// longest returns the class with the longest wait among the errors.
 func longest(errs []error) Class {
 	class := Success
 	for _, err := range errs {
@@ -67,7 +64,7 @@ func longest(errs []error) Class {
 		}
 	}
 	if class == Success {
-		return Retry // an error without any in it
+		return Retry // wraps no error
 	}
 	return class
 }
@@ -86,10 +83,9 @@ func rank(c Class) int {
 	return 4
 }
 
-// Policies returns a RestarterOptions.PolicyFor with a curve for each of these classes;
-// the others have the Restarter's own. All of them count the same failures: one of
-// another class is one more in a row. An invalid curve is passed over in favour of the
-// Restarter's.
+// Policies returns a RestarterOptions.PolicyFor that selects a curve by class. A class
+// without a curve, or with an invalid one, uses the Restarter's. All classes share one
+// count of failures.
 func Policies[T comparable](curves map[Class]backoff.Policy) func(T, backoff.Exit) backoff.Policy {
 	return func(_ T, e backoff.Exit) backoff.Policy { return curves[Class(e.Reason)] }
 }

@@ -1,11 +1,11 @@
-// Package workqueue puts a backoff.Restarter or backoff.Tracker in the place of the
-// default rate limiter of client-go's work queues and of controller-runtime, and makes
-// a requeue delay of an error.
+// Package workqueue uses a backoff.Restarter or backoff.Tracker as the rate limiter of
+// a work queue of client-go or controller-runtime, and computes requeue delays from
+// errors.
 //
-// A [Limiter] is a workqueue.TypedRateLimiter. Who hands it the outcome of each
-// reconcile, through [Limiter.RequeueAfter], has two things more: the class of an error
-// counts ([Class]), and the queue and Reconcile share one history of failures, so that
-// an item that fails now in one way and then in another waits ever longer.
+// A [Limiter] is a workqueue.TypedRateLimiter. Reporting each reconcile's outcome to
+// [Limiter.RequeueAfter] makes delays depend on the [Class] of the error. The queue and
+// Reconcile then share one history of failures, so the delays of an item keep growing
+// even if its failures vary.
 package workqueue
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-// Limiter delays the items of a work queue after failures. In place of the default
-// limiter of client-go, which is 5 ms doubled up to 1000 s for each item and 10 items a
-// second over all of them:
+// Limiter delays the items of a work queue after failures. This one replaces
+// client-go's default limiter, which waits 5 ms, doubling up to 1000 s, for each item
+// and allows 10 items per second overall:
 //
 //	restarter, err := backoff.NewRestarter(
 //		backoff.Policy{Initial: 5 * time.Millisecond, Max: time.Minute},
@@ -30,12 +30,12 @@ import (
 //	limiter := workqueue.NewLimiter(restarter, nil)
 //	queue := clientworkqueue.NewTypedRateLimitingQueue(limiter)
 //
-// What it knows of failures is in the Restarter or Tracker, which can be shown, stored
-// and restored. What it keeps besides is small and goes with an item's success.
+// The Restarter or Tracker holds the history of failures, which can be shown, stored
+// and restored.
 //
-// Make one with NewLimiter or NewTrackerLimiter; the zero value is not usable. A Limiter
-// is safe for concurrent use by multiple goroutines, but for a single item only one of
-// them at a time should report outcomes: that is what a work queue sees to.
+// Create one with NewLimiter or NewTrackerLimiter; the zero value is not usable. A
+// Limiter is safe for concurrent use by multiple goroutines, but outcomes of the same
+// item must be reported one at a time, as work queues ensure.
 type Limiter[T comparable] struct {
 	history  history[T]
 	classify func(error) Class
@@ -44,13 +44,13 @@ type Limiter[T comparable] struct {
 	failed map[T]failure // items whose last outcome, by RequeueAfter, was a failure
 }
 
-// failure is what RequeueAfter has said about an item.
+// failure is RequeueAfter's last answer for an item.
 type failure struct {
 	delay time.Duration
-	told  bool // When has been asked about it
+	told  bool // When has returned it
 }
 
-// history is what a Limiter wants of a Restarter or Tracker.
+// history is the part of a Restarter or Tracker that a Limiter uses.
 type history[T comparable] interface {
 	failed(item T, c Class) (delay time.Duration, again bool)
 	failures(item T) int
@@ -59,23 +59,22 @@ type history[T comparable] interface {
 
 var _ clientworkqueue.TypedRateLimiter[string] = (*Limiter[string])(nil)
 
-// never is how long an item waits that is not to come back by itself.
+// never is the delay of an item that must not be requeued.
 const never time.Duration = math.MaxInt64
 
-// NewLimiter returns a Limiter whose delays are the Restarter's: its policy, its Rate
-// over all items, its Limit. Each failure is an Exit with code 1 and the class as its
-// Reason, so that the option PolicyFor can have a curve for each class; see Policies. A
-// nil classify is ClassOf.
+// NewLimiter returns a Limiter with the Restarter's policy, Rate and Limit. Each
+// failure is an Exit with code 1 and the class as its Reason, so PolicyFor can select a
+// curve for each class; see Policies. A nil classify means ClassOf.
 //
-// After Limit failures within Window an item does not come back by itself: RequeueAfter
-// returns 0, When the longest Duration there is.
+// After Limit failures within Window an item is no longer requeued. RequeueAfter then
+// returns 0, and When the longest Duration.
 func NewLimiter[T comparable](r *backoff.Restarter[T], classify func(error) Class) *Limiter[T] {
 	return newLimiter(restarterHistory[T]{r}, classify)
 }
 
-// NewTrackerLimiter returns a Limiter whose delays are the Tracker's, one curve for all
-// classes, as those of its RateLimiter: they start over after ResetAfter without a
-// failure. A nil classify is ClassOf.
+// NewTrackerLimiter returns a Limiter with the Tracker's delays, on one curve for all
+// classes, starting over after ResetAfter without a failure. A nil classify means
+// ClassOf.
 func NewTrackerLimiter[T comparable](t *backoff.Tracker[T], classify func(error) Class) *Limiter[T] {
 	return newLimiter(trackerHistory[T]{t}, classify)
 }
@@ -87,18 +86,16 @@ func newLimiter[T comparable](h history[T], classify func(error) Class) *Limiter
 	return &Limiter[T]{history: h, classify: classify, failed: make(map[T]failure)}
 }
 
-// RequeueAfter takes the outcome of a reconcile of item, and returns after how long to
-// reconcile it again: 0 means not to, until it changes. Call it once for each outcome,
-// nil too, for then the item's failures are forgotten. They are forgotten as well after
-// an error of class Terminal. After any other error the delay is at least what the
-// server asked for (Retry-After), also if that is above the Max of the policy.
+// RequeueAfter records the outcome of reconciling item and returns the delay of the
+// next attempt, or 0 for none until the item changes. Call it once for each outcome. A
+// nil error or an error of class Terminal forgets the item's failures. For other errors
+// the delay is at least the server's Retry-After, even beyond the policy's Max.
 //
-// In controller-runtime return the delay as Result.RequeueAfter, with a nil error. Or
-// return the error, and let the Limiter be the controller's RateLimiter: the queue
-// waits as long, and the failure is counted once. Do not return an error of class
-// Terminal as it is, for that would be queued again: return nil, or wrap it in
-// reconcile.TerminalError. Likewise with client-go's queues: call AddAfter with the
-// delay, or AddRateLimited.
+// In controller-runtime, return the delay as Result.RequeueAfter with a nil error. Or
+// return the error and make the Limiter the controller's RateLimiter, which then uses
+// the same delay and counts the failure once. Because that would also requeue an error
+// of class Terminal, return nil or wrap it in reconcile.TerminalError. With client-go's
+// queues, call AddAfter with the delay, or AddRateLimited.
 func (l *Limiter[T]) RequeueAfter(item T, err error) time.Duration {
 	class := Success
 	if err != nil {
@@ -119,14 +116,14 @@ func (l *Limiter[T]) RequeueAfter(item T, err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		delay = max(delay, time.Duration(seconds)*time.Second)
 	}
-	delay = max(delay, 1) // 0 means never here, and at once in a queue
+	delay = max(delay, 1) // 0 means never here, but at once in a queue
 	l.failed[item] = failure{delay: delay}
 	return delay
 }
 
-// When returns how long item is to wait before it is queued again. It counts a failure
-// of class Retry, unless RequeueAfter has just counted it: then it returns the same
-// delay. Queues call it in AddRateLimited.
+// When returns the delay before item is queued again, for the queue's AddRateLimited.
+// It returns the delay of a failure just counted by RequeueAfter, or counts a failure
+// of class Retry.
 func (l *Limiter[T]) When(item T) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,9 +138,9 @@ func (l *Limiter[T]) When(item T) time.Duration {
 	return delay
 }
 
-// Forget forgets the failures of item. While the last outcome that RequeueAfter was
-// given is a failure it does nothing, because controller-runtime calls Forget whenever
-// Reconcile returns a RequeueAfter.
+// Forget forgets the failures of item. It is a no-op if the last outcome reported to
+// RequeueAfter is a failure, because controller-runtime calls Forget whenever Reconcile
+// returns a RequeueAfter.
 func (l *Limiter[T]) Forget(item T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +149,7 @@ func (l *Limiter[T]) Forget(item T) {
 	}
 }
 
-// NumRequeues returns how many failures in a row item has had.
+// NumRequeues returns the number of consecutive failures of item.
 func (l *Limiter[T]) NumRequeues(item T) int { return l.history.failures(item) }
 
 type restarterHistory[T comparable] struct{ *backoff.Restarter[T] }

@@ -1,28 +1,27 @@
-// Package bench measures candidates against one another in one process and
-// judges the results by goals that a program can check.
+// Package bench measures candidates against one another in one process and judges the
+// results by goals.
 //
-// A [Row] is one thing to measure. Its candidates, ours first, take turns: each
-// round samples every candidate once, in an order that shifts by one per round.
-// The judged figure is the median over the rounds of the ratio within a round,
-// because within a round both sides had the same neighbours on the machine. The
-// report prints the medians of the absolute values beside it for orientation.
+// A [Row] is one measurement. Its candidates, ours first, take turns. Each round
+// samples every candidate once, in an order that shifts by one per round. Goals judge
+// the median of the ratios within each round, because both sides of a round share the
+// same load on the machine. The report also prints the medians of the absolute values.
 //
 // To add a row:
 //
-//  1. Write a function that returns a []bench.Row (in package peers:
-//     backoffRows and its like) and list it in peers.Rows.
-//  2. Give the row its Package, a Name that a regular expression can pick, and
+//  1. Write a function that returns a []bench.Row, like backoffRows in package peers, and
+//     list it in peers.Rows.
+//  2. Give the row its Package, a Name that a regular expression can select, and
 //     candidates of one kind: [Time], [Parallel] or [Fresh] for ns/op and
 //     allocations, [Heap] for bytes held, [Stall] for the longest stall of a
 //     concurrent call, [Value] for any other number.
-//  3. A candidate's setup is not timed and returns the function to sample. It gets
-//     short=true under -short: use smaller sizes then.
+//  3. A candidate's setup is not timed and returns the function to sample. If short is
+//     set, by -short, use smaller sizes.
 //  4. Give it goals: [Ratio] and [Times] against a named candidate, [AtMost] and
-//     [Allocs] for our own figures, [Within] to show that a peer measures what it
-//     should; Goal.For judges another candidate.
-//  5. If a goal may be missed, name the limit that stands in the way and what was
-//     tried in the row's Note. The report prints it if the goal is missed.
-//  6. go run ./cmd/peerbench -short -only 'the name'
+//     [Allocs] for our own figures, [Within] to show that a peer measures as expected.
+//     Goal.For judges another candidate.
+//  5. If a goal may be missed, explain the limit and the attempts in the row's Note, which
+//     the report then prints.
+//  6. Run go run ./cmd/peerbench -short -only 'the name'
 package bench
 
 import (
@@ -32,20 +31,20 @@ import (
 	"strings"
 )
 
-// Row is one thing to measure.
+// Row is one measurement.
 type Row struct {
-	Package    string      // the package of ours that it measures
+	Package    string      // the package measured
 	Name       string      // unique within the package
-	Candidates []Candidate // ours first, all of one unit
+	Candidates []Candidate // ours first, all with one unit
 	Goals      []Goal
-	Note       string // printed if a goal is missed: which limit stands in the way, and what was tried
-	Rounds     int    // at most so many rounds, for rows whose rounds are slow and steady; 0: as many as asked for
+	Note       string // printed if a goal is missed; explains the limit and lists attempts
+	Rounds     int    // limit on rounds, for rows with slow and steady rounds; 0 means no limit
 }
 
-// ID is the package and the name, which -list prints and patterns select by.
+// ID returns the package and the name, which -list prints and patterns select by.
 func (r Row) ID() string { return r.Package + "/" + r.Name }
 
-// String is the row's ID and its goals.
+// String returns the row's ID and its goals.
 func (r Row) String() string {
 	demands := make([]string, len(r.Goals))
 	for i, g := range r.Goals {
@@ -60,7 +59,7 @@ func (r Row) String() string {
 	return r.ID() + ": " + strings.Join(demands, "; ")
 }
 
-// Validate reports mistakes that would make the row's measurement meaningless.
+// Validate returns mistakes that would make the row meaningless.
 func (r Row) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -99,7 +98,7 @@ func (r Row) Validate() error {
 	return errors.Join(errs...)
 }
 
-// unit is the unit of all the row's candidates.
+// unit returns the unit of the row's candidates.
 func (r Row) unit() Unit {
 	if len(r.Candidates) == 0 {
 		return ""
@@ -107,8 +106,8 @@ func (r Row) unit() Unit {
 	return r.Candidates[0].unit
 }
 
-// index is the position of the candidate of that name, -1 if there is none. The
-// empty name is the first candidate.
+// index returns the position of the named candidate, or -1 if it is missing. The empty
+// name means the first candidate.
 func (r Row) index(name string) int {
 	if name == "" {
 		return 0

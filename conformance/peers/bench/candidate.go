@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Candidate is one contender of a row: a name and a way to sample it.
+// Candidate is one contender of a row, with a name and a way to sample it.
 type Candidate struct {
 	name  string
 	unit  Unit
 	start func(o Options) func() sample // once per measurement; then once per round
 }
 
-// sample is what one round of one candidate yields.
+// sample is the result of one candidate in one round.
 type sample struct{ value, allocs float64 }
 
-// Time is a candidate measured in nanoseconds and allocations per operation. The
-// function that setup returns performs n operations; setup runs once per
-// measurement.
+// Time returns a candidate measured in nanoseconds and allocations per operation. setup
+// runs once per measurement and returns a function that performs n operations.
 func Time(name string, setup func(short bool) func(n int)) Candidate {
 	return Parallel(name, 1, func(short bool) func(g, n int) {
 		run := setup(short)
@@ -27,9 +26,8 @@ func Time(name string, setup func(short bool) func(n int)) Candidate {
 	})
 }
 
-// Parallel is Time with the operations split over goroutines: g counts them from
-// 0, n is the share of each. Nanoseconds are those of the wall clock divided by
-// the operations of all.
+// Parallel is like Time with the operations split over goroutines, numbered g from 0
+// and performing n each. It divides wall-clock nanoseconds by the operations of all.
 func Parallel(name string, goroutines int, setup func(short bool) func(g, n int)) Candidate {
 	return Candidate{name, timePerOp, func(o Options) func() sample {
 		run := setup(o.Short)
@@ -38,8 +36,8 @@ func Parallel(name string, goroutines int, setup func(short bool) func(g, n int)
 	}}
 }
 
-// Fresh is Time for operations that use up what they work on: setup runs before
-// every sample, which is of exactly n operations, and cleanUp after it.
+// Fresh is like Time for operations that consume their data. setup runs before every
+// sample of exactly n operations, and cleanUp after it.
 func Fresh(name string, n int, setup func(short bool) (run func(n int), cleanUp func())) Candidate {
 	return Candidate{name, timePerOp, func(o Options) func() sample {
 		return func() sample {
@@ -50,10 +48,9 @@ func Fresh(name string, n int, setup func(short bool) (run func(n int), cleanUp 
 	}}
 }
 
-// Heap is a candidate measured in bytes per unit: build, the function that setup
-// returns, makes so many units and returns what keeps them, and the bytes are
-// those that a garbage collection leaves on the heap. What setup makes, and build
-// only refers to, does not count.
+// Heap returns a candidate measured in bytes per unit left on the heap by a garbage
+// collection. setup returns build, which makes a number of units and returns a
+// reference that keeps them alive. Memory allocated by setup does not count.
 func Heap(name string, setup func(short bool) (build func() (keep any, units int))) Candidate {
 	return Candidate{name, heapBytes, func(o Options) func() sample {
 		build := setup(o.Short)
@@ -68,8 +65,8 @@ func Heap(name string, setup func(short bool) (build func() (keep any, units int
 	}}
 }
 
-// Stall is a candidate measured by the longest single call: one goroutine calls
-// without pause while another runs during. Setup runs before every sample.
+// Stall returns a candidate measured by its longest single call, while one goroutine
+// calls without pause and another runs during. setup runs before every sample.
 func Stall(name string, setup func(short bool) (call, during func())) Candidate {
 	return Candidate{name, stall, func(o Options) func() sample {
 		return func() sample {
@@ -80,7 +77,7 @@ func Stall(name string, setup func(short bool) (call, during func())) Candidate 
 	}}
 }
 
-// Value is a candidate measured by any other number, in a unit of its own choice.
+// Value returns a candidate measured by any other number, in the given unit.
 func Value(name string, u Unit, setup func(short bool) func() float64) Candidate {
 	return Candidate{name, u, func(o Options) func() sample {
 		run := setup(o.Short)
@@ -88,7 +85,7 @@ func Value(name string, u Unit, setup func(short bool) func() float64) Candidate
 	}}
 }
 
-// calibrate returns the number of operations that take about as long as d.
+// calibrate returns the number of operations that take about d.
 func calibrate(goroutines int, run func(g, n int), d time.Duration) int {
 	for n := goroutines; ; {
 		took := elapsed(goroutines, n, run)
@@ -103,7 +100,7 @@ func calibrate(goroutines int, run func(g, n int), d time.Duration) int {
 	}
 }
 
-// timed samples n operations split over goroutines, from a collected heap.
+// timed samples n operations split over goroutines, after a garbage collection.
 func timed(goroutines, n int, run func(g, n int)) sample {
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -117,7 +114,7 @@ func timed(goroutines, n int, run func(g, n int)) sample {
 	}
 }
 
-// elapsed is the wall time of n operations split evenly over goroutines.
+// elapsed returns the wall time of n operations split evenly over goroutines.
 func elapsed(goroutines, n int, run func(g, n int)) time.Duration {
 	if goroutines == 1 {
 		start := time.Now()
@@ -141,7 +138,7 @@ func elapsed(goroutines, n int, run func(g, n int)) time.Duration {
 	return time.Since(start)
 }
 
-// heap is the size of the live heap.
+// heap returns the size of the live heap.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC() // the second empties what pools kept over the first

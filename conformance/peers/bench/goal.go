@@ -2,10 +2,10 @@ package bench
 
 import "math"
 
-// Goal is one demand on a row's figures.
+// Goal is a requirement for a row's figures.
 type Goal struct {
 	kind    goalKind
-	of      string // the candidate judged; empty: the first
+	of      string // the candidate judged; empty means the first
 	against string // the candidate compared with
 	low     float64
 	limit   float64
@@ -21,28 +21,28 @@ const (
 	allocsAtMost
 )
 
-// Ratio demands ours/theirs ≤ limit.
+// Ratio requires ours/theirs ≤ limit.
 func Ratio(theirs string, limit float64) Goal {
 	return Goal{kind: ratioAtMost, against: theirs, limit: limit}
 }
 
-// Times demands theirs/ours ≥ limit: so many times faster or smaller than theirs.
+// Times requires theirs/ours ≥ limit, so ours to be that many times faster or smaller.
 func Times(theirs string, limit float64) Goal {
 	return Goal{kind: timesAtLeast, against: theirs, limit: limit}
 }
 
-// Within demands low ≤ ours/theirs ≤ high.
+// Within requires low ≤ ours/theirs ≤ high.
 func Within(theirs string, low, high float64) Goal {
 	return Goal{kind: ratioWithin, against: theirs, low: low, limit: high}
 }
 
-// AtMost demands ours ≤ limit, in the row's unit.
+// AtMost requires ours ≤ limit, in the row's unit.
 func AtMost(limit float64) Goal { return Goal{kind: valueAtMost, limit: limit} }
 
-// Allocs demands at most that many allocations per operation of ours.
+// Allocs limits our allocations per operation.
 func Allocs(limit int) Goal { return Goal{kind: allocsAtMost, limit: float64(limit)} }
 
-// For is the same goal for another candidate than the first.
+// For returns the same goal for a candidate other than the first.
 func (g Goal) For(candidate string) Goal {
 	g.of = candidate
 	return g
@@ -53,7 +53,7 @@ func (g Goal) relative() bool {
 	return g.kind == ratioAtMost || g.kind == timesAtLeast || g.kind == ratioWithin
 }
 
-// figure is what the goal judges in one measurement of its row.
+// figure returns the figure judged in one measurement of the row.
 func (g Goal) figure(r Row, m measurement) float64 {
 	ours := r.index(g.of)
 	switch g.kind {
@@ -67,7 +67,7 @@ func (g Goal) figure(r Row, m measurement) float64 {
 	return m.value(ours)
 }
 
-// met reports whether a figure meets the goal. One that is not a number does not.
+// met reports whether a figure meets the goal. NaN does not.
 func (g Goal) met(figure float64) bool {
 	switch g.kind {
 	case timesAtLeast:
@@ -78,7 +78,7 @@ func (g Goal) met(figure float64) bool {
 	return figure <= g.limit
 }
 
-// miss orders figures: the larger, the worse for the goal.
+// miss orders figures by how far they miss the goal, larger being worse.
 func (g Goal) miss(figure float64) float64 {
 	switch g.kind {
 	case timesAtLeast:
@@ -89,7 +89,7 @@ func (g Goal) miss(figure float64) float64 {
 	return figure
 }
 
-// text is the goal as the report prints it.
+// text returns the goal as printed in the report.
 func (g Goal) text(u Unit) string {
 	switch g.kind {
 	case timesAtLeast:
@@ -100,7 +100,7 @@ func (g Goal) text(u Unit) string {
 	return "≤ " + g.format(g.limit, u)
 }
 
-// format prints a figure of the goal's kind.
+// format formats a figure of the goal's kind.
 func (g Goal) format(figure float64, u Unit) string {
 	switch g.kind {
 	case timesAtLeast:

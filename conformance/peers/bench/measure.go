@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Options says how much to measure.
+// Options control how much to measure.
 type Options struct {
 	Rounds int  // samples of each candidate
-	Runs   int  // repetitions of the whole; a goal is met if every one meets it
+	Runs   int  // repetitions of the whole, each of which must meet a goal
 	Short  bool // smaller sizes and shorter samples, for a quick look
 }
 
-// sampleTime is how long one timed sample takes.
+// sampleTime returns the duration of one timed sample.
 func (o Options) sampleTime() time.Duration {
 	if o.Short {
 		return 5 * time.Millisecond
@@ -21,7 +21,7 @@ func (o Options) sampleTime() time.Duration {
 	return 20 * time.Millisecond
 }
 
-// measurement holds the samples of one run of a row: by candidate, then by round.
+// measurement holds the samples of one run of a row, by candidate and then by round.
 type measurement [][]sample
 
 // measure samples every candidate once per round, taking turns.
@@ -44,7 +44,7 @@ func measure(r Row, o Options) measurement {
 	return m
 }
 
-// value is the candidate's median value.
+// value returns the candidate's median value.
 func (m measurement) value(i int) float64 {
 	values := make([]float64, len(m[i]))
 	for round, s := range m[i] {
@@ -53,8 +53,8 @@ func (m measurement) value(i int) float64 {
 	return median(values)
 }
 
-// allocs is the candidate's median number of allocations per operation, rounded
-// down as testing.AllocsPerRun does: what stays below one is the runtime's own.
+// allocs returns the candidate's median allocations per operation, rounded down as by
+// testing.AllocsPerRun, because fractions below one come from the runtime.
 func (m measurement) allocs(i int) float64 {
 	counts := make([]float64, len(m[i]))
 	for round, s := range m[i] {
@@ -63,7 +63,7 @@ func (m measurement) allocs(i int) float64 {
 	return math.Floor(median(counts))
 }
 
-// ratio is the median over the rounds of a's value divided by b's.
+// ratio returns the median over the rounds of a's value divided by b's.
 func (m measurement) ratio(a, b int) float64 {
 	ratios := make([]float64, len(m[a]))
 	for round := range m[a] {
@@ -72,7 +72,7 @@ func (m measurement) ratio(a, b int) float64 {
 	return median(ratios)
 }
 
-// median is the middle value, NaN if there is none. It sorts its argument.
+// median returns the middle value, or NaN for no values. It sorts its argument.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Report is everything that PERFORMANCE.md says.
+// Report is the content of PERFORMANCE.md.
 type Report struct {
 	Machine string   // processor, cores, system
 	Go      string   // version
 	Peers   []string // module and version
 	Date    string
-	Command string // what to type in a shell to get this report again
-	Others  string // what is measured elsewhere, and by which command
+	Command string // shell command that reproduces this report
+	Others  string // other measurements and their commands
 	Options Options
 	Results []Result
 }
 
-// Missed is the number of goals that were not met, and of all.
+// Missed returns the number of missed goals and of all goals.
 func (p Report) Missed() (missed, goals int) {
 	for _, r := range p.Results {
 		for _, v := range r.verdicts() {
@@ -32,7 +32,7 @@ func (p Report) Missed() (missed, goals int) {
 	return missed, goals
 }
 
-// WriteMarkdown prints the report.
+// WriteMarkdown writes the report to w.
 func (p Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	missed, goals := p.Missed()
@@ -60,7 +60,7 @@ func (p Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// packages are the packages measured, in order of appearance.
+// packages returns the packages measured, in order of appearance.
 func (p Report) packages() []string {
 	var names []string
 	for _, r := range p.Results {
@@ -71,8 +71,8 @@ func (p Report) packages() []string {
 	return names
 }
 
-// writePackage prints a package's table, and below it the rows with a missed goal,
-// each note once behind all rows that it explains.
+// writePackage writes a package's table, followed by the rows with a missed goal. Rows
+// with the same note share one copy.
 func (p Report) writePackage(b *strings.Builder, name string) {
 	fmt.Fprintf(b, "\n## %s\n\n", name)
 	fmt.Fprintf(b, "| | ours | theirs | allocs | judged | goal | |\n|---|---|---|---|---|---|---|\n")

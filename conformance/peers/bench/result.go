@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Result is a row with what every run measured.
+// Result is a row with the measurements of every run.
 type Result struct {
 	Row  Row
 	runs []measurement
 }
 
-// Run measures the rows one after the other, all of them o.Runs times. It reports
-// each row to started before it measures it, and its result so far to finished.
+// Run measures all rows in turn, o.Runs times. It calls started before measuring a row,
+// and finished with the row's result so far.
 func Run(rows []Row, o Options, started func(run, row int), finished func(run int, r Result)) []Result {
 	results := make([]Result, len(rows))
 	for run := range max(1, o.Runs) {
@@ -29,11 +29,11 @@ func Run(rows []Row, o Options, started func(run, row int), finished func(run in
 	return results
 }
 
-// verdict is how one goal of a row came out.
+// verdict is the outcome of one goal of a row.
 type verdict struct {
 	Ours, Theirs string // names where needed, medians
 	Allocs       string // of ours and of theirs, per operation
-	Figure       string // what was judged; the range over the runs if it differs
+	Figure       string // the figure judged, or its range if it differs between runs
 	Goal         string
 	Missed, Runs int
 }
@@ -53,7 +53,7 @@ func (v verdict) String() string {
 	return fmt.Sprintf("MISSED in %d of %d", v.Missed, v.Runs)
 }
 
-// verdicts judges every goal of the row.
+// verdicts judges all goals of the row.
 func (r Result) verdicts() []verdict {
 	all := make([]verdict, len(r.Row.Goals))
 	for i, g := range r.Row.Goals {
@@ -62,8 +62,8 @@ func (r Result) verdicts() []verdict {
 	return all
 }
 
-// lines are the verdicts that get a line of their own. A goal for allocations has
-// none: the lines show it in their column. A row that has no other goal gets one
+// lines returns the verdicts printed as lines. Goals for allocations have no line,
+// because the other lines show them in a column. A row without other goals gets one
 // line without a judged figure.
 func (r Result) lines() []verdict {
 	var lines []verdict
@@ -78,7 +78,7 @@ func (r Result) lines() []verdict {
 	return lines
 }
 
-// judge is the verdict on one goal.
+// judge returns the verdict on one goal.
 func (r Result) judge(g Goal) verdict {
 	v := verdict{
 		Ours: r.show(r.Row.index(g.of), g.of != ""),
@@ -90,7 +90,7 @@ func (r Result) judge(g Goal) verdict {
 	case g.relative():
 		v.Theirs = r.show(r.Row.index(g.against), true)
 		v.Allocs = r.showAllocs(of, r.Row.index(g.against))
-	case g.kind != allocsAtMost: // the others are shown for orientation
+	case g.kind != allocsAtMost: // others are shown for orientation
 		v.Theirs = r.showAllBut(of)
 		v.Allocs = r.showAllocs(of, of)
 	}
@@ -115,7 +115,7 @@ func (r Result) judge(g Goal) verdict {
 	return v
 }
 
-// show prints the median over the runs of a candidate's values.
+// show formats the median over the runs of a candidate's values.
 func (r Result) show(i int, named bool) string {
 	var values []float64
 	for _, m := range r.runs {
@@ -128,8 +128,8 @@ func (r Result) show(i int, named bool) string {
 	return text
 }
 
-// showAllocs prints the allocations of candidate i, the limit that a goal sets them,
-// in bold if a run exceeded it, and those of candidate j, if that is another one.
+// showAllocs formats the allocations of candidate i, the limit that a goal sets them,
+// in bold if a run exceeded it, and those of candidate j if it is another one.
 func (r Result) showAllocs(i, j int) string {
 	if r.Row.unit() != timePerOp {
 		return ""
@@ -152,7 +152,7 @@ func (r Result) showAllocs(i, j int) string {
 	return text
 }
 
-// countAllocs prints the median over the runs of a candidate's allocations.
+// countAllocs formats the median over the runs of a candidate's allocations.
 func (r Result) countAllocs(i int) string {
 	var allocs []float64
 	for _, m := range r.runs {
@@ -161,7 +161,7 @@ func (r Result) countAllocs(i int) string {
 	return strconv.FormatFloat(median(allocs), 'f', 0, 64)
 }
 
-// showAllBut prints the medians of all other candidates.
+// showAllBut formats the medians of all other candidates.
 func (r Result) showAllBut(i int) string {
 	var others []string
 	for j := range r.Row.Candidates {
@@ -172,7 +172,7 @@ func (r Result) showAllBut(i int) string {
 	return strings.Join(others, "; ")
 }
 
-// WriteText prints the row's verdicts as lines of plain text.
+// WriteText writes the row's verdicts as lines of plain text.
 func (r Result) WriteText(w io.Writer) {
 	fmt.Fprintln(w, r.Row.ID())
 	for _, v := range r.lines() {

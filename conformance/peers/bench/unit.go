@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Unit is what a candidate's numbers count.
+// Unit is the unit of a candidate's values.
 type Unit string
 
 const (
@@ -16,7 +16,7 @@ const (
 	stall     Unit = "ns stalled"
 )
 
-// format prints a value of the unit with three significant digits.
+// format formats a value of the unit with three significant digits.
 func (u Unit) format(v float64) string {
 	switch u {
 	case Nanoseconds, timePerOp, stall:
@@ -43,8 +43,8 @@ func (u Unit) format(v float64) string {
 	return formatNumber(v) + " " + string(u)
 }
 
-// formatFactor prints a ratio: two decimals, more where it is tiny, fewer where
-// it is large.
+// formatFactor formats a ratio with two decimals, more for tiny and fewer for large
+// ones.
 func formatFactor(v float64) string {
 	switch {
 	case v >= 100:
@@ -57,7 +57,7 @@ func formatFactor(v float64) string {
 	return formatNumber(v)
 }
 
-// formatAllocs prints a number of allocations.
+// formatAllocs formats a number of allocations.
 func formatAllocs(v float64) string {
 	if v == 1 {
 		return "1 alloc"
@@ -65,7 +65,7 @@ func formatAllocs(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64) + " allocs"
 }
 
-// formatNumber prints three significant digits without an exponent.
+// formatNumber formats v with three significant digits and without an exponent.
 func formatNumber(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'f', -1, 64)

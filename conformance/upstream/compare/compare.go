@@ -30,10 +30,10 @@ const (
 	Ours     Side = "ours"
 )
 
-// Sides are both.
+// Sides lists both.
 var Sides = []Side{Upstream, Ours}
 
-// Claim makes the side's controller that of a Job.
+// Claim assigns a Job to the side's controller.
 func (s Side) Claim(job *batchv1.Job) {
 	if s == Ours {
 		name := jobcontroller.DefaultManagedBy
@@ -41,23 +41,23 @@ func (s Side) Claim(job *batchv1.Job) {
 	}
 }
 
-// Options of a run. Zero durations mean those of Kubernetes.
+// Options of a run. Zero durations mean Kubernetes' defaults.
 type Options struct {
 	Config    *rest.Config
-	Workers   int           // 0: 5, as Kubernetes has it
-	BaseDelay time.Duration // after the first failure; the longest is then 60 times that
-	Writes    *atomic.Int64 // counts the controller's calls that may write; nil: nobody counts
+	Workers   int           // 0 means 5, Kubernetes' default
+	BaseDelay time.Duration // after the first failure; the maximum is 60 times as long
+	Writes    *atomic.Int64 // incremented for each call of the controller that may write; may be nil
 }
 
-// Run runs the side's controller until ctx ends. ready is called when it has seen
-// everything. Upstream's delays are variables of its package: all its runs of a
-// process have the same.
+// Run runs the side's controller until ctx ends, and calls ready once its informers
+// have synced. Upstream's delays are package variables, so all its runs in a process
+// must use the same.
 func (s Side) Run(ctx context.Context, o Options, ready func()) error {
 	if o.Workers == 0 {
 		o.Workers = 5
 	}
 	config := rest.CopyConfig(o.Config)
-	config.UserAgent = string(s) // the manager of the fields that it writes
+	config.UserAgent = string(s) // the field manager of its writes
 	if o.Writes != nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, o.Writes} })
 	}
@@ -97,7 +97,7 @@ func (s Side) Run(ctx context.Context, o Options, ready func()) error {
 	return nil
 }
 
-// counter counts the calls that may write.
+// counter counts calls that may write.
 type counter struct {
 	next   http.RoundTripper
 	writes *atomic.Int64

@@ -1,5 +1,5 @@
-// Package job is kube/jobcontroller with the settings of Kubernetes' own Job
-// controller: what a fork calls in NewController of pkg/controller/job.
+// Package job provides kube/jobcontroller with the settings of Kubernetes' own Job
+// controller, for a fork to call in NewController of pkg/controller/job.
 package job
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// Settings are what stands in variables of Kubernetes' package, for its tests to set.
+// Settings are the package variables that Kubernetes' tests set.
 type Settings struct {
 	BatchPeriod         time.Duration // SyncJobBatchPeriod
 	RetryBase, RetryMax time.Duration // DefaultJobApiBackOff, MaxJobApiBackOff
@@ -24,7 +24,7 @@ type Settings struct {
 	Metrics             *jobcontroller.Metrics
 }
 
-// New returns a controller of all Jobs that name no other one. It reads from the given
+// New returns a controller for all Jobs that name no other one. It reads from the given
 // informers, which the caller starts.
 func New(client kubernetes.Interface, pods coreinformers.PodInformer, jobs batchinformers.JobInformer, s Settings) (*jobcontroller.Controller, error) {
 	return jobcontroller.New(client, jobcontroller.Options{

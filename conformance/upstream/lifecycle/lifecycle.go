@@ -1,6 +1,6 @@
-// Package lifecycle is the kubelet's PodLifecycleEventGenerator over pleg.Generator.
-// Its types are parameters or its own where the kubelet's package pleg declares them,
-// so that package can import it.
+// Package lifecycle provides the kubelet's PodLifecycleEventGenerator on top of
+// pleg.Generator. Types declared in the kubelet's package pleg are parameters here or
+// replaced by its own, so that package pleg can import this one.
 package lifecycle
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/restartkit/restart/pleg/statuscache"
 )
 
-// Event is one step in the life of a pod, with the strings of the kubelet.
+// Event is one step in the life of a pod, with the kubelet's strings.
 type Event = pleg.Event[types.UID]
 
-// PodSync is the type of an Event that asks for a look at the pod.
+// PodSync is the type of an Event that requests a look at the pod.
 const PodSync = pleg.PodSync
 
-// Options are what the kubelet gives its generator.
+// Options are the kubelet's settings for its generator.
 type Options struct {
 	Runtime         kubecontainer.Runtime
-	Cache           kubecontainer.Cache // if it has a method Pleg, as podcache.Cache has, it is filled
+	Cache           kubecontainer.Cache // filled if it has a method Pleg, like podcache.Cache
 	Clock           clock.Clock
 	RelistPeriod    time.Duration
 	RelistThreshold time.Duration
-	Deliver         func(Event) bool // takes an event if it has room for it
+	Deliver         func(Event) bool // accepts an event and reports whether it had room
 }
 
-// Generator has the methods of PodLifecycleEventGenerator but Watch. It is safe for
+// Generator has the methods of PodLifecycleEventGenerator except Watch. It is safe for
 // concurrent use by multiple goroutines.
 type Generator struct {
 	generator *pleg.Generator[types.UID, *kubecontainer.PodStatus]
@@ -44,11 +44,11 @@ type Generator struct {
 	mu     sync.Mutex
 	cancel context.CancelFunc // ends Run and the delivery; nil while they do not run
 	echoes int
-	echo   chan types.UID // what was delivered of echoes; see Relist
+	echo   chan types.UID // delivered echoes; see Relist
 	full   chan struct{}  // a delivery waits for room
 }
 
-// New returns a Generator. It panics if the options are wrong, as the kubelet's does.
+// New returns a Generator. It panics on invalid options, as the kubelet's does.
 func New(o Options) *Generator {
 	if o.Cache == nil {
 		panic("cache cannot be nil")
@@ -58,7 +58,7 @@ func New(o Options) *Generator {
 		Pleg() *statuscache.Cache[types.UID, *kubecontainer.PodStatus]
 	}); ok {
 		cache = ours.Pleg()
-	} else { // a fake one, which asks the runtime itself
+	} else { // a fake, which asks the runtime itself
 		cache = podcache.New[kubecontainer.PodStatus](ticking{o.Clock}, EmptyStatus, KeepIPs).Pleg()
 	}
 	r := &runtime{kubelet: o.Runtime, listed: map[types.UID]*kubecontainer.Pod{}, answers: map[types.UID]answer{}}
@@ -79,7 +79,7 @@ func (g *Generator) Start(ctx context.Context) {
 	}
 }
 
-// Stop ends what Start and Relist have begun.
+// Stop ends the goroutines started by Start and Relist.
 func (g *Generator) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,14 +95,14 @@ func (g *Generator) Healthy() (bool, error) {
 	return err == nil, err
 }
 
-// RequestReinspect asks for the pod's status at the next full relist, changed or not,
-// and for a PodSync once that succeeds.
+// RequestReinspect requests the pod's status at the next full relist, changed or not,
+// and a PodSync once that succeeds.
 func (g *Generator) RequestReinspect(id types.UID) { g.generator.RequestSync(id) }
 
-// RequestRelist asks for a look at the pod soon.
+// RequestRelist requests a look at the pod soon.
 func (g *Generator) RequestRelist(id types.UID) { g.generator.RequestRelist(id) }
 
-// begin starts the delivery of events unless it runs.
+// begin starts the delivery of events unless it is running.
 func (g *Generator) begin(ctx context.Context) (context.Context, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,8 +118,8 @@ func (g *Generator) begin(ctx context.Context) (context.Context, bool) {
 	return ctx, true
 }
 
-// pass delivers an event. While there is no room it waits: meanwhile the generator
-// merges events, so that none is lost. The kubelet's own drops them.
+// pass delivers an event, waiting for room if necessary. The generator merges events
+// meanwhile, so no event is lost. The kubelet's own generator drops them.
 func (g *Generator) pass(ctx context.Context, e Event) {
 	switch {
 	case isEcho(e.Pod):
@@ -128,7 +128,7 @@ func (g *Generator) pass(ctx context.Context, e Event) {
 		case <-ctx.Done():
 		}
 		return
-	case e.Type == pleg.ContainerChanged: // nobody in the kubelet listens to these
+	case e.Type == pleg.ContainerChanged: // unused by the kubelet
 		return
 	}
 	for !g.deliver(e) {
@@ -144,10 +144,10 @@ func (g *Generator) pass(ctx context.Context, e Event) {
 	}
 }
 
-// EmptyStatus is the status of a pod that the runtime does not know.
+// EmptyStatus returns the status of a pod unknown to the runtime.
 func EmptyStatus(id types.UID) *kubecontainer.PodStatus { return &kubecontainer.PodStatus{ID: id} }
 
-// ticking lends a clock without tickers to a cache, which needs none.
+// ticking adapts a clock without tickers for a cache, which needs none.
 type ticking struct{ clock.Clock }
 
 func (ticking) NewTicker(time.Duration) clock.Ticker {

@@ -10,12 +10,12 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// Relist makes one full relist and returns when its events are delivered, or the
-// delivery waits for room. The kubelet does without; its tests do not.
+// Relist makes one full relist and returns when its events are delivered or the
+// delivery waits for room. Only the kubelet's tests use it.
 //
-// A loop over Events cannot be asked whether it has caught up. So a second relist
-// follows that asks the runtime nothing: it shows the same pods and an echo, a pod
-// that is new. When the event of the echo comes, all before it have come.
+// A loop over Events cannot report that it has caught up. Relist therefore makes a
+// second relist without asking the runtime, listing the same pods and an echo, which is
+// a new pod. When the echo's event arrives, all earlier events have been delivered.
 func (g *Generator) Relist(ctx context.Context) {
 	if _, began := g.begin(context.WithoutCancel(ctx)); began {
 		g.awaitEcho(ctx) // the loop has begun
@@ -37,7 +37,7 @@ func (g *Generator) awaitEcho(ctx context.Context) {
 	g.runtime.setEcho(id)
 	err := g.generator.Relist(ctx)
 	g.runtime.setEcho("")
-	for err == nil { // else no echo is to come
+	for err == nil { // otherwise no echo will come
 		select {
 		case seen := <-g.echo: // the last echo is removed when the next comes
 			if seen == id {
@@ -61,7 +61,7 @@ func (r *runtime) setEcho(id types.UID) {
 	r.echo = id
 }
 
-// echoed returns what an echo lists, if there is one.
+// echoed returns the pods to list with an echo, if one is set.
 func (r *runtime) echoed() ([]pleg.Pod[types.UID], bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

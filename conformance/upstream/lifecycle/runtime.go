@@ -13,15 +13,15 @@ import (
 	"github.com/restartkit/restart/pleg"
 )
 
-// runtime is a kubecontainer.Runtime as a pleg.Runtime and pleg.PodLister. GetPodStatus
-// takes the listed pod, so the last lists are kept.
+// runtime adapts a kubecontainer.Runtime to pleg.Runtime and pleg.PodLister. It keeps
+// the last lists, because GetPodStatus takes the listed pod.
 type runtime struct {
 	kubelet kubecontainer.Runtime
 
 	mu      sync.Mutex
 	listed  map[types.UID]*kubecontainer.Pod
-	answers map[types.UID]answer // of the last Status of pods that are listed
-	echo    types.UID            // not empty: an echo is listed, and nothing is asked; see Relist
+	answers map[types.UID]answer // last Status of each listed pod
+	echo    types.UID            // if set, list an echo and do not ask the runtime; see Relist
 }
 
 type answer struct {
@@ -109,8 +109,8 @@ func plegState(s kubecontainer.State) pleg.State {
 	return pleg.StateUnknown
 }
 
-// KeepIPs is the merge of a cache of pod statuses: a pod whose sandboxes are all down
-// keeps the addresses that it had, since the API goes on showing them.
+// KeepIPs is the merge function of a cache of pod statuses. A pod whose sandboxes are
+// all down keeps its addresses, because the API continues to show them.
 func KeepIPs(old, new *kubecontainer.PodStatus) *kubecontainer.PodStatus {
 	if old == nil || new == nil || len(new.IPs) > 0 || len(old.IPs) == 0 {
 		return new

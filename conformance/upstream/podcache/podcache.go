@@ -1,6 +1,6 @@
-// Package podcache is the kubelet's kubecontainer.Cache over statuscache.Cache. It has a
-// parameter for the kubelet's PodStatus, so that the kubelet's package that declares
-// both can import it.
+// Package podcache provides the kubelet's kubecontainer.Cache on top of
+// statuscache.Cache. The kubelet's PodStatus is a type parameter, so that the package
+// declaring both can import this one.
 package podcache
 
 import (
@@ -21,8 +21,8 @@ type Cache[S any] struct {
 	empty func(types.UID) *S
 }
 
-// New returns a Cache on the given clock. empty makes the status of a pod that the
-// runtime does not know; merge is that of pleg.Options and may be nil.
+// New returns a Cache on the given clock. empty returns the status of a pod unknown to
+// the runtime. merge is that of pleg.Options and may be nil.
 func New[S any](c clock.WithTicker, empty func(types.UID) *S, merge func(old, new *S) *S) *Cache[S] {
 	return &Cache[S]{
 		cache: statuscache.New[types.UID](statuscache.Options[*S]{Clock: c, AcceptEqual: true, Merge: merge}),
@@ -31,13 +31,13 @@ func New[S any](c clock.WithTicker, empty func(types.UID) *S, merge func(old, ne
 	}
 }
 
-// Pleg returns what is below, for a Generator to fill.
+// Pleg returns the underlying cache, for a Generator to fill.
 func (c *Cache[S]) Pleg() *statuscache.Cache[types.UID, *S] { return c.cache }
 
 // Get returns the status of a pod and the error of its inspection.
 func (c *Cache[S]) Get(id types.UID) (*S, error) { return c.answer(id, c.cache.Get(id)) }
 
-// GetNewerThan waits for a status that is newer than minTime.
+// GetNewerThan waits for a status newer than minTime.
 func (c *Cache[S]) GetNewerThan(id types.UID, minTime time.Time) (*S, error) {
 	e, err := c.cache.GetNewerThan(context.Background(), id, minTime)
 	if err != nil {
@@ -46,8 +46,8 @@ func (c *Cache[S]) GetNewerThan(id types.UID, minTime time.Time) (*S, error) {
 	return c.answer(id, e)
 }
 
-// Set stores a status as of a time. The zero time means now: a runtime that gives no
-// stamps.
+// Set stores a status as of a time. The zero time means now, for a runtime without
+// timestamps.
 func (c *Cache[S]) Set(id types.UID, status *S, err error, at time.Time) (updated bool) {
 	if at.IsZero() {
 		at = c.clock.Now()
@@ -55,8 +55,7 @@ func (c *Cache[S]) Set(id types.UID, status *S, err error, at time.Time) (update
 	return c.cache.Set(id, status, err, at)
 }
 
-// SetObservedTime notes that what is known of the pod still holds at a time, also
-// that it is not there.
+// SetObservedTime records that the pod's entry, or its absence, still holds at a time.
 func (c *Cache[S]) SetObservedTime(id types.UID, at time.Time) {
 	if !c.cache.SetObservedTime(id, at) && !c.cache.Get(id).Present {
 		c.cache.Delete(id, at)
@@ -66,7 +65,7 @@ func (c *Cache[S]) SetObservedTime(id types.UID, at time.Time) {
 // Delete makes the pod absent as of now.
 func (c *Cache[S]) Delete(id types.UID) { c.cache.Delete(id, c.clock.Now()) }
 
-// UpdateTime notes that everything is known as of a time.
+// UpdateTime records that all entries hold as of a time.
 func (c *Cache[S]) UpdateTime(at time.Time) { c.cache.UpdateTime(at) }
 
 func (c *Cache[S]) answer(id types.UID, e statuscache.Entry[*S]) (*S, error) {

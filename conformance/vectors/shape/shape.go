@@ -11,11 +11,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// The shapes that the vector files share, and their conversion to the package's
-// types. A field that the shapes do not have is an error: nothing of an input is
-// passed over in silence.
+// The shapes that the vector files share, and their conversion to the package's types.
+// An unknown field is an error, so that no input is silently ignored.
 
-// Time is a moment: an RFC 3339 text or, in files of one pass over a Job,
+// Time is a time, as an RFC 3339 text or, in files of one pass over a Job, as
 // milliseconds relative to its now.
 type Time struct {
 	abs time.Time
@@ -29,7 +28,7 @@ func (v *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &v.rel)
 }
 
-// At returns the moment, the zero time if there is none.
+// At returns the time, or the zero time for nil.
 func (v *Time) At(now time.Time) time.Time {
 	switch {
 	case v == nil:
@@ -40,7 +39,7 @@ func (v *Time) At(now time.Time) time.Time {
 	return now.Add(time.Duration(*v.rel) * time.Millisecond)
 }
 
-// Text is how a moment stands in a wanted outcome: null for none.
+// Text returns a time as in wanted outcomes, with null for the zero time.
 func Text(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -88,8 +87,8 @@ func (v *Pod) UnmarshalJSON(data []byte) error {
 	return StrictJSON(data, (*plain)(v))
 }
 
-// Batch converts; now is what times in milliseconds are relative to, and the
-// moment of a deletion without a time.
+// Batch converts the pod. now is the base of times in milliseconds and the time of a
+// deletion without one.
 func (v *Pod) Batch(now time.Time) (*batch.Pod, error) {
 	if v == nil {
 		return nil, nil
@@ -169,13 +168,13 @@ func Pods(vs []*Pod, now time.Time) ([]*batch.Pod, error) {
 			return nil, fmt.Errorf("pod %d: %w", i, err)
 		}
 		if p := pods[i]; p != nil && p.UID == "" && p.Name == "" {
-			p.Name = fmt.Sprintf("pod-%04d", i) // Plan needs something to tell pods apart by
+			p.Name = fmt.Sprintf("pod-%04d", i) // Plan tells pods apart by their names
 		}
 	}
 	return pods, nil
 }
 
-// Present leaves out the nil pods.
+// Present returns the non-nil pods.
 func Present(pods []*batch.Pod) []*batch.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *batch.Pod) bool { return p == nil })
 }
@@ -276,8 +275,8 @@ func (v *Spec) UnmarshalJSON(data []byte) error {
 	return StrictJSON(data, (*plain)(v))
 }
 
-// EmptyText reports whether a field is there and empty that for us is a text
-// without a difference between that and absent.
+// EmptyText reports whether a text field is set but empty, which our types cannot
+// distinguish from absent.
 func (v *Spec) EmptyText() bool {
 	return v.EmptyMode() || v.Replacement != nil && *v.Replacement == ""
 }
@@ -309,12 +308,12 @@ func Value[T any](p *T) (v T) {
 	return v
 }
 
-// StrictJSON decodes an object all of whose fields dst must have.
+// StrictJSON decodes an object into dst and rejects fields that dst lacks.
 func StrictJSON(data []byte, dst any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(dst)
 }
 
-// At returns a moment of its own, whatever the case's now.
+// At returns t as an absolute Time.
 func At(t time.Time) *Time { return &Time{abs: t} }

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// tlsConfig returns the configuration of a server with the certificate in the files, or,
-// without files, with one that is made here and signed by itself. Files are read at every
-// handshake, so that a certificate that is renewed is used at once.
+// tlsConfig returns the configuration of a server with the certificate in the files or,
+// without files, a self-signed one. Files are read at every handshake, so a renewed
+// certificate is used at once.
 func tlsConfig(certFile, keyFile string, now time.Time) (*tls.Config, error) {
 	if certFile == "" {
 		certificate, err := selfSigned(now)
@@ -36,7 +36,7 @@ func tlsConfig(certFile, keyFile string, now time.Time) (*tls.Config, error) {
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return read() }}, nil
 }
 
-// selfSigned makes a certificate that is good for ten years: as long as no process lives.
+// selfSigned creates a certificate valid for ten years, longer than any process lives.
 func selfSigned(now time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -46,7 +46,7 @@ func selfSigned(now time.Time) (tls.Certificate, error) {
 		SerialNumber: big.NewInt(now.UnixNano()),
 		Subject:      pkix.Name{CommonName: "restart-job-controller"},
 		DNSNames:     []string{"restart-job-controller"},
-		NotBefore:    now.Add(-time.Hour), // clocks of others
+		NotBefore:    now.Add(-time.Hour), // for skewed clocks
 		NotAfter:     now.AddDate(10, 0, 0),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

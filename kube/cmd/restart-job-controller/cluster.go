@@ -8,12 +8,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// cluster is how to reach a cluster. The Lease has a client of its own, so that it is
-// renewed in time however many requests wait for their turn. So has the guard of the
-// metrics: whoever asks it too often delays no Job.
+// cluster holds the clients of a cluster. The Lease has a client of its own, so that
+// other requests cannot delay its renewal. So has the metrics' guard, so that its
+// requests cannot delay Jobs.
 type cluster struct {
 	jobs, lease, guard kubernetes.Interface
-	namespace          string // of the pod we run in, or of the kubeconfig's context
+	namespace          string // of this process's pod, or of the kubeconfig's context
 }
 
 // connect reads the configuration of the cluster. It makes no request.
@@ -44,7 +44,7 @@ func newCluster(config *rest.Config, namespace string, o *options) (*cluster, er
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	guard := rest.CopyConfig(config)
 	lease := rest.CopyConfig(config)
-	lease.Timeout = o.renewDeadline / 2 // a request that hangs leaves time for another
+	lease.Timeout = o.renewDeadline / 2 // leaves time for another request if one hangs
 	config.QPS, config.Burst = float32(o.qps), o.burst
 	if o.qps == 0 {
 		config.QPS = -1

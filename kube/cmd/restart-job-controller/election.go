@@ -13,12 +13,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errLeaseLost says that the Lease was not renewed in time, or that somebody took it.
+// errLeaseLost says that the Lease was not renewed in time or was taken by another.
 var errLeaseLost = errors.New("the Lease was lost")
 
-// election lets one process at a time work. Unlike client-go's ReleaseOnCancel it gives
-// the Lease up only once the work has ended: a leader's last requests must not meet the
-// first ones of the next.
+// election lets one process at a time work. Unlike client-go's ReleaseOnCancel it
+// releases the Lease only after the work has ended, so that a leader's last requests
+// cannot overlap with the next leader's first.
 type election struct {
 	lock                            resourcelock.Interface
 	duration, renewDeadline, period time.Duration
@@ -26,15 +26,15 @@ type election struct {
 
 	mu     sync.Mutex
 	state  electionState
-	leader string // who leads, as last seen; "" if nobody was seen
+	leader string // last leader seen; "" for none
 }
 
 type electionState int
 
 const (
-	standing electionState = iota // for election
+	standing electionState = iota // as a candidate
 	working
-	over // no work begins any more
+	over // no work may begin
 )
 
 func newElection(lock resourcelock.Interface, duration, renewDeadline, period time.Duration) *election {
@@ -44,10 +44,10 @@ func newElection(lock resourcelock.Interface, duration, renewDeadline, period ti
 	}
 }
 
-// run waits for the Lease, works until ctx is done, and gives the Lease up when the
-// work has ended. The error is that of work, or errLeaseLost. After errLeaseLost the
-// work's context is done, but the work may not have ended: another replica may lead at
-// any time, so the caller must end the process at once.
+// run waits for the Lease, works until ctx is done, and releases the Lease once the
+// work has ended. It returns the error of work, or errLeaseLost. After errLeaseLost the
+// work's context is done, but the work may still be running while another replica
+// leads, so the caller must end the process at once.
 func (e *election) run(ctx context.Context, work func(context.Context) error) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -80,12 +80,12 @@ func (e *election) run(ctx context.Context, work func(context.Context) error) er
 	}
 	e.watchDog.SetLeaderElection(elector)
 	defer context.AfterFunc(ctx, func() {
-		if e.enter(over) { // there is no work that would stop the election at its end
+		if e.enter(over) { // no work is left to stop the election
 			stop()
 		}
 	})()
 	elector.Run(electing)
-	if electing.Err() == nil { // nobody has stopped it
+	if electing.Err() == nil { // the election ended by itself
 		e.enter(over)
 		return errLeaseLost
 	}
@@ -102,7 +102,7 @@ func (e *election) run(ctx context.Context, work func(context.Context) error) er
 	return end.err
 }
 
-// enter goes from standing to another state, and reports whether it did, or was there.
+// enter changes the state from standing to s. It reports whether the state is now s.
 func (e *election) enter(s electionState) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,8 +112,8 @@ func (e *election) enter(s electionState) bool {
 	return e.state == s
 }
 
-// release gives the Lease up, if it is still ours, so that another replica need not
-// wait until it expires.
+// release releases the Lease if this process still holds it, so that another replica
+// need not wait for its expiry.
 func (e *election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, e.renewDeadline)
 	defer cancel()
@@ -144,13 +144,13 @@ func (e *election) setLeader(identity string) {
 	e.leader = identity
 }
 
-// standsBy reports whether somebody else is known to lead.
+// standsBy reports whether another process is known to lead.
 func (e *election) standsBy() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leader != "" && e.leader != e.lock.Identity()
 }
 
-// healthy returns an error if we hold the Lease, and it should have been renewed or
-// given up long ago.
+// healthy returns an error if this process holds a Lease long overdue for renewal or
+// release.
 func (e *election) healthy() error { return e.watchDog.Check(nil) }

@@ -16,31 +16,32 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// guard asks the API server who makes a request (TokenReview) and whether they may make it
-// (SubjectAccessReview on the path). Its answers are kept for a while, by token and path.
+// guard asks the API server who makes a request (TokenReview) and whether they may make
+// it (SubjectAccessReview on the path). It caches answers by token and path.
 type guard struct {
 	client kubernetes.Interface
-	known  *cache.LRUExpireCache // verdict by question
+	known  *cache.LRUExpireCache // verdicts by question
 }
 
-// How long answers are kept: a right that is taken away holds for so long, one that is
-// given is not noticed for so long. At most so many are kept.
+// Limits of the cache. A revoked permission holds for up to keepYes, and a new one
+// takes effect within keepNo.
 const (
 	keepYes  = time.Minute
 	keepNo   = 10 * time.Second
 	keepMost = 1024
 )
 
-// askWithin is how long the API server may take, with the wait for the client's turn.
+// askWithin limits the time for an answer, including the wait for the client's rate
+// limit.
 const askWithin = 10 * time.Second
 
-// question is what a verdict is about. The token is hashed: none is kept.
+// question is the key of a verdict. It holds only a hash of the token.
 type question struct {
 	token      [sha256.Size]byte
 	verb, path string
 }
 
-// verdict is the status code of a refusal and its reason, or http.StatusOK.
+// verdict is the status code and reason of a refusal, or http.StatusOK.
 type verdict struct {
 	code   int
 	reason string
@@ -50,8 +51,8 @@ func newGuard(client kubernetes.Interface) *guard {
 	return &guard{client: client, known: cache.NewLRUExpireCache(keepMost)}
 }
 
-// protect lets those requests through to a handler whose bearer token is that of a user
-// who may make them.
+// protect passes requests to handler if their bearer token is that of a user who may
+// make them.
 func (g *guard) protect(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := g.judge(r)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// newLogger returns a logger that writes one line for each message, and makes it the
-// one of klog, through which client-go logs.
+// newLogger returns a logger that writes one line per message, and makes it klog's
+// logger, which client-go uses.
 func newLogger(w io.Writer, format string, verbosity int) klog.Logger {
 	options := &slog.HandlerOptions{Level: slog.Level(-verbosity)}
 	var handler slog.Handler = slog.NewTextHandler(w, options)
@@ -21,7 +21,7 @@ func newLogger(w io.Writer, format string, verbosity int) klog.Logger {
 	var flags flag.FlagSet
 	klog.InitFlags(&flags)
 	if err := flags.Set("v", strconv.Itoa(verbosity)); err != nil {
-		panic(err) // klog has this flag, and takes every number
+		panic(err) // klog has this flag and accepts every number
 	}
 	return klog.Background()
 }

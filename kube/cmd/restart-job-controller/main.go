@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The exit codes of this program.
+// The exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -30,7 +30,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program until ctx is done; it returns the exit code.
+// run runs the program until ctx is done and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	switch {
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	logger := newLogger(stderr, o.logFormat, o.verbosity)
 	ctx = klog.NewContext(ctx, logger)
 	said := make(chan struct{})
-	unsaid := context.AfterFunc(ctx, func() { // an API server that does not answer can hold the end up
+	unsaid := context.AfterFunc(ctx, func() { // an unresponsive API server can delay the end
 		defer close(said)
 		logger.Info("ending, once the requests under way have returned; a second signal ends it at once")
 	})
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // control runs Jobs, while this process leads, until ctx is done. After errLeaseLost
-// requests may be under way: the process must end at once.
+// the process must end at once, because requests may still be under way.
 func control(ctx context.Context, o *options) (err error) {
 	c, err := connect(o)
 	if err != nil {

@@ -60,7 +60,7 @@ Examples:
 More: https://github.com/restartkit/restart/tree/main/kube
 `
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	kubeconfig, context string
 	qps                 float64
@@ -85,12 +85,12 @@ type options struct {
 	verbosity int
 }
 
-// errVersion says that the version was asked for, and printed.
+// errVersion says that the version was requested and printed.
 var errVersion = errors.New("the version is printed")
 
-// parseOptions reads the flags. For -h it writes the help text to stdout and returns
-// flag.ErrHelp, for -version the version and errVersion. Otherwise the error has every
-// mistake.
+// parseOptions parses the flags. For -h it writes the help text to stdout and returns
+// flag.ErrHelp, for -version the version and errVersion. Otherwise the error lists all
+// mistakes.
 func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	var o options
 	flags := flag.NewFlagSet("restart-job-controller", flag.ContinueOnError)
@@ -146,7 +146,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 	return &o, o.validate(given)
 }
 
-// explained adds what a value must be, where package flag only says "parse error".
+// explained adds the expected form of the value where package flag only says "parse
+// error".
 func explained(flags *flag.FlagSet, err error) error {
 	text, unclear := strings.CutSuffix(err.Error(), ": parse error")
 	if !unclear {
@@ -171,7 +172,7 @@ func explained(flags *flag.FlagSet, err error) error {
 	return err
 }
 
-// validate returns every mistake in the flags.
+// validate returns all mistakes in the flags.
 func (o *options) validate(given map[string]bool) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -183,7 +184,7 @@ func (o *options) validate(given map[string]bool) error {
 	if mistakes := apimachineryvalidation.IsDomainPrefixedPath(field.NewPath("managed-by"), o.managedBy); len(mistakes) > 0 {
 		detail := mistakes[0].Detail
 		if o.managedBy == "" {
-			detail = "must not be empty" // upstream has no text for it
+			detail = "must not be empty" // upstream's text is empty
 		}
 		check(false, "-managed-by %q: %s", o.managedBy, detail)
 	}
@@ -213,7 +214,7 @@ func (o *options) validate(given map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// loopback reports whether only this machine can reach the address.
+// loopback reports whether the address is reachable only from this machine.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -223,7 +224,7 @@ func loopback(address string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// controller returns what the flags say of the controller.
+// controller returns the controller's options from the flags.
 func (o *options) controller(metrics *jobcontroller.Metrics) jobcontroller.Options {
 	managedBy := o.managedBy
 	if o.takeOver {

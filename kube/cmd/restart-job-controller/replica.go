@@ -23,15 +23,15 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// replica is this process: one of several controllers, of which one leads.
+// replica is this process, one of several controllers of which one leads.
 type replica struct {
 	cluster  *cluster
 	options  *options
 	metrics  *jobcontroller.Metrics
 	registry *prometheus.Registry
-	election *election                                // nil without one
-	running  atomic.Pointer[jobcontroller.Controller] // nil while it does not lead
-	allPods  bool                                     // watch pods that are not of Jobs, too
+	election *election                                // nil without an election
+	running  atomic.Pointer[jobcontroller.Controller] // nil while this replica does not lead
+	allPods  bool                                     // watch pods of other owners than Jobs as well
 }
 
 func newReplica(c *cluster, o *options) *replica {
@@ -53,7 +53,7 @@ func newReplica(c *cluster, o *options) *replica {
 	return r
 }
 
-// lock is the Lease, for this process.
+// lock returns the Lease for this process.
 func (r *replica) lock() resourcelock.Interface {
 	namespace := r.options.leaseNamespace
 	if namespace == "" {
@@ -78,10 +78,10 @@ func (r *replica) run(ctx context.Context) error {
 	return r.election.run(ctx, r.work)
 }
 
-// work runs Jobs until ctx is done. The informers start here, so that they show all that
-// another replica has done before. What is done to a Job later, the controller notices.
-// It begins with the pods that have the label of Jobs. Once a Job needs all pods, another
-// controller follows, which sees them until this process ends.
+// work runs Jobs until ctx is done. It starts the informers now, so that they show all
+// changes by earlier leaders. The controller detects later changes by another one. work
+// begins with a controller for pods with the label of Jobs. Once a Job needs all pods,
+// a controller for all pods replaces it until this process ends.
 func (r *replica) work(ctx context.Context) error {
 	defer r.running.Store(nil)
 	for {
@@ -104,7 +104,7 @@ func (r *replica) work(ctx context.Context) error {
 	}
 }
 
-// serve has the probes, the metrics and the profiles answered where the flags say.
+// serve starts the servers of probes, metrics and profiles, as the flags say.
 func (r *replica) serve(s *servers) error {
 	o := r.options
 	if o.listen != "" {
@@ -129,14 +129,15 @@ func (r *replica) serve(s *servers) error {
 	return nil
 }
 
-// insight answers /metrics and /debug/pprof/, to all. Metrics of work queues, of clients and
-// of Go are registered by the packages of k8s.io/component-base.
+// insight returns the handler of /metrics and /debug/pprof/, without access control.
+// Packages of k8s.io/component-base register the metrics of work queues, clients and
+// Go.
 func (r *replica) insight() http.Handler {
 	return newInsight(prometheus.Gatherers{r.registry, legacyregistry.DefaultGatherer}, r.options.pprof)
 }
 
-// healthy returns an error if this replica holds a Lease that it has not renewed in
-// time, and has not ended either, or if it lacks a right.
+// healthy returns an error if this replica lacks a permission, or if it holds a Lease
+// that it has neither renewed nor given up in time.
 func (r *replica) healthy() error {
 	if err := r.refused(); err != nil || r.election == nil {
 		return err
@@ -144,8 +145,8 @@ func (r *replica) healthy() error {
 	return r.election.healthy()
 }
 
-// refused returns an error while the API server does not let this replica list or watch
-// Jobs or pods. Other errors of lists pass by themselves.
+// refused returns an error while the API server forbids this replica to list or watch
+// Jobs or pods. Other list errors are temporary.
 func (r *replica) refused() error {
 	controller := r.running.Load()
 	if controller == nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// newProbes answers /healthz and /readyz with ok, or with what is wrong.
+// newProbes serves /healthz and /readyz, answering ok or the error.
 func newProbes(healthy, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", answer(healthy))
@@ -36,7 +36,7 @@ func answer(check func() error) http.HandlerFunc {
 	}
 }
 
-// newInsight answers /metrics and, withPprof, what is below /debug/pprof/.
+// newInsight serves /metrics and, withPprof, /debug/pprof/.
 func newInsight(metrics prometheus.Gatherer, withPprof bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -51,15 +51,14 @@ func newInsight(metrics prometheus.Gatherer, withPprof bool) http.Handler {
 	return mux
 }
 
-// servers answer requests until they are stopped.
+// servers serve requests until stopped.
 type servers struct {
-	ctx     context.Context // of their log
+	ctx     context.Context // for their log
 	all     []*http.Server
 	serving sync.WaitGroup
 }
 
-// serve listens at an address, and answers what is asked there. With secure it takes TLS
-// alone.
+// serve serves requests at an address. If secure is not nil, it accepts only TLS.
 func (s *servers) serve(address string, handler http.Handler, secure *tls.Config) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *servers) serve(address string, handler http.Handler, secure *tls.Config
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, TLSConfig: secure,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(s.ctx) },
-		ErrorLog:    slog.NewLogLogger(logr.ToSlogHandler(logger), slog.Level(-1)), // of broken connections: -v 1
+		ErrorLog:    slog.NewLogLogger(logr.ToSlogHandler(logger), slog.Level(-1)), // broken connections, at -v 1
 	}
 	logger.Info("listening", "address", listener.Addr(), "tls", secure != nil)
 	s.all = append(s.all, server)
@@ -87,8 +86,7 @@ func (s *servers) serve(address string, handler http.Handler, secure *tls.Config
 	return nil
 }
 
-// stop returns when the last request has ended. Those that take longer than its patience
-// are cut off.
+// stop waits for the last requests to end, and after patience cuts them off.
 func (s *servers) stop(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer cancel()

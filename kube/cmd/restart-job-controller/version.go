@@ -9,14 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// version and revision are set by -ldflags "-X main.version=v1.2.3 -X main.revision=abc" where
-// the program is built without its repository, as in the Dockerfile.
+// version and revision are set with -ldflags "-X main.version=v1.2.3 -X
+// main.revision=abc" in builds without the repository, as in the Dockerfile.
 var version, revision string
 
-// build is what is known of how this program was built.
+// build describes how this program was built.
 type build struct{ version, revision, goVersion, platform string }
 
-// thisBuild takes from Go's build information what was not set.
+// thisBuild fills in unset values from Go's build information.
 func thisBuild() build {
 	b := build{version, revision, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -35,8 +35,8 @@ func (b build) String() string {
 	return fmt.Sprintf("restart-job-controller %s, revision %s, %s %s", b.version, b.revision, b.goVersion, b.platform)
 }
 
-// metric is 1, with the build as its labels, which are named as those of Kubernetes'
-// kubernetes_build_info: that one tells the version of Kubernetes.
+// metric returns a gauge of 1 with the build as its labels, named like those of
+// kubernetes_build_info, which describes Kubernetes.
 func (b build) metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "restart_job_controller_build_info",

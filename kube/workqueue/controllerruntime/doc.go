@@ -1,4 +1,4 @@
-// Package controllerruntime shows that a workqueue.Limiter works in a controller of
-// controller-runtime. It has tests only, in a module of its own, so that nobody who uses
-// the Limiter has to have controller-runtime.
+// Package controllerruntime tests a workqueue.Limiter in a controller of
+// controller-runtime. It contains only tests, in a module of its own, so that users of
+// the Limiter do not depend on controller-runtime.
 package controllerruntime

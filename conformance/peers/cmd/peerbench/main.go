@@ -1,13 +1,13 @@
-// Command peerbench measures this library against its peers in one process and
-// judges the result by the goals of package peers.
+// Command peerbench measures this library against its peers in one process and judges
+// the results by the goals of package peers.
 //
 // Usage, in conformance/peers:
 //
 //	go run ./cmd/peerbench [flags]
 //
-// It measures every row, or those that -only selects, prints each row once it is
-// measured, and exits with status 1 if a goal was missed. This command, given at
-// the root of the repository, writes PERFORMANCE.md there:
+// It measures every row, or those selected by -only, prints each row once measured, and
+// exits with status 1 if a goal was missed. Run this in the root of the repository to
+// write PERFORMANCE.md:
 //
 //	go -C conformance/peers run ./cmd/peerbench -runs 3 -o ../../PERFORMANCE.md
 package main
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// run does what the command line asks for; missed is the number of goals not met.
+// run runs the command and returns the number of missed goals.
 func run() (missed int, err error) {
 	var (
 		list   = flag.Bool("list", false, "list the rows and their goals, and measure nothing")
@@ -101,7 +101,7 @@ func run() (missed int, err error) {
 	return missed, os.WriteFile(*out, []byte(text.String()), 0o644)
 }
 
-// command is the command with these arguments, to be given at the root of the
+// command returns the shell command with these arguments for the root of the
 // repository.
 func command(args []string) string {
 	words := []string{"go -C conformance/peers run ./cmd/peerbench"}
@@ -128,12 +128,12 @@ func selectRows(rows []bench.Row, pattern string) ([]bench.Row, error) {
 	return rows, nil
 }
 
-// machine describes where this runs.
+// machine describes the machine.
 func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s", cmp.Or(processor(), "unknown processor"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 }
 
-// processor is the name of the processor, if /proc/cpuinfo has it.
+// processor returns the processor's name from /proc/cpuinfo, or "".
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -148,7 +148,7 @@ func processor() string {
 	return ""
 }
 
-// peerVersions names the modules measured against and their versions.
+// peerVersions returns the modules measured against and their versions.
 func peerVersions() []string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

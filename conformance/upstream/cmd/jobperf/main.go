@@ -1,6 +1,6 @@
 // Jobperf measures Kubernetes' Job controller and this repository's on the same API
-// server, in turn: time until all Jobs have finished, writing calls and CPU until no pod
-// is tracked any more and all Events are written.
+// server, in turn. It measures the time until all Jobs have finished, and writing calls
+// and CPU until all pods are untracked and all Events written.
 package main
 
 import (
@@ -42,7 +42,7 @@ and the medians of the ratios of each round, ours to theirs.
 flags:
 `
 
-// A load is a number of Jobs with as many indexes each.
+// A load is a number of Jobs with a number of indexes each.
 type load struct {
 	name          string
 	jobs, indexes int32
@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// serve is a controller until its input ends. It prints the writing calls.
+// serve runs a controller until its input ends, and prints the number of writing calls.
 func serve(ctx context.Context, side compare.Side, stdout io.Writer) error {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -119,9 +119,9 @@ func serve(ctx context.Context, side compare.Side, stdout io.Writer) error {
 	return err
 }
 
-// A sample is what one run took.
+// A sample is the result of one run.
 type sample struct {
-	writes, wall, cpu float64 // the latter two in seconds
+	writes, wall, cpu float64 // wall and cpu in seconds
 }
 
 func measure(ctx context.Context, rounds int, list []load, stdout, stderr io.Writer) error {
@@ -145,7 +145,7 @@ func measure(ctx context.Context, rounds int, list []load, stdout, stderr io.Wri
 	for i, l := range list {
 		samples := map[compare.Side][]sample{}
 		for round := range rounds {
-			for j := range compare.Sides { // who is first changes from round to round
+			for j := range compare.Sides { // the order changes from round to round
 				side := compare.Sides[(j+round)%len(compare.Sides)]
 				s, err := one(ctx, env, side, l, fmt.Sprintf("load%d-%d-%s", i, round, side))
 				if err != nil {
@@ -196,7 +196,7 @@ func one(ctx context.Context, env *testenv.Environment, side compare.Side, l loa
 	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		return sample{}, err
 	}
-	defer func() { // so that the next run does not list them
+	defer func() { // to hide them from the next run
 		background := metav1.DeletePropagationBackground
 		client.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
 		client.CoreV1().Pods(namespace).DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{})
@@ -221,11 +221,11 @@ func one(ctx context.Context, env *testenv.Environment, side compare.Side, l loa
 	return s, succeeded(ctx, client, l, namespace)
 }
 
-// awaitRest returns when no pod has the tracking finalizer and no more Events come: both
-// controllers write them behind all else, and Kubernetes' takes many finalizers off only
-// after it has written that the Job has finished.
+// awaitRest waits until no pod has the tracking finalizer and no more Events come. Both
+// controllers write Events last, and Kubernetes' removes many finalizers only after it
+// has written that the Job has finished.
 func awaitRest(ctx context.Context, client kubernetes.Interface, namespace string) error {
-	const quiet = 3 // looks without a new Event
+	const quiet = 3 // lists without a new Event
 	for before, same := -1, 0; ; {
 		pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -250,12 +250,12 @@ func awaitRest(ctx context.Context, client kubernetes.Interface, namespace strin
 	}
 }
 
-// A controller is a process of its own.
+// A controller is a controller in a process of its own.
 type controller struct {
 	cmd     *exec.Cmd
 	input   io.Closer
 	running context.Context // done when the process ends
-	writes  float64         // once it has ended
+	writes  float64         // set when it has ended
 }
 
 // startController starts a controller and waits until it is ready.
@@ -306,7 +306,7 @@ func (c *controller) stop() error {
 	return c.cmd.Wait()
 }
 
-// succeeded returns an error if not all indexes of a load have.
+// succeeded returns an error unless all indexes of a load have succeeded.
 func succeeded(ctx context.Context, client kubernetes.Interface, l load, namespace string) error {
 	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -346,8 +346,8 @@ func create(ctx context.Context, client kubernetes.Interface, side compare.Side,
 	return nil
 }
 
-// outcome fails the first attempt of every tenth index of a Job with a limit per
-// index, which its pods show by an annotation.
+// outcome fails the first attempt of every tenth index of a Job with a limit per index,
+// marked by an annotation of its pods.
 func outcome(pod *corev1.Pod) testenv.Outcome {
 	o := testenv.Outcome{Direct: true, Run: 100 * time.Millisecond}
 	index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// edit makes the changes that no whole file makes: the Job controller's constructor
-// and Run, the kubelet's use of flowcontrol.Backoff, and the tests that are left out.
+// edit makes the changes within files, to the Job controller's constructor and Run, to
+// the kubelet's use of flowcontrol.Backoff, and to test files with omitted tests.
 func (t *tree) edit() error {
 	kubernetes := filepath.Join(t.dir, modules[0])
 	controller := filepath.Join(kubernetes, "pkg/controller/job/job_controller.go")
@@ -50,8 +50,7 @@ func (t *tree) edit() error {
 	})
 }
 
-// A file is one of Kubernetes' that is being changed: what stands at an offset of
-// its text is replaced.
+// A file is a file of Kubernetes being changed, with replacements by offset.
 type file struct {
 	text    []byte
 	syntax  *ast.File
@@ -96,7 +95,7 @@ func (f *file) insert(at token.Pos, text string) {
 	f.changes = append(f.changes, change{f.offset(at), f.offset(at), text})
 }
 
-// startOf inserts a statement at the start of a function, or of a method.
+// startOf inserts a statement at the start of a function or method.
 func (f *file) startOf(receiver, name, statement string) {
 	for _, d := range f.syntax.Decls {
 		if d, ok := d.(*ast.FuncDecl); ok && d.Name.Name == name && receiverOf(d) == receiver {
@@ -116,8 +115,7 @@ func (f *file) startOfMethods(types []string, statement string) {
 	}
 }
 
-// receiverOf returns the type whose pointer is the receiver of a method, and nothing
-// for a function.
+// receiverOf returns the type of a method's pointer receiver, or "" for a function.
 func receiverOf(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""
@@ -139,7 +137,7 @@ func receiverOf(d *ast.FuncDecl) string {
 	return "?"
 }
 
-// cut removes functions, and the imports that nothing else uses.
+// cut removes functions, and imports that become unused.
 func (f *file) cut(functions []string) {
 	missing := slices.Clone(functions)
 	usedByCut, used := map[string]bool{}, map[string]bool{}
@@ -173,8 +171,8 @@ func (f *file) cut(functions []string) {
 	}
 }
 
-// localName returns the name by which a file uses an import, if the package is
-// called as its folder.
+// localName returns the name by which a file uses an import, assuming that the package
+// is named after its folder.
 func localName(i *ast.ImportSpec) string {
 	if i.Name != nil {
 		return i.Name.Name
@@ -200,7 +198,7 @@ func (f *file) addField(name, field string) {
 	}
 }
 
-// requalify makes some names of one package those of another.
+// requalify changes the package of some names.
 func (f *file) requalify(from, to string, names ...string) error {
 	var spec *ast.ImportSpec
 	for _, i := range f.syntax.Imports {

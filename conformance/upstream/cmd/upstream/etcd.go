@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// startEtcd starts an etcd with an empty folder, which stop removes with it.
+// startEtcd starts an etcd in an empty folder. stop ends it and removes the folder.
 func startEtcd(ctx context.Context, program string) (url string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -29,7 +29,7 @@ func startEtcd(ctx context.Context, program string) (url string, stop func(), er
 	}
 	ended := make(chan struct{})
 	go func() {
-		cmd.Wait() // it is killed
+		cmd.Wait() // killed
 		close(ended)
 	}()
 	stop = func() {

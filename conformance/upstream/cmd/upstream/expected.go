@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// expectations are the tests that fail, by suite, and why. A name that ends in /*
-// stands for all subtests, and the test itself.
+// expectations are the tests expected to fail, by suite, with reasons. A name ending in
+// /* stands for a test and all its subtests.
 type expectations map[string]map[string]string
 
 // readExpected reads lines of the form "SUITE TEST REASON". A reason must be a quote
-// from DEVIATIONS.md, whatever the line breaks there.
+// from DEVIATIONS.md, regardless of line breaks there.
 func readExpected(path, deviations string) (expectations, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func (e expectations) reason(suite, test string) string {
 	return ""
 }
 
-// compare returns a line for each test that failed, and for each expected failure
-// that did not.
+// compare returns a line for each unexpected failure, and for each expected failure
+// that did not occur.
 func (e expectations) compare(suite string, r results, only *regexp.Regexp) []string {
 	var lines []string
 	used := map[string]bool{}

@@ -1,6 +1,6 @@
-// Upstream runs Kubernetes' own tests with this repository's code in the place of
+// Upstream runs Kubernetes' own tests with this repository's code in place of
 // Kubernetes'. It copies Kubernetes' modules out of the module cache, swaps the
-// adapters in, and compares what passes and fails with expected.txt.
+// adapters in, and compares the tests' outcomes with expected.txt.
 package main
 
 import (
@@ -93,7 +93,7 @@ type options struct {
 	stdout, stderr io.Writer
 }
 
-// judge runs suites and reports whether they went as expected.
+// judge runs suites and reports whether their outcomes were as expected.
 func judge(ctx context.Context, chosen []suite, o options) (bool, error) {
 	expected := expectations{}
 	if !o.baseline {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// With -reach, the methods of these types say that they are called. Their
-// constructors do not: a test that only makes one tests nothing of it.
+// With -reach, the methods of these types report their calls. Constructors do not,
+// because a test that only creates a value does not test it.
 var reachable = []struct {
 	dir   string // from the folder of this module
 	types []string
@@ -24,11 +24,11 @@ var reachable = []struct {
 	{"../../kube/jobcontroller", []string{"Controller"}},
 }
 
-// reachMark is what they print, on a line of its own among the output of the tests.
+// reachMark is the line they print among the output of the tests.
 const reachMark = "\x16reached"
 
-// reachOverlay writes the file for go's -overlay that puts versions that print
-// reachMark in the place of the reachable types' files, and returns its path.
+// reachOverlay writes the file for go's -overlay that replaces the reachable types'
+// files with versions that print reachMark. It returns the file's path.
 func (t *tree) reachOverlay() (string, error) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	dir := filepath.Join(t.dir, "reach")
@@ -72,12 +72,12 @@ func (t *tree) reachOverlay() (string, error) {
 	return path, os.WriteFile(path, text, 0o644)
 }
 
-// nowRuns matches the lines that say which test runs.
+// nowRuns matches lines that name the running test.
 var nowRuns = regexp.MustCompile(`=== (RUN|CONT|NAME|PAUSE) +(\S+)`)
 
-// readReached adds the tests during which the output of a test binary has
-// reachMark. Only one test may run at a time. The output does not say where a subtest
-// ends, so what its parent calls next counts for the subtest.
+// readReached adds the tests during which a test binary printed reachMark. Only one
+// test may run at a time. The output does not show where a subtest ends, so later calls
+// by its parent count for the subtest.
 func readReached(reached map[string]bool, output []byte) {
 	current := ""
 	lines := bufio.NewScanner(bytes.NewReader(output))
@@ -98,8 +98,8 @@ func readReached(reached map[string]bool, output []byte) {
 	}
 }
 
-// reaches reports whether a test, or one that it is part of, was reached. The latter
-// does what its subtests have in common.
+// reaches reports whether a test or one of its parents was reached. A parent runs the
+// code that its subtests share.
 func reaches(reached map[string]bool, test string) bool {
 	for i := range test {
 		if test[i] == '/' && reached[test[:i]] {
@@ -109,8 +109,8 @@ func reaches(reached map[string]bool, test string) bool {
 	return reached[test]
 }
 
-// countReached counts the leaves of r that were reached, and writes their names
-// beside the log of the suite.
+// countReached counts the leaves of r that were reached, and writes their names to a
+// file beside the suite's log.
 func (t *tree) countReached(s suite, r results, reached map[string]bool) (int, error) {
 	leaves := slices.DeleteFunc(r.leaves(), func(name string) bool { return !reaches(reached, name) })
 	text := strings.Join(leaves, "\n") + "\n"

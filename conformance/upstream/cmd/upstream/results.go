@@ -19,7 +19,7 @@ import (
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-// results are the outcomes of tests and subtests by name: PASS, FAIL or SKIP.
+// results are the outcomes of tests and subtests by name, as PASS, FAIL or SKIP.
 type results map[string]string
 
 var (
@@ -27,8 +27,8 @@ var (
 	testName    = regexp.MustCompile(`^Test\w*$`)
 )
 
-// run runs the tests of a suite. Their output goes to a log in the tree's folder. With
-// o.reach it also returns the tests that reached our code.
+// run runs the tests of a suite and writes their output to a log in the tree's folder.
+// With o.reach it also returns the tests that reached our code.
 func (t *tree) run(ctx context.Context, s suite, o options) (all results, reached map[string]bool, err error) {
 	b, err := t.prepare(ctx, s, o)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tree) run(ctx context.Context, s suite, o options) (all results, reache
 		return all, nil, nil
 	}
 	var flags []string
-	if o.reach { // apart, too: a goroutine that is left may reach our code during the next
+	if o.reach { // each apart, because a leftover goroutine may reach our code during the next test
 		flags = append(flags, "-test.parallel=1")
 	}
 	for i := range names {
@@ -80,11 +80,11 @@ func (t *tree) run(ctx context.Context, s suite, o options) (all results, reache
 	return all, reached, nil
 }
 
-// A testBinary is what the tests of a suite are compiled to, and how to run it.
+// A testBinary is the compiled tests of a suite, with the environment to run them.
 type testBinary struct {
 	path string
 	dir  string
-	etcd string // path of the program if the tests start one
+	etcd string // path of the program, if the tests start etcd
 	env  []string
 }
 
@@ -115,7 +115,7 @@ func (b testBinary) list(ctx context.Context, only *regexp.Regexp) (names []stri
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the tests: %w\n%s", err, listed)
 	}
-	for line := range strings.Lines(string(listed)) { // between lines of a log
+	for line := range strings.Lines(string(listed)) { // among lines of a log
 		if name := strings.TrimSpace(line); testName.MatchString(name) && only.MatchString(name) {
 			names = append(names, name)
 		}
@@ -123,7 +123,7 @@ func (b testBinary) list(ctx context.Context, only *regexp.Regexp) (names []stri
 	return names, nil
 }
 
-// test runs top-level tests in one process. Their output goes to log, too.
+// test runs top-level tests in one process and copies their output to log.
 func (b testBinary) test(ctx context.Context, log io.Writer, names []string, flags ...string) (output []byte, failed bool, err error) {
 	output, err = b.run(ctx, append(flags, "-test.v", "-test.timeout=30m", "-test.run=^("+strings.Join(names, "|")+")$")...)
 	log.Write(output)
@@ -136,8 +136,8 @@ func (b testBinary) test(ctx context.Context, log io.Writer, names []string, fla
 	return output, failed, err
 }
 
-// run runs the binary, with an etcd of its own if it has to have one. Kubernetes'
-// framework would start etcd on a Unix socket, which Debian's refuses.
+// run runs the binary, with an etcd of its own if necessary. Kubernetes' framework
+// would start etcd on a Unix socket, which Debian's etcd rejects.
 func (b testBinary) run(ctx context.Context, args ...string) ([]byte, error) {
 	env := slices.Clone(b.env)
 	if b.etcd != "" {
@@ -151,16 +151,16 @@ func (b testBinary) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, b.path, args...)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the programs that the tests start
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // together with programs that the tests start
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd.CombinedOutput()
 }
 
-// read takes the outcomes from a test binary's output. A test that has none, because
-// the binary crashed, has failed. A binary that fails although no test does has found
-// something once they were over, such as goroutines that are left; that is a test of
-// its own here.
+// read adds the outcomes from a test binary's output. A test without an outcome,
+// because the binary crashed, has failed. If the binary fails but no test does, it
+// found a problem afterwards, such as leaked goroutines, which read adds as a test of
+// its own.
 func (r results) read(output []byte, names []string, failed bool) {
 	lines := bufio.NewScanner(bytes.NewReader(output))
 	lines.Buffer(nil, 64<<20)
@@ -183,7 +183,7 @@ func (r results) read(output []byte, names []string, failed bool) {
 	}
 }
 
-// leaves returns the tests that have no subtests, in order.
+// leaves returns the tests without subtests, in order.
 func (r results) leaves() []string {
 	parents := map[string]bool{}
 	for name := range r {

@@ -10,12 +10,12 @@ import (
 type suite struct {
 	name  string
 	pkg   string
-	apart bool     // one process per top-level test: they leave gates, metrics or an etcd behind
-	etcd  bool     // they start etcd
-	env   []string // what makes a binary run ours: without it, upstream's is the baseline
+	apart bool     // one process per top-level test, because they leave gates, metrics or an etcd behind
+	etcd  bool     // the tests start etcd
+	env   []string // makes a binary run ours; without it, the binary runs upstream's as the baseline
 
-	// Tests, by their file, that call what ours does not have in the place of
-	// Kubernetes' code. They are not compiled, and count as failures.
+	// Tests, by file, that call functions ours lacks. They are not compiled and count as
+	// failures.
 	leftOut map[string][]string
 }
 
@@ -32,12 +32,12 @@ var suites = []suite{
 	{name: "job", pkg: "k8s.io/kubernetes/test/integration/job", apart: true, etcd: true, env: []string{"RESTART_CONTROLLER=1"}},
 }
 
-// allLeftOut returns the tests of s that are left out, of every file.
+// allLeftOut returns all tests of s left out.
 func (s suite) allLeftOut() []string {
 	return slices.Concat(slices.Collect(maps.Values(s.leftOut))...)
 }
 
-// choose returns the suites of these names, all if there are none.
+// choose returns the suites with these names, or all suites for no names.
 func choose(names []string) ([]suite, error) {
 	if len(names) == 0 {
 		return suites, nil

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Modules that are copied. A build uses at most one copy: what imports a changed
-// client-go is nearly everything, and would all be compiled anew.
+// The copied modules. A build uses at most one copy, because nearly every package
+// imports client-go and would have to be recompiled.
 var modules = []string{"k8s.io/kubernetes", "k8s.io/client-go"}
 
 // A tree holds the copies.
@@ -22,7 +22,7 @@ type tree struct {
 	swapped bool
 }
 
-// newTree copies the modules to dir, with or without what is swapped in.
+// newTree copies the modules to dir. If swapped, it swaps in the adapters.
 func newTree(ctx context.Context, dir string, swapped bool) (*tree, error) {
 	for _, module := range modules {
 		source, err := moduleDir(ctx, module)
@@ -75,8 +75,8 @@ func moduleDir(ctx context.Context, module string) (string, error) {
 	return info.Dir, nil
 }
 
-// copyTree copies what is below source over target. The module cache is read-only,
-// the copy is not.
+// copyTree copies the folder source over target. Unlike the module cache, the copy is
+// writable.
 func copyTree(target, source string) error {
 	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -98,7 +98,7 @@ func copyTree(target, source string) error {
 	})
 }
 
-// modFile writes the go.mod of a build of a package, and returns its path.
+// modFile writes the go.mod for building a package and returns its path.
 func (t *tree) modFile(pkg string) (string, error) {
 	path := filepath.Join(t.dir, "kubernetes.mod")
 	replaced := modules[0]
@@ -126,9 +126,9 @@ func (t *tree) modFile(pkg string) (string, error) {
 	return path, nil
 }
 
-// build compiles the tests of a suite, as kube-apiserver of kube/testenv is
-// compiled, so that what both need is compiled once. vet is left out: it takes a
-// quarter of an hour for Kubernetes. With reach our code says when it is called.
+// build compiles the tests of a suite with the flags of kube/testenv's kube-apiserver,
+// so that common packages are compiled only once. It omits vet, which takes a quarter
+// of an hour for Kubernetes. With reach our code reports its calls.
 func (t *tree) build(ctx context.Context, s suite, reach bool) (binary string, err error) {
 	mod, err := t.modFile(s.pkg)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/restartkit/restart/kube/testenv"
 )
 
-// runCommand runs a command with KUBECONFIG set and, if kubectl was built, its folder
-// behind those of PATH. It returns the command's exit code. If ctx ends, the command gets
-// a SIGTERM.
+// runCommand runs a command and returns its exit code. It sets KUBECONFIG and, if
+// kubectl was built, appends its folder to PATH. If ctx ends, the command receives a
+// SIGTERM.
 func runCommand(ctx context.Context, env *testenv.Environment, kubectl string, command []string) (int, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig())

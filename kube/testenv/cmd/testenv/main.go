@@ -1,6 +1,5 @@
-// Testenv runs a Kubernetes API server of its own on loopback, and a kubelet that
-// only pretends to run pods, until it is interrupted. It is for trying things out
-// where there is no cluster.
+// Testenv runs a Kubernetes API server on loopback, with a kubelet that only pretends
+// to run pods, until interrupted. Use it for experiments without a cluster.
 package main
 
 import (
@@ -92,7 +91,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// serve plays the node until ctx ends or the command does, and returns its code.
+// serve runs the kubelet until ctx or the command ends, and returns the command's exit
+// code.
 func serve(ctx context.Context, env *testenv.Environment, runs time.Duration, kubectl string, command []string, stdout, stderr io.Writer) (int, error) {
 	kubelet, err := testenv.NewKubelet(testenv.KubeletOptions{
 		Config: env.Config(),
@@ -116,7 +116,7 @@ func serve(ctx context.Context, env *testenv.Environment, runs time.Duration, ku
 	return code, errors.Join(err, <-done)
 }
 
-// outcome reads a pod's annotations. What cannot be read is reported and passed over.
+// outcome reads a pod's annotations. It reports and ignores invalid ones.
 func outcome(pod *corev1.Pod, runs time.Duration, stderr io.Writer) testenv.Outcome {
 	o := testenv.Outcome{Run: runs, Pending: pod.Namespace == "kube-system"}
 	if text, ok := pod.Annotations["testenv/run"]; ok {

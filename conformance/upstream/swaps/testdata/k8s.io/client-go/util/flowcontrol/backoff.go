@@ -8,13 +8,13 @@ import (
 	"github.com/restartkit/restart/conformance/upstream/flowcontrol"
 )
 
-// Backoff adds to the adapter what the package's tests look into.
+// Backoff adds the internals that the package's tests inspect.
 type Backoff struct {
 	*flowcontrol.Backoff
 	perItemBackoff entries
 }
 
-// entries answers the tests' look into the map of entries after a GC.
+// entries answers the tests' look-ups in the map of entries after a GC.
 type entries map[string]struct{}
 
 func NewFakeBackOff(initial, max time.Duration, tc clock.Clock) *Backoff {

@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/kube/jobcontroller"
 )
 
-// ours says which controller this binary runs.
+// ours reports whether this binary runs our controller.
 var ours = os.Getenv("RESTART_CONTROLLER") == "1"
 
 func newOurs(client clientset.Interface, pods coreinformers.PodInformer, jobs batchinformers.JobInformer) (*Controller, error) {

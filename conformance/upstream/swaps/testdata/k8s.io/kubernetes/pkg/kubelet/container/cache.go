@@ -26,14 +26,14 @@ type ROCache interface {
 
 func NewCache() Cache { return &cache{} }
 
-// cache is the adapter. A fork needs its methods up to UpdateTime alone, and NewCache
-// can return a podcache.Cache. What follows them, the fields once and pods, and data
-// are glue for the package's tests. One of these makes a cache without NewCache, so
-// the adapter is made when it is first used.
+// cache is the adapter. A fork needs only its methods up to UpdateTime, and NewCache
+// can return a podcache.Cache. The later methods, the fields once and pods, and data
+// are glue for the package's tests. One of them creates a cache without NewCache, so
+// the adapter is created on first use.
 type cache struct {
 	once    sync.Once
 	adapter *podcache.Cache[PodStatus]
-	pods    map[types.UID]*data // nothing reads it
+	pods    map[types.UID]*data // never read
 }
 
 // MergeStatus is set by package pleg, which imports this one.
@@ -68,11 +68,10 @@ func (c *cache) SetObservedTime(id types.UID, at time.Time) { c.made().SetObserv
 func (c *cache) Delete(id types.UID)                        { c.made().Delete(id) }
 func (c *cache) UpdateTime(at time.Time)                    { c.made().UpdateTime(at) }
 
-// data is glue: the tests want to see that there is something.
+// data is glue for tests that only check for a non-nil value.
 type data struct{}
 
-// getIfNewerThan is glue: it asks the library's cache for what GetNewerThan would
-// return without waiting.
+// getIfNewerThan is glue. It returns the result of GetNewerThan without waiting.
 func (c *cache) getIfNewerThan(id types.UID, min time.Time) *data {
 	if c.made().Pleg().Get(id).Modified.After(min) {
 		return &data{}
@@ -80,8 +79,7 @@ func (c *cache) getIfNewerThan(id types.UID, min time.Time) *data {
 	return nil
 }
 
-// subscribe is glue: it makes a channel, which the tests poll, of the wait that the
-// adapter has.
+// subscribe is glue. It turns the adapter's wait into a channel for the tests to poll.
 func (c *cache) subscribe(id types.UID, min time.Time) chan *data {
 	ch := make(chan *data, 1)
 	if d := c.getIfNewerThan(id, min); d != nil {

@@ -26,8 +26,8 @@ type GenericPLEG struct {
 	cache           kubecontainer.Cache // read by tests
 	relistDuration  *RelistDuration     // likewise
 	runtime         *testedRuntime
-	podRecords      podRecords // written by tests: what an earlier relist has shown
-	podsToReinspect sync.Map   // read by tests: requests that no PodSync has answered
+	podRecords      podRecords // written by tests, as shown by an earlier relist
+	podsToReinspect sync.Map   // read by tests; requests without a PodSync yet
 }
 
 func NewGenericPLEG(runtime kubecontainer.Runtime, events chan *PodLifecycleEvent,
@@ -46,7 +46,7 @@ func NewGenericPLEG(runtime kubecontainer.Runtime, events chan *PodLifecycleEven
 
 func (g *GenericPLEG) Watch() chan *PodLifecycleEvent { return g.events }
 
-// RequestReinspect is the adapter's. That it keeps the requests is glue.
+// RequestReinspect is the adapter's. Keeping the requests is glue.
 func (g *GenericPLEG) RequestReinspect(id types.UID) {
 	g.podsToReinspect.Store(id, nil)
 	g.Generator.RequestReinspect(id)
@@ -74,7 +74,7 @@ func (g *GenericPLEG) deliver(e lifecycle.Event) bool {
 	}
 }
 
-// counting keeps the kubelet's metrics of running pods and containers.
+// counting updates the kubelet's metrics of running pods and containers.
 type counting struct{ kubecontainer.Runtime }
 
 func (c counting) GetPods(ctx context.Context, all bool) ([]*kubecontainer.Pod, error) {
@@ -106,8 +106,8 @@ type (
 	podRecord  struct{ old, current *kubecontainer.Pod }
 )
 
-// Relist is glue: a relist that shows podRecords, if a test has written some, comes
-// first. Its events are dropped, and requests from before it are repeated.
+// Relist is glue. If a test has written podRecords, Relist first makes a relist that
+// shows them, drops its events, and repeats earlier requests.
 func (g *GenericPLEG) Relist(ctx context.Context) {
 	if len(g.podRecords) > 0 {
 		var requests []types.UID
@@ -125,8 +125,7 @@ func (g *GenericPLEG) Relist(ctx context.Context) {
 	g.Generator.Relist(ctx)
 }
 
-// testedRuntime is glue: it answers with what an earlier relist has shown, if a test
-// has written that.
+// testedRuntime is glue. It answers with the podRecords that a test has written.
 type testedRuntime struct {
 	kubecontainer.Runtime
 	earlier podRecords
