@@ -16,7 +16,7 @@ import (
 	"github.com/restartkit/restart/backoff"
 )
 
-func work() (code int32) { return 1 } // what crashes
+func work() (code int32) { return 1 } // always fails
 
 func main() {
 	curve := backoff.Policy{Initial: 100 * time.Millisecond, Max: time.Minute}
