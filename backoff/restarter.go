@@ -116,15 +116,16 @@ func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
 		shard.insert(hash, key, h)
 	}
 	r.unbook(h, now)
-	*h = r.terms(&policy, valid).next(*h, &c, e, clockTime, now)
+	t := r.terms(&policy, valid)
+	t.next(h, &c, &e, clockTime, now)
 	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
 	r.book(h, h.last.finished(clockTime), clockTime, now)
 	return h.decision
 }
 
-func (r *Restarter[K]) terms(curve *Policy, valid bool) *terms {
+func (r *Restarter[K]) terms(curve *Policy, valid bool) terms {
 	o := &r.options
-	return &terms{curve, valid, o.Rand, o.Limit, o.Window, o.History}
+	return terms{curve, valid, o.Rand, o.Limit, o.Window, o.History}
 }
 
 // book assigns a restart its turn under Rate, possibly after it is due. A delayed
