@@ -249,6 +249,14 @@ func (p *tab) act(statements string, args ...any) {
 	p.settle()
 }
 
+// click presses the mouse on an element, and waits until the page shows what comes of it:
+// a step's button is disabled until then.
+func (p *tab) click(id string) {
+	p.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS("#" + id)))
+	p.settle()
+}
+
 // choose shows a tab.
 func (p *tab) choose(name string) {
 	p.t.Helper()

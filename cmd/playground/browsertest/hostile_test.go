@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -188,11 +187,11 @@ func TestLinkShowsWhatOneSaw(t *testing.T) {
 	p.act(`const f = document.querySelector('.trial input'); f.value = '7'; f.dispatchEvent(new Event('input')); show()`)
 	p.choose("simulate")
 	p.enter("script", "*: 3, 0\n")
-	p.do(chromedp.Click(chromedp.CSS("#step-first")))
-	p.do(chromedp.Click(chromedp.CSS("#step-next")))
-	p.do(chromedp.Click(chromedp.CSS("#step-next")))
+	p.click("step-first")
+	p.click("step-next")
+	p.click("step-next")
 	p.choose("curves")
-	p.do(chromedp.Click(chromedp.CSS("#reduce")))
+	p.click("reduce")
 	p.enter("nodeMax", "20s")
 	// Line numbers follow a panel that is shown within a few frames.
 	look := `(async () => { const out = []; for (const t of ['curves', 'simulate', 'job']) { state.tab = t; await show(); for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame); out.push(document.getElementById('summary').textContent, document.getElementById('panel-' + t).innerText, [...document.querySelectorAll('#panel-' + t + ' input, #panel-' + t + ' textarea')].map(f => f.type === 'checkbox' ? f.checked : f.value).join('|')); } return out.join('\n'); })()`
