@@ -61,24 +61,36 @@ func (s *timescale) set() time.Duration {
 	return 0
 }
 
-// steady reads a clock as a time that never goes back. If the clock is set back, steady
-// time continues from its latest value, so no wait becomes longer. Steady times are
-// distances from an origin and saturate 292 years away from it. A clock that alternates
-// between two times advances steady time whenever it jumps ahead, so users move the
-// origin once a time is beyond horizon.
+// progress is a time that never goes back. If the clock is set back, it continues from
+// its latest value, so no wait becomes longer. It is a distance from an origin and
+// saturates 292 years away from it.
+type progress struct {
+	wall time.Time     // the latest reading of the clock
+	at   time.Duration // its time
+}
+
+// to advances p to a reading of the clock, and returns its time.
+func (p *progress) to(wall time.Time) time.Duration {
+	p.at = add(p.at, max(wall.Sub(p.wall), 0))
+	p.wall = wall
+	return p.at
+}
+
+// steady reads a clock as a progress. A clock that alternates between two times
+// advances steady time whenever it jumps ahead, so users move the origin once a time is
+// beyond horizon.
 type steady struct {
 	clock clock.PassiveClock
 
-	mu   sync.Mutex
-	wall time.Time     // the latest reading
-	at   time.Duration // its steady time
+	mu     sync.Mutex
+	latest progress
 }
 
 // horizon is the largest steady time in use, 73 years.
 const horizon = 1 << 61
 
 func newSteady(c clock.PassiveClock) *steady {
-	return &steady{clock: c, wall: c.Now()}
+	return &steady{clock: c, latest: progress{wall: c.Now()}}
 }
 
 // now returns the clock's time and the corresponding steady time.
@@ -86,9 +98,7 @@ func (s *steady) now() (time.Time, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wall := s.clock.Now()
-	s.at = add(s.at, max(wall.Sub(s.wall), 0))
-	s.wall = wall
-	return wall, s.at
+	return wall, s.latest.to(wall)
 }
 
 // moveOrigin makes the latest time 0 and returns the amount by which later times
@@ -96,7 +106,7 @@ func (s *steady) now() (time.Time, time.Duration) {
 func (s *steady) moveOrigin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	by := s.at
-	s.at = 0
+	by := s.latest.at
+	s.latest.at = 0
 	return by
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/restartkit/restart/field"
@@ -39,6 +40,8 @@ type Restarter[K comparable] struct {
 	clock   *steady
 	bucket  *bucket // nil without a Rate
 	keys    store[K, *history]
+	waiters waiters[K]
+	lowered atomic.Int64 // see Lowered
 }
 
 // RestarterOptions configures a Restarter. The zero value is ready to use. Functions
@@ -55,6 +58,9 @@ type RestarterOptions[K comparable] struct {
 	Rate      float64       // restarts per second across all keys; 0 means no limit
 	Burst     int           // restarts allowed at once under Rate, from the start; 0 means 1
 	History   int           // earlier exits to keep per key, with their Decisions; 0 to 1000
+	// RefuseFuture makes Restore reject states with times later than the clock instead of
+	// lowering these.
+	RefuseFuture bool
 }
 
 // maxHistory bounds RestarterOptions.History.
@@ -120,6 +126,7 @@ func (r *Restarter[K]) Exited(key K, c ExitPolicy, e Exit) Decision {
 	t.next(h, &c, &e, clockTime, now)
 	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
 	r.book(h, h.last.finished(clockTime), clockTime, now)
+	r.waiters.wake(key)
 	return h.decision
 }
 
@@ -227,10 +234,11 @@ func (r *Restarter[K]) RestartNow(key K) (d Decision, ok bool) {
 	if !ok || !h.decision.Action.restarts() {
 		return Decision{}, false
 	}
-	if h.due > now {
+	if h.remaining(now) > 0 {
 		r.unbook(h, now)
 		h.schedule(0, clockTime, clockTime, now)
 		r.book(h, clockTime, clockTime, now)
+		r.waiters.wake(key)
 	}
 	return h.decision, true
 }
@@ -242,6 +250,7 @@ func (r *Restarter[K]) Reset(key K) {
 	if h, ok := lookup(shard, hash, key); ok {
 		r.unbook(h, now)
 		shard.remove(hash, key)
+		r.waiters.wake(key)
 	}
 }
 

@@ -191,7 +191,7 @@ func TestStateWithoutRulesIsRead(t *testing.T) {
 
 // Impossible counts and histories are refused, all at once.
 func TestImpossibleRuleStatesAreRefused(t *testing.T) {
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock()})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: fakeClock(), RefuseFuture: true})
 	s := backoff.RestarterState{Last: backoff.Exit{Code: 1}, Decision: backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, RuleName: "x", RuleFailures: 1},
 		Rules:   []backoff.RuleState{{Rule: -1, Failures: -1, Used: -1, Keep: -1, Reset: -1, Recent: []time.Time{t0.Add(1)}}, {Name: "a"}, {Name: "a", Rule: 1}, {Rule: 3}, {Rule: 3}},
 		History: []backoff.ExitRecord{{}, {backoff.Exit{Code: 1, Finished: t0.Add(1)}, backoff.Decision{Action: backoff.ActionRestart, Failures: 1, Rule: -1, Delay: -1}}}}

@@ -10,6 +10,7 @@ type history struct {
 	due      time.Duration   // of the restart, if any
 	reported time.Duration   // when the exit was last reported
 	booked   bool            // due is booked in the bucket
+	started  bool            // the restart was carried out
 	recent   []time.Duration // when the restarts within Window were decided, oldest first; at most Limit
 	keep     time.Duration   // how long the key can matter after due and reported
 	counts   []ruleCount     // of the rules with counts of their own; nil without such rules
@@ -19,11 +20,14 @@ type history struct {
 // remaining returns the rest of the wait. It is within [0, Delay] because due is set at
 // most a Delay ahead and steady time never goes back.
 func (h *history) remaining(now time.Duration) time.Duration {
-	if !h.decision.Action.restarts() {
+	if !h.pending() {
 		return 0
 	}
 	return max(subtract(h.due, now), 0)
 }
+
+// pending reports whether a restart was decided and not started.
+func (h *history) pending() bool { return h.decision.Action.restarts() && !h.started }
 
 // moveOrigin subtracts by from every time.
 func (h *history) moveOrigin(by time.Duration) {

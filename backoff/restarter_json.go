@@ -78,10 +78,9 @@ func (r *Restarter[K]) marshalAll() ([]byte, error) {
 // state. Pending restarts take their turns under Rate in their former order. It fails
 // unless r comes from NewRestarter.
 //
-// If Restore would reject the state of any key, nothing changes, and the error wraps
-// field.Errors listing every mistake, as in ["key"].decision.delay. If the clock was
-// set back, even by a nanosecond, unmarshal into a map[K]RestarterState instead,
-// correct its times as described at Restore, and call Restore for each key.
+// Times later than the clock are treated as by Restore. If Restore would reject the
+// state of any key, nothing changes, and the error wraps field.Errors listing every
+// mistake, as in ["key"].decision.delay.
 func (r *Restarter[K]) UnmarshalJSON(text []byte) error {
 	if err := r.restoreAll(text); err != nil {
 		return fmt.Errorf("backoff: Restarter.UnmarshalJSON: %w", err)
@@ -104,9 +103,12 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 	})
 	var errs field.Errors
-	clockTime, _ := r.clock.now()
+	lowered := 0
 	for _, key := range keys {
-		for _, e := range states[key].validate(clockTime) {
+		s, n, mistakes := r.accept(states[key])
+		states[key] = s
+		lowered += n
+		for _, e := range mistakes {
 			e.Field = fmt.Sprintf("[%s].%s", keyText(key), e.Field)
 			errs = append(errs, e)
 		}
@@ -122,6 +124,7 @@ func (r *Restarter[K]) restoreAll(text []byte) error {
 	for i, key := range keys {
 		r.restore(key, states[key], policies[i])
 	}
+	r.lowered.Add(int64(lowered))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package backoff_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type modelRecord struct {
 	last     backoff.Exit
 	ended    time.Time // when last finished, or was reported if that was earlier or it did not say
 	decision backoff.Decision
+	started  bool // the restart was
 	due      time.Time
 	recent   []time.Time
 	rules    map[string]*modelCount // by name, or index
@@ -149,7 +151,7 @@ func (m *modelRestarter) exited(key string, c backoff.ExitPolicy, e backoff.Exit
 		rec.history = append(rec.history, backoff.ExitRecord{rec.last, rec.decision})
 		rec.history = rec.history[max(0, len(rec.history)-m.history):]
 	}
-	rec.last, rec.ended, rec.decision = e, earlierOf(e.Finished, now), d
+	rec.last, rec.ended, rec.decision, rec.started = e, earlierOf(e.Finished, now), d, false
 	return d
 }
 
@@ -183,9 +185,13 @@ func isNewAfter(last backoff.Exit, ended time.Time, e backoff.Exit, now time.Tim
 	return now.Before(ended) || !e.Finished.Before(ended)
 }
 
+func (rec *modelRecord) pending() bool {
+	return !rec.started && (rec.decision.Action == backoff.ActionRestart || rec.decision.Action == backoff.ActionRestartAll)
+}
+
 func (m *modelRestarter) remaining(key string) time.Duration {
 	rec := m.keys[key]
-	if rec == nil || rec.decision.Action == backoff.ActionStop || rec.decision.Action == backoff.ActionGiveUp {
+	if rec == nil || !rec.pending() {
 		return 0
 	}
 	return min(max(rec.due.Sub(m.steady), 0), rec.decision.Delay)
@@ -273,12 +279,19 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 				key := keys.Draw(t, "key")
 				rec := m.keys[key]
 				want := rec != nil && rec.decision.Action != backoff.ActionStop && rec.decision.Action != backoff.ActionGiveUp
-				if want && rec.due.After(m.steady) {
+				if want && rec.pending() && rec.due.After(m.steady) {
 					rec.due, rec.decision.Delay, rec.decision.NotBefore = m.steady, 0, c.Now()
 				}
 				got, ok := r.RestartNow(key)
 				if ok != want || ok && !cmp.Equal(got, rec.decision) {
 					t.Fatalf("woke %v %v", got, ok)
+				}
+			},
+			"started": func(t *rapid.T) {
+				key, run := keys.Draw(t, "key"), rapid.Int64Range(0, 20).Draw(t, "run")
+				r.Started(key, run)
+				if rec := m.keys[key]; rec != nil && rec.pending() && (run == 0 || run > rec.last.Run) {
+					rec.started = true
 				}
 			},
 			"reset": func(t *rapid.T) {
@@ -335,7 +348,20 @@ func TestRestarterAgreesWithModel(t *testing.T) {
 				if r.Len() != len(m.keys) {
 					t.Fatalf("%d keys, want %d", r.Len(), len(m.keys))
 				}
+				var due []string
+				last := time.Duration(0)
+				for key, d := range r.Due(c.Now()) {
+					due = append(due, key)
+					left := r.Remaining(key)
+					if got := d.Remaining(c.Now()); got != left || left < last {
+						t.Fatalf("due %s: %v left, by the decision %v, after one with %v", key, left, got, last)
+					}
+					last = left
+				}
 				for key, rec := range m.keys {
+					if slices.Contains(due, key) != rec.pending() {
+						t.Fatalf("%s: due %v, started %v, decision %+v", key, due, rec.started, rec.decision)
+					}
 					if got, want := r.Remaining(key), m.remaining(key); got != want {
 						t.Fatalf("%s: remaining %v, want %v", key, got, want)
 					}

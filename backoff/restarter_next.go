@@ -31,7 +31,7 @@ func (t *terms) next(h *history, c *ExitPolicy, e *Exit, clockTime time.Time, no
 		failures = addCount(failures, 1)
 	}
 	h.setLast(*e, clockTime)
-	h.reported, h.due = now, now
+	h.reported, h.due, h.started = now, now, false
 	h.decision = Decision{Action: action, Failures: failures, Rule: rule, PolicyInvalid: !t.valid}
 	curve, count := t.curve, failures
 	if rule >= 0 {

@@ -27,6 +27,7 @@ type RestarterState struct {
 	// in the future. It is zero if after the year 9999, which JSON cannot represent.
 	Finished time.Time    `json:"finished,omitzero"`
 	Decision Decision     `json:"decision"`          // about Last
+	Started  bool         `json:"started,omitempty"` // Restarter.Started was called for the restart
 	Recent   []time.Time  `json:"recent,omitempty"`  // when restarts counted by Limit were decided, oldest first
 	Rules    []RuleState  `json:"rules,omitempty"`   // counts of rules with a Delay or a Limit
 	History  []ExitRecord `json:"history,omitempty"` // exits before Last, oldest first; at most the option History
@@ -43,7 +44,7 @@ func (r *Restarter[K]) State(key K) (RestarterState, bool) {
 	clockTime = storable(clockTime)
 	last := h.last
 	last.Finished = last.Finished.Add(-h.ahead)
-	state := RestarterState{Last: last.storedAt(clockTime), Decision: h.decision, Recent: timesOf(h.recent, clockTime, now)}
+	state := RestarterState{Last: last.storedAt(clockTime), Decision: h.decision, Started: h.started, Recent: timesOf(h.recent, clockTime, now)}
 	if at := storable(h.last.Finished); at.After(state.Last.Finished) && at.Year() <= 9999 {
 		state.Finished = at
 	}
@@ -127,18 +128,72 @@ func (r *Restarter[K]) All() iter.Seq2[K, RestarterState] {
 // pending restart takes a new turn under Rate, regardless of restarts before s was
 // stored.
 //
-// If no Restarter could return s, or s is later than the clock, nothing changes, and
-// the error wraps field.Errors listing every mistake by its JSON path. If the clock was
-// set back, first set later times to the clock's, and NotBefore to at most Delay after
-// it.
+// Times later than the clock, which was set back, are lowered to the clock's time, and
+// NotBefore to Delay after it; Lowered counts them. With the option RefuseFuture they
+// are mistakes. If no Restarter could return s, nothing changes, and the error wraps
+// field.Errors listing every mistake by its JSON path.
 func (r *Restarter[K]) Restore(key K, s RestarterState) error {
-	clockTime, _ := r.clock.now()
-	if err := s.validate(clockTime).Err(); err != nil {
+	s, lowered, errs := r.accept(s)
+	if err := errs.Err(); err != nil {
 		return fmt.Errorf("backoff: Restarter.Restore(%s): %w", keyText(key), err)
 	}
 	policy, _ := r.policyFor(key, s.Last)
 	r.restore(key, s, policy)
+	r.lowered.Add(int64(lowered))
 	return nil
+}
+
+// Lowered returns how many times in restored states were later than the clock and
+// lowered. A number above 0 means that the clock was set back, or the state comes from a
+// machine whose clock is ahead.
+func (r *Restarter[K]) Lowered() int { return int(r.lowered.Load()) }
+
+// accept returns s as Restore takes it, the number of lowered times, and the mistakes.
+func (r *Restarter[K]) accept(s RestarterState) (RestarterState, int, field.Errors) {
+	clockTime, _ := r.clock.now()
+	lowered := 0
+	if !r.options.RefuseFuture {
+		s, lowered = s.lowered(clockTime)
+	}
+	return s, lowered, s.validate(clockTime)
+}
+
+// lowered returns s without times later than now, and their number. A reported Finished
+// stays in s.Finished, to recognize the same exit.
+func (s RestarterState) lowered(now time.Time) (RestarterState, int) {
+	n := 0
+	lower := func(at *time.Time, limit time.Time) {
+		if at.After(limit) {
+			*at = limit
+			n++
+		}
+	}
+	record := func(e *Exit, d *Decision) {
+		lower(&e.Started, now)
+		lower(&e.Finished, now)
+		lower(&d.NotBefore, now.Add(max(d.Delay, 0)))
+	}
+	times := func(recent []time.Time) []time.Time {
+		recent = slices.Clone(recent)
+		for i := range recent {
+			lower(&recent[i], now)
+		}
+		return recent
+	}
+	if now = now.Round(0); s.Last.Finished.After(now) && s.Finished.IsZero() {
+		s.Finished = s.Last.Finished
+	}
+	record(&s.Last, &s.Decision)
+	s.Recent = times(s.Recent)
+	s.Rules = slices.Clone(s.Rules)
+	for i := range s.Rules {
+		s.Rules[i].Recent = times(s.Rules[i].Recent)
+	}
+	s.History = slices.Clone(s.History)
+	for i := range s.History {
+		record(&s.History[i].Exit, &s.History[i].Decision)
+	}
+	return s, n
 }
 
 // restore sets the state of key to s, which was valid a moment ago.
@@ -160,7 +215,7 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 		h.counts = append(h.counts, ruleCount{rule.Rule, rule.Name, rule.Failures, rule.Used, steadyTimes(rule.Recent, maxLimit, clockTime, now), rule.Keep, rule.Reset})
 	}
 	h.keep = r.keepFor(policy.ResetThreshold(), h.counts)
-	if h.decision.Action.restarts() {
+	if h.started = s.Started; h.decision.Action.restarts() {
 		r.resume(h, policy, clockTime, now)
 	}
 	if r.options.Limit > 0 {
@@ -174,6 +229,7 @@ func (r *Restarter[K]) restore(key K, s RestarterState, policy Policy) {
 	} else {
 		shard.insert(hash, key, h)
 	}
+	r.waiters.wake(key)
 }
 
 // steadyTimes returns the newest n times as steady times, oldest first.
@@ -194,7 +250,7 @@ func (r *Restarter[K]) resume(h *history, policy Policy, clockTime time.Time, no
 		d.NotBefore = d.NotBefore.Add(-over)
 	}
 	h.due = add(now, min(d.NotBefore.Sub(clockTime), d.Delay)) // the clock may have been set back since
-	if r.bucket == nil || !pending {
+	if r.bucket == nil || !pending || h.started {
 		return
 	}
 	free := max(h.due, now)
@@ -212,6 +268,7 @@ func (s RestarterState) validate(now time.Time) (errs field.Errors) {
 	v.times("last.", s.Last)
 	v.errs.Check(s.Finished.IsZero() || s.Finished.After(s.Last.Finished), "finished", s.Finished, fmt.Sprintf("later than last.finished, %v", s.Last.Finished))
 	v.decision("decision.", s.Decision, s.Last)
+	v.errs.Check(!s.Started || s.Decision.Action.restarts(), "started", s.Started, "false without a restart")
 	for i, at := range s.Recent {
 		v.notAfter(at, fmt.Sprintf("recent[%d]", i), now)
 	}

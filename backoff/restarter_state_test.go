@@ -21,7 +21,7 @@ import (
 
 func TestRestarterRefusesImpossibleStates(t *testing.T) {
 	c := fakeClock()
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 3})
+	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c, Limit: 3, RefuseFuture: true})
 	good := backoff.RestarterState{
 		Last:     backoff.Exit{Run: 2, Code: 1, Started: t0.Add(-second), Finished: t0},
 		Decision: backoff.Decision{Action: backoff.ActionRestart, Delay: 20 * second, NotBefore: t0.Add(20 * second), Failures: 2, Rule: -1},
@@ -206,7 +206,7 @@ func TestRestarterIsRestoredWholeOrNotAtAll(t *testing.T) {
 			s := states[key]
 			if rapid.Bool().Draw(t, "bad "+key) {
 				s.Decision.Delay, s.Decision.Rule = -1, -2
-				want = append(want, `["`+key+`"].decision.delay`, `["`+key+`"].decision.notBefore`, `["`+key+`"].decision.rule`)
+				want = append(want, `["`+key+`"].decision.delay`, `["`+key+`"].decision.rule`)
 			}
 			states[key] = s
 		}
@@ -480,31 +480,55 @@ func TestPanicOfPolicyForRestoresNothing(t *testing.T) {
 	t.Error(to.UnmarshalJSON(text))
 }
 
-// A JSON that is later than the clock is refused whole; with its times mended as
-// the comment of Restore says, it is restored.
-func TestJSONLaterThanTheClockCanBeMended(t *testing.T) {
-	c := fakeClock()
-	r := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
-	d := r.Exited("a", backoff.ExitPolicy{}, crash(1, t0, 0))
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
+// A clock set back since a state was stored keeps no program from starting: later times
+// are lowered and counted, and no wait gets longer. With RefuseFuture they are mistakes.
+func TestRestoreLowersTimesAfterClockWasSetBack(t *testing.T) {
+	for _, back := range []time.Duration{1, time.Hour, 24 * time.Hour, 100 * year} {
+		c := fakeClock()
+		o := backoff.RestarterOptions[string]{Clock: c, Limit: 3, Window: time.Hour, History: 2}
+		r := newRestarter(t, backoff.CrashLoop(), o)
+		limited := backoff.ExitPolicy{Rules: backoff.Rules{{Name: "one", Action: backoff.ActionRestart, Reasons: []string{"Error"}, Limit: 2, Window: time.Hour}}}
+		first := crash(1, t0, second)
+		r.Exited("a", limited, first)
+		second := crash(2, t0, 2*second)
+		second.Reason = "Error"
+		d := r.Exited("a", limited, second)
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step(c, -back)
+		to := newRestarter(t, backoff.CrashLoop(), o)
+		if err := json.Unmarshal(text, to); err != nil || to.Lowered() == 0 {
+			t.Fatalf("%v back: %v, %d times lowered", back, err, to.Lowered())
+		}
+		if left := to.Remaining("a"); left != d.Delay {
+			t.Errorf("%v back: %v left", back, left)
+		}
+		s, _ := to.State("a")
+		if s.Decision.Failures != 2 || len(s.Recent) != 1 || len(s.Rules) != 1 || len(s.Rules[0].Recent) != 1 || len(s.History) != 1 {
+			t.Errorf("%v back: restored %+v", back, s)
+		}
+		if again := to.Exited("a", limited, second); again.Failures != 2 {
+			t.Errorf("%v back: the same exit counts again: %+v", back, again)
+		}
+
+		o.RefuseFuture = true
+		strict := newRestarter(t, backoff.CrashLoop(), o)
+		want := []string{`["a"].last.finished`, `["a"].decision.notBefore`, `["a"].recent[0]`, `["a"].rules[0].recent[0]`, `["a"].history[0].exit.finished`, `["a"].history[0].decision.notBefore`}
+		if got := fieldsOf(strict.UnmarshalJSON(text)); !containsAll(got, want) || strict.Len() != 0 || strict.Lowered() != 0 {
+			t.Errorf("%v back: refused %v, want %v", back, got, want)
+		}
+		// Later, nothing is ahead.
+		step(c, back)
+		if err := json.Unmarshal(text, strict); err != nil || strict.Lowered() != 0 {
+			t.Errorf("%v, %d times lowered", err, strict.Lowered())
+		}
 	}
-	step(c, -1)
-	to := newRestarter(t, backoff.CrashLoop(), backoff.RestarterOptions[string]{Clock: c})
-	if got := fieldsOf(to.UnmarshalJSON(text)); !slices.Equal(got, []string{`["a"].last.started`, `["a"].last.finished`, `["a"].decision.notBefore`}) || to.Len() != 0 {
-		t.Errorf("refused %v", got)
-	}
-	var states map[string]backoff.RestarterState
-	if err := json.Unmarshal(text, &states); err != nil {
-		t.Fatal(err)
-	}
-	s := states["a"]
-	s.Last.Started, s.Last.Finished = earlierOf(s.Last.Started, c.Now()), earlierOf(s.Last.Finished, c.Now())
-	s.Decision.NotBefore = earlierOf(s.Decision.NotBefore, c.Now().Add(s.Decision.Delay))
-	if err := to.Restore("a", s); err != nil || to.Remaining("a") != d.Delay {
-		t.Errorf("%v, %v left", err, to.Remaining("a"))
-	}
+}
+
+func containsAll(got, want []string) bool {
+	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) })
 }
 
 // What is no Restarter's JSON is refused, and so is a Restarter that nobody made;

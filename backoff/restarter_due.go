@@ -1,0 +1,79 @@
+package backoff
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Started records that the pending restart of key was carried out by the given run. It
+// is a no-op unless one is pending and run is 0 or greater than that of the last exit.
+// From then on Remaining is 0, Due no longer yields the key, and Exited expects the
+// run's exit. Store the Restarter afterward; otherwise, a crash makes Due yield the
+// restart again.
+func (r *Restarter[K]) Started(key K, run int64) {
+	shard, hash, _, _ := r.lock(key)
+	defer shard.mu.Unlock()
+	h, ok := lookup(shard, hash, key)
+	if ok && h.pending() && (run == 0 || run > h.last.Run) {
+		h.started = true
+		r.waiters.wake(key)
+	}
+}
+
+// Due yields every restart that was decided and not Started, soonest first, whether its
+// wait is over at now, the clock's time, or not; see Decision.Remaining. A program calls
+// Due after loading a state, because a crash may have lost the restarts between their
+// decision and their start. The sequence is a snapshot; the loop may use the Restarter.
+func (r *Restarter[K]) Due(now time.Time) iter.Seq2[K, Decision] {
+	return func(yield func(K, Decision) bool) {
+		type restart struct {
+			key      K
+			decision Decision
+		}
+		var due []restart
+		for key := range r.keys.keys() {
+			if d, ok := r.pending(key); ok {
+				due = append(due, restart{key, d})
+			}
+		}
+		slices.SortStableFunc(due, func(a, b restart) int {
+			return cmp.Or(cmp.Compare(a.decision.Remaining(now), b.decision.Remaining(now)), a.decision.NotBefore.Compare(b.decision.NotBefore))
+		})
+		for _, one := range due {
+			if !yield(one.key, one.decision) {
+				return
+			}
+		}
+	}
+}
+
+// pending returns the decision about key if its restart is pending. NotBefore is
+// corrected if the clock was set back since.
+func (r *Restarter[K]) pending(key K) (d Decision, ok bool) {
+	shard, hash, clockTime, now := r.lock(key)
+	defer shard.mu.Unlock()
+	h, ok := lookup(shard, hash, key)
+	if !ok || !h.pending() {
+		return Decision{}, false
+	}
+	d = h.decision
+	d.NotBefore = earlier(d.NotBefore, clockTime.Round(0).Add(max(subtract(h.due, now), 0)))
+	return d, true
+}
+
+// Start takes a turn under Rate for a start of key that is no restart, such as its
+// first, and returns the time until then. It is 0 without a Rate. If a restart is
+// pending, Start returns its Remaining instead. Call it once for each start.
+func (r *Restarter[K]) Start(key K) time.Duration {
+	shard, hash, _, now := r.lock(key)
+	defer shard.mu.Unlock()
+	if h, ok := lookup(shard, hash, key); ok && h.pending() {
+		return h.remaining(now)
+	}
+	if r.bucket == nil {
+		return 0
+	}
+	return max(subtract(r.bucket.book(now, now), now), 0)
+}

@@ -1,0 +1,89 @@
+package backoff
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/utils/clock"
+)
+
+// Wait waits for the restart of key, until Remaining is 0, and returns nil. It follows
+// changes of the wait by RestartNow, Reset, Restore or another exit, and returns at once
+// if no restart is pending. If ctx is done first, Wait returns its error.
+//
+// Wait uses the timers of the option Clock if it is a clock.Clock, and otherwise real
+// ones, looking at Clock whenever one fires.
+func (r *Restarter[K]) Wait(ctx context.Context, key K) error {
+	s := sleeper{clock: clock.RealClock{}}
+	if c, ok := r.options.Clock.(clock.Clock); ok {
+		s.clock = c
+	}
+	defer s.stop()
+	for {
+		wake := r.waiters.add(key)
+		remaining := r.Remaining(key)
+		err := s.sleep(ctx, remaining, wake.changed)
+		r.waiters.remove(key, wake)
+		if err != nil || remaining == 0 {
+			return err
+		}
+	}
+}
+
+// waiters holds the signals that end the waits for keys.
+type waiters[K comparable] struct {
+	some  atomic.Bool // byKey is not empty; spares callers without waiters the lock
+	mu    sync.Mutex
+	byKey map[K]*signal
+}
+
+// signal is closed when the wait for a key changes.
+type signal struct {
+	changed chan struct{}
+	users   int
+}
+
+// add returns the signal of key.
+func (w *waiters[K]) add(key K) *signal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.byKey[key]
+	if s == nil {
+		if w.byKey == nil {
+			w.byKey = make(map[K]*signal)
+		}
+		s = &signal{changed: make(chan struct{})}
+		w.byKey[key] = s
+		w.some.Store(true)
+	}
+	s.users++
+	return s
+}
+
+// remove ends one use of a signal.
+func (w *waiters[K]) remove(key K, s *signal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.users--; s.users == 0 && w.byKey[key] == s {
+		w.drop(key)
+	}
+}
+
+// wake signals that the wait for key has changed.
+func (w *waiters[K]) wake(key K) {
+	if !w.some.Load() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.byKey[key]; s != nil {
+		close(s.changed)
+		w.drop(key)
+	}
+}
+
+func (w *waiters[K]) drop(key K) {
+	delete(w.byKey, key)
+	w.some.Store(len(w.byKey) > 0)
+}
