@@ -6,49 +6,18 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// packages are those that others import.
+// packages are the importable packages.
 var packages = []string{
 	"backoff", "backoff/lint", "field", "indexset", "jobpolicy", "jobpolicy/batch", "jobpolicy/jobtest", "jobpolicy/lint",
 	"pleg", "pleg/plegtest", "pleg/statuscache",
 }
 
-// docs/packages.md says under "Time and concurrency" where a reader finds how a type may
-// be shared.
-func TestCommentsSayHowTypesAreShared(t *testing.T) {
-	hiding, interfaces := 0, 0
-	for _, path := range packages {
-		for _, typ := range exportedTypes(t, path) {
-			need := map[string]*regexp.Regexp{"how it may be shared": regexp.MustCompile(`goroutine|concurrent`)}
-			switch {
-			case typ.isInterface():
-				interfaces++
-			case typ.hidesFields():
-				hiding++
-				need["what its zero value is"] = regexp.MustCompile(`zero value`)
-			default:
-				continue // a plain value
-			}
-			for what, pattern := range need {
-				if !pattern.MatchString(typ.comment) {
-					t.Errorf("the comment of %s.%s does not say %s", path, typ.name, what)
-				}
-			}
-		}
-	}
-	if hiding < 8 || interfaces < 3 {
-		t.Errorf("only %d types that hide fields and %d interfaces were found", hiding, interfaces)
-	}
-}
-
-// A reader of pkg.go.dev has to scroll sideways for a comment behind a long field, so a
-// long one stands above it.
+// pkg.go.dev does not wrap long lines, so the comment of a long field stands above it.
 func TestFieldsFitOnAScreen(t *testing.T) {
 	const widest = 120 // columns, a tab being four
 	fields := 0
@@ -67,11 +36,8 @@ func TestFieldsFitOnAScreen(t *testing.T) {
 	}
 }
 
-// exportedType is an exported type with its comment and its lines.
-type exportedType struct {
-	name, comment, text string
-	is                  ast.Expr
-}
+// exportedType is an exported type with its lines.
+type exportedType struct{ name, text string }
 
 // exportedTypes returns the exported types of a package.
 func exportedTypes(t *testing.T, path string) (types []exportedType) {
@@ -98,26 +64,11 @@ func exportedTypes(t *testing.T, path string) (types []exportedType) {
 			}
 			for _, s := range decl.Specs {
 				if spec, ok := s.(*ast.TypeSpec); ok && spec.Name.IsExported() {
-					comment := strings.Fields(decl.Doc.Text() + spec.Doc.Text())
 					text := string(source[spec.Pos()-file.FileStart : spec.End()-file.FileStart])
-					types = append(types, exportedType{spec.Name.Name, strings.Join(comment, " "), text, spec.Type})
+					types = append(types, exportedType{spec.Name.Name, text})
 				}
 			}
 		}
 	}
 	return types
-}
-
-func (e exportedType) isInterface() bool {
-	_, ok := e.is.(*ast.InterfaceType)
-	return ok
-}
-
-func (e exportedType) hidesFields() bool {
-	s, ok := e.is.(*ast.StructType)
-	return ok && slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
-		hidden := func(name *ast.Ident) bool { return !name.IsExported() }
-		embedded, ok := f.Type.(*ast.Ident)
-		return slices.ContainsFunc(f.Names, hidden) || len(f.Names) == 0 && ok && hidden(embedded)
-	})
 }

@@ -1,8 +1,7 @@
-// Package field represents validation errors as values with the path of a field and its
-// mistake. Every Validate of this module returns [Errors].
+// Package field represents validation errors as values. Every Validate of this module
+// returns [Errors].
 //
-// The names follow k8s.io/apimachinery/pkg/util/validation/field, which is not
-// imported.
+// The names follow k8s.io/apimachinery/pkg/util/validation/field.
 package field
 
 import (
@@ -12,22 +11,20 @@ import (
 	"github.com/restartkit/restart/internal/quote"
 )
 
-// Type is the kind of a mistake. The API server has longer names, such as
-// FieldValueRequired.
+// Type is the kind of a mistake.
 type Type string
 
 // The kinds of mistakes.
 const (
-	Required     Type = "Required"     // a value is missing
-	Invalid      Type = "Invalid"      // a value is malformed, out of range or in conflict with another
-	NotSupported Type = "NotSupported" // a value is not among the supported ones
-	Duplicate    Type = "Duplicate"    // a value is repeated
+	Required     Type = "Required"     // missing
+	Invalid      Type = "Invalid"      // malformed, out of range or in conflict with another value
+	NotSupported Type = "NotSupported" // not among the supported values
+	Duplicate    Type = "Duplicate"    // repeated
 	TooMany      Type = "TooMany"      // a list has too many items
 	TooLong      Type = "TooLong"      // a text is too long
 )
 
-// Error is one mistake in settings or an API object. Find it with errors.As and a
-// variable of type Error, not *Error.
+// Error is one mistake in settings or an API object.
 type Error struct {
 	Field  string // path of the field, as in spec.podFailurePolicy.rules[0].action or Initial
 	Type   Type   // the kind of mistake
@@ -76,8 +73,8 @@ func shortValue(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Errors lists the mistakes found by a Validate, in a fixed order. Range over it, or
-// use errors.As with a variable of type Errors or Error.
+// Errors lists the mistakes found by a Validate, in a fixed order. Find it with
+// errors.As and a variable of type Errors or Error.
 type Errors []Error
 
 // Add appends a mistake.

@@ -10,8 +10,8 @@ import (
 	"github.com/restartkit/restart/field"
 )
 
-// A message says in words what kind of mistake it is about.
-func TestMistakesHaveWords(t *testing.T) {
+// A message names the type of the mistake in words.
+func TestMessagesNameTheType(t *testing.T) {
 	for kind, want := range map[field.Type]string{
 		field.Required: "f: required [1]: d", field.Invalid: "f: invalid value [1]: d", field.NotSupported: "f: unsupported value [1]: d",
 		field.Duplicate: "f: duplicate value [1]: d", field.TooMany: "f: too many items [1]: d", field.TooLong: "f: too long [1]: d", "Other": "f: Other [1]: d",
@@ -22,8 +22,8 @@ func TestMistakesHaveWords(t *testing.T) {
 	}
 }
 
-// Whoever wrote the value, a message stays short and on one line.
-func TestMessagesOfLongTextsStayShort(t *testing.T) {
+// Messages with many long values stay short and on one line.
+func TestMessagesOfManyLongValuesAreShort(t *testing.T) {
 	var errs field.Errors
 	for range 1000 {
 		errs.Add(field.Invalid, "name", strings.Repeat("x\n", 1000), "must be a name")
@@ -34,9 +34,8 @@ func TestMessagesOfLongTextsStayShort(t *testing.T) {
 	}
 }
 
-// A long value, which anybody may have written, is cut in a message, and of many
-// mistakes the first are told; both say how much is missing.
-func TestMessagesAreShort(t *testing.T) {
+// A message cuts long values and long lists, and says how much is missing.
+func TestMessagesCutValuesAndLists(t *testing.T) {
 	text := strings.Repeat("x", 70)
 	errs := field.Errors{{Field: "f", Type: field.Invalid, Value: text, Detail: "d"}}
 	if got := errs.Error(); !strings.Contains(got, `"`+text[:64]+`" and 6 more bytes`) {

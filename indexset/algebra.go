@@ -176,8 +176,7 @@ func runsUpTo(runs []run, i uint32) []run {
 }
 
 // Complement returns the set of indexes below limit that are not in s, in O(r+w). It
-// clamps limit to 0..MaxIndex+1, or MaxIndex on 32-bit platforms, where index MaxIndex
-// is left out.
+// clamps limit to 0..MaxIndex+1.
 func (s Set) Complement(limit int) Set { return firstIndexes(limit).Minus(s) }
 
 // Clip returns the members of s below limit, which it clamps like [Set.Complement], in

@@ -7,11 +7,10 @@ import (
 	"sort"
 )
 
-// A Builder collects indexes, in any order, into a [Set]. Adding an index takes O(1) if
-// the indexes are dense enough for a bitmap, and otherwise O(log r).
+// A Builder collects indexes, in any order, into a [Set]. Adding one takes O(1) if they
+// are dense enough for a bitmap, and otherwise O(log r).
 //
-// The zero value is ready to use. A Builder must not be copied after first use and is
-// not safe for concurrent use.
+// The zero value is ready to use. A Builder must not be copied after first use.
 type Builder struct {
 	// Invariants:
 	// 1. one of words and blocks is nil;
@@ -51,7 +50,7 @@ func add(b *Builder, i int, other func(*Builder, int) bool) bool {
 func (b *Builder) addOne(i int) bool { return b.addRun(run{index(i), index(i)}) > 0 }
 
 // AddRange adds first to last, both included. It is a no-op if last < first, and panics
-// if it would add an index outside 0..MaxIndex.
+// if an index is outside 0..MaxIndex.
 func (b *Builder) AddRange(first, last int) {
 	if first <= last {
 		b.addRun(run{index(first), index(last)})
@@ -212,8 +211,7 @@ func (b *Builder) AddSet(s Set) {
 	}
 }
 
-// Contains reports whether i, which may be outside 0..MaxIndex, has been collected. It
-// takes as long as [Builder.Add].
+// Contains reports whether i has been collected. It takes as long as [Builder.Add].
 func (b *Builder) Contains(i int) bool {
 	if w := uint(i) / 64; w < uint(len(b.words)) {
 		return b.words[w]>>(uint(i)%64)&1 != 0
@@ -229,7 +227,7 @@ func (b *Builder) Contains(i int) bool {
 func (b *Builder) Len() int { return saturate(uint64(b.n)) }
 
 // Set returns the set of indexes collected so far, in O(r+w). The builder remains
-// usable, and later changes do not affect the set.
+// usable.
 func (b *Builder) Set() Set {
 	if b.words != nil {
 		return ofWords(slices.Clone(trim(b.words)), b.n)

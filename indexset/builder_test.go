@@ -169,8 +169,8 @@ func TestBuilderKeepsManyRuns(t *testing.T) {
 	})
 }
 
-// TestBuilderDoesNotSwitchBackAndForth sees a builder change to the form that its indexes ask for,
-// and not back and forth.
+// TestBuilderDoesNotSwitchBackAndForth checks that a builder changes its representation
+// without switching back and forth.
 func TestBuilderDoesNotSwitchBackAndForth(t *testing.T) {
 	var b indexset.Builder
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(20000) {

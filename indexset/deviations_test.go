@@ -6,8 +6,8 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// The tests of this file pin where reading and printing differ from Kubernetes
-// 1.36.3, on purpose. The rules of both sides are in rules_test.go.
+// The tests in this file pin the intended differences from Kubernetes 1.36.3 in reading
+// and printing. The rules of both sides are in rules_test.go.
 
 func TestDeviationStrictNumbers(t *testing.T) {
 	for _, text := range []string{"+1", "01", "007-010", "0,+5", "1-+3"} {
@@ -51,7 +51,7 @@ func TestDeviationLenient(t *testing.T) {
 	}
 }
 
-func TestDeviationTouching(t *testing.T) {
+func TestDeviationAdjacentRanges(t *testing.T) {
 	if got := format([]span{{2, 3}, {4, 9}}); got != "2,3,4-9" {
 		t.Errorf("Kubernetes prints %q", got)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// A Job's pass reads which indexes are done, adds those of the pods that have just
-// ended, writes the text back and picks the next ones to run.
+// A Job controller reads the completed indexes, adds those of newly ended pods, writes
+// the text back and selects the next indexes to run.
 func Example() {
 	completed, err := indexset.Parse("0-4,7")
 	if err != nil {
@@ -57,8 +57,8 @@ func ExampleParseLenient() {
 	// indexset: parse "3" at byte 2: does not come after all items before it
 }
 
-// What a controller does in a pass: read the field, add what is new, write it
-// back, and start the next indexes.
+// A controller reads the field, adds new indexes, writes it back and starts the next
+// ones.
 func ExampleSet_With() {
 	completed := indexset.MustParse("0,1,4")
 	completed = completed.With(2, 7)

@@ -23,7 +23,7 @@ func (s Set) Valid() error { return s.valid() }
 
 func (b *Builder) Valid() error { return b.valid() }
 
-// A Form is a way to keep a set; OwnForm is the one that it takes itself.
+// A Form is a representation of a set; OwnForm is its own choice.
 type Form int
 
 const (
@@ -32,8 +32,8 @@ const (
 	RunsForm
 )
 
-// As returns s in the form, whether it is worth it or not. A set that ends too
-// far away for a bitmap stays as it is.
+// As returns s in the form, regardless of memory. A set with too high a maximum for a
+// bitmap is unchanged.
 func (s Set) As(f Form) Set {
 	var runs []run
 	s.eachRun(func(r run) bool {
@@ -52,8 +52,8 @@ func (s Set) As(f Form) Set {
 	return s
 }
 
-// Settled says if s, which came out of an operation, is in a form that costs too
-// much: a bitmap of far more words than runs, or runs where a bitmap is due.
+// Settled returns an error if s, the result of an operation, is in an expensive form: a
+// bitmap of far more words than runs, or runs where a bitmap is due.
 func (s Set) Settled() error {
 	switch k := len(s.words); {
 	case k > keepWords*(s.NumRanges()+1):
@@ -81,16 +81,16 @@ func (s Set) Bitmap() Set {
 	return Set{words, &runList{n: fillRuns(words, s.runs())}}
 }
 
-// Held returns how many words and blocks b holds.
+// Held returns the number of words and blocks of b.
 func (b *Builder) Held() (words, blocks int) { return len(b.words), len(b.blocks) }
 
 // IsBitmap reports whether b is a bitmap.
 func (b *Builder) IsBitmap() bool { return b.words != nil }
 
-// WordsBelow returns how many words a bitmap of the indexes up to last has.
+// WordsBelow returns the number of words in a bitmap of the indexes up to last.
 func WordsBelow(last int) int { return wordsFor(uint32(last)) }
 
-// Fragmented is every second index below n: as many ranges as there can be.
+// Fragmented returns every second index below n, the largest possible number of ranges.
 func Fragmented(n int) Set {
 	var text strings.Builder
 	for i := 0; i < n; i += 2 {
@@ -102,7 +102,7 @@ func Fragmented(n int) Set {
 	return MustParse(text.String())
 }
 
-// FarApart is a set of runs that no bitmap is worth.
+// FarApart returns a set of runs too sparse for a bitmap.
 func FarApart() Set {
 	var b Builder
 	for i := range 1000 {

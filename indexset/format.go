@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// String returns the canonical text of s, which [Parse] accepts and which is empty for
-// the empty set. It allocates once.
+// String returns the canonical text of s, which is empty for the empty set. It
+// allocates once.
 func (s Set) String() string {
 	var b strings.Builder
 	b.Grow(s.EncodedLen())
@@ -52,8 +52,8 @@ func (s *Set) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// EncodedLen returns len(s.String()) without building the text, in O(r+w), for limits
-// on object size. On 32-bit platforms it saturates.
+// EncodedLen returns len(s.String()) without building the text, in O(r+w). It saturates
+// like [Set.Len].
 func (s Set) EncodedLen() int {
 	n := uint64(0) // with a separator after every number
 	width, next := uint64(1), uint64(10)

@@ -1,10 +1,7 @@
 // Package indexset implements sets of indexes in the text form of a Job's
-// status.completedIndexes and status.failedIndexes (KEP-3850, Job API). Decimal numbers
-// are in increasing order, separated by commas, with a run of three or more written as
+// status.completedIndexes and status.failedIndexes (KEP-3850, Job API). Numbers are in
+// increasing order, separated by commas, with a run of three or more written as
 // first-last. The set {1, 3, 4, 5, 7} is 1,3-5,7.
-//
-// A [Set] is immutable. A [Builder] collects indexes. [Parse] reads text strictly,
-// [ParseLenient] leniently.
 package indexset
 
 import (
@@ -16,8 +13,7 @@ import (
 	"strconv"
 )
 
-// MaxIndex is the largest index of a set. Job indexes are smaller, because the number
-// of completions is an int32.
+// MaxIndex is the largest index of a set.
 const MaxIndex = 1<<31 - 1
 
 // end is the limit above every index. It does not fit an int on 32-bit platforms, so
@@ -27,8 +23,7 @@ const end uint32 = MaxIndex + 1
 // A Range is a run of consecutive indexes, First and Last included.
 type Range struct{ First, Last int }
 
-// String returns the text form of r, such as 7 for one index, 3,4 for two and 3-5 for
-// more. [Parse] rejects the text of a Range with Last < First.
+// String returns the text form of r, such as "7", "3,4" or "3-5".
 func (r Range) String() string {
 	b := strconv.AppendInt(nil, int64(r.First), 10)
 	switch r.Last - r.First {
@@ -42,16 +37,13 @@ func (r Range) String() string {
 	return string(strconv.AppendInt(b, int64(r.Last), 10))
 }
 
-// A Set is an immutable set of indexes 0..[MaxIndex]. Start with [Parse], [Of] or
-// [FromRange], or collect indexes one by one in a [Builder]. [Set.With] adds a few to a
-// large set. Compare with [Set.Equal].
+// A Set is an immutable set of indexes 0..[MaxIndex]. Create one with [Parse], [Of],
+// [FromRange] or a [Builder]. Compare sets with [Set.Equal]. Queries accept any int.
 //
-// A Set is stored as a list of runs, 8 bytes each, or as a bitmap up to its last member
-// if that is smaller or not much larger. This affects only speed. The costs of methods
-// are given for r runs, or a bitmap of w words of 64 indexes.
+// A Set is stored as r runs of 8 bytes or, if not much larger, as a bitmap of w words
+// of 64 indexes. The costs of methods are given in r and w.
 //
-// The zero value is the empty set. A Set is safe for concurrent use by multiple
-// goroutines.
+// The zero value is the empty set. A Set is safe for concurrent use.
 type Set struct {
 	// Invariants:
 	// 1. list is nil if and only if the set is empty; words and the runs of
@@ -96,12 +88,12 @@ func (s Set) valid() error {
 	return nil
 }
 
-// Of returns the set of the given indexes, in any order and with duplicates. It panics
-// if one is outside 0..MaxIndex.
+// Of returns the set of the given indexes, in any order. It panics if one is outside
+// 0..MaxIndex.
 func Of(indexes ...int) Set { return Collect(slices.Values(indexes)) }
 
 // FromRange returns the set of first to last, both included, in O(1), or the empty set
-// if last < first. It panics if the set would hold an index outside 0..MaxIndex.
+// if last < first. It panics if it would hold an index outside 0..MaxIndex.
 func FromRange(first, last int) Set {
 	if last < first {
 		return Set{}
@@ -153,8 +145,8 @@ func (s Set) count() uint32 {
 	return s.list.n
 }
 
-// Contains reports whether i, which may be outside 0..MaxIndex, is a member. It takes
-// O(1), or O(log r) if the runs are very unevenly spread.
+// Contains reports whether i is a member, in O(1), or O(log r) if the runs are very
+// unevenly spread.
 func (s Set) Contains(i int) bool { return contains(s.words, i, s.list, (*runList).contains) }
 
 // contains looks in words, or asks list if words do not reach i. Calling through a
@@ -171,7 +163,7 @@ func contains(words []uint64, i int, list *runList, ask func(*runList, int) bool
 // 2^31-1.
 func (s Set) Len() int { return saturate(uint64(s.count())) }
 
-// IsZero reports whether s is empty, in O(1), as for the JSON option omitzero.
+// IsZero reports whether s is empty, in O(1).
 func (s Set) IsZero() bool { return s.list == nil }
 
 // NumRanges returns the number of ranges yielded by [Set.Ranges], in O(1) or O(w).
@@ -210,9 +202,8 @@ func (s Set) max() uint32 {
 	return s.list.runs[len(s.list.runs)-1].last
 }
 
-// Next returns the smallest member at or above i, which may be outside 0..MaxIndex; ok
-// is false if none exists. It takes as long as [Set.Contains], or O(w) if the next
-// member of a bitmap is far away.
+// Next returns the smallest member at or above i; ok is false if none exists. It takes
+// as long as [Set.Contains], or O(w) if the next member is far away.
 func (s Set) Next(i int) (next int, ok bool) {
 	if i > MaxIndex || s.list == nil {
 		return 0, false
@@ -229,8 +220,7 @@ func (s Set) Next(i int) (next int, ok bool) {
 	return int(max(from, s.list.runs[k].first)), true
 }
 
-// Rank returns the number of members below i, which may be outside 0..MaxIndex. It
-// takes O(r) or O(w).
+// Rank returns the number of members below i, in O(r) or O(w).
 func (s Set) Rank(i int) int {
 	limit := clampLimit(i)
 	if limit == 0 || s.list == nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// all is every index there is: 2^31 members.
+// all contains every index, 2^31 members.
 var all = indexset.FromRange(0, indexset.MaxIndex)
 
-func TestAllIndexesFit(t *testing.T) {
+func TestSetOfAllIndexes(t *testing.T) {
 	if err := all.Valid(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestAllIndexesFit(t *testing.T) {
 	}
 }
 
-// A limit is the first index that is not meant, MaxIndex too.
-func TestLimitOfMaxIndexLeavesItOut(t *testing.T) {
+// A limit is exclusive, MaxIndex included.
+func TestLimitMaxIndexExcludesIt(t *testing.T) {
 	last := indexset.Of(indexset.MaxIndex)
 	for what, got := range map[string]indexset.Set{
 		"Clip": all.Clip(indexset.MaxIndex), "Complement": indexset.Set{}.Complement(indexset.MaxIndex), "Clip of runs": last.Clip(indexset.MaxIndex), "Minus": all.Minus(last),
@@ -76,7 +76,7 @@ func TestLimitOfMaxIndexLeavesItOut(t *testing.T) {
 	}
 }
 
-func TestFromRangeHoldsItsEnds(t *testing.T) {
+func TestFromRangeIncludesItsEnds(t *testing.T) {
 	for _, c := range []struct {
 		first, last int
 		want        string
@@ -89,8 +89,7 @@ func TestFromRangeHoldsItsEnds(t *testing.T) {
 	}
 }
 
-// TestBitmapsPrintLongNumbers: bitmaps print numbers of eight digits and more in
-// another way.
+// Bitmaps print numbers of eight digits and more on a separate path.
 func TestBitmapsPrintLongNumbers(t *testing.T) {
 	for _, at := range []int{9_999_900, 99_999_900} {
 		var b indexset.Builder
@@ -145,7 +144,7 @@ func TestIndexesOutOfRangePanicOrAreAbsent(t *testing.T) {
 	}
 }
 
-func TestSetIsTextInJSON(t *testing.T) {
+func TestSetMarshalsAsText(t *testing.T) {
 	type status struct {
 		Completed indexset.Set `json:"completedIndexes,omitzero"`
 	}
@@ -168,7 +167,7 @@ func TestSetIsTextInJSON(t *testing.T) {
 	}
 }
 
-func TestQuestionsDoNotAllocate(t *testing.T) {
+func TestQueriesDoNotAllocate(t *testing.T) {
 	dense, sparse := indexset.Fragmented(10000), indexset.FarApart()
 	text := make([]byte, 0, dense.EncodedLen())
 	absent := make([]int, 0, 1000)
@@ -198,7 +197,7 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Parse chooses the representation before it reads, and makes a Set of it.
+// Parse chooses the representation before reading and allocates only the result.
 func TestParseAllocatesWhatItReturns(t *testing.T) {
 	for _, s := range []indexset.Set{indexset.Fragmented(10000), indexset.FarApart()} {
 		text := s.String()
@@ -219,7 +218,7 @@ func TestBuilderContainsWithoutAllocating(t *testing.T) {
 	}
 }
 
-func TestRangePrintsAsInTheText(t *testing.T) {
+func TestRangeString(t *testing.T) {
 	for r, want := range map[indexset.Range]string{
 		{}: "0", {7, 7}: "7", {3, 4}: "3,4", {3, 5}: "3-5", {0, indexset.MaxIndex}: "0-2147483647", {5, 3}: "5-3",
 	} {
@@ -229,8 +228,8 @@ func TestRangePrintsAsInTheText(t *testing.T) {
 	}
 }
 
-// TestGoroutinesShareSets lets goroutines ask the same sets at once; the race
-// detector watches.
+// TestGoroutinesShareSets queries the same sets from several goroutines, under the race
+// detector.
 func TestGoroutinesShareSets(t *testing.T) {
 	sparse, dense := indexset.FarApart(), indexset.Fragmented(1000)
 	var all sync.WaitGroup

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A check that passes whatever it is given makes every test that calls it blind.
-// So each invariant is broken once, and valid must name it.
+// The tests rely on valid. So each invariant is broken once, and valid must name it.
 func TestValidNamesTheBrokenInvariantOfASet(t *testing.T) {
 	many := FarApart().runs() // enough for a directory
 	misled := newRunList(many)

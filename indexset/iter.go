@@ -72,9 +72,8 @@ func (s Set) eachGap(limit uint32, yield func(run) bool) {
 	}
 }
 
-// AppendAbsent appends the first n non-members below limit to dst in increasing order,
-// for instance as the indexes to start next. It appends fewer if fewer exist, and
-// searches no further than the last one appended.
+// AppendAbsent appends the first n non-members below limit to dst, or all if fewer
+// exist. It searches no further than the last one appended.
 func (s Set) AppendAbsent(dst []int, n, limit int) []int {
 	top := clampLimit(limit)
 	for k := 0; k < len(s.words) && n > 0 && uint32(64*k) < top; k++ {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A model is a set written for reading: what every operation is compared with.
+// A model is a simple set with which every operation is compared.
 type model map[int]bool
 
 func modelOf(s indexset.Set) model {
@@ -96,9 +96,8 @@ type drawn struct {
 	model model
 }
 
-// drawSet draws a set of some hundred members at most, in one of the shapes
-// that sets have: scattered, in runs, nearly full, far apart, at the far end;
-// and in any form.
+// drawSet draws a set of at most some hundred members, scattered, in runs, nearly full,
+// far apart or at the far end, in any form.
 func drawSet(t *rapid.T, label string) drawn {
 	offset := rapid.SampledFrom([]int{0, 0, 0, 60, 1 << 16, indexset.MaxIndex - 400}).Draw(t, label+" offset")
 	step := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 64, 1000}).Draw(t, label+" step")
@@ -128,7 +127,7 @@ func drawIndex(t *rapid.T, label string, near ...drawn) int {
 	return rapid.SampledFrom(candidates).Draw(t, label)
 }
 
-// A tester is what both *testing.T and *rapid.T are.
+// A tester is a *testing.T or a *rapid.T.
 type tester interface {
 	Helper()
 	Fatalf(string, ...any)

@@ -9,8 +9,7 @@ import (
 )
 
 // A ParseError describes an item that is not in the text form. Find it by passing
-// errors.As a pointer to a ParseError. The zero value describes no item. A ParseError
-// is safe for concurrent use by multiple goroutines.
+// errors.As a pointer to a ParseError.
 type ParseError struct {
 	Offset int    // offset of the item, in bytes
 	Text   string // the item, or its beginning if long
@@ -19,7 +18,7 @@ type ParseError struct {
 	cut bool // Text is only the beginning
 }
 
-// Error returns the item, its offset and the reason as a single line.
+// Error returns the item, offset and reason as a single line.
 func (e ParseError) Error() string {
 	more := ""
 	if e.cut {

@@ -14,8 +14,8 @@ import (
 
 var digits2MiB = strings.Repeat("9", 2<<20)
 
-// rejected has one row per way in which a text is not the text form: where the
-// bad item starts, the reason, and what a lenient reading makes of the text.
+// rejected has a row for each kind of invalid text, with the offset of the bad item,
+// the reason, and the result of ParseLenient.
 var rejected = []struct {
 	text    string
 	offset  int
@@ -135,8 +135,8 @@ func TestBadTextIsRejected(t *testing.T) {
 	}
 }
 
-// A lenient reading says why it has skipped an item.
-func TestLenientReadingSaysWhy(t *testing.T) {
+// Report.First has the reason why an item was skipped.
+func TestReportGivesReasons(t *testing.T) {
 	for text, want := range map[string]indexset.ParseError{
 		"1,,2":            {Offset: 2, Reason: indexset.ReasonEmpty},
 		"1,-2":            {Offset: 2, Text: "-2", Reason: indexset.ReasonNoFirst},
@@ -181,8 +181,8 @@ func TestGoodTextIsAccepted(t *testing.T) {
 	}
 }
 
-// roughlyAllocated is allocated a hundred times faster; it may count small
-// allocations too late.
+// roughlyAllocated is Allocated, but a hundred times faster; it may count small
+// allocations late.
 func roughlyAllocated(f func()) uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -192,10 +192,10 @@ func roughlyAllocated(f func()) uint64 {
 	return sample[0].Value.Uint64() - before
 }
 
-// bound is how many bytes reading text may allocate.
+// bound returns the number of bytes that reading text may allocate.
 func bound(text string) uint64 { return 8*uint64(len(text)) + 1<<20 }
 
-func TestHostileTextIsBounded(t *testing.T) {
+func TestParseBoundsWorkAndMemory(t *testing.T) {
 	repeat := func(s string) string { return strings.Repeat(s, 2<<20/len(s)) }
 	evens := indexset.Fragmented(620000).String()
 	for _, c := range []struct {
@@ -239,7 +239,7 @@ func descending() string {
 	return b.String() + "0"
 }
 
-// checkParse checks what must hold for the two readings of any text.
+// checkParse checks the properties of Parse and ParseLenient for any text.
 func checkParse(t tester, text string) {
 	t.Helper()
 	s, err := indexset.Parse(text)
@@ -278,8 +278,7 @@ func checkParse(t tester, text string) {
 	}
 }
 
-// checkReaders checks that the fast and the slow reader agree about a text, with
-// each other and with Parse.
+// checkReaders checks that the fast reader, the slow reader and Parse agree on a text.
 func checkReaders(t tester, text string, parsed indexset.Set, parseErr error) {
 	t.Helper()
 	if s, ok := indexset.Scan(text); ok != (parseErr == nil) || !s.Equal(parsed) {
@@ -290,9 +289,8 @@ func checkReaders(t tester, text string, parsed indexset.Set, parseErr error) {
 	}
 }
 
-// Should the fast reader ever refuse a text that is well formed, Parse still
-// reads it.
-func TestSlowReaderHasTheLastWord(t *testing.T) {
+// Parse reads well-formed text even if scan rejects it.
+func TestReadSlowlyAcceptsValidText(t *testing.T) {
 	for _, text := range []string{"0", "0-1", "0,1,2", "1-3,4-6,9", "9,10,99-101,1000000", "0-2147483647", indexset.Fragmented(1000).String()} {
 		s, err := indexset.ReadSlowly(text)
 		if err != nil || !s.Equal(indexset.MustParse(text)) || s.Valid() != nil {
@@ -311,8 +309,8 @@ func TestAnyTextIsReadByTheRules(t *testing.T) {
 	})
 }
 
-// TestDamagedTextIsReadByTheRules changes a few bytes of good text, so that the reading
-// fails at any place that it has for good text.
+// TestDamagedTextIsReadByTheRules changes a few bytes of valid text, so that reading
+// fails at every possible place.
 func TestDamagedTextIsReadByTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.SampledFrom([]int{0, 5, 95, 990, 9990, 99990, 999990, 9999990, 99999990, 1999999990, indexset.MaxIndex - 2000}).Draw(t, "start")
@@ -361,14 +359,13 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// One character that is another one is noticed wherever it stands, in numbers of
-// every width.
-func TestEveryChangedCharacterIsRead(t *testing.T) {
+// A changed character is noticed at every position, in numbers of every width.
+func TestParseReadsEveryCharacter(t *testing.T) {
 	for width, start := 1, uint32(1); width <= 10; width, start = width+1, start*10 {
 		for _, text := range []string{
 			fmt.Sprintf("%d-%d,%d-%d,%d-%d,%d", start, start+1, start+3, start+4, start+6, start+7, start+8),
 			fmt.Sprintf("%d,%d,%d,%d,%d,%d", start, start+2, start+4, start+5, start+7, start+8),
-			// Behind a large last number the changed one may be in order.
+			// After a large last number the changed one may still be in order.
 			fmt.Sprintf("%d,%d,%d,%d,%d,%d", start, start+2, start+4, start+5, start+7, min(5*uint64(start), indexset.MaxIndex)),
 			fmt.Sprintf("%d-%d,%d-%d,%d-%d,%d", start, start+1, start+3, start+4, start+6, start+7, min(5*uint64(start), indexset.MaxIndex)),
 		} {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check compares every question that one set answers with its model.
+// check compares all queries of one set with its model.
 func check(t tester, s indexset.Set, m model, at int) {
 	t.Helper()
 	same(t, "All", s, m)
@@ -53,7 +53,7 @@ func check(t tester, s indexset.Set, m model, at int) {
 	checkSteps(t, s)
 }
 
-// checkSteps walks the members by Next, and the text range by range.
+// checkSteps iterates over the members with Next, and over the text range by range.
 func checkSteps(t tester, s indexset.Set) {
 	t.Helper()
 	var members []int
@@ -129,7 +129,7 @@ func TestOperationsAgreeWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkOperations(t, drawSet(t, "a"), drawSet(t, "b")) })
 }
 
-// checkOperations compares everything that takes two sets with the model.
+// checkOperations compares all methods of two sets with the model.
 func checkOperations(t tester, a, b drawn) {
 	t.Helper()
 	s, u := a.set, b.set
@@ -145,7 +145,7 @@ func checkOperations(t tester, a, b drawn) {
 		{"Without", s.Without(append(b.model.sorted(), -1, math.MinInt, math.MaxInt/2+1<<20)...), a.model.minus(b.model)},
 	} {
 		same(t, c.name, c.got, c.want)
-		// What has not changed may be the operand itself, in any form.
+		// An unchanged result may be the operand itself, in any representation.
 		if err := c.got.Settled(); err != nil && !c.got.SharesList(s) && !c.got.SharesList(u) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -167,8 +167,8 @@ func checkOperations(t tester, a, b drawn) {
 	same(t, "b afterwards", u, b.model)
 }
 
-// TestEveryPairOfRepresentationsAgrees runs every operation on sets of telling shapes in every
-// pair of forms.
+// TestEveryPairOfRepresentationsAgrees runs every operation on sets of various shapes
+// in every pair of representations.
 func TestEveryPairOfRepresentationsAgrees(t *testing.T) {
 	var sets []indexset.Set
 	for _, text := range []string{
@@ -206,8 +206,7 @@ func TestLimitsAgreeWithModel(t *testing.T) {
 	})
 }
 
-// checkLimit compares everything that takes a limit with the model, and
-// AppendAbsent of n.
+// checkLimit compares all methods with a limit with the model, and AppendAbsent for n.
 func checkLimit(t tester, d drawn, limit, n int) {
 	t.Helper()
 	same(t, "Clip", d.set.Clip(limit), d.model.clip(limit))

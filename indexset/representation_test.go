@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnchangedSetsAreShared: an operation that changes nothing returns its
-// operand, not a copy.
+// An operation that changes nothing returns its operand, not a copy.
 func TestUnchangedSetsAreShared(t *testing.T) {
 	for name, s := range map[string]Set{"bitmap": Fragmented(1000), "runs": FarApart()} {
 		few := Of(2000, 4000000).Intersect(s)
@@ -42,8 +41,8 @@ func TestUnchangedSetsAreShared(t *testing.T) {
 	}
 }
 
-// TestFarIndexesAreCheap: an index far behind a bitmap does not stretch it.
-func TestFarIndexesAreCheap(t *testing.T) {
+// An index far behind a bitmap does not stretch it.
+func TestFarIndexesDoNotStretchBitmaps(t *testing.T) {
 	s, far := Fragmented(10000), Of(MaxIndex)
 	for operation, do := range map[string]func() Set{
 		"With":              func() Set { return s.With(MaxIndex) },
@@ -65,8 +64,8 @@ func TestFarIndexesAreCheap(t *testing.T) {
 	}
 }
 
-// TestResultsFit: results do not hold on to much more memory than they need.
-func TestResultsFit(t *testing.T) {
+// Results keep little spare memory.
+func TestResultsHoldLittleSpareMemory(t *testing.T) {
 	s, far := Fragmented(100000), FarApart()
 	for operation, got := range map[string]Set{
 		"Clip":                 s.Clip(1000),
@@ -83,8 +82,8 @@ func TestResultsFit(t *testing.T) {
 	}
 }
 
-// A set is made a bitmap if that takes at most twice the memory of its runs,
-// however it is made.
+// A set becomes a bitmap if that takes at most twice the memory of its runs, however it
+// is created.
 func TestBitmapIsMadeUpToTwiceTheMemory(t *testing.T) {
 	const runs = 20
 	for k, want := range map[int]bool{2*runs - 1: true, 2 * runs: true, 2*runs + 1: false, 8 * runs: false} {
@@ -104,7 +103,7 @@ func TestBitmapIsMadeUpToTwiceTheMemory(t *testing.T) {
 	}
 }
 
-// … and stays one until it takes eight times as much.
+// A bitmap remains one up to eight times the memory of its runs.
 func TestBitmapIsKeptUpToEightTimesTheMemory(t *testing.T) {
 	const runs = 20
 	few := Of(singles(runs)...) // a bitmap of one word
@@ -125,7 +124,7 @@ func TestBitmapIsKeptUpToEightTimesTheMemory(t *testing.T) {
 	}
 }
 
-// singles returns so many indexes none of which touches another, and more.
+// singles returns n indexes that do not touch, and more.
 func singles(n int, more ...int) (indexes []int) {
 	for i := range n {
 		indexes = append(indexes, 2*i)
@@ -141,7 +140,7 @@ func runsAt(indexes []int) (runs []run) {
 	return runs
 }
 
-// A far index makes a builder give up its bitmap, not for ever.
+// A builder that gave up its bitmap for a far index can return to a bitmap.
 func TestBuilderBecomesABitmapAgain(t *testing.T) {
 	var b Builder
 	for i := range 1000 {
@@ -160,7 +159,7 @@ func TestBuilderBecomesABitmapAgain(t *testing.T) {
 	}
 }
 
-// An empty builder takes over the form of a set, too.
+// An empty builder takes over a set's bitmap.
 func TestBuilderTakesOverABitmap(t *testing.T) {
 	s := Fragmented(64 * 160).Minus(FromRange(0, 64*160-41)) // 20 runs in 160 words
 	var b Builder
@@ -170,7 +169,7 @@ func TestBuilderTakesOverABitmap(t *testing.T) {
 	}
 }
 
-// A range within a bitmap goes into it, however few runs are left.
+// A builder adds a range within its bitmap to the bitmap, however few runs remain.
 func TestBuilderKeepsABitmapThatReaches(t *testing.T) {
 	var b Builder
 	for i := range 6400 {

@@ -11,11 +11,10 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// The rules of the text form, once more and written for reading: ours, strict
-// and lenient, and those of Kubernetes 1.36.3. Whole numbers are int64, as wide
-// as Kubernetes reads them.
+// The rules of the text form, in simple code: ours, strict and lenient, and those of
+// Kubernetes 1.36.3. Numbers are int64, as in Kubernetes.
 
-// A span is an interval as a text has it: it may be reversed.
+// A span is an interval as written in a text, possibly reversed.
 type span struct{ first, last int64 }
 
 func readInt(s string) int64 {
@@ -98,7 +97,7 @@ func canonical(spans []span) []span {
 	return out
 }
 
-// clip leaves out what is at limit or above.
+// clip drops the indexes at or above limit.
 func clip(spans []span, limit int64) []span {
 	var out []span
 	for _, s := range spans {
@@ -117,8 +116,8 @@ func total(spans []span) (n int64) {
 	return n
 }
 
-// format prints as Kubernetes does: a reversed span has its first number only,
-// neighbouring spans are not joined.
+// format prints like Kubernetes: only the first number of a reversed span, and
+// neighbouring spans not joined.
 func format(spans []span) string {
 	var items []string
 	for _, s := range spans {
@@ -136,14 +135,15 @@ func format(spans []span) string {
 	return strings.Join(items, ",")
 }
 
-// atoi reads as Kubernetes does: with a sign, with leading zeros, and up to
-// what an int64 holds.
+// atoi reads numbers like Kubernetes, with a sign, with leading zeros, and up to the
+// largest int64.
 func atoi(s string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
 }
 
-// kubernetesStrict is what the API server's validation counts in text.
+// kubernetesStrict returns the number of indexes that the API server's validation
+// counts in text.
 func kubernetesStrict(text string, completions int64) (count int64, ok bool) {
 	if text == "" {
 		return 0, true
@@ -165,7 +165,7 @@ func kubernetesStrict(text string, completions int64) (count int64, ok bool) {
 	return count, true
 }
 
-// kubernetesLenient is what the Job controller reads, in the order it keeps it.
+// kubernetesLenient returns the intervals that the Job controller reads, in its order.
 func kubernetesLenient(text string, completions int64) (spans []span) {
 	if text == "" {
 		return nil
@@ -195,8 +195,8 @@ func kubernetesLenient(text string, completions int64) (spans []span) {
 	return spans
 }
 
-// readsOn reports whether there are items behind the first one that starts out
-// of range, where the Job controller stops.
+// readsOn reports whether items follow the first one that starts out of range, where
+// the Job controller stops.
 func readsOn(text string, completions int64) bool {
 	items := strings.Split(text, ",")
 	for _, item := range items[:len(items)-1] {

@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/indexset"
 )
 
-// vectorFiles lists the recorded cases of Kubernetes that this package answers
-// for; package jobpolicy answers for the rest of indexset_ops.
+// vectorFiles lists the recorded cases of Kubernetes tested here; package jobpolicy
+// tests the rest of indexset_ops.
 func vectorFiles() []vectors.File {
 	kind := func(judge func(vector) (answer, error)) vectors.Kind {
 		return vectors.Kind{Run: func(c *vectors.Case) (any, error) { return judgeVector(c, judge) }, Normal: normalWant}
@@ -55,7 +55,7 @@ type vector struct {
 // An outcome has the fields of want: int64, bool or string.
 type outcome map[string]any
 
-// An answer is what a case should come to.
+// An answer is the expected result of a case.
 type answer struct {
 	excluded string   // why the case says nothing about a Set; the rest is empty then
 	reasons  []string // in which ways ours may differ from Kubernetes, by properties of the input
@@ -64,9 +64,8 @@ type answer struct {
 	ours     outcome  // ours
 }
 
-// judgeVector tells the runner what a case should come to. The case deviates if
-// the two rules differ in a field that is wanted, and then there must be a known
-// reason.
+// judgeVector tells the runner the expected result of a case. If the two rules differ
+// in a wanted field, the case deviates and needs a known reason.
 func judgeVector(c *vectors.Case, judge func(vector) (answer, error)) (any, error) {
 	var v vector
 	if err := c.Decode(&v); err != nil {
@@ -93,7 +92,7 @@ func judgeVector(c *vectors.Case, judge func(vector) (answer, error)) (any, erro
 	return bare(c, a.ours), nil
 }
 
-// bare is the one field of an outcome that is wanted without a name.
+// bare returns the only field of an outcome wanted without a name.
 func bare(c *vectors.Case, o outcome) any {
 	if _, isBool := c.Want.(bool); isBool {
 		return o["has"]
@@ -109,7 +108,7 @@ func saturated(o outcome) outcome {
 	return o
 }
 
-// normalWant makes a wanted outcome one of ours. The text of an error is another.
+// normalWant converts a wanted outcome to ours. Texts of errors differ.
 func normalWant(_ *vectors.Case, want any) (any, error) {
 	fields, ok := want.(map[string]any)
 	if !ok {
@@ -182,7 +181,7 @@ func lenientVector(v vector) (answer, error) {
 	return a, nil
 }
 
-// itemByItem is what Kubernetes reads of every item of text, on its own.
+// itemByItem returns the result of Kubernetes for each item of text alone.
 func itemByItem(text string) (spans []span) {
 	for item := range strings.SplitSeq(text, ",") {
 		spans = append(spans, kubernetesLenient(item, math.MaxInt64)...)
@@ -190,7 +189,7 @@ func itemByItem(text string) (spans []span) {
 	return spans
 }
 
-// malformed says why no Set has these intervals, if so.
+// malformed returns why no Set can have these intervals, or "".
 func malformed(spans []span) string {
 	before := int64(-1)
 	for _, s := range spans {

@@ -4,8 +4,8 @@ import "github.com/restartkit/restart/jobpolicy/batch"
 
 // NextCounts returns the failure counts for the replacement of a failed pod with this
 // Match, given the counts of its index before. failures counts towards the limit per
-// index; ignored does not. Negative counts are taken as 0, and both saturate at 2^31-1
-// (KEP-3850, "Tracking the number of failures per index").
+// index; ignored does not. Both saturate at 2^31-1 (KEP-3850, "Tracking the number of
+// failures per index").
 func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int) {
 	failures, ignored = addCounts(max(failures, 0), 0), addCounts(max(ignored, 0), 0)
 	if m.Counted() {
@@ -16,8 +16,8 @@ func (m Match) NextCounts(failures, ignored int) (nextFailures, nextIgnored int)
 
 // IndexFailed reports whether a failed pod fails its index for good, because a
 // FailIndex rule matched or because it is counted and failures exceeds limit. failures
-// includes this pod, as returned by NextCounts, so a limit of 1 allows two runs;
-// numbers below 1 are taken as 1. With a nil limit no index fails.
+// includes this pod, as returned by NextCounts, so a limit of 1 allows two runs. With a
+// nil limit no index fails.
 func (m Match) IndexFailed(failures int, limit *int32) bool {
 	return m.indexFailedAfter(max(failures, 1)-1, limit)
 }

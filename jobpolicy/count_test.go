@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// Of any two ends that are reached the earlier in the documented order decides.
+// If two limits are reached, the earlier in the documented order decides.
 func TestVerdictPrecedence(t *testing.T) {
 	limits := jobpolicy.EndLimits{Completions: pointerTo[int32](3), BackoffLimit: pointerTo[int32](1), MaxFailedIndexes: pointerTo[int32](1), ActiveDeadlineSeconds: pointerTo[int64](60)}
 	ends := []struct {
@@ -42,8 +42,8 @@ func TestVerdictPrecedence(t *testing.T) {
 	}
 }
 
-// The limits tolerate as many as they say, and one more ends the Job.
-func TestVerdictBounds(t *testing.T) {
+// Each limit at, below and above its number.
+func TestVerdictAtAndAboveLimits(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		l    jobpolicy.EndLimits
@@ -73,8 +73,8 @@ func TestVerdictBounds(t *testing.T) {
 	}
 }
 
-// An index fails with its first failure beyond the limit, or at once by a rule;
-// without a limit per index, by nothing.
+// An index fails with its first failure above the limit, or at once by a FailIndex
+// rule. Without a limit per index, it never fails.
 func TestIndexFailsBeyondItsLimit(t *testing.T) {
 	failIndex, ignored, counted := jobpolicy.Match{Action: batch.ActionFailIndex}, jobpolicy.Match{Action: batch.ActionIgnore}, jobpolicy.Match{Rule: -1}
 	for _, tt := range []struct {
@@ -94,9 +94,9 @@ func TestIndexFailsBeyondItsLimit(t *testing.T) {
 	}
 }
 
-// What NextCounts returns is what IndexFailed takes; the Engine, whose pods carry
-// the counts from before, decides alike.
-func TestIndexFailedTakesWhatNextCountsReturns(t *testing.T) {
+// IndexFailed takes the counts that NextCounts returns, and agrees with the Engine,
+// whose pods carry the counts before them.
+func TestIndexFailedAgreesWithNextCounts(t *testing.T) {
 	for _, m := range []jobpolicy.Match{{Rule: -1}, {Action: batch.ActionIgnore}, {Action: batch.ActionFailIndex}} {
 		for before := range 5 {
 			for limit := range int32(5) {

@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// A pod of an Indexed Job is told its index in every container, and has a
-// hostname of its own; whatever else the template says stays.
+// A pod of an Indexed Job has a hostname and, in every container, the variable with its
+// index. The rest of the template is unchanged.
 func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	var template batch.PodTemplateSpec
 	if err := json.Unmarshal([]byte(`{
@@ -53,8 +53,9 @@ func TestNewPodChangesHostnameAndIndexOnly(t *testing.T) {
 	}
 }
 
-// A new pod has the template's metadata and the Job's own, and shares none of it.
-func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
+// A Creation has the template's metadata and the Job's additions, and shares neither
+// with the Job.
+func TestCreationSharesNoMetadata(t *testing.T) {
 	template := batch.ObjectMeta{
 		Labels:      map[string]string{"app": "a"},
 		Annotations: map[string]string{"note": "n"},
@@ -101,7 +102,7 @@ func TestMetadataOfANewPodIsItsOwn(t *testing.T) {
 	}
 }
 
-// A name that what is appended would make too long is cut, and the index stays.
+// A long Job name is cut so that the index fits.
 func TestLongNamesKeepTheIndex(t *testing.T) {
 	for _, tt := range []struct {
 		job   int

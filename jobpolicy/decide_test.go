@@ -25,7 +25,7 @@ func plainPods(n int, phase batch.PodPhase) (pods []*batch.Pod) {
 	return pods
 }
 
-// One plan does not exceed these numbers.
+// Limits of one plan.
 func TestPlanKeepsItsBounds(t *testing.T) {
 	const many = 600
 	unwanted := plainJob(many)
@@ -55,7 +55,7 @@ func TestPlanKeepsItsBounds(t *testing.T) {
 	}
 }
 
-// What is left of a delay is rounded up.
+// A remaining delay below MinRequeue is rounded up.
 func TestShortDelaysAreBatched(t *testing.T) {
 	in := jobpolicy.Input{Job: plainJob(2), Pods: plainPods(1, batch.PodFailed), Now: t0.Add(9700 * time.Millisecond)}
 	for _, tt := range []struct {
@@ -71,9 +71,8 @@ func TestShortDelaysAreBatched(t *testing.T) {
 	}
 }
 
-// TestLeastProgressGoesFirst has two active pods where one is wanted; the first
-// is to go.
-func TestLeastProgressGoesFirst(t *testing.T) {
+// Each case has two active pods, of which the first has less progress.
+func TestSurplusHasLeastProgress(t *testing.T) {
 	ready := func(since time.Time) func(p *batch.Pod) {
 		return func(p *batch.Pod) {
 			p.Status.Conditions = []batch.PodCondition{{Type: batch.PodReady, Status: batch.ConditionTrue, LastTransitionTime: since}}

@@ -4,11 +4,10 @@ import "time"
 
 // Remaining returns the rest of the delay before a replacement, at least 0, when
 // sinceLast has passed since the last failure ended. The delay is BaseDelay, doubled up
-// to MaxDelay for each failure in a row after the first. Without failures there is no
-// delay; a negative number is taken as 1. As in Kubernetes, MaxDelay does not limit
-// BaseDelay itself. Unlike in Kubernetes, a failure in the future (a negative
-// sinceLast) is taken as one that happens now, so the wait never exceeds the delay
-// (KEP-3850, "Exponential backoff delay per index").
+// to MaxDelay for each failure in a row after the first. As in Kubernetes, MaxDelay
+// does not limit BaseDelay itself. Unlike in Kubernetes, a failure in the future (a
+// negative sinceLast) is taken as one that happens now, so the wait never exceeds the
+// delay (KEP-3850, "Exponential backoff delay per index").
 //
 // The caller chooses which failures to count. Kubernetes includes ignored ones.
 func (e Engine) Remaining(failures int, sinceLast time.Duration) time.Duration {

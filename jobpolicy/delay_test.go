@@ -17,8 +17,7 @@ func ignores7() *batch.PodFailurePolicy {
 	}}}
 }
 
-// Ignored failures lengthen the delay of an index as any other, have a delay of
-// their own, or none.
+// Ignored failures delay an index like others, separately, or not at all.
 func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 	for _, tt := range []struct {
 		delay jobpolicy.IgnoredDelay
@@ -40,7 +39,7 @@ func TestIgnoredFailuresOfAnIndex(t *testing.T) {
 	}
 }
 
-// The same of a Job's streak. A success ends the streak of ignored failures too.
+// The same for a Job's streak. A success also resets the streak of ignored failures.
 func TestIgnoredFailuresOfAJob(t *testing.T) {
 	before := jobpolicy.State{Failures: 1, LastFailure: t0, Ignored: 3, LastIgnored: t0.Add(-time.Second)}
 	for _, tt := range []struct {
@@ -68,7 +67,7 @@ func TestIgnoredFailuresOfAJob(t *testing.T) {
 	}
 }
 
-// An end that lies in the future counts as now, once, of either streak.
+// An end in the future counts as now, once, in either streak.
 func TestStreaksDoNotEndInTheFuture(t *testing.T) {
 	for _, delay := range []jobpolicy.IgnoredDelay{jobpolicy.DelayLikeFailure, jobpolicy.DelaySeparately} {
 		job := plainJob(1)
@@ -81,10 +80,10 @@ func TestStreaksDoNotEndInTheFuture(t *testing.T) {
 	}
 }
 
-// An index that waits blocks those behind it, as in Kubernetes, or with
-// StartReadyIndexes those start in its place. Then a plan only waits if there is room
-// for the waiting ones, and for the first of them.
-func TestWaitingIndexes(t *testing.T) {
+// A waiting index blocks higher ones, as in Kubernetes. With StartReadyIndexes higher
+// ones start in its place; the plan then waits only if it has room for waiting indexes,
+// until the first one is ready.
+func TestWaitingIndexesBlockHigherOnes(t *testing.T) {
 	failed := func(index, failures int) *batch.Pod {
 		p := pod(fmt.Sprint("u", index), index, batch.PodFailed, 1, t0)
 		p.Annotations[batch.JobIndexFailureCountAnnotation] = fmt.Sprint(failures)
@@ -128,9 +127,8 @@ func TestWaitingIndexes(t *testing.T) {
 	}
 }
 
-// A success starts the streak over; of the failures seen with it only those after
-// the last success count.
-func TestSuccessStartsTheStreakOver(t *testing.T) {
+// A success resets the streak. Only failures after the last success count.
+func TestSuccessResetsTheStreak(t *testing.T) {
 	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
 	for _, tt := range []struct {
 		succeeded, failed []time.Time

@@ -13,13 +13,12 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Each test here pins one entry of DEVIATIONS.md: what is decided otherwise than
-// Kubernetes decides it.
+// Each test here pins one entry of DEVIATIONS.md.
 
 // t0 is the noon of the stories.
 func pointerTo[T any](v T) *T { return &v }
 
-// failureCount is how many failures of its index a pod carries.
+// failureCount returns the failure count in a pod's annotation.
 func failureCount(p *batch.Pod) int {
 	n, _ := strconv.Atoi(p.Annotations[batch.JobIndexFailureCountAnnotation])
 	return n
@@ -41,8 +40,8 @@ func indexedJob(n, limit int32) *batch.Job {
 	}}
 }
 
-// pod is a tracked pod of an index that ended, or runs, as phase says, at an
-// instant.
+// pod returns a tracked pod of an index that runs, or ended at an instant, depending on
+// phase.
 func pod(uid string, index int, phase batch.PodPhase, code int32, at time.Time) *batch.Pod {
 	p := &batch.Pod{ObjectMeta: batch.ObjectMeta{
 		Name: "j-" + uid, Namespace: "ns", UID: uid, Finalizers: []string{batch.JobTrackingFinalizer},
@@ -66,7 +65,7 @@ func mustPlan(t *testing.T, e jobpolicy.Engine, in jobpolicy.Input) jobpolicy.Pl
 	return plan
 }
 
-// last is the status after the plan.
+// last returns the status after the plan.
 func last(in jobpolicy.Input, plan jobpolicy.Plan) *batch.JobStatus {
 	switch {
 	case plan.FinalStatus != nil:
@@ -77,8 +76,8 @@ func last(in jobpolicy.Input, plan jobpolicy.Plan) *batch.JobStatus {
 	return &in.Job.Status
 }
 
-// A failure that lies in the future, because a clock stepped back, waits its
-// delay from when it was noticed, and not until the clock has caught up.
+// The delay after a failure in the future, after a clock stepped back, starts when Plan
+// first sees the failure.
 func TestDeviationFutureFailure(t *testing.T) {
 	if got := (jobpolicy.Engine{MaxDelay: time.Minute}).Remaining(1, -24*time.Hour); got != 10*time.Second {
 		t.Errorf("Remaining = %v, want 10s", got)
@@ -107,9 +106,8 @@ func TestDeviationFutureFailure(t *testing.T) {
 	}
 }
 
-// A condition pattern without status means True, as the API documents, also when
-// no API server has filled it in.
-func TestDeviationOpenPattern(t *testing.T) {
+// A condition pattern without status means True, even without the API server's default.
+func TestDeviationPatternWithoutStatus(t *testing.T) {
 	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}},
 	}}}
@@ -120,7 +118,7 @@ func TestDeviationOpenPattern(t *testing.T) {
 	}
 }
 
-// An index text from a bug elsewhere loses no member that can be read.
+// A malformed index text loses none of its readable indexes.
 func TestDeviationCorruptIndexText(t *testing.T) {
 	for text, want := range map[string]string{
 		"7,3":         "3,7",   // Kubernetes: 7
@@ -142,8 +140,8 @@ func TestDeviationCorruptIndexText(t *testing.T) {
 	}
 }
 
-// An index ends once. In the status success wins, in one pass too, and a verdict
-// of an earlier plan stands.
+// An index ends once. Success wins within a status and within a plan; otherwise the
+// earlier plan's decision stands.
 func TestDeviationIndexEndsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		completed, failed string
@@ -184,8 +182,8 @@ func TestDeviationEndTimes(t *testing.T) {
 	}
 }
 
-// Of several pods that match FailJob the message names the one with the smallest
-// index, then UID.
+// If several pods match FailJob, the message names the one with the smallest index,
+// then UID.
 func TestDeviationFailJobMessage(t *testing.T) {
 	job := indexedJob(4, 3)
 	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
@@ -200,9 +198,9 @@ func TestDeviationFailJobMessage(t *testing.T) {
 	}
 }
 
-// Of several failed pods of an index the one with most failures is followed, the
-// later end decides between equals, and the order of the pods nothing.
-func TestDeviationKeptPod(t *testing.T) {
+// The predecessor of an index's next attempt is the failed pod with the most failures,
+// then the latest end, in any order of the pods.
+func TestDeviationLastFailedPod(t *testing.T) {
 	old := pod("a", 0, batch.PodFailed, 1, t0)
 	old.Annotations[batch.JobIndexFailureCountAnnotation] = "2"
 	late := pod("b", 0, batch.PodFailed, 1, t0.Add(time.Second))
@@ -215,7 +213,7 @@ func TestDeviationKeptPod(t *testing.T) {
 	}
 }
 
-// A pod that is listed twice is one pod.
+// A pod listed twice counts once.
 func TestDeviationSamePodTwice(t *testing.T) {
 	p := pod("a", 0, batch.PodFailed, 1, t0)
 	job := &batch.Job{Spec: batch.JobSpec{BackoffLimit: pointerTo[int32](1)}}
@@ -226,7 +224,7 @@ func TestDeviationSamePodTwice(t *testing.T) {
 	}
 }
 
-// Counts saturate where Kubernetes' 32 bits wrap around to a short delay.
+// Counts saturate. In Kubernetes 32 bits overflow to a short delay.
 func TestDeviationSaturation(t *testing.T) {
 	p := pod("a", 0, batch.PodFailed, 1, t0)
 	p.Annotations[batch.JobIndexFailureCountAnnotation] = "2147483647"
@@ -250,8 +248,7 @@ func TestDeviationSaturation(t *testing.T) {
 	}
 }
 
-// The streak of failures survives the caller, and a pod enters it once however
-// often it is seen.
+// The streak of failures survives a restart of the caller and includes each pod once.
 func TestDeviationState(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1), PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{Operator: batch.OpNotIn, Values: []int32{0}},
@@ -279,9 +276,9 @@ func TestDeviationState(t *testing.T) {
 	}
 }
 
-// Absent fields have their defaults, and numbers that no API server lets in end
-// in a plan or an error, not in a panic.
-func TestDeviationUnchecked(t *testing.T) {
+// Absent fields get their defaults. Numbers that no API server accepts lead to a plan
+// or an error, not to a panic.
+func TestDeviationUnvalidatedJob(t *testing.T) {
 	in := jobpolicy.Input{Job: &batch.Job{}, Now: t0}
 	if plan := mustPlan(t, jobpolicy.Engine{}, in); len(plan.Create) != 1 {
 		t.Errorf("an empty Job starts %d pods, want 1", len(plan.Create))
@@ -299,8 +296,7 @@ func TestDeviationUnchecked(t *testing.T) {
 	}
 }
 
-// A Job does not end while pods may be on their way: they would be left behind
-// with their finalizers.
+// A Job does not end while unseen pods may exist, which would keep their finalizers.
 func TestDeviationExpectationsPendingEnd(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
 	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0)}, Now: t0, ExpectationsPending: true}
@@ -313,8 +309,7 @@ func TestDeviationExpectationsPendingEnd(t *testing.T) {
 	}
 }
 
-// ValidateUpdate does not look at the pod template, and a resumed Job's pods are
-// planned whatever has become of it.
+// ValidateUpdate ignores the pod template, and a resumed Job uses the changed one.
 func TestDeviationTemplateMayChange(t *testing.T) {
 	job := plainJob(1)
 	job.Spec.Template.Spec = batch.PodSpec{RestartPolicy: batch.RestartPolicyNever, Containers: []batch.Container{{Name: "main", Args: []string{"-memory=1Gi"}}}}

@@ -11,9 +11,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// A pod whose end was counted and that is still shown with its finalizer, from a
-// cache that lags behind, is not counted again.
-func TestStaleViewCountsOnce(t *testing.T) {
+// A stale view of a counted pod, still with its finalizer, is not counted again.
+func TestStalePodIsCountedOnce(t *testing.T) {
 	job := &batch.Job{Spec: batch.JobSpec{Completions: pointerTo[int32](1)}}
 	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0)}, Now: t0}
 	failed, decisions := 0, 0
@@ -36,7 +35,7 @@ func TestStaleViewCountsOnce(t *testing.T) {
 	}
 }
 
-// Only what is tracked is untracked.
+// Untrack is set only for surplus pods with a finalizer.
 func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
 	untracked := pod("a", 0, batch.PodRunning, 0, t0)
 	untracked.Finalizers = nil
@@ -48,7 +47,7 @@ func TestOnlyTrackedSurplusIsUntracked(t *testing.T) {
 	}
 }
 
-// No start and no deadline make a negative wait.
+// No start time and no deadline cause a negative RequeueAfter.
 func TestRequeueIsNeverNegative(t *testing.T) {
 	for _, start := range []time.Time{{}, t0, t0.Add(time.Second), t0.Add(-time.Second), time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)} {
 		for _, deadline := range []int64{1, 100, math.MaxInt64 / 1_000_000_000, math.MaxInt64} {
@@ -64,7 +63,7 @@ func TestRequeueIsNeverNegative(t *testing.T) {
 	}
 }
 
-// Counters at the top of their range stay there, on every platform alike.
+// Counters saturate, on 32-bit platforms too.
 func TestCountersSaturate(t *testing.T) {
 	two := []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodFailed, 1, t0)}
 	job := &batch.Job{Spec: batch.JobSpec{BackoffLimit: pointerTo[int32](jobpolicy.MaxCount - 1)}, Status: batch.JobStatus{Failed: jobpolicy.MaxCount - 1}}
@@ -84,7 +83,8 @@ func TestCountersSaturate(t *testing.T) {
 	}
 }
 
-// What still runs when the Job fails is judged by the policy, and counted so.
+// The policy decides on pods that still run when the Job fails, and they are counted
+// accordingly.
 func TestRunningPodsFailWithTheJob(t *testing.T) {
 	running := pod("b", 0, batch.PodRunning, 0, t0)
 	jobtest.SetCondition(running, batch.DisruptionTarget, batch.ConditionTrue, "", t0)
@@ -97,7 +97,7 @@ func TestRunningPodsFailWithTheJob(t *testing.T) {
 	}
 }
 
-func TestImpossibleStatusesAreRefused(t *testing.T) {
+func TestPlanRejectsInvalidStatus(t *testing.T) {
 	for field, s := range map[string]batch.JobStatus{
 		"status.ready":                          {Ready: pointerTo[int32](-1)},
 		"status.terminating":                    {Terminating: pointerTo[int32](-1)},
@@ -109,8 +109,8 @@ func TestImpossibleStatusesAreRefused(t *testing.T) {
 	}
 }
 
-// Nil and odd arguments have plain answers.
-func TestNilArgumentsHavePlainAnswers(t *testing.T) {
+// Nil arguments give zero results, and negative counts are taken as 0.
+func TestNilAndNegativeArguments(t *testing.T) {
 	if got := (*batch.Pod)(nil).FinishTime(); !got.IsZero() {
 		t.Error(got)
 	}
@@ -132,8 +132,8 @@ func TestNilArgumentsHavePlainAnswers(t *testing.T) {
 	}
 }
 
-// A target that was taken back is followed by a new one.
-func TestTargetTakenBackIsFollowedByAnother(t *testing.T) {
+// A target condition with status False is followed by a True one.
+func TestWithdrawnTargetConditionIsAddedAgain(t *testing.T) {
 	job := &batch.Job{
 		Spec:   batch.JobSpec{BackoffLimit: pointerTo[int32](0)},
 		Status: batch.JobStatus{Conditions: []batch.JobCondition{{Type: batch.JobFailureTarget, Status: batch.ConditionFalse}}},

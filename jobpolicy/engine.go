@@ -13,8 +13,6 @@ import (
 //
 // Carry out each plan. Call Plan again after RequeueAfter and after every change to the
 // Job or its pods, including the plan's own.
-//
-// An Engine is comparable and safe for concurrent use.
 type Engine struct {
 	BaseDelay      time.Duration // before the first replacement; 0 means 10s
 	MaxDelay       time.Duration // bound of the doubled delay; 0 means 10m

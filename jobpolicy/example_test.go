@@ -148,11 +148,11 @@ func ExampleExplain() {
 		fmt.Println(step)
 	}
 	// Output:
-	// rule 0 (Ignore): no match: condition DisruptionTarget is not there, wanted True
+	// rule 0 (Ignore): no match: condition DisruptionTarget is absent, wanted True
 	// rule 1 (FailJob): matched: container main ended with exit code 137, not in [0 1]
 }
 
-// A CI runner has no pods: it asks the policy about the exit code of a task.
+// A CI runner without pods asks the policy about the exit code of a task.
 func ExampleMatchExit() {
 	policy := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
 		{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{

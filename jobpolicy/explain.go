@@ -108,7 +108,7 @@ func whyConditions(patterns []batch.OnPodCondition, pod *batch.Pod) string {
 	}
 	parts := make([]string, len(patterns))
 	for i, o := range patterns {
-		has := "is not there"
+		has := "is absent"
 		if status, ok := statuses[o.Type]; ok {
 			has = "is " + string(status)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Every step says what matched, or exactly why nothing did.
-func TestExplainSaysWhy(t *testing.T) {
+// Every result gives the match, or why the rule does not match.
+func TestExplainGivesReasons(t *testing.T) {
 	in, notIn := batch.OpIn, batch.OpNotIn
 	codes := func(o batch.Operator, container *string, values ...int32) batch.PodFailurePolicyRule {
 		return batch.PodFailurePolicyRule{Action: batch.ActionCount, OnExitCodes: &batch.OnExitCodes{Operator: o, ContainerName: container, Values: values}}
@@ -49,7 +49,7 @@ func TestExplainSaysWhy(t *testing.T) {
 		"rule 5 (Count): no match: the rule has no requirement",
 		"rule 6 (\"\"): no match: unknown action, the rule is skipped (the rule has no requirement)",
 		"rule 7 (Later): no match: unknown action, the rule is skipped (container a ended with exit code 3, in [3])",
-		"rule 8 (Ignore): no match: condition A is False, wanted True; condition B is True, wanted Unknown; condition C is not there, wanted True",
+		"rule 8 (Ignore): no match: condition A is False, wanted True; condition B is True, wanted Unknown; condition C is absent, wanted True",
 		"rule 9 (Ignore): matched: the pod has condition B=True",
 		"rule 10 (Count): no match: not reached, rule 9 decided",
 	}

@@ -2,7 +2,7 @@ package jobpolicy
 
 import "github.com/restartkit/restart/jobpolicy/batch"
 
-// The parts of a pass that tests look at alone.
+// The parts of a plan with tests of their own.
 var (
 	NameFirst       = nameFirst       // of the vectors
 	FailJobMessages = failJobMessages // of the vectors
@@ -16,13 +16,13 @@ var (
 // MaxCount is the highest failure count.
 const MaxCount = maxCount
 
-// Tabled is how many rules of a policy a plan keeps in a table.
+// Tabled is the number of rules in a codeTable.
 const Tabled = tabled
 
-// MatchInPlan returns what matches pods as a plan does, with a table.
+// MatchInPlan returns a function that matches pods like Plan, with a ruleTable.
 func MatchInPlan(p *batch.PodFailurePolicy) func(*batch.Pod) Match { return newRuleTable(p).match }
 
-// IndexFailedAfter is IndexFailed as a plan asks it, by the failures before.
+// IndexFailedAfter is IndexFailed for the failures before the pod.
 func IndexFailedAfter(m Match, before int, limit *int32) bool {
 	return m.indexFailedAfter(before, limit)
 }

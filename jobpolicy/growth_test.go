@@ -10,8 +10,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// inTime runs something that takes well under a second, and minutes if its work
-// grows with the square of what it looks at.
+// inTime runs f, which takes well under a second, but minutes if its work is
+// quadratic.
 func inTime(t *testing.T, what string, f func()) {
 	t.Helper()
 	began := time.Now()
@@ -35,8 +35,7 @@ func withSidecars(p *batch.Pod, n int) *batch.Pod {
 	return p
 }
 
-// Work grows with the number of containers, conditions and patterns, and not with
-// a product of them.
+// Work grows with the sum, not the product, of containers, conditions and patterns.
 func TestWorkGrowsInProportion(t *testing.T) {
 	const many = 60_000
 	sidecars := withSidecars(&batch.Pod{}, 2*many)
@@ -89,8 +88,8 @@ func TestWorkGrowsInProportion(t *testing.T) {
 	})
 }
 
-// Of two views of a pod one is taken, the same in whatever order they come.
-func TestOrderOfTwoViewsDecidesNothing(t *testing.T) {
+// Of two different pods with the same identity, Plan uses the same one in either order.
+func TestDuplicatePodsAreOrderedByContent(t *testing.T) {
 	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 	change := map[string]func(p *batch.Pod){
 		"phase":        func(p *batch.Pod) { p.Status.Phase = batch.PodRunning },

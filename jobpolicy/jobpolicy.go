@@ -2,8 +2,7 @@
 // failed pods (KEP-3329, KEP-3850) as pure functions on the types of package batch.
 // Start with [Engine.Plan], one pass of the controller. [MatchPod] and [MatchExit]
 // evaluate a pod failure policy. [Match.NextCounts], [Match.IndexFailed],
-// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects. Package lint
-// reviews specifications, and package jobtest runs Jobs in tests.
+// [Engine.Remaining] and [EndLimits.Verdict] work without Job objects.
 package jobpolicy
 
 import (
@@ -13,10 +12,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Plan returns the next step for a Job. It is deterministic and ignores the order of
-// the pods. If the Engine, the Input or the Job's status is invalid, the error wraps
-// field.Errors. The plan is empty for a finished Job and, except for a note, for a Job
-// with another controller or an unknown completion mode.
+// Plan returns the next step for a Job. It is deterministic. If the Engine, the Input
+// or the Job's status is invalid, the error wraps field.Errors. The plan is empty for a
+// finished Job and, except for a note, for a Job with another controller or an unknown
+// completion mode.
 //
 // Set ExpectationsPending until Pods reflects all creations and deletions of earlier
 // plans. Meanwhile Plan records and releases ended pods, but creates no pods, deletes
@@ -70,10 +69,10 @@ func (e Engine) leavesAlone(spec *batch.JobSpec) string {
 	switch spec.CompletionMode {
 	case "", batch.NonIndexedCompletion, batch.IndexedCompletion:
 	default:
-		return fmt.Sprintf("the Job is left alone: its completion mode %q is unknown", spec.CompletionMode)
+		return fmt.Sprintf("nothing is planned: the completion mode %q is unknown", spec.CompletionMode)
 	}
 	if ours := orDefault(e.ManagedBy, jobControllerName); orDefault(spec.ManagedBy, jobControllerName) != ours {
-		return fmt.Sprintf("the Job is left alone: its spec.managedBy is %q, this Engine acts for %q", spec.ManagedBy, ours)
+		return fmt.Sprintf("nothing is planned: spec.managedBy is %q, but this Engine acts for %q", spec.ManagedBy, ours)
 	}
 	return ""
 }

@@ -17,9 +17,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// The recorded runs are whole Jobs under the real controller, with a scripted
-// kubelet. The driver below replays a scenario, and everything else that is
-// recorded is compared with what happens.
+// The recorded runs are whole Jobs under the real controller, with a scripted kubelet.
+// The driver below replays a scenario and compares the results with the record.
 
 type recordedRun struct {
 	Scenario         runScenario     `json:"scenario"`
@@ -111,8 +110,8 @@ func readRuns(files fs.FS) (runs, timing []*recordedRun, err error) {
 	return doc.Runs, doc.BackoffTiming, nil
 }
 
-// replay drives the scenario and returns where it differs from the record, and
-// how many fields were compared.
+// replay drives the scenario and returns the differences from the record and the number
+// of fields compared.
 func replay(r *recordedRun) (all []string, compared int) {
 	d := newDriver(r.Scenario)
 	differ := func(path string, want, got any) {
@@ -237,8 +236,8 @@ func newDriver(s runScenario) *driver {
 	return d
 }
 
-// step does the next thing that the script has, lets the controller come to rest
-// and records both. It reports whether anything was left to do.
+// step performs the next action of the script, lets the controller come to rest and
+// records both. It reports whether any action remained.
 func (d *driver) step() bool {
 	var event []string
 	switch {
@@ -305,8 +304,8 @@ func (d *driver) pick() []string {
 	return []string{running[0].UID}
 }
 
-// attemptOf is what the script says of the pod. An Indexed Job's pods are bound
-// when they are created, others when they end.
+// attemptOf returns the script of the pod. An Indexed Job's pods are bound to theirs on
+// creation, others when they end.
 func (d *driver) attemptOf(p *batch.Pod, ends bool) runAttempt {
 	if a, ok := d.attempts[p.UID]; ok {
 		return a
@@ -339,7 +338,7 @@ func (d *driver) find(uid string) *batch.Pod {
 	return nil
 }
 
-// exit ends the pod's attempt as the script says, or begins its eviction.
+// exit ends the pod's attempt according to the script, or begins its eviction.
 func (d *driver) exit(uid string) string {
 	p := d.find(uid)
 	a := d.attemptOf(p, true)
@@ -361,7 +360,7 @@ func (d *driver) exit(uid string) string {
 	return "evict " + uid
 }
 
-// finish gives the pod its end.
+// finish sets the pod's end.
 func (d *driver) finish(uid string) {
 	p := d.find(uid)
 	if p == nil {
@@ -413,7 +412,7 @@ func (d *driver) finish(uid string) {
 	})
 }
 
-// rest lets the controller and the kubelet work until nothing changes.
+// rest runs the controller and the kubelet until nothing changes.
 func (d *driver) rest() {
 	for range 10_000 {
 		if d.failJob == nil {
@@ -452,8 +451,7 @@ func (d *driver) rest() {
 		if jobtest.Effects(plan) > 0 {
 			continue
 		}
-		// Delays are short and pass; a deadline is waited for when nothing else
-		// can happen.
+		// Short delays pass; a deadline passes only when nothing else can happen.
 		short := d.RequeueAfter > 0 && d.RequeueAfter <= 2*d.Engine.MaxDelay
 		if d.RequeueAfter == 0 || !short && (len(d.pick()) > 0 || len(d.dying) > 0) {
 			return
@@ -470,8 +468,8 @@ func (d *driver) outcome() string {
 	return "running"
 }
 
-// recordStatus is the status as the record has it: without times, and pod names
-// without what the API server appends.
+// recordStatus returns the status in the form of the record, without times and without
+// the suffixes of pod names.
 func (d *driver) recordStatus() json.RawMessage {
 	s := d.Job.Status
 	out := map[string]any{
@@ -497,8 +495,8 @@ func (d *driver) recordStatus() json.RawMessage {
 	return text
 }
 
-// named is a recorded status that names the pod that ours names, where several
-// match FailJob.
+// named returns the recorded status with the pod named in ours, if several match
+// FailJob.
 func (d *driver) named(status json.RawMessage) any {
 	tree, err := vectors.Tree(status)
 	if err != nil {
@@ -510,8 +508,8 @@ func (d *driver) named(status json.RawMessage) any {
 
 var podSuffix = regexp.MustCompile(`-\d{5} `)
 
-// TestJobRunsSelfTest corrupts every kind of recorded field once: each must be
-// noticed.
+// TestJobRunsSelfTest corrupts each kind of recorded field once. The comparison must
+// fail each time.
 func TestJobRunsSelfTest(t *testing.T) {
 	runs, timing, err := readRuns(vectors.Files())
 	if err != nil {

@@ -41,8 +41,6 @@ var noMatch = Match{Rule: -1}
 
 // MatchPod returns the first rule with a known action that matches the pod (KEP-3329,
 // "Evaluation"). It assumes that the pod has failed. A nil policy has no rules.
-// MatchPod does not allocate unless a rule's patterns times the pod's conditions exceed
-// 1,000.
 func MatchPod(p *batch.PodFailurePolicy, pod *batch.Pod) Match {
 	if p == nil || pod == nil {
 		return noMatch

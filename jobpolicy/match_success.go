@@ -11,7 +11,7 @@ import (
 // Match, -1 if none. A rule with indexes is met if all of them have succeeded, or as
 // many as its count; a rule with only a count, if that many of all indexes have.
 // Indexes at or above completions are ignored; a rule with only such indexes is never
-// met. Without a success no rule is met, even with count 0. A nil policy has no rules.
+// met. Without a success no rule is met, even with count 0.
 func MatchSuccess(p *batch.SuccessPolicy, succeeded indexset.Set, completions int) Match {
 	if p == nil || succeeded.IsZero() {
 		return noMatch

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowMatch is the rules as they are written, without any hurry: for each rule
-// the containers in order, for each container the values in order.
+// slowMatch is the model of MatchPod: it scans the rules, for each rule the containers,
+// and for each container the values, in order.
 func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) jobpolicy.Match {
 	if p == nil {
 		return jobpolicy.Match{Rule: -1}
@@ -49,8 +49,7 @@ func slowMatch(p *batch.PodFailurePolicy, pod *batch.Pod) jobpolicy.Match {
 	return jobpolicy.Match{Rule: -1}
 }
 
-// genMatchCase draws a policy and a pod that have something to do with each
-// other: few codes, names and conditions.
+// genMatchCase draws a policy and a pod that share a few codes, names and conditions.
 func genMatchCase(t *rapid.T) (*batch.PodFailurePolicy, *batch.Pod) {
 	code := rapid.OneOf(
 		rapid.SampledFrom([]int32{0, 1, 2, 63, 64, 137, 255, 256, 257, 1024, 1025, 2049, -1, -1023, 1 << 30}), // some alike by 256 or 1024
@@ -97,7 +96,7 @@ func genMatchCase(t *rapid.T) (*batch.PodFailurePolicy, *batch.Pod) {
 	return p, pod
 }
 
-func TestMatchEqualsModel(t *testing.T) {
+func TestMatchAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, pod := genMatchCase(t)
 		got, want := jobpolicy.MatchPod(p, pod), slowMatch(p, pod)
@@ -129,8 +128,8 @@ func TestMatchEqualsModel(t *testing.T) {
 	})
 }
 
-// A code at every place of a long list, and codes that only differ from it by a
-// power of two, or lie outside the codes of Linux.
+// A code at every position of a long list, and unlisted codes that differ from it by a
+// power of two or do not occur on Linux.
 func TestMatchLongLists(t *testing.T) {
 	for place := range 40 {
 		values := make([]int32, 40)
@@ -177,8 +176,8 @@ func TestMatchLongLists(t *testing.T) {
 	}
 }
 
-// MatchExit is Match of a pod with nothing but that container.
-func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
+// MatchExit returns MatchPod's result for a pod with only that container.
+func TestMatchExitAgreesWithMatchPod(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p, pod := genMatchCase(t)
@@ -204,8 +203,8 @@ func TestMatchExitIsMatchOfOneContainer(t *testing.T) {
 	}
 }
 
-// A pod may have any number of distinct exit codes.
-func TestPodsOfManyExitCodes(t *testing.T) {
+// MatchPod handles any number of distinct exit codes.
+func TestMatchPodWithManyExitCodes(t *testing.T) {
 	for n := 15; n <= 18; n++ {
 		p := &batch.Pod{}
 		on := &batch.OnExitCodes{}
@@ -231,8 +230,8 @@ func TestPodsOfManyExitCodes(t *testing.T) {
 	}
 }
 
-// With a table, too, a rule is asked about if the code of any container may meet it.
-func TestEachContainerMayMeetARule(t *testing.T) {
+// With a codeTable, MatchPod tries a rule if the code of any container may meet it.
+func TestMatchPodTriesEveryContainer(t *testing.T) {
 	for at := range 4 {
 		p := &batch.Pod{}
 		for i := range 4 {
@@ -253,9 +252,8 @@ func TestEachContainerMayMeetARule(t *testing.T) {
 	}
 }
 
-// A policy may have more rules than validation lets through, and a rule of any
-// place may decide.
-func TestPoliciesOfManyRules(t *testing.T) {
+// Rules beyond those in a codeTable decide, too.
+func TestMatchPodReadsMoreThan32Rules(t *testing.T) {
 	for n := 30; n <= 35; n++ {
 		policy := &batch.PodFailurePolicy{}
 		for i := range int32(n) {
@@ -288,8 +286,7 @@ func TestMatchNil(t *testing.T) {
 	}
 }
 
-// bigPolicy is the largest policy that validation lets through, and a pod that
-// it does not match.
+// bigPolicy returns the largest valid policy and a pod that it does not match.
 func bigPolicy() (*batch.PodFailurePolicy, *batch.Pod) {
 	p, pod := &batch.PodFailurePolicy{}, &batch.Pod{}
 	for range 20 {
@@ -321,7 +318,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A thousand pairs of conditions and patterns are compared without allocating.
+// MatchPod compares a thousand pairs of conditions and patterns without allocating.
 func TestMatchOfConditionsAllocatesNothing(t *testing.T) {
 	policy, p := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionCount}}}, &batch.Pod{}
 	for range 20 {

@@ -20,10 +20,10 @@ func (v *view) observeAge() (olderFor time.Duration, behind time.Time, notes not
 		behind = now
 	}
 	if olderFor = believedAfter - now.Sub(behind); olderFor > 0 {
-		notes.add("the status says less (%+v) than what was written (%+v): nothing is planned until a newer one is seen", seen, m.Written)
+		notes.add("nothing is planned: the status %+v is older than the last one written, %+v", seen, m.Written)
 		return olderFor, behind, notes
 	}
-	notes.add("the status has said less (%+v) than what was written (%+v) for %s: it is taken as it is", seen, m.Written, believedAfter)
+	notes.add("the status %+v has been older than the last one written, %+v, for %s and is now accepted", seen, m.Written, believedAfter)
 	return 0, time.Time{}, notes
 }
 

@@ -20,7 +20,7 @@ func (v *view) observePods(known known) (pods []*podView, notes notes, err error
 			notes.add("a nil pod was left out")
 			continue
 		case pod.UID == "" && pod.Name == "":
-			return nil, nil, field.Errors{{Field: fmt.Sprintf("Pods[%d]", i), Type: field.Required, Detail: "a pod needs a UID or a name: nothing else tells it from others"}}
+			return nil, nil, field.Errors{{Field: fmt.Sprintf("Pods[%d]", i), Type: field.Required, Detail: "a pod needs a UID or a name"}}
 		}
 		p := v.podView(pod, known)
 		if p.succeeded || p.failed {

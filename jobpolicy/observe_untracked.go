@@ -33,8 +33,8 @@ func (v *view) observeUntracked() (notes notes) {
 		if len(pods) <= counted {
 			return
 		}
-		notes.add("%d pods have %s without the finalizer %s and at most %d of them were counted, pod %s for one: see Pod.Track",
-			len(pods), how, batch.JobTrackingFinalizer, counted, pods[0].Name)
+		notes.add("%d pods, such as %s, have %s without the finalizer %s, and at most %d of them were counted; see Pod.Track",
+			len(pods), pods[0].Name, how, batch.JobTrackingFinalizer, counted)
 		for _, p := range pods {
 			p.untracked = counted == 0
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Pods without a UID are told apart by their name, in the status too: none is
-// lost when the caller crashes.
-func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
+// Names identify pods without a UID, in the status too, so a crash of the caller loses
+// none.
+func TestPodsWithoutUIDAreIdentifiedByName(t *testing.T) {
 	named := func(name string, phase batch.PodPhase) *batch.Pod {
 		p := pod("", 0, phase, 1, t0)
 		p.Name, p.Annotations = name, nil
@@ -38,8 +38,8 @@ func TestPodsWithoutUIDAreToldApartByName(t *testing.T) {
 	}
 }
 
-// A pod's end is decided once. What was recorded of it stands, so that a crash
-// between Record and Release changes nothing, and it takes part in nothing else.
+// The recorded end of a pod stands, so a crash between InterimStatus and Release
+// changes nothing.
 func TestRecordedEndStands(t *testing.T) {
 	indexed := indexedJob(1, 3)
 	indexed.Spec.BackoffLimitPerIndex = nil
@@ -71,9 +71,9 @@ func TestRecordedEndStands(t *testing.T) {
 	}
 }
 
-// A pod without the finalizer counts nothing. That is said, once for each, and
-// not of pods that were counted before they lost it.
-func TestPodsThatCountNothingAreReported(t *testing.T) {
+// A pod that never had the finalizer does not count and is noted once, unlike a pod
+// that lost it after being counted.
+func TestUntrackedPodsAreNoted(t *testing.T) {
 	untracked := func(uid string, index int, phase batch.PodPhase) *batch.Pod {
 		p := pod(uid, index, phase, 7, t0)
 		p.Untrack()
@@ -127,8 +127,8 @@ func TestPodsThatCountNothingAreReported(t *testing.T) {
 	}
 }
 
-// A pod whose index ended, was scaled away and is back again was counted, and is
-// not taken for one that never was.
+// A pod whose index ended, was scaled away and is back was counted, and is not taken
+// for an untracked one.
 func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 	for name, status := range map[string]batch.JobStatus{
 		"succeeded": {CompletedIndexes: "0,2"},
@@ -159,8 +159,8 @@ func TestIndexScaledAwayAndBackIsNotUntracked(t *testing.T) {
 	}
 }
 
-// A pod is decided on once, even if its index is scaled away and back before its
-// finalizer is seen to be gone.
+// A pod is decided on once, even if its index is scaled away and back before Pods shows
+// the removal of its finalizer.
 func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 	job := indexedJob(3, 5)
 	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodFailed, 1, t0)}, Now: t0}
@@ -176,9 +176,9 @@ func TestIndexScaledAwayAndBackIsDecidedOnOnce(t *testing.T) {
 	}
 }
 
-// A pod that was released while its index was scaled away is remembered while it
-// is seen, however late it is seen without its finalizer: when the index is back,
-// the pod is neither noted nor decided on again.
+// State keeps a pod released while its index was scaled away, however late Pods shows
+// it without its finalizer. When the index is back, the pod is neither noted nor
+// decided on again.
 func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 	type step struct {
 		completions int32
@@ -223,9 +223,9 @@ func TestPodReleasedWhileScaledAwayIsRemembered(t *testing.T) {
 	}
 }
 
-// A pod whose index is scaled away before its finalizer is off, again and again, is
-// released until it is seen to be gone.
-func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
+// A pod whose index is repeatedly scaled away before its finalizer is removed is
+// released until Pods shows the removal.
+func TestScaledAwayPodIsReleasedUntilUntracked(t *testing.T) {
 	job := indexedJob(3, 5)
 	in := jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("c", 2, batch.PodSucceeded, 0, t0)}, Now: t0}
 	for i, completions := range []int32{2, 2, 3} {
@@ -240,9 +240,9 @@ func TestPodScaledAwayIsReleasedUntilItIsSeenToBe(t *testing.T) {
 	}
 }
 
-// A decision says of which index the pod was, how often that has failed, and
-// whether it fails with this pod.
-func TestDecisionsTellOfTheirIndex(t *testing.T) {
+// A decision has the pod's index, the failures of the index, and whether it fails with
+// this pod.
+func TestDecisionsDescribeTheirIndex(t *testing.T) {
 	at := t0.Add(-time.Minute)
 	failed := func(uid string, index, code int, failures string) *batch.Pod {
 		p := pod(uid, index, batch.PodFailed, int32(code), at)
@@ -294,9 +294,9 @@ func TestTrackAndUntrackShareNothing(t *testing.T) {
 	}
 }
 
-// A failed pod behind a running one is decided on and delays the Job like any
+// A failed pod listed after a running one is decided on and delays the Job like any
 // other.
-func TestFailureBehindARunningPod(t *testing.T) {
+func TestFailureCountsWhileAnotherPodRuns(t *testing.T) {
 	job := indexedJob(2, 9)
 	job.Spec.BackoffLimitPerIndex = nil
 	plan := mustPlan(t, jobpolicy.Engine{}, jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod("a", 0, batch.PodRunning, 0, t0), pod("b", 1, batch.PodFailed, 1, t0)}, Now: t0})
@@ -305,7 +305,7 @@ func TestFailureBehindARunningPod(t *testing.T) {
 	}
 }
 
-// An annotation that is not read as what it says is noted, with its pod and text.
+// An annotation without a valid number is noted, with its pod and text.
 func TestMisreadAnnotationsAreNoted(t *testing.T) {
 	for text, noted := range map[string]bool{"": true, "-1": true, "x": true, "1.0": true, "2147483648": true, "99999999999999999999": true, "0": false, "+1": false, "2147483647": false} {
 		for _, annotation := range []string{batch.JobCompletionIndexAnnotation, batch.JobIndexFailureCountAnnotation, batch.JobIndexIgnoredFailureCountAnnotation} {

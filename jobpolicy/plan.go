@@ -8,7 +8,7 @@ import (
 
 // Input is the input of Plan, which does not modify it.
 type Input struct {
-	Job *batch.Job // as last written
+	Job *batch.Job
 	// Pods are all visible pods of the Job, in any order. Each needs a UID or a name.
 	Pods                []*batch.Pod
 	State               State // of the last plan whose InterimStatus was written
@@ -23,8 +23,7 @@ type Input struct {
 // Plan holds effects to carry out in this order: Delete, Create, InterimStatus,
 // Release, FinalStatus. InterimStatus records the ends of pods, Release removes their
 // finalizers, and only FinalStatus raises the counters. A crash therefore neither loses
-// a failure nor counts it twice (KEP-3850). A Plan shares no memory that is written
-// later.
+// a failure nor counts it twice (KEP-3850).
 //
 // If an effect fails, skip the rest and plan again later. After a refused deletion or
 // creation, plan again at once with NoPodChanges to record and release ended pods.

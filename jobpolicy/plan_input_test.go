@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// underQuota lets a controller and the pods work in turns, and returns how often
-// the quota refused a creation.
+// underQuota runs the controller and the pods in turns, and returns how often the quota
+// refused a creation.
 func underQuota(t *testing.T, c *jobtest.Cluster, work func()) (refused int) {
 	t.Helper()
 	for range 50 {
@@ -32,9 +32,9 @@ func underQuota(t *testing.T, c *jobtest.Cluster, work func()) (refused int) {
 	return refused
 }
 
-// A quota on pods refuses every creation for as long as finished pods are there.
-// With a plan that only records they go, and the Job ends.
-func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
+// A quota refuses creations while finished pods exist. A plan with NoPodChanges
+// releases these, and the Job ends.
+func TestNoPodChangesResolvesQuotaDeadlock(t *testing.T) {
 	c := jobtest.New(plainJob(5))
 	c.Faults.Quota = 2
 	c.Job.Spec.Parallelism = pointerTo[int32](2)
@@ -48,10 +48,10 @@ func TestQuotaThatRefusesCreationsIsNoDeadlock(t *testing.T) {
 	}
 }
 
-// With a limit per index the last failed pod of an index stays until its
-// replacement exists. A quota above parallelism has room for that; a lower one
-// has not once that many have failed together.
-func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
+// With a limit per index, the last failed pod of an index remains until its replacement
+// exists. This needs a quota above parallelism: a lower one blocks once that many pods
+// have failed together.
+func TestQuotaAboveParallelismAllowsReplacements(t *testing.T) {
 	for parallelism := 1; parallelism <= 3; parallelism++ {
 		for quota := parallelism; quota <= parallelism+1; quota++ {
 			c := jobtest.New(indexedJob(4, 9))
@@ -74,9 +74,8 @@ func TestQuotaAboveParallelismHasRoomForReplacements(t *testing.T) {
 	}
 }
 
-// A plan that only records has no end that needs a deletion, and one that needs
-// none.
-func TestNoPodChangesPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
+// With NoPodChanges, the Job ends only if no pod has to be deleted.
+func TestNoPodChangesPlansNoDeletionsOrCreations(t *testing.T) {
 	failing := func() *batch.Job {
 		job := plainJob(2)
 		job.Spec.BackoffLimit = pointerTo[int32](0)
@@ -110,8 +109,8 @@ func TestNoPodChangesPlansNoPodsAndNoEndThatNeedsThem(t *testing.T) {
 	}
 }
 
-// While pods are not settled none is created, no surplus one is deleted and the
-// Job does not end; what has ended is recorded.
+// With ExpectationsPending, Plan creates no pods, deletes no surplus pods and does not
+// end the Job, but records ended pods.
 func TestExpectationsPendingPlansNoPodsAndNoEnd(t *testing.T) {
 	surplus := plainJob(2)
 	surplus.Spec.Parallelism = pointerTo[int32](0)
@@ -131,10 +130,9 @@ func TestExpectationsPendingPlansNoPodsAndNoEnd(t *testing.T) {
 	}
 }
 
-// A pod whose finalizer is gone is not released again while Pods still show it,
-// and counts at once. If the caller does not say so it is released again: the
-// first time may have failed.
-func TestReleasedOnce(t *testing.T) {
+// A pod in FinalizersRemoved counts at once and is not released again. Without it the
+// pod is released again, because the first release may have failed.
+func TestFinalizersRemovedPreventsSecondRelease(t *testing.T) {
 	indexed := indexedJob(2, 3)
 	indexed.Spec.Parallelism = pointerTo[int32](1)
 	for name, in := range map[string]jobpolicy.Input{
@@ -156,9 +154,8 @@ func TestReleasedOnce(t *testing.T) {
 	}
 }
 
-// An Input that nothing can be planned for is refused with a field that a caller
-// can find.
-func TestPlanRefusesImpossibleInput(t *testing.T) {
+// The error for an invalid Input is a field.Errors with the path of the field.
+func TestPlanRejectsInvalidInput(t *testing.T) {
 	lost := plainJob(1)
 	lost.Spec.CompletionMode, lost.Spec.Completions = batch.IndexedCompletion, nil
 	for path, in := range map[string]jobpolicy.Input{
@@ -176,8 +173,8 @@ func TestPlanRefusesImpossibleInput(t *testing.T) {
 	}
 }
 
-// What a plan waits for is said, and of several the first.
-func TestPlanSaysWhatItWaitsFor(t *testing.T) {
+// RequeueReason is the reason of the earliest requeue.
+func TestRequeueReasonIsTheEarliest(t *testing.T) {
 	deadline := plainJob(2)
 	deadline.Spec.ActiveDeadlineSeconds, deadline.Status.StartTime = pointerTo[int64](60), t0
 	far := plainJob(2)
@@ -204,9 +201,8 @@ func TestPlanSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// An Engine acts for the Jobs that are managed by its name, and says when it
-// leaves one alone.
-func TestJobsOfOtherControllersAreLeftAlone(t *testing.T) {
+// An Engine acts only for Jobs with its ManagedBy, and notes when it ignores one.
+func TestPlanIgnoresJobsOfOtherControllers(t *testing.T) {
 	const kubernetes, other = "kubernetes.io/job-controller", "example.com/jobs"
 	for _, tt := range []struct {
 		engine, job string

@@ -15,8 +15,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// Settings that no Engine can have are refused, each by its name.
-func TestPlanRefusesImpossibleSettings(t *testing.T) {
+// Plan names each invalid setting of the Engine.
+func TestPlanRejectsInvalidEngine(t *testing.T) {
 	for _, tt := range []struct {
 		engine jobpolicy.Engine
 		fields []string
@@ -50,8 +50,8 @@ func TestPlanRefusesImpossibleSettings(t *testing.T) {
 	}
 }
 
-// A Job that has finished needs nothing, whatever its pods are.
-func TestFinishedJobNeedsNothing(t *testing.T) {
+// The plan of a finished Job is empty, whatever its pods.
+func TestFinishedJobHasEmptyPlan(t *testing.T) {
 	for _, end := range []batch.JobConditionType{batch.JobComplete, batch.JobFailed} {
 		job := plainJob(3)
 		job.Status.Conditions = append(job.Status.Conditions, batch.JobCondition{Type: end, Status: batch.ConditionTrue})
@@ -66,9 +66,9 @@ func TestFinishedJobNeedsNothing(t *testing.T) {
 	}
 }
 
-// Of a Job that is being deleted every ended pod is released, the last failed one
-// of an index too, and nothing else happens: its pods go with it.
-func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
+// For a Job being deleted, Plan releases every ended pod, including the last failed one
+// of an index, and does nothing else.
+func TestDeletedJobOnlyReleasesPods(t *testing.T) {
 	job := indexedJob(4, 3)
 	pods := []*batch.Pod{pod("a", 0, batch.PodFailed, 1, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("c", 2, batch.PodRunning, 0, t0)}
 	for _, suspend := range []bool{false, true} {
@@ -90,8 +90,8 @@ func TestJobThatIsBeingDeletedOnlyReleases(t *testing.T) {
 	}
 }
 
-// Restarts in place count towards the limit under OnFailure, those of unfinished
-// pods only, and of all their containers together.
+// Under OnFailure, restarts in place of all containers of unfinished pods count towards
+// the limit.
 func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
 	restarts := func(app, init int32) batch.PodStatus {
 		return batch.PodStatus{ContainerStatuses: []batch.ContainerStatus{{RestartCount: app}}, InitContainerStatuses: []batch.ContainerStatus{{RestartCount: init}}}
@@ -124,9 +124,9 @@ func TestRestartsInPlaceCountUnderOnFailure(t *testing.T) {
 	}
 }
 
-// A status holds 500 ends at once. The others follow, and until all are counted
-// the end of the Job is decided but not final.
-func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
+// A status records at most 500 pods at once. The Job's final condition follows once all
+// pods are counted.
+func TestJobFinishesOnceAllPodsAreCounted(t *testing.T) {
 	job := plainJob(600)
 	job.Spec.BackoffLimit = pointerTo[int32](0)
 	in := jobpolicy.Input{Job: job, Pods: plainPods(501, batch.PodFailed), Now: t0}
@@ -144,8 +144,8 @@ func TestEndIsFinalOnceAllIsCounted(t *testing.T) {
 	}
 }
 
-// So are succeeded indexes, which count towards the same 500.
-func TestIndexesOfAPassAreBounded(t *testing.T) {
+// Succeeded indexes count towards the same 500.
+func TestPlanRecordsAtMost500Indexes(t *testing.T) {
 	var pods []*batch.Pod
 	for i, p := range plainPods(501, batch.PodSucceeded) {
 		pods = append(pods, pod(p.UID, i, batch.PodSucceeded, 0, t0))
@@ -156,8 +156,8 @@ func TestIndexesOfAPassAreBounded(t *testing.T) {
 	}
 }
 
-// Counts of indexes say whose limit the Job has.
-func TestCountsOfIndexesHaveTheirLabel(t *testing.T) {
+// PerIndex is set for a Job with a limit per index.
+func TestMetricDeltasSetPerIndex(t *testing.T) {
 	global := indexedJob(3, 1)
 	global.Spec.BackoffLimitPerIndex = nil
 	for job, perIndex := range map[*batch.Job]bool{indexedJob(3, 1): true, global: false, plainJob(3): false} {

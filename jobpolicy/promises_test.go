@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// A failure that no rule matches was not handled by the policy.
+// MetricDeltas.Handled excludes failures that no rule matches.
 func TestUnmatchedFailureIsNotHandled(t *testing.T) {
 	job := plainJob(2)
 	job.Spec.PodFailurePolicy = &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
@@ -20,7 +20,7 @@ func TestUnmatchedFailureIsNotHandled(t *testing.T) {
 	}
 }
 
-// Pods that are gone are counted even if nothing else about the Job has changed.
+// Removed pods are counted even if nothing else has changed.
 func TestReleasedPodsAreCountedWithoutAnotherChange(t *testing.T) {
 	job := plainJob(3)
 	job.Status = batch.JobStatus{
@@ -34,9 +34,8 @@ func TestReleasedPodsAreCountedWithoutAnotherChange(t *testing.T) {
 	}
 }
 
-// A deadline that lies further off than a duration reaches is waited for as long as
-// one does.
-func TestFarDeadlineIsWaitedForAsLongAsCanBe(t *testing.T) {
+// RequeueAfter is the longest Duration for a deadline beyond it.
+func TestRequeueForDistantDeadlineSaturates(t *testing.T) {
 	for _, c := range []struct{ limit, elapsed, want time.Duration }{
 		{math.MaxInt64, -time.Hour, math.MaxInt64},
 		{math.MaxInt64 - time.Hour, -time.Hour, math.MaxInt64},

@@ -9,8 +9,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Names of rules make reasons that the API server takes, and each its own (KEP-4443).
-func TestRuleNamesMakeReasonsOfTheirOwn(t *testing.T) {
+// Names of rules make valid and unique reasons (KEP-4443).
+func TestRuleNamesMakeUniqueReasons(t *testing.T) {
 	spec := func(names ...string) *batch.JobSpec {
 		s := &batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{}}
 		s.Template.Spec.RestartPolicy = batch.RestartPolicyNever
@@ -34,10 +34,10 @@ func TestRuleNamesMakeReasonsOfTheirOwn(t *testing.T) {
 		{[]string{"bug", "bug"}, `spec.podFailurePolicy.rules[1].name: duplicate value "bug": rule 0 has this name`},
 		{[]string{"", "0"}, `spec.podFailurePolicy.rules[1].name: invalid value "0": must not be the number of another rule`},
 		{[]string{"1", ""}, `spec.podFailurePolicy.rules[0].name: invalid value "1": must not be the number of another rule`},
-		{[]string{"out of memory"}, `spec.podFailurePolicy.rules[0].name: invalid value "out of memory": must be of letters`},
-		{[]string{"a,"}, `spec.podFailurePolicy.rules[0].name: invalid value "a,": must be of letters`},
-		{[]string{"a-b"}, `spec.podFailurePolicy.rules[0].name: invalid value "a-b": must be of letters`},
-		{[]string{"a\n"}, `spec.podFailurePolicy.rules[0].name: invalid value "a\n": must be of letters`},
+		{[]string{"out of memory"}, `spec.podFailurePolicy.rules[0].name: invalid value "out of memory": must consist of letters`},
+		{[]string{"a,"}, `spec.podFailurePolicy.rules[0].name: invalid value "a,": must consist of letters`},
+		{[]string{"a-b"}, `spec.podFailurePolicy.rules[0].name: invalid value "a-b": must consist of letters`},
+		{[]string{"a\n"}, `spec.podFailurePolicy.rules[0].name: invalid value "a\n": must consist of letters`},
 		{[]string{long + "a"}, `spec.podFailurePolicy.rules[0].name: too long`},
 	} {
 		if err := spec(tt.names...).Validate(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
@@ -46,9 +46,9 @@ func TestRuleNamesMakeReasonsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A Job that a FailJob rule fails has the reason of the rule if the Engine says so,
-// otherwise Kubernetes'; the metric has one reason for all rules.
-func TestReasonNamesTheRuleIfAskedTo(t *testing.T) {
+// With RuleInReason, a Job failed by a FailJob rule has the rule's reason, otherwise
+// that of Kubernetes. The metric has one reason for all rules.
+func TestRuleInReasonNamesTheRule(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		code  int32
@@ -78,7 +78,7 @@ func TestReasonNamesTheRuleIfAskedTo(t *testing.T) {
 		if got != tt.want || string(plan.MetricDeltas.Finished) != counted {
 			t.Errorf("code %d: reason %s, counted %s, want %s", tt.code, got, plan.MetricDeltas.Finished, tt.want)
 		}
-		// The end that stands keeps its reason to the last condition.
+		// The final condition keeps the reason of the target.
 		job.Status = *plan.InterimStatus
 		pod.Untrack()
 		plan, err = jobpolicy.Engine{RuleInReason: tt.rules}.Plan(jobpolicy.Input{Job: job, Pods: []*batch.Pod{pod}, State: plan.State, Now: now})

@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a simulated Job is checked for.
+// The checks of a simulated Job.
 
-// newlyEnded are the pods whose end counts and was not decided on before. A pod
-// that is known to be released counts nothing, whatever finalizer it shows.
+// newlyEnded returns the pods whose end counts and is not decided on yet. The end of a
+// released pod does not count, even if the pod still shows its finalizer.
 func (s *sim) newlyEnded(in jobpolicy.Input) (pods []*batch.Pod) {
 	spec := &s.Job.Spec
 	for _, p := range in.Pods {
@@ -31,8 +31,8 @@ func (s *sim) newlyEnded(in jobpolicy.Input) (pods []*batch.Pod) {
 	return pods
 }
 
-// streakAfter is the streak of failures after these pods have ended: a success
-// starts it over, and of the failures seen with it only later ones count.
+// streakAfter is the streak of failures after these pods have ended. A success resets
+// it, and only later failures count.
 func (s *sim) streakAfter(newly []*batch.Pod) (int, time.Time) {
 	n, last := s.failures, s.lastFailure
 	var success, failure time.Time
@@ -56,7 +56,8 @@ func replacesOnlyFailed(s *batch.JobSpec) bool {
 	return s.PodReplacementPolicy == batch.PodReplacementFailed
 }
 
-// succeededIn is how many pods have succeeded by a status, counted yet or not.
+// succeededIn returns the number of succeeded pods in a status, uncounted ones
+// included.
 func succeededIn(s *batch.JobStatus) int {
 	n := int(s.Succeeded)
 	if u := s.UncountedTerminatedPods; u != nil {
@@ -65,7 +66,7 @@ func succeededIn(s *batch.JobStatus) int {
 	return n
 }
 
-// check plans, and checks the plan against what really is.
+// check plans and compares the plan with the actual state.
 func (s *sim) check() jobpolicy.Plan {
 	in := s.Input()
 	before := vectors.Text(in)
@@ -116,7 +117,7 @@ func (s *sim) check() jobpolicy.Plan {
 	return plan
 }
 
-// checkCreations: the Job as it really is wants so many pods, now.
+// checkCreations checks that the actual Job needs the created pods now.
 func (s *sim) checkCreations(in jobpolicy.Input, n int) {
 	spec, status := &s.Job.Spec, &s.Job.Status
 	s.table["check: nothing created for a Job that has ended"]++
@@ -140,7 +141,7 @@ func (s *sim) checkCreations(in jobpolicy.Input, n int) {
 	}
 }
 
-// checkCreation: the new pod is wanted, and it is time.
+// checkCreation checks that the new pod is needed and its delay has passed.
 func (s *sim) checkCreation(n jobpolicy.Creation) {
 	if !slices.Contains(n.Finalizers, batch.JobTrackingFinalizer) {
 		s.Fatalf("pod of index %d without the tracking finalizer", n.Index)
@@ -211,7 +212,7 @@ func (s *sim) failed() indexset.Set {
 	return indexset.MustParse(*s.Job.Status.FailedIndexes)
 }
 
-// invariants hold after every step of the caller.
+// invariants checks the invariants after a step of the caller.
 func (s *sim) invariants() {
 	status := &s.Job.Status
 	s.table["check: index in one of completed and failed"]++
@@ -273,7 +274,7 @@ func (s *sim) invariants() {
 	}
 }
 
-// checkEnd: every pod, index and Job was counted once.
+// checkEnd checks that every pod, index and Job was counted once.
 func (s *sim) checkEnd() {
 	status, spec := &s.Job.Status, &s.Job.Spec
 	c, _ := status.Finished()

@@ -14,7 +14,7 @@ import (
 
 // What happens to a simulated Job between two plans.
 
-// some returns a pod that has the property, if there is one.
+// some returns a pod with the property, or nil.
 func (s *sim) some(label string, has func(*batch.Pod) bool) *batch.Pod {
 	var list []*batch.Pod
 	for _, p := range s.Pods {
@@ -42,7 +42,7 @@ func (s *sim) exit(code int32) {
 	}
 }
 
-// finish ends a pod, and keeps what is true of it.
+// finish ends a pod and records the truth about it.
 func (s *sim) finish(uid string, code int32) {
 	tr := s.truths[uid]
 	tr.failed, tr.at = code != 0, s.Now
@@ -86,7 +86,7 @@ func (s *sim) terminate() {
 	s.finish(p.UID, 143)
 }
 
-// wait lets time pass: what the plan asked for, or a jump.
+// wait advances the clock by RequeueAfter or by a jump.
 func (s *sim) wait() {
 	if s.chance("jump", 12) {
 		s.table["fault: clock steps"]++
@@ -97,7 +97,7 @@ func (s *sim) wait() {
 	s.Now = s.Now.Add(max(s.RequeueAfter, time.Duration(rapid.IntRange(1, 30).Draw(s.T, "seconds"))*time.Second))
 }
 
-// oddities are what should not happen and does.
+// oddities are events that should not happen but do.
 func (s *sim) oddities() {
 	p := s.some("pod", jobtest.Active)
 	if p == nil {
@@ -149,7 +149,7 @@ func (s *sim) oddities() {
 	}
 }
 
-// steer is the user: suspend, resume, scale.
+// steer acts as the user, who suspends, resumes and scales.
 func (s *sim) steer() {
 	job := *s.Job
 	s.Job = &job

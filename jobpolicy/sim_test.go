@@ -16,12 +16,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A simulated Job is a random specification whose pods start late, fail,
-// succeed, are evicted, vanish and get stuck, while the caller crashes between
-// effects, is refused some of them, sees its own creations, releases and writes
-// of the status late and has a clock that jumps. After some time the faults end,
-// every further pod succeeds, and the Job must come to its end. There are ten
-// times -rapid.checks of them, and more if something has not happened yet.
+// A simulated Job is a random specification whose pods start late, fail, succeed, are
+// evicted, vanish and get stuck, while the caller crashes between effects, has some
+// refused, sees its own creations, releases and status writes late, and has a clock
+// that jumps. After some time the faults end, every further pod succeeds, and the Job
+// must finish. The test runs ten times -rapid.checks Jobs, and more until every fault
+// and check has occurred.
 
 // simTable counts the faults injected and the checks made over all Jobs of a test.
 type simTable map[string]int
@@ -49,7 +49,7 @@ func TestSimulatedJobs(t *testing.T) {
 	for _, name := range simNames {
 		table[name] = 0
 	}
-	// As a rule ten rounds leave nothing in the table zero.
+	// Usually no row of the table is zero after ten rounds.
 	for round := 0; round < 10 || round < 50 && table.lacks() != nil; round++ {
 		rapid.Check(t, func(t *rapid.T) {
 			s := newSim(t, table)
@@ -83,7 +83,7 @@ var simNames = []string{
 	"reason: MaxFailedIndexesExceeded", "reason: FailedIndexes", "reason: SuccessPolicy", "reason: CompletionsReached",
 }
 
-// truth is what really happened to a pod, whatever the controller saw of it.
+// truth is the actual history of a pod, which the controller may not have seen.
 type truth struct {
 	index    int
 	failed   bool // ended, and not well
@@ -182,7 +182,7 @@ func (s *sim) policy(perIndex bool) *batch.PodFailurePolicy {
 	return p
 }
 
-// trouble is the time of faults.
+// trouble is the phase with faults.
 func (s *sim) trouble() {
 	for range rapid.IntRange(3, 60).Draw(s.T, "steps") {
 		if _, finished := s.Job.Status.Finished(); finished {
@@ -211,8 +211,8 @@ func (s *sim) trouble() {
 	}
 }
 
-// sync plans and carries the plan out, all of it or, if the caller crashes or a
-// write conflicts with what the caller has not seen, a part.
+// sync plans and carries out the plan, or only a part if the caller crashes or a write
+// conflicts.
 func (s *sim) sync(crash bool) {
 	plan := s.check()
 	if n := len(plan.Delete) + len(plan.Create); n > 0 && s.chance("refused", 8) {
@@ -260,8 +260,8 @@ func (s *sim) sync(crash bool) {
 	}
 }
 
-// carry performs the plan's first n effects and, once its memory is kept, follows
-// what it decided.
+// carry performs the plan's first n effects and, once its State is kept, checks its
+// decisions.
 func (s *sim) carry(plan jobpolicy.Plan, n int) {
 	before, kept := len(s.Created), len(s.Deltas)
 	newly := s.newlyEnded(s.Input())
@@ -297,12 +297,12 @@ func (s *sim) carry(plan jobpolicy.Plan, n int) {
 	}
 }
 
-// tracked reports whether the pod is there and has its finalizer.
+// tracked reports whether the pod exists with its finalizer.
 func (s *sim) tracked(uid string) bool {
 	return slices.ContainsFunc(s.Pods, func(p *batch.Pod) bool { return p.UID == uid && p.Tracked() })
 }
 
-// settle ends the faults and lets everything succeed until the Job ends.
+// settle ends the faults and lets all pods succeed until the Job ends.
 func (s *sim) settle() {
 	job := *s.Job
 	job.Spec.Suspend = false

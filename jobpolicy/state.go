@@ -8,9 +8,8 @@ import (
 
 // State carries facts without a place in the Job's status from one plan to the next.
 // Keep it once the plan's InterimStatus is written, and store it with the Job so that
-// it survives a restart, unlike its equivalent in Kubernetes. It holds at most three
-// UIDs for each of the plan's Pods, and little else. The zero value is the state of a
-// new Job.
+// it survives a restart. It holds at most three UIDs for each of the plan's Pods, and
+// little else. The zero value is the state of a new Job.
 type State struct {
 	// Job is the Job's UID. Plan ignores the State of another Job; "" fits every Job.
 	Job string `json:"job,omitempty"`
@@ -35,7 +34,7 @@ type State struct {
 	Ahead map[string]time.Time `json:"ahead,omitempty"`
 
 	// Handled holds the UIDs of finished pods that are decided on but not in the
-	// status, so that they are not decided on twice.
+	// status, so that they are decided on once.
 	Handled []string `json:"handled,omitempty"`
 
 	// Released holds the UIDs of recorded pods released by Plan. Those no longer in the

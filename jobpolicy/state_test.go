@@ -14,8 +14,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// olderView writes the plan's statuses and returns an input that still shows the
-// Job as it was before, with the plan's memory.
+// olderView writes the plan's statuses and returns an Input with the earlier Job and
+// the plan's State.
 func olderView(t *testing.T, in jobpolicy.Input) (jobpolicy.Input, jobpolicy.Plan) {
 	t.Helper()
 	first := mustPlan(t, jobpolicy.Engine{}, in)
@@ -28,9 +28,8 @@ func olderView(t *testing.T, in jobpolicy.Input) (jobpolicy.Input, jobpolicy.Pla
 	return in, first
 }
 
-// Pods are seen as they are and the Job as it was: what has run does not run
-// again, whatever the status lacks.
-func TestOlderJobRunsNothingAgain(t *testing.T) {
+// With current pods and an older Job, Plan restarts no pods that have run.
+func TestOlderStatusRestartsNothing(t *testing.T) {
 	succeeded := func(n int) (pods []*batch.Pod) { return plainPods(n, batch.PodSucceeded) }
 	once := &batch.Job{ObjectMeta: batch.ObjectMeta{Name: "j", UID: "job"}, Spec: batch.JobSpec{Completions: pointerTo[int32](1), BackoffLimit: pointerTo[int32](0)}}
 	indexed := indexedJob(3, 0)
@@ -67,9 +66,9 @@ func TestOlderJobRunsNothingAgain(t *testing.T) {
 	}
 }
 
-// Without the memory an older view is taken for the truth: where it is lost, Job
-// and Pods must be read anew.
-func TestLostMemoryNeedsFreshView(t *testing.T) {
+// Without its State, Plan takes an older view for the current one. After losing the
+// State, the caller must reread Job and pods.
+func TestLostStateNeedsFreshView(t *testing.T) {
 	job := plainJob(2)
 	in, _ := olderView(t, jobpolicy.Input{Job: job, Pods: plainPods(2, batch.PodSucceeded), Now: t0})
 	in.State = jobpolicy.State{}
@@ -82,8 +81,9 @@ func TestLostMemoryNeedsFreshView(t *testing.T) {
 	}
 }
 
-// What was written is taken from Record: Status may never be written.
-func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
+// State.Written is the progress of InterimStatus, because FinalStatus may never be
+// written.
+func TestPlanDoesNotWaitForFinalStatus(t *testing.T) {
 	in := jobpolicy.Input{Job: plainJob(4), Pods: append(plainPods(2, batch.PodSucceeded), plainPods(4, batch.PodFailed)[2:]...), Now: t0.Add(time.Hour)}
 	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	if plan.InterimStatus == nil || plan.FinalStatus == nil {
@@ -96,9 +96,9 @@ func TestUnwrittenStatusIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A status that somebody set back is not waited for for ever, even if the clock
-// steps back while it is.
-func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
+// Plan stops waiting for a reset status after five minutes, even if the clock steps
+// back meanwhile.
+func TestResetStatusIsAcceptedAfterFiveMinutes(t *testing.T) {
 	job := plainJob(3)
 	job.Status.Succeeded = 1
 	in := jobpolicy.Input{Job: job, State: jobpolicy.State{Written: jobpolicy.StatusProgress{Succeeded: 2}}}
@@ -129,9 +129,9 @@ func TestStatusSetBackIsBelievedAfterFiveMinutes(t *testing.T) {
 	}
 }
 
-// The memory of a Job that had the same name is not this Job's, and one without a
-// UID is anybody's.
-func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
+// The State of another Job of the same name is ignored. A State without a UID fits
+// every Job.
+func TestStateOfAnotherJobIsIgnored(t *testing.T) {
 	job := plainJob(1)
 	job.UID = "new"
 	kept := jobpolicy.State{Failures: 3, LastFailure: t0, Written: jobpolicy.StatusProgress{Failed: 3}}
@@ -147,7 +147,7 @@ func TestMemoryOfAnotherJobCountsAsNone(t *testing.T) {
 	}
 }
 
-// Fewer completions make a status say less, which is no sign of age.
+// A status that counts less because completions were lowered is not older.
 func TestScaledDownJobIsNotOlder(t *testing.T) {
 	job := indexedJob(4, 3)
 	job.Spec.BackoffLimitPerIndex = nil
@@ -169,8 +169,8 @@ func TestScaledDownJobIsNotOlder(t *testing.T) {
 	}
 }
 
-// A memory holds a pod at most three times, and forgets those that are gone.
-func TestMemoryIsBounded(t *testing.T) {
+// A State holds a UID at most three times, and drops removed pods.
+func TestStateIsBounded(t *testing.T) {
 	const n = 1200
 	job := indexedJob(n, 3)
 	job.UID = strings.Repeat("j", 36)
@@ -192,9 +192,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A plan in which nothing has ended hands on a memory that JSON keeps as it is, and
-// for a Job without a UID the zero one.
-func TestIdleMemoryEqualsItsJSON(t *testing.T) {
+// The State of a plan without ended pods survives JSON unchanged, and is zero for a Job
+// without a UID.
+func TestStateRoundTripsThroughJSON(t *testing.T) {
 	for name, in := range map[string]jobpolicy.Input{
 		"nothing ended": {Job: plainJob(2), Pods: plainPods(2, batch.PodRunning)},
 		"all counted":   {Job: plainJob(2), Pods: plainPods(1, batch.PodSucceeded)},
@@ -219,9 +219,9 @@ func TestIdleMemoryEqualsItsJSON(t *testing.T) {
 	}
 }
 
-// A pod that the status names is in one list of the memory, and there once, even if
-// its index is scaled away and an older memory has it as decided on.
-func TestNamedPodIsRememberedOnce(t *testing.T) {
+// An uncounted pod is in one list of the State, once, even if its index is scaled away
+// and an older State lists it in Handled.
+func TestStateListsUncountedPodOnce(t *testing.T) {
 	for _, phase := range []batch.PodPhase{batch.PodFailed, batch.PodSucceeded} {
 		for _, tracked := range []bool{true, false} {
 			job := indexedJob(2, 5)
@@ -238,9 +238,9 @@ func TestNamedPodIsRememberedOnce(t *testing.T) {
 	}
 }
 
-// An older status that counts as many indexes, some of which are beyond the
-// completions that the Job has now, is older all the same.
-func TestOlderStatusOfMoreCompletionsRunsNothingAgain(t *testing.T) {
+// An older status is recognized even if it counts as many indexes, some beyond the
+// present completions.
+func TestOlderStatusWithMoreCompletionsRestartsNothing(t *testing.T) {
 	job := indexedJob(5, 4)
 	job.Spec.BackoffLimitPerIndex = nil
 	in := jobpolicy.Input{Job: job, Now: t0, Pods: []*batch.Pod{pod("a", 0, batch.PodSucceeded, 0, t0), pod("b", 1, batch.PodSucceeded, 0, t0), pod("e", 4, batch.PodSucceeded, 0, t0), pod("d", 3, batch.PodRunning, 0, t0)}}

@@ -29,7 +29,7 @@ func kep3329Policies(t *testing.T) []*batch.PodFailurePolicy {
 }
 
 // endStory runs: end phase=PHASE [code=N] [deleting], the end state of a pod, and
-// prints what each policy says of it, without and with DisruptionTarget.
+// prints the result of each policy, without and with DisruptionTarget.
 func endStory(t *testing.T) func(scenario.Case) string {
 	policies := kep3329Policies(t)
 	return func(c scenario.Case) string {
@@ -67,7 +67,7 @@ func endStory(t *testing.T) func(scenario.Case) string {
 	}
 }
 
-// judged is what a pass says of the one pod of its input.
+// judged returns the decision about the only pod of an Input.
 func judged(t *testing.T, in jobpolicy.Input) string {
 	plan := mustPlan(t, jobpolicy.Engine{}, in)
 	switch {
@@ -149,8 +149,8 @@ func jobStory(t *testing.T) func(scenario.Case) string {
 	}
 }
 
-// carry plans and carries out, starts what was created and lets delays pass,
-// until nothing is left to do.
+// carry plans, carries out, starts new pods and lets delays pass until nothing is left
+// to do.
 func carry(t *testing.T, c *jobtest.Cluster) {
 	for range 100 {
 		plan, err := c.Plan()

@@ -9,7 +9,7 @@ import (
 	"github.com/restartkit/restart/conformance/vectors/shape"
 )
 
-// finishTimeVector: when a pod is taken to have finished.
+// finishTimeVector checks Pod.FinishTime.
 func finishTimeVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Pod *shape.Pod `json:"pod"`
@@ -62,7 +62,7 @@ func vectorTimes(vs []*shape.Time) []time.Time {
 	return times
 }
 
-// vectorDelay is what all kinds of waits have in common.
+// vectorDelay is the common part of all kinds of waits.
 type vectorDelay struct {
 	Now    *shape.Time `json:"now"`
 	BaseMS int64       `json:"base_ms"`
@@ -73,8 +73,7 @@ func (v vectorDelay) base() time.Duration { return time.Duration(v.BaseMS) * tim
 func (v vectorDelay) max() time.Duration  { return time.Duration(v.MaxMS) * time.Millisecond }
 func (v vectorDelay) now() time.Time      { return v.Now.At(time.Time{}) }
 
-// exact reports whether an Engine can have these delays: it takes 0 for its
-// defaults.
+// exact reports whether an Engine can have these delays, where 0 means the default.
 func (v vectorDelay) exact() bool { return v.BaseMS != 0 && v.MaxMS != 0 }
 
 const (
@@ -82,7 +81,7 @@ const (
 	noSuchEngine  = "delays of 0, which an Engine takes for its defaults"
 )
 
-// delay is the whole delay after so many failures, worked out the long way.
+// delay is the model of the delay after a number of failures.
 func (v vectorDelay) delay(failures int) time.Duration {
 	d := v.base()
 	for n := 1; n < failures && d > 0; n++ {
@@ -93,8 +92,8 @@ func (v vectorDelay) delay(failures int) time.Duration {
 	return d
 }
 
-// waits is how long one failed pod makes its index wait, by three accounts. An
-// index without a failed pod does not wait.
+// waits is the wait of an index after its failed pod, computed in three ways. An index
+// without a failed pod does not wait.
 type waits struct {
 	got        time.Duration // by the code under test
 	ours       time.Duration // what it has to be: a failure in the future happens now
@@ -188,7 +187,7 @@ func readyIndexesVector(c *vectors.Case) (any, error) {
 	return readyAndWait(ready, wait), nil
 }
 
-// shortestWait is which indexes are ready, and how long to wait if none is.
+// shortestWait returns the ready indexes, and the shortest wait if none is ready.
 func shortestWait(indexes []int, waits map[int]time.Duration) any {
 	var ready []int
 	var shortest time.Duration

@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// jobSyncNow is what the times of one pass are relative to.
+// jobSyncNow is the base of the times of one pass.
 var jobSyncNow = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 type vectorJobStatus struct {
@@ -112,8 +112,8 @@ func (v *jobSyncInput) pods(now time.Time) ([]*batch.Pod, error) {
 	return pods, err
 }
 
-// excluded says why a pass is not compared: what ours decides otherwise has no
-// recorded outcome.
+// excluded returns why a pass is not compared. Passes that Plan decides differently
+// have no recorded outcome.
 func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 	if v.PodControlError || v.CreateLimit != nil {
 		return "effects that fail are the caller's"
@@ -167,8 +167,8 @@ func (v *jobSyncInput) excluded(pods []*batch.Pod) string {
 
 const recordedOtherwise = "a pod that was recorded with another end than it shows: Kubernetes counts both, ours stays with the recorded one"
 
-// otherEnd returns a function that reports whether a pod shows another end than
-// was recorded.
+// otherEnd returns a function that reports whether a pod's end differs from the
+// recorded one.
 func otherEnd(succeeded, failed []string) func(*batch.Pod) bool {
 	return func(p *batch.Pod) bool {
 		return p.Tracked() && (p.Status.Phase == batch.PodSucceeded && slices.Contains(failed, p.UID) || p.Status.Phase == batch.PodFailed && slices.Contains(succeeded, p.UID))
@@ -177,14 +177,13 @@ func otherEnd(succeeded, failed []string) func(*batch.Pod) bool {
 
 const keptEither = "failed pods of one index of which one has more failures and the other the later end: Kubernetes keeps the one it lists first"
 
-// keptByOrder reports whether of two failed pods Kubernetes keeps the one that
-// it comes upon first.
+// keptByOrder reports whether Kubernetes keeps the first listed of two failed pods.
 func keptByOrder(p, q *batch.Pod) bool {
 	return p.Status.Phase == batch.PodFailed && q.Status.Phase == batch.PodFailed &&
 		addCounts(failuresOf(p), ignoredOf(p)) > addCounts(failuresOf(q), ignoredOf(q)) && p.FinishTime().Before(q.FinishTime())
 }
 
-// endsTwice says whether an index would both succeed and fail.
+// endsTwice reports whether an index would both succeed and fail.
 func (v *jobSyncInput) endsTwice(pods []*batch.Pod) string {
 	if v.Spec.BackoffLimitPerIndex == nil || shape.Value(v.Spec.Mode) != batch.IndexedCompletion {
 		return ""
@@ -286,9 +285,9 @@ func jobSyncVector(c *vectors.Case) (any, error) {
 	return got, nil
 }
 
-// passOutcome rewrites what a recorded pass says more of than a plan can: of the
-// moments at which Kubernetes looks again a plan names the first, and of several
-// pods that match FailJob it names the one with the smallest index.
+// passOutcome reduces a recorded pass to the content of a plan: the first of several
+// times to sync again, and the pod with the smallest index of several that match
+// FailJob.
 func passOutcome(c *vectors.Case, want any) (any, error) {
 	var in struct {
 		Input jobSyncInput `json:"input"`
@@ -356,8 +355,7 @@ func failJobMessages(spec *batch.JobSpec, pods []*batch.Pod) (messages []string)
 	return messages
 }
 
-// nameFirst puts the first of these messages where a wanted status has another of
-// them.
+// nameFirst replaces any of these messages in a wanted status by the first.
 func nameFirst(status any, messages []string) {
 	fields, _ := status.(map[string]any)
 	conditions, _ := fields["conditions"].([]any)

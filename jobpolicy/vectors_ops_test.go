@@ -15,8 +15,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// opsKinds are the kinds of index bookkeeping. The index set's own package answers
-// for two of them.
+// opsKinds are the kinds of index bookkeeping. Package indexset tests two of them.
 func opsKinds() map[string]vectors.Kind {
 	return map[string]vectors.Kind{
 		"has":             {},
@@ -69,8 +68,7 @@ func (in *opsInput) job() *batch.Job {
 	}}
 }
 
-// pass reads a Job and its pods, of which some are still shown with a finalizer
-// that was taken off.
+// pass reads a Job and its pods, some still with a removed finalizer.
 func (in *opsInput) pass(job *batch.Job) (*view, error) {
 	pods, err := shape.Pods(in.Pods, time.Unix(0, 0))
 	if err != nil {
@@ -81,8 +79,8 @@ func (in *opsInput) pass(job *batch.Job) (*view, error) {
 
 const misread = "an index text that is unordered, overlaps or goes on behind the first index out of range: Kubernetes' reader loses or repeats members of it, ours does not"
 
-// kubernetesReads is the text that Kubernetes prints after it has read one and
-// merged these indexes into it.
+// kubernetesReads returns the text that Kubernetes prints after parsing text and
+// merging the indexes.
 func kubernetesReads(text string, completions int32, more ...int) string {
 	intervals := readIndexesAsWritten(text, int(completions))
 	var added []vectorInterval
@@ -106,7 +104,7 @@ func kubernetesReads(text string, completions int32, more ...int) string {
 	return printIntervals(merged)
 }
 
-// setReads is the text of the set that a text names, with these indexes.
+// setReads returns the canonical text after parsing text and adding the indexes.
 func setReads(text string, completions int32, more ...int) string {
 	intervals := readIndexesAsSet(text, int(completions))
 	for _, i := range more {
@@ -337,8 +335,8 @@ func rawPods(c *vectors.Case) ([]map[string]any, error) {
 	return in.Pods, err
 }
 
-// podContent is what tells a pod from others but for its name: of two alike
-// either may go.
+// podContent is a pod's content without its name. Of two pods with equal content,
+// either may be deleted.
 func podContent(pod map[string]any) string {
 	content := map[string]any{}
 	for name, value := range pod {
@@ -349,8 +347,8 @@ func podContent(pod map[string]any) string {
 	return vectors.Text(content)
 }
 
-// podContents makes sorted lists of contents of a wanted outcome whose lists name
-// pods: by UID, by position, or as they are.
+// podContents replaces the pods listed in a wanted outcome, by UID, by position or in
+// full, with sorted lists of their contents.
 func podContents(c *vectors.Case, want any) (any, error) {
 	raw, err := rawPods(c)
 	if err != nil {
@@ -425,7 +423,7 @@ func overlapVector(c *vectors.Case) (any, error) {
 	return overlaps(in.Completed, shape.Value(in.Failed), in.Completions), nil
 }
 
-// overlaps reports whether a status is refused for an index that is in both lists.
+// overlaps reports whether ValidateStatus rejects an index in both lists.
 func overlaps(completed, failed string, completions int32) bool {
 	job := &batch.Job{
 		Spec:   batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, BackoffLimitPerIndex: pointer[int32](0)},
@@ -438,7 +436,7 @@ func overlaps(completed, failed string, completions int32) bool {
 	})
 }
 
-// isError compares errors only as there or not.
+// isError compares only whether an error occurred.
 func isError(_ *vectors.Case, want any) (any, error) { return want != nil, nil }
 
 func finishedCountsVector(c *vectors.Case) (any, error) {

@@ -47,9 +47,8 @@ func hasFailIndex(p *batch.PodFailurePolicy) bool {
 	})
 }
 
-// openPatternDecides reports whether the pod has a condition for which it
-// matters that a pattern without status means True here: the controller takes
-// such a pattern to mean an empty status.
+// openPatternDecides reports whether a pattern without status affects the result. Here
+// it means True; in the controller it means an empty status.
 func openPatternDecides(p *batch.PodFailurePolicy, pod *batch.Pod) bool {
 	if p == nil || pod == nil {
 		return false

@@ -16,7 +16,7 @@ import (
 
 const refusedIndexes = "indexes of a rule that are unordered or overlap name a set all the same, where Kubernetes reads them otherwise"
 
-// successPolicyVector: whether a success policy is met.
+// successPolicyVector checks MatchSuccess for a policy.
 func successPolicyVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Enabled     *bool                `json:"enabled"`
@@ -50,8 +50,8 @@ func metAndMessage(rule int) any {
 	return map[string]any{"met": true, "message": fmt.Sprintf("Matched rules at index %d", rule)}
 }
 
-// successRuleVector: whether one rule with indexes is met. A policy asks its
-// rules only if an index has succeeded and the rule's indexes name any.
+// successRuleVector checks MatchSuccess for one rule with indexes. MatchSuccess tries a
+// rule only if an index has succeeded and the rule names indexes of the Job.
 func successRuleVector(c *vectors.Case) (any, error) {
 	var in struct {
 		RuleIndexes *string          `json:"rule_indexes"`
@@ -97,9 +97,8 @@ func vectorSet(intervals []vectorInterval) (s indexset.Set, ok bool) {
 	return b.Set(), true
 }
 
-// successModel is the rule met by two readings of the indexes: as the set that
-// they name, and as the intervals that are written, walked along with the
-// succeeded ones.
+// successModel evaluates the rule with two readings of its indexes, as a set, and as
+// the written intervals compared one by one with the succeeded ones.
 func successModel(p *batch.SuccessPolicy, succeeded []vectorInterval, completions int) (set, walk int) {
 	met := func(read func(string, int) []vectorInterval) int {
 		if p == nil || len(succeeded) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/restartkit/restart/conformance/vectors"
 )
 
-// vectorFiles lists the files that this package answers for.
+// vectorFiles lists the vector files of this package.
 func vectorFiles() []vectors.File {
 	return []vectors.File{
 		{Name: "podfailurepolicy", Kinds: map[string]vectors.Kind{"": {Run: podFailurePolicyVector}}},
@@ -30,10 +30,9 @@ func TestVectors(t *testing.T) { vectors.Run(t, vectorFiles()) }
 
 func TestVectorsTurnRed(t *testing.T) { vectors.TurnRed(t, vectorFiles()) }
 
-// The properties by which cases deviate or are excluded, also those that no case
-// at hand has: what Kubernetes does there is given, and the case must pass for
-// the reason given.
-func TestVectorsKnowTheDifferences(t *testing.T) {
+// Each documented difference excuses a case, including differences without a recorded
+// case. The case contains Kubernetes' result and must pass for the given reason.
+func TestVectorsExplainDifferences(t *testing.T) {
 	for _, tt := range []struct{ file, kase, reason string }{
 		{"remaining", `{"id":"x","kind":"global","failures":2,"last_failure":"2009-11-10T23:00:05Z","now":"2009-11-10T23:00:00Z","base_ms":10000,"max_ms":600000,"want_ms":25000}`, futureFailure},
 		{"remaining", `{"id":"x","kind":"global","failures":0,"last_failure":"2009-11-10T23:00:05Z","now":"2009-11-10T23:00:00Z","base_ms":10000,"max_ms":600000,"want_ms":0}`, ""},
@@ -58,7 +57,7 @@ func TestVectorsKnowTheDifferences(t *testing.T) {
 		// An index that ends twice in a pass is one index, and index 0 has not ended.
 		{"indexset_ops", `{"id":"x","kind":"succeeded","completions":5,"pods":[{"uid":"a","phase":"Succeeded","index":"2","tracked":true},{"uid":"b","phase":"Succeeded","index":"2","tracked":true}],"want":{"previous":"","now":"2"}}`, ""},
 		{"indexset_ops", `{"id":"x","kind":"failed","completions":5,"limit":0,"previous":"","pods":[{"uid":"a","phase":"Failed","index":"2","tracked":true},{"uid":"b","phase":"Failed","index":"2","tracked":true}],"want":"2"}`, ""},
-		// No pod: nothing has failed, matches or makes anything wait.
+		// Without a pod nothing has failed, matches or waits.
 		{"podfailurepolicy", `{"id":"x","fail_index_enabled":true,"policy":{"rules":[{"action":"Ignore","conditions":[{"type":"A","status":""}]}]},"pod":null,"want":{"matched":false,"message":null}}`, ""},
 		{"finishtime", `{"id":"x","pod":null,"want":"0001-01-01T00:00:00Z"}`, ""},
 		{"remaining", `{"id":"x","kind":"per_index","pod":null,"now":"2009-11-10T23:00:00Z","base_ms":10000,"max_ms":600000,"want_ms":0}`, ""},

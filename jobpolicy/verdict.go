@@ -6,8 +6,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// EndLimits are the numbers that end a Job. With the zero value, only a Job with a
-// success and no active pods ends.
+// EndLimits are the numbers that end a Job.
 type EndLimits struct {
 	Completions           *int32 // successes that complete the Job once no pod is active; nil means one
 	BackoffLimit          *int32 // counted failures tolerated; nil means all
@@ -15,7 +14,7 @@ type EndLimits struct {
 	ActiveDeadlineSeconds *int64 // seconds after the start at which the Job fails; nil means never
 }
 
-// Progress is a Job's progress so far. The zero value is that of a new Job.
+// Progress is a Job's progress so far.
 type Progress struct {
 	FailJob string // message of a pod that matched a FailJob rule, or ""
 	Failed  int    // counted failures

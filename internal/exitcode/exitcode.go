@@ -10,9 +10,8 @@ const (
 	NotIn = "NotIn"
 )
 
-// Matches reports whether code satisfies operator over values. Values may be in any
-// order and repeat. With no values, In matches nothing and NotIn everything. ok is
-// false for an unknown operator, which matches nothing.
+// Matches reports whether code satisfies operator over values. ok is false for an
+// unknown operator.
 func Matches[S ~string](operator S, values []int32, code int32) (matched, ok bool) {
 	return Meets(operator, slices.Contains(values, code))
 }

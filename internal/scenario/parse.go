@@ -13,8 +13,8 @@ type Story struct {
 
 const separator = "----"
 
-// Parse reads a story. [Story.String] restores the text except for white space at line
-// ends and the number of blank lines between cases.
+// Parse reads a story. [Story.String] restores the text except for trailing white space
+// and blank lines.
 func Parse(text string) (Story, error) {
 	var (
 		s     Story
@@ -64,7 +64,7 @@ func Parse(text string) (Story, error) {
 	return s, nil
 }
 
-// String returns the text of s as in a file.
+// String returns the text of s.
 func (s Story) String() string {
 	var b strings.Builder
 	for i, c := range s.Cases {

@@ -1,14 +1,13 @@
-// Package scenario runs stories, which are text files of cases. A case is a command
-// with its input and expected output. The package is for tests only.
+// Package scenario runs stories, which are text files of cases, in tests. A case is a
+// command with its input and expected output.
 //
 // A story file looks like this:
 //
-//	# What the file is about, in as many lines as it takes.
+//	# What the file is about.
 //
 //	# What this case shows.
 //	resolve reduce=on max=2s
-//	input, if any,
-//	in as many lines as it takes
+//	input, if any
 //	----
 //	the output
 //
@@ -17,8 +16,8 @@
 //	more output
 //
 // Blank lines separate cases, so input and output must not contain any. Lines before a
-// command that begin with # are prose. A command line consists of the command's name and
-// its arguments, each key=value or a single word; values must not contain spaces.
+// command that begin with # are prose. An argument of a command is key=value or a
+// single word, and has no spaces.
 package scenario
 
 import (
@@ -30,28 +29,28 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the output that comes into the story files")
+var rewrite = flag.Bool("rewrite", false, "write the actual output to the story files")
 
 // Case is one case of a story.
 type Case struct {
-	Line    int      // the number of the command's line in the file, from 1
-	Prose   []string // the lines before the command
+	Line    int      // of the command, from 1
+	Prose   []string // lines before the command
 	Command string   // the command line
-	Input   []string // the lines between the command and the ----
-	Want    []string // the lines after the ----
+	Input   []string // lines between the command and the ----
+	Want    []string // lines after the ----
 }
 
 // Name returns the first word of the command line.
 func (c Case) Name() string { return strings.Fields(c.Command)[0] }
 
 // Args returns the arguments of the command line by key. A single word is a key with
-// the value "". A repeated key is an error.
+// the value "".
 func (c Case) Args() (map[string]string, error) {
 	args := map[string]string{}
 	for _, word := range strings.Fields(c.Command)[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		if _, twice := args[key]; twice {
-			return nil, fmt.Errorf("scenario: Case.Args(): %q is there twice (line %d)", key, c.Line)
+			return nil, fmt.Errorf("scenario: Case.Args(): %q is repeated (line %d)", key, c.Line)
 		}
 		args[key] = value
 	}
@@ -59,9 +58,8 @@ func (c Case) Args() (map[string]string, error) {
 }
 
 // Run runs the cases of each story whose path matches pattern, in order and in a
-// subtest per story. It calls start once for each story; the returned function runs a
-// case and returns its output, which must not contain blank lines. Cases of one story
-// may thus share state. With the flag -rewrite, Run writes the output to the file
+// subtest per story. It calls start for each story; the returned function runs a case
+// and returns its output. With the flag -rewrite, Run writes the output to the file
 // instead of comparing it.
 func Run(t *testing.T, pattern string, start func(t *testing.T) func(c Case) string) {
 	t.Helper()

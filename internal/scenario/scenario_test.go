@@ -26,7 +26,7 @@ greet
 # The end.
 `
 
-func TestStoryReadsBack(t *testing.T) {
+func TestStoryRoundTrips(t *testing.T) {
 	got, err := Parse(story)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestStoryReadsBack(t *testing.T) {
 	}
 }
 
-func TestBadStoryIsRefused(t *testing.T) {
+func TestParseRejectsBadStory(t *testing.T) {
 	for text, want := range map[string]string{
 		"# prose\n----\nx\n":     "---- without a command (line 2)",
 		"greet\ninput\n":         `command "greet" has no ---- (line 1)`,
@@ -65,7 +65,7 @@ func TestBadStoryIsRefused(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := (Case{Line: 3, Command: "greet a=1 a=2"}).Args(); err == nil || !strings.Contains(err.Error(), `"a" is there twice (line 3)`) {
+	if _, err := (Case{Line: 3, Command: "greet a=1 a=2"}).Args(); err == nil || !strings.Contains(err.Error(), `"a" is repeated (line 3)`) {
 		t.Errorf("doubled argument: %v", err)
 	}
 }
@@ -119,7 +119,7 @@ func TestEveryCaseRunsInOrder(t *testing.T) {
 	}
 }
 
-// With -rewrite the output is replaced and everything else kept.
+// With -rewrite, Run replaces only the output.
 func TestRewriteKeepsAllButTheOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.story")
 	const before = "# Prose.\nsay x=1\nhello\n----\nwrong\n\n# More.\nsay\nyou\n----\n"
@@ -138,7 +138,7 @@ func TestRewriteKeepsAllButTheOutput(t *testing.T) {
 	}
 }
 
-func TestOutputMustReadBack(t *testing.T) {
+func TestBlankOutputIsRejected(t *testing.T) {
 	for _, bad := range [][]string{{"a", "", "b"}, {" \t"}, {"----"}} {
 		if checkBody(bad) == nil {
 			t.Errorf("%q accepted", bad)

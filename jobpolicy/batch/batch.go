@@ -1,7 +1,6 @@
 // Package batch has the parts of batch/v1 and core/v1 that affect restarts, with their
-// names, defaults and validation. Package jobpolicy makes the decisions. A manifest or
-// the output of kubectl get -o json unmarshals into the types. Only JobSpec.Default,
-// Pod.Track, Pod.Untrack and UnmarshalJSON modify their receiver.
+// names, defaults and validation. A manifest or the output of kubectl get -o json
+// unmarshals into the types.
 package batch
 
 import (
@@ -18,7 +17,7 @@ type Job struct {
 	Status     JobStatus `json:"status,omitzero"`
 }
 
-// JobSpec is the specification of a Job. Default sets absent fields.
+// JobSpec is the specification of a Job.
 type JobSpec struct {
 	Parallelism *int32 `json:"parallelism,omitempty"` // pods at once
 	// Completions is the number of successes wanted. If nil, one suffices, and no pod
@@ -38,13 +37,13 @@ type JobSpec struct {
 	CompletionMode          CompletionMode       `json:"completionMode,omitempty"`
 	Suspend                 bool                 `json:"suspend,omitempty"`
 	PodReplacementPolicy    PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
-	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name, or ""
+	ManagedBy               string               `json:"managedBy,omitempty"` // another controller's name
 
-	// Unknown holds all other fields, such as scheduling, as read.
+	// Unknown holds all other fields, such as scheduling.
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 
-// JobStatus is the status of a Job. Index sets are text, as on the wire.
+// JobStatus is the status of a Job. Index sets are text.
 type JobStatus struct {
 	Conditions              []JobCondition           `json:"conditions,omitempty"`
 	StartTime               time.Time                `json:"startTime,omitzero"`
@@ -59,7 +58,7 @@ type JobStatus struct {
 	UncountedTerminatedPods *UncountedTerminatedPods `json:"uncountedTerminatedPods,omitempty"`
 }
 
-// Finished returns the True condition, Complete or Failed, that ended the Job.
+// Finished returns the condition, Complete or Failed, that ended the Job.
 func (s *JobStatus) Finished() (JobCondition, bool) {
 	if s == nil {
 		return JobCondition{}, false
@@ -72,7 +71,7 @@ func (s *JobStatus) Finished() (JobCondition, bool) {
 	return JobCondition{}, false
 }
 
-// HasCondition reports whether the condition is present and True.
+// HasCondition reports whether the condition is True.
 func (s *JobStatus) HasCondition(t JobConditionType) bool {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == t && c.Status == ConditionTrue {

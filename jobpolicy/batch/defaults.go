@@ -15,8 +15,8 @@ import (
 //     TerminatingOrFailed;
 //   - status of a condition pattern: True (KEP-3329, "JobSpec API").
 //
-// Default is idempotent. It replaces pointers instead of writing through them, so
-// copies of s stay independent.
+// It replaces pointers instead of writing through them, so copies of s stay
+// independent.
 func (s *JobSpec) Default() {
 	if s == nil {
 		return

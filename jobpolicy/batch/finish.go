@@ -12,9 +12,8 @@ import (
 //  3. the request for its deletion;
 //  4. its creation.
 //
-// Otherwise, or if p is nil, it returns the zero time. As in Kubernetes, if all
-// sidecars but not all app containers have ended, the latest end of the sidecars
-// counts.
+// As in Kubernetes, if all sidecars but not all app containers have ended, the latest
+// end of the sidecars counts.
 func (p *Pod) FinishTime() time.Time {
 	if p == nil {
 		return time.Time{}

@@ -7,8 +7,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// A pod finished when the first look-up says that has an answer.
-func TestFinishTimeLookUps(t *testing.T) {
+// The first available source decides when a pod finished.
+func TestFinishTimeSources(t *testing.T) {
 	at := func(n int) time.Time {
 		return time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Minute)
 	}

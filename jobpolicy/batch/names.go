@@ -102,8 +102,7 @@ const (
 	DisruptionTarget PodConditionType = "DisruptionTarget" // about to be killed for an external reason (KEP-3329)
 )
 
-// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions", which
-// spells the first PreemptionByKubeScheduler).
+// The reasons of a DisruptionTarget condition (KEP-3329, "New PodConditions").
 const (
 	PodReasonPreemptionByScheduler  = "PreemptionByScheduler"
 	PodReasonDeletionByTaintManager = "DeletionByTaintManager"
@@ -143,6 +142,5 @@ const (
 	JobTrackingFinalizer                  = "batch.kubernetes.io/job-tracking"
 )
 
-// JobCompletionIndexEnv is the environment variable with a container's completion
-// index.
+// JobCompletionIndexEnv is the environment variable with the completion index.
 const JobCompletionIndexEnv = "JOB_COMPLETION_INDEX"

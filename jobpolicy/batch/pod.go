@@ -21,7 +21,7 @@ func (p *Pod) Finished() bool {
 	return p.Status.Phase == PodSucceeded || p.Status.Phase == PodFailed
 }
 
-// Condition returns the pod's first condition of that type, or nil.
+// Condition returns the first condition of that type, or nil.
 func (p *Pod) Condition(t PodConditionType) *PodCondition {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == t {
@@ -41,15 +41,15 @@ func (p *Pod) Ready() bool {
 func (p *Pod) Tracked() bool { return slices.Contains(p.Finalizers, JobTrackingFinalizer) }
 
 // Track adds the tracking finalizer, without which the pod's end does not count. Pods
-// made from a jobpolicy.Creation have it.
+// made from a Creation have it.
 func (p *Pod) Track() {
 	if !p.Tracked() {
 		p.Finalizers = append(slices.Clip(p.Finalizers), JobTrackingFinalizer)
 	}
 }
 
-// Untrack removes the tracking finalizer. Without an API server, it carries out
-// Plan.Release and Deletion.Untrack.
+// Untrack removes the tracking finalizer. It carries out Plan.Release and
+// Deletion.Untrack.
 func (p *Pod) Untrack() {
 	p.Finalizers = slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == JobTrackingFinalizer })
 }
@@ -127,8 +127,7 @@ type PodSpec struct {
 	Subdomain                     string        `json:"subdomain,omitempty"`
 }
 
-// Sidecars returns the names of the init containers that run beside the app containers,
-// or nil.
+// Sidecars returns the names of the init containers that run beside the app containers.
 func (s *PodSpec) Sidecars() map[string]bool {
 	var names map[string]bool
 	for i := range s.InitContainers {
@@ -161,7 +160,7 @@ type ContainerRestartRule struct {
 	Action backoff.Action `json:"action,omitempty"` // Restart or RestartAllContainers (KEP-5532)
 }
 
-// EnvVar is one environment variable of a container.
+// EnvVar is an environment variable.
 type EnvVar struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`

@@ -6,7 +6,7 @@ import (
 )
 
 // PodFailurePolicy is a list of rules for failed pods. The first matching rule decides
-// (KEP-3329). A nil policy has no rules.
+// (KEP-3329).
 type PodFailurePolicy struct {
 	Rules []PodFailurePolicyRule `json:"rules"`
 }
@@ -21,7 +21,7 @@ type PodFailurePolicyRule struct {
 	OnExitCodes     *OnExitCodes     `json:"onExitCodes,omitempty"`
 	OnPodConditions []OnPodCondition `json:"onPodConditions,omitempty"`
 
-	// Unknown holds all other fields as read.
+	// Unknown holds all other fields.
 	Unknown map[string]json.RawMessage `json:"-"`
 }
 

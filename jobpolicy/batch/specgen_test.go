@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// specGen draws random specifications, with numbers and texts on the edges of
-// the rules. Half of them are tame and keep to what is mostly valid, since else
-// hardly any would be.
+// specGen draws random specifications, with numbers and texts at the limits of the
+// rules. Half of them are tame, with mostly valid values, because otherwise hardly any
+// would be valid.
 type specGen struct {
 	*rapid.T
 	tame bool
@@ -164,8 +164,8 @@ func (g specGen) successPolicy() *batch.SuccessPolicy {
 	return p
 }
 
-// indexText draws a rising list of intervals and, unless the generator is tame,
-// spoils it at times.
+// indexText draws an ascending list of intervals and, unless the generator is tame,
+// sometimes corrupts it.
 func (g specGen) indexText() string {
 	if !g.tame && g.chance("huge", 30) {
 		return strings.Repeat(rapid.SampledFrom([]string{"1", ",", "1,", "0-"}).Draw(g.T, "piece"), 40_000)

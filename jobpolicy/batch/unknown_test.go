@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a newer Kubernetes has in a Job and in a rule comes out as it went in.
+// Fields of a newer Kubernetes in a Job and in a rule survive a round trip.
 func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
 	const text = `{"kind":"Job","spec":{"parallelism":2,"podFailurePolicy":{"rules":[{"action":"FailJob","name":"bug","onExitCodes":{"operator":"In","values":[3]},"severity":{"level":[1,2.50]}}]},` +
 		`"scheduling":{"schedulingPolicy":{"gang":{"minCount":2}}},"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"restartPolicy":"Never"}},"big":12345678901234567890}}`
@@ -34,20 +34,20 @@ func TestUnknownFieldsSurviveARoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// A specification without such fields is written as it was before, and one that is
-	// read again keeps nothing of the last.
+	// A specification without such fields is written as before, and reading into it
+	// again drops earlier unknown fields.
 	if err := json.Unmarshal([]byte(`{"parallelism":1}`), &j.Spec); err != nil || j.Spec.Unknown != nil {
 		t.Errorf("%v, %v", j.Spec.Unknown, err)
 	}
-	// A field that is known after all is not written twice, nor by another case.
+	// A known field in Unknown is not written twice, even with another case.
 	j.Spec = batch.JobSpec{Unknown: map[string]json.RawMessage{"parallelism": []byte("9"), "Suspend": []byte("true"), "new": []byte("1")}}
 	if text, err := json.Marshal(j.Spec); err != nil || string(text) != `{"new":1}` {
 		t.Errorf("%s, %v", text, err)
 	}
 }
 
-// Known fields are read and written with unknown ones beside them as without.
-func TestUnknownFieldsChangeNothingElse(t *testing.T) {
+// Unknown fields do not affect known ones.
+func TestUnknownFieldsLeaveKnownOnesUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := batch.JobSpec{}
 		n := rapid.Int32().Draw(t, "n")

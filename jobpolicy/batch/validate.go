@@ -17,9 +17,8 @@ const (
 
 // Validate returns all mistakes in the specification as field.Errors, or nil, like the
 // API server on create, with the same order, paths and types. It expects the defaults
-// set by [JobSpec.Default]. It ignores managedBy and fields that this package does not
-// use; of the pod template it reads only container names and the restart policy. Its
-// running time depends on the size of the specification, not on its numbers.
+// set by [JobSpec.Default]. It ignores managedBy and unknown fields; of the pod
+// template it reads only container names and the restart policy.
 func (s *JobSpec) Validate() error {
 	var errs field.Errors
 	s.validate(&errs)

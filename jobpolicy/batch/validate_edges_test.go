@@ -11,7 +11,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Every limit, on its edge and one beyond.
+// Each limit, at and one above its number.
 func TestValidateEdges(t *testing.T) {
 	n := ptr[int32]
 	indexed := func(completions int32, change func(*batch.JobSpec)) func(*batch.JobSpec) {

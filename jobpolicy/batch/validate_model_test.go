@@ -13,8 +13,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// The model of validation: every rule written down once, as plainly as it goes,
-// without a thought for speed. It gives types and fields, no details.
+// The model of validation states each rule once, plainly and without regard to speed.
+// It returns types and fields, but no details.
 
 type validationModel struct {
 	spec *batch.JobSpec
@@ -178,13 +178,13 @@ func (m *validationModel) restartPolicy() {
 	m.check(policy != "OnFailure" || m.spec.PodFailurePolicy == nil, field.Invalid, path)
 }
 
-// oneOf: a text is there and one of these.
+// oneOf requires a text to be one of these.
 func (m *validationModel) oneOf(text, path string, known ...string) {
 	m.check(text != "", field.Required, path)
 	m.check(text == "" || slices.Contains(known, text), field.NotSupported, path)
 }
 
-// modelIndexes is the size of the set that a text names.
+// modelIndexes returns the size of the set in a text.
 func modelIndexes(text string, completions int) (total int, ok bool) {
 	if text == "" {
 		return 0, true
@@ -213,7 +213,7 @@ func modelIndexes(text string, completions int) (total int, ok bool) {
 	return total, true
 }
 
-// modelNameMistakes counts what keeps a text from being a qualified name.
+// modelNameMistakes counts the mistakes in a qualified name.
 func modelNameMistakes(text string) (mistakes int) {
 	count := func(mistake bool) {
 		if mistake {
@@ -243,7 +243,7 @@ func numberOr[T int32 | int64](p *T, otherwise T) T {
 	return *p
 }
 
-// normalPolicy writes lists that are empty as lists that are absent.
+// normalPolicy replaces empty lists by absent ones.
 func normalPolicy(p *batch.PodFailurePolicy) *batch.PodFailurePolicy {
 	if p == nil {
 		return nil

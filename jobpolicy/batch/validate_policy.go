@@ -64,7 +64,7 @@ func validateRuleName(errs *field.Errors, i int, rule *PodFailurePolicyRule, rul
 	case len(reason) > maxReason:
 		errs.Add(field.TooLong, path, rule.Name, fmt.Sprintf("must be at most %d bytes", maxReason-len(JobReasonPodFailurePolicy)-1))
 	case !conditionReason.MatchString(string(reason)):
-		errs.Add(field.Invalid, path, rule.Name, "must be of letters, digits, underscores, commas and colons, and not end with a comma or a colon")
+		errs.Add(field.Invalid, path, rule.Name, "must consist of letters, digits, underscores, commas and colons, and not end with a comma or a colon")
 	case twice:
 		errs.Add(field.Duplicate, path, rule.Name, fmt.Sprintf("rule %d has this name", other))
 	case err == nil && number != i && number >= 0 && number < rules && strconv.Itoa(number) == rule.Name:
@@ -143,7 +143,7 @@ func validateValues(errs *field.Errors, on *OnExitCodes, path func(string) strin
 	seen := make(map[int32]struct{}, len(values))
 	for i, v := range values {
 		if v == 0 && noZero {
-			errs.Add(field.Invalid, path(fmt.Sprintf("values[%d]", i)), v, "0 is success, In cannot match it")
+			errs.Add(field.Invalid, path(fmt.Sprintf("values[%d]", i)), v, "must not be 0 with In, because 0 is success")
 		}
 		if _, ok := seen[v]; ok {
 			errs.Add(field.Duplicate, path(fmt.Sprintf("values[%d]", i)), v, "")

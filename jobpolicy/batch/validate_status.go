@@ -13,7 +13,7 @@ import (
 func (j *Job) ValidateStatus() error {
 	var errs field.Errors
 	if j == nil {
-		errs.Add(field.Required, "status", nil, "there is no Job")
+		errs.Add(field.Required, "status", nil, "the Job is nil")
 		return errs
 	}
 	s := &j.Status

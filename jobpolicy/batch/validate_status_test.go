@@ -14,8 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelValidateStatus is the list of what the API server refuses in a status,
-// in its order.
+// modelValidateStatus is the model of the API server's checks of a status, in order.
 func modelValidateStatus(j *batch.Job) field.Errors {
 	var errs field.Errors
 	s := j.Status
@@ -79,8 +78,8 @@ func modelValidateStatus(j *batch.Job) field.Errors {
 	return errs
 }
 
-// modelOverlap walks two lists of intervals side by side and drops the one that
-// begins first.
+// modelOverlap compares two lists of intervals and advances in the one that begins
+// first.
 func modelOverlap(completed, failed string, completions int) bool {
 	read := func(text string) (intervals [][2]int) {
 		for part := range strings.SplitSeq(text, ",") {
@@ -115,7 +114,7 @@ func number(digits string) int {
 	return n
 }
 
-func TestValidateStatusIsTheModel(t *testing.T) {
+func TestValidateStatusAgreesWithModel(t *testing.T) {
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	valid, invalid := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -175,8 +174,8 @@ func genStatus(t *rapid.T, base time.Time) *batch.Job {
 	return j
 }
 
-// The status that a Job controller writes is valid at every step.
-func TestValidateStatusOfARun(t *testing.T) {
+// The statuses that a Job controller writes in the course of a run are valid.
+func TestStatusesOfARunAreValid(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	j := &batch.Job{Spec: *validSpec()}
 	j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = batch.IndexedCompletion, ptr[int32](4), ptr[int32](0)

@@ -101,13 +101,13 @@ func checkInterval(part string, completions int32) (first, last int32, mistake s
 		return first, first, mistake
 	}
 	if strings.Contains(lastText, "-") {
-		return 0, 0, quote.Text(part) + " is no range: it has more than one '-'"
+		return 0, 0, quote.Text(part) + " has more than one '-'"
 	}
 	if last, mistake = checkIndex(lastText, completions); mistake != "" {
 		return 0, 0, mistake
 	}
 	if first >= last {
-		return 0, 0, fmt.Sprintf("range %s does not rise", quote.Text(part))
+		return 0, 0, fmt.Sprintf("range %s must end after its start", quote.Text(part))
 	}
 	return first, last, ""
 }
@@ -117,13 +117,13 @@ func checkIndex(text string, completions int32) (index int32, mistake string) {
 	n := int64(0)
 	for i := range len(digits) {
 		if !isDigit(digits[i]) {
-			return 0, quote.Text(text) + " is no index"
+			return 0, quote.Text(text) + " is not an index"
 		}
 		n = min(n*10+int64(digits[i]-'0'), math.MaxInt32)
 	}
 	switch {
 	case digits == "":
-		return 0, quote.Text(text) + " is no index"
+		return 0, quote.Text(text) + " is not an index"
 	case n >= int64(completions):
 		return 0, fmt.Sprintf("index %s is not below the %d completions", text[:min(len(text), 20)], completions)
 	}

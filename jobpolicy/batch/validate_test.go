@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// withoutText leaves types and fields, which is what the model says.
+// withoutText keeps only types and fields, as the model returns them.
 var withoutText = cmpopts.IgnoreFields(field.Error{}, "Value", "Detail")
 
-func TestValidateIsTheModel(t *testing.T) {
+func TestValidateAgreesWithModel(t *testing.T) {
 	valid, invalid := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := genSpec(t)
@@ -107,9 +107,9 @@ func specFromJSON(t *testing.T, text string) *batch.JobSpec {
 	return s
 }
 
-// A defaulted specification has everything, a second call changes nothing, and a
-// copy made before is untouched.
-func TestDefaultTwice(t *testing.T) {
+// Default sets all absent fields. A second call changes nothing, and earlier copies are
+// untouched.
+func TestDefaultIsIdempotentAndSharesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genSpec(t)
 		before := vectors.Text(s)
@@ -168,7 +168,7 @@ func TestFieldErrors(t *testing.T) {
 	}
 }
 
-// A message stays short whatever was written.
+// Messages cut long values.
 func TestFieldErrorsAreShort(t *testing.T) {
 	s := validSpec()
 	s.CompletionMode, s.Completions = batch.IndexedCompletion, ptr[int32](10)
@@ -213,7 +213,7 @@ func FuzzCheckIndexes(f *testing.F) {
 	})
 }
 
-// Whatever a manifest says, nothing panics and validation is the model's.
+// No manifest causes a panic, and Validate agrees with the model.
 func FuzzJobSpec(f *testing.F) {
 	f.Add([]byte(`{"completionMode":"Indexed","completions":3,"backoffLimitPerIndex":1,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[1,2]}}]}}`))
 	f.Add([]byte(`{"successPolicy":{"rules":[{"succeededIndexes":"0-2","succeededCount":2},{}]},"completionMode":"Indexed"}`))
@@ -230,7 +230,7 @@ func FuzzJobSpec(f *testing.F) {
 	})
 }
 
-// Twenty rules of 255 codes: nothing is allocated but what the Job has not.
+// Validating twenty rules of 255 codes allocates only the set of container names.
 func TestValidateAllocates(t *testing.T) {
 	s := largestPolicy()
 	if err := s.Validate(); err != nil {

@@ -20,8 +20,9 @@ func TestVectors(t *testing.T) { vectors.Run(t, vectorFiles()) }
 
 func TestVectorsTurnRed(t *testing.T) { vectors.TurnRed(t, vectorFiles()) }
 
-// The properties by which cases deviate, also those that no case at hand has.
-func TestVectorsKnowTheDifferences(t *testing.T) {
+// Each documented difference excuses a case, including differences without a recorded
+// case.
+func TestVectorsExplainDifferences(t *testing.T) {
 	for _, tt := range []struct{ file, kase, reason string }{
 		{"validation", `{"id":"x","kind":"create","spec":{"mode":"","restart_policy":"Never"},"want":[{"type":"FieldValueNotSupported","field":"spec.completionMode"}]}`, emptyTextIsAbsent},
 		{"validation", `{"id":"x","kind":"update","old":{"mode":"","restart_policy":"Never"},"new":{"restart_policy":"Never"},"want":[{"type":"FieldValueInvalid","field":"spec.completionMode"}]}`, emptyTextIsAbsent},
@@ -36,7 +37,7 @@ func TestVectorsKnowTheDifferences(t *testing.T) {
 	}
 }
 
-// createVector: the mistakes in a specification.
+// createVector returns the mistakes in a specification.
 func createVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Spec shape.Spec `json:"spec"`
@@ -51,7 +52,7 @@ func createVector(c *vectors.Case) (any, error) {
 	return mistakes(spec.Validate())
 }
 
-// updateVector: the mistakes in a specification that replaces another.
+// updateVector returns the mistakes in an updated specification.
 func updateVector(c *vectors.Case) (any, error) {
 	var in struct {
 		Old shape.Spec `json:"old"`
@@ -69,7 +70,7 @@ func updateVector(c *vectors.Case) (any, error) {
 
 const emptyTextIsAbsent = "completionMode or podReplacementPolicy that is there but empty is taken as absent"
 
-// mistakes is an error of Validate in the shape of a wanted outcome.
+// mistakes returns an error of Validate in the form of a wanted outcome.
 func mistakes(err error) (any, error) {
 	var list field.Errors
 	if err != nil && !errors.As(err, &list) {

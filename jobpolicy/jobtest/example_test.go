@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/jobtest"
 )
 
-// A policy is tried out: code 42 fails an index at once, a drained node does not count,
-// and any other failure is tried again after a delay.
+// Try a policy: code 42 fails an index at once, a drained node does not count, and
+// other failures are retried after a delay.
 func ExampleCluster_Run() {
 	three, once := int32(3), int32(1)
 	job := &batch.Job{Spec: batch.JobSpec{

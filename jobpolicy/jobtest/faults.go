@@ -7,14 +7,13 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// Faults distort the caller's view and refuse its writes until reset. The zero value
-// has no faults. To simulate lost writes, carry out only part of a plan.
+// Faults distort the caller's view and refuse its writes until reset. To simulate lost
+// writes, carry out only part of a plan.
 type Faults struct {
-	// Unseen are new pods not yet visible to the caller, who therefore sets
-	// ExpectationsPending.
+	// Unseen are new pods not yet visible to the caller, who sets ExpectationsPending.
 	Unseen []*batch.Pod
 	// Status, unless nil, is an older status seen by the caller, whose status writes
-	// conflict and are refused.
+	// are refused.
 	Status *batch.JobStatus
 	// Pods are released pods that the caller still sees in this state. If Named is set,
 	// the caller lists them in FinalizersRemoved.
@@ -22,8 +21,7 @@ type Faults struct {
 	Named bool
 	// Refuse refuses every creation and deletion, and the caller sets NoPodChanges.
 	Refuse bool
-	// Quota is the maximum number of pods, ended ones included, enforced on creation. 0
-	// means no limit.
+	// Quota, unless 0, is the maximum number of pods, ended ones included.
 	Quota int
 }
 
@@ -59,7 +57,7 @@ func (c *Cluster) quotaReached() bool { return c.Faults.Quota > 0 && len(c.Pods)
 
 // Sync plans and carries out the plan like a controller. After a refused creation or
 // deletion, it plans again with NoPodChanges to record and release ended pods. It
-// returns the number of effects performed.
+// returns the number of effects.
 func (c *Cluster) Sync() (int, error) {
 	plan, err := c.Plan()
 	if err != nil {

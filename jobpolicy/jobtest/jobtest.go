@@ -1,6 +1,6 @@
 // Package jobtest simulates a cluster for one Job, in memory and in virtual time, to
-// test pod failure policies and users of package jobpolicy. It runs no containers; a
-// [Script] says how each pod ends.
+// test pod failure policies and users of package jobpolicy. A [Script] says how each
+// pod ends.
 //
 //	c := jobtest.New(job)
 //	err := c.Run(func(p *batch.Pod, attempt int) jobtest.End {
@@ -8,8 +8,8 @@
 //	})
 //	end, finished := c.Job.Status.Finished()
 //
-// For finer control, call [Cluster.Plan], [Cluster.CarryOut], [Cluster.Start],
-// [Cluster.Exit] and [Cluster.Evict], and set [Faults].
+// For finer control, call [Cluster.Plan], [Cluster.CarryOut] and the methods that
+// change pods, and set [Faults].
 package jobtest
 
 import (
@@ -23,17 +23,16 @@ import (
 )
 
 // Cluster simulates an API server and a kubelet for one Job. Tests may read and set its
-// fields between calls. Create one with New; the zero value is not usable. A Cluster starts
-// no goroutines and is not safe for concurrent use.
+// fields between calls. Create one with [New].
 type Cluster struct {
 	Engine jobpolicy.Engine
 	Job    *batch.Job
 	// Pods are the existing pods, without ended ones that have no finalizer. Changes
-	// replace a pod, so plans and older views keep the previous one.
+	// replace a pod instead of modifying it.
 	Pods    []*batch.Pod
 	Created []*batch.Pod    // every pod as created, in order
 	State   jobpolicy.State // of the last plan whose InterimStatus was written
-	Now     time.Time       // the clock; stands still between calls and may be set back
+	Now     time.Time       // the clock, advanced only by Run
 	Faults  Faults
 
 	Deltas       []jobpolicy.MetricDeltas // of the plans whose InterimStatus was written
@@ -63,8 +62,8 @@ func (c *Cluster) Plan() (jobpolicy.Plan, error) {
 	return plan, err
 }
 
-// Effects returns the number of pods that a plan deletes, creates and releases, plus
-// the number of statuses that it writes.
+// Effects returns the number of a plan's deletions, creations, status writes and
+// releases.
 func Effects(plan jobpolicy.Plan) int {
 	n := len(plan.Delete) + len(plan.Create) + len(plan.Release)
 	for _, s := range []*batch.JobStatus{plan.InterimStatus, plan.FinalStatus} {
@@ -139,8 +138,7 @@ func (c *Cluster) create(creation jobpolicy.Creation) {
 	c.Pods = append(c.Pods, p)
 }
 
-// Change replaces the pod with that UID by a modified copy. It is a no-op if the pod
-// does not exist.
+// Change replaces the pod with that UID by a modified copy.
 func (c *Cluster) Change(uid string, change func(*batch.Pod)) {
 	i := slices.IndexFunc(c.Pods, func(p *batch.Pod) bool { return p.UID == uid })
 	if i < 0 {

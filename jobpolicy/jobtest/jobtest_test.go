@@ -31,8 +31,8 @@ func mustSync(t *testing.T, c *jobtest.Cluster) int {
 	return done
 }
 
-// A caller that crashes again and again, wherever it is in its plans, loses nothing.
-func TestCrashesLoseNothing(t *testing.T) {
+// Repeated crashes of the caller at any point of a plan lose no pods.
+func TestCrashesLoseNoPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCluster(3, 3)
 		for range rapid.IntRange(0, 9).Draw(t, "crashes") {
@@ -67,7 +67,7 @@ func TestCrashesLoseNothing(t *testing.T) {
 	})
 }
 
-// What the caller does not see it does not do twice, and what is refused is not done.
+// The caller does not repeat unseen effects, and refused effects do not happen.
 func TestFaults(t *testing.T) {
 	c := newCluster(3, 2)
 	c.Faults.Refuse = true
@@ -123,7 +123,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Deletions are refused like creations, and the last write conflicts like the first.
+// Refuse covers deletions, and Status refuses FinalStatus too.
 func TestRefusedEffects(t *testing.T) {
 	c := newCluster(2, 2)
 	mustSync(t, c)
@@ -159,7 +159,7 @@ func TestRefusedEffects(t *testing.T) {
 	}
 }
 
-// A quota that counts ended pods delays a Job and does not stop it.
+// A quota that counts ended pods delays a Job but does not stop it.
 func TestRunUnderQuota(t *testing.T) {
 	c := newCluster(5, 3)
 	c.Faults.Quota = 2
@@ -168,7 +168,7 @@ func TestRunUnderQuota(t *testing.T) {
 	}
 }
 
-func TestRunComesToRest(t *testing.T) {
+func TestRunStops(t *testing.T) {
 	suspended := newCluster(1, 1)
 	suspended.Job.Spec.Suspend = true
 	if err := suspended.Run(succeed); err != nil || len(suspended.Created) != 0 {
@@ -185,7 +185,7 @@ func TestRunComesToRest(t *testing.T) {
 	}
 }
 
-// A deleted pod exits with 143, and an evicted one has its condition when it does.
+// A deleted pod exits with 143, an evicted one with its condition.
 func TestDeletedAndEvictedPods(t *testing.T) {
 	c := newCluster(2, 2)
 	c.Job.Spec.BackoffLimit = new(int32)

@@ -16,7 +16,7 @@ func (c *Cluster) Start(uid string) {
 }
 
 // Exit ends all containers of the pod with the exit code. The pod becomes Succeeded
-// with code 0, otherwise Failed, even if it is being deleted.
+// with code 0, otherwise Failed.
 func (c *Cluster) Exit(uid string, code int32) {
 	c.Change(uid, func(p *batch.Pod) {
 		p.Status.Phase = batch.PodSucceeded

@@ -24,7 +24,7 @@ const mostTurns = 10_000
 
 // Run runs the Job in virtual time until it has finished or waits for nothing more.
 // Pods start on creation, and exit with 143 on deletion, at once. Containers do not
-// restart in place. Run returns any error of Plan, and an error after 10,000 turns.
+// restart in place. Run fails after 10,000 turns.
 func (c *Cluster) Run(script Script) error {
 	ends := make(map[string]scheduled)
 	for range mostTurns {

@@ -8,8 +8,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// The policy of KEP-3329's Story 1: all exit codes but three are bugs. So is 143
-// then, with which the containers of a drained node end.
+// The policy of KEP-3329's Story 1: all exit codes but three are bugs, including 143,
+// with which the containers of a drained node end.
 func ExampleCheck() {
 	spec := batch.JobSpec{PodFailurePolicy: &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{
 		Action:      batch.ActionFailJob,
@@ -24,15 +24,15 @@ func ExampleCheck() {
 	// a drained node or a preemption ends containers with exit code 137 or 143, for which this rule fails the Job; put a rule for the condition DisruptionTarget before it
 }
 
-// A Job with nothing set runs a pod up to seven times, with ten and a half
-// minutes of delays in between.
+// A Job with defaults runs up to seven pods, with delays of ten and a half minutes in
+// total.
 func ExampleWorstCase() {
 	bound, err := lint.WorstCase(jobpolicy.Engine{}, &batch.JobSpec{})
 	fmt.Println(bound.Runs, bound.Wait, bound.Unbounded, err)
 	// Output: 7 10m30s false <nil>
 }
 
-// What an older cluster would drop without a word.
+// Fields that an older cluster silently drops.
 func ExampleCheckFor() {
 	limit := int32(1)
 	spec := batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &limit, BackoffLimitPerIndex: &limit}
@@ -45,5 +45,5 @@ func ExampleCheckFor() {
 		fmt.Println(f)
 	}
 	// Output:
-	// spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex is on, which it is not by default: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)
+	// spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex, off by default, is on: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)
 }

@@ -19,7 +19,7 @@ var (
 	Saturated     = saturated
 )
 
-// Reach is how far a rule of a policy reaches.
+// Reach is the reach of a rule.
 type Reach struct {
 	Decides bool
 	Void    []int // positions of codes or patterns without an effect

@@ -10,10 +10,10 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// indexTexts is the model of indexBytes. It tries every way to spread n indexes over
-// completed, failed and open ones, but for those that differ only in what no text shows.
-// lengths holds the longest texts by the number of failed indexes, that of open ones
-// below the last that ended, and whether that one has failed.
+// indexTexts is the model of indexBytes. It tries all ways to distribute n indexes over
+// completed, failed and open ones, except for those with equal texts. lengths holds the
+// longest texts by the number of failed indexes, that of open ones below the last that
+// ended, and whether that one has failed.
 type indexTexts struct {
 	failed, open int // the most of them
 	lengths      []int
@@ -29,9 +29,9 @@ func (x *indexTexts) at(failed, open int, lastFailed bool) *int {
 
 const impossible = math.MinInt32
 
-// newIndexTexts adds one index after the other. What the text of the next one comes to
-// depends on the run that it continues and on that run's length, which is 3 for 3 and
-// more: then the run names its ends.
+// newIndexTexts adds one index after the other. The length that the next one adds
+// depends on the run that it continues and on that run's length; 3 stands for 3 and
+// more, where the text names only the ends.
 func newIndexTexts(n, failed, open int) *indexTexts {
 	x := &indexTexts{failed: failed, open: open, lengths: make([]int, (failed+1)*(open+1)*2)}
 	const first, completed1, completed3, failed1, failed3 = 0, 1, 3, 4, 6 // states of the last index; first: open or none
@@ -67,7 +67,8 @@ func newIndexTexts(n, failed, open int) *indexTexts {
 						if length < 0 {
 							continue
 						}
-						// longer returns the state and the length after an index that a field names.
+						// longer returns the state and the length after an index in a
+						// field.
 						longer := func(one, three int) (int, int) {
 							switch {
 							case state < one || state > three:
@@ -77,7 +78,8 @@ func newIndexTexts(n, failed, open int) *indexTexts {
 							}
 							return three, length + named - namedBefore
 						}
-						// A run of two names both; of three or more the one before the last goes.
+						// A run of two names both; one of three or more drops the index
+						// before the last.
 						if state, length := longer(completed1, completed3); true {
 							put(at(f, o, state, true), length)
 							x.take(f, o, false, length, true)
@@ -98,7 +100,7 @@ func newIndexTexts(n, failed, open int) *indexTexts {
 	return x
 }
 
-// take notes the length of the texts whose last index has ended now.
+// take records the length of the texts whose last index has ended.
 func (x *indexTexts) take(failed, open int, lastFailed bool, length int, someCompleted bool) {
 	if failed > 0 {
 		length--
@@ -110,7 +112,7 @@ func (x *indexTexts) take(failed, open int, lastFailed bool, length int, someCom
 	*longest = max(*longest, length)
 }
 
-// longest tries every number of indexes that fail before the last pods and with them.
+// longest tries all numbers of indexes that fail before and with the last pods.
 func (x *indexTexts) longest(parallelism, each, failures, indexes int) (longest int) {
 	for before := range indexes + 1 {
 		for last := range parallelism + 1 {
@@ -169,8 +171,8 @@ func TestIndexBytesAgreeWithModel(t *testing.T) {
 			}
 		}
 	}
-	// One more failed index takes two open ones away. That is worth it where the failed one
-	// has five digits and more than the open ones together.
+	// One more failed index replaces two open ones. This makes the text longer if the
+	// failed one has five digits, more than the open ones together.
 	x := newIndexTexts(1004, 5, 334)
 	for _, parallelism := range []int32{300, 330, 331, 332, 333, 334} {
 		for failures := range int32(5) {

@@ -5,8 +5,6 @@
 // refuses. To use it with package backoff/lint, import it as
 //
 //	import joblint "github.com/restartkit/restart/jobpolicy/lint"
-//
-// The functions do not modify their arguments and are safe for concurrent use.
 package lint
 
 import (
@@ -17,7 +15,7 @@ import (
 )
 
 // Check returns the valid but surely unintended parts of a specification, in the order
-// of its fields. It applies the defaults itself. A nil specification has no findings.
+// of its fields. It applies the defaults.
 //
 // Check reports a rule as unreachable if and only if no pod with the template's
 // containers can reach it, with any conditions and any containers injected at
@@ -39,11 +37,11 @@ func Check(s *batch.JobSpec) []Finding {
 func (c *checker) limits() {
 	if c.spec.BackoffLimitPerIndex != nil && c.spec.Template.Spec.RestartPolicy == batch.RestartPolicyOnFailure {
 		c.add(KindOnFailure, SeverityWarning, -1, "spec.backoffLimitPerIndex",
-			"under OnFailure containers are restarted in place, and no limit per index sees that; use restartPolicy Never")
+			"restarts in place under OnFailure do not count towards the limit per index; use restartPolicy Never")
 	}
 	if bound, err := WorstCase(jobpolicy.Engine{}, &c.spec); err == nil && bound.IndexBytes > maxObjectBytes {
 		c.add(KindSize, SeverityWarning, -1, "spec.parallelism", fmt.Sprintf(
-			"the indexes in the status can grow to %d bytes, and an API object to %d; lower parallelism or completions", bound.IndexBytes, maxObjectBytes))
+			"the index fields of the status can grow to %d bytes, but an API object only to %d; lower parallelism or completions", bound.IndexBytes, maxObjectBytes))
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// The stories give a Job's manifest and have what Check finds in it.
-func TestStoriesHaveTheirFindings(t *testing.T) {
+// Each story is a Job's manifest with the findings of Check.
+func TestFindingsOfStories(t *testing.T) {
 	scenario.Run(t, "testdata/*.story", func(t *testing.T) func(scenario.Case) string {
 		return func(c scenario.Case) string {
 			if c.Name() != "lint" {
@@ -47,7 +47,7 @@ func lintText(manifest string) string {
 	return strings.Join(lines, "\n")
 }
 
-// What the KEPs show as meant has no findings, whatever the stories say.
+// The KEPs' own examples have no findings.
 func TestKEPsHaveNoFindings(t *testing.T) {
 	want := map[string]int{
 		"Story 2": 2, "Story 3": 2, "JobSpec API": 1, "Relationship with Job API": 1, "Story 1: a suite": 1, // cases in all files
@@ -79,9 +79,9 @@ func TestKEPsHaveNoFindings(t *testing.T) {
 	}
 }
 
-// Check takes any specification, says the same of it with its defaults filled in,
-// and points at fields and rules that are there.
-func TestCheckTakesAnySpecification(t *testing.T) {
+// Check accepts any specification, returns the same findings with and without defaults,
+// and names existing fields and rules.
+func TestCheckAcceptsAnySpecification(t *testing.T) {
 	found, refused := map[lint.Kind]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
 		for range 5 {
@@ -112,9 +112,9 @@ func TestCheckTakesAnySpecification(t *testing.T) {
 	}
 }
 
-// A rule of a success policy is reported as never met exactly if no set of
-// succeeded indexes meets it; one that is always met is met by every index alone.
-func TestSuccessRulesAreJudgedExactly(t *testing.T) {
+// Check reports a success rule as never met if and only if no set of succeeded indexes
+// meets it, and as always met only if each index alone meets it.
+func TestSuccessRuleFindingsAreExact(t *testing.T) {
 	checked, never, always := 0, 0, 0
 	for completions := range 5 {
 		for _, text := range []*string{nil, pointerTo(""), pointerTo("0"), pointerTo("1-3"), pointerTo("0-4"), pointerTo("3,1"), pointerTo("7")} {
@@ -159,8 +159,8 @@ func TestSuccessRulesAreJudgedExactly(t *testing.T) {
 	}
 }
 
-// A status that just fits into an API object is no finding, one that is longer is.
-func TestSizeIsFoundAboveTheLimit(t *testing.T) {
+// A status that just fits into an API object is not a finding; a longer one is.
+func TestSizeFindingStartsAboveTheLimit(t *testing.T) {
 	for completions, above := range map[int32]int{100_000_020: 0, 100_000_022: 1} {
 		spec := &batch.JobSpec{CompletionMode: batch.IndexedCompletion, Completions: &completions, Parallelism: pointerTo[int32](87_381)}
 		bound, err := lint.WorstCase(jobpolicy.Engine{}, spec)
@@ -189,8 +189,7 @@ func checkFinding(t *rapid.T, s *batch.JobSpec, f lint.Finding) {
 	}
 }
 
-// A policy that validation would refuse for its size does not get Check to work
-// for long.
+// Check reads only part of a policy that is too large for Validate.
 func TestWorkIsBoundedForHugePolicies(t *testing.T) {
 	s := &batch.JobSpec{}
 	s.PodFailurePolicy = &batch.PodFailurePolicy{}
@@ -206,8 +205,8 @@ func TestWorkIsBoundedForHugePolicies(t *testing.T) {
 	}
 }
 
-// A finding about many codes names the first five and how many more there are.
-func TestFindingsNameAFew(t *testing.T) {
+// A finding about many codes lists the first five and the number of others.
+func TestFindingsListFiveCodes(t *testing.T) {
 	for n, want := range map[int]string{4: "256, 257, 258, 259", 5: "256, 257, 258, 259, 260", 6: "256, 257, 258, 259, 260 and 1 more", 8: "256, 257, 258, 259, 260 and 3 more"} {
 		on := &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}
 		for i := range n {
@@ -220,9 +219,9 @@ func TestFindingsNameAFew(t *testing.T) {
 	}
 }
 
-// Without a template a rule may name any container, the empty name too: a rule
-// for one container leaves the others to later rules.
-func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
+// Without a template, rules may name any container, including the empty name. A rule
+// for one container does not shadow rules for others.
+func TestRuleForOneContainerShadowsNoOther(t *testing.T) {
 	for _, name := range []string{"", "a", "+", "a+"} {
 		spec := specWith(nil,
 			batch.PodFailurePolicyRule{Action: batch.ActionIgnore, OnExitCodes: &batch.OnExitCodes{ContainerName: &name, Operator: batch.OpIn, Values: []int32{1}}},
@@ -236,9 +235,9 @@ func TestOtherContainersAreLeftToLaterRules(t *testing.T) {
 	}
 }
 
-// Only a FailJob rule behind a FailIndex rule is said to come too late because the
-// index fails first.
-func TestFindingsSayThatTheIndexFailsOnlyBehindFailIndex(t *testing.T) {
+// Only for a FailJob rule after a FailIndex rule does the finding say that the index
+// fails first.
+func TestOnlyFailJobAfterFailIndexIsExplained(t *testing.T) {
 	for _, first := range []batch.Action{batch.ActionFailIndex, batch.ActionCount, batch.ActionFailJob} {
 		for _, second := range []batch.Action{batch.ActionFailJob, batch.ActionCount, batch.ActionFailIndex} {
 			on := &batch.OnExitCodes{Operator: batch.OpIn, Values: []int32{1}}
@@ -251,8 +250,8 @@ func TestFindingsSayThatTheIndexFailsOnlyBehindFailIndex(t *testing.T) {
 	}
 }
 
-// Whatever a manifest says, nothing panics, and WorstCase refuses what Validate
-// refuses of the numbers and the completion mode.
+// No manifest causes a panic, and WorstCase rejects the numbers and completion modes
+// that Validate rejects.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"completionMode":"Indexed","completions":3,"backoffLimitPerIndex":1,"podFailurePolicy":{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"In","values":[1,2]}}]}}`))
 	f.Add([]byte(`{"successPolicy":{"rules":[{"succeededIndexes":"0-2","succeededCount":2},{}]},"completionMode":"Indexed"}`))
@@ -267,8 +266,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// compareRefusals compares the mistakes for which WorstCase refuses a
-// specification with those of Validate about the same fields.
+// compareRefusals compares the mistakes that WorstCase finds in a specification with
+// those that Validate finds in the same fields.
 func compareRefusals(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec) (refused bool) {
 	numbers := []string{"spec.parallelism", "spec.completions", "spec.activeDeadlineSeconds", "spec.backoffLimit",
 		"spec.ttlSecondsAfterFinished", "spec.backoffLimitPerIndex", "spec.maxFailedIndexes", "spec.completionMode"}

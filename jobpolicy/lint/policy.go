@@ -24,10 +24,10 @@ func (c *checker) policy() {
 		field := func(name string) string { return fmt.Sprintf("spec.podFailurePolicy.rules[%d].%s", i, name) }
 		if len(reach.shadowed) > 0 {
 			c.add(KindShadowed, c.severity(rule, reach.shadowing), i, field(list), fmt.Sprintf(
-				"%s first on %s; leave %s out here or there", plural(reach.shadowing, "decides", "decide"), listText(reach.shadowed, values), itOrThem(reach.shadowed)))
+				"%s %s first; remove %s from one of the rules", plural(reach.shadowing, "decides on", "decide on"), listText(reach.shadowed, values), itOrThem(reach.shadowed)))
 		}
 		if len(reach.twice) > 0 {
-			c.add(KindDuplicate, SeverityNotice, i, field(list), fmt.Sprintf("the rule has %s twice; once is enough", listText(reach.twice, values)))
+			c.add(KindDuplicate, SeverityNotice, i, field(list), fmt.Sprintf("the rule repeats %s; list %s once", listText(reach.twice, values), itOrThem(reach.twice)))
 		}
 		c.impossibleCodes(i, rule, reach, field("onExitCodes.values"))
 		c.drain(i, rule, reach, field("onExitCodes"))
@@ -42,15 +42,15 @@ func (c *checker) unreachable(i int, rule *batch.PodFailurePolicyRule, reach rul
 	first := "rule " + strconv.Itoa(reach.cover)
 	switch {
 	case !rule.Action.Known():
-		warn(fmt.Sprintf("the rule is skipped, its action %s is unknown; use Count, FailIndex, FailJob or Ignore", quote.Text(string(rule.Action))))
+		warn(fmt.Sprintf("the action %s is unknown, so the rule is skipped; use Count, FailIndex, FailJob or Ignore", quote.Text(string(rule.Action))))
 	case reach.cover >= 0 && c.sameButFailIndex(rule, reach.cover):
-		warn(first + " fails the index for the same failures, so the Job is never failed by this rule; keep the one that is meant")
+		warn(first + " fails the index for the same failures, so this rule never fails the Job; remove one of the two")
 	case reach.cover >= 0 && isAnyFailure(&c.spec.PodFailurePolicy.Rules[reach.cover]):
-		warn(first + " matches any failure (NotIn [0]), so this rule decides on no pod; put it before " + first)
+		warn(first + " matches every failure (NotIn [0]); move this rule before " + first)
 	case reach.cover >= 0:
-		warn(first + " matches every pod that this rule matches, so this rule decides on none; put it before " + first + " or leave it out")
+		warn(first + " matches every pod that this rule matches; move this rule before " + first + " or remove it")
 	case len(reach.shadowing) > 0:
-		warn(plural(reach.shadowing, "matches", "together match") + " every pod that this rule matches, so it decides on none; put it before them or leave it out")
+		warn(plural(reach.shadowing, "matches", "together match") + " every pod that this rule matches; move this rule before them or remove it")
 	case rule.OnExitCodes != nil && len(codesOf(rule.OnExitCodes)) > 0:
 		warn(fmt.Sprintf("the template has no container %s, so the rule matches no pod; name one of its containers", quote.Text(*rule.OnExitCodes.ContainerName)))
 	default:
@@ -110,7 +110,7 @@ func (c *checker) impossibleCodes(i int, rule *batch.PodFailurePolicyRule, reach
 	}
 	if len(odd) > 0 {
 		c.add(KindImpossibleCode, SeverityNotice, i, field, fmt.Sprintf(
-			"no container on Linux exits with %s; leave %s out", listText(odd, codeText(rule)), itOrThem(odd)))
+			"no container on Linux exits with %s; remove %s", listText(odd, codeText(rule)), itOrThem(odd)))
 	}
 }
 

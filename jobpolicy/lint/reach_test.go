@@ -10,11 +10,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A small world: every pod of two containers and two conditions that can make a
-// difference to rules with the names a and b, the exit codes 1, 2 and 137, and
-// the conditions A and B. Code 9 stands for all other codes.
+// The small model has all pods of two containers and two conditions that rules with the
+// names a and b, the exit codes 1, 2 and 137, and the conditions A and B can
+// distinguish. Code 9 stands for all other codes.
 
-// world is every pod of the small world with these containers.
+// world returns all pods of the small model with these containers.
 func world(containers ...string) (pods []*batch.Pod) {
 	states := []batch.ContainerState{
 		{},
@@ -48,7 +48,7 @@ func world(containers ...string) (pods []*batch.Pod) {
 	return pods
 }
 
-// worldRules is every requirement of the small world.
+// worldRules returns all requirements of the small model.
 func worldRules() (rules []batch.PodFailurePolicyRule) {
 	for _, name := range []*string{nil, pointerTo("a"), pointerTo("b"), pointerTo("x")} {
 		for _, op := range []batch.Operator{batch.OpIn, batch.OpNotIn} {
@@ -74,9 +74,9 @@ func specWith(containers []string, rules ...batch.PodFailurePolicyRule) *batch.J
 	return s
 }
 
-// checkReach compares Lint with what happens to every pod of the world: a rule is
-// reported as unreachable exactly if it decides on none, a listed value as shadowed
-// or double exactly if without it the same rules decide.
+// checkReach compares the findings with the decisions on all pods of the model. A rule
+// is reported as unreachable if and only if it decides on none, and a listed value as
+// shadowed or duplicate if and only if the same rules decide without it.
 func checkReach(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec, pods []*batch.Pod) (unreachable int) {
 	whole := *s
 	whole.Default()
@@ -129,14 +129,14 @@ func checkReach(t interface{ Fatalf(string, ...any) }, s *batch.JobSpec, pods []
 	return unreachable
 }
 
-// hasTwin reports whether pattern k is there again further on.
+// hasTwin reports whether pattern k is repeated later.
 func hasTwin(patterns []batch.OnPodCondition, k int) bool {
 	return k < len(patterns) && slices.ContainsFunc(patterns[k+1:], func(o batch.OnPodCondition) bool {
 		return o.Type == patterns[k].Type && status(o) == status(patterns[k])
 	})
 }
 
-// status is the wanted status, with its default.
+// status returns the wanted status, by default True.
 func status(o batch.OnPodCondition) batch.ConditionStatus {
 	if o.Status == "" {
 		return batch.ConditionTrue
@@ -180,7 +180,7 @@ func TestReachIsExact(t *testing.T) {
 	}
 }
 
-// Every pair of rules of the small world.
+// All pairs of rules of the small model.
 func TestReachOfPairs(t *testing.T) {
 	containers := []string{"a", "b"}
 	pods := append(world(containers...), world("a", "injected")...)

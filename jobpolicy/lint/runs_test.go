@@ -15,17 +15,17 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-// comesTo is the most that the runs of a Job come to.
+// comesTo is the maximum over the runs of a Job.
 type comesTo struct {
 	Runs       int
 	Wait       time.Duration
 	IndexBytes int
 }
 
-// mostOf follows every run of a small Job that an engine plans: in each moment any of the
-// active pods end together, in each of the ways in which they can, or the clock goes on
-// to where a delay is over. Pods take no time. ignored is how many failures an Ignore
-// rule may decide on.
+// mostOf explores every run of a small Job under an engine: at each moment any of the
+// active pods end together, in each possible way, or the clock advances to the end of a
+// delay. Pods take no time. ignored is the maximum number of failures that an Ignore
+// rule decides on.
 func mostOf(t interface{ Fatal(...any) }, engine jobpolicy.Engine, spec batch.JobSpec, ignored int) (most comesTo, states int) {
 	x := &explorer{t: t, engine: engine, spec: spec, seen: map[string]comesTo{}, ends: []string{"", "succeeds", "fails"}}
 	if spec.PodFailurePolicy != nil {
@@ -66,7 +66,7 @@ type runOfJob struct {
 	ignored int // failures that may still be ignored
 }
 
-// explore returns what the longest runs from here on add.
+// explore returns the maximum over the rest of the runs from here.
 func (x *explorer) explore(r runOfJob) (most comesTo) {
 	before := r.created
 	wait := x.settle(&r)
@@ -96,7 +96,7 @@ func (x *explorer) explore(r runOfJob) (most comesTo) {
 	return most
 }
 
-// endings gives take what comes of every way in which active pods can end.
+// endings calls take with the result of every way in which active pods can end.
 func (x *explorer) endings(r runOfJob, take func(runOfJob, time.Duration)) {
 	var active []string
 	for _, uid := range slices.Sorted(maps.Keys(r.pods)) {
@@ -127,7 +127,7 @@ func (x *explorer) endings(r runOfJob, take func(runOfJob, time.Duration)) {
 	each(0, r, false)
 }
 
-// ended returns the pod after its end, the pod itself if it goes on.
+// ended returns the pod after its end, or the pod itself if it continues.
 func ended(pod *batch.Pod, end string, now time.Time) *batch.Pod {
 	p := *pod
 	code := int32(1)
@@ -145,8 +145,8 @@ func ended(pod *batch.Pod, end string, now time.Time) *batch.Pod {
 	return &p
 }
 
-// settle carries out plans until there is nothing to do, and returns how long a delay
-// holds pods back from then on.
+// settle carries out plans until nothing is left to do, and returns the remaining
+// delay.
 func (x *explorer) settle(r *runOfJob) time.Duration {
 	r.pods = maps.Clone(r.pods)
 	for {
@@ -187,7 +187,7 @@ func (x *explorer) settle(r *runOfJob) time.Duration {
 	}
 }
 
-// state is everything that matters for what can come next, as text.
+// state returns everything that affects the rest of the run, as text.
 func (x *explorer) state(r *runOfJob) string {
 	var pods []string
 	for _, p := range r.pods {
@@ -206,7 +206,7 @@ func (x *explorer) state(r *runOfJob) string {
 		r.memory.Failures, r.now.Sub(r.memory.LastFailure), r.memory.Ignored, r.now.Sub(r.memory.LastIgnored), strings.Join(pods, ";"))
 }
 
-// genSmallJob draws a Job that is small enough for all of its runs, and an engine.
+// genSmallJob draws an engine and a Job small enough to explore all its runs.
 func genSmallJob(t *rapid.T) (jobpolicy.Engine, batch.JobSpec) {
 	number := func(label string, from, to int32) *int32 {
 		if n := rapid.Int32Range(from-1, to).Draw(t, label); n >= from {
@@ -243,8 +243,8 @@ func genSmallJob(t *rapid.T) (jobpolicy.Engine, batch.JobSpec) {
 	}, s
 }
 
-// The runs of small Jobs come to exactly what WorstCase says.
-func TestLongestRunReachesItsWorstCase(t *testing.T) {
+// The longest runs of small Jobs reach exactly the numbers of WorstCase.
+func TestLongestRunReachesWorstCase(t *testing.T) {
 	jobs, states, failed := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		for range 2 {

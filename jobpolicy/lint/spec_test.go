@@ -9,9 +9,9 @@ import (
 	"github.com/restartkit/restart/jobpolicy/batch"
 )
 
-// genSpec draws a specification in which there is something to find: rules of the
-// small world and others that no container reaches, numbers on the edges, modes
-// and limits that do not fit together, deadlines, sidecars and other init containers.
+// genSpec draws a specification that is likely to have findings, with rules of the
+// small model and unreachable ones, numbers at the limits, conflicting modes and
+// limits, deadlines, sidecars and other init containers.
 func genSpec(t *rapid.T) *batch.JobSpec {
 	number := func(label string, more ...int32) *int32 {
 		n := rapid.SampledFrom(append([]int32{math.MinInt32, -1, 0, 1, 3, 12, 12, 100_000, math.MaxInt32}, more...)).Draw(t, label)
@@ -61,7 +61,7 @@ func genSpec(t *rapid.T) *batch.JobSpec {
 	return s
 }
 
-// genRule draws a rule of the small world, or one with codes outside it.
+// genRule draws a rule of the small model, or one with codes outside it.
 func genRule(t *rapid.T) batch.PodFailurePolicyRule {
 	rule := rapid.SampledFrom(worldRules()).Draw(t, "rule")
 	rule.Action = rapid.SampledFrom([]batch.Action{batch.ActionFailJob, batch.ActionFailJob,

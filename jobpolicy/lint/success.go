@@ -24,11 +24,11 @@ func (c *checker) successPolicy() {
 		}
 		switch count := rule.SucceededCount; {
 		case completions <= 0:
-			c.add(KindSuccessNever, SeverityWarning, i, field, "without completions no index ever succeeds; leave the policy out")
+			c.add(KindSuccessNever, SeverityWarning, i, field, "without completions no index ever succeeds; remove the policy")
 		case rule.SucceededIndexes == nil && count == nil:
-			c.add(KindSuccessNever, SeverityWarning, i, field, "the rule has neither indexes nor a count, so it is never met; give it one")
+			c.add(KindSuccessNever, SeverityWarning, i, field, "the rule has neither indexes nor a count, so it is never met; set one of them")
 		case among == 0:
-			c.add(KindSuccessNever, SeverityWarning, i, field+".succeededIndexes", "the rule names no index of the Job, so it is never met; name some or leave the field out")
+			c.add(KindSuccessNever, SeverityWarning, i, field+".succeededIndexes", "the rule names no index of the Job, so it is never met; name some or remove the field")
 		case count != nil && *count <= 0:
 			c.add(KindSuccessAlways, SeverityWarning, i, field+".succeededCount", "the first success of any index meets the rule and ends the Job; use a count of 1 or more")
 		case rule.SucceededIndexes == nil && int(*count) > completions: // a rule with indexes is met once all of them succeed

@@ -61,7 +61,7 @@ var features = []feature{
 		effect: "the failures of all indexes count together, towards backoffLimit",
 		used:   when("spec.backoffLimitPerIndex", func(s *batch.JobSpec) bool { return s.BackoffLimitPerIndex != nil })},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, source: "KEP-3850, " + kubeFeatures,
-		effect: "no number of failed indexes ends the Job",
+		effect: "the number of failed indexes is not limited",
 		used:   when("spec.maxFailedIndexes", func(s *batch.JobSpec) bool { return s.MaxFailedIndexes != nil })},
 	{gate: "JobBackoffLimitPerIndex", since: 28, on: 29, refused: span{26, 27}, value: true, source: "KEP-3850, pkg/registry/batch/job/strategy.go",
 		effect: "the rule is left out of the policy",
@@ -77,10 +77,10 @@ var features = []feature{
 		effect: "the Job succeeds only when all of its indexes have",
 		used:   when("spec.successPolicy", func(s *batch.JobSpec) bool { return s.SuccessPolicy != nil })},
 	{gate: "JobManagedBy", since: 30, on: 32, source: "KEP-4368, " + kubeFeatures,
-		effect: "the Job controller runs the Job, beside whoever should",
+		effect: "the Job controller runs the Job, too",
 		used:   when("spec.managedBy", func(s *batch.JobSpec) bool { return s.ManagedBy != "" })},
 	{gate: "SidecarContainers", since: 28, on: 29, source: "KEP-753, " + kubeFeatures,
-		effect: "the init container has to end before the next one starts, so a sidecar holds its pod up for ever",
+		effect: "the init container must end before the next one starts, so a sidecar blocks its pod",
 		used:   inContainers("restartPolicy", initContainers, func(c *batch.Container) bool { return c.RestartPolicy == batch.RestartPolicyAlways })},
 	{gate: "ContainerRestartRules", since: 34, on: 35, refused: span{29, 33}, value: true, source: "KEP-5307, " + containerValidation,
 		effect: restartedAsThePod,
@@ -163,7 +163,7 @@ func inContainers(field string, lists []containerList, used func(*batch.Containe
 // cluster of the given version, from 1.25 to 1.37, does not support with its default
 // feature gates. An API server drops such a field without an error, unless the client
 // asks for strict field validation, as kubectl does. The version has the form 1.29 or
-// v1.29.4; any other is an error.
+// v1.29.4.
 func CheckFor(s *batch.JobSpec, version string) ([]Finding, error) {
 	minor, err := minorOf(version)
 	if err != nil {
@@ -189,13 +189,13 @@ func (f *feature) before(minor int) string {
 	gate := "the feature gate " + f.gate
 	switch known := minor >= f.since; {
 	case f.refused.has(minor) && known:
-		return "refuses the Job for it unless " + gate + " is on, which it is not by default"
+		return "refuses the Job for it unless " + gate + ", off by default, is on"
 	case f.refused.has(minor):
 		return "refuses the Job for it"
 	case f.ignored && known:
 		return "acts on it only with " + gate + ", which is off by default: " + f.effect
 	case known:
-		return "drops it unless " + gate + " is on, which it is not by default: " + f.effect
+		return "drops it unless " + gate + ", off by default, is on: " + f.effect
 	case f.since > newest:
 		return "does not have the field and drops it, as every version up to 1." + strconv.Itoa(newest) + " does; " + gate + " is planned for it: " + f.effect
 	}

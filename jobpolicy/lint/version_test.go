@@ -26,9 +26,9 @@ func specOf(t *testing.T, text string) *batch.JobSpec {
 	return s
 }
 
-// Each version drops the fields that it does not know yet, and those behind a gate that
-// is off; later versions drop fewer.
-func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
+// Each version drops unknown fields and those behind a disabled gate. Later versions
+// drop fewer.
+func TestCheckForFindsUnsupportedFields(t *testing.T) {
 	s := specOf(t, everyFeature)
 	fields := func(minor int) (dropped []string) {
 		found, err := lint.CheckFor(s, fmt.Sprintf("v1.%d.3", minor))
@@ -84,9 +84,9 @@ func TestVersionsDropWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
-// A version that knows a part of a container, but not yet with this value or in this
-// place, refuses it.
-func TestVersionsRefuseOrDrop(t *testing.T) {
+// A version refuses a known field of a container with a value or in a place that it
+// does not support yet.
+func TestCheckForTellsRefusedFromDropped(t *testing.T) {
 	const lacks, drops, refuses, unless, fine = "does not have the field and drops it", "drops it unless the feature gate", "refuses the Job for it (", "refuses the Job for it unless the feature gate", ""
 	const noValue = "does not know the value and drops the field"
 	type until struct {
@@ -115,13 +115,13 @@ func TestVersionsRefuseOrDrop(t *testing.T) {
 	}
 }
 
-// A finding says whether the field is unknown or behind a gate, what follows, and where
-// that stands.
-func TestVersionFindingsSayWhatFollows(t *testing.T) {
+// A finding says whether the field is unknown or behind a gate, and names the effect
+// and the source.
+func TestVersionFindingsNameEffectAndSource(t *testing.T) {
 	s := specOf(t, everyFeature)
 	for version, want := range map[string]string{
 		"1.27": "spec.backoffLimitPerIndex: warning: Kubernetes 1.27 does not have the field and drops it: the failures of all indexes count together, towards backoffLimit (KEP-3850, pkg/features/kube_features.go) (version)",
-		"1.28": "spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex is on, which it is not by default: the failures",
+		"1.28": "spec.backoffLimitPerIndex: warning: Kubernetes 1.28 drops it unless the feature gate JobBackoffLimitPerIndex, off by default, is on: the failures",
 		"1.25": "spec.podFailurePolicy.rules[0].onPodConditions: warning: Kubernetes 1.25 acts on it only with the feature gate PodDisruptionConditions, which is off by default: no pod has",
 		"1.37": "spec.podFailurePolicy.rules[1].name: warning: Kubernetes 1.37 does not have the field and drops it, as every version up to 1.37 does; the feature gate PodFailurePolicyName is planned for it: a Job that the rule fails has the reason PodFailurePolicy, without the name (KEP-4443)",
 	} {

@@ -26,23 +26,22 @@ type WorstCaseResult struct {
 }
 
 // WorstCase returns the maximum that a Job with this specification can reach under the
-// engine while not suspended. It applies the defaults itself. No run exceeds the
-// numbers. For each number some run reaches it, with three exceptions:
+// engine while not suspended. It applies the defaults. No run exceeds the numbers. For
+// each number some run reaches it, with three exceptions:
 //
 //   - A success policy may end every such run earlier.
 //   - Delays may last longer than activeDeadlineSeconds.
 //   - With StartReadyIndexes delays overlap, and an index that fails for good may have
 //     to wait while others stay open. Only Runs is then exact.
 //
-// WorstCase returns an error if s is nil, and an error wrapping field.Errors if the
-// engine is invalid or [batch.JobSpec.Validate] rejects the numbers or the completion
-// mode.
+// The error wraps field.Errors if the engine is invalid or [batch.JobSpec.Validate]
+// rejects the numbers or the completion mode.
 func WorstCase(e jobpolicy.Engine, s *batch.JobSpec) (WorstCaseResult, error) {
 	if err := e.Validate(); err != nil {
 		return WorstCaseResult{}, fmt.Errorf("lint: WorstCase: %w", err)
 	}
 	if s == nil {
-		return WorstCaseResult{}, errors.New("lint: WorstCase(nil): a specification is needed")
+		return WorstCaseResult{}, errors.New("lint: WorstCase: the specification is nil")
 	}
 	spec := *s
 	spec.Default()

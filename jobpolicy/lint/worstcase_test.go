@@ -12,7 +12,7 @@ import (
 	"github.com/restartkit/restart/jobpolicy/lint"
 )
 
-func TestWorstCaseAddsUp(t *testing.T) {
+func TestWorstCase(t *testing.T) {
 	n := pointerTo[int32]
 	ignore := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{{Action: batch.ActionIgnore, OnPodConditions: []batch.OnPodCondition{{Type: batch.DisruptionTarget}}}}}
 	hidden := &batch.PodFailurePolicy{Rules: []batch.PodFailurePolicyRule{
@@ -89,7 +89,7 @@ func TestWorstCaseAddsUp(t *testing.T) {
 	}
 }
 
-func TestWorstCaseRefusesWhatIsInvalid(t *testing.T) {
+func TestWorstCaseRejectsInvalidArguments(t *testing.T) {
 	var fields field.Errors
 	for _, s := range []*batch.JobSpec{
 		{BackoffLimit: pointerTo[int32](-1)},

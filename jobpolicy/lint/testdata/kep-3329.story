@@ -91,4 +91,4 @@ lint
     {"key": "Status", "operator": "In", "values": ["True"]}]}]}}}
 ----
 spec.podFailurePolicy.rules[0]: warning: no pod can meet the rule's requirement; give it exit codes other than 0, or conditions (unreachable)
-spec.podFailurePolicy.rules[1]: warning: the rule is skipped, its action "" is unknown; use Count, FailIndex, FailJob or Ignore (unreachable)
+spec.podFailurePolicy.rules[1]: warning: the action "" is unknown, so the rule is skipped; use Count, FailIndex, FailJob or Ignore (unreachable)
