@@ -39,8 +39,8 @@ func NewBackOffWithJitter(initial, max time.Duration, maxJitterFactor float64) *
 }
 
 // NewFakeBackOffWithJitter is like NewBackOffWithJitter with the given clock. The
-// constructors return no errors, so they adjust invalid values. Delays are at least 1
-// ns, max at least initial, and the jitter at most 1.
+// constructors return no errors, so they adjust values. Delays are at least 1 ns, max at
+// least initial, and the jitter at most 1. Methods panic on a jitter below 0.
 func NewFakeBackOffWithJitter(initial, max time.Duration, tc clock.Clock, maxJitterFactor float64) *Backoff {
 	p := backoff.Policy{Initial: initial, Max: max, Jitter: min(maxJitterFactor, 1)}
 	if p.Initial <= 0 {
@@ -53,7 +53,7 @@ func NewFakeBackOffWithJitter(initial, max time.Duration, tc clock.Clock, maxJit
 	b.tracker = sync.OnceValue(func() *backoff.Tracker[string] {
 		tracker, err := backoff.NewTracker[string](p, backoff.TrackerOptions{Clock: b.Clock, Expired: b.HasExpiredFunc})
 		if err != nil {
-			panic(err) // the lines above leave no reason
+			panic(err) // the jitter is negative or NaN
 		}
 		return tracker
 	})

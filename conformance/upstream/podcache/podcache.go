@@ -22,7 +22,7 @@ type Cache[S any] struct {
 }
 
 // New returns a Cache on the given clock. empty returns the status of a pod unknown to
-// the runtime. merge is that of pleg.Options and may be nil.
+// the runtime. merge is that of statuscache.Options and may be nil.
 func New[S any](c clock.WithTicker, empty func(types.UID) *S, merge func(old, new *S) *S) *Cache[S] {
 	return &Cache[S]{
 		cache: statuscache.New[types.UID](statuscache.Options[*S]{Clock: c, AcceptEqual: true, Merge: merge}),
