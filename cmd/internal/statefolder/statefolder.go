@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/restartkit/restart/statefile"
 )
 
 // Largest is the size limit in bytes of a file to read.
@@ -29,7 +31,6 @@ const Largest = 64 << 20
 const (
 	lockName  = "lock"       // held by the program
 	guardName = "lock.guard" // held by a process that briefly outlives the program
-	tempEnd   = ".new"       // suffix of a file being written
 )
 
 // Folder is a state folder. It is safe for concurrent use of different files.
@@ -251,31 +252,5 @@ func (f *Folder) Read(name string) ([]byte, error) {
 
 // Replace replaces a file atomically, and returns when it is on disk.
 func (f *Folder) Replace(name string, text []byte) error {
-	temporary := name + tempEnd
-	// Remove the file left by a killed run. Removing a link does not follow it.
-	if err := f.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	file, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := f.root.Rename(temporary, name); err != nil {
-		return err
-	}
-	return f.sync()
-}
-
-// sync writes the folder's list of files to disk.
-func (f *Folder) sync() error {
-	folder, err := f.root.Open(".")
-	if err != nil {
-		return err
-	}
-	err = folder.Sync()
-	return errors.Join(err, folder.Close())
+	return statefile.Replace(f.root, name, text)
 }

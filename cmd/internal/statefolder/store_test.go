@@ -61,7 +61,7 @@ func TestStoreWarnsOnce(t *testing.T) {
 		s.Save(st, func(error) { warnings++ })
 		return !s.Unsaved()
 	}
-	obstacle := s.Path("test.json" + tempEnd)
+	obstacle := s.Path("test.json.new")
 	for round := range 2 {
 		if !save(10 * round) {
 			t.Fatal("not saved")

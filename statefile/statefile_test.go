@@ -1,0 +1,132 @@
+package statefile_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/restartkit/restart/internal/crashpoint"
+	"github.com/restartkit/restart/statefile"
+)
+
+type state struct{ N int }
+
+func TestSaveAndLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	s := state{7}
+	if found, err := statefile.Load(path, &s); found || err != nil || s.N != 7 {
+		t.Errorf("no file: %v, %v, %v", found, err, s)
+	}
+	for n := range 3 {
+		if err := statefile.Save(path, state{n}); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := statefile.Load(path, &s); !found || err != nil || s.N != n {
+			t.Errorf("%v, %v, %v", found, err, s)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+}
+
+// At every point where the process may die, the file has the old or the new content, and
+// the next Save works.
+func TestCrashLeavesOldOrNewContent(t *testing.T) {
+	defer func(f func()) { crashpoint.Reached = f }(crashpoint.Reached)
+	path := filepath.Join(t.TempDir(), "state.json")
+	var seen []int
+	old := 0
+	for at := range 10 {
+		if err := statefile.Save(path, state{old}); err != nil {
+			t.Fatal(err)
+		}
+		points := 0
+		crashpoint.Reached = func() {
+			if points++; points == at+1 {
+				panic("killed")
+			}
+		}
+		killed := func() (killed bool) {
+			defer func() { killed = recover() != nil }()
+			return statefile.Save(path, state{old + 1}) == nil && false
+		}()
+		crashpoint.Reached = func() {}
+		var s state
+		if found, err := statefile.Load(path, &s); !found || err != nil || s.N != old && s.N != old+1 {
+			t.Fatalf("killed at point %d: %v, %v, %v", at, found, err, s)
+		}
+		if !killed {
+			if at < 4 {
+				t.Errorf("only %d points", at)
+			}
+			break
+		}
+		seen = append(seen, s.N-old)
+		old += 2
+	}
+	if !slices.IsSorted(seen) || !slices.Contains(seen, 0) || !slices.Contains(seen, 1) {
+		t.Errorf("new content after each point: %v", seen)
+	}
+}
+
+func TestErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.json")
+	if err := os.WriteFile(broken, []byte(`{"N": `), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var s state
+	_, loadBroken := statefile.Load(broken, &s)
+	_, loadFolder := statefile.Load(dir, &s)
+	blocked := filepath.Join(dir, "blocked.json")
+	if err := os.MkdirAll(blocked+".new/x", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	syntax := (*json.SyntaxError)(nil)
+	for name, err := range map[string]error{
+		"Load broken": loadBroken, "Load folder": loadFolder,
+		"Save missing": statefile.Save(filepath.Join(dir, "none", "x.json"), s),
+		"Save func":    statefile.Save(filepath.Join(dir, "x.json"), func() {}),
+		"Save blocked": statefile.Save(blocked, s),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("statefile: %s(%q", name[:4], dir)[:len("statefile: Save(")]) || !strings.Contains(err.Error(), filepath.Base(dir)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !errors.As(loadBroken, &syntax) {
+		t.Errorf("%v", loadBroken)
+	}
+}
+
+// A link at the path of the temporary file is not followed.
+func TestSaveFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "state.json")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{path, path + ".new"} {
+		if err := os.Symlink(victim, link); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := statefile.Save(path, state{1}); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(victim); string(text) != "precious" {
+		t.Errorf("%q", text)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
